@@ -1,0 +1,300 @@
+//! What a backend offers. The trainer and the commands know backends by these traits only.
+//!
+//! Three small traits: a [`Backend`] makes renderers and learners; a [`Renderer`] holds an uploaded scene and
+//! renders cameras; a [`Learner`] is a renderer that can also take a training step, refine (densify and prune),
+//! snapshot and restore. Everything between a photo going in and a snapshot coming out stays on the device.
+
+use crate::semantics::Semantics;
+use crate::{Camera, Gaussians, Image, Pipeline, View};
+use std::sync::Arc;
+
+/// What can go wrong in a backend.
+#[derive(Debug, thiserror::Error)]
+pub enum BackendError {
+    /// A buffer does not fit.
+    #[error("{backend} ran out of memory: {buffer} needs {bytes} bytes; {remedy}")]
+    OutOfMemory {
+        /// Name of the backend.
+        backend: &'static str,
+        /// What the buffer holds.
+        buffer: String,
+        /// Its size.
+        bytes: u64,
+        /// What the user can do.
+        remedy: String,
+    },
+    /// A pipeline or option that this backend does not have.
+    #[error("the {backend} backend has no {what}")]
+    Unsupported {
+        /// Name of the backend.
+        backend: &'static str,
+        /// What was asked for.
+        what: String,
+    },
+    /// Inputs that contradict each other (an image of another size than its camera, for example).
+    #[error("{0}")]
+    Input(String),
+    /// The device failed.
+    #[error("{backend}: {message}")]
+    Device {
+        /// Name of the backend.
+        backend: &'static str,
+        /// What it said.
+        message: String,
+    },
+}
+
+/// How to render.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RenderOptions {
+    /// Which kernels run.
+    pub pipeline: Pipeline,
+    /// Spherical harmonics up to this degree are used, or all that the scene has, whichever is less.
+    pub sh_degree: u8,
+    /// Colour behind the scene: image = C + T * background.
+    pub background: [f32; 3],
+    /// Constants of the rasterizer.
+    pub semantics: Semantics,
+}
+
+impl Default for RenderOptions {
+    fn default() -> Self {
+        Self {
+            pipeline: Pipeline::AUTO,
+            sh_degree: 3,
+            background: [0.0; 3],
+            semantics: Semantics::default(),
+        }
+    }
+}
+
+/// A rendered view.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rendered {
+    /// Colour, background included.
+    pub image: Image,
+    /// What is left of the light behind the last fragment of each pixel, `[height * width]`.
+    pub transmittance: Vec<f32>,
+}
+
+/// What a frame cost, counted rather than timed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameCounts {
+    /// Gaussians in view.
+    pub visible: u64,
+    /// (tile, Gaussian) pairs.
+    pub pairs: u64,
+    /// Fragments, (pixel, Gaussian), whose alpha was computed.
+    pub fragments_evaluated: u64,
+    /// Fragments that changed their pixel.
+    pub fragments_blended: u64,
+}
+
+/// Raw times of the stages of one frame, seconds, in the order they ran.
+pub type StageTimes = Vec<(&'static str, f64)>;
+
+/// Makes renderers and learners.
+pub trait Backend: Send + Sync {
+    /// `cpu` or `cuda`.
+    fn name(&self) -> &'static str;
+    /// One line: which processor, which instruction set or card, how many threads.
+    fn describe(&self) -> String;
+    /// Uploads a scene.
+    fn renderer(&self, scene: &Gaussians) -> Result<Box<dyn Renderer>, BackendError>;
+    /// Uploads a scene and the photos to learn from.
+    fn learner(&self, scene: &Gaussians, views: Arc<Vec<View>>) -> Result<Box<dyn Learner>, BackendError>;
+    /// Bytes a learner will need for `gaussians` Gaussians besides the photos.
+    fn memory_plan(&self, gaussians: usize, sh_degree: u8, largest_view: [u32; 2]) -> MemoryPlan;
+}
+
+/// What a learner keeps, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryPlan {
+    /// The Gaussians' parameters.
+    pub parameters: u64,
+    /// The optimiser's two moments.
+    pub moments: u64,
+    /// Gradients, lists and images of a step.
+    pub working: u64,
+}
+
+/// An uploaded scene.
+pub trait Renderer: Send {
+    /// Number of Gaussians now.
+    fn count(&self) -> usize;
+    /// Renders one view.
+    fn render(&mut self, camera: &Camera, options: &RenderOptions) -> Result<Rendered, BackendError>;
+    /// Gradients of a scalar with respect to every parameter, given its gradient with respect to the rendered
+    /// image (same size as the camera; `[height * width]` of r, g, b). The result has the scene's shape; a row of
+    /// a Gaussian that is not in view is zero.
+    fn gradients(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+        image_gradient: &Image,
+    ) -> Result<Gaussians, BackendError>;
+    /// Counts of the view, for `bench`. Slower than rendering.
+    fn counts(&mut self, camera: &Camera, options: &RenderOptions) -> Result<FrameCounts, BackendError>;
+    /// Renders once, with a backward pass of an all-ones gradient if `backward`, and returns the time of each stage.
+    fn stage_times(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+        backward: bool,
+    ) -> Result<StageTimes, BackendError>;
+}
+
+/// Learning rates of one step, per parameter group. The one for the means already holds the scene's extent.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LearningRates {
+    /// Means, world units.
+    pub means: f32,
+    /// Log scales.
+    pub log_scales: f32,
+    /// Quaternions.
+    pub rotations: f32,
+    /// Opacity logits.
+    pub opacity_logits: f32,
+    /// Degree-0 coefficients.
+    pub sh_base: f32,
+    /// All higher coefficients.
+    pub sh_rest: f32,
+}
+
+/// Everything that one training step depends on besides the learner's own state.
+///
+/// The step: render view `view`; loss = (1 - `ssim_weight`) L1 + `ssim_weight` (1 - SSIM) over counted pixels,
+/// plus the regularisers; gradients; Adam (beta 0.9 and 0.999, epsilon 1e-15, bias correction by `step`);
+/// statistics; noise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepPlan {
+    /// Number of this step, from 1. Also the exponent of Adam's bias correction.
+    pub step: u32,
+    /// Index into the learner's views.
+    pub view: usize,
+    /// Kernels, background, active SH degree.
+    pub render: RenderOptions,
+    /// Rates of this step.
+    pub rates: LearningRates,
+    /// INRIA's lambda_dssim.
+    pub ssim_weight: f32,
+    /// Added to the loss: this times the mean opacity (MCMC's regulariser; 0 for none).
+    pub opacity_regulariser: f32,
+    /// Added to the loss: this times the mean scale, over Gaussians and axes (MCMC; 0 for none).
+    pub scale_regulariser: f32,
+    /// Collect what densification needs: for each Gaussian in view the norm of dL/d(2D mean) in NDC units
+    /// (pixels times half the image side), how often it was seen.
+    pub statistics: bool,
+    /// MCMC's exploration (Kheradmand et al. 2024, eq. 7): after the update every mean moves by
+    /// `noise * sigmoid(-100 (opacity - 0.005)) * Sigma * n`, n standard normal from
+    /// [`crate::random::normal3`]`(seed, step, index)`; `None` for no noise. The value is the noise rate times the
+    /// means' learning rate.
+    pub noise: Option<f32>,
+    /// Seed of the run, for the noise.
+    pub seed: u64,
+}
+
+/// A change of the set of Gaussians. Deterministic: the same state and the same values give the same result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refine {
+    /// Adaptive density control (Kerbl et al. 2023, section 5): clone small and split large Gaussians whose mean
+    /// gradient is at least the threshold, then prune; clears the statistics.
+    Adc {
+        /// On the mean NDC gradient norm.
+        gradient_threshold: f32,
+        /// A Gaussian whose largest scale exceeds this is split, else cloned (world units).
+        split_scale: f32,
+        /// Pruned below this opacity.
+        min_opacity: f32,
+        /// Pruned when the largest scale exceeds this (world units).
+        max_scale: Option<f32>,
+        /// Never grow beyond this many; the largest gradients go first.
+        max_gaussians: usize,
+        /// Of the run.
+        seed: u64,
+        /// Of this refinement.
+        step: u32,
+    },
+    /// Caps every opacity at `ceiling` and clears the opacity's moments.
+    ResetOpacity {
+        /// 0.01 in INRIA's code.
+        ceiling: f32,
+    },
+    /// MCMC (Kheradmand et al. 2024): Gaussians at or below `min_opacity` move onto ones drawn with probability
+    /// proportional to opacity, then the set grows by `growth` in the same way; sources and copies share opacity
+    /// and scale so that the picture changes least (eq. 9); moments of the sources are cleared.
+    Mcmc {
+        /// Dead at or below.
+        min_opacity: f32,
+        /// 0.05 grows by 5 %.
+        growth: f32,
+        /// Never grow beyond this many.
+        max_gaussians: usize,
+        /// Of the run.
+        seed: u64,
+        /// Of this refinement.
+        step: u32,
+    },
+}
+
+/// What a refinement did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RefineReport {
+    /// Copies made of small Gaussians.
+    pub cloned: usize,
+    /// Large Gaussians replaced by two.
+    pub split: usize,
+    /// Removed.
+    pub pruned: usize,
+    /// Dead ones moved.
+    pub relocated: usize,
+    /// New ones added by growth.
+    pub added: usize,
+    /// Gaussians afterwards.
+    pub count: usize,
+}
+
+/// All that a learner knows and a checkpoint must hold. Moments have the scene's shape.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LearnerState {
+    /// Parameters.
+    pub gaussians: Gaussians,
+    /// Adam's first moments.
+    pub first: Gaussians,
+    /// Adam's second moments.
+    pub second: Gaussians,
+    /// Sum of NDC gradient norms since the last refinement, `[n]`.
+    pub gradient_sum: Vec<f32>,
+    /// Times seen since the last refinement, `[n]`.
+    pub seen: Vec<u32>,
+}
+
+impl LearnerState {
+    /// The state in which training starts: moments and statistics zero.
+    pub fn fresh(gaussians: Gaussians) -> Self {
+        let (n, degree) = (gaussians.len(), gaussians.sh_degree);
+        Self {
+            gaussians,
+            first: Gaussians::zeros(n, degree),
+            second: Gaussians::zeros(n, degree),
+            gradient_sum: vec![0.0; n],
+            seen: vec![0; n],
+        }
+    }
+}
+
+/// A scene that learns.
+pub trait Learner: Renderer {
+    /// Takes one step.
+    fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError>;
+    /// The loss of the last step. May wait for the device: call it rarely.
+    fn last_loss(&mut self) -> Result<f64, BackendError>;
+    /// Changes the set of Gaussians.
+    fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError>;
+    /// The Gaussians alone, for evaluation and export.
+    fn scene(&mut self) -> Result<Gaussians, BackendError>;
+    /// Everything, for a checkpoint.
+    fn snapshot(&mut self) -> Result<LearnerState, BackendError>;
+    /// Goes on from a snapshot, bit for bit.
+    fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError>;
+}

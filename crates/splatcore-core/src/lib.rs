@@ -1,0 +1,19 @@
+//! What every other splatcore crate agrees on: Gaussians, cameras, images, spherical harmonics, metrics,
+//! the choice of pipeline, and the traits a backend implements. No algorithm that a backend could do
+//! differently lives here, and nothing here reads or writes files.
+
+pub mod backend;
+pub mod camera;
+pub mod gaussians;
+pub mod image;
+pub mod metrics;
+pub mod pipeline;
+pub mod random;
+pub mod semantics;
+pub mod sh;
+
+pub use backend::{Backend, BackendError, Learner, LearnerState, Renderer};
+pub use camera::Camera;
+pub use gaussians::Gaussians;
+pub use image::{Image, Photo, View};
+pub use pipeline::Pipeline;

@@ -1,0 +1,192 @@
+//! Which kernels a backend runs: plain data, named as the literature names the methods.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Which (tile, Gaussian) pairs exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Intersect {
+    /// Square around the projected 3-sigma circle (INRIA's 3DGS).
+    Aabb,
+    /// The ellipse alpha = 1/255 against each tile's rectangle (FlashGS; exact, nothing lost).
+    Exact,
+}
+
+/// How a tile's list is blended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Blend {
+    /// Every pixel walks the tile's whole list (INRIA's 3DGS).
+    Scalar,
+    /// Sub-tile culling: each small block of pixels walks only the Gaussians whose ellipse touches it.
+    Splatcore,
+}
+
+/// How gradients come together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backward {
+    /// Every pixel adds into the Gaussian's sums (INRIA's 3DGS).
+    Atomic,
+    /// Sums over a block of pixels as a product with the pixel basis, then one ordered sum a Gaussian.
+    Splatcore,
+}
+
+/// One choice for each op that has variants. Written `intersect+blend+backward`, for example
+/// `exact+splatcore+splatcore`; the last part may be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Pipeline {
+    /// See [`Intersect`].
+    pub intersect: Intersect,
+    /// See [`Blend`].
+    pub blend: Blend,
+    /// See [`Backward`].
+    pub backward: Backward,
+}
+
+impl Pipeline {
+    /// The fastest that meets the equal-quality contract; what `auto` means.
+    pub const AUTO: Pipeline = Pipeline {
+        intersect: Intersect::Exact,
+        blend: Blend::Splatcore,
+        backward: Backward::Splatcore,
+    };
+    /// INRIA's 3DGS as published.
+    pub const VANILLA: Pipeline = Pipeline {
+        intersect: Intersect::Aabb,
+        blend: Blend::Scalar,
+        backward: Backward::Atomic,
+    };
+    /// Every combination of intersect and blend, each with the backward of its blend's kind.
+    pub fn all() -> Vec<Pipeline> {
+        let mut all = Vec::new();
+        for &intersect in Intersect::ALL {
+            for &blend in Blend::ALL {
+                let backward = match blend {
+                    Blend::Scalar => Backward::Atomic,
+                    Blend::Splatcore => Backward::Splatcore,
+                };
+                all.push(Pipeline {
+                    intersect,
+                    blend,
+                    backward,
+                });
+            }
+        }
+        all
+    }
+}
+
+impl Default for Pipeline {
+    fn default() -> Self {
+        Self::AUTO
+    }
+}
+
+macro_rules! names {
+    ($kind:ident, $what:literal, $($variant:ident = $name:literal),+) => {
+        impl $kind {
+            /// Every variant.
+            pub const ALL: &'static [$kind] = &[$($kind::$variant),+];
+            /// The name in the literature and on the command line.
+            pub fn name(self) -> &'static str {
+                match self { $($kind::$variant => $name),+ }
+            }
+        }
+        impl fmt::Display for $kind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+        impl FromStr for $kind {
+            type Err = String;
+            fn from_str(s: &str) -> Result<Self, String> {
+                $kind::ALL.iter().copied().find(|v| v.name() == s).ok_or_else(|| {
+                    let known: Vec<_> = $kind::ALL.iter().map(|v| v.name()).collect();
+                    format!("unknown {} method '{s}'; known: {}", $what, known.join(", "))
+                })
+            }
+        }
+    };
+}
+
+names!(Intersect, "intersect", Aabb = "aabb", Exact = "exact");
+names!(Blend, "blend", Scalar = "scalar", Splatcore = "splatcore");
+names!(Backward, "backward", Atomic = "atomic", Splatcore = "splatcore");
+
+impl fmt::Display for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}+{}+{}", self.intersect, self.blend, self.backward)
+    }
+}
+
+impl FromStr for Pipeline {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        match s {
+            "auto" => return Ok(Self::AUTO),
+            "vanilla" => return Ok(Self::VANILLA),
+            _ => {}
+        }
+        let parts: Vec<&str> = s.split('+').collect();
+        match parts.as_slice() {
+            [intersect, blend] => {
+                let blend = blend.parse()?;
+                let backward = if blend == Blend::Scalar {
+                    Backward::Atomic
+                } else {
+                    Backward::Splatcore
+                };
+                Ok(Self {
+                    intersect: intersect.parse()?,
+                    blend,
+                    backward,
+                })
+            }
+            [intersect, blend, backward] => Ok(Self {
+                intersect: intersect.parse()?,
+                blend: blend.parse()?,
+                backward: backward.parse()?,
+            }),
+            _ => Err(format!(
+                "'{s}' is not a pipeline; write auto, vanilla or intersect+blend[+backward], for example exact+splatcore"
+            )),
+        }
+    }
+}
+
+impl From<Pipeline> for String {
+    fn from(p: Pipeline) -> String {
+        p.to_string()
+    }
+}
+
+impl TryFrom<String> for Pipeline {
+    type Error = String;
+    fn try_from(s: String) -> Result<Self, String> {
+        s.parse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pipeline_survives_its_name() {
+        for p in Pipeline::all() {
+            assert_eq!(p.to_string().parse::<Pipeline>(), Ok(p));
+        }
+        assert_eq!("auto".parse::<Pipeline>(), Ok(Pipeline::AUTO));
+        assert_eq!("aabb+scalar".parse::<Pipeline>(), Ok(Pipeline::VANILLA));
+    }
+
+    #[test]
+    fn unknown_names_are_answered_with_the_known_ones() {
+        let error = "exact+fancy".parse::<Pipeline>().unwrap_err();
+        assert!(error.contains("fancy") && error.contains("splatcore"), "{error}");
+    }
+}

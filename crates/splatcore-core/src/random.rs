@@ -1,0 +1,143 @@
+//! Randomness that is the same on every backend and survives a checkpoint.
+//!
+//! Two kinds: [`Rng`], a small sequential generator whose whole state is two words (view order, initial
+//! points), and [`normal3`], a counter-based one that any thread of any backend can ask for the noise of
+//! Gaussian `i` at step `s` without knowing what the others drew.
+
+use serde::{Deserialize, Serialize};
+
+/// PCG-XSH-RR 64/32 (O'Neill 2014), a sequential generator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rng {
+    state: u64,
+    increment: u64,
+}
+
+impl Rng {
+    /// A generator for a seed. Different `stream`s of one seed are independent.
+    pub fn new(seed: u64, stream: u64) -> Self {
+        let mut rng = Self {
+            state: 0,
+            increment: (stream << 1) | 1,
+        };
+        rng.next_u32();
+        rng.state = rng.state.wrapping_add(mix(seed));
+        rng.next_u32();
+        rng
+    }
+
+    /// The two words that are the whole state, to be kept in a checkpoint.
+    pub fn to_words(&self) -> [u64; 2] {
+        [self.state, self.increment]
+    }
+
+    /// The generator that [`Rng::to_words`] came from.
+    pub fn from_words(words: [u64; 2]) -> Self {
+        Self {
+            state: words[0],
+            increment: words[1] | 1,
+        }
+    }
+
+    /// 32 random bits.
+    pub fn next_u32(&mut self) -> u32 {
+        let old = self.state;
+        self.state = old
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(self.increment);
+        let xorshifted = (((old >> 18) ^ old) >> 27) as u32;
+        xorshifted.rotate_right((old >> 59) as u32)
+    }
+
+    /// Uniform in [0, 1).
+    pub fn uniform(&mut self) -> f32 {
+        (self.next_u32() >> 8) as f32 * (1.0 / (1 << 24) as f32)
+    }
+
+    /// Uniform in 0..n; 0 for n = 0.
+    pub fn below(&mut self, n: usize) -> usize {
+        ((self.next_u32() as u64 * n as u64) >> 32) as usize
+    }
+
+    /// Standard normal (Box-Muller).
+    pub fn normal(&mut self) -> f32 {
+        let (u, v) = (1.0 - self.uniform(), self.uniform());
+        (-2.0 * u.ln()).sqrt() * (std::f32::consts::TAU * v).cos()
+    }
+
+    /// Puts the slice in random order (Fisher-Yates).
+    pub fn shuffle<T>(&mut self, slice: &mut [T]) {
+        for i in (1..slice.len()).rev() {
+            slice.swap(i, self.below(i + 1));
+        }
+    }
+}
+
+/// A 64-bit hash (the finaliser of SplitMix64).
+pub fn mix(x: u64) -> u64 {
+    let mut z = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// Uniform in [0, 1) for (seed, step, index, lane).
+pub fn uniform_at(seed: u64, step: u64, index: u64, lane: u64) -> f32 {
+    let bits = mix(mix(mix(seed ^ (step << 32)) ^ index) ^ lane);
+    (bits >> 40) as f32 * (1.0 / (1 << 24) as f32)
+}
+
+/// Three standard normals for (seed, step, index).
+pub fn normal3(seed: u64, step: u64, index: u64) -> [f32; 3] {
+    let pair = |lane: u64| {
+        let (u, v) = (
+            1.0 - uniform_at(seed, step, index, lane),
+            uniform_at(seed, step, index, lane + 1),
+        );
+        let (radius, angle) = ((-2.0 * u.ln()).sqrt(), std::f32::consts::TAU * v);
+        (radius * angle.cos(), radius * angle.sin())
+    };
+    let (a, b) = pair(0);
+    [a, b, pair(2).0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn normals_have_unit_variance_and_no_correlation() {
+        let n = 20_000;
+        let (mut sum, mut square, mut cross) = (0.0f64, 0.0f64, 0.0f64);
+        for i in 0..n {
+            let [a, b, c] = normal3(7, 3, i).map(|v| v as f64);
+            sum += a + b + c;
+            square += a * a + b * b + c * c;
+            cross += a * b + b * c;
+        }
+        let n = n as f64;
+        assert!((sum / (3.0 * n)).abs() < 0.02);
+        assert!((square / (3.0 * n) - 1.0).abs() < 0.03);
+        assert!((cross / (2.0 * n)).abs() < 0.03);
+    }
+
+    #[test]
+    fn a_generator_goes_on_from_its_words() {
+        let mut a = Rng::new(5, 1);
+        a.next_u32();
+        let mut b = Rng::from_words(a.to_words());
+        assert_eq!(
+            (0..8).map(|_| a.next_u32()).collect::<Vec<_>>(),
+            (0..8).map(|_| b.next_u32()).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn shuffle_keeps_every_item() {
+        let mut items: Vec<u32> = (0..100).collect();
+        Rng::new(1, 0).shuffle(&mut items);
+        assert_ne!(items, (0..100).collect::<Vec<_>>());
+        items.sort_unstable();
+        assert_eq!(items, (0..100).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,36 @@
+//! The constants of the reference rasterizer (INRIA's, as in "3D Gaussian Splatting for Real-Time
+//! Radiance Field Rendering", 2023). Every backend and the f64 twin take them from here.
+
+/// A Gaussian is drawn only if its centre lies further than this from the camera plane (view-space z).
+pub const NEAR_PLANE: f64 = 0.2;
+/// The projection's Jacobian is evaluated at most this many times tan(half field of view) off axis.
+pub const FRUSTUM_CLAMP: f64 = 1.3;
+/// Added to both diagonal entries of the projected covariance, in square pixels (low-pass filter).
+pub const LOW_PASS: f64 = 0.3;
+/// Alpha never exceeds this.
+pub const ALPHA_MAX: f64 = 0.99;
+/// A fragment below this alpha is skipped.
+pub const ALPHA_MIN: f64 = 1.0 / 255.0;
+/// A pixel stops before the fragment that would take its transmittance below this.
+pub const TRANSMITTANCE_MIN: f64 = 1e-4;
+/// Side of a tile in pixels.
+pub const TILE: usize = 16;
+
+/// The constants that some published renderers set differently. [`Default`] is the reference.
+/// They can be changed so that another program's images can serve as test vectors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Semantics {
+    /// See [`NEAR_PLANE`].
+    pub near_plane: f32,
+    /// See [`ALPHA_MAX`].
+    pub alpha_max: f32,
+}
+
+impl Default for Semantics {
+    fn default() -> Self {
+        Self {
+            near_plane: NEAR_PLANE as f32,
+            alpha_max: ALPHA_MAX as f32,
+        }
+    }
+}

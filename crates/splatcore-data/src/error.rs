@@ -1,0 +1,78 @@
+//! The one error of this crate.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Where in a file something is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// The file as a whole.
+    #[default]
+    File,
+    /// A line of a text file, from 1.
+    Line(usize),
+    /// A byte offset of a binary file.
+    Byte(u64),
+    /// A named part: a JSON path, an element, an image.
+    Part(String),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::File => Ok(()),
+            Place::Line(line) => write!(f, ", line {line}"),
+            Place::Byte(byte) => write!(f, ", byte {byte}"),
+            Place::Part(part) => write!(f, ", {part}"),
+        }
+    }
+}
+
+/// What is wrong with a file, and what to do: prints as one line.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{place}: {problem}; {remedy}", path.display())]
+pub struct DataError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// Where in it.
+    pub place: Place,
+    /// What was expected and what was found.
+    pub problem: String,
+    /// What the user can do.
+    pub remedy: String,
+}
+
+impl DataError {
+    /// An error about a whole file.
+    pub fn new(path: &Path, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            place: Place::File,
+            problem: problem.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    /// The same error at a place in the file.
+    pub fn at(self, place: Place) -> Self {
+        Self { place, ..self }
+    }
+
+    /// A failed read: says what the system said.
+    pub fn read(path: &Path, error: &std::io::Error) -> Self {
+        Self::new(
+            path,
+            format!("cannot be read ({error})"),
+            "check that it exists and that you may read it",
+        )
+    }
+
+    /// A failed write.
+    pub fn write(path: &Path, error: &std::io::Error) -> Self {
+        Self::new(
+            path,
+            format!("cannot be written ({error})"),
+            "check that the folder exists, that you may write there and that the disk has space",
+        )
+    }
+}

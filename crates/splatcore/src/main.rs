@@ -1,0 +1,2 @@
+//! The splatcore command line.
+fn main() {}
