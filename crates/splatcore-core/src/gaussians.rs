@@ -75,6 +75,24 @@ impl Gaussians {
         self.sh.extend_from_slice(other.sh_of(i));
     }
 
+    /// A set that holds only a copy of Gaussian `i`.
+    pub fn clone_row(&self, i: usize) -> Gaussians {
+        let mut row = Gaussians::empty(self.sh_degree);
+        row.push_from(self, i);
+        row
+    }
+
+    /// Overwrites Gaussian `to` with Gaussian `from` of `other`, which must have the same degree.
+    pub fn copy_row(&mut self, to: usize, other: &Gaussians, from: usize) {
+        debug_assert_eq!(self.sh_degree, other.sh_degree);
+        let k = self.coefficients();
+        self.means[to] = other.means[from];
+        self.log_scales[to] = other.log_scales[from];
+        self.rotations[to] = other.rotations[from];
+        self.opacity_logits[to] = other.opacity_logits[from];
+        self.sh[to * k..(to + 1) * k].copy_from_slice(other.sh_of(from));
+    }
+
     /// Keeps the Gaussians for which `keep(i)` holds, in order.
     pub fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
         let k = self.coefficients();

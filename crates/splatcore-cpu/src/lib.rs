@@ -1,2 +1,28 @@
 //! The portable backend: SIMD and threads, one file an op, each with a readable f64 twin in [`twin`].
+//!
+//! A frame ([`frame`]) runs `project`, `sort`, `intersect`, `blend`; a training step adds `loss`, `blend_backward`,
+//! `project_backward`, `adam` ([`step`]) and now and then `densify`. Results do not depend on the number of threads.
+
+pub mod adam;
+mod backend;
+pub mod blend;
+pub mod blend_backward;
+pub mod blend_scalar;
+pub mod camera;
+pub mod conformance;
+pub mod densify;
+pub mod ellipse;
+pub mod frame;
+pub mod intersect;
+mod learner;
+pub mod loss;
+pub mod project;
+pub mod project_backward;
+pub mod shared;
+pub mod simd;
+pub mod sort;
+pub mod step;
 pub mod twin;
+
+pub use backend::{CpuBackend, CpuRenderer};
+pub use learner::CpuLearner;

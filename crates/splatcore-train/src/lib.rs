@@ -1,1 +1,32 @@
-//! (see the crate description)
+//! From photos with cameras and a first guess to a trained scene.
+//!
+//! | question | file |
+//! |---|---|
+//! | what can be set, and what it does | [`config`] |
+//! | which learning rate, which refinement, at which step | [`schedule`] |
+//! | where do the first Gaussians come from | [`init`] |
+//! | the loop itself | [`trainer`] |
+//! | what a checkpoint holds | [`checkpoint`] |
+//! | how good is the result | [`evaluate`](mod@evaluate) |
+//! | will it fit | [`memory`] |
+//!
+//! Backends are known by the traits of [`splatcore_core::backend`] only: the photos, the gradients and the
+//! Gaussians live wherever the backend keeps them; this crate says what to do and when.
+
+pub mod checkpoint;
+pub mod config;
+pub mod error;
+pub mod evaluate;
+pub mod init;
+pub mod memory;
+pub mod observer;
+pub mod schedule;
+pub mod trainer;
+pub mod view_order;
+
+pub use checkpoint::Checkpoint;
+pub use config::Config;
+pub use error::TrainError;
+pub use evaluate::{Evaluation, evaluate};
+pub use observer::{CurvePoint, Observer, Progress, Signal};
+pub use trainer::{Outcome, Trainer};

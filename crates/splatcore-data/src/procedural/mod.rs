@@ -1,1 +1,147 @@
-//! (in work)
+//! A dataset that needs no download: a garden square, ray-traced by a small renderer that knows nothing of
+//! Gaussians, written as photos with a COLMAP text model.
+//!
+//! [`write_dataset`] writes it. [`World`] is the scene; [`World::look`] follows one ray, which is how tests check
+//! photos and points against the truth. Axes: x right, y down, z forward, so up is -y, as in most published
+//! Gaussian scenes. Lengths are in metres; cameras stand about 6 from the centre; a painted sphere of radius 13
+//! closes the scene.
+//!
+//! [`shape`]: solids and rays · [`bvh`]: which shapes a ray may meet · [`texture`]: noise and paints ·
+//! [`world`]: what stands where · [`trace`]: light · [`rig`]: cameras · [`render`]: pixels and points ·
+//! [`colmap`]: the text files.
+
+mod bvh;
+mod colmap;
+mod render;
+mod rig;
+mod shape;
+mod texture;
+mod trace;
+mod vector;
+mod world;
+
+pub use trace::{Seen, encode_srgb};
+pub use world::World;
+
+use crate::DataError;
+use crate::file::write_bytes;
+use image::ImageEncoder;
+use rayon::prelude::*;
+use std::path::Path;
+use std::sync::Mutex;
+
+/// What to render. The same options give the same files, byte for byte.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProceduralOptions {
+    /// Width of a photo in pixels, 16 to 8192.
+    pub width: u32,
+    /// Height of a photo in pixels, 16 to 8192.
+    pub height: u32,
+    /// Number of photos, 2 to 9999.
+    pub views: usize,
+    /// Most rays a pixel, 1 to 1024; pixels of even colour get 4.
+    pub samples: u32,
+    /// Moves cameras a little, and chooses rays and points.
+    pub seed: u64,
+    /// Starting points wanted, at most 1,000,000.
+    pub points: usize,
+}
+
+impl Default for ProceduralOptions {
+    fn default() -> Self {
+        Self {
+            width: 320,
+            height: 240,
+            views: 48,
+            samples: 8,
+            seed: 0,
+            points: 5000,
+        }
+    }
+}
+
+impl ProceduralOptions {
+    /// What is wrong with the options, or `None`.
+    fn defect(&self) -> Option<String> {
+        let sides = 16..=8192;
+        if !(sides.contains(&self.width) && sides.contains(&self.height)) {
+            return Some(format!(
+                "photos of {}x{} pixels were asked for; a side is 16 to 8192",
+                self.width, self.height
+            ));
+        }
+        if !(2..=9999).contains(&self.views) {
+            return Some(format!(
+                "{} views were asked for; 2 to 9999 are possible",
+                self.views
+            ));
+        }
+        if !(1..=1024).contains(&self.samples) {
+            return Some(format!(
+                "{} samples a pixel were asked for; 1 to 1024 are possible",
+                self.samples
+            ));
+        }
+        if self.points > 1_000_000 {
+            return Some(format!(
+                "{} points were asked for; at most 1000000 are possible",
+                self.points
+            ));
+        }
+        None
+    }
+}
+
+/// Renders the scene and writes it as a dataset: `images/view_0000.png` and so on, and
+/// `sparse/0/{cameras,images,points3D}.txt`. `progress(done, all)` is called after every photo, from any thread,
+/// one call at a time and in order.
+///
+/// # Errors
+/// When the options are out of range, when `folder` already holds a binary COLMAP model (which readers would take
+/// instead of this one), or when a file cannot be written. Files already complete stay.
+pub fn write_dataset(
+    folder: &Path,
+    options: &ProceduralOptions,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<(), DataError> {
+    if let Some(defect) = options.defect() {
+        return Err(DataError::new(folder, defect, "choose a value in that range"));
+    }
+    let sparse = folder.join("sparse").join("0");
+    for name in ["cameras.bin", "images.bin", "points3D.bin"] {
+        if sparse.join(name).exists() {
+            return Err(DataError::new(
+                &sparse.join(name),
+                "belongs to another dataset in the same folder",
+                "choose an empty folder",
+            ));
+        }
+    }
+    let world = World::new();
+    let cameras = rig::cameras(options);
+    let names: Vec<String> = (0..options.views).map(|i| format!("view_{i:04}.png")).collect();
+    let done = Mutex::new(0);
+    cameras
+        .par_iter()
+        .zip(&names)
+        .enumerate()
+        .try_for_each(|(view, (camera, name))| {
+            let rgb = render::photo(&world, camera, view, options);
+            write_png(&folder.join("images").join(name), options, &rgb)?;
+            // A caller's panic in `progress` is the caller's; the count itself is always sound.
+            let mut done = done.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            *done += 1;
+            progress(*done, options.views);
+            Ok(())
+        })?;
+    let points = render::points(&world, &cameras, options);
+    colmap::write(&sparse, &cameras, &names, &points)
+}
+
+fn write_png(path: &Path, options: &ProceduralOptions, rgb: &[u8]) -> Result<(), DataError> {
+    let mut bytes = Vec::new();
+    image::codecs::png::PngEncoder::new(&mut bytes)
+        .write_image(rgb, options.width, options.height, image::ExtendedColorType::Rgb8)
+        .map_err(|error| DataError::write(path, &std::io::Error::other(error)))?;
+    write_bytes(path, &bytes)
+}

@@ -1,0 +1,122 @@
+//! `adam`: Kingma & Ba 2015 as INRIA uses it: beta 0.9 and 0.999, epsilon 1e-15, bias correction by the step's number.
+//!
+//! Every Gaussian is updated in every step, seen or not, as torch's Adam does: an unseen one has gradient 0, its
+//! moments decay and it keeps moving a little. Spherical harmonics above the active degree are left out: their gradients
+//! and moments are exactly 0, so their update is exactly 0. Twin: [`crate::twin`]'s `adam`.
+
+use crate::simd::{Lanes, dispatch};
+
+/// Decay of the first moment.
+pub const BETA1: f32 = 0.9;
+/// Decay of the second moment.
+pub const BETA2: f32 = 0.999;
+/// Keeps the quotient finite.
+pub const EPSILON: f32 = 1e-15;
+
+/// The factors that are the same for all parameters of a step.
+#[derive(Clone, Copy, Debug)]
+pub struct Correction {
+    /// 1 / (1 - beta1^t).
+    first: f64,
+    /// 1 / sqrt(1 - beta2^t).
+    second: f32,
+}
+
+impl Correction {
+    /// For step `t`, from 1.
+    pub fn new(t: u32) -> Self {
+        let t = t.max(1) as f64;
+        Self {
+            first: 1.0 / (1.0 - (BETA1 as f64).powf(t)),
+            second: (1.0 / (1.0 - (BETA2 as f64).powf(t)).sqrt()) as f32,
+        }
+    }
+}
+
+/// Parameters of one kind with their gradients and moments: rows of `stride` floats of which the first `used` are
+/// updated.
+pub struct Group<'a> {
+    /// `[rows][stride]`
+    pub parameters: &'a mut [f32],
+    /// `[rows][stride]`
+    pub first: &'a mut [f32],
+    /// `[rows][stride]`
+    pub second: &'a mut [f32],
+    /// `[rows][stride]`
+    pub gradients: &'a [f32],
+    /// Floats a row.
+    pub stride: usize,
+    /// Floats of a row that are updated.
+    pub used: usize,
+    /// Learning rate of the first three floats of a row.
+    pub base_rate: f32,
+    /// Learning rate of the others.
+    pub rate: f32,
+}
+
+dispatch! {
+    /// Updates a group.
+    pub fn adam / kernel (group: &mut Group<'_>, correction: Correction)
+}
+
+#[inline(always)]
+fn kernel<L: Lanes>(group: &mut Group<'_>, correction: Correction) {
+    let scale = |rate: f32| (rate as f64 * correction.first) as f32;
+    let (base, rest) = (scale(group.base_rate), scale(group.rate));
+    if group.used == group.stride && base == rest {
+        let len = group.parameters.len();
+        update::<L>(group, 0, len, rest, correction.second);
+        return;
+    }
+    // A vector may run past `used` into coefficients whose gradients and moments are 0: their update is 0.
+    let mut rates = [rest; 64];
+    rates[..3].fill(base);
+    let mut row = 0;
+    while row + group.stride <= group.parameters.len() {
+        let mut c = 0;
+        while c < group.used && c + L::WIDTH <= group.stride {
+            vector::<L>(group, row + c, L::load(&rates[c..]), correction.second);
+            c += L::WIDTH;
+        }
+        for c in c..group.used {
+            single(group, row + c, rates[c], correction.second);
+        }
+        row += group.stride;
+    }
+}
+
+#[inline(always)]
+fn update<L: Lanes>(group: &mut Group<'_>, from: usize, len: usize, rate: f32, second: f32) {
+    let mut at = from;
+    while at + L::WIDTH <= from + len {
+        vector::<L>(group, at, L::splat(rate), second);
+        at += L::WIDTH;
+    }
+    for at in at..from + len {
+        single(group, at, rate, second);
+    }
+}
+
+#[inline(always)]
+fn vector<L: Lanes>(group: &mut Group<'_>, at: usize, rate: L, second: f32) {
+    let g = L::load(&group.gradients[at..]);
+    let m = L::load(&group.first[at..]);
+    let v = L::load(&group.second[at..]);
+    let m = L::splat(BETA1).mul_add(m, L::splat(1.0 - BETA1) * g);
+    let v = L::splat(BETA2).mul_add(v, L::splat(1.0 - BETA2) * g * g);
+    let divisor = v.sqrt().mul_add(L::splat(second), L::splat(EPSILON));
+    let p = L::load(&group.parameters[at..]) - (rate * m).div(divisor);
+    p.store(&mut group.parameters[at..]);
+    m.store(&mut group.first[at..]);
+    v.store(&mut group.second[at..]);
+}
+
+#[inline(always)]
+fn single(group: &mut Group<'_>, at: usize, rate: f32, second: f32) {
+    let g = group.gradients[at];
+    let m = BETA1 * group.first[at] + (1.0 - BETA1) * g;
+    let v = BETA2 * group.second[at] + (1.0 - BETA2) * g * g;
+    group.parameters[at] -= rate * m / (v.sqrt() * second + EPSILON);
+    group.first[at] = m;
+    group.second[at] = v;
+}

@@ -1,0 +1,259 @@
+//! `blend_backward`, method `splatcore`: gradients of a tile's splats, given the gradient of its pixels.
+//!
+//! Front to back, like the forward pass and with its exact arithmetic, so every fragment takes the same decisions.
+//! With G = dL/dpixel, w = alpha T and R = what is still to come of G · image behind this fragment,
+//! dL/dalpha = T (colour · G) - R / (1 - alpha); R starts as G · (rendered pixel, background included).
+//!
+//! Sums over a block's pixels are products with the pixel basis (DESIGN section 1, backward): for as many splats as
+//! there are lanes, v = dL/d(log2 alpha) and w are kept as rows, transposed once, and each pixel then adds
+//! v * (1, x, y, x², xy, y²) and w * G with a splat a lane. No horizontal sum is ever taken.
+//!
+//! Each pair's nine sums go to the pair's own slot; `project_backward` adds a splat's slots in order. So the result does
+//! not depend on the number of threads.
+
+use crate::blend::{CHUNK, MAX_BLOCKS, PIXELS, Scratch, Tile, centres, cull, pixel, power, start_pixels};
+use crate::intersect::Pair;
+use crate::project::Splat;
+use crate::shared::Disjoint;
+use crate::simd::{Lanes, dispatch};
+use splatcore_core::semantics::{ALPHA_MIN, TRANSMITTANCE_MIN};
+
+/// Sums of a pair: v, v dx, v dy, v dx², v dx dy, v dy² (v = dL/d log2 alpha, d from the splat's mean in pixels), and
+/// dL/dcolour r, g, b.
+pub const SUMS: usize = 9;
+/// A row of sums as written.
+pub type SumRow = [f32; SUMS];
+
+/// What one thread needs besides [`Scratch`].
+pub struct BackwardScratch {
+    /// Forward state.
+    pub scratch: Scratch,
+    /// dL/dpixel, block by block, a plane a channel; 0 outside the image.
+    pub gradient: [[f32; PIXELS]; 3],
+    /// R of the header.
+    pub behind: [f32; PIXELS],
+    /// Sums of the chunk's splats, padded to a full vector.
+    pub sums: Vec<[f32; 16]>,
+}
+
+impl Default for BackwardScratch {
+    fn default() -> Self {
+        Self {
+            scratch: Scratch::default(),
+            gradient: [[0.0; PIXELS]; 3],
+            behind: [0.0; PIXELS],
+            sums: vec![[0.0; 16]; CHUNK],
+        }
+    }
+}
+
+/// The rendered image and its gradient, a plane a channel, `[height * width]` each.
+#[derive(Clone, Copy)]
+pub struct Pixels<'a> {
+    /// As rendered, background included.
+    pub colour: [&'a [f32]; 3],
+    /// dL/d(colour).
+    pub gradient: [&'a [f32]; 3],
+}
+
+dispatch! {
+    /// Writes the sums of every pair of one tile into `slots`.
+    pub fn blend_backward / kernel (
+        splats: &[Splat], pairs: &[Pair], tile: &Tile, pixels: &Pixels<'_>, scratch: &mut BackwardScratch,
+        slots: &Disjoint<'_, SumRow>
+    )
+}
+
+#[inline(always)]
+fn kernel<L: Lanes>(
+    splats: &[Splat],
+    pairs: &[Pair],
+    tile: &Tile,
+    pixels: &Pixels<'_>,
+    scratch: &mut BackwardScratch,
+    slots: &Disjoint<'_, SumRow>,
+) {
+    let mut alive = start_pixels::<L>(tile, &mut scratch.scratch);
+    load_pixels::<L>(tile, pixels, scratch);
+    for chunk in pairs.chunks(CHUNK) {
+        for sums in &mut scratch.sums[..chunk.len()] {
+            *sums = [0.0; 16];
+        }
+        if alive != 0 {
+            cull::<L>(splats, chunk, tile, alive, &mut scratch.scratch);
+            for block in 0..PIXELS / L::WIDTH {
+                if alive >> block & 1 == 0 || scratch.scratch.lengths[block] == 0 {
+                    continue;
+                }
+                if block_backward::<L>(tile, block, scratch) {
+                    alive &= !(1 << block);
+                }
+            }
+        }
+        for (pair, sums) in chunk.iter().zip(&scratch.sums) {
+            // SAFETY: a slot belongs to one pair, and a pair to one tile.
+            let row = unsafe { &mut slots.get(pair.slot as usize, 1)[0] };
+            row.copy_from_slice(&sums[..SUMS]);
+        }
+    }
+}
+
+#[inline(always)]
+fn load_pixels<L: Lanes>(tile: &Tile, pixels: &Pixels<'_>, scratch: &mut BackwardScratch) {
+    for block in 0..PIXELS / L::WIDTH {
+        for lane in 0..L::WIDTH {
+            let [x, y] = pixel::<L>(tile, block, lane);
+            let to = block * L::WIDTH + lane;
+            let mut behind = 0.0;
+            for c in 0..3 {
+                let mut g = 0.0;
+                if x < tile.size[0] && y < tile.size[1] {
+                    let from = y * tile.size[0] + x;
+                    g = pixels.gradient[c][from];
+                    behind += g * pixels.colour[c][from];
+                }
+                scratch.gradient[c][to] = g;
+            }
+            scratch.behind[to] = behind;
+        }
+    }
+}
+
+/// Rows of a group: as many fragments of one block as there are lanes.
+struct Group<L> {
+    v: [L; 16],
+    w: [L; 16],
+    splat: [u16; 16],
+    len: usize,
+}
+
+/// Walks a block's list of the chunk; true when all its pixels have stopped.
+#[inline(always)]
+fn block_backward<L: Lanes>(tile: &Tile, block: usize, scratch: &mut BackwardScratch) -> bool {
+    let at = block * L::WIDTH;
+    let centres = centres::<L>(tile, block);
+    let mut live = L::load(&scratch.scratch.live[at..]);
+    let mut behind = L::load(&scratch.behind[at..]);
+    let gradient = [0, 1, 2].map(|c: usize| L::load(&scratch.gradient[c][at..]));
+    let alpha_min = L::splat(ALPHA_MIN as f32);
+    let alpha_max = L::splat(tile.alpha_max);
+    let t_min = L::splat(TRANSMITTANCE_MIN as f32);
+    let (one, ln2) = (L::splat(1.0), L::splat(std::f32::consts::LN_2));
+    let zero = L::splat(0.0);
+    let mut stopped = false;
+    let mut group = Group { v: [zero; 16], w: [zero; 16], splat: [0; 16], len: 0 };
+    let length = scratch.scratch.lengths[block];
+    for position in 0..length {
+        let index = scratch.scratch.lists[block][position % CHUNK];
+        let splat = &scratch.scratch.local[index as usize % CHUNK];
+        let (_, power) = power(splat, &centres);
+        let raw = power.exp2();
+        let alpha = raw.min(alpha_max);
+        let weight = alpha * live;
+        let next = live - weight;
+        let seen = alpha.ge(alpha_min);
+        let keep = L::and(seen, next.ge(t_min));
+        let weight = weight.where_set(keep);
+        let toward = gradient[0].mul_add(
+            L::splat(splat.colour[0]),
+            gradient[1].mul_add(L::splat(splat.colour[1]), gradient[2] * L::splat(splat.colour[2])),
+        );
+        behind = behind - weight * toward;
+        let d_alpha = live * toward - behind * (one - alpha).reciprocal();
+        // Nothing flows through the cap: d min(alpha, cap) = 0 above it.
+        let flows = L::and_not(keep, raw.ge(alpha_max));
+        group.v[group.len % 16] = (d_alpha * alpha * ln2).where_set(flows);
+        group.w[group.len % 16] = weight;
+        group.splat[group.len % 16] = index;
+        group.len += 1;
+        if group.len == L::WIDTH {
+            flush(&mut group, &scratch.gradient, at, &centres, &scratch.scratch.local, &mut scratch.sums);
+        }
+        let stop = L::and_not(L::and(seen, live.ge(t_min)), keep);
+        live = L::select(keep, next, live);
+        if L::any(stop) {
+            live = L::select(stop, zero, live);
+            if !L::any(live.ge(t_min)) {
+                stopped = true;
+                break;
+            }
+        }
+    }
+    if group.len > 0 {
+        flush(&mut group, &scratch.gradient, at, &centres, &scratch.scratch.local, &mut scratch.sums);
+    }
+    live.store(&mut scratch.scratch.live[at..]);
+    behind.store(&mut scratch.behind[at..]);
+    stopped
+}
+
+/// Sums a group over its block's pixels, a splat a lane, and adds to the splats' sums.
+#[inline(always)]
+fn flush<L: Lanes>(
+    group: &mut Group<L>,
+    gradient: &[[f32; PIXELS]; 3],
+    at: usize,
+    centres: &[L; 2],
+    local: &[Splat; CHUNK],
+    sums: &mut [[f32; 16]],
+) {
+    let zero = L::splat(0.0);
+    for row in group.len..L::WIDTH {
+        group.v[row] = zero;
+        group.w[row] = zero;
+    }
+    L::transpose(&mut group.v[..L::WIDTH]);
+    L::transpose(&mut group.w[..L::WIDTH]);
+
+    // Pixel coordinates relative to the block's middle are the same small numbers for every block.
+    let rows = L::WIDTH / 4;
+    let offset = |p: usize| ((p % 4) as f32 - 1.5, (p / 4) as f32 - (rows as f32 - 1.0) / 2.0);
+    let mut s = [zero; SUMS];
+    for p in 0..L::WIDTH {
+        let (x, y) = offset(p);
+        let v = group.v[p];
+        s[0] = s[0] + v;
+        s[1] = v.mul_add(L::splat(x), s[1]);
+        s[2] = v.mul_add(L::splat(y), s[2]);
+        s[3] = v.mul_add(L::splat(x * x), s[3]);
+        s[4] = v.mul_add(L::splat(x * y), s[4]);
+        s[5] = v.mul_add(L::splat(y * y), s[5]);
+        for c in 0..3 {
+            s[6 + c] = group.w[p].mul_add(L::splat(gradient[c][at + p]), s[6 + c]);
+        }
+    }
+
+    // From the block's middle to each splat's mean: d = offset + o.
+    let (mut first_x, mut first_y) = ([0.0f32; 16], [0.0f32; 16]);
+    centres[0].store(&mut first_x);
+    centres[1].store(&mut first_y);
+    let middle = [first_x[0] + 1.5, first_y[0] + (rows as f32 - 1.0) / 2.0];
+    let (mut ox, mut oy) = ([0.0f32; 16], [0.0f32; 16]);
+    for lane in 0..group.len.min(16) {
+        let mean = local[group.splat[lane] as usize % CHUNK].mean;
+        ox[lane] = middle[0] - mean[0];
+        oy[lane] = middle[1] - mean[1];
+    }
+    let (ox, oy) = (L::load(&ox), L::load(&oy));
+    let mut columns = [zero; 16];
+    columns[0] = s[0];
+    columns[1] = ox.mul_add(s[0], s[1]);
+    columns[2] = oy.mul_add(s[0], s[2]);
+    columns[3] = ox.mul_add(s[1] + columns[1], s[3]);
+    columns[4] = oy.mul_add(s[1], ox.mul_add(columns[2], s[4]));
+    columns[5] = oy.mul_add(s[2] + columns[2], s[5]);
+    columns[6..9].copy_from_slice(&s[6..9]);
+
+    let mut c = 0;
+    while c < SUMS {
+        L::transpose(&mut columns[c..c + L::WIDTH]);
+        for lane in 0..group.len.min(L::WIDTH) {
+            let row = &mut sums[group.splat[lane] as usize % CHUNK][c..c + L::WIDTH];
+            (L::load(row) + columns[c + lane]).store(row);
+        }
+        c += L::WIDTH;
+    }
+    group.len = 0;
+}
+
+const _: () = assert!(MAX_BLOCKS <= 64, "blocks are bits of a u64");

@@ -1,0 +1,253 @@
+//! One frame from Gaussians to pixels, and back to the splats' sums: runs the ops in order and owns the buffers between
+//! them, which are reused from frame to frame.
+
+use crate::blend::{self, Counted, Target, Tile};
+use crate::blend_backward::{self, BackwardScratch, Pixels, SumRow};
+use crate::blend_scalar;
+use crate::camera::KernelCamera;
+use crate::intersect::Lists;
+use crate::project::{self, Scene, Splat};
+use crate::shared::Disjoint;
+use crate::simd::Level;
+use crate::sort;
+use rayon::prelude::*;
+use splatcore_core::backend::{BackendError, FrameCounts, RenderOptions, Rendered, StageTimes};
+use splatcore_core::pipeline::{Backward, Blend};
+use splatcore_core::semantics::TILE;
+use splatcore_core::{Camera, Image};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// Gaussians that are projected, differentiated and updated together: their gradients stay in the second-level cache.
+pub const ROWS: usize = 256;
+
+/// Buffers of a frame.
+#[derive(Default)]
+pub struct Frame {
+    /// Splats of Gaussians `ROWS * c ..` start at `ROWS * c`; the first `counts[c]` of them are valid.
+    pub splats: Vec<Splat>,
+    /// See `splats`.
+    pub counts: Vec<u32>,
+    /// 1 where INRIA would count the Gaussian as visible.
+    pub in_view: Vec<u8>,
+    /// The tiles' lists.
+    pub lists: Lists,
+    /// Rendered colour, a plane a channel.
+    pub colour: [Vec<f32>; 3],
+    /// Transmittance behind the last fragment.
+    pub transmittance: Vec<f32>,
+    /// Sums of every pair, by slot.
+    pub slots: Vec<SumRow>,
+    visible: Vec<u32>,
+    order: Vec<u32>,
+    sort_scratch: Vec<u64>,
+    tile_order: Vec<u32>,
+    scratch: Vec<Mutex<BackwardScratch>>,
+    scalar_sums: Vec<Mutex<Vec<SumRow>>>,
+    /// Stage names and seconds of the last frame, when asked for.
+    times: Option<StageTimes>,
+}
+
+impl Frame {
+    /// Starts collecting stage times; [`Frame::take_times`] returns them.
+    pub fn collect_times(&mut self) {
+        self.times = Some(Vec::new());
+    }
+
+    /// The times collected, in order.
+    pub fn take_times(&mut self) -> StageTimes {
+        self.times.take().unwrap_or_default()
+    }
+
+    /// Runs `work` and notes its time when asked to.
+    pub fn timed<T>(&mut self, stage: &'static str, work: impl FnOnce(&mut Self) -> T) -> T {
+        let start = Instant::now();
+        let result = work(self);
+        if let Some(times) = &mut self.times {
+            times.push((stage, start.elapsed().as_secs_f64()));
+        }
+        result
+    }
+
+    /// Projects, intersects, sorts and, unless `blend` is false, blends. Call inside the thread pool.
+    pub fn forward(
+        &mut self,
+        level: Level,
+        scene: Scene<'_>,
+        camera: &Camera,
+        options: &RenderOptions,
+        blend: bool,
+    ) -> Result<(), BackendError> {
+        if let Some(defect) = camera.defect() {
+            return Err(BackendError::Input(format!("this camera cannot be rendered: {defect}")));
+        }
+        let kernel_camera = KernelCamera::new(camera, options);
+        self.timed("project", |frame| frame.project(level, scene, &kernel_camera));
+        self.timed("sort", |frame| {
+            frame.visible.clear();
+            for (chunk, &count) in frame.counts.iter().enumerate() {
+                frame.visible.extend((0..count).map(|i| (chunk * ROWS) as u32 + i));
+            }
+            sort::sort(&frame.splats, &frame.visible, &mut frame.order, &mut frame.sort_scratch);
+        });
+        self.timed("intersect", |frame| {
+            frame.lists.fill(options.pipeline.intersect, &frame.splats, &frame.order, kernel_camera.tiles)
+        })
+        .map_err(|pairs| BackendError::OutOfMemory {
+            backend: "cpu",
+            buffer: format!("{} (tile, Gaussian) pairs", pairs.0),
+            bytes: pairs.0 * size_of::<crate::intersect::Pair>() as u64,
+            remedy: "render at a smaller size (--max-size) or with --pipeline auto".into(),
+        })?;
+        self.prepare_tiles(kernel_camera.tiles);
+        if blend {
+            self.timed("blend", |frame| frame.blend(level, &kernel_camera, options));
+        }
+        Ok(())
+    }
+
+    fn project(&mut self, level: Level, scene: Scene<'_>, camera: &KernelCamera) {
+        let count = scene.opacity_logits.len();
+        self.splats.resize(count, Splat::default());
+        self.in_view.resize(count, 0);
+        self.counts.resize(count.div_ceil(ROWS), 0);
+        self.splats
+            .par_chunks_mut(ROWS)
+            .zip(self.in_view.par_chunks_mut(ROWS))
+            .zip(&mut self.counts)
+            .enumerate()
+            .with_min_len(4)
+            .for_each(|(chunk, ((splats, in_view), written))| {
+                let mut output = project::Output { splats, in_view, count: 0 };
+                project::project(level, scene, camera, chunk * ROWS, &mut output);
+                *written = output.count as u32;
+            });
+    }
+
+    /// Longest lists first, so that no thread is left with a long one at the end.
+    fn prepare_tiles(&mut self, tiles: [usize; 2]) {
+        self.tile_order.clear();
+        self.tile_order.extend(0..(tiles[0] * tiles[1]) as u32);
+        let start = &self.lists.tile_start;
+        self.tile_order.sort_by_key(|&t| std::cmp::Reverse(start[t as usize + 1] - start[t as usize]));
+        let threads = rayon::current_num_threads();
+        self.scratch.resize_with(threads, Mutex::default);
+        self.scalar_sums.resize_with(threads, Mutex::default);
+    }
+
+    fn blend(&mut self, level: Level, camera: &KernelCamera, options: &RenderOptions) {
+        let pixels = camera.size[0] * camera.size[1];
+        for plane in self.colour.iter_mut().chain([&mut self.transmittance]) {
+            plane.resize(pixels, 0.0);
+        }
+        let target = Target {
+            colour: self.colour.each_mut().map(|plane| Disjoint::new(plane)),
+            transmittance: Disjoint::new(&mut self.transmittance),
+        };
+        let (splats, lists) = (&self.splats, &self.lists);
+        for_tiles(&self.tile_order, &self.scratch, |tile, scratch| {
+            let place = place(tile, camera, options);
+            let pairs = lists.of_tile(tile);
+            match options.pipeline.blend {
+                Blend::Splatcore => {
+                    blend::blend(level, splats, pairs, &place, &mut scratch.scratch, &target)
+                }
+                Blend::Scalar => {
+                    blend_scalar::blend(splats, pairs, &place, Some(&target), &mut Counted::default())
+                }
+            }
+        });
+    }
+
+    /// Fills `slots` from the gradient of the rendered planes. After [`Frame::forward`] of the same camera and options.
+    pub fn backward(
+        &mut self,
+        level: Level,
+        camera: &Camera,
+        options: &RenderOptions,
+        gradient: [&[f32]; 3],
+    ) {
+        let camera = &KernelCamera::new(camera, options);
+        self.timed("blend_backward", |frame| {
+            frame.slots.resize(frame.lists.pairs.len(), SumRow::default());
+            let slots = Disjoint::new(&mut frame.slots);
+            let pixels = Pixels { colour: frame.colour.each_ref().map(|plane| plane.as_slice()), gradient };
+            let (splats, lists) = (&frame.splats, &frame.lists);
+            match options.pipeline.backward {
+                Backward::Splatcore => for_tiles(&frame.tile_order, &frame.scratch, |tile, scratch| {
+                    let place = place(tile, camera, options);
+                    let pairs = lists.of_tile(tile);
+                    blend_backward::blend_backward(level, splats, pairs, &place, &pixels, scratch, &slots);
+                }),
+                Backward::Atomic => for_tiles(&frame.tile_order, &frame.scalar_sums, |tile, sums| {
+                    let place = place(tile, camera, options);
+                    let pairs = lists.of_tile(tile);
+                    blend_scalar::blend_backward(splats, pairs, &place, &pixels, sums, &slots);
+                }),
+            }
+        });
+    }
+
+    /// Counts the frame's work. After [`Frame::forward`].
+    pub fn count(&mut self, level: Level, camera: &Camera, options: &RenderOptions) -> FrameCounts {
+        let camera = &KernelCamera::new(camera, options);
+        let (splats, lists) = (&self.splats, &self.lists);
+        let total = Mutex::new(Counted::default());
+        for_tiles(&self.tile_order, &self.scratch, |tile, scratch| {
+            let place = place(tile, camera, options);
+            let pairs = lists.of_tile(tile);
+            let mut counted = Counted::default();
+            match options.pipeline.blend {
+                Blend::Splatcore => {
+                    blend::blend_counted(level, splats, pairs, &place, &mut scratch.scratch, &mut counted)
+                }
+                Blend::Scalar => blend_scalar::blend(splats, pairs, &place, None, &mut counted),
+            }
+            let mut total = lock(&total);
+            total.evaluated += counted.evaluated;
+            total.blended += counted.blended;
+        });
+        let total = *lock(&total);
+        FrameCounts {
+            visible: self.order.len() as u64,
+            pairs: self.lists.pairs.len() as u64,
+            fragments_evaluated: total.evaluated,
+            fragments_blended: total.blended,
+        }
+    }
+
+    /// The picture, interleaved.
+    pub fn rendered(&self, camera: &Camera) -> Rendered {
+        let [r, g, b] = &self.colour;
+        let data = r.iter().zip(g).zip(b).map(|((&r, &g), &b)| [r, g, b]).collect();
+        let image = Image { width: camera.width, height: camera.height, data };
+        Rendered { image, transmittance: self.transmittance.clone() }
+    }
+}
+
+fn place(tile: usize, camera: &KernelCamera, options: &RenderOptions) -> Tile {
+    Tile {
+        origin: [tile % camera.tiles[0] * TILE, tile / camera.tiles[0] * TILE],
+        size: camera.size,
+        background: options.background,
+        alpha_max: options.semantics.alpha_max,
+    }
+}
+
+/// Runs `work` for every tile in the given order, each thread with its own scratch.
+fn for_tiles<S: Send>(order: &[u32], scratch: &[Mutex<S>], work: impl Fn(usize, &mut S) + Sync) {
+    let next = AtomicUsize::new(0);
+    rayon::broadcast(|context| {
+        let mut scratch = lock(&scratch[context.index()]);
+        while let Some(&tile) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            work(tile as usize, &mut scratch);
+        }
+    });
+}
+
+/// A scratch buffer left half-written by a panic is as good as any other.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+

@@ -1,0 +1,133 @@
+//! A scene that learns on the CPU.
+
+use crate::backend::{CpuBackend, counts, gradients, render, stage_times};
+use crate::densify::densify;
+use crate::frame::Frame;
+use crate::loss::Loss;
+use crate::project::Scene;
+use crate::step::update;
+use splatcore_core::backend::{
+    BackendError, FrameCounts, Learner, LearnerState, Refine, RefineReport, RenderOptions, Rendered, Renderer,
+    StageTimes, StepPlan,
+};
+use splatcore_core::{Camera, Gaussians, Image, View};
+use std::sync::Arc;
+
+/// Parameters, moments, statistics, photos and the buffers of a step.
+pub struct CpuLearner {
+    backend: CpuBackend,
+    state: LearnerState,
+    views: Arc<Vec<View>>,
+    frame: Frame,
+    loss: Loss,
+    last_loss: f64,
+}
+
+impl CpuLearner {
+    pub(crate) fn new(
+        backend: CpuBackend,
+        state: LearnerState,
+        views: Arc<Vec<View>>,
+    ) -> Result<Self, BackendError> {
+        for view in views.iter() {
+            let (camera, photo) = (&view.camera, &view.photo);
+            let pixels = camera.width as usize * camera.height as usize;
+            if [camera.width, camera.height] != [photo.width, photo.height]
+                || photo.rgb.len() != 3 * pixels
+                || photo.mask.as_ref().is_some_and(|mask| mask.len() != pixels)
+            {
+                return Err(BackendError::Input(format!(
+                    "{}: the photo is {}x{}, its camera {}x{}",
+                    view.name, photo.width, photo.height, camera.width, camera.height
+                )));
+            }
+        }
+        Ok(Self { backend, state, views, frame: Frame::default(), loss: Loss::default(), last_loss: 0.0 })
+    }
+}
+
+impl Renderer for CpuLearner {
+    fn count(&self) -> usize {
+        self.state.gaussians.len()
+    }
+
+    fn render(&mut self, camera: &Camera, options: &RenderOptions) -> Result<Rendered, BackendError> {
+        render(&self.backend, &self.state.gaussians, &mut self.frame, camera, options)
+    }
+
+    fn gradients(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+        image_gradient: &Image,
+    ) -> Result<Gaussians, BackendError> {
+        gradients(&self.backend, &self.state.gaussians, &mut self.frame, camera, options, image_gradient)
+    }
+
+    fn counts(&mut self, camera: &Camera, options: &RenderOptions) -> Result<FrameCounts, BackendError> {
+        counts(&self.backend, &self.state.gaussians, &mut self.frame, camera, options)
+    }
+
+    fn stage_times(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+        backward: bool,
+    ) -> Result<StageTimes, BackendError> {
+        stage_times(&self.backend, &self.state.gaussians, &mut self.frame, camera, options, backward)
+    }
+}
+
+impl Learner for CpuLearner {
+    fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        let views = self.views.clone();
+        let view = views.get(plan.view).ok_or_else(|| {
+            BackendError::Input(format!("there is no view {}; there are {}", plan.view, views.len()))
+        })?;
+        let (level, pool) = (self.backend.level, self.backend.pool.clone());
+        pool.install(|| {
+            let scene = Scene::new(&self.state.gaussians, plan.render.sh_degree);
+            self.frame.forward(level, scene, &view.camera, &plan.render, true)?;
+            let loss = &mut self.loss;
+            self.last_loss = self
+                .frame
+                .timed("loss", |frame| loss.fill(level, &frame.colour, &view.photo, plan.ssim_weight));
+            let gradient = self.loss.gradient.each_ref().map(|plane| plane.as_slice());
+            self.frame.backward(level, &view.camera, &plan.render, gradient);
+            let state = &mut self.state;
+            self.frame.timed("update", |frame| update(level, frame, state, &view.camera, plan));
+            Ok(())
+        })
+    }
+
+    fn last_loss(&mut self) -> Result<f64, BackendError> {
+        Ok(self.last_loss)
+    }
+
+    fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
+        Ok(densify(&mut self.state, refine))
+    }
+
+    fn scene(&mut self) -> Result<Gaussians, BackendError> {
+        Ok(self.state.gaussians.clone())
+    }
+
+    fn snapshot(&mut self) -> Result<LearnerState, BackendError> {
+        Ok(self.state.clone())
+    }
+
+    fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError> {
+        let n = state.gaussians.len();
+        for gaussians in [&state.gaussians, &state.first, &state.second] {
+            crate::backend::check(gaussians)?;
+            if gaussians.len() != n || gaussians.sh_degree != state.gaussians.sh_degree {
+                return Err(BackendError::Input("the snapshot's moments do not belong to its Gaussians".into()));
+            }
+        }
+        if state.gradient_sum.len() != n || state.seen.len() != n {
+            return Err(BackendError::Input("the snapshot's statistics do not belong to its Gaussians".into()));
+        }
+        self.state = state.clone();
+        Ok(())
+    }
+}

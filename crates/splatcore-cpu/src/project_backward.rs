@@ -1,0 +1,266 @@
+//! `project_backward`: from the splats' sums to the gradients of the Gaussians' parameters, through the inverse of
+//! `project`'s steps. A Gaussian a lane. Twin: [`crate::twin`]'s `project_backward`.
+
+use crate::blend_backward::{SUMS, SumRow};
+use crate::camera::KernelCamera;
+use crate::project::{Scene, Splat, direction, geometry, load_geometry, sh_basis, symmetric_times};
+use crate::simd::{Lanes, Rows, dispatch, load_columns, store_columns};
+use splatcore_core::sh;
+use std::f32::consts::{LN_2, LOG2_E};
+
+/// Where gradients of one chunk of Gaussians go: rows are Gaussian minus `first`. Rows of Gaussians without a splat are
+/// left alone.
+pub struct GradientRows<'a> {
+    /// Gaussian of row 0.
+    pub first: usize,
+    /// `[rows][3]`
+    pub means: &'a mut [f32],
+    /// `[rows][3]`
+    pub log_scales: &'a mut [f32],
+    /// `[rows][4]`
+    pub rotations: &'a mut [f32],
+    /// `[rows]`
+    pub opacity_logits: &'a mut [f32],
+    /// `[rows][scene.sh_stride]`; only the coefficients in use are written.
+    pub sh: &'a mut [f32],
+    /// `[rows]`: norm of dL/d(mean) in NDC units, INRIA's densification statistic.
+    pub ndc_norm: &'a mut [f32],
+}
+
+dispatch! {
+    /// Gradients of one chunk of Gaussians: `scene` holds the chunk's rows only, `splats` its splats, `slots[i]` the first
+    /// slot of `splats[i]` and their number.
+    pub fn project_backward / kernel (
+        scene: Scene<'_>, camera: &KernelCamera, splats: &[Splat], slots: &[[u32; 2]], sums: &[SumRow],
+        out: &mut GradientRows<'_>
+    )
+}
+
+#[inline(always)]
+fn kernel<L: Lanes>(
+    scene: Scene<'_>,
+    camera: &KernelCamera,
+    splats: &[Splat],
+    slots: &[[u32; 2]],
+    sums: &[SumRow],
+    out: &mut GradientRows<'_>,
+) {
+    let mut start = 0;
+    while start < splats.len() {
+        let lanes = (splats.len() - start).min(L::WIDTH);
+        group::<L>(&scene, camera, &splats[start..start + lanes], &slots[start..start + lanes], sums, out);
+        start += L::WIDTH;
+    }
+}
+
+#[inline(always)]
+fn group<L: Lanes>(
+    scene: &Scene<'_>,
+    camera: &KernelCamera,
+    splats: &[Splat],
+    slots: &[[u32; 2]],
+    sums: &[SumRow],
+    out: &mut GradientRows<'_>,
+) {
+    let lanes = splats.len();
+    let mut totals = [[0.0f32; 16]; SUMS];
+    let mut power = [[0.0f32; 16]; 3];
+    let mut open = [[0.0f32; 16]; 3];
+    let mut rows: Rows = [splats[0].gaussian; 16];
+    for (lane, (splat, &[first, count])) in splats.iter().zip(slots).enumerate() {
+        let mut total = [0.0f32; SUMS];
+        for row in &sums[first as usize..(first + count) as usize] {
+            for k in 0..SUMS {
+                total[k] += row[k];
+            }
+        }
+        for k in 0..SUMS {
+            totals[k][lane] = total[k];
+        }
+        for k in 0..3 {
+            power[k][lane] = splat.power[k];
+            open[k][lane] = if splat.clamped >> k & 1 == 0 { 1.0 } else { 0.0 };
+        }
+        rows[lane] = splat.gaussian;
+    }
+    let local: Rows = rows.map(|r| r - out.first as u32);
+    let [s, sx, sy, sxx, sxy, syy, red, green, blue] = totals.map(|t| L::load(&t));
+    let [a, b, c] = power.map(|p| L::load(&p));
+    let two = L::splat(2.0);
+
+    // log2 alpha = l + a dx² + b dx dy + c dy², d = pixel - mean.
+    let d_mean = [-(two * a * sx + b * sy), -(two * c * sy + b * sx)];
+    let ndc = [
+        d_mean[0] * L::splat(camera.size[0] as f32 * 0.5),
+        d_mean[1] * L::splat(camera.size[1] as f32 * 0.5),
+    ];
+    let mut norm = [ndc[0].mul_add(ndc[0], ndc[1] * ndc[1]).sqrt()];
+    store_columns(&mut norm, out.ndc_norm, 1, &local, lanes);
+
+    let columns = load_geometry::<L>(scene, &local);
+    let g = geometry(&columns, camera);
+
+    // a = -log2e/2 conic_xx, b = -log2e conic_xy, c = -log2e/2 conic_yy; as a symmetric matrix of gradients, the
+    // off-diagonal entry is half the gradient of conic_xy.
+    let half = L::splat(-0.5 * LOG2_E);
+    let d_conic = [half * sxx, half * sxy, half * syy];
+    // d covariance = -M dM M with M the conic.
+    let k = L::splat(-2.0 / LOG2_E);
+    let m = [k * a, L::splat(-1.0 / LOG2_E) * b, k * c];
+    let left = [
+        [m[0] * d_conic[0] + m[1] * d_conic[1], m[0] * d_conic[1] + m[1] * d_conic[2]],
+        [m[1] * d_conic[0] + m[2] * d_conic[1], m[1] * d_conic[1] + m[2] * d_conic[2]],
+    ];
+    let d_projected = [
+        -(left[0][0] * m[0] + left[0][1] * m[1]),
+        -(left[0][0] * m[1] + left[0][1] * m[2]),
+        -(left[1][0] * m[1] + left[1][1] * m[2]),
+    ];
+
+    // projected = T S Tᵀ + low pass, T = J W: dS = Tᵀ dP T, dT = 2 dP T S.
+    let [u, v] = g.transform;
+    let mut pu = [L::splat(0.0); 3];
+    let mut pv = [L::splat(0.0); 3];
+    for j in 0..3 {
+        pu[j] = d_projected[0].mul_add(u[j], d_projected[1] * v[j]);
+        pv[j] = d_projected[1].mul_add(u[j], d_projected[2] * v[j]);
+    }
+    let outer = |i: usize, j: usize| u[i].mul_add(pu[j], v[i] * pv[j]);
+    let d_covariance = [outer(0, 0), outer(0, 1), outer(0, 2), outer(1, 1), outer(1, 2), outer(2, 2)];
+    let d_u = symmetric_times(&g.covariance, &pu).map(|x| two * x);
+    let d_v = symmetric_times(&g.covariance, &pv).map(|x| two * x);
+    let w = &camera.rotation;
+    let along = |d: &[L; 3], i: usize| {
+        d[0].mul_add(L::splat(w[i][0]), d[1].mul_add(L::splat(w[i][1]), d[2] * L::splat(w[i][2])))
+    };
+    // J = [fx/z 0 -fx x/z²; 0 fy/z -fy y/z²]; x and y clamped to a multiple of z where they are not free.
+    let z = g.inverse_z;
+    let (fx, fy) = (L::splat(camera.focal[0]) * z, L::splat(camera.focal[1]) * z);
+    let d_j = [along(&d_u, 0), along(&d_u, 2), along(&d_v, 1), along(&d_v, 2)];
+    let mut d_view = [L::splat(0.0); 3];
+    let jx = -(d_j[1] * fx * z);
+    let jy = -(d_j[3] * fy * z);
+    d_view[0] = jx * g.free[0] + d_mean[0] * fx;
+    d_view[1] = jy * g.free[1] + d_mean[1] * fy;
+    // d(-f x/z²)/dz is 2 f x/z³ when x is free and f x/z³ when x follows z.
+    let one = L::splat(1.0);
+    d_view[2] = -(d_j[0] * fx * z) - d_j[2] * fy * z
+        - (one + g.free[0]) * jx * g.clamped[0] * z
+        - (one + g.free[1]) * jy * g.clamped[1] * z
+        - d_mean[0] * fx * g.view[0] * z
+        - d_mean[1] * fy * g.view[1] * z;
+    let mut d_world = [L::splat(0.0); 3];
+    for j in 0..3 {
+        d_world[j] = d_view[0].mul_add(
+            L::splat(w[0][j]),
+            d_view[1].mul_add(L::splat(w[1][j]), d_view[2] * L::splat(w[2][j])),
+        );
+    }
+
+    // S = M Mᵀ, M = R diag(scale): dM = 2 dS M.
+    let mut d_rotation = [[L::splat(0.0); 3]; 3];
+    let mut d_log_scales = [L::splat(0.0); 3];
+    for j in 0..3 {
+        let column = [0, 1, 2].map(|i: usize| g.rotation[i][j] * g.scales[j]);
+        let d_column = symmetric_times(&d_covariance, &column).map(|x| two * x);
+        for i in 0..3 {
+            d_log_scales[j] = d_column[i].mul_add(column[i], d_log_scales[j]);
+            d_rotation[i][j] = d_column[i] * g.scales[j];
+        }
+    }
+    store_columns(&mut d_log_scales, out.log_scales, 3, &local, lanes);
+
+    let [qw, qx, qy, qz] = g.quaternion;
+    let r = &d_rotation;
+    let d_unit = [
+        two * (qx * (r[2][1] - r[1][2]) + qy * (r[0][2] - r[2][0]) + qz * (r[1][0] - r[0][1])),
+        two * (qy * (r[0][1] + r[1][0]) + qz * (r[0][2] + r[2][0]) + qw * (r[2][1] - r[1][2]))
+            - L::splat(4.0) * qx * (r[1][1] + r[2][2]),
+        two * (qx * (r[0][1] + r[1][0]) + qz * (r[1][2] + r[2][1]) + qw * (r[0][2] - r[2][0]))
+            - L::splat(4.0) * qy * (r[0][0] + r[2][2]),
+        two * (qx * (r[0][2] + r[2][0]) + qy * (r[1][2] + r[2][1]) + qw * (r[1][0] - r[0][1]))
+            - L::splat(4.0) * qz * (r[0][0] + r[1][1]),
+    ];
+    // Through the normalisation: only what is across the quaternion counts.
+    let radial = d_unit[0] * qw + d_unit[1] * qx + d_unit[2] * qy + d_unit[3] * qz;
+    let mut d_quaternion = [L::splat(0.0); 4];
+    for i in 0..4 {
+        d_quaternion[i] = (d_unit[i] - radial * g.quaternion[i]) * g.inverse_norm;
+    }
+    store_columns(&mut d_quaternion, out.rotations, 4, &local, lanes);
+
+    // l = log2 opacity, d ln(sigmoid)/d logit = 1 - opacity.
+    let mut logits = [0.0f32; 16];
+    for lane in 0..lanes {
+        logits[lane] = 1.0 / (1.0 + scene.opacity_logits[local[lane] as usize].exp());
+    }
+    let mut d_logit = [s * L::splat(1.0 / LN_2) * L::load(&logits)];
+    store_columns(&mut d_logit, out.opacity_logits, 1, &local, lanes);
+
+    let degree = scene.sh_degree;
+    let coefficients = sh::coefficients(degree);
+    let d_colour = [red * L::load(&open[0]), green * L::load(&open[1]), blue * L::load(&open[2])];
+    let mean = [columns[0], columns[1], columns[2]];
+    let (unit, inverse_distance) = direction(&mean, camera);
+    let basis = sh_basis(degree, unit);
+    if degree > 0 {
+        let mut harmonics = [L::splat(0.0); 48];
+        load_columns(scene.sh, scene.sh_stride, &local, 3 * coefficients, &mut harmonics);
+        // Gradient of the colour along each basis function.
+        let mut weight = [L::splat(0.0); 16];
+        for k in 1..coefficients {
+            weight[k] = harmonics[3 * k].mul_add(
+                d_colour[0],
+                harmonics[3 * k + 1].mul_add(d_colour[1], harmonics[3 * k + 2] * d_colour[2]),
+            );
+        }
+        let d_direction = sh_backward(degree, unit, &weight);
+        let radial =
+            d_direction[0].mul_add(unit[0], d_direction[1].mul_add(unit[1], d_direction[2] * unit[2]));
+        for j in 0..3 {
+            d_world[j] = d_world[j] + (d_direction[j] - radial * unit[j]) * inverse_distance;
+        }
+    }
+    store_columns(&mut d_world, out.means, 3, &local, lanes);
+    let mut d_harmonics = [L::splat(0.0); 48];
+    for k in 0..coefficients {
+        for channel in 0..3 {
+            d_harmonics[3 * k + channel] = basis[k] * d_colour[channel];
+        }
+    }
+    store_columns(&mut d_harmonics[..3 * coefficients], out.sh, scene.sh_stride, &local, lanes);
+}
+
+/// Gradient with respect to the direction, given the gradient `w[k]` with respect to each basis function.
+#[inline(always)]
+fn sh_backward<L: Lanes>(degree: u8, [x, y, z]: [L; 3], w: &[L; 16]) -> [L; 3] {
+    let c = |v: f64| L::splat(v as f32);
+    let mut d = [c(-sh::C1) * w[3], c(-sh::C1) * w[1], c(sh::C1) * w[2]];
+    let two = c(2.0);
+    if degree >= 2 {
+        let (a, b, e, f, g) =
+            (c(sh::C2[0]) * w[4], c(sh::C2[1]) * w[5], c(sh::C2[2]) * w[6], c(sh::C2[3]) * w[7], c(sh::C2[4]) * w[8]);
+        d[0] = d[0] + a * y - two * e * x + f * z + two * g * x;
+        d[1] = d[1] + a * x + b * z - two * e * y - two * g * y;
+        d[2] = d[2] + b * y + c(4.0) * e * z + f * x;
+    }
+    if degree >= 3 {
+        let (xx, yy, zz) = (x * x, y * y, z * z);
+        let t: [L; 7] = [0, 1, 2, 3, 4, 5, 6].map(|k: usize| c(sh::C3[k]) * w[9 + k]);
+        let (three, four, six, eight) = (c(3.0), c(4.0), c(6.0), c(8.0));
+        d[0] = d[0] + six * t[0] * x * y + t[1] * y * z - two * t[2] * x * y - six * t[3] * x * z
+            + t[4] * (four * zz - three * xx - yy)
+            + two * t[5] * x * z
+            + three * t[6] * (xx - yy);
+        d[1] = d[1] + three * t[0] * (xx - yy) + t[1] * x * z + t[2] * (four * zz - xx - three * yy)
+            - six * t[3] * y * z
+            - two * t[4] * x * y
+            - two * t[5] * y * z
+            - six * t[6] * x * y;
+        d[2] = d[2] + t[1] * x * y + eight * t[2] * y * z + t[3] * (six * zz - three * xx - three * yy)
+            + eight * t[4] * x * z
+            + t[5] * (xx - yy);
+    }
+    d
+}
+

@@ -1,0 +1,169 @@
+//! AVX-512: 16 lanes.
+
+use super::{EXP2, Lanes};
+use std::arch::x86_64::*;
+use std::ops::{Add, Mul, Neg, Sub};
+
+/// Sixteen f32 in a register.
+#[derive(Clone, Copy)]
+pub struct F32x16(__m512);
+
+// SAFETY of every block below: values of this type exist only inside functions that `dispatch!` made for processors
+// with these instructions; loads and stores check the slice's length first.
+
+impl Add for F32x16 {
+    type Output = Self;
+    #[inline(always)]
+    fn add(self, b: Self) -> Self {
+        unsafe { Self(_mm512_add_ps(self.0, b.0)) }
+    }
+}
+
+impl Sub for F32x16 {
+    type Output = Self;
+    #[inline(always)]
+    fn sub(self, b: Self) -> Self {
+        unsafe { Self(_mm512_sub_ps(self.0, b.0)) }
+    }
+}
+
+impl Mul for F32x16 {
+    type Output = Self;
+    #[inline(always)]
+    fn mul(self, b: Self) -> Self {
+        unsafe { Self(_mm512_mul_ps(self.0, b.0)) }
+    }
+}
+
+impl Neg for F32x16 {
+    type Output = Self;
+    #[inline(always)]
+    fn neg(self) -> Self {
+        unsafe { Self(_mm512_xor_ps(self.0, _mm512_set1_ps(-0.0))) }
+    }
+}
+
+impl Lanes for F32x16 {
+    const WIDTH: usize = 16;
+    type Mask = __mmask16;
+
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        unsafe { Self(_mm512_set1_ps(value)) }
+    }
+    #[inline(always)]
+    fn load(slice: &[f32]) -> Self {
+        assert!(slice.len() >= 16);
+        unsafe { Self(_mm512_loadu_ps(slice.as_ptr())) }
+    }
+    #[inline(always)]
+    fn store(self, slice: &mut [f32]) {
+        assert!(slice.len() >= 16);
+        unsafe { _mm512_storeu_ps(slice.as_mut_ptr(), self.0) }
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        unsafe { Self(_mm512_fmadd_ps(self.0, b.0, c.0)) }
+    }
+    #[inline(always)]
+    fn div(self, b: Self) -> Self {
+        unsafe { Self(_mm512_div_ps(self.0, b.0)) }
+    }
+    #[inline(always)]
+    fn min(self, b: Self) -> Self {
+        unsafe { Self(_mm512_min_ps(self.0, b.0)) }
+    }
+    #[inline(always)]
+    fn max(self, b: Self) -> Self {
+        unsafe { Self(_mm512_max_ps(self.0, b.0)) }
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        unsafe { Self(_mm512_sqrt_ps(self.0)) }
+    }
+    #[inline(always)]
+    fn reciprocal(self) -> Self {
+        // 14 bits from the table, then one Newton step: x (2 - a x).
+        unsafe {
+            let x = _mm512_rcp14_ps(self.0);
+            let e = _mm512_fnmadd_ps(self.0, x, _mm512_set1_ps(1.0));
+            Self(_mm512_fmadd_ps(x, e, x))
+        }
+    }
+    #[inline(always)]
+    fn exp2(self) -> Self {
+        unsafe {
+            let whole = _mm512_roundscale_ps::<0x08>(self.0);
+            let f = _mm512_sub_ps(self.0, whole);
+            let p = _mm512_set1_ps(EXP2[5]);
+            let p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(EXP2[4]));
+            let p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(EXP2[3]));
+            let p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(EXP2[2]));
+            let p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(EXP2[1]));
+            let p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(EXP2[0]));
+            Self(_mm512_scalef_ps(p, whole))
+        }
+    }
+    #[inline(always)]
+    fn ge(self, b: Self) -> Self::Mask {
+        unsafe { _mm512_cmp_ps_mask::<_CMP_GE_OQ>(self.0, b.0) }
+    }
+    #[inline(always)]
+    fn and(a: Self::Mask, b: Self::Mask) -> Self::Mask {
+        a & b
+    }
+    #[inline(always)]
+    fn and_not(a: Self::Mask, b: Self::Mask) -> Self::Mask {
+        a & !b
+    }
+    #[inline(always)]
+    fn any(mask: Self::Mask) -> bool {
+        mask != 0
+    }
+    #[inline(always)]
+    fn bits(mask: Self::Mask) -> u32 {
+        mask as u32
+    }
+    #[inline(always)]
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
+        unsafe { Self(_mm512_mask_blend_ps(mask, no.0, yes.0)) }
+    }
+    #[inline(always)]
+    fn where_set(self, mask: Self::Mask) -> Self {
+        unsafe { Self(_mm512_maskz_mov_ps(mask, self.0)) }
+    }
+    #[inline(always)]
+    fn transpose(rows: &mut [Self]) {
+        assert!(rows.len() >= 16);
+        // Four 4x4 transposes inside each 128-bit quarter, then a 4x4 transpose of the quarters.
+        unsafe {
+            let mut t = [_mm512_setzero_ps(); 16];
+            for i in 0..4 {
+                let (a, b, c, d) = (
+                    rows[4 * i].0,
+                    rows[4 * i + 1].0,
+                    rows[4 * i + 2].0,
+                    rows[4 * i + 3].0,
+                );
+                let ab_low = _mm512_castps_pd(_mm512_unpacklo_ps(a, b));
+                let ab_high = _mm512_castps_pd(_mm512_unpackhi_ps(a, b));
+                let cd_low = _mm512_castps_pd(_mm512_unpacklo_ps(c, d));
+                let cd_high = _mm512_castps_pd(_mm512_unpackhi_ps(c, d));
+                t[4 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(ab_low, cd_low));
+                t[4 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(ab_low, cd_low));
+                t[4 * i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(ab_high, cd_high));
+                t[4 * i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(ab_high, cd_high));
+            }
+            for i in 0..4 {
+                let even_low = _mm512_shuffle_f32x4::<0x88>(t[i], t[4 + i]);
+                let odd_low = _mm512_shuffle_f32x4::<0xdd>(t[i], t[4 + i]);
+                let even_high = _mm512_shuffle_f32x4::<0x88>(t[8 + i], t[12 + i]);
+                let odd_high = _mm512_shuffle_f32x4::<0xdd>(t[8 + i], t[12 + i]);
+                rows[i] = Self(_mm512_shuffle_f32x4::<0x88>(even_low, even_high));
+                rows[8 + i] = Self(_mm512_shuffle_f32x4::<0xdd>(even_low, even_high));
+                rows[4 + i] = Self(_mm512_shuffle_f32x4::<0x88>(odd_low, odd_high));
+                rows[12 + i] = Self(_mm512_shuffle_f32x4::<0xdd>(odd_low, odd_high));
+            }
+        }
+    }
+}

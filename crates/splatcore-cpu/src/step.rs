@@ -1,0 +1,280 @@
+//! From a frame's sums to gradients and updated parameters, [`ROWS`] Gaussians at a time: `project_backward`, the
+//! regularisers, `adam`, the statistics and the noise run one after another while the rows are in the cache.
+
+use crate::adam::{Correction, Group, adam};
+use crate::blend_backward::SumRow;
+use crate::camera::KernelCamera;
+use crate::frame::{Frame, ROWS};
+use crate::project::{Scene, Splat};
+use crate::project_backward::{GradientRows, project_backward};
+use crate::shared::Disjoint;
+use crate::simd::Level;
+use rayon::prelude::*;
+use splatcore_core::backend::{LearnerState, RenderOptions, StepPlan};
+use splatcore_core::camera::rotation_from_quaternion;
+use splatcore_core::gaussians::sigmoid;
+use splatcore_core::random::normal3;
+use splatcore_core::{Camera, Gaussians, sh};
+
+/// The arrays of Gaussians as flat slices that threads share by disjoint rows.
+pub(crate) struct Rows<'a> {
+    means: Disjoint<'a, f32>,
+    log_scales: Disjoint<'a, f32>,
+    rotations: Disjoint<'a, f32>,
+    opacity_logits: Disjoint<'a, f32>,
+    sh: Disjoint<'a, f32>,
+    sh_stride: usize,
+    len: usize,
+}
+
+/// Some rows of [`Rows`].
+struct RowSlices<'a> {
+    means: &'a mut [f32],
+    log_scales: &'a mut [f32],
+    rotations: &'a mut [f32],
+    opacity_logits: &'a mut [f32],
+    sh: &'a mut [f32],
+}
+
+impl<'a> Rows<'a> {
+    pub fn new(gaussians: &'a mut Gaussians) -> Self {
+        let (len, sh_stride) = (gaussians.len(), 3 * gaussians.coefficients());
+        Self {
+            means: Disjoint::new(gaussians.means.as_flattened_mut()),
+            log_scales: Disjoint::new(gaussians.log_scales.as_flattened_mut()),
+            rotations: Disjoint::new(gaussians.rotations.as_flattened_mut()),
+            opacity_logits: Disjoint::new(&mut gaussians.opacity_logits),
+            sh: Disjoint::new(gaussians.sh.as_flattened_mut()),
+            sh_stride,
+            len,
+        }
+    }
+
+    /// # Safety
+    /// No two live results may overlap.
+    unsafe fn get(&self, first: usize, rows: usize) -> RowSlices<'_> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            RowSlices {
+                means: self.means.get(3 * first, 3 * rows),
+                log_scales: self.log_scales.get(3 * first, 3 * rows),
+                rotations: self.rotations.get(4 * first, 4 * rows),
+                opacity_logits: self.opacity_logits.get(first, rows),
+                sh: self.sh.get(self.sh_stride * first, self.sh_stride * rows),
+            }
+        }
+    }
+}
+
+impl RowSlices<'_> {
+    fn scene(&self, sh_stride: usize, sh_degree: u8) -> Scene<'_> {
+        Scene {
+            means: self.means,
+            log_scales: self.log_scales,
+            rotations: self.rotations,
+            opacity_logits: self.opacity_logits,
+            sh: self.sh,
+            sh_stride,
+            sh_degree,
+        }
+    }
+}
+
+/// The rows `first..first + rows` of a scene.
+fn slice_scene<'a>(scene: &Scene<'a>, first: usize, rows: usize) -> Scene<'a> {
+    Scene {
+        means: &scene.means[3 * first..3 * (first + rows)],
+        log_scales: &scene.log_scales[3 * first..3 * (first + rows)],
+        rotations: &scene.rotations[4 * first..4 * (first + rows)],
+        opacity_logits: &scene.opacity_logits[first..first + rows],
+        sh: &scene.sh[scene.sh_stride * first..scene.sh_stride * (first + rows)],
+        ..*scene
+    }
+}
+
+/// The splats of chunk `chunk`, their slots, and all sums.
+fn chunk_of(frame: &Frame, chunk: usize) -> (&[Splat], &[[u32; 2]], &[SumRow]) {
+    let range = chunk * ROWS..chunk * ROWS + frame.counts[chunk] as usize;
+    (&frame.splats[range.clone()], &frame.lists.slots[range], &frame.slots)
+}
+
+/// Writes the gradients of every Gaussian that has a splat; leaves the other rows alone.
+pub(crate) fn rows_backward(
+    level: Level,
+    frame: &Frame,
+    scene: Scene<'_>,
+    camera: &Camera,
+    options: &RenderOptions,
+    out: &mut Rows<'_>,
+) {
+    let camera = &KernelCamera::new(camera, options);
+    (0..frame.counts.len()).into_par_iter().for_each_init(
+        || vec![0.0; ROWS],
+        |ndc_norm, chunk| {
+            let first = chunk * ROWS;
+            let rows = ROWS.min(out.len - first);
+            // SAFETY: one thread a chunk.
+            let target = unsafe { out.get(first, rows) };
+            let (splats, slots, sums) = chunk_of(frame, chunk);
+            let mut target = GradientRows {
+                first,
+                means: target.means,
+                log_scales: target.log_scales,
+                rotations: target.rotations,
+                opacity_logits: target.opacity_logits,
+                sh: target.sh,
+                ndc_norm: &mut ndc_norm[..rows],
+            };
+            project_backward(level, slice_scene(&scene, first, rows), camera, splats, slots, sums, &mut target);
+        },
+    );
+}
+
+/// `project_backward`, regularisers, `adam`, statistics and noise for all Gaussians.
+pub(crate) fn update(level: Level, frame: &Frame, state: &mut LearnerState, camera: &Camera, plan: &StepPlan) {
+    let camera = &KernelCamera::new(camera, &plan.render);
+    let count = state.gaussians.len();
+    let stored = state.gaussians.sh_degree;
+    let sh_stride = 3 * state.gaussians.coefficients();
+    let degree = plan.render.sh_degree.min(stored);
+    let sh_used = 3 * sh::coefficients(degree);
+    let correction = Correction::new(plan.step);
+    let rates = &plan.rates;
+    let parameters = Rows::new(&mut state.gaussians);
+    let first_moments = Rows::new(&mut state.first);
+    let second_moments = Rows::new(&mut state.second);
+    let gradient_sum = Disjoint::new(&mut state.gradient_sum);
+    let seen = Disjoint::new(&mut state.seen);
+    (0..frame.counts.len()).into_par_iter().for_each_init(
+        || (Gaussians::zeros(ROWS, stored), vec![0.0f32; ROWS]),
+        |(gradients, ndc_norm), chunk| {
+            let first = chunk * ROWS;
+            let rows = ROWS.min(count - first);
+            // SAFETY: one thread a chunk, here and below.
+            let (p, m, v) = unsafe {
+                (parameters.get(first, rows), first_moments.get(first, rows), second_moments.get(first, rows))
+            };
+            zero(gradients, sh_used);
+            ndc_norm.fill(0.0);
+            let (splats, slots, sums) = chunk_of(frame, chunk);
+            let mut target = GradientRows {
+                first,
+                means: &mut gradients.means.as_flattened_mut()[..3 * rows],
+                log_scales: &mut gradients.log_scales.as_flattened_mut()[..3 * rows],
+                rotations: &mut gradients.rotations.as_flattened_mut()[..4 * rows],
+                opacity_logits: &mut gradients.opacity_logits[..rows],
+                sh: &mut gradients.sh.as_flattened_mut()[..sh_stride * rows],
+                ndc_norm: &mut ndc_norm[..rows],
+            };
+            project_backward(level, p.scene(sh_stride, degree), camera, splats, slots, sums, &mut target);
+            regularise(plan, count, &p, gradients);
+            if plan.statistics {
+                let (sum, times) = unsafe { (gradient_sum.get(first, rows), seen.get(first, rows)) };
+                for i in 0..rows {
+                    sum[i] += ndc_norm[i];
+                    times[i] += frame.in_view[first + i] as u32;
+                }
+            }
+            let mut run = |parameters, first, second, gradients, stride, used, base_rate, rate| {
+                let mut group = Group { parameters, first, second, gradients, stride, used, base_rate, rate };
+                adam(level, &mut group, correction);
+            };
+            let g = &*gradients;
+            run(p.means, m.means, v.means, &g.means.as_flattened()[..3 * rows], 3, 3, rates.means, rates.means);
+            run(
+                p.log_scales,
+                m.log_scales,
+                v.log_scales,
+                &g.log_scales.as_flattened()[..3 * rows],
+                3,
+                3,
+                rates.log_scales,
+                rates.log_scales,
+            );
+            run(
+                p.rotations,
+                m.rotations,
+                v.rotations,
+                &g.rotations.as_flattened()[..4 * rows],
+                4,
+                4,
+                rates.rotations,
+                rates.rotations,
+            );
+            run(
+                p.opacity_logits,
+                m.opacity_logits,
+                v.opacity_logits,
+                &g.opacity_logits[..rows],
+                1,
+                1,
+                rates.opacity_logits,
+                rates.opacity_logits,
+            );
+            run(
+                p.sh,
+                m.sh,
+                v.sh,
+                &g.sh.as_flattened()[..sh_stride * rows],
+                sh_stride,
+                sh_used,
+                rates.sh_base,
+                rates.sh_rest,
+            );
+            if let Some(noise) = plan.noise {
+                // SAFETY: the slices borrowed above are no longer used.
+                let mut p = unsafe { parameters.get(first, rows) };
+                for i in 0..rows {
+                    explore(&mut p, i, noise, normal3(plan.seed, plan.step as u64, (first + i) as u64));
+                }
+            }
+        },
+    );
+}
+
+fn zero(gradients: &mut Gaussians, sh_used: usize) {
+    gradients.means.fill([0.0; 3]);
+    gradients.log_scales.fill([0.0; 3]);
+    gradients.rotations.fill([0.0; 4]);
+    gradients.opacity_logits.fill(0.0);
+    let stride = gradients.coefficients();
+    for row in gradients.sh.chunks_exact_mut(stride) {
+        row[..sh_used / 3].fill([0.0; 3]);
+    }
+}
+
+/// Adds the gradients of MCMC's regularisers: weight times the mean opacity and the mean scale.
+fn regularise(plan: &StepPlan, count: usize, p: &RowSlices<'_>, gradients: &mut Gaussians) {
+    if plan.opacity_regulariser != 0.0 {
+        let weight = plan.opacity_regulariser / count as f32;
+        for (gradient, &logit) in gradients.opacity_logits.iter_mut().zip(p.opacity_logits.iter()) {
+            let opacity = sigmoid(logit);
+            *gradient += weight * opacity * (1.0 - opacity);
+        }
+    }
+    if plan.scale_regulariser != 0.0 {
+        let weight = plan.scale_regulariser / (3 * count) as f32;
+        for (gradient, log_scale) in
+            gradients.log_scales.as_flattened_mut().iter_mut().zip(p.log_scales.iter())
+        {
+            *gradient += weight * log_scale.exp();
+        }
+    }
+}
+
+/// Moves a mean by Sigma * normal, the more the more transparent (Kheradmand et al. 2024, eq. 7).
+fn explore(p: &mut RowSlices<'_>, i: usize, noise: f32, normal: [f32; 3]) {
+    let opacity = sigmoid(p.opacity_logits[i]);
+    let gate = noise / (1.0 + (100.0 * (opacity - 0.005)).exp());
+    let quaternion = std::array::from_fn(|k| p.rotations[4 * i + k] as f64);
+    let Some(rotation) = rotation_from_quaternion(quaternion) else { return };
+    // Sigma n = R diag(s²) Rᵀ n
+    for k in 0..3 {
+        let variance = (2.0 * p.log_scales[3 * i + k]).exp();
+        let along: f64 = (0..3).map(|j| rotation[j][k] * normal[j] as f64).sum();
+        let length = gate * variance * along as f32;
+        for j in 0..3 {
+            p.means[3 * i + j] += length * rotation[j][k] as f32;
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! `blend`: a pixel walks its tile's list front to back (Kerbl et al. 2023, equation 3 and its rasterizer).
+//!
+//! Four comparisons make the image discontinuous or kinked: alpha below 1/255, alpha above its cap, transmittance
+//! below 1e-4, and the order of depths. Two remedies, for two uses. [`CutOffs::None`] leaves the first three out,
+//! so that finite differences are valid everywhere. And [`Doubt`] tells for each pixel how far it could move if
+//! roundings tipped a comparison, so that a test can be strict with all the others.
+
+use super::intersect::TileLists;
+use super::project::Splat;
+use splatcore_core::Camera;
+use splatcore_core::backend::RenderOptions;
+use splatcore_core::semantics::{ALPHA_MIN, TILE, TRANSMITTANCE_MIN};
+
+/// A comparison of alpha is in doubt within this relative distance.
+pub const ALPHA_WINDOW: f64 = 1e-3;
+/// A comparison of transmittance is in doubt within this relative distance: errors of many alphas add up.
+pub const TRANSMITTANCE_WINDOW: f64 = 2e-3;
+/// The order of two different depths is in doubt within this relative distance.
+pub const DEPTH_WINDOW: f64 = 4e-6;
+
+/// Whether the rasterizer's thresholds apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutOffs {
+    /// As published.
+    Reference,
+    /// No tile lists, no least alpha, no cap, no early stop: smooth in every parameter.
+    None,
+}
+
+/// What roundings could do to a pixel.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Doubt {
+    /// Most that a colour channel could move.
+    pub colour: f64,
+    /// Most that the transmittance could move.
+    pub transmittance: f64,
+    /// Whether any comparison is in doubt, those included that move only gradients (the cap on alpha).
+    pub any: bool,
+}
+
+/// One (pixel, Gaussian) that changed its pixel.
+#[derive(Clone, Copy, Debug)]
+pub struct Fragment {
+    /// Index into the sorted splats.
+    pub splat: usize,
+    /// Pixel centre minus the splat's centre.
+    pub offset: [f64; 2],
+    /// After the cap.
+    pub alpha: f64,
+    /// Whether the cap changed it.
+    pub capped: bool,
+    /// Transmittance in front of it.
+    pub transmittance: f64,
+}
+
+/// What [`blend`] gives, everything `[height * width]`.
+pub struct Blended {
+    /// Background included.
+    pub image: Vec<[f64; 3]>,
+    /// Behind the last fragment.
+    pub transmittance: Vec<f64>,
+    /// See [`Doubt`].
+    pub doubts: Vec<Doubt>,
+    /// Fragments that changed their pixel.
+    pub fragments_blended: u64,
+}
+
+/// Blends every pixel.
+pub fn blend(
+    splats: &[Splat],
+    tiles: &TileLists,
+    camera: &Camera,
+    options: &RenderOptions,
+    cut_offs: CutOffs,
+) -> Blended {
+    let background = options.background.map(f64::from);
+    let (width, height) = (camera.width as usize, camera.height as usize);
+    let mut out = Blended {
+        image: Vec::with_capacity(width * height),
+        transmittance: Vec::with_capacity(width * height),
+        doubts: Vec::with_capacity(width * height),
+        fragments_blended: 0,
+    };
+    for y in 0..height {
+        for x in 0..width {
+            let pixel = walk(x, y, splats, tiles, options, cut_offs);
+            let mut colour = background.map(|b| pixel.transmittance * b);
+            for f in &pixel.fragments {
+                for c in 0..3 {
+                    colour[c] += f.transmittance * f.alpha * splats[f.splat].colour[c];
+                }
+            }
+            out.image.push(colour);
+            out.transmittance.push(pixel.transmittance);
+            out.doubts.push(pixel.doubt);
+            out.fragments_blended += pixel.fragments.len() as u64;
+        }
+    }
+    out
+}
+
+/// A pixel's fragments, front to back.
+pub struct Pixel {
+    /// Those that changed it.
+    pub fragments: Vec<Fragment>,
+    /// Behind the last of them.
+    pub transmittance: f64,
+    /// See [`Doubt`].
+    pub doubt: Doubt,
+}
+
+/// Walks the list of the tile of pixel (x, y).
+pub fn walk(
+    x: usize,
+    y: usize,
+    splats: &[Splat],
+    tiles: &TileLists,
+    options: &RenderOptions,
+    cut_offs: CutOffs,
+) -> Pixel {
+    let cap = options.semantics.alpha_max as f64;
+    let tile = (y / TILE) * tiles.columns + x / TILE;
+    let centre = [x as f64 + 0.5, y as f64 + 0.5];
+    // No colour that this pixel could show is brighter: bounds what lies behind.
+    let brightest = tiles.lists[tile]
+        .iter()
+        .flat_map(|&k| splats[k].colour)
+        .chain(options.background.map(f64::from))
+        .fold(0.0, f64::max);
+    let mut pixel = Pixel {
+        fragments: Vec::new(),
+        transmittance: 1.0,
+        doubt: Doubt::default(),
+    };
+    for &k in &tiles.lists[tile] {
+        let splat = &splats[k];
+        let (offset, uncapped) = alpha(splat, centre);
+        if cut_offs == CutOffs::None {
+            pixel.push(k, offset, uncapped, false);
+            continue;
+        }
+        if (uncapped / ALPHA_MIN - 1.0).abs() < ALPHA_WINDOW {
+            pixel.doubt(uncapped, brightest);
+        }
+        if uncapped < ALPHA_MIN {
+            continue;
+        }
+        pixel.doubt.any |= (uncapped / cap - 1.0).abs() < ALPHA_WINDOW;
+        pixel.doubt_order(splats, k, uncapped.min(cap));
+        let behind = pixel.transmittance * (1.0 - uncapped.min(cap));
+        if (behind / TRANSMITTANCE_MIN - 1.0).abs() < TRANSMITTANCE_WINDOW {
+            pixel.doubt(uncapped.min(cap), brightest);
+        }
+        if behind < TRANSMITTANCE_MIN {
+            break;
+        }
+        pixel.push(k, offset, uncapped.min(cap), uncapped > cap);
+    }
+    for &k in &tiles.doubtful[tile] {
+        let (_, alpha) = alpha(&splats[k], centre);
+        if alpha >= ALPHA_MIN * (1.0 - ALPHA_WINDOW) {
+            pixel.doubt.any = true;
+            pixel.doubt.colour += alpha * brightest.max(splats[k].colour.into_iter().fold(0.0, f64::max));
+            pixel.doubt.transmittance += alpha;
+        }
+    }
+    pixel
+}
+
+/// Offset of a pixel centre from the splat's, and alpha there before the cap: o exp(-dᵀ Q d / 2).
+pub fn alpha(splat: &Splat, centre: [f64; 2]) -> ([f64; 2], f64) {
+    let d = [centre[0] - splat.mean[0], centre[1] - splat.mean[1]];
+    let [a, b, c] = splat.conic;
+    let power = -0.5 * (a * d[0] * d[0] + c * d[1] * d[1]) - b * d[0] * d[1];
+    (d, splat.opacity * power.exp())
+}
+
+impl Pixel {
+    fn push(&mut self, splat: usize, offset: [f64; 2], alpha: f64, capped: bool) {
+        self.fragments.push(Fragment {
+            splat,
+            offset,
+            alpha,
+            capped,
+            transmittance: self.transmittance,
+        });
+        self.transmittance *= 1.0 - alpha;
+    }
+
+    /// A fragment of this alpha may or may not be there: it takes `alpha` of the light that its own colour and all
+    /// that is behind would share.
+    fn doubt(&mut self, alpha: f64, brightest: f64) {
+        self.doubt.any = true;
+        self.doubt.colour += self.transmittance * alpha * brightest;
+        self.doubt.transmittance += self.transmittance * alpha;
+    }
+
+    /// Exchanging two neighbours in depth moves the pixel by T a1 a2 (c1 - c2). Equal depths are no doubt: their
+    /// order is the index.
+    fn doubt_order(&mut self, splats: &[Splat], next: usize, alpha: f64) {
+        let Some(last) = self.fragments.last() else {
+            return;
+        };
+        let (a, b) = (&splats[last.splat], &splats[next]);
+        if a.depth == b.depth || b.depth - a.depth > DEPTH_WINDOW * (1.0 + b.depth) {
+            return;
+        }
+        self.doubt.any = true;
+        let difference = (0..3)
+            .map(|c| (a.colour[c] - b.colour[c]).abs())
+            .fold(0.0, f64::max);
+        self.doubt.colour += last.transmittance * last.alpha * alpha * difference;
+    }
+}

@@ -1,0 +1,66 @@
+//! `blend_backward`: from the gradient of the image to those of every splat's centre, conic, opacity and colour.
+//!
+//! With B the colour behind fragment i as it would look through full transmittance, the pixel is
+//! ... + T_i (alpha_i c_i + (1 - alpha_i) B_i), so dL/dc_i = T_i alpha_i g and dL/dalpha_i = T_i g·(c_i - B_i).
+//! Walking back to front, B starts as the background and takes each fragment in: no division anywhere.
+
+use super::blend::{CutOffs, walk};
+use super::intersect::TileLists;
+use super::project::Splat;
+use splatcore_core::Camera;
+use splatcore_core::backend::RenderOptions;
+
+/// Gradients with respect to what [`super::project`] made.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SplatGradient {
+    /// Centre, per pixel.
+    pub mean: [f64; 2],
+    /// Conic xx, xy, yy; xy counts once, as the coefficient of dx dy.
+    pub conic: [f64; 3],
+    /// After the sigmoid.
+    pub opacity: f64,
+    /// After the clamp.
+    pub colour: [f64; 3],
+}
+
+/// One gradient a splat.
+pub fn blend_backward(
+    splats: &[Splat],
+    tiles: &TileLists,
+    camera: &Camera,
+    options: &RenderOptions,
+    cut_offs: CutOffs,
+    image_gradient: &[[f64; 3]],
+) -> Vec<SplatGradient> {
+    let mut gradients = vec![SplatGradient::default(); splats.len()];
+    let width = camera.width as usize;
+    for (i, g) in image_gradient.iter().enumerate() {
+        let pixel = walk(i % width, i / width, splats, tiles, options, cut_offs);
+        let mut behind = options.background.map(f64::from);
+        for fragment in pixel.fragments.iter().rev() {
+            let splat = &splats[fragment.splat];
+            let out = &mut gradients[fragment.splat];
+            let (t, alpha) = (fragment.transmittance, fragment.alpha);
+            let mut d_alpha = 0.0;
+            for c in 0..3 {
+                out.colour[c] += t * alpha * g[c];
+                d_alpha += t * g[c] * (splat.colour[c] - behind[c]);
+                behind[c] = alpha * splat.colour[c] + (1.0 - alpha) * behind[c];
+            }
+            if fragment.capped {
+                continue;
+            }
+            // alpha = o exp(power): d alpha / d o = alpha / o, d alpha / d power = alpha.
+            out.opacity += d_alpha * alpha / splat.opacity;
+            let d_power = d_alpha * alpha;
+            let ([dx, dy], [a, b, c]) = (fragment.offset, splat.conic);
+            out.conic[0] += d_power * -0.5 * dx * dx;
+            out.conic[1] += d_power * -dx * dy;
+            out.conic[2] += d_power * -0.5 * dy * dy;
+            // The offset is pixel minus centre, so the sign turns.
+            out.mean[0] += d_power * (a * dx + b * dy);
+            out.mean[1] += d_power * (b * dx + c * dy);
+        }
+    }
+    gradients
+}

@@ -1,0 +1,145 @@
+//! Every gradient of the twin against central differences, with and without the rasterizer's cut-offs.
+//!
+//! The tolerance: a central difference with step h errs by h² f'''/6 + 1e-16 |L| / h. With h = 1e-5 and numbers of
+//! order 1 that is about 1e-10 beside gradients of order 1e-2 to 1e1, so a relative L2 of 1e-7 holds with room,
+//! while any wrong term shows up as 1e-2 or more.
+
+use super::*;
+use splatcore_core::pipeline::{Intersect, Pipeline};
+use splatcore_core::random::Rng;
+
+const STEP: f64 = 1e-5;
+const TOLERANCE: f64 = 1e-7;
+
+fn random_scene(rng: &mut Rng, count: usize, sh_degree: u8) -> Scene {
+    let mut scene = Scene::zeros(count, sh_degree);
+    let mut normal = || rng.normal() as f64;
+    for i in 0..count {
+        // Some far off axis, so that the clamp of x/z is at work.
+        let spread = if i % 4 == 3 { 2.5 } else { 0.7 };
+        scene.means[i] = [spread * normal(), spread * normal(), 0.5 * normal()];
+        scene.log_scales[i] = [0; 3].map(|_| -1.3 + 0.5 * normal());
+        scene.rotations[i] = [0; 4].map(|_| 1.5 * normal());
+        scene.opacity_logits[i] = 1.5 * normal();
+    }
+    for c in scene.sh.iter_mut().flatten() {
+        // Some channels end up below 0 and are clamped.
+        *c = 0.6 * normal();
+    }
+    scene
+}
+
+fn camera() -> Camera {
+    let camera = Camera::look_at([0.4, -0.3, -3.0], [0.1, 0.0, 0.2], [0.1, -1.0, 0.0], 0.9, 22, 18);
+    // Different focal lengths and an off-centre principal point, so that no x and y are mixed up.
+    Camera {
+        fx: camera.fx * 1.15,
+        cx: 10.2,
+        cy: 9.7,
+        ..camera
+    }
+}
+
+fn options(intersect: Intersect) -> RenderOptions {
+    RenderOptions {
+        pipeline: Pipeline {
+            intersect,
+            ..Pipeline::AUTO
+        },
+        background: [0.2, 0.7, 0.4],
+        ..RenderOptions::default()
+    }
+}
+
+fn scalar(scene: &Scene, options: &RenderOptions, cut_offs: CutOffs, weights: &[[f64; 3]]) -> f64 {
+    let frame = render_scene(scene, &camera(), options, cut_offs);
+    let pixels = frame.image.as_flattened().iter();
+    pixels.zip(weights.as_flattened()).map(|(p, w)| p * w).sum()
+}
+
+/// Relative L2 between gradient and central differences, for each group.
+fn check(scene: &Scene, options: &RenderOptions, cut_offs: CutOffs, weights: &[[f64; 3]]) {
+    let exact = gradients_scene(scene, &camera(), options, cut_offs, weights).scene;
+    for group in Group::ALL {
+        let gradient = exact.group(group);
+        let slopes: Vec<f64> = (0..gradient.len())
+            .map(|k| {
+                let at = |d: f64| {
+                    let mut moved = scene.clone();
+                    *moved.group_mut(group)[k] += d;
+                    scalar(&moved, options, cut_offs, weights)
+                };
+                // Fourth order: the second-order error of sharp splats would be 1e-8.
+                (8.0 * (at(STEP) - at(-STEP)) - (at(2.0 * STEP) - at(-2.0 * STEP))) / (12.0 * STEP)
+            })
+            .collect();
+        let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|v| v * v).sum::<f64>().sqrt();
+        let size = norm(&mut slopes.iter().copied());
+        let error = norm(&mut slopes.iter().zip(&gradient).map(|(a, b)| a - b));
+        assert!(
+            error <= TOLERANCE * size,
+            "{group:?} {cut_offs:?} {}: error {error:e} beside {size:e}",
+            options.pipeline
+        );
+        assert!(size > 1e-6 || gradient.is_empty(), "{group:?} tests nothing");
+    }
+}
+
+fn random_weights(rng: &mut Rng) -> Vec<[f64; 3]> {
+    (0..22 * 18).map(|_| [0; 3].map(|_| rng.normal() as f64)).collect()
+}
+
+#[test]
+fn gradients_match_finite_differences_without_cut_offs() {
+    for sh_degree in 0..=3 {
+        let mut rng = Rng::new(11, sh_degree as u64);
+        let scene = random_scene(&mut rng, 9, sh_degree);
+        let weights = random_weights(&mut rng);
+        check(&scene, &options(Intersect::Exact), CutOffs::None, &weights);
+    }
+}
+
+#[test]
+fn gradients_match_finite_differences_away_from_cut_offs() {
+    for (seed, intersect) in [(1, Intersect::Exact), (2, Intersect::Aabb), (3, Intersect::Exact)] {
+        let mut rng = Rng::new(seed, 7);
+        let mut scene = random_scene(&mut rng, 12, 2);
+        // Nearly opaque ones: the cap and the early stop are at work.
+        for i in [0, 4, 5, 6, 8] {
+            scene.opacity_logits[i] = 7.0;
+            scene.means[i] = [0.2 * i as f64 - 1.0, 0.1, 0.05 * i as f64];
+            scene.log_scales[i] = [-0.5, -0.7, -0.9];
+        }
+        let mut weights = random_weights(&mut rng);
+        let options = options(intersect);
+        let frame = render_scene(&scene, &camera(), &options, CutOffs::Reference);
+        let mut sure = 0;
+        for (weight, doubt) in weights.iter_mut().zip(&frame.doubts) {
+            if doubt.any {
+                *weight = [0.0; 3];
+            } else {
+                sure += 1;
+            }
+        }
+        assert!(sure > 300, "only {sure} of 396 pixels are away from cut-offs");
+        assert!(
+            frame.transmittance.iter().any(|&t| t < 1e-2),
+            "no pixel is opaque"
+        );
+        check(&scene, &options, CutOffs::Reference, &weights);
+    }
+}
+
+/// `exact` loses nothing: the image equals that of every splat tried at every pixel.
+#[test]
+fn exact_lists_lose_no_fragment() {
+    let mut rng = Rng::new(5, 5);
+    let scene = random_scene(&mut rng, 60, 0);
+    let (camera, options) = (camera(), options(Intersect::Exact));
+    let frame = render_scene(&scene, &camera, &options, CutOffs::Reference);
+    let splats = visible_splats(&scene, &camera, &options);
+    let tiles = intersect::intersect(&splats, &camera, Intersect::Exact, CutOffs::None);
+    let all = blend::blend(&splats, &tiles, &camera, &options, CutOffs::Reference);
+    assert_eq!(frame.image, all.image);
+    assert!(frame.pairs < splats.len() as u64 * tiles.lists.len() as u64);
+}

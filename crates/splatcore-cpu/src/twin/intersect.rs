@@ -1,0 +1,230 @@
+//! `intersect`: which (tile, Gaussian) pairs exist.
+//!
+//! `aabb` is INRIA's: the tiles that the square around the 3-sigma circle touches. It cuts faint fragments beyond
+//! 3 sigma. `exact` (FlashGS; Speedy-Splat's AccuTile) loses nothing: a pair exists when the largest alpha over
+//! the rectangle of the tile's pixel centres reaches 1/255.
+
+use super::blend::{ALPHA_WINDOW, CutOffs};
+use super::project::Splat;
+use splatcore_core::Camera;
+use splatcore_core::pipeline::Intersect;
+use splatcore_core::semantics::{ALPHA_MIN, TILE};
+
+/// Relative rounding error granted to centre and radius of an f32 backend.
+const SQUARE_WINDOW: f64 = 1e-5;
+
+/// The list of every tile, in blending order.
+pub struct TileLists {
+    /// Tiles a row.
+    pub columns: usize,
+    /// Rows of tiles.
+    pub rows: usize,
+    /// Indices into the sorted splats, `[rows * columns]`.
+    pub lists: Vec<Vec<usize>>,
+    /// Splats that roundings could put into or out of the tile so that pixels change, `[rows * columns]`.
+    pub doubtful: Vec<Vec<usize>>,
+}
+
+/// Lists of `splats` (sorted). Without cut-offs every splat is in every tile.
+pub fn intersect(splats: &[Splat], camera: &Camera, method: Intersect, cut_offs: CutOffs) -> TileLists {
+    let columns = (camera.width as usize).div_ceil(TILE);
+    let rows = (camera.height as usize).div_ceil(TILE);
+    let mut tiles = TileLists {
+        columns,
+        rows,
+        lists: vec![Vec::new(); rows * columns],
+        doubtful: vec![Vec::new(); rows * columns],
+    };
+    for (k, splat) in splats.iter().enumerate() {
+        for row in 0..rows {
+            for column in 0..columns {
+                let found = match (cut_offs, method) {
+                    (CutOffs::None, _) => Found::Sure,
+                    (_, Intersect::Aabb) => aabb(splat, column, row, columns, rows),
+                    (_, Intersect::Exact) => exact(splat, column, row, camera),
+                };
+                let tile = row * columns + column;
+                if found.inside() {
+                    tiles.lists[tile].push(k);
+                }
+                // With `exact` a doubtful pair has no pixel clearly above 1/255: the pixels' own test covers it.
+                if found.doubtful() && method == Intersect::Aabb {
+                    tiles.doubtful[tile].push(k);
+                }
+            }
+        }
+    }
+    tiles
+}
+
+/// Whether a splat counts as seen by this camera: INRIA's rasterizer says so when the 3-sigma square touches the grid
+/// of tiles, whatever the opacity. Densification counts by it under every `intersect`. `None` when roundings decide.
+pub fn in_view(splat: &Splat, camera: &Camera) -> Option<bool> {
+    let columns = (camera.width as usize).div_ceil(TILE);
+    let rows = (camera.height as usize).div_ceil(TILE);
+    let found: Vec<Found> = (0..rows * columns)
+        .map(|tile| aabb(splat, tile % columns, tile / columns, columns, rows))
+        .collect();
+    if found.contains(&Found::Sure) {
+        Some(true)
+    } else if found.iter().any(|f| f.doubtful()) {
+        None
+    } else {
+        Some(false)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Sure,
+    Barely,
+    BarelyNot,
+    Not,
+}
+
+impl Found {
+    fn new(inside: bool, inside_if_smaller: bool, inside_if_larger: bool) -> Self {
+        match (inside, inside_if_smaller, inside_if_larger) {
+            (true, true, _) => Found::Sure,
+            (true, false, _) => Found::Barely,
+            (false, _, true) => Found::BarelyNot,
+            (false, _, false) => Found::Not,
+        }
+    }
+
+    fn inside(self) -> bool {
+        matches!(self, Found::Sure | Found::Barely)
+    }
+
+    fn doubtful(self) -> bool {
+        matches!(self, Found::Barely | Found::BarelyNot)
+    }
+}
+
+fn aabb(splat: &Splat, column: usize, row: usize, columns: usize, rows: usize) -> Found {
+    // INRIA's getRect: tiles floor((p - r) / 16) up to, not including, floor((p + r + 15) / 16). There p counts from
+    // the centre of the first pixel, half a pixel less than here.
+    let inside = |radius: f64, slack: f64| {
+        let covers = |centre: f64, tile: usize, count: usize| {
+            let side = TILE as f64;
+            let centre = centre - 0.5;
+            let slack = slack * (centre.abs() + radius + 1.0);
+            let from = ((centre - radius - slack) / side).trunc();
+            let to = ((centre + radius + slack + side - 1.0) / side).trunc();
+            let (from, to) = (from.clamp(0.0, count as f64), to.clamp(0.0, count as f64));
+            (from..to).contains(&(tile as f64))
+        };
+        covers(splat.mean[0], column, columns) && covers(splat.mean[1], row, rows)
+    };
+    let r = splat.three_sigma;
+    Found::new(
+        inside(r.ceil(), 0.0),
+        inside((r * (1.0 - SQUARE_WINDOW)).ceil(), -SQUARE_WINDOW),
+        inside((r * (1.0 + SQUARE_WINDOW)).ceil(), SQUARE_WINDOW),
+    )
+}
+
+fn exact(splat: &Splat, column: usize, row: usize, camera: &Camera) -> Found {
+    let range = |tile: usize, size: u32| {
+        let from = tile * TILE;
+        let to = (from + TILE).min(size as usize);
+        [from as f64 + 0.5, to as f64 - 0.5]
+    };
+    let (x, y) = (range(column, camera.width), range(row, camera.height));
+    let largest = splat.opacity * (-0.5 * smallest_distance(splat, x, y)).exp();
+    Found::new(
+        largest >= ALPHA_MIN,
+        largest >= ALPHA_MIN * (1.0 + ALPHA_WINDOW),
+        largest >= ALPHA_MIN * (1.0 - ALPHA_WINDOW),
+    )
+}
+
+/// The smallest squared Mahalanobis distance dᵀ Q d from the splat's centre to a rectangle. A convex function:
+/// zero if the centre is inside, else the least of the four edges' minima.
+pub fn smallest_distance(splat: &Splat, x: [f64; 2], y: [f64; 2]) -> f64 {
+    let [a, b, c] = splat.conic;
+    let [left, right] = x.map(|v| v - splat.mean[0]);
+    let [top, bottom] = y.map(|v| v - splat.mean[1]);
+    if left <= 0.0 && right >= 0.0 && top <= 0.0 && bottom >= 0.0 {
+        return 0.0;
+    }
+    let distance = |dx: f64, dy: f64| a * dx * dx + 2.0 * b * dx * dy + c * dy * dy;
+    let vertical = |dx: f64| distance(dx, (-b * dx / c).clamp(top, bottom));
+    let horizontal = |dy: f64| distance((-b * dy / a).clamp(left, right), dy);
+    let edges = [
+        vertical(left),
+        vertical(right),
+        horizontal(top),
+        horizontal(bottom),
+    ];
+    edges.into_iter().fold(f64::INFINITY, f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn splat(mean: [f64; 2], covariance: [f64; 3]) -> Splat {
+        let [a, b, c] = covariance;
+        let d = a * c - b * b;
+        Splat {
+            index: 0,
+            depth: 1.0,
+            mean,
+            covariance,
+            conic: [c / d, -b / d, a / d],
+            three_sigma: 3.0,
+            opacity: 0.5,
+            colour: [0.0; 3],
+            colour_clamped: [false; 3],
+            sh_degree: 0,
+        }
+    }
+
+    /// Against a search over a fine grid.
+    #[test]
+    fn smallest_distance_is_the_minimum_over_the_rectangle() {
+        for (mean, covariance) in [
+            ([3.0, 4.0], [2.0, 1.5, 3.0]),
+            ([-5.0, 20.0], [9.0, -4.0, 3.0]),
+            ([30.0, 7.0], [40.0, 12.0, 5.0]),
+            ([8.0, -3.0], [1.0, 0.9, 1.0]),
+        ] {
+            let splat = splat(mean, covariance);
+            let found = smallest_distance(&splat, [0.5, 15.5], [0.5, 15.5]);
+            let mut searched = f64::INFINITY;
+            for i in 0..=600 {
+                for j in 0..=600 {
+                    let d = [
+                        0.5 + i as f64 * 0.025 - mean[0],
+                        0.5 + j as f64 * 0.025 - mean[1],
+                    ];
+                    let [a, b, c] = splat.conic;
+                    searched = searched.min(a * d[0] * d[0] + 2.0 * b * d[0] * d[1] + c * d[1] * d[1]);
+                }
+            }
+            assert!(
+                found <= searched + 1e-9 && found >= searched - 0.02 * (1.0 + searched),
+                "{found} {searched}"
+            );
+        }
+    }
+
+    /// A radius of 5 around x = 21 (21.5 here) reaches from 16 to 26: the second tile only, as in INRIA's getRect.
+    #[test]
+    fn the_square_takes_inrias_tiles() {
+        let camera = Camera::look_at([0.0; 3], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0], 1.0, 64, 16);
+        let tiles_of = |x: f64, radius: f64| -> Vec<usize> {
+            let splat = Splat {
+                three_sigma: radius,
+                ..splat([x, 8.0], [1.0, 0.0, 1.0])
+            };
+            let tiles = intersect(&[splat], &camera, Intersect::Aabb, CutOffs::Reference);
+            (0..4).filter(|&t| !tiles.lists[t].is_empty()).collect()
+        };
+        assert_eq!(tiles_of(21.6, 4.2), [1]);
+        assert_eq!(tiles_of(21.4, 4.2), [0, 1]);
+        assert_eq!(tiles_of(-30.0, 4.0), [0usize; 0]);
+        assert_eq!(tiles_of(32.0, 500.0), [0, 1, 2, 3]);
+    }
+}

@@ -1,0 +1,138 @@
+//! `project_backward`: from a splat's gradients to those of the Gaussian's parameters.
+
+use super::Scene;
+use super::blend_backward::SplatGradient;
+use super::matrix::{product, transpose, transpose_times};
+use super::project::{Shape, Splat, jacobian, view_direction};
+use splatcore_core::Camera;
+use splatcore_core::sh;
+
+/// Adds the gradient of one splat to row `splat.index` of `out`.
+pub fn project_backward(
+    scene: &Scene,
+    splat: &Splat,
+    camera: &Camera,
+    gradient: &SplatGradient,
+    out: &mut Scene,
+) {
+    let i = splat.index;
+    let Some(shape) = Shape::new(scene.log_scales[i], scene.rotations[i]) else {
+        return;
+    };
+    let t = camera.to_view(scene.means[i]);
+    let z = t[2];
+    let jacobian = jacobian(t, camera);
+
+    // Conic Q = C^-1: dL/dC = -Q dL/dQ Q, all symmetric; the coefficient xy stands for two equal entries.
+    let [qa, qb, qc] = splat.conic;
+    let q = [[qa, qb], [qb, qc]];
+    let [ga, gb, gc] = gradient.conic;
+    let d_q = [[ga, gb / 2.0], [gb / 2.0, gc]];
+    let d_covariance = product(&product(&q, &d_q), &q).map(|row| row.map(|v| -v));
+
+    // C = M Sigma Mᵀ with M = J W: dL/dSigma = Mᵀ G M, dL/dM = 2 G M Sigma, dL/dJ = dL/dM Wᵀ.
+    let m = product(&jacobian.rows, &camera.rotation);
+    let d_sigma = product(&product(&transpose(&m), &d_covariance), &m);
+    let d_m = product(&product(&d_covariance, &m), &shape.covariance).map(|row| row.map(|v| 2.0 * v));
+    let d_jacobian = product(&d_m, &transpose(&camera.rotation));
+
+    // Centre: u = fx x/z + cx. Jacobian row: (f/z, -f r/z) with r = x/z, constant where clamped.
+    let focal = [camera.fx, camera.fy];
+    let mut d_t = [0.0; 3];
+    for k in 0..2 {
+        let f = focal[k];
+        d_t[k] += gradient.mean[k] * f / z;
+        d_t[2] -= gradient.mean[k] * f * t[k] / (z * z);
+        let d_ratio = -d_jacobian[k][2] * f / z;
+        if !jacobian.clamped[k] {
+            d_t[k] += d_ratio / z;
+            d_t[2] -= d_ratio * t[k] / (z * z);
+        }
+        d_t[2] -= d_jacobian[k][k] * f / (z * z);
+        d_t[2] += d_jacobian[k][2] * f * jacobian.ratios[k] / (z * z);
+    }
+    let from_view = transpose_times(&camera.rotation, d_t);
+
+    // Sigma = N Nᵀ, N = R S: dL/dN = 2 dL/dSigma N.
+    let d_factor = product(&d_sigma, &shape.factor).map(|row| row.map(|v| 2.0 * v));
+    let d_rotation: [[f64; 3]; 3] = d_factor.map(|row| std::array::from_fn(|k| row[k] * shape.scales[k]));
+    for k in 0..3 {
+        let d_scale: f64 = (0..3).map(|r| d_factor[r][k] * shape.rotation[r][k]).sum();
+        out.log_scales[i][k] += d_scale * shape.scales[k];
+    }
+    let d_quaternion = quaternion_gradient(scene.rotations[i], &d_rotation);
+    for k in 0..4 {
+        out.rotations[i][k] += d_quaternion[k];
+    }
+    out.opacity_logits[i] += gradient.opacity * splat.opacity * (1.0 - splat.opacity);
+
+    // Colour: clamped channels are constant.
+    let d_colour: [f64; 3] =
+        std::array::from_fn(|c| if splat.colour_clamped[c] { 0.0 } else { gradient.colour[c] });
+    let direction = view_direction(scene.means[i], camera);
+    let (basis, slopes) = (sh::basis(direction), basis_gradient(direction));
+    let (used, all) = (sh::coefficients(splat.sh_degree), scene.coefficients());
+    let mut d_direction = [0.0; 3];
+    for k in 0..used {
+        for c in 0..3 {
+            out.sh[i * all + k][c] += d_colour[c] * basis[k];
+            for axis in 0..3 {
+                d_direction[axis] += d_colour[c] * scene.sh_of(i)[k][c] * slopes[k][axis];
+            }
+        }
+    }
+    // The direction is (mean - eye) at unit length: only what is across it counts.
+    let eye = camera.position();
+    let length = (0..3)
+        .map(|k| (scene.means[i][k] - eye[k]).powi(2))
+        .sum::<f64>()
+        .sqrt();
+    let along: f64 = (0..3).map(|k| d_direction[k] * direction[k]).sum();
+    for k in 0..3 {
+        out.means[i][k] += from_view[k] + (d_direction[k] - along * direction[k]) / length;
+    }
+}
+
+/// dL/dq of a quaternion of any length, given dL/dR of the rotation matrix of the normalised one.
+pub fn quaternion_gradient(q: [f64; 4], d: &[[f64; 3]; 3]) -> [f64; 4] {
+    let norm = q.iter().map(|v| v * v).sum::<f64>().sqrt();
+    let unit = q.map(|v| v / norm);
+    let [w, x, y, z] = unit;
+    let d_unit = [
+        2.0 * (x * (d[2][1] - d[1][2]) + y * (d[0][2] - d[2][0]) + z * (d[1][0] - d[0][1])),
+        2.0 * (y * (d[0][1] + d[1][0]) + z * (d[0][2] + d[2][0]) + w * (d[2][1] - d[1][2])
+            - 2.0 * x * (d[1][1] + d[2][2])),
+        2.0 * (x * (d[0][1] + d[1][0]) + z * (d[1][2] + d[2][1]) + w * (d[0][2] - d[2][0])
+            - 2.0 * y * (d[0][0] + d[2][2])),
+        2.0 * (x * (d[0][2] + d[2][0]) + y * (d[1][2] + d[2][1]) + w * (d[1][0] - d[0][1])
+            - 2.0 * z * (d[0][0] + d[1][1])),
+    ];
+    let along: f64 = (0..4).map(|k| d_unit[k] * unit[k]).sum();
+    std::array::from_fn(|k| (d_unit[k] - along * unit[k]) / norm)
+}
+
+/// Derivatives of [`sh::basis`] with respect to x, y and z, as polynomials (the direction's length is not held).
+pub fn basis_gradient(direction: [f64; 3]) -> [[f64; 3]; 16] {
+    let [x, y, z] = direction;
+    let (xx, yy, zz) = (x * x, y * y, z * z);
+    let (c1, c2, c3) = (sh::C1, sh::C2, sh::C3);
+    let times = |c: f64, v: [f64; 3]| v.map(|v| c * v);
+    [
+        [0.0; 3],
+        [0.0, -c1, 0.0],
+        [0.0, 0.0, c1],
+        [-c1, 0.0, 0.0],
+        times(c2[0], [y, x, 0.0]),
+        times(c2[1], [0.0, z, y]),
+        times(c2[2], [-2.0 * x, -2.0 * y, 4.0 * z]),
+        times(c2[3], [z, 0.0, x]),
+        times(c2[4], [2.0 * x, -2.0 * y, 0.0]),
+        times(c3[0], [6.0 * x * y, 3.0 * xx - 3.0 * yy, 0.0]),
+        times(c3[1], [y * z, x * z, x * y]),
+        times(c3[2], [-2.0 * x * y, 4.0 * zz - xx - 3.0 * yy, 8.0 * y * z]),
+        times(c3[3], [-6.0 * x * z, -6.0 * y * z, 6.0 * zz - 3.0 * xx - 3.0 * yy]),
+        times(c3[4], [4.0 * zz - 3.0 * xx - yy, -2.0 * x * y, 8.0 * x * z]),
+        times(c3[5], [2.0 * x * z, -2.0 * y * z, xx - yy]),
+        times(c3[6], [3.0 * xx - 3.0 * yy, -6.0 * x * y, 0.0]),
+    ]
+}

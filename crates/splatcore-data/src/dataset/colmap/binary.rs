@@ -1,0 +1,185 @@
+//! COLMAP's binary files: little-endian, packed, each starting with a count.
+//!
+//! Every count is checked against the bytes that are left before anything is allocated for it.
+
+use super::model::{self, ColmapCamera, ColmapImage};
+use crate::dataset::Points;
+use crate::{DataError, Place};
+use std::path::Path;
+
+/// Bytes and a position, with checked reads.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    path: &'a Path,
+}
+
+impl<'a> Reader<'a> {
+    fn new(bytes: &'a [u8], path: &'a Path) -> Self {
+        Self { bytes, at: 0, path }
+    }
+
+    fn left(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    fn error(&self, problem: impl Into<String>) -> DataError {
+        DataError::new(self.path, problem, "the file is corrupt: export the model again")
+            .at(Place::Byte(self.at as u64))
+    }
+
+    fn truncated(&self, what: &str) -> DataError {
+        DataError::new(
+            self.path,
+            format!("the file ends inside {what}"),
+            "the file is truncated: copy or export it again",
+        )
+        .at(Place::Byte(self.bytes.len() as u64))
+    }
+
+    fn take<const N: usize>(&mut self, what: &str) -> Result<[u8; N], DataError> {
+        let rest = &self.bytes[self.at..];
+        let (head, _) = rest
+            .split_first_chunk::<N>()
+            .ok_or_else(|| self.truncated(what))?;
+        self.at += N;
+        Ok(*head)
+    }
+
+    fn u32(&mut self, what: &str) -> Result<u32, DataError> {
+        self.take(what).map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self, what: &str) -> Result<u64, DataError> {
+        self.take(what).map(u64::from_le_bytes)
+    }
+
+    fn f64s<const N: usize>(&mut self, what: &str) -> Result<[f64; N], DataError> {
+        let mut values = [0.0; N];
+        for value in &mut values {
+            *value = f64::from_le_bytes(self.take(what)?);
+        }
+        Ok(values)
+    }
+
+    fn skip(&mut self, count: u64, size: u64, what: &str) -> Result<(), DataError> {
+        match count.checked_mul(size) {
+            Some(bytes) if bytes <= self.left() as u64 => {
+                self.at += bytes as usize;
+                Ok(())
+            }
+            _ => Err(self.error(format!("{count} {what} declared, {} bytes are left", self.left()))),
+        }
+    }
+
+    /// The count at the start, checked against the smallest possible records.
+    fn count(&mut self, smallest: u64, what: &str) -> Result<usize, DataError> {
+        let count = self.u64("the count")?;
+        match count.checked_mul(smallest) {
+            Some(bytes) if bytes <= self.left() as u64 => Ok(count as usize),
+            _ => Err(DataError::new(
+                self.path,
+                format!(
+                    "{count} {what} declared, but the file has room for {}",
+                    self.left() as u64 / smallest
+                ),
+                "the file is truncated or corrupt: copy or export it again",
+            )
+            .at(Place::Byte(0))),
+        }
+    }
+
+    fn end(&self, what: &str) -> Result<(), DataError> {
+        if self.left() == 0 {
+            return Ok(());
+        }
+        Err(self.error(format!(
+            "{} bytes follow the last of the declared {what}",
+            self.left()
+        )))
+    }
+}
+
+/// `cameras.bin`. `path` is for messages only.
+pub fn parse_cameras_bin(bytes: &[u8], path: &Path) -> Result<Vec<ColmapCamera>, DataError> {
+    let mut r = Reader::new(bytes, path);
+    let count = r.count(48, "cameras")?;
+    let mut cameras = Vec::with_capacity(count);
+    for _ in 0..count {
+        let id = r.u32("a camera")?;
+        let place = Place::Byte(r.at as u64);
+        let model = r.u32("a camera")? as i32;
+        let Some(parameters) = model::parameter_count(model) else {
+            let (problem, remedy) = model::unknown(&model.to_string());
+            return Err(DataError::new(path, problem, remedy).at(place));
+        };
+        let (width, height) = (r.u64("a camera")?, r.u64("a camera")?);
+        if width == 0 || height == 0 || width.max(height) > model::LARGEST_SIDE {
+            return Err(r.error(format!("camera {id} is {width}x{height} pixels")));
+        }
+        let mut values = Vec::with_capacity(parameters);
+        for _ in 0..parameters {
+            let [value] = r.f64s::<1>("a camera")?;
+            values.push(value);
+        }
+        let camera = model::camera(model, width as u32, height as u32, &values)
+            .ok_or_else(|| r.error(format!("camera {id} has unusable parameters")))?;
+        cameras.push(ColmapCamera { id, camera });
+    }
+    r.end("cameras")?;
+    Ok(cameras)
+}
+
+/// `images.bin`; 2D points are skipped. `path` is for messages only.
+pub fn parse_images_bin(bytes: &[u8], path: &Path) -> Result<Vec<ColmapImage>, DataError> {
+    let mut r = Reader::new(bytes, path);
+    let count = r.count(73, "images")?;
+    let mut images = Vec::with_capacity(count);
+    for _ in 0..count {
+        r.u32("an image")?;
+        let quaternion = r.f64s("an image")?;
+        let translation = r.f64s("an image")?;
+        let camera = r.u32("an image")?;
+        let rest = &bytes[r.at..];
+        let length = rest
+            .iter()
+            .position(|&b| b == 0)
+            .ok_or_else(|| r.truncated("an image's name"))?;
+        let name = std::str::from_utf8(&rest[..length])
+            .map_err(|_| r.error("an image's name is not UTF-8"))?
+            .to_owned();
+        r.at += length + 1;
+        let points = r.u64("an image")?;
+        r.skip(points, 24, "2D points")?;
+        images.push(ColmapImage {
+            name,
+            camera,
+            quaternion,
+            translation,
+        });
+    }
+    r.end("images")?;
+    Ok(images)
+}
+
+/// `points3D.bin`; tracks are skipped. `path` is for messages only. Positions may be non-finite.
+pub fn parse_points_bin(bytes: &[u8], path: &Path) -> Result<Points, DataError> {
+    let mut r = Reader::new(bytes, path);
+    let count = r.count(51, "points")?;
+    let mut points = Points {
+        positions: Vec::with_capacity(count),
+        colours: Vec::with_capacity(count),
+        random: false,
+    };
+    for _ in 0..count {
+        r.u64("a point")?;
+        let position: [f64; 3] = r.f64s("a point")?;
+        points.positions.push(position.map(|v| v as f32));
+        points.colours.push(r.take("a point")?);
+        r.f64s::<1>("a point")?;
+        let track = r.u64("a point")?;
+        r.skip(track, 8, "track elements")?;
+    }
+    r.end("points")?;
+    Ok(points)
+}

@@ -1,0 +1,152 @@
+//! COLMAP's camera models and what its files hold.
+
+use crate::dataset::{Lens, LensCamera};
+use splatcore_core::Camera;
+
+/// No camera is larger than this on a side; a bigger number means a corrupt file.
+pub const LARGEST_SIDE: u64 = 1 << 17;
+
+/// One line of `cameras`. The pose is the identity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColmapCamera {
+    /// As images refer to it.
+    pub id: u32,
+    /// Size, intrinsics and lens.
+    pub camera: LensCamera,
+}
+
+/// One image of `images`, without its 2D points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColmapImage {
+    /// Path relative to the image folder.
+    pub name: String,
+    /// Id of its camera.
+    pub camera: u32,
+    /// World-to-camera rotation w, x, y, z as stored, of any length.
+    pub quaternion: [f64; 4],
+    /// World-to-camera translation.
+    pub translation: [f64; 3],
+}
+
+/// id, name, number of parameters.
+const MODELS: [(i32, &str, usize); 17] = [
+    (0, "SIMPLE_PINHOLE", 3),
+    (1, "PINHOLE", 4),
+    (2, "SIMPLE_RADIAL", 4),
+    (3, "RADIAL", 5),
+    (4, "OPENCV", 8),
+    (5, "OPENCV_FISHEYE", 8),
+    (6, "FULL_OPENCV", 12),
+    (7, "FOV", 5),
+    (8, "SIMPLE_RADIAL_FISHEYE", 4),
+    (9, "RADIAL_FISHEYE", 5),
+    (10, "THIN_PRISM_FISHEYE", 12),
+    (11, "RAD_TAN_THIN_PRISM_FISHEYE", 16),
+    (12, "SIMPLE_DIVISION", 4),
+    (13, "DIVISION", 5),
+    (14, "SIMPLE_FISHEYE", 3),
+    (15, "FISHEYE", 4),
+    (16, "EUCM", 6),
+];
+
+/// COLMAP's number for a model's name.
+pub(super) fn id_of(name: &str) -> Option<i32> {
+    MODELS.iter().find(|m| m.1 == name).map(|m| m.0)
+}
+
+/// How many parameters a model has; `None` for one that is not known.
+pub fn parameter_count(id: i32) -> Option<usize> {
+    MODELS.iter().find(|m| m.0 == id).map(|m| m.2)
+}
+
+/// What to say about a model that is not known.
+pub(super) fn unknown(what: &str) -> (String, String) {
+    if what == "17" || what == "EQUIRECTANGULAR" {
+        return (
+            "the camera model EQUIRECTANGULAR (17) covers the whole sphere and has no pinhole view".into(),
+            "cut the panoramas into perspective images first".into(),
+        );
+    }
+    let names: Vec<_> = MODELS.iter().map(|m| m.1).collect();
+    (
+        format!("unknown camera model {what}"),
+        format!(
+            "undistort the photos with COLMAP's image_undistorter, or use one of {}",
+            names.join(", ")
+        ),
+    )
+}
+
+/// The camera of a model and its parameters, in COLMAP's order. `None` if the model is unknown or the number of
+/// parameters is not its own.
+pub(super) fn camera(model: i32, width: u32, height: u32, parameters: &[f64]) -> Option<LensCamera> {
+    if parameter_count(model)? != parameters.len() {
+        return None;
+    }
+    let one_focal = matches!(model, 0 | 2 | 3 | 8 | 9 | 12 | 14);
+    let (fx, rest) = parameters.split_first()?;
+    let (fy, rest) = if one_focal {
+        (fx, rest)
+    } else {
+        rest.split_first()?
+    };
+    let ([cx, cy], rest) = rest.split_first_chunk::<2>()?;
+    let lens = match (model, rest) {
+        (0 | 1, []) => Lens::None,
+        (2, &[k]) => Lens::OpenCv {
+            k: [k, 0.0, 0.0, 0.0, 0.0, 0.0],
+            p: [0.0; 2],
+        },
+        (3, &[k1, k2]) => Lens::OpenCv {
+            k: [k1, k2, 0.0, 0.0, 0.0, 0.0],
+            p: [0.0; 2],
+        },
+        (4, &[k1, k2, p1, p2]) => Lens::OpenCv {
+            k: [k1, k2, 0.0, 0.0, 0.0, 0.0],
+            p: [p1, p2],
+        },
+        (6, &[k1, k2, p1, p2, k3, k4, k5, k6]) => Lens::OpenCv {
+            k: [k1, k2, k3, k4, k5, k6],
+            p: [p1, p2],
+        },
+        (7, &[omega]) => Lens::Fov { omega },
+        (14 | 15, []) => fisheye([0.0; 4]),
+        (8, &[k]) => fisheye([k, 0.0, 0.0, 0.0]),
+        (9, &[k1, k2]) => fisheye([k1, k2, 0.0, 0.0]),
+        (5, &[k1, k2, k3, k4]) => fisheye([k1, k2, k3, k4]),
+        (10, &[k1, k2, p1, p2, k3, k4, sx, sy]) => Lens::Fisheye {
+            k: [k1, k2, k3, k4],
+            p: [p1, p2],
+            s: [sx, sy],
+        },
+        (11, &[k0, k1, k2, k3, k4, k5, p0, p1, s0, s1, s2, s3]) => Lens::RadTanThinPrism {
+            k: [k0, k1, k2, k3, k4, k5],
+            p: [p0, p1],
+            s: [s0, s1, s2, s3],
+        },
+        (12 | 13, &[k]) => Lens::Division { k },
+        (16, &[alpha, beta]) => Lens::Eucm { alpha, beta },
+        _ => return None,
+    };
+    Some(LensCamera {
+        camera: Camera {
+            width,
+            height,
+            fx: *fx,
+            fy: *fy,
+            cx: *cx,
+            cy: *cy,
+            rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+            translation: [0.0; 3],
+        },
+        lens: lens.simplified(),
+    })
+}
+
+fn fisheye(k: [f64; 4]) -> Lens {
+    Lens::Fisheye {
+        k,
+        p: [0.0; 2],
+        s: [0.0; 2],
+    }
+}

@@ -1,0 +1,165 @@
+//! COLMAP's text files: one record a line (images: two), `#` starts a comment.
+
+use super::model::{self, ColmapCamera, ColmapImage};
+use crate::dataset::Points;
+use crate::{DataError, Place};
+use std::path::Path;
+use std::str::FromStr;
+
+const REMEDY: &str = "the file is corrupt or cut short: export the model again";
+
+fn error(path: &Path, line: usize, problem: impl Into<String>) -> DataError {
+    DataError::new(path, problem, REMEDY).at(Place::Line(line))
+}
+
+/// Lines with their number from 1, trimmed, comments left out.
+fn lines<'a>(bytes: &'a [u8], path: &Path) -> Result<impl Iterator<Item = (usize, &'a str)>, DataError> {
+    let text = std::str::from_utf8(bytes).map_err(|e| {
+        let line = 1 + bytes[..e.valid_up_to()].iter().filter(|&&b| b == b'\n').count();
+        error(path, line, "not UTF-8 text")
+    })?;
+    let numbered = text.lines().enumerate().map(|(i, line)| (i + 1, line.trim()));
+    Ok(numbered.filter(|(_, line)| !line.starts_with('#')))
+}
+
+/// The words of one line, with errors that name it.
+struct Words<'a> {
+    rest: &'a str,
+    line: usize,
+    path: &'a Path,
+}
+
+impl<'a> Words<'a> {
+    fn next(&mut self, what: &str) -> Result<&'a str, DataError> {
+        let rest = self.rest.trim_start();
+        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        if end == 0 {
+            return Err(error(self.path, self.line, format!("{what} is missing")));
+        }
+        self.rest = &rest[end..];
+        Ok(&rest[..end])
+    }
+
+    fn number<T: FromStr>(&mut self, what: &str) -> Result<T, DataError> {
+        let word = self.next(what)?;
+        word.parse().map_err(|_| {
+            let short: String = word.chars().take(40).collect();
+            error(
+                self.path,
+                self.line,
+                format!("{what} is '{short}', not a number that fits"),
+            )
+        })
+    }
+
+    fn numbers<const N: usize>(&mut self, what: &str) -> Result<[f64; N], DataError> {
+        let mut values = [0.0; N];
+        for value in &mut values {
+            *value = self.number(what)?;
+        }
+        Ok(values)
+    }
+}
+
+/// `cameras.txt`: CAMERA_ID, MODEL, WIDTH, HEIGHT, PARAMS. `path` is for messages only.
+pub fn parse_cameras_txt(bytes: &[u8], path: &Path) -> Result<Vec<ColmapCamera>, DataError> {
+    let mut cameras = Vec::new();
+    for (line, text) in lines(bytes, path)?.filter(|(_, text)| !text.is_empty()) {
+        let mut words = Words {
+            rest: text,
+            line,
+            path,
+        };
+        let id = words.number("the camera id")?;
+        let name = words.next("the camera model")?;
+        let width: u32 = words.number("the width")?;
+        let height: u32 = words.number("the height")?;
+        let mut parameters = Vec::new();
+        while !words.rest.trim_start().is_empty() {
+            parameters.push(words.number("a parameter")?);
+        }
+        let Some(model) = model::id_of(name) else {
+            let (problem, remedy) = model::unknown(name);
+            return Err(DataError::new(path, problem, remedy).at(Place::Line(line)));
+        };
+        if width == 0 || height == 0 || width.max(height) as u64 > model::LARGEST_SIDE {
+            return Err(error(
+                path,
+                line,
+                format!("camera {id} is {width}x{height} pixels"),
+            ));
+        }
+        let camera = model::camera(model, width, height, &parameters).ok_or_else(|| {
+            let wanted = model::parameter_count(model).unwrap_or(0);
+            error(
+                path,
+                line,
+                format!("{name} needs {wanted} parameters, {} are given", parameters.len()),
+            )
+        })?;
+        cameras.push(ColmapCamera { id, camera });
+    }
+    Ok(cameras)
+}
+
+/// `images.txt`: IMAGE_ID, QW, QX, QY, QZ, TX, TY, TZ, CAMERA_ID, NAME, then a line of 2D points, which may be
+/// empty. `path` is for messages only. A file that leaves out the lines of points is read too.
+pub fn parse_images_txt(bytes: &[u8], path: &Path) -> Result<Vec<ColmapImage>, DataError> {
+    let mut images = Vec::new();
+    let mut points_next = false;
+    for (line, text) in lines(bytes, path)? {
+        if points_next {
+            points_next = false;
+            let last = text.split_ascii_whitespace().next_back();
+            if last.is_none_or(|word| word.parse::<f64>().is_ok()) {
+                continue;
+            }
+        }
+        if text.is_empty() {
+            continue;
+        }
+        let mut words = Words {
+            rest: text,
+            line,
+            path,
+        };
+        let _id: u32 = words.number("the image id")?;
+        let quaternion = words.numbers("the quaternion")?;
+        let translation = words.numbers("the translation")?;
+        let camera = words.number("the camera id")?;
+        let name = words.rest.trim();
+        if name.is_empty() {
+            return Err(error(path, line, "the image's name is missing"));
+        }
+        images.push(ColmapImage {
+            name: name.to_owned(),
+            camera,
+            quaternion,
+            translation,
+        });
+        points_next = true;
+    }
+    Ok(images)
+}
+
+/// `points3D.txt`: POINT3D_ID, X, Y, Z, R, G, B, ERROR, TRACK. `path` is for messages only. Positions may be
+/// non-finite.
+pub fn parse_points_txt(bytes: &[u8], path: &Path) -> Result<Points, DataError> {
+    let mut points = Points::default();
+    for (line, text) in lines(bytes, path)?.filter(|(_, text)| !text.is_empty()) {
+        let mut words = Words {
+            rest: text,
+            line,
+            path,
+        };
+        let _id: u64 = words.number("the point id")?;
+        let position: [f64; 3] = words.numbers("the position")?;
+        let mut colour = [0u8; 3];
+        for channel in &mut colour {
+            *channel = words.number("the colour")?;
+        }
+        points.positions.push(position.map(|v| v as f32));
+        points.colours.push(colour);
+    }
+    Ok(points)
+}

@@ -1,0 +1,95 @@
+//! What was understood, for `splatcore info`.
+
+use super::{Dataset, Format, LensCamera, Split};
+use serde::Serialize;
+
+/// A summary of a dataset; its JSON form is the contract of `splatcore info --json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DatasetInfo {
+    /// Always `dataset`.
+    pub kind: &'static str,
+    /// Kind of files.
+    pub format: Format,
+    /// Photos that exist and have a usable camera.
+    pub images: usize,
+    /// Listed photos whose file does not exist.
+    pub missing: usize,
+    /// Different cameras (size, intrinsics and lens; poses do not count).
+    pub cameras: usize,
+    /// Points to start from.
+    pub points: usize,
+    /// The points were made up.
+    pub points_random: bool,
+    /// Photos with a mask.
+    pub masks: usize,
+    /// Lens models in use.
+    pub lenses: Vec<&'static str>,
+    /// Smallest and largest declared size, by area: width, height.
+    pub sizes: [[u32; 2]; 2],
+    /// Photos that the files put into the training and the test split, if they declare splits.
+    pub declared_splits: Option<[usize; 2]>,
+    /// Names of the missing photos.
+    pub missing_names: Vec<String>,
+    /// What was left out or repaired.
+    pub warnings: Vec<String>,
+}
+
+impl Dataset {
+    /// A summary.
+    pub fn info(&self) -> DatasetInfo {
+        let mut cameras: Vec<&LensCamera> = Vec::new();
+        let mut lenses = Vec::new();
+        for entry in &self.entries {
+            // Neighbours usually share a camera: look at the latest first.
+            if !cameras
+                .iter()
+                .rev()
+                .any(|known| same_intrinsics(known, &entry.camera))
+            {
+                cameras.push(&entry.camera);
+            }
+            let lens = entry.camera.lens.name();
+            if !lenses.contains(&lens) {
+                lenses.push(lens);
+            }
+        }
+        let sizes = self
+            .entries
+            .iter()
+            .map(|e| [e.camera.camera.width, e.camera.camera.height]);
+        let area = |s: &[u32; 2]| s[0] as u64 * s[1] as u64;
+        let count = |split| {
+            self.entries
+                .iter()
+                .filter(|e| e.declared_split == Some(split))
+                .count()
+        };
+        let declared = [count(Split::Train), count(Split::Test)];
+        DatasetInfo {
+            kind: "dataset",
+            format: self.format,
+            images: self.entries.len(),
+            missing: self.missing.len(),
+            cameras: cameras.len(),
+            points: self.points.positions.len(),
+            points_random: self.points.random,
+            masks: self.entries.iter().filter(|e| e.mask.is_some()).count(),
+            lenses,
+            sizes: [
+                sizes.clone().min_by_key(area).unwrap_or_default(),
+                sizes.max_by_key(area).unwrap_or_default(),
+            ],
+            declared_splits: (declared != [0, 0]).then_some(declared),
+            missing_names: self.missing.clone(),
+            warnings: self.warnings.clone(),
+        }
+    }
+}
+
+fn same_intrinsics(a: &LensCamera, b: &LensCamera) -> bool {
+    let key = |c: &LensCamera| {
+        let p = &c.camera;
+        (p.width, p.height, p.fx, p.fy, p.cx, p.cy, c.lens)
+    };
+    key(a) == key(b)
+}

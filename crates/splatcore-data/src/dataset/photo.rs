@@ -1,0 +1,159 @@
+//! Decoding photos and masks to 8 bits. EXIF orientation is ignored, as COLMAP ignores it: poses belong to the
+//! pixels as stored.
+
+use crate::DataError;
+use image::{DynamicImage, GrayImage, ImageFormat, ImageReader, RgbImage};
+use std::io::Cursor;
+use std::path::Path;
+
+const REMEDY: &str = "save it again as 8-bit RGB JPEG or PNG, or remove the photo";
+
+/// Width and height from the file's header.
+pub(super) fn size(path: &Path) -> Result<(u32, u32), DataError> {
+    let reader = ImageReader::open(path)
+        .and_then(|reader| reader.with_guessed_format())
+        .map_err(|e| DataError::read(path, &e))?;
+    let (width, height) = reader.into_dimensions().map_err(|e| undecodable(path, &e))?;
+    if width == 0 || height == 0 {
+        return Err(DataError::new(
+            path,
+            format!("the image is {width}x{height} pixels"),
+            REMEDY,
+        ));
+    }
+    Ok((width, height))
+}
+
+/// Whether the header declares an alpha channel; false if it cannot be read.
+pub(super) fn has_alpha(path: &Path) -> bool {
+    let reader = ImageReader::open(path).and_then(|reader| reader.with_guessed_format());
+    reader
+        .ok()
+        .and_then(|reader| reader.into_decoder().ok())
+        .is_some_and(|decoder| image::ImageDecoder::color_type(&decoder).has_alpha())
+}
+
+/// Decodes a photo; straight alpha is composited on `background` (sRGB values, 0 to 1).
+pub(super) fn decode(path: &Path, background: [f32; 3]) -> Result<RgbImage, DataError> {
+    let decoded = decode_any(path)?;
+    if !decoded.color().has_alpha() {
+        return Ok(decoded.into_rgb8());
+    }
+    Ok(match decoded {
+        DynamicImage::ImageRgba8(_) | DynamicImage::ImageLumaA8(_) => {
+            let rgba = decoded.into_rgba8();
+            composite(
+                rgba.dimensions(),
+                rgba.pixels().map(|p| p.0.map(|v| v as f32 / 255.0)),
+                background,
+            )
+        }
+        deep => {
+            let rgba = deep.into_rgba16();
+            composite(
+                rgba.dimensions(),
+                rgba.pixels().map(|p| p.0.map(|v| v as f32 / 65535.0)),
+                background,
+            )
+        }
+    })
+}
+
+fn composite(
+    (width, height): (u32, u32),
+    pixels: impl Iterator<Item = [f32; 4]>,
+    background: [f32; 3],
+) -> RgbImage {
+    let mut out = RgbImage::new(width, height);
+    for (target, [r, g, b, alpha]) in out.pixels_mut().zip(pixels) {
+        let colour = [r, g, b];
+        target.0 = std::array::from_fn(|c| {
+            let value = colour[c] * alpha + background[c] * (1.0 - alpha);
+            (value.clamp(0.0, 1.0) * 255.0 + 0.5) as u8
+        });
+    }
+    out
+}
+
+/// Decodes a mask: 255 where the pixel counts (at least half of white), else 0, at the given size.
+pub(super) fn decode_mask(path: &Path, width: u32, height: u32) -> Result<GrayImage, DataError> {
+    let mut mask = decode_any(path)?.into_luma8();
+    for pixel in mask.pixels_mut() {
+        pixel.0 = [if pixel.0[0] >= 128 { 255 } else { 0 }];
+    }
+    if mask.dimensions() == (width, height) {
+        return Ok(mask);
+    }
+    let nearest = image::imageops::FilterType::Nearest;
+    Ok(image::imageops::resize(&mask, width, height, nearest))
+}
+
+fn decode_any(path: &Path) -> Result<DynamicImage, DataError> {
+    let bytes = std::fs::read(path).map_err(|e| DataError::read(path, &e))?;
+    if bytes.is_empty() {
+        return Err(DataError::new(
+            path,
+            "the file is empty (0 bytes)",
+            "copy the photo again, or remove it",
+        ));
+    }
+    let reader = ImageReader::new(Cursor::new(&bytes))
+        .with_guessed_format()
+        .map_err(|e| DataError::read(path, &e))?;
+    if reader.format() == Some(ImageFormat::Jpeg) {
+        check_jpeg(&bytes, path)?;
+    }
+    let decoded = reader.decode().map_err(|e| undecodable(path, &e))?;
+    if decoded.width() == 0 || decoded.height() == 0 {
+        return Err(DataError::new(path, "the image has no pixels", REMEDY));
+    }
+    Ok(decoded)
+}
+
+fn undecodable(path: &Path, error: &image::ImageError) -> DataError {
+    let one_line = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+    let problem = match error {
+        image::ImageError::Unsupported(_) => {
+            format!("not an image that can be read, JPEG, PNG or WebP ({one_line})")
+        }
+        _ => format!("the image cannot be decoded ({one_line})"),
+    };
+    DataError::new(path, problem, REMEDY)
+}
+
+/// Finds what the decoder would let pass: four colour components (CMYK, YCCK), whose conversion needs a colour
+/// profile, and data cut short, which it fills with grey.
+fn check_jpeg(bytes: &[u8], path: &Path) -> Result<(), DataError> {
+    let mut at = 2;
+    while let Some(&[marker_start, marker, high, low]) = bytes.get(at..).and_then(|b| b.first_chunk::<4>()) {
+        if marker_start != 0xFF {
+            return Ok(());
+        }
+        if marker == 0xFF {
+            // Fill byte.
+            at += 1;
+            continue;
+        }
+        let is_frame = (0xC0..=0xCF).contains(&marker) && ![0xC4, 0xC8, 0xCC].contains(&marker);
+        if is_frame && bytes.get(at + 9) == Some(&4) {
+            return Err(DataError::new(
+                path,
+                "the JPEG has four colour components (CMYK)",
+                "convert the photo to RGB, for example with ImageMagick: mogrify -colorspace sRGB",
+            ));
+        }
+        at += 2 + u16::from_be_bytes([high, low]) as usize;
+        if marker == 0xDA {
+            let scan = bytes.get(at..).unwrap_or_default();
+            if scan.windows(2).rev().any(|pair| pair == [0xFF, 0xD9]) {
+                return Ok(());
+            }
+            return Err(DataError::new(
+                path,
+                "the JPEG is cut short (it has no end marker)",
+                "copy the photo again, or remove it",
+            ));
+        }
+    }
+    Ok(())
+}

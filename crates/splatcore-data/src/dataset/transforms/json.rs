@@ -1,0 +1,129 @@
+//! What a `transforms.json` says, as written.
+
+use crate::{DataError, Place};
+use serde::Deserialize;
+use std::path::Path;
+
+/// Camera parameters, which may stand at the top, in a frame, or both (the frame's win). Pixels, but for the
+/// angles, which are radians.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "the names are the format's own")]
+pub struct Intrinsics {
+    pub camera_angle_x: Option<f64>,
+    pub camera_angle_y: Option<f64>,
+    pub fl_x: Option<f64>,
+    pub fl_y: Option<f64>,
+    pub cx: Option<f64>,
+    pub cy: Option<f64>,
+    pub w: Option<f64>,
+    pub h: Option<f64>,
+    pub k1: Option<f64>,
+    pub k2: Option<f64>,
+    pub k3: Option<f64>,
+    pub k4: Option<f64>,
+    pub k5: Option<f64>,
+    pub k6: Option<f64>,
+    pub p1: Option<f64>,
+    pub p2: Option<f64>,
+    pub camera_model: Option<String>,
+    pub is_fisheye: Option<bool>,
+}
+
+/// One photo.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Frame {
+    /// Relative to the file's folder, perhaps without its ending.
+    pub file_path: String,
+    /// Camera to world, OpenGL axes (x right, y up, z backward), 4x4 or 3x4, rows.
+    pub transform_matrix: Vec<Vec<f64>>,
+    /// Relative to the file's folder.
+    #[serde(default)]
+    pub mask_path: Option<String>,
+    /// What differs from the file's.
+    #[serde(flatten)]
+    pub intrinsics: Intrinsics,
+}
+
+/// A whole file. Unknown keys are ignored, among them nerfstudio's `applied_transform`, which poses and points
+/// have gone through already.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Transforms {
+    /// The photos.
+    pub frames: Vec<Frame>,
+    /// For every frame that does not say otherwise.
+    #[serde(flatten)]
+    pub intrinsics: Intrinsics,
+    /// nerfstudio's split, in the words of `file_path`.
+    #[serde(default)]
+    pub train_filenames: Option<Vec<String>>,
+    /// See `train_filenames`.
+    #[serde(default)]
+    pub test_filenames: Option<Vec<String>>,
+    /// See `train_filenames`.
+    #[serde(default)]
+    pub val_filenames: Option<Vec<String>>,
+    /// Point cloud, relative to the file's folder.
+    #[serde(default)]
+    pub ply_file_path: Option<String>,
+}
+
+/// Reads a `transforms.json`. `path` is for messages only.
+pub fn parse(bytes: &[u8], path: &Path) -> Result<Transforms, DataError> {
+    // A byte order mark is no JSON, but some editors write one.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if bytes.iter().all(|b| b.is_ascii_whitespace()) {
+        return Err(DataError::new(
+            path,
+            "the file is empty",
+            "export the cameras again",
+        ));
+    }
+    serde_json::from_slice(bytes).map_err(|e| {
+        let place = if e.line() > 0 {
+            Place::Line(e.line())
+        } else {
+            Place::File
+        };
+        let problem = match e.classify() {
+            serde_json::error::Category::Eof => "the JSON ends too early".to_owned(),
+            // The message ends with the place, which is given already.
+            _ => e
+                .to_string()
+                .split(" at line ")
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+        };
+        DataError::new(path, problem, "repair that place or export the cameras again").at(place)
+    })
+}
+
+impl Intrinsics {
+    /// These, with `general` where they say nothing.
+    pub fn or(&self, general: &Intrinsics) -> Intrinsics {
+        // A frame with its own focal length or angle must not inherit the other one.
+        let own_focal = self.fl_x.is_some() || self.camera_angle_x.is_some();
+        let unless_own = |value: Option<f64>| if own_focal { None } else { value };
+        Intrinsics {
+            camera_angle_x: self.camera_angle_x.or(unless_own(general.camera_angle_x)),
+            camera_angle_y: self.camera_angle_y.or(unless_own(general.camera_angle_y)),
+            fl_x: self.fl_x.or(unless_own(general.fl_x)),
+            fl_y: self.fl_y.or(unless_own(general.fl_y)),
+            cx: self.cx.or(general.cx),
+            cy: self.cy.or(general.cy),
+            w: self.w.or(general.w),
+            h: self.h.or(general.h),
+            k1: self.k1.or(general.k1),
+            k2: self.k2.or(general.k2),
+            k3: self.k3.or(general.k3),
+            k4: self.k4.or(general.k4),
+            k5: self.k5.or(general.k5),
+            k6: self.k6.or(general.k6),
+            p1: self.p1.or(general.p1),
+            p2: self.p2.or(general.p2),
+            camera_model: self.camera_model.clone().or_else(|| general.camera_model.clone()),
+            is_fisheye: self.is_fisheye.or(general.is_fisheye),
+        }
+    }
+}

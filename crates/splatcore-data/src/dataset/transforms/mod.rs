@@ -1,0 +1,171 @@
+//! `transforms.json` as instant-ngp and nerfstudio write it, and Blender's `transforms_train.json` with siblings.
+
+mod camera;
+mod json;
+
+pub use json::{Frame, Intrinsics, Transforms, parse};
+
+use super::{Entry, Format, Found, OpenOptions, Points, Split, folder, photo, point_cloud};
+use crate::{DataError, Place};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// One file; splits as nerfstudio declares them.
+pub(super) fn open_file(path: &Path, options: &OpenOptions) -> Result<Found, DataError> {
+    let root = folder_of(path);
+    let transforms = read(path)?;
+    let mut found = start(&root, Format::Transforms, options);
+    let names = |list: &Option<Vec<String>>| -> HashSet<String> {
+        list.iter().flatten().map(|name| plain(name).to_owned()).collect()
+    };
+    let train = names(&transforms.train_filenames);
+    let test = match names(&transforms.test_filenames) {
+        test if test.is_empty() => names(&transforms.val_filenames),
+        test => test,
+    };
+    let split = |frame: &Frame| {
+        let name = plain(&frame.file_path);
+        if test.is_empty() {
+            None
+        } else if test.contains(name) {
+            Some(Split::Test)
+        } else if train.is_empty() || train.contains(name) {
+            Some(Split::Train)
+        } else {
+            None
+        }
+    };
+    add(&mut found, path, &transforms, options, split)?;
+    found.points = points(&root, &transforms, &mut found.warnings)?;
+    Ok(found)
+}
+
+/// Blender's files of one folder: train, and test (or val where there is no test).
+pub(super) fn open_splits(root: &Path, options: &OpenOptions) -> Result<Found, DataError> {
+    let mut found = start(root, Format::TransformsSplit, options);
+    let train = root.join("transforms_train.json");
+    let held_out = ["transforms_test.json", "transforms_val.json"];
+    let test = held_out
+        .map(|name| root.join(name))
+        .into_iter()
+        .find(|path| path.is_file());
+    let transforms = read(&train)?;
+    let declared = test.is_some();
+    add(&mut found, &train, &transforms, options, |_| {
+        declared.then_some(Split::Train)
+    })?;
+    if let Some(test) = test {
+        add(&mut found, &test, &read(&test)?, options, |_| Some(Split::Test))?;
+    }
+    found.points = points(root, &transforms, &mut found.warnings)?;
+    Ok(found)
+}
+
+fn start(root: &Path, format: Format, options: &OpenOptions) -> Found {
+    Found {
+        root: root.to_path_buf(),
+        format,
+        entries: Vec::new(),
+        missing: Vec::new(),
+        points: Points::default(),
+        warnings: Vec::new(),
+        images: options
+            .images
+            .as_ref()
+            .map_or_else(|| root.to_path_buf(), |name| root.join(name)),
+    }
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+fn read(path: &Path) -> Result<Transforms, DataError> {
+    let bytes = std::fs::read(path).map_err(|e| DataError::read(path, &e))?;
+    parse(&bytes, path)
+}
+
+/// A `file_path` without a leading `./`.
+fn plain(name: &str) -> &str {
+    name.trim_start_matches("./")
+}
+
+fn add(
+    found: &mut Found,
+    path: &Path,
+    transforms: &Transforms,
+    options: &OpenOptions,
+    split: impl Fn(&Frame) -> Option<Split>,
+) -> Result<(), DataError> {
+    for (index, frame) in transforms.frames.iter().enumerate() {
+        let spelled = plain(&frame.file_path);
+        let wanted = match &options.images {
+            // `images/a.jpg` becomes `images_4/a.jpg`.
+            Some(images) => {
+                let inner = spelled.split_once('/').map_or(spelled, |(_, inner)| inner);
+                format!("{images}/{inner}")
+            }
+            None => spelled.to_owned(),
+        };
+        let Some((name, image)) = folder::image(&found.root, &wanted) else {
+            found.missing.push(spelled.to_owned());
+            continue;
+        };
+        let intrinsics = frame.intrinsics.or(&transforms.intrinsics);
+        let lens = camera::lens(&intrinsics).map_err(|model| {
+            DataError::new(
+                path,
+                format!("unknown camera model {model}"),
+                "undistort the photos, or use OPENCV, OPENCV_FISHEYE or PINHOLE",
+            )
+            .at(Place::Part(format!("frames[{index}].camera_model")))
+        })?;
+        let size = match camera::size(&intrinsics) {
+            Some(size) => size,
+            None => photo::size(&image)?,
+        };
+        match camera::camera(&intrinsics, lens, size, &frame.transform_matrix) {
+            Ok(camera) => found.entries.push(Entry {
+                mask: mask(&found.root, frame, &name, &mut found.warnings),
+                name,
+                image,
+                camera,
+                declared_split: split(frame),
+            }),
+            Err(problem) => found.warnings.push(format!("{name}: left out, {problem}")),
+        }
+    }
+    Ok(())
+}
+
+fn mask(root: &Path, frame: &Frame, name: &str, warnings: &mut Vec<String>) -> Option<PathBuf> {
+    let Some(declared) = &frame.mask_path else {
+        return folder::mask(root, name);
+    };
+    let path = root.join(plain(declared));
+    if path.is_file() {
+        return Some(path);
+    }
+    warnings.push(format!(
+        "{name}: its mask '{declared}' does not exist, every pixel counts"
+    ));
+    None
+}
+
+fn points(root: &Path, transforms: &Transforms, warnings: &mut Vec<String>) -> Result<Points, DataError> {
+    let Some(name) = &transforms.ply_file_path else {
+        return Ok(Points::default());
+    };
+    let path = root.join(plain(name));
+    if !path.is_file() {
+        warnings.push(format!(
+            "the point cloud '{name}' does not exist, points are random"
+        ));
+        return Ok(Points::default());
+    }
+    let bytes = std::fs::read(&path).map_err(|e| DataError::read(&path, &e))?;
+    point_cloud::parse(&bytes, &path)
+}

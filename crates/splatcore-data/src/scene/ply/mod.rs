@@ -1,0 +1,41 @@
+//! PLY: the format of INRIA's 3DGS, and what other programs make of it.
+//!
+//! Read: binary of both byte orders and ascii, any scalar type, any property order, SH degree 0 to 3; unknown
+//! properties and elements, lists too, are skipped. Written: INRIA's own layout.
+//!
+//! The format: Greg Turk, "The PLY Polygon File Format", 1994. The properties: Kerbl et al., "3D Gaussian
+//! Splatting", 2023, `GaussianModel.save_ply`.
+
+mod ascii;
+mod binary;
+mod header;
+mod layout;
+mod write;
+
+pub use write::write_ply;
+
+use super::SceneFile;
+use crate::DataError;
+use header::{Encoding, Header};
+use layout::Layout;
+use std::path::Path;
+
+/// Reads a scene from the bytes of a PLY file; `path` is for messages only.
+///
+/// # Errors
+/// If the header is broken, holds no Gaussians or declares more than the file holds, or if a value is missing
+/// or is no number.
+pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
+    let header = Header::parse(bytes, path)?;
+    let layout = Layout::find(&header, path)?;
+    let mut notes = Vec::new();
+    let gaussians = match header.encoding {
+        Encoding::Ascii => ascii::decode(bytes, &header, &layout, path)?,
+        Encoding::Little | Encoding::Big => binary::decode(bytes, &header, &layout, &mut notes, path)?,
+    };
+    let format = format!("PLY, {}", header.encoding.name());
+    Ok(SceneFile::checked(gaussians, format, notes, false))
+}
+
+/// What every "the file is too short" error advises.
+const TRUNCATED: &str = "the file is cut short or its header is wrong: get or export it again";

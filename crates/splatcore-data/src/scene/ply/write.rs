@@ -1,0 +1,58 @@
+//! Writing INRIA's layout.
+
+use crate::{DataError, file};
+use splatcore_core::Gaussians;
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::Path;
+
+/// Writes Gaussians as INRIA's trainer does: binary little-endian f32, `x y z nx ny nz f_dc_* f_rest_* opacity
+/// scale_* rot_*` with zero normals and channel-major `f_rest_*`. Every bit of every parameter is kept.
+///
+/// # Errors
+/// If the file cannot be written; then nothing is left under its name but what was there before.
+pub fn write_ply(path: &Path, gaussians: &Gaussians) -> Result<(), DataError> {
+    let higher = gaussians.coefficients() - 1;
+    file::write_atomically(path, |writer| {
+        writer.write_all(header(gaussians.len(), higher).as_bytes())?;
+        let mut row: Vec<f32> = Vec::with_capacity(17 + 3 * higher);
+        for i in 0..gaussians.len() {
+            let sh = gaussians.sh_of(i);
+            row.clear();
+            row.extend(gaussians.means[i]);
+            row.extend([0.0; 3]);
+            row.extend(sh[0]);
+            for channel in 0..3 {
+                row.extend(sh[1..].iter().map(|coefficient| coefficient[channel]));
+            }
+            row.push(gaussians.opacity_logits[i]);
+            row.extend(gaussians.log_scales[i]);
+            row.extend(gaussians.rotations[i]);
+            if cfg!(target_endian = "big") {
+                row.iter_mut()
+                    .for_each(|v| *v = f32::from_bits(v.to_bits().swap_bytes()));
+            }
+            writer.write_all(bytemuck::cast_slice(&row))?;
+        }
+        Ok(())
+    })
+}
+
+/// The header for `count` Gaussians with `higher` coefficients a channel above degree 0.
+fn header(count: usize, higher: usize) -> String {
+    let mut names: Vec<String> = ["x", "y", "z", "nx", "ny", "nz"].map(String::from).into();
+    let mut numbered = |name: &str, n: usize| names.extend((0..n).map(|i| format!("{name}_{i}")));
+    numbered("f_dc", 3);
+    numbered("f_rest", 3 * higher);
+    names.push("opacity".into());
+    let mut numbered = |name: &str, n: usize| names.extend((0..n).map(|i| format!("{name}_{i}")));
+    numbered("scale", 3);
+    numbered("rot", 4);
+    let mut header = format!("ply\nformat binary_little_endian 1.0\nelement vertex {count}\n");
+    for name in names {
+        // Writing into a String cannot fail.
+        let _ = writeln!(header, "property float {name}");
+    }
+    header.push_str("end_header\n");
+    header
+}

@@ -1,0 +1,208 @@
+//! The attributes: from bytes to parameters, and from SPZ's axes to PLY's.
+//!
+//! SPZ has x right, y up, z back; PLY x right, y down, z forward. The change is a half turn about x, which
+//! negates y and z of positions and of quaternions, and those spherical harmonics that are odd in (y, z).
+
+use super::container::Packed;
+use rayon::prelude::*;
+use splatcore_core::{Gaussians, sh};
+
+/// Logit for an opacity byte of 255, and negated for one of 0, whose true logits are infinite. The opacity is
+/// off by 1.2e-7, two steps of an f32 below 1.
+pub const LARGEST_LOGIT: f32 = 16.0;
+
+/// Standard colour coefficient of SPZ, in place of SH's 0.2821, so that a byte reaches beyond [0, 1].
+const COLOUR_SCALE: f32 = 0.15;
+
+/// Sign of each basis function, in the order of [`sh::basis`], under (x, y, z) -> (x, -y, -z).
+const SH_SIGNS: [f32; 16] = [
+    1.0, -1.0, -1.0, 1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 1.0,
+];
+
+/// Decodes all attributes; their lengths are those that the header declares.
+pub fn decode(packed: &Packed) -> Gaussians {
+    let header = &packed.header;
+    let sh_degree = header.sh_degree.min(sh::MAX_DEGREE);
+    let [position, _, _, _, rotation, higher] = header.strides();
+    let mut gaussians = Gaussians::zeros(header.count, sh_degree);
+    let k = gaussians.coefficients();
+
+    let step = (-f32::from(header.fractional_bits)).exp2();
+    let positions = packed.positions().par_chunks_exact(position);
+    gaussians
+        .means
+        .par_iter_mut()
+        .zip(positions)
+        .for_each(|(mean, bytes)| {
+            let [x, y, z] = match bytes.as_chunks::<3>() {
+                (&[x, y, z], _) => [x, y, z].map(|b| fixed_24(b) * step),
+                _ => std::array::from_fn(|c| half(u16::from_le_bytes([bytes[2 * c], bytes[2 * c + 1]]))),
+            };
+            *mean = [x, -y, -z];
+        });
+    let scales = packed.scales().as_chunks::<3>().0.par_iter();
+    gaussians
+        .log_scales
+        .par_iter_mut()
+        .zip(scales)
+        .for_each(|(log_scales, bytes)| {
+            *log_scales = bytes.map(|b| f32::from(b) / 16.0 - 10.0);
+        });
+    let rotations = packed.rotations().par_chunks_exact(rotation);
+    gaussians
+        .rotations
+        .par_iter_mut()
+        .zip(rotations)
+        .for_each(|(rotation, bytes)| {
+            let [w, x, y, z] = match *bytes {
+                [a, b, c, d] => smallest_three(u32::from_le_bytes([a, b, c, d])),
+                _ => first_three([bytes[0], bytes[1], bytes[2]]),
+            };
+            *rotation = [w, x, -y, -z];
+        });
+    gaussians
+        .opacity_logits
+        .par_iter_mut()
+        .zip(packed.alphas())
+        .for_each(|(logit, &byte)| {
+            let alpha = f32::from(byte) / 255.0;
+            *logit = (alpha / (1.0 - alpha)).ln().clamp(-LARGEST_LOGIT, LARGEST_LOGIT);
+        });
+    gaussians
+        .sh
+        .par_chunks_exact_mut(k)
+        .enumerate()
+        .for_each(|(i, sh)| {
+            sh[0] = std::array::from_fn(|c| {
+                (f32::from(packed.colours()[3 * i + c]) / 255.0 - 0.5) / COLOUR_SCALE
+            });
+            let bytes = &packed.sh()[i * higher..(i + 1) * higher];
+            for ((to, from), sign) in sh[1..]
+                .iter_mut()
+                .zip(bytes.as_chunks::<3>().0)
+                .zip(&SH_SIGNS[1..])
+            {
+                *to = from.map(|b| sign * (f32::from(b) - 128.0) / 128.0);
+            }
+        });
+    gaussians
+}
+
+/// A 24-bit two's complement integer.
+fn fixed_24([a, b, c]: [u8; 3]) -> f32 {
+    (i32::from_le_bytes([0, a, b, c]) >> 8) as f32
+}
+
+/// Versions 1 and 2: x, y, z as bytes over [-1, 1], w >= 0 from the unit length. Returns w, x, y, z.
+fn first_three(bytes: [u8; 3]) -> [f32; 4] {
+    let [x, y, z] = bytes.map(|b| f32::from(b) * (1.0 / 127.5) - 1.0);
+    [(1.0 - (x * x + y * y + z * z)).max(0.0).sqrt(), x, y, z]
+}
+
+/// From version 3: the index of the largest of x, y, z, w in the top two bits, then the three others as a
+/// sign and 9 bits over [0, 1/√2] each; the largest is positive, from the unit length. Returns w, x, y, z.
+fn smallest_three(bits: u32) -> [f32; 4] {
+    let largest = (bits >> 30) as usize;
+    let mut xyzw = [0.0f32; 4];
+    let mut squares = 0.0;
+    let mut shift = 0;
+    for i in (0..4).rev().filter(|&i| i != largest) {
+        let field = bits >> shift;
+        let size = std::f32::consts::FRAC_1_SQRT_2 * (field & 511) as f32 / 511.0;
+        xyzw[i] = if field & 512 != 0 { -size } else { size };
+        squares += size * size;
+        shift += 10;
+    }
+    xyzw[largest] = (1.0f32 - squares).max(0.0).sqrt();
+    let [x, y, z, w] = xyzw;
+    [w, x, y, z]
+}
+
+/// An IEEE 754 half-precision number.
+fn half(bits: u16) -> f32 {
+    let fraction = f32::from(bits & 0x3ff);
+    let size = match bits >> 10 & 31 {
+        0 => fraction * (-24.0f32).exp2(),
+        31 if fraction == 0.0 => f32::INFINITY,
+        31 => f32::NAN,
+        exponent => (1024.0 + fraction) * (f32::from(exponent) - 25.0).exp2(),
+    };
+    if bits & 0x8000 != 0 { -size } else { size }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sh_signs_are_those_of_a_half_turn_about_x() {
+        let (x, y, z) = (0.48, -0.6, 0.64);
+        let (before, after) = (sh::basis([x, y, z]), sh::basis([x, -y, -z]));
+        for k in 0..16 {
+            assert!(
+                before[k].abs() > 1e-3,
+                "a direction on a node of function {k} tests nothing"
+            );
+            assert!(
+                (after[k] - before[k] * f64::from(SH_SIGNS[k])).abs() < 1e-12,
+                "function {k}"
+            );
+        }
+    }
+
+    #[test]
+    fn halves() {
+        let cases = [
+            (0x0000, 0.0),
+            (0x0001, 5.960_464_5e-8),
+            (0x03ff, 6.097_555e-5),
+            (0x0400, 6.103_515_6e-5),
+            (0x3c00, 1.0),
+            (0x3555, 0.333_251_95),
+            (0xc000, -2.0),
+            (0x7bff, 65504.0),
+            (0xfc00, f32::NEG_INFINITY),
+        ];
+        for (bits, value) in cases {
+            assert_eq!(half(bits), value, "{bits:#06x}");
+        }
+        assert!(half(0x7e00).is_nan());
+    }
+
+    #[test]
+    fn fixed_point_keeps_its_sign() {
+        assert_eq!(fixed_24([0x01, 0x02, 0x03]), 197_121.0);
+        assert_eq!(fixed_24([0xff, 0xff, 0xff]), -1.0);
+        assert_eq!(fixed_24([0x00, 0x00, 0x80]), -8_388_608.0);
+    }
+
+    /// Encodes as the format says, decodes, compares: all four positions of the largest component.
+    #[test]
+    fn rotations_survive_both_encodings() {
+        let mut random = splatcore_core::random::Rng::new(7, 0);
+        for _ in 0..1000 {
+            let q: [f32; 4] = std::array::from_fn(|_| random.uniform() * 2.0 - 1.0);
+            let length = q.iter().map(|v| v * v).sum::<f32>().sqrt();
+            if length < 0.1 {
+                continue;
+            }
+            let [w, x, y, z] = q.map(|v| v / length);
+            let xyzw = [x, y, z, w];
+            let largest = (0..4)
+                .max_by(|&a, &b| xyzw[a].abs().total_cmp(&xyzw[b].abs()))
+                .unwrap();
+            let mut bits = largest as u32;
+            for i in (0..4).filter(|&i| i != largest) {
+                let negative = (xyzw[i] < 0.0) != (xyzw[largest] < 0.0);
+                let size = (xyzw[i].abs() * 2.0f32.sqrt() * 511.0).round() as u32;
+                bits = bits << 10 | u32::from(negative) << 9 | size;
+            }
+            let same = |a: [f32; 4]| (a[0] * w + a[1] * x + a[2] * y + a[3] * z).abs();
+            assert!(same(smallest_three(bits)) > 0.99999);
+            let sign = if w < 0.0 { -1.0 } else { 1.0 };
+            let bytes = [x, y, z].map(|v| (v * sign * 127.5 + 127.5).round() as u8);
+            // Near w = 0 rounding moves w a lot: bytes hold a rotation to some degrees only.
+            assert!(same(first_three(bytes)) > 0.99);
+        }
+    }
+}

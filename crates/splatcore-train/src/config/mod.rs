@@ -1,0 +1,215 @@
+//! Everything that can be set about a training run, once: the same struct is the `train` command's flags, the
+//! config file, the `config.toml` beside every result and the config inside a checkpoint.
+//!
+//! Settings whose sensible value depends on `iterations` or `strategy` are `Option`s; [`Config::resolved`] fills
+//! them in, so that the file written beside a result reproduces it even if a later version chooses otherwise.
+
+mod choices;
+mod error;
+mod layers;
+mod resolve;
+
+pub use choices::{BackendChoice, Background, Strategy};
+pub use error::ConfigError;
+pub use layers::{HARMLESS_ON_RESUME, REFERENCE_ITERATIONS, scaled_steps};
+
+use serde::{Deserialize, Serialize};
+use splatcore_core::Pipeline;
+
+/// What a run does when nothing is said.
+pub const DEFAULT: Config = Config {
+    iterations: 30_000,
+    strategy: Strategy::Adc,
+    max_gaussians: None,
+    sh_degree: 3,
+    max_size: None,
+    test_every: 8,
+    seed: 0,
+    background: Background::Black,
+    backend: BackendChoice::Auto,
+    threads: None,
+    pipeline: Pipeline::AUTO,
+    checkpoint_every: 1000,
+    eval_every: None,
+    lr_means: 1.6e-4,
+    lr_means_final: 1.6e-6,
+    lr_sh_base: 2.5e-3,
+    lr_sh_rest: 2.5e-3 / 20.0,
+    lr_opacity: None,
+    lr_scales: 5e-3,
+    lr_rotations: 1e-3,
+    ssim_weight: 0.2,
+    opacity_regulariser: None,
+    scale_regulariser: None,
+    noise_rate: 5e5,
+    sh_every: None,
+    densify_from: None,
+    densify_until: None,
+    densify_every: 100,
+    densify_gradient: 2e-4,
+    split_scale: 0.01,
+    prune_scale: 0.1,
+    min_opacity: 0.005,
+    opacity_reset_every: None,
+    opacity_reset_to: 0.01,
+    growth: 0.05,
+    init_opacity: None,
+    init_scale: None,
+};
+
+/// Settings of a training run. Defaults are those of INRIA's code (`adc`) and of 3dgs-mcmc (`mcmc`); steps are
+/// given for 30,000 iterations there and scale with `iterations` here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Config {
+    /// Training steps, one photo each. Time grows in proportion, memory hardly; quality gains little beyond
+    /// 30000, and 7000 give most of it. All schedules stretch or shrink with this number
+    #[arg(long, value_name = "N", default_value_t = DEFAULT.iterations)]
+    pub iterations: u32,
+    /// How Gaussians are added and removed. adc grows as the photos demand: best at its own size, but time and
+    /// memory are not known in advance. mcmc fills up to --max-gaussians: both are known, and it depends less on
+    /// the starting points
+    #[arg(long, value_name = "NAME", default_value_t = DEFAULT.strategy, value_enum)]
+    pub strategy: Strategy,
+    /// Never more Gaussians than this [adc: no limit, mcmc: 1000000]. Time and memory grow with the number,
+    /// about 0.7 kB each at SH degree 3 while training; fewer than the scene needs cost detail
+    #[arg(long, value_name = "N")]
+    pub max_gaussians: Option<usize>,
+    /// Degree of the spherical harmonics, 0 to 3: how colour may change with the direction of view. 0 is the
+    /// fastest and needs a quarter of the memory of 3, but loses reflections
+    #[arg(long, value_name = "0..3", default_value_t = DEFAULT.sh_degree, value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub sh_degree: u8,
+    /// Scale photos so that the longer side is at most this many pixels [the photos' own size]. Time and photo
+    /// memory fall with the square; detail finer than the smaller pixels is lost
+    #[arg(long, value_name = "PX")]
+    pub max_size: Option<u32>,
+    /// Hold out every Nth photo (sorted by name, from the first) to measure quality; 0 trains on all of them,
+    /// a little better, but nothing is measured
+    #[arg(long, value_name = "N", default_value_t = DEFAULT.test_every)]
+    pub test_every: u32,
+    /// Start of all randomness. Costs nothing; the same seed gives the same result on the same machine
+    #[arg(long, value_name = "S", default_value_t = DEFAULT.seed, value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
+    pub seed: u64,
+    /// Colour behind the scene: black, white, or r,g,b with values from 0 to 1. Costs nothing; take the colour
+    /// that transparent photos stand on, or quality suffers
+    #[arg(long, value_name = "COLOUR", default_value_t = DEFAULT.background)]
+    pub background: Background,
+    /// Where to compute: auto (the fastest at hand), cpu, cuda. Time and which memory is used depend on it,
+    /// quality does not
+    #[arg(long, value_name = "NAME", default_value_t = DEFAULT.backend, value_enum)]
+    pub backend: BackendChoice,
+    /// Threads of the cpu backend [all cores]. Fewer take longer and leave cores to others; the result is the
+    /// same
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. Changes time, not
+    /// quality
+    #[arg(long, value_name = "NAME", default_value_t = DEFAULT.pipeline)]
+    pub pipeline: Pipeline,
+
+    /// Save the whole state every N steps for --resume; 0 only when interrupted and at the end. A save takes a
+    /// moment and, while it lasts, as much memory as parameters and optimiser; quality is untouched
+    #[arg(long, value_name = "N", default_value_t = DEFAULT.checkpoint_every, help_heading = "Saving and measuring")]
+    pub checkpoint_every: u32,
+    /// Measure the held-out photos every N steps [only at the end]. Each time costs a render of all of them;
+    /// quality is untouched
+    #[arg(long, value_name = "N", help_heading = "Saving and measuring")]
+    pub eval_every: Option<u32>,
+
+    /// Learning rate of the means at the first step, times the extent of the cameras. Too high blurs, too low
+    /// leaves Gaussians where they started; time and memory are the same, as for every learning rate
+    #[arg(long, value_name = "RATE", default_value_t = DEFAULT.lr_means, help_heading = "Learning rates")]
+    pub lr_means: f64,
+    /// Learning rate of the means at the last step; falls exponentially from --lr-means. Quality only
+    #[arg(long, value_name = "RATE", default_value_t = DEFAULT.lr_means_final, help_heading = "Learning rates")]
+    pub lr_means_final: f64,
+    /// Learning rate of the base colour. Quality only
+    #[arg(long, value_name = "RATE", default_value_t = DEFAULT.lr_sh_base, help_heading = "Learning rates")]
+    pub lr_sh_base: f64,
+    /// Learning rate of the colour's dependence on direction. Quality only
+    #[arg(long, value_name = "RATE", default_value_t = DEFAULT.lr_sh_rest, help_heading = "Learning rates")]
+    pub lr_sh_rest: f64,
+    /// Learning rate of the opacity logits [adc: 0.025, mcmc: 0.05]. Quality, and with adc how many are pruned
+    #[arg(long, value_name = "RATE", help_heading = "Learning rates")]
+    pub lr_opacity: Option<f64>,
+    /// Learning rate of the log scales. Quality only
+    #[arg(long, value_name = "RATE", default_value_t = DEFAULT.lr_scales, help_heading = "Learning rates")]
+    pub lr_scales: f64,
+    /// Learning rate of the rotations. Quality only
+    #[arg(long, value_name = "RATE", default_value_t = DEFAULT.lr_rotations, help_heading = "Learning rates")]
+    pub lr_rotations: f64,
+
+    /// Share of the structural term (1 - SSIM) in the loss, 0 to 1; the rest is L1. More favours texture over
+    /// exact colour; 0 saves the time of computing it
+    #[arg(long, value_name = "W", default_value_t = DEFAULT.ssim_weight, help_heading = "Loss")]
+    pub ssim_weight: f64,
+    /// Weight of the mean opacity in the loss [adc: 0, mcmc: 0.01]. More lets useless Gaussians fade and be
+    /// reused, too much makes surfaces translucent
+    #[arg(long, value_name = "W", help_heading = "Loss")]
+    pub opacity_regulariser: Option<f64>,
+    /// Weight of the mean scale in the loss [adc: 0, mcmc: 0.01]. More keeps Gaussians small, which also renders
+    /// faster; too much leaves holes
+    #[arg(long, value_name = "W", help_heading = "Loss")]
+    pub scale_regulariser: Option<f64>,
+
+    /// mcmc: random walk of nearly transparent Gaussians, times the means' learning rate. More explores farther,
+    /// too much blurs; 0 saves a little time
+    #[arg(long, value_name = "RATE", default_value_t = DEFAULT.noise_rate, help_heading = "Densification")]
+    pub noise_rate: f64,
+    /// Steps between increases of the active SH degree [1000 at 30000 iterations]. Later is faster at first and
+    /// keeps colour from explaining away geometry
+    #[arg(long, value_name = "N", help_heading = "Densification")]
+    pub sh_every: Option<u32>,
+    /// Gaussians are added and removed after this step [500 at 30000 iterations]. Later is faster at first, and
+    /// leaves fewer rounds
+    #[arg(long, value_name = "STEP", help_heading = "Densification")]
+    pub densify_from: Option<u32>,
+    /// ... and before this step [at 30000 iterations adc: 15000, mcmc: 25000]; 0 keeps the starting set. Later
+    /// means more Gaussians: more detail, time and memory
+    #[arg(long, value_name = "STEP", help_heading = "Densification")]
+    pub densify_until: Option<u32>,
+    /// Steps between two rounds of adding and removing. Fewer grow the set faster (time, memory) on less
+    /// evidence (quality)
+    #[arg(long, value_name = "N", default_value_t = DEFAULT.densify_every, help_heading = "Densification")]
+    pub densify_every: u32,
+    /// adc: a Gaussian whose mean screen-space gradient reaches this is cloned or split. Lower means more
+    /// Gaussians: more detail, time and memory
+    #[arg(long, value_name = "NORM", default_value_t = DEFAULT.densify_gradient, help_heading = "Densification")]
+    pub densify_gradient: f64,
+    /// adc: split above this size, clone below, as a share of the extent of the cameras. Lower splits more:
+    /// sharper large surfaces, more Gaussians
+    #[arg(long, value_name = "SHARE", default_value_t = DEFAULT.split_scale, help_heading = "Densification")]
+    pub split_scale: f64,
+    /// adc: after the first opacity reset, remove what is larger than this share of the extent. Lower removes
+    /// more: fewer blobs, but distant backgrounds may go with them
+    #[arg(long, value_name = "SHARE", default_value_t = DEFAULT.prune_scale, help_heading = "Densification")]
+    pub prune_scale: f64,
+    /// Gaussians below this opacity are removed (adc) or moved (mcmc). Higher saves time and memory and loses
+    /// faint detail
+    #[arg(long, value_name = "ALPHA", default_value_t = DEFAULT.min_opacity, help_heading = "Densification")]
+    pub min_opacity: f64,
+    /// adc: steps between opacity resets [3000 at 30000 iterations, at least 10 rounds of densification]. Resets
+    /// clear floating haze and save memory; each costs quality for some hundred steps
+    #[arg(long, value_name = "N", help_heading = "Densification")]
+    pub opacity_reset_every: Option<u32>,
+    /// adc: highest opacity after a reset. Lower clears more haze and takes longer to recover from
+    #[arg(long, value_name = "ALPHA", default_value_t = DEFAULT.opacity_reset_to, help_heading = "Densification")]
+    pub opacity_reset_to: f64,
+    /// mcmc: growth per round, 0.05 for 5 %, until --max-gaussians. Higher reaches the final time per step,
+    /// memory and detail sooner
+    #[arg(long, value_name = "SHARE", default_value_t = DEFAULT.growth, help_heading = "Densification")]
+    pub growth: f64,
+    /// Opacity of the starting Gaussians [adc: 0.1, mcmc: 0.5]. Quality of the start; higher ones hide each other
+    #[arg(long, value_name = "ALPHA", help_heading = "Densification")]
+    pub init_opacity: Option<f64>,
+    /// Size of the starting Gaussians, in mean distances to their 3 nearest neighbours [adc: 1, mcmc: 0.1].
+    /// Larger covers gaps between the points and makes the first steps slower
+    #[arg(long, value_name = "X", help_heading = "Densification")]
+    pub init_scale: Option<f64>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        DEFAULT
+    }
+}

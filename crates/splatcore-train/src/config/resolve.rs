@@ -1,0 +1,132 @@
+//! Filling in what depends on other settings, and checking values.
+
+use super::layers::scaled_steps;
+use super::{Config, ConfigError, Strategy};
+
+impl Config {
+    /// The same config with every setting that depends on `iterations` or `strategy` filled in. What may stay
+    /// unset means "no limit" or "not at all". Resolving twice changes nothing.
+    ///
+    /// Steps are INRIA's (3dgs-mcmc's) times `iterations / 30000`, so that a short run passes through the same
+    /// phases. Two intervals do not shrink with the run, because they are about evidence and recovery rather
+    /// than progress:
+    /// - `densify-every` stays 100: a Gaussian's mean gradient comes from the views that saw it since the last
+    ///   round, and fewer than some tens of photos say little. A short run has fewer rounds, not hastier ones.
+    /// - `opacity-reset-every` is at least 10 rounds: after a reset everything useful needs several hundred steps
+    ///   to climb back above `min-opacity`-like values before pruning may judge it. Runs of up to 2,000 steps
+    ///   therefore have no reset at all, those of 7,000 have three.
+    pub fn resolved(&self) -> Self {
+        let (mcmc, steps) = (self.strategy == Strategy::Mcmc, |n| scaled_steps(n, self.iterations));
+        let by_strategy = |adc: f64, other: f64| Some(if mcmc { other } else { adc });
+        let densify_every = self.densify_every.max(1);
+        Self {
+            max_gaussians: self.max_gaussians.or(mcmc.then_some(1_000_000)),
+            lr_opacity: self.lr_opacity.or(by_strategy(0.025, 0.05)),
+            opacity_regulariser: self.opacity_regulariser.or(by_strategy(0.0, 0.01)),
+            scale_regulariser: self.scale_regulariser.or(by_strategy(0.0, 0.01)),
+            sh_every: self.sh_every.or(Some(steps(1000))),
+            densify_from: self.densify_from.or(Some(steps(500))),
+            densify_until: self.densify_until.or(Some(steps(if mcmc { 25_000 } else { 15_000 }))),
+            opacity_reset_every: self
+                .opacity_reset_every
+                .or(Some(steps(3000).max(densify_every.saturating_mul(10)))),
+            init_opacity: self.init_opacity.or(by_strategy(0.1, 0.5)),
+            init_scale: self.init_scale.or(by_strategy(1.0, 0.1)),
+            ..self.clone()
+        }
+    }
+
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// The first value that makes no sense, with what is expected instead.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let check = |sound: bool, key: &'static str, value: &dyn ToString, problem: &'static str| {
+            sound.then_some(()).ok_or_else(|| ConfigError::Value {
+                key,
+                value: value.to_string(),
+                problem,
+            })
+        };
+        let at_least_1 = "must be at least 1";
+        check(self.iterations >= 1, "iterations", &self.iterations, at_least_1)?;
+        check(self.sh_degree <= 3, "sh-degree", &self.sh_degree, "must be 0, 1, 2 or 3")?;
+        check(
+            self.test_every != 1,
+            "test-every",
+            &self.test_every,
+            "would hold out every photo and leave none to train on; write 8, or 0 to hold out none",
+        )?;
+        check(
+            i64::try_from(self.seed).is_ok(),
+            "seed",
+            &self.seed,
+            "must be below 2^63 (config files hold no larger numbers)",
+        )?;
+        check(self.densify_every >= 1, "densify-every", &self.densify_every, at_least_1)?;
+        for (key, value) in [
+            ("max-size", self.max_size.map(u64::from)),
+            ("max-gaussians", self.max_gaussians.map(|n| n as u64)),
+            ("threads", self.threads.map(|n| n as u64)),
+            ("sh-every", self.sh_every.map(u64::from)),
+            ("opacity-reset-every", self.opacity_reset_every.map(u64::from)),
+        ] {
+            if let Some(value) = value {
+                check(value >= 1, key, &value, at_least_1)?;
+            }
+        }
+        if let Some(every) = self.eval_every {
+            check(every >= 1, "eval-every", &every, "must be at least 1; leave it out to measure only at the end")?;
+        }
+        for (key, value) in [("lr-means", self.lr_means), ("lr-means-final", self.lr_means_final)] {
+            check(
+                value.is_finite() && value > 0.0,
+                key,
+                &value,
+                "must be above 0 (it decays exponentially)",
+            )?;
+        }
+        for (key, value) in [
+            ("lr-sh-base", Some(self.lr_sh_base)),
+            ("lr-sh-rest", Some(self.lr_sh_rest)),
+            ("lr-opacity", self.lr_opacity),
+            ("lr-scales", Some(self.lr_scales)),
+            ("lr-rotations", Some(self.lr_rotations)),
+            ("opacity-regulariser", self.opacity_regulariser),
+            ("scale-regulariser", self.scale_regulariser),
+            ("noise-rate", Some(self.noise_rate)),
+            ("densify-gradient", Some(self.densify_gradient)),
+            ("split-scale", Some(self.split_scale)),
+            ("prune-scale", Some(self.prune_scale)),
+            ("growth", Some(self.growth)),
+        ] {
+            if let Some(value) = value {
+                check(value.is_finite() && value >= 0.0, key, &value, "must be 0 or more, and finite")?;
+            }
+        }
+        check(
+            (0.0..=1.0).contains(&self.ssim_weight),
+            "ssim-weight",
+            &self.ssim_weight,
+            "must be from 0 to 1",
+        )?;
+        check(
+            (0.0..1.0).contains(&self.min_opacity),
+            "min-opacity",
+            &self.min_opacity,
+            "must be from 0 to below 1",
+        )?;
+        for (key, value) in [
+            ("opacity-reset-to", Some(self.opacity_reset_to)),
+            ("init-opacity", self.init_opacity),
+        ] {
+            if let Some(value) = value {
+                check(value > 0.0 && value < 1.0, key, &value, "must be above 0 and below 1")?;
+            }
+        }
+        if let Some(scale) = self.init_scale {
+            check(scale.is_finite() && scale > 0.0, "init-scale", &scale, "must be above 0")?;
+        }
+        Ok(())
+    }
+}

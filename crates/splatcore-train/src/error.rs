@@ -1,0 +1,73 @@
+//! What can stop a training run.
+
+use crate::config::ConfigError;
+use splatcore_core::BackendError;
+use splatcore_data::DataError;
+
+/// What can stop a training run or its start.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// The backend failed.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// A file could not be read or written.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// A setting is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// There is nothing to learn from.
+    #[error(
+        "no photo to train on; check the dataset with `splatcore info`, its masks, and that --test-every does not hold out every view"
+    )]
+    NoViews,
+    /// There is nothing to start from.
+    #[error("no Gaussian to start from: the starting points are empty or none of them is finite")]
+    NoGaussians,
+    /// A photo that does not fit its camera.
+    #[error("view '{view}': {problem}")]
+    View {
+        /// Name of the view.
+        view: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The loss is infinite or not a number.
+    #[error(
+        "the loss is {loss} at step {step} (view '{view}'), {since}; the last checkpoint is kept: resume from it, \
+         with lower learning rates if it happens again"
+    )]
+    NotFinite {
+        /// Step of the loss.
+        step: u32,
+        /// View of that step.
+        view: String,
+        /// The loss.
+        loss: f64,
+        /// When it was last seen to be finite.
+        since: String,
+    },
+    /// A refinement pruned the last Gaussian.
+    #[error(
+        "no Gaussian is left after the refinement at step {step}; check the poses and the starting points \
+         (`splatcore info`), or lower --min-opacity"
+    )]
+    Empty {
+        /// Step of the refinement.
+        step: u32,
+    },
+    /// A checkpoint of another run.
+    #[error(
+        "cannot resume: {key} was {checkpoint} in the checkpoint and is {now} now; {remedy}"
+    )]
+    Mismatch {
+        /// What differs: a key of the config, or `backend in use`, `photos`.
+        key: String,
+        /// Its value in the checkpoint.
+        checkpoint: String,
+        /// Its value in this run.
+        now: String,
+        /// What the user can do.
+        remedy: &'static str,
+    },
+}

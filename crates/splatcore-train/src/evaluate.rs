@@ -1,0 +1,105 @@
+//! How good a scene is: PSNR and SSIM against photos.
+
+use rayon::prelude::*;
+use serde::Serialize;
+use splatcore_core::backend::{BackendError, RenderOptions, Renderer};
+use splatcore_core::{Image, View, metrics};
+
+/// The highest PSNR reported, in dB. An image equal to its photo has an infinite one, which JSON cannot hold and
+/// which would swallow every other view in the mean; 100 dB is a root mean square error of 1e-5, far below the
+/// 8 bits of a photo.
+pub const MAX_PSNR: f64 = 100.0;
+
+/// Scores of one view.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ViewScore {
+    /// Name of the view.
+    pub name: String,
+    /// In dB over the pixels that count, at most [`MAX_PSNR`]; 0 if the image is not finite.
+    pub psnr: f64,
+    /// Structural similarity, at most 1; 0 if the image is not finite.
+    pub ssim: f64,
+}
+
+/// Scores of a scene. Serialises as `{"psnr","ssim","gaussians","views":[{"name","psnr","ssim"}]}`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evaluation {
+    /// Mean over the views.
+    pub psnr: f64,
+    /// Mean over the views.
+    pub ssim: f64,
+    /// Gaussians in the scene.
+    pub gaussians: usize,
+    /// One entry a view, in the order given.
+    pub views: Vec<ViewScore>,
+}
+
+/// Renders every view and scores it. Views of which the mask leaves no pixel are left out. `each` gets every
+/// scored view with its image, in order (for a report, or to save it).
+///
+/// Renders one view after the other (a backend uses the whole machine for one), then scores a batch of them on
+/// rayon's current threads; at most that many images are held.
+///
+/// # Errors
+/// What the renderer reports, or [`BackendError::Input`] when there is no view to score.
+pub fn evaluate(
+    renderer: &mut dyn Renderer,
+    views: &[View],
+    options: &RenderOptions,
+    each: &mut dyn FnMut(&View, &Image, &ViewScore),
+) -> Result<Evaluation, BackendError> {
+    let scored: Vec<&View> = views.iter().filter(|view| view.photo.counted_pixels() > 0).collect();
+    let mut scores: Vec<ViewScore> = Vec::with_capacity(scored.len());
+    for batch in scored.chunks(rayon::current_num_threads().max(1)) {
+        let images = batch
+            .iter()
+            .map(|view| renderer.render(&view.camera, options).map(|rendered| rendered.image))
+            .collect::<Result<Vec<_>, _>>()?;
+        let found: Vec<ViewScore> = batch
+            .par_iter()
+            .zip(&images)
+            .map(|(view, image)| score(view, image))
+            .collect::<Result<_, _>>()?;
+        for ((view, image), score) in batch.iter().zip(&images).zip(&found) {
+            each(view, image, score);
+        }
+        scores.extend(found);
+    }
+    if scores.is_empty() {
+        return Err(BackendError::Input(
+            "no view to evaluate: the split is empty (see --split and --test-every) or its masks leave no pixel"
+                .into(),
+        ));
+    }
+    let mean = |value: fn(&ViewScore) -> f64| scores.iter().map(value).sum::<f64>() / scores.len() as f64;
+    Ok(Evaluation {
+        psnr: mean(|s| s.psnr),
+        ssim: mean(|s| s.ssim),
+        gaussians: renderer.count(),
+        views: scores,
+    })
+}
+
+/// Scores one image against its view's photo.
+///
+/// # Errors
+/// [`BackendError::Input`] when their sizes differ.
+pub fn score(view: &View, image: &Image) -> Result<ViewScore, BackendError> {
+    let photo = &view.photo;
+    let pixels = photo.width as usize * photo.height as usize;
+    if (image.width, image.height) != (photo.width, photo.height)
+        || image.data.len() != pixels
+        || photo.rgb.len() != 3 * pixels
+    {
+        return Err(BackendError::Input(format!(
+            "view '{}': the image is {}x{}, the photo {}x{}; camera and photo must have the same size",
+            view.name, image.width, image.height, photo.width, photo.height
+        )));
+    }
+    let or_zero = |value: f64| if value.is_nan() { 0.0 } else { value };
+    Ok(ViewScore {
+        name: view.name.clone(),
+        psnr: or_zero(metrics::psnr(image, photo)).min(MAX_PSNR),
+        ssim: or_zero(metrics::ssim(image, photo)),
+    })
+}

@@ -1,0 +1,187 @@
+//! Will it fit: what a run keeps in memory, printed before it starts.
+
+use crate::config::{Config, Strategy};
+use splatcore_core::backend::{Backend, MemoryPlan};
+use splatcore_core::View;
+use std::fmt;
+
+/// What a run is expected to keep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Memory {
+    /// Gaussians at the start.
+    pub initial: usize,
+    /// Gaussians expected in the end; for `adc` without a limit a rough guess, see [`expected_gaussians`].
+    pub expected: usize,
+    /// Whether `expected` is a limit rather than a guess.
+    pub limited: bool,
+    /// The learner's share at `expected`.
+    pub plan: MemoryPlan,
+    /// Photos and masks, bytes.
+    pub photos: u64,
+    /// Free memory of the machine, bytes, if known and if it is what the backend uses.
+    pub available: Option<u64>,
+}
+
+/// How many Gaussians a run ends with: the limit if there is one (`mcmc` reaches it), else a guess for `adc`:
+/// four times the starting points, at least 100,000 (typical of photo sets; glossy or leafy scenes grow further).
+pub fn expected_gaussians(config: &Config, initial: usize) -> usize {
+    let config = config.resolved();
+    let most = config.max_gaussians.unwrap_or(usize::MAX);
+    match config.strategy {
+        Strategy::Mcmc => most,
+        Strategy::Adc if config.densify_until == Some(0) => initial.min(most),
+        Strategy::Adc => initial.saturating_mul(4).max(100_000).min(most),
+    }
+}
+
+/// Plans a run. `views` are the training and test photos that are held at once.
+pub fn plan<'a>(
+    config: &Config,
+    backend: &dyn Backend,
+    initial: usize,
+    views: impl Iterator<Item = &'a View> + Clone,
+) -> Memory {
+    let expected = expected_gaussians(config, initial);
+    let largest = views
+        .clone()
+        .map(|view| [view.camera.width, view.camera.height])
+        .max_by_key(|[width, height]| *width as u64 * *height as u64)
+        .unwrap_or([1, 1]);
+    Memory {
+        initial,
+        expected,
+        limited: config.resolved().max_gaussians.is_some(),
+        plan: backend.memory_plan(expected, config.sh_degree, largest),
+        photos: views
+            .map(|view| view.photo.rgb.len() as u64 + view.photo.mask.as_ref().map_or(0, |m| m.len() as u64))
+            .sum(),
+        available: if backend.name() == "cpu" { available() } else { None },
+    }
+}
+
+impl Memory {
+    /// The most that is held at once: everything, and while a checkpoint is saved a copy of parameters and
+    /// moments (working memory lies idle then, but stays allocated).
+    pub fn peak(&self) -> u64 {
+        let state = self.plan.parameters.saturating_add(self.plan.moments);
+        [state, state, self.plan.working, self.photos]
+            .into_iter()
+            .fold(0, u64::saturating_add)
+    }
+
+    /// One line if the peak exceeds the memory at hand, with what to do.
+    pub fn warning(&self) -> Option<String> {
+        let available = self.available.filter(|&available| self.peak() > available)?;
+        Some(format!(
+            "this run may need {} but {} are free: lower --max-gaussians, --max-size or --sh-degree",
+            Bytes(self.peak()),
+            Bytes(available)
+        ))
+    }
+}
+
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.limited { "at most" } else { "perhaps" };
+        let MemoryPlan {
+            parameters,
+            moments,
+            working,
+        } = self.plan;
+        write!(
+            f,
+            "memory: {} Gaussians at first, {kind} {} later: parameters {}, moments {}, working {}, photos {}; peak about {}",
+            self.initial,
+            self.expected,
+            Bytes(parameters),
+            Bytes(moments),
+            Bytes(working),
+            Bytes(self.photos),
+            Bytes(self.peak())
+        )?;
+        match self.available {
+            Some(available) => write!(f, " of {} free", Bytes(available)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Bytes for people: `512 B`, `3.4 MiB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut value = self.0 as f64;
+        let mut unit = "B";
+        for next in ["KiB", "MiB", "GiB", "TiB"] {
+            if value < 1024.0 {
+                break;
+            }
+            (value, unit) = (value / 1024.0, next);
+        }
+        let digits = usize::from(unit != "B" && value < 100.0);
+        write!(f, "{value:.digits$} {unit}")
+    }
+}
+
+/// Memory that the system would give without swapping, in bytes; `None` where it does not say (Linux does).
+pub fn available() -> Option<u64> {
+    parse_available(&std::fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+fn parse_available(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::DEFAULT;
+
+    #[test]
+    fn meminfo_is_read_and_nonsense_is_not() {
+        let text = "MemTotal:       24 kB\nMemAvailable:   23 kB\n";
+        assert_eq!(parse_available(text), Some(23 * 1024));
+        assert_eq!(parse_available("MemAvailable: lots"), None);
+        assert_eq!(parse_available(""), None);
+    }
+
+    #[test]
+    fn a_run_that_does_not_fit_is_warned_of() {
+        let mut memory = Memory {
+            initial: 10,
+            expected: 1000,
+            limited: false,
+            plan: MemoryPlan {
+                parameters: 100,
+                moments: 200,
+                working: 1000,
+            },
+            photos: 7,
+            available: Some(1607),
+        };
+        assert_eq!(memory.peak(), 1607);
+        assert_eq!(memory.warning(), None);
+        memory.available = Some(1606);
+        assert!(memory.warning().unwrap().contains("--max-gaussians"));
+        assert!(memory.to_string().contains("peak about 1.6 KiB"), "{memory}");
+    }
+
+    #[test]
+    fn expectations_follow_the_strategy() {
+        assert_eq!(expected_gaussians(&DEFAULT, 50_000), 200_000);
+        let fixed = Config {
+            densify_until: Some(0),
+            ..DEFAULT
+        };
+        assert_eq!(expected_gaussians(&fixed, 50_000), 50_000);
+        let mcmc = Config {
+            strategy: Strategy::Mcmc,
+            ..DEFAULT
+        };
+        assert_eq!(expected_gaussians(&mcmc, 50_000), 1_000_000);
+    }
+}

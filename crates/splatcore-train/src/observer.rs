@@ -1,0 +1,72 @@
+//! How a run tells the outside what it does, and hears when to stop.
+
+use splatcore_core::backend::{RefineReport, RenderOptions, Renderer};
+
+/// Where a run is. Sent at most every [`crate::trainer::SAMPLE_EVERY`] steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// Steps taken, resumed ones included.
+    pub step: u32,
+    /// Steps of the whole run.
+    pub iterations: u32,
+    /// Smoothed training loss.
+    pub loss: f64,
+    /// Gaussians now.
+    pub gaussians: usize,
+    /// Recent speed.
+    pub steps_per_second: f64,
+    /// Seconds left at the recent speed.
+    pub seconds_left: f64,
+    /// Seconds trained, over all resumes.
+    pub seconds: f64,
+    /// The latest refinement: its step and what it did.
+    pub last_refine: Option<(u32, RefineReport)>,
+}
+
+/// A sample of the training curve, for the report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CurvePoint {
+    /// Step.
+    pub step: u32,
+    /// Smoothed training loss.
+    pub loss: f64,
+    /// Gaussians.
+    pub gaussians: u64,
+    /// Seconds trained, over all resumes.
+    pub seconds: f64,
+}
+
+/// An observer's answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Signal {
+    /// Go on.
+    #[default]
+    Continue,
+    /// Save a checkpoint and return.
+    Stop,
+}
+
+/// Watches a run. Every method has a default that does nothing.
+pub trait Observer {
+    /// Asked after every step: must be quick (an atomic flag set by Ctrl-C).
+    fn signal(&mut self) -> Signal {
+        Signal::Continue
+    }
+    /// Told now and then; may also stop the run.
+    fn progress(&mut self, progress: &Progress) -> Signal {
+        let _ = progress;
+        Signal::Continue
+    }
+    /// Called after every `eval-every` steps with the scene as it is, to render and measure held-out views
+    /// ([`crate::evaluate()`]). The time it takes is not counted as training.
+    fn measure(&mut self, step: u32, renderer: &mut dyn Renderer, options: &RenderOptions) {
+        let _ = (step, renderer, options);
+    }
+    /// A checkpoint was written.
+    fn saved(&mut self, step: u32) {
+        let _ = step;
+    }
+}
+
+/// Watches nothing.
+impl Observer for () {}

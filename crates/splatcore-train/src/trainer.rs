@@ -1,0 +1,430 @@
+//! The training loop.
+
+use crate::checkpoint::Checkpoint;
+use crate::config::Config;
+use crate::error::TrainError;
+use crate::observer::{CurvePoint, Observer, Progress, Signal};
+use crate::schedule::Schedule;
+use crate::view_order::ViewOrder;
+use splatcore_core::backend::{Backend, RefineReport, RenderOptions};
+use splatcore_core::random::mix;
+use splatcore_core::{Gaussians, Learner, View, camera};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The loss is fetched (the device may have to be waited for) and progress is told every so many steps.
+pub const SAMPLE_EVERY: u32 = 10;
+/// The curve keeps about this many points at most.
+pub const CURVE_POINTS: u32 = 500;
+/// Weight of a new sample in the smoothed loss, once there are as many as its inverse; before, a plain mean.
+const SMOOTHING: f64 = 0.05;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All iterations are done.
+    Finished,
+    /// The observer asked to stop; a checkpoint was written if there is a path for it.
+    Interrupted {
+        /// Steps taken.
+        step: u32,
+    },
+}
+
+/// A run: a learner, where it is in the schedule, and what has been seen of it.
+///
+/// A checkpoint may be taken after any step; a trainer resumed from it takes the remaining steps bit for bit as
+/// this one would have (given the learner's word that it restores bit for bit).
+pub struct Trainer {
+    schedule: Schedule,
+    learner: Box<dyn Learner>,
+    views: Arc<Vec<View>>,
+    order: ViewOrder,
+    backend: String,
+    extent: f64,
+    step: u32,
+    smoothed_loss: Option<f64>,
+    samples: u64,
+    curve: Vec<CurvePoint>,
+    seconds: f64,
+    path: Option<PathBuf>,
+    saved_at: Option<u32>,
+    last_refine: Option<(u32, RefineReport)>,
+}
+
+impl Trainer {
+    /// A fresh run. `views` are the training photos, `init` the Gaussians to start from (see [`crate::init`]);
+    /// they get the config's SH degree.
+    ///
+    /// # Errors
+    /// Wrong settings, no photos, photos that do not fit their cameras, no Gaussians, what the backend reports.
+    pub fn new(
+        config: &Config,
+        backend: &dyn Backend,
+        views: Arc<Vec<View>>,
+        init: Gaussians,
+    ) -> Result<Self, TrainError> {
+        config.validate()?;
+        if init.is_empty() {
+            return Err(TrainError::NoGaussians);
+        }
+        let usable = usable_views(&views)?;
+        let scene = match init.sh_degree == config.sh_degree {
+            true => init,
+            false => init.with_sh_degree(config.sh_degree),
+        };
+        let extent = camera::extent(views.iter().map(|view| &view.camera));
+        Ok(Self {
+            schedule: Schedule::new(config, extent),
+            learner: backend.learner(&scene, Arc::clone(&views))?,
+            order: ViewOrder::new(usable, config.seed),
+            views,
+            backend: backend.name().to_owned(),
+            extent,
+            step: 0,
+            smoothed_loss: None,
+            samples: 0,
+            curve: Vec::new(),
+            seconds: 0.0,
+            path: None,
+            saved_at: None,
+            last_refine: None,
+        })
+    }
+
+    /// Goes on where a checkpoint left off. `config` and `views` must be those of the run that wrote it, but for
+    /// [`crate::config::HARMLESS_ON_RESUME`].
+    ///
+    /// # Errors
+    /// [`TrainError::Mismatch`] when they are not, naming the first difference; else as [`Trainer::new`].
+    pub fn resume(
+        config: &Config,
+        backend: &dyn Backend,
+        views: Arc<Vec<View>>,
+        checkpoint: Checkpoint,
+    ) -> Result<Self, TrainError> {
+        config.validate()?;
+        let mismatch = |key: &str, checkpoint: String, now: String, remedy| {
+            Err(TrainError::Mismatch {
+                key: key.to_owned(),
+                checkpoint,
+                now,
+                remedy,
+            })
+        };
+        let before = Config::from_toml(&checkpoint.config, "the checkpoint's config".as_ref())?;
+        if let Some((key, old, new)) = before.difference(config)? {
+            return mismatch(&key, old, new, "set it back, or start anew without --resume");
+        }
+        if checkpoint.backend != backend.name() {
+            return mismatch(
+                "the backend in use",
+                checkpoint.backend,
+                backend.name().to_owned(),
+                "choose the same one with --backend, or start anew without --resume",
+            );
+        }
+        let usable = usable_views(&views)?;
+        let mut known = checkpoint.order.order.clone();
+        known.sort_unstable();
+        let photos = photos(&views);
+        if checkpoint.photos != photos || known != usable {
+            return mismatch(
+                "the set of training photos",
+                checkpoint.photos,
+                photos,
+                "give the same dataset, or start anew without --resume",
+            );
+        }
+        if checkpoint.state.gaussians.is_empty() {
+            return Err(TrainError::NoGaussians);
+        }
+        let extent = camera::extent(views.iter().map(|view| &view.camera));
+        let mut learner = backend.learner(&checkpoint.state.gaussians, Arc::clone(&views))?;
+        learner.restore(&checkpoint.state)?;
+        Ok(Self {
+            schedule: Schedule::new(config, extent),
+            learner,
+            views,
+            order: checkpoint.order,
+            backend: checkpoint.backend,
+            extent,
+            step: checkpoint.step,
+            smoothed_loss: checkpoint.smoothed_loss,
+            samples: checkpoint.samples,
+            curve: checkpoint.curve,
+            seconds: checkpoint.seconds,
+            path: None,
+            saved_at: Some(checkpoint.step),
+            last_refine: None,
+        })
+    }
+
+    /// Where [`Trainer::run`] saves checkpoints; without it none are saved.
+    pub fn save_to(&mut self, path: impl Into<PathBuf>) {
+        self.path = Some(path.into());
+    }
+
+    /// Takes the remaining steps. For each: the step, then what the schedule refines after it (see
+    /// [`Schedule::refinements`]); every [`SAMPLE_EVERY`] steps the loss is sampled. Saves every
+    /// `checkpoint-every` steps, when stopped, and at the end. May be called again after an interrupt.
+    ///
+    /// # Errors
+    /// [`TrainError::NotFinite`] within [`SAMPLE_EVERY`] steps of the loss becoming infinite or not a number
+    /// (nothing is saved then: the last checkpoint is from before), [`TrainError::Empty`] when every Gaussian was
+    /// pruned, and what the backend or the disk report.
+    pub fn run(&mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
+        let config = self.schedule.config().clone();
+        let iterations = config.iterations;
+        let every = |interval: u32, step: u32| interval > 0 && step.is_multiple_of(interval);
+        let curve_every = iterations.div_ceil(CURVE_POINTS).next_multiple_of(SAMPLE_EVERY);
+        let mut clock = Clock::start(self.seconds, self.step);
+        let mut finite_at = None;
+        while self.step < iterations {
+            let step = self.step + 1;
+            let view = self.order.next_view().ok_or(TrainError::NoViews)?;
+            self.learner.step(&self.schedule.plan(step, view))?;
+            for refine in self.schedule.refinements(step) {
+                let report = self.learner.refine(&refine)?;
+                if self.learner.count() == 0 {
+                    return Err(TrainError::Empty { step });
+                }
+                if !matches!(refine, splatcore_core::backend::Refine::ResetOpacity { .. }) {
+                    self.last_refine = Some((step, report));
+                }
+            }
+            self.step = step;
+            self.seconds = clock.seconds();
+
+            let mut signal = observer.signal();
+            let last = step == iterations;
+            if step == 1 || last || every(SAMPLE_EVERY, step) {
+                let loss = self.checked_loss(view, finite_at)?;
+                finite_at = Some(step);
+                self.samples += 1;
+                let weight = SMOOTHING.max(1.0 / self.samples as f64);
+                let smoothed = self.smoothed_loss.map_or(loss, |old| old + weight * (loss - old));
+                self.smoothed_loss = Some(smoothed);
+                self.seconds = clock.seconds();
+                if step == 1 || last || every(curve_every, step) {
+                    self.curve.push(CurvePoint {
+                        step,
+                        loss: smoothed,
+                        gaussians: self.learner.count() as u64,
+                        seconds: self.seconds,
+                    });
+                }
+                let steps_per_second = clock.rate(step);
+                let answer = observer.progress(&Progress {
+                    step,
+                    iterations,
+                    loss: smoothed,
+                    gaussians: self.learner.count(),
+                    steps_per_second,
+                    seconds_left: (iterations - step) as f64 / steps_per_second.max(1e-9),
+                    seconds: self.seconds,
+                    last_refine: self.last_refine,
+                });
+                if answer == Signal::Stop {
+                    signal = Signal::Stop;
+                }
+            }
+            if every(config.eval_every.unwrap_or(0), step) {
+                let pause = Instant::now();
+                let options = self.schedule.render(step);
+                observer.measure(step, &mut *self.learner, &options);
+                clock.exclude(pause.elapsed().as_secs_f64());
+            }
+            let stop = signal == Signal::Stop && !last;
+            if stop || last || every(config.checkpoint_every, step) {
+                self.checked_loss(view, finite_at)?;
+                self.save(observer)?;
+            }
+            if stop {
+                return Ok(Outcome::Interrupted { step });
+            }
+        }
+        // A run resumed from its last checkpoint has nothing left to do, but perhaps another place to save to.
+        self.save(observer)?;
+        Ok(Outcome::Finished)
+    }
+
+    /// The loss of the step just taken, on `view`.
+    fn checked_loss(&mut self, view: usize, finite_at: Option<u32>) -> Result<f64, TrainError> {
+        let loss = self.learner.last_loss()?;
+        if loss.is_finite() {
+            return Ok(loss);
+        }
+        Err(TrainError::NotFinite {
+            step: self.step,
+            view: self.views.get(view).map_or(String::new(), |view| view.name.clone()),
+            loss,
+            since: match finite_at {
+                Some(step) => format!("it was finite at step {step}"),
+                None => "the first one looked at".to_owned(),
+            },
+        })
+    }
+
+    fn save(&mut self, observer: &mut dyn Observer) -> Result<(), TrainError> {
+        let Some(path) = self.path.clone() else {
+            return Ok(());
+        };
+        if self.saved_at == Some(self.step) && path.exists() {
+            return Ok(());
+        }
+        self.checkpoint()?.save(&path)?;
+        self.saved_at = Some(self.step);
+        observer.saved(self.step);
+        Ok(())
+    }
+
+    /// Everything needed to go on from here.
+    ///
+    /// # Errors
+    /// What the backend reports.
+    pub fn checkpoint(&mut self) -> Result<Checkpoint, TrainError> {
+        Ok(Checkpoint {
+            step: self.step,
+            state: self.learner.snapshot()?,
+            order: self.order.clone(),
+            smoothed_loss: self.smoothed_loss,
+            samples: self.samples,
+            curve: self.curve.clone(),
+            seconds: self.seconds,
+            config: self.schedule.config().to_toml()?,
+            backend: self.backend.clone(),
+            photos: photos(&self.views),
+        })
+    }
+
+    /// The Gaussians as they are, for evaluation and export.
+    ///
+    /// # Errors
+    /// What the backend reports.
+    pub fn scene(&mut self) -> Result<Gaussians, TrainError> {
+        Ok(self.learner.scene()?)
+    }
+
+    /// The learner as a renderer of the present scene, and how to render it: to evaluate without another upload.
+    pub fn renderer(&mut self) -> (&mut dyn splatcore_core::Renderer, RenderOptions) {
+        let options = RenderOptions {
+            sh_degree: self.schedule.config().sh_degree,
+            ..self.schedule.render(self.step)
+        };
+        (&mut *self.learner, options)
+    }
+
+    /// Steps taken, resumed ones included.
+    pub fn step(&self) -> u32 {
+        self.step
+    }
+
+    /// Seconds trained, over all resumes, without measuring.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// The training curve so far.
+    pub fn curve(&self) -> &[CurvePoint] {
+        &self.curve
+    }
+
+    /// Extent of the training cameras in world units.
+    pub fn extent(&self) -> f64 {
+        self.extent
+    }
+
+    /// The resolved config.
+    pub fn config(&self) -> &Config {
+        self.schedule.config()
+    }
+}
+
+/// Indices of the views whose mask leaves a pixel to learn from.
+fn usable_views(views: &[View]) -> Result<Vec<u32>, TrainError> {
+    for view in views {
+        let (photo, camera) = (&view.photo, &view.camera);
+        let pixels = photo.width as usize * photo.height as usize;
+        let mask = photo.mask.as_ref().map_or(pixels, Vec::len);
+        let problem = if (photo.width, photo.height) != (camera.width, camera.height) {
+            format!(
+                "the photo is {}x{}, its camera {}x{}",
+                photo.width, photo.height, camera.width, camera.height
+            )
+        } else if photo.rgb.len() != 3 * pixels || mask != pixels {
+            format!("its pixels or its mask do not fill {}x{}", photo.width, photo.height)
+        } else if let Some(defect) = camera.defect() {
+            defect
+        } else {
+            continue;
+        };
+        return Err(TrainError::View {
+            view: view.name.clone(),
+            problem,
+        });
+    }
+    let usable: Vec<u32> = (0u32..)
+        .zip(views)
+        .filter(|(_, view)| view.photo.counted_pixels() > 0)
+        .map(|(i, _)| i)
+        .collect();
+    match usable.is_empty() {
+        true => Err(TrainError::NoViews),
+        false => Ok(usable),
+    }
+}
+
+/// Tells one set of photos from another by number, names and sizes.
+fn photos(views: &[View]) -> String {
+    let mut hash = 0;
+    for view in views {
+        for &byte in view.name.as_bytes() {
+            hash = mix(hash ^ u64::from(byte));
+        }
+        hash = mix(hash ^ (u64::from(view.photo.width) << 32 | u64::from(view.photo.height)));
+    }
+    format!("{} photos ({hash:016x})", views.len())
+}
+
+/// Wall time of training, without pauses, and the recent speed.
+struct Clock {
+    before: f64,
+    started: Instant,
+    excluded: f64,
+    marked: (u32, f64),
+    seconds_per_step: Option<f64>,
+}
+
+impl Clock {
+    fn start(before: f64, step: u32) -> Self {
+        Self {
+            before,
+            started: Instant::now(),
+            excluded: 0.0,
+            marked: (step, before),
+            seconds_per_step: None,
+        }
+    }
+
+    fn seconds(&self) -> f64 {
+        self.before + (self.started.elapsed().as_secs_f64() - self.excluded).max(0.0)
+    }
+
+    fn exclude(&mut self, seconds: f64) {
+        self.excluded += seconds;
+    }
+
+    /// Steps a second, smoothed over some calls.
+    fn rate(&mut self, step: u32) -> f64 {
+        let now = self.seconds();
+        let (from, since) = self.marked;
+        if step > from {
+            let fresh = (now - since).max(1e-9) / (step - from) as f64;
+            self.seconds_per_step = Some(self.seconds_per_step.map_or(fresh, |old| old + 0.3 * (fresh - old)));
+            self.marked = (step, now);
+        }
+        self.seconds_per_step.map_or(0.0, |seconds| 1.0 / seconds)
+    }
+}

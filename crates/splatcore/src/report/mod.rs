@@ -1,0 +1,187 @@
+//! `report.html`: one file that shows how a run went, readable offline in any browser, without scripts.
+
+mod chart;
+mod pictures;
+
+pub use chart::{Chart, Line};
+pub use pictures::ViewPictures;
+
+use pictures::{BRIGHTEST_ERROR, HEAT};
+use std::fmt::Write;
+use std::path::Path;
+
+/// At most this many views get pictures: a page of hundreds of photos opens slowly.
+pub const MAX_VIEWS: usize = 40;
+
+/// Everything a report shows.
+#[derive(Default)]
+pub struct Report {
+    /// Heading.
+    pub title: String,
+    /// Names and values of the table at the top.
+    pub summary: Vec<(String, String)>,
+    /// Training curves.
+    pub charts: Vec<Chart>,
+    /// Heading of the pictures, for example "Held-out views".
+    pub views_title: String,
+    /// Photo, render and error of each view.
+    pub views: Vec<ViewPictures>,
+    /// The run's config as TOML.
+    pub config: Option<String>,
+}
+
+impl Report {
+    /// The whole page.
+    pub fn to_html(&self) -> String {
+        let mut out = format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{0}</title>\n\
+             <style>\n{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
+            escape(&self.title),
+            include_str!("style.css")
+        );
+        self.write_summary(&mut out);
+        let charts: String = self.charts.iter().map(Chart::to_svg).collect();
+        if !charts.is_empty() {
+            let _ = writeln!(out, "<h2>Training</h2>\n<div class=\"charts\">\n{charts}</div>");
+        }
+        self.write_views(&mut out);
+        if let Some(config) = &self.config {
+            let _ = writeln!(out, "<h2>Config</h2>\n<pre>{}</pre>", escape(config));
+        }
+        let _ = writeln!(
+            out,
+            "<footer>Written by splatcore {}.</footer>\n</body>\n</html>",
+            env!("CARGO_PKG_VERSION")
+        );
+        out
+    }
+
+    /// Writes the page; the final name never holds half of it.
+    pub fn write(&self, path: &Path) -> anyhow::Result<()> {
+        Ok(splatcore_data::file::write_bytes(path, self.to_html().as_bytes())?)
+    }
+
+    fn write_summary(&self, out: &mut String) {
+        if self.summary.is_empty() {
+            return;
+        }
+        out.push_str("<table class=\"summary\">\n");
+        for (name, value) in &self.summary {
+            let _ = writeln!(out, "<tr><th>{}</th><td>{}</td></tr>", escape(name), escape(value));
+        }
+        out.push_str("</table>\n");
+    }
+
+    fn write_views(&self, out: &mut String) {
+        if self.views.is_empty() {
+            return;
+        }
+        let colours: Vec<String> = HEAT.iter().map(|[r, g, b]| format!("rgb({r},{g},{b})")).collect();
+        let _ = writeln!(
+            out,
+            "<h2>{}</h2>\n<p class=\"note\">Photo, render, and error: the mean over red, green and blue of \
+             |render - photo|, from 0 <span class=\"scale\" style=\"background:linear-gradient(90deg,{})\"></span> \
+             to {BRIGHTEST_ERROR} and more, the same scale for every view.</p>",
+            escape(&self.views_title),
+            colours.join(",")
+        );
+        for view in &self.views {
+            let name = escape(&view.name);
+            let _ = writeln!(
+                out,
+                "<section><h3>{name} <span class=\"note\">PSNR {} dB, SSIM {:.4}</span></h3>\n<div class=\"row\">",
+                decibels(view.psnr),
+                view.ssim
+            );
+            for (label, uri) in [("photo", &view.photo), ("render", &view.render), ("error", &view.error)] {
+                let _ = writeln!(
+                    out,
+                    "<figure><img src=\"{uri}\" alt=\"{label} of {name}\" loading=\"lazy\">\
+                     <figcaption>{label}</figcaption></figure>"
+                );
+            }
+            out.push_str("</div></section>\n");
+        }
+    }
+}
+
+/// PSNR with two decimals; equal images have an infinite one.
+pub fn decibels(psnr: f64) -> String {
+    if psnr.is_finite() { format!("{psnr:.2}") } else { "∞".into() }
+}
+
+/// The indices of the views that get pictures: all, or [`MAX_VIEWS`] evenly spread.
+pub fn pictured(count: usize) -> Vec<usize> {
+    let shown = count.min(MAX_VIEWS);
+    (0..shown).map(|i| i * count / shown).collect()
+}
+
+/// Text that is safe between tags and inside quoted attributes.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use splatcore_core::{Camera, Image, Photo, View};
+
+    fn report() -> Report {
+        let photo = Photo { width: 4, height: 2, rgb: (0..24).map(|v| v * 10).collect(), mask: None };
+        let view = View {
+            name: "<script>.png".into(),
+            camera: Camera::look_at([0.0, 0.0, -2.0], [0.0; 3], [0.0, -1.0, 0.0], 1.0, 4, 2),
+            photo,
+        };
+        Report {
+            title: "a & b".into(),
+            summary: vec![("PSNR".into(), "30 dB".into())],
+            charts: vec![Chart {
+                title: "Loss".into(),
+                x_label: "step".into(),
+                lines: vec![Line { name: "loss".into(), points: vec![(1.0, 0.5), (100.0, 0.1)] }],
+            }],
+            views_title: "Held-out views".into(),
+            views: vec![ViewPictures::new(&view, &Image::filled(4, 2, [0.5; 3]), f64::INFINITY, 1.0).unwrap()],
+            config: Some("x = \"<>\"".into()),
+        }
+    }
+
+    #[test]
+    fn everything_from_outside_is_escaped() {
+        let html = report().to_html();
+        assert!(!html.contains("<script"), "{html}");
+        assert!(html.contains("a &amp; b") && html.contains("&lt;script&gt;.png") && html.contains("&lt;&gt;"));
+    }
+
+    #[test]
+    fn the_page_needs_nothing_from_elsewhere() {
+        let html = report().to_html();
+        assert!(!html.contains("http:") && !html.contains("https:") && !html.contains("url("), "{html}");
+        assert_eq!(html.matches("data:image/jpeg;base64,").count(), 3);
+        for tag in ["section", "figure", "table", "svg", "div", "h2", "body", "html"] {
+            let (open, close) = (html.matches(&format!("<{tag}")).count(), html.matches(&format!("</{tag}>")).count());
+            assert!(open == close && open > 0, "{tag}: {open} opened, {close} closed");
+        }
+    }
+
+    #[test]
+    fn pictures_are_spread_over_the_views() {
+        assert_eq!(pictured(3), [0, 1, 2]);
+        let many = pictured(250);
+        assert!(many.len() == MAX_VIEWS && many[0] == 0 && many[39] > 240 && many.windows(2).all(|w| w[0] < w[1]));
+        assert!(pictured(0).is_empty());
+    }
+}
