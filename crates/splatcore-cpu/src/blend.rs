@@ -5,7 +5,7 @@
 //! ellipse alpha = 1/255 covers one interval ([`crate::ellipse`]). Each block then walks only its own short list, its
 //! transmittance and colour in registers, and stops when its own pixels are opaque (DESIGN section 6.1).
 //!
-//! What bounds it: about 26 vector instructions a (Gaussian, block). Reference semantics: section 3.
+//! What bounds it: about 27 vector instructions a (Gaussian, block), and one product of latency between neighbours. Reference semantics: section 3.
 
 use crate::intersect::Pair;
 use crate::project::Splat;
@@ -302,36 +302,38 @@ fn blend_block<L: Lanes, const COUNT: bool>(
     let alpha_min = L::splat(ALPHA_MIN as f32);
     let alpha_max = L::splat(tile.alpha_max);
     let t_min = L::splat(TRANSMITTANCE_MIN as f32);
+    let one = L::splat(1.0);
+    let mut running = live.ge(t_min);
     let mut stopped = false;
     for &index in &scratch.lists[block][..scratch.lengths[block]] {
         let splat = &scratch.local[index as usize % CHUNK];
         let (_, power) = power(splat, &centres);
         let alpha = power.exp2().min(alpha_max);
-        let weight = alpha * live;
-        let next = live - weight;
-        let seen = alpha.ge(alpha_min);
-        let keep = L::and(seen, next.ge(t_min));
-        let weight = weight.where_set(keep);
-        r = weight.mul_add(L::splat(splat.colour[0]), r);
-        g = weight.mul_add(L::splat(splat.colour[1]), g);
-        b = weight.mul_add(L::splat(splat.colour[2]), b);
-        let stop = L::and_not(L::and(seen, live.ge(t_min)), keep);
-        if COUNT {
-            counted.evaluated += L::WIDTH as u64;
-            counted.blended += L::bits(keep).count_ones() as u64;
-        }
+        // A fragment below the threshold becomes one of alpha 0: it changes nothing, and the only thing that the next
+        // iteration waits for is one product.
+        let mut alpha = alpha.where_set(alpha.ge(alpha_min));
+        let mut next = live * (one - alpha);
+        let stop = L::and_not(running, next.ge(t_min));
         if L::any(stop) {
             // At most once a pixel.
             let out = L::select(stop, live, L::load(&scratch.transmittance[at..]));
             out.store(&mut scratch.transmittance[at..]);
-            live = L::select(keep, next, live);
-            live = L::select(stop, L::splat(0.0), live);
-            if !L::any(live.ge(t_min)) {
-                stopped = true;
-                break;
-            }
-        } else {
-            live = L::select(keep, next, live);
+            running = L::and_not(running, stop);
+            alpha = alpha.where_set(running);
+            next = next.where_set(running);
+        }
+        if COUNT {
+            counted.evaluated += L::WIDTH as u64;
+            counted.blended += L::bits(L::and(running, alpha.ge(alpha_min))).count_ones() as u64;
+        }
+        let weight = alpha * live;
+        r = weight.mul_add(L::splat(splat.colour[0]), r);
+        g = weight.mul_add(L::splat(splat.colour[1]), g);
+        b = weight.mul_add(L::splat(splat.colour[2]), b);
+        live = next;
+        if !L::any(running) {
+            stopped = true;
+            break;
         }
     }
     live.store(&mut scratch.live[at..]);

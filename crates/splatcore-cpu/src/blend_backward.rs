@@ -140,6 +140,7 @@ fn block_backward<L: Lanes>(tile: &Tile, block: usize, scratch: &mut BackwardScr
     let t_min = L::splat(TRANSMITTANCE_MIN as f32);
     let (one, ln2) = (L::splat(1.0), L::splat(std::f32::consts::LN_2));
     let zero = L::splat(0.0);
+    let mut running = live.ge(t_min);
     let mut stopped = false;
     let mut group = Group { v: [zero; 16], w: [zero; 16], splat: [0; 16], len: 0 };
     let length = scratch.scratch.lengths[block];
@@ -149,34 +150,34 @@ fn block_backward<L: Lanes>(tile: &Tile, block: usize, scratch: &mut BackwardScr
         let (_, power) = power(splat, &centres);
         let raw = power.exp2();
         let alpha = raw.min(alpha_max);
+        let mut alpha = alpha.where_set(alpha.ge(alpha_min));
+        let mut next = live * (one - alpha);
+        let stop = L::and_not(running, next.ge(t_min));
+        if L::any(stop) {
+            running = L::and_not(running, stop);
+            alpha = alpha.where_set(running);
+            next = next.where_set(running);
+        }
         let weight = alpha * live;
-        let next = live - weight;
-        let seen = alpha.ge(alpha_min);
-        let keep = L::and(seen, next.ge(t_min));
-        let weight = weight.where_set(keep);
         let toward = gradient[0].mul_add(
             L::splat(splat.colour[0]),
             gradient[1].mul_add(L::splat(splat.colour[1]), gradient[2] * L::splat(splat.colour[2])),
         );
         behind = behind - weight * toward;
         let d_alpha = live * toward - behind * (one - alpha).reciprocal();
-        // Nothing flows through the cap: d min(alpha, cap) = 0 above it.
-        let flows = L::and_not(keep, raw.ge(alpha_max));
-        group.v[group.len % 16] = (d_alpha * alpha * ln2).where_set(flows);
+        // Nothing flows through the cap: d min(alpha, cap) = 0 above it. Nor through alpha 0, by the product.
+        let v = (d_alpha * alpha * ln2).where_set(L::and_not(running, raw.ge(alpha_max)));
+        group.v[group.len % 16] = v;
         group.w[group.len % 16] = weight;
         group.splat[group.len % 16] = index;
         group.len += 1;
         if group.len == L::WIDTH {
             flush(&mut group, &scratch.gradient, at, &centres, &scratch.scratch.local, &mut scratch.sums);
         }
-        let stop = L::and_not(L::and(seen, live.ge(t_min)), keep);
-        live = L::select(keep, next, live);
-        if L::any(stop) {
-            live = L::select(stop, zero, live);
-            if !L::any(live.ge(t_min)) {
-                stopped = true;
-                break;
-            }
+        live = next;
+        if !L::any(running) {
+            stopped = true;
+            break;
         }
     }
     if group.len > 0 {

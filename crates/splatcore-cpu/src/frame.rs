@@ -92,7 +92,7 @@ impl Frame {
             sort::sort(&frame.splats, &frame.visible, &mut frame.order, &mut frame.sort_scratch);
         });
         self.timed("intersect", |frame| {
-            frame.lists.fill(options.pipeline.intersect, &frame.splats, &frame.order, kernel_camera.tiles)
+            frame.lists.fill(level, options.pipeline.intersect, &frame.splats, &frame.order, kernel_camera.tiles)
         })
         .map_err(|pairs| BackendError::OutOfMemory {
             backend: "cpu",

@@ -9,6 +9,7 @@
 use crate::ellipse::Ellipse;
 use crate::project::{Splat, square_tiles};
 use crate::shared::Disjoint;
+use crate::simd::{Lanes, Level, dispatch};
 use rayon::prelude::*;
 use splatcore_core::pipeline::Intersect;
 use splatcore_core::semantics::TILE;
@@ -55,6 +56,7 @@ impl Lists {
     /// Fills the lists from splats in depth order.
     pub fn fill(
         &mut self,
+        level: Level,
         method: Intersect,
         splats: &[Splat],
         order: &[u32],
@@ -69,13 +71,10 @@ impl Lists {
             part.histogram.clear();
             part.histogram.resize(tile_count, 0);
             let from = (p * part_len).min(order.len());
-            for &position in &order[from..(from + part_len).min(order.len())] {
-                let before = part.tiles.len();
-                touched(method, &splats[position as usize], tiles, &mut part.tiles);
-                part.counts.push((part.tiles.len() - before) as u32);
-                for &tile in &part.tiles[before..] {
-                    part.histogram[tile as usize] += 1;
-                }
+            let own = &order[from..(from + part_len).min(order.len())];
+            touched(level, method, splats, own, tiles, &mut part.tiles, &mut part.counts);
+            for &tile in &part.tiles {
+                part.histogram[tile as usize] += 1;
             }
         });
 
@@ -127,38 +126,73 @@ impl Lists {
     }
 }
 
-/// Appends the numbers of the tiles that a splat touches.
-pub fn touched(method: Intersect, splat: &Splat, tiles: [usize; 2], out: &mut Vec<u32>) {
-    match method {
-        Intersect::Aabb => {
-            let [x0, y0, x1, y1] = square_tiles(splat.mean, splat.radius, tiles);
-            for y in y0..y1 {
-                out.extend((x0..x1).map(|x| (y * tiles[0] + x) as u32));
+dispatch! {
+    /// Appends the numbers of the tiles that each splat of `order` touches to `out`, and how many there are to `counts`.
+    pub fn touched / kernel (
+        method: Intersect, splats: &[Splat], order: &[u32], tiles: [usize; 2], out: &mut Vec<u32>, counts: &mut Vec<u32>
+    )
+}
+
+#[inline(always)]
+fn kernel<L: Lanes>(
+    method: Intersect,
+    splats: &[Splat],
+    order: &[u32],
+    tiles: [usize; 2],
+    out: &mut Vec<u32>,
+    counts: &mut Vec<u32>,
+) {
+    for &position in order {
+        let splat = &splats[position as usize];
+        let before = out.len();
+        match method {
+            Intersect::Aabb => {
+                let [x0, y0, x1, y1] = square_tiles(splat.mean, splat.radius, tiles);
+                rectangle([x0, x1], [y0, y1], tiles, out);
+            }
+            Intersect::Exact => exact::<L>(splat, tiles, out),
+        }
+        counts.push((out.len() - before) as u32);
+    }
+}
+
+fn rectangle([x0, x1]: [usize; 2], [y0, y1]: [usize; 2], tiles: [usize; 2], out: &mut Vec<u32>) {
+    for y in y0..y1 {
+        out.extend((x0..x1).map(|x| (y * tiles[0] + x) as u32));
+    }
+}
+
+/// Rows of tiles are lanes.
+#[inline(always)]
+fn exact<L: Lanes>(splat: &Splat, tiles: [usize; 2], out: &mut Vec<u32>) {
+    let columns = span(splat.mean[0] - splat.extent[0], splat.mean[0] + splat.extent[0], tiles[0]);
+    let rows = span(splat.mean[1] - splat.extent[1], splat.mean[1] + splat.extent[1], tiles[1]);
+    let ([x0, x1], [y0, y1]) = (columns, rows);
+    if x1 <= x0 || y1 <= y0 {
+        return;
+    }
+    if x1 - x0 == 1 || y1 - y0 == 1 {
+        // The ellipse is connected and reaches both ends, so it touches every tile between.
+        rectangle(columns, rows, tiles, out);
+        return;
+    }
+    let [a, b, c] = splat.power;
+    let ellipse = Ellipse::new(L::splat(a), L::splat(b), L::splat(c), L::splat(splat.log2_opacity));
+    let offsets: [f32; 16] = std::array::from_fn(|lane| (lane * TILE) as f32);
+    let mut y = y0;
+    while y < y1 {
+        let low = L::load(&offsets) + L::splat((y * TILE) as f32 + 0.5 - splat.mean[1]);
+        let (left, right) = ellipse.interval(low, low + L::splat((TILE - 1) as f32));
+        let mut ends = [[0.0f32; 16]; 2];
+        left.store(&mut ends[0]);
+        right.store(&mut ends[1]);
+        for lane in 0..(y1 - y).min(L::WIDTH) {
+            if ends[0][lane] <= ends[1][lane] {
+                let [x0, x1] = span(splat.mean[0] + ends[0][lane], splat.mean[0] + ends[1][lane], tiles[0]);
+                out.extend((x0..x1).map(|x| ((y + lane) * tiles[0] + x) as u32));
             }
         }
-        Intersect::Exact => {
-            let [x0, x1] = span(splat.mean[0] - splat.extent[0], splat.mean[0] + splat.extent[0], tiles[0]);
-            let [y0, y1] = span(splat.mean[1] - splat.extent[1], splat.mean[1] + splat.extent[1], tiles[1]);
-            if x1 <= x0 || y1 <= y0 {
-                return;
-            }
-            if x1 - x0 == 1 || y1 - y0 == 1 {
-                for y in y0..y1 {
-                    out.extend((x0..x1).map(|x| (y * tiles[0] + x) as u32));
-                }
-                return;
-            }
-            let [a, b, c] = splat.power;
-            let ellipse = Ellipse::<f32>::new(a, b, c, splat.log2_opacity);
-            for y in y0..y1 {
-                let low = (y * TILE) as f32 + 0.5 - splat.mean[1];
-                let (left, right) = ellipse.interval(low, low + (TILE - 1) as f32);
-                if left <= right {
-                    let [x0, x1] = span(splat.mean[0] + left, splat.mean[0] + right, tiles[0]);
-                    out.extend((x0..x1).map(|x| (y * tiles[0] + x) as u32));
-                }
-            }
-        }
+        y += L::WIDTH;
     }
 }
 

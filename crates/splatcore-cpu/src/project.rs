@@ -297,8 +297,6 @@ fn group<L: Lanes>(
         *flag = 0;
     }
     let valid = if lanes == 32 { u32::MAX } else { (1 << lanes) - 1 };
-    let mut opacity = [0.0f32; 16];
-    let mut log2_opacity = [-1e3f32; 16];
     let columns = load_geometry::<L>(scene, rows);
     let g = geometry(&columns, camera);
     let tiny = L::splat(f32::MIN_POSITIVE);
@@ -320,31 +318,25 @@ fn group<L: Lanes>(
     let spread = middle.mul_add(middle, -g.determinant).max(L::splat(0.1)).sqrt();
     let sigma3 = L::splat(3.0) * (middle + spread).sqrt();
 
-    let mut lane_sigma3 = [0.0f32; 16];
-    sigma3.store(&mut lane_sigma3);
-    let (mut lane_u, mut lane_v) = ([0.0f32; 16], [0.0f32; 16]);
-    u.store(&mut lane_u);
-    v.store(&mut lane_v);
-    let front = L::bits(in_front) & valid;
-    let mut survivors = 0u32;
+    // The square of `square_tiles` holds a tile exactly when it reaches past the first pixel and starts before the end
+    // of the last tile, since it is at least two pixels wide.
+    let radius = ceil(sigma3);
+    let in_view = {
+        let one_half = L::splat(1.5);
+        let end = |tiles: usize| L::splat((tiles * TILE) as f32 + 0.5 - 1e-3);
+        let x = L::and((u + radius).ge(one_half), end(camera.tiles[0]).ge(u - radius));
+        let y = L::and((v + radius).ge(one_half), end(camera.tiles[1]).ge(v - radius));
+        L::bits(L::and(in_front, L::and(x, y))) & valid
+    };
     for lane in 0..lanes {
-        if front >> lane & 1 == 0 {
-            continue;
-        }
-        let radius = lane_sigma3[lane].ceil();
-        lane_sigma3[lane] = radius;
-        let [x0, y0, x1, y1] = square_tiles([lane_u[lane], lane_v[lane]], radius, camera.tiles);
-        output.in_view[start + lane] = (x1 > x0 && y1 > y0) as u8;
-        let logit = scene.opacity_logits[rows[lane] as usize];
-        opacity[lane] = 1.0 / (1.0 + (-logit).exp());
-        log2_opacity[lane] = opacity[lane].log2();
-        if log2_opacity[lane] >= -LOG2_255 && lane_u[lane].is_finite() && lane_v[lane].is_finite() {
-            survivors |= 1 << lane;
-        }
+        output.in_view[start + lane] = (in_view >> lane & 1) as u8;
     }
-    let log2_opacity_lanes = L::load(&log2_opacity);
-    let ellipse = Ellipse::new(a, b, c, log2_opacity_lanes);
-    let transposed = Ellipse::new(c, b, a, log2_opacity_lanes);
+    let mut logits = [L::splat(0.0)];
+    load_columns(scene.opacity_logits, 1, rows, 1, &mut logits);
+    let log2_opacity = -log2_one_plus_exp2(logits[0] * L::splat(-LOG2_E));
+    let visible = L::and(in_front, log2_opacity.ge(L::splat(-LOG2_255)));
+    let ellipse = Ellipse::new(a, b, c, log2_opacity);
+    let transposed = Ellipse::new(c, b, a, log2_opacity);
     let (half_width, half_height) = (transposed.half_height, ellipse.half_height);
     // Pixel centres run from 0.5 to side - 0.5.
     let edge = |v: usize| L::splat(v as f32 - 0.5);
@@ -352,7 +344,8 @@ fn group<L: Lanes>(
         L::and((u + half_width).ge(L::splat(0.5)), edge(camera.size[0]).ge(u - half_width)),
         L::and((v + half_height).ge(L::splat(0.5)), edge(camera.size[1]).ge(v - half_height)),
     );
-    survivors &= L::bits(touches);
+    // Comparisons with NaN are false, so a mean that overflowed drops out here.
+    let mut survivors = L::bits(L::and(visible, touches)) & valid;
     if survivors == 0 {
         return;
     }
@@ -363,7 +356,7 @@ fn group<L: Lanes>(
     let coefficients = sh::coefficients(degree);
     let mut harmonics = [L::splat(0.0); 48];
     load_columns(scene.sh, scene.sh_stride, rows, 3 * coefficients, &mut harmonics);
-    let mut fields = [[0.0f32; 16]; 9];
+    let mut fields = [[0.0f32; 16]; 13];
     for channel in 0..3 {
         let mut sum = L::splat(0.5);
         for k in 0..coefficients {
@@ -377,23 +370,51 @@ fn group<L: Lanes>(
     g.view[2].store(&mut fields[6]);
     half_width.store(&mut fields[7]);
     half_height.store(&mut fields[8]);
+    u.store(&mut fields[9]);
+    v.store(&mut fields[10]);
+    log2_opacity.store(&mut fields[11]);
+    radius.store(&mut fields[12]);
     while survivors != 0 {
         let lane = survivors.trailing_zeros() as usize;
         survivors &= survivors - 1;
         let colour = [fields[0][lane], fields[1][lane], fields[2][lane]];
         output.splats[output.count] = Splat {
-            mean: [lane_u[lane], lane_v[lane]],
+            mean: [fields[9][lane], fields[10][lane]],
             power: [fields[3][lane], fields[4][lane], fields[5][lane]],
-            log2_opacity: log2_opacity[lane],
+            log2_opacity: fields[11][lane],
             colour: colour.map(|v| v.max(0.0)),
             depth: fields[6][lane],
             extent: [fields[7][lane], fields[8][lane]],
-            radius: lane_sigma3[lane],
+            radius: fields[12][lane],
             gaussian: rows[lane],
             clamped: (0..3).map(|c| ((colour[c] < 0.0) as u32) << c).sum(),
         };
         output.count += 1;
     }
+}
+
+/// log2(1 + 2^s) within a few units in the last place of 1 (absolute): a guess within 0.09, then two of Halley's steps,
+/// each of which cubes the error.
+#[inline(always)]
+fn log2_one_plus_exp2<L: Lanes>(s: L) -> L {
+    let s = s.min(L::splat(100.0)).max(L::splat(-100.0));
+    let z = L::splat(1.0) + s.exp2();
+    let mut y = s.max(L::splat(0.0)) + s.min(-s).exp2();
+    for _ in 0..2 {
+        let e = y.exp2();
+        y = (L::splat(2.0 * LOG2_E) * (z - e)).div(z + e) + y;
+    }
+    y
+}
+
+/// The next whole number at or above x, for 0 <= x; 4 million and more stay as they are.
+#[inline(always)]
+fn ceil<L: Lanes>(x: L) -> L {
+    // Adding and taking away 1.5 * 2^23 rounds to the nearest whole number.
+    let magic = L::splat(12_582_912.0);
+    let rounded = (x + magic) - magic;
+    let up = L::splat(1.0).where_set(L::and_not(x.ge(rounded), rounded.ge(x)));
+    L::select(x.ge(L::splat(4e6)), x, rounded + up)
 }
 
 /// INRIA's `getRect`: the tiles `[x0, y0, x1, y1)` that the square of half side `radius` around a mean touches.

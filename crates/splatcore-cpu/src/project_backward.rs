@@ -190,11 +190,10 @@ fn group<L: Lanes>(
     store_columns(&mut d_quaternion, out.rotations, 4, &local, lanes);
 
     // l = log2 opacity, d ln(sigmoid)/d logit = 1 - opacity.
-    let mut logits = [0.0f32; 16];
-    for lane in 0..lanes {
-        logits[lane] = 1.0 / (1.0 + scene.opacity_logits[local[lane] as usize].exp());
-    }
-    let mut d_logit = [s * L::splat(1.0 / LN_2) * L::load(&logits)];
+    let mut logits = [L::splat(0.0)];
+    load_columns(scene.opacity_logits, 1, &local, 1, &mut logits);
+    let transparency = L::splat(1.0).div(L::splat(1.0) + (logits[0] * L::splat(LOG2_E)).min(L::splat(126.0)).exp2());
+    let mut d_logit = [s * L::splat(1.0 / LN_2) * transparency];
     store_columns(&mut d_logit, out.opacity_logits, 1, &local, lanes);
 
     let degree = scene.sh_degree;

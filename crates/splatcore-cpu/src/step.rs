@@ -175,7 +175,7 @@ pub(crate) fn update(level: Level, frame: &Frame, state: &mut LearnerState, came
                     times[i] += frame.in_view[first + i] as u32;
                 }
             }
-            let mut run = |parameters, first, second, gradients, stride, used, base_rate, rate| {
+            let run = |parameters, first, second, gradients, stride, used, base_rate, rate| {
                 let mut group = Group { parameters, first, second, gradients, stride, used, base_rate, rate };
                 adam(level, &mut group, correction);
             };

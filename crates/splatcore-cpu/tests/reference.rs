@@ -92,8 +92,16 @@ fn largest_difference(reference: &Reference, pixels: impl Iterator<Item = [f64; 
         .flat_map(|(a, b)| (0..4).map(move |c| (a[c] - b[c]).abs()))
         .fold(0.0, f64::max);
     assert_eq!(count, 123 * 82);
-    let brightest = reference.image.as_flattened().iter().fold(0.0f64, |a, &b| a.max(b));
-    assert!(brightest > 0.5, "{}: the reference image is black", reference.name);
+    let brightest = reference
+        .image
+        .as_flattened()
+        .iter()
+        .fold(0.0f64, |a, &b| a.max(b));
+    assert!(
+        brightest > 0.5,
+        "{}: the reference image is black",
+        reference.name
+    );
     largest
 }
 

@@ -77,9 +77,19 @@ impl Checkpoint {
         let mut add = |name: &str, dtype: &'static str, length: usize, data| {
             tensors.push((name.to_owned(), dtype, vec![length], data));
         };
-        add("gradient_sum", "F32", n, little_endian(&self.state.gradient_sum, 4));
+        add(
+            "gradient_sum",
+            "F32",
+            n,
+            little_endian(&self.state.gradient_sum, 4),
+        );
         add("seen", "U32", n, little_endian(&self.state.seen, 4));
-        add("view_order", "U32", self.order.order.len(), little_endian(&self.order.order, 4));
+        add(
+            "view_order",
+            "U32",
+            self.order.order.len(),
+            little_endian(&self.order.order, 4),
+        );
         add("rng", "U64", 2, little_endian(&words, 8));
         add("curve.step", "U32", steps.len(), little_endian(&steps, 4));
         add("curve.loss", "F64", steps.len(), little_endian(&losses, 8));
@@ -105,7 +115,10 @@ impl Checkpoint {
         let mut offset = 0usize;
         for (name, dtype, shape, data) in &tensors {
             let end = offset + data.len();
-            header.insert(name.clone(), json!({"dtype": dtype, "shape": shape, "data_offsets": [offset, end]}));
+            header.insert(
+                name.clone(),
+                json!({"dtype": dtype, "shape": shape, "data_offsets": [offset, end]}),
+            );
             offset = end;
         }
         let mut header = Value::Object(header).to_string().into_bytes();
@@ -152,7 +165,10 @@ impl<'a> Reader<'a> {
         if found("version") != VERSION {
             return Err(DataError::new(
                 path,
-                format!("is a checkpoint of version {}; this program reads version {VERSION}", found("version")),
+                format!(
+                    "is a checkpoint of version {}; this program reads version {VERSION}",
+                    found("version")
+                ),
                 "resume with the program that wrote it, or start anew without --resume",
             ));
         }
@@ -235,7 +251,10 @@ impl<'a> Reader<'a> {
             .and_then(|t| t.shape().get(1).copied())
             .unwrap_or(0);
         let Some(sh_degree) = (0..=sh::MAX_DEGREE).find(|&d| sh::coefficients(d) == coefficients) else {
-            return Err(self.damaged(&harmonics, "is missing or does not hold 1, 4, 9 or 16 coefficients"));
+            return Err(self.damaged(
+                &harmonics,
+                "is missing or does not hold 1, 4, 9 or 16 coefficients",
+            ));
         };
         // `array` counts rows of the first dimension; here a row is `coefficients` colours.
         let sh = self.array(&harmonics, Dtype::F32, &[coefficients, 3])?;
@@ -253,12 +272,25 @@ impl<'a> Reader<'a> {
     }
 
     /// A tensor of shape `[any, inner...]` as plain values.
-    fn array<T: bytemuck::Pod>(&self, name: &str, dtype: Dtype, inner: &[usize]) -> Result<Vec<T>, DataError> {
-        let tensor = self.tensors.tensor(name).map_err(|_| self.damaged(name, "is missing"))?;
-        if tensor.dtype() != dtype || tensor.shape().len() != 1 + inner.len() || tensor.shape()[1..] != *inner {
+    fn array<T: bytemuck::Pod>(
+        &self,
+        name: &str,
+        dtype: Dtype,
+        inner: &[usize],
+    ) -> Result<Vec<T>, DataError> {
+        let tensor = self
+            .tensors
+            .tensor(name)
+            .map_err(|_| self.damaged(name, "is missing"))?;
+        if tensor.dtype() != dtype || tensor.shape().len() != 1 + inner.len() || tensor.shape()[1..] != *inner
+        {
             return Err(self.damaged(
                 name,
-                &format!("is {:?} {:?}, expected {dtype:?} [_, {inner:?}]", tensor.dtype(), tensor.shape()),
+                &format!(
+                    "is {:?} {:?}, expected {dtype:?} [_, {inner:?}]",
+                    tensor.dtype(),
+                    tensor.shape()
+                ),
             ));
         }
         let word = dtype.bitsize() / 8;
@@ -294,7 +326,8 @@ impl<'a> Reader<'a> {
 
     fn number<T: std::str::FromStr>(&self, key: &str) -> Result<T, DataError> {
         let text = self.text(key)?;
-        text.parse().map_err(|_| self.damaged(key, &format!("is not a number ({text:.40?})")))
+        text.parse()
+            .map_err(|_| self.damaged(key, &format!("is not a number ({text:.40?})")))
     }
 
     fn damaged(&self, part: &str, problem: &str) -> DataError {

@@ -57,9 +57,7 @@ pub enum TrainError {
         step: u32,
     },
     /// A checkpoint of another run.
-    #[error(
-        "cannot resume: {key} was {checkpoint} in the checkpoint and is {now} now; {remedy}"
-    )]
+    #[error("cannot resume: {key} was {checkpoint} in the checkpoint and is {now} now; {remedy}")]
     Mismatch {
         /// What differs: a key of the config, or `backend in use`, `photos`.
         key: String,

@@ -48,12 +48,19 @@ pub fn evaluate(
     options: &RenderOptions,
     each: &mut dyn FnMut(&View, &Image, &ViewScore),
 ) -> Result<Evaluation, BackendError> {
-    let scored: Vec<&View> = views.iter().filter(|view| view.photo.counted_pixels() > 0).collect();
+    let scored: Vec<&View> = views
+        .iter()
+        .filter(|view| view.photo.counted_pixels() > 0)
+        .collect();
     let mut scores: Vec<ViewScore> = Vec::with_capacity(scored.len());
     for batch in scored.chunks(rayon::current_num_threads().max(1)) {
         let images = batch
             .iter()
-            .map(|view| renderer.render(&view.camera, options).map(|rendered| rendered.image))
+            .map(|view| {
+                renderer
+                    .render(&view.camera, options)
+                    .map(|rendered| rendered.image)
+            })
             .collect::<Result<Vec<_>, _>>()?;
         let found: Vec<ViewScore> = batch
             .par_iter()

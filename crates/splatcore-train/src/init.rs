@@ -152,7 +152,9 @@ mod tests {
     fn duplicates_planes_and_wild_values() {
         let same = from_points(&vec![[1.0; 3]; 3000], &[], &DEFAULT, 1.0);
         assert!((scale(&same, 17) / MIN_SQUARED_DISTANCE.sqrt() - 1.0).abs() < 1e-5);
-        let plane: Vec<[f32; 3]> = (0..4900).map(|i| [(i % 70) as f32, 0.0, (i / 70) as f32]).collect();
+        let plane: Vec<[f32; 3]> = (0..4900)
+            .map(|i| [(i % 70) as f32, 0.0, (i / 70) as f32])
+            .collect();
         let plane = from_points(&plane, &[], &DEFAULT, 1.0);
         assert!((scale(&plane, 35 * 70 + 35) - 1.0).abs() < 1e-5);
         let mut wild = cloud(20);

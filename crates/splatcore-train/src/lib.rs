@@ -14,6 +14,7 @@
 //! Gaussians live wherever the backend keeps them; this crate says what to do and when.
 
 pub mod checkpoint;
+mod clock;
 pub mod config;
 pub mod error;
 pub mod evaluate;

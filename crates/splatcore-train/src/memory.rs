@@ -1,8 +1,8 @@
 //! Will it fit: what a run keeps in memory, printed before it starts.
 
 use crate::config::{Config, Strategy};
-use splatcore_core::backend::{Backend, MemoryPlan};
 use splatcore_core::View;
+use splatcore_core::backend::{Backend, MemoryPlan};
 use std::fmt;
 
 /// What a run is expected to keep.
@@ -55,7 +55,11 @@ pub fn plan<'a>(
         photos: views
             .map(|view| view.photo.rgb.len() as u64 + view.photo.mask.as_ref().map_or(0, |m| m.len() as u64))
             .sum(),
-        available: if backend.name() == "cpu" { available() } else { None },
+        available: if backend.name() == "cpu" {
+            available()
+        } else {
+            None
+        },
     }
 }
 
@@ -131,7 +135,9 @@ pub fn available() -> Option<u64> {
 }
 
 fn parse_available(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kilobytes.checked_mul(1024)
 }

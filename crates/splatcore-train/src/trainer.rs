@@ -1,6 +1,7 @@
 //! The training loop.
 
 use crate::checkpoint::Checkpoint;
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::TrainError;
 use crate::observer::{CurvePoint, Observer, Progress, Signal};
@@ -258,7 +259,10 @@ impl Trainer {
         }
         Err(TrainError::NotFinite {
             step: self.step,
-            view: self.views.get(view).map_or(String::new(), |view| view.name.clone()),
+            view: self
+                .views
+                .get(view)
+                .map_or(String::new(), |view| view.name.clone()),
             loss,
             since: match finite_at {
                 Some(step) => format!("it was finite at step {step}"),
@@ -354,7 +358,10 @@ fn usable_views(views: &[View]) -> Result<Vec<u32>, TrainError> {
                 photo.width, photo.height, camera.width, camera.height
             )
         } else if photo.rgb.len() != 3 * pixels || mask != pixels {
-            format!("its pixels or its mask do not fill {}x{}", photo.width, photo.height)
+            format!(
+                "its pixels or its mask do not fill {}x{}",
+                photo.width, photo.height
+            )
         } else if let Some(defect) = camera.defect() {
             defect
         } else {
@@ -386,45 +393,4 @@ fn photos(views: &[View]) -> String {
         hash = mix(hash ^ (u64::from(view.photo.width) << 32 | u64::from(view.photo.height)));
     }
     format!("{} photos ({hash:016x})", views.len())
-}
-
-/// Wall time of training, without pauses, and the recent speed.
-struct Clock {
-    before: f64,
-    started: Instant,
-    excluded: f64,
-    marked: (u32, f64),
-    seconds_per_step: Option<f64>,
-}
-
-impl Clock {
-    fn start(before: f64, step: u32) -> Self {
-        Self {
-            before,
-            started: Instant::now(),
-            excluded: 0.0,
-            marked: (step, before),
-            seconds_per_step: None,
-        }
-    }
-
-    fn seconds(&self) -> f64 {
-        self.before + (self.started.elapsed().as_secs_f64() - self.excluded).max(0.0)
-    }
-
-    fn exclude(&mut self, seconds: f64) {
-        self.excluded += seconds;
-    }
-
-    /// Steps a second, smoothed over some calls.
-    fn rate(&mut self, step: u32) -> f64 {
-        let now = self.seconds();
-        let (from, since) = self.marked;
-        if step > from {
-            let fresh = (now - since).max(1e-9) / (step - from) as f64;
-            self.seconds_per_step = Some(self.seconds_per_step.map_or(fresh, |old| old + 0.3 * (fresh - old)));
-            self.marked = (step, now);
-        }
-        self.seconds_per_step.map_or(0.0, |seconds| 1.0 / seconds)
-    }
 }

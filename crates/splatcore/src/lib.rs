@@ -1,1 +1,35 @@
-//! splatcore
+//! Photos in, Gaussian splats out: every splatcore library under one name, for programs that want more than the
+//! command line.
+//!
+//! - [`core`]: Gaussians, cameras, images, metrics, the traits that a backend implements
+//! - [`data`]: datasets and scene files in, scene files out
+//! - [`cpu`]: the portable backend
+//! - [`train`]: the trainer, checkpoints, evaluation
+//!
+//! Rendering one Gaussian:
+//!
+//! ```
+//! use splatcore::core::backend::RenderOptions;
+//! use splatcore::core::{Backend, Camera, Gaussians};
+//! use splatcore::cpu::CpuBackend;
+//!
+//! let mut scene = Gaussians::zeros(1, 0);
+//! scene.log_scales[0] = [-1.0; 3];
+//! scene.rotations[0] = [1.0, 0.0, 0.0, 0.0];
+//! scene.opacity_logits[0] = 3.0;
+//! scene.sh[0] = [1.0, 0.0, -1.0];
+//!
+//! let up = [0.0, -1.0, 0.0];
+//! let camera = Camera::look_at([0.0, 0.0, -3.0], [0.0; 3], up, 0.8, 64, 48);
+//! let mut renderer = CpuBackend::new(None).renderer(&scene)?;
+//! let image = renderer.render(&camera, &RenderOptions::default())?.image;
+//!
+//! let middle = image.data[24 * 64 + 32];
+//! assert!(middle[0] > middle[1] && middle[1] > middle[2]);
+//! # Ok::<(), splatcore::core::BackendError>(())
+//! ```
+
+pub use splatcore_core as core;
+pub use splatcore_cpu as cpu;
+pub use splatcore_data as data;
+pub use splatcore_train as train;

@@ -1,2 +1,71 @@
-//! The splatcore command line.
-fn main() {}
+//! The command `splatcore`: what was typed goes to one file under `commands/` each; errors become one line.
+
+mod backends;
+mod cameras;
+mod commands;
+mod interrupt;
+mod load;
+mod output;
+mod progress;
+mod report;
+mod run;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Photos in, Gaussian splats out.
+///
+/// Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage.
+#[derive(Parser)]
+#[command(
+    name = "splatcore",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Turn posed photos into a scene of Gaussians
+    Train(commands::train::Args),
+    /// Measure a scene against photos: PSNR and SSIM
+    Eval(commands::eval::Args),
+    /// Render a scene to PNG files
+    Render(commands::render::Args),
+    /// Time the stages of rendering, for one or more pipelines
+    Bench(commands::bench::Args),
+    /// Say what a scene file or a dataset holds
+    Info(commands::info::Args),
+    /// Make a small dataset, train on it, show the result: the whole way in a few minutes
+    Demo(commands::demo::Args),
+    /// Say what this machine and this build can do, and check that they compute correctly
+    Doctor(commands::doctor::Args),
+}
+
+fn main() -> ExitCode {
+    let matches = Cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let result = match (cli.command, matches.subcommand()) {
+        (Command::Train(args), Some((_, typed))) => commands::train::run(args, typed),
+        // clap only parses into a command that it found.
+        (Command::Train(_), None) => unreachable!("a command without its name"),
+        (Command::Eval(args), _) => commands::eval::run(args),
+        (Command::Render(args), _) => commands::render::run(args),
+        (Command::Bench(args), _) => commands::bench::run(args),
+        (Command::Info(args), _) => commands::info::run(args),
+        (Command::Demo(args), _) => commands::demo::run(args),
+        (Command::Doctor(args), _) => commands::doctor::run(args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", output::one_line(&error));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,1 +1,91 @@
-//! (in work)
+//! One test body for every backend: what DESIGN section 3 promises, checked against [`crate::twin`].
+//!
+//! A backend's test calls [`all`] and prints the failures, or calls the checks one by one. Every check makes its own
+//! data from fixed seeds and returns a message that names scene, pipeline, place and numbers.
+
+mod compare;
+pub mod determinism;
+pub mod errors;
+pub mod forward;
+pub mod gradients;
+pub mod refine;
+pub mod scenes;
+pub mod step;
+
+use splatcore_core::backend::{Backend, BackendError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What a check says: nothing, or what is wrong.
+pub type Outcome = Result<(), String>;
+
+/// A check with its name.
+pub type Check = (&'static str, fn(&dyn Backend) -> Outcome);
+
+/// Every check.
+pub const CHECKS: &[Check] = &[
+    ("images match the twin", forward::images_match_the_twin),
+    ("counts match the twin", forward::counts_match_the_twin),
+    ("gradients match the twin", gradients::gradients_match_the_twin),
+    ("runs are bit-equal", determinism::runs_are_bit_equal),
+    (
+        "buffers are not remembered",
+        determinism::buffers_are_not_remembered,
+    ),
+    (
+        "snapshots go on bit for bit",
+        determinism::snapshots_go_on_bit_for_bit,
+    ),
+    ("a step matches the twin", step::a_step_matches_the_twin),
+    ("statistics match the twin", step::statistics_match_the_twin),
+    ("a rim is not in view", step::a_rim_is_not_in_view),
+    ("regularisers match the twin", step::regularisers_match_the_twin),
+    (
+        "ignored pixels change nothing",
+        step::ignored_pixels_change_nothing,
+    ),
+    ("noise matches the twin", step::noise_matches_the_twin),
+    ("adc clones and splits", refine::adc_clones_and_splits),
+    (
+        "adc prunes and respects the limit",
+        refine::adc_prunes_and_respects_the_limit,
+    ),
+    ("opacity reset caps", refine::opacity_reset_caps),
+    ("mcmc relocates", refine::mcmc_relocates),
+    ("mcmc grows", refine::mcmc_grows),
+    ("contradictions are errors", errors::contradictions_are_errors),
+];
+
+/// Outcome of one check.
+#[derive(Clone, Debug)]
+pub struct CaseResult {
+    /// Name of the check.
+    pub name: &'static str,
+    /// What it said.
+    pub outcome: Outcome,
+}
+
+/// Runs every check. A panic is a failed check.
+pub fn all(backend: &dyn Backend) -> Vec<CaseResult> {
+    let run = |&(name, check): &Check| CaseResult {
+        name,
+        outcome: catch_unwind(AssertUnwindSafe(|| check(backend)))
+            .unwrap_or_else(|_| Err("it panicked, see above".into())),
+    };
+    CHECKS.iter().map(run).collect()
+}
+
+/// `Ok` if the condition holds, else the message.
+fn ensure(condition: bool, message: impl FnOnce() -> String) -> Outcome {
+    if condition { Ok(()) } else { Err(message()) }
+}
+
+/// A backend's error as a failed check.
+fn said(error: BackendError) -> String {
+    format!("the backend said: {error}")
+}
+
+/// One message of all failures, or `Ok`.
+fn gather(outcomes: impl IntoIterator<Item = Outcome>) -> Outcome {
+    let failures: Vec<String> = outcomes.into_iter().filter_map(Result::err).collect();
+    ensure(failures.is_empty(), || failures.join("\n"))
+}

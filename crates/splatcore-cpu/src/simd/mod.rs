@@ -13,7 +13,6 @@ mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
-mod single;
 
 #[cfg(target_arch = "x86_64")]
 pub use avx2::F32x8;

@@ -37,11 +37,7 @@ pub fn growth(
     let mut candidates: Vec<usize> = (0..scene.len())
         .filter(|&i| mean_gradients[i] >= gradient_threshold)
         .collect();
-    candidates.sort_by(|&a, &b| {
-        mean_gradients[b]
-            .total_cmp(&mean_gradients[a])
-            .then(a.cmp(&b))
-    });
+    candidates.sort_by(|&a, &b| mean_gradients[b].total_cmp(&mean_gradients[a]).then(a.cmp(&b)));
     candidates.truncate(max_gaussians.saturating_sub(scene.len()));
     let mut decisions = vec![Growth::Keep; scene.len()];
     for i in candidates {

@@ -86,7 +86,9 @@ fn check(scene: &Scene, options: &RenderOptions, cut_offs: CutOffs, weights: &[[
 }
 
 fn random_weights(rng: &mut Rng) -> Vec<[f64; 3]> {
-    (0..22 * 18).map(|_| [0; 3].map(|_| rng.normal() as f64)).collect()
+    (0..22 * 18)
+        .map(|_| [0; 3].map(|_| rng.normal() as f64))
+        .collect()
 }
 
 #[test]

@@ -195,10 +195,7 @@ mod tests {
             let mut searched = f64::INFINITY;
             for i in 0..=600 {
                 for j in 0..=600 {
-                    let d = [
-                        0.5 + i as f64 * 0.025 - mean[0],
-                        0.5 + j as f64 * 0.025 - mean[1],
-                    ];
+                    let d = [0.5 + i as f64 * 0.025 - mean[0], 0.5 + j as f64 * 0.025 - mean[1]];
                     let [a, b, c] = splat.conic;
                     searched = searched.min(a * d[0] * d[0] + 2.0 * b * d[0] * d[1] + c * d[1] * d[1]);
                 }

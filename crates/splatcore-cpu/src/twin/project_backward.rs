@@ -67,8 +67,13 @@ pub fn project_backward(
     out.opacity_logits[i] += gradient.opacity * splat.opacity * (1.0 - splat.opacity);
 
     // Colour: clamped channels are constant.
-    let d_colour: [f64; 3] =
-        std::array::from_fn(|c| if splat.colour_clamped[c] { 0.0 } else { gradient.colour[c] });
+    let d_colour: [f64; 3] = std::array::from_fn(|c| {
+        if splat.colour_clamped[c] {
+            0.0
+        } else {
+            gradient.colour[c]
+        }
+    });
     let direction = view_direction(scene.means[i], camera);
     let (basis, slopes) = (sh::basis(direction), basis_gradient(direction));
     let (used, all) = (sh::coefficients(splat.sh_degree), scene.coefficients());
@@ -130,7 +135,10 @@ pub fn basis_gradient(direction: [f64; 3]) -> [[f64; 3]; 16] {
         times(c3[0], [6.0 * x * y, 3.0 * xx - 3.0 * yy, 0.0]),
         times(c3[1], [y * z, x * z, x * y]),
         times(c3[2], [-2.0 * x * y, 4.0 * zz - xx - 3.0 * yy, 8.0 * y * z]),
-        times(c3[3], [-6.0 * x * z, -6.0 * y * z, 6.0 * zz - 3.0 * xx - 3.0 * yy]),
+        times(
+            c3[3],
+            [-6.0 * x * z, -6.0 * y * z, 6.0 * zz - 3.0 * xx - 3.0 * yy],
+        ),
         times(c3[4], [4.0 * zz - 3.0 * xx - yy, -2.0 * x * y, 8.0 * x * z]),
         times(c3[5], [2.0 * x * z, -2.0 * y * z, xx - yy]),
         times(c3[6], [3.0 * xx - 3.0 * yy, -6.0 * x * y, 0.0]),

@@ -122,6 +122,8 @@ struct Found {
     missing: Vec<String>,
     points: Points,
     warnings: Vec<String>,
+    /// Photos without a usable camera, a line each that says why.
+    left_out: Vec<String>,
     /// Where the photos were looked for, for messages.
     images: PathBuf,
 }
@@ -138,16 +140,12 @@ impl Dataset {
     /// has both a file and a usable camera.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset, DataError> {
         let found = find(path, options)?;
-        let listed = found.entries.len() + found.missing.len();
-        let mut warnings = found.warnings;
+        let (mut warnings, mut left_out) = (found.warnings, found.left_out);
         let mut entries = found.entries;
-        let mut first_defect = None;
         entries.retain(|entry| match entry.camera.defect() {
             None => true,
             Some(defect) => {
-                let line = format!("{}: left out, {defect}", entry.name);
-                first_defect.get_or_insert_with(|| line.clone());
-                warnings.push(line);
+                left_out.push(format!("{}: left out, {defect}", entry.name));
                 false
             }
         });
@@ -160,14 +158,9 @@ impl Dataset {
             same
         });
         if entries.is_empty() {
-            return Err(none_left(
-                &found.images,
-                listed,
-                &found.missing,
-                first_defect,
-                &warnings,
-            ));
+            return Err(none_left(&found.images, &found.missing, &left_out));
         }
+        warnings.append(&mut left_out);
         let mut missing = found.missing;
         missing.sort();
         missing.dedup();
@@ -203,36 +196,25 @@ impl Points {
     }
 }
 
-fn none_left(
-    images: &Path,
-    listed: usize,
-    missing: &[String],
-    defect: Option<String>,
-    warnings: &[String],
-) -> DataError {
-    if listed == 0 {
-        let why = warnings.first().map(|w| format!(" ({w})")).unwrap_or_default();
-        return DataError::new(
-            images,
-            format!("the dataset lists no usable image{why}"),
-            "check that the reconstruction registered at least one photo",
-        );
-    }
-    match (defect.or_else(|| warnings.first().cloned()), missing.first()) {
-        (Some(defect), _) => DataError::new(
-            images,
-            format!("no image with a usable camera is left ({defect})"),
+fn none_left(images: &Path, missing: &[String], left_out: &[String]) -> DataError {
+    let (problem, remedy) = match (left_out.first(), missing.first()) {
+        (Some(first), _) => (
+            format!("no image with a usable camera is left ({first})"),
             "export the cameras again",
         ),
-        (None, first) => DataError::new(
-            images,
+        (None, Some(first)) => (
             format!(
-                "none of the {listed} listed images exists here (the first is '{}')",
-                first.map_or("", |name| name)
+                "none of the {} listed images exists here (the first is '{first}')",
+                missing.len()
             ),
             "put the photos there or name their folder with --images",
         ),
-    }
+        (None, None) => (
+            "the dataset lists no image".into(),
+            "check that the reconstruction registered at least one photo",
+        ),
+    };
+    DataError::new(images, problem, remedy)
 }
 
 fn find(path: &Path, options: &OpenOptions) -> Result<Found, DataError> {

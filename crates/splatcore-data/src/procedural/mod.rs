@@ -6,9 +6,9 @@
 //! Gaussian scenes. Lengths are in metres; cameras stand about 6 from the centre; a painted sphere of radius 13
 //! closes the scene.
 //!
-//! [`shape`]: solids and rays · [`bvh`]: which shapes a ray may meet · [`texture`]: noise and paints ·
-//! [`world`]: what stands where · [`trace`]: light · [`rig`]: cameras · [`render`]: pixels and points ·
-//! [`colmap`]: the text files.
+//! `shape`: solids and rays · `bvh`: which shapes a ray may meet · `texture`: noise and paints ·
+//! `world`: what stands where · `trace`: light · `rig`: cameras · `render`: pixels and points ·
+//! `colmap`: the text files.
 
 mod bvh;
 mod colmap;

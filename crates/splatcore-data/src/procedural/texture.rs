@@ -100,18 +100,18 @@ mod tests {
 
     #[test]
     fn noise_is_continuous_and_fills_its_range() {
-        let (mut low, mut high, mut before) = (1.0f64, 0.0f64, None);
+        let (mut low, mut high, mut before) = (1.0f64, 0.0f64, None::<f64>);
         for i in 0..20_000 {
             let n = noise([i as f64 * 0.01 - 70.0, 3.3, -2.2]);
             low = low.min(n);
             high = high.max(n);
             if let Some(b) = before {
-                assert!((n - b as f64).abs() < 0.02);
+                assert!((n - b).abs() < 0.02);
             }
             before = Some(n);
         }
         assert!(
-            low >= 0.0 && low < 0.2 && high <= 1.0 && high > 0.8,
+            (0.0..0.2).contains(&low) && high > 0.8 && high <= 1.0,
             "{low} {high}"
         );
     }

@@ -1,0 +1,180 @@
+use super::*;
+
+fn random_gaussians(n: usize, degree: u8, rng: &mut Rng) -> Gaussians {
+    let mut g = Gaussians::zeros(n, degree);
+    let mut fill = |values: &mut [f32]| values.iter_mut().for_each(|v| *v = rng.normal());
+    fill(g.means.as_flattened_mut());
+    fill(g.log_scales.as_flattened_mut());
+    fill(g.rotations.as_flattened_mut());
+    fill(&mut g.opacity_logits);
+    fill(g.sh.as_flattened_mut());
+    g
+}
+
+fn example(n: usize, degree: u8) -> Checkpoint {
+    let mut rng = Rng::new(n as u64, degree as u64);
+    let mut order = ViewOrder::new((0..7).collect(), 3);
+    order.next_view();
+    let mut checkpoint = Checkpoint {
+        step: 1234,
+        state: LearnerState {
+            gaussians: random_gaussians(n, degree, &mut rng),
+            first: random_gaussians(n, degree, &mut rng),
+            second: random_gaussians(n, degree, &mut rng),
+            gradient_sum: (0..n).map(|_| rng.uniform()).collect(),
+            seen: (0..n).map(|_| rng.next_u32()).collect(),
+        },
+        order,
+        smoothed_loss: Some(0.1 + 0.2),
+        samples: 124,
+        curve: vec![
+            CurvePoint {
+                step: 1,
+                loss: 1.0 / 3.0,
+                gaussians: u64::MAX,
+                seconds: 0.1,
+            },
+            CurvePoint {
+                step: 10,
+                loss: 0.2,
+                gaussians: 7,
+                seconds: 1e9,
+            },
+        ],
+        seconds: 1234.567_890_123,
+        config: "# \"quoted\"\niterations = 7\n".into(),
+        backend: "cpu".into(),
+        photos: "7 photos".into(),
+    };
+    if n > 2 {
+        checkpoint.state.first.means[1] = [-0.0, f32::MIN_POSITIVE / 4.0, f32::MAX];
+    }
+    checkpoint
+}
+
+fn bits(state: &LearnerState) -> Vec<u32> {
+    let sets = [&state.gaussians, &state.first, &state.second];
+    let values = sets.into_iter().flat_map(|g| {
+        let rows = [
+            g.means.as_flattened(),
+            g.log_scales.as_flattened(),
+            g.rotations.as_flattened(),
+        ];
+        rows.concat()
+            .into_iter()
+            .chain(g.opacity_logits.clone())
+            .chain(g.sh.as_flattened().to_vec())
+    });
+    let values = values.chain(state.gradient_sum.clone()).map(f32::to_bits);
+    values.chain(state.seen.clone()).collect()
+}
+
+#[test]
+fn a_checkpoint_survives_the_disk_bit_for_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    for (n, degree) in [(0, 0), (1, 3), (57, 1), (100, 2)] {
+        let path = folder.path().join(format!("{n}.safetensors"));
+        let mut checkpoint = example(n, degree);
+        if n == 0 {
+            checkpoint.smoothed_loss = None;
+            checkpoint.curve.clear();
+        }
+        checkpoint.save(&path).unwrap();
+        let read = Checkpoint::load(&path).unwrap();
+        assert_eq!(read, checkpoint);
+        assert_eq!(bits(&read.state), bits(&checkpoint.state));
+        assert_eq!(read.seconds.to_bits(), checkpoint.seconds.to_bits());
+        let again = folder.path().join("again");
+        read.save(&again).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), std::fs::read(&again).unwrap());
+    }
+}
+
+#[test]
+fn damaged_files_are_errors_not_panics() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.safetensors");
+    example(9, 1).save(&path).unwrap();
+    let good = std::fs::read(&path).unwrap();
+    let try_bytes = |bytes: &[u8]| Reader::open(&path, bytes)?.read();
+    for length in [0, 5, 8, 100, good.len() / 2, good.len() - 1] {
+        let error = try_bytes(&good[..length]).unwrap_err().to_string();
+        assert!(
+            error.contains("c.safetensors") && error.contains("--resume"),
+            "{error}"
+        );
+    }
+    let mut longer = good.clone();
+    longer.push(0);
+    assert!(try_bytes(&longer).is_err());
+    // One changed byte anywhere in the header: an error or a readable file, never a panic.
+    let header = 8 + u64::from_le_bytes(good[..8].try_into().unwrap()) as usize;
+    let mut refused = 0;
+    for at in 0..header {
+        let mut bytes = good.clone();
+        bytes[at] ^= 1 << (at % 7);
+        refused += usize::from(try_bytes(&bytes).is_err());
+    }
+    assert!(refused > header / 2, "{refused} of {header}");
+}
+
+/// Replaces text in the header, keeping its length.
+fn edited(good: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let length = u64::from_le_bytes(good[..8].try_into().unwrap()) as usize;
+    let header = String::from_utf8(good[8..8 + length].to_vec()).unwrap();
+    assert!(header.contains(from), "{header}");
+    let mut header = header.replacen(from, to, 1).trim_end().as_bytes().to_vec();
+    header.resize(header.len().next_multiple_of(8), b' ');
+    [
+        &(header.len() as u64).to_le_bytes(),
+        &header[..],
+        &good[8 + length..],
+    ]
+    .concat()
+}
+
+#[test]
+fn foreign_and_inconsistent_files_say_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.safetensors");
+    example(9, 1).save(&path).unwrap();
+    let good = std::fs::read(&path).unwrap();
+    for (from, to, wanted) in [
+        (FORMAT, "other", "is not a splatcore checkpoint"),
+        (
+            "\"version\":\"1\"",
+            "\"version\":\"2\"",
+            "of version 2; this program reads version 1",
+        ),
+        ("\"step\":\"1234\"", "\"step\":\"x\"", "step: is not a number"),
+        ("\"backend\"", "\"bbckend\"", "backend: is missing"),
+        ("\"second.means\"", "\"second.meanz\"", "second.means: is missing"),
+        ("\"shape\":[9,4]", "\"shape\":[4,9]", "rotations: is F32 [4, 9]"),
+        (
+            "\"shape\":[9,4,3]",
+            "\"shape\":[9,3,4]",
+            "sh: is missing or does not hold",
+        ),
+        ("\"shape\":[9,4,3]", "\"shape\":[18,6]", "1, 4, 9 or 16"),
+        (
+            "\"views_used\":\"1\"",
+            "\"views_used\":\"9\"",
+            "is larger than the number of views",
+        ),
+        (
+            "\"dtype\":\"U64\"",
+            "\"dtype\":\"F64\"",
+            "curve.gaussians: is F64",
+        ),
+    ] {
+        std::fs::write(&path, edited(&good, from, to)).unwrap();
+        let error = Checkpoint::load(&path).unwrap_err().to_string();
+        assert!(error.contains(wanted) && !error.contains('\n'), "{to}: {error}");
+    }
+    assert!(
+        Checkpoint::load(&folder.path().join("none"))
+            .unwrap_err()
+            .to_string()
+            .contains("cannot be read")
+    );
+}

@@ -115,7 +115,10 @@ mod tests {
         assert_eq!("0, 0.5,1".parse(), Ok(Background::Colour([0.0, 0.5, 1.0])));
         assert_eq!("1,1,1".parse(), Ok(Background::White));
         for wrong in ["grey", "1,1", "1,1,1,x", "0,0,2", "nan,0,0", ""] {
-            assert!(wrong.parse::<Background>().unwrap_err().contains("r,g,b"), "{wrong}");
+            assert!(
+                wrong.parse::<Background>().unwrap_err().contains("r,g,b"),
+                "{wrong}"
+            );
         }
     }
 }

@@ -74,17 +74,31 @@ impl Config {
         let at = |e: &toml::de::Error| e.span().map(|span| line_of(text, span.start));
         let one_line = |e: &toml::de::Error| e.message().split_whitespace().collect::<Vec<_>>().join(" ");
         let table: Table = toml::from_str(text).map_err(|e| {
-            failed(at(&e), format!("is not TOML ({})", one_line(&e)), "write `key = value` lines".into())
+            failed(
+                at(&e),
+                format!("is not TOML ({})", one_line(&e)),
+                "write `key = value` lines".into(),
+            )
         })?;
         let known = keys();
         if let Some(unknown) = table.keys().find(|key| !known.contains(key)) {
-            let line = text.lines().position(|line| line.trim_start().trim_start_matches(['[', '"']).starts_with(unknown));
+            let line = text.lines().position(|line| {
+                line.trim_start()
+                    .trim_start_matches(['[', '"'])
+                    .starts_with(unknown)
+            });
             let nearest = known.iter().min_by_key(|key| edits(unknown, key));
             let remedy = match nearest {
-                Some(key) if edits(unknown, key) <= unknown.len().div_ceil(2) => format!("did you mean `{key}`?"),
+                Some(key) if edits(unknown, key) <= unknown.len().div_ceil(2) => {
+                    format!("did you mean `{key}`?")
+                }
                 _ => format!("known keys: {}", known.join(", ")),
             };
-            return Err(failed(line.map(|i| i + 1), format!("unknown key `{unknown}`"), remedy));
+            return Err(failed(
+                line.map(|i| i + 1),
+                format!("unknown key `{unknown}`"),
+                remedy,
+            ));
         }
         toml::from_str(text).map_err(|e| {
             let line = at(&e);
@@ -92,7 +106,11 @@ impl Config {
                 .and_then(|line| text.lines().nth(line - 1))
                 .and_then(|line| line.split('=').next())
                 .map_or(String::new(), |key| format!("{}: ", key.trim()));
-            failed(line, format!("{key}{}", one_line(&e)), "`splatcore train --help` lists what is accepted".into())
+            failed(
+                line,
+                format!("{key}{}", one_line(&e)),
+                "`splatcore train --help` lists what is accepted".into(),
+            )
         })
     }
 
@@ -111,7 +129,9 @@ impl Config {
         );
         for line in text.lines() {
             let key = line.split(' ').next().unwrap_or_default();
-            let argument = command.get_arguments().find(|a| a.get_id().as_str().replace('_', "-") == key);
+            let argument = command
+                .get_arguments()
+                .find(|a| a.get_id().as_str().replace('_', "-") == key);
             if let Some(help) = argument.and_then(|a| a.get_help()) {
                 out.push_str(&format!("\n# {help}.\n"));
             }

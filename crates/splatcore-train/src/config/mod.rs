@@ -213,3 +213,6 @@ impl Default for Config {
         DEFAULT
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,9 @@ impl Config {
     ///   to climb back above `min-opacity`-like values before pruning may judge it. Runs of up to 2,000 steps
     ///   therefore have no reset at all, those of 7,000 have three.
     pub fn resolved(&self) -> Self {
-        let (mcmc, steps) = (self.strategy == Strategy::Mcmc, |n| scaled_steps(n, self.iterations));
+        let (mcmc, steps) = (self.strategy == Strategy::Mcmc, |n| {
+            scaled_steps(n, self.iterations)
+        });
         let by_strategy = |adc: f64, other: f64| Some(if mcmc { other } else { adc });
         let densify_every = self.densify_every.max(1);
         Self {
@@ -26,7 +28,9 @@ impl Config {
             scale_regulariser: self.scale_regulariser.or(by_strategy(0.0, 0.01)),
             sh_every: self.sh_every.or(Some(steps(1000))),
             densify_from: self.densify_from.or(Some(steps(500))),
-            densify_until: self.densify_until.or(Some(steps(if mcmc { 25_000 } else { 15_000 }))),
+            densify_until: self
+                .densify_until
+                .or(Some(steps(if mcmc { 25_000 } else { 15_000 }))),
             opacity_reset_every: self
                 .opacity_reset_every
                 .or(Some(steps(3000).max(densify_every.saturating_mul(10)))),
@@ -50,7 +54,12 @@ impl Config {
         };
         let at_least_1 = "must be at least 1";
         check(self.iterations >= 1, "iterations", &self.iterations, at_least_1)?;
-        check(self.sh_degree <= 3, "sh-degree", &self.sh_degree, "must be 0, 1, 2 or 3")?;
+        check(
+            self.sh_degree <= 3,
+            "sh-degree",
+            &self.sh_degree,
+            "must be 0, 1, 2 or 3",
+        )?;
         check(
             self.test_every != 1,
             "test-every",
@@ -63,7 +72,12 @@ impl Config {
             &self.seed,
             "must be below 2^63 (config files hold no larger numbers)",
         )?;
-        check(self.densify_every >= 1, "densify-every", &self.densify_every, at_least_1)?;
+        check(
+            self.densify_every >= 1,
+            "densify-every",
+            &self.densify_every,
+            at_least_1,
+        )?;
         for (key, value) in [
             ("max-size", self.max_size.map(u64::from)),
             ("max-gaussians", self.max_gaussians.map(|n| n as u64)),
@@ -76,9 +90,17 @@ impl Config {
             }
         }
         if let Some(every) = self.eval_every {
-            check(every >= 1, "eval-every", &every, "must be at least 1; leave it out to measure only at the end")?;
+            check(
+                every >= 1,
+                "eval-every",
+                &every,
+                "must be at least 1; leave it out to measure only at the end",
+            )?;
         }
-        for (key, value) in [("lr-means", self.lr_means), ("lr-means-final", self.lr_means_final)] {
+        for (key, value) in [
+            ("lr-means", self.lr_means),
+            ("lr-means-final", self.lr_means_final),
+        ] {
             check(
                 value.is_finite() && value > 0.0,
                 key,
@@ -101,7 +123,12 @@ impl Config {
             ("growth", Some(self.growth)),
         ] {
             if let Some(value) = value {
-                check(value.is_finite() && value >= 0.0, key, &value, "must be 0 or more, and finite")?;
+                check(
+                    value.is_finite() && value >= 0.0,
+                    key,
+                    &value,
+                    "must be 0 or more, and finite",
+                )?;
             }
         }
         check(
@@ -121,11 +148,21 @@ impl Config {
             ("init-opacity", self.init_opacity),
         ] {
             if let Some(value) = value {
-                check(value > 0.0 && value < 1.0, key, &value, "must be above 0 and below 1")?;
+                check(
+                    value > 0.0 && value < 1.0,
+                    key,
+                    &value,
+                    "must be above 0 and below 1",
+                )?;
             }
         }
         if let Some(scale) = self.init_scale {
-            check(scale.is_finite() && scale > 0.0, "init-scale", &scale, "must be above 0")?;
+            check(
+                scale.is_finite() && scale > 0.0,
+                "init-scale",
+                &scale,
+                "must be above 0",
+            )?;
         }
         Ok(())
     }

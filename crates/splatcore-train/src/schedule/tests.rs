@@ -1,0 +1,163 @@
+use super::*;
+use crate::config::DEFAULT;
+
+fn close(a: f32, b: f64) -> bool {
+    (a as f64 / b - 1.0).abs() < 1e-6
+}
+
+fn refinements(config: &Config) -> Vec<(u32, Refine)> {
+    let schedule = Schedule::new(config, 2.0);
+    (1..=config.iterations)
+        .flat_map(|step| {
+            schedule
+                .refinements(step)
+                .into_iter()
+                .map(move |refine| (step, refine))
+        })
+        .collect()
+}
+
+fn resets(config: &Config) -> Vec<u32> {
+    let all = refinements(config);
+    all.iter()
+        .filter(|(_, r)| matches!(r, Refine::ResetOpacity { .. }))
+        .map(|(s, _)| *s)
+        .collect()
+}
+
+#[test]
+fn rates_are_inrias() {
+    let schedule = Schedule::new(&DEFAULT, 2.0);
+    assert!(close(schedule.rates(30_000).means, 3.2e-6));
+    // Half way between 1.6e-4 and 1.6e-6 on a logarithmic axis is their geometric mean.
+    assert!(close(schedule.rates(15_000).means, 3.2e-5));
+    assert!(close(
+        schedule.rates(7_500).means,
+        2.0 * 1.6e-4 * 10f64.powf(-0.5)
+    ));
+    let first = schedule.rates(1);
+    assert!(close(first.means, 2.0 * 1.6e-4 * 10f64.powf(-2.0 / 30_000.0)));
+    assert!(close(first.sh_base, 2.5e-3) && close(first.sh_rest, 1.25e-4));
+    assert!(
+        close(first.opacity_logits, 0.025) && close(first.log_scales, 5e-3) && close(first.rotations, 1e-3)
+    );
+    assert_eq!(log_linear(1.0, 4.0, 9.0), log_linear(1.0, 4.0, 1.0));
+}
+
+#[test]
+fn sh_degree_rises_every_thousand_steps() {
+    let schedule = Schedule::new(&DEFAULT, 1.0);
+    let at = [1, 999, 1000, 1999, 2000, 3000, 30_000].map(|step| schedule.sh_degree(step));
+    assert_eq!(at, [0, 0, 1, 1, 2, 3, 3]);
+    let flat = Schedule::new(
+        &Config {
+            sh_degree: 1,
+            ..DEFAULT
+        },
+        1.0,
+    );
+    assert_eq!(flat.sh_degree(30_000), 1);
+}
+
+#[test]
+fn adc_refines_when_inria_does() {
+    let all = refinements(&DEFAULT);
+    let rounds: Vec<u32> = all
+        .iter()
+        .filter(|(_, r)| matches!(r, Refine::Adc { .. }))
+        .map(|(s, _)| *s)
+        .collect();
+    assert_eq!(
+        (rounds[0], rounds[rounds.len() - 1], rounds.len()),
+        (600, 14_900, 144)
+    );
+    assert_eq!(resets(&DEFAULT), [3000, 6000, 9000, 12_000]);
+    let max_scale_at = |step: u32| {
+        all.iter().find_map(|(s, r)| match r {
+            Refine::Adc { max_scale, .. } if *s == step => Some(*max_scale),
+            _ => None,
+        })
+    };
+    assert_eq!(max_scale_at(3000), Some(None));
+    assert_eq!(max_scale_at(3100), Some(Some(0.2)));
+    // Densification comes before the reset of the same step.
+    let at_3000: Vec<_> = all.iter().filter(|(s, _)| *s == 3000).collect();
+    assert!(
+        matches!(at_3000[0].1, Refine::Adc { .. }) && matches!(at_3000[1].1, Refine::ResetOpacity { .. })
+    );
+    assert_eq!(
+        all[0].1,
+        Refine::Adc {
+            gradient_threshold: 2e-4,
+            split_scale: 0.02,
+            min_opacity: 0.005,
+            max_scale: None,
+            max_gaussians: usize::MAX,
+            seed: 0,
+            step: 600,
+        }
+    );
+}
+
+#[test]
+fn a_white_background_adds_one_early_reset() {
+    let white = Config {
+        background: Background::White,
+        ..DEFAULT
+    };
+    assert_eq!(resets(&white), [500, 3000, 6000, 9000, 12_000]);
+}
+
+#[test]
+fn short_runs_have_fewer_resets_not_hastier_ones() {
+    let run = |iterations| {
+        resets(&Config {
+            iterations,
+            ..DEFAULT
+        })
+    };
+    assert_eq!(run(7000), [1000, 2000, 3000]);
+    assert_eq!(run(3000), [1000]);
+    assert!(run(2000).is_empty());
+}
+
+#[test]
+fn mcmc_relocates_and_walks_but_never_resets() {
+    let config = Config {
+        strategy: Strategy::Mcmc,
+        ..DEFAULT
+    };
+    let all = refinements(&config);
+    assert_eq!((all[0].0, all[all.len() - 1].0, all.len()), (600, 24_900, 244));
+    assert_eq!(
+        all[0].1,
+        Refine::Mcmc {
+            min_opacity: 0.005,
+            growth: 0.05,
+            max_gaussians: 1_000_000,
+            seed: 0,
+            step: 600,
+        }
+    );
+    let plan = Schedule::new(&config, 2.0).plan(30_000, 3);
+    assert!(close(plan.noise.unwrap(), 5e5 * 3.2e-6));
+    assert!(close(plan.rates.opacity_logits, 0.05) && !plan.statistics);
+    assert!(close(plan.opacity_regulariser, 0.01) && close(plan.scale_regulariser, 0.01));
+}
+
+#[test]
+fn plans_of_adc_collect_statistics_until_densification_ends() {
+    let schedule = Schedule::new(&DEFAULT, 1.0);
+    let plan = schedule.plan(14_999, 5);
+    assert!(plan.statistics && plan.noise.is_none() && plan.view == 5 && plan.step == 14_999);
+    assert_eq!(
+        (plan.opacity_regulariser, plan.scale_regulariser, plan.ssim_weight),
+        (0.0, 0.0, 0.2)
+    );
+    assert!(!schedule.plan(15_000, 0).statistics);
+    let frozen = Config {
+        densify_until: Some(0),
+        ..DEFAULT
+    };
+    assert!(refinements(&frozen).is_empty() && !Schedule::new(&frozen, 1.0).plan(1, 0).statistics);
+}

@@ -33,8 +33,12 @@ const MAX_POINTS: usize = 400;
 impl Chart {
     /// The chart as a `<figure>`; empty text when no line has a point.
     pub fn to_svg(&self) -> String {
-        let lines: Vec<(&str, Vec<(f64, f64)>)> =
-            self.lines.iter().map(|l| (l.name.as_str(), thin(&l.points))).filter(|l| !l.1.is_empty()).collect();
+        let lines: Vec<(&str, Vec<(f64, f64)>)> = self
+            .lines
+            .iter()
+            .map(|l| (l.name.as_str(), thin(&l.points)))
+            .filter(|l| !l.1.is_empty())
+            .collect();
         if lines.is_empty() {
             return String::new();
         }
@@ -42,7 +46,8 @@ impl Chart {
         let (x_ticks, x_range) = axis(all().map(|p| p.0), 6, false);
         let (y_ticks, y_range) = axis(all().map(|p| p.1), 5, true);
         let x = |v: f64| LEFT + (v - x_range.0) / (x_range.1 - x_range.0) * (WIDTH - LEFT - RIGHT);
-        let y = |v: f64| HEIGHT - BOTTOM - (v - y_range.0) / (y_range.1 - y_range.0) * (HEIGHT - TOP - BOTTOM);
+        let y =
+            |v: f64| HEIGHT - BOTTOM - (v - y_range.0) / (y_range.1 - y_range.0) * (HEIGHT - TOP - BOTTOM);
 
         let title = escape(&self.title);
         let mut out = format!(
@@ -85,11 +90,23 @@ impl Chart {
         for (i, (_, points)) in lines.iter().enumerate() {
             let colour = i % 4;
             if let [(px, py)] = points[..] {
-                let _ = writeln!(out, "<circle class=\"c{colour}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"/>", x(px), y(py));
+                let _ = writeln!(
+                    out,
+                    "<circle class=\"c{colour}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"/>",
+                    x(px),
+                    y(py)
+                );
                 continue;
             }
-            let path: Vec<String> = points.iter().map(|&(px, py)| format!("{:.1},{:.1}", x(px), y(py))).collect();
-            let _ = writeln!(out, "<polyline class=\"line c{colour}\" points=\"{}\"/>", path.join(" "));
+            let path: Vec<String> = points
+                .iter()
+                .map(|&(px, py)| format!("{:.1},{:.1}", x(px), y(py)))
+                .collect();
+            let _ = writeln!(
+                out,
+                "<polyline class=\"line c{colour}\" points=\"{}\"/>",
+                path.join(" ")
+            );
         }
         out.push_str("</svg></figure>\n");
         out
@@ -110,20 +127,29 @@ fn legend(lines: &[(&str, Vec<(f64, f64)>)]) -> String {
 
 /// Finite points only, averaged in groups when there are too many.
 fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let finite: Vec<_> = points.iter().copied().filter(|p| p.0.is_finite() && p.1.is_finite()).collect();
+    let finite: Vec<_> = points
+        .iter()
+        .copied()
+        .filter(|p| p.0.is_finite() && p.1.is_finite())
+        .collect();
     let group = finite.len().div_ceil(MAX_POINTS).max(1);
     finite
         .chunks(group)
         .map(|c| {
             let n = c.len() as f64;
-            (c.iter().map(|p| p.0).sum::<f64>() / n, c.iter().map(|p| p.1).sum::<f64>() / n)
+            (
+                c.iter().map(|p| p.0).sum::<f64>() / n,
+                c.iter().map(|p| p.1).sum::<f64>() / n,
+            )
         })
         .collect()
 }
 
 /// Round tick values for the data, and the range the axis spans. With `round_out` the range ends on ticks.
 fn axis(values: impl Iterator<Item = f64>, about: usize, round_out: bool) -> (Vec<f64>, (f64, f64)) {
-    let (mut low, mut high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |r, v| (r.0.min(v), r.1.max(v)));
+    let (mut low, mut high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |r, v| {
+        (r.0.min(v), r.1.max(v))
+    });
     if high - low <= 1e-12 * high.abs().max(1e-12) {
         let pad = if low == 0.0 { 1.0 } else { low.abs() * 0.1 };
         (low, high) = (low - pad, high + pad);
@@ -136,7 +162,11 @@ fn axis(values: impl Iterator<Item = f64>, about: usize, round_out: bool) -> (Ve
     };
     let count = (last - first).clamp(0.0, 50.0) as usize;
     let ticks: Vec<f64> = (0..=count).map(|i| (first + i as f64) * step).collect();
-    let range = if round_out { (first * step, last * step) } else { (low, high) };
+    let range = if round_out {
+        (first * step, last * step)
+    } else {
+        (low, high)
+    };
     (ticks, range)
 }
 
@@ -144,14 +174,21 @@ fn axis(values: impl Iterator<Item = f64>, about: usize, round_out: bool) -> (Ve
 fn round_step(raw: f64) -> f64 {
     let power = 10f64.powf(raw.log10().floor());
     let lead = raw / power;
-    let round = [1.0, 2.0, 5.0].into_iter().find(|r| lead <= r * 1.0001).unwrap_or(10.0);
+    let round = [1.0, 2.0, 5.0]
+        .into_iter()
+        .find(|r| lead <= r * 1.0001)
+        .unwrap_or(10.0);
     round * power
 }
 
 /// A short label: 12k, 1.5M, 0.05.
 fn number(v: f64) -> String {
     let trim = |s: String| {
-        if s.contains('.') { s.trim_end_matches('0').trim_end_matches('.').to_string() } else { s }
+        if s.contains('.') {
+            s.trim_end_matches('0').trim_end_matches('.').to_string()
+        } else {
+            s
+        }
     };
     let size = v.abs();
     match size {
@@ -170,10 +207,16 @@ mod tests {
     #[test]
     fn ticks_are_round_and_cover_the_data() {
         let (ticks, range) = axis([0.013, 0.47].into_iter(), 5, true);
-        assert_eq!(ticks.iter().map(|t| number(*t)).collect::<Vec<_>>(), ["0", "0.1", "0.2", "0.3", "0.4", "0.5"]);
+        assert_eq!(
+            ticks.iter().map(|t| number(*t)).collect::<Vec<_>>(),
+            ["0", "0.1", "0.2", "0.3", "0.4", "0.5"]
+        );
         assert!(range.0 <= 0.013 && range.1 >= 0.47);
         let (ticks, _) = axis([1.0, 30_000.0].into_iter(), 6, false);
-        assert_eq!(ticks.iter().map(|t| number(*t)).collect::<Vec<_>>()[..2], ["5000", "10k"]);
+        assert_eq!(
+            ticks.iter().map(|t| number(*t)).collect::<Vec<_>>()[..2],
+            ["5000", "10k"]
+        );
     }
 
     #[test]
@@ -182,10 +225,16 @@ mod tests {
             let chart = Chart {
                 title: "t".into(),
                 x_label: "step".into(),
-                lines: vec![Line { name: "a".into(), points }],
+                lines: vec![Line {
+                    name: "a".into(),
+                    points,
+                }],
             };
             let svg = chart.to_svg();
-            assert!(svg.contains("<svg") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+            assert!(
+                svg.contains("<svg") && !svg.contains("NaN") && !svg.contains("inf"),
+                "{svg}"
+            );
         }
     }
 

@@ -59,7 +59,10 @@ impl Report {
 
     /// Writes the page; the final name never holds half of it.
     pub fn write(&self, path: &Path) -> anyhow::Result<()> {
-        Ok(splatcore_data::file::write_bytes(path, self.to_html().as_bytes())?)
+        Ok(splatcore_data::file::write_bytes(
+            path,
+            self.to_html().as_bytes(),
+        )?)
     }
 
     fn write_summary(&self, out: &mut String) {
@@ -68,7 +71,12 @@ impl Report {
         }
         out.push_str("<table class=\"summary\">\n");
         for (name, value) in &self.summary {
-            let _ = writeln!(out, "<tr><th>{}</th><td>{}</td></tr>", escape(name), escape(value));
+            let _ = writeln!(
+                out,
+                "<tr><th>{}</th><td>{}</td></tr>",
+                escape(name),
+                escape(value)
+            );
         }
         out.push_str("</table>\n");
     }
@@ -94,7 +102,11 @@ impl Report {
                 decibels(view.psnr),
                 view.ssim
             );
-            for (label, uri) in [("photo", &view.photo), ("render", &view.render), ("error", &view.error)] {
+            for (label, uri) in [
+                ("photo", &view.photo),
+                ("render", &view.render),
+                ("error", &view.error),
+            ] {
                 let _ = writeln!(
                     out,
                     "<figure><img src=\"{uri}\" alt=\"{label} of {name}\" loading=\"lazy\">\
@@ -108,7 +120,11 @@ impl Report {
 
 /// PSNR with two decimals; equal images have an infinite one.
 pub fn decibels(psnr: f64) -> String {
-    if psnr.is_finite() { format!("{psnr:.2}") } else { "∞".into() }
+    if psnr.is_finite() {
+        format!("{psnr:.2}")
+    } else {
+        "∞".into()
+    }
 }
 
 /// The indices of the views that get pictures: all, or [`MAX_VIEWS`] evenly spread.
@@ -139,7 +155,12 @@ mod tests {
     use splatcore_core::{Camera, Image, Photo, View};
 
     fn report() -> Report {
-        let photo = Photo { width: 4, height: 2, rgb: (0..24).map(|v| v * 10).collect(), mask: None };
+        let photo = Photo {
+            width: 4,
+            height: 2,
+            rgb: (0..24).map(|v| v * 10).collect(),
+            mask: None,
+        };
         let view = View {
             name: "<script>.png".into(),
             camera: Camera::look_at([0.0, 0.0, -2.0], [0.0; 3], [0.0, -1.0, 0.0], 1.0, 4, 2),
@@ -151,10 +172,15 @@ mod tests {
             charts: vec![Chart {
                 title: "Loss".into(),
                 x_label: "step".into(),
-                lines: vec![Line { name: "loss".into(), points: vec![(1.0, 0.5), (100.0, 0.1)] }],
+                lines: vec![Line {
+                    name: "loss".into(),
+                    points: vec![(1.0, 0.5), (100.0, 0.1)],
+                }],
             }],
             views_title: "Held-out views".into(),
-            views: vec![ViewPictures::new(&view, &Image::filled(4, 2, [0.5; 3]), f64::INFINITY, 1.0).unwrap()],
+            views: vec![
+                ViewPictures::new(&view, &Image::filled(4, 2, [0.5; 3]), f64::INFINITY, 1.0).unwrap(),
+            ],
             config: Some("x = \"<>\"".into()),
         }
     }
@@ -163,16 +189,24 @@ mod tests {
     fn everything_from_outside_is_escaped() {
         let html = report().to_html();
         assert!(!html.contains("<script"), "{html}");
-        assert!(html.contains("a &amp; b") && html.contains("&lt;script&gt;.png") && html.contains("&lt;&gt;"));
+        assert!(
+            html.contains("a &amp; b") && html.contains("&lt;script&gt;.png") && html.contains("&lt;&gt;")
+        );
     }
 
     #[test]
     fn the_page_needs_nothing_from_elsewhere() {
         let html = report().to_html();
-        assert!(!html.contains("http:") && !html.contains("https:") && !html.contains("url("), "{html}");
+        assert!(
+            !html.contains("http:") && !html.contains("https:") && !html.contains("url("),
+            "{html}"
+        );
         assert_eq!(html.matches("data:image/jpeg;base64,").count(), 3);
         for tag in ["section", "figure", "table", "svg", "div", "h2", "body", "html"] {
-            let (open, close) = (html.matches(&format!("<{tag}")).count(), html.matches(&format!("</{tag}>")).count());
+            let (open, close) = (
+                html.matches(&format!("<{tag}")).count(),
+                html.matches(&format!("</{tag}>")).count(),
+            );
             assert!(open == close && open > 0, "{tag}: {open} opened, {close} closed");
         }
     }
@@ -181,7 +215,9 @@ mod tests {
     fn pictures_are_spread_over_the_views() {
         assert_eq!(pictured(3), [0, 1, 2]);
         let many = pictured(250);
-        assert!(many.len() == MAX_VIEWS && many[0] == 0 && many[39] > 240 && many.windows(2).all(|w| w[0] < w[1]));
+        assert!(
+            many.len() == MAX_VIEWS && many[0] == 0 && many[39] > 240 && many.windows(2).all(|w| w[0] < w[1])
+        );
         assert!(pictured(0).is_empty());
     }
 }

@@ -87,6 +87,7 @@ pub(super) fn open(
         missing: Vec::new(),
         points,
         warnings: Vec::new(),
+        left_out: Vec::new(),
         images: photos.clone(),
     };
     let cameras: HashMap<u32, &ColmapCamera> = cameras.iter().map(|c| (c.id, c)).collect();
@@ -104,7 +105,7 @@ pub(super) fn open(
             continue;
         };
         let Some(rotation) = rotation_from_quaternion(image.quaternion) else {
-            found.warnings.push(format!(
+            found.left_out.push(format!(
                 "{name}: left out, its quaternion {:?} is no rotation",
                 image.quaternion
             ));

@@ -69,6 +69,7 @@ fn start(root: &Path, format: Format, options: &OpenOptions) -> Found {
         missing: Vec::new(),
         points: Points::default(),
         warnings: Vec::new(),
+        left_out: Vec::new(),
         images: options
             .images
             .as_ref()
@@ -135,7 +136,7 @@ fn add(
                 camera,
                 declared_split: split(frame),
             }),
-            Err(problem) => found.warnings.push(format!("{name}: left out, {problem}")),
+            Err(problem) => found.left_out.push(format!("{name}: left out, {problem}")),
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 //!
 //! The format: Niantic's description in the README of github.com/nianticlabs/spz. Versions 1 to 3 are one gzip
 //! stream of a 16-byte header and the attributes; version 4 is a plain 32-byte header, a table of contents and
-//! one zstd frame per attribute. [`mod@container`] undoes the compression, [`attributes`] the rounding.
+//! one zstd frame per attribute. `container` undoes the compression, `attributes` the rounding.
 
 mod attributes;
 mod container;

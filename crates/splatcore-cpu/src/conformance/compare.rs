@@ -1,0 +1,130 @@
+//! Comparing a backend's f32 with the twin's f64.
+
+use super::{Outcome, ensure};
+use crate::twin::{Group, Scene, TwinFrame};
+use splatcore_core::backend::Rendered;
+
+/// A doubtful pixel's bound is first-order; this much of it covers the rest.
+const DOUBT_MARGIN: f64 = 1.1;
+
+/// Every pixel within `tolerance`, those near a cut-off within what that could move them besides; PSNR of what is left
+/// at least 80 dB (or better, where the tolerance is).
+pub fn frames(what: &str, twin: &TwinFrame, backend: &Rendered, tolerance: f64) -> Outcome {
+    let pixels = twin.width * twin.height;
+    let image = &backend.image;
+    ensure(
+        [image.width as usize, image.height as usize] == [twin.width, twin.height]
+            && image.data.len() == pixels
+            && backend.transmittance.len() == pixels,
+        || {
+            format!(
+                "{what}: image {}x{} of {} pixels and {} transmittances for a camera of {}x{}",
+                image.width,
+                image.height,
+                image.data.len(),
+                backend.transmittance.len(),
+                twin.width,
+                twin.height
+            )
+        },
+    )?;
+    let mut square = 0.0;
+    let mut worst: Option<(f64, String)> = None;
+    for i in 0..pixels {
+        let doubt = twin.doubts[i];
+        let mut judge = |name: &str, got: f32, want: f64, doubt: f64| {
+            let error = (got as f64 - want).abs();
+            let beyond = (error - DOUBT_MARGIN * doubt).max(0.0);
+            // `beyond` of a NaN is 0, so ask for the number itself.
+            let beyond = if got.is_finite() { beyond } else { f64::INFINITY };
+            if beyond > worst.as_ref().map_or(tolerance, |(most, _)| *most) {
+                let (x, y) = (i % twin.width, i / twin.width);
+                let message = format!(
+                    "pixel ({x}, {y}) {name} is {got}, the twin has {want:.7} (off by {error:.2e}, {doubt:.2e} of \
+                     it near a cut-off, {tolerance:.1e} allowed)"
+                );
+                worst = Some((beyond, message));
+            }
+            beyond
+        };
+        for (c, name) in ["red", "green", "blue"].into_iter().enumerate() {
+            let beyond = judge(name, image.data[i][c], twin.image[i][c], doubt.colour);
+            square += beyond * beyond;
+        }
+        judge(
+            "transmittance",
+            backend.transmittance[i],
+            twin.transmittance[i],
+            doubt.transmittance,
+        );
+    }
+    if let Some((_, message)) = worst {
+        return Err(format!("{what}: {message}"));
+    }
+    let psnr = -10.0 * (square / (3 * pixels) as f64).log10();
+    let least = 80.0f64.min(-20.0 * tolerance.log10());
+    ensure(psnr >= least, || {
+        format!("{what}: PSNR against the twin is {psnr:.1} dB, {least:.0} are needed")
+    })
+}
+
+/// Relative L2 within `tolerance` and cosine at least 0.9999, for each parameter group; a Gaussian without any
+/// gradient in the twin has exactly none in the backend.
+pub fn gradients(what: &str, twin: &Scene, backend: &Scene, tolerance: f64) -> Outcome {
+    ensure(
+        backend.len() == twin.len() && backend.sh.len() == twin.sh.len(),
+        || format!("{what}: the gradients' shape is not the scene's"),
+    )?;
+    for group in Group::ALL {
+        let (want, got) = (twin.group(group), backend.group(group));
+        let per_row = want.len() / twin.len().max(1);
+        for (i, (w, g)) in rows(&want, per_row).zip(rows(&got, per_row)).enumerate() {
+            if w.iter().all(|&v| v == 0.0) && g.iter().any(|&v| v != 0.0) {
+                return Err(format!(
+                    "{what}: {group:?} of Gaussian {i} has gradient {g:?} where the twin has exactly none"
+                ));
+            }
+        }
+        // The gradient of a round Gaussian's rotation is the difference of two equal terms of the size of its
+        // scales' gradients: what f32 leaves of them is not the rotation's error.
+        let floor = match group {
+            Group::Rotations => 1e-2 * norm(&twin.group(Group::LogScales)),
+            _ => 0.0,
+        };
+        vectors(&format!("{what}, {group:?}"), &want, &got, floor, tolerance)?;
+    }
+    Ok(())
+}
+
+/// Relative L2 and cosine of two vectors. Errors are relative to the larger of the wanted vector's norm and `floor`.
+pub fn vectors(what: &str, want: &[f64], got: &[f64], floor: f64, tolerance: f64) -> Outcome {
+    let difference: Vec<f64> = want.iter().zip(got).map(|(a, b)| a - b).collect();
+    let (size, error) = (norm(want), norm(&difference));
+    let relative = error / size.max(floor).max(f64::MIN_POSITIVE);
+    // `<=` is false for NaN.
+    let close = relative <= tolerance || (error == 0.0 && size == 0.0);
+    ensure(close, || {
+        let worst = (0..want.len())
+            .max_by(|&a, &b| difference[a].abs().total_cmp(&difference[b].abs()))
+            .unwrap_or(0);
+        format!(
+            "{what}: relative L2 error {relative:.2e} (norm {size:.3e}), {tolerance:.1e} allowed; worst at {worst}: {} \
+             for {}",
+            got[worst], want[worst]
+        )
+    })?;
+    let dot: f64 = want.iter().zip(got).map(|(a, b)| a * b).sum();
+    let cosine = dot / (size * norm(got)).max(f64::MIN_POSITIVE);
+    ensure(size <= floor || size == 0.0 || cosine >= 0.9999, || {
+        format!("{what}: cosine {cosine:.6}, 0.9999 is needed")
+    })
+}
+
+fn rows(values: &[f64], per_row: usize) -> impl Iterator<Item = &[f64]> {
+    values.chunks(per_row.max(1))
+}
+
+/// Euclidean norm.
+pub fn norm(values: &[f64]) -> f64 {
+    values.iter().map(|v| v * v).sum::<f64>().sqrt()
+}

@@ -1,0 +1,152 @@
+//! Same seed, same backend, same machine: same result, bit for bit (DESIGN section 3).
+
+use super::scenes::{odd_camera, random_scene, views};
+use super::step::plan;
+use super::{Outcome, ensure, said};
+use splatcore_core::backend::{Backend, LearnerState, Refine, RenderOptions};
+use splatcore_core::{Camera, Gaussians, Image, Learner, Pipeline, Renderer};
+use std::sync::Arc;
+
+fn options(pipeline: Pipeline) -> RenderOptions {
+    RenderOptions {
+        pipeline,
+        background: [0.1, 0.2, 0.3],
+        ..RenderOptions::default()
+    }
+}
+
+type Bits = (Vec<u32>, Vec<u32>);
+
+/// Image and gradients as bits.
+fn results(renderer: &mut dyn Renderer, camera: &Camera, pipeline: Pipeline) -> Result<Bits, String> {
+    let options = options(pipeline);
+    let rendered = renderer.render(camera, &options).map_err(said)?;
+    let data = (0..rendered.image.data.len())
+        .map(|i| [0.3, -0.7, 0.5].map(|w| w * ((i % 7) as f32 - 3.0)))
+        .collect();
+    let gradient = Image {
+        width: camera.width,
+        height: camera.height,
+        data,
+    };
+    let gradients = renderer.gradients(camera, &options, &gradient).map_err(said)?;
+    let image = rendered
+        .image
+        .data
+        .as_flattened()
+        .iter()
+        .chain(&rendered.transmittance);
+    Ok((image.map(|v| v.to_bits()).collect(), bits(&gradients)))
+}
+
+/// Every number of a scene as bits.
+pub fn bits(g: &Gaussians) -> Vec<u32> {
+    let rows = g.means.as_flattened().iter().chain(g.log_scales.as_flattened());
+    let rows = rows.chain(g.rotations.as_flattened()).chain(&g.opacity_logits);
+    rows.chain(g.sh.as_flattened()).map(|v| v.to_bits()).collect()
+}
+
+/// Every number of a learner's state as bits.
+pub fn state_bits(s: &LearnerState) -> Vec<u32> {
+    let mut all = bits(&s.gaussians);
+    all.extend(bits(&s.first));
+    all.extend(bits(&s.second));
+    all.extend(s.gradient_sum.iter().map(|v| v.to_bits()));
+    all.extend(&s.seen);
+    all
+}
+
+/// Image and gradients twice from one renderer and once from another are the same bits, for every pipeline.
+pub fn runs_are_bit_equal(backend: &dyn Backend) -> Outcome {
+    let scene = random_scene(41, 700, 1);
+    let camera = odd_camera(90, 61, 0.2);
+    for pipeline in Pipeline::all() {
+        let mut renderer = backend.renderer(&scene).map_err(said)?;
+        let first = results(renderer.as_mut(), &camera, pipeline)?;
+        let second = results(renderer.as_mut(), &camera, pipeline)?;
+        let third = results(
+            backend.renderer(&scene).map_err(said)?.as_mut(),
+            &camera,
+            pipeline,
+        )?;
+        for (name, other) in [("a second run", second), ("another renderer", third)] {
+            ensure(first.0 == other.0, || {
+                format!("{pipeline}: {name} gives another image")
+            })?;
+            ensure(first.1 == other.1, || {
+                format!("{pipeline}: {name} gives other gradients")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// A small view after a large one, and after another pipeline, is what it is in a fresh renderer.
+pub fn buffers_are_not_remembered(backend: &dyn Backend) -> Outcome {
+    let scene = random_scene(42, 400, 0);
+    let small = odd_camera(35, 22, 0.5);
+    let large = odd_camera(160, 120, -0.4);
+    let mut used = backend.renderer(&scene).map_err(said)?;
+    for pipeline in Pipeline::all() {
+        let fresh = results(backend.renderer(&scene).map_err(said)?.as_mut(), &small, pipeline)?;
+        results(used.as_mut(), &large, pipeline)?;
+        let found = results(used.as_mut(), &small, pipeline)?;
+        ensure(fresh == found, || {
+            format!("{pipeline}: a view after a larger one is not what it is in a fresh renderer")
+        })?;
+    }
+    Ok(())
+}
+
+/// Runs some steps with a refinement among them; returns the state as bits.
+fn go_on(learner: &mut dyn Learner, from: u32) -> Result<Vec<u32>, String> {
+    for step in from..from + 4 {
+        let mut plan = plan(Pipeline::AUTO, step, step as usize % 3);
+        plan.noise = Some(1e-3);
+        learner.step(&plan).map_err(said)?;
+        if step == from + 1 {
+            let refine = Refine::Adc {
+                gradient_threshold: 1e-3,
+                split_scale: 0.1,
+                min_opacity: 0.02,
+                max_scale: None,
+                max_gaussians: 260,
+                seed: 5,
+                step,
+            };
+            learner.refine(&refine).map_err(said)?;
+        }
+    }
+    Ok(state_bits(&learner.snapshot().map_err(said)?))
+}
+
+/// Snapshot, go on; restore into another learner, go on: the same bits. The snapshot itself comes back unchanged.
+pub fn snapshots_go_on_bit_for_bit(backend: &dyn Backend) -> Outcome {
+    let views = Arc::new(views());
+    let scene = random_scene(43, 200, 2);
+    let mut learner = backend.learner(&scene, views.clone()).map_err(said)?;
+    go_on(learner.as_mut(), 1)?;
+    let snapshot = learner.snapshot().map_err(said)?;
+    let straight_on = go_on(learner.as_mut(), 5)?;
+    // Another number of Gaussians, and used: nothing of it may survive.
+    let mut other = backend.learner(&random_scene(44, 50, 2), views).map_err(said)?;
+    go_on(other.as_mut(), 1)?;
+    other.restore(&snapshot).map_err(said)?;
+    let restored = other.snapshot().map_err(said)?;
+    ensure(state_bits(&restored) == state_bits(&snapshot), || {
+        "a restored snapshot is not the snapshot".into()
+    })?;
+    ensure(other.count() == snapshot.gaussians.len(), || {
+        "the count after restoring is not the snapshot's".into()
+    })?;
+    let resumed = go_on(other.as_mut(), 5)?;
+    ensure(resumed == straight_on, || {
+        "training goes on differently after a restore".into()
+    })?;
+    let mut back = learner;
+    back.restore(&snapshot).map_err(said)?;
+    let again = go_on(back.as_mut(), 5)?;
+    ensure(again == straight_on, || {
+        "going back to a snapshot and on gives another result".into()
+    })
+}

@@ -1,0 +1,253 @@
+//! A learner that learns nothing but has all the state of a real one, so that a trainer that forgets or
+//! repeats anything ends elsewhere.
+#![allow(dead_code, clippy::unwrap_used)]
+
+use splatcore_core::backend::*;
+use splatcore_core::gaussians::{logit, sigmoid};
+use splatcore_core::random::{normal3, uniform_at};
+use splatcore_core::{Camera, Gaussians, Image, Photo, View};
+use std::sync::{Arc, Mutex};
+
+/// What a learner was told, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    Step(StepPlan),
+    Refine(u32, Refine),
+}
+
+/// Makes mock learners; keeps a log of what they are told.
+#[derive(Default)]
+pub struct Mock {
+    pub log: Arc<Mutex<Vec<Event>>>,
+    /// The loss is NaN from this step on.
+    pub nan_from: Option<u32>,
+    pub name: Option<&'static str>,
+}
+
+impl Backend for Mock {
+    fn name(&self) -> &'static str {
+        self.name.unwrap_or("mock")
+    }
+    fn describe(&self) -> String {
+        "mock".into()
+    }
+    fn renderer(&self, scene: &Gaussians) -> Result<Box<dyn Renderer>, BackendError> {
+        Ok(Box::new(self.make(scene)))
+    }
+    fn learner(&self, scene: &Gaussians, _: Arc<Vec<View>>) -> Result<Box<dyn Learner>, BackendError> {
+        Ok(Box::new(self.make(scene)))
+    }
+    fn memory_plan(&self, gaussians: usize, _: u8, largest: [u32; 2]) -> MemoryPlan {
+        MemoryPlan {
+            parameters: gaussians as u64,
+            moments: 2 * gaussians as u64,
+            working: largest[0] as u64 * largest[1] as u64,
+        }
+    }
+}
+
+impl Mock {
+    fn make(&self, scene: &Gaussians) -> MockLearner {
+        MockLearner {
+            state: LearnerState::fresh(scene.clone()),
+            log: Arc::clone(&self.log),
+            nan_from: self.nan_from,
+            step: 0,
+            loss: 0.0,
+        }
+    }
+}
+
+struct MockLearner {
+    state: LearnerState,
+    log: Arc<Mutex<Vec<Event>>>,
+    nan_from: Option<u32>,
+    step: u32,
+    loss: f64,
+}
+
+impl MockLearner {
+    fn grow(&mut self, rows: &[usize], seed: u64, step: u32) {
+        let state = &mut self.state;
+        for &i in rows {
+            for set in [&mut state.gaussians, &mut state.first, &mut state.second] {
+                let source = set.clone();
+                set.push_from(&source, i);
+            }
+            let moved = normal3(seed, step.into(), i as u64);
+            let last = state.gaussians.len() - 1;
+            for axis in 0..3 {
+                state.gaussians.means[last][axis] += 0.01 * moved[axis];
+            }
+        }
+        let n = state.gaussians.len();
+        state.gradient_sum = vec![0.0; n];
+        state.seen = vec![0; n];
+    }
+}
+
+impl Renderer for MockLearner {
+    fn count(&self) -> usize {
+        self.state.gaussians.len()
+    }
+    fn render(&mut self, camera: &Camera, options: &RenderOptions) -> Result<Rendered, BackendError> {
+        Ok(Rendered {
+            image: Image::filled(camera.width, camera.height, options.background),
+            transmittance: vec![1.0; camera.width as usize * camera.height as usize],
+        })
+    }
+    fn gradients(&mut self, _: &Camera, _: &RenderOptions, _: &Image) -> Result<Gaussians, BackendError> {
+        Ok(Gaussians::empty(0))
+    }
+    fn counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<FrameCounts, BackendError> {
+        Ok(FrameCounts::default())
+    }
+    fn stage_times(&mut self, _: &Camera, _: &RenderOptions, _: bool) -> Result<StageTimes, BackendError> {
+        Ok(vec![])
+    }
+}
+
+impl Learner for MockLearner {
+    fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        let s = &mut self.state;
+        self.loss = 0.0;
+        for i in 0..s.gaussians.len() {
+            let g = normal3(plan.view as u64 + 1, plan.render.sh_degree.into(), i as u64);
+            for axis in 0..3 {
+                let gradient = g[axis] + s.gaussians.means[i][axis];
+                s.first.means[i][axis] = 0.9 * s.first.means[i][axis] + 0.1 * gradient;
+                s.second.means[i][axis] = 0.999 * s.second.means[i][axis] + 0.001 * gradient * gradient;
+                s.gaussians.means[i][axis] -= plan.rates.means * s.first.means[i][axis];
+                self.loss += f64::from(gradient * gradient);
+            }
+            s.gaussians.opacity_logits[i] -=
+                plan.rates.opacity_logits * g[0] + 0.001 * plan.opacity_regulariser;
+            s.gaussians.log_scales[i][0] -= plan.rates.log_scales * g[1] * plan.scale_regulariser.max(0.1);
+            if let Some(noise) = plan.noise {
+                s.gaussians.means[i][0] += noise * 1e-3 * normal3(plan.seed, plan.step.into(), i as u64)[0];
+            }
+            if plan.statistics && g[2] > 0.0 {
+                s.gradient_sum[i] += 1e-3 * g[2];
+                s.seen[i] += 1;
+            }
+        }
+        self.loss /= s.gaussians.len() as f64;
+        self.step = plan.step;
+        self.log.lock().unwrap().push(Event::Step(plan.clone()));
+        Ok(())
+    }
+    fn last_loss(&mut self) -> Result<f64, BackendError> {
+        Ok(if self.nan_from.is_some_and(|from| self.step >= from) {
+            f64::NAN
+        } else {
+            self.loss
+        })
+    }
+    fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
+        self.log
+            .lock()
+            .unwrap()
+            .push(Event::Refine(self.step, refine.clone()));
+        let before = self.count();
+        match *refine {
+            Refine::Adc {
+                gradient_threshold,
+                min_opacity,
+                max_gaussians,
+                seed,
+                step,
+                ..
+            } => {
+                let s = &mut self.state;
+                let keep: Vec<bool> = (0..before)
+                    .map(|i| sigmoid(s.gaussians.opacity_logits[i]) >= min_opacity)
+                    .collect();
+                let mean = |i: usize| s.gradient_sum[i] / s.seen[i].max(1) as f32;
+                let mut rows: Vec<usize> = (0..before)
+                    .filter(|&i| keep[i] && mean(i) >= 3.0 * gradient_threshold)
+                    .collect();
+                rows.truncate(max_gaussians.saturating_sub(before));
+                let cloned = rows.len();
+                self.grow(&rows, seed, step);
+                for set in [
+                    &mut self.state.gaussians,
+                    &mut self.state.first,
+                    &mut self.state.second,
+                ] {
+                    set.retain(|i| keep.get(i).copied().unwrap_or(true));
+                }
+                let count = self.count();
+                self.state.gradient_sum = vec![0.0; count];
+                self.state.seen = vec![0; count];
+                Ok(RefineReport {
+                    cloned,
+                    pruned: before + cloned - count,
+                    count,
+                    ..Default::default()
+                })
+            }
+            Refine::ResetOpacity { ceiling } => {
+                for (i, o) in self.state.gaussians.opacity_logits.iter_mut().enumerate() {
+                    *o = o.min(logit(ceiling));
+                    self.state.first.opacity_logits[i] = 0.0;
+                }
+                Ok(RefineReport {
+                    count: before,
+                    ..Default::default()
+                })
+            }
+            Refine::Mcmc {
+                growth,
+                max_gaussians,
+                seed,
+                step,
+                ..
+            } => {
+                let added = ((before as f32 * growth) as usize).min(max_gaussians.saturating_sub(before));
+                let rows: Vec<usize> = (0..added)
+                    .map(|lane| (uniform_at(seed, step.into(), 0, lane as u64) * before as f32) as usize)
+                    .collect();
+                self.grow(&rows, seed, step);
+                Ok(RefineReport {
+                    added,
+                    count: self.count(),
+                    ..Default::default()
+                })
+            }
+        }
+    }
+    fn scene(&mut self) -> Result<Gaussians, BackendError> {
+        Ok(self.state.gaussians.clone())
+    }
+    fn snapshot(&mut self) -> Result<LearnerState, BackendError> {
+        Ok(self.state.clone())
+    }
+    fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError> {
+        self.state = state.clone();
+        Ok(())
+    }
+}
+
+/// `n` views on a circle, 12x8 pixels, smooth colours.
+pub fn views(n: usize) -> Arc<Vec<View>> {
+    let view = |i: usize| {
+        let angle = i as f64 * std::f64::consts::TAU / n as f64;
+        let eye = [4.0 * angle.cos(), -1.0, 4.0 * angle.sin()];
+        View {
+            name: format!("{i:03}.png"),
+            camera: Camera::look_at(eye, [0.0; 3], [0.0, -1.0, 0.0], 0.8, 12, 8),
+            photo: Photo {
+                width: 12,
+                height: 8,
+                rgb: (0..12 * 8 * 3).map(|p| ((p * 3 + i * 17) % 256) as u8).collect(),
+                mask: None,
+            },
+        }
+    };
+    Arc::new((0..n).map(view).collect())
+}
+
+/// A small cloud of points.
+pub fn points(n: usize) -> Vec<[f32; 3]> {
+    (0..n).map(|i| normal3(11, 0, i as u64)).collect()
+}

@@ -1,0 +1,172 @@
+//! The whole trainer on the real CPU backend: it learns, and a resumed run ends bit for bit where it would have.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::points;
+use splatcore_core::backend::{Backend, RenderOptions};
+use splatcore_core::{Camera, Gaussians, LearnerState, Photo, View};
+use splatcore_cpu::CpuBackend;
+use splatcore_train::config::{Config, DEFAULT, Strategy};
+use splatcore_train::{Checkpoint, Observer, Outcome, Signal, Trainer, evaluate, init};
+use std::sync::Arc;
+
+/// A cloud of coloured blobs.
+fn truth() -> Gaussians {
+    let positions = points(40);
+    let colours: Vec<[u8; 3]> = (0..40u8).map(|i| [i * 6, 255 - i * 5, (i % 7) * 36]).collect();
+    let mut scene = init::from_points(&positions, &colours, &DEFAULT, 1.0).gaussians;
+    scene.opacity_logits.fill(2.0);
+    for scale in &mut scene.log_scales {
+        *scale = scale.map(|v| v.min(-1.0));
+    }
+    scene
+}
+
+/// Photos of the cloud from a circle, 40x28 pixels: not a multiple of the tile.
+fn photos(backend: &CpuBackend, n: usize) -> Arc<Vec<View>> {
+    let mut renderer = backend.renderer(&truth()).unwrap();
+    let view = |i: usize| {
+        let angle = i as f64 * std::f64::consts::TAU / n as f64;
+        let eye = [5.0 * angle.cos(), -1.0, 5.0 * angle.sin()];
+        let camera = Camera::look_at(eye, [0.0; 3], [0.0, -1.0, 0.0], 0.8, 40, 28);
+        let image = renderer.render(&camera, &RenderOptions::default()).unwrap().image;
+        View {
+            name: format!("{i:03}.png"),
+            camera,
+            photo: Photo {
+                width: 40,
+                height: 28,
+                rgb: image.to_bytes(),
+                mask: None,
+            },
+        }
+    };
+    Arc::new((0..n).map(view).collect())
+}
+
+fn config(strategy: Strategy) -> Config {
+    Config {
+        iterations: 240,
+        strategy,
+        sh_degree: 2,
+        densify_from: Some(30),
+        densify_until: Some(190),
+        densify_every: 20,
+        opacity_reset_every: Some(70),
+        sh_every: Some(60),
+        max_gaussians: Some(400),
+        checkpoint_every: 0,
+        seed: 3,
+        ..DEFAULT
+    }
+}
+
+fn start(config: &Config) -> Gaussians {
+    let positions: Vec<[f32; 3]> = points(40).iter().map(|p| p.map(|v| v + 0.05)).collect();
+    init::from_points(&positions, &[], config, 1.0).gaussians
+}
+
+struct StopAt(u32);
+impl Observer for StopAt {
+    fn signal(&mut self) -> Signal {
+        self.0 = self.0.wrapping_sub(1);
+        if self.0 == 0 {
+            Signal::Stop
+        } else {
+            Signal::Continue
+        }
+    }
+}
+
+fn assert_same(a: &LearnerState, b: &LearnerState) {
+    let bits = |set: &Gaussians| -> Vec<u32> {
+        let rows = [
+            set.means.as_flattened(),
+            set.log_scales.as_flattened(),
+            set.rotations.as_flattened(),
+            &set.opacity_logits,
+            set.sh.as_flattened(),
+        ];
+        rows.concat().iter().map(|v| v.to_bits()).collect()
+    };
+    assert_eq!(a.gaussians.len(), b.gaussians.len());
+    assert!(bits(&a.gaussians) == bits(&b.gaussians), "parameters differ");
+    assert!(bits(&a.first) == bits(&b.first), "first moments differ");
+    assert!(bits(&a.second) == bits(&b.second), "second moments differ");
+    assert_eq!((&a.gradient_sum, &a.seen), (&b.gradient_sum, &b.seen));
+}
+
+#[test]
+fn resuming_from_a_file_is_bit_exact() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.safetensors");
+    let backend = CpuBackend::new(Some(2));
+    let views = photos(&backend, 8);
+    for strategy in [Strategy::Adc, Strategy::Mcmc] {
+        let config = config(strategy);
+        let mut whole = Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
+        assert_eq!(whole.run(&mut ()).unwrap(), Outcome::Finished);
+        let whole = whole.checkpoint().unwrap();
+        assert!(whole.state.gaussians.len() > 40, "the set must have grown");
+        // In between, at a refinement, just after a reset, at a reset and refinement, near the end.
+        for stop in [17, 40, 71, 140, 233] {
+            let mut first = Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
+            first.save_to(&path);
+            assert_eq!(
+                first.run(&mut StopAt(stop)).unwrap(),
+                Outcome::Interrupted { step: stop }
+            );
+            drop(first);
+            // Another backend of another number of threads: only the file connects the two.
+            let other = CpuBackend::new(Some(1));
+            let checkpoint = Checkpoint::load(&path).unwrap();
+            let mut second = Trainer::resume(&config, &other, Arc::clone(&views), checkpoint).unwrap();
+            assert_eq!(second.run(&mut ()).unwrap(), Outcome::Finished);
+            let second = second.checkpoint().unwrap();
+            assert_same(&second.state, &whole.state);
+            assert_eq!(
+                (second.order, second.smoothed_loss),
+                (whole.order.clone(), whole.smoothed_loss)
+            );
+        }
+    }
+}
+
+#[test]
+fn training_brings_the_photos_back() {
+    let backend = CpuBackend::new(None);
+    let views = photos(&backend, 10);
+    let (test, train): (Vec<_>, Vec<_>) = views.iter().cloned().enumerate().partition(|(i, _)| i % 5 == 0);
+    let keep = |views: Vec<(usize, View)>| views.into_iter().map(|(_, view)| view).collect::<Vec<View>>();
+    let (test, train) = (keep(test), Arc::new(keep(train)));
+    for strategy in [Strategy::Adc, Strategy::Mcmc] {
+        let config = Config {
+            iterations: 1000,
+            densify_until: Some(500),
+            opacity_reset_every: Some(5000),
+            ..config(strategy)
+        };
+        let mut trainer = Trainer::new(&config, &backend, Arc::clone(&train), start(&config)).unwrap();
+        let psnr = |trainer: &mut Trainer| {
+            let (renderer, options) = trainer.renderer();
+            evaluate(renderer, &test, &options, &mut |_, _, _| ())
+                .unwrap()
+                .psnr
+        };
+        let before = psnr(&mut trainer);
+        trainer.run(&mut ()).unwrap();
+        let after = psnr(&mut trainer);
+        let curve = trainer.curve();
+        eprintln!(
+            "{strategy:?}: held-out {before:.2} -> {after:.2} dB, {} Gaussians",
+            trainer.curve().last().unwrap().gaussians
+        );
+        assert!(
+            after > before + 5.0 && after > 22.0,
+            "{strategy:?}: {before} -> {after} dB"
+        );
+        assert!(curve.last().unwrap().loss < 0.5 * curve[0].loss);
+    }
+}

@@ -1,0 +1,382 @@
+//! Where the cameras of `render` and `bench` come from: a dataset, a cameras.json, or an orbit around the scene.
+
+use crate::load;
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use splatcore_core::gaussians::sigmoid;
+use splatcore_core::{Camera, Gaussians};
+use splatcore_data::dataset::{LoadOptions, Split};
+use splatcore_train::config::Background;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Larger images are refused: a typing error should not ask for terabytes.
+const MAX_SIDE: u32 = 16_384;
+/// Vertical field of view of an orbit's cameras, degrees (the smaller side's, for portrait sizes).
+const ORBIT_FOV: f64 = 50.0;
+/// An orbit looks down on the scene at this angle, degrees.
+const ORBIT_ELEVATION: f64 = 15.0;
+
+/// Where the cameras come from, and the background.
+#[derive(clap::Args)]
+pub struct CameraArgs {
+    #[command(flatten)]
+    source: Source,
+    /// Which of the dataset's photos: test (held out), train, all. Time grows with their number
+    #[arg(long, value_name = "SPLIT", default_value_t = Split::Test)]
+    split: Split,
+    /// Every Nth photo of the dataset is held out [that of the run beside the scene, or 8]
+    #[arg(long, value_name = "N")]
+    test_every: Option<u32>,
+    /// Folder of the dataset's photos in place of `images`, for example images_4
+    #[arg(long, value_name = "FOLDER", requires = "dataset")]
+    images: Option<String>,
+    /// Scale the dataset's cameras so that the longer side is at most this many pixels. Time falls with the square
+    #[arg(long, value_name = "PX", requires = "dataset", conflicts_with = "size",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    max_size: Option<u32>,
+    /// Size of the images in pixels [the cameras' own; for --orbit 1280x720]. Time and memory grow with the
+    /// area; another shape than the camera's stretches the image
+    #[arg(long, value_name = "WxH")]
+    size: Option<Size>,
+    /// Which way is up for --orbit: x, -x, y, -y, z or -z. PLY files of photo sets mostly have -y
+    #[arg(long, value_name = "AXIS", default_value = "-y", allow_hyphen_values = true)]
+    up: Up,
+    /// --orbit: distance from the centre, times the one that just shows the inner three quarters of the Gaussians
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = positive)]
+    distance: f64,
+    /// Colour behind the scene: black, white, or r,g,b from 0 to 1 [that of the run beside the scene, or black]
+    #[arg(long, value_name = "COLOUR")]
+    background: Option<Background>,
+}
+
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+struct Source {
+    /// Use the cameras of this dataset (its photos are decoded too, to know their sizes)
+    #[arg(long, value_name = "DATASET")]
+    dataset: Option<PathBuf>,
+    /// Use the cameras of a JSON file as INRIA's trainer writes it (cameras.json): an array of {"img_name",
+    /// "width", "height", "position": [x,y,z] of the camera in the world, "rotation": camera-to-world matrix in
+    /// three rows (columns: right, down, forward), "fx", "fy"} in pixels; "cx" and "cy" may be added, else the
+    /// principal point is the middle
+    #[arg(long, value_name = "FILE")]
+    cameras: Option<PathBuf>,
+    /// Use N cameras on a circle around the scene's centre (medians of the Gaussians), looking inwards. Time
+    /// grows with N
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    orbit: Option<u32>,
+}
+
+/// A camera and the name of its picture.
+pub struct NamedCamera {
+    /// As the dataset or the file spells it.
+    pub name: String,
+    /// At the size to render.
+    pub camera: Camera,
+}
+
+impl CameraArgs {
+    /// The cameras, at least one, and the background colour. `path` is the scene's file.
+    pub fn resolve(&self, path: &Path, scene: &Gaussians) -> Result<(Vec<NamedCamera>, [f32; 3])> {
+        let (background, test_every) = load::settings_of(path, self.background, self.test_every);
+        let background = background.colour();
+        let mut cameras = if let Some(folder) = &self.source.dataset {
+            self.from_dataset(folder, background, test_every)?
+        } else if let Some(file) = &self.source.cameras {
+            read_json(file)?
+        } else {
+            let size = self.size.unwrap_or(Size(1280, 720));
+            orbit(
+                scene,
+                self.source.orbit.unwrap_or(1),
+                self.up,
+                self.distance,
+                size,
+            )?
+        };
+        if let Some(Size(width, height)) = self.size {
+            for named in &mut cameras {
+                named.camera = named.camera.resized(width, height);
+            }
+        }
+        Ok((cameras, background))
+    }
+
+    fn from_dataset(&self, folder: &Path, background: [f32; 3], test_every: u32) -> Result<Vec<NamedCamera>> {
+        let dataset = load::dataset(folder, self.images.as_deref(), 0)?;
+        let indices = dataset.select(self.split, test_every as usize);
+        if indices.is_empty() {
+            bail!(
+                "{}: no photo in the {} split; choose another --split",
+                folder.display(),
+                self.split
+            );
+        }
+        let views = load::views(
+            &dataset,
+            &indices,
+            &LoadOptions {
+                max_size: self.max_size,
+                background,
+            },
+        )?;
+        Ok(views
+            .into_iter()
+            .map(|v| NamedCamera {
+                name: v.name,
+                camera: v.camera,
+            })
+            .collect())
+    }
+}
+
+/// One entry of INRIA's cameras.json.
+#[derive(Deserialize)]
+struct JsonCamera {
+    img_name: Option<String>,
+    width: u32,
+    height: u32,
+    position: [f64; 3],
+    rotation: [[f64; 3]; 3],
+    fx: f64,
+    fy: f64,
+    cx: Option<f64>,
+    cy: Option<f64>,
+}
+
+/// Reads INRIA's cameras.json; see `--cameras`.
+fn read_json(path: &Path) -> Result<Vec<NamedCamera>> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| anyhow::anyhow!("{}: cannot be read ({e}); check that it exists", path.display()))?;
+    let entries: Vec<JsonCamera> = serde_json::from_str(&text).with_context(|| {
+        format!(
+            "{}: is not an array of cameras (see `splatcore render --help`, --cameras)",
+            path.display()
+        )
+    })?;
+    if entries.is_empty() {
+        bail!("{}: holds no camera; give at least one", path.display());
+    }
+    let named = |(i, entry): (usize, JsonCamera)| {
+        let name = entry.img_name.clone().unwrap_or_else(|| format!("camera_{i:04}"));
+        let camera = entry.camera();
+        let too_large = camera.width.max(camera.height) > MAX_SIDE;
+        let defect = camera
+            .defect()
+            .or_else(|| too_large.then(|| format!("a side is above {MAX_SIDE} pixels")));
+        match defect {
+            None => Ok(NamedCamera { name, camera }),
+            Some(defect) => bail!(
+                "{}, camera {i} ('{name}'): {defect}; correct it or leave it out",
+                path.display()
+            ),
+        }
+    };
+    entries.into_iter().enumerate().map(named).collect()
+}
+
+impl JsonCamera {
+    /// World-to-camera is the transpose of the given rotation; translation `-Rᵀ position`.
+    fn camera(&self) -> Camera {
+        let rotation: [[f64; 3]; 3] = std::array::from_fn(|i| std::array::from_fn(|j| self.rotation[j][i]));
+        let p = self.position;
+        Camera {
+            width: self.width,
+            height: self.height,
+            fx: self.fx,
+            fy: self.fy,
+            cx: self.cx.unwrap_or(self.width as f64 / 2.0),
+            cy: self.cy.unwrap_or(self.height as f64 / 2.0),
+            rotation,
+            translation: std::array::from_fn(|i| -(0..3).map(|j| rotation[i][j] * p[j]).sum::<f64>()),
+        }
+    }
+}
+
+/// `count` cameras on a circle around the median of the visible Gaussians' centres. The distance is such that
+/// 75 % of them lie within the view (the rest are often a far background).
+fn orbit(scene: &Gaussians, count: u32, up: Up, distance: f64, size: Size) -> Result<Vec<NamedCamera>> {
+    let visible = |i: &usize| sigmoid(scene.opacity_logits[*i]) >= 0.1;
+    let mut means: Vec<[f32; 3]> = (0..scene.len()).filter(visible).map(|i| scene.means[i]).collect();
+    if means.is_empty() {
+        means = scene.means.clone();
+    }
+    if means.is_empty() {
+        bail!("the scene has no Gaussian to look at; give --dataset or --cameras");
+    }
+    let centre: [f64; 3] = std::array::from_fn(|k| {
+        let mut values: Vec<f32> = means.iter().map(|m| m[k]).collect();
+        percentile(&mut values, 0.5) as f64
+    });
+    let from_centre = |m: &[f32; 3]| {
+        (0..3)
+            .map(|k| (m[k] as f64 - centre[k]).powi(2))
+            .sum::<f64>()
+            .sqrt() as f32
+    };
+    let mut distances: Vec<f32> = means.iter().map(from_centre).collect();
+    let radius = (percentile(&mut distances, 0.75) as f64).max(1e-3);
+
+    let Size(width, height) = size;
+    let narrow = ORBIT_FOV.to_radians();
+    // For portrait sizes the given angle is the horizontal one.
+    let fov_y = match height > width {
+        true => 2.0 * ((narrow / 2.0).tan() * height as f64 / width as f64).atan(),
+        false => narrow,
+    };
+    let distance = distance * radius / (narrow / 2.0).sin();
+    let (up, [a, b]) = up.axes();
+    let (sin_e, cos_e) = ORBIT_ELEVATION.to_radians().sin_cos();
+    let camera = |i: u32| {
+        let (sin, cos) = (i as f64 / count as f64 * std::f64::consts::TAU).sin_cos();
+        let eye = std::array::from_fn(|k| {
+            centre[k] + distance * (cos_e * (cos * a[k] + sin * b[k]) + sin_e * up[k])
+        });
+        let camera = Camera::look_at(eye, centre, up, fov_y, width, height);
+        NamedCamera {
+            name: format!("orbit_{i:04}"),
+            camera,
+        }
+    };
+    Ok((0..count).map(camera).collect())
+}
+
+/// The value below which `share` of the (at least one) values lie.
+fn percentile(values: &mut [f32], share: f64) -> f32 {
+    let at = ((values.len() - 1) as f64 * share).round() as usize;
+    *values.select_nth_unstable_by(at, f32::total_cmp).1
+}
+
+/// An image size, `WxH`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Size(pub u32, pub u32);
+
+impl FromStr for Size {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        let sides = s
+            .split_once(['x', 'X'])
+            .and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
+        match sides {
+            Some((w, h)) if (1..=MAX_SIDE).contains(&w) && (1..=MAX_SIDE).contains(&h) => Ok(Self(w, h)),
+            _ => Err(format!(
+                "'{s}' is not a size; write WxH in pixels, 1 to {MAX_SIDE} each, for example 1280x720"
+            )),
+        }
+    }
+}
+
+/// An axis of the world that points up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Up {
+    axis: usize,
+    sign: f64,
+}
+
+impl Up {
+    /// Up, and two axes of the ground.
+    fn axes(self) -> ([f64; 3], [[f64; 3]; 2]) {
+        let unit = |axis: usize, sign: f64| {
+            let mut v = [0.0; 3];
+            v[axis % 3] = sign;
+            v
+        };
+        (
+            unit(self.axis, self.sign),
+            [unit(self.axis + 1, 1.0), unit(self.axis + 2, 1.0)],
+        )
+    }
+}
+
+impl FromStr for Up {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        let (sign, name) = match s.strip_prefix('-') {
+            Some(rest) => (-1.0, rest),
+            None => (1.0, s.strip_prefix('+').unwrap_or(s)),
+        };
+        match ["x", "y", "z"].iter().position(|axis| *axis == name) {
+            Some(axis) => Ok(Self { axis, sign }),
+            None => Err(format!("'{s}' is not an axis; write x, -x, y, -y, z or -z")),
+        }
+    }
+}
+
+fn positive(s: &str) -> Result<f64, String> {
+    match s.parse::<f64>() {
+        Ok(v) if v.is_finite() && v > 0.0 => Ok(v),
+        _ => Err(format!("'{s}' is not a number above 0")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_axes_are_read() {
+        assert_eq!("640x480".parse(), Ok(Size(640, 480)));
+        for bad in ["640", "0x5", "5x", "99999x5", "axb"] {
+            assert!(bad.parse::<Size>().is_err(), "{bad}");
+        }
+        assert_eq!("-y".parse(), Ok(Up { axis: 1, sign: -1.0 }));
+        assert!("w".parse::<Up>().is_err());
+    }
+
+    #[test]
+    fn a_json_camera_is_the_camera_it_was_written_from() {
+        let wanted = Camera::look_at([1.0, -2.0, 3.0], [0.2, 0.1, 0.0], [0.0, -1.0, 0.0], 0.9, 64, 48);
+        let r = wanted.rotation;
+        let transposed: [[f64; 3]; 3] = std::array::from_fn(|i| std::array::from_fn(|j| r[j][i]));
+        let text = serde_json::json!([{
+            "id": 0, "img_name": "a", "width": 64, "height": 48, "position": wanted.position(),
+            "rotation": transposed, "fx": wanted.fx, "fy": wanted.fy
+        }]);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("cameras.json");
+        std::fs::write(&file, text.to_string()).unwrap();
+        let camera = &read_json(&file).unwrap()[0].camera;
+        for i in 0..3 {
+            assert!((camera.translation[i] - wanted.translation[i]).abs() < 1e-12);
+            assert_eq!(camera.rotation[i], wanted.rotation[i]);
+        }
+        assert_eq!((camera.cx, camera.cy), (32.0, 24.0));
+    }
+
+    #[test]
+    fn an_orbit_sees_the_scene_from_all_sides_with_up_pointing_up() {
+        let mut scene = Gaussians::zeros(101, 0);
+        for (i, mean) in scene.means.iter_mut().enumerate() {
+            *mean = [i as f32 / 100.0 + 4.0, 2.0, 1.0];
+        }
+        // One far outlier must not matter.
+        scene.means[100] = [1e6, 0.0, 0.0];
+        for up in ["-y", "z", "x"] {
+            let up: Up = up.parse().unwrap();
+            for named in orbit(&scene, 8, up, 1.0, Size(100, 200)).unwrap() {
+                let camera = &named.camera;
+                assert_eq!(camera.defect(), None);
+                let centre = camera.to_view([4.5, 2.0, 1.0]);
+                assert!(
+                    centre[0].abs() < 1e-6 && centre[1].abs() < 1e-6 && centre[2] > 0.1,
+                    "{centre:?}"
+                );
+                // Image y points down, so a point above the centre has a smaller y.
+                let (above, _) = up.axes();
+                let above = camera.to_view(std::array::from_fn(|k| [4.5, 2.0, 1.0][k] + 0.1 * above[k]));
+                assert!(above[1] < -0.05, "{above:?}");
+            }
+        }
+        assert!(
+            orbit(
+                &Gaussians::empty(0),
+                4,
+                Up { axis: 0, sign: 1.0 },
+                1.0,
+                Size(8, 8)
+            )
+            .is_err()
+        );
+    }
+}

@@ -1,0 +1,160 @@
+//! `splatcore eval`: a scene against photos.
+
+use crate::backends::BackendArgs;
+use crate::progress::Progress;
+use crate::report::{Report, ViewPictures, decibels, pictured};
+use crate::{load, output};
+use anyhow::{Result, bail};
+use splatcore_core::backend::{RenderOptions, Renderer};
+use splatcore_core::{Pipeline, View};
+use splatcore_data::dataset::{LoadOptions, Split};
+use splatcore_train::config::Background;
+use splatcore_train::{Evaluation, evaluate};
+use std::path::PathBuf;
+
+/// Measure a scene against photos.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The scene, .ply or .spz
+    scene: PathBuf,
+    /// The photos to compare with
+    #[arg(long, value_name = "DATASET")]
+    dataset: PathBuf,
+    /// Which photos: test (held out: the honest measure), train, all. Time and photo memory grow with their number
+    #[arg(long, value_name = "SPLIT", default_value_t = Split::Test)]
+    split: Split,
+    /// Every Nth photo, sorted by name from the first, is held out [that of the run beside the scene, or 8]
+    #[arg(long, value_name = "N")]
+    test_every: Option<u32>,
+    /// Folder of the dataset's photos in place of `images`, for example images_4
+    #[arg(long, value_name = "FOLDER")]
+    images: Option<String>,
+    /// Scale photos so that the longer side is at most this many pixels [their own size]. Time and memory fall
+    /// with the square; numbers of different sizes cannot be compared (smaller ones are higher)
+    #[arg(long, value_name = "PX", value_parser = clap::value_parser!(u32).range(1..))]
+    max_size: Option<u32>,
+    /// Colour behind the scene and transparent photos: black, white, or r,g,b from 0 to 1 [that of the run beside
+    /// the scene, or black]. Another one than in training lowers the numbers
+    #[arg(long, value_name = "COLOUR")]
+    background: Option<Background>,
+    /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. Changes time, not
+    /// quality
+    #[arg(long, value_name = "NAME", default_value_t = Pipeline::AUTO)]
+    pipeline: Pipeline,
+    /// Also write a page with photo, render and error of up to 40 views. Takes some time and 0.3 MB a view
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+    /// Print one JSON object: {"psnr","ssim","gaussians","views":[{"name","psnr","ssim"}]}
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    backend: BackendArgs,
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> Result<()> {
+    let scene = load::scene(&args.scene)?;
+    if let Some(report) = &args.report {
+        output::check_file_writable(report)?;
+    }
+    let dataset = load::dataset(&args.dataset, args.images.as_deref(), 0)?;
+    let backend = args.backend.open()?;
+    let (background, test_every) = load::settings_of(&args.scene, args.background, args.test_every);
+    let indices = dataset.select(args.split, test_every as usize);
+    if indices.is_empty() {
+        bail!(
+            "{}: no photo in the {} split; choose another --split or --test-every",
+            args.dataset.display(),
+            args.split
+        );
+    }
+    let background_colour = background.colour();
+    let options = LoadOptions {
+        max_size: args.max_size,
+        background: background_colour,
+    };
+    let views = load::views(&dataset, &indices, &options)?;
+    let mut renderer = backend.renderer(&scene)?;
+    let options = RenderOptions {
+        pipeline: args.pipeline,
+        background: background_colour,
+        ..RenderOptions::default()
+    };
+    let (evaluation, pictures) = measure(&mut *renderer, &views, &options, args.report.is_some())?;
+    if let Some(path) = &args.report {
+        let report = Report {
+            title: format!("{} against {}", args.scene.display(), args.dataset.display()),
+            summary: vec![
+                ("PSNR".into(), format!("{} dB", decibels(evaluation.psnr))),
+                ("SSIM".into(), format!("{:.4}", evaluation.ssim)),
+                ("Gaussians".into(), output::thousands(evaluation.gaussians as u64)),
+                (
+                    "Views".into(),
+                    format!("{} ({} split)", evaluation.views.len(), args.split),
+                ),
+                ("Background".into(), background.to_string()),
+                ("Computed by".into(), backend.describe()),
+            ],
+            views_title: "Views".into(),
+            views: pictures,
+            ..Report::default()
+        };
+        report.write(path)?;
+        eprintln!("report: {}", path.display());
+    }
+    if args.json {
+        output::print_json(&evaluation)
+    } else {
+        output::print(&table(&evaluation))
+    }
+}
+
+/// Renders and scores every view with a progress bar; with `want_pictures` also encodes some for a report.
+pub fn measure(
+    renderer: &mut dyn Renderer,
+    views: &[View],
+    options: &RenderOptions,
+    want_pictures: bool,
+) -> Result<(Evaluation, Vec<ViewPictures>)> {
+    let progress = Progress::new("measuring", views.len() as u64);
+    let shown = if want_pictures {
+        pictured(views.len())
+    } else {
+        Vec::new()
+    };
+    let mut pictures: Vec<Result<ViewPictures>> = Vec::new();
+    let mut done = 0;
+    let evaluation = evaluate(renderer, views, options, &mut |view, image, score| {
+        if shown.contains(&done) {
+            pictures.push(ViewPictures::new(view, image, score.psnr, score.ssim));
+        }
+        done += 1;
+        progress.update(done as u64, || score.name.clone());
+    })?;
+    Ok((evaluation, pictures.into_iter().collect::<Result<_>>()?))
+}
+
+/// The scores for people.
+fn table(evaluation: &Evaluation) -> String {
+    let width = evaluation
+        .views
+        .iter()
+        .map(|v| v.name.chars().count())
+        .max()
+        .unwrap_or(0)
+        .max(4);
+    let mut lines: Vec<String> = evaluation
+        .views
+        .iter()
+        .map(|v| format!("{:width$}  {:>6.2} dB  SSIM {:.4}", v.name, v.psnr, v.ssim))
+        .collect();
+    lines.push(format!(
+        "{:width$}  {:>6.2} dB  SSIM {:.4}",
+        "mean", evaluation.psnr, evaluation.ssim
+    ));
+    lines.push(format!(
+        "{} Gaussians",
+        output::thousands(evaluation.gaussians as u64)
+    ));
+    lines.join("\n")
+}

@@ -1,0 +1,126 @@
+//! `splatcore info`: what a file or a dataset holds.
+
+use crate::output::{self, thousands};
+use anyhow::Result;
+use splatcore_data::dataset::{Dataset, DatasetInfo, OpenOptions};
+use splatcore_data::scene::{self, SceneInfo};
+use splatcore_train::memory::Bytes;
+use std::path::PathBuf;
+
+/// Say what a scene file or a dataset holds.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A scene (.ply, .spz), or a dataset: a folder with a COLMAP model or transforms.json. A scene is read whole;
+    /// of a dataset no photo is decoded
+    #[arg(value_name = "FILE_OR_DATASET")]
+    path: PathBuf,
+    /// Folder of the dataset's photos in place of `images`, for example images_4
+    #[arg(long, value_name = "FOLDER")]
+    images: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> Result<()> {
+    let is_json = args
+        .path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("json"));
+    if args.path.is_dir() || is_json {
+        let options = OpenOptions {
+            images: args.images,
+            ..OpenOptions::default()
+        };
+        let info = Dataset::open(&args.path, &options)?.info();
+        return if args.json {
+            output::print_json(&info)
+        } else {
+            output::print(&of_dataset(&info))
+        };
+    }
+    let info = scene::info(&args.path)?;
+    if args.json {
+        output::print_json(&info)
+    } else {
+        output::print(&of_scene(&info))
+    }
+}
+
+fn of_scene(info: &SceneInfo) -> String {
+    let mut lines = vec![
+        format!("scene        {}, {}", info.format, Bytes(info.bytes)),
+        format!("Gaussians    {}", thousands(info.gaussians as u64)),
+        format!("SH degree    {}", info.sh_degree),
+    ];
+    if let Some(bounds) = &info.bounds {
+        let point = |p: [f32; 3]| format!("({:.3}, {:.3}, {:.3})", p[0], p[1], p[2]);
+        lines.push(format!(
+            "box          {} to {}",
+            point(bounds.min),
+            point(bounds.max)
+        ));
+    }
+    if let Some(scale) = info.median_scale {
+        lines.push(format!(
+            "median size  {scale:.4} world units (standard deviation)"
+        ));
+    }
+    if info.antialiased {
+        lines.push("antialiased  yes (Mip-Splatting's filter)".into());
+    }
+    if info.dropped > 0 {
+        lines.push(format!(
+            "dropped      {} Gaussians with a value that is not finite",
+            thousands(info.dropped as u64)
+        ));
+    }
+    lines.extend(info.notes.iter().map(|note| format!("note         {note}")));
+    lines.join("\n")
+}
+
+fn of_dataset(info: &DatasetInfo) -> String {
+    // The format's name is what serde writes.
+    let format = serde_json::to_value(info.format).ok();
+    let format = format.as_ref().and_then(|v| v.as_str()).unwrap_or("?").to_owned();
+    let [[w, h], [wide, high]] = info.sizes;
+    let size = if [w, h] == [wide, high] {
+        format!("{w}x{h}")
+    } else {
+        format!("{w}x{h} to {wide}x{high}")
+    };
+    let masks = if info.masks > 0 {
+        format!(", {} with a mask", info.masks)
+    } else {
+        String::new()
+    };
+    let made_up = if info.points_random {
+        " (random: the dataset has none)"
+    } else {
+        ""
+    };
+    let mut lines = vec![
+        format!("dataset      {format}"),
+        format!("images       {}, {size}{masks}", info.images),
+        format!("missing      {}", info.missing),
+        format!("cameras      {} ({})", info.cameras, info.lenses.join(", ")),
+        format!("points       {}{made_up}", thousands(info.points as u64)),
+    ];
+    if let Some([train, test]) = info.declared_splits {
+        lines.push(format!(
+            "splits       {train} train, {test} test, as the files say"
+        ));
+    }
+    lines.extend(
+        info.missing_names
+            .iter()
+            .map(|name| format!("missing      {name}")),
+    );
+    lines.extend(
+        info.warnings
+            .iter()
+            .map(|warning| format!("warning      {warning}")),
+    );
+    lines.join("\n")
+}

@@ -1,0 +1,9 @@
+//! One file per subcommand.
+
+pub mod bench;
+pub mod demo;
+pub mod doctor;
+pub mod eval;
+pub mod info;
+pub mod render;
+pub mod train;

@@ -1,0 +1,114 @@
+//! `splatcore train`: photos to a scene.
+
+use crate::output::{self, duration, thousands};
+use crate::run::{self, Files, Job};
+use anyhow::Result;
+use splatcore_train::Config;
+use std::path::{Path, PathBuf};
+
+/// Turn posed photos into a scene of Gaussians.
+///
+/// Writes scene.ply, metrics.json, config.toml (repeats the run), checkpoint.safetensors (for --resume) and
+/// report.html into the folder. Ctrl-C saves a checkpoint and says how to go on.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The photos: a folder with a COLMAP model or transforms.json
+    dataset: PathBuf,
+    /// Folder for the results; must be empty or new, unless --resume or --overwrite is given
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Take settings from a file, for example the config.toml of another run; flags override it
+    #[arg(long, value_name = "FILE.toml")]
+    config: Option<PathBuf>,
+    /// Go on from the checkpoint in DIR with the settings of its config.toml: the result is the same as without
+    /// the interruption
+    #[arg(long, conflicts_with = "overwrite")]
+    resume: bool,
+    /// Replace the run that DIR holds; other files there stay
+    #[arg(long)]
+    overwrite: bool,
+    /// Folder of the photos in place of `images`, for example images_4: smaller photos decode faster and take
+    /// less memory; detail finer than their pixels is lost
+    #[arg(long, value_name = "FOLDER")]
+    images: Option<String>,
+    #[command(flatten)]
+    settings: Config,
+}
+
+/// Runs the command. `typed` are this command's arguments, to tell flags that were typed from defaults.
+pub fn run(args: Args, typed: &clap::ArgMatches) -> Result<()> {
+    let files = Files::of(&args.output);
+    let base = match args.resume && args.config.is_none() && files.config.is_file() {
+        true => Some(files.config.clone()),
+        false => args.config.clone(),
+    };
+    let config = Config::layered(base.as_deref(), typed)?;
+    let resume_command = resume_command(&args.dataset, &args.output, args.images.as_deref());
+    let job = Job {
+        dataset: args.dataset,
+        images: args.images,
+        folder: args.output,
+        config,
+        resume: args.resume,
+        overwrite: args.overwrite,
+        resume_command,
+    };
+    let metrics = run::run(&job)?;
+    let found = &metrics.evaluation;
+    let measured = if metrics.split == "test" {
+        "held-out"
+    } else {
+        "training"
+    };
+    output::print(&format!(
+        "PSNR {:.2} dB, SSIM {:.4} on {} {measured} photos\n{} Gaussians, {} steps in {}\nscene    {}\nreport   {}",
+        found.psnr,
+        found.ssim,
+        found.views.len(),
+        thousands(found.gaussians as u64),
+        metrics.steps,
+        duration(metrics.seconds),
+        files.scene.display(),
+        files.report.display()
+    ))
+}
+
+/// The command that goes on with a run, ready for a shell. Settings are in the run's config.toml.
+fn resume_command(dataset: &Path, folder: &Path, images: Option<&str>) -> String {
+    let quoted = |path: &Path| quote(&path.to_string_lossy());
+    let images = images.map_or(String::new(), |name| format!(" --images {}", quote(name)));
+    format!(
+        "splatcore train {} -o {}{images} --resume",
+        quoted(dataset),
+        quoted(folder)
+    )
+}
+
+/// Quotes for a POSIX shell where needed.
+fn quote(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./+=:,@%\\".contains(c);
+    if !text.is_empty() && text.chars().all(plain) && !text.contains('\\') {
+        return text.to_owned();
+    }
+    if cfg!(windows) {
+        format!("\"{text}\"")
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_resume_command_survives_a_shell() {
+        let command = resume_command(Path::new("my photos"), Path::new("out"), None);
+        assert_eq!(command, "splatcore train 'my photos' -o out --resume");
+        let command = resume_command(Path::new("it's"), Path::new("a/b"), Some("images_4"));
+        assert_eq!(
+            command,
+            r"splatcore train 'it'\''s' -o a/b --images images_4 --resume"
+        );
+    }
+}

@@ -1,0 +1,49 @@
+//! Ctrl-C (and the system's request to end): while training, the first asks for a checkpoint and an end, the
+//! second ends at once. At any other time the first ends at once, as usual.
+
+use anyhow::{Context, Result};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+const IDLE: u8 = 0;
+const TRAINING: u8 = 1;
+const STOPPING: u8 = 2;
+
+static STATE: AtomicU8 = AtomicU8::new(IDLE);
+
+/// While this value lives, Ctrl-C asks for a stop.
+pub struct Guard;
+
+impl Guard {
+    /// Starts to listen. One at a time.
+    pub fn start() -> Result<Self> {
+        static INSTALLED: std::sync::Once = std::sync::Once::new();
+        let mut result = Ok(());
+        INSTALLED.call_once(|| result = ctrlc::set_handler(handle));
+        result.context("Ctrl-C cannot be watched")?;
+        STATE.store(TRAINING, Ordering::SeqCst);
+        Ok(Self)
+    }
+
+    /// Whether a stop was asked for.
+    pub fn stop_requested(&self) -> bool {
+        STATE.load(Ordering::Relaxed) == STOPPING
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        STATE.store(IDLE, Ordering::SeqCst);
+    }
+}
+
+fn handle() {
+    if STATE
+        .compare_exchange(TRAINING, STOPPING, Ordering::SeqCst, Ordering::SeqCst)
+        .is_ok()
+    {
+        eprintln!("stopping: a checkpoint is saved after this step (again to stop at once, without saving)");
+    } else {
+        // The shell's convention for a program ended by SIGINT.
+        std::process::exit(130);
+    }
+}

@@ -1,0 +1,106 @@
+//! Scenes and datasets from disk, with everything worth saying about them on stderr.
+
+use crate::progress::Progress;
+use anyhow::Result;
+use splatcore_core::{Gaussians, View};
+use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions};
+use splatcore_data::scene;
+use splatcore_train::Config;
+use splatcore_train::config::Background;
+use std::path::Path;
+
+/// So many names or warnings are printed; `splatcore info` has them all.
+const SHOWN: usize = 10;
+
+/// Reads a scene file.
+pub fn scene(path: &Path) -> Result<Gaussians> {
+    let file = scene::read(path)?;
+    if file.dropped > 0 {
+        eprintln!(
+            "{}: {} Gaussians dropped, a value of theirs is not finite",
+            path.display(),
+            file.dropped
+        );
+    }
+    for note in &file.notes {
+        eprintln!("{}: {note}", path.display());
+    }
+    if file.antialiased {
+        eprintln!(
+            "{}: trained with Mip-Splatting's filter, which this renderer does not have: thin things look thicker",
+            path.display()
+        );
+    }
+    Ok(file.gaussians)
+}
+
+/// Opens a dataset and lists what is missing or odd.
+pub fn dataset(path: &Path, images: Option<&str>, seed: u64) -> Result<Dataset> {
+    let options = OpenOptions {
+        images: images.map(str::to_owned),
+        seed,
+        ..OpenOptions::default()
+    };
+    let dataset = Dataset::open(path, &options)?;
+    for warning in dataset.warnings.iter().take(SHOWN) {
+        eprintln!("warning: {warning}");
+    }
+    if dataset.warnings.len() > SHOWN {
+        eprintln!(
+            "warning: and {} more; `splatcore info` lists them",
+            dataset.warnings.len() - SHOWN
+        );
+    }
+    let missing = &dataset.missing;
+    if !missing.is_empty() {
+        let names = missing.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+        let more = if missing.len() > SHOWN { ", ..." } else { "" };
+        eprintln!(
+            "warning: {} of {} listed images do not exist and are left out: {names}{more}",
+            missing.len(),
+            missing.len() + dataset.entries.len()
+        );
+    }
+    if dataset.points.random {
+        eprintln!(
+            "no starting points in the dataset: {} random ones",
+            dataset.points.positions.len()
+        );
+    }
+    Ok(dataset)
+}
+
+/// Decodes photos with a progress bar.
+pub fn views(dataset: &Dataset, indices: &[usize], options: &LoadOptions) -> Result<Vec<View>> {
+    let progress = Progress::new("loading photos", indices.len() as u64);
+    Ok(dataset.load_views(indices, options, &|done, _| {
+        progress.update(done as u64, String::new)
+    })?)
+}
+
+/// Background and `--test-every` for a scene: what was typed, else what the config.toml beside the scene says
+/// (a run writes one), else black and 8.
+pub fn settings_of(
+    scene: &Path,
+    background: Option<Background>,
+    test_every: Option<u32>,
+) -> (Background, u32) {
+    let beside = scene.with_file_name("config.toml");
+    let config = beside
+        .is_file()
+        .then(|| Config::from_file(&beside).ok())
+        .flatten();
+    if let (Some(config), true) = (&config, background.is_none() || test_every.is_none()) {
+        eprintln!(
+            "from {}: background {}, test-every {} (flags override)",
+            beside.display(),
+            config.background,
+            config.test_every
+        );
+    }
+    let config = config.unwrap_or_default();
+    (
+        background.unwrap_or(config.background),
+        test_every.unwrap_or(config.test_every),
+    )
+}

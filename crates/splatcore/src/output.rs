@@ -1,0 +1,194 @@
+//! Results on stdout, files on disk, errors as one line.
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+use splatcore_core::Image;
+use splatcore_data::file::write_bytes;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// Writes a line to stdout. A reader that went away (`splatcore info x | head -1`) has what it wanted: the
+/// program ends quietly.
+pub fn print(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => Err(error).context("stdout cannot be written"),
+    }
+}
+
+/// One JSON object on stdout.
+pub fn print_json(value: &impl Serialize) -> Result<()> {
+    print(&serde_json::to_string_pretty(value)?)
+}
+
+/// A JSON file, complete or not at all.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    Ok(write_bytes(path, text.as_bytes())?)
+}
+
+/// An 8-bit PNG, complete or not at all; values are clamped to [0, 1].
+pub fn write_png(path: &Path, image: &Image) -> Result<()> {
+    let picture =
+        image::RgbImage::from_raw(image.width, image.height, image.to_bytes()).with_context(|| {
+            format!(
+                "{}: the image is not {}x{}",
+                path.display(),
+                image.width,
+                image.height
+            )
+        })?;
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    picture
+        .write_to(&mut bytes, image::ImageFormat::Png)
+        .with_context(|| path.display().to_string())?;
+    Ok(write_bytes(path, bytes.get_ref())?)
+}
+
+/// Makes the folder if need be and finds out now, not after hours of work, whether files can be written there.
+pub fn check_writable(folder: &Path) -> Result<()> {
+    let attempt = || -> std::io::Result<()> {
+        std::fs::create_dir_all(folder)?;
+        tempfile::Builder::new()
+            .prefix(".splatcore-")
+            .tempfile_in(folder)?
+            .write_all(b"writable?")
+    };
+    if let Err(error) = attempt() {
+        bail!(
+            "{}: no file can be written there ({}); choose another folder with -o or change its permissions",
+            folder.display(),
+            reason(&error)
+        );
+    }
+    Ok(())
+}
+
+/// As [`check_writable`], for the folder of a file that will be written later.
+pub fn check_file_writable(file: &Path) -> Result<()> {
+    if file.is_dir() {
+        bail!("{}: is a folder; give the name of a file", file.display());
+    }
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => check_writable(folder),
+        _ => check_writable(Path::new(".")),
+    }
+}
+
+/// What the system said, without the temporary name that tempfile adds.
+fn reason(error: &std::io::Error) -> String {
+    match error.raw_os_error() {
+        Some(code) => std::io::Error::from_raw_os_error(code).to_string(),
+        None => error.kind().to_string(),
+    }
+}
+
+/// Where the picture of a view goes: the view's name, subfolders kept, with the extension `png`. Parts that lead
+/// out of the folder (`..`, a leading `/`) are left out. A name already taken keeps its own extension too.
+pub fn png_path(folder: &Path, view: &str, taken: &mut std::collections::HashSet<PathBuf>) -> PathBuf {
+    let mut inside: PathBuf = Path::new(view)
+        .components()
+        .filter(|part| matches!(part, std::path::Component::Normal(_)))
+        .collect();
+    if inside.as_os_str().is_empty() {
+        inside = "view".into();
+    }
+    let mut path = folder.join(inside.with_extension("png"));
+    let mut number = 1;
+    while !taken.insert(path.clone()) {
+        let suffix = if number == 1 {
+            String::new()
+        } else {
+            format!(".{number}")
+        };
+        path = folder.join(format!("{}{suffix}.png", inside.display()));
+        number += 1;
+    }
+    path
+}
+
+/// An error and its causes on one line, each said once.
+pub fn one_line(error: &anyhow::Error) -> String {
+    let mut out = String::new();
+    for cause in error.chain() {
+        let text = cause.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        if out.contains(&text) {
+            continue;
+        }
+        if !out.is_empty() {
+            out.push_str(": ");
+        }
+        out.push_str(&text);
+    }
+    out
+}
+
+/// 1234567 as 1,234,567.
+pub fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Seconds as `47 s`, `3 min 20 s`, `2 h 05 min`.
+pub fn duration(seconds: f64) -> String {
+    if !seconds.is_finite() {
+        return "?".into();
+    }
+    let s = seconds.max(0.0).round() as u64;
+    match s {
+        0..60 if seconds < 9.95 => format!("{seconds:.1} s"),
+        0..60 => format!("{s} s"),
+        60..3600 => format!("{} min {:02} s", s / 60, s % 60),
+        _ => format!("{} h {:02} min", s / 3600, s % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn views_stay_inside_the_folder_and_apart() {
+        let mut taken = HashSet::new();
+        let mut path = |name| png_path(Path::new("out"), name, &mut taken);
+        assert_eq!(path("left/a.jpg"), Path::new("out/left/a.png"));
+        assert_eq!(path("../../etc/a.jpg"), Path::new("out/etc/a.png"));
+        assert_eq!(path("/abs.png"), Path::new("out/abs.png"));
+        assert_eq!(path("left/a.webp"), Path::new("out/left/a.webp.png"));
+        assert_eq!(path("left/a.webp"), Path::new("out/left/a.webp.2.png"));
+        assert_eq!(path(".."), Path::new("out/view.png"));
+    }
+
+    #[test]
+    fn a_chain_of_causes_is_one_line_without_repetition() {
+        let error = anyhow::anyhow!("disk\nfull")
+            .context("x.ply: cannot be written")
+            .context("saving");
+        assert_eq!(one_line(&error), "saving: x.ply: cannot be written: disk full");
+        let error = anyhow::anyhow!("b").context("a: b");
+        assert_eq!(one_line(&error), "a: b");
+    }
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!(
+            [999, 1000, 1_234_567].map(thousands),
+            ["999", "1,000", "1,234,567"]
+        );
+        assert_eq!(
+            [2.34, 47.0, 200.0, 7500.0].map(duration),
+            ["2.3 s", "47 s", "3 min 20 s", "2 h 05 min"]
+        );
+    }
+}

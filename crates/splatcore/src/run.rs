@@ -1,0 +1,371 @@
+//! A training run from a dataset to the files in its folder; `train` and `demo` share it.
+
+use crate::commands::eval::measure;
+use crate::interrupt::Guard;
+use crate::output::{self, duration, thousands};
+use crate::progress::Progress;
+use crate::report::{Chart, Line, Report, ViewPictures, decibels};
+use crate::{backends, load};
+use anyhow::{Result, bail};
+use serde::Serialize;
+use splatcore_core::backend::{RenderOptions, Renderer};
+use splatcore_core::{View, camera};
+use splatcore_data::dataset::{Dataset, LoadOptions, Split};
+use splatcore_data::{file, scene};
+use splatcore_train::trainer::Outcome;
+use splatcore_train::{Checkpoint, Config, Evaluation, Observer, Signal, Trainer, evaluate, init, memory};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What to train, and where the result goes.
+pub struct Job {
+    /// Folder or file of the dataset.
+    pub dataset: PathBuf,
+    /// Folder of the photos in place of `images`.
+    pub images: Option<String>,
+    /// Folder of the results.
+    pub folder: PathBuf,
+    /// Settings.
+    pub config: Config,
+    /// Go on from the folder's checkpoint.
+    pub resume: bool,
+    /// Replace an earlier run in the folder.
+    pub overwrite: bool,
+    /// The command that goes on with this run, for messages.
+    pub resume_command: String,
+}
+
+/// Names of the files of a run, in its folder.
+pub struct Files {
+    /// The Gaussians.
+    pub scene: PathBuf,
+    /// Quality, time, steps.
+    pub metrics: PathBuf,
+    /// Settings that reproduce the run.
+    pub config: PathBuf,
+    /// To go on from.
+    pub checkpoint: PathBuf,
+    /// For people.
+    pub report: PathBuf,
+}
+
+impl Files {
+    /// The files of the run in `folder`.
+    pub fn of(folder: &Path) -> Self {
+        let file = |name: &str| folder.join(name);
+        Self {
+            scene: file("scene.ply"),
+            metrics: file("metrics.json"),
+            config: file("config.toml"),
+            checkpoint: file("checkpoint.safetensors"),
+            report: file("report.html"),
+        }
+    }
+
+    fn remove(&self) -> Result<()> {
+        for path in [
+            &self.scene,
+            &self.metrics,
+            &self.config,
+            &self.checkpoint,
+            &self.report,
+        ] {
+            match std::fs::remove_file(path) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    bail!(
+                        "{}: cannot be replaced ({e}); choose another folder with -o",
+                        path.display()
+                    )
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `metrics.json`.
+#[derive(Serialize)]
+pub struct Metrics {
+    /// As eval.
+    #[serde(flatten)]
+    pub evaluation: Evaluation,
+    /// Which photos were measured: `test`, or `train` when none is held out.
+    pub split: &'static str,
+    /// Seconds trained, without loading and measuring.
+    pub seconds: f64,
+    /// Steps taken.
+    pub steps: u32,
+}
+
+/// Trains, measures, and writes every file of the run.
+///
+/// # Errors
+/// Also when the run was interrupted: the message says how to go on.
+pub fn run(job: &Job) -> Result<Metrics> {
+    let (config, files) = (&job.config, Files::of(&job.folder));
+    let dataset = load::dataset(&job.dataset, job.images.as_deref(), config.seed)?;
+    let checkpoint = prepare_folder(job, &files)?;
+    let backend = backends::open(config.backend, config.threads)?;
+    let Photos { train, test } = load_photos(&dataset, config)?;
+    let (measured, split): (&[View], _) = match test.is_empty() {
+        true => (&train, "train"),
+        false => (&test, "test"),
+    };
+    if test.is_empty() {
+        eprintln!("no photo is held out: quality is measured on the photos trained on, which flatters it");
+    }
+
+    let mut trainer = match checkpoint {
+        Some(checkpoint) => {
+            eprintln!("resuming at step {} of {}", checkpoint.step, config.iterations);
+            plan_memory(config, &*backend, checkpoint.state.gaussians.len(), &train, &test);
+            Trainer::resume(config, &*backend, Arc::clone(&train), checkpoint)?
+        }
+        None => {
+            let extent = camera::extent(train.iter().map(|view| &view.camera));
+            let points = &dataset.points;
+            let start = init::from_points(&points.positions, &points.colours, config, extent);
+            if start.surplus > 0 {
+                eprintln!(
+                    "{} starting points are left out: --max-gaussians",
+                    thousands(start.surplus as u64)
+                );
+            }
+            plan_memory(config, &*backend, start.gaussians.len(), &train, &test);
+            Trainer::new(config, &*backend, Arc::clone(&train), start.gaussians)?
+        }
+    };
+    if job.overwrite && !job.resume {
+        files.remove()?;
+    }
+    file::write_bytes(&files.config, config.to_toml()?.as_bytes())?;
+    trainer.save_to(&files.checkpoint);
+
+    let mut watch = Watch {
+        progress: Progress::new("training", config.iterations.into()),
+        guard: Guard::start()?,
+        measured,
+        psnr: Vec::new(),
+    };
+    let outcome = trainer.run(&mut watch)?;
+    let mut psnr = std::mem::take(&mut watch.psnr);
+    drop(watch);
+    if let Outcome::Interrupted { step } = outcome {
+        bail!(
+            "interrupted at step {step} of {}; the state is saved, go on with: {}",
+            config.iterations,
+            job.resume_command
+        );
+    }
+
+    scene::write_ply(&files.scene, &trainer.scene()?)?;
+    let (seconds, steps) = (trainer.seconds(), trainer.step());
+    let (renderer, options) = trainer.renderer();
+    let (evaluation, pictures) = measure(renderer, measured, &options, true)?;
+    let metrics = Metrics {
+        evaluation,
+        split,
+        seconds,
+        steps,
+    };
+    output::write_json(&files.metrics, &metrics)?;
+    psnr.retain(|(step, _)| *step < steps as f64);
+    psnr.push((steps as f64, metrics.evaluation.psnr));
+    let about = [
+        ("Dataset", job.dataset.display().to_string()),
+        (
+            "Photos",
+            format!("{} trained on, {} held out", train.len(), test.len()),
+        ),
+        ("Computed by", backend.describe()),
+    ];
+    report(&metrics, &about, &trainer, psnr, pictures)?.write(&files.report)?;
+    Ok(metrics)
+}
+
+/// Checks the folder before any long work, and reads the checkpoint when resuming.
+fn prepare_folder(job: &Job, files: &Files) -> Result<Option<Checkpoint>> {
+    let folder = job.folder.display();
+    let occupied = std::fs::read_dir(&job.folder).is_ok_and(|mut entries| entries.next().is_some());
+    if !job.resume && !job.overwrite && occupied {
+        if files.checkpoint.is_file() {
+            bail!(
+                "{folder}: already holds a run; add --resume to go on with it, --overwrite to replace it, or choose \
+                 another folder with -o"
+            );
+        }
+        bail!("{folder}: is not empty; choose another folder with -o, or add --overwrite to write into it");
+    }
+    if job.resume && !files.checkpoint.is_file() {
+        bail!(
+            "{}: there is no checkpoint to resume from; start without --resume (with --overwrite if the folder is not \
+             empty)",
+            files.checkpoint.display()
+        );
+    }
+    output::check_writable(&job.folder)?;
+    Ok(if job.resume {
+        Some(Checkpoint::load(&files.checkpoint)?)
+    } else {
+        None
+    })
+}
+
+struct Photos {
+    train: Arc<Vec<View>>,
+    test: Vec<View>,
+}
+
+fn load_photos(dataset: &Dataset, config: &Config) -> Result<Photos> {
+    let every = config.test_every as usize;
+    let mut indices = dataset.select(Split::Train, every);
+    let trained = indices.len();
+    indices.extend(dataset.select(Split::Test, every));
+    let options = LoadOptions {
+        max_size: config.max_size,
+        background: config.background.colour(),
+    };
+    let mut train = load::views(dataset, &indices, &options)?;
+    let test = train.split_off(trained);
+    let sizes = train
+        .iter()
+        .map(|v| [v.photo.width, v.photo.height])
+        .max_by_key(|[w, h]| *w as u64 * *h as u64);
+    let [w, h] = sizes.unwrap_or_default();
+    eprintln!(
+        "{} photos to train on, {} held out, up to {w}x{h}; {} starting points",
+        train.len(),
+        test.len(),
+        thousands(dataset.points.positions.len() as u64)
+    );
+    Ok(Photos {
+        train: Arc::new(train),
+        test,
+    })
+}
+
+fn plan_memory(
+    config: &Config,
+    backend: &dyn splatcore_core::Backend,
+    start: usize,
+    train: &[View],
+    test: &[View],
+) {
+    let plan = memory::plan(config, backend, start, train.iter().chain(test));
+    eprintln!("{plan}");
+    if let Some(warning) = plan.warning() {
+        eprintln!("warning: {warning}");
+    }
+}
+
+/// Shows progress, hears Ctrl-C, measures now and then.
+struct Watch<'a> {
+    progress: Progress,
+    guard: Guard,
+    measured: &'a [View],
+    psnr: Vec<(f64, f64)>,
+}
+
+impl Observer for Watch<'_> {
+    fn signal(&mut self) -> Signal {
+        if self.guard.stop_requested() {
+            Signal::Stop
+        } else {
+            Signal::Continue
+        }
+    }
+
+    fn progress(&mut self, p: &splatcore_train::Progress) -> Signal {
+        self.progress.update(p.step.into(), || {
+            format!(
+                "loss {:.4}, {} Gaussians, {:.1} steps/s, {} left",
+                p.loss,
+                thousands(p.gaussians as u64),
+                p.steps_per_second,
+                duration(p.seconds_left)
+            )
+        });
+        Signal::Continue
+    }
+
+    fn measure(&mut self, step: u32, renderer: &mut dyn Renderer, options: &RenderOptions) {
+        match evaluate(renderer, self.measured, options, &mut |_, _, _| {}) {
+            Ok(found) => {
+                self.psnr.push((step.into(), found.psnr));
+                self.progress.note(&format!(
+                    "step {step}: PSNR {:.2} dB, SSIM {:.4}",
+                    found.psnr, found.ssim
+                ));
+            }
+            // Training itself is sound: say so and go on.
+            Err(error) => self
+                .progress
+                .note(&format!("warning: not measured at step {step}: {error}")),
+        }
+    }
+}
+
+fn report(
+    metrics: &Metrics,
+    about: &[(&str, String)],
+    trainer: &Trainer,
+    psnr: Vec<(f64, f64)>,
+    views: Vec<ViewPictures>,
+) -> Result<Report> {
+    let held_out = metrics.split == "test";
+    let kind = if held_out { "held-out" } else { "training" };
+    let found = &metrics.evaluation;
+    let mut summary = vec![
+        (
+            format!("PSNR, {kind} photos"),
+            format!("{} dB", decibels(found.psnr)),
+        ),
+        (format!("SSIM, {kind} photos"), format!("{:.4}", found.ssim)),
+        ("Gaussians".into(), thousands(found.gaussians as u64)),
+        ("Steps".into(), thousands(metrics.steps.into())),
+        ("Time trained".into(), duration(metrics.seconds)),
+    ];
+    summary.extend(
+        about
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.clone())),
+    );
+    let curve = trainer.curve();
+    let chart = |title: &str, points: Vec<(f64, f64)>| Chart {
+        title: title.into(),
+        x_label: "step".into(),
+        lines: vec![Line {
+            name: title.into(),
+            points,
+        }],
+    };
+    let mut charts = vec![
+        chart(
+            "Loss (smoothed)",
+            curve.iter().map(|p| (p.step.into(), p.loss)).collect(),
+        ),
+        chart(
+            "Gaussians",
+            curve
+                .iter()
+                .map(|p| (p.step.into(), p.gaussians as f64))
+                .collect(),
+        ),
+    ];
+    if psnr.len() > 1 {
+        charts.push(chart(&format!("PSNR of {kind} photos, dB"), psnr));
+    }
+    Ok(Report {
+        title: "splatcore training run".into(),
+        summary,
+        charts,
+        views_title: if held_out {
+            "Held-out views".into()
+        } else {
+            "Training views (none is held out)".into()
+        },
+        views,
+        config: Some(trainer.config().to_toml()?),
+    })
+}
