@@ -134,39 +134,44 @@ fn resuming_from_a_file_is_bit_exact() {
     }
 }
 
+/// Photos 12 degrees apart leave a held-out view little room for invention, so it must come out almost as well as
+/// the photos that were trained on.
 #[test]
 fn training_brings_the_photos_back() {
     let backend = CpuBackend::new(None);
-    let views = photos(&backend, 10);
-    let (test, train): (Vec<_>, Vec<_>) = views.iter().cloned().enumerate().partition(|(i, _)| i % 5 == 0);
-    let keep = |views: Vec<(usize, View)>| views.into_iter().map(|(_, view)| view).collect::<Vec<View>>();
-    let (test, train) = (keep(test), Arc::new(keep(train)));
+    let views = photos(&backend, 30);
+    let held_out = |i: usize| i.is_multiple_of(5);
+    let keep = |wanted: bool| -> Vec<View> {
+        let chosen = views.iter().enumerate().filter(|(i, _)| held_out(*i) == wanted);
+        chosen.map(|(_, view)| view.clone()).collect()
+    };
+    let (test, train) = (keep(true), Arc::new(keep(false)));
     for strategy in [Strategy::Adc, Strategy::Mcmc] {
         let config = Config {
-            iterations: 1000,
-            densify_until: Some(500),
+            iterations: 2000,
+            sh_degree: 1,
+            densify_until: Some(1000),
             opacity_reset_every: Some(5000),
             ..config(strategy)
         };
         let mut trainer = Trainer::new(&config, &backend, Arc::clone(&train), start(&config)).unwrap();
-        let psnr = |trainer: &mut Trainer| {
+        let psnr = |trainer: &mut Trainer, views: &[View]| {
             let (renderer, options) = trainer.renderer();
-            evaluate(renderer, &test, &options, &mut |_, _, _| ())
+            evaluate(renderer, views, &options, &mut |_, _, _| ())
                 .unwrap()
                 .psnr
         };
-        let before = psnr(&mut trainer);
+        let before = psnr(&mut trainer, &test);
         trainer.run(&mut ()).unwrap();
-        let after = psnr(&mut trainer);
-        let curve = trainer.curve();
+        let (after, trained) = (psnr(&mut trainer, &test), psnr(&mut trainer, &train));
+        let (first, last) = (trainer.curve()[0], trainer.curve()[trainer.curve().len() - 1]);
         eprintln!(
-            "{strategy:?}: held-out {before:.2} -> {after:.2} dB, {} Gaussians",
-            trainer.curve().last().unwrap().gaussians
+            "{strategy:?}: held-out {before:.2} -> {after:.2} dB, trained {trained:.2} dB; {first:?} -> {last:?}"
         );
         assert!(
-            after > before + 5.0 && after > 22.0,
+            after > before + 10.0 && after > 30.0,
             "{strategy:?}: {before} -> {after} dB"
         );
-        assert!(curve.last().unwrap().loss < 0.5 * curve[0].loss);
+        assert!(last.loss < 0.25 * first.loss, "{first:?} -> {last:?}");
     }
 }

@@ -110,8 +110,10 @@ fn adam_was_applied(what: &str, before: &LearnerState, after: &LearnerState, pla
     Ok(())
 }
 
-/// A learner in mid-training: moments and statistics are not zero.
-fn learner_and_views(backend: &dyn Backend, seed: u64) -> Result<(Box<dyn Learner>, Arc<Vec<View>>), String> {
+type LearnerAndViews = (Box<dyn Learner>, Arc<Vec<View>>);
+
+/// A learner at its start, and what it learns from.
+fn learner_and_views(backend: &dyn Backend, seed: u64) -> Result<LearnerAndViews, String> {
     let views = Arc::new(views());
     let learner = backend
         .learner(&random_scene(seed, 180, 2), views.clone())

@@ -38,8 +38,7 @@ pub struct Splat {
 /// ellipse (zero quaternion, overflow).
 pub fn project(scene: &Scene, i: usize, camera: &Camera, near_plane: f64, sh_degree: u8) -> Option<Splat> {
     let t = camera.to_view(scene.means[i]);
-    // Also false for NaN.
-    if !(t[2] > near_plane) {
+    if t[2].is_nan() || t[2] <= near_plane {
         return None;
     }
     let mean = [

@@ -101,7 +101,7 @@ pub fn undistort(
     photo: &RgbImage,
     mask: Option<&GrayImage>,
 ) -> (RgbImage, Option<GrayImage>) {
-    let fold = source.lens.fold_radius();
+    let fold = source.lens.fold_radius().powi(2);
     let mut colours = RgbImage::new(target.width, target.height);
     let mut counted = GrayImage::from_pixel(target.width, target.height, image::Luma([255]));
     let mut any_ignored = mask.is_some();
@@ -110,7 +110,7 @@ pub fn undistort(
             (x as f64 + 0.5 - target.cx) / target.fx,
             (y as f64 + 0.5 - target.cy) / target.fy,
         ];
-        let shown = (ray[0].hypot(ray[1]) <= fold)
+        let shown = (ray[0] * ray[0] + ray[1] * ray[1] <= fold)
             .then(|| source.pixel(ray))
             .flatten()
             .filter(|&at| source.inside(at));
@@ -137,29 +137,36 @@ fn nearest(mask: &GrayImage, [x, y]: [f64; 2]) -> u8 {
 
 /// Catmull-Rom interpolation (Keys 1981, a = -1/2) at a position in pixels, centres at +0.5; the edge is repeated.
 fn bicubic(photo: &RgbImage, [x, y]: [f64; 2]) -> [u8; 3] {
-    let (x, y) = (x - 0.5, y - 0.5);
-    let (left, top) = (x.floor(), y.floor());
-    let (wx, wy) = (keys((x - left) as f32), keys((y - top) as f32));
-    let clamped = |start: f64, size: u32| -> [usize; 4] {
-        std::array::from_fn(|i| (start as i64 + i as i64 - 1).clamp(0, size as i64 - 1) as usize)
-    };
-    let columns = clamped(left, photo.width());
-    let rows = clamped(top, photo.height());
-    let (bytes, stride) = (photo.as_raw(), photo.width() as usize * 3);
-    let mut sum = [0.0f32; 3];
-    for (row, weight_y) in rows.iter().zip(wy) {
-        let mut line = [0.0f32; 3];
-        for (column, weight_x) in columns.iter().zip(wx) {
-            let at = row * stride + column * 3;
-            for c in 0..3 {
-                line[c] += weight_x * bytes[at + c] as f32;
+    // The pixel to the left of and above the position; positions are not negative, so a cast is a floor.
+    let (x, y) = (x + 0.5, y + 0.5);
+    let (left, top) = (x as i32 - 1, y as i32 - 1);
+    let (wx, wy) = (keys((x - (left + 1) as f64) as f32), keys((y - (top + 1) as f64) as f32));
+    let (left, top) = (left - 1, top - 1);
+    let (width, height) = (photo.width() as i32, photo.height() as i32);
+    let (bytes, stride) = (photo.as_raw(), width as usize * 3);
+    let whole = left >= 0 && left + 4 <= width;
+    let mut sum = [0.5f32; 3];
+    for (j, weight_y) in wy.into_iter().enumerate() {
+        let row = &bytes[(top + j as i32).clamp(0, height - 1) as usize * stride..][..stride];
+        let mut four = [0u8; 12];
+        if whole {
+            four.copy_from_slice(&row[left as usize * 3..][..12]);
+        } else {
+            for (i, pixel) in four.chunks_exact_mut(3).enumerate() {
+                let at = (left + i as i32).clamp(0, width - 1) as usize * 3;
+                pixel.copy_from_slice(&row[at..at + 3]);
             }
         }
         for c in 0..3 {
-            sum[c] += weight_y * line[c];
+            let line = wx[0] * four[c] as f32
+                + wx[1] * four[3 + c] as f32
+                + wx[2] * four[6 + c] as f32
+                + wx[3] * four[9 + c] as f32;
+            sum[c] += weight_y * line;
         }
     }
-    sum.map(|v| (v.clamp(0.0, 255.0) + 0.5) as u8)
+    // The cast saturates at 0 and 255.
+    sum.map(|v| v as u8)
 }
 
 fn keys(t: f32) -> [f32; 4] {

@@ -1,6 +1,6 @@
 //! From entries to views: decode, remove distortion, scale.
 
-use super::{Dataset, Entry, Lens, LensCamera, photo, undistort};
+use super::{Dataset, Entry, Lens, LensCamera, photo, resize, undistort};
 use crate::{DataError, Place};
 use image::imageops::{self, FilterType};
 use rayon::prelude::*;
@@ -57,8 +57,7 @@ fn load(entry: &Entry, options: &LoadOptions) -> Result<View, DataError> {
     }
     let (width, height) = scaled(camera.width, camera.height, options.max_size);
     if (width, height) != (camera.width, camera.height) {
-        // The usual practice: bicubic with its support widened to the step, as Pillow's resize does.
-        rgb = imageops::resize(&rgb, width, height, FilterType::CatmullRom);
+        rgb = resize::shrink(&rgb, width, height);
         mask = mask.map(|mask| imageops::resize(&mask, width, height, FilterType::Triangle));
         camera = camera.resized(width, height);
     }

@@ -41,7 +41,7 @@ fn example(n: usize, degree: u8) -> Checkpoint {
                 seconds: 1e9,
             },
         ],
-        seconds: 1234.567_890_123,
+        seconds: 1234.5678,
         config: "# \"quoted\"\niterations = 7\n".into(),
         backend: "cpu".into(),
         photos: "7 photos".into(),

@@ -307,7 +307,9 @@ fn extensions(mut records: &[u8], notes: &mut Vec<String>) {
         types.push(format!("{:#010x}", u32_at(head, 0)));
         records = next;
     }
-    notes.push(format!("extensions were ignored: {}", types.join(", ")));
+    if !types.is_empty() {
+        notes.push(format!("extensions were ignored: {}", types.join(", ")));
+    }
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
