@@ -287,6 +287,12 @@ impl LearnerState {
 pub trait Learner: Renderer {
     /// Takes one step.
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError>;
+    /// Takes one step and returns the time of each stage, or of the whole where a backend does not tell them apart.
+    fn timed_step(&mut self, plan: &StepPlan) -> Result<StageTimes, BackendError> {
+        let start = std::time::Instant::now();
+        self.step(plan)?;
+        Ok(vec![("step", start.elapsed().as_secs_f64())])
+    }
     /// The loss of the last step. May wait for the device: call it rarely.
     fn last_loss(&mut self) -> Result<f64, BackendError>;
     /// Changes the set of Gaussians.

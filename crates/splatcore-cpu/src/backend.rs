@@ -7,7 +7,8 @@ use crate::simd::Level;
 use crate::step::{Rows, rows_backward};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use splatcore_core::backend::{
-    BackendError, FrameCounts, Learner, LearnerState, MemoryPlan, RenderOptions, Rendered, Renderer, StageTimes,
+    BackendError, FrameCounts, Learner, LearnerState, MemoryPlan, RenderOptions, Rendered, Renderer,
+    StageTimes,
 };
 use splatcore_core::{Backend, Camera, Gaussians, Image, View, sh};
 use std::sync::Arc;
@@ -27,16 +28,28 @@ impl CpuBackend {
 
     /// A given instruction set, which must be one of [`Level::available`]; others fall back to the portable one.
     pub fn with_simd(threads: Option<usize>, level: Level) -> Self {
-        let level = if Level::available().contains(&level) { level } else { Level::Portable };
+        let level = if Level::available().contains(&level) {
+            level
+        } else {
+            Level::Portable
+        };
         let threads = threads
             .or_else(|| std::thread::available_parallelism().ok().map(|n| n.get()))
             .unwrap_or(1)
             .max(1);
         let build = |threads| {
-            ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("splatcore-{i}")).build()
+            ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .thread_name(|i| format!("splatcore-{i}"))
+                .build()
         };
         // A system that refuses threads gets the calling thread alone.
-        let pool = build(threads).or_else(|_| ThreadPoolBuilder::new().num_threads(1).use_current_thread().build());
+        let pool = build(threads).or_else(|_| {
+            ThreadPoolBuilder::new()
+                .num_threads(1)
+                .use_current_thread()
+                .build()
+        });
         let pool = match pool {
             Ok(pool) => Arc::new(pool),
             Err(error) => unreachable!("a pool of the calling thread alone starts no thread: {error}"),
@@ -62,17 +75,29 @@ impl Backend for CpuBackend {
 
     fn describe(&self) -> String {
         let threads = self.threads();
-        format!("CPU, {}, {threads} thread{}", self.level.name(), if threads == 1 { "" } else { "s" })
+        format!(
+            "CPU, {}, {threads} thread{}",
+            self.level.name(),
+            if threads == 1 { "" } else { "s" }
+        )
     }
 
     fn renderer(&self, scene: &Gaussians) -> Result<Box<dyn Renderer>, BackendError> {
         check(scene)?;
-        Ok(Box::new(CpuRenderer { backend: self.clone(), scene: scene.clone(), frame: Frame::default() }))
+        Ok(Box::new(CpuRenderer {
+            backend: self.clone(),
+            scene: scene.clone(),
+            frame: Frame::default(),
+        }))
     }
 
     fn learner(&self, scene: &Gaussians, views: Arc<Vec<View>>) -> Result<Box<dyn Learner>, BackendError> {
         check(scene)?;
-        Ok(Box::new(CpuLearner::new(self.clone(), LearnerState::fresh(scene.clone()), views)?))
+        Ok(Box::new(CpuLearner::new(
+            self.clone(),
+            LearnerState::fresh(scene.clone()),
+            views,
+        )?))
     }
 
     fn memory_plan(&self, gaussians: usize, sh_degree: u8, largest_view: [u32; 2]) -> MemoryPlan {
@@ -81,8 +106,13 @@ impl Backend for CpuBackend {
         let pixels = largest_view[0] as u64 * largest_view[1] as u64;
         // Splats, flags, depth keys and order; some 4 pairs a Gaussian with their slots; planes of image, loss and
         // gradient.
-        let working = n * (size_of::<Splat>() as u64 + 1 + 16 + 8 + 8 + 4 * (8 + 4 + 36)) + pixels * 4 * (4 + 3 + 8);
-        MemoryPlan { parameters, moments: 2 * parameters, working }
+        let working =
+            n * (size_of::<Splat>() as u64 + 1 + 16 + 8 + 8 + 4 * (8 + 4 + 36)) + pixels * 4 * (4 + 3 + 8);
+        MemoryPlan {
+            parameters,
+            moments: 2 * parameters,
+            working,
+        }
     }
 }
 
@@ -106,7 +136,9 @@ pub(crate) fn check(scene: &Gaussians) -> Result<(), BackendError> {
         )));
     }
     if n >= u32::MAX as usize {
-        return Err(BackendError::Input(format!("{n} Gaussians are more than 32 bits can number")));
+        return Err(BackendError::Input(format!(
+            "{n} Gaussians are more than 32 bits can number"
+        )));
     }
     Ok(())
 }
@@ -133,7 +165,14 @@ impl Renderer for CpuRenderer {
         options: &RenderOptions,
         image_gradient: &Image,
     ) -> Result<Gaussians, BackendError> {
-        gradients(&self.backend, &self.scene, &mut self.frame, camera, options, image_gradient)
+        gradients(
+            &self.backend,
+            &self.scene,
+            &mut self.frame,
+            camera,
+            options,
+            image_gradient,
+        )
     }
 
     fn counts(&mut self, camera: &Camera, options: &RenderOptions) -> Result<FrameCounts, BackendError> {
@@ -146,7 +185,14 @@ impl Renderer for CpuRenderer {
         options: &RenderOptions,
         backward: bool,
     ) -> Result<StageTimes, BackendError> {
-        stage_times(&self.backend, &self.scene, &mut self.frame, camera, options, backward)
+        stage_times(
+            &self.backend,
+            &self.scene,
+            &mut self.frame,
+            camera,
+            options,
+            backward,
+        )
     }
 }
 
@@ -158,7 +204,9 @@ pub(crate) fn render(
     options: &RenderOptions,
 ) -> Result<Rendered, BackendError> {
     let scene = Scene::new(scene, options.sh_degree);
-    backend.pool.install(|| frame.forward(backend.level, scene, camera, options, true))?;
+    backend
+        .pool
+        .install(|| frame.forward(backend.level, scene, camera, options, true))?;
     Ok(frame.rendered(camera))
 }
 
@@ -200,7 +248,14 @@ pub(crate) fn gradients(
         frame.forward(backend.level, view, camera, options, true)?;
         frame.backward(backend.level, camera, options, planes);
         frame.timed("project_backward", |frame| {
-            rows_backward(backend.level, frame, view, camera, options, &mut Rows::new(&mut out));
+            rows_backward(
+                backend.level,
+                frame,
+                view,
+                camera,
+                options,
+                &mut Rows::new(&mut out),
+            );
         });
         Ok(())
     })?;
@@ -221,7 +276,9 @@ pub(crate) fn stage_times(
         gradients(backend, scene, frame, camera, options, &ones)?;
     } else {
         let view = Scene::new(scene, options.sh_degree);
-        backend.pool.install(|| frame.forward(backend.level, view, camera, options, true))?;
+        backend
+            .pool
+            .install(|| frame.forward(backend.level, view, camera, options, true))?;
     }
     Ok(frame.take_times())
 }

@@ -9,7 +9,7 @@
 
 use crate::intersect::Pair;
 use crate::project::Splat;
-use crate::simd::{Lanes, dispatch};
+use crate::simd::{Lanes, dispatch, load_all};
 use splatcore_core::semantics::{ALPHA_MIN, TILE, TRANSMITTANCE_MIN};
 
 use crate::ellipse::Ellipse;
@@ -106,21 +106,38 @@ fn kernel<L: Lanes>(
     target: &Target<'_>,
 ) {
     blend_tile::<L, false>(splats, pairs, tile, scratch, &mut Counted::default());
-    for block in 0..PIXELS / L::WIDTH {
-        for lane in 0..L::WIDTH {
-            let [x, y] = pixel::<L>(tile, block, lane);
-            if x >= tile.size[0] || y >= tile.size[1] {
-                continue;
+    for at in (0..PIXELS).step_by(L::WIDTH) {
+        let t = L::load(&scratch.transmittance[at..]);
+        for c in 0..3 {
+            let plane = &mut scratch.colour[c][at..at + L::WIDTH];
+            t.mul_add(L::splat(tile.background[c]), L::load(plane))
+                .store(plane);
+        }
+    }
+    for_rows::<L>(tile, |from, to, len| {
+        // SAFETY: a pixel belongs to one tile, and a tile to one thread.
+        unsafe {
+            target
+                .transmittance
+                .get(to, len)
+                .copy_from_slice(&scratch.transmittance[from..from + len]);
+            for c in 0..3 {
+                target.colour[c]
+                    .get(to, len)
+                    .copy_from_slice(&scratch.colour[c][from..from + len]);
             }
-            let (from, to) = (block * L::WIDTH + lane, y * tile.size[0] + x);
-            let t = scratch.transmittance[from];
-            // SAFETY: a pixel belongs to one tile, and a tile to one thread.
-            unsafe {
-                target.transmittance.get(to, 1)[0] = t;
-                for c in 0..3 {
-                    target.colour[c].get(to, 1)[0] = scratch.colour[c][from] + t * tile.background[c];
-                }
-            }
+        }
+    });
+}
+
+/// Visits the rows of all blocks, as far as they lie in the image: place in the block-by-block order, place in the image,
+/// pixels.
+#[inline(always)]
+pub(crate) fn for_rows<L: Lanes>(tile: &Tile, mut visit: impl FnMut(usize, usize, usize)) {
+    for from in (0..PIXELS).step_by(COLUMNS) {
+        let [x, y] = pixel::<L>(tile, from / L::WIDTH, from % L::WIDTH);
+        if x < tile.size[0] && y < tile.size[1] {
+            visit(from, y * tile.size[0] + x, COLUMNS.min(tile.size[0] - x));
         }
     }
 }
@@ -212,7 +229,7 @@ pub(crate) fn cull<L: Lanes>(
             fields[2][lane] = -1.0;
             fields[4][lane] = -1.0;
         }
-        let [mean_x, mean_y, a, b, c, l] = fields.map(|f| L::load(&f));
+        let [mean_x, mean_y, a, b, c, l] = load_all(&fields);
         let ellipse = Ellipse::new(a, b, c, l);
         for row in 0..TILE / rows {
             let row_alive = alive >> (row * across) & ((1 << across) - 1);

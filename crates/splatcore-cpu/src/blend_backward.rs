@@ -5,20 +5,20 @@
 //! dL/dalpha = T (colour · G) - R / (1 - alpha); R starts as G · (rendered pixel, background included).
 //!
 //! Sums over a block's pixels are products with the pixel basis (DESIGN section 1, backward): for as many splats as
-//! there are lanes, v = dL/d(log2 alpha) and w are kept as rows, transposed once, and each pixel then adds
+//! there are lanes, v = dL/d(ln alpha) and w are kept as rows, transposed once, and each pixel then adds
 //! v * (1, x, y, x², xy, y²) and w * G with a splat a lane. No horizontal sum is ever taken.
 //!
 //! Each pair's nine sums go to the pair's own slot; `project_backward` adds a splat's slots in order. So the result does
 //! not depend on the number of threads.
 
-use crate::blend::{CHUNK, MAX_BLOCKS, PIXELS, Scratch, Tile, centres, cull, pixel, power, start_pixels};
+use crate::blend::{CHUNK, MAX_BLOCKS, PIXELS, Scratch, Tile, centres, cull, for_rows, power, start_pixels};
 use crate::intersect::Pair;
 use crate::project::Splat;
 use crate::shared::Disjoint;
 use crate::simd::{Lanes, dispatch};
 use splatcore_core::semantics::{ALPHA_MIN, TRANSMITTANCE_MIN};
 
-/// Sums of a pair: v, v dx, v dy, v dx², v dx dy, v dy² (v = dL/d log2 alpha, d from the splat's mean in pixels), and
+/// Sums of a pair: v, v dx, v dy, v dx², v dx dy, v dy² (v = dL/d ln alpha, d from the splat's mean in pixels), and
 /// dL/dcolour r, g, b.
 pub const SUMS: usize = 9;
 /// A row of sums as written.
@@ -100,23 +100,23 @@ fn kernel<L: Lanes>(
 
 #[inline(always)]
 fn load_pixels<L: Lanes>(tile: &Tile, pixels: &Pixels<'_>, scratch: &mut BackwardScratch) {
-    for block in 0..PIXELS / L::WIDTH {
-        for lane in 0..L::WIDTH {
-            let [x, y] = pixel::<L>(tile, block, lane);
-            let to = block * L::WIDTH + lane;
-            let mut behind = 0.0;
-            for c in 0..3 {
-                let mut g = 0.0;
-                if x < tile.size[0] && y < tile.size[1] {
-                    let from = y * tile.size[0] + x;
-                    g = pixels.gradient[c][from];
-                    behind += g * pixels.colour[c][from];
-                }
-                scratch.gradient[c][to] = g;
-            }
-            scratch.behind[to] = behind;
-        }
+    for plane in &mut scratch.gradient {
+        plane.fill(0.0);
     }
+    scratch.behind.fill(0.0);
+    for_rows::<L>(tile, |to, from, len| {
+        for c in 0..3 {
+            let gradient = &pixels.gradient[c][from..from + len];
+            let colour = &pixels.colour[c][from..from + len];
+            scratch.gradient[c][to..to + len].copy_from_slice(gradient);
+            for (behind, (g, v)) in scratch.behind[to..to + len]
+                .iter_mut()
+                .zip(gradient.iter().zip(colour))
+            {
+                *behind += g * v;
+            }
+        }
+    });
 }
 
 /// Rows of a group: as many fragments of one block as there are lanes.
@@ -134,15 +134,25 @@ fn block_backward<L: Lanes>(tile: &Tile, block: usize, scratch: &mut BackwardScr
     let centres = centres::<L>(tile, block);
     let mut live = L::load(&scratch.scratch.live[at..]);
     let mut behind = L::load(&scratch.behind[at..]);
-    let gradient = [0, 1, 2].map(|c: usize| L::load(&scratch.gradient[c][at..]));
+    let gradient = [
+        L::load(&scratch.gradient[0][at..]),
+        L::load(&scratch.gradient[1][at..]),
+        L::load(&scratch.gradient[2][at..]),
+    ];
     let alpha_min = L::splat(ALPHA_MIN as f32);
     let alpha_max = L::splat(tile.alpha_max);
     let t_min = L::splat(TRANSMITTANCE_MIN as f32);
-    let (one, ln2) = (L::splat(1.0), L::splat(std::f32::consts::LN_2));
+    let one = L::splat(1.0);
+    let cap = tile.alpha_max.log2() - 1e-6;
     let zero = L::splat(0.0);
     let mut running = live.ge(t_min);
     let mut stopped = false;
-    let mut group = Group { v: [zero; 16], w: [zero; 16], splat: [0; 16], len: 0 };
+    let mut group = Group {
+        v: [zero; 16],
+        w: [zero; 16],
+        splat: [0; 16],
+        len: 0,
+    };
     let length = scratch.scratch.lengths[block];
     for position in 0..length {
         let index = scratch.scratch.lists[block][position % CHUNK];
@@ -151,28 +161,40 @@ fn block_backward<L: Lanes>(tile: &Tile, block: usize, scratch: &mut BackwardScr
         let raw = power.exp2();
         let alpha = raw.min(alpha_max);
         let mut alpha = alpha.where_set(alpha.ge(alpha_min));
-        let mut next = live * (one - alpha);
+        let mut transparency = one - alpha;
+        let mut next = live * transparency;
         let stop = L::and_not(running, next.ge(t_min));
         if L::any(stop) {
             running = L::and_not(running, stop);
             alpha = alpha.where_set(running);
             next = next.where_set(running);
+            transparency = one - alpha;
         }
         let weight = alpha * live;
         let toward = gradient[0].mul_add(
             L::splat(splat.colour[0]),
             gradient[1].mul_add(L::splat(splat.colour[1]), gradient[2] * L::splat(splat.colour[2])),
         );
-        behind = behind - weight * toward;
-        let d_alpha = live * toward - behind * (one - alpha).reciprocal();
-        // Nothing flows through the cap: d min(alpha, cap) = 0 above it. Nor through alpha 0, by the product.
-        let v = (d_alpha * alpha * ln2).where_set(L::and_not(running, raw.ge(alpha_max)));
+        behind = weight.neg_mul_add(toward, behind);
+        let d_alpha = behind.neg_mul_add(transparency.reciprocal(), live * toward);
+        let mut v = d_alpha * alpha;
+        if splat.log2_opacity >= cap {
+            // Nothing flows through the cap: d min(alpha, cap) = 0 above it.
+            v = v.where_set(L::and_not(running, raw.ge(alpha_max)));
+        }
         group.v[group.len % 16] = v;
         group.w[group.len % 16] = weight;
         group.splat[group.len % 16] = index;
         group.len += 1;
         if group.len == L::WIDTH {
-            flush(&mut group, &scratch.gradient, at, &centres, &scratch.scratch.local, &mut scratch.sums);
+            flush(
+                &mut group,
+                &scratch.gradient,
+                at,
+                &centres,
+                &scratch.scratch.local,
+                &mut scratch.sums,
+            );
         }
         live = next;
         if !L::any(running) {
@@ -181,11 +203,29 @@ fn block_backward<L: Lanes>(tile: &Tile, block: usize, scratch: &mut BackwardScr
         }
     }
     if group.len > 0 {
-        flush(&mut group, &scratch.gradient, at, &centres, &scratch.scratch.local, &mut scratch.sums);
+        flush(
+            &mut group,
+            &scratch.gradient,
+            at,
+            &centres,
+            &scratch.scratch.local,
+            &mut scratch.sums,
+        );
     }
     live.store(&mut scratch.scratch.live[at..]);
     behind.store(&mut scratch.behind[at..]);
     stopped
+}
+
+/// Sums of four values, and of them times -3 -1 1 3 and times the squares of these.
+#[inline(always)]
+fn moments<L: Lanes>(a: L, b: L, c: L, d: L) -> (L, L, L) {
+    let (outer, inner) = (a + d, b + c);
+    (
+        outer + inner,
+        L::splat(3.0).mul_add(d - a, c - b),
+        L::splat(9.0).mul_add(outer, inner),
+    )
 }
 
 /// Sums a group over its block's pixels, a splat a lane, and adds to the splats' sums.
@@ -206,21 +246,46 @@ fn flush<L: Lanes>(
     L::transpose(&mut group.v[..L::WIDTH]);
     L::transpose(&mut group.w[..L::WIDTH]);
 
-    // Pixel coordinates relative to the block's middle are the same small numbers for every block.
+    // Pixel coordinates relative to the block's middle, in half pixels: columns -3 -1 1 3, rows likewise. The moments are
+    // separable: three sums along each row, then along the column of rows.
     let rows = L::WIDTH / 4;
-    let offset = |p: usize| ((p % 4) as f32 - 1.5, (p / 4) as f32 - (rows as f32 - 1.0) / 2.0);
-    let mut s = [zero; SUMS];
+    let mut along = [(zero, zero, zero); 4];
+    for row in 0..rows {
+        let v = &group.v[4 * row..4 * row + 4];
+        along[row] = moments(v[0], v[1], v[2], v[3]);
+    }
+    let [p, q, r, s] = along;
+    let (v0, v1, v2, x0, x1, xx) = match rows {
+        4 => {
+            let (v0, v1, v2) = moments(p.0, q.0, r.0, s.0);
+            (
+                v0,
+                v1,
+                v2,
+                (p.1 + s.1) + (q.1 + r.1),
+                L::splat(3.0).mul_add(s.1 - p.1, r.1 - q.1),
+                (p.2 + s.2) + (q.2 + r.2),
+            )
+        }
+        2 => (p.0 + q.0, q.0 - p.0, p.0 + q.0, p.1 + q.1, q.1 - p.1, p.2 + q.2),
+        _ => (p.0, zero, zero, p.1, zero, p.2),
+    };
+    let (half, quarter) = (L::splat(0.5), L::splat(0.25));
+    let mut s = [
+        v0,
+        half * x0,
+        half * v1,
+        quarter * xx,
+        quarter * x1,
+        quarter * v2,
+        zero,
+        zero,
+        zero,
+    ];
+    let pixels = gradient.each_ref().map(|plane| &plane[at..at + L::WIDTH]);
     for p in 0..L::WIDTH {
-        let (x, y) = offset(p);
-        let v = group.v[p];
-        s[0] = s[0] + v;
-        s[1] = v.mul_add(L::splat(x), s[1]);
-        s[2] = v.mul_add(L::splat(y), s[2]);
-        s[3] = v.mul_add(L::splat(x * x), s[3]);
-        s[4] = v.mul_add(L::splat(x * y), s[4]);
-        s[5] = v.mul_add(L::splat(y * y), s[5]);
         for c in 0..3 {
-            s[6 + c] = group.w[p].mul_add(L::splat(gradient[c][at + p]), s[6 + c]);
+            s[6 + c] = group.w[p].mul_add(L::splat(pixels[c][p]), s[6 + c]);
         }
     }
 

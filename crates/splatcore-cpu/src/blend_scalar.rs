@@ -38,8 +38,7 @@ fn walk(
         let raw = (splat.log2_opacity + (a * dx + b * dy) * dx + c * dy * dy).exp2();
         let alpha = raw.min(tile.alpha_max);
         counted.evaluated += 1;
-        // Not `alpha < ALPHA_MIN`: a NaN must be skipped too.
-        if !(alpha >= ALPHA_MIN as f32) {
+        if alpha.is_nan() || alpha < ALPHA_MIN as f32 {
             continue;
         }
         let next = transmittance - alpha * transmittance;
@@ -48,7 +47,16 @@ fn walk(
         }
         counted.blended += 1;
         let capped = raw >= tile.alpha_max;
-        visit(splat, Fragment { pair: index, alpha, capped, transmittance, offset: [dx, dy] });
+        visit(
+            splat,
+            Fragment {
+                pair: index,
+                alpha,
+                capped,
+                transmittance,
+                offset: [dx, dy],
+            },
+        );
         transmittance = next;
     }
     transmittance
@@ -108,10 +116,13 @@ pub fn blend_backward(
             let toward: f32 = (0..3).map(|c| gradient[c] * splat.colour[c]).sum();
             behind -= weight * toward;
             let d_alpha = f.transmittance * toward - behind / (1.0 - f.alpha);
-            let v = if f.capped { 0.0 } else { d_alpha * f.alpha * std::f32::consts::LN_2 };
+            let v = if f.capped { 0.0 } else { d_alpha * f.alpha };
             let [dx, dy] = f.offset;
             let row = &mut sums[f.pair];
-            for (sum, term) in row.iter_mut().zip([v, v * dx, v * dy, v * dx * dx, v * dx * dy, v * dy * dy]) {
+            for (sum, term) in row
+                .iter_mut()
+                .zip([v, v * dx, v * dy, v * dx * dx, v * dx * dy, v * dy * dy])
+            {
                 *sum += term;
             }
             for c in 0..3 {

@@ -34,12 +34,22 @@ pub fn densify(state: &mut LearnerState, refine: &Refine) -> RefineReport {
             reset_opacity(state, ceiling);
             RefineReport::default()
         }
-        Refine::Mcmc { min_opacity, growth, max_gaussians, seed, step } => {
+        Refine::Mcmc {
+            min_opacity,
+            growth,
+            max_gaussians,
+            seed,
+            step,
+        } => {
             let mut rng = Rng::new(seed, (step as u64) << 1 | 1);
             let relocated = relocate(state, min_opacity, &mut rng);
             let added = add(state, growth, max_gaussians, min_opacity, &mut rng);
             clear_statistics(state);
-            RefineReport { relocated, added, ..RefineReport::default() }
+            RefineReport {
+                relocated,
+                added,
+                ..RefineReport::default()
+            }
         }
     };
     report.count = state.gaussians.len();
@@ -47,7 +57,11 @@ pub fn densify(state: &mut LearnerState, refine: &Refine) -> RefineReport {
 }
 
 fn largest_scale(gaussians: &Gaussians, i: usize) -> f32 {
-    gaussians.log_scales[i].iter().copied().fold(f32::NEG_INFINITY, f32::max).exp()
+    gaussians.log_scales[i]
+        .iter()
+        .copied()
+        .fold(f32::NEG_INFINITY, f32::max)
+        .exp()
 }
 
 fn clear_statistics(state: &mut LearnerState) {
@@ -85,8 +99,9 @@ fn grow(
         chosen.truncate(room);
         chosen.sort_unstable();
     }
-    let (split, cloned): (Vec<usize>, Vec<usize>) =
-        chosen.into_iter().partition(|&i| largest_scale(&state.gaussians, i) > split_scale);
+    let (split, cloned): (Vec<usize>, Vec<usize>) = chosen
+        .into_iter()
+        .partition(|&i| largest_scale(&state.gaussians, i) > split_scale);
     for &i in &cloned {
         append_copy(state, i);
     }
@@ -111,7 +126,11 @@ fn grow(
     }
     retain(state, |i| !is_split[i]);
     clear_statistics(state);
-    RefineReport { cloned: cloned.len(), split: split.len(), ..RefineReport::default() }
+    RefineReport {
+        cloned: cloned.len(),
+        split: split.len(),
+        ..RefineReport::default()
+    }
 }
 
 fn retain(state: &mut LearnerState, keep: impl Fn(usize) -> bool) {
@@ -154,7 +173,8 @@ fn draw(gaussians: &Gaussians, candidates: &[usize], count: usize, rng: &mut Rng
         .collect();
     (0..count)
         .map(|_| {
-            let at = (rng.next_u32() as f64 + rng.next_u32() as f64 / 4_294_967_296.0) / 4_294_967_296.0 * sum;
+            let at =
+                (rng.next_u32() as f64 + rng.next_u32() as f64 / 4_294_967_296.0) / 4_294_967_296.0 * sum;
             candidates[cumulative.partition_point(|&c| c <= at).min(candidates.len() - 1)]
         })
         .collect()
@@ -199,8 +219,8 @@ fn share_among(state: &mut LearnerState, drawn: &[usize], min_opacity: f32) {
 }
 
 fn relocate(state: &mut LearnerState, min_opacity: f32, rng: &mut Rng) -> usize {
-    let (alive, dead): (Vec<usize>, Vec<usize>) = (0..state.gaussians.len())
-        .partition(|&i| sigmoid(state.gaussians.opacity_logits[i]) > min_opacity);
+    let (alive, dead): (Vec<usize>, Vec<usize>) =
+        (0..state.gaussians.len()).partition(|&i| sigmoid(state.gaussians.opacity_logits[i]) > min_opacity);
     if alive.is_empty() || dead.is_empty() {
         return 0;
     }

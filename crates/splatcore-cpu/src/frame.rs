@@ -80,19 +80,34 @@ impl Frame {
         blend: bool,
     ) -> Result<(), BackendError> {
         if let Some(defect) = camera.defect() {
-            return Err(BackendError::Input(format!("this camera cannot be rendered: {defect}")));
+            return Err(BackendError::Input(format!(
+                "this camera cannot be rendered: {defect}"
+            )));
         }
         let kernel_camera = KernelCamera::new(camera, options);
         self.timed("project", |frame| frame.project(level, scene, &kernel_camera));
         self.timed("sort", |frame| {
             frame.visible.clear();
             for (chunk, &count) in frame.counts.iter().enumerate() {
-                frame.visible.extend((0..count).map(|i| (chunk * ROWS) as u32 + i));
+                frame
+                    .visible
+                    .extend((0..count).map(|i| (chunk * ROWS) as u32 + i));
             }
-            sort::sort(&frame.splats, &frame.visible, &mut frame.order, &mut frame.sort_scratch);
+            sort::sort(
+                &frame.splats,
+                &frame.visible,
+                &mut frame.order,
+                &mut frame.sort_scratch,
+            );
         });
         self.timed("intersect", |frame| {
-            frame.lists.fill(level, options.pipeline.intersect, &frame.splats, &frame.order, kernel_camera.tiles)
+            frame.lists.fill(
+                level,
+                options.pipeline.intersect,
+                &frame.splats,
+                &frame.order,
+                kernel_camera.tiles,
+            )
         })
         .map_err(|pairs| BackendError::OutOfMemory {
             backend: "cpu",
@@ -119,7 +134,11 @@ impl Frame {
             .enumerate()
             .with_min_len(4)
             .for_each(|(chunk, ((splats, in_view), written))| {
-                let mut output = project::Output { splats, in_view, count: 0 };
+                let mut output = project::Output {
+                    splats,
+                    in_view,
+                    count: 0,
+                };
                 project::project(level, scene, camera, chunk * ROWS, &mut output);
                 *written = output.count as u32;
             });
@@ -130,7 +149,8 @@ impl Frame {
         self.tile_order.clear();
         self.tile_order.extend(0..(tiles[0] * tiles[1]) as u32);
         let start = &self.lists.tile_start;
-        self.tile_order.sort_by_key(|&t| std::cmp::Reverse(start[t as usize + 1] - start[t as usize]));
+        self.tile_order
+            .sort_by_key(|&t| std::cmp::Reverse(start[t as usize + 1] - start[t as usize]));
         let threads = rayon::current_num_threads();
         self.scratch.resize_with(threads, Mutex::default);
         self.scalar_sums.resize_with(threads, Mutex::default);
@@ -150,9 +170,7 @@ impl Frame {
             let place = place(tile, camera, options);
             let pairs = lists.of_tile(tile);
             match options.pipeline.blend {
-                Blend::Splatcore => {
-                    blend::blend(level, splats, pairs, &place, &mut scratch.scratch, &target)
-                }
+                Blend::Splatcore => blend::blend(level, splats, pairs, &place, &mut scratch.scratch, &target),
                 Blend::Scalar => {
                     blend_scalar::blend(splats, pairs, &place, Some(&target), &mut Counted::default())
                 }
@@ -172,7 +190,10 @@ impl Frame {
         self.timed("blend_backward", |frame| {
             frame.slots.resize(frame.lists.pairs.len(), SumRow::default());
             let slots = Disjoint::new(&mut frame.slots);
-            let pixels = Pixels { colour: frame.colour.each_ref().map(|plane| plane.as_slice()), gradient };
+            let pixels = Pixels {
+                colour: frame.colour.each_ref().map(|plane| plane.as_slice()),
+                gradient,
+            };
             let (splats, lists) = (&frame.splats, &frame.lists);
             match options.pipeline.backward {
                 Backward::Splatcore => for_tiles(&frame.tile_order, &frame.scratch, |tile, scratch| {
@@ -221,8 +242,15 @@ impl Frame {
     pub fn rendered(&self, camera: &Camera) -> Rendered {
         let [r, g, b] = &self.colour;
         let data = r.iter().zip(g).zip(b).map(|((&r, &g), &b)| [r, g, b]).collect();
-        let image = Image { width: camera.width, height: camera.height, data };
-        Rendered { image, transmittance: self.transmittance.clone() }
+        let image = Image {
+            width: camera.width,
+            height: camera.height,
+            data,
+        };
+        Rendered {
+            image,
+            transmittance: self.transmittance.clone(),
+        }
     }
 }
 
@@ -250,4 +278,3 @@ fn for_tiles<S: Send>(order: &[u32], scratch: &[Mutex<S>], work: impl Fn(usize, 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
-

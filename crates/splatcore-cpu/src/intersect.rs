@@ -72,7 +72,15 @@ impl Lists {
             part.histogram.resize(tile_count, 0);
             let from = (p * part_len).min(order.len());
             let own = &order[from..(from + part_len).min(order.len())];
-            touched(level, method, splats, own, tiles, &mut part.tiles, &mut part.counts);
+            touched(
+                level,
+                method,
+                splats,
+                own,
+                tiles,
+                &mut part.tiles,
+                &mut part.counts,
+            );
             for &tile in &part.tiles {
                 part.histogram[tile as usize] += 1;
             }
@@ -110,7 +118,12 @@ impl Lists {
                 for &tile in &part.tiles[at..at + count as usize] {
                     let next = &mut part.histogram[tile as usize];
                     // SAFETY: the histograms' prefix sums give each pair of each part a place of its own.
-                    unsafe { pairs.get(*next as usize, 1)[0] = Pair { splat: position, slot } };
+                    unsafe {
+                        pairs.get(*next as usize, 1)[0] = Pair {
+                            splat: position,
+                            slot,
+                        }
+                    };
                     *next += 1;
                     slot += 1;
                 }
@@ -165,8 +178,16 @@ fn rectangle([x0, x1]: [usize; 2], [y0, y1]: [usize; 2], tiles: [usize; 2], out:
 /// Rows of tiles are lanes.
 #[inline(always)]
 fn exact<L: Lanes>(splat: &Splat, tiles: [usize; 2], out: &mut Vec<u32>) {
-    let columns = span(splat.mean[0] - splat.extent[0], splat.mean[0] + splat.extent[0], tiles[0]);
-    let rows = span(splat.mean[1] - splat.extent[1], splat.mean[1] + splat.extent[1], tiles[1]);
+    let columns = span(
+        splat.mean[0] - splat.extent[0],
+        splat.mean[0] + splat.extent[0],
+        tiles[0],
+    );
+    let rows = span(
+        splat.mean[1] - splat.extent[1],
+        splat.mean[1] + splat.extent[1],
+        tiles[1],
+    );
     let ([x0, x1], [y0, y1]) = (columns, rows);
     if x1 <= x0 || y1 <= y0 {
         return;
@@ -177,7 +198,12 @@ fn exact<L: Lanes>(splat: &Splat, tiles: [usize; 2], out: &mut Vec<u32>) {
         return;
     }
     let [a, b, c] = splat.power;
-    let ellipse = Ellipse::new(L::splat(a), L::splat(b), L::splat(c), L::splat(splat.log2_opacity));
+    let ellipse = Ellipse::new(
+        L::splat(a),
+        L::splat(b),
+        L::splat(c),
+        L::splat(splat.log2_opacity),
+    );
     let offsets: [f32; 16] = std::array::from_fn(|lane| (lane * TILE) as f32);
     let mut y = y0;
     while y < y1 {
@@ -188,7 +214,11 @@ fn exact<L: Lanes>(splat: &Splat, tiles: [usize; 2], out: &mut Vec<u32>) {
         right.store(&mut ends[1]);
         for lane in 0..(y1 - y).min(L::WIDTH) {
             if ends[0][lane] <= ends[1][lane] {
-                let [x0, x1] = span(splat.mean[0] + ends[0][lane], splat.mean[0] + ends[1][lane], tiles[0]);
+                let [x0, x1] = span(
+                    splat.mean[0] + ends[0][lane],
+                    splat.mean[0] + ends[1][lane],
+                    tiles[0],
+                );
                 out.extend((x0..x1).map(|x| ((y + lane) * tiles[0] + x) as u32));
             }
         }
@@ -201,7 +231,11 @@ fn span(low: f32, high: f32, tiles: usize) -> [usize; 2] {
     let side = TILE as f32;
     let first = ((low - (side - 0.5)) / side).ceil().max(0.0) as usize;
     let last = ((high - 0.5) / side).floor();
-    let end = if last < 0.0 { 0 } else { (last as usize).saturating_add(1).min(tiles) };
+    let end = if last < 0.0 {
+        0
+    } else {
+        (last as usize).saturating_add(1).min(tiles)
+    };
     [first.min(end), end]
 }
 
@@ -212,7 +246,11 @@ mod tests {
     #[test]
     fn span_counts_pixel_centres() {
         assert_eq!(span(0.0, 15.6, 4), [0, 1]);
-        assert_eq!(span(15.4, 16.4, 4), [0, 1], "the centre at 15.5 is in tile 0, that at 16.5 is not reached");
+        assert_eq!(
+            span(15.4, 16.4, 4),
+            [0, 1],
+            "the centre at 15.5 is in tile 0, that at 16.5 is not reached"
+        );
         assert_eq!(span(15.4, 16.5, 4), [0, 2]);
         assert_eq!(span(15.6, 16.4, 4), [1, 1], "no centre between");
         assert_eq!(span(-100.0, 1e9, 4), [0, 4]);

@@ -7,8 +7,8 @@ use crate::loss::Loss;
 use crate::project::Scene;
 use crate::step::update;
 use splatcore_core::backend::{
-    BackendError, FrameCounts, Learner, LearnerState, Refine, RefineReport, RenderOptions, Rendered, Renderer,
-    StageTimes, StepPlan,
+    BackendError, FrameCounts, Learner, LearnerState, Refine, RefineReport, RenderOptions, Rendered,
+    Renderer, StageTimes, StepPlan,
 };
 use splatcore_core::{Camera, Gaussians, Image, View};
 use std::sync::Arc;
@@ -42,7 +42,14 @@ impl CpuLearner {
                 )));
             }
         }
-        Ok(Self { backend, state, views, frame: Frame::default(), loss: Loss::default(), last_loss: 0.0 })
+        Ok(Self {
+            backend,
+            state,
+            views,
+            frame: Frame::default(),
+            loss: Loss::default(),
+            last_loss: 0.0,
+        })
     }
 }
 
@@ -52,7 +59,13 @@ impl Renderer for CpuLearner {
     }
 
     fn render(&mut self, camera: &Camera, options: &RenderOptions) -> Result<Rendered, BackendError> {
-        render(&self.backend, &self.state.gaussians, &mut self.frame, camera, options)
+        render(
+            &self.backend,
+            &self.state.gaussians,
+            &mut self.frame,
+            camera,
+            options,
+        )
     }
 
     fn gradients(
@@ -61,11 +74,24 @@ impl Renderer for CpuLearner {
         options: &RenderOptions,
         image_gradient: &Image,
     ) -> Result<Gaussians, BackendError> {
-        gradients(&self.backend, &self.state.gaussians, &mut self.frame, camera, options, image_gradient)
+        gradients(
+            &self.backend,
+            &self.state.gaussians,
+            &mut self.frame,
+            camera,
+            options,
+            image_gradient,
+        )
     }
 
     fn counts(&mut self, camera: &Camera, options: &RenderOptions) -> Result<FrameCounts, BackendError> {
-        counts(&self.backend, &self.state.gaussians, &mut self.frame, camera, options)
+        counts(
+            &self.backend,
+            &self.state.gaussians,
+            &mut self.frame,
+            camera,
+            options,
+        )
     }
 
     fn stage_times(
@@ -74,7 +100,14 @@ impl Renderer for CpuLearner {
         options: &RenderOptions,
         backward: bool,
     ) -> Result<StageTimes, BackendError> {
-        stage_times(&self.backend, &self.state.gaussians, &mut self.frame, camera, options, backward)
+        stage_times(
+            &self.backend,
+            &self.state.gaussians,
+            &mut self.frame,
+            camera,
+            options,
+            backward,
+        )
     }
 }
 
@@ -82,22 +115,35 @@ impl Learner for CpuLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         let views = self.views.clone();
         let view = views.get(plan.view).ok_or_else(|| {
-            BackendError::Input(format!("there is no view {}; there are {}", plan.view, views.len()))
+            BackendError::Input(format!(
+                "there is no view {}; there are {}",
+                plan.view,
+                views.len()
+            ))
         })?;
         let (level, pool) = (self.backend.level, self.backend.pool.clone());
         pool.install(|| {
             let scene = Scene::new(&self.state.gaussians, plan.render.sh_degree);
-            self.frame.forward(level, scene, &view.camera, &plan.render, true)?;
+            self.frame
+                .forward(level, scene, &view.camera, &plan.render, true)?;
             let loss = &mut self.loss;
-            self.last_loss = self
-                .frame
-                .timed("loss", |frame| loss.fill(level, &frame.colour, &view.photo, plan.ssim_weight));
+            self.last_loss = self.frame.timed("loss", |frame| {
+                loss.fill(level, &frame.colour, &view.photo, plan.ssim_weight)
+            });
             let gradient = self.loss.gradient.each_ref().map(|plane| plane.as_slice());
             self.frame.backward(level, &view.camera, &plan.render, gradient);
             let state = &mut self.state;
-            self.frame.timed("update", |frame| update(level, frame, state, &view.camera, plan));
+            self.frame
+                .timed("update", |frame| update(level, frame, state, &view.camera, plan));
             Ok(())
         })
+    }
+
+    fn timed_step(&mut self, plan: &StepPlan) -> Result<StageTimes, BackendError> {
+        self.frame.collect_times();
+        let result = self.step(plan);
+        let times = self.frame.take_times();
+        result.map(|()| times)
     }
 
     fn last_loss(&mut self) -> Result<f64, BackendError> {
@@ -121,11 +167,15 @@ impl Learner for CpuLearner {
         for gaussians in [&state.gaussians, &state.first, &state.second] {
             crate::backend::check(gaussians)?;
             if gaussians.len() != n || gaussians.sh_degree != state.gaussians.sh_degree {
-                return Err(BackendError::Input("the snapshot's moments do not belong to its Gaussians".into()));
+                return Err(BackendError::Input(
+                    "the snapshot's moments do not belong to its Gaussians".into(),
+                ));
             }
         }
         if state.gradient_sum.len() != n || state.seen.len() != n {
-            return Err(BackendError::Input("the snapshot's statistics do not belong to its Gaussians".into()));
+            return Err(BackendError::Input(
+                "the snapshot's statistics do not belong to its Gaussians".into(),
+            ));
         }
         self.state = state.clone();
         Ok(())

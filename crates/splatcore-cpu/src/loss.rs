@@ -12,8 +12,10 @@ use splatcore_core::Photo;
 use splatcore_core::metrics::{SSIM_C1, SSIM_C2, SSIM_RADIUS, ssim_window};
 
 const TAPS: usize = 2 * SSIM_RADIUS + 1;
-/// Padding on each side of a row, so that a vector load may run past the window.
-const PAD: usize = 16;
+/// Padding on each side of a row: half the window, and a vector that starts on the last pixel.
+const PAD: usize = 32;
+/// Rows that one thread takes at a time, or more.
+const ROWS_AT_LEAST: usize = 16;
 
 /// Buffers reused from step to step.
 #[derive(Default)]
@@ -27,244 +29,337 @@ pub struct Loss {
     sums: Vec<[f64; 2]>,
 }
 
-/// One row of the work; every slice is `width` long but for the padded ones.
-struct BlurRow<'a> {
-    window: [f32; TAPS],
-    /// `PAD + width + PAD`.
-    padded: &'a [f32],
-    out: &'a mut [f32],
+/// What one thread needs for a row.
+struct RowScratch {
+    /// 1 where the pixel counts.
+    counts: Vec<f32>,
+    /// The photo's channel, 0 to 1.
+    photo: Vec<f32>,
+    /// Rows with room for the window on both sides.
+    padded: [Vec<f32>; 5],
+    /// Blurred rows.
+    blurred: [Vec<f32>; 5],
 }
 
-dispatch! { fn blur_row / blur_row_kernel (row: &mut BlurRow<'_>) }
+impl RowScratch {
+    fn new(width: usize) -> Self {
+        Self {
+            // A vector may start on the last pixel.
+            counts: vec![0.0; width + PAD],
+            photo: vec![0.0; width + PAD],
+            padded: [0; 5].map(|_| vec![0.0; width + 2 * PAD]),
+            blurred: [0; 5].map(|_| vec![0.0; width + PAD]),
+        }
+    }
 
+    /// Row `y` of a photo's channel and mask.
+    fn load(&mut self, photo: &Photo, channel: usize, y: usize) {
+        let width = photo.width as usize;
+        for (to, from) in self
+            .photo
+            .iter_mut()
+            .zip(photo.rgb[3 * y * width..3 * (y + 1) * width].chunks_exact(3))
+        {
+            *to = from[channel] as f32 * (1.0 / 255.0);
+        }
+        match &photo.mask {
+            None => self.counts[..width].fill(1.0),
+            Some(mask) => {
+                for (to, &m) in self.counts.iter_mut().zip(&mask[y * width..(y + 1) * width]) {
+                    *to = (m != 0) as u8 as f32;
+                }
+            }
+        }
+    }
+}
+
+/// Loads up to a vector from the end of a slice.
 #[inline(always)]
-fn blur_row_kernel<L: Lanes>(row: &mut BlurRow<'_>) {
-    let width = row.out.len();
-    let mut x = 0;
+fn load_tail<L: Lanes>(slice: &[f32], x: usize) -> L {
+    if x + L::WIDTH <= slice.len() {
+        return L::load(&slice[x..]);
+    }
     let mut tail = [0.0f32; 16];
+    tail[..slice.len() - x].copy_from_slice(&slice[x..]);
+    L::load(&tail)
+}
+
+/// Stores as much of a vector as there is room for.
+#[inline(always)]
+fn store_tail<L: Lanes>(value: L, slice: &mut [f32], x: usize) {
+    if x + L::WIDTH <= slice.len() {
+        return value.store(&mut slice[x..]);
+    }
+    let mut tail = [0.0f32; 16];
+    value.store(&mut tail);
+    let len = slice.len() - x;
+    slice[x..].copy_from_slice(&tail[..len]);
+}
+
+/// Sum of the lanes, in order.
+#[inline(always)]
+fn total<L: Lanes>(value: L) -> f64 {
+    let mut lanes = [0.0f32; 16];
+    value.store(&mut lanes);
+    lanes[..L::WIDTH].iter().map(|&v| v as f64).sum()
+}
+
+/// The window along a row whose pixel 0 is at `PAD`.
+#[inline(always)]
+fn blur_at<L: Lanes>(window: &[f32; TAPS], padded: &[f32], x: usize) -> L {
+    let from = &padded[PAD - SSIM_RADIUS + x..];
+    let mut sum = L::load(from) * L::splat(window[0]);
+    for k in 1..TAPS {
+        sum = L::load(&from[k..]).mul_add(L::splat(window[k]), sum);
+    }
+    sum
+}
+
+/// The window along a column at row `y` of a plane.
+#[inline(always)]
+fn blur_column<L: Lanes>(window: &[f32; TAPS], plane: &[f32], size: [usize; 2], y: usize, out: &mut [f32]) {
+    let [width, height] = size;
+    let from = y.saturating_sub(SSIM_RADIUS);
+    let to = (y + SSIM_RADIUS + 1).min(height);
+    let mut x = 0;
     while x < width {
         let mut sum = L::splat(0.0);
-        for (k, &w) in row.window.iter().enumerate() {
-            sum = L::load(&row.padded[PAD - SSIM_RADIUS + x + k..]).mul_add(L::splat(w), sum);
+        for j in from..to {
+            let row = load_tail::<L>(&plane[j * width..(j + 1) * width], x);
+            sum = row.mul_add(L::splat(window[j + SSIM_RADIUS - y]), sum);
         }
-        if x + L::WIDTH <= width {
-            sum.store(&mut row.out[x..]);
-        } else {
-            sum.store(&mut tail);
-            row.out[x..].copy_from_slice(&tail[..width - x]);
-        }
+        sum.store(&mut out[x..]);
         x += L::WIDTH;
     }
 }
 
-/// Blurs `N` planes along columns at row `y`.
-struct BlurColumn<'a, const N: usize> {
-    window: [f32; TAPS],
-    planes: [&'a [f32]; N],
-    width: usize,
-    height: usize,
-    y: usize,
-    out: [&'a mut [f32]; N],
-}
-
-dispatch! { fn blur_column5 / blur_column_kernel5 (column: &mut BlurColumn<'_, 5>) }
-dispatch! { fn blur_column3 / blur_column_kernel3 (column: &mut BlurColumn<'_, 3>) }
-
-#[inline(always)]
-fn blur_column_kernel5<L: Lanes>(column: &mut BlurColumn<'_, 5>) {
-    blur_column_kernel::<L, 5>(column);
+dispatch! {
+    /// Pass 1: the row's x, y, x², y², xy, blurred along the row.
+    fn moments_row / moments_row_kernel (
+        window: &[f32; TAPS], image: &[f32], scratch: &mut RowScratch, out: [&mut [f32]; 5]
+    )
 }
 
 #[inline(always)]
-fn blur_column_kernel3<L: Lanes>(column: &mut BlurColumn<'_, 3>) {
-    blur_column_kernel::<L, 3>(column);
-}
-
-#[inline(always)]
-fn blur_column_kernel<L: Lanes, const N: usize>(column: &mut BlurColumn<'_, N>) {
-    let width = column.width;
-    let from = column.y.saturating_sub(SSIM_RADIUS);
-    let to = (column.y + SSIM_RADIUS + 1).min(column.height);
-    for n in 0..N {
-        let (plane, out) = (column.planes[n], &mut *column.out[n]);
-        let mut x = 0;
-        while x + L::WIDTH <= width {
-            let mut sum = L::splat(0.0);
-            for j in from..to {
-                let w = L::splat(column.window[j + SSIM_RADIUS - column.y]);
-                sum = L::load(&plane[j * width + x..]).mul_add(w, sum);
-            }
-            sum.store(&mut out[x..]);
-            x += L::WIDTH;
+fn moments_row_kernel<L: Lanes>(
+    window: &[f32; TAPS],
+    image: &[f32],
+    scratch: &mut RowScratch,
+    out: [&mut [f32]; 5],
+) {
+    let width = image.len();
+    let mut x = 0;
+    while x < width {
+        let counts = L::load(&scratch.counts[x..]);
+        let a = load_tail::<L>(image, x) * counts;
+        let b = L::load(&scratch.photo[x..]) * counts;
+        let values = [a, b, a * a, b * b, a * b];
+        for k in 0..5 {
+            store_tail(values[k], &mut scratch.padded[k][..PAD + width], PAD + x);
         }
-        for x in x..width {
-            out[x] = (from..to).map(|j| plane[j * width + x] * column.window[j + SSIM_RADIUS - column.y]).sum();
+        x += L::WIDTH;
+    }
+    for k in 0..5 {
+        let mut x = 0;
+        while x < width {
+            store_tail(blur_at::<L>(window, &scratch.padded[k], x), out[k], x);
+            x += L::WIDTH;
         }
     }
 }
 
-/// One row of SSIM and its partials.
-struct SsimRow<'a> {
-    blurred: [&'a [f32]; 5],
-    /// 1 where the pixel counts.
-    counts: &'a [f32],
-    partials: [&'a mut [f32]; 3],
-    sum: f64,
+dispatch! {
+    /// Pass 2: the moments blurred along the column, SSIM, and its partial derivatives by the blurred x, x² and xy.
+    fn ssim_row / ssim_row_kernel (
+        window: &[f32; TAPS], moments: [&[f32]; 5], size: [usize; 2], y: usize, scratch: &mut RowScratch,
+        partials: [&mut [f32]; 3], sum: &mut f64
+    )
 }
 
-dispatch! { fn ssim_row / ssim_row_kernel (row: &mut SsimRow<'_>) }
-
 #[inline(always)]
-fn ssim_row_kernel<L: Lanes>(row: &mut SsimRow<'_>) {
-    let width = row.counts.len();
+fn ssim_row_kernel<L: Lanes>(
+    window: &[f32; TAPS],
+    moments: [&[f32]; 5],
+    size: [usize; 2],
+    y: usize,
+    scratch: &mut RowScratch,
+    partials: [&mut [f32]; 3],
+    sum: &mut f64,
+) {
+    for k in 0..5 {
+        blur_column::<L>(window, moments[k], size, y, &mut scratch.blurred[k]);
+    }
+    let (c1, c2, two) = (L::splat(SSIM_C1 as f32), L::splat(SSIM_C2 as f32), L::splat(2.0));
+    let [d_mean, d_square, d_product] = partials;
+    let mut ssim_sum = L::splat(0.0);
     let mut x = 0;
-    while x < width {
-        let lanes = (width - x).min(L::WIDTH);
-        let load = |slice: &[f32]| {
-            if lanes == L::WIDTH {
-                L::load(&slice[x..])
-            } else {
-                let mut tail = [0.0f32; 16];
-                tail[..lanes].copy_from_slice(&slice[x..]);
-                L::load(&tail)
-            }
-        };
-        let [mx, my, xx, yy, xy] = row.blurred.map(load);
-        let counts = load(row.counts);
-        let (c1, c2, two) = (L::splat(SSIM_C1 as f32), L::splat(SSIM_C2 as f32), L::splat(2.0));
+    while x < size[0] {
+        let mut blurred = [L::splat(0.0); 5];
+        for k in 0..5 {
+            blurred[k] = L::load(&scratch.blurred[k][x..]);
+        }
+        let [mx, my, xx, yy, xy] = blurred;
+        let counts = L::load(&scratch.counts[x..]);
         let mxy = mx * my;
         let squares = mx.mul_add(mx, my * my);
         let a1 = two.mul_add(mxy, c1);
         let a2 = two.mul_add(xy - mxy, c2);
         let b1 = squares + c1;
         let b2 = xx + yy - squares + c2;
-        let inverse = L::splat(1.0).div(b1 * b2);
-        let ssim = a1 * a2 * inverse * counts;
+        // Past the end of the row counts is 0, and so is everything.
+        let inverse = counts.div(b1 * b2);
+        let ssim = a1 * a2 * inverse;
+        ssim_sum = ssim_sum + ssim;
         // With S = a1 a2 / (b1 b2): dS/dxx = -S / b2, dS/dxy = 2 a1 / (b1 b2), and mx enters all four.
-        let d_xx = -(ssim * b1 * inverse);
-        let d_xy = two * a1 * inverse * counts;
-        let d_mx = two * inverse * counts * my * (a2 - a1) + two * mx * ssim * inverse * (b1 - b2);
-        let mut out = [0.0f32; 16];
-        ssim.store(&mut out);
-        row.sum += out[..lanes].iter().map(|&v| v as f64).sum::<f64>();
-        for (partial, value) in row.partials.iter_mut().zip([d_mx, d_xx, d_xy]) {
-            value.store(&mut out);
-            partial[x..x + lanes].copy_from_slice(&out[..lanes]);
-        }
+        let across = ssim * inverse;
+        store_tail(
+            two * inverse * my * (a2 - a1) + two * mx * across * (b1 - b2),
+            d_mean,
+            x,
+        );
+        store_tail(-(across * b1), d_square, x);
+        store_tail(two * a1 * inverse, d_product, x);
         x += L::WIDTH;
     }
+    *sum = total(ssim_sum);
+}
+
+dispatch! {
+    /// Pass 3: the partials blurred back, and the gradient of the row.
+    fn gradient_row / gradient_row_kernel (
+        window: &[f32; TAPS], partials: [&[f32]; 3], size: [usize; 2], y: usize, image: &[f32],
+        scratch: &mut RowScratch, scales: [f32; 2], gradient: &mut [f32], sum: &mut f64
+    )
+}
+
+#[inline(always)]
+fn gradient_row_kernel<L: Lanes>(
+    window: &[f32; TAPS],
+    partials: [&[f32]; 3],
+    size: [usize; 2],
+    y: usize,
+    image: &[f32],
+    scratch: &mut RowScratch,
+    scales: [f32; 2],
+    gradient: &mut [f32],
+    sum: &mut f64,
+) {
+    let width = size[0];
+    for k in 0..3 {
+        blur_column::<L>(window, partials[k], size, y, &mut scratch.blurred[k]);
+        scratch.padded[k][PAD..PAD + width].copy_from_slice(&scratch.blurred[k][..width]);
+    }
+    let (zero, one, two) = (L::splat(0.0), L::splat(1.0), L::splat(2.0));
+    let (l1_scale, ssim_scale) = (L::splat(scales[0]), L::splat(scales[1]));
+    let mut absolute = zero;
+    let mut x = 0;
+    while x < width {
+        let d_mean = blur_at::<L>(window, &scratch.padded[0], x);
+        let d_square = blur_at::<L>(window, &scratch.padded[1], x);
+        let d_product = blur_at::<L>(window, &scratch.padded[2], x);
+        let counts = L::load(&scratch.counts[x..]);
+        let a = load_tail::<L>(image, x);
+        let b = L::load(&scratch.photo[x..]);
+        let difference = (a - b) * counts;
+        absolute = absolute + difference.max(-difference);
+        let not_positive = zero.ge(difference);
+        let not_negative = difference.ge(zero);
+        let sign = L::select(not_positive, L::select(not_negative, zero, -one), one);
+        let d_ssim = (two * a).mul_add(d_square, b.mul_add(d_product, d_mean));
+        store_tail(l1_scale.mul_add(sign, ssim_scale * d_ssim) * counts, gradient, x);
+        x += L::WIDTH;
+    }
+    *sum = total(absolute);
 }
 
 impl Loss {
     /// Returns the loss of an image (a plane a channel) against a photo of the same size, and fills `gradient`.
-    pub fn fill(
-        &mut self,
-        level: Level,
-        colour: &[Vec<f32>; 3],
-        photo: &Photo,
-        ssim_weight: f32,
-    ) -> f64 {
+    pub fn fill(&mut self, level: Level, colour: &[Vec<f32>; 3], photo: &Photo, ssim_weight: f32) -> f64 {
         let (width, height) = (photo.width as usize, photo.height as usize);
         let pixels = width * height;
         let values = (3 * photo.counted_pixels()) as f64;
-        for plane in self.gradient.iter_mut().chain(&mut self.rows).chain(&mut self.partials) {
+        for plane in self
+            .gradient
+            .iter_mut()
+            .chain(&mut self.rows)
+            .chain(&mut self.partials)
+        {
             plane.resize(pixels, 0.0);
         }
         if values == 0.0 {
             self.gradient.iter_mut().for_each(|plane| plane.fill(0.0));
             return 0.0;
         }
-        let l1_scale = ((1.0 - ssim_weight) as f64 / values) as f32;
-        let ssim_scale = (-(ssim_weight as f64) / values) as f32;
-        let window = ssim_window().map(|w| w as f32);
-        let counted = |y: usize, out: &mut [f32]| match &photo.mask {
-            None => out.fill(1.0),
-            Some(mask) => {
-                for (o, &m) in out.iter_mut().zip(&mask[y * width..(y + 1) * width]) {
-                    *o = (m != 0) as u8 as f32;
-                }
-            }
-        };
+        let size = [width, height];
+        let scales = [
+            (1.0 - ssim_weight) as f64 / values,
+            -(ssim_weight as f64) / values,
+        ]
+        .map(|s| s as f32);
+        let window = &ssim_window().map(|w| w as f32);
         let (mut l1, mut ssim) = (0.0, 0.0);
         for channel in 0..3 {
             let image = &colour[channel];
+            let image_row = |y: usize| &image[y * width..(y + 1) * width];
             self.sums.clear();
             self.sums.resize(height, [0.0; 2]);
 
             let rows = self.rows.each_mut().map(|plane| Disjoint::new(plane));
-            (0..height).into_par_iter().with_min_len(8).for_each_init(
-                || (vec![0.0f32; width], [0; 5].map(|_| vec![0.0f32; width + 2 * PAD])),
-                |(counts, padded), y| {
-                    counted(y, counts);
-                    let photo_row = &photo.rgb[3 * y * width..3 * (y + 1) * width];
-                    let image_row = &image[y * width..(y + 1) * width];
-                    for x in 0..width {
-                        let a = image_row[x] * counts[x];
-                        let b = photo_row[3 * x + channel] as f32 * (1.0 / 255.0) * counts[x];
-                        for (p, v) in padded.iter_mut().zip([a, b, a * a, b * b, a * b]) {
-                            p[PAD + x] = v;
-                        }
-                    }
-                    for (row, padded) in rows.iter().zip(padded) {
+            (0..height)
+                .into_par_iter()
+                .with_min_len(ROWS_AT_LEAST)
+                .for_each_init(
+                    || RowScratch::new(width),
+                    |scratch, y| {
+                        scratch.load(photo, channel, y);
                         // SAFETY: one thread a row.
-                        let out = unsafe { row.get(y * width, width) };
-                        blur_row(level, &mut BlurRow { window, padded, out });
-                    }
-                },
-            );
+                        let out = rows
+                            .each_ref()
+                            .map(|plane| unsafe { plane.get(y * width, width) });
+                        moments_row(level, window, image_row(y), scratch, out);
+                    },
+                );
 
             let partials = self.partials.each_mut().map(|plane| Disjoint::new(plane));
-            let planes = self.rows.each_ref().map(|plane| plane.as_slice());
-            self.sums.par_iter_mut().with_min_len(8).enumerate().for_each_init(
-                || (vec![0.0f32; width], [0; 5].map(|_| vec![0.0f32; width])),
-                |(counts, blurred), (y, sums)| {
-                    counted(y, counts);
-                    let out = blurred.each_mut().map(|row| row.as_mut_slice());
-                    blur_column5(level, &mut BlurColumn { window, planes, width, height, y, out });
-                    // SAFETY: one thread a row.
-                    let partials = partials.each_ref().map(|plane| unsafe { plane.get(y * width, width) });
-                    let blurred = blurred.each_ref().map(|row| row.as_slice());
-                    let mut row = SsimRow { blurred, counts, partials, sum: 0.0 };
-                    ssim_row(level, &mut row);
-                    sums[1] = row.sum;
-                },
-            );
+            let moments = self.rows.each_ref().map(|plane| plane.as_slice());
+            self.sums
+                .par_iter_mut()
+                .with_min_len(ROWS_AT_LEAST)
+                .enumerate()
+                .for_each_init(
+                    || RowScratch::new(width),
+                    |scratch, (y, sums)| {
+                        scratch.load(photo, channel, y);
+                        // SAFETY: one thread a row.
+                        let out = partials
+                            .each_ref()
+                            .map(|plane| unsafe { plane.get(y * width, width) });
+                        ssim_row(level, window, moments, size, y, scratch, out, &mut sums[1]);
+                    },
+                );
 
-            let planes = self.partials.each_ref().map(|plane| plane.as_slice());
+            let partials = self.partials.each_ref().map(|plane| plane.as_slice());
             self.sums
                 .par_iter_mut()
                 .zip(self.gradient[channel].par_chunks_mut(width))
-                .with_min_len(8)
+                .with_min_len(ROWS_AT_LEAST)
                 .enumerate()
                 .for_each_init(
-                    || {
-                        (
-                            vec![0.0f32; width],
-                            [0; 3].map(|_| vec![0.0f32; width]),
-                            vec![0.0f32; width + 2 * PAD],
-                            [0; 3].map(|_| vec![0.0f32; width]),
-                        )
-                    },
-                    |(counts, columns, padded, blurred), (y, (sums, gradient))| {
-                        counted(y, counts);
-                        let out = columns.each_mut().map(|row| row.as_mut_slice());
-                        blur_column3(level, &mut BlurColumn { window, planes, width, height, y, out });
-                        for (column, out) in columns.iter().zip(blurred.iter_mut()) {
-                            padded[PAD..PAD + width].copy_from_slice(column);
-                            blur_row(level, &mut BlurRow { window, padded, out });
-                        }
-                        let mut total = 0.0f64;
-                        for x in 0..width {
-                            let a = image[y * width + x];
-                            let b = photo.rgb[3 * (y * width + x) + channel] as f32 * (1.0 / 255.0);
-                            let difference = (a - b) * counts[x];
-                            total += difference.abs() as f64;
-                            let sign =
-                                if difference > 0.0 { 1.0 } else { -((difference < 0.0) as u8 as f32) };
-                            let d_ssim = blurred[0][x] + 2.0 * a * blurred[1][x] + b * blurred[2][x];
-                            gradient[x] = (l1_scale * sign + ssim_scale * d_ssim) * counts[x];
-                        }
-                        sums[0] = total;
+                    || RowScratch::new(width),
+                    |scratch, (y, (sums, gradient))| {
+                        scratch.load(photo, channel, y);
+                        gradient_row(
+                            level,
+                            window,
+                            partials,
+                            size,
+                            y,
+                            image_row(y),
+                            scratch,
+                            scales,
+                            gradient,
+                            &mut sums[0],
+                        );
                     },
                 );
             l1 += self.sums.iter().map(|s| s[0]).sum::<f64>();

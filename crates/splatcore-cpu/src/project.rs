@@ -3,7 +3,7 @@
 
 use crate::camera::KernelCamera;
 use crate::ellipse::{Ellipse, LOG2_255};
-use crate::simd::{Lanes, Rows, dispatch, load_columns};
+use crate::simd::{Lanes, Rows, constant as c, dispatch, dot3, load_columns};
 use splatcore_core::Gaussians;
 use splatcore_core::semantics::{LOW_PASS, TILE};
 use splatcore_core::sh;
@@ -135,7 +135,12 @@ pub(crate) fn geometry<L: Lanes>(columns: &[L; 10], camera: &KernelCamera) -> Ge
     let q = [columns[6], columns[7], columns[8], columns[9]];
     let norm = q[0].mul_add(q[0], q[1].mul_add(q[1], q[2].mul_add(q[2], q[3] * q[3])));
     let inverse_norm = L::splat(1.0).div(norm.max(L::splat(1e-30)).sqrt());
-    let quaternion = [q[0] * inverse_norm, q[1] * inverse_norm, q[2] * inverse_norm, q[3] * inverse_norm];
+    let quaternion = [
+        q[0] * inverse_norm,
+        q[1] * inverse_norm,
+        q[2] * inverse_norm,
+        q[3] * inverse_norm,
+    ];
     let [qw, qx, qy, qz] = quaternion;
     let (one, two) = (L::splat(1.0), L::splat(2.0));
     let rotation = [
@@ -156,21 +161,24 @@ pub(crate) fn geometry<L: Lanes>(columns: &[L; 10], camera: &KernelCamera) -> Ge
         ],
     ];
     let log2e = L::splat(LOG2_E);
-    let scales = [(columns[3] * log2e).exp2(), (columns[4] * log2e).exp2(), (columns[5] * log2e).exp2()];
+    let scales = [
+        (columns[3] * log2e).exp2(),
+        (columns[4] * log2e).exp2(),
+        (columns[5] * log2e).exp2(),
+    ];
     let mut m = [[L::splat(0.0); 3]; 3];
     for i in 0..3 {
         for j in 0..3 {
             m[i][j] = rotation[i][j] * scales[j];
         }
     }
-    let row = |a: &[L; 3], b: &[L; 3]| a[0].mul_add(b[0], a[1].mul_add(b[1], a[2] * b[2]));
     let covariance = [
-        row(&m[0], &m[0]),
-        row(&m[0], &m[1]),
-        row(&m[0], &m[2]),
-        row(&m[1], &m[1]),
-        row(&m[1], &m[2]),
-        row(&m[2], &m[2]),
+        dot3(&m[0], &m[0]),
+        dot3(&m[0], &m[1]),
+        dot3(&m[0], &m[2]),
+        dot3(&m[1], &m[1]),
+        dot3(&m[1], &m[2]),
+        dot3(&m[2], &m[2]),
     ];
 
     let mut transform = [[L::splat(0.0); 3]; 2];
@@ -185,7 +193,7 @@ pub(crate) fn geometry<L: Lanes>(columns: &[L; 10], camera: &KernelCamera) -> Ge
     let cu = symmetric_times(&covariance, &u);
     let cv = symmetric_times(&covariance, &v);
     let low_pass = L::splat(LOW_PASS as f32);
-    let projected = [row(&u, &cu) + low_pass, row(&u, &cv), row(&v, &cv) + low_pass];
+    let projected = [dot3(&u, &cu) + low_pass, dot3(&u, &cv), dot3(&v, &cv) + low_pass];
     let product = projected[1] * projected[1];
     let error = projected[1].mul_add(projected[1], -product);
     let determinant = projected[0].mul_add(projected[2], -product) - error;
@@ -231,31 +239,30 @@ pub(crate) fn direction<L: Lanes>(mean: &[L; 3], camera: &KernelCamera) -> ([L; 
 /// The basis of [`splatcore_core::sh::basis`] up to `degree`; the rest of the array is 0.
 #[inline(always)]
 pub(crate) fn sh_basis<L: Lanes>(degree: u8, [x, y, z]: [L; 3]) -> [L; 16] {
-    let c = |v: f64| L::splat(v as f32);
     let mut b = [L::splat(0.0); 16];
-    b[0] = c(sh::C0);
+    b[0] = c::<L>(sh::C0);
     if degree >= 1 {
-        b[1] = c(-sh::C1) * y;
-        b[2] = c(sh::C1) * z;
-        b[3] = c(-sh::C1) * x;
+        b[1] = c::<L>(-sh::C1) * y;
+        b[2] = c::<L>(sh::C1) * z;
+        b[3] = c::<L>(-sh::C1) * x;
     }
     let (xx, yy, zz) = (x * x, y * y, z * z);
     if degree >= 2 {
-        b[4] = c(sh::C2[0]) * x * y;
-        b[5] = c(sh::C2[1]) * y * z;
-        b[6] = c(sh::C2[2]) * (zz + zz - xx - yy);
-        b[7] = c(sh::C2[3]) * x * z;
-        b[8] = c(sh::C2[4]) * (xx - yy);
+        b[4] = c::<L>(sh::C2[0]) * x * y;
+        b[5] = c::<L>(sh::C2[1]) * y * z;
+        b[6] = c::<L>(sh::C2[2]) * (zz + zz - xx - yy);
+        b[7] = c::<L>(sh::C2[3]) * x * z;
+        b[8] = c::<L>(sh::C2[4]) * (xx - yy);
     }
     if degree >= 3 {
         let five = zz.mul_add(L::splat(4.0), -(xx + yy));
-        b[9] = c(sh::C3[0]) * y * (c(3.0) * xx - yy);
-        b[10] = c(sh::C3[1]) * x * y * z;
-        b[11] = c(sh::C3[2]) * y * five;
-        b[12] = c(sh::C3[3]) * z * (zz + zz - c(3.0) * (xx + yy));
-        b[13] = c(sh::C3[4]) * x * five;
-        b[14] = c(sh::C3[5]) * z * (xx - yy);
-        b[15] = c(sh::C3[6]) * x * (xx - c(3.0) * yy);
+        b[9] = c::<L>(sh::C3[0]) * y * (c::<L>(3.0) * xx - yy);
+        b[10] = c::<L>(sh::C3[1]) * x * y * z;
+        b[11] = c::<L>(sh::C3[2]) * y * five;
+        b[12] = c::<L>(sh::C3[3]) * z * (zz + zz - c::<L>(3.0) * (xx + yy));
+        b[13] = c::<L>(sh::C3[4]) * x * five;
+        b[14] = c::<L>(sh::C3[5]) * z * (xx - yy);
+        b[15] = c::<L>(sh::C3[6]) * x * (xx - c::<L>(3.0) * yy);
     }
     b
 }
@@ -313,7 +320,7 @@ fn group<L: Lanes>(
     let half = L::splat(-0.5 * LOG2_E) * inverse_determinant;
     let a = half * g.projected[2];
     let b = L::splat(LOG2_E) * inverse_determinant * g.projected[1];
-    let c = half * g.projected[0];
+    let power_c = half * g.projected[0];
     let middle = L::splat(0.5) * (g.projected[0] + g.projected[2]);
     let spread = middle.mul_add(middle, -g.determinant).max(L::splat(0.1)).sqrt();
     let sigma3 = L::splat(3.0) * (middle + spread).sqrt();
@@ -323,9 +330,9 @@ fn group<L: Lanes>(
     let radius = ceil(sigma3);
     let in_view = {
         let one_half = L::splat(1.5);
-        let end = |tiles: usize| L::splat((tiles * TILE) as f32 + 0.5 - 1e-3);
-        let x = L::and((u + radius).ge(one_half), end(camera.tiles[0]).ge(u - radius));
-        let y = L::and((v + radius).ge(one_half), end(camera.tiles[1]).ge(v - radius));
+        let [end_x, end_y] = camera.tiles.map(|t| (t * TILE) as f32 + 0.5 - 1e-3);
+        let x = L::and((u + radius).ge(one_half), L::splat(end_x).ge(u - radius));
+        let y = L::and((v + radius).ge(one_half), L::splat(end_y).ge(v - radius));
         L::bits(L::and(in_front, L::and(x, y))) & valid
     };
     for lane in 0..lanes {
@@ -335,14 +342,20 @@ fn group<L: Lanes>(
     load_columns(scene.opacity_logits, 1, rows, 1, &mut logits);
     let log2_opacity = -log2_one_plus_exp2(logits[0] * L::splat(-LOG2_E));
     let visible = L::and(in_front, log2_opacity.ge(L::splat(-LOG2_255)));
-    let ellipse = Ellipse::new(a, b, c, log2_opacity);
-    let transposed = Ellipse::new(c, b, a, log2_opacity);
+    let ellipse = Ellipse::new(a, b, power_c, log2_opacity);
+    let transposed = Ellipse::new(power_c, b, a, log2_opacity);
     let (half_width, half_height) = (transposed.half_height, ellipse.half_height);
     // Pixel centres run from 0.5 to side - 0.5.
-    let edge = |v: usize| L::splat(v as f32 - 0.5);
+    let [edge_x, edge_y] = camera.size.map(|v| v as f32 - 0.5);
     let touches = L::and(
-        L::and((u + half_width).ge(L::splat(0.5)), edge(camera.size[0]).ge(u - half_width)),
-        L::and((v + half_height).ge(L::splat(0.5)), edge(camera.size[1]).ge(v - half_height)),
+        L::and(
+            (u + half_width).ge(L::splat(0.5)),
+            L::splat(edge_x).ge(u - half_width),
+        ),
+        L::and(
+            (v + half_height).ge(L::splat(0.5)),
+            L::splat(edge_y).ge(v - half_height),
+        ),
     );
     // Comparisons with NaN are false, so a mean that overflowed drops out here.
     let mut survivors = L::bits(L::and(visible, touches)) & valid;
@@ -366,7 +379,7 @@ fn group<L: Lanes>(
     }
     a.store(&mut fields[3]);
     b.store(&mut fields[4]);
-    c.store(&mut fields[5]);
+    power_c.store(&mut fields[5]);
     g.view[2].store(&mut fields[6]);
     half_width.store(&mut fields[7]);
     half_height.store(&mut fields[8]);
@@ -423,5 +436,10 @@ pub fn square_tiles(mean: [f32; 2], radius: f32, tiles: [usize; 2]) -> [usize; 4
     let side = TILE as f32;
     let low = |v: f32, limit: usize| (((v - 0.5 - radius) / side).max(0.0) as usize).min(limit);
     let high = |v: f32, limit: usize| (((v - 0.5 + radius + side - 1.0) / side).max(0.0) as usize).min(limit);
-    [low(mean[0], tiles[0]), low(mean[1], tiles[1]), high(mean[0], tiles[0]), high(mean[1], tiles[1])]
+    [
+        low(mean[0], tiles[0]),
+        low(mean[1], tiles[1]),
+        high(mean[0], tiles[0]),
+        high(mean[1], tiles[1]),
+    ]
 }

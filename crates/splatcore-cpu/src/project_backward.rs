@@ -4,7 +4,7 @@
 use crate::blend_backward::{SUMS, SumRow};
 use crate::camera::KernelCamera;
 use crate::project::{Scene, Splat, direction, geometry, load_geometry, sh_basis, symmetric_times};
-use crate::simd::{Lanes, Rows, dispatch, load_columns, store_columns};
+use crate::simd::{Lanes, Rows, constant as c, dispatch, dot3, load_all, load_columns, store_columns};
 use splatcore_core::sh;
 use std::f32::consts::{LN_2, LOG2_E};
 
@@ -48,7 +48,14 @@ fn kernel<L: Lanes>(
     let mut start = 0;
     while start < splats.len() {
         let lanes = (splats.len() - start).min(L::WIDTH);
-        group::<L>(&scene, camera, &splats[start..start + lanes], &slots[start..start + lanes], sums, out);
+        group::<L>(
+            &scene,
+            camera,
+            &splats[start..start + lanes],
+            &slots[start..start + lanes],
+            sums,
+            out,
+        );
         start += L::WIDTH;
     }
 }
@@ -84,12 +91,15 @@ fn group<L: Lanes>(
         rows[lane] = splat.gaussian;
     }
     let local: Rows = rows.map(|r| r - out.first as u32);
-    let [s, sx, sy, sxx, sxy, syy, red, green, blue] = totals.map(|t| L::load(&t));
-    let [a, b, c] = power.map(|p| L::load(&p));
+    let [s, sx, sy, sxx, sxy, syy, red, green, blue] = load_all::<L, SUMS>(&totals);
+    // The sums hold dL/d(ln alpha) = log2 e * dL/d(log2 alpha).
+    let ln2 = L::splat(LN_2);
+    let [sx, sy, sxx, sxy, syy] = [sx * ln2, sy * ln2, sxx * ln2, sxy * ln2, syy * ln2];
+    let [a, b, power_c] = load_all::<L, 3>(&power);
     let two = L::splat(2.0);
 
     // log2 alpha = l + a dx² + b dx dy + c dy², d = pixel - mean.
-    let d_mean = [-(two * a * sx + b * sy), -(two * c * sy + b * sx)];
+    let d_mean = [-(two * a * sx + b * sy), -(two * power_c * sy + b * sx)];
     let ndc = [
         d_mean[0] * L::splat(camera.size[0] as f32 * 0.5),
         d_mean[1] * L::splat(camera.size[1] as f32 * 0.5),
@@ -106,10 +116,16 @@ fn group<L: Lanes>(
     let d_conic = [half * sxx, half * sxy, half * syy];
     // d covariance = -M dM M with M the conic.
     let k = L::splat(-2.0 / LOG2_E);
-    let m = [k * a, L::splat(-1.0 / LOG2_E) * b, k * c];
+    let m = [k * a, L::splat(-1.0 / LOG2_E) * b, k * power_c];
     let left = [
-        [m[0] * d_conic[0] + m[1] * d_conic[1], m[0] * d_conic[1] + m[1] * d_conic[2]],
-        [m[1] * d_conic[0] + m[2] * d_conic[1], m[1] * d_conic[1] + m[2] * d_conic[2]],
+        [
+            m[0] * d_conic[0] + m[1] * d_conic[1],
+            m[0] * d_conic[1] + m[1] * d_conic[2],
+        ],
+        [
+            m[1] * d_conic[0] + m[2] * d_conic[1],
+            m[1] * d_conic[1] + m[2] * d_conic[2],
+        ],
     ];
     let d_projected = [
         -(left[0][0] * m[0] + left[0][1] * m[1]),
@@ -125,18 +141,26 @@ fn group<L: Lanes>(
         pu[j] = d_projected[0].mul_add(u[j], d_projected[1] * v[j]);
         pv[j] = d_projected[1].mul_add(u[j], d_projected[2] * v[j]);
     }
-    let outer = |i: usize, j: usize| u[i].mul_add(pu[j], v[i] * pv[j]);
-    let d_covariance = [outer(0, 0), outer(0, 1), outer(0, 2), outer(1, 1), outer(1, 2), outer(2, 2)];
-    let d_u = symmetric_times(&g.covariance, &pu).map(|x| two * x);
-    let d_v = symmetric_times(&g.covariance, &pv).map(|x| two * x);
+    let mut d_covariance = [L::splat(0.0); 6];
+    for (k, (i, j)) in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
+        .into_iter()
+        .enumerate()
+    {
+        d_covariance[k] = u[i].mul_add(pu[j], v[i] * pv[j]);
+    }
+    let d_u = twice(symmetric_times(&g.covariance, &pu));
+    let d_v = twice(symmetric_times(&g.covariance, &pv));
     let w = &camera.rotation;
-    let along = |d: &[L; 3], i: usize| {
-        d[0].mul_add(L::splat(w[i][0]), d[1].mul_add(L::splat(w[i][1]), d[2] * L::splat(w[i][2])))
-    };
     // J = [fx/z 0 -fx x/z²; 0 fy/z -fy y/z²]; x and y clamped to a multiple of z where they are not free.
     let z = g.inverse_z;
     let (fx, fy) = (L::splat(camera.focal[0]) * z, L::splat(camera.focal[1]) * z);
-    let d_j = [along(&d_u, 0), along(&d_u, 2), along(&d_v, 1), along(&d_v, 2)];
+    let axis = [constant3(w[0]), constant3(w[1]), constant3(w[2])];
+    let d_j = [
+        dot3(&d_u, &axis[0]),
+        dot3(&d_u, &axis[2]),
+        dot3(&d_v, &axis[1]),
+        dot3(&d_v, &axis[2]),
+    ];
     let mut d_view = [L::splat(0.0); 3];
     let jx = -(d_j[1] * fx * z);
     let jy = -(d_j[3] * fy * z);
@@ -144,7 +168,8 @@ fn group<L: Lanes>(
     d_view[1] = jy * g.free[1] + d_mean[1] * fy;
     // d(-f x/z²)/dz is 2 f x/z³ when x is free and f x/z³ when x follows z.
     let one = L::splat(1.0);
-    d_view[2] = -(d_j[0] * fx * z) - d_j[2] * fy * z
+    d_view[2] = -(d_j[0] * fx * z)
+        - d_j[2] * fy * z
         - (one + g.free[0]) * jx * g.clamped[0] * z
         - (one + g.free[1]) * jy * g.clamped[1] * z
         - d_mean[0] * fx * g.view[0] * z
@@ -161,8 +186,12 @@ fn group<L: Lanes>(
     let mut d_rotation = [[L::splat(0.0); 3]; 3];
     let mut d_log_scales = [L::splat(0.0); 3];
     for j in 0..3 {
-        let column = [0, 1, 2].map(|i: usize| g.rotation[i][j] * g.scales[j]);
-        let d_column = symmetric_times(&d_covariance, &column).map(|x| two * x);
+        let column = [
+            g.rotation[0][j] * g.scales[j],
+            g.rotation[1][j] * g.scales[j],
+            g.rotation[2][j] * g.scales[j],
+        ];
+        let d_column = twice(symmetric_times(&d_covariance, &column));
         for i in 0..3 {
             d_log_scales[j] = d_column[i].mul_add(column[i], d_log_scales[j]);
             d_rotation[i][j] = d_column[i] * g.scales[j];
@@ -189,22 +218,33 @@ fn group<L: Lanes>(
     }
     store_columns(&mut d_quaternion, out.rotations, 4, &local, lanes);
 
-    // l = log2 opacity, d ln(sigmoid)/d logit = 1 - opacity.
+    // d ln(sigmoid)/d logit = 1 - opacity.
     let mut logits = [L::splat(0.0)];
     load_columns(scene.opacity_logits, 1, &local, 1, &mut logits);
-    let transparency = L::splat(1.0).div(L::splat(1.0) + (logits[0] * L::splat(LOG2_E)).min(L::splat(126.0)).exp2());
-    let mut d_logit = [s * L::splat(1.0 / LN_2) * transparency];
+    let transparency =
+        L::splat(1.0).div(L::splat(1.0) + (logits[0] * L::splat(LOG2_E)).min(L::splat(126.0)).exp2());
+    let mut d_logit = [s * transparency];
     store_columns(&mut d_logit, out.opacity_logits, 1, &local, lanes);
 
     let degree = scene.sh_degree;
     let coefficients = sh::coefficients(degree);
-    let d_colour = [red * L::load(&open[0]), green * L::load(&open[1]), blue * L::load(&open[2])];
+    let d_colour = [
+        red * L::load(&open[0]),
+        green * L::load(&open[1]),
+        blue * L::load(&open[2]),
+    ];
     let mean = [columns[0], columns[1], columns[2]];
     let (unit, inverse_distance) = direction(&mean, camera);
     let basis = sh_basis(degree, unit);
     if degree > 0 {
         let mut harmonics = [L::splat(0.0); 48];
-        load_columns(scene.sh, scene.sh_stride, &local, 3 * coefficients, &mut harmonics);
+        load_columns(
+            scene.sh,
+            scene.sh_stride,
+            &local,
+            3 * coefficients,
+            &mut harmonics,
+        );
         // Gradient of the colour along each basis function.
         let mut weight = [L::splat(0.0); 16];
         for k in 1..coefficients {
@@ -227,26 +267,53 @@ fn group<L: Lanes>(
             d_harmonics[3 * k + channel] = basis[k] * d_colour[channel];
         }
     }
-    store_columns(&mut d_harmonics[..3 * coefficients], out.sh, scene.sh_stride, &local, lanes);
+    store_columns(
+        &mut d_harmonics[..3 * coefficients],
+        out.sh,
+        scene.sh_stride,
+        &local,
+        lanes,
+    );
+}
+
+#[inline(always)]
+fn constant3<L: Lanes>(v: [f32; 3]) -> [L; 3] {
+    [L::splat(v[0]), L::splat(v[1]), L::splat(v[2])]
+}
+
+#[inline(always)]
+fn twice<L: Lanes>(v: [L; 3]) -> [L; 3] {
+    [v[0] + v[0], v[1] + v[1], v[2] + v[2]]
 }
 
 /// Gradient with respect to the direction, given the gradient `w[k]` with respect to each basis function.
 #[inline(always)]
 fn sh_backward<L: Lanes>(degree: u8, [x, y, z]: [L; 3], w: &[L; 16]) -> [L; 3] {
-    let c = |v: f64| L::splat(v as f32);
-    let mut d = [c(-sh::C1) * w[3], c(-sh::C1) * w[1], c(sh::C1) * w[2]];
-    let two = c(2.0);
+    let mut d = [
+        c::<L>(-sh::C1) * w[3],
+        c::<L>(-sh::C1) * w[1],
+        c::<L>(sh::C1) * w[2],
+    ];
+    let two = c::<L>(2.0);
     if degree >= 2 {
-        let (a, b, e, f, g) =
-            (c(sh::C2[0]) * w[4], c(sh::C2[1]) * w[5], c(sh::C2[2]) * w[6], c(sh::C2[3]) * w[7], c(sh::C2[4]) * w[8]);
+        let (a, b, e, f, g) = (
+            c::<L>(sh::C2[0]) * w[4],
+            c::<L>(sh::C2[1]) * w[5],
+            c::<L>(sh::C2[2]) * w[6],
+            c::<L>(sh::C2[3]) * w[7],
+            c::<L>(sh::C2[4]) * w[8],
+        );
         d[0] = d[0] + a * y - two * e * x + f * z + two * g * x;
         d[1] = d[1] + a * x + b * z - two * e * y - two * g * y;
-        d[2] = d[2] + b * y + c(4.0) * e * z + f * x;
+        d[2] = d[2] + b * y + c::<L>(4.0) * e * z + f * x;
     }
     if degree >= 3 {
         let (xx, yy, zz) = (x * x, y * y, z * z);
-        let t: [L; 7] = [0, 1, 2, 3, 4, 5, 6].map(|k: usize| c(sh::C3[k]) * w[9 + k]);
-        let (three, four, six, eight) = (c(3.0), c(4.0), c(6.0), c(8.0));
+        let mut t = [L::splat(0.0); 7];
+        for k in 0..7 {
+            t[k] = c::<L>(sh::C3[k]) * w[9 + k];
+        }
+        let (three, four, six, eight) = (c::<L>(3.0), c::<L>(4.0), c::<L>(6.0), c::<L>(8.0));
         d[0] = d[0] + six * t[0] * x * y + t[1] * y * z - two * t[2] * x * y - six * t[3] * x * z
             + t[4] * (four * zz - three * xx - yy)
             + two * t[5] * x * z
@@ -256,10 +323,12 @@ fn sh_backward<L: Lanes>(degree: u8, [x, y, z]: [L; 3], w: &[L; 16]) -> [L; 3] {
             - two * t[4] * x * y
             - two * t[5] * y * z
             - six * t[6] * x * y;
-        d[2] = d[2] + t[1] * x * y + eight * t[2] * y * z + t[3] * (six * zz - three * xx - three * yy)
+        d[2] = d[2]
+            + t[1] * x * y
+            + eight * t[2] * y * z
+            + t[3] * (six * zz - three * xx - three * yy)
             + eight * t[4] * x * z
             + t[5] * (xx - yy);
     }
     d
 }
-

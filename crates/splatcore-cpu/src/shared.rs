@@ -17,7 +17,11 @@ unsafe impl<T: Send> Send for Disjoint<'_, T> {}
 impl<'a, T> Disjoint<'a, T> {
     /// Shares a slice.
     pub fn new(slice: &'a mut [T]) -> Self {
-        Self { start: slice.as_mut_ptr(), len: slice.len(), life: PhantomData }
+        Self {
+            start: slice.as_mut_ptr(),
+            len: slice.len(),
+            life: PhantomData,
+        }
     }
 
     /// `len` elements from `from`. Panics when they are not inside the slice.

@@ -50,13 +50,22 @@ mod tests {
     fn depth_first_then_index() {
         let mut rng = Rng::new(1, 0);
         let splats: Vec<Splat> = (0..5000)
-            .map(|i| Splat { depth: 0.2 + (rng.below(700) as f32).exp2().min(1e5), gaussian: i, ..Splat::default() })
+            .map(|i| Splat {
+                depth: 0.2 + (rng.below(700) as f32).exp2().min(1e5),
+                gaussian: i,
+                ..Splat::default()
+            })
             .collect();
         let visible: Vec<u32> = (0..5000).filter(|i| i % 3 != 0).collect();
         let (mut order, mut scratch) = (Vec::new(), Vec::new());
         sort(&splats, &visible, &mut order, &mut scratch);
         let mut want = visible.clone();
-        want.sort_by(|&a, &b| splats[a as usize].depth.total_cmp(&splats[b as usize].depth).then(a.cmp(&b)));
+        want.sort_by(|&a, &b| {
+            splats[a as usize]
+                .depth
+                .total_cmp(&splats[b as usize].depth)
+                .then(a.cmp(&b))
+        });
         assert_eq!(order, want);
     }
 }

@@ -95,7 +95,11 @@ fn slice_scene<'a>(scene: &Scene<'a>, first: usize, rows: usize) -> Scene<'a> {
 /// The splats of chunk `chunk`, their slots, and all sums.
 fn chunk_of(frame: &Frame, chunk: usize) -> (&[Splat], &[[u32; 2]], &[SumRow]) {
     let range = chunk * ROWS..chunk * ROWS + frame.counts[chunk] as usize;
-    (&frame.splats[range.clone()], &frame.lists.slots[range], &frame.slots)
+    (
+        &frame.splats[range.clone()],
+        &frame.lists.slots[range],
+        &frame.slots,
+    )
 }
 
 /// Writes the gradients of every Gaussian that has a splat; leaves the other rows alone.
@@ -125,13 +129,27 @@ pub(crate) fn rows_backward(
                 sh: target.sh,
                 ndc_norm: &mut ndc_norm[..rows],
             };
-            project_backward(level, slice_scene(&scene, first, rows), camera, splats, slots, sums, &mut target);
+            project_backward(
+                level,
+                slice_scene(&scene, first, rows),
+                camera,
+                splats,
+                slots,
+                sums,
+                &mut target,
+            );
         },
     );
 }
 
 /// `project_backward`, regularisers, `adam`, statistics and noise for all Gaussians.
-pub(crate) fn update(level: Level, frame: &Frame, state: &mut LearnerState, camera: &Camera, plan: &StepPlan) {
+pub(crate) fn update(
+    level: Level,
+    frame: &Frame,
+    state: &mut LearnerState,
+    camera: &Camera,
+    plan: &StepPlan,
+) {
     let camera = &KernelCamera::new(camera, &plan.render);
     let count = state.gaussians.len();
     let stored = state.gaussians.sh_degree;
@@ -152,7 +170,11 @@ pub(crate) fn update(level: Level, frame: &Frame, state: &mut LearnerState, came
             let rows = ROWS.min(count - first);
             // SAFETY: one thread a chunk, here and below.
             let (p, m, v) = unsafe {
-                (parameters.get(first, rows), first_moments.get(first, rows), second_moments.get(first, rows))
+                (
+                    parameters.get(first, rows),
+                    first_moments.get(first, rows),
+                    second_moments.get(first, rows),
+                )
             };
             zero(gradients, sh_used);
             ndc_norm.fill(0.0);
@@ -166,21 +188,47 @@ pub(crate) fn update(level: Level, frame: &Frame, state: &mut LearnerState, came
                 sh: &mut gradients.sh.as_flattened_mut()[..sh_stride * rows],
                 ndc_norm: &mut ndc_norm[..rows],
             };
-            project_backward(level, p.scene(sh_stride, degree), camera, splats, slots, sums, &mut target);
+            project_backward(
+                level,
+                p.scene(sh_stride, degree),
+                camera,
+                splats,
+                slots,
+                sums,
+                &mut target,
+            );
             regularise(plan, count, &p, gradients);
             if plan.statistics {
                 let (sum, times) = unsafe { (gradient_sum.get(first, rows), seen.get(first, rows)) };
                 for i in 0..rows {
-                    sum[i] += ndc_norm[i];
+                    sum[i] += ndc_norm[i] * frame.in_view[first + i] as f32;
                     times[i] += frame.in_view[first + i] as u32;
                 }
             }
             let run = |parameters, first, second, gradients, stride, used, base_rate, rate| {
-                let mut group = Group { parameters, first, second, gradients, stride, used, base_rate, rate };
+                let mut group = Group {
+                    parameters,
+                    first,
+                    second,
+                    gradients,
+                    stride,
+                    used,
+                    base_rate,
+                    rate,
+                };
                 adam(level, &mut group, correction);
             };
             let g = &*gradients;
-            run(p.means, m.means, v.means, &g.means.as_flattened()[..3 * rows], 3, 3, rates.means, rates.means);
+            run(
+                p.means,
+                m.means,
+                v.means,
+                &g.means.as_flattened()[..3 * rows],
+                3,
+                3,
+                rates.means,
+                rates.means,
+            );
             run(
                 p.log_scales,
                 m.log_scales,
@@ -225,7 +273,12 @@ pub(crate) fn update(level: Level, frame: &Frame, state: &mut LearnerState, came
                 // SAFETY: the slices borrowed above are no longer used.
                 let mut p = unsafe { parameters.get(first, rows) };
                 for i in 0..rows {
-                    explore(&mut p, i, noise, normal3(plan.seed, plan.step as u64, (first + i) as u64));
+                    explore(
+                        &mut p,
+                        i,
+                        noise,
+                        normal3(plan.seed, plan.step as u64, (first + i) as u64),
+                    );
                 }
             }
         },
@@ -254,8 +307,11 @@ fn regularise(plan: &StepPlan, count: usize, p: &RowSlices<'_>, gradients: &mut 
     }
     if plan.scale_regulariser != 0.0 {
         let weight = plan.scale_regulariser / (3 * count) as f32;
-        for (gradient, log_scale) in
-            gradients.log_scales.as_flattened_mut().iter_mut().zip(p.log_scales.iter())
+        for (gradient, log_scale) in gradients
+            .log_scales
+            .as_flattened_mut()
+            .iter_mut()
+            .zip(p.log_scales.iter())
         {
             *gradient += weight * log_scale.exp();
         }
@@ -267,7 +323,9 @@ fn explore(p: &mut RowSlices<'_>, i: usize, noise: f32, normal: [f32; 3]) {
     let opacity = sigmoid(p.opacity_logits[i]);
     let gate = noise / (1.0 + (100.0 * (opacity - 0.005)).exp());
     let quaternion = std::array::from_fn(|k| p.rotations[4 * i + k] as f64);
-    let Some(rotation) = rotation_from_quaternion(quaternion) else { return };
+    let Some(rotation) = rotation_from_quaternion(quaternion) else {
+        return;
+    };
     // Sigma n = R diag(s²) Rᵀ n
     for k in 0..3 {
         let variance = (2.0 * p.log_scales[3 * i + k]).exp();

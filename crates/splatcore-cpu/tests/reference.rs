@@ -1,6 +1,7 @@
 //! Another program's images as test vectors: brush's reference renders, made with gsplat.
 //!
 //! They differ from the reference semantics in two constants: near plane 0.01 and alpha capped at 0.999.
+#![allow(clippy::unwrap_used)] // helpers of tests
 
 use safetensors::SafeTensors;
 use splatcore_core::backend::{Backend, RenderOptions};

@@ -24,12 +24,21 @@ impl BackendArgs {
     }
 }
 
-/// Opens a backend, says on stderr which one and, for `auto`, why. `threads` also bounds the threads that decode
-/// photos and measure images.
-pub fn open(choice: BackendChoice, threads: Option<usize>) -> Result<Box<dyn Backend>> {
+/// Whether this build has the backend, before anything else is done.
+///
+/// # Errors
+/// It has not; says which it has.
+pub fn check(choice: BackendChoice) -> Result<()> {
     if choice == BackendChoice::Cuda {
         bail!("this build has no CUDA backend yet; use --backend cpu (or auto)");
     }
+    Ok(())
+}
+
+/// Opens a backend, says on stderr which one and, for `auto`, why. `threads` also bounds the threads that decode
+/// photos and measure images.
+pub fn open(choice: BackendChoice, threads: Option<usize>) -> Result<Box<dyn Backend>> {
+    check(choice)?;
     if let Some(threads) = threads {
         // Fails only when the pool was already made, by an earlier call with the same number.
         let _ = rayon::ThreadPoolBuilder::new()

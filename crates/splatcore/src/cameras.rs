@@ -42,7 +42,8 @@ pub struct CameraArgs {
     /// Which way is up for --orbit: x, -x, y, -y, z or -z. PLY files of photo sets mostly have -y
     #[arg(long, value_name = "AXIS", default_value = "-y", allow_hyphen_values = true)]
     up: Up,
-    /// --orbit: distance from the centre, times the one that just shows the inner three quarters of the Gaussians
+    /// --orbit: distance from the centre, times the one that shows 95 % of the Gaussians (less of a scene with a
+    /// far background)
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = positive)]
     distance: f64,
     /// Colour behind the scene: black, white, or r,g,b from 0 to 1 [that of the run beside the scene, or black]
@@ -195,7 +196,8 @@ impl JsonCamera {
 }
 
 /// `count` cameras on a circle around the median of the visible Gaussians' centres. The distance is such that
-/// 75 % of them lie within the view (the rest are often a far background).
+/// 95 % of them lie within the view, but at most 2.5 times as many units as the nearer half needs: a far
+/// background must not make a dot of what the photos were about.
 fn orbit(scene: &Gaussians, count: u32, up: Up, distance: f64, size: Size) -> Result<Vec<NamedCamera>> {
     let visible = |i: &usize| sigmoid(scene.opacity_logits[*i]) >= 0.1;
     let mut means: Vec<[f32; 3]> = (0..scene.len()).filter(visible).map(|i| scene.means[i]).collect();
@@ -216,7 +218,8 @@ fn orbit(scene: &Gaussians, count: u32, up: Up, distance: f64, size: Size) -> Re
             .sqrt() as f32
     };
     let mut distances: Vec<f32> = means.iter().map(from_centre).collect();
-    let radius = (percentile(&mut distances, 0.75) as f64).max(1e-3);
+    let (most, half) = (percentile(&mut distances, 0.95), percentile(&mut distances, 0.5));
+    let radius = (most.min(2.5 * half) as f64).max(1e-3);
 
     let Size(width, height) = size;
     let narrow = ORBIT_FOV.to_radians();

@@ -104,6 +104,7 @@ pub struct Metrics {
 /// Also when the run was interrupted: the message says how to go on.
 pub fn run(job: &Job) -> Result<Metrics> {
     let (config, files) = (&job.config, Files::of(&job.folder));
+    backends::check(config.backend)?;
     let dataset = load::dataset(&job.dataset, job.images.as_deref(), config.seed)?;
     let checkpoint = prepare_folder(job, &files)?;
     let backend = backends::open(config.backend, config.threads)?;
@@ -279,11 +280,12 @@ impl Observer for Watch<'_> {
     fn progress(&mut self, p: &splatcore_train::Progress) -> Signal {
         self.progress.update(p.step.into(), || {
             format!(
-                "loss {:.4}, {} Gaussians, {:.1} steps/s, {} left",
-                p.loss,
-                thousands(p.gaussians as u64),
+                // What matters most comes first: a narrow terminal cuts the end.
+                "{} left, {:.1} steps/s, loss {:.4}, {} Gaussians",
+                duration(p.seconds_left),
                 p.steps_per_second,
-                duration(p.seconds_left)
+                p.loss,
+                thousands(p.gaussians as u64)
             )
         });
         Signal::Continue

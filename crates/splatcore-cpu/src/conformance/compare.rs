@@ -69,8 +69,9 @@ pub fn frames(what: &str, twin: &TwinFrame, backend: &Rendered, tolerance: f64) 
 }
 
 /// Relative L2 within `tolerance` and cosine at least 0.9999, for each parameter group; a Gaussian without any
-/// gradient in the twin has exactly none in the backend.
-pub fn gradients(what: &str, twin: &Scene, backend: &Scene, tolerance: f64) -> Outcome {
+/// gradient in the twin has exactly none in the backend. With `shape_as_one` the errors of scales and rotations are
+/// relative to both together.
+pub fn gradients(what: &str, twin: &Scene, backend: &Scene, tolerance: f64, shape_as_one: bool) -> Outcome {
     ensure(
         backend.len() == twin.len() && backend.sh.len() == twin.sh.len(),
         || format!("{what}: the gradients' shape is not the scene's"),
@@ -87,8 +88,12 @@ pub fn gradients(what: &str, twin: &Scene, backend: &Scene, tolerance: f64) -> O
         }
         // The gradient of a round Gaussian's rotation is the difference of two equal terms of the size of its
         // scales' gradients: what f32 leaves of them is not the rotation's error.
+        let scales = norm(&twin.group(Group::LogScales));
         let floor = match group {
-            Group::Rotations => 1e-2 * norm(&twin.group(Group::LogScales)),
+            Group::LogScales | Group::Rotations if shape_as_one => {
+                scales.hypot(norm(&twin.group(Group::Rotations)))
+            }
+            Group::Rotations => 1e-2 * scales,
             _ => 0.0,
         };
         vectors(&format!("{what}, {group:?}"), &want, &got, floor, tolerance)?;
@@ -115,7 +120,7 @@ pub fn vectors(what: &str, want: &[f64], got: &[f64], floor: f64, tolerance: f64
     })?;
     let dot: f64 = want.iter().zip(got).map(|(a, b)| a * b).sum();
     let cosine = dot / (size * norm(got)).max(f64::MIN_POSITIVE);
-    ensure(size <= floor || size == 0.0 || cosine >= 0.9999, || {
+    ensure(size <= 1e-3 * floor || size == 0.0 || cosine >= 0.9999, || {
         format!("{what}: cosine {cosine:.6}, 0.9999 is needed")
     })
 }

@@ -245,7 +245,13 @@ pub fn regularisers_match_the_twin(backend: &dyn Backend) -> Outcome {
     let after = learner.snapshot().map_err(said)?;
     let twin = twin_step(&before, &views[1], &plan);
     let got = gradient_of(&before, &after);
-    compare::gradients("regularised step", &twin.gradient, &got, GRADIENT_TOLERANCE)?;
+    compare::gradients(
+        "regularised step",
+        &twin.gradient,
+        &got,
+        GRADIENT_TOLERANCE,
+        false,
+    )?;
     let out_of_view = twin.in_view.iter().position(|&seen| seen == Some(false));
     let i = out_of_view.ok_or("the scene tests nothing: all Gaussians are in view")?;
     ensure(

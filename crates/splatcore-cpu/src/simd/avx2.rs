@@ -66,6 +66,10 @@ impl Lanes for F32x8 {
         unsafe { Self(_mm256_fmadd_ps(self.0, b.0, c.0)) }
     }
     #[inline(always)]
+    fn neg_mul_add(self, b: Self, c: Self) -> Self {
+        unsafe { Self(_mm256_fnmadd_ps(self.0, b.0, c.0)) }
+    }
+    #[inline(always)]
     fn div(self, b: Self) -> Self {
         unsafe { Self(_mm256_div_ps(self.0, b.0)) }
     }

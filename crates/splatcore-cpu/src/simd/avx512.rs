@@ -66,6 +66,10 @@ impl Lanes for F32x16 {
         unsafe { Self(_mm512_fmadd_ps(self.0, b.0, c.0)) }
     }
     #[inline(always)]
+    fn neg_mul_add(self, b: Self, c: Self) -> Self {
+        unsafe { Self(_mm512_fnmadd_ps(self.0, b.0, c.0)) }
+    }
+    #[inline(always)]
     fn div(self, b: Self) -> Self {
         unsafe { Self(_mm512_div_ps(self.0, b.0)) }
     }
@@ -80,6 +84,15 @@ impl Lanes for F32x16 {
     #[inline(always)]
     fn sqrt(self) -> Self {
         unsafe { Self(_mm512_sqrt_ps(self.0)) }
+    }
+    #[inline(always)]
+    fn sqrt_above(self) -> Self {
+        // The table's relative error is at most 2^-14 = 6.2e-5; the floor keeps 0 * infinity away.
+        unsafe {
+            let x = _mm512_max_ps(self.0, _mm512_set1_ps(f32::MIN_POSITIVE));
+            let r = _mm512_mul_ps(self.0, _mm512_rsqrt14_ps(x));
+            Self(_mm512_mul_ps(r, _mm512_set1_ps(1.0001)))
+        }
     }
     #[inline(always)]
     fn reciprocal(self) -> Self {

@@ -1,6 +1,6 @@
 //! Wide f32 arithmetic, chosen at run time.
 //!
-//! Kernels are written once, generic over [`Lanes`], and marked `#[inline(always)]`. [`dispatch!`] instantiates a
+//! Kernels are written once, generic over [`Lanes`], and marked `#[inline(always)]`. `dispatch!` instantiates a
 //! kernel for each instruction set inside a function that has the matching `#[target_feature]`, so that everything
 //! inlines into code for that instruction set, and calls the one for a [`Level`].
 //!
@@ -101,6 +101,10 @@ pub trait Lanes:
     fn store(self, slice: &mut [f32]);
     /// `self * b + c`, fused where the hardware does.
     fn mul_add(self, b: Self, c: Self) -> Self;
+    /// `c - self * b`, fused where the hardware does.
+    fn neg_mul_add(self, b: Self, c: Self) -> Self {
+        c - self * b
+    }
     /// Quotient.
     fn div(self, b: Self) -> Self;
     /// Smaller of each pair.
@@ -109,6 +113,10 @@ pub trait Lanes:
     fn max(self, b: Self) -> Self;
     /// Square root, correctly rounded.
     fn sqrt(self) -> Self;
+    /// Square root of a value that is not negative, at most 1.0002 times too large and never too small.
+    fn sqrt_above(self) -> Self {
+        self.sqrt()
+    }
     /// 1 / self to nearly full precision, for ordinary values away from 0.
     fn reciprocal(self) -> Self;
     /// 2^self within 1e-7 relative; below -126 the result may be 0 or anything up to 2^-126.
@@ -134,6 +142,7 @@ pub trait Lanes:
 }
 
 /// Degree-5 minimax polynomial of 2^x on [-1/2, 1/2], relative error 7.5e-8 (Lawson iteration).
+#[allow(clippy::approx_constant)] // Near ln 2, as a minimax coefficient is, but not it.
 pub(crate) const EXP2: [f32; 6] = [
     1.000_000_1,
     0.693_147,
@@ -176,6 +185,31 @@ macro_rules! dispatch {
 }
 pub(crate) use dispatch;
 
+// Closures and `array::map` over vectors stay calls: a closure is compiled without the instruction set of the function it
+// is written in, and then cannot be inlined into it. So kernels use loops and the small functions below.
+
+/// One vector from each array.
+#[inline(always)]
+pub fn load_all<L: Lanes, const N: usize>(arrays: &[[f32; 16]; N]) -> [L; N] {
+    let mut out = [L::splat(0.0); N];
+    for i in 0..N {
+        out[i] = L::load(&arrays[i]);
+    }
+    out
+}
+
+/// A constant in every lane, rounded to f32.
+#[inline(always)]
+pub fn constant<L: Lanes>(value: f64) -> L {
+    L::splat(value as f32)
+}
+
+/// Dot product in three dimensions.
+#[inline(always)]
+pub fn dot3<L: Lanes>(a: &[L; 3], b: &[L; 3]) -> L {
+    a[0].mul_add(b[0], a[1].mul_add(b[1], a[2] * b[2]))
+}
+
 /// Row numbers, one a lane; only the first `WIDTH` are used.
 pub type Rows = [u32; 16];
 
@@ -203,7 +237,13 @@ pub fn load_columns<L: Lanes>(data: &[f32], stride: usize, rows: &Rows, columns:
 
 /// The inverse of [`load_columns`] for the first `lanes` lanes. Overwrites `columns`.
 #[inline(always)]
-pub fn store_columns<L: Lanes>(columns: &mut [L], data: &mut [f32], stride: usize, rows: &Rows, lanes: usize) {
+pub fn store_columns<L: Lanes>(
+    columns: &mut [L],
+    data: &mut [f32],
+    stride: usize,
+    rows: &Rows,
+    lanes: usize,
+) {
     let mut c = 0;
     while c + L::WIDTH <= columns.len() {
         L::transpose(&mut columns[c..c + L::WIDTH]);
@@ -248,6 +288,7 @@ mod tests {
         expect("neg", -va, &|i| -a[i], 0.0);
         expect("div", va.div(vb), &|i| a[i] / b[i], 1e-7);
         expect("fma", va.mul_add(vb, va), &|i| a[i] * b[i] + a[i], 1e-5);
+        expect("fnma", va.neg_mul_add(vb, va), &|i| a[i] - a[i] * b[i], 1e-5);
         expect("min", va.min(vb), &|i| a[i].min(b[i]), 0.0);
         expect("max", va.max(vb), &|i| a[i].max(b[i]), 0.0);
         expect("sqrt", (va * va).sqrt(), &|i| (a[i] * a[i]).sqrt(), 1e-7);
@@ -292,14 +333,24 @@ mod tests {
         let mut columns = vec![L::splat(0.0); 18];
         load_columns(&data, stride, &rows, 18, &mut columns);
         for (c, &column) in columns.iter().enumerate() {
-            expect("load_columns", column, &|l| (rows[l] as usize * stride + c) as f32, 0.0);
+            expect(
+                "load_columns",
+                column,
+                &|l| (rows[l] as usize * stride + c) as f32,
+                0.0,
+            );
         }
         let mut back = vec![-1.0; data.len()];
         store_columns(&mut columns, &mut back, stride, &rows, w - 1);
         for lane in 0..w {
             let row = rows[lane] as usize * stride;
             let same = back[row..row + 18] == data[row..row + 18] && back[row + 18] == -1.0;
-            expect("store_columns", L::splat(same as u8 as f32), &|_| (lane < w - 1) as u8 as f32, 0.0);
+            expect(
+                "store_columns",
+                L::splat(same as u8 as f32),
+                &|_| (lane < w - 1) as u8 as f32,
+                0.0,
+            );
         }
         let want = (0..w)
             .filter(|&i| a[i] >= b[i] && a[i] >= 0.5)

@@ -1,7 +1,7 @@
 //! Datasets in: posed photos from COLMAP or from `transforms.json`.
 //!
 //! [`Dataset::open`] reads poses, lenses and points and decodes no pixel; [`Dataset::load_views`] decodes photos,
-//! removes lens distortion, scales, and returns pinhole [`View`]s. Which file answers which question:
+//! removes lens distortion, scales, and returns pinhole [`splatcore_core::View`]s. Which file answers which question:
 //!
 //! | question | file |
 //! | --- | --- |

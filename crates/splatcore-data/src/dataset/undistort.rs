@@ -140,7 +140,10 @@ fn bicubic(photo: &RgbImage, [x, y]: [f64; 2]) -> [u8; 3] {
     // The pixel to the left of and above the position; positions are not negative, so a cast is a floor.
     let (x, y) = (x + 0.5, y + 0.5);
     let (left, top) = (x as i32 - 1, y as i32 - 1);
-    let (wx, wy) = (keys((x - (left + 1) as f64) as f32), keys((y - (top + 1) as f64) as f32));
+    let (wx, wy) = (
+        keys((x - (left + 1) as f64) as f32),
+        keys((y - (top + 1) as f64) as f32),
+    );
     let (left, top) = (left - 1, top - 1);
     let (width, height) = (photo.width() as i32, photo.height() as i32);
     let (bytes, stride) = (photo.as_raw(), width as usize * 3);

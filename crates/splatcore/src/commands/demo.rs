@@ -1,5 +1,6 @@
 //! `splatcore demo`: the whole way, from photos made here to a report.
 
+use crate::backends;
 use crate::output::{self, duration, thousands};
 use crate::progress::Progress;
 use crate::run::{self, Files, Job};
@@ -57,6 +58,7 @@ pub fn run(args: Args) -> Result<()> {
             folder.display()
         );
     }
+    backends::check(args.backend)?;
     output::check_writable(&args.output)?;
     let options = ProceduralOptions::default();
     let progress = Progress::new("painting photos", options.views as u64);

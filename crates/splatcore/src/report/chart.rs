@@ -24,7 +24,7 @@ pub struct Chart {
 const WIDTH: f64 = 520.0;
 const HEIGHT: f64 = 260.0;
 const LEFT: f64 = 62.0;
-const RIGHT: f64 = 14.0;
+const RIGHT: f64 = 26.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 42.0;
 /// More points than this are averaged in groups: the eye sees no more, and the file stays small.

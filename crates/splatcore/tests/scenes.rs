@@ -1,0 +1,170 @@
+//! Commands on a finished scene: info, render, bench, eval, doctor.
+
+mod common;
+
+use common::{json, photos, succeeds, text, write_scene};
+
+#[test]
+fn info_of_a_scene_and_of_a_dataset() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let info = json(&succeeds(&["info", text(&scene), "--json"]));
+    assert_eq!(info["kind"], "scene");
+    assert_eq!(info["gaussians"], 50);
+    assert_eq!(info["sh_degree"], 1);
+    assert!(info["format"].as_str().unwrap().contains("PLY"));
+    let people = succeeds(&["info", text(&scene)]);
+    assert!(people.contains("Gaussians    50\n"), "{people}");
+
+    let info = json(&succeeds(&["info", photos(), "--json"]));
+    assert_eq!(
+        (&info["kind"], &info["format"]),
+        (&"dataset".into(), &"colmap-text".into())
+    );
+    assert_eq!((&info["images"], &info["missing"]), (&10.into(), &0.into()));
+    assert_eq!(info["sizes"], serde_json::json!([[64, 48], [64, 48]]));
+    let people = succeeds(&["info", photos()]);
+    assert!(people.contains("images       10, 64x48\n"), "{people}");
+}
+
+#[test]
+fn render_from_an_orbit_a_dataset_and_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let out = folder.path().join("out");
+    succeeds(&[
+        "render",
+        text(&scene),
+        "-o",
+        text(&out),
+        "--orbit",
+        "3",
+        "--size",
+        "40x30",
+    ]);
+    for i in 0..3 {
+        let picture = image::open(out.join(format!("orbit_000{i}.png")))
+            .unwrap()
+            .to_rgb8();
+        assert_eq!(picture.dimensions(), (40, 30));
+        // The scene is in the middle, the corners show the background.
+        let bright = picture.pixels().filter(|p| p.0.iter().any(|&v| v > 20)).count();
+        assert!((100..1190).contains(&bright), "{bright}");
+    }
+
+    let dataset = ["--dataset", photos(), "--split", "test", "--background", "0,0,1"];
+    succeeds(
+        &[
+            &["render", text(&scene), "-o", text(&out), "--max-size", "32"],
+            &dataset[..],
+        ]
+        .concat(),
+    );
+    let picture = image::open(out.join("view_0008.png")).unwrap().to_rgb8();
+    assert_eq!(picture.dimensions(), (32, 24));
+    assert_eq!(picture.get_pixel(0, 0).0, [0, 0, 255]);
+    assert!(out.join("view_0000.png").is_file() && !out.join("view_0001.png").exists());
+
+    let cameras = folder.path().join("cameras.json");
+    let entry = r#"[{"id":0,"img_name":"sub/a.jpg","width":20,"height":10,"position":[0,0,-9],"fx":9,"fy":9,
+        "rotation":[[1,0,0],[0,1,0],[0,0,1]]}]"#;
+    std::fs::write(&cameras, entry).unwrap();
+    let pipeline = ["--pipeline", "vanilla", "--threads", "1"];
+    let args = [
+        "render",
+        text(&scene),
+        "-o",
+        text(&out),
+        "--cameras",
+        text(&cameras),
+    ];
+    succeeds(&[&args[..], &pipeline].concat());
+    assert_eq!(image::image_dimensions(out.join("sub/a.png")).unwrap(), (20, 10));
+}
+
+#[test]
+fn bench_fills_the_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let file = folder.path().join("bench.json");
+    let args = [
+        "bench",
+        text(&scene),
+        "--orbit",
+        "2",
+        "--size",
+        "64x48",
+        "--backward",
+        "--pipeline",
+        "all",
+    ];
+    let people = succeeds(&[&args[..], &["--passes", "3", "--json", text(&file)]].concat());
+    assert!(people.contains("exact+splatcore+splatcore"), "{people}");
+    let bench = json(&std::fs::read_to_string(&file).unwrap());
+    assert_eq!((&bench["gaussians"], &bench["views"]), (&50.into(), &2.into()));
+    assert_eq!(
+        (&bench["backend"], &bench["size"]),
+        (&"cpu".into(), &serde_json::json!([64, 48]))
+    );
+    let rows = bench["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), splatcore::core::Pipeline::all().len());
+    for row in rows {
+        let stage = |name: &str| {
+            row["stages"][name]
+                .as_f64()
+                .unwrap_or_else(|| panic!("no {name}: {row}"))
+        };
+        let forward: f64 = ["project", "intersect", "sort", "blend"].map(stage).iter().sum();
+        // A median of sums is near, not equal to, the sum of medians.
+        let total = row["gpu_ms"].as_f64().unwrap();
+        assert!(total > 0.0 && (total / forward - 1.0).abs() < 0.5, "{row}");
+        assert!(stage("blend_backward") > 0.0 && row["backward_ms"].as_f64().unwrap() > 0.0);
+        assert!(row["psnr_vs_reference"].as_f64().unwrap() >= 60.0, "{row}");
+        let count = |name: &str| row[name].as_u64().unwrap();
+        assert!(count("pairs") > 0 && count("fragments_evaluated") >= count("fragments_blended"));
+        assert!(count("fragments_blended") > 0);
+    }
+    let blended: Vec<_> = rows
+        .iter()
+        .map(|row| row["fragments_blended"].as_u64().unwrap())
+        .collect();
+    // What is blended does not depend on how it was found, but for rounding at the 3-sigma square.
+    assert!(
+        blended.iter().all(|b| b.abs_diff(blended[0]) * 50 <= blended[0]),
+        "{blended:?}"
+    );
+}
+
+#[test]
+fn eval_reports_every_view() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let report = folder.path().join("r.html");
+    let args = [
+        "eval",
+        text(&scene),
+        "--dataset",
+        photos(),
+        "--split",
+        "all",
+        "--json",
+        "--report",
+        text(&report),
+    ];
+    let found = json(&succeeds(&args));
+    let views = found["views"].as_array().unwrap();
+    assert_eq!((views.len(), &found["gaussians"]), (10, &50.into()));
+    let mean = views.iter().map(|v| v["psnr"].as_f64().unwrap()).sum::<f64>() / 10.0;
+    assert!((found["psnr"].as_f64().unwrap() - mean).abs() < 1e-9 && mean > 0.0);
+    let html = std::fs::read_to_string(report).unwrap();
+    assert_eq!(html.matches("data:image/jpeg;base64,").count(), 30);
+}
+
+#[test]
+fn doctor_finds_this_machine_sound() {
+    let doctor = json(&succeeds(&["doctor", "--json"]));
+    assert_eq!(doctor["self_test"]["passed"], true, "{doctor}");
+    assert!(doctor["self_test"]["checks"].as_array().unwrap().len() >= 4);
+    assert_eq!(doctor["version"], env!("CARGO_PKG_VERSION"));
+    assert!(doctor["cpu"]["threads"].as_u64().unwrap() >= 1);
+}
