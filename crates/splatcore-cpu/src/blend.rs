@@ -204,8 +204,8 @@ pub(crate) fn cull<L: Lanes>(
     alive: u64,
     scratch: &mut Scratch,
 ) {
-    for (local, pair) in scratch.local.iter_mut().zip(pairs) {
-        *local = splats[pair.splat as usize];
+    for (local, &splat) in scratch.local.iter_mut().zip(pairs) {
+        *local = splats[splat as usize];
     }
     scratch.lengths = [0; MAX_BLOCKS];
     let rows = L::WIDTH / COLUMNS;

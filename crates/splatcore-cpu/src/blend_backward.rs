@@ -8,8 +8,8 @@
 //! there are lanes, v = dL/d(ln alpha) and w are kept as rows, transposed once, and each pixel then adds
 //! v * (1, x, y, x², xy, y²) and w * G with a splat a lane. No horizontal sum is ever taken.
 //!
-//! Each pair's nine sums go to the pair's own slot; `project_backward` adds a splat's slots in order. So the result does
-//! not depend on the number of threads.
+//! Each pair's nine sums go to the pair's own row; `project_backward` adds a splat's rows in a fixed order. So the result
+//! does not depend on the number of threads.
 
 use crate::blend::{CHUNK, MAX_BLOCKS, PIXELS, Scratch, Tile, centres, cull, for_rows, power, start_pixels};
 use crate::intersect::Pair;
@@ -57,10 +57,11 @@ pub struct Pixels<'a> {
 }
 
 dispatch! {
-    /// Writes the sums of every pair of one tile into `slots`.
+    /// Writes the sums of every pair of one tile into its row of `all_sums`; `first_pair` is the number of the tile's
+    /// first pair.
     pub fn blend_backward / kernel (
         splats: &[Splat], pairs: &[Pair], tile: &Tile, pixels: &Pixels<'_>, scratch: &mut BackwardScratch,
-        slots: &Disjoint<'_, SumRow>
+        first_pair: usize, all_sums: &Disjoint<'_, SumRow>
     )
 }
 
@@ -71,10 +72,18 @@ fn kernel<L: Lanes>(
     tile: &Tile,
     pixels: &Pixels<'_>,
     scratch: &mut BackwardScratch,
-    slots: &Disjoint<'_, SumRow>,
+    mut first_pair: usize,
+    all_sums: &Disjoint<'_, SumRow>,
 ) {
     let mut alive = start_pixels::<L>(tile, &mut scratch.scratch);
     load_pixels::<L>(tile, pixels, scratch);
+    let zero = L::splat(0.0);
+    let mut group = Group {
+        v: [zero; 16],
+        w: [zero; 16],
+        splat: [0; 16],
+        len: 0,
+    };
     for chunk in pairs.chunks(CHUNK) {
         for sums in &mut scratch.sums[..chunk.len()] {
             *sums = [0.0; 16];
@@ -85,38 +94,40 @@ fn kernel<L: Lanes>(
                 if alive >> block & 1 == 0 || scratch.scratch.lengths[block] == 0 {
                     continue;
                 }
-                if block_backward::<L>(tile, block, scratch) {
+                if block_backward::<L>(tile, block, scratch, &mut group) {
                     alive &= !(1 << block);
                 }
             }
         }
-        for (pair, sums) in chunk.iter().zip(&scratch.sums) {
-            // SAFETY: a slot belongs to one pair, and a pair to one tile.
-            let row = unsafe { &mut slots.get(pair.slot as usize, 1)[0] };
+        // SAFETY: a pair belongs to one tile, and a tile to one thread.
+        let rows = unsafe { all_sums.get(first_pair, chunk.len()) };
+        for (row, sums) in rows.iter_mut().zip(&scratch.sums) {
             row.copy_from_slice(&sums[..SUMS]);
         }
+        first_pair += chunk.len();
     }
 }
 
 #[inline(always)]
 fn load_pixels<L: Lanes>(tile: &Tile, pixels: &Pixels<'_>, scratch: &mut BackwardScratch) {
-    for plane in &mut scratch.gradient {
+    // The forward pass's colour planes are free: they take the rendered pixels.
+    for plane in scratch.gradient.iter_mut().chain(&mut scratch.scratch.colour) {
         plane.fill(0.0);
     }
-    scratch.behind.fill(0.0);
     for_rows::<L>(tile, |to, from, len| {
         for c in 0..3 {
-            let gradient = &pixels.gradient[c][from..from + len];
-            let colour = &pixels.colour[c][from..from + len];
-            scratch.gradient[c][to..to + len].copy_from_slice(gradient);
-            for (behind, (g, v)) in scratch.behind[to..to + len]
-                .iter_mut()
-                .zip(gradient.iter().zip(colour))
-            {
-                *behind += g * v;
-            }
+            scratch.gradient[c][to..to + len].copy_from_slice(&pixels.gradient[c][from..from + len]);
+            scratch.scratch.colour[c][to..to + len].copy_from_slice(&pixels.colour[c][from..from + len]);
         }
     });
+    for at in (0..PIXELS).step_by(L::WIDTH) {
+        let mut behind = L::splat(0.0);
+        for c in 0..3 {
+            let colour = L::load(&scratch.scratch.colour[c][at..]);
+            behind = L::load(&scratch.gradient[c][at..]).mul_add(colour, behind);
+        }
+        behind.store(&mut scratch.behind[at..]);
+    }
 }
 
 /// Rows of a group: as many fragments of one block as there are lanes.
@@ -129,7 +140,12 @@ struct Group<L> {
 
 /// Walks a block's list of the chunk; true when all its pixels have stopped.
 #[inline(always)]
-fn block_backward<L: Lanes>(tile: &Tile, block: usize, scratch: &mut BackwardScratch) -> bool {
+fn block_backward<L: Lanes>(
+    tile: &Tile,
+    block: usize,
+    scratch: &mut BackwardScratch,
+    group: &mut Group<L>,
+) -> bool {
     let at = block * L::WIDTH;
     let centres = centres::<L>(tile, block);
     let mut live = L::load(&scratch.scratch.live[at..]);
@@ -144,15 +160,8 @@ fn block_backward<L: Lanes>(tile: &Tile, block: usize, scratch: &mut BackwardScr
     let t_min = L::splat(TRANSMITTANCE_MIN as f32);
     let one = L::splat(1.0);
     let cap = tile.alpha_max.log2() - 1e-6;
-    let zero = L::splat(0.0);
     let mut running = live.ge(t_min);
     let mut stopped = false;
-    let mut group = Group {
-        v: [zero; 16],
-        w: [zero; 16],
-        splat: [0; 16],
-        len: 0,
-    };
     let length = scratch.scratch.lengths[block];
     for position in 0..length {
         let index = scratch.scratch.lists[block][position % CHUNK];
@@ -188,7 +197,7 @@ fn block_backward<L: Lanes>(tile: &Tile, block: usize, scratch: &mut BackwardScr
         group.len += 1;
         if group.len == L::WIDTH {
             flush(
-                &mut group,
+                group,
                 &scratch.gradient,
                 at,
                 &centres,
@@ -204,7 +213,7 @@ fn block_backward<L: Lanes>(tile: &Tile, block: usize, scratch: &mut BackwardScr
     }
     if group.len > 0 {
         flush(
-            &mut group,
+            group,
             &scratch.gradient,
             at,
             &centres,

@@ -31,7 +31,7 @@ fn walk(
 ) -> f32 {
     let mut transmittance = 1.0f32;
     for (index, pair) in pairs.iter().enumerate() {
-        let splat = &splats[pair.splat as usize];
+        let splat = &splats[*pair as usize];
         let dx = pixel[0] as f32 + 0.5 - splat.mean[0];
         let dy = pixel[1] as f32 + 0.5 - splat.mean[1];
         let [a, b, c] = splat.power;
@@ -96,14 +96,15 @@ pub fn blend(
     }
 }
 
-/// Writes the sums of every pair of one tile into `slots`; see [`crate::blend_backward`] for what they are.
+/// Writes the sums of every pair of one tile into its row of `all_sums`; see [`crate::blend_backward`] for what they are.
 pub fn blend_backward(
     splats: &[Splat],
     pairs: &[Pair],
     tile: &Tile,
     pixels: &Pixels<'_>,
     sums: &mut Vec<SumRow>,
-    slots: &Disjoint<'_, SumRow>,
+    first_pair: usize,
+    all_sums: &Disjoint<'_, SumRow>,
 ) {
     sums.clear();
     sums.resize(pairs.len(), SumRow::default());
@@ -130,8 +131,6 @@ pub fn blend_backward(
             }
         });
     }
-    for (pair, sums) in pairs.iter().zip(sums.iter()) {
-        // SAFETY: a slot belongs to one pair, and a pair to one tile.
-        unsafe { slots.get(pair.slot as usize, 1)[0] = *sums };
-    }
+    // SAFETY: a pair belongs to one tile, and a tile to one thread.
+    unsafe { all_sums.get(first_pair, pairs.len()) }.copy_from_slice(sums);
 }

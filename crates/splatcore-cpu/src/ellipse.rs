@@ -56,6 +56,30 @@ impl<L: Lanes> Ellipse<L> {
         }
     }
 
+    /// The ellipse as plain vectors, to be kept elsewhere.
+    #[inline(always)]
+    pub fn fields(&self) -> [L; 5] {
+        [
+            self.slope,
+            self.square,
+            self.curve,
+            self.half_height,
+            self.rightmost,
+        ]
+    }
+
+    /// The inverse of [`Ellipse::fields`].
+    #[inline(always)]
+    pub fn from_fields([slope, square, curve, half_height, rightmost]: [L; 5]) -> Self {
+        Self {
+            slope,
+            square,
+            curve,
+            half_height,
+            rightmost,
+        }
+    }
+
     /// Half of the ellipse's width at dy.
     #[inline(always)]
     fn half_chord(&self, dy: L) -> L {

@@ -5,7 +5,7 @@ use crate::blend::{self, Counted, Target, Tile};
 use crate::blend_backward::{self, BackwardScratch, Pixels, SumRow};
 use crate::blend_scalar;
 use crate::camera::KernelCamera;
-use crate::intersect::Lists;
+use crate::intersect::{Lists, Pair};
 use crate::project::{self, Scene, Splat};
 use crate::shared::Disjoint;
 use crate::simd::Level;
@@ -37,8 +37,8 @@ pub struct Frame {
     pub colour: [Vec<f32>; 3],
     /// Transmittance behind the last fragment.
     pub transmittance: Vec<f32>,
-    /// Sums of every pair, by slot.
-    pub slots: Vec<SumRow>,
+    /// Sums of every pair, in the order of the lists.
+    pub sums: Vec<SumRow>,
     visible: Vec<u32>,
     order: Vec<u32>,
     sort_scratch: Vec<u64>,
@@ -112,7 +112,7 @@ impl Frame {
         .map_err(|pairs| BackendError::OutOfMemory {
             backend: "cpu",
             buffer: format!("{} (tile, Gaussian) pairs", pairs.0),
-            bytes: pairs.0 * size_of::<crate::intersect::Pair>() as u64,
+            bytes: pairs.0 * size_of::<Pair>() as u64,
             remedy: "render at a smaller size (--max-size) or with --pipeline auto".into(),
         })?;
         self.prepare_tiles(kernel_camera.tiles);
@@ -178,7 +178,7 @@ impl Frame {
         });
     }
 
-    /// Fills `slots` from the gradient of the rendered planes. After [`Frame::forward`] of the same camera and options.
+    /// Fills `sums` from the gradient of the rendered planes. After [`Frame::forward`] of the same camera and options.
     pub fn backward(
         &mut self,
         level: Level,
@@ -188,8 +188,8 @@ impl Frame {
     ) {
         let camera = &KernelCamera::new(camera, options);
         self.timed("blend_backward", |frame| {
-            frame.slots.resize(frame.lists.pairs.len(), SumRow::default());
-            let slots = Disjoint::new(&mut frame.slots);
+            frame.sums.resize(frame.lists.pairs.len(), SumRow::default());
+            let all_sums = Disjoint::new(&mut frame.sums);
             let pixels = Pixels {
                 colour: frame.colour.each_ref().map(|plane| plane.as_slice()),
                 gradient,
@@ -198,13 +198,15 @@ impl Frame {
             match options.pipeline.backward {
                 Backward::Splatcore => for_tiles(&frame.tile_order, &frame.scratch, |tile, scratch| {
                     let place = place(tile, camera, options);
-                    let pairs = lists.of_tile(tile);
-                    blend_backward::blend_backward(level, splats, pairs, &place, &pixels, scratch, &slots);
+                    let (pairs, first) = (lists.of_tile(tile), lists.tile_start[tile] as usize);
+                    blend_backward::blend_backward(
+                        level, splats, pairs, &place, &pixels, scratch, first, &all_sums,
+                    );
                 }),
                 Backward::Atomic => for_tiles(&frame.tile_order, &frame.scalar_sums, |tile, sums| {
                     let place = place(tile, camera, options);
-                    let pairs = lists.of_tile(tile);
-                    blend_scalar::blend_backward(splats, pairs, &place, &pixels, sums, &slots);
+                    let (pairs, first) = (lists.of_tile(tile), lists.tile_start[tile] as usize);
+                    blend_scalar::blend_backward(splats, pairs, &place, &pixels, sums, first, &all_sums);
                 }),
             }
         });

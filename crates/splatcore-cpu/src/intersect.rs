@@ -9,7 +9,7 @@
 use crate::ellipse::Ellipse;
 use crate::project::{Splat, square_tiles};
 use crate::shared::Disjoint;
-use crate::simd::{Lanes, Level, dispatch};
+use crate::simd::{Lanes, Level, dispatch, load_all};
 use rayon::prelude::*;
 use splatcore_core::pipeline::Intersect;
 use splatcore_core::semantics::TILE;
@@ -17,14 +17,8 @@ use splatcore_core::semantics::TILE;
 /// Parts that the depth order is cut into.
 const PARTS: usize = 16;
 
-/// One (tile, splat) pair.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pair {
-    /// Position in the array of splats.
-    pub splat: u32,
-    /// Row of the pair's gradient. The rows of a splat are consecutive, so that its sum runs in a fixed order.
-    pub slot: u32,
-}
+/// One (tile, splat) pair: the splat's position in the array of splats.
+pub type Pair = u32;
 
 /// The tiles' lists.
 #[derive(Default)]
@@ -33,7 +27,10 @@ pub struct Lists {
     pub pairs: Vec<Pair>,
     /// Tile `t` owns `pairs[tile_start[t]..tile_start[t + 1]]`.
     pub tile_start: Vec<u32>,
-    /// `[first, count]` of a splat's slots, by position in the array of splats; stale for splats that are not visible.
+    /// The numbers of each splat's pairs, splat after splat, in the order of the tiles.
+    pub pairs_of_splats: Vec<u32>,
+    /// Where a splat's numbers start in `pairs_of_splats`, and how many there are, by position in the array of splats;
+    /// stale for splats that are not visible.
     pub slots: Vec<[u32; 2]>,
     parts: Vec<Part>,
 }
@@ -105,9 +102,11 @@ impl Lists {
         }
         self.tile_start.push(next);
 
-        self.pairs.resize(total as usize, Pair::default());
+        self.pairs.resize(total as usize, 0);
+        self.pairs_of_splats.resize(total as usize, 0);
         self.slots.resize(splats.len(), [0; 2]);
         let pairs = Disjoint::new(&mut self.pairs);
+        let pairs_of_splats = Disjoint::new(&mut self.pairs_of_splats);
         let slots = Disjoint::new(&mut self.slots);
         self.parts.par_iter_mut().enumerate().for_each(|(p, part)| {
             let from = (p * part_len).min(order.len());
@@ -117,13 +116,12 @@ impl Lists {
                 unsafe { slots.get(position as usize, 1)[0] = [slot, count] };
                 for &tile in &part.tiles[at..at + count as usize] {
                     let next = &mut part.histogram[tile as usize];
-                    // SAFETY: the histograms' prefix sums give each pair of each part a place of its own.
+                    // SAFETY: the histograms' prefix sums give each pair of each part a place of its own, and slots are
+                    // counted through.
                     unsafe {
-                        pairs.get(*next as usize, 1)[0] = Pair {
-                            splat: position,
-                            slot,
-                        }
-                    };
+                        pairs.get(*next as usize, 1)[0] = position;
+                        pairs_of_splats.get(slot as usize, 1)[0] = *next;
+                    }
                     *next += 1;
                     slot += 1;
                 }
@@ -155,18 +153,50 @@ fn kernel<L: Lanes>(
     out: &mut Vec<u32>,
     counts: &mut Vec<u32>,
 ) {
-    for &position in order {
-        let splat = &splats[position as usize];
-        let before = out.len();
-        match method {
-            Intersect::Aabb => {
-                let [x0, y0, x1, y1] = square_tiles(splat.mean, splat.radius, tiles);
-                rectangle([x0, x1], [y0, y1], tiles, out);
+    for group in order.chunks(L::WIDTH) {
+        let ellipses = match method {
+            Intersect::Aabb => [[0.0; 16]; 5],
+            Intersect::Exact => ellipses::<L>(splats, group),
+        };
+        for (lane, &position) in group.iter().enumerate() {
+            let splat = &splats[position as usize];
+            let before = out.len();
+            match method {
+                Intersect::Aabb => {
+                    let [x0, y0, x1, y1] = square_tiles(splat.mean, splat.radius, tiles);
+                    rectangle([x0, x1], [y0, y1], tiles, out);
+                }
+                Intersect::Exact => {
+                    let mut fields = [L::splat(0.0); 5];
+                    for k in 0..5 {
+                        fields[k] = L::splat(ellipses[k][lane]);
+                    }
+                    exact::<L>(splat, &Ellipse::from_fields(fields), tiles, out);
+                }
             }
-            Intersect::Exact => exact::<L>(splat, tiles, out),
+            counts.push((out.len() - before) as u32);
         }
-        counts.push((out.len() - before) as u32);
     }
+}
+
+/// The ellipses of up to `WIDTH` splats, one a lane, as arrays of their fields.
+#[inline(always)]
+fn ellipses<L: Lanes>(splats: &[Splat], group: &[u32]) -> [[f32; 16]; 5] {
+    let mut power = [[-1.0f32; 16]; 4];
+    for (lane, &position) in group.iter().enumerate() {
+        let splat = &splats[position as usize];
+        power[0][lane] = splat.power[0];
+        power[1][lane] = splat.power[1];
+        power[2][lane] = splat.power[2];
+        power[3][lane] = splat.log2_opacity;
+    }
+    let [a, b, c, l] = load_all::<L, 4>(&power);
+    let fields = Ellipse::new(a, b, c, l).fields();
+    let mut out = [[0.0f32; 16]; 5];
+    for k in 0..5 {
+        fields[k].store(&mut out[k]);
+    }
+    out
 }
 
 fn rectangle([x0, x1]: [usize; 2], [y0, y1]: [usize; 2], tiles: [usize; 2], out: &mut Vec<u32>) {
@@ -177,7 +207,7 @@ fn rectangle([x0, x1]: [usize; 2], [y0, y1]: [usize; 2], tiles: [usize; 2], out:
 
 /// Rows of tiles are lanes.
 #[inline(always)]
-fn exact<L: Lanes>(splat: &Splat, tiles: [usize; 2], out: &mut Vec<u32>) {
+fn exact<L: Lanes>(splat: &Splat, ellipse: &Ellipse<L>, tiles: [usize; 2], out: &mut Vec<u32>) {
     let columns = span(
         splat.mean[0] - splat.extent[0],
         splat.mean[0] + splat.extent[0],
@@ -197,13 +227,6 @@ fn exact<L: Lanes>(splat: &Splat, tiles: [usize; 2], out: &mut Vec<u32>) {
         rectangle(columns, rows, tiles, out);
         return;
     }
-    let [a, b, c] = splat.power;
-    let ellipse = Ellipse::new(
-        L::splat(a),
-        L::splat(b),
-        L::splat(c),
-        L::splat(splat.log2_opacity),
-    );
     let offsets: [f32; 16] = std::array::from_fn(|lane| (lane * TILE) as f32);
     let mut y = y0;
     while y < y1 {

@@ -31,8 +31,8 @@ dispatch! {
     /// Gradients of one chunk of Gaussians: `scene` holds the chunk's rows only, `splats` its splats, `slots[i]` the first
     /// slot of `splats[i]` and their number.
     pub fn project_backward / kernel (
-        scene: Scene<'_>, camera: &KernelCamera, splats: &[Splat], slots: &[[u32; 2]], sums: &[SumRow],
-        out: &mut GradientRows<'_>
+        scene: Scene<'_>, camera: &KernelCamera, splats: &[Splat], slots: &[[u32; 2]], pairs_of_splats: &[u32],
+        sums: &[SumRow], out: &mut GradientRows<'_>
     )
 }
 
@@ -42,6 +42,7 @@ fn kernel<L: Lanes>(
     camera: &KernelCamera,
     splats: &[Splat],
     slots: &[[u32; 2]],
+    pairs_of_splats: &[u32],
     sums: &[SumRow],
     out: &mut GradientRows<'_>,
 ) {
@@ -53,6 +54,7 @@ fn kernel<L: Lanes>(
             camera,
             &splats[start..start + lanes],
             &slots[start..start + lanes],
+            pairs_of_splats,
             sums,
             out,
         );
@@ -66,6 +68,7 @@ fn group<L: Lanes>(
     camera: &KernelCamera,
     splats: &[Splat],
     slots: &[[u32; 2]],
+    pairs_of_splats: &[u32],
     sums: &[SumRow],
     out: &mut GradientRows<'_>,
 ) {
@@ -76,7 +79,8 @@ fn group<L: Lanes>(
     let mut rows: Rows = [splats[0].gaussian; 16];
     for (lane, (splat, &[first, count])) in splats.iter().zip(slots).enumerate() {
         let mut total = [0.0f32; SUMS];
-        for row in &sums[first as usize..(first + count) as usize] {
+        for &pair in &pairs_of_splats[first as usize..(first + count) as usize] {
+            let row = &sums[pair as usize];
             for k in 0..SUMS {
                 total[k] += row[k];
             }

@@ -2,7 +2,6 @@
 //! regularisers, `adam`, the statistics and the noise run one after another while the rows are in the cache.
 
 use crate::adam::{Correction, Group, adam};
-use crate::blend_backward::SumRow;
 use crate::camera::KernelCamera;
 use crate::frame::{Frame, ROWS};
 use crate::project::{Scene, Splat};
@@ -92,14 +91,10 @@ fn slice_scene<'a>(scene: &Scene<'a>, first: usize, rows: usize) -> Scene<'a> {
     }
 }
 
-/// The splats of chunk `chunk`, their slots, and all sums.
-fn chunk_of(frame: &Frame, chunk: usize) -> (&[Splat], &[[u32; 2]], &[SumRow]) {
+/// The splats of a chunk and where their numbers of pairs are.
+fn chunk_of(frame: &Frame, chunk: usize) -> (&[Splat], &[[u32; 2]]) {
     let range = chunk * ROWS..chunk * ROWS + frame.counts[chunk] as usize;
-    (
-        &frame.splats[range.clone()],
-        &frame.lists.slots[range],
-        &frame.slots,
-    )
+    (&frame.splats[range.clone()], &frame.lists.slots[range])
 }
 
 /// Writes the gradients of every Gaussian that has a splat; leaves the other rows alone.
@@ -119,7 +114,7 @@ pub(crate) fn rows_backward(
             let rows = ROWS.min(out.len - first);
             // SAFETY: one thread a chunk.
             let target = unsafe { out.get(first, rows) };
-            let (splats, slots, sums) = chunk_of(frame, chunk);
+            let (splats, slots) = chunk_of(frame, chunk);
             let mut target = GradientRows {
                 first,
                 means: target.means,
@@ -135,7 +130,8 @@ pub(crate) fn rows_backward(
                 camera,
                 splats,
                 slots,
-                sums,
+                &frame.lists.pairs_of_splats,
+                &frame.sums,
                 &mut target,
             );
         },
@@ -178,7 +174,7 @@ pub(crate) fn update(
             };
             zero(gradients, sh_used);
             ndc_norm.fill(0.0);
-            let (splats, slots, sums) = chunk_of(frame, chunk);
+            let (splats, slots) = chunk_of(frame, chunk);
             let mut target = GradientRows {
                 first,
                 means: &mut gradients.means.as_flattened_mut()[..3 * rows],
@@ -194,7 +190,8 @@ pub(crate) fn update(
                 camera,
                 splats,
                 slots,
-                sums,
+                &frame.lists.pairs_of_splats,
+                &frame.sums,
                 &mut target,
             );
             regularise(plan, count, &p, gradients);
