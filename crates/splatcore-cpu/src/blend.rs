@@ -41,8 +41,8 @@ pub struct Tile {
 pub struct Scratch {
     /// The chunk's splats, side by side.
     pub local: Box<[Splat; CHUNK]>,
-    /// For block `b`, the chunk's splats that touch it: `lists[b][..lengths[b]]`.
-    pub lists: Vec<[u16; CHUNK]>,
+    /// For block `b`, the chunk's splats that touch it: `lists[b][..lengths[b]]`, with room for one vector more.
+    pub lists: Vec<[u32; CHUNK + 16]>,
     /// See `lists`.
     pub lengths: [usize; MAX_BLOCKS],
     /// Block by block, lane by lane: live transmittance (0 once the pixel has stopped).
@@ -57,7 +57,7 @@ impl Default for Scratch {
     fn default() -> Self {
         Self {
             local: Box::new([Splat::default(); CHUNK]),
-            lists: vec![[0; CHUNK]; MAX_BLOCKS],
+            lists: vec![[0; CHUNK + 16]; MAX_BLOCKS],
             lengths: [0; MAX_BLOCKS],
             live: [0.0; PIXELS],
             transmittance: [0.0; PIXELS],
@@ -245,16 +245,10 @@ pub(crate) fn cull<L: Lanes>(
                 }
                 let x = (tile.origin[0] + column * COLUMNS) as f32 + 0.5;
                 let touch = L::and(right.ge(L::splat(x)), L::splat(x + (COLUMNS - 1) as f32).ge(left));
-                let mut bits = L::bits(touch);
                 let block = row * across + column;
-                let list = &mut scratch.lists[block];
-                let mut length = scratch.lengths[block];
-                while bits != 0 {
-                    list[length % CHUNK] = (start as u32 + bits.trailing_zeros()) as u16;
-                    length += 1;
-                    bits &= bits - 1;
-                }
-                scratch.lengths[block] = length;
+                let length = scratch.lengths[block].min(CHUNK);
+                let added = L::write_set(touch, start as u32, &mut scratch.lists[block][length..]);
+                scratch.lengths[block] = length + added;
             }
         }
         start += L::WIDTH;

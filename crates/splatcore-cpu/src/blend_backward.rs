@@ -134,7 +134,7 @@ fn load_pixels<L: Lanes>(tile: &Tile, pixels: &Pixels<'_>, scratch: &mut Backwar
 struct Group<L> {
     v: [L; 16],
     w: [L; 16],
-    splat: [u16; 16],
+    splat: [u32; 16],
     len: usize,
 }
 

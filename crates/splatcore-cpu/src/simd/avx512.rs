@@ -138,6 +138,19 @@ impl Lanes for F32x16 {
         mask as u32
     }
     #[inline(always)]
+    fn write_set(mask: Self::Mask, first: u32, list: &mut [u32]) -> usize {
+        assert!(list.len() >= 16);
+        unsafe {
+            let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            let numbers = _mm512_add_epi32(lanes, _mm512_set1_epi32(first as i32));
+            _mm512_storeu_si512(
+                list.as_mut_ptr().cast(),
+                _mm512_maskz_compress_epi32(mask, numbers),
+            );
+        }
+        mask.count_ones() as usize
+    }
+    #[inline(always)]
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
         unsafe { Self(_mm512_mask_blend_ps(mask, no.0, yes.0)) }
     }

@@ -131,6 +131,19 @@ pub trait Lanes:
     fn any(mask: Self::Mask) -> bool;
     /// Lane i as bit i.
     fn bits(mask: Self::Mask) -> u32;
+    /// Writes `first + lane` for every lane set, in order, to the front of `list`, which must have room for `WIDTH`; what
+    /// stands behind them in that room is lost. Returns how many there are.
+    #[inline(always)]
+    fn write_set(mask: Self::Mask, first: u32, list: &mut [u32]) -> usize {
+        let list = &mut list[..Self::WIDTH];
+        let (mut bits, mut count) = (Self::bits(mask), 0);
+        while bits != 0 {
+            list[count % Self::WIDTH] = first + bits.trailing_zeros();
+            count += 1;
+            bits &= bits - 1;
+        }
+        count
+    }
     /// `yes` where set, else `no`.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
     /// The value where set, else 0.
@@ -356,6 +369,12 @@ mod tests {
             .filter(|&i| a[i] >= b[i] && a[i] >= 0.5)
             .map(|i| 1u32 << i)
             .sum::<u32>();
+        let mut list = [99; 20];
+        let count = L::write_set(mask, 5, &mut list);
+        let lanes: Vec<u32> = (0..w).filter(|&i| a[i] >= b[i]).map(|i| 5 + i as u32).collect();
+        if list[..count] != lanes || list[w..] != [99; 20][w..] {
+            failures.push(format!("write_set: {list:?}, {count} of {lanes:?}"));
+        }
         if L::bits(L::and(mask, upper)) != want || L::any(L::splat(f32::NAN).ge(va)) || !L::any(va.ge(va)) {
             failures.push("masks".into());
         }
