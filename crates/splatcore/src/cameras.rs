@@ -83,7 +83,7 @@ impl CameraArgs {
         let (background, test_every) = load::settings_of(path, self.background, self.test_every);
         let background = background.colour();
         let mut cameras = if let Some(folder) = &self.source.dataset {
-            self.from_dataset(folder, background, test_every)?
+            self.of_dataset(folder, background, test_every)?
         } else if let Some(file) = &self.source.cameras {
             read_json(file)?
         } else {
@@ -104,7 +104,7 @@ impl CameraArgs {
         Ok((cameras, background))
     }
 
-    fn from_dataset(&self, folder: &Path, background: [f32; 3], test_every: u32) -> Result<Vec<NamedCamera>> {
+    fn of_dataset(&self, folder: &Path, background: [f32; 3], test_every: u32) -> Result<Vec<NamedCamera>> {
         let dataset = load::dataset(folder, self.images.as_deref(), 0)?;
         let indices = dataset.select(self.split, test_every as usize);
         if indices.is_empty() {

@@ -178,7 +178,7 @@ fn cameras_that_make_no_sense_are_refused() {
     let scene = write_scene(folder.path());
     let file = folder.path().join("cameras.json");
     let out = folder.path().join("out");
-    let mut render = |text_of_file: &str| {
+    let render = |text_of_file: &str| {
         std::fs::write(&file, text_of_file).unwrap();
         let args = ["render", text(&scene), "-o", text(&out), "--cameras", text(&file)];
         let output = splatcore(&args).output().unwrap();

@@ -1,5 +1,6 @@
 //! What the command-line tests share: running the program, and small data made on the spot.
-#![allow(dead_code)] // each test file uses a part
+// Each test file uses a part; clippy knows tests by #[test] only.
+#![allow(dead_code, clippy::unwrap_used)]
 
 use assert_cmd::Command;
 use splatcore::core::Gaussians;
