@@ -290,7 +290,8 @@ mod tests {
             got.store(&mut out);
             for i in 0..w {
                 let (got, want) = (out[i], want(i));
-                if !((got - want).abs() <= tolerance * want.abs()) {
+                let close = (got - want).abs() <= tolerance * want.abs();
+                if !close {
                     failures.push(format!("{name} lane {i}: {got} is not {want}"));
                 }
             }
@@ -330,7 +331,7 @@ mod tests {
         expect(
             "where_set",
             va.where_set(L::and_not(mask, upper)),
-            &|i| if a[i] >= b[i] && !(a[i] >= 0.5) { a[i] } else { 0.0 },
+            &|i| if a[i] >= b[i] && a[i] < 0.5 { a[i] } else { 0.0 },
             0.0,
         );
         let mut rows: Vec<L> = (0..w)
