@@ -183,7 +183,8 @@ fn value(row: &[u8], offset: usize, scalar: Scalar, big: bool) -> f32 {
     }
 }
 
-fn number(row: &[u8], offset: usize, scalar: Scalar, big: bool) -> f64 {
+/// The value of a type at an offset, in either byte order.
+pub(crate) fn number(row: &[u8], offset: usize, scalar: Scalar, big: bool) -> f64 {
     macro_rules! read {
         ($type:ty) => {
             match big {

@@ -7,8 +7,8 @@
 //! Splatting", 2023, `GaussianModel.save_ply`.
 
 mod ascii;
-mod binary;
-mod header;
+pub(crate) mod binary;
+pub(crate) mod header;
 mod layout;
 mod write;
 
