@@ -1,12 +1,11 @@
 //! The Gaussians that training starts from.
 
 use crate::config::Config;
-use kiddo::{ImmutableKdTree, SquaredEuclidean};
 use rayon::prelude::*;
+use rstar::RTree;
 use splatcore_core::gaussians::{Gaussians, logit};
 use splatcore_core::random::Rng;
 use splatcore_core::sh;
-use std::num::NonZero;
 
 /// Lower bound of the mean squared distance to the neighbours, as in INRIA's code: duplicates get a scale of
 /// 3e-4 instead of zero.
@@ -84,22 +83,16 @@ pub fn from_points(positions: &[[f32; 3]], colours: &[[u8; 3]], config: &Config,
 fn mean_squared_distances(points: &[[f32; 3]]) -> Vec<Option<f64>> {
     let points: Vec<[f64; 3]> = points.iter().map(|p| p.map(f64::from)).collect();
     let neighbours = points.len().saturating_sub(1).min(3);
-    let Some(wanted) = NonZero::new(neighbours + 1).filter(|_| neighbours > 0) else {
+    if neighbours == 0 {
         return vec![None; points.len()];
-    };
-    let Ok(tree) = ImmutableKdTree::<f64, 3>::new_from_slice(&points) else {
-        return vec![None; points.len()];
-    };
+    }
+    let tree = RTree::bulk_load(points.clone());
     points
         .par_iter()
-        .map(|point| {
-            let nearest = tree
-                .query(point)
-                .nearest_n::<SquaredEuclidean<f64>>(wanted)
-                .execute();
+        .map(|&point| {
             // The nearest is the point itself (or a duplicate of it, which is as far away).
-            let sum: f64 = nearest.iter().skip(1).map(|found| found.distance).sum();
-            Some(sum / neighbours as f64)
+            let nearest = tree.nearest_neighbor_iter_with_distance_2(point).skip(1).take(neighbours);
+            Some(nearest.map(|(_, squared)| squared).sum::<f64>() / neighbours as f64)
         })
         .collect()
 }
