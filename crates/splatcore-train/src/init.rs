@@ -91,7 +91,10 @@ fn mean_squared_distances(points: &[[f32; 3]]) -> Vec<Option<f64>> {
         .par_iter()
         .map(|&point| {
             // The nearest is the point itself (or a duplicate of it, which is as far away).
-            let nearest = tree.nearest_neighbor_iter_with_distance_2(point).skip(1).take(neighbours);
+            let nearest = tree
+                .nearest_neighbor_iter_with_distance_2(point)
+                .skip(1)
+                .take(neighbours);
             Some(nearest.map(|(_, squared)| squared).sum::<f64>() / neighbours as f64)
         })
         .collect()
