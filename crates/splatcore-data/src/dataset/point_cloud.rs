@@ -8,8 +8,11 @@ use std::path::Path;
 
 const REMEDY: &str = "write the point cloud again, as PLY with x, y, z, red, green, blue";
 
-/// The columns of the vertices, which must come first and hold no lists.
-fn columns<'a>(header: &'a Header, path: &Path) -> Result<(&'a Element, Vec<(&'a str, Scalar)>), DataError> {
+/// Names and types of the vertices' columns.
+type Columns<'a> = Vec<(&'a str, Scalar)>;
+
+/// The vertices, which must come first and hold no lists.
+fn vertices<'a>(header: &'a Header, path: &Path) -> Result<(&'a Element, Columns<'a>), DataError> {
     let wrong = |problem: &str| DataError::new(path, problem, REMEDY);
     let vertex = header.elements.first().filter(|element| element.name == "vertex");
     let vertex = vertex.ok_or_else(|| wrong("the first element is not vertex"))?;
@@ -24,7 +27,7 @@ fn columns<'a>(header: &'a Header, path: &Path) -> Result<(&'a Element, Vec<(&'a
 /// for messages only. Positions may be non-finite.
 pub fn parse(bytes: &[u8], path: &Path) -> Result<Points, DataError> {
     let header = Header::parse(bytes, path)?;
-    let (vertex, columns) = columns(&header, path)?;
+    let (vertex, columns) = vertices(&header, path)?;
     let column = |names: [&str; 3]| columns.iter().position(|(name, _)| names.contains(name));
     let xyz = [column(["x"; 3]), column(["y"; 3]), column(["z"; 3])];
     let [Some(x), Some(y), Some(z)] = xyz else {
