@@ -1,0 +1,432 @@
+// Threads, blocks and block barriers. Every CUDA thread of a block is a fiber: it has a stack and gives the processor
+// away only where it must wait. Blocks run one after another in the order of blockIdx, so a block may wait for what
+// an earlier one published. One launch at a time: the caller holds a lock.
+
+// Pushes what a function must preserve, stores the stack pointer at the first argument, takes the second one.
+extern "C" void emulator_switch(void** save, void* load) __asm("emulator_switch")
+    __attribute__((visibility("hidden")));
+#if defined(__x86_64__)
+__asm(R"(
+    .text
+    .p2align 4
+emulator_switch:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    popq %rcx
+    jmpq *%rcx
+)");
+#elif defined(__aarch64__)
+__asm(R"(
+    .text
+    .p2align 4
+emulator_switch:
+    sub sp, sp, #160
+    stp x19, x20, [sp, #0]
+    stp x21, x22, [sp, #16]
+    stp x23, x24, [sp, #32]
+    stp x25, x26, [sp, #48]
+    stp x27, x28, [sp, #64]
+    stp x29, x30, [sp, #80]
+    stp d8, d9, [sp, #96]
+    stp d10, d11, [sp, #112]
+    stp d12, d13, [sp, #128]
+    stp d14, d15, [sp, #144]
+    mov x9, sp
+    str x9, [x0]
+    mov sp, x1
+    ldp x19, x20, [sp, #0]
+    ldp x21, x22, [sp, #16]
+    ldp x23, x24, [sp, #32]
+    ldp x25, x26, [sp, #48]
+    ldp x27, x28, [sp, #64]
+    ldp x29, x30, [sp, #80]
+    ldp d8, d9, [sp, #96]
+    ldp d10, d11, [sp, #112]
+    ldp d12, d13, [sp, #128]
+    ldp d14, d15, [sp, #144]
+    add sp, sp, #160
+    ret
+)");
+#else
+#error "the emulator knows x86-64 and aarch64"
+#endif
+
+namespace emulator {
+
+constexpr unsigned LANES = 32;
+constexpr unsigned MAX_THREADS = 1024;
+// Not a power of two, or the tops of all stacks would compete for the same cache sets.
+constexpr size_t STACK_BYTES = 128 * 1024 + 5 * 64;
+constexpr unsigned char POISON = 0xCD;
+constexpr unsigned long long CANARY = 0x5AFE57AC5AFE57ACull;
+// So many yields without any progress are taken for a hang.
+constexpr unsigned MAX_YIELDS = 1u << 25;
+
+struct Warp;
+
+// Where a thread waits.
+struct Place {
+    const char* call;
+    const char* file;
+    int line;
+};
+
+struct Fiber {
+    void* saved;
+    char* stack;  // null: not started, or gone
+    Warp* warp;
+    uint3 thread;
+    unsigned lane;
+    Place place;
+};
+
+struct Warp {
+    unsigned index;
+    unsigned last;       // lane that ran last
+    unsigned present;    // lanes that exist and did not return
+    unsigned ready;      // lanes that can run and do not
+    unsigned waiting;    // lanes at a collective
+    unsigned at_barrier; // lanes at a block barrier
+    unsigned mask[LANES];
+    unsigned char kind[LANES];
+    unsigned char source[LANES];
+    unsigned long long value[LANES];
+    unsigned long long result[LANES];
+};
+
+struct Block {
+    unsigned threads, warps, alive;
+    unsigned arrived, count;   // at the barrier: threads, and those whose predicate holds
+    unsigned result, of;       // of the last complete barrier: the same
+};
+
+typedef void (*Invoke)(void** arguments);
+
+static Fiber fibers[MAX_THREADS];
+static Warp warps[MAX_THREADS / LANES];
+static Block block;
+static Fiber* current;
+static dim3 block_index, block_size, grid_size;
+static void* main_stack;
+static char* stacks;
+static char* free_stacks[MAX_THREADS];
+static unsigned free_count, yields;
+static Invoke invoke;
+static void** invoke_arguments;
+static const char* kernel_name;
+static bool backward;
+static bool failed;
+static char message[4096];
+// The section must exist even if no kernel uses shared memory.
+__attribute__((used)) __shared__ unsigned long long some_shared = 0;
+
+// Leaves the launch with an error; the fibers are abandoned.
+template <class... T>
+[[noreturn]] __attribute__((noinline)) static void fail(const char* format, T... values) {
+    int n = snprintf(message, sizeof message, "kernel %s, block %u, thread %u: ", kernel_name, block_index.x,
+                     unsigned(current - fibers));
+    snprintf(message + n, sizeof message - n, format, values...);
+    failed = true;
+    void* nowhere;
+    emulator_switch(&nowhere, main_stack);
+    abort();
+}
+
+// Says who waits where, and leaves.
+[[noreturn]] __attribute__((noinline)) static void deadlock() {
+    size_t n = snprintf(message, sizeof message, "kernel %s, block %u: no thread can go on:", kernel_name, block_index.x);
+    unsigned shown = 0;
+    for (unsigned w = 0; w < block.warps; ++w) {
+        unsigned left = warps[w].present;
+        while (left) {
+            unsigned lane = __builtin_ctz(left), group = 0;
+            const Fiber& one = fibers[w * LANES + lane];
+            bool collective = warps[w].waiting >> lane & 1;
+            for (unsigned j = lane; j < LANES; ++j) {
+                const Place& place = fibers[w * LANES + j].place;
+                if (left >> j & 1 && place.line == one.place.line && place.call == one.place.call &&
+                    (warps[w].waiting >> j & 1) == collective && (!collective || warps[w].mask[j] == warps[w].mask[lane]))
+                    group |= 1u << j;
+            }
+            left &= ~group;
+            if (++shown > 12 || n > sizeof message - 256) continue;
+            n += snprintf(message + n, sizeof message - n, "%s warp %u lanes 0x%08x wait at %s (%s:%d)",
+                          shown > 1 ? ";" : "", w, group, one.place.call, one.place.file, one.place.line);
+            if (collective) {
+                unsigned wanted = warps[w].mask[lane] & warps[w].present & ~group;
+                n += snprintf(message + n, sizeof message - n, " with mask 0x%08x, for lanes 0x%08x", warps[w].mask[lane], wanted);
+            }
+        }
+    }
+    if (shown > 12) snprintf(message + n, sizeof message - n, "; and %u groups more", shown - 12);
+    failed = true;
+    void* nowhere;
+    emulator_switch(&nowhere, main_stack);
+    abort();
+}
+
+// The next thread of a warp that has one ready: the lanes take turns.
+static inline Fiber* take(Warp* warp) {
+    unsigned lane;
+    if (backward) {
+        unsigned below = warp->ready & ((1u << warp->last) - 1);
+        lane = 31 - __builtin_clz(below ? below : warp->ready);
+    } else {
+        unsigned above = warp->ready & ~((2u << warp->last) - 1);
+        lane = __builtin_ctz(above ? above : warp->ready);
+    }
+    warp->last = lane;
+    warp->ready &= ~(1u << lane);
+    return &fibers[warp->index * LANES + lane];
+}
+
+// The next thread of the block, from the current warp if it has one and is not to be left; null if none is ready.
+static inline Fiber* pick(bool leave) {
+    unsigned here = current->warp->index;
+    if (!leave && warps[here].ready) return take(&warps[here]);
+    for (unsigned step = 1; step <= block.warps; ++step) {
+        unsigned w = backward ? here + block.warps - step : here + step;
+        w = w >= block.warps ? w - block.warps : w;
+        if (warps[w].ready) return take(&warps[w]);
+    }
+    return nullptr;
+}
+
+static void fiber_main();
+
+// Gives a thread a stack on which it starts when switched to.
+static inline void start(Fiber* fiber) {
+    fiber->stack = free_stacks[--free_count];
+    uintptr_t top = (uintptr_t)(fiber->stack + STACK_BYTES) & ~(uintptr_t)63;
+#if defined(__x86_64__)
+    void** frame = (void**)(top - 64);
+    frame[6] = (void*)fiber_main;
+    frame[7] = nullptr;
+#else
+    void** frame = (void**)(top - 160);
+    frame[11] = (void*)fiber_main;
+    frame[10] = nullptr;
+#endif
+    fiber->saved = frame;
+}
+
+static inline void go_to(Fiber* next) {
+    Fiber* me = current;
+    if (next == me) return;
+    if (!next->stack) start(next);
+    current = next;
+    emulator_switch(&me->saved, next->saved);
+    __asm volatile("" ::: "memory");
+}
+
+// Runs others until somebody has made the current thread ready.
+static inline void wait() {
+    Fiber* next = pick(false);
+    if (!next) deadlock();
+    go_to(next);
+}
+
+// Lets others run; for loops that wait for something in memory.
+__attribute__((noinline)) static void yield() {
+    if (++yields > MAX_YIELDS) fail("threads only wait for one another (in atomicCAS or __nanosleep)");
+    current->warp->ready |= 1u << current->lane;
+    go_to(pick(true));
+}
+
+static void complete_barrier() {
+    yields = 0;
+    block.result = block.count;
+    block.of = block.arrived;
+    block.arrived = block.count = 0;
+    for (unsigned w = 0; w < block.warps; ++w) {
+        warps[w].ready |= warps[w].at_barrier;
+        warps[w].at_barrier = 0;
+    }
+}
+
+// A block barrier: returns when all threads that did not return are here.
+__attribute__((noinline)) static void barrier(const char* call, bool predicate, const char* file, int line) {
+    Fiber* me = current;
+    me->place = {call, file, line};
+    me->warp->at_barrier |= 1u << me->lane;
+    block.count += predicate;
+    if (++block.arrived == block.alive) {
+        complete_barrier();
+        me->warp->ready &= ~(1u << me->lane);
+    } else {
+        wait();
+    }
+    __asm volatile("" ::: "memory");
+}
+
+static void recheck(Warp* warp);
+
+// The lowest word of a stack, which nobody reaches unless it is too small.
+static inline unsigned long long* canary(char* stack) { return (unsigned long long*)stack; }
+
+static void leave() {
+    Fiber* me = current;
+    Warp* warp = me->warp;
+    if (*canary(me->stack) != CANARY) {
+        *canary(me->stack) = CANARY;
+        fail("the stack of %u KiB overflowed", unsigned(STACK_BYTES / 1024));
+    }
+    yields = 0;
+    warp->present &= ~(1u << me->lane);
+    block.alive -= 1;
+    if (warp->waiting) recheck(warp);
+    if (block.arrived && block.arrived == block.alive) complete_barrier();
+}
+
+// What runs on a fiber's stack. A thread that ends hands its stack to one that did not start, so a kernel without
+// barriers runs as a plain loop.
+static void fiber_main() {
+    for (;;) {
+        invoke(invoke_arguments);
+        leave();
+        char* stack = current->stack;
+        current->stack = nullptr;
+        void* nowhere;
+        if (!block.alive) {
+            free_stacks[free_count++] = stack;
+            emulator_switch(&nowhere, main_stack);
+            abort();
+        }
+        Fiber* next = pick(false);
+        if (!next) deadlock();
+        current = next;
+        if (next->stack) {
+            free_stacks[free_count++] = stack;
+            emulator_switch(&nowhere, next->saved);
+            abort();
+        }
+        next->stack = stack;
+    }
+}
+
+// All stacks free: those of a launch that failed are taken back.
+static bool prepare_stacks() {
+    if (!stacks) {
+        void* mapped = mmap(nullptr, (MAX_THREADS + 1) * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (mapped == MAP_FAILED) return false;
+        // The room below the first stack takes its overflow.
+        stacks = (char*)mapped + STACK_BYTES;
+        for (unsigned i = 0; i < MAX_THREADS; ++i) *canary(stacks + i * STACK_BYTES) = CANARY;
+    }
+    free_count = 0;
+    for (unsigned i = MAX_THREADS; i-- > 0;) free_stacks[free_count++] = stacks + i * STACK_BYTES;
+    return true;
+}
+
+static void run_block() {
+    memset(emulated_shared_start, POISON, emulated_shared_stop - emulated_shared_start);
+    unsigned threads = block.threads;
+    block = {threads, (threads + LANES - 1) / LANES, threads, 0, 0, 0, 0};
+    for (unsigned w = 0; w < block.warps; ++w) {
+        unsigned lanes = threads - w * LANES;
+        unsigned present = lanes >= LANES ? ~0u : (1u << lanes) - 1;
+        warps[w].index = w;
+        warps[w].last = backward ? 0 : 31;
+        warps[w].present = warps[w].ready = present;
+        warps[w].waiting = warps[w].at_barrier = 0;
+    }
+    for (unsigned i = 0; i < threads; ++i) fibers[i].stack = nullptr;
+    current = take(&warps[backward ? block.warps - 1 : 0]);
+    start(current);
+    emulator_switch(&main_stack, current->saved);
+    __asm volatile("" ::: "memory");
+}
+
+static int launch(const char* name, unsigned grid, unsigned threads, void** arguments, Invoke kernel) {
+    kernel_name = name;
+    failed = false;
+    if (grid == 0 || grid > 0x7fffffffu || threads == 0 || threads > MAX_THREADS || !prepare_stacks()) {
+        snprintf(message, sizeof message, "kernel %s: a launch of %u blocks of %u threads is not possible", name, grid, threads);
+        return 1;
+    }
+    invoke = kernel;
+    invoke_arguments = arguments;
+    grid_size = dim3(grid);
+    block_size = dim3(threads);
+    block.threads = threads;
+    yields = 0;
+    for (unsigned i = 0; i < threads; ++i) {
+        fibers[i].warp = &warps[i / LANES];
+        fibers[i].lane = i % LANES;
+        fibers[i].thread = {i, 0, 0};
+    }
+    for (unsigned b = 0; b < grid && !failed; ++b) {
+        block_index = dim3(b);
+        block_index.y = block_index.z = 0;
+        run_block();
+    }
+    return failed;
+}
+
+template <class T>
+static inline T argument(void* from) {
+    T value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+template <class... P, size_t... I>
+static inline void call(void (*kernel)(P...), void** arguments, std::index_sequence<I...>) {
+    kernel(argument<P>(arguments[I])...);
+}
+
+template <class... P>
+static inline void call(void (*kernel)(P...), void** arguments) {
+    call(kernel, arguments, std::index_sequence_for<P...>());
+}
+
+}  // namespace emulator
+
+#define threadIdx (emulator::current->thread)
+#define blockIdx (emulator::block_index)
+#define blockDim (emulator::block_size)
+#define gridDim (emulator::grid_size)
+
+#define EMULATOR_EXPORT extern "C" __attribute__((visibility("default")))
+// Makes `splatcore_launch_<name>`, which runs the whole launch and returns 0, or 1 and splatcore_message().
+#define EMULATOR_KERNEL(name)                                                                                         \
+    EMULATOR_EXPORT int splatcore_launch_##name(unsigned grid, unsigned block, void** arguments) {                    \
+        return emulator::launch(#name, grid, block, arguments, [](void** a) { emulator::call(&name, a); });           \
+    }
+
+EMULATOR_EXPORT const char* splatcore_message() { return emulator::message; }
+// Whether lanes and warps take turns from the last to the first.
+EMULATOR_EXPORT void splatcore_backward(int on) { emulator::backward = on != 0; }
+
+#define EMULATOR_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+static inline void __syncthreads(EMULATOR_HERE) { emulator::barrier("__syncthreads", false, file, line); }
+static inline int __syncthreads_or(int predicate, EMULATOR_HERE) {
+    emulator::barrier("__syncthreads_or", predicate != 0, file, line);
+    return emulator::block.result != 0;
+}
+static inline int __syncthreads_and(int predicate, EMULATOR_HERE) {
+    emulator::barrier("__syncthreads_and", predicate != 0, file, line);
+    return emulator::block.result == emulator::block.of;
+}
+static inline int __syncthreads_count(int predicate, EMULATOR_HERE) {
+    emulator::barrier("__syncthreads_count", predicate != 0, file, line);
+    return int(emulator::block.result);
+}
+static inline void __nanosleep(unsigned) { emulator::yield(); }
+#define __trap() emulator::fail("__trap at %s:%d", __FILE__, __LINE__)
+#undef assert
+#define assert(condition)                                                                                             \
+    ((condition) ? (void)0 : emulator::fail("assertion failed at %s:%d: %s", __FILE__, __LINE__, #condition))

@@ -1,0 +1,131 @@
+// What kernels may use beyond plain CUDA C++: fixed-width names, vector types' helpers and the few PTX instructions
+// needed, wrapped once. No CUDA header is included anywhere, so the driver and libnvrtc are all that a user needs.
+// EMULATED is defined when the kernels run on a processor (src/device/emulated.rs): every wrapper has a plain twin.
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+#define FULL_MASK 0xffffffffu
+#define WARP 32
+
+// 2^x, within 2 units in the last place; 0 for large negative x.
+__device__ __forceinline__ float exp2_approx(float x) {
+#ifdef EMULATED
+    return exp2f(x);
+#else
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
+
+// 1/x, within 1 unit in the last place.
+__device__ __forceinline__ float reciprocal_approx(float x) {
+#ifdef EMULATED
+    return 1.0f / x;
+#else
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
+
+// Adds without returning the old value.
+__device__ __forceinline__ void add_to(float* address, float value) {
+#ifdef EMULATED
+    *address += value;
+#else
+    asm volatile("red.global.add.f32 [%0], %1;" ::"l"(address), "f"(value) : "memory");
+#endif
+}
+
+// Square root, within 1 unit in the last place, the same bits in every kernel.
+__device__ __forceinline__ float sqrt_approx(float x) {
+#ifdef EMULATED
+    return sqrtf(x);
+#else
+    float y;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
+
+// A read of a word that other blocks write with `publish` while this one runs.
+__device__ __forceinline__ u32 observe(const u32* address) {
+#ifdef EMULATED
+    return *(volatile const u32*)address;
+#else
+    u32 value;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+    return value;
+#endif
+}
+
+// A write that other blocks see by `observe`.
+__device__ __forceinline__ void publish(u32* address, u32 value) {
+#ifdef EMULATED
+    *(volatile u32*)address = value;
+#else
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+#endif
+}
+
+// Sum over the warp, in every lane; the order of additions is fixed.
+__device__ __forceinline__ float warp_sum(float value) {
+    for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(FULL_MASK, value, offset);
+    return value;
+}
+
+// Inclusive sum over the lanes up to this one.
+__device__ __forceinline__ u32 warp_scan(u32 value, u32 lane) {
+    for (u32 offset = 1; offset < WARP; offset *= 2) {
+        u32 before = __shfl_up_sync(FULL_MASK, value, offset);
+        if (lane >= offset) value += before;
+    }
+    return value;
+}
+
+// Decoupled look-back (Merrill and Garland 2016): the sum of `aggregate` over all blocks before `block`. A state is a
+// 30-bit value under two bits that say whether it is the block's own sum or the sum up to and including the block, so
+// one word says it all and needs no fence. `states` must be zero at launch. All lanes of one warp call it.
+#define STATE_VALUE 0x3fffffffu
+#define STATE_OWN 0x40000000u
+#define STATE_PREFIX 0x80000000u
+__device__ __forceinline__ u32 look_back(u32* states, u32 block, u32 aggregate, u32 lane) {
+    if (block == 0) {
+        if (lane == 0) publish(states, STATE_PREFIX | aggregate);
+        return 0;
+    }
+    if (lane == 0) publish(states + block, STATE_OWN | aggregate);
+    u32 sum = 0;
+    for (int end = (int)block - 1;; end -= WARP) {
+        int at = end - (int)lane;
+        u32 state;
+        do {
+            state = at >= 0 ? observe(states + at) : STATE_PREFIX;
+        } while (__any_sync(FULL_MASK, state == 0));
+        u32 prefixes = __ballot_sync(FULL_MASK, (state & STATE_PREFIX) != 0);
+        u32 last = prefixes ? (u32)__ffs(prefixes) - 1 : WARP;
+        u32 value = lane <= last ? state & STATE_VALUE : 0;
+        for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(FULL_MASK, value, offset);
+        sum += value;
+        if (prefixes) break;
+    }
+    if (lane == 0) publish(states + block, STATE_PREFIX | (sum + aggregate));
+    return sum;
+}
+
+// Position of the `n`-th set bit (from 0) of a mask that has more than n.
+__device__ __forceinline__ u32 nth_set_bit(u32 mask, u32 n) {
+    u32 position = 0;
+    for (u32 width = 16; width > 0; width /= 2) {
+        u32 low = __popc((mask >> position) & ((1u << width) - 1));
+        if (n >= low) {
+            n -= low;
+            position += width;
+        }
+    }
+    return position;
+}

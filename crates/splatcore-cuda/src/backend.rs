@@ -1,0 +1,140 @@
+//! [`CudaBackend`]: the NVIDIA backend's face to the trainer and the commands.
+
+use crate::device::Device;
+use crate::device::driver::{Card, NoCard};
+use crate::device::nvrtc;
+use crate::frame::Frame;
+use crate::launch::Queue;
+use crate::learner::CudaLearner;
+use crate::programs::Kernels;
+use crate::renderer::CudaRenderer;
+use splatcore_core::backend::{Backend, BackendError, Learner, LearnerState, MemoryPlan, Renderer};
+use splatcore_core::{Gaussians, View, sh};
+use std::sync::Arc;
+
+/// How to open the backend.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Sum gradients in a fixed order whatever the pipeline says: equal runs give equal bits.
+    pub deterministic: bool,
+    /// Which card, as the driver counts them; the first if not given.
+    pub device: Option<usize>,
+}
+
+/// Why the backend cannot be used here, and what to do about it.
+pub type OpenError = NoCard;
+
+/// An NVIDIA card, or its emulation.
+#[derive(Clone)]
+pub struct CudaBackend {
+    device: Arc<dyn Device>,
+    kernels: Arc<Kernels>,
+    deterministic: bool,
+}
+
+impl CudaBackend {
+    /// Opens a card.
+    ///
+    /// # Errors
+    /// If there is no driver, no card, no compiler, or the card is too old.
+    pub fn open(options: Options) -> Result<Self, OpenError> {
+        let card = Card::open(options.device)?;
+        nvrtc::nvrtc().map_err(|_| NoCard {
+            reason: "NVIDIA's run-time compiler (libnvrtc) was not found".into(),
+            remedy: nvrtc::REMEDY.into(),
+        })?;
+        Ok(Self::on(Arc::new(card), options.deterministic))
+    }
+
+    /// A backend on a given device.
+    pub fn on(device: Arc<dyn Device>, deterministic: bool) -> Self {
+        Self {
+            kernels: Arc::new(Kernels::new(device.clone())),
+            device,
+            deterministic,
+        }
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
+    fn frame(&self) -> Result<Frame, BackendError> {
+        Frame::new(
+            Queue::new(self.device.clone()),
+            self.kernels.clone(),
+            self.deterministic,
+        )
+    }
+}
+
+impl Backend for CudaBackend {
+    fn name(&self) -> &'static str {
+        "cuda"
+    }
+
+    fn describe(&self) -> String {
+        self.device.describe()
+    }
+
+    fn renderer(&self, scene: &Gaussians) -> Result<Box<dyn Renderer>, BackendError> {
+        check(scene)?;
+        Ok(Box::new(CudaRenderer::new(
+            scene,
+            self.frame()?,
+            self.kernels.clone(),
+        )?))
+    }
+
+    fn learner(&self, scene: &Gaussians, views: Arc<Vec<View>>) -> Result<Box<dyn Learner>, BackendError> {
+        check(scene)?;
+        let state = LearnerState::fresh(scene.clone());
+        Ok(Box::new(CudaLearner::new(
+            &state,
+            views,
+            self.frame()?,
+            self.kernels.clone(),
+        )?))
+    }
+
+    fn memory_plan(&self, gaussians: usize, sh_degree: u8, largest_view: [u32; 2]) -> MemoryPlan {
+        let n = gaussians as u64;
+        let parameters = n * 4 * (11 + 3 * sh::coefficients(sh_degree) as u64);
+        let pixels = largest_view[0] as u64 * largest_view[1] as u64;
+        // Splat, keys, order, counts, slots, gradients; some 6 pairs a Gaussian with keys, orders and sums; planes of
+        // image, gradient and the loss's nine maps.
+        MemoryPlan {
+            parameters,
+            moments: 2 * parameters,
+            working: n * (48 + 28 + 2 + 64 + 6 * (20 + 1 + 48)) + pixels * 4 * (3 + 1 + 3 + 9),
+        }
+    }
+}
+
+/// Refuses arrays that do not belong together; the kernels rely on it.
+pub(crate) fn check(scene: &Gaussians) -> Result<(), BackendError> {
+    let n = scene.len();
+    let fits = scene.log_scales.len() == n
+        && scene.rotations.len() == n
+        && scene.opacity_logits.len() == n
+        && scene.sh_degree <= sh::MAX_DEGREE
+        && scene.sh.len() == n * scene.coefficients();
+    if !fits {
+        return Err(BackendError::Input(format!(
+            "the scene's arrays do not belong together: {n} means, {} scales, {} rotations, {} opacities, {} \
+             coefficients of degree {}",
+            scene.log_scales.len(),
+            scene.rotations.len(),
+            scene.opacity_logits.len(),
+            scene.sh.len(),
+            scene.sh_degree
+        )));
+    }
+    if n > (1 << 30) - 1 {
+        return Err(BackendError::Input(format!(
+            "{n} Gaussians are more than the 2^30 - 1 that this backend can number"
+        )));
+    }
+    Ok(())
+}

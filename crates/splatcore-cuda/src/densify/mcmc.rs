@@ -1,0 +1,173 @@
+//! MCMC (Kheradmand et al. 2024): the dead move onto the living, then the set grows. Nothing is read back in between:
+//! how many are dead stays on the device until the end.
+
+use super::*;
+use crate::state::LOG_SCALES;
+
+/// Lanes of the random numbers; splits and noise have 0 to 3.
+const LANE_RELOCATE: u64 = 4;
+const LANE_ADD: u64 = 5;
+
+/// What drawing needs.
+struct Draw {
+    /// Sums of the weights up to and with each Gaussian, u64.
+    cumulative: Buffer,
+    sums: Buffer,
+    /// Indices of those drawn, u32.
+    drawn: Buffer,
+    /// How often each Gaussian was drawn, u32.
+    copies: Buffer,
+}
+
+impl Densify {
+    pub(super) fn mcmc(&self, state: &mut State, refine: &Refine) -> Result<RefineReport, BackendError> {
+        let &Refine::Mcmc {
+            min_opacity,
+            growth,
+            max_gaussians,
+            seed,
+            step,
+        } = refine
+        else {
+            return Ok(RefineReport::default());
+        };
+        let n = state.count;
+        let target = ((n as f64 * (1.0 + growth as f64)) as usize).min(max_gaussians);
+        let added = target.saturating_sub(n);
+        check_rows(n + added)?;
+
+        // All memory before the first change, so that a failure leaves the state as it was.
+        let work = Work::new(&self.device, n)?;
+        let dead = self.indices(n)?;
+        let draw = Draw {
+            cumulative: Buffer::new(&self.device, "weights of a refinement", n * size_of::<u64>())?,
+            sums: self.sums(n)?,
+            drawn: self.indices(n.max(added))?,
+            copies: self.indices(n)?,
+        };
+        reserve(&self.device, state, n + added, max_gaussians.max(n))?;
+
+        let (logits, count) = (state.groups[OPACITIES].parameters.address(), n as u32);
+        let actions = work.actions.address();
+        // SAFETY: the arguments of mcmc_mark_dead.
+        unsafe {
+            self.each(
+                self.kernels.mcmc_mark_dead,
+                n,
+                &mut arguments![logits, count, min_opacity, actions],
+            )
+        }?;
+        let dead_sums = self.count(&work, DEAD, n, TOTAL_LISTED)?;
+        self.list(&work, DEAD, n, &dead_sums, &dead)?;
+
+        let random = (seed, step as u64, LANE_RELOCATE);
+        self.weigh(state, &work, &draw, actions)?;
+        self.draw(
+            state,
+            &work,
+            &draw,
+            work.total(TOTAL_LISTED),
+            0,
+            random,
+            TOTAL_MOVED,
+        )?;
+        let moved = work.total(TOTAL_MOVED);
+        self.share(state, &draw, min_opacity, moved, 0)?;
+        self.overwrite(state, &draw.drawn, &dead, moved, n)?;
+
+        if added > 0 {
+            let random = (seed, step as u64, LANE_ADD);
+            self.weigh(state, &work, &draw, 0)?;
+            self.draw(state, &work, &draw, 0, added, random, TOTAL_ADDED)?;
+            self.share(state, &draw, min_opacity, 0, added)?;
+            self.append(state, &draw.drawn, 1, n, added)?;
+        }
+        state.count = n + added;
+        self.clear_statistics(state)?;
+        let mut totals = [0u64; TOTALS];
+        work.totals.read(0, &mut totals)?;
+        Ok(RefineReport {
+            relocated: totals[TOTAL_MOVED] as usize,
+            added,
+            ..RefineReport::default()
+        })
+    }
+
+    /// Opacities as cumulative weights, without those marked dead in `actions` (0: with all).
+    fn weigh(&self, state: &State, work: &Work, draw: &Draw, actions: u64) -> Result<(), BackendError> {
+        let n = state.count;
+        let (logits, count) = (state.groups[OPACITIES].parameters.address(), n as u32);
+        let (sums, cumulative) = (draw.sums.address(), draw.cumulative.address());
+        // SAFETY: the arguments of weight_sums.
+        unsafe {
+            self.each(
+                self.kernels.weight_sums,
+                n,
+                &mut arguments![logits, actions, count, sums],
+            )
+        }?;
+        self.scan(&draw.sums, n, work.total(TOTAL_WEIGHT))?;
+        // SAFETY: the arguments of weight_scan.
+        unsafe {
+            self.each(
+                self.kernels.weight_scan,
+                n,
+                &mut arguments![logits, actions, count, sums, cumulative],
+            )
+        }
+    }
+
+    /// Draws as many as the u64 at `wanted` says, or `at_most` if that is 0; how many goes to the total `moved`.
+    fn draw(
+        &self,
+        state: &State,
+        work: &Work,
+        draw: &Draw,
+        wanted: u64,
+        at_most: usize,
+        (seed, step, lane): (u64, u64, u64),
+        moved: usize,
+    ) -> Result<(), BackendError> {
+        let n = state.count;
+        self.zero(&draw.copies, 0, n * size_of::<u32>())?;
+        let (cumulative, count, total) = (draw.cumulative.address(), n as u32, work.total(TOTAL_WEIGHT));
+        let (drawn, copies, moved) = (draw.drawn.address(), draw.copies.address(), work.total(moved));
+        let (threads, at_most) = (if wanted == 0 { at_most } else { n }, at_most as u32);
+        // SAFETY: the arguments of mcmc_draw.
+        unsafe {
+            self.each(
+                self.kernels.mcmc_draw,
+                threads,
+                &mut arguments![
+                    cumulative, count, total, wanted, at_most, seed, step, lane, drawn, copies, moved
+                ],
+            )
+        }
+    }
+
+    /// Gives those drawn the opacity and scale they share with their copies, and clears their moments.
+    fn share(
+        &self,
+        state: &State,
+        draw: &Draw,
+        min_opacity: f32,
+        wanted: u64,
+        at_most: usize,
+    ) -> Result<(), BackendError> {
+        let n = state.count;
+        let (logits, scales) = (
+            state.groups[OPACITIES].parameters.address(),
+            state.groups[LOG_SCALES].parameters.address(),
+        );
+        let (count, copies) = (n as u32, draw.copies.address());
+        // SAFETY: the arguments of mcmc_share.
+        unsafe {
+            self.each(
+                self.kernels.mcmc_share,
+                n,
+                &mut arguments![logits, scales, count, copies, min_opacity],
+            )
+        }?;
+        self.clear_moments(state, &draw.drawn, wanted, if wanted == 0 { at_most } else { n })
+    }
+}

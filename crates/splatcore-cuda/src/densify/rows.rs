@@ -1,0 +1,235 @@
+//! Moving whole rows: appending, overwriting, compacting, growing. One array at a time, so that little memory is needed
+//! beside the state.
+
+use super::*;
+
+/// Bytes of compaction scratch a Gaussian, and in all at most and at least.
+const SCRATCH_A_ROW: usize = 32;
+const SCRATCH_AT_MOST: usize = 32 << 20;
+const SCRATCH_AT_LEAST: usize = 64 << 10;
+/// An array larger than this share of the state grows by way of the host, so that two of it never lie on the device.
+const SHARE_ON_DEVICE: usize = 10;
+
+/// One array of the state.
+struct Rows<'a> {
+    buffer: &'a mut Buffer,
+    row_bytes: usize,
+    moments: bool,
+}
+
+/// The fifteen arrays. The only place that knows how many bytes a row has.
+fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
+    state.groups.iter_mut().flat_map(|group| {
+        let row_bytes = group.width * size_of::<f32>();
+        [
+            (&mut group.parameters, false),
+            (&mut group.first, true),
+            (&mut group.second, true),
+        ]
+        .map(|(buffer, moments)| Rows {
+            buffer,
+            row_bytes,
+            moments,
+        })
+    })
+}
+
+/// Makes room for `rows` Gaussians: nothing if there is, else a tenth more than asked, but no more than `limit` needs.
+/// What the state holds stays. Arrays that are a small part of the state are copied on the device, the others by way of
+/// the host: slower (some 10 GB/s), but the peak stays near the size of the state.
+///
+/// # Errors
+/// If memory is short; the state is as before then.
+pub fn reserve(
+    device: &Arc<dyn Device>,
+    state: &mut State,
+    rows: usize,
+    limit: usize,
+) -> Result<(), BackendError> {
+    if rows <= state.capacity {
+        return Ok(());
+    }
+    let capacity = (rows + rows / 10).min(limit).max(rows);
+    let count = state.count;
+    let in_all: usize = arrays(state).map(|array| array.buffer.bytes()).sum();
+    for array in arrays(state) {
+        let (used, bytes) = (count * array.row_bytes, capacity * array.row_bytes);
+        if array.buffer.bytes() >= bytes {
+            continue;
+        }
+        if bytes > in_all / SHARE_ON_DEVICE {
+            grow_by_host(device, array.buffer, used, bytes)?;
+        } else {
+            let grown = Buffer::new(device, array.buffer.name(), bytes)?;
+            copy(device, &grown, array.buffer, used)?;
+            *array.buffer = grown;
+        }
+    }
+    let bytes = capacity * size_of::<u32>();
+    for statistic in [&mut state.gradient_sum, &mut state.seen] {
+        let grown = Buffer::new(device, statistic.name(), bytes)?;
+        copy(device, &grown, statistic, count * size_of::<u32>())?;
+        *statistic = grown;
+    }
+    state.capacity = capacity;
+    Ok(())
+}
+
+/// Copies the first `used` bytes, which both have.
+fn copy(device: &Arc<dyn Device>, to: &Buffer, from: &Buffer, used: usize) -> Result<(), BackendError> {
+    if used == 0 {
+        return Ok(());
+    }
+    // SAFETY: both have that many.
+    unsafe { device.copy(to.address(), from.address(), used) }.map_err(failed)
+}
+
+/// Replaces a buffer by a larger one without ever having both on the device.
+fn grow_by_host(
+    device: &Arc<dyn Device>,
+    buffer: &mut Buffer,
+    used: usize,
+    bytes: usize,
+) -> Result<(), BackendError> {
+    let (name, before) = (buffer.name(), buffer.bytes());
+    let content: Vec<u8> = buffer.to_vec(used)?;
+    *buffer = Buffer::new(device, name, 0)?;
+    match Buffer::new(device, name, bytes) {
+        Ok(grown) => *buffer = grown,
+        Err(error) => {
+            // What was there before fits again.
+            *buffer = Buffer::new(device, name, before)?;
+            buffer.write(0, &content)?;
+            return Err(error);
+        }
+    }
+    buffer.write(0, &content)
+}
+
+impl Densify {
+    /// Appends rows from `base` on, `times` after each other of each row in the list of Gaussians, `rows` in all, with
+    /// moments zero. There is room.
+    pub(super) fn append(
+        &self,
+        state: &mut State,
+        list: &Buffer,
+        times: u32,
+        base: usize,
+        rows: usize,
+    ) -> Result<(), BackendError> {
+        if rows == 0 {
+            return Ok(());
+        }
+        let (sources, none, first, count) = (list.address(), 0u64, base as u32, rows as u32);
+        for array in arrays(state) {
+            let (address, row_bytes) = (array.buffer.address(), array.row_bytes as u32);
+            if array.moments {
+                self.zero(array.buffer, base * array.row_bytes, rows * array.row_bytes)?;
+                continue;
+            }
+            // SAFETY: the arguments of copy_rows; the capacity is at least base + rows.
+            unsafe {
+                self.tiles(
+                    self.kernels.copy_rows,
+                    rows,
+                    &mut arguments![address, row_bytes, sources, times, none, first, none, count],
+                )
+            }?;
+        }
+        Ok(())
+    }
+
+    /// Overwrites the rows in `targets` by those in `sources`, as many as the u64 at `wanted` says, at most `n`, with
+    /// moments zero. No target is a source.
+    pub(super) fn overwrite(
+        &self,
+        state: &mut State,
+        sources: &Buffer,
+        targets: &Buffer,
+        wanted: u64,
+        n: usize,
+    ) -> Result<(), BackendError> {
+        let (from, to, times, unused) = (sources.address(), targets.address(), 1u32, 0u32);
+        for array in arrays(state).filter(|array| !array.moments) {
+            let (address, row_bytes) = (array.buffer.address(), array.row_bytes as u32);
+            // SAFETY: the arguments of copy_rows; the lists hold rows of the state.
+            unsafe {
+                self.tiles(
+                    self.kernels.copy_rows,
+                    n,
+                    &mut arguments![address, row_bytes, from, times, to, unused, wanted, unused],
+                )
+            }?;
+        }
+        self.clear_moments(state, targets, wanted, n)
+    }
+
+    /// Clears the moments of the listed Gaussians, as many as the u64 at `wanted` says, or `at_most` if that is 0.
+    pub(super) fn clear_moments(
+        &self,
+        state: &State,
+        list: &Buffer,
+        wanted: u64,
+        at_most: usize,
+    ) -> Result<(), BackendError> {
+        let (list, count) = (list.address(), at_most as u32);
+        for group in &state.groups {
+            let row_bytes = (group.width * size_of::<f32>()) as u32;
+            for moments in [&group.first, &group.second] {
+                let address = moments.address();
+                // SAFETY: the arguments of clear_rows; the list holds rows of the state.
+                unsafe {
+                    self.tiles(
+                        self.kernels.clear_rows,
+                        at_most,
+                        &mut arguments![address, row_bytes, list, wanted, count],
+                    )
+                }?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Room to compact `rows` Gaussians through.
+    pub(super) fn scratch(&self, rows: usize) -> Result<Buffer, BackendError> {
+        let bytes = (SCRATCH_A_ROW * rows).clamp(SCRATCH_AT_LEAST, SCRATCH_AT_MOST);
+        Buffer::new(&self.device, "scratch of a refinement", bytes)
+    }
+
+    /// Keeps the `listed` rows in `kept`, in order, and after them all from row `rest` on, `after` rows in all.
+    ///
+    /// In place: rows only move towards the start, so a piece whose rows are gathered into scratch can be written back
+    /// before the next piece is read.
+    pub(super) fn compact(
+        &self,
+        state: &mut State,
+        kept: &Buffer,
+        listed: usize,
+        rest: usize,
+        after: usize,
+        scratch: &Buffer,
+    ) -> Result<(), BackendError> {
+        let (list, listed, rest, through) = (kept.address(), listed as u32, rest as u32, scratch.address());
+        for array in arrays(state) {
+            let (address, row_bytes) = (array.buffer.address(), array.row_bytes as u32);
+            let piece = scratch.bytes() / array.row_bytes;
+            for start in (0..after).step_by(piece) {
+                let rows = piece.min(after - start);
+                let (first, count) = (start as u32, rows as u32);
+                // SAFETY: the arguments of gather_rows; a piece fits the scratch and the array.
+                unsafe {
+                    self.tiles(
+                        self.kernels.gather_rows,
+                        rows,
+                        &mut arguments![address, through, row_bytes, list, listed, rest, first, count],
+                    )?;
+                    let to = address + (start * array.row_bytes) as u64;
+                    self.device
+                        .copy(to, through, rows * array.row_bytes)
+                        .map_err(failed)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,376 @@
+//! An NVIDIA card through its driver, opened at run time by cudarc: a program with this module starts on machines
+//! without one.
+
+use super::nvrtc;
+use super::{Device, DeviceError, Event, Kernel, Program};
+use cudarc::driver::{result, sys};
+use std::ffi::{c_int, c_void};
+
+/// Why no card can be used, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}; {remedy}")]
+pub struct NoCard {
+    /// In a few words.
+    pub reason: String,
+    /// What the user can do.
+    pub remedy: String,
+}
+
+/// A card with one queue. Kernels of loaded modules stay for the life of the process.
+pub struct Card {
+    context: sys::CUcontext,
+    stream: sys::CUstream,
+    name: String,
+    capability: u32,
+    multiprocessors: u32,
+    driver: i32,
+}
+
+// SAFETY: the driver's calls are thread-safe once the context is current, which every method sees to.
+unsafe impl Send for Card {}
+// SAFETY: as above.
+unsafe impl Sync for Card {}
+
+/// What the driver says without a context.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DriverInfo {
+    /// CUDA version that the driver supports, as 12080 for 12.8.
+    pub version: i32,
+    /// Name, compute capability times ten and bytes of each card.
+    pub cards: Vec<(String, u32, u64)>,
+}
+
+fn words(error: result::DriverError) -> String {
+    let text =
+        |s: Result<&std::ffi::CStr, _>| s.map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    format!("{} ({})", text(error.error_string()), text(error.error_name()))
+}
+
+fn failed(what: &str) -> impl Fn(result::DriverError) -> DeviceError + '_ {
+    move |error| {
+        let remedy = match error.0 {
+            sys::CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
+            | sys::CUresult::CUDA_ERROR_LAUNCH_FAILED
+            | sys::CUresult::CUDA_ERROR_MISALIGNED_ADDRESS => {
+                "; this is a defect of splatcore, please report it; the last checkpoint is still good (--resume)"
+            }
+            sys::CUresult::CUDA_ERROR_LAUNCH_TIMEOUT => {
+                "; the system ends kernels on cards that drive a display after some seconds: use smaller photos \
+                 (--max-size)"
+            }
+            sys::CUresult::CUDA_ERROR_INVALID_CONTEXT
+            | sys::CUresult::CUDA_ERROR_DEVICE_UNAVAILABLE
+            | sys::CUresult::CUDA_ERROR_NO_DEVICE
+            | sys::CUresult::CUDA_ERROR_ECC_UNCORRECTABLE
+            | sys::CUresult::CUDA_ERROR_UNKNOWN => {
+                "; the card may have been taken away or reset: check nvidia-smi, then go on with --resume"
+            }
+            _ => "",
+        };
+        DeviceError::Failed(format!("{what}: {}{remedy}", words(error)))
+    }
+}
+
+/// Asks the driver which cards there are.
+///
+/// # Errors
+/// If there is no driver or it does not start.
+pub fn driver_info() -> Result<DriverInfo, NoCard> {
+    // SAFETY: opening the driver has no preconditions.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(NoCard {
+            reason: "no NVIDIA driver (libcuda) was found".into(),
+            remedy: "install NVIDIA's driver from https://www.nvidia.com/drivers, or use --backend cpu"
+                .into(),
+        });
+    }
+    let stuck = |error| {
+        NoCard {
+        reason: format!("the NVIDIA driver does not start: {}", words(error)),
+        remedy: "check that nvidia-smi works and that a card is visible (CUDA_VISIBLE_DEVICES), or use --backend cpu"
+            .into(),
+    }
+    };
+    result::init().map_err(stuck)?;
+    let mut info = DriverInfo::default();
+    // SAFETY: the driver is initialised, and the devices are its own.
+    unsafe {
+        let _ = sys::cuDriverGetVersion(&mut info.version);
+        for ordinal in 0..result::device::get_count().map_err(stuck)? {
+            let device = result::device::get(ordinal).map_err(stuck)?;
+            let attribute = |which| result::device::get_attribute(device, which).unwrap_or(0) as u32;
+            use sys::CUdevice_attribute::*;
+            let capability = 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
+                + attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+            info.cards.push((
+                result::device::get_name(device).unwrap_or_else(|_| "unnamed".into()),
+                capability,
+                result::device::total_mem(device).unwrap_or(0) as u64,
+            ));
+        }
+    }
+    Ok(info)
+}
+
+/// Least compute capability: decoupled look-back needs Volta's forward progress.
+pub const LEAST_CAPABILITY: u32 = 70;
+
+impl Card {
+    /// Opens a card by its number, or the first.
+    ///
+    /// # Errors
+    /// If there is no driver, no such card, or it is too old.
+    pub fn open(ordinal: Option<usize>) -> Result<Self, NoCard> {
+        let info = driver_info()?;
+        let ordinal = ordinal.unwrap_or(0);
+        let Some((name, capability, _)) = info.cards.get(ordinal) else {
+            return Err(NoCard {
+                reason: match info.cards.len() {
+                    0 => "the NVIDIA driver sees no card".into(),
+                    n => format!("there is no card {ordinal}; the driver sees {n}"),
+                },
+                remedy: "check nvidia-smi and CUDA_VISIBLE_DEVICES, or use --backend cpu".into(),
+            });
+        };
+        if *capability < LEAST_CAPABILITY {
+            return Err(NoCard {
+                reason: format!(
+                    "{name} has compute capability {}.{}, at least 7.0 (Volta) is needed",
+                    capability / 10,
+                    capability % 10
+                ),
+                remedy: "use --backend cpu".into(),
+            });
+        }
+        let stuck = |error| NoCard {
+            reason: format!("{name} cannot be opened: {}", words(error)),
+            remedy: "check nvidia-smi for other programs that hold it, or use --backend cpu".into(),
+        };
+        // SAFETY: the device is valid; the primary context stays for the life of the process.
+        unsafe {
+            let device = result::device::get(ordinal as c_int).map_err(stuck)?;
+            let context = result::primary_ctx::retain(device).map_err(stuck)?;
+            result::ctx::set_current(context).map_err(stuck)?;
+            let stream = result::stream::create(result::stream::StreamKind::NonBlocking).map_err(stuck)?;
+            let multiprocessors = result::device::get_attribute(
+                device,
+                sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+            )
+            .map_err(stuck)?;
+            Ok(Self {
+                context,
+                stream,
+                name: name.clone(),
+                capability: *capability,
+                multiprocessors: multiprocessors as u32,
+                driver: info.version,
+            })
+        }
+    }
+
+    fn current(&self) -> Result<(), DeviceError> {
+        // SAFETY: the context lives as long as self.
+        unsafe { result::ctx::set_current(self.context) }.map_err(failed("the card"))
+    }
+}
+
+impl Drop for Card {
+    fn drop(&mut self) {
+        if self.current().is_ok() {
+            // SAFETY: nobody else has the stream.
+            let _ = unsafe { result::stream::destroy(self.stream) };
+        }
+    }
+}
+
+impl Device for Card {
+    fn describe(&self) -> String {
+        format!(
+            "{}, compute capability {}.{}, driver for CUDA {}.{}",
+            self.name,
+            self.capability / 10,
+            self.capability % 10,
+            self.driver / 1000,
+            self.driver % 1000 / 10
+        )
+    }
+
+    fn capability(&self) -> u32 {
+        self.capability
+    }
+
+    fn multiprocessors(&self) -> u32 {
+        self.multiprocessors
+    }
+
+    fn memory(&self) -> (u64, u64) {
+        let read = || {
+            self.current().ok()?;
+            result::mem_get_info().ok()
+        };
+        read().map_or((0, 0), |(free, total)| (free as u64, total as u64))
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
+        self.current()?;
+        // SAFETY: the context is current.
+        unsafe { result::malloc_sync(bytes) }.map_err(|error| match error.0 {
+            sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => DeviceError::OutOfMemory {
+                bytes: bytes as u64,
+                free: self.memory().0,
+            },
+            _ => failed("allocating memory")(error),
+        })
+    }
+
+    unsafe fn release(&self, address: u64) {
+        if self.current().is_ok() {
+            // SAFETY: the caller's promise. Freeing waits for the device.
+            let _ = unsafe { result::free_sync(address) };
+        }
+    }
+
+    fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
+        self.current()?;
+        // SAFETY: the context is current; the memory is written before it is given away.
+        unsafe {
+            let address = result::malloc_host(bytes, 0).map_err(failed("allocating pinned host memory"))?;
+            std::ptr::write_bytes(address.cast::<u8>(), 0, bytes);
+            Ok(address.cast())
+        }
+    }
+
+    unsafe fn release_pinned(&self, address: *mut u8) {
+        if self.current().is_ok() {
+            // SAFETY: the caller's promise.
+            let _ = unsafe { result::free_host(address.cast()) };
+        }
+    }
+
+    unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: the caller's promise. From pageable memory the driver copies before it returns.
+        unsafe { result::memcpy_htod_async(to, from, self.stream) }.map_err(failed("copying to the card"))?;
+        self.synchronize()
+    }
+
+    unsafe fn upload_pinned(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: the caller's promise.
+        unsafe { result::memcpy_htod_async(to, std::slice::from_raw_parts(from, bytes), self.stream) }
+            .map_err(failed("copying to the card"))
+    }
+
+    unsafe fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: the caller's promise.
+        unsafe { result::memcpy_dtoh_async(to, from, self.stream) }
+            .map_err(failed("copying from the card"))?;
+        self.synchronize()
+    }
+
+    unsafe fn download_pinned(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: the caller's promise.
+        unsafe { result::memcpy_dtoh_async(std::slice::from_raw_parts_mut(to, bytes), from, self.stream) }
+            .map_err(failed("copying from the card"))
+    }
+
+    unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: the caller's promise.
+        unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream) }
+            .map_err(failed("copying on the card"))
+    }
+
+    unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: the caller's promise.
+        unsafe { result::memset_d8_async(to, byte, bytes, self.stream) }.map_err(failed("filling memory"))
+    }
+
+    fn load(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError> {
+        self.current()?;
+        let code = nvrtc::compiled(program, self.capability, self.driver)?;
+        let what = format!("loading {}", program.op);
+        // SAFETY: the code is a complete module (a trailing NUL is there for PTX, which is text).
+        unsafe {
+            let mut code = code;
+            code.push(0);
+            let module = result::module::load_data(code.as_ptr().cast()).map_err(failed(&what))?;
+            let find = |name: &&str| {
+                let name = std::ffi::CString::new(*name)
+                    .map_err(|_| DeviceError::Failed("a kernel's name holds a NUL".into()))?;
+                let function = result::module::get_function(module, name).map_err(failed(&what))?;
+                Ok(Kernel(function as usize))
+            };
+            program.kernels.iter().map(find).collect()
+        }
+    }
+
+    unsafe fn launch(
+        &self,
+        kernel: Kernel,
+        grid: u32,
+        block: u32,
+        arguments: &mut [*mut c_void],
+    ) -> Result<(), DeviceError> {
+        self.current()?;
+        let function = kernel.0 as sys::CUfunction;
+        // SAFETY: the kernel came from `load`, the arguments are the caller's promise.
+        unsafe { result::launch_kernel(function, (grid, 1, 1), (block, 1, 1), 0, self.stream, arguments) }
+            .map_err(failed("launching a kernel"))
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: the stream lives as long as self.
+        unsafe { result::stream::synchronize(self.stream) }.map_err(failed("the card"))
+    }
+
+    fn record(&self) -> Result<Event, DeviceError> {
+        self.current()?;
+        let event =
+            result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(failed("an event"))?;
+        let event = Event(event as usize);
+        self.record_again(&event)?;
+        Ok(event)
+    }
+
+    fn record_again(&self, event: &Event) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: the event came from `record`.
+        unsafe { result::event::record(event.0 as sys::CUevent, self.stream) }.map_err(failed("an event"))
+    }
+
+    fn passed(&self, event: &Event) -> Result<bool, DeviceError> {
+        self.current()?;
+        // SAFETY: the event came from `record`.
+        match unsafe { result::event::query(event.0 as sys::CUevent) } {
+            Ok(()) => Ok(true),
+            Err(error) if error.0 == sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            Err(error) => Err(failed("the card")(error)),
+        }
+    }
+
+    fn wait(&self, event: &Event) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: the event came from `record`.
+        unsafe { result::event::synchronize(event.0 as sys::CUevent) }.map_err(failed("the card"))
+    }
+
+    fn seconds(&self, from: &Event, to: &Event) -> Result<f64, DeviceError> {
+        self.current()?;
+        // SAFETY: the events came from `record`.
+        unsafe { result::event::elapsed(from.0 as sys::CUevent, to.0 as sys::CUevent) }
+            .map(|ms| ms as f64 * 1e-3)
+            .map_err(failed("an event"))
+    }
+
+    fn discard(&self, event: Event) {
+        if self.current().is_ok() {
+            // SAFETY: the event came from `record` and is given up.
+            let _ = unsafe { result::event::destroy(event.0 as sys::CUevent) };
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Programs compiled for this processor: C++ compiler, cache of shared libraries, loading.
+
+use super::super::{DeviceError, Program};
+use std::collections::HashMap;
+use std::ffi::{CStr, OsString, c_char, c_int, c_void};
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// What stands before every program, by file name.
+const PRELUDE: [(&str, &str); 4] = [
+    ("emulator.hpp", include_str!("../../../emulator/emulator.hpp")),
+    ("fibers.hpp", include_str!("../../../emulator/fibers.hpp")),
+    (
+        "collectives.hpp",
+        include_str!("../../../emulator/collectives.hpp"),
+    ),
+    ("intrinsics.hpp", include_str!("../../../emulator/intrinsics.hpp")),
+];
+
+/// No contraction, so that results do not depend on the processor; type punning and overflow as on the device.
+const OPTIONS: [&str; 12] = [
+    "-x",
+    "c++",
+    "-std=c++17",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-fno-exceptions",
+    "-fno-strict-aliasing",
+    "-fwrapv",
+    "-ffp-contract=off",
+    "-w",
+];
+
+type Launch = unsafe extern "C" fn(u32, u32, *mut *mut c_void) -> c_int;
+
+/// What the functions of one library share.
+struct Library {
+    /// Held during a launch: a library's threads and shared memory are its static variables.
+    lock: Mutex<()>,
+    message: unsafe extern "C" fn() -> *const c_char,
+    backward: unsafe extern "C" fn(c_int),
+}
+
+/// One kernel of a library; lives as long as the process.
+pub struct Entry {
+    name: &'static str,
+    launch: Launch,
+    library: &'static Library,
+}
+
+impl Entry {
+    /// The kernel's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Runs all blocks.
+    ///
+    /// # Errors
+    /// Deadlock, trap, failed assertion, impossible sizes.
+    ///
+    /// # Safety
+    /// `arguments` point to values of the kernel's parameter types.
+    pub unsafe fn run(
+        &self,
+        grid: u32,
+        block: u32,
+        arguments: &mut [*mut c_void],
+        backward: bool,
+    ) -> Result<(), DeviceError> {
+        let _one = self.library.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the functions are the library's own, under its lock; the arguments are the caller's promise.
+        unsafe {
+            (self.library.backward)(c_int::from(backward));
+            if (self.launch)(grid, block, arguments.as_mut_ptr()) == 0 {
+                return Ok(());
+            }
+            Err(DeviceError::Failed(
+                CStr::from_ptr((self.library.message)())
+                    .to_string_lossy()
+                    .into_owned(),
+            ))
+        }
+    }
+}
+
+/// A C++ compiler and its version.
+pub struct Compiler {
+    command: OsString,
+    version: String,
+}
+
+impl Compiler {
+    /// `$CXX`, else the first of g++, c++, clang++ that answers.
+    ///
+    /// # Errors
+    /// If none does, or this system is not one that the emulator knows.
+    pub fn find() -> Result<Self, DeviceError> {
+        if !cfg!(all(unix, any(target_arch = "x86_64", target_arch = "aarch64"))) {
+            return Err(DeviceError::Failed(
+                "emulated kernels need Linux or macOS on x86-64 or aarch64".into(),
+            ));
+        }
+        let chosen = std::env::var_os("CXX").filter(|name| !name.is_empty());
+        let names = match chosen {
+            Some(name) => vec![name],
+            None => ["g++", "c++", "clang++"].map(OsString::from).to_vec(),
+        };
+        for command in &names {
+            if let Ok(output) = Command::new(command).arg("--version").output()
+                && output.status.success()
+            {
+                let text = String::from_utf8_lossy(&output.stdout);
+                let version = text.lines().next().unwrap_or_default().to_owned();
+                return Ok(Self {
+                    command: command.clone(),
+                    version,
+                });
+            }
+        }
+        let tried = names
+            .iter()
+            .map(|name| name.to_string_lossy())
+            .collect::<Vec<_>>()
+            .join(", ");
+        Err(DeviceError::Failed(format!(
+            "emulated kernels need a C++ compiler and none answers (tried {tried}); install g++ or set CXX"
+        )))
+    }
+
+    /// The kernels of a program, compiled at most once per cache folder and loaded at most once per process.
+    ///
+    /// # Errors
+    /// With the compiler's words.
+    pub fn load(&self, program: &Program) -> Result<Vec<&'static Entry>, DeviceError> {
+        type Slot = Arc<Mutex<Option<Vec<&'static Entry>>>>;
+        static LOADED: OnceLock<Mutex<HashMap<PathBuf, Slot>>> = OnceLock::new();
+        let source = source(program);
+        let mut hasher = DefaultHasher::new();
+        (&source, &OPTIONS, &self.command, &self.version).hash(&mut hasher);
+        let path = cache()?.join(format!("{}-{:016x}.so", program.op, hasher.finish()));
+        let slot = LOADED
+            .get_or_init(Mutex::default)
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(path.clone())
+            .or_default()
+            .clone();
+        // Two threads that want the same program: the second waits here. Others compile at the same time.
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entries) = &*slot {
+            return Ok(entries.clone());
+        }
+        if !path.exists() {
+            self.compile(program.op, &source, &path)?;
+        }
+        let entries = open(program, &path)?;
+        *slot = Some(entries.clone());
+        Ok(entries)
+    }
+
+    /// Compiles into a folder of its own and moves the result, so that nobody loads half a file.
+    fn compile(&self, op: &str, source: &str, path: &Path) -> Result<(), DeviceError> {
+        let failed = |error: std::io::Error| {
+            DeviceError::Failed(format!(
+                "emulated program {op}: cannot write {}: {error}",
+                path.display()
+            ))
+        };
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let work = tempfile::Builder::new()
+            .prefix("compile-")
+            .tempdir_in(folder)
+            .map_err(failed)?;
+        let (text, library) = (work.path().join("program.cpp"), work.path().join("program.so"));
+        fs::write(&text, source).map_err(failed)?;
+        let output = Command::new(&self.command)
+            .args(OPTIONS)
+            .arg("-o")
+            .arg(&library)
+            .arg(&text)
+            .output()
+            .map_err(|error| {
+                DeviceError::Failed(format!(
+                    "cannot start {}: {error}",
+                    self.command.to_string_lossy()
+                ))
+            })?;
+        if !output.status.success() {
+            return Err(DeviceError::Failed(format!(
+                "emulated program {op} does not compile: {}",
+                String::from_utf8_lossy(&output.stderr).trim_end()
+            )));
+        }
+        fs::rename(&library, path).map_err(failed)
+    }
+}
+
+/// The whole C++ text. Kernels are in an unnamed namespace, so that no name of theirs meets one of the C library's.
+fn source(program: &Program) -> String {
+    let mut source = String::from("#define EMULATED 1\n");
+    for (name, text) in PRELUDE {
+        source.push_str(&format!("#line 1 \"{name}\"\n{text}"));
+    }
+    source.push_str("namespace {\n");
+    source.push_str(&program.source());
+    source.push_str("\n}\n");
+    for kernel in program.kernels {
+        source.push_str(&format!("EMULATOR_KERNEL({kernel})\n"));
+    }
+    source
+}
+
+/// Where libraries are kept: `SPLATCORE_EMULATOR_CACHE`, else a folder in the system's temporary one.
+fn cache() -> Result<PathBuf, DeviceError> {
+    let chosen = std::env::var_os("SPLATCORE_EMULATOR_CACHE").filter(|name| !name.is_empty());
+    let folder = match &chosen {
+        Some(folder) => PathBuf::from(folder),
+        None => std::env::temp_dir().join("splatcore-emulator"),
+    };
+    let failed = |error: std::io::Error| {
+        DeviceError::Failed(format!("cannot use the cache {}: {error}", folder.display()))
+    };
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(&folder).map_err(failed)?;
+    // In a temporary folder for all users somebody else may have been first, and we would load their code.
+    #[cfg(unix)]
+    if chosen.is_none() {
+        use std::os::unix::fs::MetadataExt;
+        static CHECKED: OnceLock<bool> = OnceLock::new();
+        let ours = || -> std::io::Result<bool> {
+            let mine = tempfile::tempfile()?.metadata()?.uid();
+            let found = fs::symlink_metadata(&folder)?;
+            Ok(found.is_dir() && found.uid() == mine && found.mode() & 0o022 == 0)
+        };
+        if !*CHECKED.get_or_init(|| ours().unwrap_or(false)) {
+            return Err(DeviceError::Failed(format!(
+                "the cache {} belongs to somebody else or others may write it; set SPLATCORE_EMULATOR_CACHE",
+                folder.display()
+            )));
+        }
+    }
+    Ok(folder)
+}
+
+/// Loads a library for the life of the process.
+fn open(program: &Program, path: &Path) -> Result<Vec<&'static Entry>, DeviceError> {
+    let failed = |error: libloading::Error| {
+        DeviceError::Failed(format!(
+            "emulated program {}: cannot load {}: {error}; delete it",
+            program.op,
+            path.display()
+        ))
+    };
+    // SAFETY: the library is our own text without constructors; it is never unloaded, so its functions stay.
+    unsafe {
+        let library = Box::leak(Box::new(libloading::Library::new(path).map_err(failed)?));
+        let shared = Box::leak(Box::new(Library {
+            lock: Mutex::new(()),
+            message: *library.get(b"splatcore_message\0").map_err(failed)?,
+            backward: *library.get(b"splatcore_backward\0").map_err(failed)?,
+        }));
+        let mut entries = Vec::new();
+        for kernel in program.kernels {
+            let name = format!("splatcore_launch_{kernel}\0");
+            let launch: Launch = *library.get(name.as_bytes()).map_err(failed)?;
+            entries.push(&*Box::leak(Box::new(Entry {
+                name: kernel,
+                launch,
+                library: shared,
+            })));
+        }
+        Ok(entries)
+    }
+}

@@ -1,0 +1,162 @@
+//! Host memory with guard zones, so that a kernel that writes beside its buffers is found.
+
+use super::super::DeviceError;
+use std::alloc::{Layout, alloc, dealloc};
+use std::collections::BTreeMap;
+
+/// Bytes before and after each allocation, and the alignment.
+const ZONE: usize = 256;
+/// What the zones hold.
+const GUARD: u8 = 0xFD;
+/// What fresh device memory holds: as `f32` -4.3e8, as `u32` 3.4e9, so a use without a write shows.
+const FRESH: u8 = 0xCD;
+/// What memory holds just before it is given back.
+const GONE: u8 = 0xDD;
+
+#[derive(Clone, Copy)]
+struct Block {
+    bytes: usize,
+    /// Host memory, which does not count as used.
+    pinned: bool,
+}
+
+/// Allocations by address.
+#[derive(Default)]
+pub struct Memory {
+    blocks: BTreeMap<u64, Block>,
+    used: u64,
+}
+
+impl Memory {
+    /// Bytes of device memory handed out.
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Memory aligned to 256 between two guard zones, poisoned, or zeroed if `pinned`; `None` if the system has no
+    /// more.
+    pub fn allocate(&mut self, bytes: usize, pinned: bool) -> Option<u64> {
+        let layout = layout(bytes)?;
+        // SAFETY: the layout is not empty; both fills stay within it.
+        let base = unsafe { alloc(layout) };
+        if base.is_null() {
+            return None;
+        }
+        unsafe {
+            base.write_bytes(GUARD, layout.size());
+            base.add(ZONE).write_bytes(if pinned { 0 } else { FRESH }, bytes);
+        }
+        let address = base as u64 + ZONE as u64;
+        self.blocks.insert(address, Block { bytes, pinned });
+        if !pinned {
+            self.used += bytes as u64;
+        }
+        Some(address)
+    }
+
+    /// Gives memory back.
+    ///
+    /// # Errors
+    /// If `address` is none of ours, or its guard zones are damaged (it is given back all the same).
+    pub fn release(&mut self, address: u64) -> Result<(), DeviceError> {
+        let Some(Block { bytes, pinned }) = self.blocks.remove(&address) else {
+            return Err(DeviceError::Failed(format!(
+                "release of {address:#x}, which is no allocation"
+            )));
+        };
+        let damage = damage(address, bytes);
+        if !pinned {
+            self.used -= bytes as u64;
+        }
+        if let Some(layout) = layout(bytes) {
+            let base = (address as usize - ZONE) as *mut u8;
+            // SAFETY: `allocate` made it with the same layout, and it left the map just now.
+            unsafe {
+                base.write_bytes(GONE, layout.size());
+                dealloc(base, layout);
+            }
+        }
+        damage.map_or(Ok(()), |words| Err(DeviceError::Failed(words)))
+    }
+
+    /// Looks at all guard zones; damage is repaired, so that it is told once.
+    ///
+    /// # Errors
+    /// The first allocation beside which something was written.
+    pub fn check(&self) -> Result<(), DeviceError> {
+        let mut first = None;
+        for (&address, block) in &self.blocks {
+            let damage = damage(address, block.bytes);
+            first = first.or(damage);
+        }
+        first.map_or(Ok(()), |words| Err(DeviceError::Failed(words)))
+    }
+
+    /// Whether `bytes` bytes from `address` on lie in one allocation.
+    ///
+    /// # Errors
+    /// With the allocation that comes nearest.
+    pub fn check_range(&self, what: &str, address: u64, bytes: usize) -> Result<(), DeviceError> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let nearest = self.blocks.range(..=address).next_back();
+        if let Some((&start, &Block { bytes: size, .. })) = nearest {
+            let offset = address - start;
+            if offset <= size as u64 && bytes as u64 <= size as u64 - offset {
+                return Ok(());
+            }
+            return Err(DeviceError::Failed(format!(
+                "{what} of {bytes} bytes at byte {offset} of the {size} bytes at {start:#x}"
+            )));
+        }
+        Err(DeviceError::Failed(format!(
+            "{what} of {bytes} bytes at {address:#x}, where no allocation is"
+        )))
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        for address in self.blocks.keys().copied().collect::<Vec<_>>() {
+            // Nobody can hear of damage any more.
+            let _ = self.release(address);
+        }
+    }
+}
+
+fn layout(bytes: usize) -> Option<Layout> {
+    Layout::from_size_align(bytes.checked_add(2 * ZONE)?.checked_next_multiple_of(ZONE)?, ZONE).ok()
+}
+
+/// Says what was overwritten beside an allocation of ours, and repairs it.
+fn damage(address: u64, bytes: usize) -> Option<String> {
+    let size = layout(bytes)?.size();
+    let base = (address as usize - ZONE) as *mut u8;
+    // SAFETY: the allocation is alive and has zones of these sizes on both sides; nobody else refers to them.
+    let (before, after) = unsafe {
+        (
+            std::slice::from_raw_parts_mut(base, ZONE),
+            std::slice::from_raw_parts_mut(base.add(ZONE + bytes), size - ZONE - bytes),
+        )
+    };
+    let under = before.iter().rposition(|&byte| byte != GUARD);
+    let over = after.iter().position(|&byte| byte != GUARD);
+    before.fill(GUARD);
+    after.fill(GUARD);
+    match (under, over) {
+        (_, Some(over)) => {
+            let byte = bytes + over;
+            Some(format!(
+                "written past the end of the {bytes} bytes at {address:#x}, at byte {byte}"
+            ))
+        }
+        (Some(under), None) => {
+            let byte = ZONE - under;
+            Some(format!(
+                "written {byte} bytes before the start of the {bytes} bytes at {address:#x}"
+            ))
+        }
+        (None, None) => None,
+    }
+}

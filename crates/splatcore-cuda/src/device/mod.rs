@@ -1,0 +1,137 @@
+//! Where kernels run: an NVIDIA card through its driver ([`driver`]), or this processor, thread by thread
+//! ([`emulated`]), which is slow and needs a C++ compiler but shows whether a kernel is right where there is no card.
+//!
+//! Everything goes through one in-order queue, like a CUDA stream.
+
+pub mod buffer;
+pub mod driver;
+pub mod emulated;
+pub mod nvrtc;
+pub mod program;
+
+pub use buffer::Buffer;
+pub use program::Program;
+
+use std::ffi::c_void;
+
+/// What a device answers when something fails.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// An allocation failed.
+    #[error("out of memory: {bytes} bytes wanted, {free} free")]
+    OutOfMemory {
+        /// Wanted.
+        bytes: u64,
+        /// Free on the device.
+        free: u64,
+    },
+    /// Anything else, with what was being done.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// A loaded kernel: an address that means something to the device it came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kernel(pub usize);
+
+/// A moment in the queue, for timing and for knowing how far the device is.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Event(pub usize);
+
+/// Memory and kernels of one device.
+///
+/// Addresses are the device's own; [`Buffer`] owns them. The methods that take addresses are unsafe because a wrong
+/// one corrupts memory of the device (of this process, when emulated).
+pub trait Device: Send + Sync {
+    /// One line: card, compute capability, driver.
+    fn describe(&self) -> String;
+    /// Compute capability, major * 10 + minor.
+    fn capability(&self) -> u32;
+    /// Streaming multiprocessors.
+    fn multiprocessors(&self) -> u32;
+    /// Bytes free and in all.
+    fn memory(&self) -> (u64, u64);
+    /// Memory of at least `bytes`, aligned to 256; its content is undefined.
+    ///
+    /// # Errors
+    /// If there is not so much.
+    fn allocate(&self, bytes: usize) -> Result<u64, DeviceError>;
+    /// Gives memory back, once the queue is done with it.
+    ///
+    /// # Safety
+    /// `address` came from `allocate` and is not used again.
+    unsafe fn release(&self, address: u64);
+    /// Host memory that the device can read and write by itself, aligned to 64; zeroed.
+    ///
+    /// # Errors
+    /// If there is not so much.
+    fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError>;
+    /// Gives pinned memory back.
+    ///
+    /// # Safety
+    /// `address` came from `allocate_pinned` and is not used again, by the queue either.
+    unsafe fn release_pinned(&self, address: *mut u8);
+    /// Copies to the device; `from` may change when this returns.
+    ///
+    /// # Safety
+    /// `to` owns that many bytes.
+    unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError>;
+    /// Copies from pinned memory to the device when the queue gets there; returns at once.
+    ///
+    /// # Safety
+    /// Both sides own that many bytes, and the pinned side does not change until the queue has passed.
+    unsafe fn upload_pinned(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), DeviceError>;
+    /// Waits for the queue and copies to the host.
+    ///
+    /// # Safety
+    /// `from` owns that many bytes.
+    unsafe fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError>;
+    /// Copies to pinned memory when the queue gets there; returns at once.
+    ///
+    /// # Safety
+    /// Both sides own that many bytes, and nobody reads the pinned side until the queue has passed.
+    unsafe fn download_pinned(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), DeviceError>;
+    /// Copies on the device.
+    ///
+    /// # Safety
+    /// Both sides own that many bytes and do not overlap.
+    unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError>;
+    /// Sets bytes on the device.
+    ///
+    /// # Safety
+    /// `to` owns that many bytes.
+    unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError>;
+    /// Compiles (or takes from the cache) a program and returns its kernels in the order of `program.kernels`.
+    ///
+    /// # Errors
+    /// With the compiler's own words.
+    fn load(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError>;
+    /// Puts a launch of `grid` blocks of `block` threads into the queue; `arguments` point to the values.
+    ///
+    /// # Safety
+    /// The arguments are those of the kernel.
+    unsafe fn launch(
+        &self,
+        kernel: Kernel,
+        grid: u32,
+        block: u32,
+        arguments: &mut [*mut c_void],
+    ) -> Result<(), DeviceError>;
+    /// Waits for the queue.
+    ///
+    /// # Errors
+    /// What went wrong in it since the last wait.
+    fn synchronize(&self) -> Result<(), DeviceError>;
+    /// Marks this place in the queue.
+    fn record(&self) -> Result<Event, DeviceError>;
+    /// Marks this place in the queue with an event that is used again.
+    fn record_again(&self, event: &Event) -> Result<(), DeviceError>;
+    /// Whether the queue has passed the event.
+    fn passed(&self, event: &Event) -> Result<bool, DeviceError>;
+    /// Waits until the queue has passed the event.
+    fn wait(&self, event: &Event) -> Result<(), DeviceError>;
+    /// Seconds between two events, both passed.
+    fn seconds(&self, from: &Event, to: &Event) -> Result<f64, DeviceError>;
+    /// Gives an event back.
+    fn discard(&self, event: Event);
+}

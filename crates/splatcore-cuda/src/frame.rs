@@ -1,0 +1,566 @@
+//! The buffers of a frame and the order of its ops: project, sort by depth, intersect, sort by tile, blend; then backward.
+//! Nothing here waits for the device: sizes stay there, launches cover capacities.
+
+use crate::camera::KernelCamera;
+use crate::device::Buffer;
+use crate::device::Program;
+use crate::device::buffer::{device_error, failed};
+use crate::launch::{Queue, arguments};
+use crate::programs::{self, Kernels};
+use crate::sort::{self, HISTOGRAM_BYTES, PingPong, state_bytes};
+use bytemuck::{Pod, Zeroable};
+use splatcore_core::backend::RenderOptions;
+use splatcore_core::pipeline::{Backward, Pipeline};
+use splatcore_core::{BackendError, Camera, sh};
+use std::sync::Arc;
+
+/// `Counters` of kernels/splat.cuh.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct Counters {
+    /// 1 once there was no room for the pairs: from there on nothing changed.
+    pub halted: u32,
+    /// Training steps done.
+    pub steps: u32,
+    /// Most pairs that a frame wanted.
+    pub needed: u64,
+    /// Slots in use.
+    pub visible: u32,
+    unused: u32,
+    /// (tile, Gaussian) pairs of the frame.
+    pub pairs: u64,
+    /// Fragments whose alpha was computed.
+    pub evaluated: u64,
+    /// Fragments that changed their pixel.
+    pub blended: u64,
+}
+
+/// Where the arrays of a scene are.
+#[derive(Clone, Copy)]
+pub struct SceneAddresses {
+    /// Gaussians.
+    pub count: usize,
+    /// Stored degree.
+    pub sh_degree: u8,
+    /// Means, log scales, rotations, opacity logits, spherical harmonics.
+    pub arrays: [u64; 5],
+}
+
+/// More pairs than this are refused: the look-back keeps a count in 30 bits.
+pub const MOST_PAIRS: u64 = (1 << 30) - 1;
+
+const COUNTERS_BYTES: usize = 256;
+/// What of the counters lives longer than a frame.
+const LASTING_BYTES: usize = 16;
+const VISIBLE_AT: u64 = 16;
+const PAIRS_AT: u64 = 24;
+const SPLAT_BYTES: usize = 48;
+/// Floats of a row of sums.
+const SUM_BYTES: usize = 48;
+/// Bytes of a slot's gradients.
+const GRADIENT_BYTES: usize = 64;
+const PROJECT_BLOCK: usize = 128;
+const EXPAND_BLOCK: usize = 256;
+
+/// What a frame computes besides the image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The image.
+    Image,
+    /// The image and what the backward pass needs.
+    Training,
+    /// Counts of fragments, no image.
+    Counting,
+}
+
+/// Buffers of a frame. Content lives from one `forward` to the next.
+pub struct Frame {
+    /// The queue that everything runs in.
+    pub queue: Queue,
+    kernels: Arc<Kernels>,
+    deterministic: bool,
+    gaussians: usize,
+    pair_capacity: usize,
+    counters: Buffer,
+    /// States, histograms, ranges: zeroed in one go at the start of a frame.
+    cleared: Buffer,
+    splats: Buffer,
+    depths: [Buffer; 2],
+    slots: [Buffer; 2],
+    tile_counts: Buffer,
+    slot_of: Buffer,
+    first_pairs: Buffer,
+    tiles: [Buffer; 2],
+    pair_slots: Buffer,
+    pair_values: [Buffer; 2],
+    /// Planar rgb, `[3][height * width]` f32.
+    pub image: Buffer,
+    /// `[height * width]` f32.
+    pub transmittance: Buffer,
+    /// dL/dimage, planar.
+    pub image_gradient: Buffer,
+    sums: Buffer,
+    gradients: Buffer,
+    order: usize,
+    sorted: usize,
+    layout: Layout,
+}
+
+/// Offsets in `cleared`.
+#[derive(Clone, Copy, Default)]
+struct Layout {
+    project_states: usize,
+    expand_states: usize,
+    depth_histograms: usize,
+    depth_states: usize,
+    tile_histograms: usize,
+    tile_states: usize,
+    ranges: usize,
+    bytes: usize,
+    tile_passes: u32,
+}
+
+impl Layout {
+    fn new(gaussians: usize, pairs: usize, tiles: usize) -> Self {
+        let mut layout = Self::default();
+        let mut at = 0;
+        let mut take = |bytes: usize| {
+            let start = at;
+            at += bytes.next_multiple_of(256);
+            start
+        };
+        // Numbers 0..tiles; one digit at least.
+        let bits = usize::BITS - tiles.saturating_sub(1).leading_zeros();
+        layout.tile_passes = bits.div_ceil(8).max(1);
+        layout.project_states = take(4 * gaussians.div_ceil(PROJECT_BLOCK).max(1));
+        layout.expand_states = take(4 * gaussians.div_ceil(EXPAND_BLOCK).max(1));
+        layout.depth_histograms = take(HISTOGRAM_BYTES);
+        layout.depth_states = take(4 * state_bytes(gaussians));
+        layout.tile_histograms = take(HISTOGRAM_BYTES);
+        layout.tile_states = take(layout.tile_passes as usize * state_bytes(pairs));
+        layout.ranges = take(8 * tiles);
+        layout.bytes = at;
+        layout
+    }
+}
+
+impl Frame {
+    /// Empty buffers; they grow with the first frame. `deterministic` replaces every method of summing gradients by the
+    /// one that has a fixed order.
+    ///
+    /// # Errors
+    /// If not even that fits.
+    pub fn new(queue: Queue, kernels: Arc<Kernels>, deterministic: bool) -> Result<Self, BackendError> {
+        let device = queue.device.clone();
+        let empty = |name| Buffer::new(&device, name, 0);
+        Ok(Self {
+            kernels,
+            deterministic,
+            gaussians: 0,
+            pair_capacity: 0,
+            counters: Buffer::from_slice(&device, "counters", &[0u8; COUNTERS_BYTES])?,
+            cleared: empty("states of a frame")?,
+            splats: empty("projected Gaussians")?,
+            depths: [empty("depth keys")?, empty("depth keys")?],
+            slots: [empty("depth order")?, empty("depth order")?],
+            tile_counts: empty("tile counts")?,
+            slot_of: empty("slots")?,
+            first_pairs: empty("first pairs")?,
+            tiles: [empty("tile keys of the pairs")?, empty("tile keys of the pairs")?],
+            pair_slots: empty("slots of the pairs")?,
+            pair_values: [empty("order of the pairs")?, empty("order of the pairs")?],
+            image: empty("image")?,
+            transmittance: empty("transmittance")?,
+            image_gradient: empty("gradient of the image")?,
+            sums: empty("gradient sums")?,
+            gradients: empty("gradients of the projected Gaussians")?,
+            order: 0,
+            sorted: 0,
+            layout: Layout::default(),
+            queue,
+        })
+    }
+
+    /// Pairs that there is room for.
+    pub fn pair_capacity(&self) -> usize {
+        self.pair_capacity
+    }
+
+    /// Makes room for at least so many pairs.
+    ///
+    /// # Errors
+    /// If there are more than can be numbered, or no memory.
+    pub fn reserve_pairs(&mut self, pairs: u64) -> Result<(), BackendError> {
+        if pairs > MOST_PAIRS {
+            return Err(BackendError::OutOfMemory {
+                backend: "cuda",
+                buffer: format!(
+                    "{pairs} (tile, Gaussian) pairs, more than the {MOST_PAIRS} that can be numbered,"
+                ),
+                bytes: pairs * 20,
+                remedy: "render at a smaller size (--max-size) or with --pipeline auto".into(),
+            });
+        }
+        let wanted = (pairs + pairs / 4 + 4096).min(MOST_PAIRS) as usize;
+        if pairs as usize > self.pair_capacity {
+            self.pair_capacity = 0;
+            for buffer in self
+                .tiles
+                .iter_mut()
+                .chain(&mut self.pair_values)
+                .chain([&mut self.pair_slots])
+            {
+                buffer.reserve(4 * wanted)?;
+            }
+            self.pair_capacity = wanted;
+        }
+        Ok(())
+    }
+
+    /// Starts counting anew.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn forget(&self) -> Result<(), BackendError> {
+        self.counters.fill(0, COUNTERS_BYTES)
+    }
+
+    /// Makes room for a scene and a view.
+    fn reserve(
+        &mut self,
+        gaussians: usize,
+        camera: &KernelCamera,
+        purpose: Purpose,
+    ) -> Result<(), BackendError> {
+        if gaussians > self.gaussians {
+            self.gaussians = 0;
+            let room = gaussians + gaussians / 8;
+            self.splats.reserve(SPLAT_BYTES * room)?;
+            for buffer in self.depths.iter_mut().chain(&mut self.slots) {
+                buffer.reserve(4 * room)?;
+            }
+            for buffer in [&mut self.tile_counts, &mut self.slot_of, &mut self.first_pairs] {
+                buffer.reserve(4 * room)?;
+            }
+            self.gaussians = room;
+        }
+        if self.pair_capacity == 0 {
+            self.reserve_pairs((8 * gaussians as u64).clamp(1 << 12, MOST_PAIRS / 2))?;
+        }
+        let pixels = camera.pixels();
+        self.image.reserve(12 * pixels)?;
+        self.transmittance.reserve(4 * pixels)?;
+        if purpose == Purpose::Training {
+            self.image_gradient.reserve(12 * pixels)?;
+            self.gradients.reserve(GRADIENT_BYTES * gaussians)?;
+        }
+        self.layout = Layout::new(gaussians, self.pair_capacity, camera.tile_count());
+        self.cleared.reserve(self.layout.bytes)?;
+        Ok(())
+    }
+
+    /// How gradients are summed.
+    fn backward_method(&self, pipeline: Pipeline) -> Backward {
+        if self.deterministic {
+            Backward::Splatcore
+        } else {
+            pipeline.backward
+        }
+    }
+
+    /// The programs that frames of these options need, to be compiled together.
+    pub fn programs(&self, stored: u8, options: &RenderOptions, purpose: Purpose) -> Vec<Program> {
+        let in_use = options.sh_degree.min(stored);
+        let pipeline = options.pipeline;
+        let mut all = vec![
+            programs::project(in_use, stored, pipeline.intersect),
+            programs::sort(),
+            programs::intersect(pipeline.intersect),
+            programs::blend(pipeline.blend, purpose == Purpose::Counting),
+        ];
+        if purpose == Purpose::Training {
+            let method = self.backward_method(pipeline);
+            all.extend(programs::blend_backward(method));
+            all.push(programs::project_backward(
+                in_use,
+                stored,
+                method == Backward::Splatcore,
+            ));
+            all.push(programs::adam(in_use, stored));
+        }
+        all
+    }
+
+    /// Renders into `image` and `transmittance`.
+    ///
+    /// # Errors
+    /// If the camera cannot be, memory is short, a kernel does not compile or the device fails. Too little room for the
+    /// pairs is no error here: see [`Frame::counters`].
+    pub fn forward(
+        &mut self,
+        scene: SceneAddresses,
+        camera: &Camera,
+        options: &RenderOptions,
+        purpose: Purpose,
+    ) -> Result<KernelCamera, BackendError> {
+        if let Some(defect) = camera.defect() {
+            return Err(BackendError::Input(format!(
+                "this camera cannot be rendered: {defect}"
+            )));
+        }
+        let in_use = options.sh_degree.min(scene.sh_degree);
+        let view = KernelCamera::new(camera, options, in_use, sh::coefficients(scene.sh_degree));
+        self.reserve(scene.count, &view, purpose)?;
+        let pipeline = options.pipeline;
+        let get = |program: &Program| self.kernels.get(program).map_err(failed);
+        let project = get(&programs::project(in_use, scene.sh_degree, pipeline.intersect))?;
+        let sorting = get(&programs::sort())?;
+        let intersect = get(&programs::intersect(pipeline.intersect))?;
+        let blend = get(&programs::blend(pipeline.blend, purpose == Purpose::Counting))?;
+        let ([project], [count_digits, sort_digit], [expand, ranges], [blend]) =
+            (&project[..], &sorting[..], &intersect[..], &blend[..])
+        else {
+            return Err(device_error("a program has other kernels than asked for".into()));
+        };
+        let layout = self.layout;
+        let base = self.cleared.address();
+        let at = |offset: usize| base + offset as u64;
+        let counters = self.counters.address();
+        let (visible, pairs) = (counters + VISIBLE_AT, counters + PAIRS_AT);
+        let count = scene.count as u32;
+        let queue = &self.queue;
+
+        self.cleared.fill(0, layout.bytes)?;
+        self.counters
+            .fill_at(LASTING_BYTES, 0, COUNTERS_BYTES - LASTING_BYTES)?;
+        queue.launch(
+            *project,
+            scene.count.div_ceil(PROJECT_BLOCK) as u32,
+            PROJECT_BLOCK as u32,
+            &mut arguments![
+                scene.arrays[0],
+                scene.arrays[1],
+                scene.arrays[2],
+                scene.arrays[3],
+                scene.arrays[4],
+                count,
+                view,
+                self.splats.address(),
+                self.depths[0].address(),
+                self.slots[0].address(),
+                self.tile_counts.address(),
+                self.slot_of.address(),
+                at(layout.project_states),
+                counters
+            ],
+        )?;
+        queue.mark("project")?;
+        self.order = sort::sort(
+            queue,
+            [*count_digits, *sort_digit],
+            PingPong {
+                keys: self.depths.each_ref().map(Buffer::address),
+                values: self.slots.each_ref().map(Buffer::address),
+            },
+            visible,
+            scene.count,
+            4,
+            at(layout.depth_histograms),
+            at(layout.depth_states),
+        )?;
+        queue.mark("sort")?;
+        let capacity = self.pair_capacity as u32;
+        let numbers = match purpose {
+            Purpose::Training => self.pair_values[0].address(),
+            _ => 0,
+        };
+        queue.launch(
+            *expand,
+            scene.count.div_ceil(EXPAND_BLOCK) as u32,
+            EXPAND_BLOCK as u32,
+            &mut arguments![
+                self.splats.address(),
+                self.slots[self.order].address(),
+                self.tile_counts.address(),
+                view,
+                capacity,
+                self.tiles[0].address(),
+                self.pair_slots.address(),
+                numbers,
+                self.first_pairs.address(),
+                at(layout.expand_states),
+                counters
+            ],
+        )?;
+        queue.mark("intersect")?;
+        let values = match purpose {
+            Purpose::Training => [self.pair_values[0].address(), self.pair_values[1].address()],
+            _ => [self.pair_slots.address(), self.pair_values[1].address()],
+        };
+        self.sorted = sort::sort(
+            queue,
+            [*count_digits, *sort_digit],
+            PingPong {
+                keys: self.tiles.each_ref().map(Buffer::address),
+                values,
+            },
+            pairs,
+            self.pair_capacity,
+            layout.tile_passes,
+            at(layout.tile_histograms),
+            at(layout.tile_states),
+        )?;
+        queue.mark("sort")?;
+        queue.launch(
+            *ranges,
+            self.pair_capacity.div_ceil(256) as u32,
+            256,
+            &mut arguments![
+                self.tiles[self.sorted].address(),
+                counters,
+                capacity,
+                at(layout.ranges)
+            ],
+        )?;
+        queue.mark("ranges")?;
+        let (pairs, pair_slots) = self.pairs(purpose);
+        queue.launch(
+            *blend,
+            view.tile_count() as u32,
+            256,
+            &mut arguments![
+                self.splats.address(),
+                pairs,
+                pair_slots,
+                at(layout.ranges),
+                view,
+                counters,
+                self.image.address(),
+                self.transmittance.address()
+            ],
+        )?;
+        queue.mark("blend")?;
+        Ok(view)
+    }
+
+    /// The sorted pairs, and the table from pair numbers to slots (0 where the pairs are slots themselves).
+    fn pairs(&self, purpose: Purpose) -> (u64, u64) {
+        match (purpose, self.sorted) {
+            (Purpose::Training, sorted) => (self.pair_values[sorted].address(), self.pair_slots.address()),
+            (_, 0) => (self.pair_slots.address(), 0),
+            (_, _) => (self.pair_values[1].address(), 0),
+        }
+    }
+
+    /// From `image_gradient` to the gradients of every slot. The last forward was for [`Purpose::Training`].
+    ///
+    /// # Errors
+    /// If memory is short, the method has no kernel here, or the device fails.
+    pub fn backward(
+        &mut self,
+        scene: SceneAddresses,
+        view: &KernelCamera,
+        options: &RenderOptions,
+    ) -> Result<(), BackendError> {
+        let in_use = options.sh_degree.min(scene.sh_degree);
+        let method = self.backward_method(options.pipeline);
+        let pair_rows = method == Backward::Splatcore;
+        let program = programs::blend_backward(method).ok_or_else(|| BackendError::Unsupported {
+            backend: "cuda",
+            what: format!("backward method '{method}'"),
+        })?;
+        let blend_backward = self.kernels.get(&program).map_err(failed)?;
+        let program = programs::project_backward(in_use, scene.sh_degree, pair_rows);
+        let project_backward = self.kernels.get(&program).map_err(failed)?;
+        let ([blend_backward], [project_backward]) = (&blend_backward[..], &project_backward[..]) else {
+            return Err(device_error("a program has other kernels than asked for".into()));
+        };
+        if pair_rows {
+            self.sums.reserve(SUM_BYTES * self.pair_capacity)?;
+        } else {
+            self.sums.reserve(SUM_BYTES * scene.count)?;
+            self.sums.fill(0, SUM_BYTES * scene.count)?;
+        }
+        let layout = self.layout;
+        let base = self.cleared.address();
+        let at = |offset: usize| base + offset as u64;
+        let (pairs, pair_slots) = self.pairs(Purpose::Training);
+        self.queue.launch(
+            *blend_backward,
+            view.tile_count() as u32,
+            256,
+            &mut arguments![
+                self.splats.address(),
+                pairs,
+                pair_slots,
+                at(layout.ranges),
+                *view,
+                self.counters.address(),
+                self.image.address(),
+                self.image_gradient.address(),
+                self.sums.address()
+            ],
+        )?;
+        self.queue.mark("blend_backward")?;
+        self.queue.launch(
+            *project_backward,
+            scene.count.div_ceil(PROJECT_BLOCK) as u32,
+            PROJECT_BLOCK as u32,
+            &mut arguments![
+                scene.arrays[0],
+                scene.arrays[1],
+                scene.arrays[2],
+                scene.arrays[3],
+                scene.arrays[4],
+                *view,
+                self.splats.address(),
+                self.first_pairs.address(),
+                self.tile_counts.address(),
+                self.sums.address(),
+                self.counters.address(),
+                self.gradients.address()
+            ],
+        )?;
+        self.queue.mark("project_backward")
+    }
+
+    /// Address of the counters of the last frame.
+    pub fn counters_address(&self) -> u64 {
+        self.counters.address()
+    }
+
+    /// Address of the slots of all Gaussians, and of the slots' gradients.
+    pub fn gradient_addresses(&self) -> (u64, u64) {
+        (self.slot_of.address(), self.gradients.address())
+    }
+
+    /// Waits for the last frame and returns its counters.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn counters(&self) -> Result<Counters, BackendError> {
+        let mut counters = [Counters::default()];
+        self.counters.read(0, &mut counters)?;
+        Ok(counters[0])
+    }
+
+    /// Bytes on the device.
+    pub fn bytes(&self) -> u64 {
+        let singles = [
+            &self.cleared,
+            &self.splats,
+            &self.tile_counts,
+            &self.slot_of,
+            &self.first_pairs,
+            &self.pair_slots,
+            &self.image,
+            &self.transmittance,
+            &self.image_gradient,
+            &self.sums,
+            &self.gradients,
+        ];
+        let twice = [&self.depths, &self.slots, &self.tiles, &self.pair_values];
+        let all = singles.into_iter().chain(twice.into_iter().flatten());
+        all.map(|buffer| buffer.bytes() as u64).sum()
+    }
+}

@@ -1,0 +1,94 @@
+//! Launching kernels and timing stages.
+
+use crate::device::buffer::failed;
+use crate::device::{Device, Event, Kernel};
+use splatcore_core::BackendError;
+use splatcore_core::backend::StageTimes;
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// The values of a launch as the device wants them: the addresses of each. For use inside the call itself.
+macro_rules! arguments {
+    ($($value:expr),* $(,)?) => {
+        [$(std::ptr::from_ref(&$value).cast_mut().cast::<std::ffi::c_void>()),*]
+    };
+}
+pub(crate) use arguments;
+
+/// A device's queue, with marks between stages when someone wants their times.
+pub struct Queue {
+    /// Where it runs.
+    pub device: Arc<dyn Device>,
+    marks: RefCell<Option<Vec<(&'static str, Event)>>>,
+}
+
+impl Queue {
+    /// A queue without marks.
+    pub fn new(device: Arc<dyn Device>) -> Self {
+        Self {
+            device,
+            marks: RefCell::new(None),
+        }
+    }
+
+    /// Puts a launch into the queue; no blocks, no launch.
+    ///
+    /// # Errors
+    /// If the device refuses it.
+    pub fn launch(
+        &self,
+        kernel: Kernel,
+        grid: u32,
+        block: u32,
+        arguments: &mut [*mut c_void],
+    ) -> Result<(), BackendError> {
+        if grid == 0 {
+            return Ok(());
+        }
+        // SAFETY: the callers in this crate give each kernel the arguments of its signature.
+        unsafe { self.device.launch(kernel, grid, block, arguments) }.map_err(failed)
+    }
+
+    /// From now on, [`Queue::mark`] notes where a stage ends.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn start_marks(&self) -> Result<(), BackendError> {
+        *self.marks.borrow_mut() = Some(vec![("start", self.device.record().map_err(failed)?)]);
+        Ok(())
+    }
+
+    /// Ends a stage.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn mark(&self, stage: &'static str) -> Result<(), BackendError> {
+        if let Some(marks) = self.marks.borrow_mut().as_mut() {
+            marks.push((stage, self.device.record().map_err(failed)?));
+        }
+        Ok(())
+    }
+
+    /// Waits and returns the stages' times in seconds; stages of one name are added up.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn take_times(&self) -> Result<StageTimes, BackendError> {
+        let marks = self.marks.borrow_mut().take().unwrap_or_default();
+        self.device.synchronize().map_err(failed)?;
+        let mut times = StageTimes::new();
+        for pair in marks.windows(2) {
+            let [(_, from), (stage, to)] = pair else { continue };
+            let seconds = self.device.seconds(from, to).map_err(failed)?;
+            match times.iter_mut().find(|(name, _)| name == stage) {
+                Some((_, sum)) => *sum += seconds,
+                None => times.push((stage, seconds)),
+            }
+        }
+        for (_, event) in marks {
+            self.device.discard(event);
+        }
+        Ok(times)
+    }
+}

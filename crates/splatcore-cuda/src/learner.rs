@@ -1,0 +1,389 @@
+//! A scene that learns on the device.
+//!
+//! A step is launched and left alone. Should a frame want more pairs than there is room for, the device stops changing
+//! anything from that step on (`Counters::halted`); the host looks every [`LOOK_EVERY`] steps, makes room and takes the
+//! missing steps again, so the result is the same as if there had always been room.
+
+use crate::camera::KernelCamera;
+use crate::densify::Densify;
+use crate::device::Buffer;
+use crate::device::buffer::{device_error, failed};
+use crate::frame::{Counters, Frame, Purpose, SceneAddresses};
+use crate::launch::arguments;
+use crate::loss::Loss;
+use crate::photos::Photos;
+use crate::programs::{self, Kernels};
+use crate::renderer;
+use crate::state::{State, widths};
+use bytemuck::{Pod, Zeroable};
+use splatcore_core::backend::{
+    FrameCounts, Learner, LearnerState, Refine, RefineReport, RenderOptions, Rendered, Renderer, StageTimes,
+    StepPlan,
+};
+use splatcore_core::{BackendError, Camera, Gaussians, Image, View};
+use std::sync::Arc;
+
+/// Decay of the first moment.
+const BETA1: f64 = 0.9;
+/// Decay of the second moment.
+const BETA2: f64 = 0.999;
+/// Steps between two looks at the counters, which also keep the queue from growing without end.
+const LOOK_EVERY: usize = 16;
+/// Photos stay on the device if they take at most this share of what is free.
+const PHOTO_SHARE: f64 = 0.4;
+
+/// `Rates` of kernels/adam.cu.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct Rates {
+    means: f32,
+    log_scales: f32,
+    rotations: f32,
+    opacity_logits: f32,
+    sh_base: f32,
+    sh_rest: f32,
+    second_correction: f32,
+    opacity_regulariser: f32,
+    scale_regulariser: f32,
+    noise: f32,
+    statistics: u32,
+    step: u32,
+    seed: u64,
+}
+
+impl Rates {
+    fn new(plan: &StepPlan, count: usize) -> Self {
+        let t = plan.step.max(1) as f64;
+        let first = 1.0 / (1.0 - BETA1.powf(t));
+        let scale = |rate: f32| (rate as f64 * first) as f32;
+        let rates = &plan.rates;
+        Self {
+            means: scale(rates.means),
+            log_scales: scale(rates.log_scales),
+            rotations: scale(rates.rotations),
+            opacity_logits: scale(rates.opacity_logits),
+            sh_base: scale(rates.sh_base),
+            sh_rest: scale(rates.sh_rest),
+            second_correction: (1.0 / (1.0 - BETA2.powf(t)).sqrt()) as f32,
+            opacity_regulariser: plan.opacity_regulariser / count.max(1) as f32,
+            scale_regulariser: plan.scale_regulariser / (3 * count.max(1)) as f32,
+            noise: plan.noise.unwrap_or(0.0),
+            statistics: plan.statistics.into(),
+            step: plan.step,
+            seed: plan.seed,
+        }
+    }
+}
+
+/// Parameters, moments, statistics, photos and the buffers of a step, all on the device.
+pub struct CudaLearner {
+    state: State,
+    frame: Frame,
+    kernels: Arc<Kernels>,
+    photos: Photos,
+    loss: Loss,
+    densify: Densify,
+    /// The loss of the last step, one f64.
+    value: Buffer,
+    /// Steps that the device has not yet been seen to have done.
+    pending: Vec<StepPlan>,
+}
+
+impl CudaLearner {
+    pub(crate) fn new(
+        state: &LearnerState,
+        views: Arc<Vec<View>>,
+        frame: Frame,
+        kernels: Arc<Kernels>,
+    ) -> Result<Self, BackendError> {
+        for view in views.iter() {
+            let (camera, photo) = (&view.camera, &view.photo);
+            let pixels = camera.width as usize * camera.height as usize;
+            if [camera.width, camera.height] != [photo.width, photo.height]
+                || photo.rgb.len() != 3 * pixels
+                || photo.mask.as_ref().is_some_and(|mask| mask.len() != pixels)
+            {
+                return Err(BackendError::Input(format!(
+                    "{}: the photo is {}x{}, its camera {}x{}",
+                    view.name, photo.width, photo.height, camera.width, camera.height
+                )));
+            }
+        }
+        let device = frame.queue.device.clone();
+        Ok(Self {
+            state: State::upload(&device, state)?,
+            photos: Photos::new(&device, views, PHOTO_SHARE)?,
+            loss: Loss::new(device.clone())?,
+            densify: Densify::new(device.clone())?,
+            value: Buffer::from_slice(&device, "loss", &[0.0f64])?,
+            pending: Vec::new(),
+            frame,
+            kernels,
+        })
+    }
+
+    fn scene_addresses(&self) -> SceneAddresses {
+        SceneAddresses {
+            count: self.state.count,
+            sh_degree: self.state.sh_degree,
+            arrays: self
+                .state
+                .groups
+                .each_ref()
+                .map(|group| group.parameters.address()),
+        }
+    }
+
+    /// Puts a step into the queue.
+    fn launch(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        let views = self.photos.views().clone();
+        let view = views.get(plan.view).ok_or_else(|| {
+            BackendError::Input(format!(
+                "there is no view {}; there are {}",
+                plan.view,
+                views.len()
+            ))
+        })?;
+        let scene = self.scene_addresses();
+        let camera = self
+            .frame
+            .forward(scene, &view.camera, &plan.render, Purpose::Training)?;
+        let photo = self.photos.bring(plan.view)?;
+        // SAFETY: image and gradient have the camera's size, which is the photo's.
+        unsafe {
+            self.loss.launch(
+                self.frame.image.address(),
+                photo.rgb,
+                photo.mask,
+                photo.counted,
+                camera.size[0],
+                camera.size[1],
+                plan.ssim_weight,
+                self.frame.image_gradient.address(),
+                self.value.address(),
+            )?;
+        }
+        self.photos.used()?;
+        self.frame.queue.mark("loss")?;
+        self.frame.backward(scene, &camera, &plan.render)?;
+        self.adam(&camera, plan)?;
+        self.frame.queue.mark("adam")
+    }
+
+    fn adam(&mut self, camera: &KernelCamera, plan: &StepPlan) -> Result<(), BackendError> {
+        let in_use = plan.render.sh_degree.min(self.state.sh_degree);
+        let loaded = self
+            .kernels
+            .get(&programs::adam(in_use, self.state.sh_degree))
+            .map_err(failed)?;
+        let [adam, adam_sh, _] = loaded[..] else {
+            return Err(device_error(
+                "the program of adam has other kernels than asked for".into(),
+            ));
+        };
+        let rates = Rates::new(plan, self.state.count);
+        let count = self.state.count as u32;
+        let (slot_of, gradients) = self.frame.gradient_addresses();
+        let counters = self.frame.counters_address();
+        let [means, log_scales, rotations, opacities, harmonics] = &self.state.groups;
+        let all = |group: &crate::state::Group| {
+            [
+                group.parameters.address(),
+                group.first.address(),
+                group.second.address(),
+            ]
+        };
+        let [sh, sh_1, sh_2] = all(harmonics);
+        self.frame.queue.launch(
+            adam_sh,
+            count.div_ceil(64),
+            256,
+            &mut arguments![
+                sh,
+                sh_1,
+                sh_2,
+                means.parameters.address(),
+                slot_of,
+                gradients,
+                count,
+                *camera,
+                rates,
+                counters
+            ],
+        )?;
+        let [m, m_1, m_2] = all(means);
+        let [s, s_1, s_2] = all(log_scales);
+        let [r, r_1, r_2] = all(rotations);
+        let [o, o_1, o_2] = all(opacities);
+        self.frame.queue.launch(
+            adam,
+            count.div_ceil(256),
+            256,
+            &mut arguments![
+                m,
+                m_1,
+                m_2,
+                s,
+                s_1,
+                s_2,
+                r,
+                r_1,
+                r_2,
+                o,
+                o_1,
+                o_2,
+                self.state.gradient_sum.address(),
+                self.state.seen.address(),
+                slot_of,
+                gradients,
+                count,
+                rates,
+                counters
+            ],
+        )
+    }
+
+    /// Waits until every step asked for is done.
+    fn settle(&mut self) -> Result<Counters, BackendError> {
+        loop {
+            let counters = self.frame.counters()?;
+            let done = (counters.steps as usize).min(self.pending.len());
+            self.pending.drain(..done);
+            if counters.halted == 0 {
+                // Without Gaussians there is no thread to count the steps.
+                self.pending.clear();
+                self.frame.forget()?;
+                return Ok(counters);
+            }
+            self.frame.reserve_pairs(counters.needed + counters.needed / 4)?;
+            self.frame.forget()?;
+            for plan in self.pending.clone() {
+                self.launch(&plan)?;
+            }
+        }
+    }
+}
+
+impl Renderer for CudaLearner {
+    fn count(&self) -> usize {
+        self.state.count
+    }
+
+    fn render(&mut self, camera: &Camera, options: &RenderOptions) -> Result<Rendered, BackendError> {
+        self.settle()?;
+        let scene = self.scene_addresses();
+        renderer::render(&mut self.frame, scene, camera, options)
+    }
+
+    fn finish(&mut self) -> Result<(), BackendError> {
+        self.settle().map(drop)
+    }
+
+    fn gradients(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+        image_gradient: &Image,
+    ) -> Result<Gaussians, BackendError> {
+        self.settle()?;
+        let scene = self.scene_addresses();
+        renderer::gradients(
+            &mut self.frame,
+            &self.kernels,
+            scene,
+            camera,
+            options,
+            image_gradient,
+        )
+    }
+
+    fn counts(&mut self, camera: &Camera, options: &RenderOptions) -> Result<FrameCounts, BackendError> {
+        self.settle()?;
+        let scene = self.scene_addresses();
+        renderer::counts(&mut self.frame, scene, camera, options)
+    }
+
+    fn stage_times(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+        backward: bool,
+    ) -> Result<StageTimes, BackendError> {
+        self.settle()?;
+        let scene = self.scene_addresses();
+        renderer::stage_times(&mut self.frame, scene, camera, options, backward)
+    }
+}
+
+impl Learner for CudaLearner {
+    fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        if self.pending.is_empty() {
+            // The first step of these options: everything that it needs compiles at once.
+            let programs = self
+                .frame
+                .programs(self.state.sh_degree, &plan.render, Purpose::Training);
+            self.kernels.prepare(&programs).map_err(failed)?;
+        }
+        self.launch(plan)?;
+        self.pending.push(plan.clone());
+        if self.pending.len() >= LOOK_EVERY {
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    fn timed_step(&mut self, plan: &StepPlan) -> Result<StageTimes, BackendError> {
+        self.settle()?;
+        self.frame.queue.start_marks()?;
+        let result = self.launch(plan);
+        let times = self.frame.queue.take_times()?;
+        result?;
+        self.pending.push(plan.clone());
+        self.settle()?;
+        Ok(times)
+    }
+
+    fn last_loss(&mut self) -> Result<f64, BackendError> {
+        self.settle()?;
+        let mut value = [0.0f64];
+        self.value.read(0, &mut value)?;
+        Ok(value[0])
+    }
+
+    fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
+        self.settle()?;
+        self.densify.refine(&mut self.state, refine)
+    }
+
+    fn scene(&mut self) -> Result<Gaussians, BackendError> {
+        self.settle()?;
+        self.state.scene()
+    }
+
+    fn snapshot(&mut self) -> Result<LearnerState, BackendError> {
+        self.settle()?;
+        self.state.download()
+    }
+
+    fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError> {
+        let n = state.gaussians.len();
+        for gaussians in [&state.gaussians, &state.first, &state.second] {
+            crate::backend::check(gaussians)?;
+            if gaussians.len() != n || gaussians.sh_degree != state.gaussians.sh_degree {
+                return Err(BackendError::Input(
+                    "the snapshot's moments do not belong to its Gaussians".into(),
+                ));
+            }
+        }
+        if state.gradient_sum.len() != n || state.seen.len() != n {
+            return Err(BackendError::Input(
+                "the snapshot's statistics do not belong to its Gaussians".into(),
+            ));
+        }
+        self.settle()?;
+        debug_assert_eq!(widths(state.gaussians.sh_degree).len(), self.state.groups.len());
+        let device = self.frame.queue.device.clone();
+        self.state = State::upload(&device, state)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,24 @@
+//! The NVIDIA backend: every op of rendering and training on the device, from the first photo to the last step.
+//!
+//! Kernels are CUDA C++ text in `kernels/`, one file an op or method, compiled at run time for the card at hand
+//! ([`device::nvrtc`]); `src/<op>.rs` launches them. [`frame`] holds the order of ops of a frame, [`learner`] that of a
+//! step. [`CudaBackend::open`] opens a card; [`CudaBackend::on`] takes any [`device::Device`], the emulator included, with
+//! which the conformance suite runs where there is no card.
+
+pub mod backend;
+pub mod camera;
+pub mod densify;
+pub mod device;
+pub mod frame;
+pub mod launch;
+pub mod learner;
+pub mod loss;
+pub mod photos;
+mod probe;
+pub mod programs;
+pub mod renderer;
+pub mod sort;
+pub mod state;
+
+pub use backend::{CudaBackend, OpenError, Options};
+pub use probe::{CompilerInfo, Probe, probe};

@@ -1,0 +1,196 @@
+//! The photos to learn from, 8 bits a channel: on the device if they fit in a share of its memory, else brought there one
+//! by one through pinned memory.
+
+use crate::device::buffer::{device_error, failed};
+use crate::device::{Buffer, Device, Event};
+use splatcore_core::{BackendError, View};
+use std::sync::Arc;
+
+/// Photos on their way at a time.
+const RING: usize = 4;
+
+/// A photo's pixels and mask on the device (0: none), and the number of pixels that count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DevicePhoto {
+    /// `[height][width][3]` u8.
+    pub rgb: u64,
+    /// `[height][width]` u8, nonzero where the pixel counts; 0 for none.
+    pub mask: u64,
+    /// Pixels that count.
+    pub counted: u64,
+}
+
+struct Pinned {
+    device: Arc<dyn Device>,
+    address: *mut u8,
+}
+
+// SAFETY: plain memory that its owner alone writes.
+unsafe impl Send for Pinned {}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // The queue may still read it.
+        let _ = self.device.synchronize();
+        // SAFETY: nobody else has the address.
+        unsafe { self.device.release_pinned(self.address) }
+    }
+}
+
+struct Slot {
+    pinned: Pinned,
+    buffer: Buffer,
+    passed: Option<Event>,
+}
+
+enum Store {
+    Resident(Vec<(Buffer, Option<Buffer>)>),
+    Ring { slots: Vec<Slot>, next: usize },
+}
+
+/// All photos of a training.
+pub struct Photos {
+    device: Arc<dyn Device>,
+    views: Arc<Vec<View>>,
+    counted: Vec<u64>,
+    store: Store,
+}
+
+fn bytes_of(view: &View) -> usize {
+    view.photo.rgb.len() + view.photo.mask.as_ref().map_or(0, Vec::len)
+}
+
+impl Photos {
+    /// Uploads all photos if they take at most `share` of the memory that is free.
+    ///
+    /// # Errors
+    /// If not even the ring fits.
+    pub fn new(device: &Arc<dyn Device>, views: Arc<Vec<View>>, share: f64) -> Result<Self, BackendError> {
+        let total: usize = views.iter().map(bytes_of).sum();
+        let store = if total as f64 <= share * device.memory().0 as f64 {
+            let mut resident = Vec::with_capacity(views.len());
+            for view in views.iter() {
+                let rgb = Buffer::from_slice(device, "photos", &view.photo.rgb)?;
+                let mask = match &view.photo.mask {
+                    Some(mask) => Some(Buffer::from_slice(device, "masks", mask)?),
+                    None => None,
+                };
+                resident.push((rgb, mask));
+            }
+            Store::Resident(resident)
+        } else {
+            let largest = views.iter().map(bytes_of).max().unwrap_or(0);
+            let mut slots = Vec::with_capacity(RING);
+            for _ in 0..RING {
+                slots.push(Slot {
+                    pinned: Pinned {
+                        device: device.clone(),
+                        address: device.allocate_pinned(largest.max(1)).map_err(failed)?,
+                    },
+                    buffer: Buffer::new(device, "photos", largest)?,
+                    passed: None,
+                });
+            }
+            Store::Ring { slots, next: 0 }
+        };
+        let counted = views
+            .iter()
+            .map(|view| view.photo.counted_pixels() as u64)
+            .collect();
+        Ok(Self {
+            device: device.clone(),
+            views,
+            counted,
+            store,
+        })
+    }
+
+    /// The views.
+    pub fn views(&self) -> &Arc<Vec<View>> {
+        &self.views
+    }
+
+    /// Whether all photos stay on the device.
+    pub fn resident(&self) -> bool {
+        matches!(self.store, Store::Resident(_))
+    }
+
+    /// A photo, from the queue's present place on; at most the last of `RING` calls' photos are there. Call
+    /// [`Photos::used`] once the launches that read it are in the queue.
+    ///
+    /// # Errors
+    /// If there is no such view or the device failed.
+    pub fn bring(&mut self, index: usize) -> Result<DevicePhoto, BackendError> {
+        let counted = self.counted[index];
+        match &mut self.store {
+            Store::Resident(all) => {
+                let (rgb, mask) = &all[index];
+                Ok(DevicePhoto {
+                    rgb: rgb.address(),
+                    mask: mask.as_ref().map_or(0, Buffer::address),
+                    counted,
+                })
+            }
+            Store::Ring { slots, next } => {
+                let slot = &mut slots[*next];
+                if let Some(event) = &slot.passed {
+                    self.device.wait(event).map_err(failed)?;
+                }
+                let photo = &self.views[index].photo;
+                let bytes = bytes_of(&self.views[index]);
+                if bytes > slot.buffer.bytes() {
+                    return Err(device_error(format!("photo {index} has grown since the start")));
+                }
+                let mask = photo.mask.as_deref().unwrap_or(&[]);
+                // SAFETY: the slot has room for the largest photo with its mask, and the queue has passed its last use.
+                unsafe {
+                    let to = slot.pinned.address;
+                    std::ptr::copy_nonoverlapping(photo.rgb.as_ptr(), to, photo.rgb.len());
+                    std::ptr::copy_nonoverlapping(mask.as_ptr(), to.add(photo.rgb.len()), mask.len());
+                    self.device
+                        .upload_pinned(slot.buffer.address(), to, bytes)
+                        .map_err(failed)?;
+                }
+                let rgb = slot.buffer.address();
+                Ok(DevicePhoto {
+                    rgb,
+                    mask: if photo.mask.is_some() {
+                        rgb + photo.rgb.len() as u64
+                    } else {
+                        0
+                    },
+                    counted,
+                })
+            }
+        }
+    }
+
+    /// What the last [`Photos::bring`] gave is in use up to here.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn used(&mut self) -> Result<(), BackendError> {
+        if let Store::Ring { slots, next } = &mut self.store {
+            let slot = &mut slots[*next];
+            match &slot.passed {
+                Some(event) => self.device.record_again(event).map_err(failed)?,
+                None => slot.passed = Some(self.device.record().map_err(failed)?),
+            }
+            *next = (*next + 1) % RING;
+        }
+        Ok(())
+    }
+
+    /// Bytes on the device.
+    pub fn bytes(&self) -> u64 {
+        match &self.store {
+            Store::Resident(all) => {
+                let each = |(rgb, mask): &(Buffer, Option<Buffer>)| {
+                    (rgb.bytes() + mask.as_ref().map_or(0, Buffer::bytes)) as u64
+                };
+                all.iter().map(each).sum()
+            }
+            Store::Ring { slots, .. } => slots.iter().map(|slot| slot.buffer.bytes() as u64).sum(),
+        }
+    }
+}

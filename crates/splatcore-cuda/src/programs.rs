@@ -1,0 +1,192 @@
+//! Every compilation unit of a frame and a step, by what it depends on, and the kernels that came of them.
+
+use crate::device::{Device, DeviceError, Kernel, Program};
+use splatcore_core::pipeline::{Backward, Blend, Intersect};
+use splatcore_core::sh;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+fn harmonics(in_use: u8, stored: u8) -> Vec<(&'static str, String)> {
+    vec![
+        ("SH_DEGREE", in_use.to_string()),
+        ("SH_ROW", (3 * sh::coefficients(stored)).to_string()),
+    ]
+}
+
+fn exact(intersect: Intersect) -> (&'static str, String) {
+    ("EXACT", ((intersect == Intersect::Exact) as u8).to_string())
+}
+
+/// `project`.
+pub fn project(in_use: u8, stored: u8, intersect: Intersect) -> Program {
+    let mut constants = harmonics(in_use, stored);
+    constants.push(exact(intersect));
+    Program {
+        op: "project",
+        text: include_str!("../kernels/project.cu"),
+        constants,
+        kernels: &["project"],
+    }
+}
+
+/// `count_digits` and `sort_digit`.
+pub fn sort() -> Program {
+    Program {
+        op: "sort",
+        text: include_str!("../kernels/sort.cu"),
+        constants: vec![],
+        kernels: &["count_digits", "sort_digit"],
+    }
+}
+
+/// `expand` and `ranges`.
+pub fn intersect(intersect: Intersect) -> Program {
+    Program {
+        op: "intersect",
+        text: include_str!("../kernels/intersect.cu"),
+        constants: vec![exact(intersect)],
+        kernels: &["expand", "ranges"],
+    }
+}
+
+/// `blend`; counts fragments in place of making an image if `count`.
+pub fn blend(blend: Blend, count: bool) -> Program {
+    let (op, text) = match blend {
+        Blend::Scalar => ("blend", include_str!("../kernels/blend.cu")),
+        Blend::Splatcore => (
+            "blend_splatcore",
+            concat!(
+                include_str!("../kernels/subtile.cuh"),
+                include_str!("../kernels/blend_splatcore.cu")
+            ),
+        ),
+    };
+    Program {
+        op,
+        text,
+        constants: vec![("COUNT", (count as u8).to_string())],
+        kernels: &["blend"],
+    }
+}
+
+/// `blend_backward`; `None` where a method has no kernel.
+pub fn blend_backward(backward: Backward) -> Option<Program> {
+    let atomic = |aggregate: u8| Program {
+        op: "blend_backward",
+        text: include_str!("../kernels/blend_backward.cu"),
+        constants: vec![("AGGREGATE", aggregate.to_string())],
+        kernels: &["blend_backward"],
+    };
+    match backward {
+        Backward::Atomic => Some(atomic(0)),
+        Backward::WarpReduce => Some(atomic(1)),
+        Backward::WarpReduceSkip => Some(atomic(2)),
+        Backward::GaussianParallel => None,
+        Backward::Splatcore => Some(Program {
+            op: "blend_backward_splatcore",
+            text: concat!(
+                include_str!("../kernels/subtile.cuh"),
+                include_str!("../kernels/blend_backward_splatcore.cu")
+            ),
+            constants: vec![],
+            kernels: &["blend_backward"],
+        }),
+    }
+}
+
+/// `project_backward`; sums are rows of pairs or of slots.
+pub fn project_backward(in_use: u8, stored: u8, pair_rows: bool) -> Program {
+    let mut constants = harmonics(in_use, stored);
+    constants.push(("PAIR_ROWS", (pair_rows as u8).to_string()));
+    Program {
+        op: "project_backward",
+        text: include_str!("../kernels/project_backward.cu"),
+        constants,
+        kernels: &["project_backward"],
+    }
+}
+
+/// `adam`, `adam_sh` and `write_gradients`.
+pub fn adam(in_use: u8, stored: u8) -> Program {
+    Program {
+        op: "adam",
+        text: concat!(
+            include_str!("../kernels/random.cuh"),
+            include_str!("../kernels/adam.cu")
+        ),
+        constants: harmonics(in_use, stored),
+        kernels: &["adam", "adam_sh", "write_gradients"],
+    }
+}
+
+/// Every program in every variant, for the check that all of them compile.
+pub fn all() -> Vec<Program> {
+    let mut all = vec![sort()];
+    for &method in Intersect::ALL {
+        all.push(intersect(method));
+        for degree in 0..=sh::MAX_DEGREE {
+            all.push(project(degree, sh::MAX_DEGREE, method));
+        }
+    }
+    for &method in Blend::ALL {
+        all.extend([blend(method, false), blend(method, true)]);
+    }
+    all.extend(Backward::ALL.iter().filter_map(|&method| blend_backward(method)));
+    for degree in 0..=sh::MAX_DEGREE {
+        all.extend([true, false].map(|pair_rows| project_backward(degree, sh::MAX_DEGREE, pair_rows)));
+        all.push(adam(degree, sh::MAX_DEGREE));
+    }
+    all.extend([false, true].map(crate::loss::program));
+    all.push(crate::densify::program());
+    all
+}
+
+/// Loaded kernels, shared by all renderers and learners of a backend.
+pub struct Kernels {
+    device: Arc<dyn Device>,
+    loaded: Mutex<HashMap<String, Vec<Kernel>>>,
+}
+
+fn name_of(program: &Program) -> String {
+    let constants = program
+        .constants
+        .iter()
+        .map(|(name, value)| format!(" {name}={value}"));
+    format!("{}{}", program.op, constants.collect::<String>())
+}
+
+impl Kernels {
+    /// Nothing loaded yet.
+    pub fn new(device: Arc<dyn Device>) -> Self {
+        Self {
+            device,
+            loaded: Mutex::default(),
+        }
+    }
+
+    /// The kernels of a program, compiled if this is the first time.
+    ///
+    /// # Errors
+    /// If there is no compiler or it refuses.
+    pub fn get(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError> {
+        let name = name_of(program);
+        let lock = || self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernels) = lock().get(&name) {
+            return Ok(kernels.clone());
+        }
+        let kernels = self.device.load(program)?;
+        lock().insert(name, kernels.clone());
+        Ok(kernels)
+    }
+
+    /// Compiles several programs at once.
+    ///
+    /// # Errors
+    /// As [`Kernels::get`].
+    pub fn prepare(&self, programs: &[Program]) -> Result<(), DeviceError> {
+        use rayon::prelude::*;
+        programs
+            .par_iter()
+            .try_for_each(|program| self.get(program).map(drop))
+    }
+}

@@ -1,0 +1,272 @@
+//! A scene on the device.
+
+use crate::camera::KernelCamera;
+use crate::device::Buffer;
+use crate::device::buffer::failed;
+use crate::frame::{Counters, Frame, Purpose, SceneAddresses};
+use crate::launch::arguments;
+use crate::programs::{self, Kernels};
+use crate::state;
+use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, Renderer, StageTimes};
+use splatcore_core::{BackendError, Camera, Gaussians, Image};
+use std::sync::Arc;
+
+/// Renders a scene that stays as it is.
+pub struct CudaRenderer {
+    arrays: [Buffer; 5],
+    count: usize,
+    sh_degree: u8,
+    frame: Frame,
+    kernels: Arc<Kernels>,
+    /// The last frame was rendered without looking whether there was room for its pairs.
+    unchecked: Option<(Camera, RenderOptions)>,
+}
+
+impl CudaRenderer {
+    pub(crate) fn new(scene: &Gaussians, frame: Frame, kernels: Arc<Kernels>) -> Result<Self, BackendError> {
+        let device = &frame.queue.device;
+        let [a, b, c, d, e] = state::flat(scene);
+        let upload = |k: usize, data: &[f32]| Buffer::from_slice(device, state::GROUPS[k], data);
+        Ok(Self {
+            arrays: [
+                upload(0, a)?,
+                upload(1, b)?,
+                upload(2, c)?,
+                upload(3, d)?,
+                upload(4, e)?,
+            ],
+            count: scene.len(),
+            sh_degree: scene.sh_degree,
+            frame,
+            kernels,
+            unchecked: None,
+        })
+    }
+
+    fn scene(&self) -> SceneAddresses {
+        SceneAddresses {
+            count: self.count,
+            sh_degree: self.sh_degree,
+            arrays: self.arrays.each_ref().map(Buffer::address),
+        }
+    }
+}
+
+impl Renderer for CudaRenderer {
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn render(&mut self, camera: &Camera, options: &RenderOptions) -> Result<Rendered, BackendError> {
+        self.unchecked = None;
+        let scene = self.scene();
+        render(&mut self.frame, scene, camera, options)
+    }
+
+    fn render_only(&mut self, camera: &Camera, options: &RenderOptions) -> Result<(), BackendError> {
+        let scene = self.scene();
+        self.frame.forward(scene, camera, options, Purpose::Image)?;
+        self.unchecked = Some((camera.clone(), options.clone()));
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), BackendError> {
+        if let Some((camera, options)) = self.unchecked.take()
+            && self.frame.counters()?.halted != 0
+        {
+            let scene = self.scene();
+            render(&mut self.frame, scene, &camera, &options)?;
+        }
+        self.frame.queue.device.synchronize().map_err(failed)
+    }
+
+    fn gradients(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+        image_gradient: &Image,
+    ) -> Result<Gaussians, BackendError> {
+        let scene = self.scene();
+        gradients(
+            &mut self.frame,
+            &self.kernels,
+            scene,
+            camera,
+            options,
+            image_gradient,
+        )
+    }
+
+    fn counts(&mut self, camera: &Camera, options: &RenderOptions) -> Result<FrameCounts, BackendError> {
+        let scene = self.scene();
+        counts(&mut self.frame, scene, camera, options)
+    }
+
+    fn stage_times(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+        backward: bool,
+    ) -> Result<StageTimes, BackendError> {
+        let scene = self.scene();
+        stage_times(&mut self.frame, scene, camera, options, backward)
+    }
+}
+
+/// Runs a frame, with more room for its pairs if there was too little.
+pub(crate) fn forward(
+    frame: &mut Frame,
+    scene: SceneAddresses,
+    camera: &Camera,
+    options: &RenderOptions,
+    purpose: Purpose,
+) -> Result<(KernelCamera, Counters), BackendError> {
+    loop {
+        frame.forget()?;
+        let view = frame.forward(scene, camera, options, purpose)?;
+        let counters = frame.counters()?;
+        if counters.halted == 0 {
+            return Ok((view, counters));
+        }
+        frame.reserve_pairs(counters.needed)?;
+    }
+}
+
+pub(crate) fn render(
+    frame: &mut Frame,
+    scene: SceneAddresses,
+    camera: &Camera,
+    options: &RenderOptions,
+) -> Result<Rendered, BackendError> {
+    let (view, _) = forward(frame, scene, camera, options, Purpose::Image)?;
+    let pixels = view.pixels();
+    let planes: Vec<f32> = frame.image.to_vec(3 * pixels)?;
+    let data = (0..pixels)
+        .map(|i| [planes[i], planes[pixels + i], planes[2 * pixels + i]])
+        .collect();
+    Ok(Rendered {
+        image: Image {
+            width: camera.width,
+            height: camera.height,
+            data,
+        },
+        transmittance: frame.transmittance.to_vec(pixels)?,
+    })
+}
+
+pub(crate) fn counts(
+    frame: &mut Frame,
+    scene: SceneAddresses,
+    camera: &Camera,
+    options: &RenderOptions,
+) -> Result<FrameCounts, BackendError> {
+    let (_, counters) = forward(frame, scene, camera, options, Purpose::Counting)?;
+    Ok(FrameCounts {
+        visible: counters.visible.into(),
+        pairs: counters.pairs,
+        fragments_evaluated: counters.evaluated,
+        fragments_blended: counters.blended,
+    })
+}
+
+fn upload_gradient(frame: &mut Frame, image: &Image) -> Result<(), BackendError> {
+    let pixels = image.data.len();
+    let mut planes = vec![0.0f32; 3 * pixels];
+    for (i, pixel) in image.data.iter().enumerate() {
+        for c in 0..3 {
+            planes[c * pixels + i] = pixel[c];
+        }
+    }
+    frame.image_gradient.reserve(12 * pixels)?;
+    frame.image_gradient.write(0, &planes)
+}
+
+pub(crate) fn gradients(
+    frame: &mut Frame,
+    kernels: &Kernels,
+    scene: SceneAddresses,
+    camera: &Camera,
+    options: &RenderOptions,
+    image_gradient: &Image,
+) -> Result<Gaussians, BackendError> {
+    if [image_gradient.width, image_gradient.height] != [camera.width, camera.height]
+        || image_gradient.data.len() != camera.width as usize * camera.height as usize
+    {
+        return Err(BackendError::Input(format!(
+            "the image gradient is {}x{}, the camera {}x{}",
+            image_gradient.width, image_gradient.height, camera.width, camera.height
+        )));
+    }
+    let (view, _) = forward(frame, scene, camera, options, Purpose::Training)?;
+    upload_gradient(frame, image_gradient)?;
+    frame.backward(scene, &view, options)?;
+    let device = frame.queue.device.clone();
+    let widths = state::widths(scene.sh_degree);
+    let mut out = Vec::with_capacity(5);
+    for k in 0..5 {
+        out.push(Buffer::new(
+            &device,
+            state::GROUPS[k],
+            4 * widths[k] * scene.count,
+        )?);
+    }
+    let in_use = options.sh_degree.min(scene.sh_degree);
+    let loaded = kernels
+        .get(&programs::adam(in_use, scene.sh_degree))
+        .map_err(failed)?;
+    let (slot_of, slot_gradients) = frame.gradient_addresses();
+    let count = scene.count as u32;
+    frame.queue.launch(
+        loaded[2],
+        count.div_ceil(256),
+        256,
+        &mut arguments![
+            scene.arrays[0],
+            slot_of,
+            slot_gradients,
+            count,
+            view,
+            out[0].address(),
+            out[1].address(),
+            out[2].address(),
+            out[3].address(),
+            out[4].address()
+        ],
+    )?;
+    state::gather(scene.count, scene.sh_degree, |k| &out[k])
+}
+
+pub(crate) fn stage_times(
+    frame: &mut Frame,
+    scene: SceneAddresses,
+    camera: &Camera,
+    options: &RenderOptions,
+    backward: bool,
+) -> Result<StageTimes, BackendError> {
+    let purpose = match backward {
+        true => Purpose::Training,
+        false => Purpose::Image,
+    };
+    // Room for the pairs first, so that nothing is measured that stopped halfway.
+    if frame.pair_capacity() == 0 || frame.counters()?.halted != 0 {
+        forward(frame, scene, camera, options, purpose)?;
+    }
+    if backward {
+        upload_gradient(frame, &Image::filled(camera.width, camera.height, [1.0; 3]))?;
+    }
+    loop {
+        frame.forget()?;
+        frame.queue.device.synchronize().map_err(failed)?;
+        frame.queue.start_marks()?;
+        let view = frame.forward(scene, camera, options, purpose)?;
+        if backward {
+            frame.backward(scene, &view, options)?;
+        }
+        let times = frame.queue.take_times()?;
+        let counters = frame.counters()?;
+        if counters.halted == 0 {
+            return Ok(times);
+        }
+        frame.reserve_pairs(counters.needed)?;
+    }
+}

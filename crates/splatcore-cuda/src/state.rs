@@ -1,0 +1,161 @@
+//! What a learner keeps on the device: parameters, moments, statistics.
+
+use crate::device::{Buffer, Device};
+use splatcore_core::backend::LearnerState;
+use splatcore_core::{BackendError, Gaussians, sh};
+use std::sync::Arc;
+
+/// One parameter group and its moments, rows of `width` f32 a Gaussian.
+pub struct Group {
+    /// `[capacity][width]`
+    pub parameters: Buffer,
+    /// Adam's first moments, in the same shape.
+    pub first: Buffer,
+    /// Adam's second moments, in the same shape.
+    pub second: Buffer,
+    /// f32 a row.
+    pub width: usize,
+}
+
+/// Names of the groups, in order.
+pub const GROUPS: [&str; 5] = [
+    "means",
+    "log scales",
+    "rotations",
+    "opacities",
+    "spherical harmonics",
+];
+/// Index of the means.
+pub const MEANS: usize = 0;
+/// Index of the log scales.
+pub const LOG_SCALES: usize = 1;
+/// Index of the quaternions.
+pub const ROTATIONS: usize = 2;
+/// Index of the opacity logits.
+pub const OPACITIES: usize = 3;
+/// Index of the spherical harmonics.
+pub const SH: usize = 4;
+
+/// Everything that a checkpoint must hold, on the device.
+pub struct State {
+    /// Gaussians.
+    pub count: usize,
+    /// Rows that the buffers have room for.
+    pub capacity: usize,
+    /// Stored degree of the spherical harmonics.
+    pub sh_degree: u8,
+    /// Means 3, log scales 3, rotations 4 (w x y z), opacity logits 1, spherical harmonics 3 (degree + 1)^2.
+    pub groups: [Group; 5],
+    /// Sum of NDC gradient norms since the last refinement, `[capacity]` f32.
+    pub gradient_sum: Buffer,
+    /// Times seen since the last refinement, `[capacity]` u32.
+    pub seen: Buffer,
+}
+
+/// f32 a row of each group.
+pub fn widths(sh_degree: u8) -> [usize; 5] {
+    [3, 3, 4, 1, 3 * sh::coefficients(sh_degree)]
+}
+
+/// The arrays of Gaussians as flat slices, in the order of [`GROUPS`].
+pub fn flat(gaussians: &Gaussians) -> [&[f32]; 5] {
+    [
+        gaussians.means.as_flattened(),
+        gaussians.log_scales.as_flattened(),
+        gaussians.rotations.as_flattened(),
+        &gaussians.opacity_logits,
+        gaussians.sh.as_flattened(),
+    ]
+}
+
+fn flat_mut(gaussians: &mut Gaussians) -> [&mut [f32]; 5] {
+    [
+        gaussians.means.as_flattened_mut(),
+        gaussians.log_scales.as_flattened_mut(),
+        gaussians.rotations.as_flattened_mut(),
+        &mut gaussians.opacity_logits,
+        gaussians.sh.as_flattened_mut(),
+    ]
+}
+
+impl State {
+    /// Uploads a state.
+    ///
+    /// # Errors
+    /// If it does not fit on the device.
+    pub fn upload(device: &Arc<dyn Device>, state: &LearnerState) -> Result<Self, BackendError> {
+        let (parameters, first, second) = (flat(&state.gaussians), flat(&state.first), flat(&state.second));
+        let widths = widths(state.gaussians.sh_degree);
+        let mut groups = Vec::with_capacity(5);
+        for k in 0..5 {
+            groups.push(Group {
+                parameters: Buffer::from_slice(device, GROUPS[k], parameters[k])?,
+                first: Buffer::from_slice(device, GROUPS[k], first[k])?,
+                second: Buffer::from_slice(device, GROUPS[k], second[k])?,
+                width: widths[k],
+            });
+        }
+        let count = state.gaussians.len();
+        Ok(Self {
+            count,
+            capacity: count,
+            sh_degree: state.gaussians.sh_degree,
+            groups: groups
+                .try_into()
+                .unwrap_or_else(|_| unreachable!("five groups were pushed")),
+            gradient_sum: Buffer::from_slice(device, "statistics", &state.gradient_sum)?,
+            seen: Buffer::from_slice(device, "statistics", &state.seen)?,
+        })
+    }
+
+    /// The parameters alone.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn scene(&self) -> Result<Gaussians, BackendError> {
+        self.gather(|group| &group.parameters)
+    }
+
+    /// Everything.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn download(&self) -> Result<LearnerState, BackendError> {
+        Ok(LearnerState {
+            gaussians: self.scene()?,
+            first: self.gather(|group| &group.first)?,
+            second: self.gather(|group| &group.second)?,
+            gradient_sum: self.gradient_sum.to_vec(self.count)?,
+            seen: self.seen.to_vec(self.count)?,
+        })
+    }
+
+    fn gather(&self, which: impl Fn(&Group) -> &Buffer) -> Result<Gaussians, BackendError> {
+        gather(self.count, self.sh_degree, |k| which(&self.groups[k]))
+    }
+
+    /// Bytes on the device.
+    pub fn bytes(&self) -> u64 {
+        let groups = self
+            .groups
+            .iter()
+            .flat_map(|group| [&group.parameters, &group.first, &group.second]);
+        groups
+            .chain([&self.gradient_sum, &self.seen])
+            .map(|buffer| buffer.bytes() as u64)
+            .sum()
+    }
+}
+
+/// Downloads five arrays as Gaussians.
+pub(crate) fn gather<'a>(
+    count: usize,
+    sh_degree: u8,
+    which: impl Fn(usize) -> &'a Buffer,
+) -> Result<Gaussians, BackendError> {
+    let mut gaussians = Gaussians::zeros(count, sh_degree);
+    for (k, target) in flat_mut(&mut gaussians).into_iter().enumerate() {
+        which(k).read(0, target)?;
+    }
+    Ok(gaussians)
+}

@@ -1,0 +1,380 @@
+//! The refinement kernels, run on the processor: the conformance suite's checks, the CPU backend's order and values,
+//! many blocks and pieces, and memory that runs out.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+use splatcore_core::backend::{
+    LearnerState, MemoryPlan, Refine, RefineReport, RenderOptions, Rendered, StageTimes, StepPlan,
+};
+use splatcore_core::gaussians::{logit, sigmoid};
+use splatcore_core::random::Rng;
+use splatcore_core::{Backend, BackendError, Camera, Gaussians, Image, Learner, Renderer, View};
+use splatcore_cpu::conformance::{Outcome, refine};
+use splatcore_cpu::densify::share;
+use splatcore_cuda::densify::{Densify, reserve};
+use splatcore_cuda::device::Device;
+use splatcore_cuda::device::emulated::Emulated;
+use splatcore_cuda::state::State;
+use std::sync::Arc;
+
+fn device() -> Option<Arc<Emulated>> {
+    match Emulated::new() {
+        Ok(device) => Some(Arc::new(device)),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
+/// A backend that can only refine.
+struct OnlyRefines(Arc<dyn Device>);
+
+struct Refined {
+    device: Arc<dyn Device>,
+    densify: Densify,
+    state: State,
+}
+
+fn no<T>() -> Result<T, BackendError> {
+    Err(BackendError::Unsupported {
+        backend: "cuda",
+        what: "rendering in this test".into(),
+    })
+}
+
+impl Backend for OnlyRefines {
+    fn name(&self) -> &'static str {
+        "cuda"
+    }
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+    fn renderer(&self, _: &Gaussians) -> Result<Box<dyn Renderer>, BackendError> {
+        no()
+    }
+    fn learner(&self, scene: &Gaussians, _: Arc<Vec<View>>) -> Result<Box<dyn Learner>, BackendError> {
+        Ok(Box::new(Refined {
+            device: self.0.clone(),
+            densify: Densify::new(self.0.clone())?,
+            state: State::upload(&self.0, &LearnerState::fresh(scene.clone()))?,
+        }))
+    }
+    fn memory_plan(&self, _: usize, _: u8, _: [u32; 2]) -> MemoryPlan {
+        MemoryPlan::default()
+    }
+}
+
+impl Renderer for Refined {
+    fn count(&self) -> usize {
+        self.state.count
+    }
+    fn render(&mut self, _: &Camera, _: &RenderOptions) -> Result<Rendered, BackendError> {
+        no()
+    }
+    fn gradients(&mut self, _: &Camera, _: &RenderOptions, _: &Image) -> Result<Gaussians, BackendError> {
+        no()
+    }
+    fn counts(
+        &mut self,
+        _: &Camera,
+        _: &RenderOptions,
+    ) -> Result<splatcore_core::backend::FrameCounts, BackendError> {
+        no()
+    }
+    fn stage_times(&mut self, _: &Camera, _: &RenderOptions, _: bool) -> Result<StageTimes, BackendError> {
+        no()
+    }
+}
+
+impl Learner for Refined {
+    fn step(&mut self, _: &StepPlan) -> Result<(), BackendError> {
+        no()
+    }
+    fn last_loss(&mut self) -> Result<f64, BackendError> {
+        no()
+    }
+    fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
+        self.densify.refine(&mut self.state, refine)
+    }
+    fn scene(&mut self) -> Result<Gaussians, BackendError> {
+        self.state.scene()
+    }
+    fn snapshot(&mut self) -> Result<LearnerState, BackendError> {
+        self.state.download()
+    }
+    fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError> {
+        self.state = State::upload(&self.device, state)?;
+        Ok(())
+    }
+}
+
+#[test]
+fn the_conformance_suite_agrees() {
+    let Some(device) = device() else { return };
+    let backend = OnlyRefines(device);
+    type Check = fn(&dyn Backend) -> Outcome;
+    let checks: [(&str, Check); 5] = [
+        ("adc clones and splits", refine::adc_clones_and_splits),
+        (
+            "adc prunes and respects the limit",
+            refine::adc_prunes_and_respects_the_limit,
+        ),
+        ("opacity reset caps", refine::opacity_reset_caps),
+        ("mcmc relocates", refine::mcmc_relocates),
+        ("mcmc grows", refine::mcmc_grows),
+    ];
+    let wrong: Vec<String> = checks
+        .iter()
+        .filter_map(|(name, check)| check(&backend).err().map(|message| format!("{name}: {message}")))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Everything different and not zero; gradients with many ties, some never seen.
+fn state(seed: u64, n: usize, sh_degree: u8) -> LearnerState {
+    let mut rng = Rng::new(seed, 2);
+    let mut random = |spread: f32| {
+        let mut g = Gaussians::zeros(n, sh_degree);
+        let mut draw = || spread * (2.0 * rng.uniform() - 1.0) + 1e-3;
+        g.means.as_flattened_mut().fill_with(&mut draw);
+        g.log_scales.as_flattened_mut().fill_with(&mut draw);
+        g.rotations.as_flattened_mut().fill_with(&mut draw);
+        g.opacity_logits.fill_with(&mut draw);
+        g.sh.as_flattened_mut().fill_with(&mut draw);
+        g
+    };
+    LearnerState {
+        gaussians: random(3.0),
+        first: random(0.1),
+        second: random(0.01),
+        gradient_sum: (0..n)
+            .map(|i| (i * 7 % 13 * (i % 4).min(1)) as f32 * 1e-3)
+            .collect(),
+        seen: (0..n).map(|i| (i % 4) as u32).collect(),
+    }
+}
+
+fn adc(gradient_threshold: f32, max_scale: Option<f32>, max_gaussians: usize) -> Refine {
+    Refine::Adc {
+        gradient_threshold,
+        split_scale: 4.0,
+        min_opacity: 0.1,
+        max_scale,
+        max_gaussians,
+        seed: 3,
+        step: 600,
+    }
+}
+
+fn refined(
+    device: &Arc<Emulated>,
+    before: &LearnerState,
+    refine: &Refine,
+) -> (RefineReport, LearnerState, usize) {
+    let device: Arc<dyn Device> = device.clone();
+    let mut state = State::upload(&device, before).unwrap();
+    let report = Densify::new(device.clone())
+        .unwrap()
+        .refine(&mut state, refine)
+        .unwrap();
+    device.synchronize().unwrap();
+    (report, state.download().unwrap(), state.capacity)
+}
+
+/// Same rows in the same order; bits, but for the means of split children, which go through log, sin and cos.
+fn assert_same_as_cpu(device: &Arc<Emulated>, before: &LearnerState, refine: &Refine) -> RefineReport {
+    let mut want = before.clone();
+    let want_report = splatcore_cpu::densify::densify(&mut want, refine);
+    let (report, mut got, _) = refined(device, before, refine);
+    assert_eq!(report, want_report, "{refine:?}");
+    for (i, (a, b)) in got
+        .gaussians
+        .means
+        .iter_mut()
+        .zip(&want.gaussians.means)
+        .enumerate()
+    {
+        for k in 0..3 {
+            assert!(
+                (a[k] - b[k]).abs() <= 1e-5 * (1.0 + b[k].abs()),
+                "{refine:?}: mean {i} is {a:?}, {b:?} is right"
+            );
+        }
+        *a = *b;
+    }
+    assert!(
+        got == want,
+        "{refine:?}: something else than a mean differs from the CPU's"
+    );
+    report
+}
+
+/// Twelve blocks, and nine pieces of compaction: 192 bytes a row of harmonics, 64 KiB of scratch.
+#[test]
+fn adc_is_the_cpus_in_order_and_bits() {
+    let Some(device) = device() else { return };
+    let n = 3001;
+    let before = state(5, n, 3);
+    let all = assert_same_as_cpu(&device, &before, &adc(1.7e-3, None, 100_000));
+    assert!(all.cloned > 200 && all.split > 200 && all.pruned > 200, "{all:?}");
+    let large = assert_same_as_cpu(&device, &before, &adc(1.7e-3, Some(9.0), 100_000));
+    assert!(large.pruned > all.pruned, "{large:?}");
+    // Limits that fall among equal gradients; room for all; for one; for none; already beyond.
+    for limit in [n + 777, n + 100, n + 2000, n + 1, n, 10] {
+        let report = assert_same_as_cpu(&device, &before, &adc(1e-4, None, limit));
+        let candidates = before.gradient_sum.iter().filter(|&&g| g > 0.0).count();
+        assert_eq!(
+            report.cloned + report.split,
+            candidates.min(limit.saturating_sub(n))
+        );
+    }
+    // Everyone is a candidate, also those of gradient 0, and nobody is.
+    assert_same_as_cpu(&device, &before, &adc(0.0, None, n + 2500));
+    assert_same_as_cpu(&device, &before, &adc(f32::INFINITY, None, 100_000));
+    // Nobody is left.
+    let mut faint = before.clone();
+    faint.gaussians.opacity_logits.fill(-9.0);
+    assert_eq!(
+        assert_same_as_cpu(&device, &faint, &adc(1e-3, None, 100_000)).count,
+        0
+    );
+    assert_eq!(
+        refined(&device, &state(5, 0, 0), &adc(1e-3, None, 10)).0,
+        RefineReport::default()
+    );
+}
+
+/// A missing barrier would show.
+#[test]
+fn the_order_of_threads_does_not_matter() {
+    let Some(device) = device() else { return };
+    let before = state(11, 900, 1);
+    for refine in [adc(1e-4, Some(9.0), 1300), mcmc(0.2, 0.3, 5000)] {
+        device.set_backward(false);
+        let forward = refined(&device, &before, &refine);
+        device.set_backward(true);
+        assert!(refined(&device, &before, &refine) == forward, "{refine:?}");
+    }
+}
+
+/// More blocks than the scan of their sums takes at once.
+#[test]
+fn many_blocks_are_scanned_in_pieces() {
+    let Some(device) = device() else { return };
+    let before = state(6, 256 * 256 + 300, 0);
+    let report = assert_same_as_cpu(&device, &before, &adc(5e-3, None, 70_000));
+    assert_eq!(report.cloned + report.split, 70_000 - before.seen.len());
+}
+
+fn mcmc(min_opacity: f32, growth: f32, max_gaussians: usize) -> Refine {
+    Refine::Mcmc {
+        min_opacity,
+        growth,
+        max_gaussians,
+        seed: 3,
+        step: 700,
+    }
+}
+
+/// One lives among eighty dead: more copies than equation 9 is evaluated for.
+#[test]
+fn a_single_survivor_takes_all() {
+    let Some(device) = device() else { return };
+    for opacity in [0.3f32, 0.9, 0.9999] {
+        let mut before = state(7, 81, 1);
+        before.gaussians.opacity_logits.fill(logit(0.001));
+        before.gaussians.opacity_logits[40] = logit(opacity);
+        let (report, after, _) = refined(&device, &before, &mcmc(0.005, 0.0, 1000));
+        assert_eq!((report.relocated, report.added, report.count), (80, 0, 81));
+        let (shared, factor) = share(sigmoid(logit(opacity)) as f64, 81);
+        for i in 0..81 {
+            assert_eq!(after.gaussians.means[i], before.gaussians.means[40]);
+            let got = sigmoid(after.gaussians.opacity_logits[i]) as f64;
+            assert!((got - shared.max(0.005)).abs() < 1e-6, "{got}, {shared} is right");
+            for k in 0..3 {
+                let grown = (after.gaussians.log_scales[i][k] - before.gaussians.log_scales[40][k]) as f64;
+                assert!(
+                    (grown - factor.ln()).abs() < 1e-5,
+                    "{grown}, {} is right",
+                    factor.ln()
+                );
+            }
+        }
+        assert_eq!(after.first, Gaussians::zeros(81, 1));
+        assert_eq!(after.second, Gaussians::zeros(81, 1));
+    }
+}
+
+/// The dead cannot move without a living one, and growing goes on.
+#[test]
+fn all_dead_stay_where_they_are() {
+    let Some(device) = device() else { return };
+    let mut before = state(8, 300, 0);
+    before.gaussians.opacity_logits.fill(-30.0);
+    let (report, after, capacity) = refined(&device, &before, &mcmc(0.005, 0.1, 310));
+    assert_eq!((report.relocated, report.added, report.count), (0, 10, 310));
+    assert_eq!(after.gaussians.means[..300], before.gaussians.means);
+    assert!((0..310).all(|i| after.gaussians.is_sound(i)));
+    assert_eq!(capacity, 310, "no more than the limit");
+}
+
+/// A draw's probability is the opacity: 20,000 draws over four opacities, within four standard errors.
+#[test]
+fn draws_follow_opacity() {
+    let Some(device) = device() else { return };
+    let n = 20_000;
+    let mut before = state(9, n, 0);
+    let opacity = |i: usize| [0.1, 0.2, 0.4, 0.8][i % 4];
+    for i in 0..n {
+        before.gaussians.opacity_logits[i] = logit(opacity(i));
+        // Tells rows apart.
+        before.gaussians.sh[i] = [i as f32; 3];
+    }
+    let (report, after, _) = refined(&device, &before, &mcmc(0.005, 1.0, 10 * n));
+    assert_eq!(report.added, n);
+    let mut drawn = [0usize; 4];
+    for sh in &after.gaussians.sh[n..] {
+        drawn[sh[0] as usize % 4] += 1;
+    }
+    for class in 0..4 {
+        let p = opacity(class) / 1.5;
+        let error = (p as f64 * (1.0 - p as f64) / n as f64).sqrt();
+        let got = drawn[class] as f64 / n as f64;
+        assert!(
+            (got - p as f64).abs() < 4.0 * error,
+            "class {class}: {got}, {p} is right"
+        );
+    }
+}
+
+/// Capacity grows by a tenth; when memory is short, the state stays as it was and the error says what was wanted.
+#[test]
+fn growth_keeps_the_state_and_fails_cleanly() {
+    let Some(device) = device() else { return };
+    let before = state(10, 1000, 3);
+    let shared: Arc<dyn Device> = device.clone();
+    let mut held = State::upload(&shared, &before).unwrap();
+    reserve(&shared, &mut held, 1200, usize::MAX).unwrap();
+    assert_eq!(held.capacity, 1320);
+    assert!(held.download().unwrap() == before);
+    let densify = Densify::new(shared.clone()).unwrap();
+    let bytes = 1320 * (59 * 12 + 8);
+    // What the state has now, the lists, and not enough for half as much again.
+    for extra in [0, 20_000, 100_000] {
+        device.set_memory_limit(bytes + extra);
+        let error = densify.refine(&mut held, &mcmc(0.005, 0.5, 100_000)).unwrap_err();
+        assert!(matches!(error, BackendError::OutOfMemory { .. }), "{error}");
+        assert!(
+            held.download().unwrap() == before,
+            "a failed refinement changed the state"
+        );
+    }
+    device.set_memory_limit(10 * bytes);
+    assert_eq!(
+        densify
+            .refine(&mut held, &mcmc(0.005, 0.5, 100_000))
+            .unwrap()
+            .count,
+        1500
+    );
+}

@@ -1,0 +1,185 @@
+//! The loss kernels against the f64 twin, run on the processor.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+use splatcore_core::Photo;
+use splatcore_core::random::Rng;
+use splatcore_cpu::twin::loss::loss;
+use splatcore_cuda::device::emulated::Emulated;
+use splatcore_cuda::device::{Buffer, Device};
+use splatcore_cuda::loss::Loss;
+use std::sync::Arc;
+
+fn device() -> Option<Arc<dyn Device>> {
+    match Emulated::new() {
+        Ok(device) => Some(Arc::new(device)),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
+/// An image, beyond [0, 1] too, and a photo that is partly near it.
+fn case(width: u32, height: u32, masked: bool) -> (Vec<[f32; 3]>, Photo) {
+    let mut rng = Rng::new(3 + width as u64, height as u64);
+    let n = (width * height) as usize;
+    let rgb: Vec<u8> = (0..3 * n)
+        .map(|i| if i / 3 % 7 < 3 { 200 } else { rng.below(256) as u8 })
+        .collect();
+    let image = (0..n)
+        .map(|i| {
+            std::array::from_fn(|c| match i % 3 {
+                0 => rng.uniform() * 1.4 - 0.2,
+                _ => rgb[3 * i + c] as f32 / 255.0 + 0.1 * rng.uniform(),
+            })
+        })
+        .collect();
+    let mask = masked.then(|| (0..n).map(|_| 7 * (rng.uniform() < 0.6) as u8).collect());
+    let photo = Photo {
+        width,
+        height,
+        rgb,
+        mask,
+    };
+    (image, photo)
+}
+
+/// Gradient `[height * width]` of r, g, b, and value.
+fn on_device(
+    device: &Arc<dyn Device>,
+    loss: &mut Loss,
+    image: &[[f32; 3]],
+    photo: &Photo,
+    weight: f32,
+) -> (Vec<[f32; 3]>, f64) {
+    let n = image.len();
+    let planes: Vec<f32> = (0..3).flat_map(|c| image.iter().map(move |p| p[c])).collect();
+    let planes = Buffer::from_slice(device, "image", &planes).unwrap();
+    let rgb = Buffer::from_slice(device, "photo", &photo.rgb).unwrap();
+    let mask = photo
+        .mask
+        .as_ref()
+        .map(|mask| Buffer::from_slice(device, "mask", mask).unwrap());
+    let gradient = Buffer::from_slice(device, "gradient", &vec![f32::NAN; 3 * n]).unwrap();
+    let value = Buffer::from_slice(device, "value", &[f64::NAN]).unwrap();
+    // SAFETY: buffers of the sizes asked for.
+    unsafe {
+        loss.launch(
+            planes.address(),
+            rgb.address(),
+            mask.as_ref().map_or(0, Buffer::address),
+            photo.counted_pixels() as u64,
+            photo.width,
+            photo.height,
+            weight,
+            gradient.address(),
+            value.address(),
+        )
+    }
+    .unwrap();
+    device.synchronize().unwrap();
+    let flat: Vec<f32> = gradient.to_vec(3 * n).unwrap();
+    let gradient = (0..n).map(|i| [flat[i], flat[n + i], flat[2 * n + i]]).collect();
+    (gradient, value.to_vec::<f64>(1).unwrap()[0])
+}
+
+/// Sizes below, at and above the tile's 116 x 8 and 116 x 16, rows aligned and not.
+#[test]
+fn loss_and_gradient_match_the_twin() {
+    let Some(device) = device() else { return };
+    let mut kernels = Loss::new(device.clone()).unwrap();
+    for (width, height, masked, weight) in [
+        (130, 37, false, 0.2),
+        (130, 37, true, 0.2),
+        (240, 16, false, 0.2),
+        (116, 8, true, 1.0),
+        (117, 17, false, 0.0),
+        (4, 23, true, 0.2),
+        (1, 1, false, 0.2),
+        (3, 2, false, 0.5),
+    ] {
+        let (image, photo) = case(width, height, masked);
+        let exact: Vec<[f64; 3]> = image.iter().map(|p| p.map(f64::from)).collect();
+        let want = loss(&exact, &photo, weight as f64);
+        let (gradient, value) = on_device(&device, &mut kernels, &image, &photo, weight);
+        let name = format!("{width}x{height} masked {masked}");
+        assert!(
+            (value - want.value).abs() < 2e-6 * want.value,
+            "{name}: {value} and {}",
+            want.value
+        );
+        let (mut error, mut norm) = (0.0f64, 0.0f64);
+        for (i, (got, want)) in gradient.iter().zip(&want.gradient).enumerate() {
+            for c in 0..3 {
+                if photo.mask.as_ref().is_some_and(|mask| mask[i] == 0) {
+                    assert_eq!(got[c], 0.0, "{name}: an ignored pixel has a gradient");
+                }
+                error += (got[c] as f64 - want[c]).powi(2);
+                norm += want[c] * want[c];
+            }
+        }
+        let relative = (error / norm).sqrt();
+        println!(
+            "{name}: gradient {relative:.1e}, value {:.1e}",
+            value / want.value - 1.0
+        );
+        assert!(relative < 2e-5, "{name}: the gradient is {relative:.1e} off");
+    }
+}
+
+/// As images too large for all channels at once are done.
+#[test]
+fn one_channel_at_a_time_is_the_same() {
+    let Some(device) = device() else { return };
+    let (image, photo) = case(130, 37, true);
+    let (gradient, value) = on_device(
+        &device,
+        &mut Loss::new(device.clone()).unwrap(),
+        &image,
+        &photo,
+        0.2,
+    );
+    let mut frugal = Loss::new(device.clone()).unwrap().frugal();
+    let (frugal_gradient, frugal_value) = on_device(&device, &mut frugal, &image, &photo, 0.2);
+    assert_eq!(gradient, frugal_gradient);
+    assert!((value - frugal_value).abs() < 1e-14 * value);
+}
+
+#[test]
+fn ignored_pixels_change_nothing_even_when_not_numbers() {
+    let Some(device) = device() else { return };
+    let mut kernels = Loss::new(device.clone()).unwrap();
+    let (mut image, mut photo) = case(40, 21, true);
+    let before = on_device(&device, &mut kernels, &image, &photo, 0.2);
+    let mask = photo.mask.clone().unwrap();
+    for i in (0..image.len()).filter(|&i| mask[i] == 0) {
+        image[i] = [f32::NAN; 3];
+    }
+    assert_eq!(on_device(&device, &mut kernels, &image, &photo, 0.2), before);
+    photo.mask = Some(vec![0; image.len()]);
+    let nothing = on_device(&device, &mut kernels, &image, &photo, 0.2);
+    assert_eq!(nothing.1, 0.0);
+    assert!(nothing.0.iter().flatten().all(|&g| g == 0.0));
+}
+
+/// A missing barrier would show.
+#[test]
+fn the_order_of_threads_does_not_matter() {
+    let Ok(emulated) = Emulated::new() else { return };
+    let emulated = Arc::new(emulated);
+    let device: Arc<dyn Device> = emulated.clone();
+    let mut kernels = Loss::new(device.clone()).unwrap();
+    let (image, photo) = case(130, 20, true);
+    let forward = on_device(&device, &mut kernels, &image, &photo, 0.2);
+    emulated.set_backward(true);
+    assert_eq!(on_device(&device, &mut kernels, &image, &photo, 0.2), forward);
+}
+
+#[test]
+fn a_photo_beyond_32_bits_is_an_error() {
+    let Some(device) = device() else { return };
+    let mut kernels = Loss::new(device).unwrap();
+    // SAFETY: refused before any address is used.
+    let error = unsafe { kernels.launch(0, 0, 0, 1, 40_000, 40_000, 0.2, 0, 0) }.unwrap_err();
+    assert!(error.to_string().contains("40000x40000"), "{error}");
+}
