@@ -4,7 +4,8 @@
 mod scene_support;
 
 use proptest::prelude::*;
-use scene_support::{Spz, gzip, plain_ply, random, shared};
+use scene_support::sog::{Sog, zip};
+use scene_support::{Spz, compressed_ply, gzip, plain_ply, random, shared};
 use splatcore_data::scene;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -52,9 +53,13 @@ static ALLOCATOR: Counting = Counting;
 
 /// Parses and returns the result as a line, and the most memory in use meanwhile.
 fn parse(bytes: &[u8]) -> (Result<usize, String>, usize) {
+    parse_named(bytes, "hostile")
+}
+
+fn parse_named(bytes: &[u8], name: &str) -> (Result<usize, String>, usize) {
     let before = NOW.get();
     PEAK.set(before);
-    let result = scene::parse(bytes, Path::new("hostile"));
+    let result = scene::parse(bytes, Path::new(name));
     let peak = (PEAK.get() - before) as usize;
     let result = result.map(|scene| {
         assert_eq!(
@@ -75,7 +80,15 @@ static FILES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
         ascii(),
     ];
     files.extend((1..=4).map(|version| Spz::random(version, 300, version as u8 % 4, 5).file()));
+    files.push(packed(300, 45));
+    files.push(packed(300, 0));
+    files.extend(
+        [(1, 3), (2, 2), (2, 0)].map(|(version, degree)| Sog::random(version, 300, degree, 5).bundle()),
+    );
+    files.push(zip(&Sog::random(2, 300, 1, 6).files(), true));
     for name in [
+        "splat22k/model.sh0.compressed.ply",
+        "splat22k/model.sh0.sog",
         "ply_variants/first500.binary.ply",
         "ply_variants/first500.big_endian.ply",
         "ply_variants/first500.double.ply",
@@ -105,6 +118,24 @@ fn ascii() -> Vec<u8> {
     text.into_bytes()
 }
 
+/// A compressed PLY of random words.
+fn packed(count: usize, sh: usize) -> Vec<u8> {
+    let mut rng = splatcore_core::random::Rng::new(9, 0);
+    let words: Vec<[u32; 4]> = (0..count)
+        .map(|_| std::array::from_fn(|_| rng.next_u32()))
+        .collect();
+    let sh: Vec<Vec<u8>> = (0..count).map(|i| vec![i as u8; sh]).collect();
+    let chunks = count.div_ceil(256);
+    let sh = if sh[0].is_empty() { &[] } else { &sh[..] };
+    compressed_ply(
+        &vec![1.0; 12 * chunks],
+        Some(&vec![0.5; 6 * chunks]),
+        &words,
+        sh,
+        false,
+    )
+}
+
 /// What a parser may use for a file: its data as f32 where the file has bytes, while a vector grows; 8 MiB
 /// for zstd's window, and a little.
 fn allowed(file: &[u8]) -> usize {
@@ -114,7 +145,11 @@ fn allowed(file: &[u8]) -> usize {
 }
 
 fn check(file: &[u8]) -> Result<(), TestCaseError> {
-    let (result, peak) = parse(file);
+    check_named(file, "hostile")
+}
+
+fn check_named(file: &[u8], name: &str) -> Result<(), TestCaseError> {
+    let (result, peak) = parse_named(file, name);
     prop_assert!(peak <= allowed(file), "{peak} bytes for a file of {}", file.len());
     if let Err(message) = result {
         prop_assert!(!message.contains('\n') && message.len() < 600, "{}", message);
@@ -177,9 +212,56 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes(start in 0usize..4, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let starts: [&[u8]; 4] = [b"", b"ply\n", b"NGSP\x04\0\0\0", &[0x1f, 0x8b, 8, 0]];
+    fn any_bytes(start in 0usize..5, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let starts: [&[u8]; 5] = [b"", b"ply\n", b"NGSP\x04\0\0\0", &[0x1f, 0x8b, 8, 0], b"PK\x03\x04"];
         check(&[starts[start], &bytes[..]].concat())?;
+    }
+
+    /// Changes to the files inside the archive, which pass its checksum.
+    #[test]
+    fn bytes_changed_inside_a_sog(version in 1u8..=2, degree in 0u8..4, which: prop::sample::Index, changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), any::<bool>()), 1..8)) {
+        let mut files = Sog::random(version, 60, degree, 3).files();
+        let file = &mut files[which.index(8.min(6 + 2 * usize::from(degree > 0)))].1;
+        for (at, value, early) in changes {
+            // Half of the changes in the image's headers, where they do more.
+            let range = if early { file.len().min(40) } else { file.len() };
+            file[at.index(range)] = value;
+        }
+        check(&zip(&files, true))?;
+    }
+
+    #[test]
+    fn a_part_of_a_sog_cut_short(which in 0usize..8, at: prop::sample::Index) {
+        let mut files = Sog::random(2, 60, 1, 3).files();
+        let file = &mut files[which].1;
+        let at = at.index(file.len());
+        file.truncate(at);
+        let bundle = zip(&files, false);
+        check(&bundle)?;
+        // The decoder may not need the last byte or two of an image.
+        prop_assert!(at + 8 >= Sog::random(2, 60, 1, 3).files()[which].1.len() || parse(&bundle).0.is_err());
+    }
+
+    #[test]
+    fn wrong_counts_in_a_sog_take_no_memory(count in 325u64.., version in 1u8..=2) {
+        let mut sog = Sog::random(version, 300, 3, 5);
+        match version {
+            1 => sog.meta["means"]["shape"][0] = count.into(),
+            _ => sog.meta["count"] = count.into(),
+        }
+        let (result, peak) = parse(&sog.bundle());
+        prop_assert!(result.is_err());
+        prop_assert!(peak < 1 << 18, "{} bytes", peak);
+    }
+
+    #[test]
+    fn splat_rows_changed(bytes in prop::collection::vec(any::<u8>(), 0..400), good in 0usize..50, end in 0usize..64) {
+        let row = [&1.5f32.to_le_bytes()[..], &[0x3f; 28]].concat();
+        let mut file = [&row.repeat(good)[..], &bytes[..]].concat();
+        file.truncate(file.len().max(end) - end);
+        check_named(&file, "hostile.splat")?;
+        file.truncate(file.len() / 32 * 32);
+        check_named(&file, "hostile.splat")?;
     }
 
     #[test]
@@ -228,4 +310,55 @@ fn bombs_do_not_go_off() {
         );
         assert!(peak < 1 << 18, "{peak} bytes");
     }
+}
+
+/// Zeros that a zip archive packs a thousand times smaller: in an image, in meta.json, and as pixels.
+#[test]
+fn zip_bombs_do_not_go_off() {
+    let bomb = |count: u64, member: usize, bytes: usize| {
+        let mut sog = Sog::random(2, 300, 0, 5);
+        sog.meta["count"] = count.into();
+        let mut files = sog.files();
+        files[member].1.resize(bytes, 0);
+        parse(&zip(&files, true))
+    };
+    let (result, peak) = bomb(300, 0, 64 << 20);
+    assert!(
+        result.as_ref().is_err_and(|e| e.contains("unpacks to more than")),
+        "{result:?}"
+    );
+    assert!(peak < 4 << 20, "{peak} bytes");
+    let (result, peak) = bomb(300, 5, 64 << 20);
+    assert!(
+        result
+            .as_ref()
+            .is_err_and(|e| e.contains("meta.json: unpacks to more than")),
+        "{result:?}"
+    );
+    assert!(peak < 4 << 20, "{peak} bytes");
+    let (result, peak) = bomb(4_000_000, 0, 8 << 20);
+    assert!(
+        result
+            .as_ref()
+            .is_err_and(|e| e.contains("declares 4000000 Gaussians")),
+        "{result:?}"
+    );
+    assert!(peak < 1 << 18, "{peak} bytes");
+
+    // Images of one colour: some hundred bytes for a hundred megabytes.
+    let mut sog = Sog::random(2, 300, 0, 5);
+    sog.meta["count"] = 10_000_000.into();
+    for image in &mut sog.images {
+        (image.width, image.pixels) = (4000, vec![[252; 4]; 4000 * 2500]);
+    }
+    let file = sog.bundle();
+    assert!(file.len() < 1 << 20, "{} bytes", file.len());
+    let (result, peak) = parse(&file);
+    assert!(
+        result
+            .as_ref()
+            .is_err_and(|e| e.contains("declares 10000000 Gaussians")),
+        "{result:?}"
+    );
+    assert!(peak < 1 << 20, "{peak} bytes");
 }

@@ -13,7 +13,7 @@ pub struct SceneInfo {
     pub kind: &'static str,
     /// The format found: "PLY, binary little-endian", "SPZ version 3".
     pub format: String,
-    /// Size of the file.
+    /// Size of the file; for unbundled SOG of all its files.
     pub bytes: u64,
     /// Gaussians read.
     pub gaussians: usize,
@@ -49,6 +49,7 @@ pub fn info(path: &Path) -> Result<SceneInfo, DataError> {
     let SceneFile {
         gaussians,
         format,
+        bytes,
         dropped,
         notes,
         antialiased,
@@ -56,9 +57,7 @@ pub fn info(path: &Path) -> Result<SceneInfo, DataError> {
     Ok(SceneInfo {
         kind: "scene",
         format,
-        bytes: std::fs::metadata(path)
-            .map_err(|e| DataError::read(path, &e))?
-            .len(),
+        bytes,
         gaussians: gaussians.len(),
         sh_degree: gaussians.sh_degree,
         dropped,

@@ -1,8 +1,11 @@
 //! What the tests of scene files share: real data, random Gaussians, small writers of foreign layouts.
 #![allow(dead_code)]
 
-use splatcore_core::{Gaussians, random::Rng};
-use std::path::PathBuf;
+pub mod sog;
+
+use splatcore_core::{Gaussians, gaussians::sigmoid, random::Rng};
+use splatcore_data::scene;
+use std::path::{Path, PathBuf};
 
 /// A file of the shared data folder; says so when it is missing.
 pub fn shared(name: &str) -> Option<PathBuf> {
@@ -169,4 +172,93 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
+}
+
+/// Compares Gaussians 0, 50, 100, ... with what a peer decoded from the same file, to float rounding.
+pub fn agrees_with_peer(all: &Gaussians, expected: &Path) {
+    let want = scene::read(expected).unwrap().gaussians;
+    assert_eq!(
+        (want.len(), want.sh_degree),
+        (all.len().div_ceil(50), all.sh_degree)
+    );
+    let close = |what: &str, i: usize, a: &[f32], b: &[f32]| {
+        assert_eq!(a.len(), b.len());
+        for (a, b) in a.iter().zip(b) {
+            assert!(
+                (a - b).abs() <= 1e-6 * b.abs().max(1.0),
+                "Gaussian {i}, {what}: {a}, expected {b}"
+            );
+        }
+    };
+    for (row, i) in (0..all.len()).step_by(50).enumerate() {
+        close("mean", i, &all.means[i], &want.means[row]);
+        close("log scale", i, &all.log_scales[i], &want.log_scales[row]);
+        close(
+            "sh",
+            i,
+            all.sh_of(i).as_flattened(),
+            want.sh_of(row).as_flattened(),
+        );
+        let alphas = [all.opacity_logits[i], want.opacity_logits[row]].map(sigmoid);
+        close("alpha", i, &alphas[..1], &alphas[1..]);
+        let dot: f32 = (0..4).map(|c| all.rotations[i][c] * want.rotations[row][c]).sum();
+        close(
+            "rotation",
+            i,
+            &all.rotations[i],
+            &want.rotations[row].map(|q| q * dot.signum()),
+        );
+    }
+}
+
+/// A compressed PLY of given words; `bounds` are 12 a chunk, `colours` 6 a chunk, `sh` bytes a Gaussian.
+pub fn compressed_ply(
+    bounds: &[f32],
+    colours: Option<&[f32]>,
+    words: &[[u32; 4]],
+    sh: &[Vec<u8>],
+    big: bool,
+) -> Vec<u8> {
+    let mut header = format!(
+        "ply\nformat binary_{}_endian 1.0\n",
+        if big { "big" } else { "little" }
+    );
+    header += &format!("element chunk {}\n", bounds.len() / 12);
+    for (prefix, axes) in [("", "xyz"), ("scale_", "xyz"), ("", "rgb")] {
+        if axes == "rgb" && colours.is_none() {
+            continue;
+        }
+        for end in ["min", "max"] {
+            axes.chars()
+                .for_each(|axis| header += &format!("property float {end}_{prefix}{axis}\n"));
+        }
+    }
+    header += &format!("element vertex {}\n", words.len());
+    for name in ["position", "rotation", "scale", "color"] {
+        header += &format!("property uint packed_{name}\n");
+    }
+    if let Some(row) = sh.first() {
+        header += &format!("element sh {}\n", sh.len());
+        (0..row.len()).for_each(|i| header += &format!("property uchar f_rest_{i}\n"));
+    }
+    header += "end_header\n";
+    let mut file = header.into_bytes();
+    let mut word = |bits: u32| {
+        file.extend(if big {
+            bits.to_be_bytes()
+        } else {
+            bits.to_le_bytes()
+        })
+    };
+    for (chunk, bounds) in bounds.chunks(12).enumerate() {
+        bounds.iter().for_each(|v| word(v.to_bits()));
+        if let Some(colours) = colours {
+            colours[6 * chunk..6 * chunk + 6]
+                .iter()
+                .for_each(|v| word(v.to_bits()));
+        }
+    }
+    words.as_flattened().iter().for_each(|&v| word(v));
+    file.extend(sh.iter().flatten());
+    file
 }

@@ -5,7 +5,7 @@ use crate::{DataError, Place};
 use splatcore_core::{Gaussians, sh};
 use std::path::Path;
 
-const EXPORT: &str = "give a PLY as a 3D Gaussian splatting trainer writes it";
+pub(super) const EXPORT: &str = "give a PLY as a 3D Gaussian splatting trainer writes it";
 
 /// Parameters that are not higher spherical harmonics, in the order of [`Layout::slots`].
 const NAMES: [&str; 14] = [
@@ -41,13 +41,6 @@ impl Layout {
             return Err(wrong("the PLY has no element \"vertex\"".into()));
         };
         let vertex = &header.elements[element];
-        if vertex.properties.iter().any(|p| p.name == "packed_position") {
-            let problem = "this is a compressed PLY (packed_position, ...), which is not read yet";
-            return Err(
-                DataError::new(path, problem, "convert it to a plain .ply or to .spz first")
-                    .at(Place::Part("header".into())),
-            );
-        }
         let columns = Columns::of(vertex).map_err(wrong)?;
         let missing: Vec<&str> = NAMES
             .iter()

@@ -1,13 +1,15 @@
 //! PLY: the format of INRIA's 3DGS, and what other programs make of it.
 //!
 //! Read: binary of both byte orders and ascii, any scalar type, any property order, SH degree 0 to 3; unknown
-//! properties and elements, lists too, are skipped. Written: INRIA's own layout.
+//! properties and elements, lists too, are skipped. Also read: PlayCanvas's compressed PLY (`compressed`).
+//! Written: INRIA's own layout.
 //!
 //! The format: Greg Turk, "The PLY Polygon File Format", 1994. The properties: Kerbl et al., "3D Gaussian
 //! Splatting", 2023, `GaussianModel.save_ply`.
 
 mod ascii;
 pub(crate) mod binary;
+mod compressed;
 pub(crate) mod header;
 mod layout;
 mod write;
@@ -27,14 +29,31 @@ use std::path::Path;
 /// or is no number.
 pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
     let header = Header::parse(bytes, path)?;
-    let layout = Layout::find(&header, path)?;
     let mut notes = Vec::new();
+    if compressed::is_compressed(&header) {
+        let gaussians = compressed::decode(bytes, &header, &mut notes, path)?;
+        let format = "compressed PLY".into();
+        return Ok(SceneFile::checked(
+            gaussians,
+            format,
+            bytes.len() as u64,
+            notes,
+            false,
+        ));
+    }
+    let layout = Layout::find(&header, path)?;
     let gaussians = match header.encoding {
         Encoding::Ascii => ascii::decode(bytes, &header, &layout, path)?,
         Encoding::Little | Encoding::Big => binary::decode(bytes, &header, &layout, &mut notes, path)?,
     };
     let format = format!("PLY, {}", header.encoding.name());
-    Ok(SceneFile::checked(gaussians, format, notes, false))
+    Ok(SceneFile::checked(
+        gaussians,
+        format,
+        bytes.len() as u64,
+        notes,
+        false,
+    ))
 }
 
 /// What every "the file is too short" error advises.

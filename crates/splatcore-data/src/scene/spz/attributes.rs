@@ -4,12 +4,9 @@
 //! negates y and z of positions and of quaternions, and those spherical harmonics that are odd in (y, z).
 
 use super::container::Packed;
+use crate::scene::opacity::logit_of_byte;
 use rayon::prelude::*;
 use splatcore_core::{Gaussians, sh};
-
-/// Logit for an opacity byte of 255, and negated for one of 0, whose true logits are infinite. The opacity is
-/// off by 1.2e-7, two steps of an f32 below 1.
-pub const LARGEST_LOGIT: f32 = 16.0;
 
 /// Standard colour coefficient of SPZ, in place of SH's 0.2821, so that a byte reaches beyond [0, 1].
 const COLOUR_SCALE: f32 = 0.15;
@@ -65,8 +62,7 @@ pub fn decode(packed: &Packed) -> Gaussians {
         .par_iter_mut()
         .zip(packed.alphas())
         .for_each(|(logit, &byte)| {
-            let alpha = f32::from(byte) / 255.0;
-            *logit = (alpha / (1.0 - alpha)).ln().clamp(-LARGEST_LOGIT, LARGEST_LOGIT);
+            *logit = logit_of_byte(byte);
         });
     gaussians
         .sh

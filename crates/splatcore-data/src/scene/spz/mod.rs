@@ -7,7 +7,7 @@
 mod attributes;
 mod container;
 
-pub use attributes::LARGEST_LOGIT;
+pub use super::opacity::LARGEST_LOGIT;
 
 use super::SceneFile;
 use crate::DataError;
@@ -27,6 +27,7 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
     Ok(SceneFile::checked(
         gaussians,
         format,
+        bytes.len() as u64,
         notes,
         packed.header.antialiased,
     ))

@@ -1,0 +1,112 @@
+//! Where the files of a scene are: in a zip archive or in a folder.
+
+use super::{AGAIN, LOD_META, META};
+use crate::scene::{Content, open};
+use crate::{DataError, Place};
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+/// The files of one scene, by the names that meta.json gives them.
+pub enum Files<'a> {
+    Bundle {
+        archive: ZipArchive<Cursor<&'a [u8]>>,
+        /// Of every name: some programs zip a folder rather than its files.
+        prefix: String,
+        path: &'a Path,
+    },
+    Folder {
+        /// Of meta.json, which may have another name.
+        meta: &'a Path,
+        folder: PathBuf,
+    },
+}
+
+impl<'a> Files<'a> {
+    /// The files of a zip archive that holds a meta.json.
+    pub fn bundle(bytes: &'a [u8], path: &'a Path) -> Result<Self, DataError> {
+        let archive = ZipArchive::new(Cursor::new(bytes))
+            .map_err(|e| DataError::new(path, format!("the zip archive is broken ({})", line(&e)), AGAIN))?;
+        let prefix = |wanted: &str| {
+            let names = archive.file_names_raw();
+            let prefixes = names.filter_map(|name| name.strip_suffix(wanted.as_bytes()));
+            prefixes
+                .filter(|prefix| prefix.is_empty() || prefix.ends_with(b"/"))
+                .min_by_key(|prefix| prefix.len())
+                .and_then(|prefix| String::from_utf8(prefix.to_vec()).ok())
+        };
+        // "lod-meta.json" does not end with "/meta.json", so one is not taken for the other.
+        match (prefix(META), prefix(LOD_META)) {
+            (Some(prefix), _) => Ok(Self::Bundle {
+                archive,
+                prefix,
+                path,
+            }),
+            (None, Some(_)) => Err(super::lod_error(path)),
+            (None, None) => {
+                let problem = "is a zip archive without a meta.json, so no SOG";
+                Err(DataError::new(
+                    path,
+                    problem,
+                    "unpack it and give the scene inside",
+                ))
+            }
+        }
+    }
+
+    /// The files beside a meta.json.
+    pub fn folder(meta: &'a Path) -> Self {
+        let folder = meta.parent().unwrap_or(Path::new("")).to_path_buf();
+        Self::Folder { meta, folder }
+    }
+
+    /// The content of a file, of which a bundle may unpack at most so many bytes.
+    pub fn read(&mut self, name: &str, most: u64) -> Result<Content, DataError> {
+        match self {
+            Self::Folder { folder, .. } => open(&folder.join(name)),
+            Self::Bundle { archive, prefix, .. } => {
+                let name_inside = format!("{prefix}{}", name.strip_prefix("./").unwrap_or(name));
+                let read = unpack(archive, &name_inside, most);
+                read.map(Content::Read)
+                    .map_err(|problem| self.error(name, problem))
+            }
+        }
+    }
+
+    /// An error about one of the files.
+    pub fn error(&self, name: &str, problem: impl Into<String>) -> DataError {
+        match self {
+            Self::Bundle { path, .. } => {
+                let shown = name.chars().take(64).flat_map(char::escape_debug).collect();
+                DataError::new(path, problem, AGAIN).at(Place::Part(shown))
+            }
+            Self::Folder { meta, .. } if name == META => DataError::new(meta, problem, AGAIN),
+            Self::Folder { folder, .. } => DataError::new(&folder.join(name), problem, AGAIN),
+        }
+    }
+}
+
+/// Memory grows with what comes, not with what the archive declares.
+fn unpack(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str, most: u64) -> Result<Vec<u8>, String> {
+    let file = archive.by_name(name).map_err(|e| match e {
+        ZipError::FileNotFound => "is missing in the archive".to_string(),
+        e => format!("cannot be unpacked ({})", line(&e)),
+    })?;
+    let mut bytes = Vec::new();
+    // One byte more than allowed tells of too much, and at the end the checksum is tested.
+    file.take(most + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| format!("cannot be unpacked ({})", line(&e)))?;
+    match bytes.len() as u64 <= most {
+        true => Ok(bytes),
+        false => Err(format!("unpacks to more than the {most} bytes that it may take")),
+    }
+}
+
+/// Some errors explain themselves over several lines.
+fn line(error: &dyn std::fmt::Display) -> String {
+    let words = error.to_string();
+    let words: Vec<&str> = words.split_whitespace().collect();
+    words.join(" ").chars().take(200).collect()
+}
