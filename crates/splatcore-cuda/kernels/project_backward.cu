@@ -147,9 +147,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project_backward(
         Vec3 d = times(d_covariance, column);
         d = {2.0f * d.x, 2.0f * d.y, 2.0f * d.z};
         d_log_scales[j] = dot(d, column);
-        r[0][j] = d.x * scales[j];
-        r[1][j] = d.y * scales[j];
-        r[2][j] = d.z * scales[j];
+        // Rounded here: contracted into the differences below, a sphere would get a gradient for its rotation.
+        r[0][j] = __fmul_rn(d.x, scales[j]);
+        r[1][j] = __fmul_rn(d.y, scales[j]);
+        r[2][j] = __fmul_rn(d.z, scales[j]);
     }
     float dw = 2.0f * (g.qx * (r[2][1] - r[1][2]) + g.qy * (r[0][2] - r[2][0]) + g.qz * (r[1][0] - r[0][1]));
     float dx = 2.0f * (g.qy * (r[0][1] + r[1][0]) + g.qz * (r[0][2] + r[2][0]) + g.qw * (r[2][1] - r[1][2])) -
