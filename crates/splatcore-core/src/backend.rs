@@ -124,6 +124,15 @@ pub trait Renderer: Send {
     fn count(&self) -> usize;
     /// Renders one view.
     fn render(&mut self, camera: &Camera, options: &RenderOptions) -> Result<Rendered, BackendError>;
+    /// Renders one view and leaves the image where it is: what a frame costs, without the way to the host. A device
+    /// may still be at work on it when this returns; [`Renderer::finish`] waits.
+    fn render_only(&mut self, camera: &Camera, options: &RenderOptions) -> Result<(), BackendError> {
+        self.render(camera, options).map(drop)
+    }
+    /// Waits until all work asked for is done, and returns what went wrong in it.
+    fn finish(&mut self) -> Result<(), BackendError> {
+        Ok(())
+    }
     /// Gradients of a scalar with respect to every parameter, given its gradient with respect to the rendered
     /// image (same size as the camera; `[height * width]` of r, g, b). The result has the scene's shape; a row of
     /// a Gaussian that is not in view is zero.

@@ -28,8 +28,17 @@ pub enum Blend {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backward {
-    /// Every pixel adds into the Gaussian's sums (INRIA's 3DGS).
+    /// Every pixel adds into the Gaussian's sums (INRIA's 3DGS; Atomic Aggregation, fig. 3).
     Atomic,
+    /// The lanes of a warp add up by shuffles, then one of them adds into the Gaussian's sums (Atomic Aggregation,
+    /// fig. 7).
+    WarpReduce,
+    /// As [`Backward::WarpReduce`], but a warp of which no lane has anything to add goes on at once (Atomic
+    /// Aggregation, fig. 8).
+    WarpReduceSkip,
+    /// A lane for each Gaussian of a bucket of 32, to which the tile's pixels are passed from lane to lane
+    /// (Taming 3DGS, Mallick et al. 2024, section 5).
+    GaussianParallel,
     /// Sums over a block of pixels as a product with the pixel basis, then one ordered sum a Gaussian.
     Splatcore,
 }
@@ -60,7 +69,7 @@ impl Pipeline {
         blend: Blend::Scalar,
         backward: Backward::Atomic,
     };
-    /// Every combination of intersect and blend, each with the backward of its blend's kind.
+    /// Every combination of intersect and blend, each with the backward of its blend's kind: what every backend has.
     pub fn all() -> Vec<Pipeline> {
         let mut all = Vec::new();
         for &intersect in Intersect::ALL {
@@ -77,6 +86,16 @@ impl Pipeline {
             }
         }
         all
+    }
+    /// Every way to bring gradients together, behind the same forward pass (exact + scalar), to compare them. A
+    /// backend may lack some.
+    pub fn backward_variants() -> Vec<Pipeline> {
+        let with = |&backward| Pipeline {
+            intersect: Intersect::Exact,
+            blend: Blend::Scalar,
+            backward,
+        };
+        Backward::ALL.iter().map(with).collect()
     }
 }
 
@@ -115,7 +134,15 @@ macro_rules! names {
 
 names!(Intersect, "intersect", Aabb = "aabb", Exact = "exact");
 names!(Blend, "blend", Scalar = "scalar", Splatcore = "splatcore");
-names!(Backward, "backward", Atomic = "atomic", Splatcore = "splatcore");
+names!(
+    Backward,
+    "backward",
+    Atomic = "atomic",
+    WarpReduce = "warp-reduce",
+    WarpReduceSkip = "warp-reduce-skip",
+    GaussianParallel = "gaussian-parallel",
+    Splatcore = "splatcore"
+);
 
 impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -177,11 +204,26 @@ mod tests {
 
     #[test]
     fn every_pipeline_survives_its_name() {
-        for p in Pipeline::all() {
+        for p in Pipeline::all().into_iter().chain(Pipeline::backward_variants()) {
             assert_eq!(p.to_string().parse::<Pipeline>(), Ok(p));
         }
         assert_eq!("auto".parse::<Pipeline>(), Ok(Pipeline::AUTO));
         assert_eq!("aabb+scalar".parse::<Pipeline>(), Ok(Pipeline::VANILLA));
+    }
+
+    #[test]
+    fn the_backward_variants_differ_in_nothing_else() {
+        let variants = Pipeline::backward_variants();
+        let methods: Vec<Backward> = variants.iter().map(|p| p.backward).collect();
+        assert_eq!(methods, Backward::ALL);
+        assert!(
+            variants
+                .iter()
+                .all(|p| (p.intersect, p.blend) == (Intersect::Exact, Blend::Scalar))
+        );
+        // What every backend must have is known by these names alone.
+        let common = [Backward::Atomic, Backward::Splatcore];
+        assert!(Pipeline::all().iter().all(|p| common.contains(&p.backward)));
     }
 
     #[test]

@@ -246,7 +246,7 @@ pub(crate) fn gradients(
     let mut out = Gaussians::zeros(scene.len(), scene.sh_degree);
     backend.pool.install(|| {
         frame.forward(backend.level, view, camera, options, true)?;
-        frame.backward(backend.level, camera, options, planes);
+        frame.backward(backend.level, camera, options, planes)?;
         frame.timed("project_backward", |frame| {
             rows_backward(
                 backend.level,

@@ -185,7 +185,7 @@ impl Frame {
         camera: &Camera,
         options: &RenderOptions,
         gradient: [&[f32]; 3],
-    ) {
+    ) -> Result<(), BackendError> {
         let camera = &KernelCamera::new(camera, options);
         self.timed("blend_backward", |frame| {
             frame.sums.resize(frame.lists.pairs.len(), SumRow::default());
@@ -208,8 +208,19 @@ impl Frame {
                     let (pairs, first) = (lists.of_tile(tile), lists.tile_start[tile] as usize);
                     blend_scalar::blend_backward(splats, pairs, &place, &pixels, sums, first, &all_sums);
                 }),
+                // A processor has no warps.
+                Backward::WarpReduce | Backward::WarpReduceSkip | Backward::GaussianParallel => {
+                    return Err(BackendError::Unsupported {
+                        backend: "cpu",
+                        what: format!(
+                            "backward method '{}' (only the cuda backend has it); use atomic or splatcore",
+                            options.pipeline.backward
+                        ),
+                    });
+                }
             }
-        });
+            Ok(())
+        })
     }
 
     /// Counts the frame's work. After [`Frame::forward`].

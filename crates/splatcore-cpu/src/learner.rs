@@ -131,7 +131,7 @@ impl Learner for CpuLearner {
                 loss.fill(level, &frame.colour, &view.photo, plan.ssim_weight)
             });
             let gradient = self.loss.gradient.each_ref().map(|plane| plane.as_slice());
-            self.frame.backward(level, &view.camera, &plan.render, gradient);
+            self.frame.backward(level, &view.camera, &plan.render, gradient)?;
             let state = &mut self.state;
             self.frame
                 .timed("update", |frame| update(level, frame, state, &view.camera, plan));

@@ -2,7 +2,8 @@
 // away only where it must wait. Blocks run one after another in the order of blockIdx, so a block may wait for what
 // an earlier one published. One launch at a time: the caller holds a lock.
 
-// Pushes what a function must preserve, stores the stack pointer at the first argument, takes the second one.
+// Pushes what a function must preserve, stores the stack pointer at the first argument, takes the second one. It
+// ends by a return: the lanes of a warp wait at the same call, so the processor predicts it.
 extern "C" void emulator_switch(void** save, void* load) __asm("emulator_switch")
     __attribute__((visibility("hidden")));
 #if defined(__x86_64__)
@@ -24,8 +25,7 @@ emulator_switch:
     popq %r12
     popq %rbx
     popq %rbp
-    popq %rcx
-    jmpq *%rcx
+    ret
 )");
 #elif defined(__aarch64__)
 __asm(R"(

@@ -5,14 +5,22 @@
 // Bound by instructions: about 22 for a warp and splat of the tile's list. Prediction for fox_220k, 1.4 M pairs, 8 warps
 // each: 11 M visits, 250 M warp instructions, 240 us at full rate on an H200, 350 in practice (gsplat: 604).
 //
-// Constants: COUNT 1 counts fragments and writes no image.
+// Constants: COUNT 1 counts fragments and writes no image. CHECKPOINTS 1 leaves behind what
+// blend_backward_gaussian_parallel.cu needs: bucket_tiles[bucket] = tile + 1, checkpoints[...][pixel of the tile] =
+// (transmittance, colour) before every bucket of 32 splats but a tile's first (written where the pixel goes on), and
+// stops[pixel] = the place in the sorted pairs where it stopped.
 
 #define BLOCK 256
 
 extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
                                                           const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges,
                                                           Camera camera, Counters* counters, float* image,
-                                                          float* transmittances) {
+                                                          float* transmittances
+#if CHECKPOINTS
+                                                          ,
+                                                          u32* bucket_tiles, float4* checkpoints, u32* stops
+#endif
+) {
     __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
     __shared__ float4 powers[BLOCK];   // a, b, c
     __shared__ float4 colours[BLOCK];
@@ -26,6 +34,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
     float transmittance = 1.0f, red = 0.0f, green = 0.0f, blue = 0.0f;
     bool done = !inside;
     u32 evaluated = 0, blended = 0;
+#if CHECKPOINTS
+    u32 stop = range.y;
+    for (u32 k = thread; k < (range.y - range.x + WARP - 1) / WARP; k += BLOCK)
+        bucket_tiles[range.x / WARP + tile + k] = tile + 1;
+#endif
     for (u32 start = range.x; start < range.y; start += BLOCK) {
         // Also the barrier that keeps the next batch from overwriting this one.
         if (__syncthreads_and(done)) break;
@@ -40,6 +53,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
         __syncthreads();
         u32 batch = min(range.y - start, (u32)BLOCK);
         for (u32 k = 0; k < batch && !done; ++k) {
+#if CHECKPOINTS
+            u32 place = start + k - range.x;
+            if (place % WARP == 0 && place > 0)
+                checkpoints[(u64)(range.x / WARP + place / WARP - 1) * BLOCK + thread] =
+                    make_float4(transmittance, red, green, blue);
+#endif
             float4 centre = centres[k], power = powers[k];
             float dx = px - centre.x, dy = py - centre.y;
             float exponent = fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
@@ -49,6 +68,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
             float next = fmaf(-alpha, transmittance, transmittance);
             if (next < TRANSMITTANCE_MIN) {
                 done = true;
+#if CHECKPOINTS
+                stop = start + k;
+#endif
                 break;
             }
             ++blended;
@@ -77,6 +99,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
         image[plane + at] = fmaf(transmittance, camera.background[1], green);
         image[2 * plane + at] = fmaf(transmittance, camera.background[2], blue);
         transmittances[at] = transmittance;
+#if CHECKPOINTS
+        stops[at] = stop;
+#endif
     }
 #endif
 }

@@ -7,14 +7,19 @@
 // H200: 1.4 M pairs x 8 tests = 11 M / 32 * 30 = 11 M, about 4.5 M survivors * 24 = 108 M warp instructions: 115 us at full
 // rate, 170 in practice.
 //
-// Constants: COUNT 1 counts fragments and writes no image.
+// Constants: COUNT and CHECKPOINTS as in blend.cu.
 
 #define BLOCK 256
 
 extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
                                                           const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges,
                                                           Camera camera, Counters* counters, float* image,
-                                                          float* transmittances) {
+                                                          float* transmittances
+#if CHECKPOINTS
+                                                          ,
+                                                          u32* bucket_tiles, float4* checkpoints, u32* stops
+#endif
+) {
     __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
     __shared__ float4 powers[BLOCK];   // a, b, c
     __shared__ float4 colours[BLOCK];
@@ -29,6 +34,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
     float transmittance = 1.0f, red = 0.0f, green = 0.0f, blue = 0.0f;
     bool done = !inside;
     u32 evaluated = 0, blended = 0;
+#if CHECKPOINTS
+    u32 stop = range.y;
+    u32 pixel = (y - tile / camera.tiles_x * TILE) * TILE + x % TILE;
+    for (u32 k = thread; k < (range.y - range.x + WARP - 1) / WARP; k += BLOCK)
+        bucket_tiles[range.x / WARP + tile + k] = tile + 1;
+#endif
     for (u32 start = range.x; start < range.y; start += BLOCK) {
         // Also the barrier that keeps the next batch from overwriting this one.
         if (__syncthreads_and(done)) break;
@@ -44,6 +55,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
         u32 batch = min(range.y - start, (u32)BLOCK);
         for (u32 group = 0; group < batch; group += WARP) {
             if (__all_sync(FULL_MASK, done)) break;
+#if CHECKPOINTS
+            // A group is a bucket.
+            u32 place = start + group - range.x;
+            if (place > 0 && !done)
+                checkpoints[(u64)(range.x / WARP + place / WARP - 1) * BLOCK + pixel] =
+                    make_float4(transmittance, red, green, blue);
+#endif
             bool touches = group + lane < batch &&
                            touches_subtile(centres[group + lane], powers[group + lane], x0 + 0.5f, y0 + 0.5f);
             for (u32 left = __ballot_sync(FULL_MASK, touches); left; left &= left - 1) {
@@ -60,6 +78,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
                 float next = fmaf(-alpha, transmittance, transmittance);
                 if (next < TRANSMITTANCE_MIN) {
                     done = true;
+#if CHECKPOINTS
+                    stop = start + k;
+#endif
                     alpha = 0.0f;
                     next = transmittance;
                 }
@@ -90,6 +111,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
         image[plane + at] = fmaf(transmittance, camera.background[1], green);
         image[2 * plane + at] = fmaf(transmittance, camera.background[2], blue);
         transmittances[at] = transmittance;
+#if CHECKPOINTS
+        stops[at] = stop;
+#endif
     }
 #endif
 }

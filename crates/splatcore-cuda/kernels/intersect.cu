@@ -3,26 +3,58 @@
 // rectangles of pixel centres (FlashGS; Speedy-Splat's AccuTile walk): per row of tiles one exact interval.
 // CPU twin: splatcore-cpu/src/intersect.rs.
 //
-// `expand`: writes tile and slot of every pair, and its number where the backward pass will want it; blocks of 256 threads take 256 splats in depth order, find the place of their pairs by look-back over the
-// blocks, and write the pairs together, one thread a pair, so that long and short lists cost the same.
-// `ranges`: one thread a sorted pair, finds where each tile's list starts and ends.
+// `expand`: writes tile and slot of every pair, and its number where the backward pass will want it. A block takes 256
+// splats in depth order and finds the place of their pairs by look-back over the blocks. Inside, work is shared out twice:
+// first a thread finds the interval of one row of one splat, whoever's it is, 256 rows at a time; then a thread writes one
+// pair, whichever row's it is. So a splat of one tile and one that covers the image cost the same for each pair.
+// `ranges`: a thread a sorted pair, grid-stride, finds where each tile's list starts and ends.
 //
-// Bound by instructions: a pair finds its splat by bisection (8 steps) and its row by walking (about 25 instructions a
-// row). Prediction: fox_220k, 1.4 M pairs, some 150 instructions each = 7 M warp instructions = 7 us at full rate, 15 in
-// practice; mcmc_1m 4.7 M pairs, 45 us.
+// Bound by instructions: some 70 a row and 35 a pair (two bisections of 8 steps). Prediction on an H200: fox_220k, 1.35 M
+// pairs and about 0.6 M rows, 3 M warp instructions, 25 us; mcmc_1m, 4.4 M pairs, 70 us.
+// Tried: a thread a pair that walks its splat's rows to find its tile (fox_220k 129 us, mcmc_1m 3990 us: pairs of splats
+// with 60 rows and more each walk half of them).
 //
 // Constants: EXACT as in project.cu.
 
 #define BLOCK 256
 
+// Exclusive sum over the block; `total` gets the sum. `scratch` is free again after the next barrier.
+__device__ __forceinline__ u32 block_scan(u32 value, u32* scratch, u32& total) {
+    u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    u32 before = warp_scan(value, lane);
+    if (lane == WARP - 1) scratch[warp] = before;
+    __syncthreads();
+    total = 0;
+    for (u32 w = 0; w < BLOCK / WARP; ++w) {
+        if (w < warp) before += scratch[w];
+        total += scratch[w];
+    }
+    return before - value;
+}
+
+// The last of `BLOCK` ascending starts that is not beyond k.
+__device__ __forceinline__ u32 owner_of(const u32* starts, u32 k) {
+    u32 low = 0;
+#pragma unroll
+    for (u32 step = BLOCK / 2; step > 0; step /= 2)
+        if (starts[low + step] <= k) low += step;
+    return low;
+}
+
 extern "C" __global__ void __launch_bounds__(BLOCK) expand(const Splat* __restrict__ splats, const u32* __restrict__ order,
                                                             const u32* __restrict__ tile_counts, Camera camera,
                                                             u32 pair_capacity, u32* tiles, u32* pair_slots, u32* pair_numbers,
                                                             u32* first_pairs, u32* states, Counters* counters) {
-    __shared__ u32 starts[BLOCK + 1];
-    __shared__ u32 warp_totals[BLOCK / WARP];
+    __shared__ Ellipse ellipses[BLOCK];    // EXACT 0: the radius in `half_height`
+    __shared__ float2 means[BLOCK];
+    __shared__ uint2 row_spans[BLOCK];     // rows of tiles of each splat
+    __shared__ u32 slots[BLOCK];
+    __shared__ u32 row_starts[BLOCK];      // first of the block's rows of each splat
+    __shared__ u32 pair_starts[BLOCK];     // first of the chunk's pairs of each row
+    __shared__ u32 chunk_tiles[BLOCK];     // first tile of each row
+    __shared__ u32 chunk_slots[BLOCK];
+    __shared__ u32 scratch[3][BLOCK / WARP];
     __shared__ u32 block_start;
-    __shared__ u32 block_slots[BLOCK];
     // More pairs than there is room for: nothing after this may change anything.
     u64 pairs = counters->pairs;
     if (blockIdx.x == 0 && threadIdx.x == 0) {
@@ -34,59 +66,60 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand(const Splat* __restri
     u32 first = blockIdx.x * BLOCK;
     if (first >= visible) return;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
-    u32 slot = first + thread < visible ? order[first + thread] : 0;
-    u32 own = first + thread < visible ? tile_counts[slot] : 0;
-    u32 before = warp_scan(own, lane);
-    if (lane == WARP - 1) warp_totals[warp] = before;
-    __syncthreads();
-    u32 total = 0;
-    for (u32 w = 0; w < BLOCK / WARP; ++w) {
-        if (w < warp) before += warp_totals[w];
-        total += warp_totals[w];
-    }
-    starts[thread] = before - own;
-    block_slots[thread] = slot;
-    if (thread == 0) starts[BLOCK] = total;
+    bool valid = first + thread < visible;
+    u32 slot = valid ? order[first + thread] : 0;
+    u32 total_pairs, total_rows;
+    u32 before = block_scan(valid ? tile_counts[slot] : 0, scratch[0], total_pairs);
     if (warp == 0) {
-        u32 start = look_back(states, blockIdx.x, total, lane);
+        u32 start = look_back(states, blockIdx.x, total_pairs, lane);
         if (lane == 0) block_start = start;
     }
-    __syncthreads();
-    if (first + thread < visible) first_pairs[slot] = block_start + starts[thread];
-
-    for (u32 k = thread; k < total; k += BLOCK) {
-        // The last splat that starts at or before k.
-        u32 low = 0, high = BLOCK;
-        while (high - low > 1) {
-            u32 middle = (low + high) / 2;
-            if (starts[middle] <= k) low = middle;
-            else high = middle;
-        }
-        // Splats without pairs share their start with the next one; `low` is the last, the one that has pairs.
-        u32 owner = block_slots[low], local = k - starts[low];
-        Splat s = splats[owner];
-        u32 tile = 0;
+    uint2 rows = make_uint2(0, 0);
+    slots[thread] = slot;
+    if (valid) {
+        Splat s = splats[slot];
+        means[thread] = make_float2(s.mean_x, s.mean_y);
 #if EXACT
         Ellipse e = make_ellipse(s.a, s.b, s.c, s.log2_opacity);
-        uint2 rows = tile_span(__fadd_rn(s.mean_y, -e.half_height), __fadd_rn(s.mean_y, e.half_height), camera.tiles_y);
-        for (u32 row = rows.x; row < rows.y; ++row) {
-            uint2 span = ellipse_row(e, s.mean_x, s.mean_y, row, camera.tiles_x);
-            if (local < span.y - span.x) {
-                tile = row * camera.tiles_x + span.x + local;
-                break;
-            }
-            local -= span.y - span.x;
-        }
+        ellipses[thread] = e;
+        rows = tile_span(__fadd_rn(s.mean_y, -e.half_height), __fadd_rn(s.mean_y, e.half_height), camera.tiles_y);
 #else
-        uint2 columns = square_span(s.mean_x, s.radius, camera.tiles_x);
-        uint2 rows = square_span(s.mean_y, s.radius, camera.tiles_y);
-        u32 width = columns.y - columns.x;
-        tile = (rows.x + local / width) * camera.tiles_x + columns.x + local % width;
+        ellipses[thread].half_height = s.radius;
+        rows = square_span(s.mean_y, s.radius, camera.tiles_y);
 #endif
-        u32 pair = block_start + k;
-        tiles[pair] = tile;
-        pair_slots[pair] = owner;
-        if (pair_numbers) pair_numbers[pair] = pair;
+    }
+    row_spans[thread] = rows;
+    row_starts[thread] = block_scan(rows.y - rows.x, scratch[1], total_rows);
+    __syncthreads();
+    u32 base = block_start;
+    if (valid) first_pairs[slot] = base + before;
+
+    for (u32 chunk = 0; chunk < total_rows; chunk += BLOCK) {
+        u32 length = 0, k = chunk + thread;
+        if (k < total_rows) {
+            // Splats without rows share their start with the next one; the last of them is the one that has rows.
+            u32 i = owner_of(row_starts, k), row = row_spans[i].x + k - row_starts[i];
+#if EXACT
+            uint2 span = ellipse_row(ellipses[i], means[i].x, means[i].y, row, camera.tiles_x);
+#else
+            uint2 span = square_span(means[i].x, ellipses[i].half_height, camera.tiles_x);
+#endif
+            length = span.y - span.x;
+            chunk_tiles[thread] = row * camera.tiles_x + span.x;
+            chunk_slots[thread] = slots[i];
+        }
+        u32 in_chunk;
+        pair_starts[thread] = block_scan(length, scratch[2], in_chunk);
+        __syncthreads();
+        for (u32 p = thread; p < in_chunk; p += BLOCK) {
+            u32 r = owner_of(pair_starts, p), pair = base + p;
+            tiles[pair] = chunk_tiles[r] + p - pair_starts[r];
+            pair_slots[pair] = chunk_slots[r];
+            if (pair_numbers) pair_numbers[pair] = pair;
+        }
+        base += in_chunk;
+        // The next chunk overwrites what this one reads.
+        __syncthreads();
     }
 }
 
@@ -95,9 +128,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) ranges(const u32* __restrict
                                                            u32 pair_capacity, uint2* ranges) {
     if (counters->halted) return;
     u32 n = (u32)counters->pairs;
-    u32 i = blockIdx.x * BLOCK + threadIdx.x;
-    if (i >= n) return;
-    u32 tile = tiles[i];
-    if (i == 0 || tiles[i - 1] != tile) ranges[tile].x = i;
-    if (i == n - 1 || tiles[i + 1] != tile) ranges[tile].y = i + 1;
+    for (u32 i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += gridDim.x * BLOCK) {
+        u32 tile = tiles[i];
+        if (i == 0 || tiles[i - 1] != tile) ranges[tile].x = i;
+        if (i == n - 1 || tiles[i + 1] != tile) ranges[tile].y = i + 1;
+    }
 }

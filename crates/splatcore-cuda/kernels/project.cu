@@ -35,6 +35,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
     const float* __restrict__ opacity_logits, const float* __restrict__ sh, u32 count, Camera camera, Splat* splats,
     u32* depths, u32* slots, u32* tile_counts, u32* slot_of, u32* states, Counters* counters) {
     __shared__ float harmonics[BLOCK / WARP][WARP * STRIDE];
+    __shared__ u32 owners[BLOCK / WARP][WARP];
     __shared__ u32 warp_counts[BLOCK / WARP];
     __shared__ u64 warp_pairs[BLOCK / WARP];
     __shared__ u32 block_start;
@@ -111,11 +112,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
 
     // Colour, meanwhile: the warp fetches its survivors' rows.
     u32 survivors = __popc(mask);
-    for (u32 k = lane; k < survivors * USED; k += WARP) {
-        u32 row = k / USED, column = k - row * USED;
-        u32 owner = nth_set_bit(mask, row);
-        u32 from = blockIdx.x * BLOCK + warp * WARP + owner;
-        harmonics[warp][row * STRIDE + column] = sh[(u64)from * SH_ROW + column];
+    if (survives) owners[warp][rank] = i;
+    __syncwarp();
+#pragma unroll 8
+    for (u32 step = 0; step < USED; ++step) {
+        u32 k = step * WARP + lane, row = k / USED, column = k - row * USED;
+        if (row < survivors) harmonics[warp][row * STRIDE + column] = sh[(u64)owners[warp][row] * SH_ROW + column];
     }
     __syncthreads();
     u32 slot = block_start + rank;

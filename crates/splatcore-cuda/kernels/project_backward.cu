@@ -1,21 +1,18 @@
 // project_backward: from the sums of a splat to the gradients of its Gaussian, through the inverse of project's steps.
 // CPU twin and derivation: splatcore-cpu/src/project_backward.rs and its f64 twin.
 //
-// Launch: one thread a slot, blocks of 128. Sums are a row a pair, side by side for each splat (`splatcore`), or one row a
-// slot (the atomic methods). Splats with more than 32 pairs are added up by the whole warp.
+// Launch: one thread a slot, blocks of 128. Sums are a row of 12 floats a slot (the last 3 unused).
 // Spherical harmonics need no gradient rows: dL/dsh[k][c] = basis[k] * dL/dcolour[c], which `adam` makes from the 3 numbers
 // written here.
 //
-// Bound by memory and latency: 48 bytes a pair, 44 + 192 + 48 a splat in, 64 out. Prediction for fox_220k (1.4 M pairs):
-// 150 MB = 35 us, 60 with latency.
+// Bound by memory and latency: 48 bytes of sums, 44 + 192 + 48 a splat in, 64 out. Measured on an H200 before the rows of
+// harmonics were fetched without shuffles: fox_220k 57 us, mcmc_1m 118.
 //
-// Constants: SH_DEGREE in use, SH_ROW floats stored for each Gaussian, PAIR_ROWS 1 or 0 as said above.
+// Constants: SH_DEGREE in use, SH_ROW floats stored for each Gaussian.
 
 #define BLOCK 128
 #define USED (3 * (SH_DEGREE + 1) * (SH_DEGREE + 1))
 #define STRIDE (USED | 1)
-#define SUMS 9
-#define LONG_LIST 32
 
 // Gradient with respect to the direction, given the gradient w[k] with respect to each basis function.
 __device__ __forceinline__ Vec3 sh_backward(Vec3 unit, const float* w) {
@@ -40,27 +37,14 @@ __device__ __forceinline__ Vec3 sh_backward(Vec3 unit, const float* w) {
     return d;
 }
 
-__device__ __forceinline__ void add_row(const float4* __restrict__ rows, u64 row, float* total) {
-    float4 a = rows[3 * row], b = rows[3 * row + 1];
-    float c = ((const float*)(rows + 3 * row + 2))[0];
-    total[0] += a.x;
-    total[1] += a.y;
-    total[2] += a.z;
-    total[3] += a.w;
-    total[4] += b.x;
-    total[5] += b.y;
-    total[6] += b.z;
-    total[7] += b.w;
-    total[8] += c;
-}
-
 // gradients[slot]: means 0-2, log scales 3-5, rotation 6-9, opacity logit 10, colour 11-13, norm of the NDC gradient 14.
 extern "C" __global__ void __launch_bounds__(BLOCK) project_backward(
     const float* __restrict__ means, const float* __restrict__ log_scales, const float4* __restrict__ rotations,
     const float* __restrict__ opacity_logits, const float* __restrict__ sh, Camera camera, const Splat* __restrict__ splats,
-    const u32* __restrict__ first_pairs, const u32* __restrict__ tile_counts, const float4* __restrict__ sums,
+    const float4* __restrict__ sums,
     const Counters* counters, float4* gradients) {
     __shared__ float harmonics[BLOCK / WARP][WARP * STRIDE];
+    __shared__ u32 owners[BLOCK / WARP][WARP];
     if (counters->halted) return;
     u32 visible = counters->visible;
     u32 slot = blockIdx.x * BLOCK + threadIdx.x, lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -71,30 +55,23 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project_backward(
 
     // The warp's rows of harmonics.
     u32 rows_here = min(visible - (slot - lane), (u32)WARP);
-    for (u32 k = lane; k < WARP * USED; k += WARP) {
-        u32 row = k / USED, column = k - row * USED;
-        u32 from = __shfl_sync(FULL_MASK, splat.gaussian, row);
-        if (row < rows_here) harmonics[warp][row * STRIDE + column] = sh[(u64)from * SH_ROW + column];
+    owners[warp][lane] = splat.gaussian;
+    __syncwarp();
+#pragma unroll 8
+    for (u32 step = 0; step < USED; ++step) {
+        u32 k = step * WARP + lane, row = k / USED, column = k - row * USED;
+        if (row < rows_here) harmonics[warp][row * STRIDE + column] = sh[(u64)owners[warp][row] * SH_ROW + column];
     }
-
-    float total[SUMS] = {};
-#if PAIR_ROWS
-    u32 first = valid ? first_pairs[slot] : 0, count = valid ? tile_counts[slot] : 0;
-    if (count <= LONG_LIST)
-        for (u32 k = 0; k < count; ++k) add_row(sums, first + k, total);
-    for (u32 left = __ballot_sync(FULL_MASK, count > LONG_LIST); left; left &= left - 1) {
-        u32 owner = __ffs(left) - 1;
-        u32 from = __shfl_sync(FULL_MASK, first, owner), length = __shfl_sync(FULL_MASK, count, owner);
-        float part[SUMS] = {};
-        for (u32 k = lane; k < length; k += WARP) add_row(sums, from + k, part);
-        for (int i = 0; i < SUMS; ++i) {
-            float all = warp_sum(part[i]);
-            if (lane == owner) total[i] = all;
+    float total[12] = {};
+    if (valid)
+#pragma unroll
+        for (int k = 0; k < 3; ++k) {
+            float4 part = sums[3ull * slot + k];
+            total[4 * k] = part.x;
+            total[4 * k + 1] = part.y;
+            total[4 * k + 2] = part.z;
+            total[4 * k + 3] = part.w;
         }
-    }
-#else
-    if (valid) add_row(sums, slot, total);
-#endif
     __syncwarp();
     if (!valid) return;
 

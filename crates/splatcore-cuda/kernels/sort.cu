@@ -2,15 +2,16 @@
 // Merrill 2022, "Onesweep"): a block ranks its keys, finds its place by decoupled look-back, one thread a digit value,
 // and writes runs of equal digits coalesced. A first kernel counts the digits of all passes.
 //
-// The number of pairs is on the device; launches cover the capacity, and blocks beyond the count leave at once.
+// The number of pairs is on the device: blocks take pieces of BLOCK * ITEMS keys by ticket until none is left, so a launch
+// need not fit the number, and a piece's predecessors are always at work already.
+// Constants: ITEMS keys a thread: 8, or 4 for small inputs, which then occupy more of the card.
 //
-// Launch: `count_digits` a few blocks an SM, grid-stride; `sort_digit` blocks of 256 threads, ITEMS keys each.
+// Launch: a few blocks of 256 threads an SM.
 // Bound by memory for large inputs: 16 bytes a pair and pass, plus 8 for counting; by latency (about 5 us a pass) for
 // small ones. Prediction on an H200: 1.4 M pairs, two passes and the count, 20 us; 220 k depths, four passes, 30 us.
 
 #define BLOCK 256
 #define WARPS (BLOCK / WARP)
-#define ITEMS 8
 #define TILE_ITEMS (BLOCK * ITEMS)
 #define DIGITS 256
 #define PASSES 4
@@ -34,94 +35,102 @@ extern "C" __global__ void __launch_bounds__(BLOCK) count_digits(const u32* __re
         if (local[k]) atomicAdd(&histograms[k], local[k]);
 }
 
-// states[block][digit], zero at launch.
+// states[piece][digit] and the ticket behind the histograms, zero at launch.
 extern "C" __global__ void __launch_bounds__(BLOCK) sort_digit(
     const u32* __restrict__ keys_in, const u32* __restrict__ values_in, u32* keys_out, u32* values_out, const u32* count,
-    u32 capacity, u32 pass, const u32* __restrict__ histograms, u32* states) {
+    u32 capacity, u32 pass, u32* histograms, u32* states) {
     __shared__ u32 warp_histograms[WARPS][DIGITS];  // counts, then where the warp's run of a digit starts in the block
     __shared__ u32 starts[DIGITS];                  // global place of the block's run of a digit, minus its local place
     __shared__ u32 scan[WARPS];
     __shared__ u32 block_keys[TILE_ITEMS], block_values[TILE_ITEMS];
+    __shared__ u32 ticket;
     u32 n = min(*count, capacity);
-    u32 first = blockIdx.x * TILE_ITEMS;
-    if (first >= n) return;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
-    for (u32 w = 0; w < WARPS; ++w) warp_histograms[w][thread] = 0;
-    __syncthreads();
+    for (;;) {
+        if (thread == 0) ticket = atomicAdd(&histograms[PASSES * DIGITS + pass], 1u);
+        __syncthreads();
+        u32 piece = ticket;
+        u64 first = (u64)piece * TILE_ITEMS;
+        if (first >= n) return;
+        for (u32 w = 0; w < WARPS; ++w) warp_histograms[w][thread] = 0;
+        __syncthreads();
 
-    // Rank within the warp, in the order item, then lane, which is the order of the input.
-    u32 key[ITEMS], value[ITEMS], rank[ITEMS];
-    u32 at = first + warp * WARP * ITEMS + lane;
+        // Rank within the warp, in the order item, then lane, which is the order of the input.
+        u32 key[ITEMS], value[ITEMS], rank[ITEMS];
+        u32 at = (u32)first + warp * WARP * ITEMS + lane;
 #pragma unroll
-    for (int k = 0; k < ITEMS; ++k) {
-        bool valid = at + k * WARP < n;
-        key[k] = valid ? keys_in[at + k * WARP] : 0xffffffffu;
-        value[k] = valid ? values_in[at + k * WARP] : 0;
-    }
-#pragma unroll
-    for (int k = 0; k < ITEMS; ++k) {
-        // Keys beyond the count are all ones and come last in the block, so they rank last and are never written.
-        u32 digit = digit_of(key[k], pass);
-        u32 peers = __match_any_sync(FULL_MASK, digit);
-        u32 before = warp_histograms[warp][digit];
-        rank[k] = before + __popc(peers & ((1u << lane) - 1));
-        __syncwarp();
-        if ((u32)__ffs(peers) - 1 == lane) warp_histograms[warp][digit] = before + __popc(peers);
-        __syncwarp();
-    }
-    __syncthreads();
-
-    // One thread a digit: scan over warps, look back, publish.
-    u32 digit = thread, total = 0;
-    for (int w = 0; w < WARPS; ++w) {
-        u32 c = warp_histograms[w][digit];
-        warp_histograms[w][digit] = total;
-        total += c;
-    }
-    u32 block_before = warp_scan(total, lane);  // over digits, inclusive within the warp
-    u32 pass_count = histograms[pass * DIGITS + digit];
-    u32 all_before = warp_scan(pass_count, lane);
-    if (lane == WARP - 1) scan[warp] = block_before;
-    __syncthreads();
-    for (u32 w = 0; w < warp; ++w) block_before += scan[w];
-    block_before -= total;
-    __syncthreads();
-    if (lane == WARP - 1) scan[warp] = all_before;
-    __syncthreads();
-    for (u32 w = 0; w < warp; ++w) all_before += scan[w];
-    all_before -= pass_count;
-    for (int w = 0; w < WARPS; ++w) warp_histograms[w][digit] += block_before;
-
-    u32* own = states + (u64)blockIdx.x * DIGITS + digit;
-    u32 earlier = 0;
-    if (blockIdx.x == 0) {
-        publish(own, STATE_PREFIX | total);
-    } else {
-        publish(own, STATE_OWN | total);
-        for (u32* state = own - DIGITS;; state -= DIGITS) {
-            u32 seen;
-            do {
-                seen = observe(state);
-            } while (seen == 0);
-            earlier += seen & STATE_VALUE;
-            if (seen & STATE_PREFIX) break;
+        for (int k = 0; k < ITEMS; ++k) {
+            bool valid = at + k * WARP < n;
+            key[k] = valid ? keys_in[at + k * WARP] : 0xffffffffu;
+            value[k] = valid ? values_in[at + k * WARP] : 0;
         }
-        publish(own, STATE_PREFIX | (earlier + total));
-    }
-    starts[digit] = all_before + earlier - block_before;
-    __syncthreads();
+#pragma unroll
+        for (int k = 0; k < ITEMS; ++k) {
+            // Keys beyond the count are all ones and come last in the block, so they rank last and are never written.
+            u32 digit = digit_of(key[k], pass);
+            u32 peers = __match_any_sync(FULL_MASK, digit);
+            u32 before = warp_histograms[warp][digit];
+            rank[k] = before + __popc(peers & ((1u << lane) - 1));
+            __syncwarp();
+            if ((u32)__ffs(peers) - 1 == lane) warp_histograms[warp][digit] = before + __popc(peers);
+            __syncwarp();
+        }
+        __syncthreads();
+
+        // One thread a digit: scan over warps, look back, publish.
+        u32 digit = thread, total = 0;
+        for (int w = 0; w < WARPS; ++w) {
+            u32 c = warp_histograms[w][digit];
+            warp_histograms[w][digit] = total;
+            total += c;
+        }
+        u32 block_before = warp_scan(total, lane);  // over digits, inclusive within the warp
+        u32 pass_count = histograms[pass * DIGITS + digit];
+        u32 all_before = warp_scan(pass_count, lane);
+        if (lane == WARP - 1) scan[warp] = block_before;
+        __syncthreads();
+        for (u32 w = 0; w < warp; ++w) block_before += scan[w];
+        block_before -= total;
+        __syncthreads();
+        if (lane == WARP - 1) scan[warp] = all_before;
+        __syncthreads();
+        for (u32 w = 0; w < warp; ++w) all_before += scan[w];
+        all_before -= pass_count;
+        for (int w = 0; w < WARPS; ++w) warp_histograms[w][digit] += block_before;
+
+        u32* own = states + (u64)piece * DIGITS + digit;
+        u32 earlier = 0;
+        if (piece == 0) {
+            publish(own, STATE_PREFIX | total);
+        } else {
+            publish(own, STATE_OWN | total);
+            for (u32* state = own - DIGITS;; state -= DIGITS) {
+                u32 seen;
+                do {
+                    seen = observe(state);
+                } while (seen == 0);
+                earlier += seen & STATE_VALUE;
+                if (seen & STATE_PREFIX) break;
+            }
+            publish(own, STATE_PREFIX | (earlier + total));
+        }
+        starts[digit] = all_before + earlier - block_before;
+        __syncthreads();
 
 #pragma unroll
-    for (int k = 0; k < ITEMS; ++k) {
-        u32 place = warp_histograms[warp][digit_of(key[k], pass)] + rank[k];
-        block_keys[place] = key[k];
-        block_values[place] = value[k];
-    }
-    __syncthreads();
-    u32 valid = min(n - first, (u32)TILE_ITEMS);
-    for (u32 k = thread; k < valid; k += BLOCK) {
-        u32 to = starts[digit_of(block_keys[k], pass)] + k;
-        keys_out[to] = block_keys[k];
-        values_out[to] = block_values[k];
+        for (int k = 0; k < ITEMS; ++k) {
+            u32 place = warp_histograms[warp][digit_of(key[k], pass)] + rank[k];
+            block_keys[place] = key[k];
+            block_values[place] = value[k];
+        }
+        __syncthreads();
+        u32 valid = min(n - (u32)first, (u32)TILE_ITEMS);
+        for (u32 k = thread; k < valid; k += BLOCK) {
+            u32 to = starts[digit_of(block_keys[k], pass)] + k;
+            keys_out[to] = block_keys[k];
+            values_out[to] = block_values[k];
+        }
+        // The next piece overwrites what this one reads.
+        __syncthreads();
     }
 }

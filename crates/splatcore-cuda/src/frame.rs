@@ -49,6 +49,9 @@ pub struct SceneAddresses {
 /// More pairs than this are refused: the look-back keeps a count in 30 bits.
 pub const MOST_PAIRS: u64 = (1 << 30) - 1;
 
+/// Larger images are refused: kernels count the values of three planes in 32 bits.
+pub const MOST_PIXELS: u64 = u32::MAX as u64 / 3;
+
 const COUNTERS_BYTES: usize = 256;
 /// What of the counters lives longer than a frame.
 const LASTING_BYTES: usize = 16;
@@ -59,8 +62,14 @@ const SPLAT_BYTES: usize = 48;
 const SUM_BYTES: usize = 48;
 /// Bytes of a slot's gradients.
 const GRADIENT_BYTES: usize = 64;
+/// Splats of a bucket of [`Backward::GaussianParallel`].
+const BUCKET: usize = 32;
+/// Bytes of a tile's pixels in `checkpoints`.
+const CHECKPOINT_BYTES: usize = 16 * 256;
 const PROJECT_BLOCK: usize = 128;
 const EXPAND_BLOCK: usize = 256;
+/// Slots of a block of `sum_pairs`.
+const SUM_SLOTS: usize = 32;
 
 /// What a frame computes besides the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +90,10 @@ pub struct Frame {
     deterministic: bool,
     gaussians: usize,
     pair_capacity: usize,
+    /// Every pair has a row of sums.
+    pair_rows: bool,
+    /// Every bucket has a checkpoint.
+    checkpointed: bool,
     counters: Buffer,
     /// States, histograms, ranges: zeroed in one go at the start of a frame.
     cleared: Buffer,
@@ -99,8 +112,15 @@ pub struct Frame {
     pub transmittance: Buffer,
     /// dL/dimage, planar.
     pub image_gradient: Buffer,
+    /// A row a pair or a row a slot, as the method wants it.
     sums: Buffer,
+    /// A row a slot where `sums` has a row a pair.
+    slot_sums: Buffer,
     gradients: Buffer,
+    /// (Transmittance, colour) of a tile's pixels before a bucket, for [`Backward::GaussianParallel`].
+    checkpoints: Buffer,
+    /// Where in the sorted pairs each pixel stopped, likewise.
+    stops: Buffer,
     order: usize,
     sorted: usize,
     layout: Layout,
@@ -116,12 +136,13 @@ struct Layout {
     tile_histograms: usize,
     tile_states: usize,
     ranges: usize,
+    bucket_tiles: usize,
     bytes: usize,
     tile_passes: u32,
 }
 
 impl Layout {
-    fn new(gaussians: usize, pairs: usize, tiles: usize) -> Self {
+    fn new(gaussians: usize, pairs: usize, tiles: usize, buckets: usize) -> Self {
         let mut layout = Self::default();
         let mut at = 0;
         let mut take = |bytes: usize| {
@@ -139,6 +160,7 @@ impl Layout {
         layout.tile_histograms = take(HISTOGRAM_BYTES);
         layout.tile_states = take(layout.tile_passes as usize * state_bytes(pairs));
         layout.ranges = take(8 * tiles);
+        layout.bucket_tiles = take(4 * buckets);
         layout.bytes = at;
         layout
     }
@@ -158,6 +180,8 @@ impl Frame {
             deterministic,
             gaussians: 0,
             pair_capacity: 0,
+            pair_rows: false,
+            checkpointed: false,
             counters: Buffer::from_slice(&device, "counters", &[0u8; COUNTERS_BYTES])?,
             cleared: empty("states of a frame")?,
             splats: empty("projected Gaussians")?,
@@ -173,7 +197,10 @@ impl Frame {
             transmittance: empty("transmittance")?,
             image_gradient: empty("gradient of the image")?,
             sums: empty("gradient sums")?,
+            slot_sums: empty("gradient sums of the projected Gaussians")?,
             gradients: empty("gradients of the projected Gaussians")?,
+            checkpoints: empty("states of the pixels before each bucket")?,
+            stops: empty("where the pixels stopped")?,
             order: 0,
             sorted: 0,
             layout: Layout::default(),
@@ -186,10 +213,10 @@ impl Frame {
         self.pair_capacity
     }
 
-    /// Makes room for at least so many pairs.
+    /// Makes room for at least so many pairs, and for a quarter more if there is memory.
     ///
     /// # Errors
-    /// If there are more than can be numbered, or no memory.
+    /// If there are more than can be numbered, or no memory; there is as much room as before then.
     pub fn reserve_pairs(&mut self, pairs: u64) -> Result<(), BackendError> {
         if pairs > MOST_PAIRS {
             return Err(BackendError::OutOfMemory {
@@ -201,20 +228,54 @@ impl Frame {
                 remedy: "render at a smaller size (--max-size) or with --pipeline auto".into(),
             });
         }
-        let wanted = (pairs + pairs / 4 + 4096).min(MOST_PAIRS) as usize;
-        if pairs as usize > self.pair_capacity {
-            self.pair_capacity = 0;
-            for buffer in self
-                .tiles
-                .iter_mut()
-                .chain(&mut self.pair_values)
-                .chain([&mut self.pair_slots])
-            {
-                buffer.reserve(4 * wanted)?;
-            }
-            self.pair_capacity = wanted;
+        let (pairs, before) = (pairs as usize, self.pair_capacity);
+        if pairs <= before {
+            return Ok(());
         }
+        let roomy = (pairs + pairs / 4).min(MOST_PAIRS as usize);
+        self.allocate_pairs(roomy)
+            .or_else(|_| self.allocate_pairs(pairs))
+            .or_else(|error| {
+                self.release_pairs()?;
+                self.allocate_pairs(before)?;
+                Err(error)
+            })
+    }
+
+    fn release_pairs(&mut self) -> Result<(), BackendError> {
+        self.pair_capacity = 0;
+        let [a, b] = &mut self.tiles;
+        let [c, d] = &mut self.pair_values;
+        for buffer in [a, b, c, d, &mut self.pair_slots, &mut self.sums] {
+            buffer.clear()?;
+        }
+        self.checkpoints.clear()?;
         Ok(())
+    }
+
+    fn allocate_pairs(&mut self, capacity: usize) -> Result<(), BackendError> {
+        // All old memory first: what is left between smaller buffers may not hold a larger one.
+        self.release_pairs()?;
+        let [a, b] = &mut self.tiles;
+        let [c, d] = &mut self.pair_values;
+        for buffer in [a, b, c, d, &mut self.pair_slots] {
+            buffer.reserve_exactly(4 * capacity)?;
+        }
+        if self.pair_rows {
+            self.sums.reserve_exactly(SUM_BYTES * capacity)?;
+        }
+        if self.checkpointed {
+            self.checkpoints
+                .reserve_exactly(CHECKPOINT_BYTES * (capacity / BUCKET))?;
+        }
+        self.pair_capacity = capacity;
+        Ok(())
+    }
+
+    /// Leaves room for no more than so many pairs, to provoke what happens when there are more.
+    #[cfg(test)]
+    pub(crate) fn shrink_pairs(&mut self, capacity: usize) {
+        self.pair_capacity = self.pair_capacity.min(capacity);
     }
 
     /// Starts counting anew.
@@ -231,41 +292,73 @@ impl Frame {
         gaussians: usize,
         camera: &KernelCamera,
         purpose: Purpose,
+        checkpoints: bool,
     ) -> Result<(), BackendError> {
         if gaussians > self.gaussians {
             self.gaussians = 0;
             let room = gaussians + gaussians / 8;
-            self.splats.reserve(SPLAT_BYTES * room)?;
+            self.splats.reserve_exactly(SPLAT_BYTES * room)?;
             for buffer in self.depths.iter_mut().chain(&mut self.slots) {
-                buffer.reserve(4 * room)?;
+                buffer.reserve_exactly(4 * room)?;
             }
             for buffer in [&mut self.tile_counts, &mut self.slot_of, &mut self.first_pairs] {
-                buffer.reserve(4 * room)?;
+                buffer.reserve_exactly(4 * room)?;
             }
             self.gaussians = room;
         }
-        if self.pair_capacity == 0 {
-            self.reserve_pairs((8 * gaussians as u64).clamp(1 << 12, MOST_PAIRS / 2))?;
-        }
         let pixels = camera.pixels();
-        self.image.reserve(12 * pixels)?;
-        self.transmittance.reserve(4 * pixels)?;
+        self.image.reserve_exactly(12 * pixels)?;
+        self.transmittance.reserve_exactly(4 * pixels)?;
         if purpose == Purpose::Training {
-            self.image_gradient.reserve(12 * pixels)?;
+            self.image_gradient.reserve_exactly(12 * pixels)?;
             self.gradients.reserve(GRADIENT_BYTES * gaussians)?;
         }
-        self.layout = Layout::new(gaussians, self.pair_capacity, camera.tile_count());
+        if self.pair_capacity == 0 {
+            // A guess; the first frame tells.
+            let guess = (8 * gaussians as u64).clamp(1 << 12, MOST_PAIRS / 2);
+            self.reserve_pairs(guess)
+                .or_else(|_| self.reserve_pairs(1 << 12))?;
+        }
+        if purpose == Purpose::Training {
+            let rows = if self.pair_rows {
+                self.pair_capacity
+            } else {
+                gaussians
+            };
+            self.sums.reserve_exactly(SUM_BYTES * rows)?;
+            if self.pair_rows {
+                self.slot_sums.reserve(SUM_BYTES * gaussians)?;
+            }
+        }
+        let mut buckets = 0;
+        if checkpoints {
+            let bytes = CHECKPOINT_BYTES * (self.pair_capacity / BUCKET);
+            self.checkpoints.reserve_exactly(bytes)?;
+            self.stops.reserve_exactly(4 * pixels)?;
+            buckets = self.buckets(camera);
+        }
+        self.layout = Layout::new(gaussians, self.pair_capacity, camera.tile_count(), buckets);
         self.cleared.reserve(self.layout.bytes)?;
         Ok(())
     }
 
+    /// Numbers that buckets can have; see kernels/blend_backward_gaussian_parallel.cu.
+    fn buckets(&self, camera: &KernelCamera) -> usize {
+        self.pair_capacity / BUCKET + camera.tile_count()
+    }
+
     /// How gradients are summed.
     fn backward_method(&self, pipeline: Pipeline) -> Backward {
-        if self.deterministic {
+        if self.deterministic && !programs::has_pair_rows(pipeline.backward) {
             Backward::Splatcore
         } else {
             pipeline.backward
         }
+    }
+
+    /// Whether the forward pass leaves checkpoints behind.
+    fn checkpoints(&self, pipeline: Pipeline, purpose: Purpose) -> bool {
+        purpose == Purpose::Training && self.backward_method(pipeline) == Backward::GaussianParallel
     }
 
     /// The programs that frames of these options need, to be compiled together.
@@ -274,18 +367,20 @@ impl Frame {
         let pipeline = options.pipeline;
         let mut all = vec![
             programs::project(in_use, stored, pipeline.intersect),
-            programs::sort(),
+            programs::sort(sort::SMALL),
+            programs::sort(sort::LARGE),
             programs::intersect(pipeline.intersect),
-            programs::blend(pipeline.blend, purpose == Purpose::Counting),
+            programs::blend(
+                pipeline.blend,
+                purpose == Purpose::Counting,
+                self.checkpoints(pipeline, purpose),
+            ),
         ];
         if purpose == Purpose::Training {
             let method = self.backward_method(pipeline);
-            all.extend(programs::blend_backward(method));
-            all.push(programs::project_backward(
-                in_use,
-                stored,
-                method == Backward::Splatcore,
-            ));
+            all.push(programs::blend_backward(method));
+            all.push(programs::project_backward(in_use, stored));
+            all.extend(programs::has_pair_rows(method).then(programs::sum_pairs));
             all.push(programs::adam(in_use, stored));
         }
         all
@@ -308,18 +403,28 @@ impl Frame {
                 "this camera cannot be rendered: {defect}"
             )));
         }
+        if camera.width as u64 * camera.height as u64 > MOST_PIXELS {
+            return Err(BackendError::Input(format!(
+                "{}x{} pixels are more than the {MOST_PIXELS} that this backend can number; use --max-size or --size",
+                camera.width, camera.height
+            )));
+        }
         let in_use = options.sh_degree.min(scene.sh_degree);
         let view = KernelCamera::new(camera, options, in_use, sh::coefficients(scene.sh_degree));
-        self.reserve(scene.count, &view, purpose)?;
         let pipeline = options.pipeline;
+        let checkpoints = self.checkpoints(pipeline, purpose);
+        self.pair_rows |=
+            purpose == Purpose::Training && programs::has_pair_rows(self.backward_method(pipeline));
+        self.checkpointed |= checkpoints;
+        self.reserve(scene.count, &view, purpose, checkpoints)?;
         let get = |program: &Program| self.kernels.get(program).map_err(failed);
         let project = get(&programs::project(in_use, scene.sh_degree, pipeline.intersect))?;
-        let sorting = get(&programs::sort())?;
+        let depth_sorting = get(&programs::sort(sort::items(scene.count)))?;
+        let tile_sorting = get(&programs::sort(sort::items(self.pair_capacity)))?;
         let intersect = get(&programs::intersect(pipeline.intersect))?;
-        let blend = get(&programs::blend(pipeline.blend, purpose == Purpose::Counting))?;
-        let ([project], [count_digits, sort_digit], [expand, ranges], [blend]) =
-            (&project[..], &sorting[..], &intersect[..], &blend[..])
-        else {
+        let counting = purpose == Purpose::Counting;
+        let blend = get(&programs::blend(pipeline.blend, counting, checkpoints))?;
+        let ([project], [expand, ranges], [blend]) = (&project[..], &intersect[..], &blend[..]) else {
             return Err(device_error("a program has other kernels than asked for".into()));
         };
         let layout = self.layout;
@@ -357,7 +462,7 @@ impl Frame {
         queue.mark("project")?;
         self.order = sort::sort(
             queue,
-            [*count_digits, *sort_digit],
+            &depth_sorting,
             PingPong {
                 keys: self.depths.each_ref().map(Buffer::address),
                 values: self.slots.each_ref().map(Buffer::address),
@@ -399,7 +504,7 @@ impl Frame {
         };
         self.sorted = sort::sort(
             queue,
-            [*count_digits, *sort_digit],
+            &tile_sorting,
             PingPong {
                 keys: self.tiles.each_ref().map(Buffer::address),
                 values,
@@ -413,7 +518,7 @@ impl Frame {
         queue.mark("sort")?;
         queue.launch(
             *ranges,
-            self.pair_capacity.div_ceil(256) as u32,
+            (self.pair_capacity.div_ceil(256) as u32).min(16 * queue.device.multiprocessors()),
             256,
             &mut arguments![
                 self.tiles[self.sorted].address(),
@@ -436,7 +541,11 @@ impl Frame {
                 view,
                 counters,
                 self.image.address(),
-                self.transmittance.address()
+                self.transmittance.address(),
+                // Read only by the variant that leaves checkpoints behind.
+                at(layout.bucket_tiles),
+                self.checkpoints.address(),
+                self.stops.address()
             ],
         )?;
         queue.mark("blend")?;
@@ -455,7 +564,7 @@ impl Frame {
     /// From `image_gradient` to the gradients of every slot. The last forward was for [`Purpose::Training`].
     ///
     /// # Errors
-    /// If memory is short, the method has no kernel here, or the device fails.
+    /// If memory is short, a kernel does not compile or the device fails.
     pub fn backward(
         &mut self,
         scene: SceneAddresses,
@@ -464,31 +573,29 @@ impl Frame {
     ) -> Result<(), BackendError> {
         let in_use = options.sh_degree.min(scene.sh_degree);
         let method = self.backward_method(options.pipeline);
-        let pair_rows = method == Backward::Splatcore;
-        let program = programs::blend_backward(method).ok_or_else(|| BackendError::Unsupported {
-            backend: "cuda",
-            what: format!("backward method '{method}'"),
-        })?;
+        let pair_rows = programs::has_pair_rows(method);
+        let program = programs::blend_backward(method);
         let blend_backward = self.kernels.get(&program).map_err(failed)?;
-        let program = programs::project_backward(in_use, scene.sh_degree, pair_rows);
+        let program = programs::project_backward(in_use, scene.sh_degree);
         let project_backward = self.kernels.get(&program).map_err(failed)?;
         let ([blend_backward], [project_backward]) = (&blend_backward[..], &project_backward[..]) else {
             return Err(device_error("a program has other kernels than asked for".into()));
         };
-        if pair_rows {
-            self.sums.reserve(SUM_BYTES * self.pair_capacity)?;
-        } else {
-            self.sums.reserve(SUM_BYTES * scene.count)?;
+        if !pair_rows {
             self.sums.fill(0, SUM_BYTES * scene.count)?;
         }
         let layout = self.layout;
         let base = self.cleared.address();
         let at = |offset: usize| base + offset as u64;
         let (pairs, pair_slots) = self.pairs(Purpose::Training);
+        let (grid, block) = match method {
+            Backward::GaussianParallel => (self.buckets(view), BUCKET),
+            _ => (view.tile_count(), 256),
+        };
         self.queue.launch(
             *blend_backward,
-            view.tile_count() as u32,
-            256,
+            grid as u32,
+            block as u32,
             &mut arguments![
                 self.splats.address(),
                 pairs,
@@ -498,10 +605,32 @@ impl Frame {
                 self.counters.address(),
                 self.image.address(),
                 self.image_gradient.address(),
-                self.sums.address()
+                self.sums.address(),
+                // Read only by `gaussian-parallel`.
+                at(layout.bucket_tiles),
+                self.checkpoints.address(),
+                self.stops.address()
             ],
         )?;
         self.queue.mark("blend_backward")?;
+        let mut slot_sums = self.sums.address();
+        if pair_rows {
+            slot_sums = self.slot_sums.address();
+            let sum_pairs = self.kernels.get(&programs::sum_pairs()).map_err(failed)?;
+            self.queue.launch(
+                sum_pairs[0],
+                scene.count.div_ceil(SUM_SLOTS) as u32,
+                256,
+                &mut arguments![
+                    self.first_pairs.address(),
+                    self.tile_counts.address(),
+                    self.sums.address(),
+                    self.counters.address(),
+                    slot_sums
+                ],
+            )?;
+            self.queue.mark("sum_pairs")?;
+        }
         self.queue.launch(
             *project_backward,
             scene.count.div_ceil(PROJECT_BLOCK) as u32,
@@ -514,9 +643,7 @@ impl Frame {
                 scene.arrays[4],
                 *view,
                 self.splats.address(),
-                self.first_pairs.address(),
-                self.tile_counts.address(),
-                self.sums.address(),
+                slot_sums,
                 self.counters.address(),
                 self.gradients.address()
             ],
@@ -558,6 +685,8 @@ impl Frame {
             &self.image_gradient,
             &self.sums,
             &self.gradients,
+            &self.checkpoints,
+            &self.stops,
         ];
         let twice = [&self.depths, &self.slots, &self.tiles, &self.pair_values];
         let all = singles.into_iter().chain(twice.into_iter().flatten());

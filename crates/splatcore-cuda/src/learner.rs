@@ -8,13 +8,13 @@ use crate::camera::KernelCamera;
 use crate::densify::Densify;
 use crate::device::Buffer;
 use crate::device::buffer::{device_error, failed};
-use crate::frame::{Counters, Frame, Purpose, SceneAddresses};
+use crate::frame::{Frame, Purpose, SceneAddresses};
 use crate::launch::arguments;
 use crate::loss::Loss;
 use crate::photos::Photos;
 use crate::programs::{self, Kernels};
 use crate::renderer;
-use crate::state::{State, widths};
+use crate::state::State;
 use bytemuck::{Pod, Zeroable};
 use splatcore_core::backend::{
     FrameCounts, Learner, LearnerState, Refine, RefineReport, RenderOptions, Rendered, Renderer, StageTimes,
@@ -243,23 +243,69 @@ impl CudaLearner {
         )
     }
 
-    /// Waits until every step asked for is done.
-    fn settle(&mut self) -> Result<Counters, BackendError> {
+    /// Waits until every step asked for is done. Returns how often room had to be made for that.
+    ///
+    /// # Errors
+    /// [`BackendError::OutOfMemory`] if a step's frame does not fit: that step is left out, all others are done.
+    fn settle(&mut self) -> Result<u32, BackendError> {
+        let mut rounds = 0;
         loop {
             let counters = self.frame.counters()?;
             let done = (counters.steps as usize).min(self.pending.len());
             self.pending.drain(..done);
+            self.frame.forget()?;
             if counters.halted == 0 {
                 // Without Gaussians there is no thread to count the steps.
                 self.pending.clear();
-                self.frame.forget()?;
-                return Ok(counters);
+                return Ok(rounds);
             }
-            self.frame.reserve_pairs(counters.needed + counters.needed / 4)?;
+            let missing = std::mem::take(&mut self.pending);
+            let mut again = self.frame.reserve_pairs(counters.needed);
+            for plan in &missing {
+                again = again.and_then(|()| self.launch(plan));
+            }
+            match again {
+                Ok(()) => self.pending = missing,
+                Err(BackendError::OutOfMemory { .. }) => {
+                    let done = self.frame.counters()?.steps as usize;
+                    self.frame.forget()?;
+                    return self.one_by_one(&missing[done.min(missing.len())..]);
+                }
+                Err(error) => return Err(error),
+            }
+            rounds += 1;
+        }
+    }
+
+    /// Takes steps one after the other, so that one whose frame does not fit takes no other with it.
+    fn one_by_one(&mut self, plans: &[StepPlan]) -> Result<u32, BackendError> {
+        let mut first_error = Ok(plans.len() as u32);
+        for plan in plans {
+            match self.alone(plan, false) {
+                Ok(_) => {}
+                Err(error @ BackendError::OutOfMemory { .. }) => first_error = first_error.and(Err(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        first_error
+    }
+
+    /// Takes one step and waits for it.
+    fn alone(&mut self, plan: &StepPlan, timed: bool) -> Result<StageTimes, BackendError> {
+        loop {
+            if timed {
+                self.frame.queue.start_marks()?;
+            }
+            let launched = self.launch(plan);
+            // Whatever happened: later steps leave no marks.
+            let times = self.frame.queue.take_times();
+            let counters = self.frame.counters()?;
             self.frame.forget()?;
-            for plan in self.pending.clone() {
-                self.launch(&plan)?;
+            launched?;
+            if counters.halted == 0 {
+                return times;
             }
+            self.frame.reserve_pairs(counters.needed)?;
         }
     }
 }
@@ -334,13 +380,7 @@ impl Learner for CudaLearner {
 
     fn timed_step(&mut self, plan: &StepPlan) -> Result<StageTimes, BackendError> {
         self.settle()?;
-        self.frame.queue.start_marks()?;
-        let result = self.launch(plan);
-        let times = self.frame.queue.take_times()?;
-        result?;
-        self.pending.push(plan.clone());
-        self.settle()?;
-        Ok(times)
+        self.alone(plan, true)
     }
 
     fn last_loss(&mut self) -> Result<f64, BackendError> {
@@ -381,9 +421,9 @@ impl Learner for CudaLearner {
             ));
         }
         self.settle()?;
-        debug_assert_eq!(widths(state.gaussians.sh_degree).len(), self.state.groups.len());
-        let device = self.frame.queue.device.clone();
-        self.state = State::upload(&device, state)?;
-        Ok(())
+        self.state.replace(state)
     }
 }
+
+#[cfg(test)]
+mod tests;

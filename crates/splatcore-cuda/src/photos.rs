@@ -43,6 +43,16 @@ struct Slot {
     passed: Option<Event>,
 }
 
+impl Drop for Photos {
+    fn drop(&mut self) {
+        if let Store::Ring { slots, .. } = &mut self.store {
+            for event in slots.iter_mut().filter_map(|slot| slot.passed.take()) {
+                self.device.discard(event);
+            }
+        }
+    }
+}
+
 enum Store {
     Resident(Vec<(Buffer, Option<Buffer>)>),
     Ring { slots: Vec<Slot>, next: usize },

@@ -29,12 +29,12 @@ pub fn project(in_use: u8, stored: u8, intersect: Intersect) -> Program {
     }
 }
 
-/// `count_digits` and `sort_digit`.
-pub fn sort() -> Program {
+/// `count_digits` and `sort_digit`, `items` keys a thread.
+pub fn sort(items: usize) -> Program {
     Program {
         op: "sort",
         text: include_str!("../kernels/sort.cu"),
-        constants: vec![],
+        constants: vec![("ITEMS", items.to_string())],
         kernels: &["count_digits", "sort_digit"],
     }
 }
@@ -49,8 +49,9 @@ pub fn intersect(intersect: Intersect) -> Program {
     }
 }
 
-/// `blend`; counts fragments in place of making an image if `count`.
-pub fn blend(blend: Blend, count: bool) -> Program {
+/// `blend`; counts fragments in place of making an image if `count`, leaves behind what
+/// [`Backward::GaussianParallel`] needs if `checkpoints`.
+pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
     let (op, text) = match blend {
         Blend::Scalar => ("blend", include_str!("../kernels/blend.cu")),
         Blend::Splatcore => (
@@ -64,13 +65,16 @@ pub fn blend(blend: Blend, count: bool) -> Program {
     Program {
         op,
         text,
-        constants: vec![("COUNT", (count as u8).to_string())],
+        constants: vec![
+            ("COUNT", (count as u8).to_string()),
+            ("CHECKPOINTS", (checkpoints as u8).to_string()),
+        ],
         kernels: &["blend"],
     }
 }
 
-/// `blend_backward`; `None` where a method has no kernel.
-pub fn blend_backward(backward: Backward) -> Option<Program> {
+/// `blend_backward`.
+pub fn blend_backward(backward: Backward) -> Program {
     let atomic = |aggregate: u8| Program {
         op: "blend_backward",
         text: include_str!("../kernels/blend_backward.cu"),
@@ -78,11 +82,16 @@ pub fn blend_backward(backward: Backward) -> Option<Program> {
         kernels: &["blend_backward"],
     };
     match backward {
-        Backward::Atomic => Some(atomic(0)),
-        Backward::WarpReduce => Some(atomic(1)),
-        Backward::WarpReduceSkip => Some(atomic(2)),
-        Backward::GaussianParallel => None,
-        Backward::Splatcore => Some(Program {
+        Backward::Atomic => atomic(0),
+        Backward::WarpReduce => atomic(1),
+        Backward::WarpReduceSkip => atomic(2),
+        Backward::GaussianParallel => Program {
+            op: "blend_backward_gaussian_parallel",
+            text: include_str!("../kernels/blend_backward_gaussian_parallel.cu"),
+            constants: vec![],
+            kernels: &["blend_backward"],
+        },
+        Backward::Splatcore => Program {
             op: "blend_backward_splatcore",
             text: concat!(
                 include_str!("../kernels/subtile.cuh"),
@@ -90,18 +99,31 @@ pub fn blend_backward(backward: Backward) -> Option<Program> {
             ),
             constants: vec![],
             kernels: &["blend_backward"],
-        }),
+        },
     }
 }
 
-/// `project_backward`; sums are rows of pairs or of slots.
-pub fn project_backward(in_use: u8, stored: u8, pair_rows: bool) -> Program {
-    let mut constants = harmonics(in_use, stored);
-    constants.push(("PAIR_ROWS", (pair_rows as u8).to_string()));
+/// Whether a method writes a row of sums a pair, and with that is the same in every run.
+pub fn has_pair_rows(backward: Backward) -> bool {
+    matches!(backward, Backward::GaussianParallel | Backward::Splatcore)
+}
+
+/// `sum_pairs`.
+pub fn sum_pairs() -> Program {
+    Program {
+        op: "sum_pairs",
+        text: include_str!("../kernels/sum_pairs.cu"),
+        constants: vec![],
+        kernels: &["sum_pairs"],
+    }
+}
+
+/// `project_backward`.
+pub fn project_backward(in_use: u8, stored: u8) -> Program {
     Program {
         op: "project_backward",
         text: include_str!("../kernels/project_backward.cu"),
-        constants,
+        constants: harmonics(in_use, stored),
         kernels: &["project_backward"],
     }
 }
@@ -121,7 +143,7 @@ pub fn adam(in_use: u8, stored: u8) -> Program {
 
 /// Every program in every variant, for the check that all of them compile.
 pub fn all() -> Vec<Program> {
-    let mut all = vec![sort()];
+    let mut all = vec![sort(crate::sort::SMALL), sort(crate::sort::LARGE), sum_pairs()];
     for &method in Intersect::ALL {
         all.push(intersect(method));
         for degree in 0..=sh::MAX_DEGREE {
@@ -129,11 +151,15 @@ pub fn all() -> Vec<Program> {
         }
     }
     for &method in Blend::ALL {
-        all.extend([blend(method, false), blend(method, true)]);
+        all.extend([
+            blend(method, false, false),
+            blend(method, true, false),
+            blend(method, false, true),
+        ]);
     }
-    all.extend(Backward::ALL.iter().filter_map(|&method| blend_backward(method)));
+    all.extend(Backward::ALL.iter().map(|&method| blend_backward(method)));
     for degree in 0..=sh::MAX_DEGREE {
-        all.extend([true, false].map(|pair_rows| project_backward(degree, sh::MAX_DEGREE, pair_rows)));
+        all.push(project_backward(degree, sh::MAX_DEGREE));
         all.push(adam(degree, sh::MAX_DEGREE));
     }
     all.extend([false, true].map(crate::loss::program));

@@ -71,11 +71,15 @@ impl Renderer for CudaRenderer {
     }
 
     fn finish(&mut self) -> Result<(), BackendError> {
-        if let Some((camera, options)) = self.unchecked.take()
-            && self.frame.counters()?.halted != 0
-        {
-            let scene = self.scene();
-            render(&mut self.frame, scene, &camera, &options)?;
+        if let Some((camera, options)) = self.unchecked.take() {
+            let counters = self.frame.counters()?;
+            if counters.halted != 0 {
+                // Room for every frame since the last look, though only the last one is rendered again.
+                self.frame.forget()?;
+                self.frame.reserve_pairs(counters.needed)?;
+                let scene = self.scene();
+                forward(&mut self.frame, scene, &camera, &options, Purpose::Image)?;
+            }
         }
         self.frame.queue.device.synchronize().map_err(failed)
     }
@@ -128,6 +132,8 @@ pub(crate) fn forward(
         if counters.halted == 0 {
             return Ok((view, counters));
         }
+        // Also if there is no room: the next frame may need less.
+        frame.forget()?;
         frame.reserve_pairs(counters.needed)?;
     }
 }
@@ -258,15 +264,20 @@ pub(crate) fn stage_times(
         frame.forget()?;
         frame.queue.device.synchronize().map_err(failed)?;
         frame.queue.start_marks()?;
-        let view = frame.forward(scene, camera, options, purpose)?;
-        if backward {
-            frame.backward(scene, &view, options)?;
-        }
-        let times = frame.queue.take_times()?;
-        let counters = frame.counters()?;
+        let done = frame
+            .forward(scene, camera, options, purpose)
+            .and_then(|view| match backward {
+                true => frame.backward(scene, &view, options),
+                false => Ok(()),
+            });
+        // Whatever happened: later frames leave no marks.
+        let times = frame.queue.take_times();
+        done?;
+        let (times, counters) = (times?, frame.counters()?);
         if counters.halted == 0 {
             return Ok(times);
         }
+        frame.forget()?;
         frame.reserve_pairs(counters.needed)?;
     }
 }

@@ -1,18 +1,34 @@
 //! `sort`: launches kernels/sort.cu, which says how.
 
 use crate::device::Kernel;
+use crate::device::buffer::device_error;
 use crate::launch::{Queue, arguments};
 use splatcore_core::BackendError;
 
-/// Keys of a block; as in the kernel file.
-const BLOCK_ITEMS: usize = 2048;
+const BLOCK: usize = 256;
 const DIGITS: usize = 256;
-/// Bytes of the histograms of all passes.
-pub const HISTOGRAM_BYTES: usize = 4 * DIGITS * 4;
+const MOST_PASSES: usize = 4;
+/// Bytes of the histograms and tickets of all passes.
+pub const HISTOGRAM_BYTES: usize = MOST_PASSES * (DIGITS + 1) * 4;
+/// Keys a thread for small inputs, which then occupy more of the card.
+pub const SMALL: usize = 4;
+/// Keys a thread for large inputs.
+pub const LARGE: usize = 8;
+/// Blocks that a multiprocessor holds, by registers and shared memory.
+const BLOCKS_A_MULTIPROCESSOR: u32 = 4;
+
+/// Keys a thread for at most `capacity` pairs.
+pub fn items(capacity: usize) -> usize {
+    if capacity < 1 << 20 { SMALL } else { LARGE }
+}
+
+fn pieces(capacity: usize) -> usize {
+    capacity.div_ceil(BLOCK * items(capacity)).max(1)
+}
 
 /// Bytes of states that one pass over at most `capacity` pairs needs.
 pub fn state_bytes(capacity: usize) -> usize {
-    capacity.div_ceil(BLOCK_ITEMS).max(1) * DIGITS * 4
+    pieces(capacity) * DIGITS * 4
 }
 
 /// Two places for keys and two for values, as addresses; the first of each holds the input.
@@ -25,14 +41,14 @@ pub struct PingPong {
 }
 
 /// Sorts by the lowest `8 * passes` bits, stable. `count` is the address of the number of pairs, `histograms` and `states`
-/// (of all passes) are zero. Returns which of the two places holds the result.
+/// (of all passes) are zero; the kernels are those of `programs::sort(items(capacity))`. Returns which of the two places holds the result.
 ///
 /// # Errors
 /// If a launch failed.
 #[allow(clippy::too_many_arguments)]
 pub fn sort(
     queue: &Queue,
-    [count_digits, sort_digit]: [Kernel; 2],
+    kernels: &[Kernel],
     data: PingPong,
     count: u64,
     capacity: usize,
@@ -40,9 +56,14 @@ pub fn sort(
     histograms: u64,
     states: u64,
 ) -> Result<usize, BackendError> {
+    let &[count_digits, sort_digit] = kernels else {
+        return Err(device_error(
+            "the program of sort has other kernels than asked for".into(),
+        ));
+    };
     let capacity_word = capacity as u32;
-    let grid = capacity.div_ceil(BLOCK_ITEMS).max(1) as u32;
-    let counting = grid.min(4 * queue.device.multiprocessors());
+    let grid = (pieces(capacity) as u32).min(BLOCKS_A_MULTIPROCESSOR * queue.device.multiprocessors());
+    let counting = grid;
     queue.launch(
         count_digits,
         counting,

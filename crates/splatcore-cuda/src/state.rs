@@ -108,6 +108,40 @@ impl State {
         })
     }
 
+    /// Becomes another state. What is there goes first: both together may not fit.
+    ///
+    /// # Errors
+    /// If it does not fit; there is no Gaussian then.
+    pub fn replace(&mut self, state: &LearnerState) -> Result<(), BackendError> {
+        let (parameters, first, second) = (flat(&state.gaussians), flat(&state.first), flat(&state.second));
+        let widths = widths(state.gaussians.sh_degree);
+        (self.count, self.capacity) = (0, 0);
+        let mut arrays = Vec::new();
+        for (k, group) in self.groups.iter_mut().enumerate() {
+            group.width = widths[k];
+            arrays.extend([
+                (
+                    &mut group.parameters,
+                    bytemuck::cast_slice::<f32, u8>(parameters[k]),
+                ),
+                (&mut group.first, bytemuck::cast_slice(first[k])),
+                (&mut group.second, bytemuck::cast_slice(second[k])),
+            ]);
+        }
+        arrays.push((&mut self.gradient_sum, bytemuck::cast_slice(&state.gradient_sum)));
+        arrays.push((&mut self.seen, bytemuck::cast_slice(&state.seen)));
+        for (buffer, _) in &mut arrays {
+            buffer.clear()?;
+        }
+        for (buffer, data) in arrays {
+            buffer.reserve_exactly(data.len())?;
+            buffer.write(0, data)?;
+        }
+        (self.count, self.capacity) = (state.gaussians.len(), state.gaussians.len());
+        self.sh_degree = state.gaussians.sh_degree;
+        Ok(())
+    }
+
     /// The parameters alone.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! The emulator itself: small kernels whose results are known, and mistakes that it must find.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::device::{Device, DeviceError, Kernel, Program};
 use std::ffi::c_void;
@@ -95,7 +97,7 @@ fn shuffles_in_divergent_code() {
             let odd: f32 = data[warp..warp + 32].iter().skip(1).step_by(2).sum();
             // The last even lane has none below it and keeps its own value; so do the first of each group of 8 later.
             let once = |lane: usize| data[warp + 30] + 1000.0 * data[warp + (lane + 2).min(30)];
-            let even = |lane: usize| once(lane) + once(if lane % 8 == 0 { lane } else { lane - 2 });
+            let even = |lane: usize| once(lane) + once(if lane.is_multiple_of(8) { lane } else { lane - 2 });
             assert_eq!(got[i], if lane % 2 == 1 { odd } else { even(lane) }, "thread {i}");
         }
     }
@@ -354,7 +356,7 @@ fn intrinsics() {
     );
     run(&device, kernel, (1, 1), (input, output, 0)).unwrap();
     let (a, b) = (0x1234_5678u32, 0x9abc_def0u32);
-    let high = (u64::from(a) * u64::from(b) >> 32) as u32;
+    let high = ((u64::from(a) * u64::from(b)) >> 32) as u32;
     let expected = [
         0x9ade_1256,
         a.reverse_bits(),

@@ -56,6 +56,14 @@ pub enum TrainError {
         /// Step of the refinement.
         step: u32,
     },
+    /// Memory ran out; a checkpoint was saved.
+    #[error("{source}; the state after step {step} is saved, --resume goes on from it")]
+    OutOfMemory {
+        /// Steps taken.
+        step: u32,
+        /// What did not fit, and what helps.
+        source: BackendError,
+    },
     /// A checkpoint of another run.
     #[error("cannot resume: {key} was {checkpoint} in the checkpoint and is {now} now; {remedy}")]
     Mismatch {

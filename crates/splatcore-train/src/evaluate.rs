@@ -34,8 +34,12 @@ pub struct Evaluation {
     pub views: Vec<ViewScore>,
 }
 
+/// What [`evaluate`] calls for every view: its number among the scored ones, the view, its image, its score.
+pub type Each<'a> = &'a (dyn Fn(usize, &View, &Image, &ViewScore) + Sync);
+
 /// Renders every view and scores it. Views of which the mask leaves no pixel are left out. `each` gets every
-/// scored view with its image, in order (for a report, or to save it).
+/// scored view with its image (for a report, or to save it), on the thread that scored it, several at once and in
+/// any order.
 ///
 /// Renders one view after the other (a backend uses the whole machine for one), then scores a batch of them on
 /// rayon's current threads; at most that many images are held.
@@ -46,14 +50,15 @@ pub fn evaluate(
     renderer: &mut dyn Renderer,
     views: &[View],
     options: &RenderOptions,
-    each: &mut dyn FnMut(&View, &Image, &ViewScore),
+    each: Each<'_>,
 ) -> Result<Evaluation, BackendError> {
     let scored: Vec<&View> = views
         .iter()
         .filter(|view| view.photo.counted_pixels() > 0)
         .collect();
     let mut scores: Vec<ViewScore> = Vec::with_capacity(scored.len());
-    for batch in scored.chunks(rayon::current_num_threads().max(1)) {
+    let batch_size = rayon::current_num_threads().max(1);
+    for (batch_number, batch) in scored.chunks(batch_size).enumerate() {
         let images = batch
             .iter()
             .map(|view| {
@@ -65,11 +70,13 @@ pub fn evaluate(
         let found: Vec<ViewScore> = batch
             .par_iter()
             .zip(&images)
-            .map(|(view, image)| score(view, image))
-            .collect::<Result<_, _>>()?;
-        for ((view, image), score) in batch.iter().zip(&images).zip(&found) {
-            each(view, image, score);
-        }
+            .enumerate()
+            .map(|(i, (view, image))| {
+                let found = score(view, image)?;
+                each(batch_number * batch_size + i, view, image, &found);
+                Ok(found)
+            })
+            .collect::<Result<_, BackendError>>()?;
         scores.extend(found);
     }
     if scores.is_empty() {

@@ -21,9 +21,11 @@ pub mod evaluate;
 pub mod init;
 pub mod memory;
 pub mod observer;
+mod saver;
 pub mod schedule;
 pub mod trainer;
 pub mod view_order;
+mod view_set;
 
 pub use checkpoint::Checkpoint;
 pub use config::Config;

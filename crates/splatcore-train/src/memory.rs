@@ -18,6 +18,8 @@ pub struct Memory {
     pub plan: MemoryPlan,
     /// Photos and masks, bytes.
     pub photos: u64,
+    /// A checkpoint's copy of parameters and moments, bytes; 0 if it is made in other memory than the backend's.
+    pub copy: u64,
     /// Free memory of the machine, bytes, if known and if it is what the backend uses.
     pub available: Option<u64>,
 }
@@ -47,28 +49,35 @@ pub fn plan<'a>(
         .map(|view| [view.camera.width, view.camera.height])
         .max_by_key(|[width, height]| *width as u64 * *height as u64)
         .unwrap_or([1, 1]);
+    let on_host = backend.name() == "cpu";
+    let plan = backend.memory_plan(expected, config.sh_degree, largest);
     Memory {
         initial,
         expected,
         limited: config.resolved().max_gaussians.is_some(),
-        plan: backend.memory_plan(expected, config.sh_degree, largest),
+        copy: if on_host {
+            plan.parameters.saturating_add(plan.moments)
+        } else {
+            0
+        },
+        plan,
         photos: views
             .map(|view| view.photo.rgb.len() as u64 + view.photo.mask.as_ref().map_or(0, |m| m.len() as u64))
             .sum(),
-        available: if backend.name() == "cpu" {
-            available()
-        } else {
-            None
-        },
+        available: if on_host { available() } else { None },
     }
 }
 
 impl Memory {
     /// The most that is held at once: everything, and while a checkpoint is saved a copy of parameters and
-    /// moments (working memory lies idle then, but stays allocated).
+    /// moments.
     pub fn peak(&self) -> u64 {
-        let state = self.plan.parameters.saturating_add(self.plan.moments);
-        [state, state, self.plan.working, self.photos]
+        let MemoryPlan {
+            parameters,
+            moments,
+            working,
+        } = self.plan;
+        [parameters, moments, working, self.photos, self.copy]
             .into_iter()
             .fold(0, u64::saturating_add)
     }
@@ -167,6 +176,7 @@ mod tests {
                 working: 1000,
             },
             photos: 7,
+            copy: 300,
             available: Some(1607),
         };
         assert_eq!(memory.peak(), 1607);

@@ -2,14 +2,15 @@
 
 use splatcore_core::backend::{RefineReport, RenderOptions, Renderer};
 
-/// Where a run is. Sent at most every [`crate::trainer::SAMPLE_EVERY`] steps.
+/// Where a run is. Sent every [`crate::trainer::SAMPLE_EVERY`] steps, and in slow runs every
+/// [`crate::trainer::TELL_EVERY`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
     /// Steps taken, resumed ones included.
     pub step: u32,
     /// Steps of the whole run.
     pub iterations: u32,
-    /// Smoothed training loss.
+    /// Smoothed training loss as of the last sample.
     pub loss: f64,
     /// Gaussians now.
     pub gaussians: usize,

@@ -5,21 +5,27 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::TrainError;
 use crate::observer::{CurvePoint, Observer, Progress, Signal};
+use crate::saver::Saver;
 use crate::schedule::Schedule;
 use crate::view_order::ViewOrder;
-use splatcore_core::backend::{Backend, RefineReport, RenderOptions};
-use splatcore_core::random::mix;
+use crate::view_set::{photos, usable_views};
+use splatcore_core::backend::{Backend, BackendError, Refine, RefineReport, RenderOptions};
 use splatcore_core::{Gaussians, Learner, View, camera};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// The loss is fetched (the device may have to be waited for) and progress is told every so many steps.
-pub const SAMPLE_EVERY: u32 = 10;
+/// The loss is fetched every so many steps: the device has to be waited for, and then stands idle until it is given
+/// work again. A number of steps, not a time, so that the same run always has the same curve.
+pub const SAMPLE_EVERY: u32 = 50;
+/// Between two samples, progress is told when this much time has passed, with the loss of the last one.
+pub const TELL_EVERY: Duration = Duration::from_millis(500);
+/// Without `checkpoint-every`, the state is saved when this much time of training has passed since the last save.
+pub const SAVE_EVERY: Duration = Duration::from_secs(300);
 /// The curve keeps about this many points at most.
 pub const CURVE_POINTS: u32 = 500;
 /// Weight of a new sample in the smoothed loss, once there are as many as its inverse; before, a plain mean.
-const SMOOTHING: f64 = 0.05;
+const SMOOTHING: f64 = 0.1;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +34,11 @@ pub enum Outcome {
     Finished,
     /// The observer asked to stop; a checkpoint was written if there is a path for it.
     Interrupted {
+        /// Steps taken.
+        step: u32,
+    },
+    /// The time is up (see [`Trainer::stop_after`]); a checkpoint was written if there is a path for it.
+    TimeLimit {
         /// Steps taken.
         step: u32,
     },
@@ -50,7 +61,8 @@ pub struct Trainer {
     curve: Vec<CurvePoint>,
     seconds: f64,
     path: Option<PathBuf>,
-    saved_at: Option<u32>,
+    time_limit: Option<f64>,
+    saver: Saver,
     last_refine: Option<(u32, RefineReport)>,
 }
 
@@ -89,7 +101,8 @@ impl Trainer {
             curve: Vec::new(),
             seconds: 0.0,
             path: None,
-            saved_at: None,
+            time_limit: None,
+            saver: Saver::new(None),
             last_refine: None,
         })
     }
@@ -157,7 +170,8 @@ impl Trainer {
             curve: checkpoint.curve,
             seconds: checkpoint.seconds,
             path: None,
-            saved_at: Some(checkpoint.step),
+            time_limit: None,
+            saver: Saver::new(Some(checkpoint.step)),
             last_refine: None,
         })
     }
@@ -167,40 +181,70 @@ impl Trainer {
         self.path = Some(path.into());
     }
 
+    /// Ends [`Trainer::run`] at the first step after which [`Trainer::seconds`] has reached this: seconds trained,
+    /// over all resumes, without loading and measuring.
+    pub fn stop_after(&mut self, seconds: f64) {
+        self.time_limit = Some(seconds);
+    }
+
+    /// As [`Trainer::run_ahead`], and waits until the last checkpoint is on disk.
+    ///
+    /// # Errors
+    /// As [`Trainer::run_ahead`] and [`Trainer::wait_saved`].
+    pub fn run(&mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
+        let outcome = self.run_ahead(observer);
+        let saved = self.wait_saved(observer);
+        let outcome = outcome?;
+        saved.map(|()| outcome)
+    }
+
     /// Takes the remaining steps. For each: the step, then what the schedule refines after it (see
     /// [`Schedule::refinements`]); every [`SAMPLE_EVERY`] steps the loss is sampled. Saves every
-    /// `checkpoint-every` steps, when stopped, and at the end. May be called again after an interrupt.
+    /// `checkpoint-every` steps (or every [`SAVE_EVERY`]), when stopped, and at the end; files are written while
+    /// training goes on, and the last one may still be being written when this returns: [`Trainer::wait_saved`].
+    /// May be called again after an interrupt.
     ///
     /// # Errors
     /// [`TrainError::NotFinite`] within [`SAMPLE_EVERY`] steps of the loss becoming infinite or not a number
     /// (nothing is saved then: the last checkpoint is from before), [`TrainError::Empty`] when every Gaussian was
-    /// pruned, and what the backend or the disk report.
-    pub fn run(&mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
+    /// pruned, [`TrainError::OutOfMemory`] (the state is saved, if it still can be had), and what the backend or the
+    /// disk report.
+    pub fn run_ahead(&mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
+        let outcome = self.take_steps(observer);
+        match outcome {
+            Err(TrainError::Backend(error @ BackendError::OutOfMemory { .. })) => {
+                Err(self.save_what_there_is(error, observer))
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn take_steps(&mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
         let config = self.schedule.config().clone();
         let iterations = config.iterations;
         let every = |interval: u32, step: u32| interval > 0 && step.is_multiple_of(interval);
         let curve_every = iterations.div_ceil(CURVE_POINTS).next_multiple_of(SAMPLE_EVERY);
         let mut clock = Clock::start(self.seconds, self.step);
+        let (mut saved_at, mut told_at) = (self.seconds, self.seconds);
         let mut finite_at = None;
-        while self.step < iterations {
+        let mut outcome = Outcome::Finished;
+        // A resumed run may have used up its time before.
+        let time_is_up = self.time_limit.is_some_and(|limit| self.seconds >= limit);
+        if time_is_up && self.step < iterations {
+            outcome = Outcome::TimeLimit { step: self.step };
+        }
+        while self.step < iterations && outcome == Outcome::Finished {
             let step = self.step + 1;
             let view = self.order.next_view().ok_or(TrainError::NoViews)?;
             self.learner.step(&self.schedule.plan(step, view))?;
-            for refine in self.schedule.refinements(step) {
-                let report = self.learner.refine(&refine)?;
-                if self.learner.count() == 0 {
-                    return Err(TrainError::Empty { step });
-                }
-                if !matches!(refine, splatcore_core::backend::Refine::ResetOpacity { .. }) {
-                    self.last_refine = Some((step, report));
-                }
-            }
             self.step = step;
+            self.refine(step)?;
             self.seconds = clock.seconds();
 
             let mut signal = observer.signal();
             let last = step == iterations;
-            if step == 1 || last || every(SAMPLE_EVERY, step) {
+            let sample = step == 1 || last || every(SAMPLE_EVERY, step);
+            if sample {
                 let loss = self.checked_loss(view, finite_at)?;
                 finite_at = Some(step);
                 self.samples += 1;
@@ -216,11 +260,14 @@ impl Trainer {
                         seconds: self.seconds,
                     });
                 }
+            }
+            if sample || self.seconds - told_at >= TELL_EVERY.as_secs_f64() {
+                told_at = self.seconds;
                 let steps_per_second = clock.rate(step);
                 let answer = observer.progress(&Progress {
                     step,
                     iterations,
-                    loss: smoothed,
+                    loss: self.smoothed_loss.unwrap_or(f64::NAN),
                     gaussians: self.learner.count(),
                     steps_per_second,
                     seconds_left: (iterations - step) as f64 / steps_per_second.max(1e-9),
@@ -231,24 +278,74 @@ impl Trainer {
                     signal = Signal::Stop;
                 }
             }
+            let stop = if signal == Signal::Stop {
+                Some(Outcome::Interrupted { step })
+            } else if self.time_limit.is_some_and(|limit| self.seconds >= limit) {
+                Some(Outcome::TimeLimit { step })
+            } else {
+                None
+            };
+            let stop = stop.filter(|_| !last);
+            let due = match config.checkpoint_every {
+                Some(interval) => every(interval, step),
+                None => self.seconds - saved_at >= SAVE_EVERY.as_secs_f64(),
+            };
+            if !sample && (stop.is_some() || due) {
+                self.checked_loss(view, finite_at)?;
+                // The device may have been behind until the loss was there.
+                self.seconds = clock.seconds();
+            }
             if every(config.eval_every.unwrap_or(0), step) {
+                // What the device has still to do is training.
+                self.learner.finish()?;
                 let pause = Instant::now();
                 let options = self.schedule.render(step);
                 observer.measure(step, &mut *self.learner, &options);
                 clock.exclude(pause.elapsed().as_secs_f64());
             }
-            let stop = signal == Signal::Stop && !last;
-            if stop || last || every(config.checkpoint_every, step) {
-                self.checked_loss(view, finite_at)?;
-                self.save(observer)?;
+            if let Some(stop) = stop {
+                outcome = stop;
+                break;
             }
-            if stop {
-                return Ok(Outcome::Interrupted { step });
+            // After the last step the one below is enough.
+            if due && !last {
+                saved_at = self.seconds;
+                self.save(observer)?;
             }
         }
         // A run resumed from its last checkpoint has nothing left to do, but perhaps another place to save to.
         self.save(observer)?;
-        Ok(Outcome::Finished)
+        Ok(outcome)
+    }
+
+    fn refine(&mut self, step: u32) -> Result<(), TrainError> {
+        for refine in self.schedule.refinements(step) {
+            let report = self.learner.refine(&refine)?;
+            if self.learner.count() == 0 {
+                return Err(TrainError::Empty { step });
+            }
+            if !matches!(refine, Refine::ResetOpacity { .. }) {
+                self.last_refine = Some((step, report));
+            }
+        }
+        Ok(())
+    }
+
+    /// After memory ran out: the state goes to disk if the learner still gives it. What the failed call left undone
+    /// (a step on one photo, or one round of densification) stays undone when the run is resumed.
+    fn save_what_there_is(&mut self, error: BackendError, observer: &mut dyn Observer) -> TrainError {
+        let saved = self.path.is_some()
+            && self.step > 0
+            && self.learner.last_loss().is_ok_and(f64::is_finite)
+            && self.save(observer).is_ok()
+            && self.wait_saved(observer).is_ok();
+        match saved {
+            true => TrainError::OutOfMemory {
+                step: self.step,
+                source: error,
+            },
+            false => TrainError::Backend(error),
+        }
     }
 
     /// The loss of the step just taken, on `view`.
@@ -271,16 +368,29 @@ impl Trainer {
         })
     }
 
+    /// Takes a snapshot and starts to write it.
     fn save(&mut self, observer: &mut dyn Observer) -> Result<(), TrainError> {
         let Some(path) = self.path.clone() else {
             return Ok(());
         };
-        if self.saved_at == Some(self.step) && path.exists() {
+        // One at a time: two snapshots and a third in the making would take too much memory.
+        self.wait_saved(observer)?;
+        if self.saver.holds(self.step, &path) {
             return Ok(());
         }
-        self.checkpoint()?.save(&path)?;
-        self.saved_at = Some(self.step);
-        observer.saved(self.step);
+        let checkpoint = self.checkpoint()?;
+        self.saver.start(checkpoint, path);
+        Ok(())
+    }
+
+    /// Waits until the checkpoint that is being written, if any, is on disk.
+    ///
+    /// # Errors
+    /// What the disk reports.
+    pub fn wait_saved(&mut self, observer: &mut dyn Observer) -> Result<(), TrainError> {
+        if let Some(step) = self.saver.wait()? {
+            observer.saved(step);
+        }
         Ok(())
     }
 
@@ -344,53 +454,4 @@ impl Trainer {
     pub fn config(&self) -> &Config {
         self.schedule.config()
     }
-}
-
-/// Indices of the views whose mask leaves a pixel to learn from.
-fn usable_views(views: &[View]) -> Result<Vec<u32>, TrainError> {
-    for view in views {
-        let (photo, camera) = (&view.photo, &view.camera);
-        let pixels = photo.width as usize * photo.height as usize;
-        let mask = photo.mask.as_ref().map_or(pixels, Vec::len);
-        let problem = if (photo.width, photo.height) != (camera.width, camera.height) {
-            format!(
-                "the photo is {}x{}, its camera {}x{}",
-                photo.width, photo.height, camera.width, camera.height
-            )
-        } else if photo.rgb.len() != 3 * pixels || mask != pixels {
-            format!(
-                "its pixels or its mask do not fill {}x{}",
-                photo.width, photo.height
-            )
-        } else if let Some(defect) = camera.defect() {
-            defect
-        } else {
-            continue;
-        };
-        return Err(TrainError::View {
-            view: view.name.clone(),
-            problem,
-        });
-    }
-    let usable: Vec<u32> = (0u32..)
-        .zip(views)
-        .filter(|(_, view)| view.photo.counted_pixels() > 0)
-        .map(|(i, _)| i)
-        .collect();
-    match usable.is_empty() {
-        true => Err(TrainError::NoViews),
-        false => Ok(usable),
-    }
-}
-
-/// Tells one set of photos from another by number, names and sizes.
-fn photos(views: &[View]) -> String {
-    let mut hash = 0;
-    for view in views {
-        for &byte in view.name.as_bytes() {
-            hash = mix(hash ^ u64::from(byte));
-        }
-        hash = mix(hash ^ (u64::from(view.photo.width) << 32 | u64::from(view.photo.height)));
-    }
-    format!("{} photos ({hash:016x})", views.len())
 }

@@ -57,7 +57,7 @@ fn config(strategy: Strategy) -> Config {
         opacity_reset_every: Some(70),
         sh_every: Some(60),
         max_gaussians: Some(400),
-        checkpoint_every: 0,
+        checkpoint_every: Some(0),
         seed: 3,
         ..DEFAULT
     }
@@ -157,7 +157,7 @@ fn training_brings_the_photos_back() {
         let mut trainer = Trainer::new(&config, &backend, Arc::clone(&train), start(&config)).unwrap();
         let psnr = |trainer: &mut Trainer, views: &[View]| {
             let (renderer, options) = trainer.renderer();
-            evaluate(renderer, views, &options, &mut |_, _, _| ())
+            evaluate(renderer, views, &options, &|_, _, _, _| ())
                 .unwrap()
                 .psnr
         };

@@ -22,13 +22,15 @@ fn scores_are_means_of_the_metrics_and_keep_order() {
         ..RenderOptions::default()
     };
     let mut renderer = Mock::default().renderer(&scene()).unwrap();
-    let mut seen = Vec::new();
-    let result = evaluate(&mut *renderer, &views, &options, &mut |view, image, score| {
+    let seen = std::sync::Mutex::new(vec![None; 7]);
+    let result = evaluate(&mut *renderer, &views, &options, &|i, view, image, score| {
         assert_eq!(score.psnr, metrics::psnr(image, &view.photo));
         assert_eq!(score.ssim, metrics::ssim(image, &view.photo));
-        seen.push(score.clone());
+        let before = seen.lock().unwrap()[i].replace(score.clone());
+        assert!(before.is_none(), "view {i} twice");
     })
     .unwrap();
+    let seen: Vec<_> = seen.into_inner().unwrap().into_iter().flatten().collect();
     assert_eq!(result.views, seen);
     assert!(
         result
@@ -52,7 +54,7 @@ fn the_json_is_that_of_the_contract_and_holds_no_infinity() {
         ..RenderOptions::default()
     };
     let mut renderer = Mock::default().renderer(&scene()).unwrap();
-    let result = evaluate(&mut *renderer, &views, &options, &mut |_, _, _| ()).unwrap();
+    let result = evaluate(&mut *renderer, &views, &options, &|_, _, _, _| ()).unwrap();
     let json = serde_json::to_string(&result).unwrap();
     assert!(
         json.starts_with("{\"psnr\":") && json.contains("{\"name\":\"000.png\",\"psnr\":100.0,\"ssim\":"),
@@ -65,8 +67,7 @@ fn the_json_is_that_of_the_contract_and_holds_no_infinity() {
         background: [f32::NAN; 3],
         ..options
     };
-    let Evaluation { psnr, ssim, .. } =
-        evaluate(&mut *renderer, &views, &options, &mut |_, _, _| ()).unwrap();
+    let Evaluation { psnr, ssim, .. } = evaluate(&mut *renderer, &views, &options, &|_, _, _, _| ()).unwrap();
     assert_eq!((psnr, ssim), (0.0, 0.0));
 }
 
@@ -74,11 +75,11 @@ fn the_json_is_that_of_the_contract_and_holds_no_infinity() {
 fn no_views_and_wrong_sizes_are_errors() {
     let mut renderer = Mock::default().renderer(&scene()).unwrap();
     let options = RenderOptions::default();
-    let error = evaluate(&mut *renderer, &[], &options, &mut |_, _, _| ()).unwrap_err();
+    let error = evaluate(&mut *renderer, &[], &options, &|_, _, _, _| ()).unwrap_err();
     assert!(error.to_string().contains("no view to evaluate"));
     let mut odd = views(1).to_vec();
     odd[0].camera = odd[0].camera.resized(6, 4);
-    let error = evaluate(&mut *renderer, &odd, &options, &mut |_, _, _| ())
+    let error = evaluate(&mut *renderer, &odd, &options, &|_, _, _, _| ())
         .unwrap_err()
         .to_string();
     assert!(

@@ -10,6 +10,9 @@ use splatcore_core::{Gaussians, LearnerState};
 use splatcore_train::config::{Background, Config, DEFAULT, Strategy};
 use splatcore_train::{Checkpoint, Observer, Outcome, Progress, Signal, TrainError, Trainer, init};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 fn config(strategy: Strategy) -> Config {
     Config {
@@ -20,7 +23,7 @@ fn config(strategy: Strategy) -> Config {
         densify_until: Some(300),
         densify_every: 25,
         opacity_reset_every: Some(90),
-        checkpoint_every: 0,
+        checkpoint_every: Some(0),
         max_gaussians: Some(300),
         background: Background::White,
         seed: 5,
@@ -191,10 +194,10 @@ fn a_loss_that_is_not_a_number_stops_and_keeps_the_last_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.safetensors");
     let config = Config {
-        checkpoint_every: 7,
+        checkpoint_every: Some(7),
         ..config(Strategy::Adc)
     };
-    for (nan_from, error_at, kept) in [(23, 28, 21), (41, 42, 35), (29, 30, 28)] {
+    for (nan_from, error_at, kept) in [(23, 28, 21), (41, 42, 35), (50, 50, 49)] {
         let mock = Mock {
             nan_from: Some(nan_from),
             ..Mock::default()
@@ -202,10 +205,12 @@ fn a_loss_that_is_not_a_number_stops_and_keeps_the_last_checkpoint() {
         let mut trainer = trainer(&config, &mock);
         trainer.save_to(&path);
         let error = trainer.run(&mut ()).unwrap_err();
-        let view = match mock.log.lock().unwrap().last() {
-            Some(Event::Step(plan)) => format!("{:03}.png", plan.view),
-            other => panic!("{other:?}"),
+        let step = |event: &Event| match event {
+            Event::Step(plan) => Some(plan.view),
+            Event::Refine(..) => None,
         };
+        let last_view = mock.log.lock().unwrap().iter().rev().find_map(step);
+        let view = format!("{:03}.png", last_view.unwrap());
         let text = error.to_string();
         assert!(
             matches!(error, TrainError::NotFinite { step, .. } if step == error_at),
@@ -232,7 +237,7 @@ impl Observer for Watch {
     }
     fn measure(&mut self, step: u32, renderer: &mut dyn Renderer, options: &RenderOptions) {
         let views = views(3);
-        let result = splatcore_train::evaluate(renderer, &views, options, &mut |_, _, _| ()).unwrap();
+        let result = splatcore_train::evaluate(renderer, &views, options, &|_, _, _, _| ()).unwrap();
         assert_eq!((result.views.len(), result.gaussians), (3, renderer.count()));
         self.measured.push(step);
         std::thread::sleep(std::time::Duration::from_millis(30));
@@ -246,17 +251,26 @@ impl Observer for Watch {
 fn the_observer_hears_everything_and_measuring_is_not_training_time() {
     let folder = tempfile::tempdir().unwrap();
     let config = Config {
-        checkpoint_every: 150,
+        checkpoint_every: Some(150),
         eval_every: Some(40),
         ..config(Strategy::Mcmc)
     };
-    let mut trainer = trainer(&config, &Mock::default());
+    let mock = Mock::default();
+    let losses = Arc::clone(&mock.losses);
+    let mut trainer = trainer(&config, &mock);
     trainer.save_to(folder.path().join("c"));
     let mut watch = Watch::default();
     let begin = std::time::Instant::now();
     trainer.run(&mut watch).unwrap();
     let wall = begin.elapsed().as_secs_f64();
-    assert_eq!(watch.progress.len(), 41);
+    // The first step and every 50th; a slow machine is told of steps in between.
+    let sampled: Vec<u32> = watch.progress.iter().map(|p| p.step).collect();
+    assert!(
+        [1, 50, 100, 150, 200, 250, 300, 350, 400]
+            .iter()
+            .all(|step| sampled.contains(step)),
+        "{sampled:?}"
+    );
     assert_eq!(watch.measured, (1..=10).map(|i| 40 * i).collect::<Vec<_>>());
     assert_eq!(watch.saved, [150, 300, 400]);
     let last = watch.progress.last().unwrap();
@@ -270,7 +284,9 @@ fn the_observer_hears_everything_and_measuring_is_not_training_time() {
         trainer.seconds()
     );
     let steps: Vec<u32> = trainer.curve().iter().map(|p| p.step).collect();
-    assert_eq!((steps[0], steps[1], steps.len()), (1, 10, 41));
+    assert_eq!((steps[0], steps[1], steps.len()), (1, 50, 9));
+    // A sample makes the device wait: nothing else asks for the loss (every checkpoint here is at one).
+    assert_eq!(losses.load(Ordering::Relaxed), 9);
 }
 
 #[test]
@@ -297,6 +313,95 @@ fn wall_time_adds_up_and_a_finished_run_stays_finished() {
     let mut third = Trainer::resume(&config, &Mock::default(), views(9), done).unwrap();
     assert_eq!(third.run(&mut ()).unwrap(), Outcome::Finished);
     assert_eq!((third.step(), third.seconds()), (400, second.seconds()));
+}
+
+#[test]
+fn a_time_limit_ends_a_run_that_can_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c");
+    let config = Config {
+        iterations: 300,
+        ..config(Strategy::Adc)
+    };
+    let whole = end_of(trainer(&config, &Mock::default()));
+    let slow = || Mock {
+        step_time: Some(Duration::from_millis(2)),
+        ..Mock::default()
+    };
+    let mut first = trainer(&config, &slow());
+    first.save_to(&path);
+    first.stop_after(0.1);
+    let Outcome::TimeLimit { step } = first.run(&mut ()).unwrap() else {
+        panic!("not stopped by the limit");
+    };
+    // A step takes at least 2 ms, so that there cannot be more than this.
+    assert!((1..=51).contains(&step) && first.step() == step, "{step}");
+    assert!(first.seconds() >= 0.1 && first.scene().unwrap().len() >= 60);
+    let seconds = first.seconds();
+    drop(first);
+
+    let resume = |limit: Option<f64>| {
+        let checkpoint = Checkpoint::load(&path).unwrap();
+        assert_eq!((checkpoint.step, checkpoint.seconds), (step, seconds));
+        let mut trainer = Trainer::resume(&config, &Mock::default(), views(9), checkpoint).unwrap();
+        if let Some(limit) = limit {
+            trainer.stop_after(limit);
+        }
+        let outcome = trainer.run(&mut ()).unwrap();
+        (outcome, trainer.checkpoint().unwrap())
+    };
+    // The limit counts what was trained before; without it the run ends as if it had never stopped.
+    assert_eq!(resume(Some(0.1)).0, Outcome::TimeLimit { step });
+    let (outcome, end) = resume(None);
+    assert_eq!(outcome, Outcome::Finished);
+    assert_same(&end, &whole);
+    // Time enough is no limit.
+    assert_eq!(resume(Some(1e6)).0, Outcome::Finished);
+}
+
+#[test]
+fn a_file_is_written_while_the_caller_goes_on_and_is_whole_when_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c");
+    let mut trainer = trainer(&config(Strategy::Mcmc), &Mock::default());
+    trainer.save_to(&path);
+    let mut watch = Watch::default();
+    assert_eq!(trainer.run_ahead(&mut watch).unwrap(), Outcome::Finished);
+    assert!(watch.saved.is_empty());
+    trainer.wait_saved(&mut watch).unwrap();
+    assert_eq!(watch.saved, [400]);
+    assert_same(&Checkpoint::load(&path).unwrap(), &trainer.checkpoint().unwrap());
+    // Nor does a trainer that is dropped leave half a file.
+    std::fs::remove_file(&path).unwrap();
+    trainer.run_ahead(&mut ()).unwrap();
+    drop(trainer);
+    assert_eq!(Checkpoint::load(&path).unwrap().step, 400);
+}
+
+#[test]
+fn memory_that_runs_out_leaves_a_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c");
+    let config = config(Strategy::Adc);
+    let mock = || Mock {
+        out_of_memory_at: Some(123),
+        ..Mock::default()
+    };
+    let mut broken = trainer(&config, &mock());
+    broken.save_to(&path);
+    let error = broken.run(&mut ()).unwrap_err().to_string();
+    assert!(
+        error.contains("a list of pairs needs 9 bytes; buy more") && error.contains("step 122 is saved"),
+        "{error}"
+    );
+    let checkpoint = Checkpoint::load(&path).unwrap();
+    assert_eq!(checkpoint.step, 122);
+    let mut second = Trainer::resume(&config, &Mock::default(), views(9), checkpoint).unwrap();
+    assert_eq!(second.run(&mut ()).unwrap(), Outcome::Finished);
+
+    // Without a place to save to, it is what the backend said.
+    let error = trainer(&config, &mock()).run(&mut ()).unwrap_err().to_string();
+    assert!(error.ends_with("buy more"), "{error}");
 }
 
 #[test]
@@ -335,7 +440,7 @@ fn another_run_is_not_resumed() {
     );
     let harmless = Config {
         threads: Some(1),
-        checkpoint_every: 3,
+        checkpoint_every: Some(3),
         eval_every: Some(9),
         ..config
     };

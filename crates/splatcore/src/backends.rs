@@ -1,8 +1,9 @@
 //! Which backend does the work.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow};
 use splatcore_core::Backend;
 use splatcore_cpu::CpuBackend;
+use splatcore_cuda::{CudaBackend, Options};
 use splatcore_train::config::BackendChoice;
 
 /// `--backend` and `--threads`, for every command but train (whose config holds them).
@@ -18,38 +19,132 @@ pub struct BackendArgs {
 }
 
 impl BackendArgs {
-    /// Opens the backend; see [`open`].
+    /// Opens the backend and says which; see [`open`].
     pub fn open(&self) -> Result<Box<dyn Backend>> {
-        open(self.backend, self.threads.map(usize::from))
+        Ok(open(self.backend, self.threads.map(usize::from), false)?.announce())
     }
 }
 
-/// Whether this build has the backend, before anything else is done.
+/// A backend, and what there is to say about the choice.
+pub struct Opened {
+    backend: Box<dyn Backend>,
+    line: String,
+}
+
+impl Opened {
+    /// Says on stderr, in one line, what was chosen and, for `auto`, why.
+    pub fn announce(self) -> Box<dyn Backend> {
+        eprintln!("{}", self.line);
+        self.backend
+    }
+}
+
+/// Whether a backend that was asked for by name can be had, before any long work.
 ///
 /// # Errors
-/// It has not; says which it has.
+/// It cannot: why, and what to do.
 pub fn check(choice: BackendChoice) -> Result<()> {
-    if choice == BackendChoice::Cuda {
-        bail!("this build has no CUDA backend yet; use --backend cpu (or auto)");
+    match choice {
+        BackendChoice::Cuda => open(choice, None, false).map(drop),
+        BackendChoice::Auto | BackendChoice::Cpu => Ok(()),
     }
-    Ok(())
 }
 
-/// Opens a backend, says on stderr which one and, for `auto`, why. `threads` also bounds the threads that decode
-/// photos and measure images.
-pub fn open(choice: BackendChoice, threads: Option<usize>) -> Result<Box<dyn Backend>> {
-    check(choice)?;
+/// Opens a backend. `threads` also bounds the threads that decode photos and measure images; `deterministic` asks
+/// for results that are equal bit for bit (the cpu backend's always are).
+///
+/// # Errors
+/// As [`check`].
+pub fn open(choice: BackendChoice, threads: Option<usize>, deterministic: bool) -> Result<Opened> {
     if let Some(threads) = threads {
         // Fails only when the pool was already made, by an earlier call with the same number.
         let _ = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build_global();
     }
-    let backend = CpuBackend::new(threads);
-    let why = match choice {
-        BackendChoice::Auto => " (auto: this build has no other)",
-        _ => "",
+    choose(
+        choice,
+        || Box::new(CpuBackend::new(threads)),
+        || cuda(deterministic),
+    )
+}
+
+/// The default card, or why not.
+fn cuda(deterministic: bool) -> Result<Box<dyn Backend>, String> {
+    let options = Options {
+        deterministic,
+        device: None,
     };
-    eprintln!("backend: {}{why}", backend.describe());
-    Ok(Box::new(backend))
+    match CudaBackend::open(options) {
+        Ok(backend) => Ok(Box::new(backend)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn choose(
+    choice: BackendChoice,
+    cpu: impl FnOnce() -> Box<dyn Backend>,
+    cuda: impl FnOnce() -> Result<Box<dyn Backend>, String>,
+) -> Result<Opened> {
+    let (backend, why) = match choice {
+        BackendChoice::Cpu => (cpu(), String::new()),
+        BackendChoice::Cuda => match cuda() {
+            Ok(backend) => (backend, String::new()),
+            Err(reason) => {
+                return Err(anyhow!(
+                    "the CUDA backend cannot be used: {reason}; or compute on the processor with --backend cpu"
+                ));
+            }
+        },
+        BackendChoice::Auto => match cuda() {
+            Ok(backend) => (backend, " (auto: a card is faster than the processor)".into()),
+            Err(reason) => (cpu(), format!(" (auto: {reason})")),
+        },
+    };
+    let line = format!("backend: {}{why}", backend.describe());
+    Ok(Opened { backend, line })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cpu(threads: usize) -> Box<dyn Backend> {
+        Box::new(CpuBackend::new(Some(threads)))
+    }
+
+    /// Two threads play the card, one the processor.
+    #[test]
+    fn auto_takes_the_card_and_says_why_not() {
+        let chosen = |choice, card: Result<(), &str>| {
+            let opened = choose(choice, || cpu(1), || card.map(|()| cpu(2)).map_err(str::to_owned));
+            opened
+                .map(|opened| opened.line)
+                .map_err(|error| error.to_string())
+        };
+        let no_driver = Err("no NVIDIA driver found");
+        let line = chosen(BackendChoice::Auto, Ok(())).unwrap();
+        assert!(line.contains("2 threads (auto: a card"), "{line}");
+        let line = chosen(BackendChoice::Auto, no_driver).unwrap();
+        assert!(
+            line.ends_with("1 thread (auto: no NVIDIA driver found)"),
+            "{line}"
+        );
+        let line = chosen(BackendChoice::Cpu, Ok(())).unwrap();
+        assert!(line.ends_with("1 thread"), "{line}");
+        let line = chosen(BackendChoice::Cuda, Ok(())).unwrap();
+        assert!(line.ends_with("2 threads"), "{line}");
+        let error = chosen(BackendChoice::Cuda, no_driver).unwrap_err();
+        assert!(
+            error.contains("no NVIDIA driver found; or compute") && error.contains("--backend cpu"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn only_what_was_asked_for_is_opened() {
+        choose(BackendChoice::Cpu, || cpu(1), || panic!("the card was opened")).unwrap();
+        let card = || Ok(cpu(2));
+        choose(BackendChoice::Auto, || panic!("the processor was opened"), card).unwrap();
+    }
 }

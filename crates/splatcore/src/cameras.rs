@@ -4,7 +4,7 @@ use crate::load;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use splatcore_core::gaussians::sigmoid;
-use splatcore_core::{Camera, Gaussians};
+use splatcore_core::{Camera, Gaussians, Photo};
 use splatcore_data::dataset::{LoadOptions, Split};
 use splatcore_train::config::Background;
 use std::path::{Path, PathBuf};
@@ -75,6 +75,8 @@ pub struct NamedCamera {
     pub name: String,
     /// At the size to render.
     pub camera: Camera,
+    /// What was photographed from there, if a dataset knows; of another size when `--size` was given.
+    pub photo: Option<Photo>,
 }
 
 impl CameraArgs {
@@ -127,6 +129,7 @@ impl CameraArgs {
             .map(|v| NamedCamera {
                 name: v.name,
                 camera: v.camera,
+                photo: Some(v.photo),
             })
             .collect())
     }
@@ -167,7 +170,11 @@ fn read_json(path: &Path) -> Result<Vec<NamedCamera>> {
             .defect()
             .or_else(|| too_large.then(|| format!("a side is above {MAX_SIDE} pixels")));
         match defect {
-            None => Ok(NamedCamera { name, camera }),
+            None => Ok(NamedCamera {
+                name,
+                camera,
+                photo: None,
+            }),
             Some(defect) => bail!(
                 "{}, camera {i} ('{name}'): {defect}; correct it or leave it out",
                 path.display()
@@ -240,6 +247,7 @@ fn orbit(scene: &Gaussians, count: u32, up: Up, distance: f64, size: Size) -> Re
         NamedCamera {
             name: format!("orbit_{i:04}"),
             camera,
+            photo: None,
         }
     };
     Ok((0..count).map(camera).collect())

@@ -32,7 +32,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Turn posed photos into a scene of Gaussians
-    Train(commands::train::Args),
+    Train(Box<commands::train::Args>),
     /// Measure a scene against photos: PSNR and SSIM
     Eval(commands::eval::Args),
     /// Render a scene to PNG files
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     let matches = Cli::command().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let result = match (cli.command, matches.subcommand()) {
-        (Command::Train(args), Some((_, typed))) => commands::train::run(args, typed),
+        (Command::Train(args), Some((_, typed))) => commands::train::run(*args, typed),
         // clap only parses into a command that it found.
         (Command::Train(_), None) => unreachable!("a command without its name"),
         (Command::Eval(args), _) => commands::eval::run(args),

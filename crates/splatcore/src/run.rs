@@ -31,6 +31,8 @@ pub struct Job {
     pub resume: bool,
     /// Replace an earlier run in the folder.
     pub overwrite: bool,
+    /// Stop when so many seconds have been trained, over all resumes.
+    pub time_limit: Option<f64>,
     /// The command that goes on with this run, for messages.
     pub resume_command: String,
 }
@@ -96,6 +98,9 @@ pub struct Metrics {
     pub seconds: f64,
     /// Steps taken.
     pub steps: u32,
+    /// Why there are fewer steps than iterations, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<&'static str>,
 }
 
 /// Trains, measures, and writes every file of the run.
@@ -104,10 +109,11 @@ pub struct Metrics {
 /// Also when the run was interrupted: the message says how to go on.
 pub fn run(job: &Job) -> Result<Metrics> {
     let (config, files) = (&job.config, Files::of(&job.folder));
-    backends::check(config.backend)?;
+    // What is wrong with it is said before anything else is done, what is right when the work begins.
+    let backend = backends::open(config.backend, config.threads, config.deterministic)?;
     let dataset = load::dataset(&job.dataset, job.images.as_deref(), config.seed)?;
     let checkpoint = prepare_folder(job, &files)?;
-    let backend = backends::open(config.backend, config.threads)?;
+    let backend = backend.announce();
     let Photos { train, test } = load_photos(&dataset, config)?;
     let (measured, split): (&[View], _) = match test.is_empty() {
         true => (&train, "train"),
@@ -142,6 +148,9 @@ pub fn run(job: &Job) -> Result<Metrics> {
     }
     file::write_bytes(&files.config, config.to_toml()?.as_bytes())?;
     trainer.save_to(&files.checkpoint);
+    if let Some(seconds) = job.time_limit {
+        trainer.stop_after(seconds);
+    }
 
     let mut watch = Watch {
         progress: Progress::new("training", config.iterations.into()),
@@ -149,10 +158,11 @@ pub fn run(job: &Job) -> Result<Metrics> {
         measured,
         psnr: Vec::new(),
     };
-    let outcome = trainer.run(&mut watch)?;
+    let outcome = trainer.run_ahead(&mut watch)?;
     let mut psnr = std::mem::take(&mut watch.psnr);
     drop(watch);
     if let Outcome::Interrupted { step } = outcome {
+        trainer.wait_saved(&mut ())?;
         bail!(
             "interrupted at step {step} of {}; the state is saved, go on with: {}",
             config.iterations,
@@ -160,15 +170,39 @@ pub fn run(job: &Job) -> Result<Metrics> {
         );
     }
 
-    scene::write_ply(&files.scene, &trainer.scene()?)?;
+    let stopped = match outcome {
+        Outcome::TimeLimit { step } => {
+            eprintln!(
+                "stopped by --time-limit at step {step} of {}; to go on: {}",
+                config.iterations, job.resume_command
+            );
+            Some("time limit")
+        }
+        Outcome::Finished | Outcome::Interrupted { .. } => None,
+    };
+
     let (seconds, steps) = (trainer.seconds(), trainer.step());
-    let (renderer, options) = trainer.renderer();
-    let (evaluation, pictures) = measure(renderer, measured, &options, true)?;
+    let gaussians = trainer.scene()?;
+    // Checkpoint and scene, of a million Gaussians nearly a gigabyte, go to disk while the views are measured.
+    let measured = std::thread::scope(|scope| -> Result<_> {
+        let writer = scope.spawn(|| scene::write_ply(&files.scene, &gaussians));
+        let (renderer, options) = trainer.renderer();
+        let measured = measure(renderer, measured, &options, true)?;
+        match writer.join() {
+            Ok(written) => written?,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+        Ok(measured)
+    });
+    // The state matters most: whatever else went wrong, it is saved.
+    trainer.wait_saved(&mut ())?;
+    let (evaluation, pictures) = measured?;
     let metrics = Metrics {
         evaluation,
         split,
         seconds,
         steps,
+        stopped,
     };
     output::write_json(&files.metrics, &metrics)?;
     psnr.retain(|(step, _)| *step < steps as f64);
@@ -292,7 +326,7 @@ impl Observer for Watch<'_> {
     }
 
     fn measure(&mut self, step: u32, renderer: &mut dyn Renderer, options: &RenderOptions) {
-        match evaluate(renderer, self.measured, options, &mut |_, _, _| {}) {
+        match evaluate(renderer, self.measured, options, &|_, _, _, _| {}) {
             Ok(found) => {
                 self.psnr.push((step.into(), found.psnr));
                 self.progress.note(&format!(
@@ -328,6 +362,9 @@ fn report(
         ("Steps".into(), thousands(metrics.steps.into())),
         ("Time trained".into(), duration(metrics.seconds)),
     ];
+    if let Some(reason) = metrics.stopped {
+        summary.push(("Stopped by".into(), reason.into()));
+    }
     summary.extend(
         about
             .iter()

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{json, photos, succeeds, text, write_scene};
+use common::{json, photos, splatcore, succeeds, text, write_scene};
 
 #[test]
 fn info_of_a_scene_and_of_a_dataset() {
@@ -90,6 +90,8 @@ fn bench_fills_the_contract() {
     let args = [
         "bench",
         text(&scene),
+        "--backend",
+        "cpu",
         "--orbit",
         "2",
         "--size",
@@ -119,6 +121,12 @@ fn bench_fills_the_contract() {
         let total = row["gpu_ms"].as_f64().unwrap();
         assert!(total > 0.0 && (total / forward - 1.0).abs() < 0.5, "{row}");
         assert!(stage("blend_backward") > 0.0 && row["backward_ms"].as_f64().unwrap() > 0.0);
+        let step_stages = row["step_stages"].as_object().unwrap();
+        assert!(step_stages["loss"].as_f64().unwrap() > 0.0, "{row}");
+        assert!(
+            row["frame_ms"].as_f64().unwrap() > 0.0 && row["step_ms"].as_f64().unwrap() > 0.0,
+            "{row}"
+        );
         assert!(row["psnr_vs_reference"].as_f64().unwrap() >= 60.0, "{row}");
         let count = |name: &str| row[name].as_u64().unwrap();
         assert!(count("pairs") > 0 && count("fragments_evaluated") >= count("fragments_blended"));
@@ -133,6 +141,59 @@ fn bench_fills_the_contract() {
         blended.iter().all(|b| b.abs_diff(blended[0]) * 50 <= blended[0]),
         "{blended:?}"
     );
+}
+
+#[test]
+fn bench_compares_backward_methods_and_says_which_are_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let file = folder.path().join("bench.json");
+    let cameras = ["--dataset", photos(), "--max-size", "32", "--passes", "1"];
+    let args = [&["bench", text(&scene), "--backend", "cpu"][..], &cameras].concat();
+    let people = succeeds(&[&args[..], &["--backward", "--json", text(&file)]].concat());
+    assert!(people.contains("not on this backend"), "{people}");
+    let bench = json(&std::fs::read_to_string(&file).unwrap());
+    let names = |list: &str| -> Vec<String> {
+        let rows = bench[list].as_array().unwrap();
+        rows.iter()
+            .map(|row| row["pipeline"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(
+        names("rows"),
+        [
+            "exact+scalar+atomic",
+            "exact+scalar+splatcore",
+            "exact+splatcore+splatcore"
+        ]
+    );
+    assert_eq!(
+        names("skipped"),
+        [
+            "exact+scalar+warp-reduce",
+            "exact+scalar+warp-reduce-skip",
+            "exact+scalar+gaussian-parallel"
+        ]
+    );
+    let reason = bench["skipped"][0]["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("the cpu backend has no backward method 'warp-reduce'"),
+        "{reason}"
+    );
+
+    // Alone it is an error, but only for who needs gradients.
+    let missing = ["--pipeline", "exact+scalar+warp-reduce"];
+    let output = splatcore(&[&args[..], &missing, &["--backward"]].concat())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let last = stderr.lines().last().unwrap_or_default();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(
+        last.starts_with("error: ") && last.contains("only the cuda backend"),
+        "{stderr}"
+    );
+    succeeds(&[&args[..], &missing].concat());
 }
 
 #[test]
@@ -167,4 +228,16 @@ fn doctor_finds_this_machine_sound() {
     assert!(doctor["self_test"]["checks"].as_array().unwrap().len() >= 4);
     assert_eq!(doctor["version"], env!("CARGO_PKG_VERSION"));
     assert!(doctor["cpu"]["threads"].as_u64().unwrap() >= 1);
+    let cuda = &doctor["cuda"];
+    assert!(
+        cuda["available"].is_boolean() && cuda["cards"].is_array(),
+        "{cuda}"
+    );
+    assert_eq!(
+        cuda["compiler"]["path"].is_null(),
+        cuda["compiler"]["remedy"].is_string(),
+        "{cuda}"
+    );
+    assert!(cuda["cache"]["bytes"].is_u64(), "{cuda}");
+    assert!(succeeds(&["doctor"]).contains("\nCUDA "));
 }

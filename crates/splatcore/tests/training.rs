@@ -14,6 +14,8 @@ fn a_run_writes_everything_and_repeats_from_its_config() {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = (folder.path().join("a"), folder.path().join("b"));
     let flags = [
+        "--backend",
+        "cpu",
         "--iterations",
         "120",
         "--sh-degree",
@@ -123,7 +125,14 @@ fn without_held_out_photos_it_says_so() {
 fn an_interrupted_run_goes_on_bit_for_bit() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
-    let flags = ["--iterations", "300", "--max-gaussians", "2000"];
+    let flags = [
+        "--backend",
+        "cpu",
+        "--iterations",
+        "300",
+        "--max-gaussians",
+        "2000",
+    ];
     succeeds(&[&["train", photos(), "-o", text(&whole)][..], &flags].concat());
 
     // A checkpoint after every step leaves time to interrupt.
@@ -183,6 +192,99 @@ fn an_interrupted_run_goes_on_bit_for_bit() {
         read(&whole, "scene.ply") == read(&parts, "scene.ply"),
         "the resumed run ends elsewhere"
     );
+}
+
+/// A limit ends a run with all its files; resumed without it, the run ends in the same bytes as one never stopped.
+#[test]
+fn a_time_limit_ends_a_run_like_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    let flags = [
+        "--backend",
+        "cpu",
+        "--iterations",
+        "400",
+        "--max-gaussians",
+        "1000",
+        "--threads",
+        "2",
+    ];
+    succeeds(&[&["train", photos(), "-o", text(&whole)][..], &flags].concat());
+    let metrics = |folder: &Path| json(&String::from_utf8(read(folder, "metrics.json")).unwrap());
+    let full = metrics(&whole);
+    assert!(full.get("stopped").is_none() && full["steps"] == 400, "{full}");
+
+    // A fifth of the time that the whole run took.
+    let limit = (0.2 * full["seconds"].as_f64().unwrap()).to_string();
+    let args = [
+        &["train", photos(), "-o", text(&parts)][..],
+        &flags,
+        &["--time-limit", &limit],
+    ]
+    .concat();
+    let output = splatcore(&args).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{stderr}");
+    let command = format!("splatcore train {} -o {} --resume", photos(), text(&parts));
+    assert!(stderr.contains(&command), "{stderr}");
+    let stopped = metrics(&parts);
+    assert_eq!(stopped["stopped"], "time limit");
+    let steps = stopped["steps"].as_u64().unwrap();
+    assert!((1..400).contains(&steps), "{stopped}");
+    assert!(
+        stopped["seconds"].as_f64().unwrap() >= limit.parse().unwrap(),
+        "{stopped}"
+    );
+    let scene = parts.join("scene.ply");
+    let again = json(&succeeds(&[
+        "eval",
+        text(&scene),
+        "--dataset",
+        photos(),
+        "--json",
+    ]));
+    // Not to the last digit: eval uses all degrees of the harmonics, as the run did in the end.
+    let gap = again["psnr"].as_f64().unwrap() - stopped["psnr"].as_f64().unwrap();
+    assert!(gap.abs() < 1e-4, "{gap}");
+    let html = String::from_utf8(read(&parts, "report.html")).unwrap();
+    assert!(html.contains("time limit"));
+
+    let mut command: Vec<&str> = command.split(' ').skip(1).collect();
+    command.extend(["--threads", "2"]);
+    succeeds(&command);
+    assert!(metrics(&parts).get("stopped").is_none());
+    assert!(
+        read(&whole, "scene.ply") == read(&parts, "scene.ply"),
+        "the resumed run ends elsewhere"
+    );
+}
+
+/// The processor's results are the same bits with and without the flag, and a run may change it when it is resumed.
+#[test]
+fn deterministic_is_a_setting() {
+    let folder = tempfile::tempdir().unwrap();
+    let (with, without) = (folder.path().join("with"), folder.path().join("without"));
+    let run = |out: &Path, more: &[&str]| {
+        let args = [
+            "train",
+            photos(),
+            "-o",
+            text(out),
+            "--backend",
+            "cpu",
+            "--iterations",
+            "5",
+        ];
+        succeeds(&[&args[..], more].concat());
+    };
+    run(&with, &["--deterministic"]);
+    run(&without, &[]);
+    assert!(read(&with, "scene.ply") == read(&without, "scene.ply"));
+    let config = |folder: &Path| String::from_utf8(read(folder, "config.toml")).unwrap();
+    assert!(
+        config(&with).contains("deterministic = true") && config(&without).contains("deterministic = false")
+    );
+    run(&without, &["--resume", "--deterministic"]);
 }
 
 #[test]

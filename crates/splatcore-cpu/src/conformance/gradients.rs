@@ -24,15 +24,20 @@ const ROUNDINGS: f64 = 16.0;
 /// Every scene of [`super::scenes`], every pipeline: DESIGN section 3's bounds for f32, with a random gradient of the
 /// image at all pixels that are away from every cut-off.
 pub fn gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
-    gather(cases().iter().map(|case| one_case(backend, case)))
+    pipelines_match_the_twin(backend, &Pipeline::all())
 }
 
-fn one_case(backend: &dyn Backend, case: &Case) -> Outcome {
+/// As [`gradients_match_the_twin`], of these pipelines; for methods that not every backend has.
+pub fn pipelines_match_the_twin(backend: &dyn Backend, pipelines: &[Pipeline]) -> Outcome {
+    gather(cases().iter().map(|case| one_case(backend, case, pipelines)))
+}
+
+fn one_case(backend: &dyn Backend, case: &Case, pipelines: &[Pipeline]) -> Outcome {
     let mut renderer = backend.renderer(&case.scene).map_err(said)?;
     let mut outcomes = Vec::new();
     for &intersect in Intersect::ALL {
         let mut expected: Option<(Image, TwinGradients)> = None;
-        for pipeline in Pipeline::all().into_iter().filter(|p| p.intersect == intersect) {
+        for &pipeline in pipelines.iter().filter(|p| p.intersect == intersect) {
             let options = case.options(pipeline);
             let (image_gradient, twin) = expected.get_or_insert_with(|| {
                 let gradient = sure_gradient(case, pipeline);

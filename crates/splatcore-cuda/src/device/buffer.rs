@@ -24,10 +24,7 @@ impl Buffer {
                 backend: "cuda",
                 buffer: name.into(),
                 bytes,
-                remedy: format!(
-                    "{free} bytes are free on the card; use fewer Gaussians (--max-gaussians) or smaller photos \
-                     (--max-size)"
-                ),
+                remedy: format!("{free} bytes are free on the card; {}", remedy(name)),
             },
             DeviceError::Failed(message) => device_error(message),
         })?;
@@ -76,15 +73,38 @@ impl Buffer {
         if bytes <= self.bytes {
             return Ok(false);
         }
+        self.reserve_exactly(bytes + bytes / 4)
+    }
+
+    /// Grows to at least `bytes` and not more; the content is lost then. Returns whether it grew.
+    ///
+    /// # Errors
+    /// As [`Buffer::new`]; the old memory is gone then.
+    pub fn reserve_exactly(&mut self, bytes: usize) -> Result<bool, BackendError> {
+        if bytes <= self.bytes {
+            return Ok(false);
+        }
         let device = self.device.clone();
         // The old memory goes first: both together may not fit.
-        // SAFETY: the address is replaced before anyone can use it.
-        unsafe { device.release(self.address) };
+        // There is none if the last attempt failed.
+        if self.address != 0 {
+            // SAFETY: the address is replaced before anyone can use it.
+            unsafe { device.release(self.address) };
+        }
         self.address = 0;
         self.bytes = 0;
-        let grown = Self::new(&device, self.name, bytes + bytes / 4)?;
+        let grown = Self::new(&device, self.name, bytes)?;
         *self = grown;
         Ok(true)
+    }
+
+    /// Gives the memory back, but for a few bytes.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn clear(&mut self) -> Result<(), BackendError> {
+        *self = Self::new(&self.device, self.name, 0)?;
+        Ok(())
     }
 
     /// Copies `data` to byte `at`.
@@ -161,6 +181,20 @@ impl Drop for Buffer {
             // SAFETY: the address came from this device and nobody else frees it.
             unsafe { self.device.release(self.address) }
         }
+    }
+}
+
+/// What to do when a buffer of this name does not fit.
+fn remedy(name: &str) -> &'static str {
+    let about = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    if about(&["photos", "masks"]) {
+        "use smaller photos (--max-size)"
+    } else if about(&["pairs", "gradient sums"]) {
+        "use smaller photos (--max-size; for pictures --size), fewer Gaussians (--max-gaussians), or --pipeline auto"
+    } else if about(&["image", "transmittance", "loss", "states of a frame"]) {
+        "use smaller photos (--max-size; for pictures --size)"
+    } else {
+        "use fewer Gaussians (--max-gaussians when training) or a lower --sh-degree, or compute with --backend cpu"
     }
 }
 

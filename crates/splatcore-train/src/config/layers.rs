@@ -11,7 +11,13 @@ pub const REFERENCE_ITERATIONS: u32 = 30_000;
 
 /// Keys that may differ when a run is resumed: they change neither the data nor the sequence of steps.
 /// (`backend` is checked by what was really used, `auto` and `cpu` may be the same.)
-pub const HARMLESS_ON_RESUME: [&str; 4] = ["threads", "backend", "checkpoint-every", "eval-every"];
+pub const HARMLESS_ON_RESUME: [&str; 5] = [
+    "threads",
+    "backend",
+    "deterministic",
+    "checkpoint-every",
+    "eval-every",
+];
 
 /// A step of the 30,000-iteration schedule in a run of `iterations`: rounded, at least 1.
 pub fn scaled_steps(steps: u32, iterations: u32) -> u32 {

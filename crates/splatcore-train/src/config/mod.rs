@@ -28,8 +28,9 @@ pub const DEFAULT: Config = Config {
     background: Background::Black,
     backend: BackendChoice::Auto,
     threads: None,
+    deterministic: false,
     pipeline: Pipeline::AUTO,
-    checkpoint_every: 1000,
+    checkpoint_every: None,
     eval_every: None,
     lr_means: 1.6e-4,
     lr_means_final: 1.6e-6,
@@ -102,15 +103,20 @@ pub struct Config {
     /// same
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+    /// The same result, bit for bit, from every run with the same seed on this machine. The cpu backend always
+    /// works so; the cuda backend takes longer. Quality and memory are the same
+    #[arg(long)]
+    pub deterministic: bool,
     /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. Changes time, not
     /// quality
     #[arg(long, value_name = "NAME", default_value_t = DEFAULT.pipeline)]
     pub pipeline: Pipeline,
 
-    /// Save the whole state every N steps for --resume; 0 only when interrupted and at the end. A save takes a
-    /// moment and, while it lasts, as much memory as parameters and optimiser; quality is untouched
-    #[arg(long, value_name = "N", default_value_t = DEFAULT.checkpoint_every, help_heading = "Saving and measuring")]
-    pub checkpoint_every: u32,
+    /// Save the whole state every N steps for --resume [about every 5 minutes]; 0 only when interrupted and at the
+    /// end. A save takes a moment and, while it lasts, as much memory as parameters and optimiser; quality is
+    /// untouched
+    #[arg(long, value_name = "N", help_heading = "Saving and measuring")]
+    pub checkpoint_every: Option<u32>,
     /// Measure the held-out photos every N steps [only at the end]. Each time costs a render of all of them;
     /// quality is untouched
     #[arg(long, value_name = "N", help_heading = "Saving and measuring")]

@@ -79,6 +79,7 @@ fn every_flag_is_a_key_and_has_help() {
         max_size: Some(1),
         threads: Some(1),
         eval_every: Some(1),
+        checkpoint_every: Some(1),
         max_gaussians: Some(1),
         ..DEFAULT
     };
@@ -197,7 +198,8 @@ fn differences_that_matter_are_named_by_their_cause() {
     let harmless = Config {
         threads: Some(1),
         backend: BackendChoice::Cpu,
-        checkpoint_every: 5,
+        checkpoint_every: Some(5),
+        deterministic: true,
         eval_every: Some(3),
         ..DEFAULT
     };

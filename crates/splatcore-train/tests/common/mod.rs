@@ -6,6 +6,7 @@ use splatcore_core::backend::*;
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::random::{normal3, uniform_at};
 use splatcore_core::{Camera, Gaussians, Image, Photo, View};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// What a learner was told, in order.
@@ -22,6 +23,12 @@ pub struct Mock {
     /// The loss is NaN from this step on.
     pub nan_from: Option<u32>,
     pub name: Option<&'static str>,
+    /// Every step takes at least so long.
+    pub step_time: Option<std::time::Duration>,
+    /// This step fails.
+    pub out_of_memory_at: Option<u32>,
+    /// How often the loss was asked for.
+    pub losses: Arc<AtomicU32>,
 }
 
 impl Backend for Mock {
@@ -52,6 +59,9 @@ impl Mock {
             state: LearnerState::fresh(scene.clone()),
             log: Arc::clone(&self.log),
             nan_from: self.nan_from,
+            step_time: self.step_time,
+            out_of_memory_at: self.out_of_memory_at,
+            losses: Arc::clone(&self.losses),
             step: 0,
             loss: 0.0,
         }
@@ -62,6 +72,9 @@ struct MockLearner {
     state: LearnerState,
     log: Arc<Mutex<Vec<Event>>>,
     nan_from: Option<u32>,
+    step_time: Option<std::time::Duration>,
+    out_of_memory_at: Option<u32>,
+    losses: Arc<AtomicU32>,
     step: u32,
     loss: f64,
 }
@@ -109,6 +122,17 @@ impl Renderer for MockLearner {
 
 impl Learner for MockLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        if self.out_of_memory_at == Some(plan.step) {
+            return Err(BackendError::OutOfMemory {
+                backend: "mock",
+                buffer: "a list of pairs".into(),
+                bytes: 9,
+                remedy: "buy more".into(),
+            });
+        }
+        if let Some(time) = self.step_time {
+            std::thread::sleep(time);
+        }
         let s = &mut self.state;
         self.loss = 0.0;
         for i in 0..s.gaussians.len() {
@@ -137,6 +161,7 @@ impl Learner for MockLearner {
         Ok(())
     }
     fn last_loss(&mut self) -> Result<f64, BackendError> {
+        self.losses.fetch_add(1, Ordering::Relaxed);
         Ok(if self.nan_from.is_some_and(|from| self.step >= from) {
             f64::NAN
         } else {

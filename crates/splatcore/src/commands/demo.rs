@@ -81,6 +81,7 @@ pub fn run(args: Args) -> Result<()> {
         config: config(&args),
         resume: false,
         overwrite: args.overwrite,
+        time_limit: None,
         resume_command,
     })?;
     let (found, files) = (&metrics.evaluation, Files::of(&folder));

@@ -10,7 +10,10 @@ use splatcore_core::{Pipeline, View};
 use splatcore_data::dataset::{LoadOptions, Split};
 use splatcore_train::config::Background;
 use splatcore_train::{Evaluation, evaluate};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Measure a scene against photos.
 #[derive(clap::Args)]
@@ -122,16 +125,19 @@ pub fn measure(
     } else {
         Vec::new()
     };
-    let mut pictures: Vec<Result<ViewPictures>> = Vec::new();
-    let mut done = 0;
-    let evaluation = evaluate(renderer, views, options, &mut |view, image, score| {
-        if shown.contains(&done) {
-            pictures.push(ViewPictures::new(view, image, score.psnr, score.ssim));
+    let (pictures, done) = (Mutex::new(BTreeMap::new()), AtomicU64::new(0));
+    let evaluation = evaluate(renderer, views, options, &|i, view, image, score| {
+        if shown.contains(&i) {
+            let made = ViewPictures::new(view, image, score.psnr, score.ssim);
+            pictures
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(i, made);
         }
-        done += 1;
-        progress.update(done as u64, || score.name.clone());
+        progress.update(done.fetch_add(1, Ordering::Relaxed) + 1, || score.name.clone());
     })?;
-    Ok((evaluation, pictures.into_iter().collect::<Result<_>>()?))
+    let pictures = pictures.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok((evaluation, pictures.into_values().collect::<Result<_>>()?))
 }
 
 /// The scores for people.

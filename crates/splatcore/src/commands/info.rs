@@ -28,7 +28,7 @@ pub fn run(args: Args) -> Result<()> {
         .path
         .extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("json"));
-    if args.path.is_dir() || is_json {
+    if (args.path.is_dir() || is_json) && !scene::is_unbundled(&args.path) {
         let options = OpenOptions {
             images: args.images,
             ..OpenOptions::default()

@@ -31,6 +31,11 @@ pub struct Args {
     /// less memory; detail finer than their pixels is lost
     #[arg(long, value_name = "FOLDER")]
     images: Option<String>,
+    /// Stop when so many seconds have been trained (as metrics.json counts them: over all resumes, without loading
+    /// and measuring) and end as usual, with all files; --resume goes on from there. The schedules still follow
+    /// --iterations
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    time_limit: Option<f64>,
     #[command(flatten)]
     settings: Config,
 }
@@ -51,6 +56,7 @@ pub fn run(args: Args, typed: &clap::ArgMatches) -> Result<()> {
         config,
         resume: args.resume,
         overwrite: args.overwrite,
+        time_limit: args.time_limit,
         resume_command,
     };
     let metrics = run::run(&job)?;
@@ -71,6 +77,13 @@ pub fn run(args: Args, typed: &clap::ArgMatches) -> Result<()> {
         files.scene.display(),
         files.report.display()
     ))
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
+        _ => Err(format!("'{text}' is not a number of seconds above 0")),
+    }
 }
 
 /// The command that goes on with a run, ready for a shell. Settings are in the run's config.toml.

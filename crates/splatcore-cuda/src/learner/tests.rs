@@ -1,0 +1,186 @@
+//! Too little room for the pairs in mid-run changes nothing but time.
+
+use super::*;
+use crate::CudaBackend;
+use crate::device::emulated::Emulated;
+use crate::launch::Queue;
+use splatcore_core::Pipeline;
+use splatcore_cpu::conformance::determinism::state_bits;
+use splatcore_cpu::conformance::scenes::{odd_camera, random_scene, views};
+use splatcore_cpu::conformance::step;
+
+/// Fewer pairs than any view here has.
+const TOO_FEW: usize = 40;
+
+fn learner(device: &Arc<dyn crate::device::Device>) -> CudaLearner {
+    let kernels = Arc::new(Kernels::new(device.clone()));
+    let frame = Frame::new(Queue::new(device.clone()), kernels.clone(), true).unwrap();
+    let state = LearnerState::fresh(random_scene(51, 120, 1));
+    CudaLearner::new(&state, Arc::new(views()), frame, kernels).unwrap()
+}
+
+fn device() -> Option<Arc<dyn crate::device::Device>> {
+    match Emulated::new() {
+        Ok(device) => Some(Arc::new(device)),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
+/// Growing so fast that a step's pairs are many more than the step's before.
+fn plan(step: u32) -> StepPlan {
+    let mut plan = step::plan(Pipeline::AUTO, step, step as usize % 3);
+    plan.rates.log_scales = 0.25;
+    plan.noise = Some(1e-3);
+    plan
+}
+
+fn refine(step: u32) -> Refine {
+    Refine::Adc {
+        gradient_threshold: 1e-4,
+        split_scale: 0.1,
+        min_opacity: 0.02,
+        max_scale: None,
+        max_gaussians: 160,
+        seed: 5,
+        step,
+    }
+}
+
+type Result = (Vec<u32>, u64, RefineReport, Vec<u32>, u64);
+
+/// 21 steps with a refinement after the tenth; `before_step` may take room away.
+fn train(learner: &mut CudaLearner, mut before_step: impl FnMut(u32, &mut CudaLearner)) -> Result {
+    let mut report = RefineReport::default();
+    for step in 1..=21 {
+        before_step(step, learner);
+        learner.step(&plan(step)).unwrap();
+        if step == 10 {
+            report = learner.refine(&refine(step)).unwrap();
+        }
+    }
+    let loss = learner.last_loss().unwrap().to_bits();
+    let state = learner.snapshot().unwrap();
+    let rendered = learner.render(&odd_camera(50, 40, 0.4), &plan(1).render).unwrap();
+    let image = rendered.image.data.as_flattened().iter().map(|v| v.to_bits());
+    let seen = state.seen.iter().map(|&seen| seen as u64).sum();
+    (state_bits(&state), loss, report, image.collect(), seen)
+}
+
+#[test]
+fn halts_change_nothing() {
+    let Some(device) = device() else { return };
+    let want = train(&mut learner(&device), |_, _| ());
+    assert!(want.2.cloned + want.2.split > 0 && want.4 > 500, "{:?}", want.2);
+    // At the first step, right before the refinement, right after it, at the last; then everywhere.
+    let places: [&[u32]; 6] = [&[1], &[10], &[11], &[21], &[2, 5, 9, 10, 13, 20], &[]];
+    for at in places {
+        let got = train(&mut learner(&device), |step, learner| {
+            if at.is_empty() || at.contains(&step) {
+                learner.frame.shrink_pairs(TOO_FEW);
+            }
+        });
+        assert!(got == want, "halted at {at:?}: {:?} and {:?}", got.2, want.2);
+    }
+}
+
+/// The frames that did not run tell how many pairs they want of Gaussians that have not grown yet, so the steps that
+/// are taken again may halt again.
+#[test]
+fn several_halts_in_one_window() {
+    let Some(device) = device() else { return };
+    let mut reference = learner(&device);
+    let mut halting = learner(&device);
+    for step in 1..LOOK_EVERY as u32 {
+        if step == 2 {
+            halting.frame.shrink_pairs(TOO_FEW);
+        }
+        for learner in [&mut reference, &mut halting] {
+            learner.step(&plan(step)).unwrap();
+        }
+    }
+    assert_eq!(reference.settle().unwrap(), 0);
+    let rounds = halting.settle().unwrap();
+    assert!(rounds >= 2, "only {rounds}");
+    assert_eq!(
+        halting.last_loss().unwrap().to_bits(),
+        reference.last_loss().unwrap().to_bits()
+    );
+    assert!(state_bits(&halting.snapshot().unwrap()) == state_bits(&reference.snapshot().unwrap()));
+}
+
+/// A halted step's times are of the step that was taken in the end.
+#[test]
+fn timed_steps_halt_too() {
+    let Some(device) = device() else { return };
+    let mut reference = learner(&device);
+    let mut halting = learner(&device);
+    for step in 1..=4 {
+        reference.step(&plan(step)).unwrap();
+        halting.frame.shrink_pairs(TOO_FEW);
+        let times = halting.timed_step(&plan(step)).unwrap();
+        assert!(times.iter().any(|&(stage, _)| stage == "adam"), "{times:?}");
+    }
+    assert!(state_bits(&halting.snapshot().unwrap()) == state_bits(&reference.snapshot().unwrap()));
+}
+
+/// A scene without Gaussians, or wholly behind the cameras, can do everything.
+#[test]
+fn nothing_in_view() {
+    let Some(device) = device() else { return };
+    let backend = CudaBackend::on(device, true);
+    use splatcore_core::Backend;
+    let mut behind = random_scene(3, 50, 2);
+    for mean in &mut behind.means {
+        mean[1] -= 1000.0;
+    }
+    for scene in [Gaussians::zeros(0, 0), Gaussians::zeros(0, 3), behind] {
+        let count = scene.len();
+        let mut learner = backend.learner(&scene, Arc::new(views())).unwrap();
+        for step in 1..=18 {
+            learner
+                .step(&step::plan(Pipeline::AUTO, step, step as usize % 3))
+                .unwrap();
+        }
+        let loss = learner.last_loss().unwrap();
+        assert!(loss > 0.01 && loss.is_finite(), "{loss}");
+        let camera = odd_camera(20, 17, 0.0);
+        let options = plan(1).render;
+        let rendered = learner.render(&camera, &options).unwrap();
+        assert!(
+            rendered
+                .image
+                .data
+                .iter()
+                .all(|&pixel| pixel == options.background)
+        );
+        assert!(rendered.transmittance.iter().all(|&t| t == 1.0));
+        let gradient = Image::filled(20, 17, [1.0; 3]);
+        assert_eq!(
+            learner.gradients(&camera, &options, &gradient).unwrap(),
+            Gaussians::zeros(count, scene.sh_degree)
+        );
+        let counts = learner.counts(&camera, &options).unwrap();
+        assert_eq!(counts, FrameCounts::default());
+        learner.stage_times(&camera, &options, true).unwrap();
+        learner.timed_step(&plan(19)).unwrap();
+        let snapshot = learner.snapshot().unwrap();
+        assert!(snapshot.seen.iter().all(|&seen| seen == 0));
+        let mcmc = Refine::Mcmc {
+            min_opacity: 0.005,
+            growth: 0.05,
+            max_gaussians: 1000,
+            seed: 1,
+            step: 18,
+        };
+        for refine in [refine(18), mcmc, Refine::ResetOpacity { ceiling: 0.01 }] {
+            learner.refine(&refine).unwrap();
+        }
+        learner.restore(&snapshot).unwrap();
+        assert!(state_bits(&learner.snapshot().unwrap()) == state_bits(&snapshot));
+        learner.step(&plan(20)).unwrap();
+        learner.finish().unwrap();
+    }
+}

@@ -1,0 +1,164 @@
+//! Every way to bring gradients together against the f64 twin, with the method that the pipeline names.
+//!
+//! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+use splatcore_core::Pipeline;
+use splatcore_core::backend::{Backend, RenderOptions};
+use splatcore_core::pipeline::{Backward, Blend, Intersect};
+use splatcore_core::{Camera, Gaussians, Image, random::Rng};
+use splatcore_cpu::conformance::{gradients, scenes};
+use splatcore_cuda::CudaBackend;
+use splatcore_cuda::device::Device;
+use splatcore_cuda::device::driver::Card;
+use splatcore_cuda::device::emulated::Emulated;
+use std::sync::Arc;
+
+fn device() -> Option<Arc<dyn Device>> {
+    if std::env::var("SPLATCORE_TEST_DEVICE").is_ok_and(|wish| wish == "card") {
+        return Some(Arc::new(Card::open(None).unwrap()));
+    }
+    match Emulated::new() {
+        Ok(device) => Some(Arc::new(device)),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
+/// A method behind every forward pass.
+fn everywhere(backward: Backward) -> Vec<Pipeline> {
+    let behind = |intersect| {
+        Blend::ALL.iter().map(move |&blend| Pipeline {
+            intersect,
+            blend,
+            backward,
+        })
+    };
+    Intersect::ALL
+        .iter()
+        .flat_map(|&intersect| behind(intersect))
+        .collect()
+}
+
+fn match_the_twin(pipelines: &[Pipeline]) {
+    let Some(device) = device() else { return };
+    let backend = CudaBackend::on(device, false);
+    if let Err(failures) = gradients::pipelines_match_the_twin(&backend, pipelines) {
+        panic!("{failures}");
+    }
+}
+
+#[test]
+fn methods_match_the_twin_behind_the_same_forward_pass() {
+    let variants = Pipeline::backward_variants();
+    assert!(variants.iter().any(|p| p.backward == Backward::WarpReduceSkip));
+    match_the_twin(&variants);
+}
+
+#[test]
+fn gaussian_parallel_matches_the_twin_behind_every_forward_pass() {
+    match_the_twin(&everywhere(Backward::GaussianParallel));
+}
+
+#[test]
+fn atomic_methods_match_the_twin_behind_sub_tiles() {
+    let splatcore = |backward| Pipeline {
+        backward,
+        ..Pipeline::AUTO
+    };
+    match_the_twin(&[Backward::Atomic, Backward::WarpReduceSkip].map(splatcore));
+}
+
+/// Gradients on the emulator, its threads from the first to the last or the other way round.
+fn emulated(scene: &Gaussians, pipeline: Pipeline, deterministic: bool, reversed: bool) -> Option<Gaussians> {
+    let device = match Emulated::new() {
+        Ok(device) => device,
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            return None;
+        }
+    };
+    device.set_backward(reversed);
+    let backend = CudaBackend::on(Arc::new(device), deterministic);
+    let camera = scenes::odd_camera(70, 50, 0.3);
+    let options = RenderOptions {
+        pipeline,
+        ..RenderOptions::default()
+    };
+    let mut renderer = backend.renderer(scene).unwrap();
+    Some(renderer.gradients(&camera, &options, &noise(&camera)).unwrap())
+}
+
+fn noise(camera: &Camera) -> Image {
+    let mut rng = Rng::new(5, 94);
+    let mut image = Image::filled(camera.width, camera.height, [0.0; 3]);
+    for pixel in &mut image.data {
+        *pixel = [0; 3].map(|_| rng.normal());
+    }
+    image
+}
+
+/// Every splat in every tile, 19 buckets each: more pairs than the first guess, so that there is room anew in between.
+#[test]
+fn gaussian_parallel_finds_room_for_its_buckets() {
+    let Some(device) = device() else { return };
+    let mut scene = scenes::random_scene(21, 600, 0);
+    for i in 0..scene.len() {
+        (scene.log_scales[i], scene.opacity_logits[i]) = ([2.0; 3], -4.0);
+        scene.means[i][2] = 2.0 + 1e-3 * i as f32;
+    }
+    let camera = scenes::plain_camera(130, 70);
+    let mut renderer = CudaBackend::on(device, false).renderer(&scene).unwrap();
+    let [ours, other] = [Backward::GaussianParallel, Backward::Splatcore].map(|backward| {
+        let options = RenderOptions {
+            pipeline: Pipeline {
+                backward,
+                ..Pipeline::AUTO
+            },
+            ..RenderOptions::default()
+        };
+        let gradients = renderer.gradients(&camera, &options, &noise(&camera)).unwrap();
+        let counts = renderer.counts(&camera, &options).unwrap();
+        assert_eq!(counts.pairs, 600 * 45);
+        gradients.opacity_logits
+    });
+    let distance = |a: &[f32], b: &[f32]| {
+        let squares = a.iter().zip(b).map(|(a, b)| (a - b) as f64 * (a - b) as f64);
+        squares.sum::<f64>().sqrt()
+    };
+    let size = distance(&other, &vec![0.0; other.len()]);
+    assert!(size > 1e-2, "{size}");
+    assert!(
+        distance(&ours, &other) <= 1e-4 * size,
+        "{} of {size}",
+        distance(&ours, &other)
+    );
+}
+
+#[test]
+fn gaussian_parallel_does_not_depend_on_the_order_of_threads() {
+    let scene = scenes::random_scene(9, 900, 1);
+    for pipeline in everywhere(Backward::GaussianParallel) {
+        let run = |deterministic, reversed| emulated(&scene, pipeline, deterministic, reversed);
+        let Some(first) = run(false, false) else { return };
+        assert!(first.means.iter().flatten().any(|&v| v != 0.0), "{pipeline}");
+        assert_eq!(Some(&first), run(false, true).as_ref(), "{pipeline}, other order");
+        // Ordered sums need no replacement.
+        assert_eq!(
+            Some(&first),
+            run(true, false).as_ref(),
+            "{pipeline}, deterministic"
+        );
+    }
+    // The other method with ordered sums rounds otherwise: the comparison above sees which one ran.
+    let [ours, other] = [Backward::GaussianParallel, Backward::Splatcore].map(|backward| {
+        let pipeline = Pipeline {
+            backward,
+            ..Pipeline::AUTO
+        };
+        emulated(&scene, pipeline, true, false)
+    });
+    assert_ne!(ours, other);
+}

@@ -1,0 +1,241 @@
+//! A learner whose memory runs out: what the error says, that the state is whole afterwards, and how much a refinement
+//! needs beside the state.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod support;
+
+use splatcore_core::backend::{Backend, LearnerState, Refine, RefineReport};
+use splatcore_core::gaussians::logit;
+use splatcore_core::random::Rng;
+use splatcore_core::{BackendError, Gaussians, Learner, Pipeline, View};
+use splatcore_cpu::conformance::determinism::state_bits;
+use splatcore_cpu::conformance::step::plan;
+use splatcore_cuda::densify::Densify;
+use splatcore_cuda::device::Device;
+use splatcore_cuda::state::State;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use support::{Watched, camera, huge, view};
+
+/// Small photos, and a large one of which every Gaussian covers all 56 tiles: more pairs than the first guess (5120).
+fn views() -> Arc<Vec<View>> {
+    let sizes = [[20, 20], [220, 60], [33, 18], [40, 7]];
+    Arc::new(sizes.map(|[w, h]| view(camera(w, h), false)).to_vec())
+}
+
+const GAUSSIANS: usize = 100;
+/// When the large photo comes; before it and after it small ones.
+const LARGE: u32 = 5;
+const STEPS: u32 = 8;
+/// Allocations tried, and limits tried.
+const STRIDE: usize = 5;
+const LIMITS: u64 = 16;
+
+fn mcmc(growth: f32, max_gaussians: usize) -> Refine {
+    Refine::Mcmc {
+        min_opacity: 0.005,
+        growth,
+        max_gaussians,
+        seed: 2,
+        step: 3,
+    }
+}
+
+/// Asks again while memory is short; every time the learner must still give its state.
+fn patiently<T>(
+    watched: &Watched,
+    errors: &mut Vec<BackendError>,
+    learner: &mut Box<dyn Learner>,
+    mut action: impl FnMut(&mut dyn Learner) -> Result<T, BackendError>,
+) -> T {
+    loop {
+        match action(learner.as_mut()) {
+            Ok(done) => return done,
+            Err(error) => {
+                let state = learner
+                    .snapshot()
+                    .unwrap_or_else(|e| panic!("no snapshot after '{error}': {e}"));
+                assert_eq!(state.gaussians.len(), learner.count());
+                assert!((0..state.gaussians.len()).all(|i| state.gaussians.is_sound(i)));
+                assert!(learner.last_loss().unwrap().is_finite());
+                errors.push(error);
+                watched.watch().plenty();
+            }
+        }
+    }
+}
+
+/// Steps, a refinement, more steps, a picture; returns the state's bits and the errors on the way.
+fn train(watched: &Arc<Watched>) -> (Vec<u32>, Vec<BackendError>) {
+    let mut errors = Vec::new();
+    let backend = watched.backend();
+    let mut learner = loop {
+        match backend.learner(&huge(GAUSSIANS), views()) {
+            Ok(learner) => break learner,
+            Err(error) => errors.push(error),
+        }
+        watched.watch().plenty();
+    };
+    for step in 1..=STEPS {
+        let view = [0, 2, 3][step as usize % 3];
+        let plan = plan(Pipeline::AUTO, step, if step == LARGE { 1 } else { view });
+        patiently(watched, &mut errors, &mut learner, |learner| learner.step(&plan));
+        // So that the error is of this step.
+        patiently(watched, &mut errors, &mut learner, |learner| learner.finish());
+        if step == 3 {
+            patiently(watched, &mut errors, &mut learner, |learner| {
+                learner.refine(&mcmc(0.4, 1000))
+            });
+        }
+    }
+    let options = plan(Pipeline::AUTO, 1, 0).render;
+    patiently(watched, &mut errors, &mut learner, |learner| {
+        learner.render(&camera(50, 90), &options)
+    });
+    let snapshot = learner.snapshot().unwrap();
+    patiently(watched, &mut errors, &mut learner, |learner| {
+        learner.restore(&snapshot)
+    });
+    (state_bits(&learner.snapshot().unwrap()), errors)
+}
+
+/// Whether it says what is needed; returns the buffer's name.
+fn check(error: &BackendError) -> String {
+    let BackendError::OutOfMemory { buffer, bytes, .. } = error else {
+        panic!("{error}")
+    };
+    let words = error.to_string();
+    assert!(!buffer.is_empty() && *bytes > 0, "{words}");
+    assert!(
+        words.contains(" bytes are free") && words.contains("--"),
+        "{words}"
+    );
+    assert!(!words.contains('\n'));
+    buffer.clone()
+}
+
+/// Every third allocation of a run fails once: what was asked for fails, and done again gives what it would have given.
+#[test]
+fn an_allocation_may_fail_once() {
+    let Some(watched) = Watched::new() else { return };
+    let (want, errors) = train(&watched);
+    assert!(errors.is_empty());
+    let all = watched.watch().allocations;
+    let mut buffers = BTreeSet::new();
+    for at in (0..all).step_by(STRIDE) {
+        watched.watch().allocations = 0;
+        watched.watch().no_memory = at..at + 1;
+        let (got, errors) = train(&watched);
+        assert!(errors.len() <= 1, "{errors:?}");
+        buffers.extend(errors.iter().map(check));
+        assert!(got == want, "allocation {at} of {all}: {errors:?}");
+        assert_eq!(
+            watched.watch().bytes,
+            0,
+            "allocation {at}: memory was not given back"
+        );
+    }
+    // Those that did not fail are of a few bytes, or of room that need not be so large.
+    eprintln!("{all} allocations; named: {buffers:?}");
+    assert!(buffers.len() >= 10, "{buffers:?}");
+}
+
+/// With every limit from nothing to plenty, until the error was told.
+#[test]
+fn memory_may_be_short() {
+    let Some(watched) = Watched::new() else { return };
+    let (want, _) = train(&watched);
+    let enough = watched.watch().peak as u64;
+    let (mut told, mut left_out) = (0, 0);
+    for part in (0..=LIMITS).rev() {
+        let limit = enough * part / LIMITS;
+        watched.watch().limit = Some(limit as usize);
+        let (got, errors) = train(&watched);
+        errors.iter().for_each(|error| drop(check(error)));
+        told += errors.len();
+        assert!(
+            errors.len() <= 1 && (!errors.is_empty() || part > LIMITS / 2),
+            "limit {limit} of {enough}"
+        );
+        // The step that found no room for its pairs is left out; everything else can be done again.
+        left_out += usize::from(got != want);
+        assert!(
+            got == want
+                || ["pairs", "gradient sums"]
+                    .iter()
+                    .any(|of| errors[0].to_string().contains(of)),
+            "limit {limit} of {enough}: {errors:?}"
+        );
+        assert_eq!(
+            watched.watch().bytes,
+            0,
+            "limit {limit}: memory was not given back"
+        );
+    }
+    eprintln!("{told} of {LIMITS} limits were too low, {left_out} left the large step out");
+    assert!(left_out > 0 && left_out < told);
+}
+
+/// A state in which about half grow and some go.
+fn lively(n: usize) -> LearnerState {
+    let mut rng = Rng::new(4, 9);
+    let mut scene = Gaussians::zeros(n, 3);
+    for i in 0..n {
+        scene.means[i] = [0; 3].map(|_| rng.normal());
+        scene.log_scales[i] = [rng.normal(); 3];
+        scene.rotations[i] = [1.0, 0.1, 0.2, 0.3];
+        scene.opacity_logits[i] = logit(0.001 + 0.9 * rng.uniform());
+    }
+    let mut state = LearnerState::fresh(scene);
+    state.gradient_sum = (0..n).map(|_| rng.uniform()).collect();
+    state.seen = vec![1; n];
+    state
+}
+
+/// The peak of a refinement against what the state takes after it.
+#[test]
+fn a_refinement_needs_little_beside_the_state() {
+    let Some(watched) = Watched::new() else { return };
+    let device: Arc<dyn Device> = watched.clone();
+    let adc = |max_gaussians| Refine::Adc {
+        gradient_threshold: 0.5,
+        split_scale: 1.0,
+        min_opacity: 0.05,
+        max_scale: None,
+        max_gaussians,
+        seed: 1,
+        step: 1,
+    };
+    let n = 20_000;
+    let cases = [
+        ("adc", adc(1_000_000)),
+        ("adc, limited", adc(n + 1000)),
+        ("adc, pruning only", adc(n)),
+        ("mcmc", mcmc(0.05, 1_000_000)),
+        ("mcmc, limited", mcmc(0.05, n + 300)),
+        ("mcmc, relocating only", mcmc(0.0, n)),
+    ];
+    for (name, refine) in cases {
+        let mut state = State::upload(&device, &lively(n)).unwrap();
+        let densify = Densify::new(device.clone()).unwrap();
+        let before = state.bytes();
+        watched.watch().peak = watched.watch().bytes;
+        let RefineReport { count, .. } = densify.refine(&mut state, &refine).unwrap();
+        let (after, peak) = (state.bytes(), watched.watch().peak as u64);
+        let rows = (before / n as u64) * count as u64;
+        eprintln!(
+            "{name}: {n} to {count} Gaussians, {before} to {after} bytes ({} a Gaussian, room for {}), peak {peak}: {:.3} of the \
+             state after, {:.3} of its rows in use",
+            after / count as u64,
+            state.capacity,
+            peak as f64 / after as f64,
+            peak as f64 / rows as f64
+        );
+        assert!(peak as f64 <= 1.2 * after as f64, "{name}");
+        assert_eq!(
+            watched.watch().bytes as u64,
+            after,
+            "{name}: something was not given back"
+        );
+    }
+}

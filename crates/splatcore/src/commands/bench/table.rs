@@ -1,0 +1,100 @@
+//! The results for people.
+
+use super::Bench;
+use super::timing::Row;
+use crate::output;
+
+/// Everything, and a line for each pipeline at the end.
+pub fn table(bench: &Bench) -> String {
+    let [w, h] = bench.size;
+    let mut lines = vec![format!(
+        "{}: {} Gaussians, {w}x{h}, {} views, median of {} passes, {}",
+        bench.scene,
+        output::thousands(bench.gaussians as u64),
+        bench.views,
+        bench.passes,
+        bench.device
+    )];
+    for row in &bench.rows {
+        describe(row, &mut lines);
+    }
+    if bench.rows.len() + bench.skipped.len() > 1 {
+        lines.push(String::new());
+        lines.extend(summary(bench));
+    }
+    lines.join("\n")
+}
+
+fn describe(row: &Row, lines: &mut Vec<String>) {
+    let behind = row
+        .backward_ms
+        .map_or(String::new(), |ms| format!(", backward {ms:.2} ms"));
+    lines.push(format!(
+        "\n{}: {:.2} ms a frame{behind}",
+        row.pipeline, row.gpu_ms
+    ));
+    for (stage, ms) in &row.stages {
+        lines.push(format!("  {stage:18}{ms:>9.3} ms"));
+    }
+    lines.push(format!(
+        "  {:18}{:>9.3} ms by the clock",
+        "whole frame", row.frame_ms
+    ));
+    if let Some(ms) = row.step_ms {
+        lines.push(format!(
+            "  {:18}{ms:>9.3} ms by the clock, of which",
+            "training step"
+        ));
+        for (stage, ms) in &row.step_stages {
+            lines.push(format!("    {stage:16}{ms:>9.3} ms"));
+        }
+    }
+    lines.push(format!("  against vanilla   {:>9.2} dB", row.psnr_vs_reference));
+    for (name, count) in [
+        ("visible", row.visible),
+        ("pairs", row.pairs),
+        ("evaluated", row.fragments_evaluated),
+        ("blended", row.fragments_blended),
+    ] {
+        lines.push(format!("  {name:14}{:>13}", output::thousands(count)));
+    }
+    let behind = row
+        .ns_per_blended_backward
+        .map_or(String::new(), |ns| format!(", backward {ns:.3}"));
+    lines.push(format!(
+        "  ns per blended fragment: {:.3}{behind}",
+        row.ns_per_blended
+    ));
+}
+
+/// A line for each pipeline.
+fn summary(bench: &Bench) -> Vec<String> {
+    let names = bench.rows.iter().map(|row| row.pipeline);
+    let names = names.chain(bench.skipped.iter().map(|s| s.pipeline));
+    let width = names.map(|p| p.to_string().len()).max().unwrap_or(0);
+    let backward = bench.rows.iter().any(|row| row.backward_ms.is_some());
+    let mut lines = vec![format!("{:width$}   forward     frame", "ms")];
+    if backward {
+        lines[0].push_str("  backward      step");
+    }
+    for row in &bench.rows {
+        let mut line = format!(
+            "{:width$}{:>10.3}{:>10.3}",
+            row.pipeline.to_string(),
+            row.gpu_ms,
+            row.frame_ms
+        );
+        for ms in [row.backward_ms, row.step_ms].into_iter().flatten() {
+            line.push_str(&format!("{ms:>10.3}"));
+        }
+        lines.push(line);
+    }
+    for skipped in &bench.skipped {
+        lines.push(format!(
+            "{:width$}  not on this backend: {}",
+            skipped.pipeline.to_string(),
+            skipped.reason
+        ));
+    }
+    lines
+}

@@ -1,0 +1,168 @@
+#!/usr/bin/env bash
+# Checks and measures the CUDA backend. Made by scripts/gpu-bundle; needs bash, the NVIDIA driver and libnvrtc.
+# Usage: run.sh [conformance|bench|sanitize|train|table3|all]...     (default: conformance bench)
+#   conformance  every test binary
+#   bench        forward and backward times of every scene
+#   sanitize     compute-sanitizer memcheck and racecheck over the conformance tests (slow)
+#   train        fox_colmap at full size: adc 30,000 steps; mcmc, 1,000,000 Gaussians, 15,000 steps
+#   table3       PSNR after a fixed time, for every method of the backward pass
+#   all          all of these
+# Environment: OUT       folder of the results (./out)
+#              DATA      folder with models/ and posed/ (the bundle's own data)
+#              DATASET   what to train on (posed/fox_colmap)
+#              PASSES    passes of bench over the cameras (20)
+#              LIMIT     seconds of each run of table3 (30)
+#              TRAIN     more flags for every training run
+#              BACKEND   of bench and training (cuda); cpu tries the script out
+#              COMPUTE_SANITIZER   the program (found in PATH or CUDA_PATH)
+# Every step's output goes to OUT too; a step that fails does not stop the others, but the exit code is then 1.
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+out=${OUT:-./out} data=${DATA:-$here/data} passes=${PASSES:-20} limit=${LIMIT:-30} backend=${BACKEND:-cuda}
+for what in "$@"; do
+    case $what in
+    conformance | bench | sanitize | train | table3 | all) ;;
+    *)
+        sed -n '3,18p' "${BASH_SOURCE[0]}" >&2
+        exit 2
+        ;;
+    esac
+done
+[[ $# -gt 0 ]] || set -- conformance bench
+mkdir -p "$out" || exit 1
+out=$(cd "$out" && pwd)
+data=$(cd "$data" && pwd) || exit 1
+# Where the tests look for real data.
+export SPLATCORE_DATA=$data
+splatcore=$here/bin/splatcore
+dataset=${DATASET:-$data/posed/fox_colmap}
+read -ra more <<<"${TRAIN:-}"
+failed=0 verdicts=()
+
+wanted() { # wanted NAME: whether it was asked for
+    local what
+    for what in "${asked[@]}"; do [[ $what == "$1" || $what == all ]] && return 0; done
+    return 1
+}
+asked=("$@")
+
+step() { # step NAME COMMAND...: runs it, keeps its output and verdict
+    local name=$1 start=$SECONDS verdict=ok
+    shift
+    echo "== $name"
+    if ! "$@" > >(tee "$out/$name.txt") 2> >(tee "$out/$name.log" >&2); then
+        verdict=FAILED failed=1
+    fi
+    # Let the two tees finish their files.
+    wait
+    verdicts+=("$(printf '%-44s %-7s %5d s' "$name" "$verdict" $((SECONDS - start)))")
+}
+
+missing() { # missing NAME WHY: a step that cannot run
+    echo "== $1: $2" >&2
+    verdicts+=("$(printf '%-44s %-7s %s' "$1" FAILED "$2")")
+    failed=1
+}
+
+tests() { # tests NAMES PREFIX COMMAND...: the test binaries of that name, each run by the command
+    local names=$1 prefix=$2 binary
+    shift 2
+    for binary in "$here"/tests/$names; do
+        [[ -x $binary ]] || { missing "$prefix$names" "no such test in the bundle"; continue; }
+        # One test at a time: they share the card, and times and messages stay apart.
+        step "$prefix$(basename "$binary")" "$@" "$binary" --test-threads=1 --nocapture
+    done
+}
+
+bench() {
+    local scene name cameras found=0
+    for scene in "$data"/models/*; do
+        case $scene in
+        *.ply | *.spz | *.sog | *.splat) ;;
+        *) [[ -f $scene/meta.json ]] || continue ;;
+        esac
+        found=1
+        name=$(basename "$scene")
+        name=${name%.*}
+        cameras=(--orbit 8 --size 1920x1080)
+        [[ $name == fox_* && -d $data/posed/fox_colmap ]] && cameras=(--dataset "$data/posed/fox_colmap")
+        step "bench-$name" "$splatcore" bench "$scene" "${cameras[@]}" --backend "$backend" --pipeline all \
+            --passes "$passes" --json "$out/bench-$name.json"
+        step "bench-$name-backward" "$splatcore" bench "$scene" "${cameras[@]}" --backend "$backend" --backward \
+            --passes "$passes" --json "$out/bench-$name-backward.json"
+    done
+    ((found)) || missing bench "no scene in $data/models"
+}
+
+sanitize() {
+    local tool sanitizer=${COMPUTE_SANITIZER:-$(command -v compute-sanitizer)}
+    [[ -n $sanitizer ]] || sanitizer=$(compgen -G "${CUDA_PATH:-/usr/local/cuda}/bin/compute-sanitizer")
+    if [[ -z $sanitizer ]]; then
+        missing sanitize "compute-sanitizer not found; set COMPUTE_SANITIZER to it (it comes with the CUDA toolkit)"
+        return
+    fi
+    for tool in memcheck racecheck; do
+        tests conformance "$tool-" "$sanitizer" --tool "$tool" --error-exitcode 9 --print-limit 20
+    done
+}
+
+train() { # train NAME FLAGS...
+    local name=$1
+    shift
+    step "$name" "$splatcore" train "$dataset" -o "$out/$name" --overwrite --backend "$backend" "$@" "${more[@]}"
+}
+
+have_photos() { # have_photos NAME
+    [[ -d $dataset ]] || { missing "$1" "no dataset at $dataset"; return 1; }
+}
+
+value() { # value KEY FILE: of a JSON file with a key a line
+    sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}$/\1/p" "$2" | head -n 1
+}
+
+table() {
+    local file name
+    echo
+    printf '%s\n' "${verdicts[@]}"
+    for file in "$out"/bench-*.json; do
+        [[ -f $file ]] || continue
+        name=$(basename "$file" .json)
+        echo
+        printf '%-34s %9s %9s %9s %9s %8s\n' "${name#bench-}, ms" forward frame backward step PSNR
+        # One line a row: its keys come in this order, each on a line of its own.
+        awk -F'": ' '
+            { key = $1; sub(/^ *"/, "", key); value = $2; gsub(/[",]/, "", value) }
+            key == "pipeline" { name = value; v["backward_ms"] = v["step_ms"] = "-" }
+            key == "gpu_ms" || key == "frame_ms" || key == "backward_ms" || key == "step_ms" {
+                v[key] = sprintf("%.3f", value) }
+            key == "psnr_vs_reference" {
+                printf "%-34s %9s %9s %9s %9s %8.2f\n", name, v["gpu_ms"], v["frame_ms"], v["backward_ms"],
+                    v["step_ms"], value }
+            key == "reason" { printf "%-34s %s\n", name, value }
+        ' "$file"
+    done
+    for file in "$out"/*/metrics.json; do
+        [[ -f $file ]] || continue
+        name=$(basename "$(dirname "$file")")
+        printf '\n%-34s PSNR %.2f dB, SSIM %.4f, %d Gaussians, %d steps in %.1f s' "$name" "$(value psnr "$file")" \
+            "$(value ssim "$file")" "$(value gaussians "$file")" "$(value steps "$file")" "$(value seconds "$file")"
+    done
+    echo
+}
+
+step doctor "$splatcore" doctor
+"$splatcore" doctor --json >"$out/doctor.json" 2>/dev/null
+if wanted conformance; then tests '*' test- env; fi
+if wanted bench; then bench; fi
+if wanted sanitize; then sanitize; fi
+if wanted train && have_photos train; then
+    train train-adc
+    train train-mcmc --strategy mcmc --max-gaussians 1000000 --iterations 15000
+fi
+if wanted table3 && have_photos table3; then
+    for method in atomic warp-reduce warp-reduce-skip gaussian-parallel splatcore; do
+        train "table3-$method" --pipeline "exact+scalar+$method" --time-limit "$limit"
+    done
+fi
+table | tee "$out/table.txt"
+exit $failed
