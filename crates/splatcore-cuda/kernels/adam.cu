@@ -2,19 +2,40 @@
 // all Gaussians, seen or not, as torch's Adam does: an unseen one has gradient 0, its moments decay and it keeps moving a
 // little. Regularisers, statistics and MCMC's noise ride along. CPU twin: splatcore-cpu/src/{adam,step}.rs.
 //
-// `adam`: one thread a Gaussian, everything but the harmonics; it moves the means, so `adam_sh` comes before it. `adam_sh`: 64 Gaussians a block of 256, one thread an
-// element, gradients made on the spot from basis and dL/dcolour; coefficients above the degree in use have gradients and
-// moments of exactly 0 and are left out.
+// `adam`: one thread a Gaussian, everything but the harmonics; it moves the means, so `adam_sh` comes before it. `adam_sh`:
+// 64 Gaussians a block of 256, one thread an element, gradients made on the spot from basis and dL/dcolour; coefficients
+// above the degree in use have gradients and moments of exactly 0 and are left out.
 //
-// Bound by memory: 24 bytes a number (parameter and two moments, read and written). Prediction for 1 M Gaussians at degree
-// 3: 59 M numbers, 1.42 GB, 330 us at 4.27 TB/s; `adam` of this 62 us plus 64 bytes of gradient each.
+// Moments lie there as f32, or if COMPACT in the formats of moments.cuh; the step itself is taken with the moments before
+// they are rounded.
 //
-// Constants: SH_DEGREE in use, SH_ROW floats stored for each Gaussian.
+// Bound by memory: parameter and two moments, read and written, are 24 bytes a number; compact 14 for the harmonics and
+// 16 for the others. Prediction for 1 M Gaussians at degree 3, 59 M numbers, at 4.27 TB/s: 1.42 GB, 330 us, `adam` of this
+// 62 us plus 64 bytes of gradient each; compact 0.85 GB, 198 us, `adam` of this 41 us.
+//
+// Constants: SH_DEGREE in use, SH_ROW floats stored for each Gaussian, COMPACT.
 
 #define BETA1 0.9f
 #define BETA2 0.999f
 #define EPSILON 1e-15f
 #define USED (3 * (SH_DEGREE + 1) * (SH_DEGREE + 1))
+
+#if COMPACT
+typedef Bf16 First;
+typedef Bf16 Second;
+typedef Log8 SecondSh;
+#else
+typedef float First;
+typedef float Second;
+typedef float SecondSh;
+#endif
+
+// Numbers of a Gaussian, for the chance in rounding.
+#define NUMBER_MEANS 0
+#define NUMBER_LOG_SCALES 3
+#define NUMBER_ROTATIONS 6
+#define NUMBER_OPACITY 10
+#define NUMBER_SH 11
 
 // As splatcore_cuda::adam::Rates, field by field. Rates hold Adam's first bias correction.
 struct Rates {
@@ -34,17 +55,19 @@ __device__ __forceinline__ float moved(float& m, float& v, float gradient, float
     return -rate * m / fmaf(sqrtf(v), second_correction, EPSILON);
 }
 
-__device__ __forceinline__ void update(float* parameters, float* first, float* second, u64 at, float gradient, float rate,
-                                       float second_correction) {
-    float m = first[at], v = second[at];
+// One number; `chance` rounds its moments.
+template <class V>
+__device__ __forceinline__ void update(float* parameters, First* first, V* second, u64 at, float gradient, float rate,
+                                       float second_correction, u32 chance) {
+    float m = load(first[at]), v = load(second[at]);
     parameters[at] += moved(m, v, gradient, rate, second_correction);
-    first[at] = m;
-    second[at] = v;
+    store(first[at], m, chance & 0xffffu);
+    store(second[at], v, chance >> 16);
 }
 
 extern "C" __global__ void __launch_bounds__(256) adam(
-    float* means, float* means_1, float* means_2, float* log_scales, float* log_scales_1, float* log_scales_2, float* rotations,
-    float* rotations_1, float* rotations_2, float* opacity_logits, float* opacity_logits_1, float* opacity_logits_2,
+    float* means, First* means_1, Second* means_2, float* log_scales, First* log_scales_1, Second* log_scales_2, float* rotations,
+    First* rotations_1, Second* rotations_2, float* opacity_logits, First* opacity_logits_1, Second* opacity_logits_2,
     float* gradient_sum, u32* seen, const u32* __restrict__ slot_of, const float4* __restrict__ gradients, u32 count, Rates rates,
     Counters* counters) {
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -73,14 +96,19 @@ extern "C" __global__ void __launch_bounds__(256) adam(
     if (rates.scale_regulariser != 0.0f)
         for (int k = 0; k < 3; ++k) g[3 + k] = fmaf(rates.scale_regulariser, expf(log_scales[3ull * i + k]), g[3 + k]);
     float c = rates.second_correction;
+    u32 key = rounding_key(rates.seed, rates.step);
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
-        update(means, means_1, means_2, 3ull * i + k, g[k], rates.means, c);
-        update(log_scales, log_scales_1, log_scales_2, 3ull * i + k, g[3 + k], rates.log_scales, c);
+        update(means, means_1, means_2, 3ull * i + k, g[k], rates.means, c, rounding_bits(key, i, NUMBER_MEANS + k));
+        update(log_scales, log_scales_1, log_scales_2, 3ull * i + k, g[3 + k], rates.log_scales, c,
+               rounding_bits(key, i, NUMBER_LOG_SCALES + k));
     }
 #pragma unroll
-    for (int k = 0; k < 4; ++k) update(rotations, rotations_1, rotations_2, 4ull * i + k, g[6 + k], rates.rotations, c);
-    update(opacity_logits, opacity_logits_1, opacity_logits_2, i, g[10], rates.opacity_logits, c);
+    for (int k = 0; k < 4; ++k)
+        update(rotations, rotations_1, rotations_2, 4ull * i + k, g[6 + k], rates.rotations, c,
+               rounding_bits(key, i, NUMBER_ROTATIONS + k));
+    update(opacity_logits, opacity_logits_1, opacity_logits_2, i, g[10], rates.opacity_logits, c,
+           rounding_bits(key, i, NUMBER_OPACITY));
 
     if (rates.noise == 0.0f) return;
     // Kheradmand et al. 2024, eq. 7: the mean moves by Sigma n, the more the more transparent. Sigma n = R diag(s^2) R^t n.
@@ -107,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(256) adam(
 
 #define GROUP 64
 
-extern "C" __global__ void __launch_bounds__(256) adam_sh(float* sh, float* sh_1, float* sh_2, const float* __restrict__ means,
+extern "C" __global__ void __launch_bounds__(256) adam_sh(float* sh, First* sh_1, SecondSh* sh_2, const float* __restrict__ means,
                                                           const u32* __restrict__ slot_of, const float4* __restrict__ gradients,
                                                           u32 count, Camera camera, Rates rates, const Counters* counters) {
     __shared__ float basis[GROUP][17];
@@ -131,12 +159,13 @@ extern "C" __global__ void __launch_bounds__(256) adam_sh(float* sh, float* sh_1
         for (int k = 0; k < USED / 3; ++k) basis[threadIdx.x][k] = b[k];
     }
     __syncthreads();
+    u32 key = rounding_key(rates.seed, rates.step);
 #pragma unroll 4
     for (u32 k = threadIdx.x; k < here * USED; k += 256) {
         u32 row = k / USED, column = k - row * USED;
         float gradient = basis[row][column / 3] * colour[row][column % 3];
         update(sh, sh_1, sh_2, (u64)(first + row) * SH_ROW + column, gradient, column < 3 ? rates.sh_base : rates.sh_rest,
-               rates.second_correction);
+               rates.second_correction, rounding_bits(key, first + row, NUMBER_SH + column));
     }
 }
 

@@ -1,9 +1,11 @@
 // sum_pairs: the rows of sums of a splat's pairs, side by side in memory, become one row of the splat. The methods that give
 // every (tile, splat) pair a row of its own need it; the order of additions is fixed.
 //
-// Launch: 8 lanes a slot, blocks of 256; slots with more than LONG_LIST pairs are done by the whole warp afterwards.
+// Launch: 8 lanes a slot, blocks of 256, in depth order, which is the order of the rows: neighbours read neighbours. Slots with more than LONG_LIST pairs are done by the whole warp afterwards.
 // Bound by memory: 48 bytes a pair. Prediction on an H200: fox_220k 1.35 M pairs, 65 MB, 16 us, 25 with latency; mcmc_1m
-// 4.4 M pairs, 212 MB, 50 us, 70 with latency. Before, as part of project_backward with a lane a slot: 80 and 530 us.
+// 4.4 M pairs, 212 MB, 50 us, 70 with latency.
+// Tried: as part of project_backward, a lane a slot in the order of the slots: 80 and 530 us; 8 lanes a slot in that order:
+// 66 and 438 us, every slot's rows being somewhere else.
 
 #define BLOCK 256
 #define LANES 8
@@ -30,14 +32,16 @@ __device__ __forceinline__ void write_row(float4* sums, u32 slot, const float* t
     sums[3ull * slot + 2] = make_float4(total[8], 0.0f, 0.0f, 0.0f);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) sum_pairs(const u32* __restrict__ first_pairs, const u32* __restrict__ tile_counts,
+extern "C" __global__ void __launch_bounds__(BLOCK) sum_pairs(const u32* __restrict__ order, const u32* __restrict__ first_pairs,
+                                                               const u32* __restrict__ tile_counts,
                                                                const float4* __restrict__ pair_sums, const Counters* counters,
                                                                float4* sums) {
     if (counters->halted) return;
     u32 visible = counters->visible;
-    u32 thread = blockIdx.x * BLOCK + threadIdx.x, slot = thread / LANES, lane = thread % WARP, part = thread % LANES;
+    u32 thread = blockIdx.x * BLOCK + threadIdx.x, lane = thread % WARP, part = thread % LANES;
     if (thread / WARP * (WARP / LANES) >= visible) return;
-    bool valid = slot < visible;
+    bool valid = thread / LANES < visible;
+    u32 slot = valid ? order[thread / LANES] : 0;
     u32 first = valid ? first_pairs[slot] : 0, count = valid ? tile_counts[slot] : 0;
     float total[SUMS] = {};
     if (count <= LONG_LIST)
@@ -54,6 +58,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sum_pairs(const u32* __restr
         for (u32 k = lane; k < length; k += WARP) add_row(pair_sums, from + k, own);
 #pragma unroll
         for (int i = 0; i < SUMS; ++i) own[i] = warp_sum(own[i]);
-        if (lane == owner) write_row(sums, slot, own);
+        if (lane == owner) write_row(sums, slot, own);  // `slot` is this lane's own
     }
 }

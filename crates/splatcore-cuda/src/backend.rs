@@ -6,8 +6,10 @@ use crate::device::nvrtc;
 use crate::frame::Frame;
 use crate::launch::Queue;
 use crate::learner::CudaLearner;
+use crate::moments::{Format, Moments};
 use crate::programs::Kernels;
 use crate::renderer::CudaRenderer;
+use crate::state;
 use splatcore_core::backend::{Backend, BackendError, Learner, LearnerState, MemoryPlan, Renderer};
 use splatcore_core::{Gaussians, View, sh};
 use std::sync::Arc;
@@ -19,6 +21,8 @@ pub struct Options {
     pub deterministic: bool,
     /// Which card, as the driver counts them; the first if not given.
     pub device: Option<usize>,
+    /// How learners store Adam's moments.
+    pub moments: Moments,
 }
 
 /// Why the backend cannot be used here, and what to do about it.
@@ -30,6 +34,7 @@ pub struct CudaBackend {
     device: Arc<dyn Device>,
     kernels: Arc<Kernels>,
     deterministic: bool,
+    moments: Moments,
 }
 
 impl CudaBackend {
@@ -43,16 +48,22 @@ impl CudaBackend {
             reason: "NVIDIA's run-time compiler (libnvrtc) was not found".into(),
             remedy: nvrtc::REMEDY.into(),
         })?;
-        Ok(Self::on(Arc::new(card), options.deterministic))
+        Ok(Self::on(Arc::new(card), options.deterministic).with_moments(options.moments))
     }
 
-    /// A backend on a given device.
+    /// A backend on a given device, with full moments.
     pub fn on(device: Arc<dyn Device>, deterministic: bool) -> Self {
         Self {
             kernels: Arc::new(Kernels::new(device.clone())),
             device,
             deterministic,
+            moments: Moments::Full,
         }
+    }
+
+    /// The same, but learners store their moments so.
+    pub fn with_moments(self, moments: Moments) -> Self {
+        Self { moments, ..self }
     }
 
     /// The device.
@@ -95,18 +106,22 @@ impl Backend for CudaBackend {
             views,
             self.frame()?,
             self.kernels.clone(),
+            self.moments,
         )?))
     }
 
     fn memory_plan(&self, gaussians: usize, sh_degree: u8, largest_view: [u32; 2]) -> MemoryPlan {
         let n = gaussians as u64;
-        let parameters = n * 4 * (11 + 3 * sh::coefficients(sh_degree) as u64);
+        let bytes = |of_group: &dyn Fn(usize) -> usize| {
+            let widths = state::widths(sh_degree).into_iter().enumerate();
+            n * widths.map(|(k, width)| (width * of_group(k)) as u64).sum::<u64>()
+        };
         let pixels = largest_view[0] as u64 * largest_view[1] as u64;
         // Splat, keys, order, counts, slots, gradients; some 6 pairs a Gaussian with keys, orders and sums; planes of
         // image, gradient and the loss's nine maps.
         MemoryPlan {
-            parameters,
-            moments: 2 * parameters,
+            parameters: bytes(&|_| size_of::<f32>()),
+            moments: bytes(&|k| self.moments.formats(k).map(Format::bytes).into_iter().sum()),
             working: n * (48 + 28 + 2 + 64 + 6 * (20 + 1 + 48)) + pixels * 4 * (3 + 1 + 3 + 9),
         }
     }

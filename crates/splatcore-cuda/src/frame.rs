@@ -225,7 +225,9 @@ impl Frame {
                     "{pairs} (tile, Gaussian) pairs, more than the {MOST_PAIRS} that can be numbered,"
                 ),
                 bytes: pairs * 20,
-                remedy: "render at a smaller size (--max-size) or with --pipeline auto".into(),
+                remedy: "use a smaller size (--max-size; for pictures --size), fewer Gaussians (--max-gaussians), or \
+                         --pipeline auto"
+                    .into(),
             });
         }
         let (pairs, before) = (pairs as usize, self.pair_capacity);
@@ -236,7 +238,6 @@ impl Frame {
         self.allocate_pairs(roomy)
             .or_else(|_| self.allocate_pairs(pairs))
             .or_else(|error| {
-                self.release_pairs()?;
                 self.allocate_pairs(before)?;
                 Err(error)
             })
@@ -381,7 +382,6 @@ impl Frame {
             all.push(programs::blend_backward(method));
             all.push(programs::project_backward(in_use, stored));
             all.extend(programs::has_pair_rows(method).then(programs::sum_pairs));
-            all.push(programs::adam(in_use, stored));
         }
         all
     }
@@ -622,6 +622,7 @@ impl Frame {
                 scene.count.div_ceil(SUM_SLOTS) as u32,
                 256,
                 &mut arguments![
+                    self.slots[self.order].address(),
                     self.first_pairs.address(),
                     self.tile_counts.address(),
                     self.sums.address(),

@@ -6,11 +6,12 @@
 
 use crate::camera::KernelCamera;
 use crate::densify::Densify;
-use crate::device::Buffer;
+use crate::device::{Buffer, Event, Pinned};
 use crate::device::buffer::{device_error, failed};
-use crate::frame::{Frame, Purpose, SceneAddresses};
+use crate::frame::{Counters, Frame, Purpose, SceneAddresses};
 use crate::launch::arguments;
 use crate::loss::Loss;
+use crate::moments::Moments;
 use crate::photos::Photos;
 use crate::programs::{self, Kernels};
 use crate::renderer;
@@ -27,7 +28,7 @@ use std::sync::Arc;
 const BETA1: f64 = 0.9;
 /// Decay of the second moment.
 const BETA2: f64 = 0.999;
-/// Steps between two looks at the counters, which also keep the queue from growing without end.
+/// Steps between two looks at the counters; the queue holds at most twice as many.
 const LOOK_EVERY: usize = 16;
 /// Photos stay on the device if they take at most this share of what is free.
 const PHOTO_SHARE: f64 = 0.4;
@@ -87,6 +88,16 @@ pub struct CudaLearner {
     value: Buffer,
     /// Steps that the device has not yet been seen to have done.
     pending: Vec<StepPlan>,
+    /// Steps since the counters were last zeroed that are no longer pending.
+    confirmed: usize,
+    /// Steps launched since the last look.
+    unseen: usize,
+    /// The counters as they were at the last look, once the queue has passed `looked`.
+    mirror: Pinned,
+    /// Where in the queue the last look was.
+    looked: Option<Event>,
+    /// Whether a look is under way.
+    looking: bool,
 }
 
 impl CudaLearner {
@@ -95,6 +106,7 @@ impl CudaLearner {
         views: Arc<Vec<View>>,
         frame: Frame,
         kernels: Arc<Kernels>,
+        moments: Moments,
     ) -> Result<Self, BackendError> {
         for view in views.iter() {
             let (camera, photo) = (&view.camera, &view.photo);
@@ -111,12 +123,17 @@ impl CudaLearner {
         }
         let device = frame.queue.device.clone();
         Ok(Self {
-            state: State::upload(&device, state)?,
+            state: State::upload_as(&device, state, moments)?,
             photos: Photos::new(&device, views, PHOTO_SHARE)?,
             loss: Loss::new(device.clone())?,
             densify: Densify::new(device.clone())?,
             value: Buffer::from_slice(&device, "loss", &[0.0f64])?,
             pending: Vec::new(),
+            confirmed: 0,
+            unseen: 0,
+            mirror: Pinned::new(&device, size_of::<Counters>())?,
+            looked: None,
+            looking: false,
             frame,
             kernels,
         })
@@ -174,7 +191,7 @@ impl CudaLearner {
         let in_use = plan.render.sh_degree.min(self.state.sh_degree);
         let loaded = self
             .kernels
-            .get(&programs::adam(in_use, self.state.sh_degree))
+            .get(&programs::adam(in_use, self.state.sh_degree, self.state.moments))
             .map_err(failed)?;
         let [adam, adam_sh, _] = loaded[..] else {
             return Err(device_error(
@@ -243,6 +260,42 @@ impl CudaLearner {
         )
     }
 
+    /// Takes the steps that the counters know of from the pending ones.
+    fn confirm(&mut self, counters: &Counters) {
+        let done = (counters.steps as usize).saturating_sub(self.confirmed);
+        let done = done.min(self.pending.len());
+        self.pending.drain(..done);
+        self.confirmed += done;
+    }
+
+    /// Reads what the last look saw, which is long past, and looks again: the device always has steps left to do while the
+    /// host waits.
+    fn look(&mut self) -> Result<(), BackendError> {
+        let device = self.frame.queue.device.clone();
+        if let (true, Some(event)) = (self.looking, &self.looked) {
+            device.wait(event).map_err(failed)?;
+            // SAFETY: the queue has passed the copy.
+            let counters: Counters = unsafe { self.mirror.value() };
+            self.confirm(&counters);
+            if counters.halted != 0 {
+                return self.settle().map(drop);
+            }
+            if self.state.count == 0 {
+                // There is no thread to count the steps.
+                self.pending.clear();
+            }
+        }
+        let (from, bytes) = (self.frame.counters_address(), size_of::<Counters>());
+        // SAFETY: the counters are so large, and the mirror is read only after the event.
+        unsafe { self.mirror.download(from, bytes) }.map_err(failed)?;
+        match &self.looked {
+            Some(event) => device.record_again(event).map_err(failed)?,
+            None => self.looked = Some(device.record().map_err(failed)?),
+        }
+        (self.looking, self.unseen) = (true, 0);
+        Ok(())
+    }
+
     /// Waits until every step asked for is done. Returns how often room had to be made for that.
     ///
     /// # Errors
@@ -251,8 +304,8 @@ impl CudaLearner {
         let mut rounds = 0;
         loop {
             let counters = self.frame.counters()?;
-            let done = (counters.steps as usize).min(self.pending.len());
-            self.pending.drain(..done);
+            self.confirm(&counters);
+            (self.confirmed, self.unseen, self.looking) = (0, 0, false);
             self.frame.forget()?;
             if counters.halted == 0 {
                 // Without Gaussians there is no thread to count the steps.
@@ -306,6 +359,14 @@ impl CudaLearner {
                 return times;
             }
             self.frame.reserve_pairs(counters.needed)?;
+        }
+    }
+}
+
+impl Drop for CudaLearner {
+    fn drop(&mut self) {
+        if let Some(event) = self.looked.take() {
+            self.frame.queue.device.discard(event);
         }
     }
 }
@@ -365,15 +426,17 @@ impl Learner for CudaLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         if self.pending.is_empty() {
             // The first step of these options: everything that it needs compiles at once.
-            let programs = self
-                .frame
-                .programs(self.state.sh_degree, &plan.render, Purpose::Training);
+            let stored = self.state.sh_degree;
+            let mut programs = self.frame.programs(stored, &plan.render, Purpose::Training);
+            let in_use = plan.render.sh_degree.min(stored);
+            programs.push(programs::adam(in_use, stored, self.state.moments));
             self.kernels.prepare(&programs).map_err(failed)?;
         }
         self.launch(plan)?;
         self.pending.push(plan.clone());
-        if self.pending.len() >= LOOK_EVERY {
-            self.settle()?;
+        self.unseen += 1;
+        if self.unseen >= LOOK_EVERY {
+            self.look()?;
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ pub mod frame;
 pub mod launch;
 pub mod learner;
 pub mod loss;
+pub mod moments;
 pub mod photos;
 mod probe;
 pub mod programs;
@@ -21,4 +22,5 @@ pub mod sort;
 pub mod state;
 
 pub use backend::{CudaBackend, OpenError, Options};
+pub use moments::Moments;
 pub use probe::{CompilerInfo, Probe, probe};

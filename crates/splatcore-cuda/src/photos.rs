@@ -2,7 +2,7 @@
 //! by one through pinned memory.
 
 use crate::device::buffer::{device_error, failed};
-use crate::device::{Buffer, Device, Event};
+use crate::device::{Buffer, Device, Event, Pinned};
 use splatcore_core::{BackendError, View};
 use std::sync::Arc;
 
@@ -18,23 +18,6 @@ pub struct DevicePhoto {
     pub mask: u64,
     /// Pixels that count.
     pub counted: u64,
-}
-
-struct Pinned {
-    device: Arc<dyn Device>,
-    address: *mut u8,
-}
-
-// SAFETY: plain memory that its owner alone writes.
-unsafe impl Send for Pinned {}
-
-impl Drop for Pinned {
-    fn drop(&mut self) {
-        // The queue may still read it.
-        let _ = self.device.synchronize();
-        // SAFETY: nobody else has the address.
-        unsafe { self.device.release_pinned(self.address) }
-    }
 }
 
 struct Slot {
@@ -93,10 +76,7 @@ impl Photos {
             let mut slots = Vec::with_capacity(RING);
             for _ in 0..RING {
                 slots.push(Slot {
-                    pinned: Pinned {
-                        device: device.clone(),
-                        address: device.allocate_pinned(largest.max(1)).map_err(failed)?,
-                    },
+                    pinned: Pinned::new(device, largest)?,
                     buffer: Buffer::new(device, "photos", largest)?,
                     passed: None,
                 });
@@ -154,12 +134,8 @@ impl Photos {
                 let mask = photo.mask.as_deref().unwrap_or(&[]);
                 // SAFETY: the slot has room for the largest photo with its mask, and the queue has passed its last use.
                 unsafe {
-                    let to = slot.pinned.address;
-                    std::ptr::copy_nonoverlapping(photo.rgb.as_ptr(), to, photo.rgb.len());
-                    std::ptr::copy_nonoverlapping(mask.as_ptr(), to.add(photo.rgb.len()), mask.len());
-                    self.device
-                        .upload_pinned(slot.buffer.address(), to, bytes)
-                        .map_err(failed)?;
+                    slot.pinned.fill(&[&photo.rgb, mask]);
+                    slot.pinned.upload(slot.buffer.address(), bytes).map_err(failed)?;
                 }
                 let rgb = slot.buffer.address();
                 Ok(DevicePhoto {

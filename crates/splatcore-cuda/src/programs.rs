@@ -1,5 +1,6 @@
 //! Every compilation unit of a frame and a step, by what it depends on, and the kernels that came of them.
 
+use crate::Moments;
 use crate::device::{Device, DeviceError, Kernel, Program};
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
 use splatcore_core::sh;
@@ -129,14 +130,17 @@ pub fn project_backward(in_use: u8, stored: u8) -> Program {
 }
 
 /// `adam`, `adam_sh` and `write_gradients`.
-pub fn adam(in_use: u8, stored: u8) -> Program {
+pub fn adam(in_use: u8, stored: u8, moments: Moments) -> Program {
+    let mut constants = harmonics(in_use, stored);
+    constants.push(("COMPACT", ((moments == Moments::Compact) as u8).to_string()));
     Program {
         op: "adam",
         text: concat!(
             include_str!("../kernels/random.cuh"),
+            include_str!("../kernels/moments.cuh"),
             include_str!("../kernels/adam.cu")
         ),
-        constants: harmonics(in_use, stored),
+        constants,
         kernels: &["adam", "adam_sh", "write_gradients"],
     }
 }
@@ -160,7 +164,7 @@ pub fn all() -> Vec<Program> {
     all.extend(Backward::ALL.iter().map(|&method| blend_backward(method)));
     for degree in 0..=sh::MAX_DEGREE {
         all.push(project_backward(degree, sh::MAX_DEGREE));
-        all.push(adam(degree, sh::MAX_DEGREE));
+        all.extend([Moments::Full, Moments::Compact].map(|moments| adam(degree, sh::MAX_DEGREE, moments)));
     }
     all.extend([false, true].map(crate::loss::program));
     all.push(crate::densify::program());

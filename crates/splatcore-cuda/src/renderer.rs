@@ -5,6 +5,7 @@ use crate::device::Buffer;
 use crate::device::buffer::failed;
 use crate::frame::{Counters, Frame, Purpose, SceneAddresses};
 use crate::launch::arguments;
+use crate::moments::Moments;
 use crate::programs::{self, Kernels};
 use crate::state;
 use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, Renderer, StageTimes};
@@ -218,7 +219,7 @@ pub(crate) fn gradients(
     }
     let in_use = options.sh_degree.min(scene.sh_degree);
     let loaded = kernels
-        .get(&programs::adam(in_use, scene.sh_degree))
+        .get(&programs::adam(in_use, scene.sh_degree, Moments::Full))
         .map_err(failed)?;
     let (slot_of, slot_gradients) = frame.gradient_addresses();
     let count = scene.count as u32;

@@ -1,20 +1,31 @@
 //! What a learner keeps on the device: parameters, moments, statistics.
 
 use crate::device::{Buffer, Device};
+use crate::moments::{Format, Moments};
 use splatcore_core::backend::LearnerState;
 use splatcore_core::{BackendError, Gaussians, sh};
 use std::sync::Arc;
 
-/// One parameter group and its moments, rows of `width` f32 a Gaussian.
+/// One parameter group and its moments, rows of `width` numbers a Gaussian.
 pub struct Group {
-    /// `[capacity][width]`
+    /// `[capacity][width]` f32
     pub parameters: Buffer,
     /// Adam's first moments, in the same shape.
     pub first: Buffer,
     /// Adam's second moments, in the same shape.
     pub second: Buffer,
-    /// f32 a row.
+    /// Numbers a row.
     pub width: usize,
+    /// How numbers of first and second moments are stored.
+    pub formats: [Format; 2],
+}
+
+impl Group {
+    /// Bytes of a row of each array: parameters, first, second moments.
+    pub fn row_bytes(&self) -> [usize; 3] {
+        let [first, second] = self.formats;
+        [Format::F32, first, second].map(|format| self.width * format.bytes())
+    }
 }
 
 /// Names of the groups, in order.
@@ -44,6 +55,8 @@ pub struct State {
     pub capacity: usize,
     /// Stored degree of the spherical harmonics.
     pub sh_degree: u8,
+    /// How moments are stored.
+    pub moments: Moments,
     /// Means 3, log scales 3, rotations 4 (w x y z), opacity logits 1, spherical harmonics 3 (degree + 1)^2.
     pub groups: [Group; 5],
     /// Sum of NDC gradient norms since the last refinement, `[capacity]` f32.
@@ -52,7 +65,7 @@ pub struct State {
     pub seen: Buffer,
 }
 
-/// f32 a row of each group.
+/// Numbers a row of each group.
 pub fn widths(sh_degree: u8) -> [usize; 5] {
     [3, 3, 4, 1, 3 * sh::coefficients(sh_degree)]
 }
@@ -79,20 +92,39 @@ fn flat_mut(gaussians: &mut Gaussians) -> [&mut [f32]; 5] {
 }
 
 impl State {
-    /// Uploads a state.
+    /// Uploads a state, moments as f32.
     ///
     /// # Errors
     /// If it does not fit on the device.
     pub fn upload(device: &Arc<dyn Device>, state: &LearnerState) -> Result<Self, BackendError> {
+        Self::upload_as(device, state, Moments::Full)
+    }
+
+    /// Uploads a state. Its moments are rounded to what can be stored; those that [`State::download`] gave stay as they
+    /// are.
+    ///
+    /// # Errors
+    /// If it does not fit on the device.
+    pub fn upload_as(
+        device: &Arc<dyn Device>,
+        state: &LearnerState,
+        moments: Moments,
+    ) -> Result<Self, BackendError> {
         let (parameters, first, second) = (flat(&state.gaussians), flat(&state.first), flat(&state.second));
         let widths = widths(state.gaussians.sh_degree);
         let mut groups = Vec::with_capacity(5);
         for k in 0..5 {
+            let formats = moments.formats(k);
+            let stored = |format: Format, numbers: &[f32]| match format {
+                Format::F32 => Buffer::from_slice(device, GROUPS[k], numbers),
+                _ => Buffer::from_slice(device, GROUPS[k], &format.encode(numbers)),
+            };
             groups.push(Group {
-                parameters: Buffer::from_slice(device, GROUPS[k], parameters[k])?,
-                first: Buffer::from_slice(device, GROUPS[k], first[k])?,
-                second: Buffer::from_slice(device, GROUPS[k], second[k])?,
+                parameters: stored(Format::F32, parameters[k])?,
+                first: stored(formats[0], first[k])?,
+                second: stored(formats[1], second[k])?,
                 width: widths[k],
+                formats,
             });
         }
         let count = state.gaussians.len();
@@ -100,6 +132,7 @@ impl State {
             count,
             capacity: count,
             sh_degree: state.gaussians.sh_degree,
+            moments,
             groups: groups
                 .try_into()
                 .unwrap_or_else(|_| unreachable!("five groups were pushed")),
@@ -108,7 +141,7 @@ impl State {
         })
     }
 
-    /// Becomes another state. What is there goes first: both together may not fit.
+    /// Becomes another state, its moments stored as they are now. What is there goes first: both together may not fit.
     ///
     /// # Errors
     /// If it does not fit; there is no Gaussian then.
@@ -120,23 +153,25 @@ impl State {
         for (k, group) in self.groups.iter_mut().enumerate() {
             group.width = widths[k];
             arrays.extend([
-                (
-                    &mut group.parameters,
-                    bytemuck::cast_slice::<f32, u8>(parameters[k]),
-                ),
-                (&mut group.first, bytemuck::cast_slice(first[k])),
-                (&mut group.second, bytemuck::cast_slice(second[k])),
+                (&mut group.parameters, Format::F32, parameters[k]),
+                (&mut group.first, group.formats[0], first[k]),
+                (&mut group.second, group.formats[1], second[k]),
             ]);
         }
-        arrays.push((&mut self.gradient_sum, bytemuck::cast_slice(&state.gradient_sum)));
-        arrays.push((&mut self.seen, bytemuck::cast_slice(&state.seen)));
-        for (buffer, _) in &mut arrays {
+        arrays.push((&mut self.gradient_sum, Format::F32, &state.gradient_sum));
+        for (buffer, ..) in &mut arrays {
             buffer.clear()?;
         }
-        for (buffer, data) in arrays {
-            buffer.reserve_exactly(data.len())?;
-            buffer.write(0, data)?;
+        self.seen.clear()?;
+        for (buffer, format, numbers) in arrays {
+            buffer.reserve_exactly(format.bytes() * numbers.len())?;
+            match format {
+                Format::F32 => buffer.write(0, numbers)?,
+                _ => buffer.write(0, &format.encode(numbers))?,
+            }
         }
+        self.seen.reserve_exactly(size_of_val(&state.seen[..]))?;
+        self.seen.write(0, &state.seen)?;
         (self.count, self.capacity) = (state.gaussians.len(), state.gaussians.len());
         self.sh_degree = state.gaussians.sh_degree;
         Ok(())
@@ -147,7 +182,7 @@ impl State {
     /// # Errors
     /// If the device failed.
     pub fn scene(&self) -> Result<Gaussians, BackendError> {
-        self.gather(|group| &group.parameters)
+        gather(self.count, self.sh_degree, |k| &self.groups[k].parameters)
     }
 
     /// Everything.
@@ -157,15 +192,22 @@ impl State {
     pub fn download(&self) -> Result<LearnerState, BackendError> {
         Ok(LearnerState {
             gaussians: self.scene()?,
-            first: self.gather(|group| &group.first)?,
-            second: self.gather(|group| &group.second)?,
+            first: self.gather_moments(|group| (&group.first, group.formats[0]))?,
+            second: self.gather_moments(|group| (&group.second, group.formats[1]))?,
             gradient_sum: self.gradient_sum.to_vec(self.count)?,
             seen: self.seen.to_vec(self.count)?,
         })
     }
 
-    fn gather(&self, which: impl Fn(&Group) -> &Buffer) -> Result<Gaussians, BackendError> {
-        gather(self.count, self.sh_degree, |k| which(&self.groups[k]))
+    fn gather_moments(&self, which: impl Fn(&Group) -> (&Buffer, Format)) -> Result<Gaussians, BackendError> {
+        let mut gaussians = Gaussians::zeros(self.count, self.sh_degree);
+        for (group, numbers) in self.groups.iter().zip(flat_mut(&mut gaussians)) {
+            match which(group) {
+                (buffer, Format::F32) => buffer.read(0, numbers)?,
+                (buffer, format) => format.decode(&buffer.to_vec(format.bytes() * numbers.len())?, numbers),
+            }
+        }
+        Ok(gaussians)
     }
 
     /// Bytes on the device.

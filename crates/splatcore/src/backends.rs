@@ -4,7 +4,8 @@ use anyhow::{Result, anyhow};
 use splatcore_core::Backend;
 use splatcore_cpu::CpuBackend;
 use splatcore_cuda::{CudaBackend, Options};
-use splatcore_train::config::BackendChoice;
+use splatcore_train::Config;
+use splatcore_train::config::{self, BackendChoice};
 
 /// `--backend` and `--threads`, for every command but train (whose config holds them).
 #[derive(clap::Args)]
@@ -21,7 +22,8 @@ pub struct BackendArgs {
 impl BackendArgs {
     /// Opens the backend and says which; see [`open`].
     pub fn open(&self) -> Result<Box<dyn Backend>> {
-        Ok(open(self.backend, self.threads.map(usize::from), false)?.announce())
+        let threads = self.threads.map(usize::from);
+        Ok(open(self.backend, threads, Options::default())?.announce())
     }
 }
 
@@ -45,17 +47,33 @@ impl Opened {
 /// It cannot: why, and what to do.
 pub fn check(choice: BackendChoice) -> Result<()> {
     match choice {
-        BackendChoice::Cuda => open(choice, None, false).map(drop),
+        BackendChoice::Cuda => open(choice, None, Options::default()).map(drop),
         BackendChoice::Auto | BackendChoice::Cpu => Ok(()),
     }
 }
 
-/// Opens a backend. `threads` also bounds the threads that decode photos and measure images; `deterministic` asks
-/// for results that are equal bit for bit (the cpu backend's always are).
+/// Opens the backend that a training run asks for.
 ///
 /// # Errors
 /// As [`check`].
-pub fn open(choice: BackendChoice, threads: Option<usize>, deterministic: bool) -> Result<Opened> {
+pub fn for_training(config: &Config) -> Result<Opened> {
+    let options = Options {
+        deterministic: config.deterministic,
+        device: None,
+        moments: match config.moments {
+            config::Moments::Full => splatcore_cuda::Moments::Full,
+            config::Moments::Compact => splatcore_cuda::Moments::Compact,
+        },
+    };
+    open(config.backend, config.threads, options)
+}
+
+/// Opens a backend. `threads` also bounds the threads that decode photos and measure images; the options are the cuda
+/// backend's, the cpu backend has no use for them.
+///
+/// # Errors
+/// As [`check`].
+pub fn open(choice: BackendChoice, threads: Option<usize>, options: Options) -> Result<Opened> {
     if let Some(threads) = threads {
         // Fails only when the pool was already made, by an earlier call with the same number.
         let _ = rayon::ThreadPoolBuilder::new()
@@ -65,16 +83,12 @@ pub fn open(choice: BackendChoice, threads: Option<usize>, deterministic: bool) 
     choose(
         choice,
         || Box::new(CpuBackend::new(threads)),
-        || cuda(deterministic),
+        || cuda(options),
     )
 }
 
-/// The default card, or why not.
-fn cuda(deterministic: bool) -> Result<Box<dyn Backend>, String> {
-    let options = Options {
-        deterministic,
-        device: None,
-    };
+/// The card, or why not.
+fn cuda(options: Options) -> Result<Box<dyn Backend>, String> {
     match CudaBackend::open(options) {
         Ok(backend) => Ok(Box::new(backend)),
         Err(error) => Err(error.to_string()),

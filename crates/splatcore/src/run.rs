@@ -110,7 +110,7 @@ pub struct Metrics {
 pub fn run(job: &Job) -> Result<Metrics> {
     let (config, files) = (&job.config, Files::of(&job.folder));
     // What is wrong with it is said before anything else is done, what is right when the work begins.
-    let backend = backends::open(config.backend, config.threads, config.deterministic)?;
+    let backend = backends::for_training(config)?;
     let dataset = load::dataset(&job.dataset, job.images.as_deref(), config.seed)?;
     let checkpoint = prepare_folder(job, &files)?;
     let backend = backend.announce();

@@ -70,7 +70,9 @@ impl Densify {
             _ if kept == n => None,
             _ => Some((self.indices(kept)?, self.scratch(rows)?)),
         };
-        reserve(&self.device, state, rows, max_gaussians.max(after))?;
+        // What goes again needs no room for more.
+        let limit = (after + after / 10).min(max_gaussians).max(after);
+        reserve(&self.device, state, rows, limit)?;
 
         self.list(&work, CLONED, n, &clone_sums, &clone_list)?;
         self.list(&work, SPLIT, n, &parent_sums, &parent_list)?;

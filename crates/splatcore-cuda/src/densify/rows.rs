@@ -17,16 +17,16 @@ struct Rows<'a> {
     moments: bool,
 }
 
-/// The fifteen arrays. The only place that knows how many bytes a row has.
+/// The fifteen arrays.
 fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
     state.groups.iter_mut().flat_map(|group| {
-        let row_bytes = group.width * size_of::<f32>();
+        let [parameters, first, second] = group.row_bytes();
         [
-            (&mut group.parameters, false),
-            (&mut group.first, true),
-            (&mut group.second, true),
+            (&mut group.parameters, parameters, false),
+            (&mut group.first, first, true),
+            (&mut group.second, second, true),
         ]
-        .map(|(buffer, moments)| Rows {
+        .map(|(buffer, row_bytes, moments)| Rows {
             buffer,
             row_bytes,
             moments,
@@ -174,9 +174,9 @@ impl Densify {
     ) -> Result<(), BackendError> {
         let (list, count) = (list.address(), at_most as u32);
         for group in &state.groups {
-            let row_bytes = (group.width * size_of::<f32>()) as u32;
-            for moments in [&group.first, &group.second] {
-                let address = moments.address();
+            let [_, first, second] = group.row_bytes();
+            for (moments, row_bytes) in [(&group.first, first), (&group.second, second)] {
+                let (address, row_bytes) = (moments.address(), row_bytes as u32);
                 // SAFETY: the arguments of clear_rows; the list holds rows of the state.
                 unsafe {
                     self.tiles(

@@ -7,9 +7,11 @@ pub mod buffer;
 pub mod driver;
 pub mod emulated;
 pub mod nvrtc;
+pub mod pinned;
 pub mod program;
 
 pub use buffer::Buffer;
+pub use pinned::Pinned;
 pub use program::Program;
 
 use std::ffi::c_void;

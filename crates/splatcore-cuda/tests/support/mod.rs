@@ -38,6 +38,11 @@ impl Watch {
     pub fn plenty(&mut self) {
         (self.no_memory, self.limit) = (0..0, None);
     }
+
+    /// From now on a new peak counts.
+    pub fn forget_peak(&mut self) {
+        self.peak = self.bytes;
+    }
 }
 
 /// The emulator under watch.

@@ -28,6 +28,17 @@ pub enum BackendChoice {
     Cuda,
 }
 
+/// How the optimiser's two moments are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Moments {
+    /// As 32-bit floats.
+    #[default]
+    Full,
+    /// In 16 and 8 bits, rounded by chance so that the expectation is right.
+    Compact,
+}
+
 /// The colour behind the scene: `black`, `white` or `r,g,b` with values from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]

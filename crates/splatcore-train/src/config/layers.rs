@@ -10,11 +10,13 @@ use toml::{Table, Value};
 pub const REFERENCE_ITERATIONS: u32 = 30_000;
 
 /// Keys that may differ when a run is resumed: they change neither the data nor the sequence of steps.
-/// (`backend` is checked by what was really used, `auto` and `cpu` may be the same.)
-pub const HARMLESS_ON_RESUME: [&str; 5] = [
+/// (`backend` is checked by what was really used, `auto` and `cpu` may be the same; `moments` are floats in a checkpoint,
+/// which every way to keep them can take over.)
+pub const HARMLESS_ON_RESUME: [&str; 6] = [
     "threads",
     "backend",
     "deterministic",
+    "moments",
     "checkpoint-every",
     "eval-every",
 ];

@@ -9,7 +9,7 @@ mod error;
 mod layers;
 mod resolve;
 
-pub use choices::{BackendChoice, Background, Strategy};
+pub use choices::{BackendChoice, Background, Moments, Strategy};
 pub use error::ConfigError;
 pub use layers::{HARMLESS_ON_RESUME, REFERENCE_ITERATIONS, scaled_steps};
 
@@ -30,6 +30,7 @@ pub const DEFAULT: Config = Config {
     threads: None,
     deterministic: false,
     pipeline: Pipeline::AUTO,
+    moments: Moments::Full,
     checkpoint_every: None,
     eval_every: None,
     lr_means: 1.6e-4,
@@ -111,6 +112,11 @@ pub struct Config {
     /// quality
     #[arg(long, value_name = "NAME", default_value_t = DEFAULT.pipeline)]
     pub pipeline: Pipeline,
+    /// How the optimiser's moments are kept on a card: full (32 bits) or compact (16 and 8 bits, rounded by chance:
+    /// 432 bytes a Gaussian at SH degree 3 in place of 716, and less time; quality hardly changes). The cpu backend
+    /// always keeps them full. May be changed on --resume
+    #[arg(long, value_name = "NAME", default_value_t = DEFAULT.moments, value_enum)]
+    pub moments: Moments,
 
     /// Save the whole state every N steps for --resume [about every 5 minutes]; 0 only when interrupted and at the
     /// end. A save takes a moment and, while it lasts, as much memory as parameters and optimiser; quality is

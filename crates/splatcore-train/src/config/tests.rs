@@ -163,8 +163,9 @@ fn schedules_follow_the_iterations_unless_set() {
         [c.sh_every, c.densify_from, c.densify_until, c.opacity_reset_every].map(Option::unwrap)
     };
     assert_eq!(at(30_000), [1000, 500, 15_000, 3000]);
-    assert_eq!(at(7000), [233, 117, 3500, 1000]);
-    assert_eq!(at(60_000), [2000, 1000, 30_000, 6000]);
+    assert_eq!(at(15_000), [1000, 500, 7500, 1500]);
+    assert_eq!(at(7000), [700, 233, 3500, 1000]);
+    assert_eq!(at(60_000), [1000, 500, 30_000, 6000]);
     assert_eq!(at(1), [1, 1, 1, 1000]);
     let own = Config {
         iterations: 7000,

@@ -1,0 +1,59 @@
+// How Adam's moments lie in memory. Host twin of the formats: src/moments.rs, which says why they are these.
+//
+// A value between two stored ones goes to one of them by chance, to each with the probability that makes the expectation
+// the value itself: beta 0.999 changes a second moment by far less than a format's step, and always rounding to nearest
+// would never let it decay. Chance is a hash of (seed, step, number), so equal runs round equally.
+
+// The high half of an f32.
+struct Bf16 {
+    u16 bits;
+};
+
+// 0, or 2^(LOG8_TOP - (255 - code) LOG8_STEP): from 3.5e-31 to 64, neighbours a factor 1.34 apart.
+struct Log8 {
+    u8 code;
+};
+
+#define LOG8_TOP 6.0f
+#define LOG8_STEP 0.421875f  // 27/64: exponents are exact
+#define LOG8_BOTTOM (LOG8_TOP - 254.0f * LOG8_STEP)
+#define LOG8_RATIO 1.33966752f  // 2^LOG8_STEP
+
+__device__ __forceinline__ float log8_value(float code) { return exp2_approx(fmaf(code - 1.0f, LOG8_STEP, LOG8_BOTTOM)); }
+
+__device__ __forceinline__ float load(float from) { return from; }
+__device__ __forceinline__ float load(Bf16 from) { return __uint_as_float((u32)from.bits << 16); }
+__device__ __forceinline__ float load(Log8 from) { return from.code ? log8_value(from.code) : 0.0f; }
+
+// `chance`: 16 random bits.
+__device__ __forceinline__ void store(float& to, float value, u32) { to = value; }
+
+__device__ __forceinline__ void store(Bf16& to, float value, u32 chance) {
+    u32 bits = __float_as_uint(value);
+    // What is not finite must not be carried into something else.
+    if ((bits & 0x7f800000u) != 0x7f800000u) bits += chance;
+    to.bits = (u16)(bits >> 16);
+}
+
+__device__ __forceinline__ void store(Log8& to, float value, u32 chance) {
+    // The last code whose value is not above; at the top one less, from which the excess goes up.
+    float code = floorf((__log2f(value) - LOG8_BOTTOM) * (1.0f / LOG8_STEP)) + 1.0f;
+    code = fminf(fmaxf(code, 0.0f), 254.0f);
+    float low = code > 0.0f ? log8_value(code) : 0.0f;
+    float gap = code > 0.0f ? low * (LOG8_RATIO - 1.0f) : log8_value(1.0f);
+    float share = (value - low) * reciprocal_approx(gap);
+    bool up = ((float)chance + 0.5f) * (1.0f / 65536.0f) < share;
+    to.code = (u8)((u32)code + up);
+}
+
+// What all numbers of a step share.
+__device__ __forceinline__ u32 rounding_key(u64 seed, u32 step) { return (u32)mix(mix(seed) ^ step); }
+
+// 32 random bits (the finaliser of MurmurHash3): the low half for the first moment, the high half for the second. Every
+// Gaussian has 64 numbers; that 2^26 Gaussians on they come again does not matter.
+__device__ __forceinline__ u32 rounding_bits(u32 key, u32 gaussian, u32 number) {
+    u32 x = key ^ (64 * gaussian + number);
+    x = (x ^ (x >> 16)) * 0x85ebca6bu;
+    x = (x ^ (x >> 13)) * 0xc2b2ae35u;
+    return x ^ (x >> 16);
+}
