@@ -7,12 +7,15 @@
 // splats in depth order and finds the place of their pairs by look-back over the blocks. Inside, work is shared out twice:
 // first a thread finds the interval of one row of one splat, whoever's it is, 256 rows at a time; then a thread writes one
 // pair, whichever row's it is. So a splat of one tile and one that covers the image cost the same for each pair.
+// Splats of more than LONG_LIST pairs go to a queue; `expand_long` gives each a block of its own: the nearest splats are
+// often the largest, and a block of 256 of them would keep one multiprocessor busy long after the others.
 // `ranges`: a thread a sorted pair, grid-stride, finds where each tile's list starts and ends.
 //
 // Bound by instructions: some 70 a row and 35 a pair (two bisections of 8 steps). Prediction on an H200: fox_220k, 1.35 M
 // pairs and about 0.6 M rows, 3 M warp instructions, 25 us; mcmc_1m, 4.4 M pairs, 70 us.
 // Tried: a thread a pair that walks its splat's rows to find its tile (fox_220k 129 us, mcmc_1m 3990 us: pairs of splats
-// with 60 rows and more each walk half of them).
+// with 60 rows and more each walk half of them); rows and pairs shared out, but without the queue (29 and 237 us, most of the
+// card idle for most of the time: 9 % of the issue slots busy). Prediction for the queue: mcmc_1m 80 us.
 //
 // Constants: EXACT as in project.cu.
 
@@ -44,7 +47,7 @@ __device__ __forceinline__ u32 owner_of(const u32* starts, u32 k) {
 extern "C" __global__ void __launch_bounds__(BLOCK) expand(const Splat* __restrict__ splats, const u32* __restrict__ order,
                                                             const u32* __restrict__ tile_counts, Camera camera,
                                                             u32 pair_capacity, u32* tiles, u32* pair_slots, u32* pair_numbers,
-                                                            u32* first_pairs, u32* states, Counters* counters) {
+                                                            u32* first_pairs, u32* long_slots, u32* states, Counters* counters) {
     __shared__ Ellipse ellipses[BLOCK];    // EXACT 0: the radius in `half_height`
     __shared__ float2 means[BLOCK];
     __shared__ uint2 row_spans[BLOCK];     // rows of tiles of each splat
@@ -53,7 +56,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand(const Splat* __restri
     __shared__ u32 pair_starts[BLOCK];     // first of the chunk's pairs of each row
     __shared__ u32 chunk_tiles[BLOCK];     // first tile of each row
     __shared__ u32 chunk_slots[BLOCK];
-    __shared__ u32 scratch[3][BLOCK / WARP];
+    __shared__ u32 chunk_shifts[BLOCK];
+    __shared__ u32 shifts[BLOCK];          // pairs of long lists before each splat
+    __shared__ u32 scratch[4][BLOCK / WARP];
     __shared__ u32 block_start;
     // More pairs than there is room for: nothing after this may change anything.
     u64 pairs = counters->pairs;
@@ -69,7 +74,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand(const Splat* __restri
     bool valid = first + thread < visible;
     u32 slot = valid ? order[first + thread] : 0;
     u32 total_pairs, total_rows;
-    u32 before = block_scan(valid ? tile_counts[slot] : 0, scratch[0], total_pairs);
+    u32 own_pairs = valid ? tile_counts[slot] : 0;
+    bool is_long = own_pairs > LONG_LIST;
+    u32 before = block_scan(own_pairs, scratch[0], total_pairs), long_pairs;
+    shifts[thread] = block_scan(is_long ? own_pairs : 0, scratch[3], long_pairs);
     if (warp == 0) {
         u32 start = look_back(states, blockIdx.x, total_pairs, lane);
         if (lane == 0) block_start = start;
@@ -87,6 +95,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand(const Splat* __restri
         ellipses[thread].half_height = s.radius;
         rows = square_span(s.mean_y, s.radius, camera.tiles_y);
 #endif
+    }
+    if (is_long) {
+        long_slots[atomicAdd(&counters->longs, 1u)] = slot;
+        rows = make_uint2(0, 0);
     }
     row_spans[thread] = rows;
     row_starts[thread] = block_scan(rows.y - rows.x, scratch[1], total_rows);
@@ -107,12 +119,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand(const Splat* __restri
             length = span.y - span.x;
             chunk_tiles[thread] = row * camera.tiles_x + span.x;
             chunk_slots[thread] = slots[i];
+            chunk_shifts[thread] = shifts[i];
         }
         u32 in_chunk;
         pair_starts[thread] = block_scan(length, scratch[2], in_chunk);
         __syncthreads();
         for (u32 p = thread; p < in_chunk; p += BLOCK) {
-            u32 r = owner_of(pair_starts, p), pair = base + p;
+            u32 r = owner_of(pair_starts, p), pair = base + p + chunk_shifts[r];
             tiles[pair] = chunk_tiles[r] + p - pair_starts[r];
             pair_slots[pair] = chunk_slots[r];
             if (pair_numbers) pair_numbers[pair] = pair;
@@ -120,6 +133,50 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand(const Splat* __restri
         base += in_chunk;
         // The next chunk overwrites what this one reads.
         __syncthreads();
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) expand_long(const Splat* __restrict__ splats,
+                                                                 const u32* __restrict__ long_slots, Camera camera, u32* tiles,
+                                                                 u32* pair_slots, u32* pair_numbers,
+                                                                 const u32* __restrict__ first_pairs, const Counters* counters) {
+    __shared__ u32 pair_starts[BLOCK];
+    __shared__ u32 chunk_tiles[BLOCK];
+    __shared__ u32 scratch[BLOCK / WARP];
+    if (counters->halted) return;
+    u32 thread = threadIdx.x, longs = counters->longs;
+    for (u32 item = blockIdx.x; item < longs; item += gridDim.x) {
+        u32 slot = long_slots[item], base = first_pairs[slot];
+        Splat s = splats[slot];
+#if EXACT
+        Ellipse e = make_ellipse(s.a, s.b, s.c, s.log2_opacity);
+        uint2 rows = tile_span(__fadd_rn(s.mean_y, -e.half_height), __fadd_rn(s.mean_y, e.half_height), camera.tiles_y);
+#else
+        uint2 rows = square_span(s.mean_y, s.radius, camera.tiles_y);
+#endif
+        for (u32 chunk = rows.x; chunk < rows.y; chunk += BLOCK) {
+            u32 row = chunk + thread;
+            uint2 span = make_uint2(0, 0);
+            if (row < rows.y) {
+#if EXACT
+                span = ellipse_row(e, s.mean_x, s.mean_y, row, camera.tiles_x);
+#else
+                span = square_span(s.mean_x, s.radius, camera.tiles_x);
+#endif
+            }
+            chunk_tiles[thread] = row * camera.tiles_x + span.x;
+            u32 in_chunk;
+            pair_starts[thread] = block_scan(span.y - span.x, scratch, in_chunk);
+            __syncthreads();
+            for (u32 p = thread; p < in_chunk; p += BLOCK) {
+                u32 r = owner_of(pair_starts, p), pair = base + p;
+                tiles[pair] = chunk_tiles[r] + p - pair_starts[r];
+                pair_slots[pair] = slot;
+                if (pair_numbers) pair_numbers[pair] = pair;
+            }
+            base += in_chunk;
+            __syncthreads();
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 // at (0.5, 0.5).
 
 #define TILE 16
+// A splat with more pairs than this is left to kernels that give it a whole block.
+#define LONG_LIST 64
 #define LOG2E 1.44269504088896f
 #define LN2 0.69314718055994f
 #define LOG2_255 7.9943534f
@@ -34,7 +36,7 @@ struct Counters {
     u32 steps;      // training steps done
     u64 needed;     // most pairs that a frame wanted
     u32 visible;    // slots in use
-    u32 unused;
+    u32 longs;      // slots with more than LONG_LIST pairs, in the queue that `expand` makes
     u64 pairs;      // (tile, Gaussian) pairs of this frame
     u64 evaluated;  // fragments whose alpha was computed (counting only)
     u64 blended;    // fragments that changed their pixel (counting only)

@@ -1,15 +1,16 @@
 // sum_pairs: the rows of sums of a splat's pairs, side by side in memory, become one row of the splat. The methods that give
 // every (tile, splat) pair a row of its own need it; the order of additions is fixed.
 //
-// Launch: 8 lanes a slot, blocks of 256, in depth order, which is the order of the rows: neighbours read neighbours. Slots with more than LONG_LIST pairs are done by the whole warp afterwards.
+// Launch: 8 lanes a slot, blocks of 256, in depth order, which is the order of the rows: neighbours read neighbours. Slots with
+// more than LONG_LIST pairs, queued by `expand`, get a block each in `sum_long_pairs`.
 // Bound by memory: 48 bytes a pair. Prediction on an H200: fox_220k 1.35 M pairs, 65 MB, 16 us, 25 with latency; mcmc_1m
 // 4.4 M pairs, 212 MB, 50 us, 70 with latency.
 // Tried: as part of project_backward, a lane a slot in the order of the slots: 80 and 530 us; 8 lanes a slot in that order:
-// 66 and 438 us, every slot's rows being somewhere else.
+// 66 and 438 us, every slot's rows being somewhere else; 8 lanes a slot in depth order, long lists by their warp: 358 us for
+// mcmc_1m, a few blocks with the nearest, largest splats keeping the rest of the card waiting (8 % of the issue slots busy).
 
 #define BLOCK 256
 #define LANES 8
-#define LONG_LIST 64
 #define SUMS 9
 
 __device__ __forceinline__ void add_row(const float4* __restrict__ rows, u64 row, float* total) {
@@ -50,14 +51,33 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sum_pairs(const u32* __restr
     for (int i = 0; i < SUMS; ++i)
         for (int offset = LANES / 2; offset > 0; offset /= 2) total[i] += __shfl_xor_sync(FULL_MASK, total[i], offset);
     if (valid && part == 0 && count <= LONG_LIST) write_row(sums, slot, total);
-    for (u32 left = __ballot_sync(FULL_MASK, part == 0 && count > LONG_LIST); left; left &= left - 1) {
-        u32 owner = __ffs(left) - 1;
-        u32 from = __shfl_sync(FULL_MASK, first, owner), length = __shfl_sync(FULL_MASK, count, owner);
-        float own[SUMS] = {};
-#pragma unroll 4
-        for (u32 k = lane; k < length; k += WARP) add_row(pair_sums, from + k, own);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) sum_long_pairs(const u32* __restrict__ long_slots,
+                                                                    const u32* __restrict__ first_pairs,
+                                                                    const u32* __restrict__ tile_counts,
+                                                                    const float4* __restrict__ pair_sums,
+                                                                    const Counters* counters, float4* sums) {
+    __shared__ float parts[BLOCK / WARP][SUMS];
+    if (counters->halted) return;
+    u32 longs = counters->longs, lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    for (u32 item = blockIdx.x; item < longs; item += gridDim.x) {
+        u32 slot = long_slots[item], first = first_pairs[slot], count = tile_counts[slot];
+        float total[SUMS] = {};
+        for (u32 k = threadIdx.x; k < count; k += BLOCK) add_row(pair_sums, first + k, total);
 #pragma unroll
-        for (int i = 0; i < SUMS; ++i) own[i] = warp_sum(own[i]);
-        if (lane == owner) write_row(sums, slot, own);  // `slot` is this lane's own
+        for (int i = 0; i < SUMS; ++i) {
+            total[i] = warp_sum(total[i]);
+            if (lane == 0) parts[warp][i] = total[i];
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            for (int i = 0; i < SUMS; ++i) {
+                total[i] = 0.0f;
+                for (u32 w = 0; w < BLOCK / WARP; ++w) total[i] += parts[w][i];
+            }
+            write_row(sums, slot, total);
+        }
+        __syncthreads();
     }
 }

@@ -26,7 +26,8 @@ pub struct Counters {
     pub needed: u64,
     /// Slots in use.
     pub visible: u32,
-    unused: u32,
+    /// Slots with long lists of pairs.
+    pub longs: u32,
     /// (tile, Gaussian) pairs of the frame.
     pub pairs: u64,
     /// Fragments whose alpha was computed.
@@ -103,6 +104,8 @@ pub struct Frame {
     tile_counts: Buffer,
     slot_of: Buffer,
     first_pairs: Buffer,
+    /// Slots with long lists of pairs.
+    long_slots: Buffer,
     tiles: [Buffer; 2],
     pair_slots: Buffer,
     pair_values: [Buffer; 2],
@@ -190,6 +193,7 @@ impl Frame {
             tile_counts: empty("tile counts")?,
             slot_of: empty("slots")?,
             first_pairs: empty("first pairs")?,
+            long_slots: empty("slots with long lists")?,
             tiles: [empty("tile keys of the pairs")?, empty("tile keys of the pairs")?],
             pair_slots: empty("slots of the pairs")?,
             pair_values: [empty("order of the pairs")?, empty("order of the pairs")?],
@@ -302,7 +306,12 @@ impl Frame {
             for buffer in self.depths.iter_mut().chain(&mut self.slots) {
                 buffer.reserve_exactly(4 * room)?;
             }
-            for buffer in [&mut self.tile_counts, &mut self.slot_of, &mut self.first_pairs] {
+            for buffer in [
+                &mut self.tile_counts,
+                &mut self.slot_of,
+                &mut self.first_pairs,
+                &mut self.long_slots,
+            ] {
                 buffer.reserve_exactly(4 * room)?;
             }
             self.gaussians = room;
@@ -346,6 +355,11 @@ impl Frame {
     /// Numbers that buckets can have; see kernels/blend_backward_gaussian_parallel.cu.
     fn buckets(&self, camera: &KernelCamera) -> usize {
         self.pair_capacity / BUCKET + camera.tile_count()
+    }
+
+    /// Blocks for the slots with long lists.
+    fn long_blocks(&self, gaussians: usize) -> u32 {
+        (gaussians as u32).min(8 * self.queue.device.multiprocessors())
     }
 
     /// How gradients are summed.
@@ -424,7 +438,8 @@ impl Frame {
         let intersect = get(&programs::intersect(pipeline.intersect))?;
         let counting = purpose == Purpose::Counting;
         let blend = get(&programs::blend(pipeline.blend, counting, checkpoints))?;
-        let ([project], [expand, ranges], [blend]) = (&project[..], &intersect[..], &blend[..]) else {
+        let ([project], [expand, expand_long, ranges], [blend]) = (&project[..], &intersect[..], &blend[..])
+        else {
             return Err(device_error("a program has other kernels than asked for".into()));
         };
         let layout = self.layout;
@@ -493,7 +508,23 @@ impl Frame {
                 self.pair_slots.address(),
                 numbers,
                 self.first_pairs.address(),
+                self.long_slots.address(),
                 at(layout.expand_states),
+                counters
+            ],
+        )?;
+        queue.launch(
+            *expand_long,
+            self.long_blocks(scene.count),
+            EXPAND_BLOCK as u32,
+            &mut arguments![
+                self.splats.address(),
+                self.long_slots.address(),
+                view,
+                self.tiles[0].address(),
+                self.pair_slots.address(),
+                numbers,
+                self.first_pairs.address(),
                 counters
             ],
         )?;
@@ -630,6 +661,19 @@ impl Frame {
                     slot_sums
                 ],
             )?;
+            self.queue.launch(
+                sum_pairs[1],
+                self.long_blocks(scene.count),
+                256,
+                &mut arguments![
+                    self.long_slots.address(),
+                    self.first_pairs.address(),
+                    self.tile_counts.address(),
+                    self.sums.address(),
+                    self.counters.address(),
+                    slot_sums
+                ],
+            )?;
             self.queue.mark("sum_pairs")?;
         }
         self.queue.launch(
@@ -680,6 +724,7 @@ impl Frame {
             &self.tile_counts,
             &self.slot_of,
             &self.first_pairs,
+            &self.long_slots,
             &self.pair_slots,
             &self.image,
             &self.transmittance,

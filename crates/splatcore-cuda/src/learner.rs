@@ -1,13 +1,13 @@
 //! A scene that learns on the device.
 //!
 //! A step is launched and left alone. Should a frame want more pairs than there is room for, the device stops changing
-//! anything from that step on (`Counters::halted`); the host looks every [`LOOK_EVERY`] steps, makes room and takes the
+//! anything from that step on (`Counters::halted`); the host looks every `LOOK_EVERY` steps, makes room and takes the
 //! missing steps again, so the result is the same as if there had always been room.
 
 use crate::camera::KernelCamera;
 use crate::densify::Densify;
-use crate::device::{Buffer, Event, Pinned};
 use crate::device::buffer::{device_error, failed};
+use crate::device::{Buffer, Event, Pinned};
 use crate::frame::{Counters, Frame, Purpose, SceneAddresses};
 use crate::launch::arguments;
 use crate::loss::Loss;

@@ -4,14 +4,15 @@
 //! compact, in all 716 or 432. Compact moments are rounded by chance so that their expectation is right. What rounding costs:
 //! - First moments as [`Format::Bf16`] differ from the true ones by some 1 %, without bias.
 //! - Second moments of the harmonics as [`Format::Log8`]: decay by 0.001 a step now and then takes a whole step down the
-//!   codes, so a second moment wanders about its expectation by some 40 % (of the step length 20 %). A steady gradient
-//!   pulls a low one up at once, so steps do not become much larger than Adam's.
+//!   codes, so a second moment wanders about its expectation, the true one. Simulated, 6000 steps, gradients normal: by
+//!   39 %, the step length by 19 %, and steps are 5 % longer on average; seen in 3 % of the steps only: 54, 25 and 9 %.
+//!   A gradient pulls a low one up at once, so of 20,000 none took steps more than 3 times Adam's.
 //!
 //! The range of [`Format::Log8`], 3.5e-31 to 64, follows from the gradients. Above: a second moment is at most the largest
-//! squared gradient, and a harmonic's gradient is at most the sum over pixels of the loss's, each at most some
-//! 1 / (3 width height) times the basis, 1.1 at most; SSIM's slope adds a few times that: below 8 in all. Below: the square
-//! of Adam's epsilon, 1e-30. Beneath that epsilon rules the quotient, and taking 0 for a second moment changes little; a
-//! higher bottom would let a tiny first moment be divided by epsilon alone, a huge step.
+//! squared gradient, and a harmonic's gradient at most the basis, 1.1, times the sum of the loss's over one channel of all
+//! pixels: 1/3 of 0.8 for L1 and of 0.2 * 100 for SSIM, whose slope is at most some 1 / sqrt(C1), in black surroundings.
+//! That is below 8. Below: the square of Adam's epsilon, 1e-30. Beneath that epsilon rules the quotient, and taking 0 for a
+//! second moment changes little; a higher bottom would let tiny first moments be divided by epsilon alone, a huge step.
 
 /// How moments are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -137,7 +138,10 @@ mod tests {
         for (format, stored) in [
             (Format::Bf16, all),
             (Format::Log8, (0..=255).collect()),
-            (Format::F32, [1.5f32, -0.0, f32::NAN, 1e-45].map(f32::to_ne_bytes).concat()),
+            (
+                Format::F32,
+                [1.5f32, -0.0, f32::NAN, 1e-45].map(f32::to_ne_bytes).concat(),
+            ),
         ] {
             assert!(format.encode(&decoded(format, &stored)) == stored, "{format:?}");
         }

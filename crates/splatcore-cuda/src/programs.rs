@@ -40,13 +40,13 @@ pub fn sort(items: usize) -> Program {
     }
 }
 
-/// `expand` and `ranges`.
+/// `expand`, `expand_long` and `ranges`.
 pub fn intersect(intersect: Intersect) -> Program {
     Program {
         op: "intersect",
         text: include_str!("../kernels/intersect.cu"),
         constants: vec![exact(intersect)],
-        kernels: &["expand", "ranges"],
+        kernels: &["expand", "expand_long", "ranges"],
     }
 }
 
@@ -109,13 +109,13 @@ pub fn has_pair_rows(backward: Backward) -> bool {
     matches!(backward, Backward::GaussianParallel | Backward::Splatcore)
 }
 
-/// `sum_pairs`.
+/// `sum_pairs` and `sum_long_pairs`.
 pub fn sum_pairs() -> Program {
     Program {
         op: "sum_pairs",
         text: include_str!("../kernels/sum_pairs.cu"),
         constants: vec![],
-        kernels: &["sum_pairs"],
+        kernels: &["sum_pairs", "sum_long_pairs"],
     }
 }
 

@@ -12,6 +12,7 @@ use splatcore_cpu::conformance::determinism::state_bits;
 use splatcore_cpu::conformance::step::plan;
 use splatcore_cuda::densify::Densify;
 use splatcore_cuda::device::Device;
+use splatcore_cuda::moments::Moments;
 use splatcore_cuda::state::State;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -215,23 +216,24 @@ fn a_refinement_needs_little_beside_the_state() {
         ("mcmc, limited", mcmc(0.05, n + 300)),
         ("mcmc, relocating only", mcmc(0.0, n)),
     ];
-    for (name, refine) in cases {
-        let mut state = State::upload(&device, &lively(n)).unwrap();
+    let both = [Moments::Full, Moments::Compact];
+    for (moments, (name, refine)) in both.iter().flat_map(|m| cases.iter().map(move |case| (*m, case))) {
+        let mut state = State::upload_as(&device, &lively(n), moments).unwrap();
         let densify = Densify::new(device.clone()).unwrap();
         let before = state.bytes();
         watched.watch().forget_peak();
-        let RefineReport { count, .. } = densify.refine(&mut state, &refine).unwrap();
+        let RefineReport { count, .. } = densify.refine(&mut state, refine).unwrap();
         let (after, peak) = (state.bytes(), watched.watch().peak as u64);
         let rows = (before / n as u64) * count as u64;
         eprintln!(
-            "{name}: {n} to {count} Gaussians, {before} to {after} bytes ({} a Gaussian, room for {}), peak {peak}: {:.3} of the \
+            "{moments:?}, {name}: {n} to {count} Gaussians, {before} to {after} bytes ({} a Gaussian, room for {}), peak {peak}: {:.3} of the \
              state after, {:.3} of its rows in use",
             after / count as u64,
             state.capacity,
             peak as f64 / after as f64,
             peak as f64 / rows as f64
         );
-        assert!(peak as f64 <= 1.2 * after as f64, "{name}");
+        assert!(peak as f64 <= 1.2 * after as f64, "{moments:?}, {name}");
         assert_eq!(
             watched.watch().bytes as u64,
             after,

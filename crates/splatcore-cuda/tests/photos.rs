@@ -85,7 +85,10 @@ fn training_through_the_ring_gives_the_same_bits() {
         let photos: usize = views.iter().map(|view| view.photo.rgb.len()).sum();
         watched.emulated.set_memory_limit((photos as f64 / 0.45) as u64);
         let streamed = train();
-        assert!(watched.watch().pinned > before + 1, "the photos were not streamed");
+        assert!(
+            watched.watch().pinned > before + 1,
+            "the photos were not streamed"
+        );
         assert!(resident == streamed, "masks {masks}");
     }
 }

@@ -80,11 +80,7 @@ pub fn open(choice: BackendChoice, threads: Option<usize>, options: Options) -> 
             .num_threads(threads)
             .build_global();
     }
-    choose(
-        choice,
-        || Box::new(CpuBackend::new(threads)),
-        || cuda(options),
-    )
+    choose(choice, || Box::new(CpuBackend::new(threads)), || cuda(options))
 }
 
 /// The card, or why not.

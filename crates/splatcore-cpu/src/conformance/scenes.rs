@@ -197,6 +197,18 @@ fn degenerate_cases() -> Vec<Case> {
         plain_camera(70, 50),
     ));
 
+    // More than a hundred tiles for each: backends may treat long lists apart.
+    let far_reaching = gather((0..9).map(|i| {
+        let mean = [0.2 * rng.normal(), 0.2 * rng.normal(), 0.3 * rng.normal()];
+        let scale = if i % 3 == 0 { -3.0 } else { 0.7 };
+        single(mean, [scale, scale - 0.4, scale], 0.3, random_colour(&mut rng))
+    }));
+    cases.push(Case::new(
+        "covering a hundred tiles",
+        far_reaching,
+        plain_camera(170, 180),
+    ));
+
     let needles = gather((0..25).map(|_| {
         let mean = [0; 3].map(|_| 0.5 * rng.normal());
         let mut needle = single(mean, [-0.5, -7.0, -7.0], 0.9, random_colour(&mut rng));

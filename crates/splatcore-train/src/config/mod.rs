@@ -112,9 +112,9 @@ pub struct Config {
     /// quality
     #[arg(long, value_name = "NAME", default_value_t = DEFAULT.pipeline)]
     pub pipeline: Pipeline,
-    /// How the optimiser's moments are kept on a card: full (32 bits) or compact (16 and 8 bits, rounded by chance:
-    /// 432 bytes a Gaussian at SH degree 3 in place of 716, and less time; quality hardly changes). The cpu backend
-    /// always keeps them full. May be changed on --resume
+    /// How a card keeps the optimiser's moments: full (32 bits) or compact (16 and 8 bits, rounded by chance), which
+    /// takes 432 bytes a Gaussian at SH degree 3 in place of 716 and hardly changes quality. The cpu backend always
+    /// keeps them full. A resumed run may use the other one
     #[arg(long, value_name = "NAME", default_value_t = DEFAULT.moments, value_enum)]
     pub moments: Moments,
 
