@@ -30,7 +30,7 @@ pub const DEFAULT: Config = Config {
     threads: None,
     deterministic: false,
     pipeline: Pipeline::AUTO,
-    moments: Moments::Full,
+    moments: Moments::Compact,
     checkpoint_every: None,
     eval_every: None,
     lr_means: 1.6e-4,

@@ -10,9 +10,8 @@ impl Config {
     /// Steps are INRIA's (3dgs-mcmc's) times `iterations / 30000`, so that a short run passes through the same
     /// phases. Some do not shrink with the run, because they are about evidence and recovery rather than progress:
     /// - `sh-every` stays 1000 down to 10,000 steps and `densify-from` 500 down to 15,000 (then a tenth and a thirtieth
-    ///   of the run): harmonics that come early fit the training views' own colours, and a view from a new direction
-    ///   goes wrong. Measured on `fox_colmap`, mcmc, 15,000 steps: 16 to 22 dB in the outermost held-out view with 500
-    ///   and 250, 27 dB with 1000 and 500; the other six views are the same within their noise.
+    ///   of the run), as in 3dgs-mcmc and gsplat, which do not scale them: harmonics that come early fit the training
+    ///   views' own colours. docs/measurements/cuda.md has the numbers; one view decides them, and they are noisy.
     /// - `densify-every` stays 100: a Gaussian's mean gradient comes from the views that saw it since the last
     ///   round, and fewer than some tens of photos say little. A short run has fewer rounds, not hastier ones.
     /// - `opacity-reset-every` is at least 10 rounds: after a reset everything useful needs several hundred steps

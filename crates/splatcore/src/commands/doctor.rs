@@ -68,7 +68,7 @@ pub fn run(args: Args) -> Result<()> {
         cpu: cpu(),
         cuda,
         images: "JPEG, PNG (8 and 16 bit), WebP",
-        scenes: "in: PLY, SPZ; out: PLY",
+        scenes: "in: PLY (compressed too), SPZ, SOG, .splat; out: PLY",
         datasets: "COLMAP (binary, text), transforms.json (instant-ngp, nerfstudio, Blender)",
         self_test: SelfTest { passed, checks },
     };
