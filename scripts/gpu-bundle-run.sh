@@ -76,7 +76,9 @@ tests() { # tests NAMES PREFIX COMMAND...: the test binaries of that name, each 
 
 bench() {
     local scene name cameras found=0
-    for scene in "$data"/models/*; do
+    # Relative names: the JSON files hold them.
+    cd "$data" || return
+    for scene in models/*; do
         case $scene in
         *.ply | *.spz | *.sog | *.splat) ;;
         *) [[ -f $scene/meta.json ]] || continue ;;
@@ -85,7 +87,7 @@ bench() {
         name=$(basename "$scene")
         name=${name%.*}
         cameras=(--orbit 8 --size 1920x1080)
-        [[ $name == fox_* && -d $data/posed/fox_colmap ]] && cameras=(--dataset "$data/posed/fox_colmap")
+        [[ $name == fox_* && -d posed/fox_colmap ]] && cameras=(--dataset posed/fox_colmap)
         step "bench-$name" "$splatcore" bench "$scene" "${cameras[@]}" --backend "$backend" --pipeline all \
             --passes "$passes" --json "$out/bench-$name.json"
         step "bench-$name-backward" "$splatcore" bench "$scene" "${cameras[@]}" --backend "$backend" --backward \

@@ -162,7 +162,7 @@ mod tests {
                 version: "12.8".into(),
                 path: "/venv/lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12".into(),
             }),
-            cache: "/home/me/.cache/splatcore".into(),
+            cache: "cache/splatcore".into(),
             cache_bytes: 2048,
             self_test: Some(Err("images differ".into())),
         }
