@@ -4,6 +4,7 @@
 
 pub mod backend;
 pub mod camera;
+pub mod checks;
 pub mod gaussians;
 pub mod image;
 pub mod metrics;

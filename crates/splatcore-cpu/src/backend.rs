@@ -10,7 +10,7 @@ use splatcore_core::backend::{
     BackendError, FrameCounts, Learner, LearnerState, MemoryPlan, RenderOptions, Rendered, Renderer,
     StageTimes,
 };
-use splatcore_core::{Backend, Camera, Gaussians, Image, View, sh};
+use splatcore_core::{Backend, Camera, Gaussians, Image, View, checks, sh};
 use std::sync::Arc;
 
 /// SIMD and threads. See the crate's documentation.
@@ -118,23 +118,8 @@ impl Backend for CpuBackend {
 
 /// Refuses arrays that do not belong together; the kernels rely on it.
 pub(crate) fn check(scene: &Gaussians) -> Result<(), BackendError> {
+    checks::scene(scene)?;
     let n = scene.len();
-    let fits = scene.log_scales.len() == n
-        && scene.rotations.len() == n
-        && scene.opacity_logits.len() == n
-        && scene.sh_degree <= sh::MAX_DEGREE
-        && scene.sh.len() == n * scene.coefficients();
-    if !fits {
-        return Err(BackendError::Input(format!(
-            "the scene's arrays do not belong together: {n} means, {} scales, {} rotations, {} opacities, {} \
-             coefficients of degree {}",
-            scene.log_scales.len(),
-            scene.rotations.len(),
-            scene.opacity_logits.len(),
-            scene.sh.len(),
-            scene.sh_degree
-        )));
-    }
     if n >= u32::MAX as usize {
         return Err(BackendError::Input(format!(
             "{n} Gaussians are more than 32 bits can number"
@@ -232,14 +217,7 @@ pub(crate) fn gradients(
     options: &RenderOptions,
     image_gradient: &Image,
 ) -> Result<Gaussians, BackendError> {
-    if [image_gradient.width, image_gradient.height] != [camera.width, camera.height]
-        || image_gradient.data.len() != camera.width as usize * camera.height as usize
-    {
-        return Err(BackendError::Input(format!(
-            "the image gradient is {}x{}, the camera {}x{}",
-            image_gradient.width, image_gradient.height, camera.width, camera.height
-        )));
-    }
+    checks::image_gradient(image_gradient, camera)?;
     let planes = [0, 1, 2].map(|c: usize| image_gradient.data.iter().map(|p| p[c]).collect::<Vec<f32>>());
     let planes = planes.each_ref().map(|plane| plane.as_slice());
     let view = Scene::new(scene, options.sh_degree);

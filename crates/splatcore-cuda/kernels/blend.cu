@@ -2,8 +2,9 @@
 // rasterizer). CPU twin: splatcore-cpu/src/blend_scalar.rs.
 //
 // Launch: a block of 256 threads a tile; the list comes through shared memory, 256 splats at a time.
-// Bound by instructions: about 22 for a warp and splat of the tile's list. Prediction for fox_220k, 1.4 M pairs, 8 warps
-// each: 11 M visits, 250 M warp instructions, 240 us at full rate on an H200, 350 in practice (gsplat: 604). Measured: 333 us; mcmc_1m 990 us.
+// Bound by instructions: about 22 for a warp and splat of the tile's list.
+// Prediction for fox_220k, 1.4 M pairs, 8 warps each: 11 M visits, 250 M warp instructions, 240 us at full rate on an H200,
+// 350 in practice (gsplat: 604). Measured: 333 us; mcmc_1m 990 us.
 //
 // Constants: COUNT 1 counts fragments and writes no image. CHECKPOINTS 1 leaves behind what
 // blend_backward_gaussian_parallel.cu needs: bucket_tiles[bucket] = tile + 1, checkpoints[...][pixel of the tile] =

@@ -4,10 +4,11 @@
 // Launch: one thread a Gaussian, blocks of 128. Survivors get consecutive slots in the order of the Gaussians (decoupled
 // look-back), so that equal depths keep the order of the Gaussians through the stable sort.
 //
-// Bound by memory: 44 bytes a Gaussian, 192 more (degree 3) and 60 written for each survivor. Rows of harmonics are
-// fetched by whole warps through shared memory, so every byte of a touched sector is used whatever the pattern of
-// survivors. Prediction for fox_220k on an H200: 65 MB at 4.27 TB/s = 15 us, near 25 us with the latency of one wave. Measured: 82 us; mcmc_1m 160 us (105 by ncu, alone; 40 % of the issue
-// slots busy). Rows fetched without a search for each element's owner left the time as it was: it is not the harmonics.
+// Bound by memory: 44 bytes a Gaussian, 192 more (degree 3) and 60 written for each survivor. Rows of harmonics are fetched
+// by whole warps through shared memory, so every byte of a touched sector is used whatever the pattern of survivors.
+// Prediction for fox_220k on an H200: 65 MB at 4.27 TB/s = 15 us, near 25 us with the latency of one wave. Measured: 82 us;
+// mcmc_1m 160 us (105 by ncu, alone; 40 % of the issue slots busy). Rows fetched without a search for each element's owner
+// left the time as it was: it is not the harmonics.
 //
 // Constants: SH_DEGREE in use, SH_ROW floats stored for each Gaussian, EXACT 1 for the ellipse, 0 for INRIA's square.
 

@@ -7,10 +7,11 @@
 // Constants: ITEMS keys a thread: 8, or 4 for small inputs, which then occupy more of the card.
 //
 // Launch: a few blocks of 256 threads an SM.
-// Bound by memory for large inputs: 16 bytes a pair and pass, plus 8 for counting; by latency (about 5 us a pass) for
-// small ones. Prediction on an H200: 1.4 M pairs, two passes and the count, 20 us; 220 k depths, four passes, 30 us. Measured together: 119 us
-// (fox_220k), 253 us (mcmc_1m); a pass over 220 k keys takes 10 us, at 12 % occupancy, and 4 keys a thread instead of 8 did
-// not help.
+// Bound by memory for large inputs: 16 bytes a pair and pass, plus 8 for counting; by latency (about 5 us a pass) for small
+// ones.
+// Prediction on an H200: 1.4 M pairs, two passes and the count, 20 us; 220 k depths, four passes, 30 us. Measured together:
+// 119 us (fox_220k), 253 us (mcmc_1m); a pass over 220 k keys takes 10 us, at 12 % occupancy, and 4 keys a thread instead
+// of 8 did not help.
 
 #define BLOCK 256
 #define WARPS (BLOCK / WARP)

@@ -25,8 +25,6 @@ struct Camera {
     float background[3];
     u32 width, height;     // pixels
     u32 tiles_x, tiles_y;  // rounded up
-    u32 sh_degree;         // in use
-    u32 sh_coefficients;   // stored, for each Gaussian
 };
 
 // What the device counts. The first 16 bytes live through the frames of a training: once `halted`, nothing changes any

@@ -1,14 +1,15 @@
 // sum_pairs: the rows of sums of a splat's pairs, side by side in memory, become one row of the splat. The methods that give
 // every (tile, splat) pair a row of its own need it; the order of additions is fixed.
 //
-// Launch: 8 lanes a slot, blocks of 256, in depth order, which is the order of the rows: neighbours read neighbours. Slots with
-// more than LONG_LIST pairs, queued by `expand`, get a block each in `sum_long_pairs`.
-// Bound by memory: 48 bytes a pair. Prediction on an H200: fox_220k 1.35 M pairs, 65 MB, 16 us, 25 with latency; mcmc_1m
-// 4.4 M pairs, 212 MB, 50 us, 70 with latency.
+// Launch: 8 lanes a slot, blocks of 256, in depth order, which is the order of the rows: neighbours read neighbours. Slots
+// with more than LONG_LIST pairs, queued by `expand`, get a block each in `sum_long_pairs`.
+// Bound by memory: 48 bytes a pair.
+// Prediction on an H200: fox_220k 1.35 M pairs, 65 MB, 16 us, 25 with latency; mcmc_1m 4.4 M pairs, 212 MB, 50 us, 70 with
+// latency.
 // Tried: as part of project_backward, a lane a slot in the order of the slots: 80 and 530 us; 8 lanes a slot in that order:
-// 66 and 438 us, every slot's rows being somewhere else; 8 lanes a slot in depth order, long lists by their warp: 358 us for
-// mcmc_1m, a few blocks with the nearest, largest splats keeping the rest of the card waiting (8 % of the issue slots busy).
-// Measured with the queue: 45 and 129 us.
+// 66 and 438 us, every slot's rows being somewhere else; 8 lanes a slot in depth order, long lists by their warp: 358 us
+// for mcmc_1m, a few blocks with the nearest, largest splats keeping the rest of the card waiting (8 % of the issue slots
+// busy). Measured with the queue: 45 and 129 us.
 
 #define BLOCK 256
 #define LANES 8

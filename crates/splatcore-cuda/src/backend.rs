@@ -11,7 +11,7 @@ use crate::programs::Kernels;
 use crate::renderer::CudaRenderer;
 use crate::state;
 use splatcore_core::backend::{Backend, BackendError, Learner, LearnerState, MemoryPlan, Renderer};
-use splatcore_core::{Gaussians, View, sh};
+use splatcore_core::{Gaussians, View, checks};
 use std::sync::Arc;
 
 /// How to open the backend.
@@ -129,23 +129,8 @@ impl Backend for CudaBackend {
 
 /// Refuses arrays that do not belong together; the kernels rely on it.
 pub(crate) fn check(scene: &Gaussians) -> Result<(), BackendError> {
+    checks::scene(scene)?;
     let n = scene.len();
-    let fits = scene.log_scales.len() == n
-        && scene.rotations.len() == n
-        && scene.opacity_logits.len() == n
-        && scene.sh_degree <= sh::MAX_DEGREE
-        && scene.sh.len() == n * scene.coefficients();
-    if !fits {
-        return Err(BackendError::Input(format!(
-            "the scene's arrays do not belong together: {n} means, {} scales, {} rotations, {} opacities, {} \
-             coefficients of degree {}",
-            scene.log_scales.len(),
-            scene.rotations.len(),
-            scene.opacity_logits.len(),
-            scene.sh.len(),
-            scene.sh_degree
-        )));
-    }
     if n > (1 << 30) - 1 {
         return Err(BackendError::Input(format!(
             "{n} Gaussians are more than the 2^30 - 1 that this backend can number"

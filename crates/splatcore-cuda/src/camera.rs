@@ -22,13 +22,11 @@ pub struct KernelCamera {
     pub size: [u32; 2],
     /// Width and height in tiles, rounded up.
     pub tiles: [u32; 2],
-    sh_degree: u32,
-    sh_coefficients: u32,
 }
 
 impl KernelCamera {
-    /// Rounds a camera to f32; `sh_degree` is the one in use.
-    pub fn new(camera: &Camera, options: &RenderOptions, sh_degree: u8, sh_coefficients: usize) -> Self {
+    /// Rounds a camera to f32.
+    pub fn new(camera: &Camera, options: &RenderOptions) -> Self {
         let size = [camera.width, camera.height];
         Self {
             rotation: camera.rotation.map(|row| row.map(|v| v as f32)),
@@ -42,8 +40,6 @@ impl KernelCamera {
             background: options.background,
             size,
             tiles: size.map(|side| side.div_ceil(TILE as u32)),
-            sh_degree: sh_degree.into(),
-            sh_coefficients: sh_coefficients as u32,
         }
     }
 

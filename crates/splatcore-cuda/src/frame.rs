@@ -11,7 +11,7 @@ use crate::sort::{self, HISTOGRAM_BYTES, PingPong, state_bytes};
 use bytemuck::{Pod, Zeroable};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Backward, Pipeline};
-use splatcore_core::{BackendError, Camera, sh};
+use splatcore_core::{BackendError, Camera};
 use std::sync::Arc;
 
 /// `Counters` of kernels/splat.cuh.
@@ -335,7 +335,8 @@ impl Frame {
             } else {
                 gaussians
             };
-            self.sums.reserve_exactly(SUM_BYTES * rows)?;
+            // Methods may change from frame to frame: a row a slot fits too.
+            self.sums.reserve_exactly(SUM_BYTES * rows.max(gaussians))?;
             if self.pair_rows {
                 self.slot_sums.reserve(SUM_BYTES * gaussians)?;
             }
@@ -424,7 +425,7 @@ impl Frame {
             )));
         }
         let in_use = options.sh_degree.min(scene.sh_degree);
-        let view = KernelCamera::new(camera, options, in_use, sh::coefficients(scene.sh_degree));
+        let view = KernelCamera::new(camera, options);
         let pipeline = options.pipeline;
         let checkpoints = self.checkpoints(pipeline, purpose);
         self.pair_rows |=

@@ -21,7 +21,7 @@ use splatcore_core::backend::{
     FrameCounts, Learner, LearnerState, Refine, RefineReport, RenderOptions, Rendered, Renderer, StageTimes,
     StepPlan,
 };
-use splatcore_core::{BackendError, Camera, Gaussians, Image, View};
+use splatcore_core::{BackendError, Camera, Gaussians, Image, View, checks};
 use std::sync::Arc;
 
 /// Decay of the first moment.
@@ -108,19 +108,7 @@ impl CudaLearner {
         kernels: Arc<Kernels>,
         moments: Moments,
     ) -> Result<Self, BackendError> {
-        for view in views.iter() {
-            let (camera, photo) = (&view.camera, &view.photo);
-            let pixels = camera.width as usize * camera.height as usize;
-            if [camera.width, camera.height] != [photo.width, photo.height]
-                || photo.rgb.len() != 3 * pixels
-                || photo.mask.as_ref().is_some_and(|mask| mask.len() != pixels)
-            {
-                return Err(BackendError::Input(format!(
-                    "{}: the photo is {}x{}, its camera {}x{}",
-                    view.name, photo.width, photo.height, camera.width, camera.height
-                )));
-            }
-        }
+        checks::views(&views)?;
         let device = frame.queue.device.clone();
         Ok(Self {
             state: State::upload_as(&device, state, moments)?,
@@ -469,20 +457,8 @@ impl Learner for CudaLearner {
     }
 
     fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError> {
-        let n = state.gaussians.len();
-        for gaussians in [&state.gaussians, &state.first, &state.second] {
-            crate::backend::check(gaussians)?;
-            if gaussians.len() != n || gaussians.sh_degree != state.gaussians.sh_degree {
-                return Err(BackendError::Input(
-                    "the snapshot's moments do not belong to its Gaussians".into(),
-                ));
-            }
-        }
-        if state.gradient_sum.len() != n || state.seen.len() != n {
-            return Err(BackendError::Input(
-                "the snapshot's statistics do not belong to its Gaussians".into(),
-            ));
-        }
+        checks::snapshot(state)?;
+        crate::backend::check(&state.gaussians)?;
         self.settle()?;
         self.state.replace(state)
     }

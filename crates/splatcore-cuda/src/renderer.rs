@@ -9,7 +9,7 @@ use crate::moments::Moments;
 use crate::programs::{self, Kernels};
 use crate::state;
 use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, Renderer, StageTimes};
-use splatcore_core::{BackendError, Camera, Gaussians, Image};
+use splatcore_core::{BackendError, Camera, Gaussians, Image, checks};
 use std::sync::Arc;
 
 /// Renders a scene that stays as it is.
@@ -196,14 +196,7 @@ pub(crate) fn gradients(
     options: &RenderOptions,
     image_gradient: &Image,
 ) -> Result<Gaussians, BackendError> {
-    if [image_gradient.width, image_gradient.height] != [camera.width, camera.height]
-        || image_gradient.data.len() != camera.width as usize * camera.height as usize
-    {
-        return Err(BackendError::Input(format!(
-            "the image gradient is {}x{}, the camera {}x{}",
-            image_gradient.width, image_gradient.height, camera.width, camera.height
-        )));
-    }
+    checks::image_gradient(image_gradient, camera)?;
     let (view, _) = forward(frame, scene, camera, options, Purpose::Training)?;
     upload_gradient(frame, image_gradient)?;
     frame.backward(scene, &view, options)?;

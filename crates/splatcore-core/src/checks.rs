@@ -1,0 +1,89 @@
+//! What every backend refuses before it computes: inputs that contradict each other.
+
+use crate::backend::LearnerState;
+use crate::{BackendError, Camera, Gaussians, Image, View, sh};
+
+/// Arrays of different lengths in a scene.
+///
+/// # Errors
+/// [`BackendError::Input`] with the lengths.
+pub fn scene(scene: &Gaussians) -> Result<(), BackendError> {
+    let n = scene.len();
+    let fits = scene.log_scales.len() == n
+        && scene.rotations.len() == n
+        && scene.opacity_logits.len() == n
+        && scene.sh_degree <= sh::MAX_DEGREE
+        && scene.sh.len() == n * scene.coefficients();
+    if fits {
+        return Ok(());
+    }
+    Err(BackendError::Input(format!(
+        "the scene's arrays do not belong together: {n} means, {} scales, {} rotations, {} opacities, {} \
+         coefficients of degree {}",
+        scene.log_scales.len(),
+        scene.rotations.len(),
+        scene.opacity_logits.len(),
+        scene.sh.len(),
+        scene.sh_degree
+    )))
+}
+
+/// A photo or mask of another size than its camera.
+///
+/// # Errors
+/// [`BackendError::Input`] with the photo's name and the sizes.
+pub fn views(views: &[View]) -> Result<(), BackendError> {
+    for view in views {
+        let (camera, photo) = (&view.camera, &view.photo);
+        let pixels = camera.width as usize * camera.height as usize;
+        if [camera.width, camera.height] != [photo.width, photo.height]
+            || photo.rgb.len() != 3 * pixels
+            || photo.mask.as_ref().is_some_and(|mask| mask.len() != pixels)
+        {
+            return Err(BackendError::Input(format!(
+                "{}: the photo is {}x{}, its camera {}x{}",
+                view.name, photo.width, photo.height, camera.width, camera.height
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A gradient of another size than the image it belongs to.
+///
+/// # Errors
+/// [`BackendError::Input`] with the sizes.
+pub fn image_gradient(gradient: &Image, camera: &Camera) -> Result<(), BackendError> {
+    if [gradient.width, gradient.height] == [camera.width, camera.height]
+        && gradient.data.len() == camera.width as usize * camera.height as usize
+    {
+        return Ok(());
+    }
+    Err(BackendError::Input(format!(
+        "the image gradient is {}x{}, the camera {}x{}",
+        gradient.width, gradient.height, camera.width, camera.height
+    )))
+}
+
+/// A snapshot whose parts do not belong together.
+///
+/// # Errors
+/// [`BackendError::Input`] that says which part.
+pub fn snapshot(state: &LearnerState) -> Result<(), BackendError> {
+    let n = state.gaussians.len();
+    let refused = |part: &str| {
+        Err(BackendError::Input(format!(
+            "the snapshot's {part} do not belong to its Gaussians"
+        )))
+    };
+    for gaussians in [&state.gaussians, &state.first, &state.second] {
+        scene(gaussians)?;
+        if gaussians.len() != n || gaussians.sh_degree != state.gaussians.sh_degree {
+            return refused("moments");
+        }
+    }
+    if state.gradient_sum.len() != n || state.seen.len() != n {
+        return refused("statistics");
+    }
+    Ok(())
+}
