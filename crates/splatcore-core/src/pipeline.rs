@@ -20,7 +20,10 @@ pub enum Intersect {
 pub enum Blend {
     /// Every pixel walks the tile's whole list (INRIA's 3DGS).
     Scalar,
-    /// Sub-tile culling: each small block of pixels walks only the Gaussians whose ellipse touches it.
+    /// Sub-tile culling in f32: each small block of pixels walks only the Gaussians whose ellipse touches it.
+    Subtile,
+    /// The backend's fastest of equal quality. On CUDA sub-tile culling with scores and colours as products on the matrix
+    /// units; on the CPU the same as [`Blend::Subtile`].
     Splatcore,
 }
 
@@ -69,23 +72,22 @@ impl Pipeline {
         blend: Blend::Scalar,
         backward: Backward::Atomic,
     };
-    /// Every combination of intersect and blend, each with the backward of its blend's kind: what every backend has.
+    /// Every combination of an intersect and a blend that every backend has, each with the backward of its blend's
+    /// kind.
     pub fn all() -> Vec<Pipeline> {
-        let mut all = Vec::new();
-        for &intersect in Intersect::ALL {
-            for &blend in Blend::ALL {
-                let backward = match blend {
-                    Blend::Scalar => Backward::Atomic,
-                    Blend::Splatcore => Backward::Splatcore,
-                };
-                all.push(Pipeline {
-                    intersect,
-                    blend,
-                    backward,
-                });
-            }
-        }
-        all
+        Self::combinations(Blend::COMMON)
+    }
+    /// Every intersect with each of these blends. A backend may lack some.
+    pub fn combinations(blends: &[Blend]) -> Vec<Pipeline> {
+        let with = |&intersect| {
+            let one = move |&blend: &Blend| Pipeline {
+                intersect,
+                blend,
+                backward: blend.backward(),
+            };
+            blends.iter().map(one)
+        };
+        Intersect::ALL.iter().flat_map(with).collect()
     }
     /// Every way to bring gradients together, behind the same forward pass (exact + scalar), to compare them. A
     /// backend may lack some.
@@ -133,7 +135,26 @@ macro_rules! names {
 }
 
 names!(Intersect, "intersect", Aabb = "aabb", Exact = "exact");
-names!(Blend, "blend", Scalar = "scalar", Splatcore = "splatcore");
+names!(
+    Blend,
+    "blend",
+    Scalar = "scalar",
+    Subtile = "subtile",
+    Splatcore = "splatcore"
+);
+
+impl Blend {
+    /// What every backend has.
+    pub const COMMON: &'static [Blend] = &[Blend::Scalar, Blend::Splatcore];
+
+    /// The backward method that goes with it where none is named.
+    pub fn backward(self) -> Backward {
+        match self {
+            Blend::Scalar => Backward::Atomic,
+            _ => Backward::Splatcore,
+        }
+    }
+}
 names!(
     Backward,
     "backward",
@@ -161,16 +182,11 @@ impl FromStr for Pipeline {
         let parts: Vec<&str> = s.split('+').collect();
         match parts.as_slice() {
             [intersect, blend] => {
-                let blend = blend.parse()?;
-                let backward = if blend == Blend::Scalar {
-                    Backward::Atomic
-                } else {
-                    Backward::Splatcore
-                };
+                let blend: Blend = blend.parse()?;
                 Ok(Self {
                     intersect: intersect.parse()?,
                     blend,
-                    backward,
+                    backward: blend.backward(),
                 })
             }
             [intersect, blend, backward] => Ok(Self {

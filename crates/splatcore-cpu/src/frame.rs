@@ -170,7 +170,9 @@ impl Frame {
             let place = place(tile, camera, options);
             let pairs = lists.of_tile(tile);
             match options.pipeline.blend {
-                Blend::Splatcore => blend::blend(level, splats, pairs, &place, &mut scratch.scratch, &target),
+                Blend::Subtile | Blend::Splatcore => {
+                    blend::blend(level, splats, pairs, &place, &mut scratch.scratch, &target)
+                }
                 Blend::Scalar => {
                     blend_scalar::blend(splats, pairs, &place, Some(&target), &mut Counted::default())
                 }
@@ -233,7 +235,7 @@ impl Frame {
             let pairs = lists.of_tile(tile);
             let mut counted = Counted::default();
             match options.pipeline.blend {
-                Blend::Splatcore => {
+                Blend::Subtile | Blend::Splatcore => {
                     blend::blend_counted(level, splats, pairs, &place, &mut scratch.scratch, &mut counted)
                 }
                 Blend::Scalar => blend_scalar::blend(splats, pairs, &place, None, &mut counted),

@@ -1,6 +1,6 @@
 // intersect: the (tile, Gaussian) pairs, expanded in depth order, so that a stable sort by tile number alone gives every
-// tile its list front to back. `aabb` is INRIA's 3-sigma square; `exact` the ellipse alpha = 1/255 against the tiles'
-// rectangles of pixel centres (FlashGS; Speedy-Splat's AccuTile walk): per row of tiles one exact interval.
+// tile its list front to back. Every method's shape
+// is a run of rows of tiles and one interval in each (footprint.cuh).
 // CPU twin: splatcore-cpu/src/intersect.rs.
 //
 // `expand`: writes tile and slot of every pair, and its number where the backward pass will want it. A block takes 256
@@ -18,7 +18,7 @@
 // card idle for most of the time: 9 % of the issue slots busy). Prediction for the queue: mcmc_1m 80 us;
 // measured 90 us (fox_220k 30 us).
 //
-// Constants: EXACT as in project.cu.
+// Constants: INTERSECT as in footprint.cuh, which says what the methods are.
 
 #define BLOCK 256
 
@@ -49,8 +49,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand(const Splat* __restri
                                                             const u32* __restrict__ tile_counts, Camera camera,
                                                             u32 pair_capacity, u32* tiles, u32* pair_slots, u32* pair_numbers,
                                                             u32* first_pairs, u32* long_slots, u32* states, Counters* counters) {
-    __shared__ Ellipse ellipses[BLOCK];    // EXACT 0: the radius in `half_height`
-    __shared__ float2 means[BLOCK];
+    __shared__ Footprint footprints[BLOCK];
     __shared__ uint2 row_spans[BLOCK];     // rows of tiles of each splat
     __shared__ u32 slots[BLOCK];
     __shared__ u32 row_starts[BLOCK];      // first of the block's rows of each splat
@@ -86,16 +85,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand(const Splat* __restri
     uint2 rows = make_uint2(0, 0);
     slots[thread] = slot;
     if (valid) {
-        Splat s = splats[slot];
-        means[thread] = make_float2(s.mean_x, s.mean_y);
-#if EXACT
-        Ellipse e = make_ellipse(s.a, s.b, s.c, s.log2_opacity);
-        ellipses[thread] = e;
-        rows = tile_span(__fadd_rn(s.mean_y, -e.half_height), __fadd_rn(s.mean_y, e.half_height), camera.tiles_y);
-#else
-        ellipses[thread].half_height = s.radius;
-        rows = square_span(s.mean_y, s.radius, camera.tiles_y);
-#endif
+        footprints[thread] = make_footprint(splats[slot]);
+        rows = footprint_rows(footprints[thread], camera);
     }
     if (is_long) {
         long_slots[atomicAdd(&counters->longs, 1u)] = slot;
@@ -112,11 +103,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand(const Splat* __restri
         if (k < total_rows) {
             // Splats without rows share their start with the next one; the last of them is the one that has rows.
             u32 i = owner_of(row_starts, k), row = row_spans[i].x + k - row_starts[i];
-#if EXACT
-            uint2 span = ellipse_row(ellipses[i], means[i].x, means[i].y, row, camera.tiles_x);
-#else
-            uint2 span = square_span(means[i].x, ellipses[i].half_height, camera.tiles_x);
-#endif
+            uint2 span = footprint_row(footprints[i], row, camera);
             length = span.y - span.x;
             chunk_tiles[thread] = row * camera.tiles_x + span.x;
             chunk_slots[thread] = slots[i];
@@ -148,23 +135,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_long(const Splat* __r
     u32 thread = threadIdx.x, longs = counters->longs;
     for (u32 item = blockIdx.x; item < longs; item += gridDim.x) {
         u32 slot = long_slots[item], base = first_pairs[slot];
-        Splat s = splats[slot];
-#if EXACT
-        Ellipse e = make_ellipse(s.a, s.b, s.c, s.log2_opacity);
-        uint2 rows = tile_span(__fadd_rn(s.mean_y, -e.half_height), __fadd_rn(s.mean_y, e.half_height), camera.tiles_y);
-#else
-        uint2 rows = square_span(s.mean_y, s.radius, camera.tiles_y);
-#endif
+        Footprint footprint = make_footprint(splats[slot]);
+        uint2 rows = footprint_rows(footprint, camera);
         for (u32 chunk = rows.x; chunk < rows.y; chunk += BLOCK) {
             u32 row = chunk + thread;
             uint2 span = make_uint2(0, 0);
-            if (row < rows.y) {
-#if EXACT
-                span = ellipse_row(e, s.mean_x, s.mean_y, row, camera.tiles_x);
-#else
-                span = square_span(s.mean_x, s.radius, camera.tiles_x);
-#endif
-            }
+            if (row < rows.y) span = footprint_row(footprint, row, camera);
             chunk_tiles[thread] = row * camera.tiles_x + span.x;
             u32 in_chunk;
             pair_starts[thread] = block_scan(span.y - span.x, scratch, in_chunk);

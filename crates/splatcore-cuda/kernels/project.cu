@@ -10,27 +10,11 @@
 // mcmc_1m 160 us (105 by ncu, alone; 40 % of the issue slots busy). Rows fetched without a search for each element's owner
 // left the time as it was: it is not the harmonics.
 //
-// Constants: SH_DEGREE in use, SH_ROW floats stored for each Gaussian, EXACT 1 for the ellipse, 0 for INRIA's square.
+// Constants: SH_DEGREE in use, SH_ROW floats stored for each Gaussian, INTERSECT as in footprint.cuh.
 
 #define BLOCK 128
 #define USED (3 * (SH_DEGREE + 1) * (SH_DEGREE + 1))
 #define STRIDE (USED | 1)
-
-__device__ __forceinline__ u32 count_tiles(float mean_x, float mean_y, float radius, const Ellipse& e, const Camera& camera) {
-#if EXACT
-    uint2 rows = tile_span(__fadd_rn(mean_y, -e.half_height), __fadd_rn(mean_y, e.half_height), camera.tiles_y);
-    u32 count = 0;
-    for (u32 row = rows.x; row < rows.y; ++row) {
-        uint2 span = ellipse_row(e, mean_x, mean_y, row, camera.tiles_x);
-        count += span.y - span.x;
-    }
-    return count;
-#else
-    uint2 columns = square_span(mean_x, radius, camera.tiles_x);
-    uint2 rows = square_span(mean_y, radius, camera.tiles_y);
-    return (columns.y - columns.x) * (rows.y - rows.x);
-#endif
-}
 
 extern "C" __global__ void __launch_bounds__(BLOCK) project(
     const float* __restrict__ means, const float* __restrict__ log_scales, const float4* __restrict__ rotations,
@@ -45,7 +29,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
     u32 i = blockIdx.x * BLOCK + thread;
     bool survives = false, in_view = false;
     Splat splat = {};
-    Ellipse ellipse = {};
     Vec3 mean = {};
     float depth = 0.0f;
     if (i < count) {
@@ -77,14 +60,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
         float end_x = camera.tiles_x * TILE + 0.5f - 1e-3f, end_y = camera.tiles_y * TILE + 0.5f - 1e-3f;
         in_view = sound && splat.mean_x + splat.radius >= 1.5f && end_x >= splat.mean_x - splat.radius &&
                   splat.mean_y + splat.radius >= 1.5f && end_y >= splat.mean_y - splat.radius;
-        ellipse = make_ellipse(splat.a, splat.b, splat.c, log2_opacity);
+        Ellipse ellipse = make_ellipse(splat.a, splat.b, splat.c, log2_opacity);
         float half_width = make_ellipse(splat.c, splat.b, splat.a, log2_opacity).half_height;
         // Comparisons with NaN are false, so a mean that overflowed drops out here.
         survives = sound && log2_opacity >= -LOG2_255 && splat.mean_x + half_width >= 0.5f &&
                    camera.width - 0.5f >= splat.mean_x - half_width && splat.mean_y + ellipse.half_height >= 0.5f &&
                    camera.height - 0.5f >= splat.mean_y - ellipse.half_height;
     }
-    u32 tiles = survives ? count_tiles(splat.mean_x, splat.mean_y, splat.radius, ellipse, camera) : 0;
+    u32 tiles = survives ? count_tiles(make_footprint(splat), camera) : 0;
     survives = tiles > 0;
 
     // Slots.

@@ -11,6 +11,7 @@ mod rows;
 pub use rows::reserve;
 
 use crate::device::buffer::{device_error, failed};
+use crate::device::program::files;
 use crate::device::{Buffer, Device, Kernel, Program};
 use crate::launch::arguments;
 use crate::state::{OPACITIES, State};
@@ -83,10 +84,7 @@ kernels!(
 pub fn program() -> Program {
     Program {
         op: "densify",
-        text: concat!(
-            include_str!("../kernels/random.cuh"),
-            include_str!("../kernels/densify.cu")
-        ),
+        files: files!["random.cuh", "densify.cu"],
         constants: Vec::new(),
         kernels: Kernels::NAMES,
     }

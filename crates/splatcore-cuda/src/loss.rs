@@ -2,6 +2,7 @@
 //! CPU twin: `splatcore_cpu::twin`'s `loss`.
 
 use crate::device::buffer::{device_error, failed};
+use crate::device::program::files;
 use crate::device::{Buffer, Device, Kernel, Program};
 use crate::launch::arguments;
 use splatcore_core::BackendError;
@@ -38,7 +39,7 @@ pub fn program(masked: bool) -> Program {
         .collect();
     Program {
         op: "loss",
-        text: include_str!("../kernels/loss.cu"),
+        files: files!["loss.cu"],
         constants: vec![
             ("WINDOW_TAPS", format!("{{{}}}", taps.join(", "))),
             ("SSIM_C1", format!("{:e}f", SSIM_C1 as f32)),

@@ -1,6 +1,7 @@
 //! Every compilation unit of a frame and a step, by what it depends on, and the kernels that came of them.
 
 use crate::Moments;
+use crate::device::program::files;
 use crate::device::{Device, DeviceError, Kernel, Program};
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
 use splatcore_core::sh;
@@ -14,17 +15,22 @@ fn harmonics(in_use: u8, stored: u8) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn exact(intersect: Intersect) -> (&'static str, String) {
-    ("EXACT", ((intersect == Intersect::Exact) as u8).to_string())
+/// `INTERSECT` of kernels/footprint.cuh.
+fn footprint(intersect: Intersect) -> (&'static str, String) {
+    let number = match intersect {
+        Intersect::Aabb => 0,
+        Intersect::Exact => 6,
+    };
+    ("INTERSECT", number.to_string())
 }
 
 /// `project`.
 pub fn project(in_use: u8, stored: u8, intersect: Intersect) -> Program {
     let mut constants = harmonics(in_use, stored);
-    constants.push(exact(intersect));
+    constants.push(footprint(intersect));
     Program {
         op: "project",
-        text: include_str!("../kernels/project.cu"),
+        files: files!["footprint.cuh", "project.cu"],
         constants,
         kernels: &["project"],
     }
@@ -34,7 +40,7 @@ pub fn project(in_use: u8, stored: u8, intersect: Intersect) -> Program {
 pub fn sort(items: usize) -> Program {
     Program {
         op: "sort",
-        text: include_str!("../kernels/sort.cu"),
+        files: files!["sort.cu"],
         constants: vec![("ITEMS", items.to_string())],
         kernels: &["count_digits", "sort_digit"],
     }
@@ -44,8 +50,8 @@ pub fn sort(items: usize) -> Program {
 pub fn intersect(intersect: Intersect) -> Program {
     Program {
         op: "intersect",
-        text: include_str!("../kernels/intersect.cu"),
-        constants: vec![exact(intersect)],
+        files: files!["footprint.cuh", "intersect.cu"],
+        constants: vec![footprint(intersect)],
         kernels: &["expand", "expand_long", "ranges"],
     }
 }
@@ -53,19 +59,13 @@ pub fn intersect(intersect: Intersect) -> Program {
 /// `blend`; counts fragments in place of making an image if `count`, leaves behind what
 /// [`Backward::GaussianParallel`] needs if `checkpoints`.
 pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
-    let (op, text) = match blend {
-        Blend::Scalar => ("blend", include_str!("../kernels/blend.cu")),
-        Blend::Splatcore => (
-            "blend_splatcore",
-            concat!(
-                include_str!("../kernels/subtile.cuh"),
-                include_str!("../kernels/blend_splatcore.cu")
-            ),
-        ),
+    let (op, files) = match blend {
+        Blend::Scalar => ("blend", files!["blend.cu"]),
+        Blend::Subtile | Blend::Splatcore => ("blend_subtile", files!["subtile.cuh", "blend_subtile.cu"]),
     };
     Program {
         op,
-        text,
+        files,
         constants: vec![
             ("COUNT", (count as u8).to_string()),
             ("CHECKPOINTS", (checkpoints as u8).to_string()),
@@ -78,7 +78,7 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
 pub fn blend_backward(backward: Backward) -> Program {
     let atomic = |aggregate: u8| Program {
         op: "blend_backward",
-        text: include_str!("../kernels/blend_backward.cu"),
+        files: files!["blend_backward.cu"],
         constants: vec![("AGGREGATE", aggregate.to_string())],
         kernels: &["blend_backward"],
     };
@@ -88,16 +88,13 @@ pub fn blend_backward(backward: Backward) -> Program {
         Backward::WarpReduceSkip => atomic(2),
         Backward::GaussianParallel => Program {
             op: "blend_backward_gaussian_parallel",
-            text: include_str!("../kernels/blend_backward_gaussian_parallel.cu"),
+            files: files!["blend_backward_gaussian_parallel.cu"],
             constants: vec![],
             kernels: &["blend_backward"],
         },
         Backward::Splatcore => Program {
             op: "blend_backward_splatcore",
-            text: concat!(
-                include_str!("../kernels/subtile.cuh"),
-                include_str!("../kernels/blend_backward_splatcore.cu")
-            ),
+            files: files!["subtile.cuh", "blend_backward_splatcore.cu"],
             constants: vec![],
             kernels: &["blend_backward"],
         },
@@ -113,7 +110,7 @@ pub fn has_pair_rows(backward: Backward) -> bool {
 pub fn sum_pairs() -> Program {
     Program {
         op: "sum_pairs",
-        text: include_str!("../kernels/sum_pairs.cu"),
+        files: files!["sum_pairs.cu"],
         constants: vec![],
         kernels: &["sum_pairs", "sum_long_pairs"],
     }
@@ -123,7 +120,7 @@ pub fn sum_pairs() -> Program {
 pub fn project_backward(in_use: u8, stored: u8) -> Program {
     Program {
         op: "project_backward",
-        text: include_str!("../kernels/project_backward.cu"),
+        files: files!["project_backward.cu"],
         constants: harmonics(in_use, stored),
         kernels: &["project_backward"],
     }
@@ -135,11 +132,7 @@ pub fn adam(in_use: u8, stored: u8, moments: Moments) -> Program {
     constants.push(("COMPACT", ((moments == Moments::Compact) as u8).to_string()));
     Program {
         op: "adam",
-        text: concat!(
-            include_str!("../kernels/random.cuh"),
-            include_str!("../kernels/moments.cuh"),
-            include_str!("../kernels/adam.cu")
-        ),
+        files: files!["random.cuh", "moments.cuh", "adam.cu"],
         constants,
         kernels: &["adam", "adam_sh", "write_gradients"],
     }

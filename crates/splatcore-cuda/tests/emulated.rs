@@ -20,7 +20,7 @@ fn emulated() -> Option<Emulated> {
 fn load(device: &Emulated, text: &'static str, kernels: &'static [&'static str]) -> Vec<Kernel> {
     let program = Program {
         op: "test",
-        text,
+        files: vec![("test.cu", text)],
         constants: vec![("BLOCK", "128".into())],
         kernels,
     };
@@ -479,7 +479,10 @@ fn compiler_errors_name_file_and_line() {
     let Some(device) = emulated() else { return };
     let program = Program {
         op: "test",
-        text: "extern \"C\" __global__ void wrong() {\n    no_such_function();\n}",
+        files: vec![(
+            "wrong.cu",
+            "extern \"C\" __global__ void wrong() {\n    no_such_function();\n}",
+        )],
         constants: vec![],
         kernels: &["wrong"],
     };

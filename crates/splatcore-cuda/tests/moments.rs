@@ -74,7 +74,7 @@ impl Kernels {
     fn new(device: &Arc<dyn Device>, format: Format) -> Self {
         let program = Program {
             op: "moments_test",
-            text: TEXT,
+            files: vec![("moments_test.cu", TEXT)],
             constants: vec![("FORMAT", u8::from(format == Format::Log8).to_string())],
             kernels: &["read", "rounded", "decay"],
         };

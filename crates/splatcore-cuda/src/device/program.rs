@@ -1,18 +1,32 @@
 //! A kernel file with the constants it is specialised by.
 
+/// Name in `kernels/` and text.
+pub type File = (&'static str, &'static str);
+
+/// Files of `kernels/` by name.
+macro_rules! files {
+    ($($name:literal),+) => {
+        vec![$(($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/", $name)))),+]
+    };
+}
+pub(crate) use files;
+
 /// The wrappers that every kernel file may use.
-const PRELUDE: [(&str, &str); 2] = [
-    ("device.cuh", include_str!("../../kernels/device.cuh")),
-    ("splat.cuh", include_str!("../../kernels/splat.cuh")),
-];
+fn prelude() -> Vec<File> {
+    files!["device.cuh", "splat.cuh"]
+}
+
+/// The variable that names a folder with kernel files to use in place of the built-in ones, file by file, so that a
+/// changed constant needs no new build.
+pub const KERNELS_VARIABLE: &str = "SPLATCORE_KERNELS";
 
 /// One compilation unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// File name without its ending, as in `kernels/`.
     pub op: &'static str,
-    /// The file's text.
-    pub text: &'static str,
+    /// The files, (name, text), in the order in which they need each other.
+    pub files: Vec<File>,
     /// Constants, given as macros, in a fixed order.
     pub constants: Vec<(&'static str, String)>,
     /// Names of the `extern "C" __global__` functions that are wanted.
@@ -20,17 +34,20 @@ pub struct Program {
 }
 
 impl Program {
-    /// What the compiler gets: constants, prelude and file in one text, since kernels include no header.
+    /// What the compiler gets: constants, prelude and files in one text, since kernels include no header.
     pub fn source(&self) -> String {
         let mut source = String::new();
         for (name, value) in &self.constants {
             source.push_str(&format!("#define {name} {value}\n"));
         }
-        for (name, text) in PRELUDE {
+        let folder = std::env::var_os(KERNELS_VARIABLE);
+        for (name, text) in prelude().into_iter().chain(self.files.iter().copied()) {
+            let other = folder
+                .as_ref()
+                .and_then(|folder| std::fs::read_to_string(std::path::Path::new(folder).join(name)).ok());
+            let text = other.as_deref().unwrap_or(text);
             source.push_str(&format!("#line 1 \"{name}\"\n{text}\n"));
         }
-        source.push_str(&format!("\n#line 1 \"{}.cu\"\n", self.op));
-        source.push_str(self.text);
         source
     }
 }

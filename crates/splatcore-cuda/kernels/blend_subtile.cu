@@ -1,4 +1,4 @@
-// blend, method `splatcore`: cull twice. Lists are per 16x16 tile; inside, a warp owns 8x4 pixels and tests 32 splats of
+// blend, method `subtile`: cull twice. Lists are per 16x16 tile; inside, a warp owns 8x4 pixels and tests 32 splats of
 // the list at once, one a lane, exact ellipse against its rectangle, then walks only those that touch it.
 // CPU twin: splatcore-cpu/src/blend.rs.
 //
