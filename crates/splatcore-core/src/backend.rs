@@ -4,8 +4,9 @@
 //! renders cameras; a [`Learner`] is a renderer that can also take a training step, refine (densify and prune),
 //! snapshot and restore. Everything between a photo going in and a snapshot coming out stays on the device.
 
+use crate::pipeline::Blend;
 use crate::semantics::Semantics;
-use crate::{Camera, Gaussians, Image, Pipeline, View};
+use crate::{Camera, Gaussians, Image, Pipeline, Precision, View};
 use std::sync::Arc;
 
 /// What can go wrong in a backend.
@@ -103,6 +104,10 @@ pub trait Backend: Send + Sync {
     fn renderer(&self, scene: &Gaussians) -> Result<Box<dyn Renderer>, BackendError>;
     /// Uploads a scene and the photos to learn from.
     fn learner(&self, scene: &Gaussians, views: Arc<Vec<View>>) -> Result<Box<dyn Learner>, BackendError>;
+    /// How exact its images are.
+    fn precision(&self, blend: Blend) -> Precision {
+        blend.precision()
+    }
     /// Bytes a learner will need for `gaussians` Gaussians besides the photos.
     fn memory_plan(&self, gaussians: usize, sh_degree: u8, largest_view: [u32; 2]) -> MemoryPlan;
 }

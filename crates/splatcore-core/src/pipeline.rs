@@ -4,14 +4,37 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Which (tile, Gaussian) pairs exist.
+/// Which (tile, Gaussian) pairs exist. Losing nothing means that every pair with a fragment of alpha >= 1/255 exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Intersect {
-    /// Square around the projected 3-sigma circle (INRIA's 3DGS).
+    /// Square around the projected 3-sigma circle (INRIA's 3DGS). Cuts what lies beyond.
     Aabb,
-    /// The ellipse alpha = 1/255 against each tile's rectangle (FlashGS; exact, nothing lost).
+    /// Box of the ellipse alpha = 1/255, nowhere beyond the 3-sigma square (AdR-Gaussian, Wang et al. 2024, equation 10).
+    /// Cuts what `aabb` cuts.
+    AdaptiveRadius,
+    /// Box of the ellipse alpha = 1/255 (Speedy-Splat, Hanson et al. 2024). Loses nothing.
+    Snugbox,
+    /// The tiles that the ellipse alpha = 1/255 touches (Speedy-Splat). Loses nothing.
+    Accutile,
+    /// Of the 3-sigma square the tiles that the 3-sigma box along the ellipse's axes touches (GSCore, Lee et al. 2024).
+    /// Cuts what lies beyond either.
+    Obb,
+    /// Tiles at whose pixels the largest alpha reaches 1/255, tested tile by tile (StopThePop, Radl et al. 2024). Loses
+    /// nothing.
+    TileCull,
+    /// The ellipse alpha = 1/255 against each tile's rectangle of pixel centres (FlashGS, Feng et al. 2024). Loses nothing.
     Exact,
+}
+
+impl Intersect {
+    /// Whether no fragment that a pixel would keep is lost.
+    pub fn loses_nothing(self) -> bool {
+        match self {
+            Intersect::Aabb | Intersect::AdaptiveRadius | Intersect::Obb => false,
+            Intersect::Snugbox | Intersect::Accutile | Intersect::TileCull | Intersect::Exact => true,
+        }
+    }
 }
 
 /// How a tile's list is blended.
@@ -20,6 +43,45 @@ pub enum Intersect {
 pub enum Blend {
     /// Every pixel walks the tile's whole list (INRIA's 3DGS).
     Scalar,
+    /// As [`Blend::Scalar`], but the exponent is compared with log2(1/255) before it is raised (TC-GS, Liao et al. 2025,
+    /// section 4.1).
+    EarlyCull,
+    /// Exponents of 16 pixels and 8 Gaussians as one product in half precision, in coordinates of the tile, every one
+    /// of them raised (TC-GS, sections 4.2 and 4.3 without 4.1: the ablation of its table 5).
+    #[serde(rename = "frag2mat")]
+    Frag2Mat,
+    /// [`Blend::EarlyCull`] and [`Blend::Frag2Mat`] together (TC-GS, section 4).
+    TcGs,
+    /// As [`Blend::TcGs`], but in coordinates of the image: half precision overflows (the ablation of its table 6).
+    TcGsGlobalFp16,
+    /// As [`Blend::TcGsGlobalFp16`] in TF32: no overflow, but as few digits (likewise).
+    TcGsGlobalTf32,
+    /// Exponents of a tile as one product on the matrix units, 256 Gaussians a batch, 16 a mini-batch, in a three-stage
+    /// pipeline with two buffers (GEMM-GS, Li et al. 2026, section 3).
+    GemmGs,
+    /// As [`Blend::GemmGs`] with batches of 32 (its section 4.3, figure 7).
+    #[serde(rename = "gemm-gs-32")]
+    GemmGs32,
+    /// As [`Blend::GemmGs`] with batches of 64 (likewise).
+    #[serde(rename = "gemm-gs-64")]
+    GemmGs64,
+    /// As [`Blend::GemmGs`] with batches of 128 (likewise).
+    #[serde(rename = "gemm-gs-128")]
+    GemmGs128,
+    /// As [`Blend::GemmGs`] with batches of 512 (likewise).
+    #[serde(rename = "gemm-gs-512")]
+    GemmGs512,
+    /// Exponents of 16 Gaussians and 16 pixels as one product on the matrix units, tile by tile: TensorGS's naive
+    /// tensorization (sections 4.2 and 4.3).
+    #[serde(rename = "tensor-gs-1x1")]
+    TensorGs1x1,
+    /// As [`Blend::TensorGs1x1`], but groups of 2x2 tiles share one list, each Gaussian with a mask of the tiles that it
+    /// touches (TensorGS, section 4.4; its default).
+    #[serde(rename = "tensor-gs-2x2")]
+    TensorGs2x2,
+    /// As [`Blend::TensorGs2x2`] with groups of 4x4 tiles (its section 5.4, table 6).
+    #[serde(rename = "tensor-gs-4x4")]
+    TensorGs4x4,
     /// Sub-tile culling in f32: each small block of pixels walks only the Gaussians whose ellipse touches it.
     Subtile,
     /// The backend's fastest of equal quality. On CUDA sub-tile culling with scores and colours as products on the matrix
@@ -134,11 +196,34 @@ macro_rules! names {
     };
 }
 
-names!(Intersect, "intersect", Aabb = "aabb", Exact = "exact");
+names!(
+    Intersect,
+    "intersect",
+    Aabb = "aabb",
+    AdaptiveRadius = "adaptive-radius",
+    Snugbox = "snugbox",
+    Accutile = "accutile",
+    Obb = "obb",
+    TileCull = "tile-cull",
+    Exact = "exact"
+);
 names!(
     Blend,
     "blend",
     Scalar = "scalar",
+    EarlyCull = "early-cull",
+    Frag2Mat = "frag2mat",
+    TcGs = "tc-gs",
+    TcGsGlobalFp16 = "tc-gs-global-fp16",
+    TcGsGlobalTf32 = "tc-gs-global-tf32",
+    GemmGs = "gemm-gs",
+    GemmGs32 = "gemm-gs-32",
+    GemmGs64 = "gemm-gs-64",
+    GemmGs128 = "gemm-gs-128",
+    GemmGs512 = "gemm-gs-512",
+    TensorGs1x1 = "tensor-gs-1x1",
+    TensorGs2x2 = "tensor-gs-2x2",
+    TensorGs4x4 = "tensor-gs-4x4",
     Subtile = "subtile",
     Splatcore = "splatcore"
 );

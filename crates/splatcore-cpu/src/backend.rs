@@ -10,7 +10,8 @@ use splatcore_core::backend::{
     BackendError, FrameCounts, Learner, LearnerState, MemoryPlan, RenderOptions, Rendered, Renderer,
     StageTimes,
 };
-use splatcore_core::{Backend, Camera, Gaussians, Image, View, checks, sh};
+use splatcore_core::pipeline::Blend;
+use splatcore_core::{Backend, Camera, Gaussians, Image, Precision, View, checks, sh};
 use std::sync::Arc;
 
 /// SIMD and threads. See the crate's documentation.
@@ -98,6 +99,10 @@ impl Backend for CpuBackend {
             LearnerState::fresh(scene.clone()),
             views,
         )?))
+    }
+
+    fn precision(&self, _: Blend) -> Precision {
+        Precision::Single
     }
 
     fn memory_plan(&self, gaussians: usize, sh_degree: u8, largest_view: [u32; 2]) -> MemoryPlan {
@@ -205,7 +210,7 @@ pub(crate) fn counts(
     let scene = Scene::new(scene, options.sh_degree);
     backend.pool.install(|| {
         frame.forward(backend.level, scene, camera, options, false)?;
-        Ok(frame.count(backend.level, camera, options))
+        frame.count(backend.level, camera, options)
     })
 }
 

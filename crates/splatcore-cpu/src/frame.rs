@@ -117,7 +117,7 @@ impl Frame {
         })?;
         self.prepare_tiles(kernel_camera.tiles);
         if blend {
-            self.timed("blend", |frame| frame.blend(level, &kernel_camera, options));
+            self.timed("blend", |frame| frame.blend(level, &kernel_camera, options))?;
         }
         Ok(())
     }
@@ -156,7 +156,12 @@ impl Frame {
         self.scalar_sums.resize_with(threads, Mutex::default);
     }
 
-    fn blend(&mut self, level: Level, camera: &KernelCamera, options: &RenderOptions) {
+    fn blend(
+        &mut self,
+        level: Level,
+        camera: &KernelCamera,
+        options: &RenderOptions,
+    ) -> Result<(), BackendError> {
         let pixels = camera.size[0] * camera.size[1];
         for plane in self.colour.iter_mut().chain([&mut self.transmittance]) {
             plane.resize(pixels, 0.0);
@@ -166,18 +171,20 @@ impl Frame {
             transmittance: Disjoint::new(&mut self.transmittance),
         };
         let (splats, lists) = (&self.splats, &self.lists);
-        for_tiles(&self.tile_order, &self.scratch, |tile, scratch| {
-            let place = place(tile, camera, options);
-            let pairs = lists.of_tile(tile);
-            match options.pipeline.blend {
-                Blend::Subtile | Blend::Splatcore => {
-                    blend::blend(level, splats, pairs, &place, &mut scratch.scratch, &target)
-                }
-                Blend::Scalar => {
-                    blend_scalar::blend(splats, pairs, &place, Some(&target), &mut Counted::default())
-                }
+        match options.pipeline.blend {
+            Blend::Subtile | Blend::Splatcore => {
+                for_tiles(&self.tile_order, &self.scratch, |tile, scratch| {
+                    let (place, pairs) = (place(tile, camera, options), lists.of_tile(tile));
+                    blend::blend(level, splats, pairs, &place, &mut scratch.scratch, &target);
+                })
             }
-        });
+            Blend::Scalar => for_tiles(&self.tile_order, &self.scratch, |tile, _| {
+                let (place, pairs) = (place(tile, camera, options), lists.of_tile(tile));
+                blend_scalar::blend(splats, pairs, &place, Some(&target), &mut Counted::default());
+            }),
+            other => return Err(no_blend(other)),
+        }
+        Ok(())
     }
 
     /// Fills `sums` from the gradient of the rendered planes. After [`Frame::forward`] of the same camera and options.
@@ -226,31 +233,44 @@ impl Frame {
     }
 
     /// Counts the frame's work. After [`Frame::forward`].
-    pub fn count(&mut self, level: Level, camera: &Camera, options: &RenderOptions) -> FrameCounts {
+    pub fn count(
+        &mut self,
+        level: Level,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<FrameCounts, BackendError> {
         let camera = &KernelCamera::new(camera, options);
         let (splats, lists) = (&self.splats, &self.lists);
         let total = Mutex::new(Counted::default());
-        for_tiles(&self.tile_order, &self.scratch, |tile, scratch| {
-            let place = place(tile, camera, options);
-            let pairs = lists.of_tile(tile);
-            let mut counted = Counted::default();
-            match options.pipeline.blend {
-                Blend::Subtile | Blend::Splatcore => {
-                    blend::blend_counted(level, splats, pairs, &place, &mut scratch.scratch, &mut counted)
-                }
-                Blend::Scalar => blend_scalar::blend(splats, pairs, &place, None, &mut counted),
-            }
+        let add = |counted: Counted| {
             let mut total = lock(&total);
             total.evaluated += counted.evaluated;
             total.blended += counted.blended;
-        });
+        };
+        match options.pipeline.blend {
+            Blend::Subtile | Blend::Splatcore => {
+                for_tiles(&self.tile_order, &self.scratch, |tile, scratch| {
+                    let (place, pairs) = (place(tile, camera, options), lists.of_tile(tile));
+                    let mut counted = Counted::default();
+                    blend::blend_counted(level, splats, pairs, &place, &mut scratch.scratch, &mut counted);
+                    add(counted);
+                })
+            }
+            Blend::Scalar => for_tiles(&self.tile_order, &self.scratch, |tile, _| {
+                let (place, pairs) = (place(tile, camera, options), lists.of_tile(tile));
+                let mut counted = Counted::default();
+                blend_scalar::blend(splats, pairs, &place, None, &mut counted);
+                add(counted);
+            }),
+            other => return Err(no_blend(other)),
+        }
         let total = *lock(&total);
-        FrameCounts {
+        Ok(FrameCounts {
             visible: self.order.len() as u64,
             pairs: self.lists.pairs.len() as u64,
             fragments_evaluated: total.evaluated,
             fragments_blended: total.blended,
-        }
+        })
     }
 
     /// The picture, interleaved.
@@ -266,6 +286,14 @@ impl Frame {
             image,
             transmittance: self.transmittance.clone(),
         }
+    }
+}
+
+/// The methods that need a GPU's warps or matrix units.
+fn no_blend(blend: Blend) -> BackendError {
+    BackendError::Unsupported {
+        backend: "cpu",
+        what: format!("blend method '{blend}' (only the cuda backend has it); use scalar or splatcore"),
     }
 }
 

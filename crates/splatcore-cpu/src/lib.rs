@@ -12,6 +12,7 @@ pub mod camera;
 pub mod conformance;
 pub mod densify;
 pub mod ellipse;
+pub mod footprint;
 pub mod frame;
 pub mod intersect;
 mod learner;

@@ -6,13 +6,17 @@ namespace emulator {
 enum Kind : unsigned char {
     SYNC, SHUFFLE, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR, BALLOT, ANY, ALL, MATCH_ANY, MATCH_ALL,
     ADD, MIN_SIGNED, MIN, MAX_SIGNED, MAX, AND, OR, XOR,
+    // A lane's value is the address of its operands, on its stack (matrix.hpp).
+    MULTIPLY_K8, MULTIPLY_K8_HALF, MULTIPLY_K16, MULTIPLY_K16_HALF, MULTIPLY_TF32,
+    LOAD_X2, LOAD_X4, LOAD_X2_TRANSPOSED, LOAD_X4_TRANSPOSED,
 };
 
 static const char* const NAMES[] = {
     "__syncwarp", "__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "__ballot_sync",
     "__any_sync", "__all_sync", "__match_any_sync", "__match_all_sync", "__reduce_add_sync", "__reduce_min_sync",
     "__reduce_min_sync", "__reduce_max_sync", "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",
-    "__reduce_xor_sync",
+    "__reduce_xor_sync", "mma_m16n8k8", "mma_m16n8k8 (half)", "mma_m16n8k16", "mma_m16n8k16 (half)", "mma_m16n8k8_tf32",
+    "load_matrix_x2", "load_matrix_x4", "load_matrix_x2_transposed", "load_matrix_x4_transposed",
 };
 
 #define EACH_LANE(lane, mask) for (unsigned rest = (mask), lane; rest && (lane = __builtin_ctz(rest), true); rest &= rest - 1)
@@ -23,6 +27,9 @@ static inline void reduce(Warp* warp, unsigned members, Join join) {
     EACH_LANE(lane, members & (members - 1)) total = join(total, unsigned(warp->value[lane]));
     EACH_LANE(lane, members) warp->result[lane] = total;
 }
+
+// Computes one instruction of the matrix units for the whole warp.
+static void resolve_matrix(Warp* warp, unsigned members, unsigned char kind);
 
 // What every member gets; the members' values are all there.
 static void resolve(Warp* warp, unsigned members, unsigned char kind) {
@@ -62,6 +69,7 @@ static void resolve(Warp* warp, unsigned members, unsigned char kind) {
     case AND: reduce(warp, members, [](unsigned a, unsigned b) { return a & b; }); break;
     case OR: reduce(warp, members, [](unsigned a, unsigned b) { return a | b; }); break;
     case XOR: reduce(warp, members, [](unsigned a, unsigned b) { return a ^ b; }); break;
+    default: resolve_matrix(warp, members, kind);
     }
 }
 

@@ -1,7 +1,7 @@
 // CUDA C++'s words for a plain C++17 compiler, so that kernels run on a processor (src/device/emulated.rs).
 // Read in this order, as one text: emulator.hpp (words and types), fibers.hpp (threads, blocks, barriers),
-// collectives.hpp (warps), intrinsics.hpp (arithmetic and atomics), the kernels in an unnamed namespace, and one
-// EMULATOR_KERNEL per kernel. x86-64 and aarch64, GCC or clang.
+// collectives.hpp (warps), intrinsics.hpp (arithmetic and atomics), matrix.hpp (matrix units, halves, asynchronous
+// copies), the kernels in an unnamed namespace, and one EMULATOR_KERNEL per kernel. x86-64 and aarch64, GCC or clang.
 
 #include <math.h>
 #include <stddef.h>

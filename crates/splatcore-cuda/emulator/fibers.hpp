@@ -123,6 +123,7 @@ static void* main_stack;
 static char* stacks;
 static char* free_stacks[MAX_THREADS];
 static unsigned free_count, yields;
+static unsigned long long blocks_started;  // in all launches
 static Invoke invoke;
 static void** invoke_arguments;
 static const char* kernel_name;
@@ -332,6 +333,7 @@ static bool prepare_stacks() {
 
 static void run_block() {
     memset(emulated_shared_start, POISON, emulated_shared_stop - emulated_shared_start);
+    blocks_started += 1;
     unsigned threads = block.threads;
     block = {threads, (threads + LANES - 1) / LANES, threads, 0, 0, 0, 0};
     for (unsigned w = 0; w < block.warps; ++w) {

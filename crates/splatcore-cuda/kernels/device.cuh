@@ -8,6 +8,7 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 
 #define FULL_MASK 0xffffffffu
+#define NO_KEY 0xffffffffu  // what `sort` leaves out
 #define WARP 32
 
 // 2^x, within 2 units in the last place; 0 for large negative x.

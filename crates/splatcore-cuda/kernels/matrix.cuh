@@ -62,14 +62,26 @@ __device__ __forceinline__ u32 fma_half2(u32 a, u32 b, u32 c) {
     return d;
 }
 
+__device__ __forceinline__ u32 subtract_half2(u32 a, u32 b) {
+    u32 d;
+    asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+    return d;
+}
+
+// c - a b, rounded once.
+__device__ __forceinline__ u32 subtract_product_half2(u32 c, u32 a, u32 b) {
+    u32 d;
+    asm("{.reg .b32 n; neg.f16x2 n, %1; fma.rn.f16x2 %0, n, %2, %3;}" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+    return d;
+}
+
 __device__ __forceinline__ u32 negate_half2(u32 a) { return a ^ 0x80008000u; }
 
 // All ones in the halves where a >= b, zero elsewhere (not-a-number compares false).
 __device__ __forceinline__ u32 mask_ge_half2(u32 a, u32 b) {
-    u32 one;
-    asm("set.ge.f16x2.f16x2 %0, %1, %2;" : "=r"(one) : "r"(a), "r"(b));
-    // Halves of 1.0 (0x3c00) or 0: spread bit 10 of each.
-    return ((one >> 10) & 0x00010001u) * 0xffffu;
+    u32 mask;
+    asm("set.ge.u32.f16x2 %0, %1, %2;" : "=r"(mask) : "r"(a), "r"(b));
+    return mask;
 }
 
 // The lesser of two; a number wins over not-a-number.
@@ -136,14 +148,14 @@ __device__ __forceinline__ void mma_m16n8k16(u32 d[2], const u32 a[4], const u32
 #endif
 }
 
-// f32 to tf32 (10 bits of fraction), to nearest.
+// f32 to tf32 (10 bits of fraction), to nearest, ties away from zero.
 __device__ __forceinline__ u32 to_tf32(float value) {
 #if HAS_SM80
     u32 bits;
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
     return bits;
 #else
-    return (__float_as_uint(value) + 0x1000u) & 0xffffe000u;
+    return value != value ? 0x7fffffffu : (__float_as_uint(value) + 0x1000u) & 0xffffe000u;
 #endif
 }
 
@@ -180,7 +192,22 @@ __device__ __forceinline__ void load_matrix_x4(u32 r[4], const void* row) {
                  : "memory");
 }
 
-// The same for two matrices; lanes 0 to 15 give the addresses.
+// The same with addresses as bytes from the start of an array.
+__device__ __forceinline__ void load_matrix_x4_at(u32 r[4], const void* array, u32 offset) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(shared_address(array) + offset)
+                 : "memory");
+}
+
+__device__ __forceinline__ void load_matrix_x2_transposed_at(u32 r[2], const void* array, u32 offset) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(r[0]), "=r"(r[1])
+                 : "r"(shared_address(array) + offset)
+                 : "memory");
+}
+
+// The same for two matrices; lanes 0 to 15 give the addresses, those of the others must be valid too (sm_75).
 __device__ __forceinline__ void load_matrix_x2(u32 r[2], const void* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
                  : "=r"(r[0]), "=r"(r[1])
@@ -212,6 +239,15 @@ __device__ __forceinline__ void copy_async_16(void* shared, const void* global) 
 #endif
 }
 
+// The same for 4 bytes, aligned to 4.
+__device__ __forceinline__ void copy_async_4(void* shared, const void* global) {
+#if HAS_SM80
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(shared)), "l"(global) : "memory");
+#else
+    *(u32*)shared = *(const u32*)global;
+#endif
+}
+
 // Ends a group of this thread's copies.
 __device__ __forceinline__ void copy_async_commit() {
 #if HAS_SM80
@@ -228,3 +264,7 @@ __device__ __forceinline__ void copy_async_wait() {
 }
 
 #endif
+
+// (low of a, low of b) and (high of a, high of b).
+__device__ __forceinline__ u32 join_lows(u32 a, u32 b) { return __byte_perm(a, b, 0x5410); }
+__device__ __forceinline__ u32 join_highs(u32 a, u32 b) { return __byte_perm(a, b, 0x7632); }

@@ -10,17 +10,26 @@
 // mcmc_1m 160 us (105 by ncu, alone; 40 % of the issue slots busy). Rows fetched without a search for each element's owner
 // left the time as it was: it is not the harmonics.
 //
-// Constants: SH_DEGREE in use, SH_ROW floats stored for each Gaussian, INTERSECT as in footprint.cuh.
+// Constants: GROUPED 1 counts pairs with groups of tiles (lists.cu), 0 with tiles (intersect.cu); SH_DEGREE in use, SH_ROW floats stored for each Gaussian, INTERSECT as in footprint.cuh.
 
 #define BLOCK 128
 #define USED (3 * (SH_DEGREE + 1) * (SH_DEGREE + 1))
+// Rows of harmonics are copied in pieces of so many floats; the stride keeps the lanes' reads apart in the banks.
+#if SH_ROW % 4 == 0
+#define PIECE 4
+#define PIECES ((USED + 3) / 4)
+#define STRIDE (4 * (PIECES | 1))
+#else
+#define PIECE 1
+#define PIECES USED
 #define STRIDE (USED | 1)
+#endif
 
 extern "C" __global__ void __launch_bounds__(BLOCK) project(
     const float* __restrict__ means, const float* __restrict__ log_scales, const float4* __restrict__ rotations,
     const float* __restrict__ opacity_logits, const float* __restrict__ sh, u32 count, Camera camera, Splat* splats,
-    u32* depths, u32* slots, u32* tile_counts, u32* slot_of, u32* states, Counters* counters) {
-    __shared__ float harmonics[BLOCK / WARP][WARP * STRIDE];
+    u32* depths, u32* slots, u32* pair_counts, u32* slot_of, Counters* counters) {
+    __shared__ __align__(16) float harmonics[BLOCK / WARP][WARP * STRIDE];
     __shared__ u32 owners[BLOCK / WARP][WARP];
     __shared__ u32 warp_counts[BLOCK / WARP];
     __shared__ u64 warp_pairs[BLOCK / WARP];
@@ -67,43 +76,48 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
                    camera.width - 0.5f >= splat.mean_x - half_width && splat.mean_y + ellipse.half_height >= 0.5f &&
                    camera.height - 0.5f >= splat.mean_y - ellipse.half_height;
     }
-    u32 tiles = survives ? count_tiles(make_footprint(splat), camera) : 0;
-    survives = tiles > 0;
+#if GROUPED
+    u32 pairs = survives ? count_groups(make_footprint(splat), camera) : 0;
+#else
+    u32 pairs = survives ? count_tiles(make_footprint(splat), camera) : 0;
+#endif
+    survives = pairs > 0;
 
-    // Slots.
+    // The warp fetches its survivors' harmonics while it looks for their slots.
     u32 mask = __ballot_sync(FULL_MASK, survives);
-    u32 rank = __popc(mask & ((1u << lane) - 1));
-    u64 pairs = tiles;
-    for (int offset = 16; offset > 0; offset /= 2) pairs += __shfl_xor_sync(FULL_MASK, pairs, offset);
-    if (lane == 0) {
-        warp_counts[warp] = __popc(mask);
-        warp_pairs[warp] = pairs;
-    }
-    __syncthreads();
-    if (warp == 0) {
-        u32 total = 0;
-        u64 all_pairs = 0;
-        for (int k = 0; k < BLOCK / WARP; ++k) {
-            total += warp_counts[k];
-            all_pairs += warp_pairs[k];
-        }
-        u32 start = look_back(states, blockIdx.x, total, lane);
-        if (lane == 0) {
-            block_start = start;
-            if (all_pairs) atomicAdd(&counters->pairs, all_pairs);
-            if (blockIdx.x == gridDim.x - 1) counters->visible = start + total;
-        }
-    }
-
-    // Colour, meanwhile: the warp fetches its survivors' rows.
-    u32 survivors = __popc(mask);
+    u32 rank = __popc(mask & ((1u << lane) - 1)), survivors = __popc(mask);
     if (survives) owners[warp][rank] = i;
     __syncwarp();
-#pragma unroll 8
-    for (u32 step = 0; step < USED; ++step) {
-        u32 k = step * WARP + lane, row = k / USED, column = k - row * USED;
-        if (row < survivors) harmonics[warp][row * STRIDE + column] = sh[(u64)owners[warp][row] * SH_ROW + column];
+    for (u32 k = lane; k < survivors * PIECES; k += WARP) {
+        u32 row = k / PIECES, column = (k - row * PIECES) * PIECE;
+        const float* from = sh + ((u64)owners[warp][row] * SH_ROW + column);
+#if PIECE == 4
+        copy_async_16(&harmonics[warp][row * STRIDE + column], from);
+#else
+        copy_async_4(&harmonics[warp][row * STRIDE + column], from);
+#endif
     }
+    copy_async_commit();
+
+    // Slots.
+    u64 all = pairs;
+    for (int offset = 16; offset > 0; offset /= 2) all += __shfl_xor_sync(FULL_MASK, all, offset);
+    if (lane == 0) {
+        warp_counts[warp] = survivors;
+        warp_pairs[warp] = all;
+    }
+    __syncthreads();
+    if (thread == 0) {
+        u32 total = 0;
+        all = 0;
+        for (int k = 0; k < BLOCK / WARP; ++k) {
+            total += warp_counts[k];
+            all += warp_pairs[k];
+        }
+        block_start = total ? atomicAdd(&counters->visible, total) : 0;
+        if (all) atomicAdd(&counters->pairs, all);
+    }
+    copy_async_wait<0>();
     __syncthreads();
     u32 slot = block_start + rank;
     for (u32 k = 0; k < warp; ++k) slot += warp_counts[k];
@@ -123,9 +137,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
         splat.blue = fmaxf(colour[2], 0.0f);
         splat.clamped = (colour[0] < 0.0f ? 1u : 0u) | (colour[1] < 0.0f ? 2u : 0u) | (colour[2] < 0.0f ? 4u : 0u);
         splats[slot] = splat;
-        depths[slot] = __float_as_uint(depth);
-        slots[slot] = slot;
-        tile_counts[slot] = tiles;
+        pair_counts[slot] = pairs;
+    }
+    if (i < count) {
+        depths[i] = survives ? __float_as_uint(depth) : NO_KEY;
+        slots[i] = slot;
     }
     if (i < count) slot_of[i] = (survives ? slot : NO_SLOT) | (in_view ? IN_VIEW : 0u);
 }

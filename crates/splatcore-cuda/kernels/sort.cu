@@ -2,6 +2,7 @@
 // Merrill 2022, "Onesweep"): a block ranks its keys, finds its place by decoupled look-back, one thread a digit value,
 // and writes runs of equal digits coalesced. A first kernel counts the digits of all passes.
 //
+// Keys NO_KEY are left out: the first pass reads all slots of the input (no count), the later ones what is left.
 // The number of pairs is on the device: blocks take pieces of BLOCK * ITEMS keys by ticket until none is left, so a launch
 // need not fit the number, and a piece's predecessors are always at work already.
 // Constants: ITEMS keys a thread: 8, or 4 for small inputs, which then occupy more of the card.
@@ -18,6 +19,7 @@
 #define TILE_ITEMS (BLOCK * ITEMS)
 #define DIGITS 256
 #define PASSES 4
+#define WINDOW 3
 
 // Digit p is bits [8 p, 8 p + 8) of the key.
 __device__ __forceinline__ u32 digit_of(u32 key, u32 pass) { return (key >> (8 * pass)) & (DIGITS - 1); }
@@ -28,9 +30,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) count_digits(const u32* __re
     __shared__ u32 local[PASSES * DIGITS];
     for (u32 k = threadIdx.x; k < PASSES * DIGITS; k += BLOCK) local[k] = 0;
     __syncthreads();
-    u32 n = min(*count, capacity);
+    u32 n = count ? min(*count, capacity) : capacity;
     for (u32 i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += gridDim.x * BLOCK) {
         u32 key = keys[i];
+        if (key == NO_KEY) continue;
         for (u32 pass = 0; pass < passes; ++pass) atomicAdd(&local[pass * DIGITS + digit_of(key, pass)], 1u);
     }
     __syncthreads();
@@ -46,8 +49,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sort_digit(
     __shared__ u32 starts[DIGITS];                  // global place of the block's run of a digit, minus its local place
     __shared__ u32 scan[WARPS];
     __shared__ u32 block_keys[TILE_ITEMS], block_values[TILE_ITEMS];
-    __shared__ u32 ticket;
-    u32 n = min(*count, capacity);
+    __shared__ u32 ticket, present;
+    u32 n = count ? min(*count, capacity) : capacity;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     for (;;) {
         if (thread == 0) ticket = atomicAdd(&histograms[PASSES * DIGITS + pass], 1u);
@@ -64,18 +67,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sort_digit(
 #pragma unroll
         for (int k = 0; k < ITEMS; ++k) {
             bool valid = at + k * WARP < n;
-            key[k] = valid ? keys_in[at + k * WARP] : 0xffffffffu;
+            key[k] = valid ? keys_in[at + k * WARP] : NO_KEY;
             value[k] = valid ? values_in[at + k * WARP] : 0;
         }
 #pragma unroll
         for (int k = 0; k < ITEMS; ++k) {
-            // Keys beyond the count are all ones and come last in the block, so they rank last and are never written.
+            bool is_present = key[k] != NO_KEY;
             u32 digit = digit_of(key[k], pass);
-            u32 peers = __match_any_sync(FULL_MASK, digit);
+            u32 peers = __match_any_sync(FULL_MASK, is_present ? digit : DIGITS);
             u32 before = warp_histograms[warp][digit];
             rank[k] = before + __popc(peers & ((1u << lane) - 1));
             __syncwarp();
-            if ((u32)__ffs(peers) - 1 == lane) warp_histograms[warp][digit] = before + __popc(peers);
+            if (is_present && (u32)__ffs(peers) - 1 == lane) warp_histograms[warp][digit] = before + __popc(peers);
             __syncwarp();
         }
         __syncthreads();
@@ -107,28 +110,38 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sort_digit(
             publish(own, STATE_PREFIX | total);
         } else {
             publish(own, STATE_OWN | total);
-            for (u32* state = own - DIGITS;; state -= DIGITS) {
-                u32 seen;
-                do {
-                    seen = observe(state);
-                } while (seen == 0);
-                earlier += seen & STATE_VALUE;
-                if (seen & STATE_PREFIX) break;
+            // WINDOW pieces at a time: reading them one after another costs the latency of each.
+            for (int at = (int)piece - 1; at >= 0;) {
+                u32 seen[WINDOW];
+#pragma unroll
+                for (int k = 0; k < WINDOW; ++k)
+                    seen[k] = at >= k ? observe(states + (u64)(at - k) * DIGITS + digit) : STATE_PREFIX;
+                bool found = false, waiting = false;
+#pragma unroll
+                for (int k = 0; k < WINDOW; ++k) {
+                    waiting = waiting || seen[k] == 0;
+                    if (found || waiting) continue;
+                    earlier += seen[k] & STATE_VALUE;
+                    found = (seen[k] & STATE_PREFIX) != 0;
+                    --at;
+                }
+                if (found) break;
             }
             publish(own, STATE_PREFIX | (earlier + total));
         }
         starts[digit] = all_before + earlier - block_before;
+        if (digit == DIGITS - 1) present = block_before + total;
         __syncthreads();
 
 #pragma unroll
         for (int k = 0; k < ITEMS; ++k) {
+            if (key[k] == NO_KEY) continue;
             u32 place = warp_histograms[warp][digit_of(key[k], pass)] + rank[k];
             block_keys[place] = key[k];
             block_values[place] = value[k];
         }
         __syncthreads();
-        u32 valid = min(n - (u32)first, (u32)TILE_ITEMS);
-        for (u32 k = thread; k < valid; k += BLOCK) {
+        for (u32 k = thread; k < present; k += BLOCK) {
             u32 to = starts[digit_of(block_keys[k], pass)] + k;
             keys_out[to] = block_keys[k];
             values_out[to] = block_values[k];

@@ -81,36 +81,6 @@ __device__ __forceinline__ float half_chord(const Ellipse& e, float dy) {
     return sqrt_approx(fmaxf(fmaf(-__fmul_rn(e.curve, dy), dy, e.square), 0.0f));
 }
 
-// The tiles (first, one past the last) whose pixel centres can lie in [low, high].
-__device__ __forceinline__ uint2 tile_span(float low, float high, u32 tiles) {
-    float first = ceilf(__fmul_rn(__fadd_rn(low, -(TILE - 0.5f)), 1.0f / TILE));
-    float last = floorf(__fmul_rn(__fadd_rn(high, -0.5f), 1.0f / TILE));
-    u32 end = last < 0.0f ? 0u : min((u32)fminf(last, 1e9f) + 1u, tiles);
-    u32 begin = first > 0.0f ? (u32)fminf(first, 1e9f) : 0u;
-    return make_uint2(min(begin, end), end);
-}
-
-// The tiles of row `row` that the ellipse around `mean` touches.
-__device__ __forceinline__ uint2 ellipse_row(const Ellipse& e, float mean_x, float mean_y, u32 row, u32 tiles_x) {
-    float low = __fadd_rn((float)(row * TILE) + 0.5f, -mean_y);
-    float bottom = fmaxf(low, -e.half_height);
-    float top = fminf(__fadd_rn(low, TILE - 1.0f), e.half_height);
-    if (!(bottom <= top)) return make_uint2(0, 0);
-    float dy_right = fminf(fmaxf(e.rightmost, bottom), top);
-    float dy_left = fminf(fmaxf(-e.rightmost, bottom), top);
-    float right = fmaf(e.slope, dy_right, half_chord(e, dy_right));
-    float left = fmaf(e.slope, dy_left, -half_chord(e, dy_left));
-    return tile_span(__fadd_rn(mean_x, left), __fadd_rn(mean_x, right), tiles_x);
-}
-
-// INRIA's getRect: the tiles that the square of half side `radius` touches, one axis.
-__device__ __forceinline__ uint2 square_span(float mean, float radius, u32 tiles) {
-    float low = fmaxf(__fmul_rn(__fadd_rn(__fadd_rn(mean, -0.5f), -radius), 1.0f / TILE), 0.0f);
-    float high = fmaxf(__fmul_rn(__fadd_rn(__fadd_rn(__fadd_rn(mean, -0.5f), radius), TILE - 1.0f), 1.0f / TILE), 0.0f);
-    u32 end = min((u32)fminf(high, 1e9f), tiles);
-    return make_uint2(min((u32)fminf(low, 1e9f), end), end);
-}
-
 struct Vec3 {
     float x, y, z;
 };

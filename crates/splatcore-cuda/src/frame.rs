@@ -5,7 +5,9 @@ use crate::camera::KernelCamera;
 use crate::device::Buffer;
 use crate::device::Program;
 use crate::device::buffer::{device_error, failed};
+use crate::groups;
 use crate::launch::{Queue, arguments};
+use crate::lists;
 use crate::programs::{self, Kernels};
 use crate::sort::{self, HISTOGRAM_BYTES, PingPong, state_bytes};
 use bytemuck::{Pod, Zeroable};
@@ -95,13 +97,15 @@ pub struct Frame {
     pair_rows: bool,
     /// Every bucket has a checkpoint.
     checkpointed: bool,
+    /// Lists come from groups of tiles: every pair has places in the tiles' lists.
+    grouped: bool,
     counters: Buffer,
     /// States, histograms, ranges: zeroed in one go at the start of a frame.
     cleared: Buffer,
     splats: Buffer,
     depths: [Buffer; 2],
     slots: [Buffer; 2],
-    tile_counts: Buffer,
+    pair_counts: Buffer,
     slot_of: Buffer,
     first_pairs: Buffer,
     /// Slots with long lists of pairs.
@@ -109,6 +113,10 @@ pub struct Frame {
     tiles: [Buffer; 2],
     pair_slots: Buffer,
     pair_values: [Buffer; 2],
+    /// Tiles of each (group, Gaussian) pair, for blends that take groups of tiles.
+    group_masks: Buffer,
+    /// The tiles' lists where they come from groups.
+    tile_lists: Buffer,
     /// Planar rgb, `[3][height * width]` f32.
     pub image: Buffer,
     /// `[height * width]` f32.
@@ -132,7 +140,7 @@ pub struct Frame {
 /// Offsets in `cleared`.
 #[derive(Clone, Copy, Default)]
 struct Layout {
-    project_states: usize,
+    group_ranges: usize,
     expand_states: usize,
     depth_histograms: usize,
     depth_states: usize,
@@ -145,7 +153,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(gaussians: usize, pairs: usize, tiles: usize, buckets: usize) -> Self {
+    fn new(gaussians: usize, pairs: usize, [tiles, groups]: [usize; 2], buckets: usize) -> Self {
         let mut layout = Self::default();
         let mut at = 0;
         let mut take = |bytes: usize| {
@@ -153,10 +161,8 @@ impl Layout {
             at += bytes.next_multiple_of(256);
             start
         };
-        // Numbers 0..tiles; one digit at least.
-        let bits = usize::BITS - tiles.saturating_sub(1).leading_zeros();
-        layout.tile_passes = bits.div_ceil(8).max(1);
-        layout.project_states = take(4 * gaussians.div_ceil(PROJECT_BLOCK).max(1));
+        layout.tile_passes = sort::passes(tiles);
+        layout.group_ranges = take(8 * groups);
         layout.expand_states = take(4 * gaussians.div_ceil(EXPAND_BLOCK).max(1));
         layout.depth_histograms = take(HISTOGRAM_BYTES);
         layout.depth_states = take(4 * state_bytes(gaussians));
@@ -185,18 +191,21 @@ impl Frame {
             pair_capacity: 0,
             pair_rows: false,
             checkpointed: false,
+            grouped: false,
             counters: Buffer::from_slice(&device, "counters", &[0u8; COUNTERS_BYTES])?,
             cleared: empty("states of a frame")?,
             splats: empty("projected Gaussians")?,
             depths: [empty("depth keys")?, empty("depth keys")?],
             slots: [empty("depth order")?, empty("depth order")?],
-            tile_counts: empty("tile counts")?,
+            pair_counts: empty("pair counts")?,
             slot_of: empty("slots")?,
             first_pairs: empty("first pairs")?,
             long_slots: empty("slots with long lists")?,
             tiles: [empty("tile keys of the pairs")?, empty("tile keys of the pairs")?],
             pair_slots: empty("slots of the pairs")?,
             pair_values: [empty("order of the pairs")?, empty("order of the pairs")?],
+            group_masks: empty("tiles of the pairs with groups")?,
+            tile_lists: empty("lists of the tiles")?,
             image: empty("image")?,
             transmittance: empty("transmittance")?,
             image_gradient: empty("gradient of the image")?,
@@ -255,6 +264,8 @@ impl Frame {
             buffer.clear()?;
         }
         self.checkpoints.clear()?;
+        self.group_masks.clear()?;
+        self.tile_lists.clear()?;
         Ok(())
     }
 
@@ -272,6 +283,9 @@ impl Frame {
         if self.checkpointed {
             self.checkpoints
                 .reserve_exactly(CHECKPOINT_BYTES * (capacity / BUCKET))?;
+        }
+        if self.grouped {
+            self.tile_lists.reserve_exactly(4 * lists::TILES * capacity)?;
         }
         self.pair_capacity = capacity;
         Ok(())
@@ -307,7 +321,7 @@ impl Frame {
                 buffer.reserve_exactly(4 * room)?;
             }
             for buffer in [
-                &mut self.tile_counts,
+                &mut self.pair_counts,
                 &mut self.slot_of,
                 &mut self.first_pairs,
                 &mut self.long_slots,
@@ -341,6 +355,11 @@ impl Frame {
                 self.slot_sums.reserve(SUM_BYTES * gaussians)?;
             }
         }
+        let groups = lists::groups(camera);
+        if self.grouped {
+            self.tile_lists
+                .reserve_exactly(4 * lists::TILES * self.pair_capacity)?;
+        }
         let mut buckets = 0;
         if checkpoints {
             let bytes = CHECKPOINT_BYTES * (self.pair_capacity / BUCKET);
@@ -348,7 +367,7 @@ impl Frame {
             self.stops.reserve_exactly(4 * pixels)?;
             buckets = self.buckets(camera);
         }
-        self.layout = Layout::new(gaussians, self.pair_capacity, camera.tile_count(), buckets);
+        self.layout = Layout::new(gaussians, self.pair_capacity, [camera.tile_count(), groups], buckets);
         self.cleared.reserve(self.layout.bytes)?;
         Ok(())
     }
@@ -377,21 +396,37 @@ impl Frame {
         purpose == Purpose::Training && self.backward_method(pipeline) == Backward::GaussianParallel
     }
 
+    /// Tiles along a side of a group, if lists are of groups.
+    fn group_side(pipeline: Pipeline, purpose: Purpose) -> Option<u32> {
+        groups::side(pipeline.blend).filter(|_| purpose != Purpose::Training)
+    }
+
+    /// How tiles are blended.
+    fn blend_program(&self, pipeline: Pipeline, purpose: Purpose) -> Program {
+        let method = match purpose {
+            Purpose::Training => programs::blend_in_training(pipeline.blend),
+            Purpose::Image | Purpose::Counting => pipeline.blend,
+        };
+        let checkpoints = self.checkpoints(pipeline, purpose);
+        programs::blend(method, purpose == Purpose::Counting, checkpoints)
+    }
+
     /// The programs that frames of these options need, to be compiled together.
     pub fn programs(&self, stored: u8, options: &RenderOptions, purpose: Purpose) -> Vec<Program> {
         let in_use = options.sh_degree.min(stored);
         let pipeline = options.pipeline;
+        let grouped = lists::grouped(pipeline, purpose, self.gaussians);
         let mut all = vec![
-            programs::project(in_use, stored, pipeline.intersect),
-            programs::sort(sort::SMALL),
-            programs::sort(sort::LARGE),
-            programs::intersect(pipeline.intersect),
-            programs::blend(
-                pipeline.blend,
-                purpose == Purpose::Counting,
-                self.checkpoints(pipeline, purpose),
-            ),
+            programs::project(in_use, stored, pipeline.intersect, grouped),
+            self.blend_program(pipeline, purpose),
         ];
+        all.extend([sort::SMALL, sort::LARGE].map(programs::sort));
+        all.push(programs::intersect(pipeline.intersect));
+        if grouped {
+            all.push(programs::lists(pipeline.intersect));
+        }
+        let side = Self::group_side(pipeline, purpose);
+        all.extend(side.map(|side| programs::intersect_groups(pipeline.intersect, side)));
         if purpose == Purpose::Training {
             let method = self.backward_method(pipeline);
             all.push(programs::blend_backward(method));
@@ -425,36 +460,35 @@ impl Frame {
             )));
         }
         let in_use = options.sh_degree.min(scene.sh_degree);
-        let view = KernelCamera::new(camera, options);
         let pipeline = options.pipeline;
+        let view = KernelCamera::new(camera, options);
+        let grouped = lists::grouped(pipeline, purpose, scene.count);
         let checkpoints = self.checkpoints(pipeline, purpose);
         self.pair_rows |=
             purpose == Purpose::Training && programs::has_pair_rows(self.backward_method(pipeline));
         self.checkpointed |= checkpoints;
+        self.grouped |= grouped;
         self.reserve(scene.count, &view, purpose, checkpoints)?;
+        let side = Self::group_side(pipeline, purpose);
+        if side.is_some() {
+            self.group_masks.reserve_exactly(2 * self.pair_capacity)?;
+        }
         let get = |program: &Program| self.kernels.get(program).map_err(failed);
-        let project = get(&programs::project(in_use, scene.sh_degree, pipeline.intersect))?;
-        let depth_sorting = get(&programs::sort(sort::items(scene.count)))?;
-        let tile_sorting = get(&programs::sort(sort::items(self.pair_capacity)))?;
-        let intersect = get(&programs::intersect(pipeline.intersect))?;
-        let counting = purpose == Purpose::Counting;
-        let blend = get(&programs::blend(pipeline.blend, counting, checkpoints))?;
-        let ([project], [expand, expand_long, ranges], [blend]) = (&project[..], &intersect[..], &blend[..])
-        else {
+        let project = get(&programs::project(in_use, scene.sh_degree, pipeline.intersect, grouped))?;
+        let blend = get(&self.blend_program(pipeline, purpose))?;
+        let ([project], [blend]) = (&project[..], &blend[..]) else {
             return Err(device_error("a program has other kernels than asked for".into()));
         };
         let layout = self.layout;
         let base = self.cleared.address();
         let at = |offset: usize| base + offset as u64;
         let counters = self.counters.address();
-        let (visible, pairs) = (counters + VISIBLE_AT, counters + PAIRS_AT);
         let count = scene.count as u32;
-        let queue = &self.queue;
 
         self.cleared.fill(0, layout.bytes)?;
         self.counters
             .fill_at(LASTING_BYTES, 0, COUNTERS_BYTES - LASTING_BYTES)?;
-        queue.launch(
+        self.queue.launch(
             *project,
             scene.count.div_ceil(PROJECT_BLOCK) as u32,
             PROJECT_BLOCK as u32,
@@ -469,13 +503,65 @@ impl Frame {
                 self.splats.address(),
                 self.depths[0].address(),
                 self.slots[0].address(),
-                self.tile_counts.address(),
+                self.pair_counts.address(),
                 self.slot_of.address(),
-                at(layout.project_states),
                 counters
             ],
         )?;
-        queue.mark("project")?;
+        self.queue.mark("project")?;
+        let (pairs, pair_slots) = self.sort_pairs(&view, pipeline, purpose, scene.count)?;
+        // What only some variants read: masks, or checkpoints and the places of buckets.
+        let (lists, extra) = match side {
+            Some(side) => (groups::count(&view, side), self.group_masks.address()),
+            None => (view.tile_count(), at(layout.bucket_tiles)),
+        };
+        self.queue.launch(
+            *blend,
+            lists as u32,
+            256,
+            &mut arguments![
+                self.splats.address(),
+                pairs,
+                pair_slots,
+                at(layout.ranges),
+                view,
+                counters,
+                self.image.address(),
+                self.transmittance.address(),
+                extra,
+                self.checkpoints.address(),
+                self.stops.address()
+            ],
+        )?;
+        self.queue.mark("blend")?;
+        Ok(view)
+    }
+
+    /// All pairs, sorted by tile, front to back. Returns what [`Frame::pairs`] does.
+    fn sort_pairs(
+        &mut self,
+        view: &KernelCamera,
+        pipeline: Pipeline,
+        purpose: Purpose,
+        gaussians: usize,
+    ) -> Result<(u64, u64), BackendError> {
+        let side = Self::group_side(pipeline, purpose);
+        let grouped = lists::grouped(pipeline, purpose, gaussians);
+        // The sort moves numbers of pairs, by which others look up what belongs to a pair.
+        let numbered = purpose == Purpose::Training || side.is_some();
+        let get = |program: &Program| self.kernels.get(program).map_err(failed);
+        let depth_sorting = get(&programs::sort(sort::items(gaussians)))?;
+        let tile_sorting = get(&programs::sort(sort::items(self.pair_capacity)))?;
+        let intersect = get(&programs::intersect(pipeline.intersect))?;
+        let [expand, expand_long, ranges] = &intersect[..] else {
+            return Err(device_error("a program has other kernels than asked for".into()));
+        };
+        let layout = self.layout;
+        let base = self.cleared.address();
+        let at = |offset: usize| base + offset as u64;
+        let counters = self.counters.address();
+        let (visible, pairs) = (counters + VISIBLE_AT, counters + PAIRS_AT);
+        let queue = &self.queue;
         self.order = sort::sort(
             queue,
             &depth_sorting,
@@ -484,55 +570,94 @@ impl Frame {
                 values: self.slots.each_ref().map(Buffer::address),
             },
             visible,
-            scene.count,
+            gaussians,
+            true,
             4,
             at(layout.depth_histograms),
             at(layout.depth_states),
         )?;
         queue.mark("sort")?;
         let capacity = self.pair_capacity as u32;
-        let numbers = match purpose {
-            Purpose::Training => self.pair_values[0].address(),
-            _ => 0,
+        let numbers = if numbered {
+            self.pair_values[0].address()
+        } else {
+            0
         };
-        queue.launch(
-            *expand,
-            scene.count.div_ceil(EXPAND_BLOCK) as u32,
-            EXPAND_BLOCK as u32,
-            &mut arguments![
-                self.splats.address(),
-                self.slots[self.order].address(),
-                self.tile_counts.address(),
-                view,
-                capacity,
-                self.tiles[0].address(),
-                self.pair_slots.address(),
-                numbers,
-                self.first_pairs.address(),
-                self.long_slots.address(),
-                at(layout.expand_states),
-                counters
-            ],
-        )?;
-        queue.launch(
-            *expand_long,
-            self.long_blocks(scene.count),
-            EXPAND_BLOCK as u32,
-            &mut arguments![
-                self.splats.address(),
-                self.long_slots.address(),
-                view,
-                self.tiles[0].address(),
-                self.pair_slots.address(),
-                numbers,
-                self.first_pairs.address(),
-                counters
-            ],
-        )?;
+        if let Some(side) = side {
+            let lists = groups::Lists {
+                splats: self.splats.address(),
+                order: self.slots[self.order].address(),
+                groups: self.tiles[0].address(),
+                pair_slots: self.pair_slots.address(),
+                pair_numbers: numbers,
+                masks: self.group_masks.address(),
+                first_pairs: self.first_pairs.address(),
+                long_slots: self.long_slots.address(),
+                states: at(layout.expand_states),
+                counters,
+            };
+            let program = get(&programs::intersect_groups(pipeline.intersect, side))?;
+            let most = [gaussians, self.pair_capacity];
+            groups::expand(queue, &program, view, most, self.long_blocks(gaussians), lists)?;
+        } else if grouped {
+            let buffers = lists::Buffers {
+                splats: self.splats.address(),
+                order: self.slots[self.order].address(),
+                pair_counts: self.pair_counts.address(),
+                groups: self.tiles[0].address(),
+                words: self.pair_slots.address(),
+                first_pairs: self.first_pairs.address(),
+                long_slots: self.long_slots.address(),
+                states: at(layout.expand_states),
+                counters,
+            };
+            let program = get(&programs::lists(pipeline.intersect))?;
+            let most = [gaussians, self.pair_capacity];
+            lists::expand(queue, &program, view, most, self.long_blocks(gaussians), buffers)?;
+        } else {
+            queue.launch(
+                *expand,
+                gaussians.div_ceil(EXPAND_BLOCK) as u32,
+                EXPAND_BLOCK as u32,
+                &mut arguments![
+                    self.splats.address(),
+                    self.slots[self.order].address(),
+                    self.pair_counts.address(),
+                    *view,
+                    capacity,
+                    self.tiles[0].address(),
+                    self.pair_slots.address(),
+                    numbers,
+                    self.first_pairs.address(),
+                    self.long_slots.address(),
+                    at(layout.expand_states),
+                    counters
+                ],
+            )?;
+            queue.launch(
+                *expand_long,
+                self.long_blocks(gaussians),
+                EXPAND_BLOCK as u32,
+                &mut arguments![
+                    self.splats.address(),
+                    self.long_slots.address(),
+                    *view,
+                    self.tiles[0].address(),
+                    self.pair_slots.address(),
+                    numbers,
+                    self.first_pairs.address(),
+                    counters
+                ],
+            )?;
+        }
         queue.mark("intersect")?;
-        let values = match purpose {
-            Purpose::Training => [self.pair_values[0].address(), self.pair_values[1].address()],
-            _ => [self.pair_slots.address(), self.pair_values[1].address()],
+        let values = match numbered {
+            true => [self.pair_values[0].address(), self.pair_values[1].address()],
+            false => [self.pair_slots.address(), self.pair_values[1].address()],
+        };
+        let passes = match grouped {
+            true => sort::passes(lists::groups(view)),
+            false => layout.tile_passes,
         };
         self.sorted = sort::sort(
             queue,
@@ -543,7 +668,8 @@ impl Frame {
             },
             pairs,
             self.pair_capacity,
-            layout.tile_passes,
+            false,
+            passes,
             at(layout.tile_histograms),
             at(layout.tile_states),
         )?;
@@ -556,38 +682,30 @@ impl Frame {
                 self.tiles[self.sorted].address(),
                 counters,
                 capacity,
-                at(layout.ranges)
+                at(if grouped { layout.group_ranges } else { layout.ranges })
             ],
         )?;
         queue.mark("ranges")?;
-        let (pairs, pair_slots) = self.pairs(purpose);
-        queue.launch(
-            *blend,
-            view.tile_count() as u32,
-            256,
-            &mut arguments![
-                self.splats.address(),
-                pairs,
-                pair_slots,
-                at(layout.ranges),
-                view,
-                counters,
-                self.image.address(),
-                self.transmittance.address(),
-                // Read only by the variant that leaves checkpoints behind.
-                at(layout.bucket_tiles),
-                self.checkpoints.address(),
-                self.stops.address()
-            ],
+        let lists = self.pairs(numbered);
+        if !grouped {
+            return Ok(lists);
+        }
+        let tile_lists = self.tile_lists.address();
+        lists::split(
+            queue,
+            &get(&programs::lists(pipeline.intersect))?,
+            view,
+            [lists.0, at(layout.group_ranges), counters],
+            [tile_lists, at(layout.ranges)],
         )?;
-        queue.mark("blend")?;
-        Ok(view)
+        queue.mark("split")?;
+        Ok((tile_lists, 0))
     }
 
     /// The sorted pairs, and the table from pair numbers to slots (0 where the pairs are slots themselves).
-    fn pairs(&self, purpose: Purpose) -> (u64, u64) {
-        match (purpose, self.sorted) {
-            (Purpose::Training, sorted) => (self.pair_values[sorted].address(), self.pair_slots.address()),
+    fn pairs(&self, numbered: bool) -> (u64, u64) {
+        match (numbered, self.sorted) {
+            (true, sorted) => (self.pair_values[sorted].address(), self.pair_slots.address()),
             (_, 0) => (self.pair_slots.address(), 0),
             (_, _) => (self.pair_values[1].address(), 0),
         }
@@ -619,7 +737,7 @@ impl Frame {
         let layout = self.layout;
         let base = self.cleared.address();
         let at = |offset: usize| base + offset as u64;
-        let (pairs, pair_slots) = self.pairs(Purpose::Training);
+        let (pairs, pair_slots) = self.pairs(true);
         let (grid, block) = match method {
             Backward::GaussianParallel => (self.buckets(view), BUCKET),
             _ => (view.tile_count(), 256),
@@ -656,7 +774,7 @@ impl Frame {
                 &mut arguments![
                     self.slots[self.order].address(),
                     self.first_pairs.address(),
-                    self.tile_counts.address(),
+                    self.pair_counts.address(),
                     self.sums.address(),
                     self.counters.address(),
                     slot_sums
@@ -669,7 +787,7 @@ impl Frame {
                 &mut arguments![
                     self.long_slots.address(),
                     self.first_pairs.address(),
-                    self.tile_counts.address(),
+                    self.pair_counts.address(),
                     self.sums.address(),
                     self.counters.address(),
                     slot_sums
@@ -722,11 +840,12 @@ impl Frame {
         let singles = [
             &self.cleared,
             &self.splats,
-            &self.tile_counts,
+            &self.pair_counts,
             &self.slot_of,
             &self.first_pairs,
             &self.long_slots,
             &self.pair_slots,
+            &self.group_masks,
             &self.image,
             &self.transmittance,
             &self.image_gradient,
@@ -734,6 +853,8 @@ impl Frame {
             &self.gradients,
             &self.checkpoints,
             &self.stops,
+            &self.group_masks,
+            &self.tile_lists,
         ];
         let twice = [&self.depths, &self.slots, &self.tiles, &self.pair_values];
         let all = singles.into_iter().chain(twice.into_iter().flatten());

@@ -10,6 +10,8 @@ pub mod camera;
 pub mod densify;
 pub mod device;
 pub mod frame;
+pub mod groups;
+pub mod lists;
 pub mod launch;
 pub mod learner;
 pub mod loss;

@@ -19,18 +19,24 @@ fn harmonics(in_use: u8, stored: u8) -> Vec<(&'static str, String)> {
 fn footprint(intersect: Intersect) -> (&'static str, String) {
     let number = match intersect {
         Intersect::Aabb => 0,
+        Intersect::AdaptiveRadius => 1,
+        Intersect::Snugbox => 2,
+        Intersect::Accutile => 3,
+        Intersect::Obb => 4,
+        Intersect::TileCull => 5,
         Intersect::Exact => 6,
     };
     ("INTERSECT", number.to_string())
 }
 
-/// `project`.
-pub fn project(in_use: u8, stored: u8, intersect: Intersect) -> Program {
+/// `project`, which counts pairs with groups of tiles if `grouped`, else with tiles.
+pub fn project(in_use: u8, stored: u8, intersect: Intersect, grouped: bool) -> Program {
     let mut constants = harmonics(in_use, stored);
     constants.push(footprint(intersect));
+    constants.push(("GROUPED", (grouped as u8).to_string()));
     Program {
         op: "project",
-        files: files!["footprint.cuh", "project.cu"],
+        files: files!["matrix.cuh", "footprint.cuh", "group_rows.cuh", "project.cu"],
         constants,
         kernels: &["project"],
     }
@@ -56,21 +62,87 @@ pub fn intersect(intersect: Intersect) -> Program {
     }
 }
 
+/// `expand_lists`, `expand_lists_long` and `split_lists`.
+pub fn lists(intersect: Intersect) -> Program {
+    Program {
+        op: "lists",
+        files: files!["footprint.cuh", "group_rows.cuh", "lists.cu"],
+        constants: vec![footprint(intersect)],
+        kernels: &["expand_lists", "expand_lists_long", "split_lists"],
+    }
+}
+
+/// `expand_groups` and `expand_groups_long`, for groups of `side` x `side` tiles.
+pub fn intersect_groups(intersect: Intersect, side: u32) -> Program {
+    Program {
+        op: "intersect_groups",
+        files: files!["footprint.cuh", "intersect_groups.cu"],
+        constants: vec![footprint(intersect), ("GROUP", side.to_string())],
+        kernels: &["expand_groups", "expand_groups_long"],
+    }
+}
+
 /// `blend`; counts fragments in place of making an image if `count`, leaves behind what
 /// [`Backward::GaussianParallel`] needs if `checkpoints`.
 pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
     let (op, files) = match blend {
         Blend::Scalar => ("blend", files!["blend.cu"]),
+        Blend::EarlyCull => ("blend_early_cull", files!["blend_early_cull.cu"]),
+        Blend::Frag2Mat | Blend::TcGs | Blend::TcGsGlobalFp16 | Blend::TcGsGlobalTf32 => {
+            ("blend_tc_gs", files!["matrix.cuh", "blend_tc_gs.cu"])
+        }
+        Blend::GemmGs | Blend::GemmGs32 | Blend::GemmGs64 | Blend::GemmGs128 | Blend::GemmGs512 => {
+            ("blend_gemm_gs", files!["matrix.cuh", "blend_gemm_gs.cu"])
+        }
+        Blend::TensorGs1x1 | Blend::TensorGs2x2 | Blend::TensorGs4x4 => {
+            ("blend_tensor_gs", files!["matrix.cuh", "blend_tensor_gs.cu"])
+        }
+        // Counts are of f32's fragments: batches of 16 hide which of them a pixel still wanted.
+        Blend::Splatcore if !count => (
+            "blend_splatcore",
+            files!["matrix.cuh", "subtile.cuh", "blend_splatcore.cu"],
+        ),
         Blend::Subtile | Blend::Splatcore => ("blend_subtile", files!["subtile.cuh", "blend_subtile.cu"]),
     };
+    let mut constants = vec![
+        ("COUNT", (count as u8).to_string()),
+        ("CHECKPOINTS", (checkpoints as u8).to_string()),
+    ];
+    let batch = match blend {
+        Blend::GemmGs32 => Some(32),
+        Blend::GemmGs64 => Some(64),
+        Blend::GemmGs128 => Some(128),
+        Blend::GemmGs => Some(256),
+        Blend::GemmGs512 => Some(512),
+        _ => None,
+    };
+    constants.extend(batch.map(|batch: u32| ("BATCH", batch.to_string())));
+    if op == "blend_tc_gs" {
+        let flags = [
+            ("EARLY_CULL", blend != Blend::Frag2Mat),
+            ("LOCAL", matches!(blend, Blend::Frag2Mat | Blend::TcGs)),
+            ("TF32", blend == Blend::TcGsGlobalTf32),
+        ];
+        constants.extend(flags.map(|(name, set)| (name, (set as u8).to_string())));
+    }
+    if op == "blend_tensor_gs" {
+        let side = crate::groups::side(blend).unwrap_or(1);
+        constants.push(("GROUP", side.to_string()));
+    }
     Program {
         op,
         files,
-        constants: vec![
-            ("COUNT", (count as u8).to_string()),
-            ("CHECKPOINTS", (checkpoints as u8).to_string()),
-        ],
+        constants,
         kernels: &["blend"],
+    }
+}
+
+/// The method of a training pass: the ones without matrix units have what a backward pass wants, the others make way
+/// for [`Blend::Subtile`].
+pub fn blend_in_training(blend: Blend) -> Blend {
+    match blend {
+        Blend::Scalar => Blend::Scalar,
+        _ => Blend::Subtile,
     }
 }
 
@@ -142,17 +214,17 @@ pub fn adam(in_use: u8, stored: u8, moments: Moments) -> Program {
 pub fn all() -> Vec<Program> {
     let mut all = vec![sort(crate::sort::SMALL), sort(crate::sort::LARGE), sum_pairs()];
     for &method in Intersect::ALL {
-        all.push(intersect(method));
+        all.extend([intersect(method), lists(method)]);
+        all.extend([2, 4].map(|side| intersect_groups(method, side)));
         for degree in 0..=sh::MAX_DEGREE {
-            all.push(project(degree, sh::MAX_DEGREE, method));
+            all.extend([false, true].map(|grouped| project(degree, sh::MAX_DEGREE, method, grouped)));
         }
     }
     for &method in Blend::ALL {
-        all.extend([
-            blend(method, false, false),
-            blend(method, true, false),
-            blend(method, false, true),
-        ]);
+        all.extend([false, true].map(|count| blend(method, count, false)));
+        if blend_in_training(method) == method {
+            all.push(blend(method, false, true));
+        }
     }
     all.extend(Backward::ALL.iter().map(|&method| blend_backward(method)));
     for degree in 0..=sh::MAX_DEGREE {

@@ -31,6 +31,12 @@ pub fn state_bytes(capacity: usize) -> usize {
     pieces(capacity) * DIGITS * 4
 }
 
+/// Passes for keys 0..count; one at least.
+pub fn passes(count: usize) -> u32 {
+    let bits = usize::BITS - count.saturating_sub(1).leading_zeros();
+    bits.div_ceil(8).max(1)
+}
+
 /// Two places for keys and two for values, as addresses; the first of each holds the input.
 #[derive(Clone, Copy)]
 pub struct PingPong {
@@ -40,7 +46,8 @@ pub struct PingPong {
     pub values: [u64; 2],
 }
 
-/// Sorts by the lowest `8 * passes` bits, stable. `count` is the address of the number of pairs, `histograms` and `states`
+/// Sorts by the lowest `8 * passes` bits, stable. `count` is the address of the number of pairs; if the input `has_gaps`, it
+/// has `capacity` places, and those with key `NO_KEY` are left out. `histograms` and `states`
 /// (of all passes) are zero; the kernels are those of `programs::sort(items(capacity))`. Returns which of the two places holds the result.
 ///
 /// # Errors
@@ -52,6 +59,7 @@ pub fn sort(
     data: PingPong,
     count: u64,
     capacity: usize,
+    has_gaps: bool,
     passes: u32,
     histograms: u64,
     states: u64,
@@ -62,16 +70,18 @@ pub fn sort(
         ));
     };
     let capacity_word = capacity as u32;
+    let all = if has_gaps { 0 } else { count };
     let grid = (pieces(capacity) as u32).min(BLOCKS_A_MULTIPROCESSOR * queue.device.multiprocessors());
     let counting = grid;
     queue.launch(
         count_digits,
         counting,
         256,
-        &mut arguments![data.keys[0], count, capacity_word, passes, histograms],
+        &mut arguments![data.keys[0], all, capacity_word, passes, histograms],
     )?;
     for pass in 0..passes {
         let (from, to) = (pass as usize % 2, 1 - pass as usize % 2);
+        let here = if pass == 0 { all } else { count };
         let own_states = states + pass as u64 * state_bytes(capacity) as u64;
         queue.launch(
             sort_digit,
@@ -82,7 +92,7 @@ pub fn sort(
                 data.values[from],
                 data.keys[to],
                 data.values[to],
-                count,
+                here,
                 capacity_word,
                 pass,
                 histograms,

@@ -7,10 +7,11 @@ use splatcore_cuda::device::Device;
 use splatcore_cuda::device::driver::Card;
 use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::{CudaBackend, device::nvrtc};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-/// A card, else the emulator, else `None` with a line that says why.
-fn device() -> Option<Arc<dyn Device>> {
+/// A card, else the emulator, else `None` with a line that says why; and how many checks may run at a time. The emulator
+/// runs different kernels at the same time, and about half the work is the twin's.
+fn device() -> Option<(Arc<dyn Device>, usize)> {
     let wish = std::env::var("SPLATCORE_TEST_DEVICE").unwrap_or_default();
     if wish != "emulator" {
         match Card::open(None)
@@ -21,14 +22,17 @@ fn device() -> Option<Arc<dyn Device>> {
             }) {
             Ok(card) => {
                 eprintln!("device: {}", card.describe());
-                return Some(Arc::new(card));
+                return Some((Arc::new(card), 1));
             }
             Err(error) if wish == "card" => panic!("{error}"),
             Err(error) => eprintln!("no card ({error}); the kernels are emulated"),
         }
     }
     match Emulated::new() {
-        Ok(emulated) => Some(Arc::new(emulated)),
+        Ok(emulated) => {
+            let threads = std::thread::available_parallelism().map_or(1, usize::from);
+            Some((Arc::new(emulated), threads))
+        }
         Err(error) => {
             eprintln!("skipped: {error}");
             None
@@ -38,22 +42,38 @@ fn device() -> Option<Arc<dyn Device>> {
 
 #[test]
 fn conformance_with_sums_in_fixed_order() {
-    let Some(device) = device() else { return };
+    let Some((device, threads)) = device() else { return };
     let backend = CudaBackend::on(device, true);
     let only = std::env::var("SPLATCORE_CHECK").unwrap_or_default();
-    let mut failures = Vec::new();
-    for &(name, check) in conformance::CHECKS
-        .iter()
-        .filter(|(name, _)| name.contains(&only))
-    {
-        let start = std::time::Instant::now();
-        let outcome = check(&backend);
-        eprintln!(
-            "{:6.1} s  {name}: {}",
-            start.elapsed().as_secs_f64(),
-            outcome.as_ref().err().map_or("ok", |e| e)
-        );
-        failures.extend(outcome.err().map(|error| format!("{name}: {error}")));
-    }
+    let checks = Mutex::new(
+        conformance::CHECKS
+            .iter()
+            .filter(|(name, _)| name.contains(&only)),
+    );
+    let failures = Mutex::new(Vec::new());
+    // Threads of their own: one of rayon's could begin a second check while it waits in the first.
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let next = checks.lock().expect("no check panics under the lock").next();
+                    let Some((name, check)) = next else { break };
+                    let start = std::time::Instant::now();
+                    let outcome = check(&backend);
+                    eprintln!(
+                        "{:6.1} s  {name}: {}",
+                        start.elapsed().as_secs_f64(),
+                        outcome.as_ref().err().map_or("ok", |e| e)
+                    );
+                    let failure = outcome.err().map(|error| format!("{name}: {error}"));
+                    failures
+                        .lock()
+                        .expect("no check panics under the lock")
+                        .extend(failure);
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().expect("a check that panics ends the test");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

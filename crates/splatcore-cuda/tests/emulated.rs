@@ -488,7 +488,7 @@ fn compiler_errors_name_file_and_line() {
     };
     let words = error_of(device.load(&program).map(|_| ()));
     assert!(
-        words.contains("test.cu:2") && words.contains("no_such_function"),
+        words.contains("wrong.cu:2") && words.contains("no_such_function"),
         "{words}"
     );
 }

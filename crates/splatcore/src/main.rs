@@ -6,6 +6,7 @@ mod commands;
 mod interrupt;
 mod load;
 mod output;
+mod paper;
 mod progress;
 mod report;
 mod run;

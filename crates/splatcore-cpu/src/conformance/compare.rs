@@ -1,5 +1,6 @@
 //! Comparing a backend's f32 with the twin's f64.
 
+use super::bounds::ExpectedPixels;
 use super::{Outcome, ensure};
 use crate::twin::{Group, Scene, TwinFrame};
 use splatcore_core::backend::Rendered;
@@ -65,6 +66,76 @@ pub fn frames(what: &str, twin: &TwinFrame, backend: &Rendered, tolerance: f64) 
     let least = 80.0f64.min(-20.0 * tolerance.log10());
     ensure(psnr >= least, || {
         format!("{what}: PSNR against the twin is {psnr:.1} dB, {least:.0} are needed")
+    })
+}
+
+/// An image of a backend of few digits: every pixel within the bounds of [`super::bounds`] and `tolerance` of the twin,
+/// and `least` dB against the same pipeline's image with f32 blending, where comparisons that roundings may tip are made
+/// good. Where a method promises nothing its image must be finite. Looks at the pixels of `expected` alone.
+pub fn bounded(
+    what: &str,
+    expected: &ExpectedPixels,
+    [backend, single]: [&Rendered; 2],
+    least: Option<f64>,
+    tolerance: f64,
+) -> Outcome {
+    let [width, height] = expected.size;
+    let whole = |r: &Rendered| {
+        [r.image.width as usize, r.image.height as usize] == [width, height]
+            && r.image.data.len() == width * height
+            && r.transmittance.len() == width * height
+    };
+    ensure(whole(backend) && whole(single), || {
+        format!("{what}: the image is not one of {width}x{height} pixels")
+    })?;
+    let mut values = backend
+        .image
+        .data
+        .as_flattened()
+        .iter()
+        .chain(&backend.transmittance);
+    ensure(values.all(|v| v.is_finite()), || {
+        format!("{what}: a pixel is not finite")
+    })?;
+    let Some(least) = least else {
+        return Ok(());
+    };
+    let (mut square, mut compared) = (0.0, 0usize);
+    let mut worst: Option<(f64, String)> = None;
+    for &([x, y], expected) in &expected.pixels {
+        let i = y * width + x;
+        let mut judge = |name: &str, got: f32, want: f64, k: usize| {
+            let (rounding, cut_offs) = (expected.rounding[k], expected.cut_offs[k]);
+            let error = (got as f64 - want).abs();
+            let beyond = error - tolerance - rounding - DOUBT_MARGIN * cut_offs;
+            if beyond > worst.as_ref().map_or(0.0, |(most, _)| *most) {
+                let message = format!(
+                    "pixel ({x}, {y}) {name} is {got}, the twin has {want:.7} (off by {error:.2e}; {rounding:.2e} from \
+                     roundings and {cut_offs:.2e} near cut-offs allowed)"
+                );
+                worst = Some((beyond, message));
+            }
+        };
+        for (c, name) in ["red", "green", "blue"].into_iter().enumerate() {
+            let got = backend.image.data[i][c];
+            judge(name, got, expected.colour[c], 0);
+            let off = (got - single.image.data[i][c]).abs() as f64;
+            square += (off - expected.cut_offs[0]).max(0.0).powi(2);
+        }
+        judge(
+            "transmittance",
+            backend.transmittance[i],
+            expected.transmittance,
+            1,
+        );
+        compared += 3;
+    }
+    let psnr = -10.0 * (square / compared.max(1) as f64).log10();
+    if let Some((_, message)) = worst {
+        return Err(format!("{what}: {message}; PSNR {psnr:.1} dB"));
+    }
+    ensure(psnr >= least, || {
+        format!("{what}: PSNR against the image blended in f32 is {psnr:.1} dB, {least:.0} are promised")
     })
 }
 

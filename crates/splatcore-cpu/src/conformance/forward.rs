@@ -1,27 +1,42 @@
 //! Images and counts against the twin, on every scene and pipeline.
 
+use super::bounds::{ExpectedPixels, Reference};
 use super::scenes::{Case, cases, random_scene};
-use super::{Outcome, compare, ensure, gather, said};
+use super::selection::{Selection, Weight};
+use super::{Outcome, compare, ensure, gather, hostile, said};
 use crate::twin::{self, TwinFrame};
 use splatcore_core::backend::{Backend, RenderOptions, Rendered};
 use splatcore_core::pipeline::{Blend, Intersect};
+use splatcore_core::precision::HALF;
 use splatcore_core::semantics::Semantics;
-use splatcore_core::{Pipeline, Renderer};
+use splatcore_core::{Camera, Gaussians, Pipeline, Precision, Renderer};
 
 /// Pixels that a scene may have near a cut-off before it tests too little.
 const MOST_DOUBTFUL: f64 = 0.1;
 
-/// Every scene of [`super::scenes`], every pipeline, within the scene's tolerance; other constants too.
+/// Every scene of [`super::scenes`] and [`super::hostile`], every pipeline: f32 within the scene's tolerance, halves
+/// within their bounds; other constants too.
 pub fn images_match_the_twin(backend: &dyn Backend) -> Outcome {
-    let mut outcomes = Vec::new();
-    for case in cases() {
-        outcomes.push(one_case(backend, &case));
+    let selection = Selection::new(backend)?;
+    if !selection.lacking().is_empty() {
+        let names: Vec<_> = selection.lacking().iter().map(|blend| blend.name()).collect();
+        eprintln!(
+            "{}: not checked, as it lacks them: {}",
+            backend.name(),
+            names.join(", ")
+        );
     }
-    outcomes.push(other_semantics(backend));
+    let mut cases = cases();
+    cases.extend(hostile::cases(selection.large(backend)));
+    let mut outcomes: Vec<_> = cases
+        .iter()
+        .map(|case| one_case(backend, &selection, case))
+        .collect();
+    outcomes.push(other_semantics(backend, &selection));
     gather(outcomes)
 }
 
-fn one_case(backend: &dyn Backend, case: &Case) -> Outcome {
+fn one_case(backend: &dyn Backend, selection: &Selection, case: &Case) -> Outcome {
     let mut renderer = backend
         .renderer(&case.scene)
         .map_err(|e| format!("{}: {}", case.name, said(e)))?;
@@ -33,24 +48,81 @@ fn one_case(backend: &dyn Backend, case: &Case) -> Outcome {
             case.scene.len()
         )
     })];
+    let pipelines = selection.pipelines(case.weight);
     for &intersect in Intersect::ALL {
-        let mut twin: Option<TwinFrame> = None;
-        for pipeline in Pipeline::all().into_iter().filter(|p| p.intersect == intersect) {
-            let options = case.options(pipeline);
-            let twin = twin.get_or_insert_with(|| twin::render(&case.scene, &case.camera, &options));
-            outcomes.push(enough_sure_pixels(case, twin));
-            let what = format!("{}, {pipeline}", case.name);
-            let rendered = match render(renderer.as_mut(), case, &options) {
-                Ok(rendered) => rendered,
-                Err(message) => {
-                    outcomes.push(Err(format!("{what}: {message}")));
-                    continue;
-                }
-            };
-            outcomes.push(compare::frames(&what, twin, &rendered, case.image_tolerance));
-        }
+        let of_intersect = pipelines.iter().filter(|p| p.intersect == intersect);
+        outcomes.push(one_intersect(backend, renderer.as_mut(), case, of_intersect));
     }
     gather(outcomes)
+}
+
+fn one_intersect<'a>(
+    backend: &dyn Backend,
+    renderer: &mut dyn Renderer,
+    case: &Case,
+    pipelines: impl Iterator<Item = &'a Pipeline>,
+) -> Outcome {
+    let mut outcomes = Vec::new();
+    let mut twin: Option<TwinFrame> = None;
+    let mut single: Option<Rendered> = None;
+    let mut expected: Vec<ExpectedPixels> = Vec::new();
+    for &pipeline in pipelines {
+        let options = case.options(pipeline);
+        let what = format!("{}, {pipeline}", case.name);
+        let rendered = match render(renderer, case, &options) {
+            Ok(rendered) => rendered,
+            Err(message) => {
+                outcomes.push(Err(format!("{what}: {message}")));
+                continue;
+            }
+        };
+        let precision = backend.precision(pipeline.blend);
+        if precision == Precision::Single && !case.bounded {
+            let twin = twin.get_or_insert_with(|| twin::render(&case.scene, &case.camera, &options));
+            outcomes.push(enough_sure_pixels(case, twin));
+            outcomes.push(compare::frames(&what, twin, &rendered, case.image_tolerance));
+            continue;
+        }
+        if single.is_none() {
+            let scalar = Pipeline {
+                blend: Blend::Scalar,
+                ..pipeline
+            };
+            single = Some(render(renderer, case, &case.options(scalar))?);
+        }
+        let Some(single) = &single else { continue };
+        // Methods of one precision share what is right.
+        let found = expected.iter().position(|e| e.precision == precision);
+        let place = found.unwrap_or_else(|| {
+            let reference = Reference::new(&case.scene, &case.camera, &options);
+            expected.push(reference.pixels(precision, case.pixels()));
+            expected.len() - 1
+        });
+        let least = promise(precision, case);
+        let images = [&rendered, single];
+        outcomes.push(compare::bounded(
+            &what,
+            &expected[place],
+            images,
+            least,
+            case.image_tolerance,
+        ));
+    }
+    gather(outcomes)
+}
+
+/// What plain halves reach on scenes that are made to break them: the published methods promise their quality on trained
+/// scenes. Measured: 50 dB on needles.
+const PLAIN_HALVES: f64 = 45.0;
+
+/// PSNR that a method is held to on a scene.
+fn promise(precision: Precision, case: &Case) -> Option<f64> {
+    match precision {
+        Precision::Half(half) if case.bounded && half.coefficient >= HALF => {
+            half.psnr.map(|p| p.min(PLAIN_HALVES))
+        }
+        _ => precision.psnr(),
+    }
 }
 
 fn render(renderer: &mut dyn Renderer, case: &Case, options: &RenderOptions) -> Result<Rendered, String> {
@@ -70,7 +142,7 @@ fn enough_sure_pixels(case: &Case, twin: &TwinFrame) -> Outcome {
 }
 
 /// Near plane and cap come from the options, not from constants.
-fn other_semantics(backend: &dyn Backend) -> Outcome {
+fn other_semantics(backend: &dyn Backend, selection: &Selection) -> Outcome {
     let mut case = super::scenes::cases().swap_remove(0);
     case.name = "near plane 3.5, alpha at most 0.6".into();
     let options = |pipeline| RenderOptions {
@@ -82,7 +154,7 @@ fn other_semantics(backend: &dyn Backend) -> Outcome {
     };
     let reference = twin::render(&case.scene, &case.camera, &case.options(Pipeline::AUTO));
     let mut renderer = backend.renderer(&case.scene).map_err(said)?;
-    gather(Pipeline::all().into_iter().map(|pipeline| {
+    gather(selection.pipelines(Weight::Blends).into_iter().map(|pipeline| {
         let options = options(pipeline);
         let twin = twin::render(&case.scene, &case.camera, &options);
         ensure(twin.image != reference.image, || {
@@ -90,8 +162,45 @@ fn other_semantics(backend: &dyn Backend) -> Outcome {
         })?;
         let rendered = render(renderer.as_mut(), &case, &options)?;
         let what = format!("{}, {pipeline}", case.name);
-        compare::frames(&what, &twin, &rendered, case.image_tolerance)
+        let precision = backend.precision(pipeline.blend);
+        if precision == Precision::Single {
+            return compare::frames(&what, &twin, &rendered, case.image_tolerance);
+        }
+        let scalar = RenderOptions {
+            pipeline: Pipeline {
+                blend: Blend::Scalar,
+                ..pipeline
+            },
+            ..options.clone()
+        };
+        let single = render(renderer.as_mut(), &case, &scalar)?;
+        let expected = Reference::new(&case.scene, &case.camera, &options).pixels(precision, case.pixels());
+        let least = promise(precision, &case);
+        compare::bounded(
+            &what,
+            &expected,
+            [&rendered, &single],
+            least,
+            case.image_tolerance,
+        )
     }))
+}
+
+/// Fragments of which roundings decide whether they are blended: for f32 one of each pixel near a cut-off.
+fn doubtful_fragments(
+    scene: &Gaussians,
+    camera: &Camera,
+    options: &RenderOptions,
+    twin: &TwinFrame,
+    precision: Precision,
+) -> u64 {
+    let pixels = twin.doubts.iter().filter(|d| d.any).count() as u64;
+    if precision == Precision::Single {
+        return pixels;
+    }
+    let all = (0..twin.width * twin.height).map(|i| [i % twin.width, i / twin.width]);
+    let expected = Reference::new(scene, camera, options).pixels(precision, all.collect());
+    pixels + expected.pixels.iter().map(|(_, e)| e.doubtful).sum::<u64>()
 }
 
 /// What `bench` reports: every pipeline blends the twin's fragments, evaluates no fewer, and `exact` with sub-tile
@@ -101,20 +210,22 @@ pub fn counts_match_the_twin(backend: &dyn Backend) -> Outcome {
     let camera = super::scenes::odd_camera(110, 75, 0.3);
     let mut renderer = backend.renderer(&scene).map_err(said)?;
     let mut evaluated = Vec::new();
-    for pipeline in Pipeline::all() {
+    for pipeline in Selection::new(backend)?.pipelines(Weight::Methods) {
         let options = RenderOptions {
             pipeline,
             ..RenderOptions::default()
         };
         let counts = renderer.counts(&camera, &options).map_err(said)?;
         let twin = twin::render(&scene, &camera, &options);
-        let doubtful = twin.doubts.iter().filter(|d| d.any).count() as u64;
+        let precision = backend.precision(pipeline.blend);
+        let doubtful = doubtful_fragments(&scene, &camera, &options, &twin, precision);
         let what = format!("counts, {pipeline}");
         ensure(
-            counts.fragments_blended.abs_diff(twin.fragments_blended) <= doubtful,
+            precision.psnr().is_none()
+                || counts.fragments_blended.abs_diff(twin.fragments_blended) <= doubtful,
             || {
                 format!(
-                    "{what}: {} fragments blended, the twin has {} and {doubtful} pixels near a cut-off",
+                    "{what}: {} fragments blended, the twin has {} and {doubtful} near a cut-off",
                     counts.fragments_blended, twin.fragments_blended
                 )
             },
@@ -131,8 +242,19 @@ pub fn counts_match_the_twin(backend: &dyn Backend) -> Outcome {
         // `exact` may keep a few pairs of which roundings decide; `aabb` may drop those that no pixel sees.
         let (least, most) = match pipeline.intersect {
             Intersect::Aabb => (twin.pairs / 2, twin.pairs),
-            Intersect::Exact => (twin.pairs - twin.pairs / 100, twin.pairs + twin.pairs / 20),
+            Intersect::AdaptiveRadius | Intersect::Obb => (twin.pairs / 2, twin.pairs + twin.pairs / 100),
+            Intersect::Snugbox | Intersect::Accutile => (twin.pairs / 2, twin.pairs + twin.pairs / 20),
+            Intersect::TileCull | Intersect::Exact => {
+                (twin.pairs - twin.pairs / 100, twin.pairs + twin.pairs / 20)
+            }
         };
+        // These report pairs with groups of tiles.
+        let tiles = match pipeline.blend {
+            Blend::TensorGs2x2 => 4,
+            Blend::TensorGs4x4 => 16,
+            _ => 1,
+        };
+        let least = least / tiles;
         ensure((least..=most).contains(&counts.pairs), || {
             format!(
                 "{what}: {} pairs, the twin has {} (from {least} to {most} are right)",

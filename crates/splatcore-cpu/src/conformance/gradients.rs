@@ -7,6 +7,7 @@
 //! error, belongs to neither scale.
 
 use super::scenes::{Case, cases};
+use super::selection::Selection;
 use super::{Outcome, compare, ensure, gather, said};
 use crate::twin::project::project;
 use crate::twin::{self, Group, Scene, TwinGradients};
@@ -24,7 +25,9 @@ const ROUNDINGS: f64 = 16.0;
 /// Every scene of [`super::scenes`], every pipeline: DESIGN section 3's bounds for f32, with a random gradient of the
 /// image at all pixels that are away from every cut-off.
 pub fn gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
-    pipelines_match_the_twin(backend, &Pipeline::all())
+    let selection = Selection::new(backend)?;
+    let check = |case: &Case| one_case(backend, case, &selection.training(case.weight));
+    gather(cases().iter().map(check))
 }
 
 /// As [`gradients_match_the_twin`], of these pipelines; for methods that not every backend has.

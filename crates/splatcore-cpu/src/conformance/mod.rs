@@ -3,13 +3,19 @@
 //! A backend's test calls [`all`] and prints the failures, or calls the checks one by one. Every check makes its own
 //! data from fixed seeds and returns a message that names scene, pipeline, place and numbers.
 
-mod compare;
+pub mod bounds;
+#[cfg(test)]
+mod bounds_tests;
+pub mod compare;
 pub mod determinism;
 pub mod errors;
+pub mod footprints;
 pub mod forward;
 pub mod gradients;
 pub mod refine;
+mod hostile;
 pub mod scenes;
+pub mod selection;
 pub mod step;
 
 use splatcore_core::backend::{Backend, BackendError};

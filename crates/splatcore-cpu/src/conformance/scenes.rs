@@ -1,5 +1,6 @@
 //! Scenes to check with: random ones, and those on which renderers fail.
 
+use super::selection::Weight;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::gaussians::logit;
 use splatcore_core::random::Rng;
@@ -22,6 +23,13 @@ pub struct Case {
     pub image_tolerance: f64,
     /// Whether ellipses are so thin that f32 loses digits of their shape (see [`super::gradients`]).
     pub ill_conditioned: bool,
+    /// Whether f32 too is held to what roundings can do to the scene, as its images may be off by more than
+    /// `image_tolerance`.
+    pub bounded: bool,
+    /// One pixel of so many is compared.
+    pub every: usize,
+    /// How many pipelines it is worth.
+    pub weight: Weight,
 }
 
 impl Case {
@@ -35,7 +43,17 @@ impl Case {
         }
     }
 
-    fn new(name: &str, scene: Gaussians, camera: Camera) -> Self {
+    /// The pixels to compare.
+    pub fn pixels(&self) -> Vec<[usize; 2]> {
+        let (width, height) = (self.camera.width as usize, self.camera.height as usize);
+        (0..width * height)
+            .step_by(self.every)
+            .map(|i| [i % width, i / width])
+            .collect()
+    }
+
+    /// A scene on black, with all its harmonics.
+    pub(super) fn new(name: &str, scene: Gaussians, camera: Camera) -> Self {
         Self {
             name: name.to_string(),
             sh_degree: scene.sh_degree,
@@ -46,6 +64,9 @@ impl Case {
             // fragment, less for many, whose errors average out. Measured on the CPU: 3e-6 at most.
             image_tolerance: 2e-5,
             ill_conditioned: false,
+            bounded: false,
+            every: 1,
+            weight: Weight::Common,
         }
     }
 }
@@ -97,8 +118,8 @@ pub fn random_scene(seed: u64, count: usize, sh_degree: u8) -> Gaussians {
     scene
 }
 
-/// One Gaussian with round axes.
-fn single(mean: [f32; 3], log_scales: [f32; 3], opacity: f32, colour: [f32; 3]) -> Gaussians {
+/// One Gaussian.
+pub(super) fn single(mean: [f32; 3], log_scales: [f32; 3], opacity: f32, colour: [f32; 3]) -> Gaussians {
     Gaussians {
         means: vec![mean],
         log_scales: vec![log_scales],
@@ -109,7 +130,8 @@ fn single(mean: [f32; 3], log_scales: [f32; 3], opacity: f32, colour: [f32; 3]) 
     }
 }
 
-fn gather(parts: impl IntoIterator<Item = Gaussians>) -> Gaussians {
+/// One scene of many.
+pub(super) fn gather(parts: impl IntoIterator<Item = Gaussians>) -> Gaussians {
     let mut all = Gaussians::empty(0);
     for part in parts {
         all.push_from(&part, 0);
@@ -117,7 +139,8 @@ fn gather(parts: impl IntoIterator<Item = Gaussians>) -> Gaussians {
     all
 }
 
-fn random_colour(rng: &mut Rng) -> [f32; 3] {
+/// Anything from black to white.
+pub(super) fn random_colour(rng: &mut Rng) -> [f32; 3] {
     [0; 3].map(|_| rng.uniform())
 }
 
@@ -141,6 +164,9 @@ fn random_cases() -> Vec<Case> {
             camera,
         );
         case.background = [[0.0; 3], [1.0; 3], [0.3, 0.6, 0.1]][i % 3];
+        if i == 1 {
+            case.weight = Weight::Methods;
+        }
         cases.push(case);
     }
     // Fewer harmonics than stored, more than stored.

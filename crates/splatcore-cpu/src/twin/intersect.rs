@@ -1,8 +1,16 @@
 //! `intersect`: which (tile, Gaussian) pairs exist.
 //!
-//! `aabb` is INRIA's: the tiles that the square around the 3-sigma circle touches. It cuts faint fragments beyond
-//! 3 sigma. `exact` (FlashGS; Speedy-Splat's AccuTile) loses nothing: a pair exists when the largest alpha over
-//! the rectangle of the tile's pixel centres reaches 1/255.
+//! Every method is a question about one tile and one splat:
+//!
+//! * `aabb` (INRIA): does the square around the 3-sigma circle touch the tile?
+//! * `adaptive-radius` (AdR-Gaussian): does the ellipse's box touch it too?
+//! * `snugbox` (Speedy-Splat): does the box of the ellipse alpha = 1/255 touch the tile?
+//! * `accutile` (Speedy-Splat): does that ellipse touch it?
+//! * `obb` (GSCore): do the square and the 3-sigma box along the ellipse's axes touch the tile?
+//! * `exact` (FlashGS) and `tile-cull` (StopThePop): does the largest alpha over the rectangle of the tile's pixel
+//!   centres reach 1/255?
+//!
+//! The square and the 3-sigma box cut faint fragments; the ellipse loses nothing.
 
 use super::blend::{ALPHA_WINDOW, CutOffs};
 use super::project::Splat;
@@ -41,14 +49,25 @@ pub fn intersect(splats: &[Splat], camera: &Camera, method: Intersect, cut_offs:
                 let found = match (cut_offs, method) {
                     (CutOffs::None, _) => Found::Sure,
                     (_, Intersect::Aabb) => aabb(splat, column, row, columns, rows),
-                    (_, Intersect::Exact) => exact(splat, column, row, camera),
+                    (_, Intersect::AdaptiveRadius) => {
+                        let square = aabb(splat, column, row, columns, rows);
+                        square.min(snugbox(splat, column, row))
+                    }
+                    (_, Intersect::Snugbox) => snugbox(splat, column, row),
+                    (_, Intersect::Accutile) => reaches(splat, edges(column), edges(row)),
+                    (_, Intersect::Obb) => {
+                        let square = aabb(splat, column, row, columns, rows);
+                        square.min(oriented_box(splat, column, row))
+                    }
+                    (_, Intersect::TileCull | Intersect::Exact) => {
+                        reaches(splat, centres(column, camera.width), centres(row, camera.height))
+                    }
                 };
                 let tile = row * columns + column;
                 if found.inside() {
                     tiles.lists[tile].push(k);
                 }
-                // With `exact` a doubtful pair has no pixel clearly above 1/255: the pixels' own test covers it.
-                if found.doubtful() && method == Intersect::Aabb {
+                if found.doubtful() {
                     tiles.doubtful[tile].push(k);
                 }
             }
@@ -74,12 +93,13 @@ pub fn in_view(splat: &Splat, camera: &Camera) -> Option<bool> {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// In ascending order, so that the lesser of two is what both conditions together give.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Found {
-    Sure,
-    Barely,
-    BarelyNot,
     Not,
+    BarelyNot,
+    Barely,
+    Sure,
 }
 
 impl Found {
@@ -124,18 +144,77 @@ fn aabb(splat: &Splat, column: usize, row: usize, columns: usize, rows: usize) -
     )
 }
 
-fn exact(splat: &Splat, column: usize, row: usize, camera: &Camera) -> Found {
-    let range = |tile: usize, size: u32| {
-        let from = tile * TILE;
-        let to = (from + TILE).min(size as usize);
-        [from as f64 + 0.5, to as f64 - 0.5]
+/// A tile's rectangle along one axis.
+fn edges(tile: usize) -> [f64; 2] {
+    [tile * TILE, (tile + 1) * TILE].map(|v| v as f64)
+}
+
+/// That of its pixel centres.
+fn centres(tile: usize, size: u32) -> [f64; 2] {
+    let to = ((tile + 1) * TILE).min(size as usize);
+    [(tile * TILE) as f64 + 0.5, to as f64 - 0.5]
+}
+
+/// Whether the ellipse's box touches a tile: its half sides are those of the ellipse alpha = 1/255, which is as many
+/// standard deviations large as the opacity makes it.
+fn snugbox(splat: &Splat, column: usize, row: usize) -> Found {
+    let inside = |window: f64| {
+        let square = 2.0 * (splat.opacity / ALPHA_MIN * (1.0 + window)).ln();
+        let touches = |k: usize, tile: usize| {
+            let half = (square * splat.covariance[2 * k]).sqrt();
+            let [low, high] = edges(tile);
+            low <= splat.mean[k] + half && splat.mean[k] - half <= high
+        };
+        square >= 0.0 && touches(0, column) && touches(1, row)
     };
-    let (x, y) = (range(column, camera.width), range(row, camera.height));
+    Found::new(inside(0.0), inside(-ALPHA_WINDOW), inside(ALPHA_WINDOW))
+}
+
+/// Whether the largest alpha over a rectangle reaches 1/255.
+fn reaches(splat: &Splat, x: [f64; 2], y: [f64; 2]) -> Found {
     let largest = splat.opacity * (-0.5 * smallest_distance(splat, x, y)).exp();
     Found::new(
         largest >= ALPHA_MIN,
         largest >= ALPHA_MIN * (1.0 + ALPHA_WINDOW),
         largest >= ALPHA_MIN * (1.0 - ALPHA_WINDOW),
+    )
+}
+
+/// Whether the 3-sigma box along the ellipse's axes touches a tile: no line along a side of either keeps them apart.
+fn oriented_box(splat: &Splat, column: usize, row: usize) -> Found {
+    let [xx, xy, yy] = splat.covariance;
+    let determinant = xx * yy - xy * xy;
+    let (middle, difference) = (0.5 * (xx + yy), 0.5 * (xx - yy));
+    let spread = difference.hypot(xy);
+    let longest = middle + spread;
+    let [p, q] = [longest, determinant / longest].map(|variance| 3.0 * variance.sqrt());
+    let angle = 0.5 * xy.atan2(difference);
+    let (u, v) = ([angle.cos(), angle.sin()], [-angle.sin(), angle.cos()]);
+    let half = 0.5 * TILE as f64;
+    let d = [(column, 0), (row, 1)].map(|(tile, k)| (tile * TILE) as f64 + half - splat.mean[k]);
+    let dot = |a: [f64; 2], b: [f64; 2]| a[0] * b[0] + a[1] * b[1];
+    let inside = |[p, q]: [f64; 2]| {
+        let tile = half * (u[0].abs() + u[1].abs());
+        p >= 0.0
+            && q >= 0.0
+            && (0..2).all(|k| d[k].abs() <= half + p * u[k].abs() + q * v[k].abs())
+            && dot(d, u).abs() <= p + tile
+            && dot(d, v).abs() <= q + tile
+    };
+    // f32 leaves a thin ellipse fewer digits of its inverse covariance, and a nearly round one fewer of its angle; a turn
+    // by `turn` moves a corner by that times the other half side. Whatever the angle, a box holds the square of diagonal
+    // 2 q.
+    let window = SQUARE_WINDOW + 4.0 * f32::EPSILON as f64 * xx * yy / determinant;
+    let turn = (SQUARE_WINDOW * middle / spread).min(1.0);
+    let slack = SQUARE_WINDOW * (splat.mean[0].abs() + splat.mean[1].abs() + p + 1.0);
+    let larger = [p, q].map(|side| side * (1.0 + window) + slack);
+    let smaller = [p, q].map(|side| side * (1.0 - window) - slack);
+    let turned = [smaller[0] - q * turn, smaller[1] - p * turn];
+    let held = smaller[1] * std::f64::consts::FRAC_1_SQRT_2;
+    Found::new(
+        inside([p, q]),
+        inside(if turned[1] > held { turned } else { [held; 2] }),
+        inside([larger[0] + q * turn, larger[1] + p * turn]),
     )
 }
 

@@ -136,7 +136,7 @@ pub fn gradients_scene(
 }
 
 /// Every Gaussian in front of the near plane, projected, front to back.
-fn visible_splats(scene: &Scene, camera: &Camera, options: &RenderOptions) -> Vec<Splat> {
+pub fn visible_splats(scene: &Scene, camera: &Camera, options: &RenderOptions) -> Vec<Splat> {
     let degree = options.sh_degree.min(scene.sh_degree);
     let near = options.semantics.near_plane as f64;
     let mut splats: Vec<Splat> = (0..scene.len())

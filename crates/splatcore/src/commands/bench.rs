@@ -1,36 +1,44 @@
 //! `splatcore bench`: the time of each stage, counts, and equality with the reference, for each pipeline.
 
+mod paper;
 mod steps;
 mod table;
 mod timing;
 
+pub use timing::Row;
+
 use crate::backends::BackendArgs;
 use crate::cameras::CameraArgs;
+use crate::paper::Paper;
 use crate::progress::Progress;
 use crate::{load, output};
 use anyhow::{Result, bail};
+use clap::CommandFactory;
 use serde::Serialize;
-use splatcore_core::Pipeline;
-use splatcore_core::backend::{BackendError, RenderOptions};
-use std::path::PathBuf;
+use splatcore_core::backend::RenderOptions;
+use splatcore_core::pipeline::{Blend, Pipeline};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use steps::Steps;
-use timing::Row;
 
 /// Time the stages of rendering.
 ///
 /// Times are milliseconds a frame: for each pass the mean over the cameras, then the median over the passes.
 /// `gpu_ms` is the sum of the forward stages; on the cpu backend it and the stages are wall-clock time of the
 /// kernels. `frame_ms` is wall-clock time of whole frames asked for one after the other, the images left where they
-/// are. Counts are means over the cameras.
+/// are. Counts are means over the cameras. The pipelines take turns, a pass each.
+///
+/// With --paper the tables of a paper on tensor cores, its numbers beside those measured here.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The scene, .ply or .spz
-    scene: PathBuf,
+    /// The scene, .ply or .spz; several only with --paper
+    #[arg(required = true, value_name = "SCENE")]
+    scenes: Vec<PathBuf>,
     #[command(flatten)]
     cameras: CameraArgs,
-    /// Pipelines to time, separated by commas, or all: auto, vanilla, intersect+blend[+backward] [auto; with
-    /// --backward every method of the backward pass]. Time grows with their number
+    /// Pipelines to time, separated by commas: auto, vanilla, intersect+blend[+backward]; or all, which is every
+    /// intersection with every blend that the backend has [auto; with --backward every method of the backward pass].
+    /// Time grows with their number
     #[arg(long, value_name = "P,P|all")]
     pipeline: Option<Pipelines>,
     /// Also time the backward pass (gradients of all parameters) and whole training steps, on the dataset's photos
@@ -40,9 +48,17 @@ pub struct Args {
     /// Passes over the cameras after one to warm up. More passes give steadier medians and take longer
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     passes: u32,
-    /// Also write the results as JSON: {"device","backend","scene","gaussians","size","views","rows":[...]}
+    /// Print the tables of this paper: the paper's numbers, and those measured here in the same layout. Up to 18
+    /// pipelines; those that the backend lacks say so in their row
+    #[arg(long, value_name = "NAME", value_enum, conflicts_with_all = ["pipeline", "backward"])]
+    paper: Option<Paper>,
+    /// Also write the results as JSON: {"device","backend","scene","gaussians","size","views","rows":[...]}; with
+    /// --paper {"paper","device","backend","passes","scenes":[...],"tables":[...]}
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Also write the tables of --paper as a page with plots, readable without a network
+    #[arg(long, value_name = "FILE", requires = "paper")]
+    html: Option<PathBuf>,
     #[command(flatten)]
     backend: BackendArgs,
 }
@@ -61,7 +77,7 @@ struct Bench {
     skipped: Vec<Skipped>,
 }
 
-/// A pipeline that this backend does not have.
+/// A pipeline that this backend does not have, or not the memory for.
 #[derive(Serialize)]
 struct Skipped {
     pipeline: Pipeline,
@@ -70,12 +86,25 @@ struct Skipped {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    let scene = load::scene(&args.scene)?;
-    if let Some(file) = &args.json {
+    for file in args.json.iter().chain(&args.html) {
         output::check_file_writable(file)?;
     }
+    match (args.paper, args.scenes.as_slice()) {
+        (Some(paper), _) => paper::run(&args, paper),
+        (None, [scene]) => run_pipelines(&args, scene),
+        (None, _) => crate::Cli::command()
+            .error(
+                clap::error::ErrorKind::TooManyValues,
+                "several scenes go with --paper only; give one",
+            )
+            .exit(),
+    }
+}
+
+fn run_pipelines(args: &Args, path: &Path) -> Result<()> {
+    let scene = load::scene(path)?;
     let backend = args.backend.open()?;
-    let (cameras, background) = args.cameras.resolve(&args.scene, &scene)?;
+    let (cameras, background) = args.cameras.resolve(path, &scene)?;
     let mut renderer = backend.renderer(&scene)?;
     let options = |pipeline| RenderOptions {
         pipeline,
@@ -95,40 +124,46 @@ pub fn run(args: Args) -> Result<()> {
     let gaussians = scene.len();
     drop(scene);
 
-    let pipelines = pipelines(args.pipeline, args.backward);
+    let Pipelines { list, all } = pipelines(args.pipeline.as_ref(), args.backward);
     let passes = timing::passes(args.passes, args.backward);
-    let progress = Progress::new("timing", pipelines.len() as u64 * passes);
+    let progress = Progress::new("timing", list.len() as u64 * passes);
+    let mut done = 0;
+    let mut timing = timing::Timing {
+        renderer: &mut *renderer,
+        steps: steps.as_mut(),
+        cameras: &cameras,
+        reference: options(Pipeline::VANILLA),
+        passes: args.passes,
+        tick: &mut |pipeline| {
+            done += 1;
+            progress.update(done, || pipeline.to_string());
+        },
+    };
+    let asked: Vec<_> = list.iter().map(|&pipeline| options(pipeline)).collect();
+    let measured = timing.rows(&asked)?;
+    progress.finish();
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
-    for (i, &pipeline) in pipelines.iter().enumerate() {
-        let mut done = i as u64 * passes;
-        let mut timing = timing::Timing {
-            renderer: &mut *renderer,
-            steps: steps.as_mut(),
-            cameras: &cameras,
-            options: options(pipeline),
-            passes: args.passes,
-            tick: &mut || {
-                done += 1;
-                progress.update(done, || pipeline.to_string());
-            },
-        };
-        match timing.row(&options(Pipeline::VANILLA)) {
+    for (pipeline, measured) in list.into_iter().zip(measured) {
+        match measured {
             Ok(row) => rows.push(row),
-            Err(error @ BackendError::Unsupported { .. }) => skipped.push(Skipped {
+            Err(error) => skipped.push(Skipped {
                 pipeline,
                 reason: error.to_string(),
             }),
-            Err(error) => return Err(error.into()),
         }
     }
-    progress.finish();
     if let ([], Some(first)) = (rows.as_slice(), skipped.first()) {
         bail!("{}: {}", first.pipeline, first.reason);
+    }
+    if all {
+        for line in reasons(&skipped) {
+            eprintln!("{line}");
+        }
     }
     let bench = Bench {
         device: backend.describe(),
         backend: backend.name(),
-        scene: args.scene.display().to_string(),
+        scene: path.display().to_string(),
         gaussians,
         size: cameras
             .first()
@@ -141,62 +176,102 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(file) = &args.json {
         output::write_json(file, &bench)?;
     }
-    output::print(&table::table(&bench))
+    output::print(&table::table(&bench, !all))
+}
+
+/// A line for each reason to skip pipelines.
+fn reasons(skipped: &[Skipped]) -> Vec<String> {
+    let mut counted: Vec<(&str, usize)> = Vec::new();
+    for Skipped { reason, .. } in skipped {
+        match counted.iter_mut().find(|(other, _)| other == reason) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((reason, 1)),
+        }
+    }
+    let line = |(reason, count): &(&str, usize)| match count {
+        1 => format!("1 pipeline skipped: {reason}"),
+        _ => format!("{count} pipelines skipped: {reason}"),
+    };
+    counted.iter().map(line).collect()
 }
 
 /// What was typed; else the one that `auto` means, for the backward pass beside all others.
-fn pipelines(typed: Option<Pipelines>, backward: bool) -> Vec<Pipeline> {
-    if let Some(Pipelines(typed)) = typed {
-        return typed;
+fn pipelines(typed: Option<&Pipelines>, backward: bool) -> Pipelines {
+    if let Some(typed) = typed {
+        return typed.clone();
     }
-    let mut pipelines = match backward {
+    let mut list = match backward {
         true => Pipeline::backward_variants(),
         false => Vec::new(),
     };
-    if !pipelines.contains(&Pipeline::AUTO) {
-        pipelines.push(Pipeline::AUTO);
+    if !list.contains(&Pipeline::AUTO) {
+        list.push(Pipeline::AUTO);
     }
-    pipelines
+    Pipelines { list, all: false }
 }
 
 /// A list of pipelines.
-#[derive(Clone)]
-struct Pipelines(Vec<Pipeline>);
+#[derive(Clone, Debug, PartialEq)]
+struct Pipelines {
+    list: Vec<Pipeline>,
+    /// Not named one by one: those that the backend lacks are none of the user's concern.
+    all: bool,
+}
 
 impl FromStr for Pipelines {
     type Err = String;
     fn from_str(s: &str) -> Result<Self, String> {
         if s == "all" {
-            return Ok(Self(Pipeline::all()));
+            return Ok(Self {
+                list: Pipeline::combinations(Blend::ALL),
+                all: true,
+            });
         }
-        s.split(',')
-            .map(|name| name.trim().parse())
-            .collect::<Result<_, _>>()
-            .map(Self)
+        let names = s.split(',').map(|name| name.trim().parse());
+        Ok(Self {
+            list: names.collect::<Result<_, _>>()?,
+            all: false,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use splatcore_core::pipeline::Intersect;
 
     #[test]
     fn lists_of_pipelines() {
+        let list = |text: &str| text.parse::<Pipelines>().map(|p| p.list);
         assert_eq!(
-            "auto, vanilla".parse::<Pipelines>().unwrap().0,
+            list("auto, vanilla").unwrap(),
             [Pipeline::AUTO, Pipeline::VANILLA]
         );
-        assert_eq!("all".parse::<Pipelines>().unwrap().0, Pipeline::all());
-        assert!("auto,nonsense".parse::<Pipelines>().is_err());
+        let all: Pipelines = "all".parse().unwrap();
+        assert!(all.all);
+        assert_eq!(all.list.len(), Intersect::ALL.len() * Blend::ALL.len());
+        assert!(list("auto,nonsense").is_err());
     }
 
     #[test]
     fn without_a_list_backward_compares_its_methods() {
-        assert_eq!(pipelines(None, false), [Pipeline::AUTO]);
-        let all = pipelines(None, true);
+        assert_eq!(pipelines(None, false).list, [Pipeline::AUTO]);
+        let all = pipelines(None, true).list;
         assert_eq!(all[..all.len() - 1], Pipeline::backward_variants());
         assert_eq!(all.last(), Some(&Pipeline::AUTO));
-        let typed = "vanilla".parse().ok();
-        assert_eq!(pipelines(typed, true), [Pipeline::VANILLA]);
+        let typed = "vanilla".parse().unwrap();
+        assert_eq!(pipelines(Some(&typed), true), typed);
+    }
+
+    #[test]
+    fn reasons_are_said_once() {
+        let skipped = ["a", "b", "a"].map(|reason| Skipped {
+            pipeline: Pipeline::AUTO,
+            reason: reason.into(),
+        });
+        assert_eq!(
+            reasons(&skipped),
+            ["2 pipelines skipped: a", "1 pipeline skipped: b"]
+        );
     }
 }

@@ -1,8 +1,11 @@
-//! `report.html`: one file that shows how a run went, readable offline in any browser, without scripts.
+//! `report.html`: one file that shows how a run went, readable offline in any browser, without scripts. Its parts serve
+//! other pages too.
 
+mod bars;
 mod chart;
 mod pictures;
 
+pub use bars::{Bar, BarChart};
 pub use chart::{Chart, Line};
 pub use pictures::ViewPictures;
 
@@ -33,14 +36,7 @@ pub struct Report {
 impl Report {
     /// The whole page.
     pub fn to_html(&self) -> String {
-        let mut out = format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{0}</title>\n\
-             <style>\n{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
-            escape(&self.title),
-            include_str!("style.css")
-        );
-        self.write_summary(&mut out);
+        let mut out = summary(&self.summary);
         let charts: String = self.charts.iter().map(Chart::to_svg).collect();
         if !charts.is_empty() {
             let _ = writeln!(out, "<h2>Training</h2>\n<div class=\"charts\">\n{charts}</div>");
@@ -49,12 +45,7 @@ impl Report {
         if let Some(config) = &self.config {
             let _ = writeln!(out, "<h2>Config</h2>\n<pre>{}</pre>", escape(config));
         }
-        let _ = writeln!(
-            out,
-            "<footer>Written by splatcore {}.</footer>\n</body>\n</html>",
-            env!("CARGO_PKG_VERSION")
-        );
-        out
+        document(&self.title, &out)
     }
 
     /// Writes the page; the final name never holds half of it.
@@ -63,22 +54,6 @@ impl Report {
             path,
             self.to_html().as_bytes(),
         )?)
-    }
-
-    fn write_summary(&self, out: &mut String) {
-        if self.summary.is_empty() {
-            return;
-        }
-        out.push_str("<table class=\"summary\">\n");
-        for (name, value) in &self.summary {
-            let _ = writeln!(
-                out,
-                "<tr><th>{}</th><td>{}</td></tr>",
-                escape(name),
-                escape(value)
-            );
-        }
-        out.push_str("</table>\n");
     }
 
     fn write_views(&self, out: &mut String) {
@@ -116,6 +91,31 @@ impl Report {
             out.push_str("</div></section>\n");
         }
     }
+}
+
+/// A page with this title, heading and body.
+pub fn document(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{0}</title>\n\
+         <style>\n{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n{body}\
+         <footer>Written by splatcore {2}.</footer>\n</body>\n</html>\n",
+        escape(title),
+        include_str!("style.css"),
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+/// A table of names and values; empty text without any.
+pub fn summary(facts: &[(String, String)]) -> String {
+    if facts.is_empty() {
+        return String::new();
+    }
+    let row = |(name, value): &(String, String)| {
+        format!("<tr><th>{}</th><td>{}</td></tr>\n", escape(name), escape(value))
+    };
+    let rows: String = facts.iter().map(row).collect();
+    format!("<table class=\"summary\">\n{rows}</table>\n")
 }
 
 /// PSNR with two decimals; equal images have an infinite one.

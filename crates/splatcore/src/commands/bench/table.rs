@@ -1,11 +1,10 @@
 //! The results for people.
 
-use super::Bench;
-use super::timing::Row;
+use super::{Bench, Row, Skipped};
 use crate::output;
 
-/// Everything, and a line for each pipeline at the end.
-pub fn table(bench: &Bench) -> String {
+/// Everything, and a line for each pipeline at the end, if wanted also for those that the backend lacks.
+pub fn table(bench: &Bench, with_skipped: bool) -> String {
     let [w, h] = bench.size;
     let mut lines = vec![format!(
         "{}: {} Gaussians, {w}x{h}, {} views, median of {} passes, {}",
@@ -18,9 +17,10 @@ pub fn table(bench: &Bench) -> String {
     for row in &bench.rows {
         describe(row, &mut lines);
     }
-    if bench.rows.len() + bench.skipped.len() > 1 {
+    let skipped = if with_skipped { &bench.skipped[..] } else { &[] };
+    if bench.rows.len() + skipped.len() > 1 {
         lines.push(String::new());
-        lines.extend(summary(bench));
+        lines.extend(summary(bench, skipped));
     }
     lines.join("\n")
 }
@@ -50,6 +50,9 @@ fn describe(row: &Row, lines: &mut Vec<String>) {
         }
     }
     lines.push(format!("  against vanilla   {:>9.2} dB", row.psnr_vs_reference));
+    if let Some(psnr) = row.psnr_vs_photos {
+        lines.push(format!("  against photos    {psnr:>9.2} dB"));
+    }
     for (name, count) in [
         ("visible", row.visible),
         ("pairs", row.pairs),
@@ -68,30 +71,35 @@ fn describe(row: &Row, lines: &mut Vec<String>) {
 }
 
 /// A line for each pipeline.
-fn summary(bench: &Bench) -> Vec<String> {
+fn summary(bench: &Bench, skipped: &[Skipped]) -> Vec<String> {
     let names = bench.rows.iter().map(|row| row.pipeline);
-    let names = names.chain(bench.skipped.iter().map(|s| s.pipeline));
+    let names = names.chain(skipped.iter().map(|s| s.pipeline));
     let width = names.map(|p| p.to_string().len()).max().unwrap_or(0);
     let backward = bench.rows.iter().any(|row| row.backward_ms.is_some());
-    let mut lines = vec![format!("{:width$}   forward     frame", "ms")];
+    let mut lines = vec![format!(
+        "{:width$}   forward     frame   frame/forward     blend",
+        "ms"
+    )];
     if backward {
         lines[0].push_str("  backward      step");
     }
     for row in &bench.rows {
         let mut line = format!(
-            "{:width$}{:>10.3}{:>10.3}",
+            "{:width$}{:>10.3}{:>10.3}{:>16.2}{:>10.3}",
             row.pipeline.to_string(),
             row.gpu_ms,
-            row.frame_ms
+            row.frame_ms,
+            row.frame_ms / row.gpu_ms.max(f64::MIN_POSITIVE),
+            row.stage("blend")
         );
         for ms in [row.backward_ms, row.step_ms].into_iter().flatten() {
             line.push_str(&format!("{ms:>10.3}"));
         }
         lines.push(line);
     }
-    for skipped in &bench.skipped {
+    for skipped in skipped {
         lines.push(format!(
-            "{:width$}  not on this backend: {}",
+            "{:width$}  skipped: {}",
             skipped.pipeline.to_string(),
             skipped.reason
         ));

@@ -4,7 +4,7 @@ use super::steps::Steps;
 use crate::cameras::NamedCamera;
 use serde::{Serialize, Serializer};
 use splatcore_core::backend::{BackendError, FrameCounts, RenderOptions, Renderer, StageTimes};
-use splatcore_core::{Image, Pipeline, metrics};
+use splatcore_core::{Image, Photo, Pipeline, metrics};
 use std::time::Instant;
 
 /// Images with the same bits have an infinite PSNR, which JSON cannot hold.
@@ -14,7 +14,7 @@ const SAME_BITS: f64 = 120.0;
 pub type StagesMs = Vec<(&'static str, f64)>;
 
 /// One row of the result. Times are milliseconds a frame or step.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub struct Row {
     pub pipeline: Pipeline,
     pub intersect: String,
@@ -36,6 +36,9 @@ pub struct Row {
     #[serde(serialize_with = "as_map", skip_serializing_if = "Vec::is_empty")]
     pub step_stages: StagesMs,
     pub psnr_vs_reference: f64,
+    /// Mean over the cameras, if each has a photo of its size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub psnr_vs_photos: Option<f64>,
     pub visible: u64,
     pub pairs: u64,
     pub fragments_evaluated: u64,
@@ -43,6 +46,14 @@ pub struct Row {
     pub ns_per_blended: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ns_per_blended_backward: Option<f64>,
+}
+
+impl Row {
+    /// Milliseconds of a stage of the frame, 0 if it has none of that name.
+    pub fn stage(&self, name: &str) -> f64 {
+        let found = self.stages.iter().find(|(stage, _)| *stage == name);
+        found.map_or(0.0, |(_, ms)| *ms)
+    }
 }
 
 /// Keeps the order in which the stages ran.
@@ -56,126 +67,236 @@ pub struct Timing<'a> {
     /// Also the backward pass and training steps, if there.
     pub steps: Option<&'a mut Steps>,
     pub cameras: &'a [NamedCamera],
-    pub options: RenderOptions,
+    /// Images are compared with those of these options.
+    pub reference: RenderOptions,
     pub passes: u32,
-    /// Called after every pass.
-    pub tick: &'a mut dyn FnMut(),
+    /// Called after every pass of a pipeline.
+    pub tick: &'a mut dyn FnMut(Pipeline),
 }
 
-/// Passes over the cameras that one [`Timing::row`] makes.
+/// Passes over the cameras that [`Timing::rows`] makes for one pipeline.
 pub fn passes(timed: u32, backward: bool) -> u64 {
     let kinds = if backward { 4 } else { 2 };
     1 + kinds * timed as u64
 }
 
-impl Timing<'_> {
-    /// Everything about the pipeline; its images are compared with those of `reference`.
-    ///
-    /// # Errors
-    /// What the backend reports, [`BackendError::Unsupported`] before any time is spent on timing.
-    pub fn row(&mut self, reference: &RenderOptions) -> Result<Row, BackendError> {
-        let views = self.cameras.len() as f64;
-        let backward = self.steps.is_some();
-        let (totals, psnr) = self.warm_up(reference)?;
+/// A row, or why there is none: the backend lacks the pipeline, or the memory for it.
+pub type Measured = Result<Row, BackendError>;
 
-        let mut samples = Samples::default();
-        let (mut forward, mut behind) = (Vec::new(), Vec::new());
-        for _ in 0..self.passes {
-            let mut pass = StageTimes::new();
-            for NamedCamera { camera, .. } in self.cameras {
-                add(
-                    &mut pass,
-                    self.renderer.stage_times(camera, &self.options, backward)?,
-                );
-            }
-            let sum = |wanted: bool| -> f64 {
-                let stages = pass.iter().filter(|(name, _)| is_backward(name) == wanted);
-                stages.map(|(_, seconds)| seconds).sum()
-            };
-            forward.push(sum(false));
-            behind.push(sum(true));
-            samples.push(pass);
-            (self.tick)();
+/// What has been measured of one pipeline.
+struct Subject<'a> {
+    options: &'a RenderOptions,
+    totals: FrameCounts,
+    /// Summed over the cameras, as far as they have photos of their size.
+    psnr: f64,
+    psnr_photos: f64,
+    photos: usize,
+    stages: Samples,
+    forward: Vec<f64>,
+    backward: Vec<f64>,
+    /// Wall-clock seconds of each pass.
+    frames: Vec<f64>,
+    steps: Option<(f64, StagesMs)>,
+    missing: Option<BackendError>,
+}
+
+impl<'a> Subject<'a> {
+    fn new(options: &'a RenderOptions) -> Self {
+        Self {
+            options,
+            totals: FrameCounts::default(),
+            psnr: 0.0,
+            psnr_photos: 0.0,
+            photos: 0,
+            stages: Samples::default(),
+            forward: Vec::new(),
+            backward: Vec::new(),
+            frames: Vec::new(),
+            steps: None,
+            missing: None,
         }
-        let frame_ms = self.frame_ms()?;
-        let (step_ms, step_stages) = match &mut self.steps {
-            Some(steps) => {
-                let (ms, stages) = steps.time(&self.options, self.passes, self.tick)?;
-                (Some(ms), stages)
-            }
-            None => (None, Vec::new()),
-        };
+    }
 
-        let stages = samples.medians(views);
+    fn into_row(self, views: f64, with_backward: bool) -> Measured {
+        if let Some(error) = self.missing {
+            return Err(error);
+        }
+        let (mut forward, mut behind, mut frames) = (self.forward, self.backward, self.frames);
+        let stages = self.stages.medians(views);
+        let totals = self.totals;
         let per_frame = |total: u64| (total as f64 / views).round() as u64;
         let ns_per_blended = |stage: &str| {
             let found = stages.iter().find(|(name, _)| *name == stage);
             found.map_or(0.0, |s| s.1) * 1e6 / (totals.fragments_blended as f64 / views).max(1.0)
         };
+        let (step_ms, step_stages) = match self.steps {
+            Some((ms, stages)) => (Some(ms), stages),
+            None => (None, Vec::new()),
+        };
         let Pipeline {
             intersect,
             blend,
-            backward: method,
+            backward,
         } = self.options.pipeline;
         Ok(Row {
             pipeline: self.options.pipeline,
             intersect: intersect.to_string(),
             blend: blend.to_string(),
-            backward: method.to_string(),
+            backward: backward.to_string(),
             gpu_ms: median(&mut forward) * 1e3 / views,
-            frame_ms,
-            backward_ms: backward.then(|| median(&mut behind) * 1e3 / views),
+            frame_ms: median(&mut frames) * 1e3 / views,
+            backward_ms: with_backward.then(|| median(&mut behind) * 1e3 / views),
             step_ms,
             step_stages,
-            psnr_vs_reference: psnr,
+            psnr_vs_reference: self.psnr / views,
+            // A mean over some of the cameras would not compare with one over all of them.
+            psnr_vs_photos: (self.photos as f64 == views).then(|| self.psnr_photos / views),
             visible: per_frame(totals.visible),
             pairs: per_frame(totals.pairs),
             fragments_evaluated: per_frame(totals.fragments_evaluated),
             fragments_blended: per_frame(totals.fragments_blended),
             ns_per_blended: ns_per_blended("blend"),
-            ns_per_blended_backward: backward.then(|| ns_per_blended("blend_backward")),
+            ns_per_blended_backward: with_backward.then(|| ns_per_blended("blend_backward")),
             stages,
         })
     }
+}
 
-    /// One pass that counts and compares; returns the summed counts and the mean PSNR.
-    fn warm_up(&mut self, reference: &RenderOptions) -> Result<(FrameCounts, f64), BackendError> {
-        let (mut totals, mut psnr) = (FrameCounts::default(), 0.0);
-        for (i, NamedCamera { camera, .. }) in self.cameras.iter().enumerate() {
-            // First of all, for it tells whether the backend has the pipeline.
-            self.renderer
-                .stage_times(camera, &self.options, self.steps.is_some())?;
-            if let Some(steps) = &mut self.steps {
-                steps.step(i, &self.options)?;
-            }
-            let counts = self.renderer.counts(camera, &self.options)?;
-            totals.visible += counts.visible;
-            totals.pairs += counts.pairs;
-            totals.fragments_evaluated += counts.fragments_evaluated;
-            totals.fragments_blended += counts.fragments_blended;
-            let image: Image = self.renderer.render(camera, &self.options)?.image;
-            let expected = self.renderer.render(camera, reference)?.image;
-            psnr += metrics::psnr_between(&image, &expected).min(SAME_BITS);
-        }
-        (self.tick)();
-        Ok((totals, psnr / self.cameras.len() as f64))
-    }
-
-    /// Milliseconds from one frame to the next when a device is kept busy.
-    fn frame_ms(&mut self) -> Result<f64, BackendError> {
-        self.renderer.finish()?;
-        let mut seconds = Vec::new();
+impl Timing<'_> {
+    /// Everything about each pipeline, in the order given. The pipelines take turns, a pass each, so that a clock that
+    /// drifts hits all of them alike.
+    ///
+    /// # Errors
+    /// What the backend reports, but for what it lacks: that is told in place of the row, before any time is spent on
+    /// timing.
+    pub fn rows(&mut self, pipelines: &[RenderOptions]) -> Result<Vec<Measured>, BackendError> {
+        let mut subjects: Vec<Subject> = pipelines.iter().map(Subject::new).collect();
+        self.warm_up(&mut subjects)?;
         for _ in 0..self.passes {
-            let start = Instant::now();
-            for NamedCamera { camera, .. } in self.cameras {
-                self.renderer.render_only(camera, &self.options)?;
+            for subject in present(&mut subjects) {
+                self.stage_pass(subject)?;
+                (self.tick)(subject.options.pipeline);
             }
-            self.renderer.finish()?;
-            seconds.push(start.elapsed().as_secs_f64());
-            (self.tick)();
         }
-        Ok(median(&mut seconds) * 1e3 / self.cameras.len() as f64)
+        for _ in 0..self.passes {
+            for subject in present(&mut subjects) {
+                self.frame_pass(subject)?;
+                (self.tick)(subject.options.pipeline);
+            }
+        }
+        if let Some(steps) = &mut self.steps {
+            for subject in present(&mut subjects) {
+                let options = subject.options;
+                let mut tick = || (self.tick)(options.pipeline);
+                subject.steps = Some(steps.time(options, self.passes, &mut tick)?);
+            }
+        }
+        let (views, backward) = (self.cameras.len() as f64, self.steps.is_some());
+        Ok(subjects
+            .into_iter()
+            .map(|s| s.into_row(views, backward))
+            .collect())
     }
+
+    /// One pass that counts and compares.
+    fn warm_up(&mut self, subjects: &mut [Subject]) -> Result<(), BackendError> {
+        for (i, named) in self.cameras.iter().enumerate() {
+            let expected = self.renderer.render(&named.camera, &self.reference)?.image;
+            for subject in present(subjects) {
+                match self.warm_up_view(i, subject, &expected) {
+                    Err(error @ (BackendError::Unsupported { .. } | BackendError::OutOfMemory { .. })) => {
+                        subject.missing = Some(error);
+                    }
+                    other => other?,
+                }
+            }
+        }
+        for subject in subjects {
+            let skipped = match subject.missing {
+                Some(_) => passes(self.passes, self.steps.is_some()),
+                None => 1,
+            };
+            for _ in 0..skipped {
+                (self.tick)(subject.options.pipeline);
+            }
+        }
+        Ok(())
+    }
+
+    fn warm_up_view(
+        &mut self,
+        i: usize,
+        subject: &mut Subject,
+        expected: &Image,
+    ) -> Result<(), BackendError> {
+        let NamedCamera { camera, photo, .. } = &self.cameras[i];
+        let options = subject.options;
+        // First of all, for it tells whether the backend has the pipeline.
+        self.renderer.stage_times(camera, options, self.steps.is_some())?;
+        if let Some(steps) = &mut self.steps {
+            steps.step(i, options)?;
+        }
+        let counts = self.renderer.counts(camera, options)?;
+        let totals = &mut subject.totals;
+        totals.visible += counts.visible;
+        totals.pairs += counts.pairs;
+        totals.fragments_evaluated += counts.fragments_evaluated;
+        totals.fragments_blended += counts.fragments_blended;
+        let image: Image = self.renderer.render(camera, options)?.image;
+        subject.psnr += decibels(metrics::psnr_between(&image, expected));
+        let fits = |photo: &&Photo| (photo.width, photo.height) == (camera.width, camera.height);
+        if let Some(photo) = photo.as_ref().filter(fits) {
+            subject.psnr_photos += decibels(metrics::psnr(&image, photo));
+            subject.photos += 1;
+        }
+        Ok(())
+    }
+
+    /// The times of the stages of every view.
+    fn stage_pass(&mut self, subject: &mut Subject) -> Result<(), BackendError> {
+        let backward = self.steps.is_some();
+        let mut pass = StageTimes::new();
+        for NamedCamera { camera, .. } in self.cameras {
+            add(
+                &mut pass,
+                self.renderer.stage_times(camera, subject.options, backward)?,
+            );
+        }
+        let sum = |wanted: bool| -> f64 {
+            let stages = pass.iter().filter(|(name, _)| is_backward(name) == wanted);
+            stages.map(|(_, seconds)| seconds).sum()
+        };
+        subject.forward.push(sum(false));
+        subject.backward.push(sum(true));
+        subject.stages.push(pass);
+        Ok(())
+    }
+
+    /// From one frame to the next when a device is kept busy, by the wall clock.
+    fn frame_pass(&mut self, subject: &mut Subject) -> Result<(), BackendError> {
+        // Whatever the change of pipeline costs is no part of a frame.
+        if let Some(first) = self.cameras.first() {
+            self.renderer.render_only(&first.camera, subject.options)?;
+        }
+        self.renderer.finish()?;
+        let start = Instant::now();
+        for NamedCamera { camera, .. } in self.cameras {
+            self.renderer.render_only(camera, subject.options)?;
+        }
+        self.renderer.finish()?;
+        subject.frames.push(start.elapsed().as_secs_f64());
+        Ok(())
+    }
+}
+
+/// Those that the backend has.
+fn present<'a, 'b>(subjects: &'b mut [Subject<'a>]) -> impl Iterator<Item = &'b mut Subject<'a>> {
+    subjects.iter_mut().filter(|subject| subject.missing.is_none())
+}
+
+/// PSNR that JSON can hold; an image with a NaN has none, which counts as 0 dB.
+fn decibels(psnr: f64) -> f64 {
+    if psnr.is_nan() { 0.0 } else { psnr.min(SAME_BITS) }
 }
 
 /// Adds a frame's times to those of its pass.
@@ -229,13 +350,17 @@ pub fn median(values: &mut [f64]) -> f64 {
 mod tests {
     use super::*;
     use splatcore_core::backend::Rendered;
+    use splatcore_core::pipeline::Backward;
     use splatcore_core::{Camera, Gaussians};
     use std::time::Duration;
 
-    /// Says that its stages take 3, 4 and 5 ms, waits 2 ms for a frame that stays, and as long again at the end.
+    /// Says that its stages take 3, 4 and 5 ms, waits 2 ms for a frame that stays, and as long again at the end. Lacks
+    /// the backward method `warp-reduce`.
+    #[derive(Default)]
     struct Known {
         frames: u32,
         finished: u32,
+        timed: Vec<Backward>,
     }
 
     impl Renderer for Known {
@@ -272,36 +397,56 @@ mod tests {
         fn stage_times(
             &mut self,
             _: &Camera,
-            _: &RenderOptions,
+            options: &RenderOptions,
             _: bool,
         ) -> Result<StageTimes, BackendError> {
+            let method = options.pipeline.backward;
+            if method == Backward::WarpReduce {
+                return Err(BackendError::Unsupported {
+                    backend: "test",
+                    what: "warps".into(),
+                });
+            }
+            self.timed.push(method);
             Ok(vec![("sort", 0.003), ("blend", 0.004), ("blend_backward", 0.005)])
         }
     }
 
-    #[test]
-    fn times_are_milliseconds_a_frame() {
+    fn cameras() -> [NamedCamera; 2] {
         let camera = Camera::look_at([0.0, 0.0, -3.0], [0.0; 3], [0.0, -1.0, 0.0], 0.8, 4, 4);
-        let cameras = ["a", "b"].map(|name| NamedCamera {
+        ["a", "b"].map(|name| NamedCamera {
             name: name.into(),
             camera: camera.clone(),
             photo: None,
-        });
-        let mut renderer = Known {
-            frames: 0,
-            finished: 0,
+        })
+    }
+
+    fn rows(renderer: &mut Known, cameras: &[NamedCamera], methods: &[Backward]) -> (Vec<Measured>, u64) {
+        let options = |&backward: &Backward| RenderOptions {
+            pipeline: Pipeline {
+                backward,
+                ..Pipeline::VANILLA
+            },
+            ..RenderOptions::default()
         };
+        let options: Vec<_> = methods.iter().map(options).collect();
         let mut ticks = 0;
-        let options = RenderOptions::default();
         let mut timing = Timing {
-            renderer: &mut renderer,
+            renderer,
             steps: None,
-            cameras: &cameras,
-            options: options.clone(),
+            cameras,
+            reference: RenderOptions::default(),
             passes: 5,
-            tick: &mut || ticks += 1,
+            tick: &mut |_| ticks += 1,
         };
-        let row = timing.row(&options).unwrap();
+        (timing.rows(&options).unwrap(), ticks)
+    }
+
+    #[test]
+    fn times_are_milliseconds_a_frame() {
+        let mut renderer = Known::default();
+        let (rows, ticks) = rows(&mut renderer, &cameras(), &[Backward::Atomic]);
+        let row = rows[0].as_ref().unwrap();
         assert!((row.gpu_ms - 7.0).abs() < 1e-9, "{}", row.gpu_ms);
         // Two frames and the wait for both: 3 ms a frame, or more on a busy machine.
         assert!(row.frame_ms >= 3.0 && row.frame_ms < 1000.0, "{}", row.frame_ms);
@@ -312,9 +457,52 @@ mod tests {
             "{}",
             row.ns_per_blended
         );
+        assert!((row.stage("sort") - 3.0).abs() < 1e-9 && row.stage("nothing") == 0.0);
         assert_eq!(row.psnr_vs_reference, SAME_BITS);
+        assert_eq!(row.psnr_vs_photos, None);
         assert_eq!(ticks, passes(5, false));
-        assert_eq!((renderer.frames, renderer.finished), (10, 6));
+        // A pass is a frame of each camera after one that is not timed.
+        assert_eq!((renderer.frames, renderer.finished), (15, 10));
+    }
+
+    #[test]
+    fn pipelines_take_turns_and_a_missing_one_costs_no_time() {
+        let mut renderer = Known::default();
+        let methods = [Backward::Atomic, Backward::WarpReduce, Backward::Splatcore];
+        let (rows, ticks) = rows(&mut renderer, &cameras(), &methods);
+        assert_eq!(ticks, 3 * passes(5, false));
+        assert!(rows[0].is_ok() && rows[2].is_ok());
+        assert!(matches!(rows[1], Err(BackendError::Unsupported { .. })));
+        // After the warm-up a pass over both cameras each.
+        let turn = [
+            Backward::Atomic,
+            Backward::Atomic,
+            Backward::Splatcore,
+            Backward::Splatcore,
+        ];
+        assert_eq!(renderer.timed[4..], turn.repeat(5));
+    }
+
+    #[test]
+    fn photos_count_only_when_every_camera_has_one_of_its_size() {
+        let photo = |width: u32| Photo {
+            width,
+            height: 4,
+            // 0.5 off by 0.1 in the mean is 20 dB.
+            rgb: [102, 153].repeat(6 * width as usize),
+            mask: None,
+        };
+        let mut cameras = cameras();
+        cameras[0].photo = Some(photo(4));
+        cameras[1].photo = Some(photo(2));
+        let psnr = |cameras: &[NamedCamera]| {
+            let (rows, _) = rows(&mut Known::default(), cameras, &[Backward::Atomic]);
+            rows[0].as_ref().unwrap().psnr_vs_photos
+        };
+        assert_eq!(psnr(&cameras), None);
+        cameras[1].photo = Some(photo(4));
+        let found = psnr(&cameras).unwrap();
+        assert!((found - 20.0).abs() < 1e-3, "{found}");
     }
 
     #[test]

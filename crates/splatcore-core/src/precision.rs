@@ -1,0 +1,127 @@
+//! How exact a blend's arithmetic is: what its images are held to.
+
+use crate::pipeline::Blend;
+
+/// Unit roundoff of an f32, relative.
+pub const SINGLE: f64 = 1.0 / (1 << 24) as f64;
+/// Of a half: half a unit in the last of its 11 bits.
+pub const HALF: f64 = 1.0 / (1 << 11) as f64;
+/// Of the sum of two halves, the second of which holds what the first leaves.
+pub const TWO_HALVES: f64 = HALF * HALF;
+/// Relative error of `ex2.approx.f16x2` (PTX ISA: 2^-9.9).
+pub const EXP_IN_HALF: f64 = 1.05e-3;
+/// PSNR in dB, against the same pipeline's image in f32, from which on an image counts as of equal quality.
+pub const EQUAL_QUALITY: f64 = 60.0;
+
+/// The class of a blend.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Precision {
+    /// f32 throughout.
+    Single,
+    /// Exponents as products of halves on matrix units.
+    Half(Half),
+}
+
+/// Where halves enter, as relative errors. The base-2 exponent of a fragment is a polynomial in the pixel's coordinates
+/// about a local origin, whose six coefficients a Gaussian has for each tile or group of tiles.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Half {
+    /// What the method promises, dB against the same pipeline's image in f32; `None` for an ablation that its paper
+    /// shows to fail.
+    pub psnr: Option<f64>,
+    /// The local origin is the middle of a square of so many tiles a side.
+    pub tiles: usize,
+    /// Of the coefficients as the product takes them.
+    pub coefficient: f64,
+    /// Of the exponent as the product leaves it.
+    pub score: f64,
+    /// Of alpha: exp, and the format that holds it.
+    pub alpha: f64,
+    /// Of what a fragment takes of the light, alpha times transmittance.
+    pub weight: f64,
+    /// So many fragments are weighted by a transmittance in halves before it is brought up to date in f32.
+    pub batch: usize,
+    /// Of a colour as it is multiplied with that.
+    pub colour: f64,
+}
+
+impl Half {
+    /// Coefficients of this relative error, everything else in f32, about the middle of the tile.
+    pub const fn scores(coefficient: f64, psnr: f64) -> Self {
+        Self {
+            psnr: Some(psnr),
+            tiles: 1,
+            coefficient,
+            score: 4.0 * SINGLE,
+            alpha: 4.0 * SINGLE,
+            weight: 4.0 * SINGLE,
+            batch: 1,
+            colour: SINGLE,
+        }
+    }
+}
+
+impl Precision {
+    /// PSNR in dB that the method promises against the same pipeline's image in f32.
+    pub fn psnr(self) -> Option<f64> {
+        match self {
+            Precision::Single => Some(EQUAL_QUALITY),
+            Precision::Half(half) => half.psnr,
+        }
+    }
+}
+
+impl Blend {
+    /// How exact the method is on matrix units. A backend may be more exact ([`crate::Backend::precision`]).
+    pub fn precision(self) -> Precision {
+        match self {
+            Blend::Scalar | Blend::EarlyCull | Blend::Subtile => Precision::Single,
+            // 47 to 60 dB are what the authors' code reaches.
+            Blend::Frag2Mat | Blend::TcGs => Precision::Half(Half::scores(HALF, 45.0)),
+            Blend::TcGsGlobalFp16 | Blend::TcGsGlobalTf32 => Precision::Half(Half {
+                psnr: None,
+                ..Half::scores(HALF, 0.0)
+            }),
+            // The authors' code: 61 to 65 dB.
+            Blend::GemmGs | Blend::GemmGs32 | Blend::GemmGs64 | Blend::GemmGs128 | Blend::GemmGs512 => {
+                Precision::Half(Half::scores(HALF, EQUAL_QUALITY))
+            }
+            // About eight roundings on a weight's way through a batch.
+            Blend::Splatcore => Precision::Half(Half {
+                score: HALF,
+                alpha: EXP_IN_HALF + HALF,
+                weight: 8.0 * HALF,
+                batch: 16,
+                colour: HALF,
+                ..Half::scores(TWO_HALVES, EQUAL_QUALITY)
+            }),
+            Blend::TensorGs1x1 => tensor_gs(1),
+            Blend::TensorGs2x2 => tensor_gs(2),
+            Blend::TensorGs4x4 => tensor_gs(4),
+        }
+    }
+}
+
+fn tensor_gs(tiles: usize) -> Precision {
+    Precision::Half(Half {
+        tiles,
+        ..Half::scores(TWO_HALVES, EQUAL_QUALITY)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only the ablation that is to fail promises nothing.
+    #[test]
+    fn who_promises_what() {
+        let least = |blend: &Blend| blend.precision().psnr();
+        for blend in Blend::ALL {
+            let fails = blend.name().starts_with("tc-gs-global");
+            assert_eq!(least(blend).is_none(), fails, "{blend}");
+        }
+        assert_eq!(least(&Blend::Splatcore), Some(EQUAL_QUALITY));
+        assert_eq!(Blend::Scalar.precision(), Precision::Single);
+    }
+}

@@ -1,0 +1,314 @@
+//! How far a pixel may be from the twin when exponents are computed in few digits.
+//!
+//! A fragment's base-2 exponent is s = sum of v_i u_i over the monomials u = (1, x, y, x², xy, y²) of the pixel about a
+//! local origin. A backend that rounds v_i by a relative eps and s by eps_s is off by at most
+//!     E = sum of eps |v_i u_i| + eps_s |s|,
+//! to which comes what f32 loses before ([`before`]). With exp and alpha rounded by rho, alpha = 2^s lies within
+//! alpha 2^±E (1 ± rho): to first order its relative error is ln 2 · E. A fragment whose alpha is off by D moves the
+//! pixel by at most T D times the brightest colour, T being the transmittance in front of it, and the transmittance
+//! itself lies in an interval whose ends are the products of the ends of 1 - alpha. A fragment whose interval of alpha
+//! holds 1/255 may be there or not: D is its whole alpha. A pixel whose interval of T holds 1e-4 may stop or not: D is
+//! all that is left. These two are kept apart, as `cut_offs`.
+
+use crate::twin::blend::{CutOffs, alpha, walk};
+use crate::twin::intersect::{self, TileLists, smallest_distance};
+use crate::twin::project::Splat;
+use crate::twin::{self, Doubt, Scene};
+use rayon::prelude::*;
+use splatcore_core::backend::RenderOptions;
+use splatcore_core::precision::{HALF, Half, Precision, SINGLE};
+use splatcore_core::semantics::{ALPHA_MIN, TILE, TRANSMITTANCE_MIN};
+use splatcore_core::{Camera, Gaussians};
+use std::collections::VecDeque;
+use std::f64::consts::LOG2_E;
+
+/// Smallest step of a half below 2^-14, halved: what rounding loses of the smallest numbers.
+const HALF_SUBNORMAL: f64 = 1.0 / (1u64 << 25) as f64;
+/// Roundings of f32 in a chain of operations like these: about as many go into a projected centre, into a projected
+/// covariance and back out of its inverse, and into a polynomial.
+const ROUNDINGS: f64 = 16.0;
+
+/// A view of a scene in f64, pixel by pixel.
+pub struct Reference<'a> {
+    camera: &'a Camera,
+    options: &'a RenderOptions,
+    splats: Vec<Splat>,
+    tiles: TileLists,
+    /// As the lists, and whatever a backend may put into its own besides: the margins of its tests are smaller than this
+    /// one, but errors of an exponent may be larger than they.
+    reach: Vec<Vec<usize>>,
+}
+
+/// Splats with no alpha of this much of 1/255 in a tile are in no backend's list unless in the twin's.
+const REACH: f64 = 0.5;
+
+/// First and last pixel centre of a tile, one axis.
+fn range(tile: usize, size: u32) -> [f64; 2] {
+    let from = tile * TILE;
+    [from as f64 + 0.5, (from + TILE).min(size as usize) as f64 - 0.5]
+}
+
+/// What the twin says of a pixel, and how far from it is right.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Expected {
+    /// Background included.
+    pub colour: [f64; 3],
+    /// Behind the last fragment.
+    pub transmittance: f64,
+    /// From roundings, of a colour channel and of the transmittance.
+    pub rounding: [f64; 2],
+    /// From comparisons that roundings may tip, likewise.
+    pub cut_offs: [f64; 2],
+    /// Fragments that may be blended or not.
+    pub doubtful: u64,
+}
+
+/// What is right in some pixels of an image.
+pub struct ExpectedPixels {
+    /// Width and height of the image.
+    pub size: [usize; 2],
+    /// For a backend of this precision.
+    pub precision: Precision,
+    /// Where, and what.
+    pub pixels: Vec<([usize; 2], Expected)>,
+}
+
+/// The interval in which a backend's alpha lies, before the cap.
+struct Interval {
+    low: f64,
+    high: f64,
+}
+
+/// Errors of transmittance that stem from errors of weights. Where T is what the weights leave, an error shrinks with T
+/// as soon as weights are made from the T that has it, and not before: within a batch it stays whole.
+struct Loose {
+    batch: usize,
+    fresh: VecDeque<f64>,
+    old: f64,
+}
+
+impl Loose {
+    fn new(batch: usize) -> Self {
+        Self {
+            batch,
+            fresh: VecDeque::new(),
+            old: 0.0,
+        }
+    }
+
+    /// A fragment of at least this alpha, whose weight is off by `error`.
+    fn add(&mut self, error: f64, alpha: f64) {
+        self.old *= 1.0 - alpha;
+        self.fresh.push_back(error);
+        if self.fresh.len() > self.batch {
+            self.old += self.fresh.pop_front().unwrap_or(0.0);
+        }
+    }
+
+    fn sum(&self) -> f64 {
+        self.old + self.fresh.iter().sum::<f64>()
+    }
+}
+
+impl<'a> Reference<'a> {
+    /// Projects, sorts and intersects.
+    pub fn new(scene: &Gaussians, camera: &'a Camera, options: &'a RenderOptions) -> Self {
+        let splats = twin::visible_splats(&Scene::from(scene), camera, options);
+        let tiles = intersect::intersect(&splats, camera, options.pipeline.intersect, CutOffs::Reference);
+        let reach = (0..tiles.lists.len())
+            .map(|tile| {
+                let x = range(tile % tiles.columns, camera.width);
+                let y = range(tile / tiles.columns, camera.height);
+                let near = |k: &usize| {
+                    let splat = &splats[*k];
+                    let largest = splat.opacity * (-0.5 * smallest_distance(splat, x, y)).exp();
+                    largest >= REACH * ALPHA_MIN || tiles.lists[tile].binary_search(k).is_ok()
+                };
+                (0..splats.len()).filter(near).collect()
+            })
+            .collect();
+        Self {
+            camera,
+            options,
+            splats,
+            tiles,
+            reach,
+        }
+    }
+
+    /// Some pixels, for a backend of this precision.
+    pub fn pixels(&self, precision: Precision, pixels: Vec<[usize; 2]>) -> ExpectedPixels {
+        let one = |at: [usize; 2]| (at, self.pixel(at[0], at[1], precision));
+        ExpectedPixels {
+            size: [self.camera.width, self.camera.height].map(|side| side as usize),
+            precision,
+            pixels: pixels.into_par_iter().map(one).collect(),
+        }
+    }
+
+    /// One pixel, for a backend of this precision.
+    fn pixel(&self, x: usize, y: usize, precision: Precision) -> Expected {
+        let pixel = walk(x, y, &self.splats, &self.tiles, self.options, CutOffs::Reference);
+        let background = self.options.background.map(f64::from);
+        let mut colour = background.map(|b| pixel.transmittance * b);
+        for f in &pixel.fragments {
+            for (sum, c) in colour.iter_mut().zip(self.splats[f.splat].colour) {
+                *sum += f.transmittance * f.alpha * c;
+            }
+        }
+        let mut expected = Expected {
+            colour,
+            transmittance: pixel.transmittance,
+            ..Expected::default()
+        };
+        // Depths and tiles that f32 alone does not tell apart.
+        expected.doubt(&pixel.doubt);
+        self.bound(x, y, precision, &mut expected);
+        expected
+    }
+
+    /// A pixel's list.
+    #[cfg(test)]
+    pub fn of_pixel(&self, x: usize, y: usize) -> impl Iterator<Item = &Splat> {
+        let list = &self.tiles.lists[(y / TILE) * self.tiles.columns + x / TILE];
+        list.iter().map(|&k| &self.splats[k])
+    }
+
+    /// Walks the pixel's list with intervals for alpha and transmittance.
+    fn bound(&self, x: usize, y: usize, precision: Precision, expected: &mut Expected) {
+        let half = match precision {
+            Precision::Half(half) => Some(half),
+            Precision::Single => None,
+        };
+        let (weight, colour, batch) =
+            half.map_or((4.0 * SINGLE, SINGLE, 1), |h| (h.weight, h.colour, h.batch));
+        let cap = self.options.semantics.alpha_max as f64;
+        let list = &self.reach[(y / TILE) * self.tiles.columns + x / TILE];
+        let brightest = list
+            .iter()
+            .flat_map(|&k| self.splats[k].colour)
+            .chain(self.options.background.map(f64::from))
+            .fold(0.0, f64::max);
+        let centre = [x as f64 + 0.5, y as f64 + 0.5];
+        // The backend's transmittance: an interval from errors of alpha, and what errors of weights do to it besides.
+        let (mut low, mut high) = (1.0f64, 1.0f64);
+        let mut loose = Loose::new(batch);
+        for (place, &k) in list.iter().enumerate() {
+            let splat = &self.splats[k];
+            let (d, exact) = alpha(splat, centre);
+            let found = self.interval(splat, d, [x, y], half.as_ref());
+            if found.high < ALPHA_MIN {
+                continue;
+            }
+            let (least, exact, most) = (found.low.min(cap), exact.min(cap), found.high.min(cap));
+            let doubtful = found.low < ALPHA_MIN;
+            let before = high + loose.sum();
+            let (taken, off) = (before * most, before * most * weight);
+            loose.add(off, if doubtful { 0.0 } else { least });
+            let behind_high = high * (1.0 - if doubtful { 0.0 } else { least });
+            let behind_low = low * (1.0 - most);
+            if behind_high + loose.sum() < TRANSMITTANCE_MIN && !doubtful {
+                break;
+            }
+            if behind_low - loose.sum() < TRANSMITTANCE_MIN {
+                // Whether it stops here or later, it and the twin share out no more than what is left.
+                expected.cut_offs[0] += before * brightest;
+                expected.cut_offs[1] += before + loose.sum();
+                expected.doubtful += (list.len() - place) as u64;
+                break;
+            }
+            if doubtful {
+                expected.cut_offs[0] += taken * brightest;
+                expected.doubtful += 1;
+            } else {
+                expected.rounding[0] += before * (most - exact).max(exact - least) * brightest;
+            }
+            // An error of a weight takes its light from what is behind; one of the colour or of the sum does not.
+            expected.rounding[0] += (off + taken * colour + 2.0 * SINGLE) * brightest;
+            if colour >= HALF {
+                expected.rounding[0] += HALF_SUBNORMAL * brightest;
+            }
+            (low, high) = (behind_low, behind_high);
+        }
+        // Doubtful fragments are in it too.
+        expected.rounding[1] += high - low + loose.sum();
+    }
+
+    /// See the module's documentation.
+    fn interval(&self, splat: &Splat, d: [f64; 2], pixel: [usize; 2], half: Option<&Half>) -> Interval {
+        let mut error = before(splat, d, self.camera);
+        let mut rho = 4.0 * SINGLE;
+        if let Some(half) = half {
+            error += product(splat, d, pixel, half);
+            rho = half.alpha;
+        }
+        // In logarithms: far from a splat alpha is 0 in f64, and 2^E infinite.
+        let [a, b, c] = power(splat);
+        let score = splat.opacity.log2() + a * d[0] * d[0] + b * d[0] * d[1] + c * d[1] * d[1];
+        Interval {
+            low: (score - error).exp2() * (1.0 - rho),
+            high: (score + error).exp2() * (1.0 + rho),
+        }
+    }
+}
+
+/// E of the product.
+fn product(splat: &Splat, d: [f64; 2], pixel: [usize; 2], half: &Half) -> f64 {
+    let [a, b, c] = power(splat);
+    let side = TILE * half.tiles;
+    // The pixel from the local origin, the local origin from the mean.
+    let [x, y] = pixel.map(|p| (p % side) as f64 + 0.5 - 0.5 * side as f64);
+    let (ox, oy) = (d[0] - x, d[1] - y);
+    let log2_opacity = splat.opacity.log2();
+    let terms = [
+        (
+            log2_opacity.abs() + (a * ox * ox + b * ox * oy + c * oy * oy).abs(),
+            1.0,
+        ),
+        (2.0 * a * ox + b * oy, x),
+        (2.0 * c * oy + b * ox, y),
+        (a, x * x),
+        (b, x * y),
+        (c, y * y),
+    ];
+    let sum: f64 = terms.iter().map(|(v, u)| (v * u).abs()).sum();
+    let monomials: f64 = terms.iter().map(|(_, u)| u.abs()).sum();
+    let score = log2_opacity + a * d[0] * d[0] + b * d[0] * d[1] + c * d[1] * d[1];
+    // Matrix units add in f32 and cut what does not fit.
+    (half.coefficient + ROUNDINGS * SINGLE) * sum + HALF_SUBNORMAL * monomials + half.score * score.abs()
+}
+
+impl Expected {
+    fn doubt(&mut self, doubt: &Doubt) {
+        self.cut_offs[0] += doubt.colour;
+        self.cut_offs[1] += doubt.transmittance;
+    }
+}
+
+/// a, b, c of log2 alpha = log2 opacity + a dx² + b dx dy + c dy².
+fn power(splat: &Splat) -> [f64; 3] {
+    let [a, b, c] = splat.conic;
+    [-0.5 * LOG2_E * a, -LOG2_E * b, -0.5 * LOG2_E * c]
+}
+
+/// What f32 loses of an exponent whatever the blend does. The centre is off by roundings of the terms that it is the
+/// sum of; the covariance by roundings of its larger eigenvalue, which the inverse turns into the ratio of both
+/// eigenvalues; the polynomial by roundings of its terms; the opacity by roundings of its logarithm.
+fn before(splat: &Splat, d: [f64; 2], camera: &Camera) -> f64 {
+    let [a, b, c] = power(splat);
+    let terms = [a * d[0] * d[0], b * d[0] * d[1], c * d[1] * d[1]];
+    let polynomial: f64 = terms.iter().map(|t| t.abs()).sum();
+    let [xx, xy, yy] = splat.covariance;
+    let (middle, root) = (0.5 * (xx + yy), (0.25 * (xx - yy) * (xx - yy) + xy * xy).sqrt());
+    let smaller = (xx * yy - xy * xy) / (middle + root);
+    // Without an entry off the diagonal nothing cancels.
+    let ratio = 1.0 + xy.abs() / smaller;
+    let shape = ratio * terms.iter().sum::<f64>().abs();
+    let reach = camera.translation.iter().fold(0.0, |m: f64, t| m.max(t.abs())) / splat.depth;
+    let centre =
+        |mean: f64, principal: f64, focal: f64| (mean - principal).abs() + principal.abs() + focal * reach;
+    let slope = [2.0 * a * d[0] + b * d[1], 2.0 * c * d[1] + b * d[0]];
+    let shift = slope[0].abs() * centre(splat.mean[0], camera.cx, camera.fx)
+        + slope[1].abs() * centre(splat.mean[1], camera.cy, camera.fy);
+    ROUNDINGS * SINGLE * (polynomial + shape + shift + splat.opacity.log2().abs().min(64.0))
+}

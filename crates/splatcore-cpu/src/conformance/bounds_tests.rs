@@ -1,0 +1,162 @@
+//! The bounds hold for arithmetic of the class that they are for, and not for coarser.
+
+use super::bounds::Reference;
+use super::scenes::{odd_camera, random_scene};
+use super::{compare, hostile};
+use crate::twin::blend::alpha;
+use splatcore_core::backend::{RenderOptions, Rendered};
+use splatcore_core::pipeline::{Blend, Intersect, Pipeline};
+use splatcore_core::precision::{HALF, Half, Precision, TWO_HALVES};
+use splatcore_core::semantics::{ALPHA_MIN, TILE, TRANSMITTANCE_MIN};
+use splatcore_core::{Camera, Gaussians, Image};
+use std::f64::consts::LOG2_E;
+
+const OPTIONS: RenderOptions = RenderOptions {
+    pipeline: Pipeline {
+        intersect: Intersect::Exact,
+        blend: Blend::Scalar,
+        backward: splatcore_core::pipeline::Backward::Atomic,
+    },
+    sh_degree: 0,
+    background: [0.1, 0.2, 0.3],
+    semantics: splatcore_core::semantics::Semantics {
+        near_plane: 0.2,
+        alpha_max: 0.99,
+    },
+};
+
+/// The nearest number with an 11-bit fraction (no subnormals: coefficients that small add nothing here).
+fn to_half(value: f64) -> f64 {
+    if value == 0.0 {
+        return 0.0;
+    }
+    let unit = (value.abs().log2().floor() - 10.0).exp2();
+    (value / unit).round() * unit
+}
+
+fn to_two_halves(value: f64) -> f64 {
+    let high = to_half(value);
+    high + to_half(value - high)
+}
+
+/// Renders with rounded coefficients, in f64 otherwise. `bias` is added to every exponent.
+fn render(reference: &Reference, camera: &Camera, round: fn(f64) -> f64, bias: f64) -> Rendered {
+    let (width, height) = (camera.width as usize, camera.height as usize);
+    let mut out = Rendered {
+        image: Image::filled(camera.width, camera.height, [0.0; 3]),
+        transmittance: vec![0.0; width * height],
+    };
+    for i in 0..width * height {
+        let (x, y) = (i % width, i / width);
+        let centre = [x as f64 + 0.5, y as f64 + 0.5];
+        let local = [x, y].map(|p| (p % TILE) as f64 + 0.5 - 8.0);
+        let (mut colour, mut transmittance) = ([0.0; 3], 1.0);
+        for splat in reference.of_pixel(x, y) {
+            let (d, _) = alpha(splat, centre);
+            let [a, b, c] = splat.conic;
+            let [a, b, c] = [-0.5 * LOG2_E * a, -LOG2_E * b, -0.5 * LOG2_E * c];
+            let o = [d[0] - local[0], d[1] - local[1]];
+            let constant = splat.opacity.log2() + a * o[0] * o[0] + b * o[0] * o[1] + c * o[1] * o[1];
+            let score = round(constant)
+                + round(2.0 * a * o[0] + b * o[1]) * local[0]
+                + round(2.0 * c * o[1] + b * o[0]) * local[1]
+                + round(a) * local[0] * local[0]
+                + round(b) * local[0] * local[1]
+                + round(c) * local[1] * local[1]
+                + bias;
+            let found = score.exp2();
+            if found < ALPHA_MIN {
+                continue;
+            }
+            let found = found.min(0.99);
+            if transmittance * (1.0 - found) < TRANSMITTANCE_MIN {
+                break;
+            }
+            for (sum, c) in colour.iter_mut().zip(splat.colour) {
+                *sum += transmittance * found * c;
+            }
+            transmittance *= 1.0 - found;
+        }
+        for k in 0..3 {
+            out.image.data[i][k] = (colour[k] + transmittance * OPTIONS.background[k] as f64) as f32;
+        }
+        out.transmittance[i] = transmittance as f32;
+    }
+    out
+}
+
+fn judged(
+    scene: &Gaussians,
+    camera: &Camera,
+    round: fn(f64) -> f64,
+    bias: f64,
+    class: Half,
+) -> super::Outcome {
+    let reference = Reference::new(scene, camera, &OPTIONS);
+    let exact = render(&reference, camera, |v| v, 0.0);
+    let found = render(&reference, camera, round, bias);
+    let (width, height) = (camera.width as usize, camera.height as usize);
+    let pixels = (0..width * height).map(|i| [i % width, i / width]).collect();
+    let expected = reference.pixels(Precision::Half(class), pixels);
+    compare::bounded("it", &expected, [&found, &exact], class.psnr, 1e-6)
+}
+
+fn scenes() -> Vec<(Gaussians, Camera)> {
+    let mut all = vec![
+        (random_scene(61, 300, 0), odd_camera(61, 37, 0.3)),
+        (random_scene(62, 900, 0), odd_camera(80, 60, 1.1)),
+    ];
+    all.extend(
+        hostile::cases(false)
+            .into_iter()
+            .map(|case| (case.scene, case.camera)),
+    );
+    all
+}
+
+#[test]
+fn arithmetic_of_a_class_stays_within_its_bounds() {
+    for (scene, camera) in scenes() {
+        judged(&scene, &camera, to_half, 0.0, Half::scores(HALF, 30.0)).unwrap();
+        judged(
+            &scene,
+            &camera,
+            to_two_halves,
+            0.0,
+            Half::scores(TWO_HALVES, 80.0),
+        )
+        .unwrap();
+    }
+}
+
+#[test]
+fn coarser_arithmetic_does_not() {
+    for (scene, camera) in scenes().into_iter().take(2) {
+        judged(&scene, &camera, to_half, 0.0, Half::scores(TWO_HALVES, 0.0)).unwrap_err();
+        // One per cent of alpha.
+        judged(
+            &scene,
+            &camera,
+            to_two_halves,
+            0.0144,
+            Half::scores(TWO_HALVES, 0.0),
+        )
+        .unwrap_err();
+        let promise = judged(&scene, &camera, to_half, 0.0, Half::scores(HALF, 75.0)).unwrap_err();
+        assert!(promise.contains("promised"), "{promise}");
+    }
+}
+
+/// Another pixel than the first is looked at, and numbers that are none are found.
+#[test]
+fn nothing_passes_for_not_being_a_number() {
+    let (scene, camera) = scenes().swap_remove(0);
+    let reference = Reference::new(&scene, &camera, &OPTIONS);
+    let exact = render(&reference, &camera, |v| v, 0.0);
+    let mut broken = exact.clone();
+    broken.image.data[700][1] = f32::NAN;
+    let expected = reference.pixels(Precision::Half(Half::scores(HALF, 0.0)), vec![[0, 0]]);
+    let judge = |found| compare::bounded("it", &expected, [found, &exact], None, 1e-6);
+    judge(&exact).unwrap();
+    judge(&broken).unwrap_err();
+}

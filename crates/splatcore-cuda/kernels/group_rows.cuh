@@ -1,0 +1,43 @@
+// Rows of groups of GROUP x GROUP tiles that a splat touches, for lists.cu and the counting in project.cu: of two rows of
+// tiles (footprint.cuh) the groups from the first to the last tile of both.
+
+#define GROUP 2
+
+// A row of groups of one splat: its tiles in both rows of tiles.
+struct Row {
+    uint2 upper, lower;
+    u32 row;
+};
+
+__device__ __forceinline__ Row make_row(const Footprint& footprint, uint2 tile_rows, u32 row, const Camera& camera) {
+    Row r = {make_uint2(0, 0), make_uint2(0, 0), row};
+    u32 upper = row * GROUP, lower = upper + 1;
+    if (upper >= tile_rows.x && upper < tile_rows.y) r.upper = footprint_row(footprint, upper, camera);
+    if (lower >= tile_rows.x && lower < tile_rows.y) r.lower = footprint_row(footprint, lower, camera);
+    // An empty row is where the other one is.
+    if (r.upper.x >= r.upper.y) r.upper = make_uint2(r.lower.x, r.lower.x);
+    if (r.lower.x >= r.lower.y) r.lower = make_uint2(r.upper.x, r.upper.x);
+    return r;
+}
+
+// The groups of a row, first and one past the last.
+__device__ __forceinline__ uint2 groups_of(const Row& r) {
+    u32 begin = min(r.upper.x, r.lower.x), end = max(r.upper.y, r.lower.y);
+    return begin < end ? make_uint2(begin / GROUP, (end + GROUP - 1) / GROUP) : make_uint2(0, 0);
+}
+
+// Rows of groups, first and one past the last.
+__device__ __forceinline__ uint2 group_rows(uint2 tile_rows) {
+    return tile_rows.x < tile_rows.y ? make_uint2(tile_rows.x / GROUP, (tile_rows.y + GROUP - 1) / GROUP) : make_uint2(0, 0);
+}
+
+// Number of (group, splat) pairs.
+__device__ __forceinline__ u32 count_groups(const Footprint& footprint, const Camera& camera) {
+    uint2 tile_rows = footprint_rows(footprint, camera), rows = group_rows(tile_rows);
+    u32 count = 0;
+    for (u32 row = rows.x; row < rows.y; ++row) {
+        uint2 span = groups_of(make_row(footprint, tile_rows, row, camera));
+        count += span.y - span.x;
+    }
+    return count;
+}

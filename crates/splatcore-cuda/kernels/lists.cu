@@ -1,0 +1,196 @@
+// lists: the tiles' lists of a picture, by way of groups of GROUP x GROUP tiles. A pair of a group and a splat carries a mask
+// of the group's tiles; less than half as many pairs are made and sorted, and a last pass splits every group's list into
+// those of its tiles. Training keeps intersect.cu's pairs, which its sums need. CPU twin: splatcore-cpu/src/intersect.rs.
+//
+// `expand_lists` and `expand_lists_long`: as `expand` and `expand_long` of intersect.cu, with rows of groups.
+// `split_lists`: a block a group, stable: 256 pairs at a time, ballots for each tile.
+//
+// Prediction for fox_220k on an H200: 0.55 M pairs in place of 1.28 M: the sort by tile 75 us to 42, expand 31 to 25, ranges
+// 7 to 5, and 6 for splitting. Measured: .
+// Tried: no sort by depth at all, pairs in any order with atomics to count and deal them to their groups, each group's list
+// then sorted by depth in shared memory by a block of its own. Predicted 53 us in place of 119; measured 140 (dealing 0.55 M
+// pairs 32 to 50 us: atomics on 2040 addresses run at some 15 G/s; sorting lists 72 us at 28 % of the issue slots), mcmc_1m 580
+// in place of 270.
+//
+// Constants: INTERSECT as in footprint.cuh.
+
+#define BLOCK 256
+#define WARPS (BLOCK / WARP)
+#define MASK_SHIFT 28  // a pair is its slot under the mask of the group's tiles that it touches, row by row
+#define SLOT_MASK ((1u << MASK_SHIFT) - 1)
+
+// Exclusive sum over the block; `total` gets the sum. `scratch` is free again after the next barrier.
+__device__ __forceinline__ u32 block_scan(u32 value, u32* scratch, u32& total) {
+    u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    u32 before = warp_scan(value, lane);
+    if (lane == WARP - 1) scratch[warp] = before;
+    __syncthreads();
+    total = 0;
+    for (u32 w = 0; w < WARPS; ++w) {
+        if (w < warp) before += scratch[w];
+        total += scratch[w];
+    }
+    return before - value;
+}
+
+// The last of `BLOCK` ascending starts that is not beyond k.
+__device__ __forceinline__ u32 owner_of(const u32* starts, u32 k) {
+    u32 low = 0;
+#pragma unroll
+    for (u32 step = BLOCK / 2; step > 0; step /= 2)
+        if (starts[low + step] <= k) low += step;
+    return low;
+}
+
+__device__ __forceinline__ void write_pair(const Row& r, u32 slot, u32 column, u32 at, u32 groups_x, u32* groups, u32* words) {
+    u32 left = column * GROUP, right = left + 1;
+    u32 mask = (left >= r.upper.x && left < r.upper.y ? 1u : 0u) | (right >= r.upper.x && right < r.upper.y ? 2u : 0u) |
+               (left >= r.lower.x && left < r.lower.y ? 4u : 0u) | (right >= r.lower.x && right < r.lower.y ? 8u : 0u);
+    groups[at] = r.row * groups_x + column;
+    words[at] = slot | mask << MASK_SHIFT;
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists(const Splat* __restrict__ splats, const u32* __restrict__ order,
+                                                                  const u32* __restrict__ pair_counts, Camera camera,
+                                                                  u32 pair_capacity, u32* groups, u32* words, u32* first_pairs,
+                                                                  u32* long_slots, u32* states, Counters* counters) {
+    __shared__ Footprint footprints[BLOCK];
+    __shared__ uint2 tile_rows[BLOCK];
+    __shared__ u32 slots[BLOCK];
+    __shared__ u32 row_starts[BLOCK];   // first of the block's rows of groups of each splat
+    __shared__ u32 pair_starts[BLOCK];  // first of the chunk's pairs of each row
+    __shared__ Row rows[BLOCK];
+    __shared__ u32 owners[BLOCK];       // splat of each row
+    __shared__ u32 shifts[BLOCK];       // pairs of long lists before each splat
+    __shared__ u32 scratch[4][BLOCK / WARP];
+    __shared__ u32 block_start;
+    // More pairs than there is room for: nothing after this may change anything.
+    u64 pairs = counters->pairs;
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        counters->needed = max(counters->needed, pairs);
+        if (pairs > (u64)pair_capacity) counters->halted = 1;
+    }
+    if (pairs > (u64)pair_capacity) return;
+    u32 visible = counters->visible, first = blockIdx.x * BLOCK;
+    if (first >= visible) return;
+    u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, groups_x = (camera.tiles_x + GROUP - 1) / GROUP;
+    bool valid = first + thread < visible;
+    u32 slot = valid ? order[first + thread] : 0, own_pairs = valid ? pair_counts[slot] : 0;
+    bool is_long = own_pairs > LONG_LIST;
+    u32 total_pairs, total_rows, long_pairs;
+    u32 before = block_scan(own_pairs, scratch[0], total_pairs);
+    shifts[thread] = block_scan(is_long ? own_pairs : 0, scratch[3], long_pairs);
+    if (warp == 0) {
+        u32 start = look_back(states, blockIdx.x, total_pairs, lane);
+        if (lane == 0) block_start = start;
+    }
+    slots[thread] = slot;
+    u32 own_rows = 0;
+    if (valid && !is_long) {
+        footprints[thread] = make_footprint(splats[slot]);
+        uint2 own = footprint_rows(footprints[thread], camera);
+        tile_rows[thread] = own;
+        own_rows = group_rows(own).y - group_rows(own).x;
+    }
+    if (is_long) long_slots[atomicAdd(&counters->longs, 1u)] = slot;
+    row_starts[thread] = block_scan(own_rows, scratch[1], total_rows);
+    __syncthreads();
+    u32 base = block_start;
+    if (valid) first_pairs[slot] = base + before;
+    for (u32 chunk = 0; chunk < total_rows; chunk += BLOCK) {
+        u32 length = 0, k = chunk + thread;
+        if (k < total_rows) {
+            // Splats without rows share their start with the next one; the last of them is the one that has rows.
+            u32 i = owner_of(row_starts, k);
+            Row row = make_row(footprints[i], tile_rows[i], tile_rows[i].x / GROUP + k - row_starts[i], camera);
+            uint2 span = groups_of(row);
+            length = span.y - span.x;
+            rows[thread] = row;
+            owners[thread] = i;
+        }
+        u32 in_chunk;
+        pair_starts[thread] = block_scan(length, scratch[2], in_chunk);
+        __syncthreads();
+        for (u32 p = thread; p < in_chunk; p += BLOCK) {
+            u32 r = owner_of(pair_starts, p), i = owners[r];
+            Row row = rows[r];
+            write_pair(row, slots[i], groups_of(row).x + p - pair_starts[r], base + p + shifts[i], groups_x, groups, words);
+        }
+        base += in_chunk;
+        // The next chunk overwrites what this one reads.
+        __syncthreads();
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists_long(const Splat* __restrict__ splats,
+                                                                       const u32* __restrict__ long_slots, Camera camera, u32* groups,
+                                                                       u32* words, const u32* __restrict__ first_pairs,
+                                                                       const Counters* counters) {
+    __shared__ u32 pair_starts[BLOCK];
+    __shared__ Row rows[BLOCK];
+    __shared__ u32 scratch[BLOCK / WARP];
+    if (counters->halted) return;
+    u32 thread = threadIdx.x, longs = counters->longs, groups_x = (camera.tiles_x + GROUP - 1) / GROUP;
+    for (u32 item = blockIdx.x; item < longs; item += gridDim.x) {
+        u32 slot = long_slots[item], base = first_pairs[slot];
+        Footprint footprint = make_footprint(splats[slot]);
+        uint2 tile_rows = footprint_rows(footprint, camera), own = group_rows(tile_rows);
+        for (u32 chunk = own.x; chunk < own.y; chunk += BLOCK) {
+            u32 length = 0;
+            if (chunk + thread < own.y) {
+                rows[thread] = make_row(footprint, tile_rows, chunk + thread, camera);
+                uint2 span = groups_of(rows[thread]);
+                length = span.y - span.x;
+            }
+            u32 in_chunk;
+            pair_starts[thread] = block_scan(length, scratch, in_chunk);
+            __syncthreads();
+            for (u32 p = thread; p < in_chunk; p += BLOCK) {
+                u32 r = owner_of(pair_starts, p);
+                Row row = rows[r];
+                write_pair(row, slot, groups_of(row).x + p - pair_starts[r], base + p, groups_x, groups, words);
+            }
+            base += in_chunk;
+            __syncthreads();
+        }
+    }
+}
+
+// group_ranges[group] = (first, one past the last) of its pairs in `words`, sorted by group. Tile k of the group gets its list
+// at tile_lists[4 first + k length]; ranges[tile] = (first, one past the last) there.
+extern "C" __global__ void __launch_bounds__(BLOCK) split_lists(const u32* __restrict__ words, const uint2* __restrict__ group_ranges,
+                                                                 Camera camera, const Counters* counters, u32* tile_lists,
+                                                                 uint2* ranges) {
+    __shared__ u32 warp_counts[WARPS][GROUP * GROUP];
+    if (counters->halted) return;
+    u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
+    u32 begin = group_ranges[blockIdx.x].x, n = group_ranges[blockIdx.x].y - begin;
+    u32 next[GROUP * GROUP] = {0, 0, 0, 0};
+    for (u32 piece = 0; piece < n; piece += BLOCK) {
+        u32 word = piece + thread < n ? words[begin + piece + thread] : 0, votes[GROUP * GROUP];
+#pragma unroll
+        for (int k = 0; k < GROUP * GROUP; ++k) {
+            votes[k] = __ballot_sync(FULL_MASK, word >> (MASK_SHIFT + k) & 1);
+            if (lane == 0) warp_counts[warp][k] = __popc(votes[k]);
+        }
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < GROUP * GROUP; ++k) {
+            u32 before = next[k], total = next[k];
+            for (u32 w = 0; w < WARPS; ++w) {
+                if (w < warp) before += warp_counts[w][k];
+                total += warp_counts[w][k];
+            }
+            if (word >> (MASK_SHIFT + k) & 1)
+                tile_lists[4 * begin + k * n + before + __popc(votes[k] & ((1u << lane) - 1))] = word & SLOT_MASK;
+            next[k] = total;
+        }
+        __syncthreads();
+    }
+    if (thread < GROUP * GROUP) {
+        u32 groups_x = (camera.tiles_x + GROUP - 1) / GROUP, row = blockIdx.x / groups_x, column = blockIdx.x - row * groups_x;
+        u32 x = column * GROUP + thread % GROUP, y = row * GROUP + thread / GROUP, first = 4 * begin + thread * n;
+        u32 length = thread == 0 ? next[0] : thread == 1 ? next[1] : thread == 2 ? next[2] : next[3];
+        if (x < camera.tiles_x && y < camera.tiles_y) ranges[y * camera.tiles_x + x] = make_uint2(first, first + length);
+    }
+}

@@ -1,0 +1,279 @@
+//! Equal quality on real scenes: the PSNR of every pipeline's image against the CPU's image in f32 is what its blend
+//! promises (`Blend::precision`).
+//!
+//! On a card: two trained models from the held-out cameras of the photos that they were trained on, at full size; every
+//! blend with `exact` from all cameras, all other pairs of methods from the first (`SPLATCORE_PIPELINES=all`: from all).
+//! On the emulator: `exact` with every blend on one small cut-out at full resolution.
+//!
+//! Conservative intersects are compared with `exact`. Those that lose fragments by design are compared with themselves on
+//! the CPU; what they lose is printed, not judged.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+use splatcore_core::backend::{BackendError, RenderOptions};
+use splatcore_core::metrics::psnr_between;
+use splatcore_core::pipeline::{Blend, Intersect, Pipeline};
+use splatcore_core::precision::EQUAL_QUALITY;
+use splatcore_core::semantics::NEAR_PLANE;
+use splatcore_core::{Backend, Camera, Gaussians, Image, Renderer};
+use splatcore_cpu::CpuBackend;
+use splatcore_cpu::twin::{Scene, project::project};
+use splatcore_cuda::CudaBackend;
+use splatcore_cuda::device::driver::Card;
+use splatcore_cuda::device::emulated::Emulated;
+use splatcore_cuda::device::nvrtc;
+use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
+use splatcore_data::scene;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Below this an image is plainly broken: what the global-coordinate ablations of TC-GS must come to in half precision.
+const BROKEN: f64 = 30.0;
+
+/// A file or folder of the shared data; says so when it is missing.
+fn shared(name: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("SPLATCORE_DATA").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
+        PathBuf::from,
+    );
+    let path = root.join(name);
+    if !path.exists() {
+        eprintln!("skipped: {} not found", path.display());
+        return None;
+    }
+    Some(path)
+}
+
+/// A card, unless the emulator is asked for.
+fn card() -> Option<CudaBackend> {
+    let wish = std::env::var("SPLATCORE_TEST_DEVICE").unwrap_or_default();
+    if wish == "emulator" {
+        return None;
+    }
+    let opened = Card::open(None)
+        .map_err(|error| error.to_string())
+        .and_then(|card| nvrtc::nvrtc().map(|_| card).map_err(|error| error.to_string()));
+    match opened {
+        Ok(card) => Some(CudaBackend::on(Arc::new(card), false)),
+        Err(error) if wish == "card" => panic!("{error}"),
+        Err(_) => None,
+    }
+}
+
+/// The cameras of the held-out photos, as the binary reads them.
+fn held_out() -> Option<Vec<Camera>> {
+    let dataset = Dataset::open(&shared("posed/fox_colmap")?, &OpenOptions::default()).unwrap();
+    let indices = dataset.select(Split::Test, 8);
+    let views = dataset.load_views(&indices, &LoadOptions::default(), &|_, _| {});
+    Some(views.unwrap().into_iter().map(|view| view.camera).collect())
+}
+
+fn model(name: &str) -> Option<Gaussians> {
+    Some(scene::read(&shared(name)?).unwrap().gaussians)
+}
+
+fn pipeline(intersect: Intersect, blend: Blend) -> Pipeline {
+    Pipeline {
+        intersect,
+        blend,
+        backward: blend.backward(),
+    }
+}
+
+fn options(pipeline: Pipeline) -> RenderOptions {
+    RenderOptions {
+        pipeline,
+        ..RenderOptions::default()
+    }
+}
+
+/// Whether fragments of alpha 1/255 or more may be lost, so that the picture differs from that of `exact`.
+fn loses(intersect: Intersect) -> bool {
+    !intersect.loses_nothing()
+}
+
+/// Images of the CPU by view, made once: of `exact` and of those that lose fragments.
+struct References {
+    renderer: Box<dyn Renderer>,
+    images: HashMap<(usize, Intersect), Image>,
+}
+
+impl References {
+    fn get(&mut self, view: usize, camera: &Camera, intersect: Intersect) -> &Image {
+        self.images.entry((view, intersect)).or_insert_with(|| {
+            let options = options(pipeline(intersect, Blend::Scalar));
+            self.renderer.render(camera, &options).unwrap().image
+        })
+    }
+}
+
+/// Renders every pipeline from its cameras; returns a line for each that breaks its promise.
+fn failures(
+    backend: &CudaBackend,
+    name: &str,
+    scene: &Gaussians,
+    views: &[(Pipeline, Vec<&Camera>)],
+    whole: bool,
+) -> Vec<String> {
+    let mut renderer = backend.renderer(scene).unwrap();
+    let mut references = References {
+        renderer: CpuBackend::new(None).renderer(scene).unwrap(),
+        images: HashMap::new(),
+    };
+    let mut failures = Vec::new();
+    let mut judged = 0;
+    for (pipeline, cameras) in views {
+        let own = if loses(pipeline.intersect) {
+            pipeline.intersect
+        } else {
+            Intersect::Exact
+        };
+        let (mut worst, mut worst_of_exact, mut mean) = (f64::INFINITY, f64::INFINITY, 0.0);
+        let mut lacking = false;
+        for (view, camera) in cameras.iter().enumerate() {
+            let image = match renderer.render(camera, &options(*pipeline)) {
+                Ok(rendered) => rendered.image,
+                Err(BackendError::Unsupported { .. }) => {
+                    lacking = true;
+                    break;
+                }
+                Err(error) => {
+                    failures.push(format!("{name}: {pipeline}: {error}"));
+                    lacking = true;
+                    break;
+                }
+            };
+            let psnr = psnr_between(&image, references.get(view, camera, own));
+            mean += psnr / cameras.len() as f64;
+            worst = worst.min(psnr);
+            worst_of_exact = worst_of_exact.min(psnr_between(
+                &image,
+                references.get(view, camera, Intersect::Exact),
+            ));
+        }
+        if lacking {
+            eprintln!("{name}: {pipeline}: no image");
+            continue;
+        }
+        judged += 1;
+        let promise = backend.precision(pipeline.blend).psnr();
+        let kept = match promise {
+            Some(least) => worst >= least,
+            // In whole images coordinates reach a thousand pixels; in a small cut-out they do not.
+            None => {
+                !whole || worst < BROKEN || (pipeline.blend == Blend::TcGsGlobalTf32 && worst < EQUAL_QUALITY)
+            }
+        };
+        let line = format!(
+            "{name}: {}+{}: {worst:.1} dB at worst and {mean:.1} in the mean of {} views{}, {} {}",
+            pipeline.intersect,
+            pipeline.blend,
+            cameras.len(),
+            if own == Intersect::Exact {
+                String::new()
+            } else {
+                format!(" ({worst_of_exact:.1} against exact)")
+            },
+            promise.map_or("to fail".into(), |least| format!("{least:.0} promised")),
+            if kept { "ok" } else { "MISSED" }
+        );
+        eprintln!("{line}");
+        if !kept {
+            failures.push(line);
+        }
+    }
+    assert!(judged >= Blend::COMMON.len(), "{name}: nothing was rendered");
+    failures
+}
+
+/// The Gaussians that can reach an image, in their order.
+fn in_reach(scene: &Gaussians, camera: &Camera) -> Gaussians {
+    let wide = Scene::from(scene);
+    let mut kept = Gaussians::empty(scene.sh_degree);
+    for i in 0..scene.len() {
+        let Some(splat) = project(&wide, i, camera, NEAR_PLANE, 0) else {
+            continue;
+        };
+        // alpha = 1/255 is within 3.4 sigma; half as much again, and a tile.
+        let reach = 5.0 / 3.0 * splat.three_sigma + 32.0;
+        let size = [camera.width as f64, camera.height as f64];
+        if (0..2).all(|k| splat.mean[k] > -reach && splat.mean[k] < size[k] + reach) {
+            kept.push_from(scene, i);
+        }
+    }
+    kept
+}
+
+fn report(failures: Vec<String>) {
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn whole_images_on_a_card() {
+    let Some(backend) = card() else {
+        eprintln!("skipped: whole images need a card");
+        return;
+    };
+    let Some(cameras) = held_out() else { return };
+    let everywhere = std::env::var("SPLATCORE_PIPELINES").is_ok_and(|wish| wish == "all");
+    let mut all = Vec::new();
+    for name in ["fox_220k.spz", "fox_mcmc_1m.sog"] {
+        let Some(scene) = model(&format!("models/{name}")) else {
+            continue;
+        };
+        let views: Vec<_> = Pipeline::combinations(Blend::ALL)
+            .into_iter()
+            .map(|pipeline| {
+                let count = if everywhere || pipeline.intersect == Intersect::Exact {
+                    cameras.len()
+                } else {
+                    1
+                };
+                (pipeline, cameras.iter().take(count).collect())
+            })
+            .collect();
+        all.extend(failures(&backend, name, &scene, &views, true));
+    }
+    report(all);
+}
+
+#[test]
+fn a_cut_out_on_the_emulator() {
+    if card().is_some() {
+        eprintln!("skipped: whole images are rendered on the card");
+        return;
+    }
+    let emulated = match Emulated::new() {
+        Ok(emulated) => Arc::new(emulated),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            return;
+        }
+    };
+    let (Some(cameras), Some(scene)) = (held_out(), model("models/fox_220k.spz")) else {
+        return;
+    };
+    let whole = &cameras[1];
+    let (width, height) = (96, 64);
+    let cut_out = Camera {
+        width,
+        height,
+        cx: whole.cx - 0.5 * (whole.width - width) as f64,
+        cy: whole.cy - 0.5 * (whole.height - height) as f64,
+        ..whole.clone()
+    };
+    let scene = in_reach(&scene, &cut_out);
+    eprintln!("{} Gaussians", scene.len());
+    let backend = CudaBackend::on(emulated, false);
+    let views: Vec<_> = Blend::ALL
+        .iter()
+        .map(|&blend| (pipeline(Intersect::Exact, blend), vec![&cut_out]))
+        .collect();
+    report(failures(
+        &backend,
+        "cut-out of fox_220k.spz",
+        &scene,
+        &views,
+        false,
+    ));
+}
