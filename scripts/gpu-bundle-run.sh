@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Checks and measures the CUDA backend. Made by scripts/gpu-bundle; needs bash, the NVIDIA driver and libnvrtc.
-# Usage: run.sh [conformance|bench|sanitize|train|table3|all]...     (default: conformance bench)
+# Usage: run.sh [conformance|bench|papers|sanitize|train|table3|all]...     (default: conformance bench)
 #   conformance  every test binary
-#   bench        forward and backward times of every scene
+#   bench        forward and backward times of every scene, forward at 3840x2160 too
+#   papers       the tables of the papers on matrix units, as text, JSON and a page
 #   sanitize     compute-sanitizer memcheck and racecheck over the conformance tests (slow)
 #   train        fox_colmap at full size: adc 30,000 steps; mcmc, 1,000,000 Gaussians, 15,000 steps
 #   table3       PSNR after a fixed time, for every method of the backward pass
@@ -11,6 +12,7 @@
 #              DATA      folder with models/ and posed/ (the bundle's own data)
 #              DATASET   what to train on (posed/fox_colmap)
 #              PASSES    passes of bench over the cameras (20)
+#              PIPELINES what bench compares (vanilla, every published method where its paper has it, ours; or all)
 #              LIMIT     seconds of each run of table3 (30)
 #              TRAIN     more flags for every training run
 #              BACKEND   of bench and training (cuda); cpu tries the script out
@@ -18,12 +20,14 @@
 # Every step's output goes to OUT too; a step that fails does not stop the others, but the exit code is then 1.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-out=${OUT:-./out} data=${DATA:-$here/data} passes=${PASSES:-20} limit=${LIMIT:-30} backend=${BACKEND:-cuda}
+out=${OUT:-./out} data=${DATA:-$here/data} passes=${PASSES:-20} limit=${LIMIT:-30}
+pipelines=${PIPELINES:-aabb+scalar,exact+scalar,exact+early-cull,accutile+tc-gs,exact+tc-gs,aabb+gemm-gs,exact+gemm-gs,exact+tensor-gs-2x2,exact+subtile,exact+splatcore}
+backend=${BACKEND:-cuda}
 for what in "$@"; do
     case $what in
-    conformance | bench | sanitize | train | table3 | all) ;;
+    conformance | bench | papers | sanitize | train | table3 | all) ;;
     *)
-        sed -n '3,18p' "${BASH_SOURCE[0]}" >&2
+        sed -n '3,21p' "${BASH_SOURCE[0]}" >&2
         exit 2
         ;;
     esac
@@ -88,12 +92,29 @@ bench() {
         name=${name%.*}
         cameras=(--orbit 8 --size 1920x1080)
         [[ $name == fox_* && -d posed/fox_colmap ]] && cameras=(--dataset posed/fox_colmap)
-        step "bench-$name" "$splatcore" bench "$scene" "${cameras[@]}" --backend "$backend" --pipeline all \
+        step "bench-$name" "$splatcore" bench "$scene" "${cameras[@]}" --backend "$backend" --pipeline "$pipelines" \
             --passes "$passes" --json "$out/bench-$name.json"
+        [[ $name == fox_* && -d posed/fox_colmap ]] &&
+            step "bench-$name-4k" "$splatcore" bench "$scene" --dataset posed/fox_colmap --size 3840x2160 --backend "$backend" \
+                --pipeline "$pipelines" --passes "$passes" --json "$out/bench-$name-4k.json"
         step "bench-$name-backward" "$splatcore" bench "$scene" "${cameras[@]}" --backend "$backend" --backward \
             --passes "$passes" --json "$out/bench-$name-backward.json"
     done
     ((found)) || missing bench "no scene in $data/models"
+}
+
+papers() {
+    local paper scenes=()
+    cd "$data" || return
+    for scene in models/fox_*; do [[ -e $scene ]] && scenes+=("$scene"); done
+    if [[ ${#scenes[@]} -eq 0 || ! -d posed/fox_colmap ]]; then
+        missing papers "no models/fox_* or posed/fox_colmap in $data"
+        return
+    fi
+    for paper in tc-gs gemm-gs tensor-gs; do
+        step "paper-$paper" "$splatcore" bench "${scenes[@]}" --dataset posed/fox_colmap --backend "$backend" --paper "$paper" \
+            --passes "$passes" --json "$out/paper-$paper.json" --html "$out/paper-$paper.html"
+    done
 }
 
 sanitize() {
@@ -104,7 +125,7 @@ sanitize() {
         return
     fi
     for tool in memcheck racecheck; do
-        tests conformance "$tool-" "$sanitizer" --tool "$tool" --error-exitcode 9 --print-limit 20
+        SPLATCORE_PIPELINES=some tests conformance "$tool-" "$sanitizer" --tool "$tool" --error-exitcode 9 --print-limit 20
     done
 }
 
@@ -156,6 +177,7 @@ step doctor "$splatcore" doctor
 "$splatcore" doctor --json >"$out/doctor.json" 2>/dev/null
 if wanted conformance; then tests '*' test- env; fi
 if wanted bench; then bench; fi
+if wanted papers; then papers; fi
 if wanted sanitize; then sanitize; fi
 if wanted train && have_photos train; then
     train train-adc

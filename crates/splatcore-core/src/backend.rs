@@ -94,6 +94,41 @@ pub struct FrameCounts {
 /// Raw times of the stages of one frame, seconds, in the order they ran.
 pub type StageTimes = Vec<(&'static str, f64)>;
 
+/// Where a learner's time went since it was last asked, for the breakdown of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Profile {
+    /// Steps of which the stages were timed.
+    pub steps: u32,
+    /// Times of the stages, sums over those steps.
+    pub stages: StageTimes,
+    /// Seconds that refinements took, all of them.
+    pub refine: f64,
+}
+
+impl Profile {
+    /// Adds the stages of one step.
+    pub fn add_step(&mut self, times: StageTimes) {
+        self.steps += 1;
+        self.add_stages(times);
+    }
+
+    /// Adds another profile.
+    pub fn add(&mut self, other: Profile) {
+        self.steps += other.steps;
+        self.refine += other.refine;
+        self.add_stages(other.stages);
+    }
+
+    fn add_stages(&mut self, times: StageTimes) {
+        for (stage, seconds) in times {
+            match self.stages.iter_mut().find(|(name, _)| *name == stage) {
+                Some((_, sum)) => *sum += seconds,
+                None => self.stages.push((stage, seconds)),
+            }
+        }
+    }
+}
+
 /// Makes renderers and learners.
 pub trait Backend: Send + Sync {
     /// `cpu` or `cuda`.
@@ -299,13 +334,33 @@ impl LearnerState {
 
 /// A scene that learns.
 pub trait Learner: Renderer {
-    /// Takes one step.
+    /// Takes one step. A device may take it later: an error may be of a step before.
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError>;
     /// Takes one step and returns the time of each stage, or of the whole where a backend does not tell them apart.
     fn timed_step(&mut self, plan: &StepPlan) -> Result<StageTimes, BackendError> {
         let start = std::time::Instant::now();
         self.step(plan)?;
         Ok(vec![("step", start.elapsed().as_secs_f64())])
+    }
+    /// Takes one step as [`Learner::step`] does, without waiting for it, and notes the times of its stages for
+    /// [`Learner::take_profile`] where the backend can.
+    fn profiled_step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        self.step(plan)
+    }
+    /// What has been noted since the last call: stages of profiled steps, time of refinements. May wait for the
+    /// device.
+    fn take_profile(&mut self) -> Result<Profile, BackendError> {
+        Ok(Profile::default())
+    }
+    /// Views of the steps that were asked for and not taken for want of memory, in their order, since the last call.
+    fn left_out(&mut self) -> Vec<usize> {
+        Vec::new()
+    }
+    /// A hint that the set will grow to so many Gaussians: a backend may make room for them at once, if memory is
+    /// plenty, so that nothing has to be moved later. Changes nothing but time.
+    fn reserve(&mut self, gaussians: usize) -> Result<(), BackendError> {
+        let _ = gaussians;
+        Ok(())
     }
     /// The loss of the last step. May wait for the device: call it rarely.
     fn last_loss(&mut self) -> Result<f64, BackendError>;

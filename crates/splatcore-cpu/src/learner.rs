@@ -7,11 +7,12 @@ use crate::loss::Loss;
 use crate::project::Scene;
 use crate::step::update;
 use splatcore_core::backend::{
-    BackendError, FrameCounts, Learner, LearnerState, Refine, RefineReport, RenderOptions, Rendered,
+    BackendError, FrameCounts, Learner, LearnerState, Profile, Refine, RefineReport, RenderOptions, Rendered,
     Renderer, StageTimes, StepPlan,
 };
 use splatcore_core::{Camera, Gaussians, Image, View, checks};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Parameters, moments, statistics, photos and the buffers of a step.
 pub struct CpuLearner {
@@ -21,6 +22,7 @@ pub struct CpuLearner {
     frame: Frame,
     loss: Loss,
     last_loss: f64,
+    profile: Profile,
 }
 
 impl CpuLearner {
@@ -37,6 +39,7 @@ impl CpuLearner {
             frame: Frame::default(),
             loss: Loss::default(),
             last_loss: 0.0,
+            profile: Profile::default(),
         })
     }
 }
@@ -134,12 +137,25 @@ impl Learner for CpuLearner {
         result.map(|()| times)
     }
 
+    fn profiled_step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        let times = self.timed_step(plan)?;
+        self.profile.add_step(times);
+        Ok(())
+    }
+
+    fn take_profile(&mut self) -> Result<Profile, BackendError> {
+        Ok(std::mem::take(&mut self.profile))
+    }
+
     fn last_loss(&mut self) -> Result<f64, BackendError> {
         Ok(self.last_loss)
     }
 
     fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
-        Ok(densify(&mut self.state, refine))
+        let start = Instant::now();
+        let report = densify(&mut self.state, refine);
+        self.profile.refine += start.elapsed().as_secs_f64();
+        Ok(report)
     }
 
     fn scene(&mut self) -> Result<Gaussians, BackendError> {

@@ -63,9 +63,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
             float4 centre = centres[k], power = powers[k];
             float dx = px - centre.x, dy = py - centre.y;
             float exponent = fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
-            float alpha = fminf(exp2_approx(exponent), camera.alpha_max);
+            float raw = exp2_approx(exponent);
             ++evaluated;
-            if (!(alpha >= ALPHA_MIN)) continue;
+            // NaN counts as nothing; the smaller one of NaN and the cap would be the cap.
+            if (!(raw >= ALPHA_MIN)) continue;
+            float alpha = fminf(raw, camera.alpha_max);
             float next = fmaf(-alpha, transmittance, transmittance);
             if (next < TRANSMITTANCE_MIN) {
                 done = true;

@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend_backward(
             float exponent = fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
             float raw = exp2_approx(exponent);
             float alpha = fminf(raw, camera.alpha_max);
-            bool skip = done || !(alpha >= ALPHA_MIN);
+            bool skip = done || !(raw >= ALPHA_MIN);
             float next = fmaf(-alpha, transmittance, transmittance);
             if (!skip && next < TRANSMITTANCE_MIN) done = skip = true;
 #if AGGREGATE == 0

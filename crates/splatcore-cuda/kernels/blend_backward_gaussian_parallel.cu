@@ -110,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(WARP) blend_backward(
                 float exponent = fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
                 float raw = exp2_approx(exponent);
                 float alpha = fminf(raw, camera.alpha_max);
-                if (!(alpha >= ALPHA_MIN)) alpha = 0.0f;
+                if (!(raw >= ALPHA_MIN)) alpha = 0.0f;
                 float weight = alpha * transmittance;
                 float next = fmaf(-alpha, transmittance, transmittance);
                 // Stopped, here or before.

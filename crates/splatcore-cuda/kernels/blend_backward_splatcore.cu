@@ -132,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend_backward(
                 float exponent = fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
                 float raw = exp2_approx(exponent);
                 float alpha = fminf(raw, camera.alpha_max);
-                if (!(alpha >= ALPHA_MIN) || done) alpha = 0.0f;
+                if (!(raw >= ALPHA_MIN) || done) alpha = 0.0f;
                 float next = fmaf(-alpha, transmittance, transmittance);
                 if (next < TRANSMITTANCE_MIN) {
                     done = true;

@@ -2,34 +2,35 @@
 // to 5). Lists are per 16x16 tile; inside, a warp owns 8x4 pixels, tests 32 splats of the list at once against its
 // rectangle, and blends the survivors 16 at a time:
 //   scores   log2 alpha = basis (1, x, y, x^2, xy, y^2) of 32 pixels times coefficients of 16 splats: 4 m16n8k16. The basis is
-//            exact in half precision, coefficients are a high and a low half (K = 6 + 6), so the product is near f32 before
-//            it is rounded to a half.
-//   weights  exp2, cap and threshold in half2; a lane holds four splats that are neighbours in depth for each of four pixels
-//            (the rows of B are permuted for that), chains them, and scans over the four lanes of a pixel by two shuffles.
-//   colours  the weights lie as the A operand of the next product already: (r, 1, g, 1, b, 1, 1/z, 1) of 16 splats, summed in
+//            exact in half precision, coefficients are a high and a low half (K = 8 + 8, two of each unused), sums are f32.
+//   weights  alpha in halves, two pixels of a splat in a register: capped, cut below 1/255. A lane holds four splats that are
+//            neighbours in depth for each of four pixels (the rows of B are permuted for that), chains them, and scans over
+//            the four lanes of a pixel by two shuffles.
+//   colours  the weights lie as the A operand of the next product already: (r, 1, g, 1, b, 1, 0, 1) of 16 splats, summed in
 //            f32. The columns of ones sum the weights as applied, so transmittance = 1 - that sum, in f32, in every lane,
-//            and errors of half precision do not build up in it.
-// A batch that takes a pixel below the least transmittance is done again with every fragment's transmittance in f32, so that
-// a pixel stops before the same fragment as everywhere else.
+//            and errors of half precision do not build up in it. The seventh column is free for one more channel.
+// A batch that takes a pixel below the least transmittance goes on with every fragment's transmittance in f32, so that a pixel
+// stops before the same fragment as everywhere else.
 // CPU twin (in f32): splatcore-cpu/src/blend.rs.
 //
-// Launch: a block of 256 threads (8 warps) a tile; the list comes through shared memory, 256 splats at a time, as rows of
-// 24 halves (16 of coefficients, 8 of colour) that ldmatrix gathers by address: compaction is a list of indices.
-// Bound by the special-function unit: 8 ex2.f16x2 for 16 splats and 32 pixels are 133 of a scheduler's clocks; some 125 other
-// instructions. Prediction for fox_220k on an H200: 1.28 M pairs, 4.5 M survivors in 310 k batches: 40 us of exp, 10 us of
-// tests, 3 us of rows; 60 us if all overlaps, 85 in practice. Measured: .
+// Launch: a block of 256 threads (8 warps) a tile, 64 registers, 18 KB of shared memory, 4 blocks a multiprocessor. The list
+// comes through shared memory, 256 splats at a time, as rows of 24 halves (16 of coefficients, 8 of colour) that ldmatrix
+// gathers by address: compaction is a list of offsets. A thread tests its splat against all eight rectangles.
+// Bound by instructions: 137 a batch (16 of them MUFU, which alone take 128 of a scheduler's clocks; some 58 on the ALU pipe,
+// 116 clocks), and as many again outside: tests and rows 225 for 32 pairs, queues 113, set-up 134 and output 57 a warp.
+// Prediction for fox_220k on an H200: 1.28 M pairs, 4.5 M survivors in 310 k batches: 60 us if all overlaps, 85 in practice.
+// Measured: 139 us (subtile: 298), mcmc_1m 302 us (720), 79 dB. 381 k batches (tails), 86 M warp instructions for one view, 71 %
+// of the issue slots busy; 46 k batches need transmittances in f32.
+// Tried, on fox_220k: ex2.approx.f16x2 is two MUFU and a PRMT: no gain over f32. Alpha cut by a product with 1 or 0 in place of
+// LOP3: 138 us. Tests by every warp (30 instructions for 32 of its own) 180 us with 77 instructions a row of output, 155 with 15;
+// tests by rows of the list 138. Blocks of 4 warps 144, 5 of those with 48 registers 147; of 16 warps on lists of 32x32 pixels 174;
+// 8 warps on such lists 158 (64x64: 212). Blocks that stay, take tiles by ticket and load two pieces ahead: 157. Queues by
+// ballots over 32 splats in place of a scan over 8 a lane: 143 (registers spill).
 
 #define COLUMNS 2
 #define ROWS 4
 #define BLOCK (WARP * COLUMNS * ROWS)
 #define BATCH 16
-#define PER_LANE (BLOCK / WARP)
-#define RECTANGLES (COLUMNS * ROWS)
-#if RECTANGLES > 8
-typedef u16 Mask;
-#else
-typedef u8 Mask;
-#endif
 #define ROW_BYTES 48
 
 // n / d, for n < 2^24, without the long division.
@@ -194,7 +195,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1024 / BLOCK) blend(const Sp
                                                           Camera camera, Counters* counters, float* image,
                                                           float* transmittances) {
     __shared__ uint4 rows[(BLOCK + 1) * (ROW_BYTES / 16)];  // one more that blends to nothing fills up the last batch
-    __shared__ __align__(16) Mask masks[BLOCK];            // bit w: the splat reaches warp w's pixels
+    __shared__ __align__(8) u8 masks[BLOCK];               // bit w: the splat reaches warp w's pixels
     __shared__ u16 survivors[BLOCK / WARP][BLOCK + BATCH];  // where their rows start, front to back
     if (counters->halted) return;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
@@ -247,24 +248,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1024 / BLOCK) blend(const Sp
             write_row(rows + thread * (ROW_BYTES / 16), centre, power, colour, centre_x, centre_y);
             mask = touched_rectangles(centre, power, block_x, block_y);
         }
-        masks[thread] = (Mask)mask;
+        masks[thread] = (u8)mask;
         __syncthreads();
         if (pixels.finished) continue;
-        // A lane looks at PER_LANE splats in a row, one bit each.
-        const int words = PER_LANE * sizeof(Mask) / 4, per_word = 4 / sizeof(Mask);
-        const u32 unit = sizeof(Mask) == 1 ? 0x01010101u : 0x00010001u;
-        u32 bits[words], own = 0;
-#pragma unroll
-        for (int k = 0; k < words; ++k) {
-            bits[k] = ((const u32*)masks)[lane * words + k] >> warp & unit;
-            own += __popc(bits[k]);
-        }
-        u32 until = warp_scan(own, lane), count = __shfl_sync(FULL_MASK, until, WARP - 1);
+        // A lane looks at eight splats in a row, one bit each.
+        uint2 eight = ((const uint2*)masks)[lane];
+        u32 low = eight.x >> warp & 0x01010101u, high = eight.y >> warp & 0x01010101u;
+        u32 own = __popc(low) + __popc(high), until = warp_scan(own, lane), count = __shfl_sync(FULL_MASK, until, WARP - 1);
         u16* next = survivors[warp] + until - own;
-        u32 at = lane * PER_LANE * ROW_BYTES;
+        u32 at = lane * 8 * ROW_BYTES;
 #pragma unroll
-        for (int k = 0; k < PER_LANE; ++k) {
-            if (bits[k / per_word] >> (8 * sizeof(Mask) * (k % per_word)) & 1) *next++ = (u16)(at + k * ROW_BYTES);
+        for (int k = 0; k < 8; ++k) {
+            if ((k < 4 ? low : high) >> (8 * (k % 4)) & 1) *next++ = (u16)(at + k * ROW_BYTES);
         }
         if (lane < BATCH) survivors[warp][count + lane] = (u16)(BLOCK * ROW_BYTES);
         __syncwarp();
@@ -279,7 +274,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1024 / BLOCK) blend(const Sp
     float background = member == 0 ? camera.background[0] : member == 1 ? camera.background[1] : member == 2 ? camera.background[2] : 1.0f;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-        float channel = pixels.sums[k / 2][k % 2 * 2], transmittance = 1.0f - pixels.sums[k / 2][k % 2 * 2 + 1];
+        float channel = pixels.sums[k / 2][k % 2 * 2], transmittance = fmaxf(1.0f - pixels.sums[k / 2][k % 2 * 2 + 1], 0.0f);
         if (y0 + k < camera.height) *out = fmaf(transmittance, background, channel);
         out += camera.width;
     }

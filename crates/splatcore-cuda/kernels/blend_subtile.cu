@@ -70,12 +70,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
                 float4 centre = centres[k], power = powers[k], colour = colours[k];
                 float dx = px - centre.x, dy = py - centre.y;
                 float exponent = fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
-                float alpha = fminf(exp2_approx(exponent), camera.alpha_max);
+                float raw = exp2_approx(exponent), alpha = fminf(raw, camera.alpha_max);
 #if COUNT
                 if (!done) ++evaluated;
 #endif
-                // NaN counts as nothing.
-                if (!(alpha >= ALPHA_MIN) || done) alpha = 0.0f;
+                // NaN counts as nothing; the smaller one of NaN and the cap is the cap.
+                if (!(raw >= ALPHA_MIN) || done) alpha = 0.0f;
                 float next = fmaf(-alpha, transmittance, transmittance);
                 if (next < TRANSMITTANCE_MIN) {
                     done = true;

@@ -4,7 +4,7 @@
 //
 //   Frag2Mat (4.2)   beta = u . v (equation 13); u has the monomials of the pixel (equation 14), v the coefficients of the
 //                    Gaussian (equation 12). The units take 8 terms, so v0 is split: three entries of v0 / 3 that meet a
-//                    1 each (section 5.1). m16n8k8: 16 pixels, 8 Gaussians; halves in, f32 out.
+//                    1 each (section 5.1). m16n8k8: 16 pixels, 8 Gaussians; halves in and out (TF32: f32 out).
 //   G2L (4.3)        p and the mean are taken from the tile's centre (equations 19 to 21). Pixels are n + 1/2 with
 //                    |n| < 8 there, and u has no rounding at all.
 //   EarlyCull (4.1)  beta is compared with -log2 255 (equation 10), and only what is blended is raised.
@@ -19,19 +19,20 @@
 // Launch: a block of 256 threads a tile, a warp 8x4 pixels, a lane one pixel. Batches of 256 Gaussians: a thread makes the
 // vector v of one of them for this tile and puts it and the colour into shared memory. For 8 Gaussians at a time a warp
 // makes two products (pixels 0 to 15, 16 to 31). An accumulator's row is one pixel, but spread over four lanes: the warp
-// sends it through 1 KB of shared memory of its own, after which a lane has its pixel's 8 exponents and blends them in turn.
-// 40 registers, 17 KB shared (21 KB with TF32).
+// sends it through 512 bytes of shared memory of its own (TF32: 1 KB), after which a lane has its pixel's 8 exponents and blends them in turn.
+// 40 registers, 13 KB shared (21 KB with TF32).
 // Bound by instructions, on sm_90: 20 for a warp and 8 Gaussians, and for each of them 3 if no lane blends it, 15 if any
 // does (scalar: 20 and 34).
-// What the digits cost: beta is off by at most 2^-11 sum |u v|, which tests/blend_tc_gs.rs holds it to. A third of v0 is as
+// What the digits cost: beta is off by at most 2^-11 (sum |u v| + |beta|), which tests/blend_tc_gs.rs holds it to. A third of v0 is as
 // many digits short as v0 is; what helps a needle is to put into the next entry what rounding left of the first (see
 // kernels/blend_splatcore.cu), which is not this method.
 // Prediction for fox_220k with exact pairs on an H200: 10.2 M visits of a warp by a Gaussian, 60 % of them with a blending
 // lane: 10.2 x 2.5 + 6.1 x 15 + 4.1 x 3 M and 10 M for batches and pixels = 140 M warp instructions, 133 us; at the 83 % of
 // that rate that scalar reaches, 160 us. frag2mat: one instruction more for a culled visit, 164. The authors' code: 203 us
 // with 1.40 M pairs.
-// Measured:
-//
+// Measured: tc-gs 218 us with exact pairs, 223 with accutile; frag2mat, with exponents in f32, 241. tc-gs-global-fp16 5.2 dB, -tf32 15.4.
+// Tried: exponents in f32 through shared memory 244 us with exact, 250 with accutile (predicted 160); 16 Gaussians between two
+// votes 230 with accutile; 16x2 pixels a warp 252; colours as halves 263.
 // Tried: without the second argument of __launch_bounds__ nvcc saves three registers and computes shared addresses anew for
 // every 8 Gaussians, 20 instructions; a branch a lane in place of the vote, 4 instead of 3 for a culled visit.
 
@@ -76,9 +77,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
     // there, a word a lane.
     __shared__ uint4 vectors[PARTS][BLOCK];
     __shared__ float4 colours[BLOCK];
-    // Exponents of each pixel with 8 Gaussians, two float4 a row, exchanged in every other four rows: neither the stores of
-    // accumulators nor the loads of rows have bank conflicts so.
+    // Exponents of each pixel with 8 Gaussians: halves as they come, or two float4 a row, exchanged in every other four rows:
+    // neither the stores of accumulators nor the loads of rows have bank conflicts so.
+#if TF32
     __shared__ float4 exponents[BLOCK / WARP][WARP][2];
+#else
+    __shared__ uint4 exponents[BLOCK / WARP][WARP];
+#endif
     if (counters->halted) return;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     u32 group = lane / 4, member = lane % 4;
@@ -153,15 +158,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
             // The exponents before these have been read.
             __syncwarp();
             u32 column = columns[0];
+#if TF32
             const float none[4] = {0.0f, 0.0f, 0.0f, 0.0f};
             for (u32 half = 0; half < 2; ++half) {
                 float d[4];
-#if TF32
                 u32 both[2] = {column, columns[4 * BLOCK]};
                 mma_m16n8k8_tf32(d, pixels[half], both, none);
-#else
-                mma_m16n8k8(d, pixels[half], column, none);
-#endif
                 u32 row = half * 16 + group, at = (member / 2) ^ (group / 4);
                 ((float2*)&exponents[warp][row][at])[member % 2] = make_float2(d[0], d[1]);
                 ((float2*)&exponents[warp][row + 8][at])[member % 2] = make_float2(d[2], d[3]);
@@ -170,6 +172,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
             u32 exchanged = lane / 4 % 2;
             float4 low = exponents[warp][lane][exchanged], high = exponents[warp][lane][1 - exchanged];
             float betas[GROUP] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#else
+            const u32 none[2] = {0, 0};
+            for (u32 half = 0; half < 2; ++half) {
+                u32 d[2];
+                mma_m16n8k8(d, pixels[half], column, none);
+                u32* to = (u32*)exponents[warp] + half * 64 + lane;
+                to[0] = d[0];
+                to[32] = d[1];
+            }
+            __syncwarp();
+            uint4 row = exponents[warp][lane];
+            float betas[GROUP] = {half_low(row.x), half_high(row.x), half_low(row.y), half_high(row.y),
+                                  half_low(row.z), half_high(row.z), half_low(row.w), half_high(row.w)};
+#endif
 #pragma unroll
             for (u32 k = 0; k < GROUP; ++k) {
 #if COUNT

@@ -3,7 +3,7 @@
 // those of its tiles. Training keeps intersect.cu's pairs, which its sums need. CPU twin: splatcore-cpu/src/intersect.rs.
 //
 // `expand_lists` and `expand_lists_long`: as `expand` and `expand_long` of intersect.cu, with rows of groups.
-// `split_lists`: a block a group, stable: 256 pairs at a time, ballots for each tile.
+// `split_lists`: a block a group, a warp a stretch of its list, stable: counts first, then ballots for each tile.
 //
 // Prediction for fox_220k on an H200: 0.55 M pairs in place of 1.28 M: the sort by tile 75 us to 42, expand 31 to 25, ranges
 // 7 to 5, and 6 for splitting. Measured: .
@@ -163,34 +163,44 @@ extern "C" __global__ void __launch_bounds__(BLOCK) split_lists(const u32* __res
                                                                  uint2* ranges) {
     __shared__ u32 warp_counts[WARPS][GROUP * GROUP];
     if (counters->halted) return;
-    u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
-    u32 begin = group_ranges[blockIdx.x].x, n = group_ranges[blockIdx.x].y - begin;
-    u32 next[GROUP * GROUP] = {0, 0, 0, 0};
-    for (u32 piece = 0; piece < n; piece += BLOCK) {
-        u32 word = piece + thread < n ? words[begin + piece + thread] : 0, votes[GROUP * GROUP];
+    u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, below = (1u << lane) - 1;
+    u32 first = group_ranges[blockIdx.x].x, n = group_ranges[blockIdx.x].y - first;
+    // Each warp has a stretch of the list: counts it, learns what those before it have, and deals it out.
+    u32 stretch = (n + BLOCK - 1) / BLOCK * WARP, begin = min(warp * stretch, n), end = min(begin + stretch, n);
+    u32 counts[GROUP * GROUP] = {0, 0, 0, 0};
+#pragma unroll 4
+    for (u32 i = begin + lane; i < end; i += WARP) {
+        u32 word = words[first + i];
 #pragma unroll
-        for (int k = 0; k < GROUP * GROUP; ++k) {
-            votes[k] = __ballot_sync(FULL_MASK, word >> (MASK_SHIFT + k) & 1);
-            if (lane == 0) warp_counts[warp][k] = __popc(votes[k]);
-        }
-        __syncthreads();
-#pragma unroll
-        for (int k = 0; k < GROUP * GROUP; ++k) {
-            u32 before = next[k], total = next[k];
-            for (u32 w = 0; w < WARPS; ++w) {
-                if (w < warp) before += warp_counts[w][k];
-                total += warp_counts[w][k];
-            }
-            if (word >> (MASK_SHIFT + k) & 1)
-                tile_lists[4 * begin + k * n + before + __popc(votes[k] & ((1u << lane) - 1))] = word & SLOT_MASK;
-            next[k] = total;
-        }
-        __syncthreads();
+        for (int k = 0; k < GROUP * GROUP; ++k) counts[k] += word >> (MASK_SHIFT + k) & 1;
     }
-    if (thread < GROUP * GROUP) {
+#pragma unroll
+    for (int k = 0; k < GROUP * GROUP; ++k) {
+        u32 sum = warp_scan(counts[k], lane);
+        if (lane == WARP - 1) warp_counts[warp][k] = sum;
+    }
+    __syncthreads();
+    u32 next[GROUP * GROUP];
+#pragma unroll
+    for (int k = 0; k < GROUP * GROUP; ++k) {
+        next[k] = 4 * first + k * n;
+        for (u32 w = 0; w < warp; ++w) next[k] += warp_counts[w][k];
+    }
+#pragma unroll 4
+    for (u32 piece = begin; piece < end; piece += WARP) {
+        u32 word = piece + lane < end ? words[first + piece + lane] : 0;
+#pragma unroll
+        for (int k = 0; k < GROUP * GROUP; ++k) {
+            bool touches = word >> (MASK_SHIFT + k) & 1;
+            u32 vote = __ballot_sync(FULL_MASK, touches);
+            if (touches) tile_lists[next[k] + __popc(vote & below)] = word & SLOT_MASK;
+            next[k] += __popc(vote);
+        }
+    }
+    if (warp == WARPS - 1 && lane < GROUP * GROUP) {
         u32 groups_x = (camera.tiles_x + GROUP - 1) / GROUP, row = blockIdx.x / groups_x, column = blockIdx.x - row * groups_x;
-        u32 x = column * GROUP + thread % GROUP, y = row * GROUP + thread / GROUP, first = 4 * begin + thread * n;
-        u32 length = thread == 0 ? next[0] : thread == 1 ? next[1] : thread == 2 ? next[2] : next[3];
-        if (x < camera.tiles_x && y < camera.tiles_y) ranges[y * camera.tiles_x + x] = make_uint2(first, first + length);
+        u32 x = column * GROUP + lane % GROUP, y = row * GROUP + lane / GROUP;
+        u32 stop = lane == 0 ? next[0] : lane == 1 ? next[1] : lane == 2 ? next[2] : next[3];
+        if (x < camera.tiles_x && y < camera.tiles_y) ranges[y * camera.tiles_x + x] = make_uint2(4 * first + lane * n, stop);
     }
 }

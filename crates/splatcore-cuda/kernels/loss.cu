@@ -37,6 +37,9 @@
 
 __device__ constexpr float WINDOW[TAPS] = WINDOW_TAPS;
 
+// Whether the frame has no image: all steps from here on are taken again. Counters may be none (0).
+__device__ __forceinline__ bool is_halted(const Counters* counters) { return counters && counters->halted; }
+
 // Which pixels of which channel a block makes.
 struct Tile {
     int x, y;
@@ -123,7 +126,8 @@ __device__ __forceinline__ double block_sum(double value, double* warps) {
 extern "C" __global__ void __launch_bounds__(THREADS)
     loss_forward(const float* __restrict__ image, const u8* __restrict__ photo, const u8* __restrict__ mask,
                  float* __restrict__ maps, double* __restrict__ partials, u32 width, u32 height, float ssim_weight,
-                 u32 first_channel, u32 channels) {
+                 u32 first_channel, u32 channels, const Counters* __restrict__ counters) {
+    if (is_halted(counters)) return;
     __shared__ __align__(16) float blurred[5][FORWARD_ROWS][COLUMNS];
     __shared__ double warp_sums[WARPS];
     const size_t pixels = size_t(width) * height;
@@ -205,7 +209,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __launch_bounds__(THREADS)
     loss_backward(const float* __restrict__ image, const u8* __restrict__ photo, const u8* __restrict__ mask,
                   const float* __restrict__ maps, float* __restrict__ gradient, u32 width, u32 height,
-                  float ssim_weight, float inverse_count, u32 first_channel, u32 channels) {
+                  float ssim_weight, float inverse_count, u32 first_channel, u32 channels,
+                  const Counters* __restrict__ counters) {
+    if (is_halted(counters)) return;
     __shared__ __align__(16) float blurred[3][BACKWARD_ROWS][COLUMNS];
     const size_t pixels = size_t(width) * height;
     const Tile tile = tile_of_block<BACKWARD_ROWS>(width, first_channel, channels);
@@ -256,7 +262,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 // One block: value = the sum of `count` partial sums times `inverse_count`, in a fixed order.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
-    loss_sum(const double* __restrict__ partials, u32 count, double inverse_count, double* __restrict__ value) {
+    loss_sum(const double* __restrict__ partials, u32 count, double inverse_count, double* __restrict__ value,
+             const Counters* __restrict__ counters) {
+    if (is_halted(counters)) return;
     __shared__ double warp_sums[SUM_THREADS / WARP];
     double sum = 0.0;
 #pragma unroll 4

@@ -1,152 +1,312 @@
 // sort: stable least-significant-digit radix sort of (u32 key, u32 value) pairs, one kernel a digit (Adinets and
-// Merrill 2022, "Onesweep"): a block ranks its keys, finds its place by decoupled look-back, one thread a digit value,
-// and writes runs of equal digits coalesced. A first kernel counts the digits of all passes.
+// Merrill 2022, "Onesweep"): a block ranks the keys of its piece, finds their place by decoupled look-back, one sum for
+// each digit value, and writes runs of equal digits coalesced. A first kernel counts the digits of all passes.
 //
 // Keys NO_KEY are left out: the first pass reads all slots of the input (no count), the later ones what is left.
-// The number of pairs is on the device: blocks take pieces of BLOCK * ITEMS keys by ticket until none is left, so a launch
-// need not fit the number, and a piece's predecessors are always at work already.
-// Constants: ITEMS keys a thread: 8, or 4 for small inputs, which then occupy more of the card.
+// The number of pairs is on the device: the grid covers the capacity, and blocks beyond the number leave at once.
+// A piece is blockIdx.x. Blocks begin in the order of blockIdx, so the predecessors that a piece waits for are at work
+// already; expand and project count on it too. TICKETS 1 takes the order from a counter instead, at the price of its latency.
 //
-// Launch: a few blocks of 256 threads an SM.
-// Bound by memory for large inputs: 16 bytes a pair and pass, plus 8 for counting; by latency (about 5 us a pass) for small
-// ones.
-// Prediction on an H200: 1.4 M pairs, two passes and the count, 20 us; 220 k depths, four passes, 30 us. Measured together:
-// 119 us (fox_220k), 253 us (mcmc_1m); a pass over 220 k keys takes 10 us, at 12 % occupancy, and 4 keys a thread instead
-// of 8 did not help.
+// Constants: BITS of a digit, PASSES, ITEMS keys a thread, WINDOW pieces that a look-back reads at once (sort.rs chooses all
+// four); TICKETS; EAGER first loads; COPIES of the histogram that count_digits spreads its lanes over.
+//
+// Launch: count_digits 512 threads, sort_digit 256. Shared memory of sort_digit: the warps' counts, 16 * 2^BITS bytes, in
+// which the sorted piece, 2048 * ITEMS bytes, takes their place; and 4 * 2^BITS. On sm_90, registers and bytes of shared
+// memory with 8 bits and 8 keys a thread: 76, 17.5 K; 8 and 16: 115, 33 K; 11 and 16: 188, 40 K (one block a multiprocessor,
+// enough for what sort.rs uses it for). count_digits: 24 registers; 16 K for 4 passes of 8 bits, 32 K for one of 11.
+// Bound by latency for small inputs, by memory for large ones: 16 bytes a pair and pass, 4 for counting.
+//
+// The model behind sort.rs's choice. With all pieces at work at once, look-back takes t rounds of 0.6 us for
+// WINDOW t^2 / 2 pieces: each round brings the sums of WINDOW pieces, and the prefix of a piece that took t - 1. By it
+// 215 pieces and a WINDOW of 3 need 12 rounds, 7 of the 12 us that a pass over 220 k keys took (12 % of the issue slots
+// busy); 108 pieces and 16 need 4, 2.3 us. The rest: launch and drain 1.5 us, first loads 0.8, ranks 45 clocks an item, writes 1.
+// More digits cost more a round (a round of 2048 digits and WINDOW 4 reads 32 KB a block) and break up the writes.
+// Prediction on an H200, in us a pass: 220 k depths, 4 passes of 8 bits, 6.5; 1 M depths 9; 0.55 M pairs of 2040 groups, one
+// pass of 11 bits, 13 or two of 6, 7; 1.28 M pairs of 8160 tiles, 2 passes of 7 bits, 11. count_digits: 220 k 4, 4.5 M 9.
+// Measured, all passes and the count: 220 k depths, a third of them absent, 33 us (8 or 16 pieces a look-back alike, 16 keys a
+// thread 40, three passes of 11 bits 44); 1 M depths 63, with votes in place of match.any 59 (11 bits 94); 0.55 M pairs 28
+// with two passes of 6 bits and 8 keys a thread, 31 with 16 keys, 38 with one pass of 11 bits; 1.28 M pairs 44 (16 keys 49).
+// TICKETS 1: 36 for 220 k depths; EAGER 0: 34; COPIES 1: no difference.
+// Before (tickets, 4 or 8 keys a thread, 8 bits, WINDOW 3): 220 k depths 12 a pass and 5.5 for the count; 0.55 M pairs
+// 20 and 14; 1.28 M pairs 30 and 21.
 
+#ifndef TICKETS
+#define TICKETS 0
+#endif
+// The first loads do not wait for the number of pairs, and blocks beyond it load in vain: for depths, where nearly all of the
+// capacity is in use.
+#ifndef EAGER
+#define EAGER (PASSES > 2)
+#endif
 #define BLOCK 256
 #define WARPS (BLOCK / WARP)
-#define TILE_ITEMS (BLOCK * ITEMS)
-#define DIGITS 256
-#define PASSES 4
-#define WINDOW 3
+#define PIECE (BLOCK * ITEMS)
+#define DIGITS (1u << BITS)
+// Neighbouring digits of a thread, in scans and look-backs. Where there are more threads than digits, the last ones have none.
+#define OWNED (DIGITS > BLOCK ? DIGITS / BLOCK : 1)
+// States go four at a time.
+#if BITS >= 10 && !defined(EMULATED)
+#define FOURS 1
+#else
+#define FOURS 0
+#endif
+#define COUNT_BLOCK 512
+#define COUNT_ITEMS 4
+#ifndef COPIES
+#define COPIES (PASSES * DIGITS <= 2048 ? 4 : PASSES * DIGITS <= 6144 ? 2 : 1)
+#endif
 
-// Digit p is bits [8 p, 8 p + 8) of the key.
-__device__ __forceinline__ u32 digit_of(u32 key, u32 pass) { return (key >> (8 * pass)) & (DIGITS - 1); }
+// Digit p is bits [BITS p, BITS p + BITS) of the key.
+__device__ __forceinline__ u32 digit_of(u32 key, u32 pass) { return (key >> (BITS * pass)) & (DIGITS - 1); }
 
-// histograms[pass][digit], zero at launch.
-extern "C" __global__ void __launch_bounds__(BLOCK) count_digits(const u32* __restrict__ keys, const u32* count,
-                                                                  u32 capacity, u32 passes, u32* histograms) {
-    __shared__ u32 local[PASSES * DIGITS];
-    for (u32 k = threadIdx.x; k < PASSES * DIGITS; k += BLOCK) local[k] = 0;
-    __syncthreads();
+// histograms[pass][digit], zero at launch, and behind them a ticket for each pass. Zeroes the states of the pieces that there
+// are, which may be far fewer than those that there is room for.
+extern "C" __global__ void __launch_bounds__(COUNT_BLOCK) count_digits(const u32* __restrict__ keys, const u32* count,
+                                                                        u32 capacity, u32* histograms, u32* states) {
+    // Copies side by side lie in different banks: the high digits of depths are nearly all equal.
+    __shared__ u32 local[PASSES * DIGITS][COPIES];
+    u32 thread = threadIdx.x, stride = gridDim.x * COUNT_BLOCK, from = blockIdx.x * COUNT_BLOCK + thread;
     u32 n = count ? min(*count, capacity) : capacity;
-    for (u32 i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += gridDim.x * BLOCK) {
-        u32 key = keys[i];
-        if (key == NO_KEY) continue;
-        for (u32 pass = 0; pass < passes; ++pass) atomicAdd(&local[pass * DIGITS + digit_of(key, pass)], 1u);
+    for (u32 k = thread; k < PASSES * DIGITS * COPIES; k += COUNT_BLOCK) local[k / COPIES][k % COPIES] = 0;
+    u64 words = (u64)((n + PIECE - 1) / PIECE) * (PASSES * DIGITS);
+    for (u64 k = from; k < words; k += stride) states[k] = 0;
+    __syncthreads();
+    for (u64 first = from; first < n; first += (u64)COUNT_ITEMS * stride) {
+        u32 key[COUNT_ITEMS];
+#pragma unroll
+        for (int k = 0; k < COUNT_ITEMS; ++k) {
+            u64 at = first + (u64)k * stride;
+            key[k] = at < n ? keys[at] : NO_KEY;
+        }
+#pragma unroll
+        for (int k = 0; k < COUNT_ITEMS; ++k) {
+            if (key[k] == NO_KEY) continue;
+            for (u32 pass = 0; pass < PASSES; ++pass)
+                atomicAdd(&local[pass * DIGITS + digit_of(key[k], pass)][thread % COPIES], 1u);
+        }
     }
     __syncthreads();
-    for (u32 k = threadIdx.x; k < passes * DIGITS; k += BLOCK)
-        if (local[k]) atomicAdd(&histograms[k], local[k]);
+    for (u32 k = thread; k < PASSES * DIGITS; k += COUNT_BLOCK) {
+        u32 sum = 0;
+        for (u32 c = 0; c < COPIES; ++c) sum += local[k][c];
+        if (sum) atomicAdd(&histograms[k], sum);
+    }
 }
 
-// states[piece][digit] and the ticket behind the histograms, zero at launch.
-extern "C" __global__ void __launch_bounds__(BLOCK) sort_digit(
+// The states of a thread's digits. Each word says what it is, so their order does not matter.
+__device__ __forceinline__ void observe_states(const u32* states, u32 seen[OWNED]) {
+#if FOURS
+#pragma unroll
+    for (int d = 0; d < OWNED; d += 4)
+        asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(seen[d]), "=r"(seen[d + 1]), "=r"(seen[d + 2]), "=r"(seen[d + 3])
+                     : "l"(states + d)
+                     : "memory");
+#else
+#pragma unroll
+    for (int d = 0; d < OWNED; ++d) seen[d] = observe(states + d);
+#endif
+}
+
+__device__ __forceinline__ void publish_states(u32* states, u32 kind, const u32 value[OWNED]) {
+#if FOURS
+#pragma unroll
+    for (int d = 0; d < OWNED; d += 4)
+        asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(states + d), "r"(kind | value[d]),
+                     "r"(kind | value[d + 1]), "r"(kind | value[d + 2]), "r"(kind | value[d + 3])
+                     : "memory");
+#else
+#pragma unroll
+    for (int d = 0; d < OWNED; ++d) publish(states + d, kind | value[d]);
+#endif
+}
+
+// Sums of a thread's digits over the pieces before `piece`; `states` are those of piece 0.
+__device__ __forceinline__ void look_back_digits(const u32* states, u32 piece, u32 earlier[OWNED]) {
+    const u64 row = PASSES * DIGITS;
+    for (int at = (int)piece - 1; at >= 0;) {
+        u32 seen[WINDOW][OWNED];
+#pragma unroll
+        for (int k = 0; k < WINDOW; ++k) observe_states(states + (u64)max(at - k, 0) * row, seen[k]);
+        bool more = true;
+#pragma unroll
+        for (int k = 0; k < WINDOW; ++k) {
+            u32 kind = seen[k][0];
+#pragma unroll
+            for (int d = 1; d < OWNED; ++d) kind &= seen[k][d];
+            // Neither: not published, or on its way from one kind to the other. To be read again.
+            more = more && (kind & (STATE_OWN | STATE_PREFIX)) != 0;
+            if (!more) continue;
+#pragma unroll
+            for (int d = 0; d < OWNED; ++d) earlier[d] += seen[k][d] & STATE_VALUE;
+            // Piece 0 has a prefix, so nothing before it counts.
+            if (kind & STATE_PREFIX) {
+                more = false;
+                at = 0;
+            }
+            --at;
+        }
+    }
+}
+
+// The lanes that have the same digit (DIGITS: none). A vote a bit is faster than __match_any_sync.
+__device__ __forceinline__ u32 peers_of(u32 digit) {
+    u32 peers = FULL_MASK;
+#pragma unroll
+    for (int bit = 0; bit <= BITS; ++bit) {
+        bool is_set = digit >> bit & 1;
+        u32 set = __ballot_sync(FULL_MASK, is_set);
+        peers &= is_set ? set : ~set;
+    }
+    return peers;
+}
+
+union Work {
+    u16 counts[WARPS][DIGITS];        // keys of each warp, then the place in the piece of the first of them
+    u32 words[WARPS][DIGITS / 2];     // the same
+    struct {
+        u32 keys[PIECE], values[PIECE];
+    } sorted;
+};
+
+// states[piece][pass][digit], zero before the first pass.
+extern "C" __global__ void __launch_bounds__(BLOCK, OWNED > 2 ? 1 : 2) sort_digit(
     const u32* __restrict__ keys_in, const u32* __restrict__ values_in, u32* keys_out, u32* values_out, const u32* count,
     u32 capacity, u32 pass, u32* histograms, u32* states) {
-    __shared__ u32 warp_histograms[WARPS][DIGITS];  // counts, then where the warp's run of a digit starts in the block
-    __shared__ u32 starts[DIGITS];                  // global place of the block's run of a digit, minus its local place
-    __shared__ u32 scan[WARPS];
-    __shared__ u32 block_keys[TILE_ITEMS], block_values[TILE_ITEMS];
-    __shared__ u32 ticket, present;
+    __shared__ __align__(16) Work work;
+    __shared__ u32 starts[DIGITS];  // place in the output of the piece's first key of a digit, minus its place in the piece
+    __shared__ u32 sums[2][WARPS];
+    __shared__ u32 present;
     u32 n = count ? min(*count, capacity) : capacity;
-    u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
-    for (;;) {
-        if (thread == 0) ticket = atomicAdd(&histograms[PASSES * DIGITS + pass], 1u);
-        __syncthreads();
-        u32 piece = ticket;
-        u64 first = (u64)piece * TILE_ITEMS;
-        if (first >= n) return;
-        for (u32 w = 0; w < WARPS; ++w) warp_histograms[w][thread] = 0;
-        __syncthreads();
+    u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, piece = blockIdx.x;
+#if TICKETS
+    __shared__ u32 ticket;
+    if (thread == 0) ticket = atomicAdd(&histograms[PASSES * DIGITS + pass], 1u);
+    __syncthreads();
+    piece = ticket;
+#endif
+    u32 readable = EAGER ? capacity : n;
+    if ((u64)piece * PIECE >= readable) return;
 
-        // Rank within the warp, in the order item, then lane, which is the order of the input.
-        u32 key[ITEMS], value[ITEMS], rank[ITEMS];
-        u32 at = (u32)first + warp * WARP * ITEMS + lane;
+    u32 key[ITEMS], value[ITEMS], place[ITEMS];
+    u32 at = piece * PIECE + warp * WARP * ITEMS + lane;
 #pragma unroll
-        for (int k = 0; k < ITEMS; ++k) {
-            bool valid = at + k * WARP < n;
-            key[k] = valid ? keys_in[at + k * WARP] : NO_KEY;
-            value[k] = valid ? values_in[at + k * WARP] : 0;
-        }
+    for (int k = 0; k < ITEMS; ++k) {
+        bool valid = at + k * WARP < readable;
+        key[k] = valid ? keys_in[at + k * WARP] : NO_KEY;
+        value[k] = valid ? values_in[at + k * WARP] : 0;
+    }
 #pragma unroll
-        for (int k = 0; k < ITEMS; ++k) {
-            bool is_present = key[k] != NO_KEY;
-            u32 digit = digit_of(key[k], pass);
-            u32 peers = __match_any_sync(FULL_MASK, is_present ? digit : DIGITS);
-            u32 before = warp_histograms[warp][digit];
-            rank[k] = before + __popc(peers & ((1u << lane) - 1));
-            __syncwarp();
-            if (is_present && (u32)__ffs(peers) - 1 == lane) warp_histograms[warp][digit] = before + __popc(peers);
-            __syncwarp();
-        }
-        __syncthreads();
+    for (int k = 0; EAGER && k < ITEMS; ++k)
+        if (at + k * WARP >= n) key[k] = NO_KEY;
+    u32 first_digit = thread * OWNED, pass_total = 0;
+    bool owns = first_digit < DIGITS;
+    u32 in_pass[OWNED];
+#pragma unroll
+    for (int d = 0; d < OWNED; ++d) {
+        in_pass[d] = owns ? histograms[pass * DIGITS + first_digit + d] : 0;
+        pass_total += in_pass[d];
+    }
+    for (u32 k = lane; k < DIGITS / 2; k += WARP) work.words[warp][k] = 0;
 
-        // One thread a digit: scan over warps, look back, publish.
-        u32 digit = thread, total = 0;
-        for (int w = 0; w < WARPS; ++w) {
-            u32 c = warp_histograms[w][digit];
-            warp_histograms[w][digit] = total;
-            total += c;
-        }
-        u32 block_before = warp_scan(total, lane);  // over digits, inclusive within the warp
-        u32 pass_count = histograms[pass * DIGITS + digit];
-        u32 all_before = warp_scan(pass_count, lane);
-        if (lane == WARP - 1) scan[warp] = block_before;
-        __syncthreads();
-        for (u32 w = 0; w < warp; ++w) block_before += scan[w];
-        block_before -= total;
-        __syncthreads();
-        if (lane == WARP - 1) scan[warp] = all_before;
-        __syncthreads();
-        for (u32 w = 0; w < warp; ++w) all_before += scan[w];
-        all_before -= pass_count;
-        for (int w = 0; w < WARPS; ++w) warp_histograms[w][digit] += block_before;
+    // Rank within the warp, in the order item, then lane, which is the order of the input. All matches first: they do not
+    // wait for one another.
+#pragma unroll
+    for (int k = 0; k < ITEMS; ++k)
+        place[k] = peers_of(key[k] != NO_KEY ? digit_of(key[k], pass) : DIGITS);
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < ITEMS; ++k) {
+        u32 digit = digit_of(key[k], pass), peers = place[k], before = work.counts[warp][digit];
+        place[k] = before + __popc(peers & ((1u << lane) - 1));
+        __syncwarp();
+        if (key[k] != NO_KEY && (u32)__ffs(peers) - 1 == lane) work.counts[warp][digit] = before + __popc(peers);
+        __syncwarp();
+    }
+    // No earlier, or the loads would be put behind it.
+    if (EAGER && piece * PIECE >= n) return;
+    __syncthreads();
 
-        u32* own = states + (u64)piece * DIGITS + digit;
-        u32 earlier = 0;
-        if (piece == 0) {
-            publish(own, STATE_PREFIX | total);
-        } else {
-            publish(own, STATE_OWN | total);
-            // WINDOW pieces at a time: reading them one after another costs the latency of each.
-            for (int at = (int)piece - 1; at >= 0;) {
-                u32 seen[WINDOW];
+    // The piece's keys of each digit, for the others to see as soon as possible. Digits that no piece has need no states.
+    u32 in_piece[OWNED], total = 0;
+    u32* first_states = states + pass * DIGITS + first_digit;
+    u32* own_states = first_states + (u64)piece * (PASSES * DIGITS);
 #pragma unroll
-                for (int k = 0; k < WINDOW; ++k)
-                    seen[k] = at >= k ? observe(states + (u64)(at - k) * DIGITS + digit) : STATE_PREFIX;
-                bool found = false, waiting = false;
+    for (int d = 0; d < OWNED; ++d) in_piece[d] = 0;
+    if (owns) {
 #pragma unroll
-                for (int k = 0; k < WINDOW; ++k) {
-                    waiting = waiting || seen[k] == 0;
-                    if (found || waiting) continue;
-                    earlier += seen[k] & STATE_VALUE;
-                    found = (seen[k] & STATE_PREFIX) != 0;
-                    --at;
-                }
-                if (found) break;
+        for (int w = 0; w < WARPS; ++w)
+#pragma unroll
+            for (int d = 0; d < OWNED; ++d) in_piece[d] += work.counts[w][first_digit + d];
+        if (pass_total) publish_states(own_states, piece == 0 ? STATE_PREFIX : STATE_OWN, in_piece);
+    }
+#pragma unroll
+    for (int d = 0; d < OWNED; ++d) total += in_piece[d];
+
+    u32 in_order = warp_scan(total, lane), pass_order = warp_scan(pass_total, lane);
+    if (lane == WARP - 1) {
+        sums[0][warp] = in_order;
+        sums[1][warp] = pass_order;
+    }
+    __syncthreads();
+    in_order -= total;
+    pass_order -= pass_total;
+#pragma unroll
+    for (u32 w = 0; w < WARPS; ++w) {
+        if (w < warp) in_order += sums[0][w];
+        if (w < warp) pass_order += sums[1][w];
+    }
+    u32 start[OWNED];
+    if (owns) {
+#pragma unroll
+        for (int d = 0; d < OWNED; ++d) {
+            start[d] = pass_order - in_order;
+            pass_order += in_pass[d];
+#pragma unroll
+            for (int w = 0; w < WARPS; ++w) {
+                u32 here = work.counts[w][first_digit + d];
+                work.counts[w][first_digit + d] = in_order;
+                in_order += here;
             }
-            publish(own, STATE_PREFIX | (earlier + total));
         }
-        starts[digit] = all_before + earlier - block_before;
-        if (digit == DIGITS - 1) present = block_before + total;
-        __syncthreads();
-
+        if (first_digit + OWNED == DIGITS) present = in_order;
+    }
+    __syncthreads();
 #pragma unroll
-        for (int k = 0; k < ITEMS; ++k) {
-            if (key[k] == NO_KEY) continue;
-            u32 place = warp_histograms[warp][digit_of(key[k], pass)] + rank[k];
-            block_keys[place] = key[k];
-            block_values[place] = value[k];
+    for (int k = 0; k < ITEMS; ++k) place[k] += work.counts[warp][digit_of(key[k], pass)];
+    __syncthreads();
+    // From here on the sorted piece has the counts' place.
+#pragma unroll
+    for (int k = 0; k < ITEMS; ++k) {
+        if (key[k] == NO_KEY) continue;
+        work.sorted.keys[place[k]] = key[k];
+        work.sorted.values[place[k]] = value[k];
+    }
+
+    if (owns) {
+        u32 earlier[OWNED];
+#pragma unroll
+        for (int d = 0; d < OWNED; ++d) earlier[d] = 0;
+        if (pass_total && piece != 0) {
+            look_back_digits(first_states, piece, earlier);
+            u32 prefix[OWNED];
+#pragma unroll
+            for (int d = 0; d < OWNED; ++d) prefix[d] = earlier[d] + in_piece[d];
+            publish_states(own_states, STATE_PREFIX, prefix);
         }
-        __syncthreads();
-        for (u32 k = thread; k < present; k += BLOCK) {
-            u32 to = starts[digit_of(block_keys[k], pass)] + k;
-            keys_out[to] = block_keys[k];
-            values_out[to] = block_values[k];
+#pragma unroll
+        for (int d = 0; d < OWNED; ++d) starts[first_digit + d] = start[d] + earlier[d];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int item = 0; item < ITEMS; ++item) {
+        // Read beyond the end too, so that no read waits for a branch.
+        u32 k = thread + item * BLOCK, sorted_key = work.sorted.keys[k], sorted_value = work.sorted.values[k];
+        u32 to = starts[digit_of(sorted_key, pass)] + k;
+        // A frame that was halted has leftovers for keys, NO_KEY where it should not be, and is not looked at.
+        if (k < present && to < capacity) {
+            keys_out[to] = sorted_key;
+            values_out[to] = sorted_value;
         }
-        // The next piece overwrites what this one reads.
-        __syncthreads();
     }
 }

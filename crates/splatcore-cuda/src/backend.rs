@@ -117,14 +117,18 @@ impl Backend for CudaBackend {
             n * widths.map(|(k, width)| (width * of_group(k)) as u64).sum::<u64>()
         };
         let pixels = largest_view[0] as u64 * largest_view[1] as u64;
-        // Splat, keys, order, counts, slots, gradients; some 6 pairs a Gaussian with keys, orders and sums; planes of
-        // image, gradient and the loss's nine maps.
         MemoryPlan {
             parameters: bytes(&|_| size_of::<f32>()),
             moments: bytes(&|k| self.moments.formats(k).map(Format::bytes).into_iter().sum()),
-            working: n * (48 + 28 + 2 + 64 + 6 * (20 + 1 + 48)) + pixels * 4 * (3 + 1 + 3 + 9),
+            working: working_bytes(gaussians, pixels),
         }
     }
+}
+
+/// What a step needs besides the state and the photos: splat, keys, order, counts, slots, gradients; some 6 pairs a
+/// Gaussian with keys, orders and sums; planes of image, gradient and the loss's nine maps.
+pub(crate) fn working_bytes(gaussians: usize, pixels: u64) -> u64 {
+    gaussians as u64 * (48 + 28 + 2 + 64 + 6 * (20 + 1 + 48)) + pixels * 4 * (3 + 1 + 3 + 9)
 }
 
 /// Refuses arrays that do not belong together; the kernels rely on it.

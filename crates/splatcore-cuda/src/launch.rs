@@ -70,15 +70,40 @@ impl Queue {
         Ok(())
     }
 
+    /// Leaves no more marks; returns those left since [`Queue::start_marks`].
+    pub fn stop_marks(&self) -> Marks {
+        Marks {
+            device: self.device.clone(),
+            marks: self.marks.borrow_mut().take().unwrap_or_default(),
+        }
+    }
+
     /// Waits and returns the stages' times in seconds; stages of one name are added up.
     ///
     /// # Errors
     /// If the device failed.
     pub fn take_times(&self) -> Result<StageTimes, BackendError> {
-        let marks = self.marks.borrow_mut().take().unwrap_or_default();
+        let marks = self.stop_marks();
         self.device.synchronize().map_err(failed)?;
+        marks.times()
+    }
+}
+
+/// Where stages ended in the queue.
+pub struct Marks {
+    device: Arc<dyn Device>,
+    marks: Vec<(&'static str, Event)>,
+}
+
+impl Marks {
+    /// The stages' times in seconds, gaps between launches included; stages of one name are added up. The queue has
+    /// passed the marks.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn times(&self) -> Result<StageTimes, BackendError> {
         let mut times = StageTimes::new();
-        for pair in marks.windows(2) {
+        for pair in self.marks.windows(2) {
             let [(_, from), (stage, to)] = pair else { continue };
             let seconds = self.device.seconds(from, to).map_err(failed)?;
             match times.iter_mut().find(|(name, _)| name == stage) {
@@ -86,9 +111,14 @@ impl Queue {
                 None => times.push((stage, seconds)),
             }
         }
-        for (_, event) in marks {
+        Ok(times)
+    }
+}
+
+impl Drop for Marks {
+    fn drop(&mut self) {
+        for (_, event) in self.marks.drain(..) {
             self.device.discard(event);
         }
-        Ok(times)
     }
 }

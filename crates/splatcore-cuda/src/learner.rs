@@ -4,12 +4,13 @@
 //! anything from that step on (`Counters::halted`); the host looks every `LOOK_EVERY` steps, makes room and takes the
 //! missing steps again, so the result is the same as if there had always been room.
 
+use crate::backend::working_bytes;
 use crate::camera::KernelCamera;
-use crate::densify::Densify;
+use crate::densify::{self, Densify};
 use crate::device::buffer::{device_error, failed};
 use crate::device::{Buffer, Event, Pinned};
 use crate::frame::{Counters, Frame, Purpose, SceneAddresses};
-use crate::launch::arguments;
+use crate::launch::{Marks, arguments};
 use crate::loss::Loss;
 use crate::moments::Moments;
 use crate::photos::Photos;
@@ -18,8 +19,8 @@ use crate::renderer;
 use crate::state::State;
 use bytemuck::{Pod, Zeroable};
 use splatcore_core::backend::{
-    FrameCounts, Learner, LearnerState, Refine, RefineReport, RenderOptions, Rendered, Renderer, StageTimes,
-    StepPlan,
+    FrameCounts, Learner, LearnerState, Profile, Refine, RefineReport, RenderOptions, Rendered, Renderer,
+    StageTimes, StepPlan,
 };
 use splatcore_core::{BackendError, Camera, Gaussians, Image, View, checks};
 use std::sync::Arc;
@@ -98,6 +99,13 @@ pub struct CudaLearner {
     looked: Option<Event>,
     /// Whether a look is under way.
     looking: bool,
+    /// Views of the steps that found no memory.
+    left_out: Vec<usize>,
+    /// Marks of profiled steps, and of refinements, that were not read yet.
+    profiled: Vec<Marks>,
+    refined: Vec<Marks>,
+    /// What was read of them.
+    profile: Profile,
 }
 
 impl CudaLearner {
@@ -122,6 +130,10 @@ impl CudaLearner {
             mirror: Pinned::new(&device, size_of::<Counters>())?,
             looked: None,
             looking: false,
+            left_out: Vec::new(),
+            profiled: Vec::new(),
+            refined: Vec::new(),
+            profile: Profile::default(),
             frame,
             kernels,
         })
@@ -161,6 +173,7 @@ impl CudaLearner {
                 photo.rgb,
                 photo.mask,
                 photo.counted,
+                self.frame.counters_address(),
                 camera.size[0],
                 camera.size[1],
                 plan.ssim_weight,
@@ -284,6 +297,35 @@ impl CudaLearner {
         Ok(())
     }
 
+    /// Reads the marks that were left, all of which the queue has passed. Steps of a halted device did no work: their
+    /// times are of nothing.
+    fn read_marks(&mut self, halted: bool) -> Result<(), BackendError> {
+        for marks in self.profiled.drain(..).filter(|_| !halted) {
+            self.profile.add_step(marks.times()?);
+        }
+        for marks in self.refined.drain(..) {
+            self.profile.refine += marks.times()?.iter().map(|(_, seconds)| seconds).sum::<f64>();
+        }
+        Ok(())
+    }
+
+    /// Remembers a step that is not taken if this is why.
+    fn note_left_out<T>(&mut self, plan: &StepPlan, result: &Result<T, BackendError>) {
+        if matches!(result, Err(BackendError::OutOfMemory { .. })) {
+            self.left_out.push(plan.view);
+        }
+    }
+
+    /// Notes a step that is in the queue, and looks now and then how far the device is.
+    fn launched(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        self.pending.push(plan.clone());
+        self.unseen += 1;
+        if self.unseen >= LOOK_EVERY {
+            self.look()?;
+        }
+        Ok(())
+    }
+
     /// Waits until every step asked for is done. Returns how often room had to be made for that.
     ///
     /// # Errors
@@ -293,6 +335,7 @@ impl CudaLearner {
         loop {
             let counters = self.frame.counters()?;
             self.confirm(&counters);
+            self.read_marks(counters.halted != 0)?;
             (self.confirmed, self.unseen, self.looking) = (0, 0, false);
             self.frame.forget()?;
             if counters.halted == 0 {
@@ -322,7 +365,9 @@ impl CudaLearner {
     fn one_by_one(&mut self, plans: &[StepPlan]) -> Result<u32, BackendError> {
         let mut first_error = Ok(plans.len() as u32);
         for plan in plans {
-            match self.alone(plan, false) {
+            let taken = self.alone(plan, false);
+            self.note_left_out(plan, &taken);
+            match taken {
                 Ok(_) => {}
                 Err(error @ BackendError::OutOfMemory { .. }) => first_error = first_error.and(Err(error)),
                 Err(error) => return Err(error),
@@ -415,18 +460,54 @@ impl Learner for CudaLearner {
         if self.pending.is_empty() {
             // The first step of these options: everything that it needs compiles at once.
             let stored = self.state.sh_degree;
-            let mut programs = self.frame.programs(stored, &plan.render, Purpose::Training);
+            let scene = self.scene_addresses();
+            let mut programs = self.frame.programs(scene, &plan.render, Purpose::Training);
             let in_use = plan.render.sh_degree.min(stored);
             programs.push(programs::adam(in_use, stored, self.state.moments));
             self.kernels.prepare(&programs).map_err(failed)?;
         }
-        self.launch(plan)?;
-        self.pending.push(plan.clone());
-        self.unseen += 1;
-        if self.unseen >= LOOK_EVERY {
-            self.look()?;
+        let launched = self.launch(plan);
+        self.note_left_out(plan, &launched);
+        launched?;
+        self.launched(plan)
+    }
+
+    fn profiled_step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        self.frame.queue.start_marks()?;
+        let launched = self.launch(plan);
+        let marks = self.frame.queue.stop_marks();
+        self.note_left_out(plan, &launched);
+        launched?;
+        self.profiled.push(marks);
+        self.launched(plan)
+    }
+
+    fn take_profile(&mut self) -> Result<Profile, BackendError> {
+        self.settle()?;
+        Ok(std::mem::take(&mut self.profile))
+    }
+
+    fn left_out(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.left_out)
+    }
+
+    fn reserve(&mut self, gaussians: usize) -> Result<(), BackendError> {
+        self.settle()?;
+        let views = self.photos.views();
+        let pixels = views
+            .iter()
+            .map(|view| view.camera.width as u64 * view.camera.height as u64);
+        let working = working_bytes(gaussians, pixels.max().unwrap_or(0));
+        let device = &self.frame.queue.device;
+        let more = self.state.bytes_of(gaussians).saturating_sub(self.state.bytes());
+        if more.saturating_add(working) > device.memory().0 {
+            return Ok(());
         }
-        Ok(())
+        match densify::reserve(device, &mut self.state, gaussians, gaussians) {
+            // Someone else has taken it: the state is whole, and grows when it must.
+            Err(BackendError::OutOfMemory { .. }) => Ok(()),
+            reserved => reserved,
+        }
     }
 
     fn timed_step(&mut self, plan: &StepPlan) -> Result<StageTimes, BackendError> {
@@ -443,7 +524,13 @@ impl Learner for CudaLearner {
 
     fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
         self.settle()?;
-        self.densify.refine(&mut self.state, refine)
+        let queue = &self.frame.queue;
+        queue.start_marks()?;
+        let refined = self.densify.refine(&mut self.state, refine);
+        let marked = queue.mark("refine");
+        self.refined.push(queue.stop_marks());
+        let report = refined?;
+        marked.map(|()| report)
     }
 
     fn scene(&mut self) -> Result<Gaussians, BackendError> {

@@ -89,7 +89,8 @@ impl Loss {
 
     /// Puts the loss of `image` (`[3][height * width]` f32) against `photo` (`[height * width][3]` u8) into the queue.
     /// `mask` is `[height * width]` u8, 0 where a pixel is ignored, or the address 0 if all count; `counted` is how
-    /// many count. Writes `gradient`, dL/dimage, `[3][height * width]` f32, 0 where ignored, and `value`, the loss, one
+    /// many count. `counters` is the address of a frame's counters, or 0 for none: while they say that the device has
+    /// halted nothing is written. Writes `gradient`, dL/dimage, `[3][height * width]` f32, 0 where ignored, and `value`, the loss, one
     /// f64. Nothing counted: all zero. The same inputs give the same bits.
     ///
     /// Does not wait; allocates only when the image is larger than all before.
@@ -105,6 +106,7 @@ impl Loss {
         photo: u64,
         mask: u64,
         counted: u64,
+        counters: u64,
         width: u32,
         height: u32,
         ssim_weight: f32,
@@ -151,6 +153,7 @@ impl Loss {
                         ssim_weight,
                         first,
                         channels,
+                        counters,
                     ],
                 )
             }
@@ -174,6 +177,7 @@ impl Loss {
                         inverse_count as f32,
                         first,
                         channels,
+                        counters,
                     ],
                 )
             }
@@ -186,7 +190,7 @@ impl Loss {
                 self.sum,
                 1,
                 SUM_THREADS,
-                &mut arguments![partials, count, inverse_count, value],
+                &mut arguments![partials, count, inverse_count, value, counters],
             )
         }
         .map_err(failed)

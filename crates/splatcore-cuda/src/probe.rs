@@ -22,7 +22,7 @@ pub struct CompilerInfo {
 pub struct Probe {
     /// CUDA version of the driver.
     pub driver: Option<String>,
-    /// A line each: name, compute capability, memory.
+    /// A line each: number, name, compute capability, memory.
     pub cards: Vec<String>,
     /// The run-time compiler, or how to get it.
     pub compiler: Result<CompilerInfo, String>,
@@ -34,8 +34,8 @@ pub struct Probe {
     pub self_test: Option<Result<String, String>>,
 }
 
-/// Looks, and renders one Gaussian if it can.
-pub fn probe() -> Probe {
+/// Looks, and renders one Gaussian if it can, on this card or on the first.
+pub fn probe(device: Option<usize>) -> Probe {
     let info = driver_info().ok();
     let compiler = nvrtc()
         .map(|nvrtc| CompilerInfo {
@@ -55,27 +55,31 @@ pub fn probe() -> Probe {
             .as_ref()
             .map(|info| format!("CUDA {}.{}", info.version / 1000, info.version % 1000 / 10)),
         cards: info.map_or_else(Vec::new, |info| {
-            let line = |(name, capability, bytes): &(String, u32, u64)| {
+            let line = |(i, (name, capability, bytes)): (usize, &(String, u32, u64))| {
                 let gib = *bytes as f64 / (1u64 << 30) as f64;
                 format!(
-                    "{name}, compute capability {}.{}, {gib:.1} GiB",
+                    "{i}: {name}, compute capability {}.{}, {gib:.1} GiB",
                     capability / 10,
                     capability % 10
                 )
             };
-            info.cards.iter().map(line).collect()
+            info.cards.iter().enumerate().map(line).collect()
         }),
         compiler,
         cache,
         cache_bytes,
-        self_test: has_card.then(self_test),
+        self_test: has_card.then(|| self_test(device)),
     }
 }
 
 /// One grey, nearly opaque Gaussian before a black background: its centre's colour is known.
-fn self_test() -> Result<String, String> {
+fn self_test(device: Option<usize>) -> Result<String, String> {
     let start = std::time::Instant::now();
-    let backend = CudaBackend::open(Options::default()).map_err(|error| error.to_string())?;
+    let options = Options {
+        device,
+        ..Options::default()
+    };
+    let backend = CudaBackend::open(options).map_err(|error| error.to_string())?;
     let mut scene = Gaussians::zeros(1, 0);
     scene.means[0] = [0.0, 0.0, 4.0];
     scene.rotations[0] = [1.0, 0.0, 0.0, 0.0];

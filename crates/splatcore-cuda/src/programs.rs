@@ -3,6 +3,7 @@
 use crate::Moments;
 use crate::device::program::files;
 use crate::device::{Device, DeviceError, Kernel, Program};
+use crate::sort::Plan;
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
 use splatcore_core::sh;
 use std::collections::HashMap;
@@ -42,12 +43,17 @@ pub fn project(in_use: u8, stored: u8, intersect: Intersect, grouped: bool) -> P
     }
 }
 
-/// `count_digits` and `sort_digit`, `items` keys a thread.
-pub fn sort(items: usize) -> Program {
+/// `count_digits` and `sort_digit`.
+pub fn sort(plan: Plan) -> Program {
     Program {
         op: "sort",
         files: files!["sort.cu"],
-        constants: vec![("ITEMS", items.to_string())],
+        constants: vec![
+            ("BITS", plan.bits.to_string()),
+            ("PASSES", plan.passes.to_string()),
+            ("ITEMS", plan.items.to_string()),
+            ("WINDOW", plan.window.to_string()),
+        ],
         kernels: &["count_digits", "sort_digit"],
     }
 }
@@ -212,7 +218,8 @@ pub fn adam(in_use: u8, stored: u8, moments: Moments) -> Program {
 
 /// Every program in every variant, for the check that all of them compile.
 pub fn all() -> Vec<Program> {
-    let mut all = vec![sort(crate::sort::SMALL), sort(crate::sort::LARGE), sum_pairs()];
+    let mut all: Vec<Program> = Plan::all().into_iter().map(sort).collect();
+    all.push(sum_pairs());
     for &method in Intersect::ALL {
         all.extend([intersect(method), lists(method)]);
         all.extend([2, 4].map(|side| intersect_groups(method, side)));

@@ -9,7 +9,7 @@ use crate::moments::Moments;
 use crate::programs::{self, Kernels};
 use crate::state;
 use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, Renderer, StageTimes};
-use splatcore_core::{BackendError, Camera, Gaussians, Image, checks};
+use splatcore_core::{BackendError, Camera, Gaussians, Image, checks, sh};
 use std::sync::Arc;
 
 /// Renders a scene that stays as it is.
@@ -17,6 +17,8 @@ pub struct CudaRenderer {
     arrays: [Buffer; 5],
     count: usize,
     sh_degree: u8,
+    /// Degree whose rows are stored: 3 for 2, whose rows of 27 floats can only be copied one by one.
+    stored_degree: u8,
     frame: Frame,
     kernels: Arc<Kernels>,
     /// The last frame was rendered without looking whether there was room for its pairs.
@@ -27,6 +29,19 @@ impl CudaRenderer {
     pub(crate) fn new(scene: &Gaussians, frame: Frame, kernels: Arc<Kernels>) -> Result<Self, BackendError> {
         let device = &frame.queue.device;
         let [a, b, c, d, e] = state::flat(scene);
+        let stored_degree = if scene.sh_degree == 2 { 3 } else { scene.sh_degree };
+        let wide = (stored_degree != scene.sh_degree).then(|| {
+            let mut rows = vec![[0.0f32; 3]; scene.len() * sh::coefficients(stored_degree)];
+            let own = scene.coefficients();
+            for (row, from) in rows
+                .chunks_exact_mut(sh::coefficients(stored_degree))
+                .zip(scene.sh.chunks_exact(own))
+            {
+                row[..own].copy_from_slice(from);
+            }
+            rows
+        });
+        let e = wide.as_ref().map_or(e, |rows| rows.as_flattened());
         let upload = |k: usize, data: &[f32]| Buffer::from_slice(device, state::GROUPS[k], data);
         Ok(Self {
             arrays: [
@@ -38,16 +53,25 @@ impl CudaRenderer {
             ],
             count: scene.len(),
             sh_degree: scene.sh_degree,
+            stored_degree,
             frame,
             kernels,
             unchecked: None,
         })
     }
 
+    /// No more degrees than the scene has, whatever its rows are stored as.
+    fn limited(&self, options: &RenderOptions) -> RenderOptions {
+        RenderOptions {
+            sh_degree: options.sh_degree.min(self.sh_degree),
+            ..options.clone()
+        }
+    }
+
     fn scene(&self) -> SceneAddresses {
         SceneAddresses {
             count: self.count,
-            sh_degree: self.sh_degree,
+            sh_degree: self.stored_degree,
             arrays: self.arrays.each_ref().map(Buffer::address),
         }
     }
@@ -61,13 +85,15 @@ impl Renderer for CudaRenderer {
     fn render(&mut self, camera: &Camera, options: &RenderOptions) -> Result<Rendered, BackendError> {
         self.unchecked = None;
         let scene = self.scene();
-        render(&mut self.frame, scene, camera, options)
+        let options = self.limited(options);
+        render(&mut self.frame, scene, camera, &options)
     }
 
     fn render_only(&mut self, camera: &Camera, options: &RenderOptions) -> Result<(), BackendError> {
         let scene = self.scene();
-        self.frame.forward(scene, camera, options, Purpose::Image)?;
-        self.unchecked = Some((camera.clone(), options.clone()));
+        let options = self.limited(options);
+        self.frame.forward(scene, camera, &options, Purpose::Image)?;
+        self.unchecked = Some((camera.clone(), options));
         Ok(())
     }
 
@@ -92,19 +118,31 @@ impl Renderer for CudaRenderer {
         image_gradient: &Image,
     ) -> Result<Gaussians, BackendError> {
         let scene = self.scene();
-        gradients(
+        let options = self.limited(options);
+        let mut gradients = gradients(
             &mut self.frame,
             &self.kernels,
             scene,
             camera,
-            options,
+            &options,
             image_gradient,
-        )
+        )?;
+        if self.stored_degree != self.sh_degree {
+            let (own, stored) = (
+                sh::coefficients(self.sh_degree),
+                sh::coefficients(self.stored_degree),
+            );
+            let rows = gradients.sh.chunks_exact(stored);
+            gradients.sh = rows.flat_map(|row| row[..own].iter().copied()).collect();
+            gradients.sh_degree = self.sh_degree;
+        }
+        Ok(gradients)
     }
 
     fn counts(&mut self, camera: &Camera, options: &RenderOptions) -> Result<FrameCounts, BackendError> {
         let scene = self.scene();
-        counts(&mut self.frame, scene, camera, options)
+        let options = self.limited(options);
+        counts(&mut self.frame, scene, camera, &options)
     }
 
     fn stage_times(
@@ -114,7 +152,8 @@ impl Renderer for CudaRenderer {
         backward: bool,
     ) -> Result<StageTimes, BackendError> {
         let scene = self.scene();
-        stage_times(&mut self.frame, scene, camera, options, backward)
+        let options = self.limited(options);
+        stage_times(&mut self.frame, scene, camera, &options, backward)
     }
 }
 

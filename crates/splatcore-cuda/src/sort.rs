@@ -6,99 +6,151 @@ use crate::launch::{Queue, arguments};
 use splatcore_core::BackendError;
 
 const BLOCK: usize = 256;
-const DIGITS: usize = 256;
-const MOST_PASSES: usize = 4;
-/// Bytes of the histograms and tickets of all passes.
-pub const HISTOGRAM_BYTES: usize = MOST_PASSES * (DIGITS + 1) * 4;
-/// Keys a thread for small inputs, which then occupy more of the card.
-pub const SMALL: usize = 4;
-/// Keys a thread for large inputs.
-pub const LARGE: usize = 8;
-/// Blocks that a multiprocessor holds, by registers and shared memory.
-const BLOCKS_A_MULTIPROCESSOR: u32 = 4;
+const COUNT_BLOCK: usize = 512;
+/// Keys of a thread of `count_digits` at a time.
+const COUNT_ITEMS: usize = 4;
+/// Bits of keys that are any u32.
+pub const ALL_BITS: u32 = u32::BITS;
+/// Bits of the widest digit.
+const WIDE: u32 = 8;
+/// Bits of the narrowest digit; fewer are no faster.
+const NARROW: u32 = 5;
+/// Up to so many pairs all pieces are at work at once.
+const SMALL: usize = 1 << 20;
+/// Beyond so many pairs there are pieces enough, and larger ones cost less.
+const LARGE: usize = 1 << 21;
 
-/// Keys a thread for at most `capacity` pairs.
-pub fn items(capacity: usize) -> usize {
-    if capacity < 1 << 20 { SMALL } else { LARGE }
+/// How keys are sorted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Bits of a digit.
+    pub bits: u32,
+    /// Digits of a key.
+    pub passes: u32,
+    /// Keys a thread.
+    pub items: usize,
+    /// Pieces that a look-back reads at once.
+    pub window: usize,
 }
 
-fn pieces(capacity: usize) -> usize {
-    capacity.div_ceil(BLOCK * items(capacity)).max(1)
+/// Bits of keys 0..count; one at least.
+pub fn key_bits(count: usize) -> u32 {
+    (usize::BITS - count.saturating_sub(1).leading_zeros()).max(1)
 }
 
-/// Bytes of states that one pass over at most `capacity` pairs needs.
-pub fn state_bytes(capacity: usize) -> usize {
-    pieces(capacity) * DIGITS * 4
+impl Plan {
+    /// For keys below `2^key_bits` and at most `capacity` pairs.
+    pub fn new(key_bits: u32, capacity: usize) -> Self {
+        let passes = key_bits.div_ceil(WIDE);
+        let bits = key_bits.div_ceil(passes).max(NARROW);
+        // Half the keys a thread keep twice the multiprocessors busy.
+        let items = if capacity <= LARGE { 8 } else { 16 };
+        let window = if capacity <= SMALL { 16 } else { 8 };
+        Self {
+            bits,
+            passes,
+            items,
+            window,
+        }
+    }
+
+    /// Every plan that [`Plan::new`] makes.
+    pub fn all() -> Vec<Self> {
+        let mut all = Vec::new();
+        for capacity in [SMALL, LARGE, 1 << 30] {
+            for key_bits in 1..=ALL_BITS {
+                let plan = Self::new(key_bits, capacity);
+                if !all.contains(&plan) {
+                    all.push(plan);
+                }
+            }
+        }
+        all
+    }
+
+    fn pieces(self, capacity: usize) -> usize {
+        capacity.div_ceil(BLOCK * self.items).max(1)
+    }
+
+    /// Bytes of the histograms and tickets, to be zero before the sort.
+    pub fn histogram_bytes(self) -> usize {
+        self.passes as usize * ((1 << self.bits) + 1) * 4
+    }
+
+    /// Bytes of states that a sort of at most `capacity` pairs needs; it zeroes them itself.
+    pub fn state_bytes(self, capacity: usize) -> usize {
+        (self.pieces(capacity) * self.passes as usize * 4) << self.bits
+    }
 }
 
-/// Passes for keys 0..count; one at least.
-pub fn passes(count: usize) -> u32 {
-    let bits = usize::BITS - count.saturating_sub(1).leading_zeros();
-    bits.div_ceil(8).max(1)
-}
-
-/// Two places for keys and two for values, as addresses; the first of each holds the input.
+/// Pairs to be sorted, as addresses.
 #[derive(Clone, Copy)]
-pub struct PingPong {
-    /// u32 keys.
+pub struct Input {
+    /// Two places for u32 keys, the first of which holds them.
     pub keys: [u64; 2],
-    /// u32 values.
+    /// Two places for u32 values, likewise.
     pub values: [u64; 2],
+    /// Where the number of pairs is.
+    pub count: u64,
+    /// Pairs that there is room for.
+    pub capacity: usize,
+    /// All `capacity` places are read, whatever the count, and those with key `NO_KEY` are left out.
+    pub has_gaps: bool,
 }
 
-/// Sorts by the lowest `8 * passes` bits, stable. `count` is the address of the number of pairs; if the input `has_gaps`, it
-/// has `capacity` places, and those with key `NO_KEY` are left out. `histograms` and `states`
-/// (of all passes) are zero; the kernels are those of `programs::sort(items(capacity))`. Returns which of the two places holds the result.
+/// Sorts by the bits that the plan covers, stable. `histograms` are zero; the kernels are those of `programs::sort(plan)`.
+/// Returns which of the two places holds the result.
 ///
 /// # Errors
 /// If a launch failed.
-#[allow(clippy::too_many_arguments)]
 pub fn sort(
     queue: &Queue,
     kernels: &[Kernel],
-    data: PingPong,
-    count: u64,
-    capacity: usize,
-    has_gaps: bool,
-    passes: u32,
-    histograms: u64,
-    states: u64,
+    plan: Plan,
+    input: Input,
+    [histograms, states]: [u64; 2],
 ) -> Result<usize, BackendError> {
     let &[count_digits, sort_digit] = kernels else {
         return Err(device_error(
             "the program of sort has other kernels than asked for".into(),
         ));
     };
+    let Input {
+        keys,
+        values,
+        count,
+        capacity,
+        has_gaps,
+    } = input;
     let capacity_word = capacity as u32;
     let all = if has_gaps { 0 } else { count };
-    let grid = (pieces(capacity) as u32).min(BLOCKS_A_MULTIPROCESSOR * queue.device.multiprocessors());
-    let counting = grid;
+    // Every block adds its histogram to the one of all: no more of them than are at work at once.
+    let counting = capacity.div_ceil(COUNT_BLOCK * COUNT_ITEMS).max(1) as u32;
     queue.launch(
         count_digits,
-        counting,
-        256,
-        &mut arguments![data.keys[0], all, capacity_word, passes, histograms],
+        counting.min(2 * queue.device.multiprocessors()),
+        COUNT_BLOCK as u32,
+        &mut arguments![keys[0], all, capacity_word, histograms, states],
     )?;
-    for pass in 0..passes {
+    for pass in 0..plan.passes {
         let (from, to) = (pass as usize % 2, 1 - pass as usize % 2);
         let here = if pass == 0 { all } else { count };
-        let own_states = states + pass as u64 * state_bytes(capacity) as u64;
         queue.launch(
             sort_digit,
-            grid,
-            256,
+            plan.pieces(capacity) as u32,
+            BLOCK as u32,
             &mut arguments![
-                data.keys[from],
-                data.values[from],
-                data.keys[to],
-                data.values[to],
+                keys[from],
+                values[from],
+                keys[to],
+                values[to],
                 here,
                 capacity_word,
                 pass,
                 histograms,
-                own_states
+                states
             ],
         )?;
     }
-    Ok(passes as usize % 2)
+    Ok(plan.passes as usize % 2)
 }

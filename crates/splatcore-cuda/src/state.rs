@@ -210,6 +210,12 @@ impl State {
         Ok(gaussians)
     }
 
+    /// Bytes that so many Gaussians take.
+    pub fn bytes_of(&self, gaussians: usize) -> u64 {
+        let row: usize = self.groups.iter().flat_map(Group::row_bytes).sum();
+        (row + size_of::<f32>() + size_of::<u32>()) as u64 * gaussians as u64
+    }
+
     /// Bytes on the device.
     pub fn bytes(&self) -> u64 {
         let groups = self

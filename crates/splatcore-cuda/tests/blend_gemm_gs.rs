@@ -78,12 +78,15 @@ fn against_the_bound(
     options: &RenderOptions,
     precision: Precision,
 ) -> (f64, usize) {
-    let reference = Reference::new(scene, camera, options);
+    let [width, height] = [camera.width, camera.height].map(|side| side as usize);
+    let pixels = (0..width * height).map(|i| [i % width, i / width]).collect();
+    let expected = Reference::new(scene, camera, options)
+        .pixels(precision, pixels)
+        .pixels;
     let bound = |expected: &Expected, k: usize| expected.rounding[k] + expected.cut_offs[k] + 1e-6;
     let (mut largest, mut beyond) = (0.0f64, 0);
-    for (i, pixel) in rendered.image.data.iter().enumerate() {
-        let width = camera.width as usize;
-        let expected = reference.pixel(i % width, i / width, precision);
+    assert_eq!(rendered.image.data.len(), expected.len());
+    for (i, (pixel, (_, expected))) in rendered.image.data.iter().zip(expected).enumerate() {
         let colours = pixel.iter().zip(expected.colour);
         let errors = colours.map(|(got, want)| (*got as f64 - want).abs() / bound(&expected, 0));
         let error = (rendered.transmittance[i] as f64 - expected.transmittance).abs() / bound(&expected, 1);

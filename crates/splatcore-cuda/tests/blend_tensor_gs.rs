@@ -7,7 +7,9 @@
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
-use bytemuck::{Pod, Zeroable};
+#[path = "support/splats.rs"]
+mod splats;
+
 use splatcore_core::backend::{Backend, FrameCounts, RenderOptions, Rendered};
 use splatcore_core::gaussians::logit;
 use splatcore_core::metrics::psnr_between;
@@ -18,31 +20,16 @@ use splatcore_cpu::CpuBackend;
 use splatcore_cpu::conformance::bounds::Reference;
 use splatcore_cpu::conformance::compare;
 use splatcore_cpu::conformance::scenes::{odd_camera, plain_camera, random_scene};
-use splatcore_cpu::twin::{self, Scene};
 use splatcore_cuda::CudaBackend;
 use splatcore_cuda::camera::KernelCamera;
-use splatcore_cuda::device::driver::Card;
 use splatcore_cuda::device::emulated::Emulated;
-use splatcore_cuda::device::{Buffer, Device, Kernel, Program};
+use splatcore_cuda::device::{Buffer, Device};
 use splatcore_cuda::frame::Counters;
 use splatcore_cuda::{groups, programs};
-use std::ffi::c_void;
+use splats::{Splat, device, launch, many_shapes, pointer, tile_lists, zeros};
 use std::sync::Arc;
 
 const METHODS: [Blend; 3] = [Blend::TensorGs1x1, Blend::TensorGs2x2, Blend::TensorGs4x4];
-
-fn device() -> Option<Arc<dyn Device>> {
-    if std::env::var("SPLATCORE_TEST_DEVICE").is_ok_and(|wish| wish == "card") {
-        return Some(Arc::new(Card::open(None).unwrap()));
-    }
-    match Emulated::new() {
-        Ok(device) => Some(Arc::new(device)),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
-}
 
 fn options(intersect: Intersect, blend: Blend) -> RenderOptions {
     RenderOptions {
@@ -54,130 +41,6 @@ fn options(intersect: Intersect, blend: Blend) -> RenderOptions {
         background: [0.3, 0.6, 0.1],
         ..RenderOptions::default()
     }
-}
-
-/// `Splat` of kernels/splat.cuh.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Splat {
-    mean: [f32; 2],
-    log2_opacity: f32,
-    gaussian: u32,
-    power: [f32; 3],
-    radius: f32,
-    colour: [f32; 3],
-    clamped: u32,
-}
-
-fn splats(scene: &Gaussians, camera: &Camera) -> Vec<Splat> {
-    let log2_e = std::f64::consts::LOG2_E;
-    twin::visible_splats(&Scene::from(scene), camera, &RenderOptions::default())
-        .iter()
-        .map(|splat| {
-            let [a, b, c] = splat.conic;
-            Splat {
-                mean: splat.mean.map(|v| v as f32),
-                log2_opacity: splat.opacity.log2() as f32,
-                gaussian: splat.index as u32,
-                power: [-0.5 * log2_e * a, -log2_e * b, -0.5 * log2_e * c].map(|v| v as f32),
-                radius: splat.three_sigma.ceil() as f32,
-                colour: splat.colour.map(|v| v as f32),
-                clamped: 0,
-            }
-        })
-        .collect()
-}
-
-/// Of all shapes and sizes, some over the whole image, some so flat and faint that they leave gaps between rows of tiles.
-fn many_shapes(camera: &Camera) -> Vec<Splat> {
-    let mut rng = Rng::new(5, 98);
-    let mut scene = random_scene(14, 500, 0);
-    for i in 0..60 {
-        scene.log_scales[i] = [rng.normal() + 1.0, rng.normal(), rng.normal()];
-    }
-    let mut splats = splats(&scene, camera);
-    for i in 0..90u32 {
-        // Almost level, wide, and at its opacity thinner than the step from one row of pixels to the next.
-        let (slope, y) = (
-            0.008 + 0.0001 * i as f32,
-            16.0 * (1 + i % 20) as f32 + 0.1 * rng.normal(),
-        );
-        splats.push(Splat {
-            mean: [500.0 + 200.0 * rng.normal(), y],
-            log2_opacity: -7.9,
-            gaussian: 500 + i,
-            power: [-1e-7 - 2.4 * slope * slope, 2.0 * 2.4 * slope, -2.4],
-            radius: 300.0,
-            colour: [0.5; 3],
-            clamped: 0,
-        });
-    }
-    splats
-}
-
-/// Each splat's tiles by two plain loops over the interface that all kernels share.
-const TILES: &str = r#"
-extern "C" __global__ void tiles(const Splat* splats, u32 count, Camera camera, u32* counts, u32* lists) {
-    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= count) return;
-    u32* list = lists + i * camera.tiles_x * camera.tiles_y;
-    Footprint f = make_footprint(splats[i]);
-    uint2 rows = footprint_rows(f, camera);
-    u32 n = 0;
-    for (u32 row = rows.x; row < rows.y; ++row) {
-        uint2 span = footprint_row(f, row, camera);
-        for (u32 x = span.x; x < span.y; ++x) list[n++] = row * camera.tiles_x + x;
-    }
-    counts[i] = n;
-}"#;
-
-fn launch(device: &Arc<dyn Device>, kernel: Kernel, count: usize, arguments: &mut [*mut c_void]) {
-    let grid = count.div_ceil(256) as u32;
-    // SAFETY: the callers give each kernel the arguments of its signature.
-    unsafe { device.launch(kernel, grid, 256, arguments) }.unwrap();
-}
-
-fn pointer<T>(value: &T) -> *mut c_void {
-    std::ptr::from_ref(value).cast_mut().cast()
-}
-
-fn zeros(device: &Arc<dyn Device>, bytes: usize) -> Buffer {
-    let buffer = Buffer::new(device, "test", bytes).unwrap();
-    buffer.fill(0, bytes).unwrap();
-    buffer
-}
-
-fn tile_lists(
-    device: &Arc<dyn Device>,
-    method: Intersect,
-    splats: &[Splat],
-    view: &KernelCamera,
-) -> Vec<Vec<u32>> {
-    let like = programs::intersect_groups(method, 2);
-    let program = Program {
-        op: "tiles",
-        files: vec![like.files[0], ("tiles.cu", TILES)],
-        constants: like.constants,
-        kernels: &["tiles"],
-    };
-    let kernel = device.load(&program).unwrap()[0];
-    let (count, room) = (splats.len() as u32, view.tile_count());
-    let all = Buffer::from_slice(device, "test", splats).unwrap();
-    let counts = Buffer::new(device, "test", 4 * splats.len()).unwrap();
-    let lists = Buffer::new(device, "test", 4 * splats.len() * room).unwrap();
-    let [a, b, c] = [all.address(), counts.address(), lists.address()];
-    let mut arguments = [
-        pointer(&a),
-        pointer(&count),
-        pointer(view),
-        pointer(&b),
-        pointer(&c),
-    ];
-    launch(device, kernel, splats.len(), &mut arguments);
-    let counts: Vec<u32> = counts.to_vec(splats.len()).unwrap();
-    let lists: Vec<u32> = lists.to_vec(splats.len() * room).unwrap();
-    let of = |(i, &n): (usize, &u32)| lists[i * room..i * room + n as usize].to_vec();
-    counts.iter().enumerate().map(of).collect()
 }
 
 /// (group, mask) of every group that holds one of these tiles, row by row.
@@ -392,21 +255,13 @@ fn stays_within_bounds(name: &str, scene: &Gaussians, camera: &Camera, intersect
             let got = renderer.render(camera, &options).unwrap();
             let what = format!("{name}, {intersect}+{blend}");
             eprintln!("{what}: {:.1} dB", psnr_between(&single.image, &got.image));
-            let reference = Reference::new(scene, camera, &options);
             let (width, height) = (camera.width as usize, camera.height as usize);
-            let mut pixels = (0..width * height).map(|i| [i % width, i / width]);
-            // f32's own error where nothing cancels, as for the conformance suite's scenes.
+            let pixels = (0..width * height).map(|i| [i % width, i / width]).collect();
             let precision = blend.precision();
-            let both = [&got, &single];
-            let outcome = compare::bounded(
-                &what,
-                &reference,
-                both,
-                precision,
-                precision.psnr(),
-                2e-5,
-                &mut pixels,
-            );
+            let expected = Reference::new(scene, camera, &options).pixels(precision, pixels);
+            // f32's own error where nothing cancels, as for the conformance suite's scenes.
+            let tolerance = 2e-5;
+            let outcome = compare::bounded(&what, &expected, [&got, &single], precision.psnr(), tolerance);
             outcome.unwrap_or_else(|message| panic!("{message}"));
         }
     }

@@ -71,7 +71,7 @@ fn on_device(splat: &splatcore_cpu::project::Splat) -> [u32; 12] {
 }
 
 fn tiles_on_device(device: &Arc<dyn Device>, field: &Field, method: Intersect) -> Tiles {
-    let intersect = programs::intersect(method, 16);
+    let intersect = programs::intersect(method);
     let program = Program {
         op: "mark_tiles",
         files: vec![intersect.files[0], ("mark_tiles.cu", KERNEL)],

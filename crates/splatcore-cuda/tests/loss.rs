@@ -6,6 +6,7 @@ use splatcore_core::random::Rng;
 use splatcore_cpu::twin::loss::loss;
 use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::device::{Buffer, Device};
+use splatcore_cuda::frame::Counters;
 use splatcore_cuda::loss::Loss;
 use std::sync::Arc;
 
@@ -69,6 +70,7 @@ fn on_device(
             rgb.address(),
             mask.as_ref().map_or(0, Buffer::address),
             photo.counted_pixels() as u64,
+            0,
             photo.width,
             photo.height,
             weight,
@@ -162,6 +164,45 @@ fn ignored_pixels_change_nothing_even_when_not_numbers() {
     assert!(nothing.0.iter().flatten().all(|&g| g == 0.0));
 }
 
+/// A halted frame has no image to learn from.
+#[test]
+fn a_halted_device_computes_no_loss() {
+    let Some(device) = device() else { return };
+    let mut kernels = Loss::new(device.clone()).unwrap();
+    let (image, photo) = case(20, 12, false);
+    let n = image.len();
+    let planes = Buffer::from_slice(&device, "image", image.as_flattened()).unwrap();
+    let rgb = Buffer::from_slice(&device, "photo", &photo.rgb).unwrap();
+    let gradient = Buffer::from_slice(&device, "gradient", &vec![7.0f32; 3 * n]).unwrap();
+    let value = Buffer::from_slice(&device, "value", &[7.0f64]).unwrap();
+    for halted in [1, 0] {
+        let counters = Counters {
+            halted,
+            ..Counters::default()
+        };
+        let counters = Buffer::from_slice(&device, "counters", &[counters]).unwrap();
+        // SAFETY: buffers of the sizes asked for.
+        unsafe {
+            kernels.launch(
+                planes.address(),
+                rgb.address(),
+                0,
+                n as u64,
+                counters.address(),
+                20,
+                12,
+                0.2,
+                gradient.address(),
+                value.address(),
+            )
+        }
+        .unwrap();
+        let gradient: Vec<f32> = gradient.to_vec(3 * n).unwrap();
+        let untouched = gradient.iter().all(|&g| g == 7.0) && value.to_vec::<f64>(1).unwrap() == [7.0];
+        assert_eq!(untouched, halted == 1);
+    }
+}
+
 /// A missing barrier would show.
 #[test]
 fn the_order_of_threads_does_not_matter() {
@@ -180,6 +221,6 @@ fn a_photo_beyond_32_bits_is_an_error() {
     let Some(device) = device() else { return };
     let mut kernels = Loss::new(device).unwrap();
     // SAFETY: refused before any address is used.
-    let error = unsafe { kernels.launch(0, 0, 0, 1, 40_000, 40_000, 0.2, 0, 0) }.unwrap_err();
+    let error = unsafe { kernels.launch(0, 0, 0, 1, 0, 40_000, 40_000, 0.2, 0, 0) }.unwrap_err();
     assert!(error.to_string().contains("40000x40000"), "{error}");
 }

@@ -6,6 +6,7 @@
 //! | which learning rate, which refinement, at which step | [`schedule`] |
 //! | where do the first Gaussians come from | [`init`] |
 //! | the loop itself | [`trainer`] |
+//! | where the time went | [`breakdown`] |
 //! | what a checkpoint holds | [`checkpoint`] |
 //! | how good is the result | [`evaluate`](mod@evaluate) |
 //! | will it fit | [`memory`] |
@@ -13,6 +14,7 @@
 //! Backends are known by the traits of [`splatcore_core::backend`] only: the photos, the gradients and the
 //! Gaussians live wherever the backend keeps them; this crate says what to do and when.
 
+pub mod breakdown;
 pub mod checkpoint;
 mod clock;
 pub mod config;
@@ -27,6 +29,7 @@ pub mod trainer;
 pub mod view_order;
 mod view_set;
 
+pub use breakdown::Breakdown;
 pub use checkpoint::Checkpoint;
 pub use config::Config;
 pub use error::TrainError;

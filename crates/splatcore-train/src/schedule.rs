@@ -134,6 +134,23 @@ impl Schedule {
         refinements
     }
 
+    /// How many Gaussians there will be in the end if there are `gaussians` after step `step`, as far as that is known:
+    /// mcmc grows by the same factor every time; what adc does depends on the photos, it counts as nothing.
+    pub fn gaussians_in_the_end(&self, step: u32, gaussians: usize) -> usize {
+        let rounds = (step + 1..=self.config.iterations).flat_map(|step| self.refinements(step));
+        rounds.fold(gaussians, |count, refine| match refine {
+            Refine::Mcmc {
+                growth,
+                max_gaussians,
+                ..
+            } => {
+                let grown = (count as f64 * (1.0 + growth as f64)) as usize;
+                grown.min(max_gaussians).max(count)
+            }
+            _ => count,
+        })
+    }
+
     fn densify_until(&self) -> u32 {
         self.config.densify_until.unwrap_or(15_000)
     }

@@ -1,5 +1,6 @@
 //! The training loop.
 
+use crate::breakdown::{Breakdown, Spent, is_profiled};
 use crate::checkpoint::Checkpoint;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -64,6 +65,7 @@ pub struct Trainer {
     time_limit: Option<f64>,
     saver: Saver,
     last_refine: Option<(u32, RefineReport)>,
+    spent: Spent,
 }
 
 impl Trainer {
@@ -88,9 +90,12 @@ impl Trainer {
             false => init.with_sh_degree(config.sh_degree),
         };
         let extent = camera::extent(views.iter().map(|view| &view.camera));
+        let schedule = Schedule::new(config, extent);
+        let mut learner = backend.learner(&scene, Arc::clone(&views))?;
+        learner.reserve(schedule.gaussians_in_the_end(0, scene.len()))?;
         Ok(Self {
-            schedule: Schedule::new(config, extent),
-            learner: backend.learner(&scene, Arc::clone(&views))?,
+            schedule,
+            learner,
             order: ViewOrder::new(usable, config.seed),
             views,
             backend: backend.name().to_owned(),
@@ -104,6 +109,7 @@ impl Trainer {
             time_limit: None,
             saver: Saver::new(None),
             last_refine: None,
+            spent: Spent::default(),
         })
     }
 
@@ -157,8 +163,10 @@ impl Trainer {
         let extent = camera::extent(views.iter().map(|view| &view.camera));
         let mut learner = backend.learner(&checkpoint.state.gaussians, Arc::clone(&views))?;
         learner.restore(&checkpoint.state)?;
+        let schedule = Schedule::new(config, extent);
+        learner.reserve(schedule.gaussians_in_the_end(checkpoint.step, learner.count()))?;
         Ok(Self {
-            schedule: Schedule::new(config, extent),
+            schedule,
             learner,
             views,
             order: checkpoint.order,
@@ -173,6 +181,7 @@ impl Trainer {
             time_limit: None,
             saver: Saver::new(Some(checkpoint.step)),
             last_refine: None,
+            spent: Spent::default(),
         })
     }
 
@@ -224,6 +233,7 @@ impl Trainer {
         let iterations = config.iterations;
         let every = |interval: u32, step: u32| interval > 0 && step.is_multiple_of(interval);
         let curve_every = iterations.div_ceil(CURVE_POINTS).next_multiple_of(SAMPLE_EVERY);
+        let (begun, first_step) = (Instant::now(), self.step);
         let mut clock = Clock::start(self.seconds, self.step);
         let (mut saved_at, mut told_at) = (self.seconds, self.seconds);
         let mut finite_at = None;
@@ -236,7 +246,13 @@ impl Trainer {
         while self.step < iterations && outcome == Outcome::Finished {
             let step = self.step + 1;
             let view = self.order.next_view().ok_or(TrainError::NoViews)?;
-            self.learner.step(&self.schedule.plan(step, view))?;
+            let plan = self.schedule.plan(step, view);
+            // Not the first step of its options, for which kernels may have to be compiled.
+            let warm = self.step > first_step && plan.render == self.schedule.render(self.step);
+            match warm && is_profiled(step, iterations) {
+                true => self.learner.profiled_step(&plan)?,
+                false => self.learner.step(&plan)?,
+            }
             self.step = step;
             self.refine(step)?;
             self.seconds = clock.seconds();
@@ -301,7 +317,9 @@ impl Trainer {
                 let pause = Instant::now();
                 let options = self.schedule.render(step);
                 observer.measure(step, &mut *self.learner, &options);
-                clock.exclude(pause.elapsed().as_secs_f64());
+                let pause = pause.elapsed().as_secs_f64();
+                clock.exclude(pause);
+                self.spent.evaluation += pause;
             }
             if let Some(stop) = stop {
                 outcome = stop;
@@ -315,6 +333,11 @@ impl Trainer {
         }
         // A run resumed from its last checkpoint has nothing left to do, but perhaps another place to save to.
         self.save(observer)?;
+        if self.step > first_step {
+            self.spent.profile.add(self.learner.take_profile()?);
+            self.spent.steps += self.step - first_step;
+            self.spent.wall += begun.elapsed().as_secs_f64();
+        }
         Ok(outcome)
     }
 
@@ -331,12 +354,16 @@ impl Trainer {
         Ok(())
     }
 
-    /// After memory ran out: the state goes to disk if the learner still gives it. What the failed call left undone
-    /// (a step on one photo, or one round of densification) stays undone when the run is resumed.
+    /// After memory ran out: the state goes to disk if the learner still gives it. A photo of which the step was left
+    /// out comes next when the run is resumed; a round of densification that failed stays undone.
     fn save_what_there_is(&mut self, error: BackendError, observer: &mut dyn Observer) -> TrainError {
-        let saved = self.path.is_some()
+        let sound = self.learner.last_loss().is_ok_and(f64::is_finite);
+        for view in self.learner.left_out().into_iter().rev() {
+            self.order.put_back(view);
+        }
+        let saved = sound
+            && self.path.is_some()
             && self.step > 0
-            && self.learner.last_loss().is_ok_and(f64::is_finite)
             && self.save(observer).is_ok()
             && self.wait_saved(observer).is_ok();
         match saved {
@@ -373,13 +400,14 @@ impl Trainer {
         let Some(path) = self.path.clone() else {
             return Ok(());
         };
+        let start = Instant::now();
         // One at a time: two snapshots and a third in the making would take too much memory.
         self.wait_saved(observer)?;
-        if self.saver.holds(self.step, &path) {
-            return Ok(());
+        if !self.saver.holds(self.step, &path) {
+            let checkpoint = self.checkpoint()?;
+            self.saver.start(checkpoint, path);
         }
-        let checkpoint = self.checkpoint()?;
-        self.saver.start(checkpoint, path);
+        self.spent.checkpoint += start.elapsed().as_secs_f64();
         Ok(())
     }
 
@@ -443,6 +471,11 @@ impl Trainer {
     /// The training curve so far.
     pub fn curve(&self) -> &[CurvePoint] {
         &self.curve
+    }
+
+    /// Where the time went since this trainer was made; `None` if no step's stages were timed.
+    pub fn breakdown(&self) -> Option<Breakdown> {
+        Breakdown::new(&self.spent)
     }
 
     /// Extent of the training cameras in world units.

@@ -34,6 +34,16 @@ impl ViewOrder {
         self.used += 1;
         view
     }
+
+    /// A view that was given and not used comes next, before those that were never given. One of a round that is over
+    /// comes in this round anyway.
+    pub fn put_back(&mut self, view: usize) {
+        let given = &self.order[..self.used.min(self.order.len())];
+        if let Some(at) = given.iter().rposition(|&one| one as usize == view) {
+            self.order[at..self.used].rotate_left(1);
+            self.used -= 1;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -49,6 +59,29 @@ mod tests {
         for mut round in [first, second] {
             round.sort_unstable();
             assert_eq!(round, (0..20).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn what_was_put_back_comes_next_and_nothing_is_lost() {
+        let mut order = ViewOrder::new((0..20).collect(), 3);
+        let first: Vec<_> = (0..8).filter_map(|_| order.next_view()).collect();
+        for place in [7, 2] {
+            order.put_back(first[place]);
+        }
+        // Both are still to come: once more is once too often.
+        order.put_back(first[7]);
+        let rest: Vec<_> = (0..14).filter_map(|_| order.next_view()).collect();
+        assert_eq!(rest[..2], [first[2], first[7]]);
+        let mut round = [&first[..], &rest[2..]].concat();
+        round.sort_unstable();
+        assert_eq!(round, (0..20).collect::<Vec<_>>());
+
+        // The last of a round, and the first of the next.
+        for _ in 0..2 {
+            let view = order.next_view().unwrap();
+            order.put_back(view);
+            assert_eq!(order.next_view(), Some(view));
         }
     }
 

@@ -7,13 +7,24 @@ use splatcore_cuda::{CudaBackend, Options};
 use splatcore_train::Config;
 use splatcore_train::config::{self, BackendChoice};
 
-/// `--backend` and `--threads`, for every command but train (whose config holds them).
+/// `--device`.
+#[derive(clap::Args)]
+pub struct DeviceArgs {
+    /// Which NVIDIA card computes, as `splatcore doctor` numbers them [0]. Only the cuda backend has cards: with this,
+    /// auto takes the card or says why it cannot
+    #[arg(long, value_name = "N")]
+    pub device: Option<usize>,
+}
+
+/// `--backend`, `--device` and `--threads`, for every command but train (whose config holds them).
 #[derive(clap::Args)]
 pub struct BackendArgs {
     /// Where to compute: auto (the fastest at hand), cpu, cuda. Time and which memory is used depend on it,
     /// quality does not
     #[arg(long, value_name = "NAME", default_value = "auto", value_enum)]
     pub backend: BackendChoice,
+    #[command(flatten)]
+    device: DeviceArgs,
     /// Threads of the cpu backend [all cores]. Fewer take longer and leave cores to others; the result is the same
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
@@ -23,7 +34,11 @@ impl BackendArgs {
     /// Opens the backend and says which; see [`open`].
     pub fn open(&self) -> Result<Box<dyn Backend>> {
         let threads = self.threads.map(usize::from);
-        Ok(open(self.backend, threads, Options::default())?.announce())
+        let options = Options {
+            device: self.device.device,
+            ..Options::default()
+        };
+        Ok(open(self.backend, threads, options)?.announce())
     }
 }
 
@@ -52,14 +67,26 @@ pub fn check(choice: BackendChoice) -> Result<()> {
     }
 }
 
-/// Opens the backend that a training run asks for.
+/// Whether a card that was asked for by number can be had.
+///
+/// # Errors
+/// It cannot: why, and which there are.
+pub fn check_device(device: Option<usize>) -> Result<()> {
+    let options = Options {
+        device,
+        ..Options::default()
+    };
+    device.map_or(Ok(()), |_| open(BackendChoice::Cuda, None, options).map(drop))
+}
+
+/// Opens the backend that a training run asks for, on this card if one is named.
 ///
 /// # Errors
 /// As [`check`].
-pub fn for_training(config: &Config) -> Result<Opened> {
+pub fn for_training(config: &Config, device: Option<usize>) -> Result<Opened> {
     let options = Options {
         deterministic: config.deterministic,
-        device: None,
+        device,
         moments: match config.moments {
             config::Moments::Full => splatcore_cuda::Moments::Full,
             config::Moments::Compact => splatcore_cuda::Moments::Compact,
@@ -74,6 +101,7 @@ pub fn for_training(config: &Config) -> Result<Opened> {
 /// # Errors
 /// As [`check`].
 pub fn open(choice: BackendChoice, threads: Option<usize>, options: Options) -> Result<Opened> {
+    let choice = with_device(choice, options.device)?;
     if let Some(threads) = threads {
         // Fails only when the pool was already made, by an earlier call with the same number.
         let _ = rayon::ThreadPoolBuilder::new()
@@ -81,6 +109,17 @@ pub fn open(choice: BackendChoice, threads: Option<usize>, options: Options) -> 
             .build_global();
     }
     choose(choice, || Box::new(CpuBackend::new(threads)), || cuda(options))
+}
+
+/// Who names a card wants that card.
+fn with_device(choice: BackendChoice, device: Option<usize>) -> Result<BackendChoice> {
+    match (choice, device) {
+        (BackendChoice::Cpu, Some(device)) => Err(anyhow!(
+            "--device {device} names an NVIDIA card and --backend cpu uses none; leave one of them out"
+        )),
+        (_, Some(_)) => Ok(BackendChoice::Cuda),
+        (choice, None) => Ok(choice),
+    }
 }
 
 /// The card, or why not.
@@ -147,6 +186,21 @@ mod tests {
         let error = chosen(BackendChoice::Cuda, no_driver).unwrap_err();
         assert!(
             error.contains("no NVIDIA driver found; or compute") && error.contains("--backend cpu"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_named_card_is_wanted() {
+        let chosen = |choice, device| with_device(choice, device).map_err(|error| error.to_string());
+        for choice in [BackendChoice::Auto, BackendChoice::Cuda] {
+            assert_eq!(chosen(choice, Some(1)), Ok(BackendChoice::Cuda));
+            assert_eq!(chosen(choice, None), Ok(choice));
+        }
+        assert_eq!(chosen(BackendChoice::Cpu, None), Ok(BackendChoice::Cpu));
+        let error = chosen(BackendChoice::Cpu, Some(1)).unwrap_err();
+        assert!(
+            error.contains("--device 1") && error.contains("--backend cpu"),
             "{error}"
         );
     }

@@ -13,7 +13,9 @@ use splatcore_core::{View, camera};
 use splatcore_data::dataset::{Dataset, LoadOptions, Split};
 use splatcore_data::{file, scene};
 use splatcore_train::trainer::Outcome;
-use splatcore_train::{Checkpoint, Config, Evaluation, Observer, Signal, Trainer, evaluate, init, memory};
+use splatcore_train::{
+    Breakdown, Checkpoint, Config, Evaluation, Observer, Signal, Trainer, evaluate, init, memory,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,6 +29,8 @@ pub struct Job {
     pub folder: PathBuf,
     /// Settings.
     pub config: Config,
+    /// Which card computes; the first if not given.
+    pub device: Option<usize>,
     /// Go on from the folder's checkpoint.
     pub resume: bool,
     /// Replace an earlier run in the folder.
@@ -98,6 +102,9 @@ pub struct Metrics {
     pub seconds: f64,
     /// Steps taken.
     pub steps: u32,
+    /// Where the time went; nothing if no step's stages were timed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breakdown: Option<Breakdown>,
     /// Why there are fewer steps than iterations, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<&'static str>,
@@ -110,7 +117,7 @@ pub struct Metrics {
 pub fn run(job: &Job) -> Result<Metrics> {
     let (config, files) = (&job.config, Files::of(&job.folder));
     // What is wrong with it is said before anything else is done, what is right when the work begins.
-    let backend = backends::for_training(config)?;
+    let backend = backends::for_training(config, job.device)?;
     let dataset = load::dataset(&job.dataset, job.images.as_deref(), config.seed)?;
     let checkpoint = prepare_folder(job, &files)?;
     let backend = backend.announce();
@@ -202,6 +209,7 @@ pub fn run(job: &Job) -> Result<Metrics> {
         split,
         seconds,
         steps,
+        breakdown: trainer.breakdown(),
         stopped,
     };
     output::write_json(&files.metrics, &metrics)?;

@@ -169,9 +169,15 @@ fn wrong_settings_are_answered_with_one_line() {
         let found = common::json(&String::from_utf8_lossy(&doctor.stdout));
         found["cuda"]["available"] == false
     }) {
-        let line = train(&["--backend", "cuda"]);
-        assert!(line.contains("CUDA") && line.contains("--backend cpu"), "{line}");
+        for wish in [["--backend", "cuda"], ["--device", "0"]] {
+            let line = train(&wish);
+            assert!(line.contains("CUDA") && line.contains("--backend cpu"), "{line}");
+        }
+        let line = fails(&["doctor", "--device", "7"]);
+        assert!(line.contains("CUDA") && !line.contains("trusted"), "{line}");
     }
+    let line = train(&["--device", "1", "--backend", "cpu"]);
+    assert!(line.contains("--device 1 names an NVIDIA card"), "{line}");
     assert!(train(&["--resume"]).contains("no checkpoint"));
 
     assert!(!out.exists());

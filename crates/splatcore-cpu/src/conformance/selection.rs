@@ -2,7 +2,8 @@
 //!
 //! All combinations of an intersect and a blend that the backend has; on emulated kernels, which are some thousand times
 //! slower, a selection in which every method occurs: every intersect with scalar and splatcore, every blend with aabb
-//! and exact. `SPLATCORE_PIPELINES=all` in the environment asks for all of them there too.
+//! and exact. `SPLATCORE_PIPELINES=all` in the environment asks for all of them there too, `some` for the selection
+//! anywhere.
 
 use splatcore_core::backend::{Backend, BackendError, RenderOptions};
 use splatcore_core::pipeline::{Blend, Intersect};
@@ -45,10 +46,11 @@ impl Selection {
     /// # Errors
     /// If it lacks what every backend must have, or says anything but that it lacks a method.
     pub fn new(backend: &dyn Backend) -> Result<Self, String> {
-        let all = std::env::var("SPLATCORE_PIPELINES").is_ok_and(|wish| wish == "all");
-        let coverage = match backend.describe().contains("emulated") && !all {
-            true => Coverage::Every,
-            false => Coverage::Full,
+        let wish = std::env::var("SPLATCORE_PIPELINES").unwrap_or_default();
+        let coverage = match (wish.as_str(), backend.describe().contains("emulated")) {
+            ("all", _) => Coverage::Full,
+            ("some", _) | (_, true) => Coverage::Every,
+            _ => Coverage::Full,
         };
         let has = |intersect, blend| has(backend, intersect, blend);
         let mut found = Self {

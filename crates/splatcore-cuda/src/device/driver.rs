@@ -112,6 +112,32 @@ pub fn driver_info() -> Result<DriverInfo, NoCard> {
     Ok(info)
 }
 
+/// There is no card of this number; names those that there are.
+fn no_such_card(ordinal: usize, cards: &[(String, u32, u64)]) -> NoCard {
+    let known: Vec<String> = cards
+        .iter()
+        .enumerate()
+        .map(|(i, (name, ..))| format!("{i} ({name})"))
+        .collect();
+    match known.len() {
+        0 => NoCard {
+            reason: "the NVIDIA driver sees no card".into(),
+            remedy: "check nvidia-smi and CUDA_VISIBLE_DEVICES, or use --backend cpu".into(),
+        },
+        n => NoCard {
+            reason: format!(
+                "there is no card {ordinal}; the driver sees {}: {}",
+                if n == 1 { "one".into() } else { n.to_string() },
+                known.join(", ")
+            ),
+            remedy:
+                "choose one of them with --device (CUDA_VISIBLE_DEVICES hides and renumbers cards), or use \
+                     --backend cpu"
+                    .into(),
+        },
+    }
+}
+
 /// Least compute capability: decoupled look-back needs Volta's forward progress.
 pub const LEAST_CAPABILITY: u32 = 70;
 
@@ -124,13 +150,7 @@ impl Card {
         let info = driver_info()?;
         let ordinal = ordinal.unwrap_or(0);
         let Some((name, capability, _)) = info.cards.get(ordinal) else {
-            return Err(NoCard {
-                reason: match info.cards.len() {
-                    0 => "the NVIDIA driver sees no card".into(),
-                    n => format!("there is no card {ordinal}; the driver sees {n}"),
-                },
-                remedy: "check nvidia-smi and CUDA_VISIBLE_DEVICES, or use --backend cpu".into(),
-            });
+            return Err(no_such_card(ordinal, &info.cards));
         };
         if *capability < LEAST_CAPABILITY {
             return Err(NoCard {
@@ -372,5 +392,25 @@ impl Device for Card {
             // SAFETY: the event came from `record` and is given up.
             let _ = unsafe { result::event::destroy(event.0 as sys::CUevent) };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_that_is_not_there_is_answered_with_those_that_are() {
+        let card = |name: &str| (name.to_owned(), 90, 1 << 30);
+        let words = |cards: &[_]| no_such_card(3, cards).to_string();
+        let two = words(&[card("H200"), card("L4")]);
+        assert!(
+            two.contains("no card 3; the driver sees 2: 0 (H200), 1 (L4)"),
+            "{two}"
+        );
+        assert!(two.contains("--device"), "{two}");
+        let one = words(&[card("L4")]);
+        assert!(one.contains("sees one: 0 (L4)"), "{one}");
+        assert!(words(&[]).contains("sees no card"));
     }
 }

@@ -209,3 +209,49 @@ fn nothing_in_view() {
         learner.finish().unwrap();
     }
 }
+
+/// Profiled steps are steps like others, halted or not, and what was noted is of those that ran.
+#[test]
+fn profiling_changes_nothing() {
+    let Some(device) = device() else { return };
+    let mut reference = learner(&device);
+    let mut profiled = learner(&device);
+    let mut halting = learner(&device);
+    for step in 1..=21 {
+        reference.step(&plan(step)).unwrap();
+        for learner in [&mut profiled, &mut halting] {
+            match step % 5 {
+                3 => learner.profiled_step(&plan(step)).unwrap(),
+                _ => learner.step(&plan(step)).unwrap(),
+            }
+        }
+        if step == 10 {
+            for learner in [&mut reference, &mut profiled, &mut halting] {
+                learner.refine(&refine(step)).unwrap();
+            }
+        }
+        if step == 11 {
+            halting.frame.shrink_pairs(TOO_FEW);
+        }
+    }
+    let want = state_bits(&reference.snapshot().unwrap());
+    assert!(state_bits(&profiled.snapshot().unwrap()) == want);
+    assert!(state_bits(&halting.snapshot().unwrap()) == want);
+
+    let found = profiled.take_profile().unwrap();
+    let stages: Vec<&str> = found.stages.iter().map(|(name, _)| *name).collect();
+    for stage in ["project", "sort", "blend", "loss", "blend_backward", "adam"] {
+        assert!(stages.contains(&stage), "{stages:?}");
+    }
+    assert!(
+        found.stages.iter().all(|&(_, seconds)| seconds > 0.0),
+        "{found:?}"
+    );
+    // Steps 3, 8, 13 and 18.
+    assert!(found.steps == 4 && found.refine > 0.0, "{found:?}");
+    assert_eq!(profiled.take_profile().unwrap(), Profile::default());
+    // The device stood still at 13 or before it was seen at 18: both are taken again, without marks.
+    let found = halting.take_profile().unwrap();
+    assert!((2..4).contains(&found.steps) && found.refine > 0.0, "{found:?}");
+    assert_eq!(reference.take_profile().unwrap().steps, 0);
+}

@@ -22,6 +22,10 @@ pub struct Watch {
     pub no_memory: std::ops::Range<usize>,
     /// Bytes that can be allocated.
     pub limit: Option<usize>,
+    /// What the device says is free, if not the truth.
+    pub said_free: Option<u64>,
+    /// Bytes uploaded and downloaded.
+    pub moved: usize,
     /// Bytes allocated now.
     pub bytes: usize,
     /// Most bytes at a time.
@@ -102,7 +106,8 @@ impl Device for Watched {
         self.emulated.multiprocessors()
     }
     fn memory(&self) -> (u64, u64) {
-        self.emulated.memory()
+        let (free, all) = self.emulated.memory();
+        (self.watch().said_free.unwrap_or(free), all)
     }
     fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
         self.call()?;
@@ -139,6 +144,7 @@ impl Device for Watched {
     }
     unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
         self.call()?;
+        self.watch().moved += from.len();
         unsafe { self.emulated.upload(to, from) }
     }
     unsafe fn upload_pinned(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), DeviceError> {
@@ -147,6 +153,7 @@ impl Device for Watched {
     }
     unsafe fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError> {
         self.call()?;
+        self.watch().moved += to.len();
         unsafe { self.emulated.download(to, from) }
     }
     unsafe fn download_pinned(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), DeviceError> {

@@ -62,6 +62,7 @@ impl Mock {
             step_time: self.step_time,
             out_of_memory_at: self.out_of_memory_at,
             losses: Arc::clone(&self.losses),
+            left_out: Vec::new(),
             step: 0,
             loss: 0.0,
         }
@@ -75,6 +76,7 @@ struct MockLearner {
     step_time: Option<std::time::Duration>,
     out_of_memory_at: Option<u32>,
     losses: Arc<AtomicU32>,
+    left_out: Vec<usize>,
     step: u32,
     loss: f64,
 }
@@ -123,6 +125,7 @@ impl Renderer for MockLearner {
 impl Learner for MockLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         if self.out_of_memory_at == Some(plan.step) {
+            self.left_out.push(plan.view);
             return Err(BackendError::OutOfMemory {
                 backend: "mock",
                 buffer: "a list of pairs".into(),
@@ -159,6 +162,9 @@ impl Learner for MockLearner {
         self.step = plan.step;
         self.log.lock().unwrap().push(Event::Step(plan.clone()));
         Ok(())
+    }
+    fn left_out(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.left_out)
     }
     fn last_loss(&mut self) -> Result<f64, BackendError> {
         self.losses.fetch_add(1, Ordering::Relaxed);

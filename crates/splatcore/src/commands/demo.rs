@@ -77,6 +77,7 @@ pub fn run(args: Args) -> Result<()> {
     let metrics = run::run(&Job {
         dataset: photos.clone(),
         images: None,
+        device: None,
         folder: folder.clone(),
         config: config(&args),
         resume: false,

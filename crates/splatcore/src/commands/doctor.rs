@@ -3,6 +3,7 @@
 mod cuda;
 
 use self::cuda::Cuda;
+use crate::backends::{self, DeviceArgs};
 use crate::output;
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -21,6 +22,8 @@ pub struct Args {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    device: DeviceArgs,
 }
 
 #[derive(Serialize)]
@@ -59,8 +62,9 @@ struct Check {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
+    backends::check_device(args.device.device)?;
     let checks = self_test(&CpuBackend::new(None));
-    let cuda = Cuda::from(splatcore_cuda::probe());
+    let cuda = Cuda::from(splatcore_cuda::probe(args.device.device));
     let passed =
         checks.iter().all(|check| check.passed) && cuda.self_test.as_ref().is_none_or(|test| test.passed);
     let doctor = Doctor {

@@ -1,5 +1,6 @@
 //! `splatcore train`: photos to a scene.
 
+use crate::backends::DeviceArgs;
 use crate::output::{self, duration, thousands};
 use crate::run::{self, Files, Job};
 use anyhow::Result;
@@ -37,6 +38,8 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<f64>,
     #[command(flatten)]
+    device: DeviceArgs,
+    #[command(flatten)]
     settings: Config,
 }
 
@@ -48,11 +51,17 @@ pub fn run(args: Args, typed: &clap::ArgMatches) -> Result<()> {
         false => args.config.clone(),
     };
     let config = Config::layered(base.as_deref(), typed)?;
-    let resume_command = resume_command(&args.dataset, &args.output, args.images.as_deref());
+    let resume_command = resume_command(
+        &args.dataset,
+        &args.output,
+        args.images.as_deref(),
+        args.device.device,
+    );
     let job = Job {
         dataset: args.dataset,
         images: args.images,
         folder: args.output,
+        device: args.device.device,
         config,
         resume: args.resume,
         overwrite: args.overwrite,
@@ -66,8 +75,12 @@ pub fn run(args: Args, typed: &clap::ArgMatches) -> Result<()> {
     } else {
         "training"
     };
+    let time = metrics
+        .breakdown
+        .as_ref()
+        .map_or(String::new(), |breakdown| format!("\ntime     {breakdown}"));
     output::print(&format!(
-        "PSNR {:.2} dB, SSIM {:.4} on {} {measured} photos\n{} Gaussians, {} steps in {}\nscene    {}\nreport   {}",
+        "PSNR {:.2} dB, SSIM {:.4} on {} {measured} photos\n{} Gaussians, {} steps in {}{time}\nscene    {}\nreport   {}",
         found.psnr,
         found.ssim,
         found.views.len(),
@@ -87,11 +100,12 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 /// The command that goes on with a run, ready for a shell. Settings are in the run's config.toml.
-fn resume_command(dataset: &Path, folder: &Path, images: Option<&str>) -> String {
+fn resume_command(dataset: &Path, folder: &Path, images: Option<&str>, device: Option<usize>) -> String {
     let quoted = |path: &Path| quote(&path.to_string_lossy());
     let images = images.map_or(String::new(), |name| format!(" --images {}", quote(name)));
+    let device = device.map_or(String::new(), |number| format!(" --device {number}"));
     format!(
-        "splatcore train {} -o {}{images} --resume",
+        "splatcore train {} -o {}{images}{device} --resume",
         quoted(dataset),
         quoted(folder)
     )
@@ -116,12 +130,12 @@ mod tests {
 
     #[test]
     fn the_resume_command_survives_a_shell() {
-        let command = resume_command(Path::new("my photos"), Path::new("out"), None);
+        let command = resume_command(Path::new("my photos"), Path::new("out"), None, None);
         assert_eq!(command, "splatcore train 'my photos' -o out --resume");
-        let command = resume_command(Path::new("it's"), Path::new("a/b"), Some("images_4"));
+        let command = resume_command(Path::new("it's"), Path::new("a/b"), Some("images_4"), Some(1));
         assert_eq!(
             command,
-            r"splatcore train 'it'\''s' -o a/b --images images_4 --resume"
+            r"splatcore train 'it'\''s' -o a/b --images images_4 --device 1 --resume"
         );
     }
 }

@@ -1,0 +1,245 @@
+//! The memory of a frame: what grows when, and what lies where.
+
+use super::{BUCKET, EXPAND_BLOCK, Frame, MOST_PAIRS, Purpose, SUM_BYTES};
+use crate::camera::KernelCamera;
+use crate::lists;
+use crate::sort::{self, Plan};
+use splatcore_core::BackendError;
+
+const SPLAT_BYTES: usize = 48;
+/// Bytes of a slot's gradients.
+const GRADIENT_BYTES: usize = 64;
+/// Bytes of a tile's pixels in `checkpoints`.
+const CHECKPOINT_BYTES: usize = 16 * 256;
+
+/// Offsets in `cleared`.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Layout {
+    pub(super) group_ranges: usize,
+    pub(super) expand_states: usize,
+    pub(super) depth_histograms: usize,
+    pub(super) depth_states: usize,
+    pub(super) tile_histograms: usize,
+    pub(super) tile_states: usize,
+    pub(super) ranges: usize,
+    pub(super) bucket_tiles: usize,
+    /// What is zeroed; what lies behind is not.
+    pub(super) zeroed: usize,
+    pub(super) bytes: usize,
+    pub(super) depth_plan: Plan,
+    pub(super) tile_plan: Plan,
+}
+
+impl Layout {
+    /// Pairs are sorted by keys 0..`keys`.
+    pub(super) fn new(
+        gaussians: usize,
+        pairs: usize,
+        [tiles, groups, keys]: [usize; 3],
+        buckets: usize,
+    ) -> Self {
+        let mut layout = Self::default();
+        let mut at = 0;
+        let mut take = |bytes: usize| {
+            let start = at;
+            at += bytes.next_multiple_of(256);
+            start
+        };
+        layout.depth_plan = Plan::new(sort::ALL_BITS, gaussians);
+        layout.tile_plan = Plan::new(sort::key_bits(keys), pairs);
+        layout.group_ranges = take(8 * groups);
+        layout.expand_states = take(4 * gaussians.div_ceil(EXPAND_BLOCK).max(1));
+        layout.depth_histograms = take(layout.depth_plan.histogram_bytes());
+        layout.tile_histograms = take(layout.tile_plan.histogram_bytes());
+        layout.ranges = take(8 * tiles);
+        layout.bucket_tiles = take(4 * buckets);
+        // The sort zeroes as much of its states as it needs.
+        layout.zeroed = take(0);
+        layout.depth_states = take(layout.depth_plan.state_bytes(gaussians));
+        layout.tile_states = take(layout.tile_plan.state_bytes(pairs));
+        layout.bytes = at;
+        layout
+    }
+}
+
+impl Frame {
+    /// Makes room for at least so many pairs, and for a quarter more if there is memory.
+    ///
+    /// # Errors
+    /// If there are more than can be numbered, or no memory; there is as much room as before then.
+    pub fn reserve_pairs(&mut self, pairs: u64) -> Result<(), BackendError> {
+        if pairs > MOST_PAIRS {
+            return Err(BackendError::OutOfMemory {
+                backend: "cuda",
+                buffer: format!(
+                    "{pairs} (tile, Gaussian) pairs, more than the {MOST_PAIRS} that can be numbered,"
+                ),
+                bytes: pairs * 20,
+                remedy: "use a smaller size (--max-size; for pictures --size), fewer Gaussians (--max-gaussians), or \
+                         --pipeline auto"
+                    .into(),
+            });
+        }
+        let (pairs, before) = (pairs as usize, self.pair_capacity);
+        if pairs <= before {
+            return Ok(());
+        }
+        let roomy = (pairs + pairs / 4).min(MOST_PAIRS as usize);
+        self.allocate_pairs(roomy)
+            .or_else(|_| self.allocate_pairs(pairs))
+            .or_else(|error| {
+                self.allocate_pairs(before)?;
+                Err(error)
+            })
+    }
+
+    fn release_pairs(&mut self) -> Result<(), BackendError> {
+        self.pair_capacity = 0;
+        let [a, b] = &mut self.tiles;
+        let [c, d] = &mut self.pair_values;
+        for buffer in [a, b, c, d, &mut self.pair_slots, &mut self.sums] {
+            buffer.clear()?;
+        }
+        self.checkpoints.clear()?;
+        self.group_masks.clear()?;
+        self.tile_lists.clear()?;
+        Ok(())
+    }
+
+    fn allocate_pairs(&mut self, capacity: usize) -> Result<(), BackendError> {
+        // All old memory first: what is left between smaller buffers may not hold a larger one.
+        self.release_pairs()?;
+        let [a, b] = &mut self.tiles;
+        let [c, d] = &mut self.pair_values;
+        for buffer in [a, b, c, d, &mut self.pair_slots] {
+            buffer.reserve_exactly(4 * capacity)?;
+        }
+        if self.pair_rows {
+            self.sums.reserve_exactly(SUM_BYTES * capacity)?;
+        }
+        if self.checkpointed {
+            self.checkpoints
+                .reserve_exactly(CHECKPOINT_BYTES * (capacity / BUCKET))?;
+        }
+        if self.grouped {
+            self.tile_lists.reserve_exactly(4 * lists::TILES * capacity)?;
+        }
+        self.pair_capacity = capacity;
+        Ok(())
+    }
+
+    /// Leaves room for no more than so many pairs, to provoke what happens when there are more.
+    #[cfg(test)]
+    pub(crate) fn shrink_pairs(&mut self, capacity: usize) {
+        self.pair_capacity = self.pair_capacity.min(capacity);
+    }
+
+    /// Makes room for a scene and a view; pairs are sorted by keys 0..`keys`.
+    pub(super) fn reserve(
+        &mut self,
+        gaussians: usize,
+        camera: &KernelCamera,
+        purpose: Purpose,
+        checkpoints: bool,
+        keys: usize,
+    ) -> Result<(), BackendError> {
+        if gaussians > self.gaussians {
+            self.gaussians = 0;
+            let room = gaussians + gaussians / 8;
+            self.splats.reserve_exactly(SPLAT_BYTES * room)?;
+            for buffer in self.depths.iter_mut().chain(&mut self.slots) {
+                buffer.reserve_exactly(4 * room)?;
+            }
+            for buffer in [
+                &mut self.pair_counts,
+                &mut self.slot_of,
+                &mut self.first_pairs,
+                &mut self.long_slots,
+            ] {
+                buffer.reserve_exactly(4 * room)?;
+            }
+            self.gaussians = room;
+        }
+        let pixels = camera.pixels();
+        self.image.reserve_exactly(12 * pixels)?;
+        self.transmittance.reserve_exactly(4 * pixels)?;
+        if purpose == Purpose::Training {
+            self.image_gradient.reserve_exactly(12 * pixels)?;
+            self.gradients.reserve(GRADIENT_BYTES * gaussians)?;
+        }
+        if self.pair_capacity == 0 {
+            // A guess; the first frame tells.
+            let guess = (8 * gaussians as u64).clamp(1 << 12, MOST_PAIRS / 2);
+            self.reserve_pairs(guess)
+                .or_else(|_| self.reserve_pairs(1 << 12))?;
+        }
+        if purpose == Purpose::Training {
+            let rows = if self.pair_rows {
+                self.pair_capacity
+            } else {
+                gaussians
+            };
+            // Methods may change from frame to frame: a row a slot fits too.
+            self.sums.reserve_exactly(SUM_BYTES * rows.max(gaussians))?;
+            if self.pair_rows {
+                self.slot_sums.reserve(SUM_BYTES * gaussians)?;
+            }
+        }
+        let groups = lists::groups(camera);
+        if self.grouped {
+            self.tile_lists
+                .reserve_exactly(4 * lists::TILES * self.pair_capacity)?;
+        }
+        let mut buckets = 0;
+        if checkpoints {
+            let bytes = CHECKPOINT_BYTES * (self.pair_capacity / BUCKET);
+            self.checkpoints.reserve_exactly(bytes)?;
+            self.stops.reserve_exactly(4 * pixels)?;
+            buckets = self.buckets(camera);
+        }
+        self.layout = Layout::new(
+            gaussians,
+            self.pair_capacity,
+            [camera.tile_count(), groups, keys],
+            buckets,
+        );
+        self.cleared.reserve(self.layout.bytes)?;
+        Ok(())
+    }
+
+    /// Address of what lies at an offset of the layout.
+    pub(super) fn cleared_at(&self, offset: usize) -> u64 {
+        self.cleared.address() + offset as u64
+    }
+
+    /// Numbers that buckets can have; see kernels/blend_backward_gaussian_parallel.cu.
+    pub(super) fn buckets(&self, camera: &KernelCamera) -> usize {
+        self.pair_capacity / BUCKET + camera.tile_count()
+    }
+
+    /// Bytes on the device.
+    pub fn bytes(&self) -> u64 {
+        let singles = [
+            &self.cleared,
+            &self.splats,
+            &self.pair_counts,
+            &self.slot_of,
+            &self.first_pairs,
+            &self.long_slots,
+            &self.pair_slots,
+            &self.image,
+            &self.transmittance,
+            &self.image_gradient,
+            &self.sums,
+            &self.slot_sums,
+            &self.gradients,
+            &self.checkpoints,
+            &self.stops,
+            &self.group_masks,
+            &self.tile_lists,
+        ];
+        let twice = [&self.depths, &self.slots, &self.tiles, &self.pair_values];
+        let all = singles.into_iter().chain(twice.into_iter().flatten());
+        all.map(|buffer| buffer.bytes() as u64).sum()
+    }
+}

@@ -1,0 +1,215 @@
+//! The buffers of a frame and the order of its ops: project, sort by depth, intersect, sort by tile, blend; then
+//! backward. Nothing here waits for the device: sizes stay there, launches cover capacities.
+//!
+//! `buffers` has the memory, `forward` and `backward` the two passes, `pairs` the middle of the first.
+
+mod backward;
+mod buffers;
+mod forward;
+mod pairs;
+
+use crate::device::Buffer;
+use crate::launch::Queue;
+use crate::programs::Kernels;
+use bytemuck::{Pod, Zeroable};
+use splatcore_core::BackendError;
+use std::sync::Arc;
+
+/// `Counters` of kernels/splat.cuh.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct Counters {
+    /// 1 once there was no room for the pairs: from there on nothing changed.
+    pub halted: u32,
+    /// Training steps done.
+    pub steps: u32,
+    /// Most pairs that a frame wanted.
+    pub needed: u64,
+    /// Slots in use.
+    pub visible: u32,
+    /// Slots with long lists of pairs.
+    pub longs: u32,
+    /// (tile, Gaussian) pairs of the frame.
+    pub pairs: u64,
+    /// Fragments whose alpha was computed.
+    pub evaluated: u64,
+    /// Fragments that changed their pixel.
+    pub blended: u64,
+}
+
+/// Where the arrays of a scene are.
+#[derive(Clone, Copy)]
+pub struct SceneAddresses {
+    /// Gaussians.
+    pub count: usize,
+    /// Stored degree.
+    pub sh_degree: u8,
+    /// Means, log scales, rotations, opacity logits, spherical harmonics.
+    pub arrays: [u64; 5],
+}
+
+/// More pairs than this are refused: the look-back keeps a count in 30 bits.
+pub const MOST_PAIRS: u64 = (1 << 30) - 1;
+
+/// Larger images are refused: kernels count the values of three planes in 32 bits.
+pub const MOST_PIXELS: u64 = u32::MAX as u64 / 3;
+
+const COUNTERS_BYTES: usize = 256;
+/// What of the counters lives longer than a frame.
+const LASTING_BYTES: usize = 16;
+const VISIBLE_AT: u64 = 16;
+const PAIRS_AT: u64 = 24;
+/// Bytes of a row of sums.
+const SUM_BYTES: usize = 48;
+/// Splats of a bucket of `gaussian-parallel`.
+const BUCKET: usize = 32;
+const PROJECT_BLOCK: usize = 128;
+const EXPAND_BLOCK: usize = 256;
+
+/// What a frame computes besides the image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The image.
+    Image,
+    /// The image and what the backward pass needs.
+    Training,
+    /// Counts of fragments, no image.
+    Counting,
+}
+
+/// Buffers of a frame. Content lives from one `forward` to the next.
+pub struct Frame {
+    /// The queue that everything runs in.
+    pub queue: Queue,
+    kernels: Arc<Kernels>,
+    deterministic: bool,
+    gaussians: usize,
+    pair_capacity: usize,
+    /// Every pair has a row of sums.
+    pair_rows: bool,
+    /// Every bucket has a checkpoint.
+    checkpointed: bool,
+    /// Lists come from groups of tiles: every pair has places in the tiles' lists.
+    grouped: bool,
+    counters: Buffer,
+    /// States, histograms, ranges, most of it zeroed in one go at the start of a frame.
+    cleared: Buffer,
+    splats: Buffer,
+    depths: [Buffer; 2],
+    slots: [Buffer; 2],
+    pair_counts: Buffer,
+    slot_of: Buffer,
+    first_pairs: Buffer,
+    /// Slots with long lists of pairs.
+    long_slots: Buffer,
+    tiles: [Buffer; 2],
+    pair_slots: Buffer,
+    pair_values: [Buffer; 2],
+    /// Tiles of each (group, Gaussian) pair, for blends that take groups of tiles.
+    group_masks: Buffer,
+    /// The tiles' lists where they come from groups.
+    tile_lists: Buffer,
+    /// Planar rgb, `[3][height * width]` f32.
+    pub image: Buffer,
+    /// `[height * width]` f32.
+    pub transmittance: Buffer,
+    /// dL/dimage, planar.
+    pub image_gradient: Buffer,
+    /// A row a pair or a row a slot, as the method wants it.
+    sums: Buffer,
+    /// A row a slot where `sums` has a row a pair.
+    slot_sums: Buffer,
+    gradients: Buffer,
+    /// (Transmittance, colour) of a tile's pixels before a bucket, for `gaussian-parallel`.
+    checkpoints: Buffer,
+    /// Where in the sorted pairs each pixel stopped, likewise.
+    stops: Buffer,
+    order: usize,
+    sorted: usize,
+    layout: buffers::Layout,
+}
+
+impl Frame {
+    /// Empty buffers; they grow with the first frame. `deterministic` replaces every method of summing gradients by the
+    /// one that has a fixed order.
+    ///
+    /// # Errors
+    /// If not even that fits.
+    pub fn new(queue: Queue, kernels: Arc<Kernels>, deterministic: bool) -> Result<Self, BackendError> {
+        let device = queue.device.clone();
+        let empty = |name| Buffer::new(&device, name, 0);
+        Ok(Self {
+            kernels,
+            deterministic,
+            gaussians: 0,
+            pair_capacity: 0,
+            pair_rows: false,
+            checkpointed: false,
+            grouped: false,
+            counters: Buffer::from_slice(&device, "counters", &[0u8; COUNTERS_BYTES])?,
+            cleared: empty("states of a frame")?,
+            splats: empty("projected Gaussians")?,
+            depths: [empty("depth keys")?, empty("depth keys")?],
+            slots: [empty("depth order")?, empty("depth order")?],
+            pair_counts: empty("pair counts")?,
+            slot_of: empty("slots")?,
+            first_pairs: empty("first pairs")?,
+            long_slots: empty("slots with long lists")?,
+            tiles: [empty("tile keys of the pairs")?, empty("tile keys of the pairs")?],
+            pair_slots: empty("slots of the pairs")?,
+            pair_values: [empty("order of the pairs")?, empty("order of the pairs")?],
+            group_masks: empty("tiles of the pairs with groups")?,
+            tile_lists: empty("lists of the tiles")?,
+            image: empty("image")?,
+            transmittance: empty("transmittance")?,
+            image_gradient: empty("gradient of the image")?,
+            sums: empty("gradient sums")?,
+            slot_sums: empty("gradient sums of the projected Gaussians")?,
+            gradients: empty("gradients of the projected Gaussians")?,
+            checkpoints: empty("states of the pixels before each bucket")?,
+            stops: empty("where the pixels stopped")?,
+            order: 0,
+            sorted: 0,
+            layout: buffers::Layout::default(),
+            queue,
+        })
+    }
+
+    /// Pairs that there is room for.
+    pub fn pair_capacity(&self) -> usize {
+        self.pair_capacity
+    }
+
+    /// Starts counting anew.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn forget(&self) -> Result<(), BackendError> {
+        self.counters.fill(0, COUNTERS_BYTES)
+    }
+
+    /// Address of the counters of the last frame.
+    pub fn counters_address(&self) -> u64 {
+        self.counters.address()
+    }
+
+    /// Address of the slots of all Gaussians, and of the slots' gradients.
+    pub fn gradient_addresses(&self) -> (u64, u64) {
+        (self.slot_of.address(), self.gradients.address())
+    }
+
+    /// Waits for the last frame and returns its counters.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn counters(&self) -> Result<Counters, BackendError> {
+        let mut counters = [Counters::default()];
+        self.counters.read(0, &mut counters)?;
+        Ok(counters[0])
+    }
+
+    /// Blocks for the slots with long lists.
+    fn long_blocks(&self, gaussians: usize) -> u32 {
+        (gaussians as u32).min(8 * self.queue.device.multiprocessors())
+    }
+}

@@ -1,0 +1,216 @@
+//! From projected Gaussians to the sorted lists of the tiles: sort by depth, intersect, sort by tile.
+
+use super::forward::{Pass, wrong_program};
+use super::{EXPAND_BLOCK, Frame, PAIRS_AT, Purpose, VISIBLE_AT};
+use crate::camera::KernelCamera;
+use crate::device::Buffer;
+use crate::launch::arguments;
+use crate::sort;
+use crate::{groups, lists, programs};
+use splatcore_core::BackendError;
+use splatcore_core::pipeline::Pipeline;
+
+/// What the sorted lists are of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lists {
+    /// Tiles.
+    Tiles,
+    /// Groups of so many tiles a side, for blends that take those.
+    Groups(u32),
+    /// Groups, to be split into the lists of their tiles.
+    Split,
+}
+
+impl Lists {
+    pub(super) fn new(pipeline: Pipeline, purpose: Purpose, gaussians: usize) -> Self {
+        match groups::side(pipeline.blend) {
+            Some(side) if purpose != Purpose::Training => Lists::Groups(side),
+            _ if lists::grouped(pipeline, purpose, gaussians) => Lists::Split,
+            _ => Lists::Tiles,
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn count(self, view: &KernelCamera) -> usize {
+        match self {
+            Lists::Tiles => view.tile_count(),
+            Lists::Groups(side) => groups::count(view, side),
+            Lists::Split => lists::groups(view),
+        }
+    }
+}
+
+impl Frame {
+    /// Slots, front to back.
+    pub(super) fn sort_by_depth(&mut self, pass: &Pass) -> Result<(), BackendError> {
+        let plan = self.layout.depth_plan;
+        self.order = sort::sort(
+            &self.queue,
+            &self.kernels_of(&programs::sort(plan))?,
+            plan,
+            sort::Input {
+                keys: self.depths.each_ref().map(Buffer::address),
+                values: self.slots.each_ref().map(Buffer::address),
+                count: self.counters.address() + VISIBLE_AT,
+                capacity: pass.scene.count,
+                has_gaps: true,
+            },
+            [self.layout.depth_histograms, self.layout.depth_states].map(|offset| self.cleared_at(offset)),
+        )?;
+        self.queue.mark("sort")
+    }
+
+    /// All pairs, front to back.
+    pub(super) fn intersect(&self, pass: &Pass) -> Result<(), BackendError> {
+        let (intersect, view) = (pass.pipeline.intersect, &pass.view);
+        let counters = self.counters.address();
+        let states = self.cleared_at(self.layout.expand_states);
+        let numbers = match pass.is_numbered() {
+            true => self.pair_values[0].address(),
+            false => 0,
+        };
+        let most = [pass.scene.count, self.pair_capacity];
+        let long_blocks = self.long_blocks(pass.scene.count);
+        match pass.lists {
+            Lists::Tiles => {
+                let &[expand, expand_long, _] = &self.kernels_of(&programs::intersect(intersect))?[..] else {
+                    return Err(wrong_program());
+                };
+                self.queue.launch(
+                    expand,
+                    pass.scene.count.div_ceil(EXPAND_BLOCK) as u32,
+                    EXPAND_BLOCK as u32,
+                    &mut arguments![
+                        self.splats.address(),
+                        self.slots[self.order].address(),
+                        self.pair_counts.address(),
+                        *view,
+                        self.pair_capacity as u32,
+                        self.tiles[0].address(),
+                        self.pair_slots.address(),
+                        numbers,
+                        self.first_pairs.address(),
+                        self.long_slots.address(),
+                        states,
+                        counters
+                    ],
+                )?;
+                self.queue.launch(
+                    expand_long,
+                    long_blocks,
+                    EXPAND_BLOCK as u32,
+                    &mut arguments![
+                        self.splats.address(),
+                        self.long_slots.address(),
+                        *view,
+                        self.tiles[0].address(),
+                        self.pair_slots.address(),
+                        numbers,
+                        self.first_pairs.address(),
+                        counters
+                    ],
+                )?;
+            }
+            Lists::Groups(side) => {
+                let lists = groups::Lists {
+                    splats: self.splats.address(),
+                    order: self.slots[self.order].address(),
+                    groups: self.tiles[0].address(),
+                    pair_slots: self.pair_slots.address(),
+                    pair_numbers: numbers,
+                    masks: self.group_masks.address(),
+                    first_pairs: self.first_pairs.address(),
+                    long_slots: self.long_slots.address(),
+                    states,
+                    counters,
+                };
+                let kernels = self.kernels_of(&programs::intersect_groups(intersect, side))?;
+                groups::expand(&self.queue, &kernels, view, most, long_blocks, lists)?;
+            }
+            Lists::Split => {
+                let buffers = lists::Buffers {
+                    splats: self.splats.address(),
+                    order: self.slots[self.order].address(),
+                    pair_counts: self.pair_counts.address(),
+                    groups: self.tiles[0].address(),
+                    words: self.pair_slots.address(),
+                    first_pairs: self.first_pairs.address(),
+                    long_slots: self.long_slots.address(),
+                    states,
+                    counters,
+                };
+                let kernels = self.kernels_of(&programs::lists(intersect))?;
+                lists::expand(&self.queue, &kernels, view, most, long_blocks, buffers)?;
+            }
+        }
+        self.queue.mark("intersect")
+    }
+
+    /// The lists, each front to back. Returns what [`Frame::pairs`] does.
+    pub(super) fn sort_by_list(&mut self, pass: &Pass) -> Result<(u64, u64), BackendError> {
+        let values = match pass.is_numbered() {
+            true => &self.pair_values[0],
+            false => &self.pair_slots,
+        };
+        let plan = self.layout.tile_plan;
+        self.sorted = sort::sort(
+            &self.queue,
+            &self.kernels_of(&programs::sort(plan))?,
+            plan,
+            sort::Input {
+                keys: self.tiles.each_ref().map(Buffer::address),
+                values: [values.address(), self.pair_values[1].address()],
+                count: self.counters.address() + PAIRS_AT,
+                capacity: self.pair_capacity,
+                has_gaps: false,
+            },
+            [self.layout.tile_histograms, self.layout.tile_states].map(|offset| self.cleared_at(offset)),
+        )?;
+        self.queue.mark("sort")?;
+        let intersect = self.kernels_of(&programs::intersect(pass.pipeline.intersect))?;
+        let &[_, _, ranges] = &intersect[..] else {
+            return Err(wrong_program());
+        };
+        let (queue, counters) = (&self.queue, self.counters.address());
+        let [tile_ranges, group_ranges] =
+            [self.layout.ranges, self.layout.group_ranges].map(|offset| self.cleared_at(offset));
+        queue.launch(
+            ranges,
+            (self.pair_capacity.div_ceil(256) as u32).min(16 * queue.device.multiprocessors()),
+            256,
+            &mut arguments![
+                self.tiles[self.sorted].address(),
+                counters,
+                self.pair_capacity as u32,
+                match pass.lists {
+                    Lists::Split => group_ranges,
+                    Lists::Tiles | Lists::Groups(_) => tile_ranges,
+                }
+            ],
+        )?;
+        queue.mark("ranges")?;
+        let sorted = self.pairs(pass.is_numbered());
+        if pass.lists != Lists::Split {
+            return Ok(sorted);
+        }
+        let tile_lists = self.tile_lists.address();
+        lists::split(
+            queue,
+            &self.kernels_of(&programs::lists(pass.pipeline.intersect))?,
+            &pass.view,
+            [sorted.0, group_ranges, counters],
+            [tile_lists, tile_ranges],
+        )?;
+        queue.mark("split")?;
+        Ok((tile_lists, 0))
+    }
+
+    /// The sorted pairs, and the table from pair numbers to slots (0 where the pairs are slots themselves).
+    pub(super) fn pairs(&self, numbered: bool) -> (u64, u64) {
+        match (numbered, self.sorted) {
+            (true, sorted) => (self.pair_values[sorted].address(), self.pair_slots.address()),
+            (_, 0) => (self.pair_slots.address(), 0),
+            (_, _) => (self.pair_values[1].address(), 0),
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! kernels/lists.cu: pairs with groups of tiles, and the tiles' lists split from them, against a plain computation from each
+//! splat's own tiles.
+//!
+//! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+#[path = "support/splats.rs"]
+mod splats;
+
+use splatcore_core::backend::RenderOptions;
+use splatcore_core::pipeline::Intersect;
+use splatcore_core::random::Rng;
+use splatcore_cpu::conformance::scenes::{plain_camera, random_scene};
+use splatcore_cuda::camera::KernelCamera;
+use splatcore_cuda::device::emulated::Emulated;
+use splatcore_cuda::device::{Buffer, Device, Program};
+use splatcore_cuda::frame::Counters;
+use splatcore_cuda::launch::Queue;
+use splatcore_cuda::{lists, programs};
+use splats::{Splat, device, launch, many_shapes, pointer, tile_lists, zeros};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Tiles along a side of a group.
+const SIDE: u32 = 2;
+/// A box, slanted and curved shapes.
+const METHODS: [Intersect; 3] = [Intersect::Aabb, Intersect::Obb, Intersect::Exact];
+/// More pairs than these are a long list (LONG_LIST of kernels/splat.cuh).
+const LONG: usize = 64;
+/// What no kernel writes.
+const UNTOUCHED: u32 = 0xcdcd_cdcd;
+
+/// A pair of a splat with a group: its number, the mask of its tiles.
+type Group = (u32, u32);
+
+/// Of each row of groups the ones from the first to the last that hold a tile; those between may hold none.
+fn groups_of(tiles: &[u32], view: &KernelCamera) -> Vec<Group> {
+    let columns = view.tiles[0].div_ceil(SIDE);
+    let mut rows: BTreeMap<u32, BTreeMap<u32, u32>> = BTreeMap::new();
+    for tile in tiles {
+        let (x, y) = (tile % view.tiles[0], tile / view.tiles[0]);
+        let bit = 1 << (y % SIDE * SIDE + x % SIDE);
+        *rows.entry(y / SIDE).or_default().entry(x / SIDE).or_default() |= bit;
+    }
+    let all = rows.iter().flat_map(|(row, groups)| {
+        let (first, last) = (*groups.keys().min().unwrap(), *groups.keys().max().unwrap());
+        let mask = |column: u32| groups.get(&column).copied().unwrap_or(0);
+        (first..=last).map(move |column| (row * columns + column, mask(column)))
+    });
+    all.collect()
+}
+
+/// How many pairs `project` counts for each splat.
+const COUNT: &str = r#"
+extern "C" __global__ void counts(const Splat* splats, u32 count, Camera camera, u32* counts) {
+    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) counts[i] = count_groups(make_footprint(splats[i]), camera);
+}"#;
+
+fn count_groups(
+    device: &Arc<dyn Device>,
+    method: Intersect,
+    splats: &[Splat],
+    view: &KernelCamera,
+) -> Vec<u32> {
+    let like = programs::lists(method);
+    let shared = like.files.into_iter().filter(|(name, _)| *name != "lists.cu");
+    let program = Program {
+        op: "counts",
+        files: shared.chain([("counts.cu", COUNT)]).collect(),
+        constants: like.constants,
+        kernels: &["counts"],
+    };
+    let kernel = device.load(&program).unwrap()[0];
+    let count = splats.len() as u32;
+    let all = Buffer::from_slice(device, "test", splats).unwrap();
+    let counts = Buffer::new(device, "test", 4 * splats.len()).unwrap();
+    let [a, b] = [all.address(), counts.address()];
+    let mut arguments = [pointer(&a), pointer(&count), pointer(view), pointer(&b)];
+    launch(device, kernel, splats.len(), &mut arguments);
+    counts.to_vec(splats.len()).unwrap()
+}
+
+/// What a frame has for these kernels.
+struct Frame<'a> {
+    device: &'a Arc<dyn Device>,
+    method: Intersect,
+    splats: &'a [Splat],
+    /// Slots, front to back.
+    order: &'a [u32],
+    /// Pairs of each slot.
+    pair_counts: &'a [u32],
+    view: &'a KernelCamera,
+}
+
+/// What `expand` wrote, in the order in which it is numbered.
+struct Expanded {
+    groups: Vec<u32>,
+    words: Vec<u32>,
+    first_pairs: Vec<u32>,
+    counters: Counters,
+}
+
+impl Frame<'_> {
+    fn pairs(&self) -> usize {
+        self.pair_counts.iter().sum::<u32>() as usize
+    }
+
+    /// Writes all pairs, with room for `capacity` of them.
+    fn expand(&self, capacity: usize) -> Expanded {
+        let (device, count) = (self.device, self.splats.len());
+        let counters = Counters {
+            visible: count as u32,
+            pairs: self.pairs() as u64,
+            ..Counters::default()
+        };
+        let splats = Buffer::from_slice(device, "test", self.splats).unwrap();
+        let order = Buffer::from_slice(device, "test", self.order).unwrap();
+        let pair_counts = Buffer::from_slice(device, "test", self.pair_counts).unwrap();
+        let counters = Buffer::from_slice(device, "test", &[counters]).unwrap();
+        let untouched = |length| Buffer::from_slice(device, "test", &vec![UNTOUCHED; length]).unwrap();
+        let [groups, words] = [0; 2].map(|_| untouched(self.pairs()));
+        let [first_pairs, long_slots] = [0; 2].map(|_| untouched(count));
+        let states = zeros(device, 4 * count.div_ceil(256));
+        let buffers = lists::Buffers {
+            splats: splats.address(),
+            order: order.address(),
+            pair_counts: pair_counts.address(),
+            groups: groups.address(),
+            words: words.address(),
+            first_pairs: first_pairs.address(),
+            long_slots: long_slots.address(),
+            states: states.address(),
+            counters: counters.address(),
+        };
+        let kernels = device.load(&programs::lists(self.method)).unwrap();
+        let queue = Queue::new(device.clone());
+        // Fewer blocks than long lists; more threads than splats.
+        lists::expand(&queue, &kernels, self.view, [count + 300, capacity], 3, buffers).unwrap();
+        Expanded {
+            groups: groups.to_vec(self.pairs()).unwrap(),
+            words: words.to_vec(self.pairs()).unwrap(),
+            first_pairs: first_pairs.to_vec(count).unwrap(),
+            counters: counters.to_vec(1).unwrap()[0],
+        }
+    }
+
+    /// The tiles' lists, from words sorted by group.
+    fn split(&self, words: &[u32], ranges: &[[u32; 2]], halted: bool) -> Vec<Vec<u32>> {
+        let (device, tiles) = (self.device, self.view.tile_count());
+        let counters = Counters {
+            halted: halted.into(),
+            pairs: words.len() as u64,
+            ..Counters::default()
+        };
+        let counters = Buffer::from_slice(device, "test", &[counters]).unwrap();
+        let all = Buffer::from_slice(device, "test", words).unwrap();
+        let group_ranges = Buffer::from_slice(device, "test", ranges).unwrap();
+        let room = lists::TILES * words.len();
+        let tile_lists = Buffer::from_slice(device, "test", &vec![UNTOUCHED; room]).unwrap();
+        let tile_ranges = zeros(device, 8 * tiles);
+        let kernels = device.load(&programs::lists(self.method)).unwrap();
+        lists::split(
+            &Queue::new(device.clone()),
+            &kernels,
+            self.view,
+            [all.address(), group_ranges.address(), counters.address()],
+            [tile_lists.address(), tile_ranges.address()],
+        )
+        .unwrap();
+        let tile_lists: Vec<u32> = tile_lists.to_vec(room).unwrap();
+        let tile_ranges: Vec<[u32; 2]> = tile_ranges.to_vec(tiles).unwrap();
+        let list = |&[begin, end]: &[u32; 2]| tile_lists[begin as usize..end as usize].to_vec();
+        tile_ranges.iter().map(list).collect()
+    }
+}
+
+/// Pairs in a stable order by group, and where each group's begin and end.
+fn sorted(groups: &[u32], words: &[u32], count: usize) -> (Vec<u32>, Vec<[u32; 2]>) {
+    let mut lists = vec![Vec::new(); count];
+    for (&group, &word) in groups.iter().zip(words) {
+        lists[group as usize].push(word);
+    }
+    let mut end = 0;
+    let range = |list: &Vec<u32>| {
+        let begin = end;
+        end += list.len() as u32;
+        // As `ranges` leaves them: a group without pairs has no place.
+        if list.is_empty() { [0, 0] } else { [begin, end] }
+    };
+    let ranges = lists.iter().map(range).collect();
+    (lists.concat(), ranges)
+}
+
+/// What a case must have had for the test to mean something.
+#[derive(Default)]
+struct Seen {
+    /// Splats with more pairs than [`LONG`].
+    longs: usize,
+    /// Pairs with a group none of whose tiles is touched.
+    gaps: usize,
+    /// Pairs of the group with the most.
+    longest: usize,
+    /// Groups without a pair.
+    empty: usize,
+}
+
+fn check(device: &Arc<dyn Device>, what: &str, splats: &[Splat], size: [u32; 2]) -> Seen {
+    let camera = plain_camera(size[0], size[1]);
+    let view = KernelCamera::new(&camera, &RenderOptions::default());
+    let groups = lists::groups(&view);
+    assert_eq!(
+        groups as u32,
+        view.tiles[0].div_ceil(SIDE) * view.tiles[1].div_ceil(SIDE)
+    );
+    let mut order: Vec<u32> = (0..splats.len() as u32).collect();
+    Rng::new(3, 98).shuffle(&mut order);
+    let mut seen = Seen::default();
+    for method in METHODS {
+        let what = format!("{what}, {method}");
+        let tiles = tile_lists(device, method, splats, &view);
+        let pairs: Vec<Vec<Group>> = tiles.iter().map(|list| groups_of(list, &view)).collect();
+        let counts: Vec<u32> = pairs.iter().map(|own| own.len() as u32).collect();
+        assert_eq!(count_groups(device, method, splats, &view), counts, "{what}");
+        let longs = pairs.iter().filter(|own| own.len() > LONG).count();
+        let (mut first_pairs, mut wanted) = (vec![0; splats.len()], Vec::new());
+        for &slot in &order {
+            first_pairs[slot as usize] = wanted.len() as u32;
+            wanted.extend(
+                pairs[slot as usize]
+                    .iter()
+                    .map(|&(group, mask)| (group, slot | mask << 28)),
+            );
+        }
+        let frame = Frame {
+            device,
+            method,
+            splats,
+            order: &order,
+            pair_counts: &counts,
+            view: &view,
+        };
+        let got = frame.expand(wanted.len());
+        let both = got.groups.iter().copied().zip(got.words.iter().copied());
+        if let Some((i, (got, wanted))) = both.zip(&wanted).enumerate().find(|(_, (a, b))| a != *b) {
+            panic!("{what}, pair {i}: {got:x?}, not {wanted:x?}");
+        }
+        assert_eq!(got.first_pairs, first_pairs, "{what}");
+        assert_eq!(got.counters.longs as usize, longs, "{what}");
+        assert_eq!(
+            (got.counters.halted, got.counters.needed),
+            (0, wanted.len() as u64)
+        );
+
+        let (words, ranges) = sorted(&got.groups, &got.words, groups);
+        let lists = frame.split(&words, &ranges, false);
+        let mut expected = vec![Vec::new(); view.tile_count()];
+        for &slot in &order {
+            for &tile in &tiles[slot as usize] {
+                expected[tile as usize].push(slot);
+            }
+        }
+        for (tile, (got, expected)) in lists.iter().zip(&expected).enumerate() {
+            assert_eq!(got, expected, "{what}, tile {tile}");
+        }
+        let untouched = frame.split(&words, &ranges, true);
+        assert!(untouched.iter().all(Vec::is_empty), "{what}: halted and went on");
+
+        if wanted.is_empty() {
+            continue;
+        }
+        let halted = frame.expand(wanted.len() - 1);
+        assert_eq!(
+            (halted.counters.halted, halted.counters.needed),
+            (1, wanted.len() as u64)
+        );
+        assert_eq!(halted.counters.longs, 0, "{what}: went on without room");
+        assert!(
+            halted.words.iter().all(|&word| word == UNTOUCHED),
+            "{what}: went on without room"
+        );
+
+        seen.longs += longs;
+        seen.gaps += pairs.iter().flatten().filter(|(_, mask)| *mask == 0).count();
+        seen.empty += ranges.iter().filter(|[begin, end]| begin == end).count();
+        let longest = ranges.iter().map(|[begin, end]| (end - begin) as usize).max();
+        seen.longest = seen.longest.max(longest.unwrap_or(0));
+    }
+    seen
+}
+
+/// Splats over the whole image, so flat that rows have gaps, or nowhere; three blocks of them; 63 x 25 tiles.
+#[test]
+fn lists_are_those_of_each_tile() {
+    let Some(device) = device() else { return };
+    let splats = many_shapes(&plain_camera(1000, 392));
+    assert!(splats.len() > 2 * 256 && !splats.len().is_multiple_of(256));
+    let seen = check(&device, "many shapes", &splats, [1000, 392]);
+    assert!(
+        seen.longs > 9 && seen.gaps > 0,
+        "{} long lists, {} gaps",
+        seen.longs,
+        seen.gaps
+    );
+}
+
+/// Groups of hundreds of pairs: `split` takes several turns. One tile, a row and a column of them, and an even number.
+#[test]
+fn long_lists_of_few_tiles_are_in_order() {
+    let Some(device) = device() else { return };
+    for size in [[16, 16], [70, 9], [5, 40], [64, 32], [33, 48]] {
+        let camera = plain_camera(size[0], size[1]);
+        let splats = splats::splats(&random_scene(15, 1500, 0), &camera);
+        let seen = check(&device, &format!("{size:?}"), &splats, size);
+        assert!(seen.longest > 512, "{size:?}: at most {} pairs", seen.longest);
+    }
+}
+
+#[test]
+fn groups_without_splats_have_empty_lists() {
+    let Some(device) = device() else { return };
+    let small = |mean| Splat {
+        mean,
+        power: [-1.0, 0.0, -1.0],
+        log2_opacity: -1.0,
+        radius: 3.0,
+        ..many_shapes(&plain_camera(64, 64))[0]
+    };
+    let seen = check(&device, "nowhere", &[small([-1e4, -1e4])], [50, 50]);
+    assert_eq!(seen.longest, 0);
+    // Two tiles of one group in the middle, and the last tile.
+    let splats = [[-1e4, 0.0], [40.0, 48.0], [48.5, 48.5]].map(small);
+    let seen = check(&device, "few", &splats, [50, 50]);
+    assert_eq!((seen.longest, seen.empty), (2, 3 * METHODS.len()));
+}
+
+/// A column of 282 groups, more than a block takes at once.
+#[test]
+fn splats_over_more_rows_than_a_block_has_threads() {
+    let Some(device) = device() else { return };
+    let tall = |y: f32, slope: f32| Splat {
+        mean: [20.0, y],
+        power: [-1e-3, slope, -1e-7],
+        log2_opacity: -0.5,
+        radius: 9000.0,
+        ..many_shapes(&plain_camera(64, 64))[0]
+    };
+    let splats = [tall(4500.0, 0.0), tall(3000.0, 1e-5), tall(7000.0, -1e-5)];
+    let seen = check(&device, "tall", &splats, [40, 9000]);
+    assert!(seen.longs == 3 * METHODS.len() && seen.longest == 3);
+}
+
+/// What a barrier too few would show: the emulator lets the threads of a block take turns in either order.
+#[test]
+fn lists_do_not_depend_on_the_order_of_threads() {
+    let Ok(emulated) = Emulated::new() else { return };
+    emulated.set_backward(true);
+    let device: Arc<dyn Device> = Arc::new(emulated);
+    let splats = many_shapes(&plain_camera(1000, 392));
+    check(&device, "threads backward", &splats, [1000, 392]);
+}

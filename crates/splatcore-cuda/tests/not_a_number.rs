@@ -1,0 +1,264 @@
+//! A splat whose exponent is not a number counts as nothing, in every blend and every backward pass. `project` lets none
+//! through today; nothing else would show if a blend took the cap on alpha for one.
+//!
+//! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+#[path = "support/splats.rs"]
+mod splats;
+
+use bytemuck::Zeroable;
+use splatcore_core::backend::RenderOptions;
+use splatcore_core::pipeline::{Backward, Blend};
+use splatcore_cpu::conformance::scenes::plain_camera;
+use splatcore_cuda::camera::KernelCamera;
+use splatcore_cuda::device::{Buffer, Device};
+use splatcore_cuda::frame::Counters;
+use splatcore_cuda::{groups, programs};
+use splats::{Splat, device, launch, pointer, zeros};
+use std::sync::Arc;
+
+/// One tile.
+const SIDE: u32 = 16;
+const PIXELS: usize = (SIDE * SIDE) as usize;
+/// Splats of a bucket (kernels/blend_backward_gaussian_parallel.cu); as many splats are a tile's list at most, here.
+const BUCKET: usize = 32;
+/// Floats of a row of sums.
+const SUMS: usize = 12;
+
+fn sound(gaussian: u32) -> Splat {
+    Splat {
+        mean: [5.0 + 2.0 * gaussian as f32, 9.0],
+        log2_opacity: -0.7,
+        gaussian,
+        power: [-0.03, 0.005, -0.02],
+        radius: 20.0,
+        colour: [0.9 - 0.2 * gaussian as f32, 0.3, 0.2 + 0.3 * gaussian as f32],
+        clamped: 0,
+    }
+}
+
+/// By what the exponent is not a number; whether the distance from the mean still is one.
+fn unsound() -> Vec<(&'static str, Splat, bool)> {
+    let good = sound(1);
+    let mut all = vec![
+        (
+            "mean",
+            Splat {
+                mean: [f32::NAN; 2],
+                ..good
+            },
+            false,
+        ),
+        (
+            "opacity",
+            Splat {
+                log2_opacity: f32::NAN,
+                ..good
+            },
+            true,
+        ),
+        (
+            "infinities",
+            Splat {
+                power: [f32::NEG_INFINITY, f32::INFINITY, f32::NEG_INFINITY],
+                mean: [0.0; 2],
+                ..good
+            },
+            true,
+        ),
+    ];
+    for (k, name) in ["a", "b", "c"].into_iter().enumerate() {
+        let mut splat = good;
+        splat.power[k] = f32::NAN;
+        all.push((name, splat, true));
+    }
+    all
+}
+
+fn view() -> KernelCamera {
+    let options = RenderOptions {
+        background: [0.1, 0.2, 0.3],
+        ..RenderOptions::default()
+    };
+    KernelCamera::new(&plain_camera(SIDE, SIDE), &options)
+}
+
+/// A tile's list and what is rendered from it.
+struct Tile {
+    device: Arc<dyn Device>,
+    splats: Buffer,
+    numbers: Buffer,
+    slots: Buffer,
+    ranges: Buffer,
+    image: Buffer,
+    transmittances: Buffer,
+    bucket_tiles: Buffer,
+    checkpoints: Buffer,
+    stops: Buffer,
+}
+
+impl Tile {
+    fn new(device: &Arc<dyn Device>, splats: &[Splat]) -> Self {
+        assert!(splats.len() <= BUCKET);
+        let all: Vec<u32> = (0..splats.len() as u32).collect();
+        let upload = |words: &[u32]| Buffer::from_slice(device, "test", words).unwrap();
+        Self {
+            device: device.clone(),
+            splats: Buffer::from_slice(device, "test", splats).unwrap(),
+            numbers: upload(&all),
+            slots: upload(&all),
+            ranges: upload(&[0, splats.len() as u32]),
+            image: zeros(device, 12 * PIXELS),
+            transmittances: zeros(device, 4 * PIXELS),
+            bucket_tiles: zeros(device, 4 * 2),
+            checkpoints: zeros(device, 16 * PIXELS),
+            stops: zeros(device, 4 * PIXELS),
+        }
+    }
+
+    /// Image, transmittances and counters.
+    fn blend(&self, blend: Blend, count: bool, checkpoints: bool) -> (Vec<f32>, Vec<f32>, Counters) {
+        let program = programs::blend(blend, count, checkpoints);
+        let kernel = self.device.load(&program).unwrap()[0];
+        let counters = Buffer::from_slice(&self.device, "test", &[Counters::zeroed()]).unwrap();
+        // Every pair touches the first tile of its group.
+        let masks = Buffer::from_slice(&self.device, "test", &[1u16; BUCKET]).unwrap();
+        let view = view();
+        let extra = match groups::side(blend) {
+            Some(_) => &masks,
+            None => &self.bucket_tiles,
+        };
+        let addresses = [
+            &self.splats,
+            &self.numbers,
+            &self.slots,
+            &self.ranges,
+            &counters,
+            &self.image,
+            &self.transmittances,
+            extra,
+            &self.checkpoints,
+            &self.stops,
+        ];
+        let [a, b, c, d, e, f, g, h, i, j] = addresses.map(Buffer::address);
+        let mut arguments = [
+            pointer(&a),
+            pointer(&b),
+            pointer(&c),
+            pointer(&d),
+            pointer(&view),
+            pointer(&e),
+            pointer(&f),
+            pointer(&g),
+            pointer(&h),
+            pointer(&i),
+            pointer(&j),
+        ];
+        launch(&self.device, kernel, 256, &mut arguments);
+        let counters: Vec<Counters> = counters.to_vec(1).unwrap();
+        (
+            self.image.to_vec(3 * PIXELS).unwrap(),
+            self.transmittances.to_vec(PIXELS).unwrap(),
+            counters[0],
+        )
+    }
+
+    /// Rows of sums, a splat or a pair each: here that is the same.
+    fn backward(&self, method: Backward) -> Vec<[f32; SUMS]> {
+        self.blend(Blend::Scalar, false, true);
+        let kernel = self.device.load(&programs::blend_backward(method)).unwrap()[0];
+        let counters = Buffer::from_slice(&self.device, "test", &[Counters::zeroed()]).unwrap();
+        let gradient: Vec<f32> = (0..3 * PIXELS).map(|i| (0.37 * i as f32).sin()).collect();
+        let gradient = Buffer::from_slice(&self.device, "test", &gradient).unwrap();
+        let sums = zeros(&self.device, 4 * SUMS * BUCKET);
+        let view = view();
+        let addresses = [
+            &self.splats,
+            &self.numbers,
+            &self.slots,
+            &self.ranges,
+            &counters,
+            &self.image,
+            &gradient,
+            &sums,
+            &self.bucket_tiles,
+            &self.checkpoints,
+            &self.stops,
+        ];
+        let [a, b, c, d, e, f, g, h, i, j, k] = addresses.map(Buffer::address);
+        let mut arguments = [
+            pointer(&a),
+            pointer(&b),
+            pointer(&c),
+            pointer(&d),
+            pointer(&view),
+            pointer(&e),
+            pointer(&f),
+            pointer(&g),
+            pointer(&h),
+            pointer(&i),
+            pointer(&j),
+            pointer(&k),
+        ];
+        let block = match method {
+            Backward::GaussianParallel => BUCKET as u32,
+            _ => 256,
+        };
+        // SAFETY: the arguments are the kernel's.
+        unsafe { self.device.launch(kernel, 1, block, &mut arguments) }.unwrap();
+        sums.to_vec(BUCKET).unwrap()
+    }
+}
+
+#[test]
+fn no_blend_takes_them_for_anything() {
+    let Some(device) = device() else { return };
+    let without = Tile::new(&device, &[sound(0), sound(2)]);
+    for &blend in Blend::ALL {
+        let (image, transmittances, _) = without.blend(blend, false, false);
+        // There is something to be wrong about, and every pixel goes on to the last splat.
+        assert!(transmittances.iter().all(|t| (0.01..0.99).contains(t)), "{blend}");
+        let (_, _, counts) = without.blend(blend, true, false);
+        assert_eq!(counts.blended, 2 * PIXELS as u64, "{blend}");
+        for (what, splat, _) in unsound() {
+            let tile = Tile::new(&device, &[sound(0), splat, sound(2)]);
+            let got = tile.blend(blend, false, false);
+            assert!(
+                got.0 == image && got.1 == transmittances,
+                "{blend}, {what}: pixel 0 is {}, not {}",
+                got.0[0],
+                image[0]
+            );
+            let (_, _, counts) = tile.blend(blend, true, false);
+            assert_eq!(counts.blended, 2 * PIXELS as u64, "{blend}, {what}");
+        }
+    }
+}
+
+#[test]
+fn no_gradient_comes_of_them() {
+    let Some(device) = device() else { return };
+    let without = Tile::new(&device, &[sound(0), sound(2)]);
+    for &method in Backward::ALL {
+        let expected = without.backward(method);
+        for (what, splat, has_distance) in unsound() {
+            let what = format!("{method}, {what}");
+            let got = Tile::new(&device, &[sound(0), splat, sound(2)]).backward(method);
+            for (row, wanted) in [(0, 0), (2, 1)] {
+                let (got, wanted) = (&got[row][..9], &expected[wanted][..9]);
+                assert!(wanted.iter().all(|v| v.abs() > 1e-3), "{what}: {wanted:?}");
+                // Atomic additions have no order.
+                let close = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-4 * b.abs();
+                assert!(
+                    got.iter().zip(wanted).all(close),
+                    "{what}: {got:?}, not {wanted:?}"
+                );
+            }
+            // `warp-reduce` multiplies nothing by the distance.
+            if has_distance {
+                assert_eq!(got[1][..9], [0.0; 9], "{what}");
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Gradients on a real scene: cut-outs of a trained model at full resolution, every backward method against the f64 twin.
+//!
+//! Where a comparison is in doubt (alpha near 1/255 or the cap, transmittance near 1e-4, depths that f32 does not tell
+//! apart) a rounding decides whether a fragment is there at all. The image's gradient is zero at those pixels, on both
+//! sides; everywhere else DESIGN section 3's bound for f32 holds: relative L2 at most 1e-4 for each group of parameters.
+//!
+//! Trained scenes have needles, and of a needle's projected covariance f32 keeps the smaller eigenvalue to no more than
+//! half an epsilon times the ratio of both (`splatcore_cpu::conformance::gradients`). One needle of 266 pixels by 1.7
+//! that reaches into a picture from outside makes nearly all of the error of its scales: 4e-4 in one of the cut-outs on
+//! the CPU, where the 6063 of 8530 Gaussians that f32 can hold to the bound have 7e-6. So on the larger cut-outs the
+//! bound is for those (seven to eight of ten, with 95 % of the norm of the scales' gradient), and for all together what
+//! the ratio leaves. On the small cut-out it holds for all.
+//!
+//! On a card four cut-outs of 256x192 pixels; on the emulator one of 96x64.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+#[path = "support/real.rs"]
+mod real;
+
+use real::{card, cut_out, held_out, in_reach, model};
+use splatcore_core::backend::RenderOptions;
+use splatcore_core::pipeline::{Backward, Blend, Intersect, Pipeline};
+use splatcore_core::random::Rng;
+use splatcore_core::semantics::NEAR_PLANE;
+use splatcore_core::{Backend, Camera, Gaussians, Image};
+use splatcore_cpu::CpuBackend;
+use splatcore_cpu::conformance::compare::norm;
+use splatcore_cpu::twin::project::project;
+use splatcore_cpu::twin::{self, Group, Scene};
+use splatcore_cuda::CudaBackend;
+use splatcore_cuda::device::emulated::Emulated;
+use std::sync::Arc;
+
+/// DESIGN section 3, relative L2.
+const TOLERANCE: f64 = 1e-4;
+/// About as many roundings go into a projected covariance and back out of its inverse.
+const ROUNDINGS: f64 = 16.0;
+/// Share of the pixels that must be left to compare. Where hundreds of fragments meet in a pixel, one of them often is
+/// near a cut-off.
+const SURE: f64 = 0.25;
+
+fn options(backward: Backward) -> RenderOptions {
+    RenderOptions {
+        pipeline: Pipeline {
+            intersect: Intersect::Exact,
+            blend: Blend::Scalar,
+            backward,
+        },
+        ..RenderOptions::default()
+    }
+}
+
+/// A random gradient of the image, zero where a comparison is in doubt, and the share of pixels where none is.
+fn sure_gradient(scene: &Gaussians, camera: &Camera) -> (Image, f64) {
+    let mut rng = Rng::new(29, 4);
+    let doubts = twin::render(scene, camera, &options(Backward::Atomic)).doubts;
+    let sure = doubts.iter().filter(|doubt| !doubt.any).count();
+    let data = doubts
+        .iter()
+        .map(|doubt| {
+            let gradient = [0; 3].map(|_| rng.normal());
+            if doubt.any { [0.0; 3] } else { gradient }
+        })
+        .collect();
+    let image = Image {
+        width: camera.width,
+        height: camera.height,
+        data,
+    };
+    (image, sure as f64 / doubts.len() as f64)
+}
+
+/// Relative L2 error and cosine of a group's rows that are `kept`.
+fn error_of(want: &[f64], got: &[f64], kept: &[bool]) -> (f64, f64) {
+    let width = want.len() / kept.len().max(1);
+    let pick = |values: &[f64]| -> Vec<f64> {
+        let rows = values.chunks(width.max(1)).zip(kept).filter(|(_, kept)| **kept);
+        rows.flat_map(|(row, _)| row.to_vec()).collect()
+    };
+    let (want, got) = (pick(want), pick(got));
+    let difference: Vec<f64> = want.iter().zip(&got).map(|(w, g)| w - g).collect();
+    let product: f64 = want.iter().zip(&got).map(|(w, g)| w * g).sum();
+    (
+        norm(&difference) / norm(&want),
+        product / (norm(&want) * norm(&got)),
+    )
+}
+
+/// What f32 leaves of each Gaussian's projected shape.
+fn losses(scene: &Gaussians, camera: &Camera) -> Vec<f64> {
+    let scene = Scene::from(scene);
+    let loss = |i| {
+        let Some(splat) = project(&scene, i, camera, NEAR_PLANE, 0) else {
+            return 0.0;
+        };
+        let [a, b, c] = splat.covariance;
+        let (middle, root) = (0.5 * (a + c), (0.25 * (a - c) * (a - c) + b * b).sqrt());
+        ROUNDINGS * 0.5 * f32::EPSILON as f64 * (middle + root) / (middle - root)
+    };
+    (0..scene.len()).map(loss).collect()
+}
+
+/// A line for each group and method that misses a bound; `strict` if needles are no excuse.
+fn misses(
+    backend: &dyn Backend,
+    methods: &[Backward],
+    strict: bool,
+    name: &str,
+    scene: &Gaussians,
+    camera: &Camera,
+) -> Vec<String> {
+    let scene = in_reach(scene, camera);
+    let (gradient, sure) = sure_gradient(&scene, camera);
+    let wide: Vec<[f64; 3]> = gradient.data.iter().map(|g| g.map(f64::from)).collect();
+    let want = twin::gradients(&scene, camera, &options(Backward::Atomic), &wide).scene;
+    let losses = losses(&scene, camera);
+    let (all, round) = (
+        vec![true; losses.len()],
+        losses.iter().map(|&loss| loss <= TOLERANCE),
+    );
+    let round: Vec<bool> = round.collect();
+    let loosest = match strict {
+        true => TOLERANCE,
+        false => losses.iter().copied().fold(TOLERANCE, f64::max),
+    };
+    eprintln!(
+        "{name}: {} Gaussians, {} of them no needles; {:.1} % of the pixels are sure",
+        scene.len(),
+        round.iter().filter(|round| **round).count(),
+        100.0 * sure
+    );
+    let mut missed = Vec::new();
+    if sure < SURE {
+        missed.push(format!(
+            "{name}: only {:.1} % of the pixels are sure",
+            100.0 * sure
+        ));
+    }
+    let mut renderer = backend.renderer(&scene).unwrap();
+    for &backward in methods {
+        let found = renderer.gradients(camera, &options(backward), &gradient).unwrap();
+        let found = Scene::from(&found);
+        for (of, kept, tolerance) in [("all", &all, loosest), ("no needles", &round, TOLERANCE)] {
+            let mut line = format!("{name}: {backward}, {of}:");
+            for group in Group::ALL {
+                let (error, cosine) = error_of(&want.group(group), &found.group(group), kept);
+                line += &format!(" {group:?} {error:.1e}");
+                // `<=` and `>=` are false for NaN.
+                if !(error <= tolerance && cosine >= 0.9999) {
+                    missed.push(format!(
+                        "{name}: {backward}, {of}: {group:?}: {error:.2e}, cosine {cosine:.6}"
+                    ));
+                }
+            }
+            eprintln!("{line}");
+        }
+    }
+    missed
+}
+
+#[test]
+fn a_real_scene_has_the_twins_gradients() {
+    let (Some(cameras), Some(scene)) = (held_out(), model("models/fox_220k.spz")) else {
+        return;
+    };
+    let (backend, cut_outs) = match card() {
+        Some(backend) => {
+            let four = cameras.iter().take(4);
+            (backend, four.map(|camera| cut_out(camera, 256, 192)).collect())
+        }
+        None => match Emulated::new() {
+            Ok(emulated) => {
+                let backend = CudaBackend::on(Arc::new(emulated), false);
+                (backend, Vec::new())
+            }
+            Err(error) => {
+                eprintln!("skipped: {error}");
+                return;
+            }
+        },
+    };
+    let small = cut_out(&cameras[1], 96, 64);
+    let mut missed = misses(&backend, Backward::ALL, true, "small cut-out", &scene, &small);
+    for (i, camera) in cut_outs.iter().enumerate() {
+        let name = format!("cut-out {i}");
+        missed.extend(misses(&backend, Backward::ALL, false, &name, &scene, camera));
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+/// The CPU backend is held to the same.
+#[test]
+fn so_has_the_cpu() {
+    let (Some(cameras), Some(scene)) = (held_out(), model("models/fox_220k.spz")) else {
+        return;
+    };
+    let backend = CpuBackend::new(None);
+    let methods = [Backward::Atomic, Backward::Splatcore];
+    let small = cut_out(&cameras[1], 96, 64);
+    let mut missed = misses(&backend, &methods, true, "small cut-out, cpu", &scene, &small);
+    // With the longest needle.
+    let large = cut_out(&cameras[3], 256, 192);
+    missed.extend(misses(
+        &backend,
+        &methods,
+        false,
+        "cut-out 3, cpu",
+        &scene,
+        &large,
+    ));
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
