@@ -265,7 +265,6 @@ static inline unsigned max_half2(unsigned a, unsigned b) {
     if ((lesser >> 16 & 0x7FFFu) > 0x7C00u) greater = (greater & 0x0000FFFFu) | 0x7FFF0000u;
     return greater;
 }
-static inline unsigned exp2_half2(unsigned a) { return emulator::pack(exp2f(half_low(a)), exp2f(half_high(a))); }
 
 static inline void mma_m16n8k8(float d[4], const unsigned a[2], unsigned b, const float c[4], EMULATOR_HERE) {
     emulator::matrix(emulator::MULTIPLY_K8, {a, &b, c, d, nullptr, file, line});

@@ -105,13 +105,6 @@ __device__ __forceinline__ u32 max_half2(u32 a, u32 b) {
 #endif
 }
 
-// 2^a in both halves, relative error 2^-9.9.
-__device__ __forceinline__ u32 exp2_half2(u32 a) {
-    u32 d;
-    asm("ex2.approx.f16x2 %0, %1;" : "=r"(d) : "r"(a));
-    return d;
-}
-
 // D = A B + C, 16x8x8, halves; accumulated in f32 or in halves.
 __device__ __forceinline__ void mma_m16n8k8(float d[4], const u32 a[2], u32 b, const float c[4]) {
     asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"

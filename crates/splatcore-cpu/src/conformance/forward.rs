@@ -98,7 +98,7 @@ fn one_intersect<'a>(
             expected.push(reference.pixels(precision, case.pixels()));
             expected.len() - 1
         });
-        let least = promise(precision, case);
+        let least = promise(precision);
         let images = [&rendered, single];
         outcomes.push(compare::bounded(
             &what,
@@ -111,16 +111,14 @@ fn one_intersect<'a>(
     gather(outcomes)
 }
 
-/// What plain halves reach on scenes that are made to break them: the published methods promise their quality on trained
-/// scenes. Measured: 50 dB on needles.
+/// What plain halves reach on this suite's scenes: the published methods promise their quality on trained scenes, which
+/// tests of whole pictures hold them to. Measured: 50 dB on needles, 57 on a picture of 17 pixels.
 const PLAIN_HALVES: f64 = 45.0;
 
 /// PSNR that a method is held to on a scene.
-fn promise(precision: Precision, case: &Case) -> Option<f64> {
+fn promise(precision: Precision) -> Option<f64> {
     match precision {
-        Precision::Half(half) if case.bounded && half.coefficient >= HALF => {
-            half.psnr.map(|p| p.min(PLAIN_HALVES))
-        }
+        Precision::Half(half) if half.coefficient >= HALF => half.psnr.map(|p| p.min(PLAIN_HALVES)),
         _ => precision.psnr(),
     }
 }
@@ -175,7 +173,7 @@ fn other_semantics(backend: &dyn Backend, selection: &Selection) -> Outcome {
         };
         let single = render(renderer.as_mut(), &case, &scalar)?;
         let expected = Reference::new(&case.scene, &case.camera, &options).pixels(precision, case.pixels());
-        let least = promise(precision, &case);
+        let least = promise(precision);
         compare::bounded(
             &what,
             &expected,
