@@ -3,7 +3,7 @@
 //! A fragment's base-2 exponent is s = sum of v_i u_i over the monomials u = (1, x, y, x², xy, y²) of the pixel about a
 //! local origin. A backend that rounds v_i by a relative eps and s by eps_s is off by at most
 //!     E = sum of eps |v_i u_i| + eps_s |s|,
-//! to which comes what f32 loses before ([`before`]). With exp and alpha rounded by rho, alpha = 2^s lies within
+//! to which comes what f32 loses before (`before`). With exp and alpha rounded by rho, alpha = 2^s lies within
 //! alpha 2^±E (1 ± rho): to first order its relative error is ln 2 · E. A fragment whose alpha is off by D moves the
 //! pixel by at most T D times the brightest colour, T being the transmittance in front of it, and the transmittance
 //! itself lies in an interval whose ends are the products of the ends of 1 - alpha. A fragment whose interval of alpha

@@ -14,7 +14,7 @@ use splatcore_core::{Camera, Gaussians, Pipeline, Precision, Renderer};
 /// Pixels that a scene may have near a cut-off before it tests too little.
 const MOST_DOUBTFUL: f64 = 0.1;
 
-/// Every scene of [`super::scenes`] and [`super::hostile`], every pipeline: f32 within the scene's tolerance, halves
+/// Every scene of [`super::scenes`] and `super::hostile`, every pipeline: f32 within the scene's tolerance, halves
 /// within their bounds; other constants too.
 pub fn images_match_the_twin(backend: &dyn Backend) -> Outcome {
     let selection = Selection::new(backend)?;
