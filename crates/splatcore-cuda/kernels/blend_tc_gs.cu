@@ -30,7 +30,7 @@
 // lane: 10.2 x 2.5 + 6.1 x 15 + 4.1 x 3 M and 10 M for batches and pixels = 140 M warp instructions, 133 us; at the 83 % of
 // that rate that scalar reaches, 160 us. frag2mat: one instruction more for a culled visit, 164. The authors' code: 203 us
 // with 1.40 M pairs.
-// Measured: tc-gs 218 us with exact pairs, 223 with accutile; frag2mat, with exponents in f32, 241. tc-gs-global-fp16 5.2 dB, -tf32 15.4.
+// Measured: tc-gs 220 us with exact pairs, 224 with accutile; mcmc_1m 550 and 568. tc-gs-global-fp16 5.2 dB, -tf32 15.4.
 // Tried: exponents in f32 through shared memory 244 us with exact, 250 with accutile (predicted 160); 16 Gaussians between two
 // votes 230 with accutile; 16x2 pixels a warp 252; colours as halves 263.
 // Tried: without the second argument of __launch_bounds__ nvcc saves three registers and computes shared addresses anew for

@@ -14,7 +14,7 @@
 // 26 KB of shared memory: 5 blocks an SM.
 // Bound by instructions: some 70 a row of tiles, twice, and 60 a pair. Prediction on an H200: fox_220k, exact, about 0.6 M
 // rows of tiles and 0.7 M pairs at GROUP 2, 4 M warp instructions; at the rate of `expand` (3 M in 30 us) 40 us.
-// Measured:
+// Measured: 29 us for 2x2 (both kernels).
 //
 // Constants: INTERSECT as in footprint.cuh; GROUP, 2 or 4.
 

@@ -1,16 +1,19 @@
 // project: Gaussians to splats. EWA splatting (Zwicker et al. 2002) as INRIA's rasterizer does it, spherical harmonics
 // for survivors only, and the number of tiles of each survivor. CPU twin: splatcore-cpu/src/project.rs.
 //
-// Launch: one thread a Gaussian, blocks of 128. Survivors get consecutive slots in the order of the Gaussians (decoupled
-// look-back), so that equal depths keep the order of the Gaussians through the stable sort.
+// Launch: one thread a Gaussian, blocks of 128; 60 registers, 28 KB of shared memory for degree 3. Survivors get slots in the
+// order in which blocks ask for them; the keys and slots for the sort by depth lie in the order of the Gaussians, with gaps,
+// so equal depths keep that order through the stable sort.
 //
-// Bound by memory: 44 bytes a Gaussian, 192 more (degree 3) and 60 written for each survivor. Rows of harmonics are fetched
-// by whole warps through shared memory, so every byte of a touched sector is used whatever the pattern of survivors.
-// Prediction for fox_220k on an H200: 65 MB at 4.27 TB/s = 15 us, near 25 us with the latency of one wave. Measured: 82 us;
-// mcmc_1m 160 us (105 by ncu, alone; 40 % of the issue slots busy). Rows fetched without a search for each element's owner
-// left the time as it was: it is not the harmonics.
+// Bound by memory: 44 bytes a Gaussian, 192 more (degree 3) and 60 written for each survivor. Rows of harmonics go to shared
+// memory by asynchronous copies of 16 bytes, which pass while the block asks for its slots.
+// Prediction for fox_220k on an H200: 65 MB at 4.27 TB/s = 15 us, near 25 us with the latency of one wave. Measured: 21 to 27 us
+// alone, 35 with the memsets before it; mcmc_1m 63 and 77.
+// Before: slots in the order of the Gaussians by look-back over the blocks (a quarter of the time waiting), rows copied through
+// registers with a branch for each (a third of the time): 82 and 160 us. Copies of 4 bytes (rows of degree 2): mcmc_1m 110.
 //
-// Constants: GROUPED 1 counts pairs with groups of tiles (lists.cu), 0 with tiles (intersect.cu); SH_DEGREE in use, SH_ROW floats stored for each Gaussian, INTERSECT as in footprint.cuh.
+// Constants: GROUPED 1 counts pairs with groups of tiles (lists.cu), 0 with tiles (intersect.cu); SH_DEGREE in use, SH_ROW
+// floats stored for each Gaussian; INTERSECT as in footprint.cuh.
 
 #define BLOCK 128
 #define USED (3 * (SH_DEGREE + 1) * (SH_DEGREE + 1))

@@ -138,8 +138,8 @@ fn no_such_card(ordinal: usize, cards: &[(String, u32, u64)]) -> NoCard {
     }
 }
 
-/// Least compute capability: decoupled look-back needs Volta's forward progress.
-pub const LEAST_CAPABILITY: u32 = 70;
+/// Least compute capability: the products of `blend_splatcore` need Turing's matrix units.
+pub const LEAST_CAPABILITY: u32 = 75;
 
 impl Card {
     /// Opens a card by its number, or the first.
@@ -155,7 +155,7 @@ impl Card {
         if *capability < LEAST_CAPABILITY {
             return Err(NoCard {
                 reason: format!(
-                    "{name} has compute capability {}.{}, at least 7.0 (Volta) is needed",
+                    "{name} has compute capability {}.{}, at least 7.5 (Turing) is needed",
                     capability / 10,
                     capability % 10
                 ),
