@@ -20,31 +20,6 @@
 //
 // Constants: INTERSECT as in footprint.cuh, which says what the methods are.
 
-#define BLOCK 256
-
-// Exclusive sum over the block; `total` gets the sum. `scratch` is free again after the next barrier.
-__device__ __forceinline__ u32 block_scan(u32 value, u32* scratch, u32& total) {
-    u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    u32 before = warp_scan(value, lane);
-    if (lane == WARP - 1) scratch[warp] = before;
-    __syncthreads();
-    total = 0;
-    for (u32 w = 0; w < BLOCK / WARP; ++w) {
-        if (w < warp) before += scratch[w];
-        total += scratch[w];
-    }
-    return before - value;
-}
-
-// The last of `BLOCK` ascending starts that is not beyond k.
-__device__ __forceinline__ u32 owner_of(const u32* starts, u32 k) {
-    u32 low = 0;
-#pragma unroll
-    for (u32 step = BLOCK / 2; step > 0; step /= 2)
-        if (starts[low + step] <= k) low += step;
-    return low;
-}
-
 extern "C" __global__ void __launch_bounds__(BLOCK) expand(const Splat* __restrict__ splats, const u32* __restrict__ order,
                                                             const u32* __restrict__ tile_counts, Camera camera,
                                                             u32 pair_capacity, u32* tiles, u32* pair_slots, u32* pair_numbers,

@@ -18,8 +18,6 @@
 //
 // Constants: INTERSECT as in footprint.cuh; GROUP, 2 or 4.
 
-#define BLOCK 256
-
 // The tiles of each row of tiles in one row of groups, first and one past the last.
 struct GroupRow {
     uint2 spans[GROUP];
@@ -96,29 +94,6 @@ __device__ __forceinline__ uint2 group_rows(uint2 rows) {
 }
 
 __device__ __forceinline__ u32 groups_across(const Camera& camera) { return (camera.tiles_x + GROUP - 1) / GROUP; }
-
-// Exclusive sum over the block; `total` gets the sum. `scratch` is free again after the next barrier.
-__device__ __forceinline__ u32 block_scan(u32 value, u32* scratch, u32& total) {
-    u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    u32 before = warp_scan(value, lane);
-    if (lane == WARP - 1) scratch[warp] = before;
-    __syncthreads();
-    total = 0;
-    for (u32 w = 0; w < BLOCK / WARP; ++w) {
-        if (w < warp) before += scratch[w];
-        total += scratch[w];
-    }
-    return before - value;
-}
-
-// The last of `BLOCK` ascending starts that is not beyond k.
-__device__ __forceinline__ u32 owner_of(const u32* starts, u32 k) {
-    u32 low = 0;
-#pragma unroll
-    for (u32 step = BLOCK / 2; step > 0; step /= 2)
-        if (starts[low + step] <= k) low += step;
-    return low;
-}
 
 // Where the pairs go: group, slot and mask of every pair, and its number, which the sort moves about.
 struct GroupPairs {

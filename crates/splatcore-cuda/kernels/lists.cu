@@ -15,33 +15,9 @@
 //
 // Constants: INTERSECT as in footprint.cuh.
 
-#define BLOCK 256
 #define WARPS (BLOCK / WARP)
 #define MASK_SHIFT 28  // a pair is its slot under the mask of the group's tiles that it touches, row by row
 #define SLOT_MASK ((1u << MASK_SHIFT) - 1)
-
-// Exclusive sum over the block; `total` gets the sum. `scratch` is free again after the next barrier.
-__device__ __forceinline__ u32 block_scan(u32 value, u32* scratch, u32& total) {
-    u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    u32 before = warp_scan(value, lane);
-    if (lane == WARP - 1) scratch[warp] = before;
-    __syncthreads();
-    total = 0;
-    for (u32 w = 0; w < WARPS; ++w) {
-        if (w < warp) before += scratch[w];
-        total += scratch[w];
-    }
-    return before - value;
-}
-
-// The last of `BLOCK` ascending starts that is not beyond k.
-__device__ __forceinline__ u32 owner_of(const u32* starts, u32 k) {
-    u32 low = 0;
-#pragma unroll
-    for (u32 step = BLOCK / 2; step > 0; step /= 2)
-        if (starts[low + step] <= k) low += step;
-    return low;
-}
 
 __device__ __forceinline__ void write_pair(const Row& r, u32 slot, u32 column, u32 at, u32 groups_x, u32* groups, u32* words) {
     u32 left = column * GROUP, right = left + 1;

@@ -5,6 +5,7 @@ use crate::camera::KernelCamera;
 use crate::device::Kernel;
 use crate::device::buffer::device_error;
 use crate::frame::Purpose;
+use crate::groups;
 use crate::launch::{Queue, arguments};
 use splatcore_core::BackendError;
 use splatcore_core::pipeline::{Blend, Pipeline};
@@ -24,10 +25,7 @@ pub fn grouped(pipeline: Pipeline, purpose: Purpose, gaussians: usize) -> bool {
 
 /// Groups of an image.
 pub fn groups(view: &KernelCamera) -> usize {
-    view.tiles
-        .map(|tiles| tiles.div_ceil(GROUP) as usize)
-        .iter()
-        .product()
+    groups::count(view, GROUP)
 }
 
 /// Addresses of what the kernels read and write.

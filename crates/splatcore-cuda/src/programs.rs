@@ -62,7 +62,7 @@ pub fn sort(plan: Plan) -> Program {
 pub fn intersect(intersect: Intersect) -> Program {
     Program {
         op: "intersect",
-        files: files!["footprint.cuh", "intersect.cu"],
+        files: files!["footprint.cuh", "block.cuh", "intersect.cu"],
         constants: vec![footprint(intersect)],
         kernels: &["expand", "expand_long", "ranges"],
     }
@@ -72,7 +72,7 @@ pub fn intersect(intersect: Intersect) -> Program {
 pub fn lists(intersect: Intersect) -> Program {
     Program {
         op: "lists",
-        files: files!["footprint.cuh", "group_rows.cuh", "lists.cu"],
+        files: files!["footprint.cuh", "group_rows.cuh", "block.cuh", "lists.cu"],
         constants: vec![footprint(intersect)],
         kernels: &["expand_lists", "expand_lists_long", "split_lists"],
     }
@@ -82,7 +82,7 @@ pub fn lists(intersect: Intersect) -> Program {
 pub fn intersect_groups(intersect: Intersect, side: u32) -> Program {
     Program {
         op: "intersect_groups",
-        files: files!["footprint.cuh", "intersect_groups.cu"],
+        files: files!["footprint.cuh", "block.cuh", "intersect_groups.cu"],
         constants: vec![footprint(intersect), ("GROUP", side.to_string())],
         kernels: &["expand_groups", "expand_groups_long"],
     }
