@@ -143,6 +143,10 @@ pub trait Backend: Send + Sync {
     fn precision(&self, blend: Blend) -> Precision {
         blend.precision()
     }
+    /// Relative L2 error that gradients of a pipeline may have, for each parameter group.
+    fn gradient_tolerance(&self, pipeline: Pipeline) -> f64 {
+        pipeline.gradient_tolerance()
+    }
     /// Bytes a learner will need for `gaussians` Gaussians besides the photos.
     fn memory_plan(&self, gaussians: usize, sh_degree: u8, largest_view: [u32; 2]) -> MemoryPlan;
 }

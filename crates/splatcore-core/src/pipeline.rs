@@ -104,7 +104,10 @@ pub enum Backward {
     /// A lane for each Gaussian of a bucket of 32, to which the tile's pixels are passed from lane to lane
     /// (Taming 3DGS, Mallick et al. 2024, section 5).
     GaussianParallel,
-    /// Sums over a block of pixels as a product with the pixel basis, then one ordered sum a Gaussian.
+    /// Sums over a block of pixels against the pixel basis in f32, then one ordered sum a Gaussian.
+    Subtile,
+    /// The backend's fastest. On CUDA gradients as products on the matrix units, behind [`Blend::Splatcore`], whose weights
+    /// it repeats bit for bit; on the CPU the same as [`Backward::Subtile`].
     Splatcore,
 }
 
@@ -232,11 +235,20 @@ impl Blend {
     /// What every backend has.
     pub const COMMON: &'static [Blend] = &[Blend::Scalar, Blend::Splatcore];
 
+    /// The method of a picture with depth: this one if it can sum a fourth channel, else [`Blend::Subtile`].
+    pub fn with_inverse_depth(self) -> Blend {
+        match self {
+            Blend::Scalar | Blend::Subtile | Blend::Splatcore => self,
+            _ => Blend::Subtile,
+        }
+    }
+
     /// The backward method that goes with it where none is named.
     pub fn backward(self) -> Backward {
         match self {
             Blend::Scalar => Backward::Atomic,
-            _ => Backward::Splatcore,
+            Blend::Splatcore => Backward::Splatcore,
+            _ => Backward::Subtile,
         }
     }
 }
@@ -247,6 +259,7 @@ names!(
     WarpReduce = "warp-reduce",
     WarpReduceSkip = "warp-reduce-skip",
     GaussianParallel = "gaussian-parallel",
+    Subtile = "subtile",
     Splatcore = "splatcore"
 );
 

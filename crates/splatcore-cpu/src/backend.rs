@@ -11,7 +11,8 @@ use splatcore_core::backend::{
     StageTimes,
 };
 use splatcore_core::pipeline::Blend;
-use splatcore_core::{Backend, Camera, Gaussians, Image, Precision, View, checks, sh};
+use splatcore_core::precision::GRADIENT_IN_SINGLE;
+use splatcore_core::{Backend, Camera, Gaussians, Image, Pipeline, Precision, View, checks, sh};
 use std::sync::Arc;
 
 /// SIMD and threads. See the crate's documentation.
@@ -103,6 +104,10 @@ impl Backend for CpuBackend {
 
     fn precision(&self, _: Blend) -> Precision {
         Precision::Single
+    }
+
+    fn gradient_tolerance(&self, _: Pipeline) -> f64 {
+        GRADIENT_IN_SINGLE
     }
 
     fn memory_plan(&self, gaussians: usize, sh_degree: u8, largest_view: [u32; 2]) -> MemoryPlan {

@@ -205,7 +205,7 @@ impl Frame {
             };
             let (splats, lists) = (&frame.splats, &frame.lists);
             match options.pipeline.backward {
-                Backward::Splatcore => for_tiles(&frame.tile_order, &frame.scratch, |tile, scratch| {
+                Backward::Subtile | Backward::Splatcore => for_tiles(&frame.tile_order, &frame.scratch, |tile, scratch| {
                     let place = place(tile, camera, options);
                     let (pairs, first) = (lists.of_tile(tile), lists.tile_start[tile] as usize);
                     blend_backward::blend_backward(
@@ -222,7 +222,7 @@ impl Frame {
                     return Err(BackendError::Unsupported {
                         backend: "cpu",
                         what: format!(
-                            "backward method '{}' (only the cuda backend has it); use atomic or splatcore",
+                            "backward method '{}' (only the cuda backend has it); use atomic, subtile or splatcore",
                             options.pipeline.backward
                         ),
                     });

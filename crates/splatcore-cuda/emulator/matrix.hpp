@@ -298,6 +298,9 @@ static inline void load_matrix_x4_at(unsigned r[4], const void* array, unsigned 
 static inline void load_matrix_x2(unsigned r[2], const void* row, EMULATOR_HERE) {
     emulator::matrix(emulator::LOAD_X2, {nullptr, nullptr, nullptr, r, row, file, line});
 }
+static inline void load_matrix_x2_at(unsigned r[2], const void* array, unsigned offset, EMULATOR_HERE) {
+    load_matrix_x2(r, (const char*)array + offset, file, line);
+}
 static inline void load_matrix_x4_transposed(unsigned r[4], const void* row, EMULATOR_HERE) {
     emulator::matrix(emulator::LOAD_X4_TRANSPOSED, {nullptr, nullptr, nullptr, r, row, file, line});
 }

@@ -1,178 +1,258 @@
-// blend_backward, method `splatcore`: no atomic addition anywhere, and the same bits in every run.
+// blend_backward, method `splatcore`: gradients as products on the matrix units (DESIGN section 6, idea 8), behind the forward
+// pass of the same name. A warp owns 8x4 pixels, culls its list as the forward pass does and takes 16 survivors at a time:
+//   weights   exactly those of the forward pass (weights.cuh), as halves: w = alpha T. So what lies behind a fragment is the
+//             pixel's colour minus what was added up so far, without a difference of roundings in it.
+//   toward    dL/dcolour(pixel) . colour(splat): 32 pixels times 16 splats, K = 3 of 8: 4 m16n8k8.
+//   v         dL/d(ln alpha) = w (toward - behind / (T after it)), with behind = dL/dcolour . (colour behind the fragment), in f32:
+//             a lane chains its four neighbours in depth for each of four pixels, two shuffles scan over the pixel's lanes.
+//   sums      v (16 splats x 32 pixels) times the basis (1, x, y, x^2, xy, y^2), and w times dL/dcolour: 4 m16n8k16 with sums in
+//             f32. A score has its pixel in lane / 4, a sum over pixels wants it in lane % 4: 16 movmatrix turn w and v.
+// A queue's sums go to shared memory, 64 of its places at a time; then each of the list's splats has a thread that adds up its
+// at most 8 rows in a fixed order and writes the row of its (tile, splat) pair. No atomic addition: the same bits in every run.
+// dL/dcolour is scaled by a power of two to below 32 in its tile, and rounded to halves, once, for all its uses.
+// CPU twin (in f32): splatcore-cpu/src/blend_backward.rs. Formulas: blend_backward.cu.
 //
-// A warp owns 8x4 pixels and walks only the splats that touch them, as in the forward pass. For 8 splats at a time its
-// lanes, one a pixel, leave v = dL/d(ln alpha) and w = alpha T in shared memory as rows; then a lane takes a splat's row of
-// 8 pixels and adds it up against the pixel basis (1, x, x^2) and the pixels' gradients. That is the product of DESIGN
-// section 6, idea 8, with the transposition done by shared memory: 9 sums of 32 pixels for about 15 instructions a splat
-// and warp in place of 90 for shuffles. The block's warps add up in shared memory, and each (tile, splat) pair writes its
-// own row of sums; `project_backward` adds up a splat's rows, which lie side by side because pairs are numbered in the
-// order in which `intersect` made them. CPU twin: splatcore-cpu/src/blend_backward.rs. Formulas: blend_backward.cu.
-//
-// Launch: a block of 256 threads a tile, batches of 64 splats.
-// Bound by instructions: about 45 for a splat and warp that touch, 15 for the sums, 30 for 32 tests. Prediction for
-// fox_220k on an H200 (4.5 M touches): 280 M warp instructions, 270 us at full rate, 450 in practice; 1.4 M rows of 48 bytes
-// written, 16 us of bandwidth beside it. Faster-GS: 1285 us.
-// Measured: 948 us; mcmc_1m 2370 us, 1.63 G warp instructions at 65 % of the issue slots, 45 % of the shared memory's cycles
-// lost to bank conflicts: lines of 8 gradients lay 128 bytes apart, so 4 lanes hit one bank. Prediction for padded lines:
-// a quarter less time; measured 778 us and 2004 us, a sixth less.
+// Launch: a block of 256 threads (8 warps) a tile, lists of 256 splats through shared memory (48 KB), 80 registers (5 of the
+// hot loop's values spill), 3 blocks a multiprocessor.
+// Bound by instructions. Counted a batch of 16 splats: 137 as in the forward pass, 112 for v, 16 movmatrix, 8 products, 40 for
+// the scan and the results; adding up 5 a pair and warp. Prediction for fox_220k on an H200: 381 k batches x 310 + 35 M + 15 M =
+// 170 M warp instructions, 160 us at full rate, 250 in practice (`subtile`: 864).
+// Measured: 427 us (`subtile` 864), mcmc_1m 1001 us (2149). 415 k batches of 345 instructions, 70 M outside them (set-up 22,
+// loading and queues 20, adding up 24); half of the issue slots busy: waiting at barriers a fifth of the time, for
+// results of fixed latency another fifth, MUFU and shuffles a tenth.
+// Tried, on fox_220k: 127 registers and 2 blocks 460 us, 64 registers and 4 blocks 451, 3 blocks without the list's slots
+// fetched ahead 438, 32 places 461.
 
-#define BLOCK 256
-#define WARPS (BLOCK / WARP)
-#define BATCH 64
-#define ROWS 8    // splats that a warp adds up at a time
-#define PITCH 36  // floats a row of 32 pixels: 4 banks further each row
+#define PLACES 64  // of every warp's queue that have room for their results
+#define PITCH 10   // floats a result: 6 of v, 3 of w, one unused
 #define SUMS 9
-#define LINE_PITCH 9  // float4 a line of 8 pixels' gradients: 4 banks further each line
+#define LARGEST 5  // dL/dcolour is scaled to less than 2^LARGEST
 
-extern "C" __global__ void __launch_bounds__(BLOCK) blend_backward(
+// What a lane needs of its pixels besides their weights.
+struct Gradients {
+    u32 left[2][2];    // A of `toward`: dL/dcolour of the lane's channel (member) at its pixels
+    u32 right[2][2];   // B of the sums over w: dL/dcolour of channel lane / 4
+    u32 basis[2][2];   // B of the sums over v: function lane / 4 of the basis
+    float behind[4];   // dL/dcolour . colour behind the splats so far
+};
+
+// The sums of 16 splats over the warp's pixels, to `out`: a row of PITCH a splat, in the order of the queue.
+__device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradients, const uint4* rows, u32 row, u32 colour_row,
+                                               u32 lane, u32 alpha_max, float* out) {
+    const u32 ones[2] = {0x3c003c00u, 0x3c003c00u};
+    const float none[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    u32 colours[2], fronts[2], weights[2][4], caps = 0;
+    weigh_batch(
+        pixels, rows, row, lane, alpha_max, fronts,
+        [&](const u32 (&alphas)[2][4], const u32 (&left)[2]) {
+            // Only where a lane's four leave 0.0101 or less can one of them be capped at 0.99.
+            u32 most = subtract_half2(0x3c003c00u, alpha_max);
+            most = add_half2(most, multiply_half2(most, 0x21002100u));
+            if (!__any_sync(FULL_MASK, mask_ge_half2(most, min_half2(left[0], left[1])) != 0)) return;
+#pragma unroll
+            for (int k = 0; k < 8; ++k) caps |= (mask_ge_half2(alphas[k / 4][k % 4], alpha_max) & 0x00010001u) << k;
+        },
+        [&](int f, const u32* a) {
+#pragma unroll
+            for (int k = 0; k < 4; ++k) weights[f][k] = a[k];
+            mma_m16n8k16(pixels.sums[f], a, ones, pixels.sums[f]);
+        });
+    load_matrix_x2_at(colours, rows, colour_row);
+    float odd = lane & 1 ? 1.0f : 0.0f, upper = lane & 2 ? 1.0f : 0.0f;
+    float sums_v[4] = {0.0f, 0.0f, 0.0f, 0.0f}, sums_w[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+#pragma unroll
+    for (int f = 0; f < 2; ++f) {
+        float toward[2][4];
+        mma_m16n8k8(toward[0], gradients.left[f], colours[0], none);
+        mma_m16n8k8(toward[1], gradients.left[f], colours[1], none);
+        u32 v[4];
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            float w[4], g[4], u[4];
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                w[k] = k % 2 ? half_high(weights[f][i + k / 2 * 2]) : half_low(weights[f][i + k / 2 * 2]);
+                g[k] = toward[k / 2][k % 2 + 2 * i];
+            }
+            float own = fmaf(w[3], g[3], fmaf(w[2], g[2], fmaf(w[1], g[1], w[0] * g[0])));
+            float neighbour = __shfl_xor_sync(FULL_MASK, own, 1), both = own + neighbour;
+            float others = __shfl_xor_sync(FULL_MASK, both, 2);
+            float behind = gradients.behind[2 * f + i];
+            gradients.behind[2 * f + i] = behind - (both + others);
+            behind = fmaf(-upper, others, fmaf(-odd, neighbour, behind));
+            // A pixel that has stopped has weights of 0 from there on.
+            float t = fmaxf(i ? half_high(fronts[f]) : half_low(fronts[f]), 1e-6f);
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                t -= w[k];
+                behind = fmaf(-w[k], g[k], behind);
+                u[k] = fmaf(-behind, reciprocal_approx(t), g[k]);
+            }
+            v[i] = multiply_half2(pack_half2(u[0], u[1]), weights[f][i]);
+            v[i + 2] = multiply_half2(pack_half2(u[2], u[3]), weights[f][i + 2]);
+        }
+        // Nothing flows through the cap.
+        if (caps >> (4 * f) & 0x000f000fu) {
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                u32 half = k % 2 ? 0xffff0000u : 0x0000ffffu;
+                if (caps >> (4 * f + k) & 1) v[k / 2 * 2] &= ~half;
+                if (caps >> (4 * f + k + 16) & 1) v[k / 2 * 2 + 1] &= ~half;
+            }
+        }
+        // From pixels x splats to splats x pixels: what was row group becomes column group.
+        u32 turned[4];
+#pragma unroll
+        for (int k = 0; k < 4; ++k) turned[k] = transpose_matrix(weights[f][k % 2 * 2 + k / 2]);
+        mma_m16n8k16(sums_w, turned, gradients.right[f], sums_w);
+#pragma unroll
+        for (int k = 0; k < 4; ++k) turned[k] = transpose_matrix(v[k % 2 * 2 + k / 2]);
+        mma_m16n8k16(sums_v, turned, gradients.basis[f], sums_v);
+    }
+    u32 group = lane / 4, member = lane % 4;
+    float* to = out + (group / 2 * 4 + group % 2) * PITCH + 2 * member;
+    if (member < 3) {
+        *(float2*)to = make_float2(sums_v[0], sums_v[1]);
+        *(float2*)(to + 2 * PITCH) = make_float2(sums_v[2], sums_v[3]);
+    }
+    if (member < 2) {
+        *(float2*)(to + 6) = make_float2(sums_w[0], sums_w[1]);
+        *(float2*)(to + 6 + 2 * PITCH) = make_float2(sums_w[2], sums_w[3]);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, 3) blend_backward(
     const Splat* __restrict__ splats, const u32* __restrict__ pairs, const u32* __restrict__ pair_slots,
     const uint2* __restrict__ ranges, Camera camera, const Counters* counters, const float* __restrict__ image,
-    const float* __restrict__ gradient, float* pair_sums) {
-    __shared__ float4 centres[BATCH];  // mean x, mean y, log2 opacity
-    __shared__ float4 powers[BATCH];   // a, b, c
-    __shared__ float4 colours[BATCH];
-    __shared__ u32 numbers[BATCH];     // of the pairs
-    __shared__ float4 pixel_gradients[WARPS * SUBTILE_Y * LINE_PITCH];
-    __shared__ __align__(16) float rows_v[WARPS][ROWS * PITCH];
-    __shared__ __align__(16) float rows_w[WARPS][ROWS * PITCH];
-    __shared__ float results[WARPS][BATCH * SUMS];
-    __shared__ u32 touched[WARPS][BATCH / WARP];
+    const float* __restrict__ gradient, float4* pair_sums) {
+    __shared__ uint4 rows[(BLOCK + 1) * (ROW_BYTES / 16)];
+    __shared__ __align__(8) u8 masks[BLOCK];
+    __shared__ u16 survivors[BLOCK / WARP][BLOCK + BATCH];
+    __shared__ __align__(8) u8 ranks[BLOCK / WARP][BLOCK];  // where in a warp's queue a splat is
+    __shared__ __align__(8) float results[BLOCK / WARP][PLACES * PITCH];
+    __shared__ float totals[BLOCK][SUMS];
+    __shared__ u32 ends[BLOCK / WARP];  // how far a warp is in its queue
     if (counters->halted) return;
-    u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
-    u32 tile = blockIdx.x;
-    u32 x0 = tile % camera.tiles_x * TILE + warp % 2 * SUBTILE_X, y0 = tile / camera.tiles_x * TILE + warp / 2 * SUBTILE_Y;
-    u32 x = x0 + lane % SUBTILE_X, y = y0 + lane / SUBTILE_X;
-    bool inside = x < camera.width && y < camera.height;
-    u32 plane = camera.width * camera.height, at = y * camera.width + x;
-    float px = x + 0.5f, py = y + 0.5f;
-    float g_red = 0.0f, g_green = 0.0f, g_blue = 0.0f, behind = 0.0f;
-    if (inside) {
-        g_red = gradient[at];
-        g_green = gradient[plane + at];
-        g_blue = gradient[2 * plane + at];
-        behind = fmaf(g_red, image[at], fmaf(g_green, image[plane + at], g_blue * image[2 * plane + at]));
+    u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, group = lane / 4, member = lane % 4;
+    u32 block_x = blockIdx.x % camera.tiles_x * TILE, block_y = blockIdx.x / camera.tiles_x * TILE;
+    u32 x0 = block_x + warp % COLUMNS * SUBTILE_X, y0 = block_y + warp / COLUMNS * SUBTILE_Y, x = x0 + group;
+    float centre_x = block_x + 0.5f * TILE, centre_y = block_y + 0.5f * TILE;
+    uint2 range = ranges[blockIdx.x];
+    u32 alpha_max = pack_half2(camera.alpha_max, camera.alpha_max);
+
+    // A piece of the list ahead.
+    u32 number = range.x + thread < range.y ? pairs[range.x + thread] : 0, slot = pair_slots[number];
+    Pixels pixels;
+    start_pixels(pixels, x, y0, member, camera, centre_x, centre_y);
+    Gradients gradients;
+    float own[4], colour[4];
+    u32 plane = camera.width * camera.height, largest = 0;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        u32 at = member * plane + (y0 + k) * camera.width + x;
+        bool inside = member < 3 && x < camera.width && y0 + k < camera.height;
+        own[k] = inside ? gradient[at] : 0.0f;
+        colour[k] = inside ? image[at] : 0.0f;
+        largest = max(largest, __float_as_uint(own[k]) & 0x7fffffffu);
     }
-    pixel_gradients[(warp * SUBTILE_Y + lane / SUBTILE_X) * LINE_PITCH + lane % SUBTILE_X] = make_float4(g_red, g_green, g_blue, 0.0f);
-    uint2 range = ranges[tile];
-    float transmittance = 1.0f;
-    bool done = !inside;
-    // In the sums a lane has splat `row` of the group and the pixels of line `line`.
-    u32 row = lane / 4, line = lane % 4;
-    u32 start = range.x;
-    for (; start < range.y; start += BATCH) {
-        if (__syncthreads_and(done)) break;
-        u32 batch = min(range.y - start, (u32)BATCH);
-        if (thread < batch) {
-            u32 number = pairs[start + thread];
-            const float4* from = (const float4*)(splats + pair_slots[number]);
-            numbers[thread] = number;
-            centres[thread] = from[0];
-            powers[thread] = from[1];
-            colours[thread] = from[2];
-        }
-        __syncthreads();
+    for (u32 offset = 16; offset > 0; offset /= 2) largest = max(largest, __shfl_xor_sync(FULL_MASK, largest, offset));
+    if (lane == 0) ends[warp] = largest;
+    __syncthreads();
+#pragma unroll
+    for (u32 w = 0; w < BLOCK / WARP; ++w) largest = max(largest, ends[w]);
+    // A power of two and its inverse, both normal numbers.
+    u32 exponent = min(max(largest >> 23, 1u + LARGEST), 253u + LARGEST) - LARGEST;
+    float scale = __uint_as_float((253 - exponent) << 23), unscale = __uint_as_float((exponent + 1) << 23);
+    // Function `group` of the basis at pixels 2 member and + 1, as polynomials of y.
+    float constant[2], slope[2], square = group == 5 ? 1.0f : 0.0f;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        float bx = x0 + 2 * member + i + 0.5f - centre_x;
+        constant[i] = group == 0 ? 1.0f : group == 1 ? bx : group == 3 ? bx * bx : 0.0f;
+        slope[i] = group == 2 ? 1.0f : group == 4 ? bx : 0.0f;
+    }
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        gradients.left[k / 2][k % 2] = pack_half2(own[k] * scale, 0.0f);
+        float behind = half_low(gradients.left[k / 2][k % 2]) * colour[k];
+        behind += __shfl_xor_sync(FULL_MASK, behind, 1);
+        gradients.behind[k] = behind + __shfl_xor_sync(FULL_MASK, behind, 2);
+        // Of pixels 2 member and + 1, channel `group`.
+        u32 first = __shfl_sync(FULL_MASK, gradients.left[k / 2][k % 2], 8 * member + group % 4);
+        u32 second = __shfl_sync(FULL_MASK, gradients.left[k / 2][k % 2], 8 * member + 4 + group % 4);
+        gradients.right[k / 2][k % 2] = group < 3 ? join_lows(first, second) : 0;
+        float by = y0 + k + 0.5f - centre_y;
+        u32 pair = pack_half2(fmaf(by, fmaf(by, square, slope[0]), constant[0]), fmaf(by, fmaf(by, square, slope[1]), constant[1]));
+        gradients.basis[k / 2][k % 2] = pair;
+    }
+    if (thread == 0)
+        write_row(rows + BLOCK * (ROW_BYTES / 16), make_float4(centre_x, centre_y, -100.0f, 0.0f), make_float4(0.0f, 0.0f, 0.0f, 0.0f),
+                  make_float4(0.0f, 0.0f, 0.0f, 0.0f), centre_x, centre_y);
 
-        u32 length = 0, own = 0;
-        auto add_up = [&]() {
-            __syncwarp();
-            const float* v = &rows_v[warp][row * PITCH + line * SUBTILE_X];
-            const float* w = &rows_w[warp][row * PITCH + line * SUBTILE_X];
-            const float4* g = &pixel_gradients[(warp * SUBTILE_Y + line) * LINE_PITCH];
-            float s0 = 0.0f, s1 = 0.0f, s2 = 0.0f, red = 0.0f, green = 0.0f, blue = 0.0f;
-#pragma unroll
-            for (int i = 0; i < SUBTILE_X; i += 4) {
-                float4 v4 = *(const float4*)(v + i), w4 = *(const float4*)(w + i);
-                float vs[4] = {v4.x, v4.y, v4.z, v4.w}, ws[4] = {w4.x, w4.y, w4.z, w4.w};
-#pragma unroll
-                for (int j = 0; j < 4; ++j) {
-                    float4 pixel = g[i + j];
-                    s0 += vs[j];
-                    s1 = fmaf(vs[j], (float)(i + j), s1);
-                    s2 = fmaf(vs[j], (float)((i + j) * (i + j)), s2);
-                    red = fmaf(ws[j], pixel.x, red);
-                    green = fmaf(ws[j], pixel.y, green);
-                    blue = fmaf(ws[j], pixel.z, blue);
-                }
-            }
-            // From the line's own coordinate to the distance from the mean.
-            float dx = x0 + 0.5f - centres[own].x, dy = y0 + line + 0.5f - centres[own].y;
-            float values[SUMS];
-            values[0] = s0;
-            values[1] = fmaf(dx, s0, s1);
-            values[2] = dy * s0;
-            values[3] = fmaf(dx, fmaf(dx, s0, 2.0f * s1), s2);
-            values[4] = dy * values[1];
-            values[5] = dy * values[2];
-            values[6] = red;
-            values[7] = green;
-            values[8] = blue;
-#pragma unroll
-            for (int i = 0; i < SUMS; ++i) {
-                values[i] += __shfl_xor_sync(FULL_MASK, values[i], 1);
-                values[i] += __shfl_xor_sync(FULL_MASK, values[i], 2);
-            }
-            if (row < length && line < 3) {
-                float* to = &results[warp][own * SUMS + 3 * line];
-                to[0] = line == 0 ? values[0] : line == 1 ? values[3] : values[6];
-                to[1] = line == 0 ? values[1] : line == 1 ? values[4] : values[7];
-                to[2] = line == 0 ? values[2] : line == 1 ? values[5] : values[8];
-            }
-            length = 0;
-            __syncwarp();
-        };
-        for (u32 group = 0; group < BATCH; group += WARP) {
-            bool touches = group + lane < batch && touches_subtile(centres[group + lane], powers[group + lane], x0 + 0.5f, y0 + 0.5f);
-            u32 hits = __ballot_sync(FULL_MASK, touches);
-            if (__all_sync(FULL_MASK, done)) hits = 0;
-            u32 kept = 0;
-            for (u32 left = hits; left; left &= left - 1) {
-                u32 k = group + __ffs(left) - 1;
-                float4 centre = centres[k], power = powers[k];
-                float dx = px - centre.x, dy = py - centre.y;
-                float exponent = fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
-                float raw = exp2_approx(exponent);
-                float alpha = fminf(raw, camera.alpha_max);
-                if (!(raw >= ALPHA_MIN) || done) alpha = 0.0f;
-                float next = fmaf(-alpha, transmittance, transmittance);
-                if (next < TRANSMITTANCE_MIN) {
-                    done = true;
-                    alpha = 0.0f;
-                    next = transmittance;
-                }
-                if (!__any_sync(FULL_MASK, alpha > 0.0f)) continue;
-                float4 colour = colours[k];
-                float weight = alpha * transmittance;
-                float toward = fmaf(g_red, colour.x, fmaf(g_green, colour.y, g_blue * colour.z));
-                behind = fmaf(-weight, toward, behind);
-                float v = alpha * fmaf(-behind, reciprocal_approx(1.0f - alpha), transmittance * toward);
-                // Nothing flows through the cap.
-                if (raw >= camera.alpha_max) v = 0.0f;
-                transmittance = next;
-                rows_v[warp][length * PITCH + lane] = v;
-                rows_w[warp][length * PITCH + lane] = weight;
-                if (row == length) own = k;
-                kept |= left & -left;
-                if (++length == ROWS) add_up();
-            }
-            if (lane == 0) touched[warp][group / WARP] = kept;
+    u32 column = lane % 8 / 2 * 4 + lane % 2;
+    const u16* own_survivors = survivors[warp] + column + lane / 16 * 2;
+    const u16* colour_survivors = survivors[warp] + column + lane / 8 % 2 * 2;
+    // Without a gradient there is nothing to do but zeros.
+    u32 begin = range.x;
+    for (; begin < range.y; begin += BLOCK) {
+        if (__syncthreads_and(pixels.finished || largest == 0)) break;
+        u32 mask = 0;
+        if (begin + thread < range.y) {
+            const float4* from = (const float4*)(splats + slot);
+            float4 centre = from[0], power = from[1], colour = from[2];
+            write_row(rows + thread * (ROW_BYTES / 16), centre, power, colour, centre_x, centre_y);
+            mask = touched_rectangles(centre, power, block_x, block_y);
         }
-        if (length) add_up();
+        masks[thread] = (u8)mask;
         __syncthreads();
-
-        // Four threads a pair, three of them with four values each: the row of 12 floats, the last 3 unused.
-        u32 k = thread / 4, part = thread % 4;
-        if (k < batch && part < 3) {
-            float total[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-            for (int w = 0; w < WARPS; ++w) {
-                if (!(touched[w][k / WARP] >> (k % WARP) & 1)) continue;
+        u32 count = 0;
+        if (!pixels.finished) count = queue_survivors(masks, survivors[warp], ranks[warp], warp, lane);
 #pragma unroll
-                for (int i = 0; i < 4; ++i)
-                    if (part < 2 || i == 0) total[i] += results[w][k * SUMS + 4 * part + i];
+        for (u32 i = 0; i < SUMS; ++i) totals[thread][i] = 0.0f;
+        for (u32 start = 0;; start += PLACES) {
+            u32 first = start, end = min(start + PLACES, count);
+            for (; first < end && !pixels.finished; first += BATCH)
+                backward_batch(pixels, gradients, rows, own_survivors[first] + lane / 8 % 2 * 16, colour_survivors[first] + 32, lane,
+                               alpha_max, results[warp] + (first - start) * PITCH);
+            if (lane == 0) ends[warp] = min(first, count);
+            __syncthreads();
+            mask = masks[thread];
+            float total[SUMS];
+#pragma unroll
+            for (u32 i = 0; i < SUMS; ++i) total[i] = totals[thread][i];
+            for (u32 w = 0; w < BLOCK / WARP; ++w) {
+                u32 rank = ranks[w][thread];
+                if (!(mask >> w & 1) || rank < start || rank >= ends[w]) continue;
+                const float2* from = (const float2*)(results[w] + (rank - start) * PITCH);
+#pragma unroll
+                for (u32 i = 0; i < SUMS; ++i) total[i] += i % 2 ? from[i / 2].y : from[i / 2].x;
             }
-            ((float4*)(pair_sums + 12ull * numbers[k]))[part] = make_float4(total[0], total[1], total[2], total[3]);
+#pragma unroll
+            for (u32 i = 0; i < SUMS; ++i) totals[thread][i] = total[i];
+            // Also the barrier that keeps the next results from overwriting these.
+            if (!__syncthreads_or(count > start + PLACES && !pixels.finished)) break;
+        }
+        if (begin + thread < range.y) {
+            float4 centre = ((const float4*)(splats + slot))[0];
+            float total[SUMS];
+#pragma unroll
+            for (u32 i = 0; i < SUMS; ++i) total[i] = unscale * totals[thread][i];
+            // From the tile's centre to the splat's.
+            float dx = centre_x - centre.x, dy = centre_y - centre.y;
+            float sx = fmaf(dx, total[0], total[1]), sy = fmaf(dy, total[0], total[2]);
+            float sxx = fmaf(dx, total[1] + sx, total[3]), sxy = fmaf(dx, total[2], fmaf(dy, sx, total[4]));
+            float syy = fmaf(dy, total[2] + sy, total[5]);
+            float4* to = pair_sums + 3ull * number;
+            to[0] = make_float4(total[0], sx, sy, sxx);
+            to[1] = make_float4(sxy, syy, total[6], total[7]);
+            to[2] = make_float4(total[8], 0.0f, 0.0f, 0.0f);
+        }
+        if (begin + BLOCK + thread < range.y) {
+            number = pairs[begin + BLOCK + thread];
+            slot = pair_slots[number];
         }
     }
     // Pairs behind the point where every pixel had stopped.
-    for (u32 i = start + thread / 4; i < range.y; i += BLOCK / 4)
-        if (thread % 4 < 3) ((float4*)(pair_sums + 12ull * pairs[i]))[thread % 4] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    for (u32 i = begin + thread / 4; i < range.y; i += BLOCK / 4)
+        if (thread % 4 < 3) pair_sums[3ull * pairs[i] + thread % 4] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 }

@@ -200,6 +200,13 @@ __device__ __forceinline__ void load_matrix_x2_transposed_at(u32 r[2], const voi
                  : "memory");
 }
 
+__device__ __forceinline__ void load_matrix_x2_at(u32 r[2], const void* array, u32 offset) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(r[0]), "=r"(r[1])
+                 : "r"(shared_address(array) + offset)
+                 : "memory");
+}
+
 // The same for two matrices; lanes 0 to 15 give the addresses, those of the others must be valid too (sm_75).
 __device__ __forceinline__ void load_matrix_x2(u32 r[2], const void* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
@@ -261,3 +268,16 @@ __device__ __forceinline__ void copy_async_wait() {
 // (low of a, low of b) and (high of a, high of b).
 __device__ __forceinline__ u32 join_lows(u32 a, u32 b) { return __byte_perm(a, b, 0x5410); }
 __device__ __forceinline__ u32 join_highs(u32 a, u32 b) { return __byte_perm(a, b, 0x7632); }
+
+// An 8x8 matrix of halves, of which a lane has the values 2 (lane % 4) and + 1 of row lane / 4, transposed.
+__device__ __forceinline__ u32 transpose_matrix(u32 values) {
+#ifdef EMULATED
+    u32 group = threadIdx.x % WARP / 4, member = threadIdx.x % 4;
+    u32 low = __shfl_sync(FULL_MASK, values, 8 * member + group / 2), high = __shfl_sync(FULL_MASK, values, 8 * member + 4 + group / 2);
+    return group % 2 ? join_highs(low, high) : join_lows(low, high);
+#else
+    u32 transposed;
+    asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(transposed) : "r"(values));
+    return transposed;
+#endif
+}

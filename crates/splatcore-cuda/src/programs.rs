@@ -106,7 +106,7 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
         // Counts are of f32's fragments: batches of 16 hide which of them a pixel still wanted.
         Blend::Splatcore if !count => (
             "blend_splatcore",
-            files!["matrix.cuh", "subtile.cuh", "blend_splatcore.cu"],
+            files!["matrix.cuh", "subtile.cuh", "weights.cuh", "blend_splatcore.cu"],
         ),
         Blend::Subtile | Blend::Splatcore => ("blend_subtile", files!["subtile.cuh", "blend_subtile.cu"]),
     };
@@ -143,12 +143,17 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
     }
 }
 
-/// The method of a training pass: the ones without matrix units have what a backward pass wants, the others make way
-/// for [`Blend::Subtile`].
-pub fn blend_in_training(blend: Blend) -> Blend {
-    match blend {
-        Blend::Scalar => Blend::Scalar,
-        _ => Blend::Subtile,
+/// The blend of a training pass. [`Backward::Splatcore`] repeats the weights of [`Blend::Splatcore`] bit for bit and wants
+/// no other image. A method in f32 wants one in f32, or what it takes for the colour behind a fragment is off where little
+/// light is left; the published methods keep the image that is theirs all the same. Only methods in f32 leave checkpoints.
+pub fn blend_in_training(blend: Blend, backward: Backward) -> Blend {
+    match (blend, backward) {
+        (_, Backward::Splatcore) => Blend::Splatcore,
+        (Blend::Scalar, _) => Blend::Scalar,
+        (Blend::Subtile | Blend::Splatcore, _) | (_, Backward::GaussianParallel) => Blend::Subtile,
+        // Its lists are of groups of tiles, sums are of tiles.
+        (Blend::TensorGs1x1 | Blend::TensorGs2x2 | Blend::TensorGs4x4, _) => Blend::Subtile,
+        _ => blend,
     }
 }
 
@@ -170,9 +175,20 @@ pub fn blend_backward(backward: Backward) -> Program {
             constants: vec![],
             kernels: &["blend_backward"],
         },
+        Backward::Subtile => Program {
+            op: "blend_backward_subtile",
+            files: files!["subtile.cuh", "blend_backward_subtile.cu"],
+            constants: vec![],
+            kernels: &["blend_backward"],
+        },
         Backward::Splatcore => Program {
             op: "blend_backward_splatcore",
-            files: files!["subtile.cuh", "blend_backward_splatcore.cu"],
+            files: files![
+                "matrix.cuh",
+                "subtile.cuh",
+                "weights.cuh",
+                "blend_backward_splatcore.cu"
+            ],
             constants: vec![],
             kernels: &["blend_backward"],
         },
@@ -181,7 +197,10 @@ pub fn blend_backward(backward: Backward) -> Program {
 
 /// Whether a method writes a row of sums a pair, and with that is the same in every run.
 pub fn has_pair_rows(backward: Backward) -> bool {
-    matches!(backward, Backward::GaussianParallel | Backward::Splatcore)
+    matches!(
+        backward,
+        Backward::GaussianParallel | Backward::Subtile | Backward::Splatcore
+    )
 }
 
 /// `sum_pairs` and `sum_long_pairs`.
@@ -229,7 +248,7 @@ pub fn all() -> Vec<Program> {
     }
     for &method in Blend::ALL {
         all.extend([false, true].map(|count| blend(method, count, false)));
-        if blend_in_training(method) == method {
+        if blend_in_training(method, Backward::GaussianParallel) == method {
             all.push(blend(method, false, true));
         }
     }

@@ -45,16 +45,21 @@ fn everywhere(backward: Backward) -> Vec<Pipeline> {
     LISTS.into_iter().flat_map(behind).collect()
 }
 
+/// What leaves checkpoints behind is in f32, and so is what stands in for ours in front of a method in f32.
 #[test]
-fn there_are_no_other_forward_passes() {
+fn the_forward_passes_of_the_methods() {
     for &blend in Blend::ALL {
-        assert!(FORWARDS.contains(&programs::blend_in_training(blend)), "{blend}");
+        let checkpoints = programs::blend_in_training(blend, Backward::GaussianParallel);
+        assert!(FORWARDS.contains(&checkpoints), "{blend}");
+        let products = programs::blend_in_training(blend, Backward::Splatcore);
+        assert_eq!(products, Blend::Splatcore, "{blend}");
     }
-    assert!(
-        FORWARDS
-            .iter()
-            .all(|&blend| programs::blend_in_training(blend) == blend)
-    );
+    for &backward in Backward::ALL.iter().filter(|&&b| b != Backward::Splatcore) {
+        let ours = programs::blend_in_training(Blend::Splatcore, backward);
+        assert_eq!(ours, Blend::Subtile, "{backward}");
+        let kept = FORWARDS.map(|blend| programs::blend_in_training(blend, backward));
+        assert_eq!(kept, FORWARDS, "{backward}");
+    }
 }
 
 fn match_the_twin(pipelines: &[Pipeline]) {
@@ -78,12 +83,12 @@ fn gaussian_parallel_matches_the_twin_behind_every_forward_pass() {
 }
 
 #[test]
-fn atomic_methods_match_the_twin_behind_sub_tiles() {
+fn methods_in_f32_match_the_twin_behind_sub_tiles() {
     let splatcore = |backward| Pipeline {
         backward,
         ..Pipeline::AUTO
     };
-    match_the_twin(&[Backward::Atomic, Backward::WarpReduceSkip].map(splatcore));
+    match_the_twin(&[Backward::Atomic, Backward::WarpReduceSkip, Backward::Subtile].map(splatcore));
 }
 
 /// Gradients on the emulator, its threads from the first to the last or the other way round.
@@ -126,7 +131,7 @@ fn gaussian_parallel_finds_room_for_its_buckets() {
     }
     let camera = scenes::plain_camera(130, 70);
     let mut renderer = CudaBackend::on(device, false).renderer(&scene).unwrap();
-    let [ours, other] = [Backward::GaussianParallel, Backward::Splatcore].map(|backward| {
+    let [ours, other] = [Backward::GaussianParallel, Backward::Subtile].map(|backward| {
         let options = RenderOptions {
             pipeline: Pipeline {
                 backward,
@@ -168,7 +173,7 @@ fn gaussian_parallel_does_not_depend_on_the_order_of_threads() {
         );
     }
     // The other method with ordered sums rounds otherwise: the comparison above sees which one ran.
-    let [ours, other] = [Backward::GaussianParallel, Backward::Splatcore].map(|backward| {
+    let [ours, other] = [Backward::GaussianParallel, Backward::Subtile].map(|backward| {
         let pipeline = Pipeline {
             backward,
             ..Pipeline::AUTO

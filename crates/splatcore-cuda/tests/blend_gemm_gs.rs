@@ -27,7 +27,7 @@ fn options(intersect: Intersect, blend: Blend) -> RenderOptions {
         pipeline: Pipeline {
             intersect,
             blend,
-            backward: Backward::Splatcore,
+            backward: Backward::Subtile,
         },
         background: BACKGROUND,
         ..RenderOptions::default()

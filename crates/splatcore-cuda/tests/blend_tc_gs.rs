@@ -55,7 +55,7 @@ fn options(intersect: Intersect, blend: Blend) -> RenderOptions {
         pipeline: Pipeline {
             intersect,
             blend,
-            backward: Backward::Splatcore,
+            backward: Backward::Subtile,
         },
         background: [0.3, 0.6, 0.1],
         ..RenderOptions::default()

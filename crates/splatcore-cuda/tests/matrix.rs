@@ -268,11 +268,12 @@ extern "C" __global__ void matrices(const u32* in, u32* out, u32) {
     for (u32 i = threadIdx.x; i < 768; i += blockDim.x) words[i] = in[blockDim.x + i];
     __syncthreads();
     const uint4* row = rows + in[threadIdx.x];
-    u32* to = out + 12 * threadIdx.x;
+    u32* to = out + 14 * threadIdx.x;
     load_matrix_x4(to, row);
     load_matrix_x4_transposed(to + 4, row);
     load_matrix_x2(to + 8, row);
     load_matrix_x2_transposed(to + 10, row);
+    for (u32 m = 0; m < 2; ++m) to[12 + m] = transpose_matrix(to[m]);
 }"#,
 };
 
@@ -288,7 +289,7 @@ fn matrices_from_rows_anywhere() {
         (&MATRICES, "matrices"),
         (1, threads),
         &input,
-        12 * threads as usize,
+        14 * threads as usize,
         0,
     );
     let half = |row: usize, column: usize| 8 * input[row] + column as u32;
@@ -308,8 +309,10 @@ fn matrices_from_rows_anywhere() {
             .chain((0..4).map(transposed))
             .chain((0..2).map(plain))
             .chain((0..2).map(transposed))
+            // By way of registers.
+            .chain((0..2).map(transposed))
             .collect();
-        assert_eq!(got[12 * thread..12 * thread + 12], expected, "thread {thread}");
+        assert_eq!(got[14 * thread..14 * thread + 14], expected, "thread {thread}");
     }
 }
 

@@ -186,6 +186,7 @@ fn bench_compares_backward_methods_and_says_which_are_missing() {
         names("rows"),
         [
             "exact+scalar+atomic",
+            "exact+scalar+subtile",
             "exact+scalar+splatcore",
             "exact+splatcore+splatcore"
         ]

@@ -17,8 +17,6 @@ use splatcore_core::random::Rng;
 use splatcore_core::semantics::NEAR_PLANE;
 use splatcore_core::{Image, Pipeline};
 
-/// DESIGN section 3, relative L2. Measured on the CPU: 3e-6, and 3e-5 for the image of one pixel.
-const TOLERANCE: f64 = 1e-4;
 /// About as many roundings go into a projected covariance and back out of its inverse.
 const ROUNDINGS: f64 = 16.0;
 
@@ -53,7 +51,8 @@ fn one_case(backend: &dyn Backend, case: &Case, pipelines: &[Pipeline]) -> Outco
                 Err(error) => Err(format!("{what}: {}", said(error))),
                 Ok(found) => {
                     let found = Scene::from(&found);
-                    compare::gradients(&what, &twin.scene, &found, tolerance(case), case.ill_conditioned)
+                    let tolerance = tolerance(case, backend.gradient_tolerance(pipeline));
+                    compare::gradients(&what, &twin.scene, &found, tolerance, case.ill_conditioned)
                 }
             });
         }
@@ -62,9 +61,9 @@ fn one_case(backend: &dyn Backend, case: &Case, pipelines: &[Pipeline]) -> Outco
 }
 
 /// See the module's documentation.
-fn tolerance(case: &Case) -> f64 {
+fn tolerance(case: &Case, bound: f64) -> f64 {
     if !case.ill_conditioned {
-        return TOLERANCE;
+        return bound;
     }
     let scene = Scene::from(&case.scene);
     let ratio = |i| {
@@ -74,7 +73,7 @@ fn tolerance(case: &Case) -> f64 {
         Some((0.5 * (a + c) + root) / (0.5 * (a + c) - root))
     };
     let largest = (0..scene.len()).filter_map(ratio).fold(1.0, f64::max);
-    TOLERANCE.max(ROUNDINGS * 0.5 * f32::EPSILON as f64 * largest)
+    bound.max(ROUNDINGS * 0.5 * f32::EPSILON as f64 * largest)
 }
 
 /// A random image gradient, zero where a comparison is in doubt: roundings must not decide what is compared.

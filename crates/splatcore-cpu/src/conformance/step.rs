@@ -9,9 +9,6 @@ use splatcore_core::backend::{Backend, LearnerState, LearningRates, RenderOption
 use splatcore_core::{Learner, Pipeline, View};
 use std::sync::Arc;
 
-/// DESIGN section 3's bound for f32. Here pixels near a cut-off cannot be left out; measured on the CPU: 3e-6.
-const GRADIENT_TOLERANCE: f64 = 1e-4;
-
 /// A plain step: INRIA's rates, no regulariser, no noise, statistics on.
 pub fn plan(pipeline: Pipeline, step: u32, view: usize) -> StepPlan {
     StepPlan {
@@ -143,7 +140,7 @@ pub fn a_step_matches_the_twin(backend: &dyn Backend) -> Outcome {
                     &want,
                     &got,
                     0.0,
-                    GRADIENT_TOLERANCE,
+                    backend.gradient_tolerance(pipeline),
                 )?;
             }
             let loss = learner.last_loss().map_err(said)?;
@@ -194,7 +191,7 @@ pub fn statistics_match_the_twin(backend: &dyn Backend) -> Outcome {
             &sums,
             &got,
             0.0,
-            GRADIENT_TOLERANCE,
+            backend.gradient_tolerance(pipeline),
         )?;
         let mut quiet = plan(pipeline, 4, 0);
         quiet.statistics = false;
@@ -249,7 +246,7 @@ pub fn regularisers_match_the_twin(backend: &dyn Backend) -> Outcome {
         "regularised step",
         &twin.gradient,
         &got,
-        GRADIENT_TOLERANCE,
+        backend.gradient_tolerance(Pipeline::AUTO),
         false,
     )?;
     let out_of_view = twin.in_view.iter().position(|&seen| seen == Some(false));

@@ -16,7 +16,7 @@ impl Frame {
     /// How gradients are summed.
     pub(super) fn backward_method(&self, pipeline: Pipeline) -> Backward {
         if self.deterministic && !programs::has_pair_rows(pipeline.backward) {
-            Backward::Splatcore
+            Backward::Subtile
         } else {
             pipeline.backward
         }

@@ -38,7 +38,7 @@ impl Frame {
     /// How tiles are blended.
     fn blend_program(&self, pipeline: Pipeline, purpose: Purpose) -> Program {
         let method = match purpose {
-            Purpose::Training => programs::blend_in_training(pipeline.blend),
+            Purpose::Training => programs::blend_in_training(pipeline.blend, self.backward_method(pipeline)),
             Purpose::Image | Purpose::Counting => pipeline.blend,
         };
         let checkpoints = self.checkpoints(pipeline, purpose);

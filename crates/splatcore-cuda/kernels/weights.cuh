@@ -1,0 +1,228 @@
+// What blend_splatcore.cu and blend_backward_splatcore.cu share: a block's 2x4 rectangles of 8x4 pixels, the rows that its list
+// becomes, and the weights of 16 splats on a warp's 32 pixels. The backward pass repeats the forward's weights bit for bit by
+// it, so that what a pixel has behind a fragment is the image minus what has been added up so far. The steps are explained
+// in blend_splatcore.cu.
+
+#define COLUMNS 2
+#define ROWS 4
+#define BLOCK (WARP * COLUMNS * ROWS)
+#define BATCH 16
+#define ROW_BYTES 48
+
+#if DEPTH
+// What 1/z is multiplied by to become a half: at most 2^14, and still of 11 bits for z of 2^28 near planes.
+#define HALF_MAX 65504.0f
+__device__ __forceinline__ float depth_unit(const Camera& camera) { return 16384.0f * fmaxf(camera.near_plane, 1e-6f); }
+#endif
+
+// n / d, for n < 2^24, without the long division.
+__device__ __forceinline__ u32 quotient(u32 n, u32 d) {
+    u32 q = (u32)((float)n * reciprocal_approx((float)d));
+    if (q * d > n) --q;
+    if ((q + 1) * d <= n) ++q;
+    return q;
+}
+
+// A splat's coefficients around (0, 0) = the tile's centre, as high and low halves (the low ones times LOW_SCALE, as the basis
+// is divided by it there), and its colour.
+#define LOW_SCALE 256.0f
+#define LOW_UNIT 0x1c001c00u  // half2 of 1 / LOW_SCALE
+__device__ __forceinline__ void write_row(uint4* row, float4 centre, float4 power, float4 colour, float tile_x, float tile_y) {
+    float mx = centre.x - tile_x, my = centre.y - tile_y;
+    float gx = fmaf(power.x, mx, power.y * my);  // a mx + b my
+    float constant = fmaf(gx, mx, fmaf(power.z * my, my, centre.z));
+    float slope_x = -fmaf(power.x, mx, gx), slope_y = -fmaf(2.0f * power.z, my, power.y * mx);
+    float k[6] = {constant, slope_x, slope_y, power.x, power.y, power.z};
+    u32 high[3], low[3];
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+        high[i] = pack_half2(k[2 * i], k[2 * i + 1]);
+        low[i] = pack_half2(LOW_SCALE * (k[2 * i] - half_low(high[i])), LOW_SCALE * (k[2 * i + 1] - half_high(high[i])));
+    }
+    row[0] = make_uint4(high[0], high[1], high[2], 0);
+    row[1] = make_uint4(low[0], low[1], low[2], 0);
+#if DEPTH
+    float fourth = colour.w;
+#else
+    float fourth = 0.0f;
+#endif
+    row[2] = make_uint4(pack_half2(colour.x, 1.0f), pack_half2(colour.y, 1.0f), pack_half2(colour.z, 1.0f), pack_half2(fourth, 1.0f));
+}
+
+// Bit r * COLUMNS + c says whether the splat reaches 1/255 in rectangle (c, r) of the block's, the first of which starts at
+// (x0, y0): as touches_subtile, with what rectangles share computed once.
+__device__ __forceinline__ u32 touched_rectangles(float4 centre, float4 power, float x0, float y0) {
+    // The margin covers what rounding can do to the exponents here and in the blend.
+    float needed = -(centre.z + LOG2_255 + 1e-3f) * (1.0f + 1e-4f);
+    float across = -0.5f * power.y * reciprocal_approx(power.x), along = -0.5f * power.y * reciprocal_approx(power.z);
+    float best_y[COLUMNS], slope_y[COLUMNS], rest_y[COLUMNS];  // along the edge x = near_x: the best y, and the exponent's other terms
+    float left[COLUMNS];
+#pragma unroll
+    for (int c = 0; c < COLUMNS; ++c) {
+        left[c] = x0 + (c * SUBTILE_X + 0.5f) - centre.x;
+        float near_x = fminf(fmaxf(0.0f, left[c]), left[c] + (SUBTILE_X - 1));
+        best_y[c] = along * near_x;
+        slope_y[c] = power.y * near_x;
+        rest_y[c] = power.x * near_x * near_x;
+    }
+    u32 mask = 0;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        float top = y0 + (r * SUBTILE_Y + 0.5f) - centre.y, bottom = top + (SUBTILE_Y - 1);
+        float near_y = fminf(fmaxf(0.0f, top), bottom);
+        float best_x = across * near_y, slope_x = power.y * near_y, rest_x = power.z * near_y * near_y;
+#pragma unroll
+        for (int c = 0; c < COLUMNS; ++c) {
+            float y = fminf(fmaxf(best_y[c], top), bottom), x = fminf(fmaxf(best_x, left[c]), left[c] + (SUBTILE_X - 1));
+            float on_x = fmaf(y, fmaf(power.z, y, slope_y[c]), rest_y[c]), on_y = fmaf(x, fmaf(power.x, x, slope_x), rest_x);
+            mask |= fmaxf(on_x, on_y) >= needed ? 1u << (COLUMNS * r + c) : 0;
+        }
+    }
+    return mask;
+}
+
+// The pixels of a lane: column `lane / 4` of the warp's rectangle, rows 0 to 3. Lanes 4 g to 4 g + 3 share them; lane % 4 says
+// which four of a batch's splats are the lane's, and which channel (red, green, blue, none) it sums.
+struct Pixels {
+    u32 basis[2][4];   // A of the scores for rows 0 and 1, then 2 and 3
+    float sums[2][4];  // of the colours: (channel, weights) of rows 0 and 1, then 2 and 3
+    float start[4];    // transmittance = start - sum of weights: 1, or the sum itself once the pixel has stopped
+    bool finished;     // all pixels of the warp have stopped
+    u32 stopped[2];    // half2 of rows 0 and 1, then 2 and 3: 1 once the pixel has stopped, else 0
+};
+
+// A lane's pixels (x, y0) to (x, y0 + 3) before the first splat; coefficients are around (centre_x, centre_y).
+__device__ __forceinline__ void start_pixels(Pixels& pixels, u32 x, u32 y0, u32 member, const Camera& camera, float centre_x,
+                                             float centre_y) {
+    // Of (1, x), (y, x^2), (xy, y^2), nothing, the lane's pair as polynomials of y; exact in half precision.
+    float bx = x + 0.5f - centre_x;
+    float first_0 = member == 0 ? 1.0f : 0.0f, first_1 = member == 1 ? 1.0f : member == 2 ? bx : 0.0f;
+    float second_0 = member == 0 ? bx : member == 1 ? bx * bx : 0.0f, second_2 = member == 2 ? 1.0f : 0.0f;
+    pixels.stopped[0] = pixels.stopped[1] = 0;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        float by = y0 + k + 0.5f - centre_y;
+        u32 pair = pack_half2(fmaf(first_1, by, first_0), fmaf(second_2, by * by, second_0));
+        pixels.basis[k / 2][k % 2] = pair;
+        pixels.basis[k / 2][k % 2 + 2] = multiply_half2(pair, LOW_UNIT);
+        bool inside = x < camera.width && y0 + k < camera.height;
+        pixels.start[k] = inside ? 1.0f : 0.0f;
+        if (!inside) pixels.stopped[k / 2] |= k % 2 ? 0x3c000000u : 0x3c00u;
+    }
+#pragma unroll
+    for (int k = 0; k < 8; ++k) pixels.sums[k / 4][k % 4] = 0.0f;
+    pixels.finished = __all_sync(FULL_MASK, (pixels.stopped[0] & pixels.stopped[1]) == 0x3c003c00u);
+}
+
+// Makes the warp's queue: where the rows of the splats that touch its rectangle start, front to back, and a batch of empty
+// rows. Returns their number. A lane looks at eight splats in a row, one bit each. If `ranks` is not null, it gets the
+// place in the queue of each splat of the list that is in it.
+__device__ __forceinline__ u32 queue_survivors(const u8* masks, u16* survivors, u8* ranks, u32 warp, u32 lane) {
+    uint2 eight = ((const uint2*)masks)[lane];
+    u32 low = eight.x >> warp & 0x01010101u, high = eight.y >> warp & 0x01010101u;
+    u32 own = __popc(low) + __popc(high), until = warp_scan(own, lane), count = __shfl_sync(FULL_MASK, until, WARP - 1);
+    u16* next = survivors + (until - own);
+    u32 at = lane * 8 * ROW_BYTES;
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+        if ((k < 4 ? low : high) >> (8 * (k % 4)) & 1) *next++ = (u16)(at + k * ROW_BYTES);
+    }
+    if (ranks) {
+        // A product adds up the bytes below each byte; none exceeds 255.
+        u32 first = until - own;
+        ((uint2*)ranks)[lane] = make_uint2(first * 0x01010101u + low * 0x01010100u, (first + __popc(low)) * 0x01010101u + high * 0x01010100u);
+    }
+    if (lane < BATCH) survivors[count + lane] = (u16)(BLOCK * ROW_BYTES);
+    __syncwarp();
+    return count;
+}
+
+// Blends 16 splats: `add(f, weights)` is to add the weights of rows 2 f and 2 f + 1, as the A operand of a product over
+// splats, to the pixels' sums. `look(alphas, left)` sees the alphas of the lane's four splats, half2 of two pixels, and the
+// share of the light that they leave; `fronts` gets the transmittance in front of them.
+template <typename Look, typename Add>
+__device__ __forceinline__ void weigh_batch(Pixels& pixels, const uint4* rows, u32 row, u32 lane, u32 alpha_max, u32 (&fronts)[2],
+                                            Look look, Add add) {
+    const u32 one = 0x3c003c00u;
+    const float none[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    u32 coefficients[4];
+    load_matrix_x4_at(coefficients, rows, row);
+    bool odd = lane & 1, upper = lane & 2;
+    float transmittances[4];
+    u32 alphas[2][4], left[2], lowest = one;
+#pragma unroll
+    for (int f = 0; f < 2; ++f) {
+#pragma unroll
+        for (int n = 0; n < 2; ++n) {
+            float scores[4];
+            mma_m16n8k16(scores, pixels.basis[f], coefficients + 2 * n, none);
+#pragma unroll
+            for (int k = 0; k < 2; ++k) {
+                u32 alpha = pack_half2(exp2_approx(scores[k]), exp2_approx(scores[k + 2]));
+                // 0x1c04 is the half nearest to 1/255.
+                alphas[f][2 * n + k] = min_half2(alpha, alpha_max) & mask_ge_half2(alpha, 0x1c041c04u);
+            }
+        }
+        // What the lane's four leave, then what those in front of them leave.
+        u32 own = subtract_half2(one, alphas[f][0]);
+#pragma unroll
+        for (int k = 1; k < 4; ++k) own = subtract_product_half2(own, own, alphas[f][k]);
+        left[f] = own;
+        u32 neighbour = __shfl_xor_sync(FULL_MASK, own, 1);
+        u32 others = __shfl_xor_sync(FULL_MASK, multiply_half2(own, neighbour), 2);
+        u32 before = multiply_half2(odd ? neighbour : one, upper ? others : one);
+        transmittances[2 * f] = pixels.start[2 * f] - pixels.sums[f][1];
+        transmittances[2 * f + 1] = pixels.start[2 * f + 1] - pixels.sums[f][3];
+        fronts[f] = multiply_half2(before, pack_half2(transmittances[2 * f], transmittances[2 * f + 1]));
+        lowest = min_half2(lowest, multiply_half2(fronts[f], own) | pixels.stopped[f]);
+    }
+    look(alphas, left);
+    // 0x06ae is 1.02e-4: more than the least transmittance by more than halves can be wrong.
+    if (!__any_sync(FULL_MASK, mask_ge_half2(lowest, 0x06ae06aeu) != FULL_MASK)) {
+#pragma unroll
+        for (int f = 0; f < 2; ++f) {
+            u32 t = fronts[f], weights[4];
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                weights[k] = multiply_half2(alphas[f][k], t);
+                t = subtract_half2(t, weights[k]);
+            }
+            u32 a[4] = {join_lows(weights[0], weights[1]), join_highs(weights[0], weights[1]), join_lows(weights[2], weights[3]),
+                        join_highs(weights[2], weights[3])};
+            add(f, a);
+        }
+        return;
+    }
+    // Some pixel may stop: every fragment's transmittance in f32.
+#pragma unroll
+    for (int f = 0; f < 2; ++f) {
+        u32 a[4];
+        bool stops[2];
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            float t = i ? half_high(fronts[f]) : half_low(fronts[f]), weights[4];
+            stops[i] = false;
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                float weight = t * (i ? half_high(alphas[f][k]) : half_low(alphas[f][k])), next = t - weight;
+                // Transmittance only falls, so whoever is above the limit is in front of whoever stopped.
+                stops[i] = stops[i] || next < TRANSMITTANCE_MIN;
+                weights[k] = next < TRANSMITTANCE_MIN ? 0.0f : weight;
+                t = next;
+            }
+            a[i] = pack_half2(weights[0], weights[1]);
+            a[i + 2] = pack_half2(weights[2], weights[3]);
+        }
+        add(f, a);
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            // Whichever of the pixel's four lanes saw it.
+            u32 seen = __ballot_sync(FULL_MASK, stops[i]);
+            if (seen >> (lane & ~3u) & 15) {
+                pixels.start[2 * f + i] = pixels.sums[f][2 * i + 1];
+                pixels.stopped[f] |= i ? 0x3c000000u : 0x3c00u;
+            }
+        }
+    }
+    pixels.finished = __all_sync(FULL_MASK, (pixels.stopped[0] & pixels.stopped[1]) == one);
+}
