@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # Checks and measures the CUDA backend. Made by scripts/gpu-bundle; needs bash, the NVIDIA driver and libnvrtc.
-# Usage: run.sh [conformance|bench|papers|sanitize|train|table3|all]...     (default: conformance bench)
+# Usage: run.sh [conformance|bench|papers|sanitize|train|table3|graph|soak|equal|all]...     (default: conformance bench)
 #   conformance  every test binary
 #   bench        forward and backward times of every scene, forward at 3840x2160 too
 #   papers       the tables of the papers on matrix units, as text, JSON and a page
 #   sanitize     compute-sanitizer memcheck and racecheck over the conformance tests (slow)
 #   train        fox_colmap at full size: adc 30,000 steps; mcmc, 1,000,000 Gaussians, 15,000 steps
 #   table3       PSNR after a fixed time, for every method of the backward pass
+#   graph        a training step launched kernel by kernel and as a CUDA graph; needs no data
+#   soak         a run killed at random moments against one that is not, bit for bit, and whether memory grows
+#   equal        PSNR after training with two pipelines, over some seeds
 #   all          all of these
 # Environment: OUT       folder of the results (./out)
 #              DATA      folder with models/ and posed/ (the bundle's own data)
@@ -15,6 +18,8 @@
 #              PIPELINES what bench compares (vanilla, every published method where its paper has it, ours; or all)
 #              LIMIT     seconds of each run of table3 (30)
 #              TRAIN     more flags for every training run
+#              STEPS, KILLS, EVERY      of soak, see scripts/soak; first with few STEPS (no --iterations in TRAIN then)
+#              EQUAL, SEEDS, BOUND      of equal: two pipelines and what else scripts/equal-training takes
 #              BACKEND   of bench and training (cuda); cpu tries the script out
 #              COMPUTE_SANITIZER   the program (found in PATH or CUDA_PATH)
 # Every step's output goes to OUT too; a step that fails does not stop the others, but the exit code is then 1.
@@ -25,9 +30,9 @@ pipelines=${PIPELINES:-aabb+scalar,exact+scalar,exact+early-cull,accutile+tc-gs,
 backend=${BACKEND:-cuda}
 for what in "$@"; do
     case $what in
-    conformance | bench | papers | sanitize | train | table3 | all) ;;
+    conformance | bench | papers | sanitize | train | table3 | graph | soak | equal | all) ;;
     *)
-        sed -n '3,21p' "${BASH_SOURCE[0]}" >&2
+        sed -n '3,25p' "${BASH_SOURCE[0]}" >&2
         exit 2
         ;;
     esac
@@ -187,6 +192,16 @@ if wanted table3 && have_photos table3; then
     for method in atomic warp-reduce warp-reduce-skip gaussian-parallel splatcore; do
         train "table3-$method" --pipeline "exact+scalar+$method" --time-limit "$limit"
     done
+fi
+if wanted graph; then step graph "$here/bin/graph_times"; fi
+export SPLATCORE=$splatcore
+if wanted soak && have_photos soak; then
+    rm -rf "$out/soak"
+    step soak "$here/scripts/soak" "$dataset" "$out/soak" --backend "$backend" "${more[@]}"
+fi
+if wanted equal && have_photos equal; then
+    PIPELINES=${EQUAL:-exact+subtile+subtile,exact+splatcore+splatcore} \
+        step equal "$here/scripts/equal-training" "$dataset" "$out/equal" --backend "$backend" "${more[@]}"
 fi
 table | tee "$out/table.txt"
 exit $failed

@@ -4,6 +4,7 @@
 //! renders cameras; a [`Learner`] is a renderer that can also take a training step, refine (densify and prune),
 //! snapshot and restore. Everything between a photo going in and a snapshot coming out stays on the device.
 
+use crate::exposure::{Exposure, Exposures};
 use crate::pipeline::Blend;
 use crate::semantics::Semantics;
 use crate::{Camera, Gaussians, Image, Pipeline, Precision, View};
@@ -56,6 +57,12 @@ pub struct RenderOptions {
     pub background: [f32; 3],
     /// Constants of the rasterizer.
     pub semantics: Semantics,
+    /// Also [`Rendered::inverse_depth`]. Only [`Renderer::render`] and what times it look at this. Blends that have no
+    /// fourth channel make way for one that has ([`Blend::with_inverse_depth`]), so the picture may change by roundings.
+    pub inverse_depth: bool,
+    /// Mip-Splatting's 2D filter (Yu et al. 2024, section 4.2, eq. 10; gsplat's `antialiased`): the low pass makes a splat
+    /// larger, and with this fainter by as much, opacity times sqrt(det C / det (C + 0.3 I)). For scenes trained so.
+    pub antialias: bool,
 }
 
 impl Default for RenderOptions {
@@ -65,6 +72,8 @@ impl Default for RenderOptions {
             sh_degree: 3,
             background: [0.0; 3],
             semantics: Semantics::default(),
+            inverse_depth: false,
+            antialias: false,
         }
     }
 }
@@ -76,6 +85,23 @@ pub struct Rendered {
     pub image: Image,
     /// What is left of the light behind the last fragment of each pixel, `[height * width]`.
     pub transmittance: Vec<f32>,
+    /// If asked for: the sum of 1/z by the weights of the colours, `[height * width]`, z being the view-space depth of a
+    /// Gaussian's mean in world units. Nothing lies behind the scene, so 0 where no light was taken. Over what was taken,
+    /// `1 - transmittance`, it is the expected inverse depth; [`Rendered::depth`] is the inverse of that.
+    pub inverse_depth: Option<Vec<f32>>,
+}
+
+impl Rendered {
+    /// Depth along the view axis in world units, `[height * width]`: what was taken of the light over `inverse_depth`, and
+    /// 0 where nothing was taken. `None` if inverse depth was not asked for.
+    pub fn depth(&self) -> Option<Vec<f32>> {
+        let depth = |(&sum, &left): (&f32, &f32)| match 1.0 - left {
+            taken if taken > 0.0 && sum > 0.0 => taken / sum,
+            _ => 0.0,
+        };
+        let sums = self.inverse_depth.as_ref()?;
+        Some(sums.iter().zip(&self.transmittance).map(depth).collect())
+    }
 }
 
 /// What a frame cost, counted rather than timed.
@@ -235,16 +261,87 @@ pub struct StepPlan {
     pub opacity_regulariser: f32,
     /// Added to the loss: this times the mean scale, over Gaussians and axes (MCMC; 0 for none).
     pub scale_regulariser: f32,
-    /// Collect what densification needs: for each Gaussian in view the norm of dL/d(2D mean) in NDC units
-    /// (pixels times half the image side), how often it was seen.
-    pub statistics: bool,
+    /// Pull of the harmonics above degree 0 towards 0, as decoupled weight decay (Loshchilov & Hutter 2019): before the
+    /// update every such coefficient in use loses `rates.sh_rest` times this of itself (0 for none).
+    pub sh_regulariser: f32,
+    /// Sparse Adam: a Gaussian without a splat in this view is left entirely alone, parameters and moments, by the
+    /// optimiser and all three regularisers. Statistics and noise are as without.
+    pub sparse_adam: bool,
+    /// The view is learnt from at its size divided by this, 1, 2 or 4: camera as [`Camera::reduced`], photo and mask as
+    /// [`crate::Photo::reduced`]. Gradients of a mean over pixels by NDC do not depend on the number of pixels, so
+    /// statistics of all scales may be added up.
+    pub scale: u32,
+    /// Collect what densification needs: for each Gaussian in view a norm of dL/d(2D mean) in NDC units (pixels times
+    /// half the image side), and how often it was seen; `None` for nothing.
+    pub statistics: Option<Statistic>,
     /// MCMC's exploration (Kheradmand et al. 2024, eq. 7): after the update every mean moves by
     /// `noise * sigmoid(-100 (opacity - 0.005)) * Sigma * n`, n standard normal from
     /// [`crate::random::normal3`]`(seed, step, index)`; `None` for no noise. The value is the noise rate times the
     /// means' learning rate.
     pub noise: Option<f32>,
+    /// Learns how this view's photo was exposed, with this rate: the loss is of `A image + b` with the view's own
+    /// transform (see [`crate::exposure`]), which is updated by its own Adam. `None` compares the image as it is.
+    pub exposure: Option<f32>,
     /// Seed of the run, for the noise.
     pub seed: u64,
+}
+
+/// Which norm of the gradient of a Gaussian's 2D mean adaptive density control looks at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Statistic {
+    /// Of the sum over the pixels, in which opposite pulls cancel (Kerbl et al. 2023).
+    #[default]
+    Mean,
+    /// Of the sums of absolute values, component by component, so that a Gaussian pulled apart from both sides shows
+    /// (AbsGS, Ye et al. 2024). The paper takes absolute values a pixel; here they are taken of the sum over each tile
+    /// of 16x16 pixels: gradients are summed in matrix products over a tile's pixels, and a pixel's own is never there.
+    /// So pulls cancel within a tile and not between tiles. A method without a row of sums for each (tile, Gaussian)
+    /// pair cannot tell the tiles apart and refuses it.
+    Absolute,
+}
+
+/// How Gaussians are scored over several of the learner's views, after FastGS (Ren et al. 2025, arXiv:2511.04283,
+/// multi-view consistent densification).
+///
+/// A pixel is *bad* in a view if its L1 error (mean over the channels), min-max normalised over the view's counted
+/// pixels, is above `error_threshold`. FastGS counts the bad pixels in a Gaussian's footprint; here a pixel counts by
+/// the Gaussian's blending weight in it, which is the gradient of the colour for an image gradient of 1 at bad pixels:
+/// the backward pass is the counter, and a footprint behind an opaque surface counts nothing. Exact numbers: [`Scores`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scoring {
+    /// So many views, drawn by [`crate::random::draw_views`] from `seed` and `step`; all if there are fewer.
+    pub views: usize,
+    /// How they are rendered.
+    pub render: RenderOptions,
+    /// From 0 to 1.
+    pub error_threshold: f32,
+    /// Of the run.
+    pub seed: u64,
+    /// Of this refinement.
+    pub step: u32,
+}
+
+/// What [`Scoring`] finds, for each Gaussian. Weights are blending weights (alpha times transmittance), pixels are
+/// those of all scored views.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scores {
+    /// Views that were scored.
+    pub views: usize,
+    /// Sum of the weights in bad pixels, `[n]`.
+    pub bad: Vec<f32>,
+    /// Sum of the weights in all pixels, ignored ones too, `[n]`.
+    pub weight: Vec<f32>,
+    /// The largest sum of weights in one view, `[n]`.
+    pub largest: Vec<f32>,
+}
+
+/// Growth only where views agree that the picture is bad.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Consistency {
+    /// Which views, and what is bad.
+    pub scoring: Scoring,
+    /// A Gaussian grows only if its weights in bad pixels add up to at least this much a view, in pixels.
+    pub min_bad: f32,
 }
 
 /// A change of the set of Gaussians. Deterministic: the same state and the same values give the same result.
@@ -263,12 +360,27 @@ pub enum Refine {
         max_scale: Option<f32>,
         /// Never grow beyond this many; the largest gradients go first.
         max_gaussians: usize,
+        /// What else growth asks for.
+        consistency: Option<Consistency>,
         /// Of the run.
         seed: u64,
         /// Of this refinement.
         step: u32,
     },
-    /// Caps every opacity at `ceiling` and clears the opacity's moments.
+    /// Removes Gaussians that several views say are of no use; statistics stay with those that are left.
+    Prune {
+        /// Which views, and what is bad.
+        scoring: Scoring,
+        /// Removed when [`Scores::largest`] is below this: in no view does it make up so many pixels.
+        min_importance: f32,
+        /// Removed when more than this share of its weight is in bad pixels: [`Scores::bad`] / [`Scores::weight`]. Not
+        /// above 1, so 1 removes none.
+        max_bad_share: f32,
+    },
+    /// Gives every Gaussian Mip-Splatting's 3D filter for the learner's cameras ([`crate::smoothing`]); from then on the
+    /// learner renders through it.
+    SmoothingFilter,
+    /// Caps every opacity (filtered, where there is a filter) at `ceiling` and clears the opacity's moments.
     ResetOpacity {
         /// 0.01 in INRIA's code.
         ceiling: f32,
@@ -316,10 +428,14 @@ pub struct LearnerState {
     pub first: Gaussians,
     /// Adam's second moments.
     pub second: Gaussians,
-    /// Sum of NDC gradient norms since the last refinement, `[n]`.
+    /// Sum of NDC gradient norms (see [`Statistic`]) since the last refinement, `[n]`.
     pub gradient_sum: Vec<f32>,
     /// Times seen since the last refinement, `[n]`.
     pub seen: Vec<u32>,
+    /// Transforms of the views' colours; empty if no step learned any.
+    pub exposures: Exposures,
+    /// Log standard deviations of the 3D filter ([`crate::smoothing`]), `[n]`; empty if there is none.
+    pub smoothing: Vec<f32>,
 }
 
 impl LearnerState {
@@ -332,6 +448,8 @@ impl LearnerState {
             second: Gaussians::zeros(n, degree),
             gradient_sum: vec![0.0; n],
             seen: vec![0; n],
+            exposures: Exposures::default(),
+            smoothing: Vec::new(),
         }
     }
 }
@@ -370,8 +488,12 @@ pub trait Learner: Renderer {
     fn last_loss(&mut self) -> Result<f64, BackendError>;
     /// Changes the set of Gaussians.
     fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError>;
-    /// The Gaussians alone, for evaluation and export.
+    /// The Gaussians alone, for evaluation and export; with the 3D filter, if there is one, in scales and opacities.
     fn scene(&mut self) -> Result<Gaussians, BackendError>;
+    /// Transforms of the views' colours, in the order of the views; none if no step learned any.
+    fn exposures(&mut self) -> Result<Vec<Exposure>, BackendError> {
+        Ok(self.snapshot()?.exposures.parameters)
+    }
     /// Everything, for a checkpoint.
     fn snapshot(&mut self) -> Result<LearnerState, BackendError>;
     /// Goes on from a snapshot, bit for bit.

@@ -1,6 +1,7 @@
 //! What every backend refuses before it computes: inputs that contradict each other.
 
 use crate::backend::LearnerState;
+use crate::exposure::Exposures;
 use crate::{BackendError, Camera, Gaussians, Image, View, sh};
 
 /// Arrays of different lengths in a scene.
@@ -39,6 +40,7 @@ pub fn views(views: &[View]) -> Result<(), BackendError> {
         if [camera.width, camera.height] != [photo.width, photo.height]
             || photo.rgb.len() != 3 * pixels
             || photo.mask.as_ref().is_some_and(|mask| mask.len() != pixels)
+            || photo.alpha.as_ref().is_some_and(|alpha| alpha.len() != pixels)
         {
             return Err(BackendError::Input(format!(
                 "{}: the photo is {}x{}, its camera {}x{}",
@@ -85,5 +87,26 @@ pub fn snapshot(state: &LearnerState) -> Result<(), BackendError> {
     if state.gradient_sum.len() != n || state.seen.len() != n {
         return refused("statistics");
     }
+    if !state.smoothing.is_empty() && state.smoothing.len() != n {
+        return refused("smoothing filters");
+    }
     Ok(())
+}
+
+/// Transforms of colours for another number of views than there are.
+///
+/// # Errors
+/// [`BackendError::Input`] with the numbers.
+pub fn exposures(exposures: &Exposures, views: usize) -> Result<(), BackendError> {
+    let n = exposures.len();
+    let whole = exposures.first.len() == n && exposures.second.len() == n && exposures.seen.len() == n;
+    if whole && (n == 0 || n == views) {
+        return Ok(());
+    }
+    Err(BackendError::Input(format!(
+        "the snapshot holds the exposures of {n} photos (moments of {} and {}, counts of {}); there are {views}",
+        exposures.first.len(),
+        exposures.second.len(),
+        exposures.seen.len()
+    )))
 }

@@ -34,6 +34,11 @@ impl Image {
     }
 }
 
+/// A colour from 0 to 1 in 8 bits, rounded.
+pub fn to_bytes(colour: [f32; 3]) -> [u8; 3] {
+    colour.map(|v| (v.clamp(0.0, 1.0) * 255.0 + 0.5) as u8)
+}
+
 /// A photo as the trainer keeps it: 8 bits a channel, `[height][width][3]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Photo {
@@ -45,6 +50,9 @@ pub struct Photo {
     pub rgb: Vec<u8>,
     /// `[height * width]`, nonzero where the pixel counts; `None` when all of them do.
     pub mask: Option<Vec<u8>>,
+    /// `[height * width]`, how opaque the photo is, 0 to 255, where a colour is still to be put behind it
+    /// ([`Photo::on`]): `rgb` stands on black then. `None` when it is opaque.
+    pub alpha: Option<Vec<u8>>,
 }
 
 impl Photo {
@@ -60,6 +68,31 @@ impl Photo {
             height: self.height,
             data,
         }
+    }
+
+    /// The photo on a colour, opaque: rgb + (1 - alpha) colour, rounded. All in integers, so that every backend gets the
+    /// same bytes.
+    pub fn on(&self, colour: [u8; 3]) -> Self {
+        let mut rgb = self.rgb.clone();
+        for (pixel, &alpha) in rgb.chunks_exact_mut(3).zip(self.alpha.iter().flatten()) {
+            for (value, colour) in pixel.iter_mut().zip(colour) {
+                let behind = (u32::from(255 - alpha) * u32::from(colour) + 127) / 255;
+                *value = (u32::from(*value) + behind).min(255) as u8;
+            }
+        }
+        Self {
+            width: self.width,
+            height: self.height,
+            rgb,
+            mask: self.mask.clone(),
+            alpha: None,
+        }
+    }
+
+    /// Bytes of pixels, mask and alpha.
+    pub fn bytes(&self) -> usize {
+        let plane = |plane: &Option<Vec<u8>>| plane.as_ref().map_or(0, Vec::len);
+        self.rgb.len() + plane(&self.mask) + plane(&self.alpha)
     }
 
     /// Pixels that count: all of them, or those with a nonzero mask.

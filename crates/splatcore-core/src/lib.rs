@@ -5,14 +5,17 @@
 pub mod backend;
 pub mod camera;
 pub mod checks;
+pub mod exposure;
 pub mod gaussians;
 pub mod image;
 pub mod metrics;
 pub mod pipeline;
 pub mod precision;
 pub mod random;
+pub mod reduce;
 pub mod semantics;
 pub mod sh;
+pub mod smoothing;
 
 pub use backend::{Backend, BackendError, Learner, LearnerState, Renderer};
 pub use camera::Camera;

@@ -1,6 +1,6 @@
 //! Image metrics as the field reports them: PSNR and SSIM on images clamped to [0, 1].
 
-use crate::{Image, Photo};
+use crate::{Image, Photo, exposure};
 
 /// Half width of the SSIM window: 11 x 11.
 pub const SSIM_RADIUS: usize = 5;
@@ -39,6 +39,12 @@ pub fn psnr(image: &Image, photo: &Photo) -> f64 {
         count += 3;
     }
     -10.0 * (error / count.max(1) as f64).log10()
+}
+
+/// [`psnr`] after the affine transform of colours that brings the image closest to the photo ([`exposure::fit`]): how good
+/// the image is if exposure and white balance of the photo are not its business. Clamped after the transform.
+pub fn psnr_aligned(image: &Image, photo: &Photo) -> f64 {
+    psnr(&exposure::transformed(image, &exposure::fit(image, photo)), photo)
 }
 
 /// PSNR in dB of one image against another, both clamped to [0, 1].
@@ -123,6 +129,7 @@ mod tests {
             height,
             rgb,
             mask: None,
+            alpha: None,
         }
     }
 

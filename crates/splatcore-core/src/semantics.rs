@@ -7,6 +7,8 @@ pub const NEAR_PLANE: f64 = 0.2;
 pub const FRUSTUM_CLAMP: f64 = 1.3;
 /// Added to both diagonal entries of the projected covariance, in square pixels (low-pass filter).
 pub const LOW_PASS: f64 = 0.3;
+/// Least value of det C / det (C + [`LOW_PASS`] I) in the antialiased mode, so that nothing is divided by zero.
+pub const COMPENSATION_MIN: f64 = 2.5e-5;
 /// Alpha never exceeds this.
 pub const ALPHA_MAX: f64 = 0.99;
 /// A fragment below this alpha is skipped.

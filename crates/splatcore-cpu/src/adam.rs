@@ -1,8 +1,11 @@
 //! `adam`: Kingma & Ba 2015 as INRIA uses it: beta 0.9 and 0.999, epsilon 1e-15, bias correction by the step's number.
 //!
 //! Every Gaussian is updated in every step, seen or not, as torch's Adam does: an unseen one has gradient 0, its
-//! moments decay and it keeps moving a little. Spherical harmonics above the active degree are left out: their gradients
-//! and moments are exactly 0, so their update is exactly 0. Twin: [`crate::twin`]'s `adam`.
+//! moments decay and it keeps moving a little. With sparse Adam (gsplat's `SelectiveAdam`) `step` calls this for those in
+//! view alone; the bias correction stays that of the step's number. Harmonics above degree 0 may decay (Loshchilov & Hutter
+//! 2019): the decay is not divided by the second moment, so it pulls at all of them alike. Spherical harmonics above the
+//! active degree are left out: their gradients and moments are exactly 0, so their update is exactly 0. Twin:
+//! [`crate::twin`]'s `adam`.
 
 use crate::simd::{Lanes, dispatch};
 
@@ -17,9 +20,9 @@ pub const EPSILON: f32 = 1e-15;
 #[derive(Clone, Copy, Debug)]
 pub struct Correction {
     /// 1 / (1 - beta1^t).
-    first: f64,
+    pub(crate) first: f64,
     /// 1 / sqrt(1 - beta2^t).
-    second: f32,
+    pub(crate) second: f32,
 }
 
 impl Correction {
@@ -52,6 +55,8 @@ pub struct Group<'a> {
     pub base_rate: f32,
     /// Learning rate of the others.
     pub rate: f32,
+    /// What the others are multiplied by before the update: 1, or a little less where they decay.
+    pub keep: f32,
 }
 
 dispatch! {
@@ -63,7 +68,7 @@ dispatch! {
 fn kernel<L: Lanes>(group: &mut Group<'_>, correction: Correction) {
     let scale = |rate: f32| (rate as f64 * correction.first) as f32;
     let (base, rest) = (scale(group.base_rate), scale(group.rate));
-    if group.used == group.stride && base == rest {
+    if group.used == group.stride && base == rest && group.keep == 1.0 {
         let len = group.parameters.len();
         update::<L>(group, 0, len, rest, correction.second);
         return;
@@ -71,15 +76,18 @@ fn kernel<L: Lanes>(group: &mut Group<'_>, correction: Correction) {
     // A vector may run past `used` into coefficients whose gradients and moments are 0: their update is 0.
     let mut rates = [rest; 64];
     rates[..3].fill(base);
+    let mut keeps = [1.0; 64];
+    keeps[3.min(group.used)..group.used].fill(group.keep);
     let mut row = 0;
     while row + group.stride <= group.parameters.len() {
         let mut c = 0;
         while c < group.used && c + L::WIDTH <= group.stride {
-            vector::<L>(group, row + c, L::load(&rates[c..]), correction.second);
+            let keep = L::load(&keeps[c..]);
+            vector::<L>(group, row + c, L::load(&rates[c..]), keep, correction.second);
             c += L::WIDTH;
         }
         for c in c..group.used {
-            single(group, row + c, rates[c], correction.second);
+            single(group, row + c, rates[c], keeps[c], correction.second);
         }
         row += group.stride;
     }
@@ -89,34 +97,34 @@ fn kernel<L: Lanes>(group: &mut Group<'_>, correction: Correction) {
 fn update<L: Lanes>(group: &mut Group<'_>, from: usize, len: usize, rate: f32, second: f32) {
     let mut at = from;
     while at + L::WIDTH <= from + len {
-        vector::<L>(group, at, L::splat(rate), second);
+        vector::<L>(group, at, L::splat(rate), L::splat(1.0), second);
         at += L::WIDTH;
     }
     for at in at..from + len {
-        single(group, at, rate, second);
+        single(group, at, rate, 1.0, second);
     }
 }
 
 #[inline(always)]
-fn vector<L: Lanes>(group: &mut Group<'_>, at: usize, rate: L, second: f32) {
+fn vector<L: Lanes>(group: &mut Group<'_>, at: usize, rate: L, keep: L, second: f32) {
     let g = L::load(&group.gradients[at..]);
     let m = L::load(&group.first[at..]);
     let v = L::load(&group.second[at..]);
     let m = L::splat(BETA1).mul_add(m, L::splat(1.0 - BETA1) * g);
     let v = L::splat(BETA2).mul_add(v, L::splat(1.0 - BETA2) * g * g);
     let divisor = v.sqrt().mul_add(L::splat(second), L::splat(EPSILON));
-    let p = L::load(&group.parameters[at..]) - (rate * m).div(divisor);
+    let p = L::load(&group.parameters[at..]) * keep - (rate * m).div(divisor);
     p.store(&mut group.parameters[at..]);
     m.store(&mut group.first[at..]);
     v.store(&mut group.second[at..]);
 }
 
 #[inline(always)]
-fn single(group: &mut Group<'_>, at: usize, rate: f32, second: f32) {
+fn single(group: &mut Group<'_>, at: usize, rate: f32, keep: f32, second: f32) {
     let g = group.gradients[at];
     let m = BETA1 * group.first[at] + (1.0 - BETA1) * g;
     let v = BETA2 * group.second[at] + (1.0 - BETA2) * g * g;
-    group.parameters[at] -= rate * m / (v.sqrt() * second + EPSILON);
+    group.parameters[at] = group.parameters[at] * keep - rate * m / (v.sqrt() * second + EPSILON);
     group.first[at] = m;
     group.second[at] = v;
 }

@@ -151,7 +151,8 @@ impl Renderer for CpuRenderer {
     }
 
     fn render(&mut self, camera: &Camera, options: &RenderOptions) -> Result<Rendered, BackendError> {
-        render(&self.backend, &self.scene, &mut self.frame, camera, options)
+        let scene = (&self.scene, &[][..]);
+        render(&self.backend, scene, &mut self.frame, camera, options)
     }
 
     fn gradients(
@@ -162,7 +163,7 @@ impl Renderer for CpuRenderer {
     ) -> Result<Gaussians, BackendError> {
         gradients(
             &self.backend,
-            &self.scene,
+            (&self.scene, &[]),
             &mut self.frame,
             camera,
             options,
@@ -171,7 +172,8 @@ impl Renderer for CpuRenderer {
     }
 
     fn counts(&mut self, camera: &Camera, options: &RenderOptions) -> Result<FrameCounts, BackendError> {
-        counts(&self.backend, &self.scene, &mut self.frame, camera, options)
+        let scene = (&self.scene, &[][..]);
+        counts(&self.backend, scene, &mut self.frame, camera, options)
     }
 
     fn stage_times(
@@ -182,7 +184,7 @@ impl Renderer for CpuRenderer {
     ) -> Result<StageTimes, BackendError> {
         stage_times(
             &self.backend,
-            &self.scene,
+            (&self.scene, &[]),
             &mut self.frame,
             camera,
             options,
@@ -193,12 +195,12 @@ impl Renderer for CpuRenderer {
 
 pub(crate) fn render(
     backend: &CpuBackend,
-    scene: &Gaussians,
+    (scene, smoothing): (&Gaussians, &[f32]),
     frame: &mut Frame,
     camera: &Camera,
     options: &RenderOptions,
 ) -> Result<Rendered, BackendError> {
-    let scene = Scene::new(scene, options.sh_degree);
+    let scene = Scene::with_smoothing(scene, smoothing, options.sh_degree);
     backend
         .pool
         .install(|| frame.forward(backend.level, scene, camera, options, true))?;
@@ -207,12 +209,12 @@ pub(crate) fn render(
 
 pub(crate) fn counts(
     backend: &CpuBackend,
-    scene: &Gaussians,
+    (scene, smoothing): (&Gaussians, &[f32]),
     frame: &mut Frame,
     camera: &Camera,
     options: &RenderOptions,
 ) -> Result<FrameCounts, BackendError> {
-    let scene = Scene::new(scene, options.sh_degree);
+    let scene = Scene::with_smoothing(scene, smoothing, options.sh_degree);
     backend.pool.install(|| {
         frame.forward(backend.level, scene, camera, options, false)?;
         frame.count(backend.level, camera, options)
@@ -221,7 +223,7 @@ pub(crate) fn counts(
 
 pub(crate) fn gradients(
     backend: &CpuBackend,
-    scene: &Gaussians,
+    (scene, smoothing): (&Gaussians, &[f32]),
     frame: &mut Frame,
     camera: &Camera,
     options: &RenderOptions,
@@ -230,7 +232,7 @@ pub(crate) fn gradients(
     checks::image_gradient(image_gradient, camera)?;
     let planes = [0, 1, 2].map(|c: usize| image_gradient.data.iter().map(|p| p[c]).collect::<Vec<f32>>());
     let planes = planes.each_ref().map(|plane| plane.as_slice());
-    let view = Scene::new(scene, options.sh_degree);
+    let view = Scene::with_smoothing(scene, smoothing, options.sh_degree);
     let mut out = Gaussians::zeros(scene.len(), scene.sh_degree);
     backend.pool.install(|| {
         frame.forward(backend.level, view, camera, options, true)?;
@@ -252,7 +254,7 @@ pub(crate) fn gradients(
 
 pub(crate) fn stage_times(
     backend: &CpuBackend,
-    scene: &Gaussians,
+    (scene, smoothing): (&Gaussians, &[f32]),
     frame: &mut Frame,
     camera: &Camera,
     options: &RenderOptions,
@@ -261,9 +263,9 @@ pub(crate) fn stage_times(
     frame.collect_times();
     if backward {
         let ones = Image::filled(camera.width, camera.height, [1.0; 3]);
-        gradients(backend, scene, frame, camera, options, &ones)?;
+        gradients(backend, (scene, smoothing), frame, camera, options, &ones)?;
     } else {
-        let view = Scene::new(scene, options.sh_degree);
+        let view = Scene::with_smoothing(scene, smoothing, options.sh_degree);
         backend
             .pool
             .install(|| frame.forward(backend.level, view, camera, options, true))?;

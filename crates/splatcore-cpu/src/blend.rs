@@ -51,6 +51,8 @@ pub struct Scratch {
     pub transmittance: [f32; PIXELS],
     /// Colour, a plane a channel.
     pub colour: [[f32; PIXELS]; 3],
+    /// Sums of 1/z, where they are asked for.
+    pub inverse_depth: [f32; PIXELS],
 }
 
 impl Default for Scratch {
@@ -62,6 +64,7 @@ impl Default for Scratch {
             live: [0.0; PIXELS],
             transmittance: [0.0; PIXELS],
             colour: [[0.0; PIXELS]; 3],
+            inverse_depth: [0.0; PIXELS],
         }
     }
 }
@@ -72,6 +75,8 @@ pub struct Target<'a> {
     pub colour: [Disjoint<'a, f32>; 3],
     /// `[height * width]`.
     pub transmittance: Disjoint<'a, f32>,
+    /// `[height * width]`, if asked for.
+    pub inverse_depth: Option<Disjoint<'a, f32>>,
 }
 
 /// What was counted while blending, when asked for.
@@ -105,7 +110,10 @@ fn kernel<L: Lanes>(
     scratch: &mut Scratch,
     target: &Target<'_>,
 ) {
-    blend_tile::<L, false>(splats, pairs, tile, scratch, &mut Counted::default());
+    match target.inverse_depth {
+        None => blend_tile::<L, false, false>(splats, pairs, tile, scratch, &mut Counted::default()),
+        Some(_) => blend_tile::<L, false, true>(splats, pairs, tile, scratch, &mut Counted::default()),
+    }
     for at in (0..PIXELS).step_by(L::WIDTH) {
         let t = L::load(&scratch.transmittance[at..]);
         for c in 0..3 {
@@ -125,6 +133,11 @@ fn kernel<L: Lanes>(
                 target.colour[c]
                     .get(to, len)
                     .copy_from_slice(&scratch.colour[c][from..from + len]);
+            }
+            if let Some(plane) = &target.inverse_depth {
+                plane
+                    .get(to, len)
+                    .copy_from_slice(&scratch.inverse_depth[from..from + len]);
             }
         }
     });
@@ -150,7 +163,7 @@ fn counting_kernel<L: Lanes>(
     scratch: &mut Scratch,
     counted: &mut Counted,
 ) {
-    blend_tile::<L, true>(splats, pairs, tile, scratch, counted);
+    blend_tile::<L, true, false>(splats, pairs, tile, scratch, counted);
 }
 
 /// Pixel of a lane of a block.
@@ -266,7 +279,7 @@ pub(crate) fn power<L: Lanes>(splat: &Splat, centres: &[L; 2]) -> ([L; 2], L) {
 }
 
 #[inline(always)]
-fn blend_tile<L: Lanes, const COUNT: bool>(
+fn blend_tile<L: Lanes, const COUNT: bool, const DEPTH: bool>(
     splats: &[Splat],
     pairs: &[Pair],
     tile: &Tile,
@@ -274,13 +287,16 @@ fn blend_tile<L: Lanes, const COUNT: bool>(
     counted: &mut Counted,
 ) {
     let mut alive = start_pixels::<L>(tile, scratch);
+    if DEPTH {
+        scratch.inverse_depth.fill(0.0);
+    }
     for chunk in pairs.chunks(CHUNK) {
         cull::<L>(splats, chunk, tile, alive, scratch);
         for block in 0..PIXELS / L::WIDTH {
             if alive >> block & 1 == 0 || scratch.lengths[block] == 0 {
                 continue;
             }
-            if blend_block::<L, COUNT>(tile, block, scratch, counted) {
+            if blend_block::<L, COUNT, DEPTH>(tile, block, scratch, counted) {
                 alive &= !(1 << block);
             }
         }
@@ -298,7 +314,7 @@ fn blend_tile<L: Lanes, const COUNT: bool>(
 
 /// Blends a block's list of the chunk; true when all its pixels have stopped.
 #[inline(always)]
-fn blend_block<L: Lanes, const COUNT: bool>(
+fn blend_block<L: Lanes, const COUNT: bool, const DEPTH: bool>(
     tile: &Tile,
     block: usize,
     scratch: &mut Scratch,
@@ -310,6 +326,10 @@ fn blend_block<L: Lanes, const COUNT: bool>(
     let mut r = L::load(&scratch.colour[0][at..]);
     let mut g = L::load(&scratch.colour[1][at..]);
     let mut b = L::load(&scratch.colour[2][at..]);
+    let mut inverse_depth = match DEPTH {
+        true => L::load(&scratch.inverse_depth[at..]),
+        false => L::splat(0.0),
+    };
     let alpha_min = L::splat(ALPHA_MIN as f32);
     let alpha_max = L::splat(tile.alpha_max);
     let t_min = L::splat(TRANSMITTANCE_MIN as f32);
@@ -341,6 +361,9 @@ fn blend_block<L: Lanes, const COUNT: bool>(
         r = weight.mul_add(L::splat(splat.colour[0]), r);
         g = weight.mul_add(L::splat(splat.colour[1]), g);
         b = weight.mul_add(L::splat(splat.colour[2]), b);
+        if DEPTH {
+            inverse_depth = weight.mul_add(L::splat(1.0 / splat.depth), inverse_depth);
+        }
         live = next;
         if !L::any(running) {
             stopped = true;
@@ -351,5 +374,8 @@ fn blend_block<L: Lanes, const COUNT: bool>(
     r.store(&mut scratch.colour[0][at..]);
     g.store(&mut scratch.colour[1][at..]);
     b.store(&mut scratch.colour[2][at..]);
+    if DEPTH {
+        inverse_depth.store(&mut scratch.inverse_depth[at..]);
+    }
     stopped
 }

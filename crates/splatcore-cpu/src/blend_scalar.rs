@@ -78,9 +78,14 @@ pub fn blend(
 ) {
     for pixel in pixels_of(tile) {
         let mut colour = [0.0f32; 3];
+        let mut inverse_depth = 0.0f32;
+        let with_depth = target.is_some_and(|target| target.inverse_depth.is_some());
         let transmittance = walk(splats, pairs, tile, pixel, counted, |splat, fragment| {
             for c in 0..3 {
                 colour[c] += fragment.alpha * fragment.transmittance * splat.colour[c];
+            }
+            if with_depth {
+                inverse_depth += fragment.alpha * fragment.transmittance / splat.depth;
             }
         });
         if let Some(target) = target {
@@ -90,6 +95,9 @@ pub fn blend(
                 target.transmittance.get(to, 1)[0] = transmittance;
                 for c in 0..3 {
                     target.colour[c].get(to, 1)[0] = colour[c] + transmittance * tile.background[c];
+                }
+                if let Some(plane) = &target.inverse_depth {
+                    plane.get(to, 1)[0] = inverse_depth;
                 }
             }
         }

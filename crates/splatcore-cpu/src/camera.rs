@@ -25,6 +25,8 @@ pub struct KernelCamera {
     pub clamp: [f32; 2],
     /// See `Semantics::near_plane`.
     pub near: f32,
+    /// See `RenderOptions::antialias`.
+    pub antialias: bool,
 }
 
 impl KernelCamera {
@@ -41,6 +43,7 @@ impl KernelCamera {
             position: camera.position().map(|v| v as f32),
             clamp: camera.tan_half_fov().map(|t| (FRUSTUM_CLAMP * t) as f32),
             near: options.semantics.near_plane,
+            antialias: options.antialias,
         }
     }
 }

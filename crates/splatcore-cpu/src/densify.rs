@@ -2,10 +2,11 @@
 //! Twin: [`crate::twin`]'s `densify`.
 
 use splatcore_core::Gaussians;
-use splatcore_core::backend::{LearnerState, Refine, RefineReport};
+use splatcore_core::backend::{LearnerState, Refine, RefineReport, Scores};
 use splatcore_core::camera::rotation_from_quaternion;
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::random::{Rng, normal3};
+use splatcore_core::smoothing::ceiling_logit;
 
 /// INRIA's split replaces a Gaussian by this many.
 const SPLIT_INTO: usize = 2;
@@ -14,8 +15,8 @@ const SPLIT_SHRINK: f32 = 0.8 * SPLIT_INTO as f32;
 /// Most copies of one Gaussian that MCMC's scale formula is evaluated for, as in its authors' code.
 const MAX_COPIES: usize = 51;
 
-/// Applies one refinement.
-pub fn densify(state: &mut LearnerState, refine: &Refine) -> RefineReport {
+/// Applies one refinement. `scores` are those of its [`splatcore_core::backend::Scoring`], if it has one.
+pub fn densify(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores>) -> RefineReport {
     let mut report = match *refine {
         Refine::Adc {
             gradient_threshold,
@@ -23,13 +24,44 @@ pub fn densify(state: &mut LearnerState, refine: &Refine) -> RefineReport {
             min_opacity,
             max_scale,
             max_gaussians,
+            ref consistency,
             seed,
             step,
         } => {
-            let mut report = grow(state, gradient_threshold, split_scale, max_gaussians, seed, step);
+            let agreed = |i: usize| match (consistency, scores) {
+                (Some(consistency), Some(scores)) => {
+                    scores.bad[i] >= consistency.min_bad * scores.views as f32
+                }
+                _ => true,
+            };
+            let thresholds = [gradient_threshold, split_scale];
+            let mut report = grow(state, thresholds, agreed, max_gaussians, seed, step);
             report.pruned = prune(state, min_opacity, max_scale);
             report
         }
+        Refine::Prune {
+            min_importance,
+            max_bad_share,
+            ..
+        } => {
+            let keep: Vec<bool> = (0..state.gaussians.len())
+                .map(|i| {
+                    scores.is_none_or(|scores| {
+                        scores.largest[i] >= min_importance
+                            && (max_bad_share >= 1.0 || scores.bad[i] <= max_bad_share * scores.weight[i])
+                    })
+                })
+                .collect();
+            retain_values(&mut state.gradient_sum, &keep);
+            retain_values(&mut state.seen, &keep);
+            retain(state, |i| keep[i]);
+            RefineReport {
+                pruned: keep.len() - state.gaussians.len(),
+                ..RefineReport::default()
+            }
+        }
+        // The learner's, which has the cameras.
+        Refine::SmoothingFilter => RefineReport::default(),
         Refine::ResetOpacity { ceiling } => {
             reset_opacity(state, ceiling);
             RefineReport::default()
@@ -79,20 +111,24 @@ fn append_copy(state: &mut LearnerState, i: usize) {
     let zero = Gaussians::zeros(1, state.gaussians.sh_degree);
     state.first.push_from(&zero, 0);
     state.second.push_from(&zero, 0);
+    let filter = state.smoothing.get(i).copied();
+    state.smoothing.extend(filter);
 }
 
 /// Clone and split (Kerbl et al. 2023, section 5.2), largest gradients first where the limit bites.
 fn grow(
     state: &mut LearnerState,
-    threshold: f32,
-    split_scale: f32,
+    [threshold, split_scale]: [f32; 2],
+    agreed: impl Fn(usize) -> bool,
     limit: usize,
     seed: u64,
     step: u32,
 ) -> RefineReport {
     let n = state.gaussians.len();
     let gradient = |i: usize| state.gradient_sum[i] / state.seen[i].max(1) as f32;
-    let mut chosen: Vec<usize> = (0..n).filter(|&i| gradient(i) >= threshold).collect();
+    let mut chosen: Vec<usize> = (0..n)
+        .filter(|&i| gradient(i) >= threshold && agreed(i))
+        .collect();
     let room = limit.saturating_sub(n);
     if chosen.len() > room {
         chosen.sort_by(|&a, &b| gradient(b).total_cmp(&gradient(a)).then(a.cmp(&b)));
@@ -137,6 +173,14 @@ fn retain(state: &mut LearnerState, keep: impl Fn(usize) -> bool) {
     state.gaussians.retain(&keep);
     state.first.retain(&keep);
     state.second.retain(&keep);
+    let mut rows = 0..;
+    state.smoothing.retain(|_| rows.next().is_some_and(&keep));
+}
+
+/// Of a statistic.
+fn retain_values<T>(values: &mut Vec<T>, keep: &[bool]) {
+    let mut kept = keep.iter();
+    values.retain(|_| kept.next().is_some_and(|&keep| keep));
 }
 
 fn prune(state: &mut LearnerState, min_opacity: f32, max_scale: Option<f32>) -> usize {
@@ -153,9 +197,12 @@ fn prune(state: &mut LearnerState, min_opacity: f32, max_scale: Option<f32>) -> 
 }
 
 fn reset_opacity(state: &mut LearnerState, ceiling: f32) {
-    let ceiling = logit(ceiling);
-    for value in &mut state.gaussians.opacity_logits {
-        *value = value.min(ceiling);
+    let gaussians = &mut state.gaussians;
+    for (i, value) in gaussians.opacity_logits.iter_mut().enumerate() {
+        *value = value.min(match state.smoothing.get(i) {
+            Some(&filter) => ceiling_logit(ceiling, gaussians.log_scales[i], filter),
+            None => logit(ceiling),
+        });
     }
     state.first.opacity_logits.fill(0.0);
     state.second.opacity_logits.fill(0.0);
@@ -232,6 +279,9 @@ fn relocate(state: &mut LearnerState, min_opacity: f32, rng: &mut Rng) -> usize 
         state.gaussians.copy_row(to, &copy, 0);
         state.first.copy_row(to, &zero, 0);
         state.second.copy_row(to, &zero, 0);
+        if !state.smoothing.is_empty() {
+            state.smoothing[to] = state.smoothing[from];
+        }
     }
     dead.len()
 }

@@ -37,6 +37,8 @@ pub struct Frame {
     pub colour: [Vec<f32>; 3],
     /// Transmittance behind the last fragment.
     pub transmittance: Vec<f32>,
+    /// Sums of 1/z, empty if not asked for.
+    pub inverse_depth: Vec<f32>,
     /// Sums of every pair, in the order of the lists.
     pub sums: Vec<SumRow>,
     visible: Vec<u32>,
@@ -166,9 +168,13 @@ impl Frame {
         for plane in self.colour.iter_mut().chain([&mut self.transmittance]) {
             plane.resize(pixels, 0.0);
         }
+        let with_depth = options.inverse_depth;
+        let places = if with_depth { pixels } else { 0 };
+        self.inverse_depth.resize(places, 0.0);
         let target = Target {
             colour: self.colour.each_mut().map(|plane| Disjoint::new(plane)),
             transmittance: Disjoint::new(&mut self.transmittance),
+            inverse_depth: with_depth.then(|| Disjoint::new(&mut self.inverse_depth)),
         };
         let (splats, lists) = (&self.splats, &self.lists);
         match options.pipeline.blend {
@@ -285,6 +291,7 @@ impl Frame {
         Rendered {
             image,
             transmittance: self.transmittance.clone(),
+            inverse_depth: (!self.inverse_depth.is_empty()).then(|| self.inverse_depth.clone()),
         }
     }
 }

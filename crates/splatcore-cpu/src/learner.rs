@@ -2,15 +2,21 @@
 
 use crate::backend::{CpuBackend, counts, gradients, render, stage_times};
 use crate::densify::densify;
+use crate::exposure::{self, Exposed};
 use crate::frame::Frame;
 use crate::loss::Loss;
 use crate::project::Scene;
+use crate::reduced::Reduced;
+use crate::score::score;
+use crate::smoothing::filters;
 use crate::step::update;
 use splatcore_core::backend::{
     BackendError, FrameCounts, Learner, LearnerState, Profile, Refine, RefineReport, RenderOptions, Rendered,
     Renderer, StageTimes, StepPlan,
 };
-use splatcore_core::{Camera, Gaussians, Image, View, checks};
+use splatcore_core::exposure::{Exposure, Exposures, IDENTITY};
+use splatcore_core::smoothing::fuse;
+use splatcore_core::{Camera, Gaussians, Image, View, checks, reduce};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,7 +25,9 @@ pub struct CpuLearner {
     backend: CpuBackend,
     state: LearnerState,
     views: Arc<Vec<View>>,
+    reduced: Reduced,
     frame: Frame,
+    exposed: Exposed,
     loss: Loss,
     last_loss: f64,
     profile: Profile,
@@ -36,7 +44,9 @@ impl CpuLearner {
             backend,
             state,
             views,
+            reduced: Reduced::default(),
             frame: Frame::default(),
+            exposed: Exposed::default(),
             loss: Loss::default(),
             last_loss: 0.0,
             profile: Profile::default(),
@@ -52,7 +62,7 @@ impl Renderer for CpuLearner {
     fn render(&mut self, camera: &Camera, options: &RenderOptions) -> Result<Rendered, BackendError> {
         render(
             &self.backend,
-            &self.state.gaussians,
+            (&self.state.gaussians, &self.state.smoothing),
             &mut self.frame,
             camera,
             options,
@@ -67,7 +77,7 @@ impl Renderer for CpuLearner {
     ) -> Result<Gaussians, BackendError> {
         gradients(
             &self.backend,
-            &self.state.gaussians,
+            (&self.state.gaussians, &self.state.smoothing),
             &mut self.frame,
             camera,
             options,
@@ -78,7 +88,7 @@ impl Renderer for CpuLearner {
     fn counts(&mut self, camera: &Camera, options: &RenderOptions) -> Result<FrameCounts, BackendError> {
         counts(
             &self.backend,
-            &self.state.gaussians,
+            (&self.state.gaussians, &self.state.smoothing),
             &mut self.frame,
             camera,
             options,
@@ -93,7 +103,7 @@ impl Renderer for CpuLearner {
     ) -> Result<StageTimes, BackendError> {
         stage_times(
             &self.backend,
-            &self.state.gaussians,
+            (&self.state.gaussians, &self.state.smoothing),
             &mut self.frame,
             camera,
             options,
@@ -112,20 +122,47 @@ impl Learner for CpuLearner {
                 views.len()
             ))
         })?;
+        reduce::check(plan.scale)?;
         let (level, pool) = (self.backend.level, self.backend.pool.clone());
+        let background = plan.render.background;
+        let (camera, photo) = self.reduced.get(plan.view, view, plan.scale, background);
         pool.install(|| {
-            let scene = Scene::new(&self.state.gaussians, plan.render.sh_degree);
-            self.frame
-                .forward(level, scene, &view.camera, &plan.render, true)?;
-            let loss = &mut self.loss;
+            let (gaussians, smoothing) = (&self.state.gaussians, &self.state.smoothing);
+            let scene = Scene::with_smoothing(gaussians, smoothing, plan.render.sh_degree);
+            self.frame.forward(level, scene, camera, &plan.render, true)?;
+            let transform = plan.exposure.map(|_| {
+                let known = self.state.exposures.parameters.get(plan.view);
+                known.copied().unwrap_or(IDENTITY)
+            });
+            let (loss, exposed) = (&mut self.loss, &mut self.exposed);
+            if let Some(transform) = &transform {
+                self.frame
+                    .timed("exposure", |frame| exposed.apply(transform, &frame.colour));
+            }
             self.last_loss = self.frame.timed("loss", |frame| {
-                loss.fill(level, &frame.colour, &view.photo, plan.ssim_weight)
+                let colour = match transform {
+                    Some(_) => &exposed.image,
+                    None => &frame.colour,
+                };
+                loss.fill(level, colour, &photo, plan.ssim_weight)
+            });
+            let of_transform = transform.map(|transform| {
+                self.frame.timed("exposure", |frame| {
+                    exposed.backward(&transform, &frame.colour, &mut loss.gradient)
+                })
             });
             let gradient = self.loss.gradient.each_ref().map(|plane| plane.as_slice());
-            self.frame.backward(level, &view.camera, &plan.render, gradient)?;
+            self.frame.backward(level, camera, &plan.render, gradient)?;
             let state = &mut self.state;
             self.frame
-                .timed("update", |frame| update(level, frame, state, &view.camera, plan));
+                .timed("update", |frame| update(level, frame, state, camera, plan));
+            if let (Some(rate), Some(gradient)) = (plan.exposure, of_transform) {
+                let exposures = &mut self.state.exposures;
+                if exposures.is_empty() {
+                    *exposures = Exposures::fresh(views.len());
+                }
+                exposure::update(exposures, plan.view, &gradient, rate);
+            }
             Ok(())
         })
     }
@@ -153,13 +190,36 @@ impl Learner for CpuLearner {
 
     fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
         let start = Instant::now();
-        let report = densify(&mut self.state, refine);
+        let scoring = match refine {
+            Refine::Adc { consistency, .. } => consistency.as_ref().map(|consistency| &consistency.scoring),
+            Refine::Prune { scoring, .. } => Some(scoring),
+            _ => None,
+        };
+        let scores = match scoring {
+            Some(scoring) => Some(score(
+                &self.backend,
+                &self.state,
+                &mut self.frame,
+                &self.views,
+                scoring,
+            )?),
+            None => None,
+        };
+        let report = densify(&mut self.state, refine, scores.as_ref());
+        if *refine == Refine::SmoothingFilter {
+            let (gaussians, views) = (&self.state.gaussians, &self.views);
+            self.state.smoothing = self.backend.pool.install(|| filters(gaussians, views));
+        }
         self.profile.refine += start.elapsed().as_secs_f64();
         Ok(report)
     }
 
     fn scene(&mut self) -> Result<Gaussians, BackendError> {
-        Ok(self.state.gaussians.clone())
+        Ok(fuse(self.state.gaussians.clone(), &self.state.smoothing))
+    }
+
+    fn exposures(&mut self) -> Result<Vec<Exposure>, BackendError> {
+        Ok(self.state.exposures.parameters.clone())
     }
 
     fn snapshot(&mut self) -> Result<LearnerState, BackendError> {
@@ -168,6 +228,7 @@ impl Learner for CpuLearner {
 
     fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError> {
         checks::snapshot(state)?;
+        checks::exposures(&state.exposures, self.views.len())?;
         crate::backend::check(&state.gaussians)?;
         self.state = state.clone();
         Ok(())

@@ -4,6 +4,7 @@
 //! `project_backward`, `adam` ([`step`]) and now and then `densify`. Results do not depend on the number of threads.
 
 pub mod adam;
+mod antialias;
 mod backend;
 pub mod blend;
 pub mod blend_backward;
@@ -12,6 +13,7 @@ pub mod camera;
 pub mod conformance;
 pub mod densify;
 pub mod ellipse;
+pub mod exposure;
 pub mod footprint;
 pub mod frame;
 pub mod intersect;
@@ -19,8 +21,11 @@ mod learner;
 pub mod loss;
 pub mod project;
 pub mod project_backward;
+mod reduced;
+mod score;
 pub mod shared;
 pub mod simd;
+mod smoothing;
 pub mod sort;
 pub mod step;
 pub mod twin;

@@ -1,9 +1,11 @@
 //! `project`: Gaussians to splats. EWA splatting (Zwicker et al. 2001) as INRIA's rasterizer does it, colour from
 //! spherical harmonics for survivors only. Twin: [`crate::twin`]'s `project`.
 
+use crate::antialias::Compensation;
 use crate::camera::KernelCamera;
 use crate::ellipse::{Ellipse, LOG2_255};
 use crate::simd::{Lanes, Rows, constant as c, dispatch, dot3, load_columns};
+use crate::smoothing::smooth;
 use splatcore_core::Gaussians;
 use splatcore_core::semantics::{LOW_PASS, TILE};
 use splatcore_core::sh;
@@ -50,12 +52,20 @@ pub struct Scene<'a> {
     pub sh_stride: usize,
     /// Degree in use, at most the stored one.
     pub sh_degree: u8,
+    /// `[n]`, log standard deviations of the 3D filter; empty without one.
+    pub smoothing: &'a [f32],
 }
 
 impl<'a> Scene<'a> {
     /// Borrows Gaussians, using harmonics up to `sh_degree`.
     pub fn new(gaussians: &'a Gaussians, sh_degree: u8) -> Self {
+        Self::with_smoothing(gaussians, &[], sh_degree)
+    }
+
+    /// As [`Scene::new`], with a 3D filter for each Gaussian, or none.
+    pub fn with_smoothing(gaussians: &'a Gaussians, smoothing: &'a [f32], sh_degree: u8) -> Self {
         Self {
+            smoothing,
             means: gaussians.means.as_flattened(),
             log_scales: gaussians.log_scales.as_flattened(),
             rotations: gaussians.rotations.as_flattened(),
@@ -304,7 +314,8 @@ fn group<L: Lanes>(
         *flag = 0;
     }
     let valid = if lanes == 32 { u32::MAX } else { (1 << lanes) - 1 };
-    let columns = load_geometry::<L>(scene, rows);
+    let mut columns = load_geometry::<L>(scene, rows);
+    let growth = smooth(scene, rows, &mut columns);
     let g = geometry(&columns, camera);
     let tiny = L::splat(f32::MIN_POSITIVE);
     let in_front = L::and(g.view[2].ge(L::splat(camera.near)), g.determinant.ge(tiny));
@@ -340,7 +351,13 @@ fn group<L: Lanes>(
     }
     let mut logits = [L::splat(0.0)];
     load_columns(scene.opacity_logits, 1, rows, 1, &mut logits);
-    let log2_opacity = -log2_one_plus_exp2(logits[0] * L::splat(-LOG2_E));
+    let mut log2_opacity = -log2_one_plus_exp2(logits[0] * L::splat(-LOG2_E));
+    if !scene.smoothing.is_empty() {
+        log2_opacity = log2_opacity - (growth[0] + growth[1] + growth[2]);
+    }
+    if camera.antialias {
+        log2_opacity = log2_opacity + Compensation::new(&g, camera).log2_factor();
+    }
     let visible = L::and(in_front, log2_opacity.ge(L::splat(-LOG2_255)));
     let ellipse = Ellipse::new(a, b, power_c, log2_opacity);
     let transposed = Ellipse::new(power_c, b, a, log2_opacity);
@@ -409,7 +426,7 @@ fn group<L: Lanes>(
 /// log2(1 + 2^s) within a few units in the last place of 1 (absolute): a guess within 0.09, then two of Halley's steps,
 /// each of which cubes the error.
 #[inline(always)]
-fn log2_one_plus_exp2<L: Lanes>(s: L) -> L {
+pub(crate) fn log2_one_plus_exp2<L: Lanes>(s: L) -> L {
     let s = s.min(L::splat(100.0)).max(L::splat(-100.0));
     let z = L::splat(1.0) + s.exp2();
     let mut y = s.max(L::splat(0.0)) + s.min(-s).exp2();

@@ -1,10 +1,13 @@
 //! `project_backward`: from the splats' sums to the gradients of the Gaussians' parameters, through the inverse of
 //! `project`'s steps. A Gaussian a lane. Twin: [`crate::twin`]'s `project_backward`.
 
+use crate::antialias::Compensation;
 use crate::blend_backward::{SUMS, SumRow};
 use crate::camera::KernelCamera;
 use crate::project::{Scene, Splat, direction, geometry, load_geometry, sh_basis, symmetric_times};
 use crate::simd::{Lanes, Rows, constant as c, dispatch, dot3, load_all, load_columns, store_columns};
+use crate::smoothing::{smooth, smooth_backward};
+use splatcore_core::backend::Statistic;
 use splatcore_core::sh;
 use std::f32::consts::{LN_2, LOG2_E};
 
@@ -23,8 +26,10 @@ pub struct GradientRows<'a> {
     pub opacity_logits: &'a mut [f32],
     /// `[rows][scene.sh_stride]`; only the coefficients in use are written.
     pub sh: &'a mut [f32],
-    /// `[rows]`: norm of dL/d(mean) in NDC units, INRIA's densification statistic.
+    /// `[rows]`: norm of dL/d(mean) in NDC units, the densification statistic.
     pub ndc_norm: &'a mut [f32],
+    /// Which norm that is.
+    pub statistic: Statistic,
 }
 
 dispatch! {
@@ -77,12 +82,18 @@ fn group<L: Lanes>(
     let mut power = [[0.0f32; 16]; 3];
     let mut open = [[0.0f32; 16]; 3];
     let mut rows: Rows = [splats[0].gaussian; 16];
+    let mut absolute = [[0.0f32; 16]; 2];
     for (lane, (splat, &[first, count])) in splats.iter().zip(slots).enumerate() {
         let mut total = [0.0f32; SUMS];
         for &pair in &pairs_of_splats[first as usize..(first + count) as usize] {
             let row = &sums[pair as usize];
             for k in 0..SUMS {
                 total[k] += row[k];
+            }
+            if out.statistic == Statistic::Absolute {
+                let [a, b, c] = splat.power;
+                absolute[0][lane] += (2.0 * a * row[1] + b * row[2]).abs();
+                absolute[1][lane] += (2.0 * c * row[2] + b * row[1]).abs();
             }
         }
         for k in 0..SUMS {
@@ -104,14 +115,19 @@ fn group<L: Lanes>(
 
     // log2 alpha = l + a dx² + b dx dy + c dy², d = pixel - mean.
     let d_mean = [-(two * a * sx + b * sy), -(two * power_c * sy + b * sx)];
+    let judged = match out.statistic {
+        Statistic::Mean => d_mean,
+        Statistic::Absolute => load_all::<L, 2>(&absolute).map(|sum| sum * ln2),
+    };
     let ndc = [
-        d_mean[0] * L::splat(camera.size[0] as f32 * 0.5),
-        d_mean[1] * L::splat(camera.size[1] as f32 * 0.5),
+        judged[0] * L::splat(camera.size[0] as f32 * 0.5),
+        judged[1] * L::splat(camera.size[1] as f32 * 0.5),
     ];
     let mut norm = [ndc[0].mul_add(ndc[0], ndc[1] * ndc[1]).sqrt()];
     store_columns(&mut norm, out.ndc_norm, 1, &local, lanes);
 
-    let columns = load_geometry::<L>(scene, &local);
+    let mut columns = load_geometry::<L>(scene, &local);
+    let growth = smooth(scene, &local, &mut columns);
     let g = geometry(&columns, camera);
 
     // a = -log2e/2 conic_xx, b = -log2e conic_xy, c = -log2e/2 conic_yy; as a symmetric matrix of gradients, the
@@ -131,11 +147,21 @@ fn group<L: Lanes>(
             m[1] * d_conic[1] + m[2] * d_conic[2],
         ],
     ];
-    let d_projected = [
+    let mut d_projected = [
         -(left[0][0] * m[0] + left[0][1] * m[1]),
         -(left[0][0] * m[1] + left[0][1] * m[2]),
         -(left[1][0] * m[1] + left[1][1] * m[2]),
     ];
+    let pull = if camera.antialias {
+        Some(Compensation::new(&g, camera).backward(s, &g, camera))
+    } else {
+        None
+    };
+    if let Some(pull) = &pull {
+        for j in 0..3 {
+            d_projected[j] = pull.inverse.mul_add(m[j], d_projected[j]);
+        }
+    }
 
     // projected = T S Tᵀ + low pass, T = J W: dS = Tᵀ dP T, dT = 2 dP T S.
     let [u, v] = g.transform;
@@ -178,6 +204,11 @@ fn group<L: Lanes>(
         - (one + g.free[1]) * jy * g.clamped[1] * z
         - d_mean[0] * fx * g.view[0] * z
         - d_mean[1] * fy * g.view[1] * z;
+    if let Some(pull) = &pull {
+        for j in 0..3 {
+            d_view[j] = d_view[j] + pull.view[j];
+        }
+    }
     let mut d_world = [L::splat(0.0); 3];
     for j in 0..3 {
         d_world[j] = d_view[0].mul_add(
@@ -200,6 +231,17 @@ fn group<L: Lanes>(
             d_log_scales[j] = d_column[i].mul_add(column[i], d_log_scales[j]);
             d_rotation[i][j] = d_column[i] * g.scales[j];
         }
+    }
+    if let Some(pull) = &pull {
+        for j in 0..3 {
+            d_log_scales[j] = d_log_scales[j] + pull.log_scales[j];
+            for i in 0..3 {
+                d_rotation[i][j] = d_rotation[i][j] + pull.rotation[i][j];
+            }
+        }
+    }
+    if !scene.smoothing.is_empty() {
+        smooth_backward(&growth, s, &mut d_log_scales);
     }
     store_columns(&mut d_log_scales, out.log_scales, 3, &local, lanes);
 

@@ -9,11 +9,12 @@ use crate::project_backward::{GradientRows, project_backward};
 use crate::shared::Disjoint;
 use crate::simd::Level;
 use rayon::prelude::*;
-use splatcore_core::backend::{LearnerState, RenderOptions, StepPlan};
+use splatcore_core::backend::{LearnerState, RenderOptions, Statistic, StepPlan};
 use splatcore_core::camera::rotation_from_quaternion;
 use splatcore_core::gaussians::sigmoid;
 use splatcore_core::random::normal3;
 use splatcore_core::{Camera, Gaussians, sh};
+use std::ops::Range;
 
 /// The arrays of Gaussians as flat slices that threads share by disjoint rows.
 pub(crate) struct Rows<'a> {
@@ -66,8 +67,9 @@ impl<'a> Rows<'a> {
 }
 
 impl RowSlices<'_> {
-    fn scene(&self, sh_stride: usize, sh_degree: u8) -> Scene<'_> {
+    fn scene<'a>(&'a self, sh_stride: usize, sh_degree: u8, smoothing: &'a [f32]) -> Scene<'a> {
         Scene {
+            smoothing,
             means: self.means,
             log_scales: self.log_scales,
             rotations: self.rotations,
@@ -87,12 +89,21 @@ fn slice_scene<'a>(scene: &Scene<'a>, first: usize, rows: usize) -> Scene<'a> {
         rotations: &scene.rotations[4 * first..4 * (first + rows)],
         opacity_logits: &scene.opacity_logits[first..first + rows],
         sh: &scene.sh[scene.sh_stride * first..scene.sh_stride * (first + rows)],
+        smoothing: slice_filters(scene.smoothing, first, rows),
         ..*scene
     }
 }
 
+/// The same rows of the 3D filter, if there is one.
+fn slice_filters(smoothing: &[f32], first: usize, rows: usize) -> &[f32] {
+    match smoothing.is_empty() {
+        true => smoothing,
+        false => &smoothing[first..first + rows],
+    }
+}
+
 /// The splats of a chunk and where their numbers of pairs are.
-fn chunk_of(frame: &Frame, chunk: usize) -> (&[Splat], &[[u32; 2]]) {
+pub(crate) fn chunk_of(frame: &Frame, chunk: usize) -> (&[Splat], &[[u32; 2]]) {
     let range = chunk * ROWS..chunk * ROWS + frame.counts[chunk] as usize;
     (&frame.splats[range.clone()], &frame.lists.slots[range])
 }
@@ -123,6 +134,7 @@ pub(crate) fn rows_backward(
                 opacity_logits: target.opacity_logits,
                 sh: target.sh,
                 ndc_norm: &mut ndc_norm[..rows],
+                statistic: Statistic::Mean,
             };
             project_backward(
                 level,
@@ -138,7 +150,8 @@ pub(crate) fn rows_backward(
     );
 }
 
-/// `project_backward`, regularisers, `adam`, statistics and noise for all Gaussians.
+/// `project_backward`, regularisers, `adam`, statistics and noise for all Gaussians; regularisers and `adam` for those with
+/// a splat alone if Adam is sparse.
 pub(crate) fn update(
     level: Level,
     frame: &Frame,
@@ -154,11 +167,13 @@ pub(crate) fn update(
     let sh_used = 3 * sh::coefficients(degree);
     let correction = Correction::new(plan.step);
     let rates = &plan.rates;
+    let sh_keep = (1.0 - rates.sh_rest as f64 * plan.sh_regulariser as f64) as f32;
     let parameters = Rows::new(&mut state.gaussians);
     let first_moments = Rows::new(&mut state.first);
     let second_moments = Rows::new(&mut state.second);
     let gradient_sum = Disjoint::new(&mut state.gradient_sum);
     let seen = Disjoint::new(&mut state.seen);
+    let smoothing = &state.smoothing[..];
     (0..frame.counts.len()).into_par_iter().for_each_init(
         || (Gaussians::zeros(ROWS, stored), vec![0.0f32; ROWS]),
         |(gradients, ndc_norm), chunk| {
@@ -183,10 +198,11 @@ pub(crate) fn update(
                 opacity_logits: &mut gradients.opacity_logits[..rows],
                 sh: &mut gradients.sh.as_flattened_mut()[..sh_stride * rows],
                 ndc_norm: &mut ndc_norm[..rows],
+                statistic: plan.statistics.unwrap_or_default(),
             };
             project_backward(
                 level,
-                p.scene(sh_stride, degree),
+                p.scene(sh_stride, degree, slice_filters(smoothing, first, rows)),
                 camera,
                 splats,
                 slots,
@@ -195,25 +211,38 @@ pub(crate) fn update(
                 &mut target,
             );
             regularise(plan, count, &p, gradients);
-            if plan.statistics {
+            if plan.statistics.is_some() {
                 let (sum, times) = unsafe { (gradient_sum.get(first, rows), seen.get(first, rows)) };
                 for i in 0..rows {
                     sum[i] += ndc_norm[i] * frame.in_view[first + i] as f32;
                     times[i] += frame.in_view[first + i] as u32;
                 }
             }
-            let run = |parameters, first, second, gradients, stride, used, base_rate, rate| {
-                let mut group = Group {
-                    parameters,
-                    first,
-                    second,
-                    gradients,
-                    stride,
-                    used,
-                    base_rate,
-                    rate,
-                };
-                adam(level, &mut group, correction);
+            let taken = taken_rows(plan, first, rows, splats, slots);
+            let run = |parameters: &mut [f32],
+                       first: &mut [f32],
+                       second: &mut [f32],
+                       gradients: &[f32],
+                       stride: usize,
+                       used: usize,
+                       base_rate: f32,
+                       rate: f32,
+                       keep: f32| {
+                for rows in &taken {
+                    let at = rows.start * stride..rows.end * stride;
+                    let mut group = Group {
+                        parameters: &mut parameters[at.clone()],
+                        first: &mut first[at.clone()],
+                        second: &mut second[at.clone()],
+                        gradients: &gradients[at],
+                        stride,
+                        used,
+                        base_rate,
+                        rate,
+                        keep,
+                    };
+                    adam(level, &mut group, correction);
+                }
             };
             let g = &*gradients;
             run(
@@ -225,6 +254,7 @@ pub(crate) fn update(
                 3,
                 rates.means,
                 rates.means,
+                1.0,
             );
             run(
                 p.log_scales,
@@ -235,6 +265,7 @@ pub(crate) fn update(
                 3,
                 rates.log_scales,
                 rates.log_scales,
+                1.0,
             );
             run(
                 p.rotations,
@@ -245,6 +276,7 @@ pub(crate) fn update(
                 4,
                 rates.rotations,
                 rates.rotations,
+                1.0,
             );
             run(
                 p.opacity_logits,
@@ -255,6 +287,7 @@ pub(crate) fn update(
                 1,
                 rates.opacity_logits,
                 rates.opacity_logits,
+                1.0,
             );
             run(
                 p.sh,
@@ -265,6 +298,7 @@ pub(crate) fn update(
                 sh_used,
                 rates.sh_base,
                 rates.sh_rest,
+                sh_keep,
             );
             if let Some(noise) = plan.noise {
                 // SAFETY: the slices borrowed above are no longer used.
@@ -280,6 +314,28 @@ pub(crate) fn update(
             }
         },
     );
+}
+
+/// The rows of a chunk that the optimiser takes: all, or for sparse Adam those that have a splat, as runs of neighbours.
+fn taken_rows(
+    plan: &StepPlan,
+    first: usize,
+    rows: usize,
+    splats: &[Splat],
+    slots: &[[u32; 2]],
+) -> Vec<Range<usize>> {
+    if !plan.sparse_adam {
+        return std::iter::once(0..rows).collect();
+    }
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (splat, _) in splats.iter().zip(slots).filter(|(_, [_, pairs])| *pairs > 0) {
+        let row = splat.gaussian as usize - first;
+        match runs.last_mut() {
+            Some(run) if run.end == row => run.end += 1,
+            _ => runs.push(row..row + 1),
+        }
+    }
+    runs
 }
 
 fn zero(gradients: &mut Gaussians, sh_used: usize) {

@@ -6,10 +6,10 @@
 // Prediction for fox_220k, 1.4 M pairs, 8 warps each: 11 M visits, 250 M warp instructions, 240 us at full rate on an H200,
 // 350 in practice (gsplat: 604). Measured: 333 us; mcmc_1m 990 us.
 //
-// Constants: COUNT 1 counts fragments and writes no image. CHECKPOINTS 1 leaves behind what
-// blend_backward_gaussian_parallel.cu needs: bucket_tiles[bucket] = tile + 1, checkpoints[...][pixel of the tile] =
-// (transmittance, colour) before every bucket of 32 splats but a tile's first (written where the pixel goes on), and
-// stops[pixel] = the place in the sorted pairs where it stopped.
+// Constants: COUNT 1 counts fragments and writes no image. DEPTH 1 also sums 1/z, by the weights of the colours. CHECKPOINTS 1
+// leaves behind what blend_backward_gaussian_parallel.cu needs: bucket_tiles[bucket] = tile + 1, checkpoints[...][pixel of
+// the tile] = (transmittance, colour) before every bucket of 32 splats but a tile's first (written where the pixel goes on),
+// and stops[pixel] = the place in the sorted pairs where it stopped.
 
 #define BLOCK 256
 
@@ -20,6 +20,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
 #if CHECKPOINTS
                                                           ,
                                                           u32* bucket_tiles, float4* checkpoints, u32* stops
+#elif DEPTH
+                                                          ,
+                                                          float* inverse_depths
 #endif
 ) {
     __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
@@ -35,6 +38,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
     float transmittance = 1.0f, red = 0.0f, green = 0.0f, blue = 0.0f;
     bool done = !inside;
     u32 evaluated = 0, blended = 0;
+#if DEPTH
+    float inverse_depth = 0.0f;
+#endif
 #if CHECKPOINTS
     u32 stop = range.y;
     for (u32 k = thread; k < (range.y - range.x + WARP - 1) / WARP; k += BLOCK)
@@ -82,6 +88,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
             red = fmaf(weight, colour.x, red);
             green = fmaf(weight, colour.y, green);
             blue = fmaf(weight, colour.z, blue);
+#if DEPTH
+            inverse_depth = fmaf(weight, colour.w, inverse_depth);
+#endif
             transmittance = next;
         }
     }
@@ -102,6 +111,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
         image[plane + at] = fmaf(transmittance, camera.background[1], green);
         image[2 * plane + at] = fmaf(transmittance, camera.background[2], blue);
         transmittances[at] = transmittance;
+#if DEPTH
+        inverse_depths[at] = inverse_depth;
+#endif
 #if CHECKPOINTS
         stops[at] = stop;
 #endif

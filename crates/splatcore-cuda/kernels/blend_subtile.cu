@@ -8,7 +8,7 @@
 // rate, 170 in practice. Measured: 281 us; mcmc_1m 707 us; 182 M fragments evaluated for 137 M
 // blended on fox_220k, 71 to 75 % of the issue slots busy: survivors cost more than counted.
 //
-// Constants: COUNT and CHECKPOINTS as in blend.cu.
+// Constants: COUNT, DEPTH and CHECKPOINTS as in blend.cu.
 
 #define BLOCK 256
 
@@ -19,6 +19,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
 #if CHECKPOINTS
                                                           ,
                                                           u32* bucket_tiles, float4* checkpoints, u32* stops
+#elif DEPTH
+                                                          ,
+                                                          float* inverse_depths
 #endif
 ) {
     __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
@@ -35,6 +38,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
     float transmittance = 1.0f, red = 0.0f, green = 0.0f, blue = 0.0f;
     bool done = !inside;
     u32 evaluated = 0, blended = 0;
+#if DEPTH
+    float inverse_depth = 0.0f;
+#endif
 #if CHECKPOINTS
     u32 stop = range.y;
     u32 pixel = (y - tile / camera.tiles_x * TILE) * TILE + x % TILE;
@@ -92,6 +98,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
                 red = fmaf(weight, colour.x, red);
                 green = fmaf(weight, colour.y, green);
                 blue = fmaf(weight, colour.z, blue);
+#if DEPTH
+                inverse_depth = fmaf(weight, colour.w, inverse_depth);
+#endif
                 transmittance = next;
             }
         }
@@ -112,6 +121,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
         image[plane + at] = fmaf(transmittance, camera.background[1], green);
         image[2 * plane + at] = fmaf(transmittance, camera.background[2], blue);
         transmittances[at] = transmittance;
+#if DEPTH
+        inverse_depths[at] = inverse_depth;
+#endif
 #if CHECKPOINTS
         stops[at] = stop;
 #endif

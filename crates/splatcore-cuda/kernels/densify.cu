@@ -49,6 +49,9 @@ __device__ __forceinline__ float mean_gradient(const float* gradient_sum, const 
     return gradient_sum[i] / float(max(seen[i], 1u));
 }
 
+// Whether enough bad pixels are this Gaussian's (FastGS, Ren et al. 2025); without scores everyone's are.
+__device__ __forceinline__ bool agreed(const float* bad, float min_bad, u32 i) { return !bad || bad[i] >= min_bad; }
+
 // Whole numbers in the order of the floats.
 __device__ __forceinline__ u32 sortable(float value) {
     const u32 bits = __float_as_uint(value);
@@ -123,7 +126,7 @@ struct Selection {
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     select_histogram(const float* __restrict__ gradient_sum, const u32* __restrict__ seen, u32 n, float threshold,
-                     u32 shift, const Selection* __restrict__ selection, u32* __restrict__ histogram) {
+                     const float* __restrict__ bad, float min_bad, u32 shift, const Selection* __restrict__ selection, u32* __restrict__ histogram) {
     __shared__ u32 counts[256];
     counts[threadIdx.x] = 0;
     __syncthreads();
@@ -132,14 +135,15 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         const float gradient = mean_gradient(gradient_sum, seen, i);
         const u32 key = sortable(gradient);
         const bool shares = shift == 24 || key >> (shift + 8) == selection->prefix;
-        if (gradient >= threshold && shares) atomicAdd(&counts[key >> shift & 255u], 1u);
+        if (gradient >= threshold && agreed(bad, min_bad, i) && shares) atomicAdd(&counts[key >> shift & 255u], 1u);
     }
     __syncthreads();
     if (counts[threadIdx.x]) atomicAdd(&histogram[threadIdx.x], counts[threadIdx.x]);
 }
 
-// One thread: the next eight bits of the gradient at which the limit bites; empties the histogram.
-extern "C" __global__ void select_digit(u32 shift, Selection* selection, u32* histogram) {
+// One thread: the next eight bits of the gradient at which the limit of `room` bites; empties the histogram.
+extern "C" __global__ void select_digit(u32 shift, u32 room, Selection* selection, u32* histogram) {
+    if (shift == 24) selection->remaining = room;
     u32 total = 0;
     for (u32 digit = 0; digit < 256; ++digit) total += histogram[digit];
     if (shift == 24) selection->all = total <= selection->remaining;
@@ -152,12 +156,13 @@ extern "C" __global__ void select_digit(u32 shift, Selection* selection, u32* hi
 // Who grows for certain, and who only if there is room among equals. Without `selection` everyone at the threshold.
 extern "C" __global__ void __launch_bounds__(THREADS)
     adc_choose(const float* __restrict__ gradient_sum, const u32* __restrict__ seen, u32 n, float threshold,
-               const Selection* __restrict__ selection, u8* __restrict__ actions) {
+               const float* __restrict__ bad, float min_bad, const Selection* __restrict__ selection,
+               u8* __restrict__ actions) {
     const u32 i = item();
     if (i >= n) return;
     const float gradient = mean_gradient(gradient_sum, seen, i);
     u32 action = 0;
-    if (gradient >= threshold) {
+    if (gradient >= threshold && agreed(bad, min_bad, i)) {
         const u32 key = sortable(gradient);
         if (!selection || selection->all || key > selection->prefix) action = CHOSEN;
         else if (key == selection->prefix) action = EQUAL;
@@ -233,11 +238,34 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (int c = 0; c < 3; ++c) scales[c] -= log_shrink;
 }
 
+// --- Pruning by scores.
+
+// Who stays: those that make up enough of some view, and not too much of whose weight is in bad pixels (a share of 1 or
+// more asks nothing: sums may round to more than their whole).
+extern "C" __global__ void __launch_bounds__(THREADS)
+    prune_mark(const float* __restrict__ bad, const float* __restrict__ weight, const float* __restrict__ largest, u32 n,
+               float min_importance, float max_bad_share, u8* __restrict__ actions) {
+    const u32 i = item();
+    if (i >= n) return;
+    const bool sound = max_bad_share >= 1.0f || bad[i] <= __fmul_rn(max_bad_share, weight[i]);
+    actions[i] = largest[i] >= min_importance && sound ? KEPT : 0;
+}
+
 // --- Opacity reset.
 
-extern "C" __global__ void __launch_bounds__(THREADS) cap_opacity(float* logits, u32 n, float ceiling) {
+extern "C" __global__ void __launch_bounds__(THREADS) cap_opacity(
+    float* logits, u32 n, float ceiling, const float* __restrict__ log_scales, const float* __restrict__ smoothing) {
     const u32 i = item();
-    if (i < n) logits[i] = fminf(logits[i], ceiling);
+    if (i >= n) return;
+    if (smoothing) {
+        // It is the filtered opacity that is capped: a Gaussian's own may be higher.
+        Vec3 own = {log_scales[3ull * i], log_scales[3ull * i + 1], log_scales[3ull * i + 2]};
+        Vec3 growth = smoothing_growth(own, smoothing[i]);
+        float most = opacity_of(ceiling) * expf(growth.x + growth.y + growth.z);
+        if (most >= 1.0f) return;
+        ceiling = logf(most / (1.0f - most));
+    }
+    logits[i] = fminf(logits[i], ceiling);
 }
 
 // --- MCMC.

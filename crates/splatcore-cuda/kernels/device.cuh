@@ -22,6 +22,17 @@ __device__ __forceinline__ float exp2_approx(float x) {
 #endif
 }
 
+// log2 x, within 2^-22 of it; -infinity for what is not a normal number above 0.
+__device__ __forceinline__ float log2_approx(float x) {
+#ifdef EMULATED
+    return log2f(x);
+#else
+    float y;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
+
 // 1/x, within 1 unit in the last place.
 __device__ __forceinline__ float reciprocal_approx(float x) {
 #ifdef EMULATED

@@ -4,10 +4,18 @@
 // zeros outside the image and at ignored pixels, means over counted pixels and channels. The derivative of blur(x) by x
 // is the blur again (the window is symmetric), so, as in fused-ssim (Mallick et al. 2024, Taming 3DGS), two kernels do
 // it all:
-//   loss_forward   blurs x, y, x^2, y^2, xy; writes the derivatives of SSIM by blur(x), blur(x^2), blur(xy), and a sum
-//                  a block
+//   loss_forward   blurs x, y, x^2 + y^2 (SSIM wants only the sum of the variances) and xy; writes the derivatives of
+//                  SSIM by blur(x), blur(x^2), blur(xy), and a sum a block
 //   loss_backward  blurs those three, dS/dx = blur(d1) + 2x blur(d2) + y blur(d3), and writes the gradient
 //   loss_sum       one block adds the blocks' sums in a fixed order
+//
+// A map is 8 bytes a value. With S = l c, l and c the quotients of means and of (co)variances, d2 = -g c and d3 = 2 g where
+// g = l / (variances + C2). g is kept as a half, c in 16 bits of fixed point, d1 as f32. In flat regions g is near 1 / C2 = 1111 and
+// the three terms nearly cancel, so what rounding takes from d2 and d3 is given to d1 at the means:
+// d1 += 2 mean(x) (d2 - rounded d2) + mean(y) (d3 - rounded d3). Then an error of g scales the gradient's large part as a whole,
+// by 1e-4 at most pixels and 2e-5 after the blur, and an error of c is small in itself. Relative error of the gradient at
+// w = 0.2, simulated: 2e-5 to 4e-5, whether the image is noise, near or nearly the photo; the contract is 1e-4. d2 and d3 as halves
+// without that: 1e-3 to 3e-2; with it: 2e-5 to 1e-4; as bf16: 3e-4 to 8e-4.
 //
 // Shape of both: a block makes 116 x ROWS pixels of one channel. Each of its 128 threads takes a column, 5 columns on
 // each side being halo, reads ROWS + 10 pixels of it straight from global memory (coalesced; a row of a warp is one
@@ -15,14 +23,18 @@
 // shared memory once, and each lane blurs four neighbouring pixels along the row from 16-byte reads. So a value is
 // read from shared memory 4 times, not 11, and the halo costs 126/116 of the vertical work, not (26/16)^2.
 //
-// Expected on an H200 at 1920x1080 (prediction, not measured), 6.2 M values:
-//   forward  106 MB (15 in, 36 out a pixel) 25 us; 115 FMAs + about 60 others a value, 34 M warp instructions: 35 us;
-//            20 cycles of shared memory a warp of values: 15 us. Together about 60 us.
-//   backward 131 MB (51 in, 12 out) 31 us; 69 FMAs + about 40 others, 21 M warp instructions: 20 us. About 45 us.
-// Compiled for sm_90: 80 registers and 21 KB of shared memory forward, 72 and 25 KB backward, no spills: 6 and 7 blocks
-// a multiprocessor.
-// Not used: maps in half precision (gradients must agree to 1e-4), one kernel that recomputes the maps with a halo of
-// 10 (saves 72 of 114 bytes a pixel, costs 1.7 times the FMAs, which are the tighter bound).
+// Expected on an H200 at 1080x1920 (prediction), 6.2 M values, 6.7 M with the tiles' rims:
+//   forward  81 MB (15 in, 24 out a pixel) 19 us; 88 FMAs and 81 others a value, 40 M warp instructions: 38 us.
+//   backward 106 MB (39 in, 12 out) 25 us; 66 FMAs and 52 others, 27 M: 26 us.
+// Both wait for memory in the first half of a block and count in the second; with 5 and 6 blocks a multiprocessor to take
+// turns about 50 and 38 us.
+// Measured before, with f32 maps in planes, x^2 and y^2 apart, 8 rows forward and 3 selects a row for the image's rim: 132 us
+// together (106 and 131 MB, 60 and 38 M warp instructions). Measured:
+//
+// Not used: one kernel that recomputes the maps with a halo of 10 (saves 48 of 90 bytes a pixel, costs 1.5 times the
+// FMAs, and instructions are the tighter bound). Blurs as banded products on the matrix units: 16 x 8 sums of a plane from 26
+// rows are two m16n8k16, times three for near-f32 factors in high and low halves (a half of x alone is as coarse as the
+// gradient's error above is not): 9.7 clocks an SM, against 11 for the 44 warp FMAs, and splitting costs more than that.
 //
 // Constants: WINDOW_TAPS the 11 weights, SSIM_C1, SSIM_C2, MASKED 1 if some pixels are ignored (else `mask` is not
 // read). Pixels times 3 fit 32 bits (the host checks).
@@ -54,19 +66,16 @@ __device__ __forceinline__ Tile tile_of_block(u32 width, u32 first_channel, u32 
     return {int(tile % across) * TILE_WIDTH, int(tile / across) * ROWS, first_channel + blockIdx.x % channels};
 }
 
-// Blurs this thread's column and leaves ROWS sums of each plane in shared memory, 0 if the column is outside the image.
-// `load(j, values)` gives the planes' values j - RADIUS rows below the tile's first.
-template <int PLANES, int ROWS, typename Load>
-__device__ __forceinline__ void blur_columns(float (&blurred)[PLANES][ROWS][COLUMNS], bool inside, Load load) {
-    float sums[PLANES][ROWS];
-#pragma unroll
-    for (int p = 0; p < PLANES; ++p)
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r) sums[p][r] = 0.0f;
+// Adds this thread's column, weighted by the window, to ROWS sums of each plane. `load(j, exists, values)` gives the planes'
+// values j - RADIUS rows below the tile's first, 0 where there is no such pixel; it is called row by row. INTERIOR: every
+// row that the tile needs exists, and nothing is spent on asking.
+template <int PLANES, int ROWS, bool INTERIOR, typename Load>
+__device__ __forceinline__ void add_column(float (&sums)[PLANES][ROWS], int first_row, int height, bool inside, Load load) {
 #pragma unroll
     for (int j = 0; j < ROWS + 2 * RADIUS; ++j) {
+        const int y = first_row + j - RADIUS;
         float values[PLANES];
-        load(j, values);
+        load(j, inside && (INTERIOR || (y >= 0 && y < height)), values);
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
             if (j - r < 0 || j - r >= TAPS) continue;
@@ -74,10 +83,25 @@ __device__ __forceinline__ void blur_columns(float (&blurred)[PLANES][ROWS][COLU
             for (int p = 0; p < PLANES; ++p) sums[p][r] = fmaf(WINDOW[j - r], values[p], sums[p][r]);
         }
     }
+}
+
+// Blurs this thread's column of the rows from `first_row` on and leaves ROWS sums of each plane in shared memory, 0 if the
+// column is outside the image.
+template <int PLANES, int ROWS, typename Load>
+__device__ __forceinline__ void blur_columns(float (&blurred)[PLANES][ROWS][COLUMNS], int first_row, int height, bool inside, Load load) {
+    float sums[PLANES][ROWS];
 #pragma unroll
     for (int p = 0; p < PLANES; ++p)
 #pragma unroll
-        for (int r = 0; r < ROWS; ++r) blurred[p][r][threadIdx.x] = inside ? sums[p][r] : 0.0f;
+        for (int r = 0; r < ROWS; ++r) sums[p][r] = 0.0f;
+    if (first_row >= RADIUS && first_row + ROWS + RADIUS <= height)
+        add_column<PLANES, ROWS, true>(sums, first_row, height, inside, load);
+    else
+        add_column<PLANES, ROWS, false>(sums, first_row, height, inside, load);
+#pragma unroll
+    for (int p = 0; p < PLANES; ++p)
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) blurred[p][r][threadIdx.x] = sums[p][r];
 }
 
 // Blurs four neighbouring pixels along a row: pixels 4 * segment and on, whose windows start at the same columns.
@@ -119,45 +143,76 @@ __device__ __forceinline__ double block_sum(double value, double* warps) {
     return sum;
 }
 
-#define FORWARD_ROWS 8
+// The derivatives of SSIM at a value: by blur(x); and g as a half under c in units of 1 / C_UNITS, which give the others.
+struct __align__(8) Derivatives {
+    float mean;
+    u32 g_c;
+};
+
+#define C_UNITS 32767.0f
+
+__device__ __forceinline__ Derivatives pack_derivatives(float d_mean, float g, float c, float mean_a, float mean_b) {
+    // 1.5 2^23 leaves the units as its last bits. Rounding can bring c beyond its bounds.
+    const float units = fmaf(fminf(fmaxf(c, -1.0f), 1.0f), C_UNITS, 12582912.0f);
+    const u32 half = pack_half2(g, 0.0f);
+    const float rounded_g = half_low(half), rounded_c = (units - 12582912.0f) * (1.0f / C_UNITS);
+    const float lost_square = fmaf(rounded_g, rounded_c, -g * c), lost_product = 2.0f * (g - rounded_g);
+    return {fmaf(2.0f * mean_a, lost_square, fmaf(mean_b, lost_product, d_mean)), __byte_perm(half, __float_as_uint(units), 0x5410)};
+}
+
+// Writes up to four neighbouring ones, in two pieces where `whole` says that rows are aligned.
+__device__ __forceinline__ void store_four(Derivatives* to, const Derivatives (&values)[4], int count, bool whole) {
+    if (whole) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const Derivatives &a = values[2 * i], &b = values[2 * i + 1];
+            ((float4*)to)[i] = make_float4(a.mean, __uint_as_float(a.g_c), b.mean, __uint_as_float(b.g_c));
+        }
+    } else {
+        for (int i = 0; i < count; ++i) to[i] = values[i];
+    }
+}
+
+#define FORWARD_ROWS 16
 
 // image [3][height * width], photo [height * width][3], mask [height * width], 0 where a pixel is ignored;
-// maps [channels][3][height * width] out: derivatives of SSIM, 0 where ignored; partials: one a block.
-extern "C" __global__ void __launch_bounds__(THREADS)
+// maps [channels][height * width] out: derivatives of SSIM, 0 where ignored; partials: one a block.
+extern "C" __global__ void __launch_bounds__(THREADS, 5)
     loss_forward(const float* __restrict__ image, const u8* __restrict__ photo, const u8* __restrict__ mask,
-                 float* __restrict__ maps, double* __restrict__ partials, u32 width, u32 height, float ssim_weight,
+                 Derivatives* __restrict__ maps, double* __restrict__ partials, u32 width, u32 height, float ssim_weight,
                  u32 first_channel, u32 channels, const Counters* __restrict__ counters) {
     if (is_halted(counters)) return;
-    __shared__ __align__(16) float blurred[5][FORWARD_ROWS][COLUMNS];
+    __shared__ __align__(16) float blurred[4][FORWARD_ROWS][COLUMNS];
     __shared__ double warp_sums[WARPS];
     const size_t pixels = size_t(width) * height;
     const Tile tile = tile_of_block<FORWARD_ROWS>(width, first_channel, channels);
-    const float* plane = image + tile.channel * pixels;
 
     float absolute = 0.0f;
     {
         const int x = tile.x + int(threadIdx.x) - RADIUS;
         const bool inside = x >= 0 && x < int(width);
-        // A column outside reads another's pixels, so that whether a row exists is the same for the whole block.
-        const u32 column = inside ? u32(x) : 0u;
-        const bool own = inside && threadIdx.x >= RADIUS && threadIdx.x < RADIUS + TILE_WIDTH;
-        blur_columns<5, FORWARD_ROWS>(blurred, inside, [&](int j, float (&values)[5]) {
+        // The pointers go down the rows: fewer instructions than an address a row.
+        const long long start = (long long)(tile.y - RADIUS) * width + x;
+        const float* colours = image + tile.channel * pixels + start;
+        const u8* bytes = photo + 3 * start + tile.channel;
+        const u8* mask_bytes = mask + start;
+        blur_columns<4, FORWARD_ROWS>(blurred, tile.y, int(height), inside, [&](int j, bool exists, float (&values)[4]) {
             // Reads first, without a branch between them, so that many are under way.
-            const int y = tile.y + j - RADIUS;
-            const bool exists = y >= 0 && y < int(height);
-            const u32 at = u32(y) * width + column;
-            const float colour = exists ? plane[at] : 0.0f;
-            const u8 byte = exists ? photo[3 * at + tile.channel] : u8(0);
-            const u8 counts = MASKED && exists ? mask[at] : u8(1);
+            const float colour = exists ? *colours : 0.0f;
+            const u8 byte = exists ? *bytes : u8(0);
+            const u8 counts = MASKED && exists ? *mask_bytes : u8(1);
+            colours += width;
+            bytes += 3 * width;
+            mask_bytes += width;
             const float a = counts ? colour : 0.0f;
             const float b = counts ? float(byte) * (1.0f / 255.0f) : 0.0f;
             values[0] = a;
             values[1] = b;
-            values[2] = a * a;
-            values[3] = b * b;
-            values[4] = a * b;
-            if (own && j >= RADIUS && j < RADIUS + FORWARD_ROWS) absolute += fabsf(a - b);
+            values[2] = fmaf(a, a, b * b);
+            values[3] = a * b;
+            if (j >= RADIUS && j < RADIUS + FORWARD_ROWS) absolute += fabsf(a - b);
         });
+        if (threadIdx.x < RADIUS || threadIdx.x >= RADIUS + TILE_WIDTH) absolute = 0.0f;
     }
     __syncthreads();
 
@@ -166,36 +221,32 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const int x = tile.x + 4 * int(segment);
     const int count = min(4, int(width) - x);
     if (segment < SEGMENTS && count > 0) {
-        float* map = maps + size_t(3 * (tile.channel - first_channel)) * pixels;
+        Derivatives* map = maps + (tile.channel - first_channel) * pixels;
         for (int r = threadIdx.x / WARP; r < FORWARD_ROWS && tile.y + r < int(height); r += WARPS) {
-            float mean_a[4], mean_b[4], aa[4], bb[4], ab[4];
+            float mean_a[4], mean_b[4], squares[4], products[4];
             blur_along(blurred[0][r], segment, mean_a);
             blur_along(blurred[1][r], segment, mean_b);
-            blur_along(blurred[2][r], segment, aa);
-            blur_along(blurred[3][r], segment, bb);
-            blur_along(blurred[4][r], segment, ab);
+            blur_along(blurred[2][r], segment, squares);
+            blur_along(blurred[3][r], segment, products);
             const u32 at = u32(tile.y + r) * width + u32(x);
-            float d_mean[4], d_square[4], d_product[4];
+            Derivatives out[4];
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 // S = n1 n2 / (m1 m2); blur(a^2) enters m2 alone, blur(ab) n2 alone, blur(a) all four.
                 const float means = mean_a[i] * mean_b[i];
-                const float squares = fmaf(mean_a[i], mean_a[i], mean_b[i] * mean_b[i]);
-                const float n1 = fmaf(2.0f, means, SSIM_C1), n2 = fmaf(2.0f, ab[i] - means, SSIM_C2);
-                const float m1 = squares + SSIM_C1, m2 = aa[i] + bb[i] - squares + SSIM_C2;
+                const float squared = fmaf(mean_a[i], mean_a[i], mean_b[i] * mean_b[i]);
+                const float n1 = fmaf(2.0f, means, SSIM_C1), n2 = fmaf(2.0f, products[i] - means, SSIM_C2);
+                // No variance is below 0, whatever rounding says: so g is at most 1 / C2, which a half holds.
+                const float m1 = squared + SSIM_C1, m2 = fmaxf(squares[i] - squared, 0.0f) + SSIM_C2;
                 const bool counts = i < count && (!MASKED || mask[at + i]);
                 const float inverse = counts ? reciprocal_approx(m1 * m2) : 0.0f;
-                const float ssim = n1 * n2 * inverse;
+                const float g = n1 * inverse, ssim = g * n2;
                 const float across = ssim * inverse;
                 if (counts) dissimilar += 1.0f - ssim;
-                d_mean[i] = 2.0f * (inverse * mean_b[i] * (n2 - n1) + mean_a[i] * across * (m1 - m2));
-                d_square[i] = -across * m1;
-                d_product[i] = 2.0f * n1 * inverse;
+                const float d_mean = 2.0f * (inverse * mean_b[i] * (n2 - n1) + mean_a[i] * across * (m1 - m2));
+                out[i] = pack_derivatives(d_mean, g, n2 * m1 * inverse, mean_a[i], mean_b[i]);
             }
-            const bool whole = width % 4 == 0;
-            store_four(map + at, d_mean, count, whole);
-            store_four(map + pixels + at, d_square, count, whole);
-            store_four(map + 2 * pixels + at, d_product, count, whole);
+            store_four(map + at, out, count, width % 4 == 0);
         }
     }
     const double sum = block_sum((1.0 - ssim_weight) * absolute + double(ssim_weight) * dissimilar, warp_sums);
@@ -206,9 +257,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 // As loss_forward; gradient [3][height * width] out: dL/dimage, 0 where ignored. `inverse_count` is 1 over counted
 // pixels times 3.
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 6)
     loss_backward(const float* __restrict__ image, const u8* __restrict__ photo, const u8* __restrict__ mask,
-                  const float* __restrict__ maps, float* __restrict__ gradient, u32 width, u32 height,
+                  const Derivatives* __restrict__ maps, float* __restrict__ gradient, u32 width, u32 height,
                   float ssim_weight, float inverse_count, u32 first_channel, u32 channels,
                   const Counters* __restrict__ counters) {
     if (is_halted(counters)) return;
@@ -216,17 +267,19 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const size_t pixels = size_t(width) * height;
     const Tile tile = tile_of_block<BACKWARD_ROWS>(width, first_channel, channels);
     {
-        const float* map = maps + size_t(3 * (tile.channel - first_channel)) * pixels;
         const int x = tile.x + int(threadIdx.x) - RADIUS;
         const bool inside = x >= 0 && x < int(width);
-        const float* planes[3] = {map, map + pixels, map + 2 * pixels};
-        const u32 column = inside ? u32(x) : 0u;
-        blur_columns<3, BACKWARD_ROWS>(blurred, inside, [&](int j, float (&values)[3]) {
-            const int y = tile.y + j - RADIUS;
-            const bool exists = y >= 0 && y < int(height);
-            const u32 at = u32(y) * width + column;
-#pragma unroll
-            for (int p = 0; p < 3; ++p) values[p] = exists ? planes[p][at] : 0.0f;
+        const long long start = (long long)(tile.y - RADIUS) * width + x;
+        const float2* map = (const float2*)maps + (tile.channel - first_channel) * pixels + start;
+        blur_columns<3, BACKWARD_ROWS>(blurred, tile.y, int(height), inside, [&](int, bool exists, float (&values)[3]) {
+            const float2 both = exists ? *map : make_float2(0.0f, 0.0f);
+            map += width;
+            // d2 and d3 but for factors that do not change from pixel to pixel.
+            const u32 g_c = __float_as_uint(both.y);
+            const float g = half_low(g_c);
+            values[0] = both.x;
+            values[1] = g * (float)((int)g_c >> 16);
+            values[2] = g;
         });
     }
     __syncthreads();
@@ -236,25 +289,40 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const int count = min(4, int(width) - x);
     if (segment >= SEGMENTS || count <= 0) return;
     const float l1_scale = (1.0f - ssim_weight) * inverse_count, ssim_scale = -ssim_weight * inverse_count;
+    const bool whole = width % 4 == 0;
     const float* plane = image + tile.channel * pixels;
+    const u8* bytes = photo + tile.channel;
     for (int r = threadIdx.x / WARP; r < BACKWARD_ROWS && tile.y + r < int(height); r += WARPS) {
+        const u32 at = u32(tile.y + r) * width + u32(x);
+        // Read before the blurs, which then hide the wait.
+        float a[4] = {}, b[4] = {};
+        if (whole) {
+            const float4 four = *(const float4*)(plane + at);
+            a[0] = four.x;
+            a[1] = four.y;
+            a[2] = four.z;
+            a[3] = four.w;
+#pragma unroll
+            for (int i = 0; i < 4; ++i) b[i] = float(bytes[3 * (at + i)]) * (1.0f / 255.0f);
+        } else {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                if (i >= count) break;
+                a[i] = plane[at + i];
+                b[i] = float(bytes[3 * (at + i)]) * (1.0f / 255.0f);
+            }
+        }
         float d_mean[4], d_square[4], d_product[4], out[4];
         blur_along(blurred[0][r], segment, d_mean);
         blur_along(blurred[1][r], segment, d_square);
         blur_along(blurred[2][r], segment, d_product);
-        const u32 at = u32(tile.y + r) * width + u32(x);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            out[i] = 0.0f;
-            if (i < count && (!MASKED || mask[at + i])) {
-                const float a = plane[at + i];
-                const float b = float(photo[3 * (at + i) + tile.channel]) * (1.0f / 255.0f);
-                const float d_l1 = a > b ? l1_scale : a < b ? -l1_scale : 0.0f;
-                const float d_ssim = fmaf(2.0f * a, d_square[i], fmaf(b, d_product[i], d_mean[i]));
-                out[i] = fmaf(ssim_scale, d_ssim, d_l1);
-            }
+            const float d_l1 = a[i] > b[i] ? l1_scale : a[i] < b[i] ? -l1_scale : 0.0f;
+            const float d_ssim = fmaf((-2.0f / C_UNITS) * a[i], d_square[i], fmaf(2.0f * b[i], d_product[i], d_mean[i]));
+            out[i] = i < count && (!MASKED || mask[at + i]) ? fmaf(ssim_scale, d_ssim, d_l1) : 0.0f;
         }
-        store_four(gradient + tile.channel * pixels + at, out, count, width % 4 == 0);
+        store_four(gradient + tile.channel * pixels + at, out, count, whole);
     }
 }
 

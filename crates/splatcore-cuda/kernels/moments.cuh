@@ -19,11 +19,14 @@ struct Log8 {
 #define LOG8_BOTTOM (LOG8_TOP - 254.0f * LOG8_STEP)
 #define LOG8_RATIO 1.33966752f  // 2^LOG8_STEP
 
-__device__ __forceinline__ float log8_value(float code) { return exp2_approx(fmaf(code - 1.0f, LOG8_STEP, LOG8_BOTTOM)); }
-
 __device__ __forceinline__ float load(float from) { return from; }
 __device__ __forceinline__ float load(Bf16 from) { return __uint_as_float((u32)from.bits << 16); }
-__device__ __forceinline__ float load(Log8 from) { return from.code ? log8_value(from.code) : 0.0f; }
+__device__ __forceinline__ float load(Log8 from) {
+    // 2^23 has the code as its last bits: a conversion would wait for the special-function unit.
+    float code = __uint_as_float(0x4b000000u | from.code) - 8388608.0f;
+    float value = exp2_approx(fmaf(code, LOG8_STEP, LOG8_BOTTOM - LOG8_STEP));
+    return from.code ? value : 0.0f;
+}
 
 // `chance`: 16 random bits.
 __device__ __forceinline__ void store(float& to, float value, u32) { to = value; }
@@ -35,15 +38,20 @@ __device__ __forceinline__ void store(Bf16& to, float value, u32 chance) {
     to.bits = (u16)(bits >> 16);
 }
 
+// The code below a value and how far above that code's it lies decide. One code too low with a share of 1, or one too high with
+// a share of 0, mean the same, so the logarithm need not be exact. Rounding is by adding 1.5 2^23, and the share comes from the
+// value times 1 / the code's: conversions and the quotient would wait for the special-function unit, of which every number
+// already wants five.
 __device__ __forceinline__ void store(Log8& to, float value, u32 chance) {
-    // The last code whose value is not above; at the top one less, from which the excess goes up.
-    float code = floorf((__log2f(value) - LOG8_BOTTOM) * (1.0f / LOG8_STEP)) + 1.0f;
-    code = fminf(fmaxf(code, 0.0f), 254.0f);
-    float low = code > 0.0f ? log8_value(code) : 0.0f;
-    float gap = code > 0.0f ? low * (LOG8_RATIO - 1.0f) : log8_value(1.0f);
-    float share = (value - low) * reciprocal_approx(gap);
-    bool up = ((float)chance + 0.5f) * (1.0f / 65536.0f) < share;
-    to.code = (u8)((u32)code + up);
+    // The last code whose value is not above, code 0 below the range; at the top one less, from which the excess goes up.
+    float code = fmaf(log2_approx(value), 1.0f / LOG8_STEP, 0.5f - LOG8_BOTTOM * (1.0f / LOG8_STEP));
+    float rounded = fminf(fmaxf(code, 0.0f), 254.0f) + 12582912.0f;
+    code = rounded - 12582912.0f;
+    float times = value * exp2_approx(fmaf(fmaxf(code, 1.0f), -LOG8_STEP, LOG8_STEP - LOG8_BOTTOM));
+    // In 65,536 parts: the value as one of the lowest code's, or how much of the way to the next code's.
+    const float part = 65536.0f / (LOG8_RATIO - 1.0f);
+    float share = code > 0.0f ? fmaf(times, part, -part - 0.5f) : fmaf(times, 65536.0f, -0.5f);
+    to.code = (u8)(__float_as_uint(rounded) + ((float)chance < share));
 }
 
 // What all numbers of a step share.

@@ -13,11 +13,23 @@
 // registers with a branch for each (a third of the time): 82 and 160 us. Copies of 4 bytes (rows of degree 2): mcmc_1m 110.
 //
 // Constants: GROUPED 1 counts pairs with groups of tiles (lists.cu), 0 with tiles (intersect.cu); SH_DEGREE in use, SH_ROW
-// floats stored for each Gaussian; INTERSECT as in footprint.cuh.
+// floats stored for each Gaussian, or halves where HALF_SH is 1, a multiple of 8 then; INTERSECT as in footprint.cuh.
+//
+// ANTIALIAS 1 and SMOOTHING 1: Mip-Splatting's filters, antialias.cuh and smoothing.cuh; `smoothing` is read only with the latter.
+//
+// HALF_SH: 44 + 96 bytes where there were 44 + 192, 16 KB of shared memory, 40 registers, sums in f32 in the same order.
+// Prediction for fox_220k on an H200: 35 -> 27 us with the memsets before it, mcmc_1m 77 -> 55. Measured: not yet.
 
 #define BLOCK 128
 #define USED (3 * (SH_DEGREE + 1) * (SH_DEGREE + 1))
-// Rows of harmonics are copied in pieces of so many floats; the stride keeps the lanes' reads apart in the banks.
+// Rows of harmonics are copied in pieces of so many numbers; the stride keeps the lanes' reads apart in the banks.
+#if HALF_SH
+typedef u16 Harmonic;
+#define PIECE 8
+#define PIECES ((USED + 7) / 8)
+#define STRIDE (8 * (PIECES | 1))
+#else
+typedef float Harmonic;
 #if SH_ROW % 4 == 0
 #define PIECE 4
 #define PIECES ((USED + 3) / 4)
@@ -27,12 +39,13 @@
 #define PIECES USED
 #define STRIDE (USED | 1)
 #endif
+#endif
 
 extern "C" __global__ void __launch_bounds__(BLOCK) project(
     const float* __restrict__ means, const float* __restrict__ log_scales, const float4* __restrict__ rotations,
-    const float* __restrict__ opacity_logits, const float* __restrict__ sh, u32 count, Camera camera, Splat* splats,
-    u32* depths, u32* slots, u32* pair_counts, u32* slot_of, Counters* counters) {
-    __shared__ __align__(16) float harmonics[BLOCK / WARP][WARP * STRIDE];
+    const float* __restrict__ opacity_logits, const Harmonic* __restrict__ sh, u32 count, Camera camera, Splat* splats,
+    u32* depths, u32* slots, u32* pair_counts, u32* slot_of, Counters* counters, const float* __restrict__ smoothing) {
+    __shared__ __align__(16) Harmonic harmonics[BLOCK / WARP][WARP * STRIDE];
     __shared__ u32 owners[BLOCK / WARP][WARP];
     __shared__ u32 warp_counts[BLOCK / WARP];
     __shared__ u64 warp_pairs[BLOCK / WARP];
@@ -50,10 +63,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
     }
     if (i < count && depth > camera.near_plane) {
         Vec3 log_scale = {log_scales[3 * i], log_scales[3 * i + 1], log_scales[3 * i + 2]};
+#if SMOOTHING
+        Vec3 growth = smoothing_growth(log_scale, smoothing[i]);
+        log_scale = {log_scale.x + growth.x, log_scale.y + growth.y, log_scale.z + growth.z};
+#endif
         Geometry g = make_geometry(mean, log_scale, rotations[i], camera);
         float logit = opacity_logits[i];
         // log2 of the sigmoid, without cancellation on either side.
         float log2_opacity = -LOG2E * (log1pf(expf(-fabsf(logit))) + fmaxf(-logit, 0.0f));
+#if SMOOTHING
+        log2_opacity = fmaf(-LOG2E, growth.x + growth.y + growth.z, log2_opacity);
+#endif
+#if ANTIALIAS
+        log2_opacity = fmaf(0.5f, log2f(make_compensation(g, camera).ratio), log2_opacity);
+#endif
         bool sound = g.determinant >= 1.17549435e-38f;
         float inverse_determinant = 1.0f / g.determinant;
         float half = -0.5f * LOG2E * inverse_determinant;
@@ -93,8 +116,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
     __syncwarp();
     for (u32 k = lane; k < survivors * PIECES; k += WARP) {
         u32 row = k / PIECES, column = (k - row * PIECES) * PIECE;
-        const float* from = sh + ((u64)owners[warp][row] * SH_ROW + column);
-#if PIECE == 4
+        const Harmonic* from = sh + ((u64)owners[warp][row] * SH_ROW + column);
+#if PIECE > 1
         copy_async_16(&harmonics[warp][row * STRIDE + column], from);
 #else
         copy_async_4(&harmonics[warp][row * STRIDE + column], from);
@@ -130,15 +153,30 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
         float basis[16];
         sh_basis(SH_DEGREE, unit, basis);
         float colour[3] = {0.5f, 0.5f, 0.5f};
+#if HALF_SH
+        const uint4* row = (const uint4*)&harmonics[warp][rank * STRIDE];
+#pragma unroll
+        for (int piece = 0; piece < PIECES; ++piece) {
+            uint4 eight = row[piece];
+            const u32 twos[4] = {eight.x, eight.y, eight.z, eight.w};
+#pragma unroll
+            for (int k = 8 * piece; k < 8 * piece + 8 && k < USED; ++k) {
+                u32 two = twos[k % 8 / 2];
+                colour[k % 3] = fmaf(basis[k / 3], k % 2 ? half_high(two) : half_low(two), colour[k % 3]);
+            }
+        }
+#else
         const float* row = &harmonics[warp][rank * STRIDE];
 #pragma unroll
         for (int k = 0; k < USED / 3; ++k)
 #pragma unroll
             for (int c = 0; c < 3; ++c) colour[c] = fmaf(basis[k], row[3 * k + c], colour[c]);
+#endif
         splat.red = fmaxf(colour[0], 0.0f);
         splat.green = fmaxf(colour[1], 0.0f);
         splat.blue = fmaxf(colour[2], 0.0f);
-        splat.clamped = (colour[0] < 0.0f ? 1u : 0u) | (colour[1] < 0.0f ? 2u : 0u) | (colour[2] < 0.0f ? 4u : 0u);
+        splat.clamped = (colour[0] < 0.0f ? 1u : 0u) | (colour[1] < 0.0f ? 2u : 0u) | (colour[2] < 0.0f ? 4u : 0u) |
+                        (__float_as_uint(reciprocal_approx(depth)) & ~7u);
         splats[slot] = splat;
         pair_counts[slot] = pairs;
     }

@@ -46,7 +46,7 @@ struct __align__(16) Splat {
     u32 gaussian;  // row in the scene
     float a, b, c, radius;
     float red, green, blue;  // clamped below at 0
-    u32 clamped;             // bit c: channel c was clamped
+    u32 clamped;             // bit c: channel c was clamped; as a float, 1/z of the mean in view space within 2^-20
 };
 
 // slot_of[g]: slot of Gaussian g, or NO_SLOT, under a bit that says whether INRIA's rasterizer counts it as in view.

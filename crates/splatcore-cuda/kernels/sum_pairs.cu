@@ -9,13 +9,26 @@
 // Tried: as part of project_backward, a lane a slot in the order of the slots: 80 and 530 us; 8 lanes a slot in that order:
 // 66 and 438 us, every slot's rows being somewhere else; 8 lanes a slot in depth order, long lists by their warp: 358 us
 // for mcmc_1m, a few blocks with the nearest, largest splats keeping the rest of the card waiting (8 % of the issue slots
-// busy). Measured with the queue: 45 and 129 us.
+// busy). Measured with the queue: 45 and 129 us. Three lanes of four a slot, each a 16-byte column of the rows, 8 rows at once:
+// predicted 35 us, measured 51; the same with a warp that finds the rows of 32 slots at once: predicted 22, measured 77.
+//
+// Constants: ABSOLUTE 1 to add up, in columns 9 and 10, the absolute values of each pair's gradient of the 2D mean, without the
+// factor ln 2 that all sums lack; only for that the splats are read.
 
 #define BLOCK 256
 #define LANES 8
-#define SUMS 9
+#define SUMS (9 + 2 * ABSOLUTE)
 
-__device__ __forceinline__ void add_row(const float4* __restrict__ rows, u64 row, float* total) {
+// A splat's coefficients, if they are wanted.
+__device__ __forceinline__ float4 shape_of(const Splat* __restrict__ splats, u32 slot) {
+#if ABSOLUTE
+    return ((const float4*)(splats + slot))[1];
+#else
+    return make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#endif
+}
+
+__device__ __forceinline__ void add_row(const float4* __restrict__ rows, u64 row, float4 shape, float* total) {
     float4 a = rows[3 * row], b = rows[3 * row + 1];
     float c = ((const float*)(rows + 3 * row + 2))[0];
     total[0] += a.x;
@@ -27,28 +40,38 @@ __device__ __forceinline__ void add_row(const float4* __restrict__ rows, u64 row
     total[6] += b.z;
     total[7] += b.w;
     total[8] += c;
+#if ABSOLUTE
+    total[9] += fabsf(fmaf(2.0f * shape.x, a.y, shape.y * a.z));
+    total[10] += fabsf(fmaf(2.0f * shape.z, a.z, shape.y * a.y));
+#endif
 }
 
 __device__ __forceinline__ void write_row(float4* sums, u32 slot, const float* total) {
     sums[3ull * slot] = make_float4(total[0], total[1], total[2], total[3]);
     sums[3ull * slot + 1] = make_float4(total[4], total[5], total[6], total[7]);
+#if ABSOLUTE
+    sums[3ull * slot + 2] = make_float4(total[8], total[9], total[10], 0.0f);
+#else
     sums[3ull * slot + 2] = make_float4(total[8], 0.0f, 0.0f, 0.0f);
+#endif
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) sum_pairs(const u32* __restrict__ order, const u32* __restrict__ first_pairs,
                                                                const u32* __restrict__ tile_counts,
-                                                               const float4* __restrict__ pair_sums, const Counters* counters,
+                                                               const float4* __restrict__ pair_sums,
+                                                               const Splat* __restrict__ splats, const Counters* counters,
                                                                float4* sums) {
     if (counters->halted) return;
     u32 visible = counters->visible;
-    u32 thread = blockIdx.x * BLOCK + threadIdx.x, lane = thread % WARP, part = thread % LANES;
+    u32 thread = blockIdx.x * BLOCK + threadIdx.x, part = thread % LANES;
     if (thread / WARP * (WARP / LANES) >= visible) return;
     bool valid = thread / LANES < visible;
     u32 slot = valid ? order[thread / LANES] : 0;
     u32 first = valid ? first_pairs[slot] : 0, count = valid ? tile_counts[slot] : 0;
+    float4 shape = shape_of(splats, slot);
     float total[SUMS] = {};
     if (count <= LONG_LIST)
-        for (u32 k = part; k < count; k += LANES) add_row(pair_sums, first + k, total);
+        for (u32 k = part; k < count; k += LANES) add_row(pair_sums, first + k, shape, total);
 #pragma unroll
     for (int i = 0; i < SUMS; ++i)
         for (int offset = LANES / 2; offset > 0; offset /= 2) total[i] += __shfl_xor_sync(FULL_MASK, total[i], offset);
@@ -59,14 +82,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sum_long_pairs(const u32* __
                                                                     const u32* __restrict__ first_pairs,
                                                                     const u32* __restrict__ tile_counts,
                                                                     const float4* __restrict__ pair_sums,
-                                                                    const Counters* counters, float4* sums) {
+                                                                    const Splat* __restrict__ splats, const Counters* counters,
+                                                                    float4* sums) {
     __shared__ float parts[BLOCK / WARP][SUMS];
     if (counters->halted) return;
     u32 longs = counters->longs, lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     for (u32 item = blockIdx.x; item < longs; item += gridDim.x) {
         u32 slot = long_slots[item], first = first_pairs[slot], count = tile_counts[slot];
+        float4 shape = shape_of(splats, slot);
         float total[SUMS] = {};
-        for (u32 k = threadIdx.x; k < count; k += BLOCK) add_row(pair_sums, first + k, total);
+        for (u32 k = threadIdx.x; k < count; k += BLOCK) add_row(pair_sums, first + k, shape, total);
 #pragma unroll
         for (int i = 0; i < SUMS; ++i) {
             total[i] = warp_sum(total[i]);

@@ -23,6 +23,8 @@ pub struct Options {
     pub device: Option<usize>,
     /// How learners store Adam's moments.
     pub moments: Moments,
+    /// Renderers store spherical harmonics as halves: less memory and time, no gradients. Learners take no notice.
+    pub half_scene: bool,
 }
 
 /// Why the backend cannot be used here, and what to do about it.
@@ -35,6 +37,7 @@ pub struct CudaBackend {
     kernels: Arc<Kernels>,
     deterministic: bool,
     moments: Moments,
+    half_scene: bool,
 }
 
 impl CudaBackend {
@@ -48,7 +51,9 @@ impl CudaBackend {
             reason: "NVIDIA's run-time compiler (libnvrtc) was not found".into(),
             remedy: nvrtc::REMEDY.into(),
         })?;
-        Ok(Self::on(Arc::new(card), options.deterministic).with_moments(options.moments))
+        Ok(Self::on(Arc::new(card), options.deterministic)
+            .with_moments(options.moments)
+            .with_half_scene(options.half_scene))
     }
 
     /// A backend on a given device, with full moments.
@@ -58,12 +63,18 @@ impl CudaBackend {
             device,
             deterministic,
             moments: Moments::Full,
+            half_scene: false,
         }
     }
 
     /// The same, but learners store their moments so.
     pub fn with_moments(self, moments: Moments) -> Self {
         Self { moments, ..self }
+    }
+
+    /// The same, but renderers store spherical harmonics as halves if `half_scene`.
+    pub fn with_half_scene(self, half_scene: bool) -> Self {
+        Self { half_scene, ..self }
     }
 
     /// The device.
@@ -95,6 +106,7 @@ impl Backend for CudaBackend {
             scene,
             self.frame()?,
             self.kernels.clone(),
+            self.half_scene,
         )?))
     }
 
@@ -126,9 +138,9 @@ impl Backend for CudaBackend {
 }
 
 /// What a step needs besides the state and the photos: splat, keys, order, counts, slots, gradients; some 6 pairs a
-/// Gaussian with keys, orders and sums; planes of image, gradient and the loss's nine maps.
+/// Gaussian with keys, orders and sums; planes of image, gradient and the loss's derivatives.
 pub(crate) fn working_bytes(gaussians: usize, pixels: u64) -> u64 {
-    gaussians as u64 * (48 + 28 + 2 + 64 + 6 * (20 + 1 + 48)) + pixels * 4 * (3 + 1 + 3 + 9)
+    gaussians as u64 * (48 + 28 + 2 + 64 + 6 * (20 + 1 + 48)) + pixels * 4 * (3 + 1 + 3 + 6)
 }
 
 /// Refuses arrays that do not belong together; the kernels rely on it.

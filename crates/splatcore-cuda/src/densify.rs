@@ -1,20 +1,32 @@
 //! `densify`: changes of the set of Gaussians, on the device; launches `kernels/densify.cu`, which says how and how fast.
 //! CPU twin: `splatcore_cpu::densify`; the order of Gaussians afterwards is the same.
 //!
-//! Memory beside the state is taken for the refinement only: lists of some 5 (adc) to 21 (mcmc) bytes a Gaussian, and
-//! scratch of 32 bytes a Gaussian to compact through. The host learns the sizes by one small read-back.
+//! Memory beside the state: lists of some 5 (adc) to 21 (mcmc) bytes a Gaussian, and scratch of 32 bytes a Gaussian to
+//! compact through; kept for the next refinement where memory is plenty (`pool`).
+//!
+//! Where the host waits: once for the sizes of an adc or prune round (72 bytes), because the room that they need is
+//! allocated by the host; once at the end of an mcmc round, for the report; the learner waits once before any of them, so
+//! that no step is pending. 144 rounds of adc wait 288 times, 244 of mcmc 488 times, some 20 us each with what the device
+//! then stands idle: 6 and 10 ms of a training of half a minute. That is not worth capacities that the device decides on.
+//! What did cost time was allocating and freeing (each free waits for the device) some nine buffers a round, and growing
+//! the state by way of the host, a tenth at a time: both are left to where memory is short.
 
 mod adc;
 mod mcmc;
+mod pool;
+mod prune;
 mod rows;
 
 pub use rows::reserve;
+
+use pool::{Lent, Pool};
 
 use crate::device::buffer::{device_error, failed};
 use crate::device::program::files;
 use crate::device::{Buffer, Device, Kernel, Program};
 use crate::launch::arguments;
-use crate::state::{OPACITIES, State};
+use crate::learner::DeviceScores;
+use crate::state::{LOG_SCALES, OPACITIES, State};
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Refine, RefineReport};
 use splatcore_core::gaussians::logit;
@@ -69,6 +81,7 @@ kernels!(
     adc_admit,
     adc_decide,
     split_children,
+    prune_mark,
     cap_opacity,
     mcmc_mark_dead,
     weight_sums,
@@ -84,7 +97,7 @@ kernels!(
 pub fn program() -> Program {
     Program {
         op: "densify",
-        files: files!["random.cuh", "densify.cu"],
+        files: files!["random.cuh", "smoothing.cuh", "densify.cu"],
         constants: Vec::new(),
         kernels: Kernels::NAMES,
     }
@@ -94,21 +107,24 @@ pub fn program() -> Program {
 pub struct Densify {
     device: Arc<dyn Device>,
     kernels: Kernels,
+    pool: Pool,
 }
 
 /// What every refinement needs beside the state.
-struct Work {
+struct Work<'a> {
     /// Bits a Gaussian, u8.
-    actions: Buffer,
+    actions: Lent<'a>,
     /// See the `TOTAL_` constants.
-    totals: Buffer,
+    totals: Lent<'a>,
 }
 
-impl Work {
-    fn new(device: &Arc<dyn Device>, n: usize) -> Result<Self, BackendError> {
+impl<'a> Work<'a> {
+    fn new(pool: &'a Pool, n: usize) -> Result<Self, BackendError> {
+        let totals = pool.take("totals of a refinement", TOTALS * size_of::<u64>())?;
+        totals.fill(0, TOTALS * size_of::<u64>())?;
         Ok(Self {
-            actions: Buffer::new(device, "actions of a refinement", n)?,
-            totals: Buffer::from_slice(device, "totals of a refinement", &[0u64; TOTALS])?,
+            actions: pool.take("actions of a refinement", n)?,
+            totals,
         })
     }
 
@@ -126,18 +142,42 @@ impl Densify {
     pub fn new(device: Arc<dyn Device>) -> Result<Self, BackendError> {
         let kernels = Kernels::new(device.load(&program()).map_err(failed)?)
             .ok_or_else(|| device_error("the program of densify has other kernels than asked for".into()))?;
-        Ok(Self { device, kernels })
+        let pool = Pool::new(device.clone());
+        Ok(Self {
+            device,
+            kernels,
+            pool,
+        })
     }
 
-    /// Applies one refinement. Waits for the device once. Deterministic.
+    /// Applies one refinement, with the scores that it asks for. Waits for the device once. Deterministic.
     ///
     /// # Errors
     /// If memory is short (the state is then as before, perhaps with more capacity), there would be 2^31 Gaussians or
     /// more, or the device failed.
-    pub fn refine(&self, state: &mut State, refine: &Refine) -> Result<RefineReport, BackendError> {
+    pub fn refine(
+        &self,
+        state: &mut State,
+        refine: &Refine,
+        scores: Option<&DeviceScores>,
+    ) -> Result<RefineReport, BackendError> {
+        let refined = self.apply(state, refine, scores);
+        self.pool.trim();
+        refined
+    }
+
+    fn apply(
+        &self,
+        state: &mut State,
+        refine: &Refine,
+        scores: Option<&DeviceScores>,
+    ) -> Result<RefineReport, BackendError> {
         let mut report = match *refine {
             _ if state.count == 0 => RefineReport::default(),
-            Refine::Adc { .. } => self.adc(state, refine)?,
+            Refine::Adc { .. } => self.adc(state, refine, scores)?,
+            Refine::Prune { .. } => self.prune(state, refine, scores)?,
+            // The learner's, which has the cameras.
+            Refine::SmoothingFilter => RefineReport::default(),
             Refine::ResetOpacity { ceiling } => {
                 self.reset_opacity(state, ceiling)?;
                 RefineReport::default()
@@ -151,12 +191,14 @@ impl Densify {
     fn reset_opacity(&self, state: &State, ceiling: f32) -> Result<(), BackendError> {
         let group = &state.groups[OPACITIES];
         let (logits, n, ceiling) = (group.parameters.address(), state.count as u32, logit(ceiling));
+        let scales = state.groups[LOG_SCALES].parameters.address();
+        let smoothing = state.smoothing_address();
         // SAFETY: the arguments of cap_opacity.
         unsafe {
             self.each(
                 self.kernels.cap_opacity,
                 state.count,
-                &mut arguments![logits, n, ceiling],
+                &mut arguments![logits, n, ceiling, scales, smoothing],
             )
         }?;
         for moments in [&group.first, &group.second] {
@@ -211,9 +253,9 @@ impl Densify {
     }
 
     /// A sum a block for [`Densify::scan`].
-    fn sums(&self, n: usize) -> Result<Buffer, BackendError> {
+    fn sums(&self, n: usize) -> Result<Lent<'_>, BackendError> {
         let bytes = n.div_ceil(THREADS) * size_of::<u64>();
-        Buffer::new(&self.device, "sums of a refinement", bytes)
+        self.pool.take("sums of a refinement", bytes)
     }
 
     /// Turns the blocks' sums into the sums before each block; the total goes to `total`.
@@ -230,7 +272,7 @@ impl Densify {
     }
 
     /// First half of a list of the Gaussians with one of `bits`: how many there are goes to `total`.
-    fn count(&self, work: &Work, bits: u32, n: usize, total: usize) -> Result<Buffer, BackendError> {
+    fn count(&self, work: &Work<'_>, bits: u32, n: usize, total: usize) -> Result<Lent<'_>, BackendError> {
         let sums = self.sums(n)?;
         let (actions, count, address) = (work.actions.address(), n as u32, sums.address());
         // SAFETY: the arguments of list_count.
@@ -248,7 +290,7 @@ impl Densify {
     /// Second half: writes their indices in order, u32, to `list`, which has room for all.
     fn list(
         &self,
-        work: &Work,
+        work: &Work<'_>,
         bits: u32,
         n: usize,
         sums: &Buffer,
@@ -266,8 +308,8 @@ impl Densify {
     }
 
     /// Room for a list of Gaussians.
-    fn indices(&self, count: usize) -> Result<Buffer, BackendError> {
-        Buffer::new(&self.device, "lists of a refinement", count * size_of::<u32>())
+    fn indices(&self, count: usize) -> Result<Lent<'_>, BackendError> {
+        self.pool.take("lists of a refinement", count * size_of::<u32>())
     }
 
     /// Sets `bytes` bytes from byte `at` on, which the buffer has, to zero.

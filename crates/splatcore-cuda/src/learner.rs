@@ -4,25 +4,34 @@
 //! anything from that step on (`Counters::halted`); the host looks every `LOOK_EVERY` steps, makes room and takes the
 //! missing steps again, so the result is the same as if there had always been room.
 
+mod score;
+
+pub use score::DeviceScores;
+
 use crate::backend::working_bytes;
 use crate::camera::KernelCamera;
 use crate::densify::{self, Densify};
 use crate::device::buffer::{device_error, failed};
-use crate::device::{Buffer, Event, Pinned};
+use crate::device::{Buffer, Event, Kernel, Pinned, Program};
+use crate::exposure::{self, Exposed};
 use crate::frame::{Counters, Frame, Purpose, SceneAddresses};
 use crate::launch::{Marks, arguments};
 use crate::loss::Loss;
 use crate::moments::Moments;
+use crate::photo::{self, StepPhoto};
 use crate::photos::Photos;
 use crate::programs::{self, Kernels};
 use crate::renderer;
+use crate::smoothing::Smoothing;
 use crate::state::State;
 use bytemuck::{Pod, Zeroable};
 use splatcore_core::backend::{
     FrameCounts, Learner, LearnerState, Profile, Refine, RefineReport, RenderOptions, Rendered, Renderer,
-    StageTimes, StepPlan,
+    StageTimes, Statistic, StepPlan,
 };
-use splatcore_core::{BackendError, Camera, Gaussians, Image, View, checks};
+use splatcore_core::exposure::Exposure;
+use splatcore_core::smoothing::fuse;
+use splatcore_core::{BackendError, Camera, Gaussians, Image, View, checks, reduce};
 use std::sync::Arc;
 
 /// Decay of the first moment.
@@ -31,6 +40,8 @@ const BETA1: f64 = 0.9;
 const BETA2: f64 = 0.999;
 /// Steps between two looks at the counters; the queue holds at most twice as many.
 const LOOK_EVERY: usize = 16;
+/// Gaussians of a block of `adam`.
+const ADAM_BLOCK: u32 = 128;
 /// Photos stay on the device if they take at most this share of what is free.
 const PHOTO_SHARE: f64 = 0.4;
 
@@ -48,6 +59,8 @@ struct Rates {
     opacity_regulariser: f32,
     scale_regulariser: f32,
     noise: f32,
+    sh_keep: f32,
+    padding: u32,
     statistics: u32,
     step: u32,
     seed: u64,
@@ -70,10 +83,31 @@ impl Rates {
             opacity_regulariser: plan.opacity_regulariser / count.max(1) as f32,
             scale_regulariser: plan.scale_regulariser / (3 * count.max(1)) as f32,
             noise: plan.noise.unwrap_or(0.0),
-            statistics: plan.statistics.into(),
+            sh_keep: (1.0 - rates.sh_rest as f64 * plan.sh_regulariser as f64) as f32,
+            padding: 0,
+            statistics: plan.statistics.is_some().into(),
             step: plan.step,
             seed: plan.seed,
         }
+    }
+}
+
+/// Everything that decides which kernels Adam's are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct AdamKind {
+    in_use: u8,
+    stored: u8,
+    moments: Moments,
+    sparse: bool,
+    absolute: bool,
+    antialias: bool,
+    smoothing: bool,
+}
+
+impl AdamKind {
+    fn program(self) -> Program {
+        let plain = programs::adam(self.in_use, self.stored, self.moments, self.sparse, self.absolute);
+        programs::filtered(plain, self.antialias, self.smoothing)
     }
 }
 
@@ -83,8 +117,14 @@ pub struct CudaLearner {
     frame: Frame,
     kernels: Arc<Kernels>,
     photos: Photos,
+    photo: StepPhoto,
+    exposed: Exposed,
     loss: Loss,
     densify: Densify,
+    /// What makes the 3D filters, once they are asked for.
+    smoothing: Option<Smoothing>,
+    /// Adam's kernels, and which they are.
+    adam: (Option<AdamKind>, Vec<Kernel>),
     /// The loss of the last step, one f64.
     value: Buffer,
     /// Steps that the device has not yet been seen to have done.
@@ -117,12 +157,21 @@ impl CudaLearner {
         moments: Moments,
     ) -> Result<Self, BackendError> {
         checks::views(&views)?;
+        checks::exposures(&state.exposures, views.len())?;
         let device = frame.queue.device.clone();
+        let mut exposed = Exposed::new(&device, views.len())?;
+        exposed.replace(&state.exposures)?;
+        // What must be compiled is, at the same time.
+        let (loss, densify) = rayon::join(|| Loss::new(device.clone()), || Densify::new(device.clone()));
         Ok(Self {
             state: State::upload_as(&device, state, moments)?,
             photos: Photos::new(&device, views, PHOTO_SHARE)?,
-            loss: Loss::new(device.clone())?,
-            densify: Densify::new(device.clone())?,
+            photo: StepPhoto::new(device.clone())?,
+            exposed,
+            loss: loss?,
+            densify: densify?,
+            smoothing: None,
+            adam: (None, Vec::new()),
             value: Buffer::from_slice(&device, "loss", &[0.0f64])?,
             pending: Vec::new(),
             confirmed: 0,
@@ -143,11 +192,26 @@ impl CudaLearner {
         SceneAddresses {
             count: self.state.count,
             sh_degree: self.state.sh_degree,
+            half: false,
             arrays: self
                 .state
                 .groups
                 .each_ref()
                 .map(|group| group.parameters.address()),
+            smoothing: self.state.smoothing_address(),
+        }
+    }
+
+    /// Gives every Gaussian its 3D filter.
+    fn smooth(&mut self) -> Result<(), BackendError> {
+        let queue = &self.frame.queue;
+        if self.smoothing.is_none() {
+            let views = self.photos.views();
+            self.smoothing = Some(Smoothing::new(&queue.device, &self.kernels, views)?);
+        }
+        match &self.smoothing {
+            Some(smoothing) if self.state.count > 0 => smoothing.compute(queue, &mut self.state),
+            _ => Ok(()),
         }
     }
 
@@ -161,15 +225,66 @@ impl CudaLearner {
                 views.len()
             ))
         })?;
+        reduce::check(plan.scale)?;
+        if plan.statistics == Some(Statistic::Absolute) && !self.frame.has_pair_rows(&plan.render) {
+            return Err(BackendError::Unsupported {
+                backend: "cuda",
+                what: format!(
+                    "absolute gradient statistics behind backward method '{}', which keeps no sums of each tile; use \
+                     --densify-statistic mean, or a pipeline that ends in subtile, splatcore or gaussian-parallel",
+                    plan.render.pipeline.backward
+                ),
+            });
+        }
+        self.frame.statistic = plan.statistics.unwrap_or_default();
         let scene = self.scene_addresses();
+        let wanted = AdamKind {
+            in_use: plan.render.sh_degree.min(self.state.sh_degree),
+            stored: self.state.sh_degree,
+            moments: self.state.moments,
+            sparse: plan.sparse_adam,
+            absolute: plan.statistics == Some(Statistic::Absolute),
+            antialias: plan.render.antialias,
+            smoothing: scene.smoothing != 0,
+        };
+        let missing = (self.adam.0 != Some(wanted)).then(|| wanted.program());
+        let mut more: Vec<Program> = missing.iter().cloned().collect();
+        if plan.exposure.is_some() && !self.exposed.is_compiled() {
+            more.push(exposure::program());
+        }
+        if (plan.scale != 1 || view.photo.alpha.is_some()) && !self.photo.is_compiled() {
+            more.push(photo::program());
+        }
+        let reduced = (plan.scale != 1).then(|| view.camera.reduced(plan.scale));
+        let camera = reduced.as_ref().unwrap_or(&view.camera);
         let camera = self
             .frame
-            .forward(scene, &view.camera, &plan.render, Purpose::Training)?;
-        let photo = self.photos.bring(plan.view)?;
+            .forward_with(scene, camera, &plan.render, Purpose::Training, &more)?;
+        if let Some(program) = &missing {
+            self.adam = (Some(wanted), self.kernels.get(program).map_err(failed)?);
+        }
+        let mut image = self.frame.image.address();
+        if plan.exposure.is_some() {
+            let counters = self.frame.counters_address();
+            let (queue, pixels) = (&self.frame.queue, camera.pixels());
+            image = self
+                .exposed
+                .expose(queue, &self.kernels, image, pixels, plan.view, counters)?;
+            self.frame.queue.mark("exposure")?;
+        }
+        let kept = self.photos.bring(plan.view)?;
+        let photo = self.photo.make(
+            &self.kernels,
+            kept,
+            plan.view,
+            &view.photo,
+            plan.scale,
+            plan.render.background,
+        )?;
         // SAFETY: image and gradient have the camera's size, which is the photo's.
         unsafe {
             self.loss.launch(
-                self.frame.image.address(),
+                image,
                 photo.rgb,
                 photo.mask,
                 photo.counted,
@@ -183,80 +298,90 @@ impl CudaLearner {
         }
         self.photos.used()?;
         self.frame.queue.mark("loss")?;
-        self.frame.backward(scene, &camera, &plan.render)?;
-        self.adam(&camera, plan)?;
-        self.frame.queue.mark("adam")
+        if plan.exposure.is_some() {
+            self.exposed.backward(
+                &self.frame.queue,
+                &self.kernels,
+                self.frame.image.address(),
+                self.frame.image_gradient.address(),
+                camera.pixels(),
+                plan.view,
+                self.frame.counters_address(),
+            )?;
+            self.frame.queue.mark("exposure")?;
+        }
+        let sums = self.frame.backward_to_slots(scene, &camera, &plan.render)?;
+        self.adam(scene, &camera, sums, plan)?;
+        self.frame.queue.mark("adam")?;
+        if let Some(rate) = plan.exposure {
+            let counters = self.frame.counters_address();
+            let (queue, pixels) = (&self.frame.queue, camera.pixels());
+            self.exposed
+                .update(queue, &self.kernels, pixels, plan.view, rate, counters)?;
+            self.frame.queue.mark("exposure")?;
+        }
+        Ok(())
     }
 
-    fn adam(&mut self, camera: &KernelCamera, plan: &StepPlan) -> Result<(), BackendError> {
-        let in_use = plan.render.sh_degree.min(self.state.sh_degree);
-        let loaded = self
-            .kernels
-            .get(&programs::adam(in_use, self.state.sh_degree, self.state.moments))
-            .map_err(failed)?;
-        let [adam, adam_sh, _] = loaded[..] else {
+    /// From the sums of every slot to the parameters.
+    fn adam(
+        &mut self,
+        scene: SceneAddresses,
+        camera: &KernelCamera,
+        sums: u64,
+        plan: &StepPlan,
+    ) -> Result<(), BackendError> {
+        let [adam] = self.adam.1[..] else {
             return Err(device_error(
                 "the program of adam has other kernels than asked for".into(),
             ));
         };
         let rates = Rates::new(plan, self.state.count);
         let count = self.state.count as u32;
-        let (slot_of, gradients) = self.frame.gradient_addresses();
-        let counters = self.frame.counters_address();
-        let [means, log_scales, rotations, opacities, harmonics] = &self.state.groups;
-        let all = |group: &crate::state::Group| {
+        let (slot_of, splats) = self.frame.splat_addresses();
+        let group = |k: usize| {
+            let group = &self.state.groups[k];
             [
                 group.parameters.address(),
                 group.first.address(),
                 group.second.address(),
             ]
         };
-        let [sh, sh_1, sh_2] = all(harmonics);
+        let [means, means_1, means_2] = group(0);
+        let [log_scales, log_scales_1, log_scales_2] = group(1);
+        let [rotations, rotations_1, rotations_2] = group(2);
+        let [opacities, opacities_1, opacities_2] = group(3);
+        let [sh, sh_1, sh_2] = group(4);
         self.frame.queue.launch(
-            adam_sh,
-            count.div_ceil(64),
-            256,
+            adam,
+            count.div_ceil(ADAM_BLOCK),
+            ADAM_BLOCK,
             &mut arguments![
+                means,
+                means_1,
+                means_2,
+                log_scales,
+                log_scales_1,
+                log_scales_2,
+                rotations,
+                rotations_1,
+                rotations_2,
+                opacities,
+                opacities_1,
+                opacities_2,
                 sh,
                 sh_1,
                 sh_2,
-                means.parameters.address(),
-                slot_of,
-                gradients,
-                count,
-                *camera,
-                rates,
-                counters
-            ],
-        )?;
-        let [m, m_1, m_2] = all(means);
-        let [s, s_1, s_2] = all(log_scales);
-        let [r, r_1, r_2] = all(rotations);
-        let [o, o_1, o_2] = all(opacities);
-        self.frame.queue.launch(
-            adam,
-            count.div_ceil(256),
-            256,
-            &mut arguments![
-                m,
-                m_1,
-                m_2,
-                s,
-                s_1,
-                s_2,
-                r,
-                r_1,
-                r_2,
-                o,
-                o_1,
-                o_2,
                 self.state.gradient_sum.address(),
                 self.state.seen.address(),
                 slot_of,
-                gradients,
+                splats,
+                sums,
+                scene.smoothing,
                 count,
+                *camera,
                 rates,
-                counters
+                self.frame.counters_address()
             ],
         )
     }
@@ -457,15 +582,6 @@ impl Renderer for CudaLearner {
 
 impl Learner for CudaLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
-        if self.pending.is_empty() {
-            // The first step of these options: everything that it needs compiles at once.
-            let stored = self.state.sh_degree;
-            let scene = self.scene_addresses();
-            let mut programs = self.frame.programs(scene, &plan.render, Purpose::Training);
-            let in_use = plan.render.sh_degree.min(stored);
-            programs.push(programs::adam(in_use, stored, self.state.moments));
-            self.kernels.prepare(&programs).map_err(failed)?;
-        }
         let launched = self.launch(plan);
         self.note_left_out(plan, &launched);
         launched?;
@@ -524,9 +640,17 @@ impl Learner for CudaLearner {
 
     fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
         self.settle()?;
+        self.frame.queue.start_marks()?;
+        let refined = match score::scoring_of(refine) {
+            Some(scoring) if self.state.count > 0 => self.score(scoring).map(Some),
+            _ => Ok(None),
+        }
+        .and_then(|scores| self.densify.refine(&mut self.state, refine, scores.as_ref()));
+        let refined = match refine {
+            Refine::SmoothingFilter => refined.and_then(|report| self.smooth().map(|()| report)),
+            _ => refined,
+        };
         let queue = &self.frame.queue;
-        queue.start_marks()?;
-        let refined = self.densify.refine(&mut self.state, refine);
         let marked = queue.mark("refine");
         self.refined.push(queue.stop_marks());
         let report = refined?;
@@ -535,19 +659,28 @@ impl Learner for CudaLearner {
 
     fn scene(&mut self) -> Result<Gaussians, BackendError> {
         self.settle()?;
-        self.state.scene()
+        Ok(fuse(self.state.scene()?, &self.state.filters()?))
     }
 
     fn snapshot(&mut self) -> Result<LearnerState, BackendError> {
         self.settle()?;
-        self.state.download()
+        let mut state = self.state.download()?;
+        state.exposures = self.exposed.download()?;
+        Ok(state)
+    }
+
+    fn exposures(&mut self) -> Result<Vec<Exposure>, BackendError> {
+        self.settle()?;
+        self.exposed.parameters()
     }
 
     fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError> {
         checks::snapshot(state)?;
+        checks::exposures(&state.exposures, self.photos.views().len())?;
         crate::backend::check(&state.gaussians)?;
         self.settle()?;
-        self.state.replace(state)
+        self.state.replace(state)?;
+        self.exposed.replace(&state.exposures)
     }
 }
 

@@ -12,9 +12,11 @@ use std::sync::Arc;
 /// Threads of a block of the two large kernels, and pixels of a block across; as in the kernel file.
 const THREADS: u32 = 128;
 const TILE_WIDTH: u32 = 116;
-const FORWARD_ROWS: u32 = 8;
+const FORWARD_ROWS: u32 = 16;
 const BACKWARD_ROWS: u32 = 16;
 const SUM_THREADS: u32 = 512;
+/// Bytes of the derivatives of SSIM at a value: f32, and two numbers of 16 bits.
+const DERIVATIVES_BYTES: u64 = 8;
 /// Larger images go one channel at a time: a third of the memory, and blocks enough to fill a card.
 const PIXELS_OF_ALL_CHANNELS: u64 = 1 << 22;
 
@@ -25,7 +27,7 @@ pub struct Loss {
     kernels: [[Kernel; 2]; 2],
     sum: Kernel,
     frugal: bool,
-    /// Three derivatives of SSIM a channel, `[channels at once][3][height * width]` f32.
+    /// Derivatives of SSIM, `[channels at once][height * width]`.
     maps: Buffer,
     /// A block's share of the loss, f64.
     partials: Buffer,
@@ -39,7 +41,7 @@ pub fn program(masked: bool) -> Program {
         .collect();
     Program {
         op: "loss",
-        files: files!["loss.cu"],
+        files: files!["matrix.cuh", "loss.cu"],
         constants: vec![
             ("WINDOW_TAPS", format!("{{{}}}", taps.join(", "))),
             ("SSIM_C1", format!("{:e}f", SSIM_C1 as f32)),
@@ -63,7 +65,8 @@ impl Loss {
                 .try_into()
                 .map_err(|_| device_error("the program of loss has other kernels than asked for".into()))
         };
-        let ([forward, backward, sum], [masked_forward, masked_backward, _]) = (load(false)?, load(true)?);
+        let (plain, masked) = rayon::join(|| load(false), || load(true));
+        let ([forward, backward, sum], [masked_forward, masked_backward, _]) = (plain?, masked?);
         Ok(Self {
             kernels: [[forward, backward], [masked_forward, masked_backward]],
             sum,
@@ -222,7 +225,7 @@ impl Plan {
             forward_tiles,
             backward_tiles: across * height.div_ceil(BACKWARD_ROWS),
             channels,
-            map_bytes: 3 * channels as u64 * pixels * size_of::<f32>() as u64,
+            map_bytes: channels as u64 * pixels * DERIVATIVES_BYTES,
             partial_bytes: 3 * forward_tiles as u64 * size_of::<f64>() as u64,
         }
     }

@@ -16,6 +16,8 @@ pub struct DevicePhoto {
     pub rgb: u64,
     /// `[height][width]` u8, nonzero where the pixel counts; 0 for none.
     pub mask: u64,
+    /// `[height][width]` u8, how opaque each pixel is; 0 for none.
+    pub alpha: u64,
     /// Pixels that count.
     pub counted: u64,
 }
@@ -36,8 +38,15 @@ impl Drop for Photos {
     }
 }
 
+/// A photo that stays.
+struct Kept {
+    rgb: Buffer,
+    mask: Option<Buffer>,
+    alpha: Option<Buffer>,
+}
+
 enum Store {
-    Resident(Vec<(Buffer, Option<Buffer>)>),
+    Resident(Vec<Kept>),
     Ring { slots: Vec<Slot>, next: usize },
 }
 
@@ -49,30 +58,30 @@ pub struct Photos {
     store: Store,
 }
 
-fn bytes_of(view: &View) -> usize {
-    view.photo.rgb.len() + view.photo.mask.as_ref().map_or(0, Vec::len)
-}
-
 impl Photos {
     /// Uploads all photos if they take at most `share` of the memory that is free.
     ///
     /// # Errors
     /// If not even the ring fits.
     pub fn new(device: &Arc<dyn Device>, views: Arc<Vec<View>>, share: f64) -> Result<Self, BackendError> {
-        let total: usize = views.iter().map(bytes_of).sum();
+        let total: usize = views.iter().map(|view| view.photo.bytes()).sum();
         let store = if total as f64 <= share * device.memory().0 as f64 {
             let mut resident = Vec::with_capacity(views.len());
             for view in views.iter() {
                 let rgb = Buffer::from_slice(device, "photos", &view.photo.rgb)?;
-                let mask = match &view.photo.mask {
-                    Some(mask) => Some(Buffer::from_slice(device, "masks", mask)?),
-                    None => None,
+                let plane = |name, plane: &Option<Vec<u8>>| {
+                    let upload = |plane| Buffer::from_slice(device, name, plane);
+                    plane.as_deref().map(upload).transpose()
                 };
-                resident.push((rgb, mask));
+                resident.push(Kept {
+                    rgb,
+                    mask: plane("masks", &view.photo.mask)?,
+                    alpha: plane("alpha of the photos", &view.photo.alpha)?,
+                });
             }
             Store::Resident(resident)
         } else {
-            let largest = views.iter().map(bytes_of).max().unwrap_or(0);
+            let largest = views.iter().map(|view| view.photo.bytes()).max().unwrap_or(0);
             let mut slots = Vec::with_capacity(RING);
             for _ in 0..RING {
                 slots.push(Slot {
@@ -114,10 +123,11 @@ impl Photos {
         let counted = self.counted[index];
         match &mut self.store {
             Store::Resident(all) => {
-                let (rgb, mask) = &all[index];
+                let Kept { rgb, mask, alpha } = &all[index];
                 Ok(DevicePhoto {
                     rgb: rgb.address(),
                     mask: mask.as_ref().map_or(0, Buffer::address),
+                    alpha: alpha.as_ref().map_or(0, Buffer::address),
                     counted,
                 })
             }
@@ -127,24 +137,24 @@ impl Photos {
                     self.device.wait(event).map_err(failed)?;
                 }
                 let photo = &self.views[index].photo;
-                let bytes = bytes_of(&self.views[index]);
+                let bytes = photo.bytes();
                 if bytes > slot.buffer.bytes() {
                     return Err(device_error(format!("photo {index} has grown since the start")));
                 }
                 let mask = photo.mask.as_deref().unwrap_or(&[]);
+                let alpha = photo.alpha.as_deref().unwrap_or(&[]);
                 // SAFETY: the slot has room for the largest photo with its mask, and the queue has passed its last use.
                 unsafe {
-                    slot.pinned.fill(&[&photo.rgb, mask]);
+                    slot.pinned.fill(&[&photo.rgb, mask, alpha]);
                     slot.pinned.upload(slot.buffer.address(), bytes).map_err(failed)?;
                 }
                 let rgb = slot.buffer.address();
+                let mask_at = rgb + photo.rgb.len() as u64;
+                let alpha_at = mask_at + mask.len() as u64;
                 Ok(DevicePhoto {
                     rgb,
-                    mask: if photo.mask.is_some() {
-                        rgb + photo.rgb.len() as u64
-                    } else {
-                        0
-                    },
+                    mask: if photo.mask.is_some() { mask_at } else { 0 },
+                    alpha: if photo.alpha.is_some() { alpha_at } else { 0 },
                     counted,
                 })
             }
@@ -171,9 +181,10 @@ impl Photos {
     pub fn bytes(&self) -> u64 {
         match &self.store {
             Store::Resident(all) => {
-                let each = |(rgb, mask): &(Buffer, Option<Buffer>)| {
-                    (rgb.bytes() + mask.as_ref().map_or(0, Buffer::bytes)) as u64
+                let planes = |kept: &Kept| {
+                    [&kept.mask, &kept.alpha].map(|plane| plane.as_ref().map_or(0, Buffer::bytes))
                 };
+                let each = |kept: &Kept| (kept.rgb.bytes() + planes(kept).iter().sum::<usize>()) as u64;
                 all.iter().map(each).sum()
             }
             Store::Ring { slots, .. } => slots.iter().map(|slot| slot.buffer.bytes() as u64).sum(),

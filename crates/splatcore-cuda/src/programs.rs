@@ -35,12 +35,48 @@ pub fn project(in_use: u8, stored: u8, intersect: Intersect, grouped: bool) -> P
     let mut constants = harmonics(in_use, stored);
     constants.push(footprint(intersect));
     constants.push(("GROUPED", (grouped as u8).to_string()));
+    constants.push(("HALF_SH", "0".to_string()));
+    constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
     Program {
         op: "project",
-        files: files!["matrix.cuh", "footprint.cuh", "group_rows.cuh", "project.cu"],
+        files: files![
+            "matrix.cuh",
+            "footprint.cuh",
+            "group_rows.cuh",
+            "smoothing.cuh",
+            "antialias.cuh",
+            "project.cu"
+        ],
         constants,
         kernels: &["project"],
     }
+}
+
+/// The constants of Mip-Splatting's filters, 0 if there is none: kernels/antialias.cuh and smoothing.cuh.
+const NO_FILTER: [&str; 2] = ["ANTIALIAS", "SMOOTHING"];
+
+/// `project`, `project_backward` or `adam` with Mip-Splatting's 2D filter if `antialias`, with the 3D filter if `smoothing`.
+pub fn filtered(mut program: Program, antialias: bool, smoothing: bool) -> Program {
+    for (name, value) in &mut program.constants {
+        match *name {
+            "ANTIALIAS" => *value = (antialias as u8).to_string(),
+            "SMOOTHING" => *value = (smoothing as u8).to_string(),
+            _ => {}
+        }
+    }
+    program
+}
+
+/// `project`, of a scene whose harmonics are stored as halves; see [`crate::half`].
+pub fn of_half_scene(mut project: Program, stored: u8) -> Program {
+    for (name, value) in &mut project.constants {
+        match *name {
+            "HALF_SH" => *value = "1".into(),
+            "SH_ROW" => *value = crate::half::row(stored).to_string(),
+            _ => {}
+        }
+    }
+    project
 }
 
 /// `count_digits` and `sort_digit`.
@@ -113,6 +149,7 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
     let mut constants = vec![
         ("COUNT", (count as u8).to_string()),
         ("CHECKPOINTS", (checkpoints as u8).to_string()),
+        ("DEPTH", "0".to_string()),
     ];
     let batch = match blend {
         Blend::GemmGs32 => Some(32),
@@ -141,6 +178,17 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
         constants,
         kernels: &["blend"],
     }
+}
+
+/// `blend` of a picture with depth; of the methods that [`Blend::with_inverse_depth`] leaves as they are.
+pub fn blend_with_inverse_depth(method: Blend) -> Program {
+    let mut program = blend(method, false, false);
+    for (name, value) in &mut program.constants {
+        if *name == "DEPTH" {
+            *value = "1".into();
+        }
+    }
+    program
 }
 
 /// The blend of a training pass. [`Backward::Splatcore`] repeats the weights of [`Blend::Splatcore`] bit for bit and wants
@@ -203,42 +251,84 @@ pub fn has_pair_rows(backward: Backward) -> bool {
     )
 }
 
-/// `sum_pairs` and `sum_long_pairs`.
-pub fn sum_pairs() -> Program {
+/// `sum_pairs` and `sum_long_pairs`; also of the pairs' absolute values if `absolute`.
+pub fn sum_pairs(absolute: bool) -> Program {
     Program {
         op: "sum_pairs",
         files: files!["sum_pairs.cu"],
-        constants: vec![],
+        constants: vec![("ABSOLUTE", (absolute as u8).to_string())],
         kernels: &["sum_pairs", "sum_long_pairs"],
     }
 }
 
-/// `project_backward`.
-pub fn project_backward(in_use: u8, stored: u8) -> Program {
+/// `project_backward`, which takes the statistic of densification from the pairs' absolute values if `absolute`.
+pub fn project_backward(in_use: u8, stored: u8, absolute: bool) -> Program {
+    let mut constants = harmonics(in_use, stored);
+    constants.push(("ABSOLUTE", (absolute as u8).to_string()));
+    constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
     Program {
         op: "project_backward",
-        files: files!["project_backward.cu"],
-        constants: harmonics(in_use, stored),
+        files: files![
+            "smoothing.cuh",
+            "antialias.cuh",
+            "project_backward.cuh",
+            "project_backward.cu"
+        ],
+        constants,
         kernels: &["project_backward"],
     }
 }
 
-/// `adam`, `adam_sh` and `write_gradients`.
-pub fn adam(in_use: u8, stored: u8, moments: Moments) -> Program {
+/// `adam`, with the backward pass of projecting in it; `absolute` as for [`project_backward`].
+pub fn adam(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute: bool) -> Program {
     let mut constants = harmonics(in_use, stored);
     constants.push(("COMPACT", ((moments == Moments::Compact) as u8).to_string()));
+    constants.push(("SPARSE", (sparse as u8).to_string()));
+    constants.push(("ABSOLUTE", (absolute as u8).to_string()));
+    constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
     Program {
         op: "adam",
-        files: files!["random.cuh", "moments.cuh", "adam.cu"],
+        files: files![
+            "matrix.cuh",
+            "random.cuh",
+            "moments.cuh",
+            "smoothing.cuh",
+            "antialias.cuh",
+            "project_backward.cuh",
+            "adam.cu"
+        ],
         constants,
-        kernels: &["adam", "adam_sh", "write_gradients"],
+        kernels: &["adam"],
     }
 }
+
+/// `write_gradients`.
+pub fn write_gradients(in_use: u8, stored: u8) -> Program {
+    Program {
+        op: "write_gradients",
+        files: files!["write_gradients.cu"],
+        constants: harmonics(in_use, stored),
+        kernels: &["write_gradients"],
+    }
+}
+
+/// `error_range`, `error_mask` and `add_scores`.
+pub fn scores() -> Program {
+    Program {
+        op: "scores",
+        files: files!["scores.cu"],
+        constants: vec![],
+        kernels: &["error_range", "error_mask", "add_scores"],
+    }
+}
+
+/// What [`filtered`] is asked for, but for no filter at all.
+const FILTERS: [[bool; 2]; 3] = [[true, false], [true, true], [false, true]];
 
 /// Every program in every variant, for the check that all of them compile.
 pub fn all() -> Vec<Program> {
     let mut all: Vec<Program> = Plan::all().into_iter().map(sort).collect();
-    all.push(sum_pairs());
+    all.extend([false, true].map(sum_pairs));
     for &method in Intersect::ALL {
         all.extend([intersect(method), lists(method)]);
         all.extend([2, 4].map(|side| intersect_groups(method, side)));
@@ -251,14 +341,38 @@ pub fn all() -> Vec<Program> {
         if blend_in_training(method, Backward::GaussianParallel) == method {
             all.push(blend(method, false, true));
         }
+        if method.with_inverse_depth() == method {
+            all.push(blend_with_inverse_depth(method));
+        }
     }
     all.extend(Backward::ALL.iter().map(|&method| blend_backward(method)));
     for degree in 0..=sh::MAX_DEGREE {
-        all.push(project_backward(degree, sh::MAX_DEGREE));
-        all.extend([Moments::Full, Moments::Compact].map(|moments| adam(degree, sh::MAX_DEGREE, moments)));
+        for absolute in [false, true] {
+            let plain = project_backward(degree, sh::MAX_DEGREE, absolute);
+            all.extend(FILTERS.map(|[antialias, smoothing]| filtered(plain.clone(), antialias, smoothing)));
+            all.push(plain);
+        }
+        for grouped in [false, true] {
+            let plain = project(degree, sh::MAX_DEGREE, Intersect::Exact, grouped);
+            let halves = of_half_scene(plain.clone(), sh::MAX_DEGREE);
+            all.extend([halves.clone(), filtered(halves, true, false)]);
+            all.extend(FILTERS.map(|[antialias, smoothing]| filtered(plain.clone(), antialias, smoothing)));
+        }
+        for moments in [Moments::Full, Moments::Compact] {
+            all.extend([false, true].map(|sparse| adam(degree, sh::MAX_DEGREE, moments, sparse, false)));
+            all.push(adam(degree, degree, moments, false, false));
+        }
+        let absolute = adam(degree, sh::MAX_DEGREE, Moments::Compact, false, true);
+        all.extend(FILTERS.map(|[antialias, smoothing]| filtered(absolute.clone(), antialias, smoothing)));
+        all.push(absolute);
+        all.push(write_gradients(degree, sh::MAX_DEGREE));
     }
     all.extend([false, true].map(crate::loss::program));
     all.push(crate::densify::program());
+    all.push(crate::smoothing::program());
+    all.push(crate::photo::program());
+    all.push(crate::exposure::program());
+    all.push(scores());
     all
 }
 

@@ -4,8 +4,8 @@ use crate::camera::KernelCamera;
 use crate::device::Buffer;
 use crate::device::buffer::failed;
 use crate::frame::{Counters, Frame, Purpose, SceneAddresses};
+use crate::half;
 use crate::launch::arguments;
-use crate::moments::Moments;
 use crate::programs::{self, Kernels};
 use crate::state;
 use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, Renderer, StageTimes};
@@ -17,8 +17,10 @@ pub struct CudaRenderer {
     arrays: [Buffer; 5],
     count: usize,
     sh_degree: u8,
-    /// Degree whose rows are stored: 3 for 2, whose rows of 27 floats can only be copied one by one.
+    /// Degree whose rows are stored: 3 for 2, whose rows of 27 floats can only be copied one by one (halves are filled up).
     stored_degree: u8,
+    /// Harmonics are stored as halves.
+    half: bool,
     frame: Frame,
     kernels: Arc<Kernels>,
     /// The last frame was rendered without looking whether there was room for its pairs.
@@ -26,10 +28,19 @@ pub struct CudaRenderer {
 }
 
 impl CudaRenderer {
-    pub(crate) fn new(scene: &Gaussians, frame: Frame, kernels: Arc<Kernels>) -> Result<Self, BackendError> {
+    pub(crate) fn new(
+        scene: &Gaussians,
+        frame: Frame,
+        kernels: Arc<Kernels>,
+        half: bool,
+    ) -> Result<Self, BackendError> {
         let device = &frame.queue.device;
         let [a, b, c, d, e] = state::flat(scene);
-        let stored_degree = if scene.sh_degree == 2 { 3 } else { scene.sh_degree };
+        let half = half && scene.sh_degree > 0;
+        let stored_degree = match scene.sh_degree {
+            2 if !half => 3,
+            degree => degree,
+        };
         let wide = (stored_degree != scene.sh_degree).then(|| {
             let mut rows = vec![[0.0f32; 3]; scene.len() * sh::coefficients(stored_degree)];
             let own = scene.coefficients();
@@ -43,17 +54,22 @@ impl CudaRenderer {
         });
         let e = wide.as_ref().map_or(e, |rows| rows.as_flattened());
         let upload = |k: usize, data: &[f32]| Buffer::from_slice(device, state::GROUPS[k], data);
+        let harmonics = match half {
+            true => Buffer::from_slice(device, state::GROUPS[4], &half::harmonics(scene))?,
+            false => upload(4, e)?,
+        };
         Ok(Self {
             arrays: [
                 upload(0, a)?,
                 upload(1, b)?,
                 upload(2, c)?,
                 upload(3, d)?,
-                upload(4, e)?,
+                harmonics,
             ],
             count: scene.len(),
             sh_degree: scene.sh_degree,
             stored_degree,
+            half,
             frame,
             kernels,
             unchecked: None,
@@ -68,11 +84,24 @@ impl CudaRenderer {
         }
     }
 
+    /// For what needs the harmonics in f32.
+    fn refuse_halves(&self) -> Result<(), BackendError> {
+        match self.half {
+            true => Err(BackendError::Unsupported {
+                backend: "cuda",
+                what: "gradients of a scene in half precision; leave out --half-scene".into(),
+            }),
+            false => Ok(()),
+        }
+    }
+
     fn scene(&self) -> SceneAddresses {
         SceneAddresses {
             count: self.count,
             sh_degree: self.stored_degree,
+            half: self.half,
             arrays: self.arrays.each_ref().map(Buffer::address),
+            smoothing: 0,
         }
     }
 }
@@ -117,6 +146,7 @@ impl Renderer for CudaRenderer {
         options: &RenderOptions,
         image_gradient: &Image,
     ) -> Result<Gaussians, BackendError> {
+        self.refuse_halves()?;
         let scene = self.scene();
         let options = self.limited(options);
         let mut gradients = gradients(
@@ -151,6 +181,9 @@ impl Renderer for CudaRenderer {
         options: &RenderOptions,
         backward: bool,
     ) -> Result<StageTimes, BackendError> {
+        if backward {
+            self.refuse_halves()?;
+        }
         let scene = self.scene();
         let options = self.limited(options);
         stage_times(&mut self.frame, scene, camera, &options, backward)
@@ -197,6 +230,10 @@ pub(crate) fn render(
             data,
         },
         transmittance: frame.transmittance.to_vec(pixels)?,
+        inverse_depth: match options.inverse_depth {
+            true => Some(frame.inverse_depth.to_vec(pixels)?),
+            false => None,
+        },
     })
 }
 
@@ -251,12 +288,12 @@ pub(crate) fn gradients(
     }
     let in_use = options.sh_degree.min(scene.sh_degree);
     let loaded = kernels
-        .get(&programs::adam(in_use, scene.sh_degree, Moments::Full))
+        .get(&programs::write_gradients(in_use, scene.sh_degree))
         .map_err(failed)?;
     let (slot_of, slot_gradients) = frame.gradient_addresses();
     let count = scene.count as u32;
     frame.queue.launch(
-        loaded[2],
+        loaded[0],
         count.div_ceil(256),
         256,
         &mut arguments![

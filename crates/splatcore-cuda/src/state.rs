@@ -3,6 +3,7 @@
 use crate::device::{Buffer, Device};
 use crate::moments::{Format, Moments};
 use splatcore_core::backend::LearnerState;
+use splatcore_core::exposure::Exposures;
 use splatcore_core::{BackendError, Gaussians, sh};
 use std::sync::Arc;
 
@@ -63,6 +64,10 @@ pub struct State {
     pub gradient_sum: Buffer,
     /// Times seen since the last refinement, `[capacity]` u32.
     pub seen: Buffer,
+    /// Log standard deviations of the 3D filter, `[capacity]` f32, if there is one.
+    pub smoothing: Buffer,
+    /// Whether there is.
+    pub smoothed: bool,
 }
 
 /// Numbers a row of each group.
@@ -138,6 +143,8 @@ impl State {
                 .unwrap_or_else(|_| unreachable!("five groups were pushed")),
             gradient_sum: Buffer::from_slice(device, "statistics", &state.gradient_sum)?,
             seen: Buffer::from_slice(device, "statistics", &state.seen)?,
+            smoothing: Buffer::from_slice(device, "smoothing filters", &state.smoothing)?,
+            smoothed: !state.smoothing.is_empty(),
         })
     }
 
@@ -163,6 +170,8 @@ impl State {
             buffer.clear()?;
         }
         self.seen.clear()?;
+        self.smoothing.clear()?;
+        self.smoothed = false;
         for (buffer, format, numbers) in arrays {
             buffer.reserve_exactly(format.bytes() * numbers.len())?;
             match format {
@@ -172,17 +181,39 @@ impl State {
         }
         self.seen.reserve_exactly(size_of_val(&state.seen[..]))?;
         self.seen.write(0, &state.seen)?;
+        if !state.smoothing.is_empty() {
+            let bytes = size_of_val(&state.smoothing[..]);
+            self.smoothing.reserve_exactly(bytes)?;
+            self.smoothing.write(0, &state.smoothing)?;
+            self.smoothed = true;
+        }
         (self.count, self.capacity) = (state.gaussians.len(), state.gaussians.len());
         self.sh_degree = state.gaussians.sh_degree;
         Ok(())
     }
 
-    /// The parameters alone.
+    /// Where the 3D filter is; 0 if there is none.
+    pub fn smoothing_address(&self) -> u64 {
+        match self.smoothed {
+            true => self.smoothing.address(),
+            false => 0,
+        }
+    }
+
+    /// The parameters alone, without the 3D filter.
     ///
     /// # Errors
     /// If the device failed.
     pub fn scene(&self) -> Result<Gaussians, BackendError> {
         gather(self.count, self.sh_degree, |k| &self.groups[k].parameters)
+    }
+
+    /// The 3D filter; empty if there is none.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn filters(&self) -> Result<Vec<f32>, BackendError> {
+        self.smoothing.to_vec(if self.smoothed { self.count } else { 0 })
     }
 
     /// Everything.
@@ -196,6 +227,8 @@ impl State {
             second: self.gather_moments(|group| (&group.second, group.formats[1]))?,
             gradient_sum: self.gradient_sum.to_vec(self.count)?,
             seen: self.seen.to_vec(self.count)?,
+            exposures: Exposures::default(),
+            smoothing: self.filters()?,
         })
     }
 
@@ -213,7 +246,8 @@ impl State {
     /// Bytes that so many Gaussians take.
     pub fn bytes_of(&self, gaussians: usize) -> u64 {
         let row: usize = self.groups.iter().flat_map(Group::row_bytes).sum();
-        (row + size_of::<f32>() + size_of::<u32>()) as u64 * gaussians as u64
+        let filter = if self.smoothed { size_of::<f32>() } else { 0 };
+        (row + size_of::<f32>() + size_of::<u32>() + filter) as u64 * gaussians as u64
     }
 
     /// Bytes on the device.
@@ -223,7 +257,7 @@ impl State {
             .iter()
             .flat_map(|group| [&group.parameters, &group.first, &group.second]);
         groups
-            .chain([&self.gradient_sum, &self.seen])
+            .chain([&self.gradient_sum, &self.seen, &self.smoothing])
             .map(|buffer| buffer.bytes() as u64)
             .sum()
     }

@@ -2,8 +2,11 @@
 //! many blocks and pieces, and memory that runs out.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+mod support;
+
 use splatcore_core::backend::{
-    LearnerState, MemoryPlan, Refine, RefineReport, RenderOptions, Rendered, StageTimes, StepPlan,
+    Consistency, LearnerState, MemoryPlan, Refine, RefineReport, RenderOptions, Rendered, Scores, Scoring,
+    StageTimes, StepPlan,
 };
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::random::Rng;
@@ -11,10 +14,12 @@ use splatcore_core::{Backend, BackendError, Camera, Gaussians, Image, Learner, R
 use splatcore_cpu::conformance::{Outcome, refine};
 use splatcore_cpu::densify::share;
 use splatcore_cuda::densify::{Densify, reserve};
-use splatcore_cuda::device::Device;
 use splatcore_cuda::device::emulated::Emulated;
+use splatcore_cuda::device::{Buffer, Device};
+use splatcore_cuda::learner::DeviceScores;
 use splatcore_cuda::state::State;
 use std::sync::Arc;
+use support::Watched;
 
 fn device() -> Option<Arc<Emulated>> {
     match Emulated::new() {
@@ -94,7 +99,7 @@ impl Learner for Refined {
         no()
     }
     fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
-        self.densify.refine(&mut self.state, refine)
+        self.densify.refine(&mut self.state, refine, None)
     }
     fn scene(&mut self) -> Result<Gaussians, BackendError> {
         self.state.scene()
@@ -151,6 +156,8 @@ fn state(seed: u64, n: usize, sh_degree: u8) -> LearnerState {
             .map(|i| (i * 7 % 13 * (i % 4).min(1)) as f32 * 1e-3)
             .collect(),
         seen: (0..n).map(|i| (i % 4) as u32).collect(),
+        exposures: Default::default(),
+        smoothing: Vec::new(),
     }
 }
 
@@ -161,6 +168,7 @@ fn adc(gradient_threshold: f32, max_scale: Option<f32>, max_gaussians: usize) ->
         min_opacity: 0.1,
         max_scale,
         max_gaussians,
+        consistency: None,
         seed: 3,
         step: 600,
     }
@@ -171,11 +179,27 @@ fn refined(
     before: &LearnerState,
     refine: &Refine,
 ) -> (RefineReport, LearnerState, usize) {
+    refined_by(device, before, refine, None)
+}
+
+fn refined_by(
+    device: &Arc<Emulated>,
+    before: &LearnerState,
+    refine: &Refine,
+    scores: Option<&Scores>,
+) -> (RefineReport, LearnerState, usize) {
     let device: Arc<dyn Device> = device.clone();
     let mut state = State::upload(&device, before).unwrap();
+    let upload = |values: &[f32]| Buffer::from_slice(&device, "scores", values).unwrap();
+    let scores = scores.map(|scores| DeviceScores {
+        views: scores.views,
+        bad: upload(&scores.bad),
+        weight: upload(&scores.weight),
+        largest: upload(&scores.largest),
+    });
     let report = Densify::new(device.clone())
         .unwrap()
-        .refine(&mut state, refine)
+        .refine(&mut state, refine, scores.as_ref())
         .unwrap();
     device.synchronize().unwrap();
     (report, state.download().unwrap(), state.capacity)
@@ -183,9 +207,18 @@ fn refined(
 
 /// Same rows in the same order; bits, but for the means of split children, which go through log, sin and cos.
 fn assert_same_as_cpu(device: &Arc<Emulated>, before: &LearnerState, refine: &Refine) -> RefineReport {
+    assert_same_by_scores(device, before, refine, None)
+}
+
+fn assert_same_by_scores(
+    device: &Arc<Emulated>,
+    before: &LearnerState,
+    refine: &Refine,
+    scores: Option<&Scores>,
+) -> RefineReport {
     let mut want = before.clone();
-    let want_report = splatcore_cpu::densify::densify(&mut want, refine);
-    let (report, mut got, _) = refined(device, before, refine);
+    let want_report = splatcore_cpu::densify::densify(&mut want, refine, scores);
+    let (report, mut got, _) = refined_by(device, before, refine, scores);
     assert_eq!(report, want_report, "{refine:?}");
     for (i, (a, b)) in got
         .gaussians
@@ -242,6 +275,96 @@ fn adc_is_the_cpus_in_order_and_bits() {
         refined(&device, &state(5, 0, 0), &adc(1e-3, None, 10)).0,
         RefineReport::default()
     );
+}
+
+/// Scores on which much depends, with ties at the thresholds.
+fn scores(n: usize) -> Scores {
+    let weight: Vec<f32> = (0..n).map(|i| (i * 5 % 11) as f32).collect();
+    Scores {
+        views: 4,
+        bad: weight
+            .iter()
+            .enumerate()
+            .map(|(i, w)| w * (i % 5) as f32 / 4.0)
+            .collect(),
+        largest: weight.iter().map(|w| 0.5 * w).collect(),
+        weight,
+    }
+}
+
+fn scoring() -> Scoring {
+    Scoring {
+        views: 4,
+        render: RenderOptions::default(),
+        error_threshold: 0.1,
+        seed: 3,
+        step: 600,
+    }
+}
+
+#[test]
+fn growth_by_agreement_is_the_cpus() {
+    let Some(device) = device() else { return };
+    let n = 1001;
+    let (before, scores) = (state(12, n, 1), scores(n));
+    let consistent = |min_bad, limit| match adc(1e-4, None, limit) {
+        Refine::Adc {
+            gradient_threshold,
+            split_scale,
+            min_opacity,
+            max_scale,
+            max_gaussians,
+            seed,
+            step,
+            ..
+        } => Refine::Adc {
+            gradient_threshold,
+            split_scale,
+            min_opacity,
+            max_scale,
+            max_gaussians,
+            consistency: Some(Consistency {
+                scoring: scoring(),
+                min_bad,
+            }),
+            seed,
+            step,
+        },
+        other => other,
+    };
+    let grown = |min_bad, limit| {
+        let refine = consistent(min_bad, limit);
+        let report = assert_same_by_scores(&device, &before, &refine, Some(&scores));
+        report.cloned + report.split
+    };
+    let all = grown(0.0, 100_000);
+    let some = grown(0.75, 100_000);
+    assert!(some > 50 && 2 * some < all, "{some} of {all}");
+    // The limit bites among those who may grow.
+    assert_eq!(grown(0.75, n + 50), 50);
+    assert_eq!(grown(100.0, 100_000), 0);
+}
+
+#[test]
+fn pruning_is_the_cpus_and_keeps_statistics() {
+    let Some(device) = device() else { return };
+    let n = 1001;
+    let (before, scores) = (state(13, n, 2), scores(n));
+    let pruned = |min_importance, max_bad_share| {
+        let refine = Refine::Prune {
+            scoring: scoring(),
+            min_importance,
+            max_bad_share,
+        };
+        assert_same_by_scores(&device, &before, &refine, Some(&scores)).pruned
+    };
+    assert_eq!(pruned(0.0, 1.0), 0);
+    let (unimportant, bad, both) = (pruned(1.5, 1.0), pruned(0.0, 0.8), pruned(1.5, 0.8));
+    assert!(
+        unimportant > 100 && bad > 100 && both > unimportant.max(bad) && both < unimportant + bad,
+        "{unimportant} {bad} {both}"
+    );
+    assert_eq!(pruned(1e9, 1.0), n);
 }
 
 /// A missing barrier would show.
@@ -347,22 +470,24 @@ fn draws_follow_opacity() {
     }
 }
 
-/// Capacity grows by a tenth; when memory is short, the state stays as it was and the error says what was wanted.
+/// When memory is short, capacity grows by a tenth, the state stays as it was and the error says what was wanted.
 #[test]
 fn growth_keeps_the_state_and_fails_cleanly() {
     let Some(device) = device() else { return };
     let before = state(10, 1000, 3);
     let shared: Arc<dyn Device> = device.clone();
     let mut held = State::upload(&shared, &before).unwrap();
+    let bytes = 1320 * (59 * 12 + 8);
+    device.set_memory_limit(10 * bytes);
     reserve(&shared, &mut held, 1200, usize::MAX).unwrap();
     assert_eq!(held.capacity, 1320);
     assert!(held.download().unwrap() == before);
     let densify = Densify::new(shared.clone()).unwrap();
-    let bytes = 1320 * (59 * 12 + 8);
     // What the state has now, the lists, and not enough for half as much again.
     for extra in [0, 20_000, 100_000] {
         device.set_memory_limit(bytes + extra);
-        let error = densify.refine(&mut held, &mcmc(0.005, 0.5, 100_000)).unwrap_err();
+        let refine = mcmc(0.005, 0.5, 100_000);
+        let error = densify.refine(&mut held, &refine, None).unwrap_err();
         assert!(matches!(error, BackendError::OutOfMemory { .. }), "{error}");
         assert!(
             held.download().unwrap() == before,
@@ -372,9 +497,41 @@ fn growth_keeps_the_state_and_fails_cleanly() {
     device.set_memory_limit(10 * bytes);
     assert_eq!(
         densify
-            .refine(&mut held, &mcmc(0.005, 0.5, 100_000))
+            .refine(&mut held, &mcmc(0.005, 0.5, 100_000), None)
             .unwrap()
             .count,
         1500
     );
+}
+
+/// When memory is plenty, capacity doubles, nothing goes by way of the host, and later refinements allocate nothing.
+#[test]
+fn where_memory_is_plenty_nothing_waits() {
+    let Some(watched) = Watched::new() else { return };
+    let shared: Arc<dyn Device> = watched.clone();
+    let before = state(10, 1000, 3);
+    let mut held = State::upload(&shared, &before).unwrap();
+    let densify = Densify::new(shared.clone()).unwrap();
+    watched.watch().said_free = Some(1 << 40);
+    watched.watch().moved = 0;
+    densify
+        .refine(&mut held, &adc(1.7e-3, None, 100_000), None)
+        .unwrap();
+    assert!(held.capacity > 2000, "{}", held.capacity);
+    // The totals, read once.
+    assert_eq!(watched.watch().moved, 72);
+    let allocations = watched.watch().allocations;
+    for more in [0, 5] {
+        let refine = adc(1e-3, None, held.count + more);
+        densify.refine(&mut held, &refine, None).unwrap();
+    }
+    let again = watched.watch().allocations - allocations;
+    assert!(
+        again <= 2,
+        "{again} allocations of refinements that need no more room"
+    );
+    // Not kept when it is needed elsewhere.
+    watched.watch().said_free = Some(0);
+    densify.refine(&mut held, &mcmc(0.005, 0.0, 1), None).unwrap();
+    assert_eq!(watched.watch().bytes as u64, held.bytes());
 }

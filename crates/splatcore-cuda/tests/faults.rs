@@ -23,6 +23,8 @@ const VANILLA: RenderOptions = RenderOptions {
         near_plane: 0.2,
         alpha_max: 0.99,
     },
+    inverse_depth: false,
+    antialias: false,
 };
 
 /// The picture is the CPU's, up to rounding: of methods in halves, up to what theirs can be.
@@ -251,6 +253,7 @@ fn refinements(max_gaussians: usize) -> [Refine; 3] {
         min_opacity: 0.005,
         max_scale: Some(100.0),
         max_gaussians,
+        consistency: None,
         seed: 1,
         step: 1,
     };

@@ -13,12 +13,19 @@ use splatcore_cuda::photos::Photos;
 use std::sync::Arc;
 use support::{Watched, view};
 
-/// Views of different sizes, every third one with a mask; more than the ring has places.
+/// Views of different sizes, every third one with a mask, every fifth with alpha; more than the ring has places.
 fn views(count: usize, masks: bool) -> Arc<Vec<View>> {
     let size = |i: usize| [[48, 36], [17, 53], [64, 40], [1, 9]][i % 4];
     let all = (0..count).map(|i| {
         let [width, height] = size(i);
-        view(odd_camera(width, height, 0.3 * i as f64), masks && i % 3 == 1)
+        let mut view = view(odd_camera(width, height, 0.3 * i as f64), masks && i % 3 == 1);
+        let alpha = || {
+            (0..width * height)
+                .map(|pixel| (pixel * 3 + i as u32) as u8)
+                .collect()
+        };
+        view.photo.alpha = (masks && i % 5 == 4).then(alpha);
+        view
     });
     Arc::new(all.collect())
 }
@@ -49,6 +56,10 @@ fn the_ring_holds_what_resident_photos_hold() {
                 Some(mask) => assert_eq!(read(there.mask, mask.len()), *mask, "mask {index}"),
                 None => assert_eq!(there.mask, 0),
             }
+            match &photo.alpha {
+                Some(alpha) => assert_eq!(read(there.alpha, alpha.len()), *alpha, "alpha {index}"),
+                None => assert_eq!(there.alpha, 0),
+            }
             photos.used().unwrap();
         }
     }
@@ -72,7 +83,10 @@ fn training_through_the_ring_gives_the_same_bits() {
             // Some twice in a row, and once around.
             for step in 1..=14 {
                 let view = step as usize * step as usize / 2 % views.len();
-                learner.step(&plan(Pipeline::AUTO, step, view)).unwrap();
+                let mut plan = plan(Pipeline::AUTO, step, view);
+                plan.scale = [1, 2, 4][step as usize % 3];
+                plan.render.background = [0.2, 0.4, 0.6];
+                learner.step(&plan).unwrap();
             }
             let loss = learner.last_loss().unwrap();
             (state_bits(&learner.snapshot().unwrap()), loss.to_bits())
@@ -82,7 +96,7 @@ fn training_through_the_ring_gives_the_same_bits() {
         let before = watched.watch().pinned;
         assert_eq!(before, 1);
         // Photos may take 0.4 of what is free.
-        let photos: usize = views.iter().map(|view| view.photo.rgb.len()).sum();
+        let photos: usize = views.iter().map(|view| view.photo.bytes()).sum();
         watched.emulated.set_memory_limit((photos as f64 / 0.45) as u64);
         let streamed = train();
         assert!(

@@ -88,12 +88,58 @@ fn alpha_is_straight_and_composited_on_the_background() {
     let options = LoadOptions {
         max_size: None,
         background: [1.0, 0.5, 0.0],
+        keep_alpha: false,
     };
     let views = open(root).load_views(&[0, 1], &options, &|_, _| {}).unwrap();
     assert_eq!(&views[0].photo.rgb[..3], &[255, 128, 0]);
     // 0.2 of the colour, 0.8 of the background.
     assert_eq!(&views[0].photo.rgb[63 * 3..64 * 3], &[244, 122, 0]);
     assert_eq!(&views[1].photo.rgb[..3], &[255, 64, 0]);
+    assert!(views.iter().all(|view| view.photo.alpha.is_none()));
+}
+
+#[test]
+fn alpha_that_is_kept_gives_the_same_photo_on_any_background() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    colmap_text(root, PINHOLE, &[(1, "a.png"), (1, "b.png"), (1, "c.png")], POINTS);
+    let smooth = RgbaImage::from_fn(64, 48, |x, y| {
+        Rgba([200, 4 * x as u8, 5 * y as u8, (3 * x + y) as u8])
+    });
+    save(smooth, &root.join("images/a.png"));
+    save(
+        RgbaImage::from_pixel(64, 48, Rgba([9, 8, 7, 255])),
+        &root.join("images/b.png"),
+    );
+    save(pattern(64, 48), &root.join("images/c.png"));
+    for max_size in [None, Some(40)] {
+        let load = |background, keep_alpha| {
+            let options = LoadOptions {
+                max_size,
+                background,
+                keep_alpha,
+            };
+            open(root).load_views(&[0, 1, 2], &options, &|_, _| {}).unwrap()
+        };
+        let kept = load([0.3, 0.3, 0.3], true);
+        let alphas: Vec<bool> = kept.iter().map(|view| view.photo.alpha.is_some()).collect();
+        assert_eq!(alphas, [true, false, false], "opaque photos need none");
+        for background in [[0, 0, 0], [255, 255, 255], [20, 200, 90]] {
+            let composed = load(background.map(|v| v as f32 / 255.0), false);
+            for (kept, composed) in kept.iter().zip(&composed) {
+                let on = kept.photo.on(background);
+                let worst = on
+                    .rgb
+                    .iter()
+                    .zip(&composed.photo.rgb)
+                    .map(|(a, b)| a.abs_diff(*b))
+                    .max();
+                // Rounded once more, and scaled before in place of after it was put on the background.
+                assert!(worst.unwrap() <= 2, "{background:?}: {worst:?}");
+                assert!(on.alpha.is_none() && on.rgb.len() == composed.photo.rgb.len());
+            }
+        }
+    }
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn the_real_model_is_rewritten_byte_for_byte() {
     assert!(scene.notes.is_empty(), "{:?}", scene.notes);
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy.ply");
-    write_ply(&copy, &scene.gaussians).unwrap();
+    write_ply(&copy, &scene.gaussians, false).unwrap();
     assert!(std::fs::read(copy).unwrap() == std::fs::read(path).unwrap());
 }
 
@@ -105,8 +105,10 @@ proptest! {
         let g = any_bits(count, degree, seed);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("scene.ply");
-        write_ply(&path, &g).unwrap();
+        let antialiased = seed % 2 == 0;
+        write_ply(&path, &g, antialiased).unwrap();
         let back = scene::read(&path).unwrap();
+        prop_assert_eq!(back.antialiased, antialiased);
         prop_assert_eq!(back.dropped, 0);
         prop_assert_eq!(back.gaussians.sh_degree, degree);
         prop_assert!(bits(&back.gaussians) == bits(&g));
@@ -289,7 +291,7 @@ fn info_describes_a_scene() {
     g.means = vec![[1.0, 2.0, 3.0]; 5];
     g.means[3] = [-1.0, 4.0, 3.0];
     g.means[4][0] = f32::NAN;
-    write_ply(&path, &g).unwrap();
+    write_ply(&path, &g, false).unwrap();
     let json = serde_json::to_value(scene::info(&path).unwrap()).unwrap();
     let want = serde_json::json!({
         "kind": "scene", "format": "PLY, binary little-endian", "gaussians": 4, "sh_degree": 2, "dropped": 1,
@@ -297,10 +299,55 @@ fn info_describes_a_scene() {
         "bounds": { "min": [-1.0, 2.0, 3.0], "max": [1.0, 4.0, 3.0] },
     });
     assert_eq!(json, want);
-    write_ply(&path, &Gaussians::empty(3)).unwrap();
+    write_ply(&path, &Gaussians::empty(3), false).unwrap();
     let json = serde_json::to_value(scene::info(&path).unwrap()).unwrap();
     assert_eq!(
         (&json["gaussians"], &json["bounds"]),
         (&serde_json::json!(0), &serde_json::Value::Null)
     );
+}
+
+/// Brush's and Postshot's ways to say that a scene wants Mip-Splatting's 2D filter; both are written.
+#[test]
+fn comments_tell_of_the_2d_filter() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("scene.ply");
+    write_ply(&path, &random(3, 0, 1), false).unwrap();
+    let plain = std::fs::read(&path).unwrap();
+    let with = |comments: &[&str]| {
+        let lines: String = comments.iter().map(|c| format!("comment {c}\n")).collect();
+        let at = "ply\nformat binary_little_endian 1.0\n".len();
+        let bytes = [&plain[..at], lines.as_bytes(), &plain[at..]].concat();
+        ply::parse(&bytes, Path::new("x.ply")).unwrap().antialiased
+    };
+    for yes in [
+        &["SplatRenderMode: mip"][..],
+        &["antialiased 1"],
+        &["  splatrendermode:   MIP  "],
+        &["Exported from Brush", "SH degree: 0", "SplatRenderMode: mip"],
+        &["antialiased 0", "SplatRenderMode: mip"],
+        &["antialiased 1", "made by nobody"],
+    ] {
+        assert!(with(yes), "{yes:?}");
+    }
+    for no in [
+        &[][..],
+        &["SplatRenderMode: default"],
+        &["SplatRenderMode: 2dgs"],
+        &["SplatRenderMode:"],
+        &["antialiased 0"],
+        &["antialiased"],
+        &["not antialiased 1"],
+        &["SplatRenderMode: mip", "antialiased 0"],
+    ] {
+        assert!(!with(no), "{no:?}");
+    }
+    write_ply(&path, &random(3, 0, 1), true).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let header = String::from_utf8_lossy(&bytes[..200]).into_owned();
+    for comment in ["\ncomment SplatRenderMode: mip\n", "\ncomment antialiased 1\n"] {
+        assert!(header.contains(comment), "{header}");
+    }
+    let json = serde_json::to_value(scene::info(&path).unwrap()).unwrap();
+    assert_eq!(json["antialiased"], true);
 }

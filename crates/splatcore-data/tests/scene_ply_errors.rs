@@ -202,7 +202,9 @@ fn a_failed_write_is_an_error_and_leaves_nothing() {
     std::fs::write(folder.path().join("file"), b"x").unwrap();
     std::fs::create_dir(folder.path().join("taken.ply")).unwrap();
     for name in ["file/scene.ply", "taken.ply"] {
-        let message = write_ply(&folder.path().join(name), &g).unwrap_err().to_string();
+        let message = write_ply(&folder.path().join(name), &g, false)
+            .unwrap_err()
+            .to_string();
         assert!(
             message.contains("cannot be written") && !message.contains('\n'),
             "{message}"
@@ -215,7 +217,7 @@ fn a_failed_write_is_an_error_and_leaves_nothing() {
     assert_eq!(left.len(), 2, "{left:?}");
     // No file can be made under /proc, whoever asks.
     if cfg!(target_os = "linux") {
-        let message = write_ply(Path::new("/proc/none/scene.ply"), &g)
+        let message = write_ply(Path::new("/proc/none/scene.ply"), &g, false)
             .unwrap_err()
             .to_string();
         assert!(

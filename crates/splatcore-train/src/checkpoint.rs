@@ -3,12 +3,15 @@
 //! Tensors (little-endian, as safetensors defines): `parameters.*`, `first.*`, `second.*` with `* = means [n,3]`,
 //! `log_scales [n,3]`, `rotations [n,4]`, `opacity_logits [n]`, `sh [n,k,3]`, all F32; `gradient_sum [n]` F32,
 //! `seen [n]` U32; `view_order [views]` U32, `rng [2]` U64; the curve as `curve.step` U32, `curve.loss` F64,
-//! `curve.gaussians` U64, `curve.seconds` F64. Everything else is in the header's metadata, as text.
+//! `curve.gaussians` U64, `curve.seconds` F64. Of a run that learns exposures also `exposure.parameters`,
+//! `exposure.first`, `exposure.second [views,12]` F32 and `exposure.seen [views]` U32; of an antialiased one
+//! `smoothing [n]` F32. Everything else is in the header's metadata, as text.
 
 use crate::observer::CurvePoint;
 use crate::view_order::ViewOrder;
 use safetensors::{Dtype, SafeTensors};
 use serde_json::{Map, Value, json};
+use splatcore_core::exposure::Exposures;
 use splatcore_core::random::Rng;
 use splatcore_core::{Gaussians, LearnerState, sh};
 use splatcore_data::{DataError, Place};
@@ -74,6 +77,20 @@ impl Checkpoint {
             add("opacity_logits", vec![n], little_endian(&set.opacity_logits, 4));
             add("sh", vec![n, k, 3], little_endian(&set.sh, 4));
         }
+        let exposures = &self.state.exposures;
+        if !exposures.is_empty() {
+            for (name, values) in [
+                ("parameters", &exposures.parameters),
+                ("first", &exposures.first),
+                ("second", &exposures.second),
+            ] {
+                let (name, shape) = (format!("exposure.{name}"), vec![values.len(), 12]);
+                tensors.push((name, "F32", shape, little_endian(values, 4)));
+            }
+            let seen = &exposures.seen;
+            let (name, shape) = ("exposure.seen".to_owned(), vec![seen.len()]);
+            tensors.push((name, "U32", shape, little_endian(seen, 4)));
+        }
         let mut add = |name: &str, dtype: &'static str, length: usize, data| {
             tensors.push((name.to_owned(), dtype, vec![length], data));
         };
@@ -84,6 +101,9 @@ impl Checkpoint {
             little_endian(&self.state.gradient_sum, 4),
         );
         add("seen", "U32", n, little_endian(&self.state.seen, 4));
+        if !self.state.smoothing.is_empty() {
+            add("smoothing", "F32", n, little_endian(&self.state.smoothing, 4));
+        }
         add(
             "view_order",
             "U32",
@@ -223,6 +243,11 @@ impl<'a> Reader<'a> {
                 second,
                 gradient_sum: self.rows("gradient_sum", Dtype::F32, &[], n)?,
                 seen: self.rows("seen", Dtype::U32, &[], n)?,
+                exposures: self.exposures()?,
+                smoothing: match self.tensors.tensor("smoothing") {
+                    Ok(_) => self.rows("smoothing", Dtype::F32, &[], n)?,
+                    Err(_) => Vec::new(),
+                },
             },
             order: ViewOrder {
                 order,
@@ -236,6 +261,22 @@ impl<'a> Reader<'a> {
             config: self.text("config")?.into(),
             backend: self.text("backend")?.into(),
             photos: self.text("photos")?.into(),
+        })
+    }
+
+    /// None in a file of a run that learned none.
+    fn exposures(&self) -> Result<Exposures, DataError> {
+        let parameters = "exposure.parameters";
+        if self.tensors.tensor(parameters).is_err() {
+            return Ok(Exposures::default());
+        }
+        let parameters: Vec<[f32; 12]> = self.array(parameters, Dtype::F32, &[12])?;
+        let views = parameters.len();
+        Ok(Exposures {
+            parameters,
+            first: self.rows("exposure.first", Dtype::F32, &[12], views)?,
+            second: self.rows("exposure.second", Dtype::F32, &[12], views)?,
+            seen: self.rows("exposure.seen", Dtype::U32, &[], views)?,
         })
     }
 

@@ -19,15 +19,22 @@ pub struct ViewScore {
     pub psnr: f64,
     /// Structural similarity, at most 1; 0 if the image is not finite.
     pub ssim: f64,
+    /// PSNR after the affine transform of colours that fits best (see [`metrics::psnr_aligned`]), if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub psnr_aligned: Option<f64>,
 }
 
-/// Scores of a scene. Serialises as `{"psnr","ssim","gaussians","views":[{"name","psnr","ssim"}]}`.
+/// Scores of a scene. Serialises as `{"psnr","ssim","gaussians","views":[{"name","psnr","ssim"}]}`, with `psnr_aligned` beside
+/// each `ssim` if it was asked for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evaluation {
     /// Mean over the views.
     pub psnr: f64,
     /// Mean over the views.
     pub ssim: f64,
+    /// Mean over the views, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub psnr_aligned: Option<f64>,
     /// Gaussians in the scene.
     pub gaussians: usize,
     /// One entry a view, in the order given.
@@ -52,6 +59,20 @@ pub fn evaluate(
     options: &RenderOptions,
     each: Each<'_>,
 ) -> Result<Evaluation, BackendError> {
+    evaluate_with(renderer, views, options, false, each)
+}
+
+/// As [`evaluate`]; with `align_colour` also the PSNR of images whose colours were fitted to their photos.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn evaluate_with(
+    renderer: &mut dyn Renderer,
+    views: &[View],
+    options: &RenderOptions,
+    align_colour: bool,
+    each: Each<'_>,
+) -> Result<Evaluation, BackendError> {
     let scored: Vec<&View> = views
         .iter()
         .filter(|view| view.photo.counted_pixels() > 0)
@@ -72,7 +93,7 @@ pub fn evaluate(
             .zip(&images)
             .enumerate()
             .map(|(i, (view, image))| {
-                let found = score(view, image)?;
+                let found = score(view, image, align_colour)?;
                 each(batch_number * batch_size + i, view, image, &found);
                 Ok(found)
             })
@@ -89,16 +110,17 @@ pub fn evaluate(
     Ok(Evaluation {
         psnr: mean(|s| s.psnr),
         ssim: mean(|s| s.ssim),
+        psnr_aligned: align_colour.then(|| mean(|s| s.psnr_aligned.unwrap_or(0.0))),
         gaussians: renderer.count(),
         views: scores,
     })
 }
 
-/// Scores one image against its view's photo.
+/// Scores one image against its view's photo; with `align_colour` also with its colours fitted to it.
 ///
 /// # Errors
 /// [`BackendError::Input`] when their sizes differ.
-pub fn score(view: &View, image: &Image) -> Result<ViewScore, BackendError> {
+pub fn score(view: &View, image: &Image, align_colour: bool) -> Result<ViewScore, BackendError> {
     let photo = &view.photo;
     let pixels = photo.width as usize * photo.height as usize;
     if (image.width, image.height) != (photo.width, photo.height)
@@ -111,9 +133,11 @@ pub fn score(view: &View, image: &Image) -> Result<ViewScore, BackendError> {
         )));
     }
     let or_zero = |value: f64| if value.is_nan() { 0.0 } else { value };
+    let aligned = || or_zero(metrics::psnr_aligned(image, photo)).min(MAX_PSNR);
     Ok(ViewScore {
         name: view.name.clone(),
         psnr: or_zero(metrics::psnr(image, photo)).min(MAX_PSNR),
         ssim: or_zero(metrics::ssim(image, photo)),
+        psnr_aligned: align_colour.then(aligned),
     })
 }

@@ -33,6 +33,6 @@ pub use breakdown::Breakdown;
 pub use checkpoint::Checkpoint;
 pub use config::Config;
 pub use error::TrainError;
-pub use evaluate::{Evaluation, evaluate};
+pub use evaluate::{Evaluation, evaluate, evaluate_with};
 pub use observer::{CurvePoint, Observer, Progress, Signal};
 pub use trainer::{Outcome, Trainer};

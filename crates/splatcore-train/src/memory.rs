@@ -61,9 +61,7 @@ pub fn plan<'a>(
             0
         },
         plan,
-        photos: views
-            .map(|view| view.photo.rgb.len() as u64 + view.photo.mask.as_ref().map_or(0, |m| m.len() as u64))
-            .sum(),
+        photos: views.map(|view| view.photo.bytes() as u64).sum(),
         available: if on_host { available() } else { None },
     }
 }

@@ -10,9 +10,17 @@
 //!   densifying, just before testing it: the test never holds. It is left out.
 //! - Steps scale with `iterations` (see [`Config::resolved`]).
 
-use crate::config::{Background, Config, Strategy};
-use splatcore_core::backend::{LearningRates, Refine, RenderOptions, StepPlan};
+use crate::config::{
+    Background, Config, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule, Strategy,
+};
+use splatcore_core::backend::{
+    Consistency, LearningRates, Refine, RenderOptions, Scoring, Statistic, StepPlan,
+};
+use splatcore_core::random::uniform_at;
 use splatcore_core::semantics::Semantics;
+
+/// Where colours of backgrounds are among a step's random numbers; the small numbers are Gaussians.
+const BACKGROUND: u64 = u64::MAX;
 
 /// Exponential decay: `from` at `t = 0`, `to` at `t = 1`, a straight line on a logarithmic axis; `t` is clamped
 /// (INRIA's `get_expon_lr_func` without its delay, which their defaults switch off).
@@ -20,6 +28,9 @@ pub fn log_linear(from: f64, to: f64, t: f64) -> f64 {
     let t = t.clamp(0.0, 1.0);
     (from.ln() * (1.0 - t) + to.ln() * t).exp()
 }
+
+/// Steps between two computations of the 3D filter.
+pub const SMOOTHING_EVERY: u32 = 100;
 
 /// The schedule of one run.
 #[derive(Clone, Debug)]
@@ -63,13 +74,38 @@ impl Schedule {
         (step / every).min(self.config.sh_degree as u32) as u8
     }
 
-    /// How to render at step `step`.
+    /// What the photos' sides are divided by at step `step`: from coarse to fine 4 in the first half of `coarse-until`, 2
+    /// in the second, then 1.
+    pub fn scale(&self, step: u32) -> u32 {
+        let until = self.config.coarse_until.unwrap_or(0);
+        match self.config.resolution_schedule {
+            ResolutionSchedule::CoarseToFine if step <= until / 2 => 4,
+            ResolutionSchedule::CoarseToFine if step <= until => 2,
+            _ => 1,
+        }
+    }
+
+    /// What is behind the scene while it learns at step `step`: the config's colour, or if that is random one of the 2^24
+    /// of 8 bits, a function of seed and step.
+    fn background(&self, step: u32) -> [f32; 3] {
+        match self.config.background {
+            Background::Random => [0, 1, 2].map(|channel| {
+                let value = uniform_at(self.config.seed, step.into(), BACKGROUND, channel);
+                (value * 256.0).floor() / 255.0
+            }),
+            fixed => fixed.colour(),
+        }
+    }
+
+    /// How to render at step `step`, but for what is behind the scene if that is random.
     pub fn render(&self, step: u32) -> RenderOptions {
         RenderOptions {
             pipeline: self.config.pipeline,
             sh_degree: self.sh_degree(step),
             background: self.config.background.colour(),
             semantics: Semantics::default(),
+            inverse_depth: false,
+            antialias: self.config.antialias,
         }
     }
 
@@ -80,19 +116,35 @@ impl Schedule {
         StepPlan {
             step,
             view,
-            render: self.render(step),
+            render: RenderOptions {
+                background: self.background(step),
+                ..self.render(step)
+            },
             rates,
             ssim_weight: c.ssim_weight as f32,
             opacity_regulariser: c.opacity_regulariser.unwrap_or(0.0) as f32,
             scale_regulariser: c.scale_regulariser.unwrap_or(0.0) as f32,
-            statistics: c.strategy == Strategy::Adc && step < self.densify_until(),
+            sh_regulariser: c.sh_regulariser as f32,
+            sparse_adam: c.optimizer == Optimizer::SparseAdam,
+            scale: self.scale(step),
+            statistics: (c.strategy == Strategy::Adc && step < self.densify_until()).then_some(
+                match c.densify_statistic {
+                    DensifyStatistic::Mean => Statistic::Mean,
+                    DensifyStatistic::Absolute => Statistic::Absolute,
+                },
+            ),
             noise: (c.strategy == Strategy::Mcmc && c.noise_rate > 0.0)
                 .then_some((c.noise_rate * rates.means as f64) as f32),
+            exposure: c.exposure.then(|| {
+                let t = step as f64 / c.iterations as f64;
+                log_linear(c.lr_exposure, c.lr_exposure_final, t) as f32
+            }),
             seed: c.seed,
         }
     }
 
-    /// What follows step `step`, in order: densification and pruning when `densify-from < step < densify-until`
+    /// What follows step `step`, in order: pruning by scores at multiples of `prune-every` after `densify-from`, if asked
+    /// for, to the end of the run but for its last step, with the opacities as they were learnt; densification and pruning when `densify-from < step < densify-until`
     /// and `step` is a multiple of `densify-every`; then, for adc before `densify-until`, the opacity reset at
     /// multiples of `opacity-reset-every`, and once at `densify-from` on a white background (where opaque white
     /// haze costs nothing to the loss). Large Gaussians are pruned only after the first reset interval.
@@ -101,18 +153,24 @@ impl Schedule {
         let (from, until) = (c.densify_from.unwrap_or(500), self.densify_until());
         let reset = c.opacity_reset_every.unwrap_or(3000).max(1);
         let mut refinements = Vec::new();
+        refinements.extend(self.pruning(step));
         if step >= until {
+            refinements.extend(self.smoothing(step));
             return refinements;
         }
         if step > from && step.is_multiple_of(c.densify_every.max(1)) {
             let max_gaussians = c.max_gaussians.unwrap_or(usize::MAX);
             refinements.push(match c.strategy {
                 Strategy::Adc => Refine::Adc {
-                    gradient_threshold: c.densify_gradient as f32,
+                    gradient_threshold: c.densify_gradient.unwrap_or(2e-4) as f32,
                     split_scale: (c.split_scale * self.extent) as f32,
                     min_opacity: c.min_opacity as f32,
                     max_scale: (step > reset).then_some((c.prune_scale * self.extent) as f32),
                     max_gaussians,
+                    consistency: (c.densify_score == DensifyScore::Consistent).then(|| Consistency {
+                        scoring: self.scoring(step, c.score_views),
+                        min_bad: c.score_threshold as f32,
+                    }),
                     seed: c.seed,
                     step,
                 },
@@ -131,7 +189,46 @@ impl Schedule {
                 ceiling: c.opacity_reset_to as f32,
             });
         }
+        refinements.extend(self.smoothing(step));
         refinements
+    }
+
+    /// The 3D filter of an antialiased run follows the means: before the first step (as step 0), and every
+    /// [`SMOOTHING_EVERY`] steps, last of all that happens then, but for so many steps at the end, in which parameters can
+    /// come to rest in it. As in Mip-Splatting's code.
+    fn smoothing(&self, step: u32) -> Option<Refine> {
+        let due = step.is_multiple_of(SMOOTHING_EVERY)
+            && (step == 0 || step + SMOOTHING_EVERY <= self.config.iterations);
+        (self.config.antialias && due).then_some(Refine::SmoothingFilter)
+    }
+
+    /// What precedes the first step.
+    pub fn preparations(&self) -> Option<Refine> {
+        self.smoothing(0)
+    }
+
+    fn pruning(&self, step: u32) -> Option<Refine> {
+        let c = &self.config;
+        let asked = c.prune_importance > 0.0 || c.prune_bad_share < 1.0;
+        let due = step.is_multiple_of(c.prune_every.unwrap_or(3000).max(1))
+            && step > c.densify_from.unwrap_or(500)
+            && step < c.iterations;
+        (asked && due).then(|| Refine::Prune {
+            // All of them: what no photo shows is gone, and a sample would take what only others show.
+            scoring: self.scoring(step, usize::MAX),
+            min_importance: c.prune_importance as f32,
+            max_bad_share: c.prune_bad_share as f32,
+        })
+    }
+
+    fn scoring(&self, step: u32, views: usize) -> Scoring {
+        Scoring {
+            views,
+            render: self.render(step),
+            error_threshold: self.config.score_error as f32,
+            seed: self.config.seed,
+            step,
+        }
     }
 
     /// How many Gaussians there will be in the end if there are `gaussians` after step `step`, as far as that is known:

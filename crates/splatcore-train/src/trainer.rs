@@ -11,6 +11,7 @@ use crate::schedule::Schedule;
 use crate::view_order::ViewOrder;
 use crate::view_set::{photos, usable_views};
 use splatcore_core::backend::{Backend, BackendError, Refine, RefineReport, RenderOptions};
+use splatcore_core::exposure::Exposure;
 use splatcore_core::{Gaussians, Learner, View, camera};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -93,6 +94,9 @@ impl Trainer {
         let schedule = Schedule::new(config, extent);
         let mut learner = backend.learner(&scene, Arc::clone(&views))?;
         learner.reserve(schedule.gaussians_in_the_end(0, scene.len()))?;
+        if let Some(refine) = schedule.preparations() {
+            learner.refine(&refine)?;
+        }
         Ok(Self {
             schedule,
             learner,
@@ -248,7 +252,11 @@ impl Trainer {
             let view = self.order.next_view().ok_or(TrainError::NoViews)?;
             let plan = self.schedule.plan(step, view);
             // Not the first step of its options, for which kernels may have to be compiled.
-            let warm = self.step > first_step && plan.render == self.schedule.render(self.step);
+            let warm = self.step > first_step
+                && RenderOptions {
+                    background: plan.render.background,
+                    ..self.schedule.render(self.step)
+                } == plan.render;
             match warm && is_profiled(step, iterations) {
                 true => self.learner.profiled_step(&plan)?,
                 false => self.learner.step(&plan)?,
@@ -347,7 +355,7 @@ impl Trainer {
             if self.learner.count() == 0 {
                 return Err(TrainError::Empty { step });
             }
-            if !matches!(refine, Refine::ResetOpacity { .. }) {
+            if !matches!(refine, Refine::ResetOpacity { .. } | Refine::SmoothingFilter) {
                 self.last_refine = Some((step, report));
             }
         }
@@ -447,6 +455,16 @@ impl Trainer {
     /// What the backend reports.
     pub fn scene(&mut self) -> Result<Gaussians, TrainError> {
         Ok(self.learner.scene()?)
+    }
+
+    /// Name and transform of colours of each training photo, as the rows of `[A | b]`; none if the run learns none.
+    ///
+    /// # Errors
+    /// What the backend reports.
+    pub fn exposures(&mut self) -> Result<Vec<(String, Exposure)>, TrainError> {
+        let transforms = self.learner.exposures()?;
+        let names = self.views.iter().map(|view| view.name.clone());
+        Ok(names.zip(transforms).collect())
     }
 
     /// The learner as a renderer of the present scene, and how to render it: to evaluate without another upload.

@@ -40,6 +40,7 @@ fn photos(backend: &CpuBackend, n: usize) -> Arc<Vec<View>> {
                 height: 28,
                 rgb: image.to_bytes(),
                 mask: None,
+                alpha: None,
             },
         }
     };
@@ -96,6 +97,7 @@ fn assert_same(a: &LearnerState, b: &LearnerState) {
     assert!(bits(&a.first) == bits(&b.first), "first moments differ");
     assert!(bits(&a.second) == bits(&b.second), "second moments differ");
     assert_eq!((&a.gradient_sum, &a.seen), (&b.gradient_sum, &b.seen));
+    assert_eq!(a.smoothing, b.smoothing, "3D filters differ");
 }
 
 #[test]
@@ -104,8 +106,15 @@ fn resuming_from_a_file_is_bit_exact() {
     let path = folder.path().join("checkpoint.safetensors");
     let backend = CpuBackend::new(Some(2));
     let views = photos(&backend, 8);
-    for strategy in [Strategy::Adc, Strategy::Mcmc] {
-        let config = config(strategy);
+    for (strategy, antialias) in [
+        (Strategy::Adc, false),
+        (Strategy::Mcmc, false),
+        (Strategy::Adc, true),
+    ] {
+        let config = Config {
+            antialias,
+            ..config(strategy)
+        };
         let mut whole = Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
         assert_eq!(whole.run(&mut ()).unwrap(), Outcome::Finished);
         let whole = whole.checkpoint().unwrap();

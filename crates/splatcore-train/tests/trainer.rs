@@ -77,11 +77,15 @@ fn assert_same(a: &Checkpoint, b: &Checkpoint) {
         second,
         gradient_sum,
         seen,
+        exposures,
+        smoothing,
     } = &a.state;
     assert_eq!(bits(gaussians), bits(&b.state.gaussians));
     assert_eq!(bits(first), bits(&b.state.first));
     assert_eq!(bits(second), bits(&b.state.second));
     assert_eq!((gradient_sum, seen), (&b.state.gradient_sum, &b.state.seen));
+    assert_eq!(exposures, &b.state.exposures);
+    assert_eq!(smoothing, &b.state.smoothing);
     assert_eq!(
         (a.step, &a.order, a.smoothed_loss, a.samples),
         (b.step, &b.order, b.smoothed_loss, b.samples)

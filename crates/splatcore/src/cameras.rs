@@ -122,6 +122,7 @@ impl CameraArgs {
             &LoadOptions {
                 max_size: self.max_size,
                 background,
+                keep_alpha: false,
             },
         )?;
         Ok(views

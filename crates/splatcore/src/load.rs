@@ -12,8 +12,8 @@ use std::path::Path;
 /// So many names or warnings are printed; `splatcore info` has them all.
 const SHOWN: usize = 10;
 
-/// Reads a scene file.
-pub fn scene(path: &Path) -> Result<Gaussians> {
+/// Reads a scene file; also whether it is to be rendered with Mip-Splatting's 2D filter.
+pub fn scene(path: &Path) -> Result<(Gaussians, bool)> {
     let file = scene::read(path)?;
     if file.dropped > 0 {
         eprintln!(
@@ -25,13 +25,7 @@ pub fn scene(path: &Path) -> Result<Gaussians> {
     for note in &file.notes {
         eprintln!("{}: {note}", path.display());
     }
-    if file.antialiased {
-        eprintln!(
-            "{}: trained with Mip-Splatting's filter, which this renderer does not have: thin things look thicker",
-            path.display()
-        );
-    }
-    Ok(file.gaussians)
+    Ok((file.gaussians, file.antialiased))
 }
 
 /// Opens a dataset and lists what is missing or odd.

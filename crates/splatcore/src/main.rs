@@ -2,6 +2,7 @@
 
 mod backends;
 mod cameras;
+mod channels;
 mod commands;
 mod interrupt;
 mod load;

@@ -9,13 +9,16 @@ use crate::{backends, load};
 use anyhow::{Result, bail};
 use serde::Serialize;
 use splatcore_core::backend::{RenderOptions, Renderer};
+use splatcore_core::exposure::Exposure;
 use splatcore_core::{View, camera};
 use splatcore_data::dataset::{Dataset, LoadOptions, Split};
 use splatcore_data::{file, scene};
+use splatcore_train::config::Background;
 use splatcore_train::trainer::Outcome;
 use splatcore_train::{
-    Breakdown, Checkpoint, Config, Evaluation, Observer, Signal, Trainer, evaluate, init, memory,
+    Breakdown, Checkpoint, Config, Evaluation, Observer, Signal, Trainer, evaluate_with, init, memory,
 };
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -53,6 +56,8 @@ pub struct Files {
     pub checkpoint: PathBuf,
     /// For people.
     pub report: PathBuf,
+    /// The photos' transforms of colours, if the run learns them.
+    pub exposures: PathBuf,
 }
 
 impl Files {
@@ -65,6 +70,7 @@ impl Files {
             config: file("config.toml"),
             checkpoint: file("checkpoint.safetensors"),
             report: file("report.html"),
+            exposures: file("exposures.json"),
         }
     }
 
@@ -75,6 +81,7 @@ impl Files {
             &self.config,
             &self.checkpoint,
             &self.report,
+            &self.exposures,
         ] {
             match std::fs::remove_file(path) {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
@@ -163,6 +170,7 @@ pub fn run(job: &Job) -> Result<Metrics> {
         progress: Progress::new("training", config.iterations.into()),
         guard: Guard::start()?,
         measured,
+        align_colour: config.exposure,
         psnr: Vec::new(),
     };
     let outcome = trainer.run_ahead(&mut watch)?;
@@ -192,9 +200,9 @@ pub fn run(job: &Job) -> Result<Metrics> {
     let gaussians = trainer.scene()?;
     // Checkpoint and scene, of a million Gaussians nearly a gigabyte, go to disk while the views are measured.
     let measured = std::thread::scope(|scope| -> Result<_> {
-        let writer = scope.spawn(|| scene::write_ply(&files.scene, &gaussians));
+        let writer = scope.spawn(|| scene::write_ply(&files.scene, &gaussians, config.antialias));
         let (renderer, options) = trainer.renderer();
-        let measured = measure(renderer, measured, &options, true)?;
+        let measured = measure(renderer, measured, &options, config.exposure, true)?;
         match writer.join() {
             Ok(written) => written?,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -213,6 +221,9 @@ pub fn run(job: &Job) -> Result<Metrics> {
         stopped,
     };
     output::write_json(&files.metrics, &metrics)?;
+    if config.exposure {
+        write_exposures(&files.exposures, trainer.exposures()?)?;
+    }
     psnr.retain(|(step, _)| *step < steps as f64);
     psnr.push((steps as f64, metrics.evaluation.psnr));
     let about = [
@@ -225,6 +236,16 @@ pub fn run(job: &Job) -> Result<Metrics> {
     ];
     report(&metrics, &about, &trainer, psnr, pictures)?.write(&files.report)?;
     Ok(metrics)
+}
+
+/// `exposures.json`: by name of the photo, the rows of `[A | b]` that turn a rendered colour into the photo's.
+fn write_exposures(path: &Path, exposures: Vec<(String, Exposure)>) -> Result<()> {
+    let rows = |e: Exposure| [0, 4, 8].map(|at| [e[at], e[at + 1], e[at + 2], e[at + 3]]);
+    let table: BTreeMap<String, [[f32; 4]; 3]> = exposures
+        .into_iter()
+        .map(|(name, exposure)| (name, rows(exposure)))
+        .collect();
+    output::write_json(path, &table)
 }
 
 /// Checks the folder before any long work, and reads the checkpoint when resuming.
@@ -248,6 +269,10 @@ fn prepare_folder(job: &Job, files: &Files) -> Result<Option<Checkpoint>> {
         );
     }
     output::check_writable(&job.folder)?;
+    if job.resume || job.overwrite {
+        // A run that was killed while it wrote may have left half a checkpoint, as large as a whole one.
+        file::remove_unfinished(&job.folder);
+    }
     Ok(if job.resume {
         Some(Checkpoint::load(&files.checkpoint)?)
     } else {
@@ -268,6 +293,7 @@ fn load_photos(dataset: &Dataset, config: &Config) -> Result<Photos> {
     let options = LoadOptions {
         max_size: config.max_size,
         background: config.background.colour(),
+        keep_alpha: config.background == Background::Random,
     };
     let mut train = load::views(dataset, &indices, &options)?;
     let test = train.split_off(trained);
@@ -307,6 +333,7 @@ struct Watch<'a> {
     progress: Progress,
     guard: Guard,
     measured: &'a [View],
+    align_colour: bool,
     psnr: Vec<(f64, f64)>,
 }
 
@@ -334,12 +361,23 @@ impl Observer for Watch<'_> {
     }
 
     fn measure(&mut self, step: u32, renderer: &mut dyn Renderer, options: &RenderOptions) {
-        match evaluate(renderer, self.measured, options, &|_, _, _, _| {}) {
+        match evaluate_with(
+            renderer,
+            self.measured,
+            options,
+            self.align_colour,
+            &|_, _, _, _| {},
+        ) {
             Ok(found) => {
                 self.psnr.push((step.into(), found.psnr));
+                let aligned = found
+                    .psnr_aligned
+                    .map(|psnr| format!(", colours aligned {psnr:.2} dB"));
                 self.progress.note(&format!(
-                    "step {step}: PSNR {:.2} dB, SSIM {:.4}",
-                    found.psnr, found.ssim
+                    "step {step}: PSNR {:.2} dB, SSIM {:.4}{}",
+                    found.psnr,
+                    found.ssim,
+                    aligned.unwrap_or_default()
                 ));
             }
             // Training itself is sound: say so and go on.
@@ -370,6 +408,9 @@ fn report(
         ("Steps".into(), thousands(metrics.steps.into())),
         ("Time trained".into(), duration(metrics.seconds)),
     ];
+    if let Some(psnr) = found.psnr_aligned {
+        summary.push(("PSNR, colours aligned".into(), format!("{} dB", decibels(psnr))));
+    }
     if let Some(reason) = metrics.stopped {
         summary.push(("Stopped by".into(), reason.into()));
     }

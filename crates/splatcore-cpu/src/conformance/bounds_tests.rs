@@ -23,6 +23,8 @@ const OPTIONS: RenderOptions = RenderOptions {
         near_plane: 0.2,
         alpha_max: 0.99,
     },
+    inverse_depth: false,
+    antialias: false,
 };
 
 /// The nearest number with an 11-bit fraction (no subnormals: coefficients that small add nothing here).
@@ -45,6 +47,7 @@ fn render(reference: &Reference, camera: &Camera, round: fn(f64) -> f64, bias: f
     let mut out = Rendered {
         image: Image::filled(camera.width, camera.height, [0.0; 3]),
         transmittance: vec![0.0; width * height],
+        inverse_depth: None,
     };
     for i in 0..width * height {
         let (x, y) = (i % width, i / width);

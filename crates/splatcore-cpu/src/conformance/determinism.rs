@@ -3,7 +3,7 @@
 use super::scenes::{odd_camera, random_scene, views};
 use super::selection::{Selection, Weight};
 use super::step::plan;
-use super::{Outcome, ensure, said};
+use super::{Outcome, ensure, gather, said};
 use splatcore_core::backend::{Backend, LearnerState, Refine, RenderOptions};
 use splatcore_core::pipeline::Blend;
 use splatcore_core::{Camera, Gaussians, Image, Learner, Pipeline, Renderer};
@@ -60,6 +60,10 @@ pub fn state_bits(s: &LearnerState) -> Vec<u32> {
     all.extend(bits(&s.second));
     all.extend(s.gradient_sum.iter().map(|v| v.to_bits()));
     all.extend(&s.seen);
+    let transforms = [&s.exposures.parameters, &s.exposures.first, &s.exposures.second];
+    all.extend(transforms.into_iter().flatten().flatten().map(|v| v.to_bits()));
+    all.extend(&s.exposures.seen);
+    all.extend(s.smoothing.iter().map(|v| v.to_bits()));
     all
 }
 
@@ -106,10 +110,15 @@ pub fn buffers_are_not_remembered(backend: &dyn Backend) -> Outcome {
 }
 
 /// Runs some steps with a refinement among them; returns the state as bits.
-fn go_on(learner: &mut dyn Learner, from: u32) -> Result<Vec<u32>, String> {
+fn go_on(learner: &mut dyn Learner, from: u32, antialias: bool) -> Result<Vec<u32>, String> {
     for step in from..from + 4 {
         let mut plan = plan(Pipeline::AUTO, step, step as usize % 3);
         plan.noise = Some(1e-3);
+        plan.render.antialias = antialias;
+        // Not with the first steps after a restore: what was computed before must be there.
+        if antialias && step % 4 == 3 {
+            learner.refine(&Refine::SmoothingFilter).map_err(said)?;
+        }
         learner.step(&plan).map_err(said)?;
         if step == from + 1 {
             let refine = Refine::Adc {
@@ -118,6 +127,7 @@ fn go_on(learner: &mut dyn Learner, from: u32) -> Result<Vec<u32>, String> {
                 min_opacity: 0.02,
                 max_scale: None,
                 max_gaussians: 260,
+                consistency: None,
                 seed: 5,
                 step,
             };
@@ -129,15 +139,22 @@ fn go_on(learner: &mut dyn Learner, from: u32) -> Result<Vec<u32>, String> {
 
 /// Snapshot, go on; restore into another learner, go on: the same bits. The snapshot itself comes back unchanged.
 pub fn snapshots_go_on_bit_for_bit(backend: &dyn Backend) -> Outcome {
+    gather([false, true].map(|antialias| one_goes_on_bit_for_bit(backend, antialias)))
+}
+
+fn one_goes_on_bit_for_bit(backend: &dyn Backend, antialias: bool) -> Outcome {
     let views = Arc::new(views());
     let scene = random_scene(43, 200, 2);
     let mut learner = backend.learner(&scene, views.clone()).map_err(said)?;
-    go_on(learner.as_mut(), 1)?;
+    go_on(learner.as_mut(), 1, antialias)?;
     let snapshot = learner.snapshot().map_err(said)?;
-    let straight_on = go_on(learner.as_mut(), 5)?;
+    ensure(snapshot.smoothing.is_empty() != antialias, || {
+        "filters are not in the snapshot".into()
+    })?;
+    let straight_on = go_on(learner.as_mut(), 5, antialias)?;
     // Another number of Gaussians, and used: nothing of it may survive.
     let mut other = backend.learner(&random_scene(44, 50, 2), views).map_err(said)?;
-    go_on(other.as_mut(), 1)?;
+    go_on(other.as_mut(), 1, antialias)?;
     other.restore(&snapshot).map_err(said)?;
     let restored = other.snapshot().map_err(said)?;
     ensure(state_bits(&restored) == state_bits(&snapshot), || {
@@ -146,13 +163,13 @@ pub fn snapshots_go_on_bit_for_bit(backend: &dyn Backend) -> Outcome {
     ensure(other.count() == snapshot.gaussians.len(), || {
         "the count after restoring is not the snapshot's".into()
     })?;
-    let resumed = go_on(other.as_mut(), 5)?;
+    let resumed = go_on(other.as_mut(), 5, antialias)?;
     ensure(resumed == straight_on, || {
         "training goes on differently after a restore".into()
     })?;
     let mut back = learner;
     back.restore(&snapshot).map_err(said)?;
-    let again = go_on(back.as_mut(), 5)?;
+    let again = go_on(back.as_mut(), 5, antialias)?;
     ensure(again == straight_on, || {
         "going back to a snapshot and on gives another result".into()
     })

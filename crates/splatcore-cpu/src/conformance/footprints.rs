@@ -106,6 +106,7 @@ impl Field {
             conic: [a, 0.5 * b, c].map(|v| -2.0 * LN_2 * v),
             three_sigma: 0.0,
             opacity: 1.0,
+            compensation: 1.0,
             colour: [0.0; 3],
             colour_clamped: [false; 3],
             sh_degree: 0,

@@ -7,8 +7,10 @@ pub mod bounds;
 #[cfg(test)]
 mod bounds_tests;
 pub mod compare;
+pub mod depth;
 pub mod determinism;
 pub mod errors;
+pub mod exposure;
 pub mod footprints;
 pub mod forward;
 pub mod gradients;
@@ -16,7 +18,9 @@ mod hostile;
 pub mod refine;
 pub mod scenes;
 pub mod selection;
+pub mod smoothing;
 pub mod step;
+pub mod step_options;
 
 use splatcore_core::backend::{Backend, BackendError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,6 +34,10 @@ pub type Check = (&'static str, fn(&dyn Backend) -> Outcome);
 /// Every check.
 pub const CHECKS: &[Check] = &[
     ("images match the twin", forward::images_match_the_twin),
+    (
+        "inverse depth matches the twin",
+        depth::inverse_depth_matches_the_twin,
+    ),
     ("counts match the twin", forward::counts_match_the_twin),
     ("gradients match the twin", gradients::gradients_match_the_twin),
     ("runs are bit-equal", determinism::runs_are_bit_equal),
@@ -50,12 +58,56 @@ pub const CHECKS: &[Check] = &[
         step::ignored_pixels_change_nothing,
     ),
     ("noise matches the twin", step::noise_matches_the_twin),
+    (
+        "filters follow the cameras",
+        smoothing::filters_follow_the_cameras,
+    ),
+    (
+        "filtered pictures match the twin",
+        smoothing::filtered_pictures_match_the_twin,
+    ),
+    (
+        "an antialiased step matches the twin",
+        smoothing::an_antialiased_step_matches_the_twin,
+    ),
+    ("harmonics decay", step_options::harmonics_decay),
+    (
+        "sparse adam leaves the unseen alone",
+        step_options::sparse_adam_leaves_the_unseen_alone,
+    ),
+    (
+        "reduced views are smaller views",
+        step_options::reduced_views_are_smaller_views,
+    ),
+    (
+        "alpha stands on the background",
+        step_options::alpha_stands_on_the_background,
+    ),
+    ("exposures match the twin", exposure::exposures_match_the_twin),
+    (
+        "no exposure leaves no trace",
+        exposure::no_exposure_leaves_no_trace,
+    ),
+    (
+        "exposures go on bit for bit",
+        exposure::exposures_go_on_bit_for_bit,
+    ),
     ("adc clones and splits", refine::adc_clones_and_splits),
     (
         "adc prunes and respects the limit",
         refine::adc_prunes_and_respects_the_limit,
     ),
+    ("growth wants agreement", refine::growth_wants_agreement),
+    ("pruning follows scores", refine::pruning_follows_scores),
     ("opacity reset caps", refine::opacity_reset_caps),
+    (
+        "filters stay with their Gaussians",
+        refine::filters_stay_with_their_gaussians,
+    ),
+    (
+        "opacity reset caps filtered opacities",
+        refine::opacity_reset_caps_filtered_opacities,
+    ),
     ("mcmc relocates", refine::mcmc_relocates),
     ("mcmc grows", refine::mcmc_grows),
     ("contradictions are errors", errors::contradictions_are_errors),

@@ -26,6 +26,8 @@ pub struct Case {
     /// Whether f32 too is held to what roundings can do to the scene, as its images may be off by more than
     /// `image_tolerance`.
     pub bounded: bool,
+    /// Rendered with Mip-Splatting's 2D filter.
+    pub antialias: bool,
     /// One pixel of so many is compared.
     pub every: usize,
     /// How many pipelines it is worth.
@@ -39,6 +41,7 @@ impl Case {
             pipeline,
             sh_degree: self.sh_degree,
             background: self.background,
+            antialias: self.antialias,
             ..RenderOptions::default()
         }
     }
@@ -65,6 +68,7 @@ impl Case {
             image_tolerance: 2e-5,
             ill_conditioned: false,
             bounded: false,
+            antialias: false,
             every: 1,
             weight: Weight::Common,
         }
@@ -148,7 +152,34 @@ pub(super) fn random_colour(rng: &mut Rng) -> [f32; 3] {
 pub fn cases() -> Vec<Case> {
     let mut cases = random_cases();
     cases.extend(degenerate_cases());
+    let with_filter: Vec<Case> = cases.iter().filter_map(antialiased).collect();
+    cases.extend(with_filter);
     cases
+}
+
+/// Cases worth rendering with the 2D filter too: every degree, and what is hard on its factor.
+fn antialiased(case: &Case) -> Option<Case> {
+    let name = case.name.as_str();
+    let hard = [
+        "needles",
+        "zero scale",
+        "covered by huge Gaussians",
+        "far outside the frustum",
+    ];
+    let random = ["random 0", "random 1", "random 2", "random 3"];
+    let wanted = hard.contains(&name) || random.iter().any(|r| name.starts_with(r));
+    wanted.then(|| {
+        let mut case = case.clone();
+        case.name = format!("{name}, antialiased");
+        case.antialias = true;
+        if !hard.contains(&name) {
+            // Most splats are smaller than the low pass.
+            for scales in &mut case.scene.log_scales {
+                *scales = scales.map(|s| s - 1.0);
+            }
+        }
+        case
+    })
 }
 
 fn random_cases() -> Vec<Case> {
@@ -340,6 +371,7 @@ pub fn views() -> Vec<View> {
                     height,
                     rgb,
                     mask,
+                    alpha: None,
                 },
             }
         })

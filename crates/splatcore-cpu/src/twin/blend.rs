@@ -59,6 +59,8 @@ pub struct Blended {
     pub image: Vec<[f64; 3]>,
     /// Behind the last fragment.
     pub transmittance: Vec<f64>,
+    /// Sum of 1/z by the weights of the colours.
+    pub inverse_depth: Vec<f64>,
     /// See [`Doubt`].
     pub doubts: Vec<Doubt>,
     /// Fragments that changed their pixel.
@@ -78,6 +80,7 @@ pub fn blend(
     let mut out = Blended {
         image: Vec::with_capacity(width * height),
         transmittance: Vec::with_capacity(width * height),
+        inverse_depth: Vec::with_capacity(width * height),
         doubts: Vec::with_capacity(width * height),
         fragments_blended: 0,
     };
@@ -92,6 +95,8 @@ pub fn blend(
             }
             out.image.push(colour);
             out.transmittance.push(pixel.transmittance);
+            let weighted = |f: &Fragment| f.transmittance * f.alpha / splats[f.splat].depth;
+            out.inverse_depth.push(pixel.fragments.iter().map(weighted).sum());
             out.doubts.push(pixel.doubt);
             out.fragments_blended += pixel.fragments.len() as u64;
         }

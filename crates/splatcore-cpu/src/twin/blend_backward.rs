@@ -9,6 +9,8 @@ use super::intersect::TileLists;
 use super::project::Splat;
 use splatcore_core::Camera;
 use splatcore_core::backend::RenderOptions;
+use splatcore_core::semantics::TILE;
+use std::collections::BTreeMap;
 
 /// Gradients with respect to what [`super::project`] made.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -21,6 +23,9 @@ pub struct SplatGradient {
     pub opacity: f64,
     /// After the clamp.
     pub colour: [f64; 3],
+    /// As `mean`, but absolute values of the sums over each tile are added up (see
+    /// [`splatcore_core::backend::Statistic::Absolute`]).
+    pub absolute: [f64; 2],
 }
 
 /// One gradient a splat.
@@ -34,7 +39,12 @@ pub fn blend_backward(
 ) -> Vec<SplatGradient> {
     let mut gradients = vec![SplatGradient::default(); splats.len()];
     let width = camera.width as usize;
+    // Sums of a row of tiles: (tile, splat) to dL/dmean.
+    let mut of_tiles: BTreeMap<(usize, usize), [f64; 2]> = BTreeMap::new();
     for (i, g) in image_gradient.iter().enumerate() {
+        if i % (width * TILE) == 0 {
+            add_absolute(&mut of_tiles, &mut gradients);
+        }
         let pixel = walk(i % width, i / width, splats, tiles, options, cut_offs);
         let mut behind = options.background.map(f64::from);
         for fragment in pixel.fragments.iter().rev() {
@@ -58,9 +68,23 @@ pub fn blend_backward(
             out.conic[1] += d_power * -dx * dy;
             out.conic[2] += d_power * -0.5 * dy * dy;
             // The offset is pixel minus centre, so the sign turns.
-            out.mean[0] += d_power * (a * dx + b * dy);
-            out.mean[1] += d_power * (b * dx + c * dy);
+            let d_mean = [d_power * (a * dx + b * dy), d_power * (b * dx + c * dy)];
+            let of_tile = of_tiles.entry((i % width / TILE, fragment.splat)).or_default();
+            for k in 0..2 {
+                out.mean[k] += d_mean[k];
+                of_tile[k] += d_mean[k];
+            }
         }
     }
+    add_absolute(&mut of_tiles, &mut gradients);
     gradients
+}
+
+/// Adds the absolute values of the sums of a row of tiles, and forgets them.
+fn add_absolute(of_tiles: &mut BTreeMap<(usize, usize), [f64; 2]>, gradients: &mut [SplatGradient]) {
+    for ((_, splat), sums) in std::mem::take(of_tiles) {
+        for (total, sum) in gradients[splat].absolute.iter_mut().zip(sums) {
+            *total += sum.abs();
+        }
+    }
 }

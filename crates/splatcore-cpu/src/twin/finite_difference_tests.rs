@@ -101,6 +101,65 @@ fn gradients_match_finite_differences_without_cut_offs() {
     }
 }
 
+/// The filter's factor depends on scales, rotations and means; of small splats most, of tiny ones it is at its floor.
+#[test]
+fn antialiased_gradients_match_finite_differences() {
+    for sh_degree in [0, 2] {
+        let mut rng = Rng::new(13, sh_degree as u64);
+        let mut scene = random_scene(&mut rng, 12, sh_degree);
+        for (i, scales) in scene.log_scales.iter_mut().enumerate() {
+            let shrink = [0.0, 1.0, 2.0, 5.5][i % 4];
+            *scales = scales.map(|s| s - shrink);
+        }
+        let weights = random_weights(&mut rng);
+        let options = RenderOptions {
+            antialias: true,
+            ..options(Intersect::Exact)
+        };
+        let splats = visible_splats(&scene, &camera(), &options);
+        let floors = splats.iter().filter(|s| s.compensation < 0.00501).count();
+        let small = splats.iter().filter(|s| s.compensation < 0.5).count();
+        assert!(
+            floors > 0 && small > floors + 2,
+            "{floors} {small}: tests too little"
+        );
+        check(&scene, &options, CutOffs::None, &weights);
+    }
+}
+
+#[test]
+fn smoothed_gradients_match_finite_differences() {
+    let mut rng = Rng::new(14, 1);
+    let scene = random_scene(&mut rng, 8, 1);
+    // Much finer than the Gaussians, as fine, and much coarser.
+    let filters: Vec<f64> = (0..8).map(|i| [-4.0, -1.3, -0.2][i % 3]).collect();
+    let weights = random_weights(&mut rng);
+    let options = options(Intersect::Exact);
+    let smooth = |scene: &Scene| smoothing::smooth(scene, &filters);
+    let mut exact = gradients_scene(&smooth(&scene), &camera(), &options, CutOffs::None, &weights).scene;
+    smoothing::smooth_backward(&scene, &filters, &mut exact);
+    for group in [Group::Means, Group::LogScales, Group::OpacityLogits] {
+        let gradient = exact.group(group);
+        let slopes: Vec<f64> = (0..gradient.len())
+            .map(|k| {
+                let at = |d: f64| {
+                    let mut moved = scene.clone();
+                    *moved.group_mut(group)[k] += d;
+                    scalar(&smooth(&moved), &options, CutOffs::None, &weights)
+                };
+                (8.0 * (at(STEP) - at(-STEP)) - (at(2.0 * STEP) - at(-2.0 * STEP))) / (12.0 * STEP)
+            })
+            .collect();
+        let size = slopes.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let errors = slopes.iter().zip(&gradient).map(|(a, b)| (a - b).powi(2));
+        let error = errors.sum::<f64>().sqrt();
+        assert!(
+            error <= TOLERANCE * size && size > 1e-6,
+            "{group:?}: error {error:e} beside {size:e}"
+        );
+    }
+}
+
 #[test]
 fn gradients_match_finite_differences_away_from_cut_offs() {
     for (seed, intersect) in [(1, Intersect::Exact), (2, Intersect::Aabb), (3, Intersect::Exact)] {

@@ -254,6 +254,7 @@ mod tests {
             conic: [c / d, -b / d, a / d],
             three_sigma: 3.0,
             opacity: 0.5,
+            compensation: 1.0,
             colour: [0.0; 3],
             colour_clamped: [false; 3],
             sh_degree: 0,

@@ -122,6 +122,7 @@ mod tests {
             height,
             rgb,
             mask,
+            alpha: None,
         };
         (image, photo)
     }

@@ -17,3 +17,9 @@ pub fn transpose<const I: usize, const J: usize>(a: &[[f64; J]; I]) -> [[f64; I]
 pub fn transpose_times<const I: usize, const J: usize>(a: &[[f64; J]; I], v: [f64; I]) -> [f64; J] {
     std::array::from_fn(|j| (0..I).map(|i| a[i][j] * v[i]).sum())
 }
+
+/// Inverse of a symmetric matrix given as xx, xy, yy.
+pub fn inverse_symmetric([a, b, c]: [f64; 3]) -> [[f64; 2]; 2] {
+    let determinant = a * c - b * b;
+    [[c, -b], [-b, a]].map(|row| row.map(|v| v / determinant))
+}

@@ -16,15 +16,18 @@
 //! the result.
 
 pub mod adam;
+pub mod antialias;
 pub mod blend;
 pub mod blend_backward;
 pub mod densify;
+pub mod exposure;
 pub mod intersect;
 pub mod loss;
 pub mod matrix;
 pub mod project;
 pub mod project_backward;
 mod scene;
+pub mod smoothing;
 pub mod sort;
 
 #[cfg(test)]
@@ -48,6 +51,8 @@ pub struct TwinFrame {
     pub image: Vec<[f64; 3]>,
     /// What is left of the light behind the last fragment, `[height * width]`.
     pub transmittance: Vec<f64>,
+    /// Sum of 1/z by the weights of the colours, `[height * width]`.
+    pub inverse_depth: Vec<f64>,
     /// How much roundings elsewhere could move each pixel by tipping a comparison, `[height * width]`.
     pub doubts: Vec<Doubt>,
     /// Whether a Gaussian counts as seen (see [`intersect::in_view`]), `None` when roundings decide, `[n]`.
@@ -66,6 +71,11 @@ pub struct TwinGradients {
     /// Norm of the gradient with respect to the 2D mean in NDC units (pixels times half the image side), the
     /// statistic of adaptive density control, `[n]`.
     pub ndc_norms: Vec<f64>,
+    /// As `ndc_norms` by [`splatcore_core::backend::Statistic::Absolute`], `[n]`.
+    pub absolute_norms: Vec<f64>,
+    /// With respect to the colour before the clamp, `[n]`: for an image gradient of one channel the sum of the blending
+    /// weights where it is 1.
+    pub colours: Vec<[f64; 3]>,
 }
 
 /// Renders one view. A camera whose `defect()` is not `None` gives an undefined image.
@@ -100,6 +110,7 @@ pub fn render_scene(scene: &Scene, camera: &Camera, options: &RenderOptions, cut
         height: camera.height as usize,
         image: blended.image,
         transmittance: blended.transmittance,
+        inverse_depth: blended.inverse_depth,
         doubts: blended.doubts,
         in_view: vec![Some(false); scene.len()],
         pairs: tiles.lists.iter().map(|list| list.len() as u64).sum(),
@@ -126,11 +137,16 @@ pub fn gradients_scene(
     let mut result = TwinGradients {
         scene: Scene::zeros(scene.len(), scene.sh_degree),
         ndc_norms: vec![0.0; scene.len()],
+        absolute_norms: vec![0.0; scene.len()],
+        colours: vec![[0.0; 3]; scene.len()],
     };
     let half = [camera.width as f64 / 2.0, camera.height as f64 / 2.0];
     for (splat, gradient) in splats.iter().zip(&splat_gradients) {
         project_backward::project_backward(scene, splat, camera, gradient, &mut result.scene);
-        result.ndc_norms[splat.index] = (gradient.mean[0] * half[0]).hypot(gradient.mean[1] * half[1]);
+        let norm = |gradient: [f64; 2]| (gradient[0] * half[0]).hypot(gradient[1] * half[1]);
+        result.ndc_norms[splat.index] = norm(gradient.mean);
+        result.absolute_norms[splat.index] = norm(gradient.absolute);
+        result.colours[splat.index] = gradient.colour;
     }
     result
 }
@@ -142,6 +158,9 @@ pub fn visible_splats(scene: &Scene, camera: &Camera, options: &RenderOptions) -
     let mut splats: Vec<Splat> = (0..scene.len())
         .filter_map(|i| project::project(scene, i, camera, near, degree))
         .collect();
+    if options.antialias {
+        splats.iter_mut().for_each(antialias::compensate);
+    }
     sort::sort(&mut splats);
     splats
 }

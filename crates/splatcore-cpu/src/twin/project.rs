@@ -24,8 +24,10 @@ pub struct Splat {
     pub conic: [f64; 3],
     /// 3 sigma of the longer axis, pixels, before rounding up.
     pub three_sigma: f64,
-    /// After the sigmoid.
+    /// After the sigmoid, times `compensation`.
     pub opacity: f64,
+    /// What [`super::antialias`] multiplied the opacity by; 1 without it.
+    pub compensation: f64,
     /// Towards this camera, clamped below at 0.
     pub colour: [f64; 3],
     /// Whether a channel was clamped.
@@ -69,6 +71,7 @@ pub fn project(scene: &Scene, i: usize, camera: &Camera, near_plane: f64, sh_deg
         conic: [c / determinant, -b / determinant, a / determinant],
         three_sigma: 3.0 * largest.sqrt(),
         opacity: sigmoid(scene.opacity_logits[i]),
+        compensation: 1.0,
         colour: unclamped.map(|v| v.max(0.0)),
         colour_clamped: unclamped.map(|v| v < 0.0),
         sh_degree,

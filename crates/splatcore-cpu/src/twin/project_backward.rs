@@ -1,11 +1,13 @@
 //! `project_backward`: from a splat's gradients to those of the Gaussian's parameters.
 
 use super::Scene;
+use super::antialias::{covariance_gradient, logit_gradient};
 use super::blend_backward::SplatGradient;
 use super::matrix::{product, transpose, transpose_times};
 use super::project::{Shape, Splat, jacobian, view_direction};
 use splatcore_core::Camera;
 use splatcore_core::sh;
+use std::array::from_fn;
 
 /// Adds the gradient of one splat to row `splat.index` of `out`.
 pub fn project_backward(
@@ -28,7 +30,9 @@ pub fn project_backward(
     let q = [[qa, qb], [qb, qc]];
     let [ga, gb, gc] = gradient.conic;
     let d_q = [[ga, gb / 2.0], [gb / 2.0, gc]];
-    let d_covariance = product(&product(&q, &d_q), &q).map(|row| row.map(|v| -v));
+    let through_conic = product(&product(&q, &d_q), &q);
+    let through_opacity = covariance_gradient(splat, gradient);
+    let d_covariance: [[f64; 2]; 2] = from_fn(|i| from_fn(|j| through_opacity[i][j] - through_conic[i][j]));
 
     // C = M Sigma Mᵀ with M = J W: dL/dSigma = Mᵀ G M, dL/dM = 2 G M Sigma, dL/dJ = dL/dM Wᵀ.
     let m = product(&jacobian.rows, &camera.rotation);
@@ -64,7 +68,7 @@ pub fn project_backward(
     for k in 0..4 {
         out.rotations[i][k] += d_quaternion[k];
     }
-    out.opacity_logits[i] += gradient.opacity * splat.opacity * (1.0 - splat.opacity);
+    out.opacity_logits[i] += logit_gradient(scene, splat, gradient);
 
     // Colour: clamped channels are constant.
     let d_colour: [f64; 3] = std::array::from_fn(|c| {

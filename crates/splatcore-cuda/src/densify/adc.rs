@@ -8,13 +8,19 @@ const SPLIT_INTO: u32 = 2;
 const SPLIT_SHRINK: f32 = 0.8 * SPLIT_INTO as f32;
 
 impl Densify {
-    pub(super) fn adc(&self, state: &mut State, refine: &Refine) -> Result<RefineReport, BackendError> {
+    pub(super) fn adc(
+        &self,
+        state: &mut State,
+        refine: &Refine,
+        scores: Option<&DeviceScores>,
+    ) -> Result<RefineReport, BackendError> {
         let &Refine::Adc {
             gradient_threshold,
             split_scale,
             min_opacity,
             max_scale,
             max_gaussians,
+            ref consistency,
             seed,
             step,
         } = refine
@@ -22,8 +28,16 @@ impl Densify {
             return Ok(RefineReport::default());
         };
         let n = state.count;
-        let work = Work::new(&self.device, n)?;
-        self.choose(state, &work, gradient_threshold, max_gaussians.saturating_sub(n))?;
+        let work = Work::new(&self.pool, n)?;
+        // Whose bad pixels count, and how many are enough; no address: nobody asks.
+        let agreement = match (consistency, scores) {
+            (Some(consistency), Some(scores)) => {
+                (scores.bad.address(), consistency.min_bad * scores.views as f32)
+            }
+            _ => (0, 0.0),
+        };
+        let room = max_gaussians.saturating_sub(n);
+        self.choose(state, &work, gradient_threshold, agreement, room)?;
         let log_shrink = SPLIT_SHRINK.ln();
         {
             let (scales, logits) = (
@@ -70,8 +84,11 @@ impl Densify {
             _ if kept == n => None,
             _ => Some((self.indices(kept)?, self.scratch(rows)?)),
         };
-        // What goes again needs no room for more.
-        let limit = (after + after / 10).min(max_gaussians).max(after);
+        // Where memory is short, what goes again needs no room for more.
+        let limit = match rows::is_plenty(&self.device, state.bytes_of(2 * rows)) {
+            true => max_gaussians.max(after),
+            false => (after + after / 10).min(max_gaussians).max(after),
+        };
         reserve(&self.device, state, rows, limit)?;
 
         self.list(&work, CLONED, n, &clone_sums, &clone_list)?;
@@ -109,8 +126,16 @@ impl Densify {
         })
     }
 
-    /// Marks who grows: those at the threshold, or if they are more than `room`, the largest gradients, ties by index.
-    fn choose(&self, state: &State, work: &Work, threshold: f32, room: usize) -> Result<(), BackendError> {
+    /// Marks who grows: those at the threshold on whom the views agree, or if they are more than `room`, the largest
+    /// gradients, ties by index.
+    fn choose(
+        &self,
+        state: &State,
+        work: &Work<'_>,
+        threshold: f32,
+        (bad, min_bad): (u64, f32),
+        room: usize,
+    ) -> Result<(), BackendError> {
         let n = state.count;
         // Nothing is at least "not a number".
         let threshold = if room == 0 { f32::NAN } else { threshold };
@@ -121,9 +146,10 @@ impl Densify {
         let mut selection = 0u64;
         if limited {
             // prefix, remaining, all; then the histogram.
-            let mut words = [0u32; 4 + 256];
-            words[1] = room as u32;
-            let buffer = Buffer::from_slice(&self.device, "selection of a refinement", &words)?;
+            let bytes = (4 + 256) * size_of::<u32>();
+            let buffer = self.pool.take("selection of a refinement", bytes)?;
+            buffer.fill(0, bytes)?;
+            let room = room as u32;
             selection = buffer.address();
             let histogram = selection + 16;
             for shift in [24u32, 16, 8, 0] {
@@ -132,12 +158,14 @@ impl Densify {
                     self.each(
                         self.kernels.select_histogram,
                         n,
-                        &mut arguments![sums, seen, count, threshold, shift, selection, histogram],
+                        &mut arguments![
+                            sums, seen, count, threshold, bad, min_bad, shift, selection, histogram
+                        ],
                     )?;
                     self.one(
                         self.kernels.select_digit,
                         1,
-                        &mut arguments![shift, selection, histogram],
+                        &mut arguments![shift, room, selection, histogram],
                     )?;
                 }
             }
@@ -148,7 +176,7 @@ impl Densify {
             self.each(
                 self.kernels.adc_choose,
                 n,
-                &mut arguments![sums, seen, count, threshold, selection, actions],
+                &mut arguments![sums, seen, count, threshold, bad, min_bad, selection, actions],
             )
         }?;
         if selected.is_some() {

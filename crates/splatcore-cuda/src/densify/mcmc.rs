@@ -9,14 +9,14 @@ const LANE_RELOCATE: u64 = 4;
 const LANE_ADD: u64 = 5;
 
 /// What drawing needs.
-struct Draw {
+struct Draw<'a> {
     /// Sums of the weights up to and with each Gaussian, u64.
-    cumulative: Buffer,
-    sums: Buffer,
+    cumulative: Lent<'a>,
+    sums: Lent<'a>,
     /// Indices of those drawn, u32.
-    drawn: Buffer,
+    drawn: Lent<'a>,
     /// How often each Gaussian was drawn, u32.
-    copies: Buffer,
+    copies: Lent<'a>,
 }
 
 impl Densify {
@@ -37,10 +37,10 @@ impl Densify {
         check_rows(n + added)?;
 
         // All memory before the first change, so that a failure leaves the state as it was.
-        let work = Work::new(&self.device, n)?;
+        let work = Work::new(&self.pool, n)?;
         let dead = self.indices(n)?;
         let draw = Draw {
-            cumulative: Buffer::new(&self.device, "weights of a refinement", n * size_of::<u64>())?,
+            cumulative: self.pool.take("weights of a refinement", n * size_of::<u64>())?,
             sums: self.sums(n)?,
             drawn: self.indices(n.max(added))?,
             copies: self.indices(n)?,
@@ -94,7 +94,13 @@ impl Densify {
     }
 
     /// Opacities as cumulative weights, without those marked dead in `actions` (0: with all).
-    fn weigh(&self, state: &State, work: &Work, draw: &Draw, actions: u64) -> Result<(), BackendError> {
+    fn weigh(
+        &self,
+        state: &State,
+        work: &Work<'_>,
+        draw: &Draw<'_>,
+        actions: u64,
+    ) -> Result<(), BackendError> {
         let n = state.count;
         let (logits, count) = (state.groups[OPACITIES].parameters.address(), n as u32);
         let (sums, cumulative) = (draw.sums.address(), draw.cumulative.address());
@@ -121,8 +127,8 @@ impl Densify {
     fn draw(
         &self,
         state: &State,
-        work: &Work,
-        draw: &Draw,
+        work: &Work<'_>,
+        draw: &Draw<'_>,
         wanted: u64,
         at_most: usize,
         (seed, step, lane): (u64, u64, u64),
@@ -149,7 +155,7 @@ impl Densify {
     fn share(
         &self,
         state: &State,
-        draw: &Draw,
+        draw: &Draw<'_>,
         min_opacity: f32,
         wanted: u64,
         at_most: usize,

@@ -17,9 +17,15 @@ struct Rows<'a> {
     moments: bool,
 }
 
-/// The fifteen arrays.
+/// The fifteen arrays, and the 3D filter if there is one.
 fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
-    state.groups.iter_mut().flat_map(|group| {
+    let smoothed = state.smoothed;
+    let smoothing = smoothed.then_some(Rows {
+        buffer: &mut state.smoothing,
+        row_bytes: size_of::<f32>(),
+        moments: false,
+    });
+    let groups = state.groups.iter_mut().flat_map(|group| {
         let [parameters, first, second] = group.row_bytes();
         [
             (&mut group.parameters, parameters, false),
@@ -31,12 +37,24 @@ fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
             row_bytes,
             moments,
         })
-    })
+    });
+    groups.chain(smoothing)
 }
 
-/// Makes room for `rows` Gaussians: nothing if there is, else a tenth more than asked, but no more than `limit` needs.
-/// What the state holds stays. Arrays that are a small part of the state are copied on the device, the others by way of
-/// the host: slower (some 10 GB/s), but the peak stays near the size of the state.
+/// What takes no more than this part of the memory that is free is no reason to be thrifty.
+const PLENTY: u64 = 8;
+
+/// Whether so many bytes more would be little of what is free.
+pub(super) fn is_plenty(device: &Arc<dyn Device>, bytes: u64) -> bool {
+    bytes <= device.memory().0 / PLENTY
+}
+
+/// Makes room for `rows` Gaussians: nothing if there is, else more than asked, but no more than `limit` needs. What the
+/// state holds stays.
+///
+/// Where memory is plenty there is then room for twice as many, and arrays are copied on the device. Elsewhere there is
+/// room for a tenth more; arrays that are a small part of the state are copied on the device, the others by way of the
+/// host: slower (some 10 GB/s), but the peak stays near the size of the state.
 ///
 /// # Errors
 /// If memory is short; the state is as before then.
@@ -49,7 +67,9 @@ pub fn reserve(
     if rows <= state.capacity {
         return Ok(());
     }
-    let capacity = (rows + rows / 10).min(limit).max(rows);
+    let plenty = is_plenty(device, state.bytes_of(2 * rows));
+    let roomy = if plenty { 2 * rows } else { rows + rows / 10 };
+    let capacity = roomy.min(limit).max(rows);
     let count = state.count;
     let in_all: usize = arrays(state).map(|array| array.buffer.bytes()).sum();
     for array in arrays(state) {
@@ -57,7 +77,7 @@ pub fn reserve(
         if array.buffer.bytes() >= bytes {
             continue;
         }
-        if bytes > in_all / SHARE_ON_DEVICE {
+        if bytes > in_all / SHARE_ON_DEVICE && !plenty {
             grow_by_host(device, array.buffer, used, bytes)?;
         } else {
             let grown = Buffer::new(device, array.buffer.name(), bytes)?;
@@ -191,9 +211,9 @@ impl Densify {
     }
 
     /// Room to compact `rows` Gaussians through.
-    pub(super) fn scratch(&self, rows: usize) -> Result<Buffer, BackendError> {
+    pub(super) fn scratch(&self, rows: usize) -> Result<Lent<'_>, BackendError> {
         let bytes = (SCRATCH_A_ROW * rows).clamp(SCRATCH_AT_LEAST, SCRATCH_AT_MOST);
-        Buffer::new(&self.device, "scratch of a refinement", bytes)
+        self.pool.take("scratch of a refinement", bytes)
     }
 
     /// Keeps the `listed` rows in `kept`, in order, and after them all from row `rest` on, `after` rows in all.
@@ -209,25 +229,51 @@ impl Densify {
         after: usize,
         scratch: &Buffer,
     ) -> Result<(), BackendError> {
-        let (list, listed, rest, through) = (kept.address(), listed as u32, rest as u32, scratch.address());
         for array in arrays(state) {
-            let (address, row_bytes) = (array.buffer.address(), array.row_bytes as u32);
-            let piece = scratch.bytes() / array.row_bytes;
-            for start in (0..after).step_by(piece) {
-                let rows = piece.min(after - start);
-                let (first, count) = (start as u32, rows as u32);
-                // SAFETY: the arguments of gather_rows; a piece fits the scratch and the array.
-                unsafe {
-                    self.tiles(
-                        self.kernels.gather_rows,
-                        rows,
-                        &mut arguments![address, through, row_bytes, list, listed, rest, first, count],
-                    )?;
-                    let to = address + (start * array.row_bytes) as u64;
-                    self.device
-                        .copy(to, through, rows * array.row_bytes)
-                        .map_err(failed)?;
-                }
+            self.compact_array(array.buffer, array.row_bytes, kept, listed, rest, after, scratch)?;
+        }
+        Ok(())
+    }
+
+    /// As [`Densify::compact`], for the statistics.
+    pub(super) fn compact_statistics(
+        &self,
+        state: &State,
+        kept: &Buffer,
+        listed: usize,
+        scratch: &Buffer,
+    ) -> Result<(), BackendError> {
+        for statistic in [&state.gradient_sum, &state.seen] {
+            self.compact_array(statistic, size_of::<u32>(), kept, listed, listed, listed, scratch)?;
+        }
+        Ok(())
+    }
+
+    fn compact_array(
+        &self,
+        array: &Buffer,
+        row_bytes: usize,
+        kept: &Buffer,
+        listed: usize,
+        rest: usize,
+        after: usize,
+        scratch: &Buffer,
+    ) -> Result<(), BackendError> {
+        let (list, listed, rest, through) = (kept.address(), listed as u32, rest as u32, scratch.address());
+        let (address, bytes) = (array.address(), row_bytes as u32);
+        let piece = scratch.bytes() / row_bytes;
+        for start in (0..after).step_by(piece) {
+            let rows = piece.min(after - start);
+            let (first, count) = (start as u32, rows as u32);
+            // SAFETY: the arguments of gather_rows; a piece fits the scratch and the array.
+            unsafe {
+                self.tiles(
+                    self.kernels.gather_rows,
+                    rows,
+                    &mut arguments![address, through, bytes, list, listed, rest, first, count],
+                )?;
+                let to = address + (start * row_bytes) as u64;
+                self.device.copy(to, through, rows * row_bytes).map_err(failed)?;
             }
         }
         Ok(())

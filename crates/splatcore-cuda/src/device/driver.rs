@@ -188,6 +188,11 @@ impl Card {
         }
     }
 
+    /// The queue as the driver knows it, for experiments that talk to the driver themselves.
+    pub fn stream(&self) -> sys::CUstream {
+        self.stream
+    }
+
     fn current(&self) -> Result<(), DeviceError> {
         // SAFETY: the context lives as long as self.
         unsafe { result::ctx::set_current(self.context) }.map_err(failed("the card"))

@@ -1,6 +1,7 @@
 //! The backward pass of a frame: gradients of every slot from the gradient of the image.
 
 use super::forward::wrong_program;
+use super::kernels::Op;
 use super::{BUCKET, Frame, PROJECT_BLOCK, SUM_BYTES, SceneAddresses};
 use crate::camera::KernelCamera;
 use crate::launch::arguments;
@@ -22,7 +23,8 @@ impl Frame {
         }
     }
 
-    /// From `image_gradient` to the gradients of every slot. The last forward was for `Purpose::Training`.
+    /// From `image_gradient` to the gradients of every slot. The last forward was for `Purpose::Training`, with the same
+    /// options.
     ///
     /// # Errors
     /// If memory is short, a kernel does not compile or the device fails.
@@ -32,11 +34,44 @@ impl Frame {
         view: &KernelCamera,
         options: &RenderOptions,
     ) -> Result<(), BackendError> {
-        let in_use = options.sh_degree.min(scene.sh_degree);
+        let slot_sums = self.backward_to_slots(scene, view, options)?;
+        let &[project_backward] = self.kernels_of(Op::ProjectBackward) else {
+            return Err(wrong_program());
+        };
+        self.queue.launch(
+            project_backward,
+            scene.count.div_ceil(PROJECT_BLOCK) as u32,
+            PROJECT_BLOCK as u32,
+            &mut arguments![
+                scene.arrays[0],
+                scene.arrays[1],
+                scene.arrays[2],
+                scene.arrays[3],
+                scene.arrays[4],
+                *view,
+                self.splats.address(),
+                slot_sums,
+                self.counters.address(),
+                self.gradients.address(),
+                scene.smoothing
+            ],
+        )?;
+        self.queue.mark("project_backward")
+    }
+
+    /// The first half of [`Frame::backward`]: the sums of every slot, a row of 12 floats. Returns their address.
+    ///
+    /// # Errors
+    /// As [`Frame::backward`].
+    pub fn backward_to_slots(
+        &mut self,
+        scene: SceneAddresses,
+        view: &KernelCamera,
+        options: &RenderOptions,
+    ) -> Result<u64, BackendError> {
         let method = self.backward_method(options.pipeline);
         let pair_rows = programs::has_pair_rows(method);
-        let program = programs::blend_backward(method);
-        let &[blend_backward] = &self.kernels_of(&program)?[..] else {
+        let &[blend_backward] = self.kernels_of(Op::BlendBackward) else {
             return Err(wrong_program());
         };
         if !pair_rows {
@@ -71,7 +106,7 @@ impl Frame {
         let mut slot_sums = self.sums.address();
         if pair_rows {
             slot_sums = self.slot_sums.address();
-            let &[sum_pairs, sum_long_pairs] = &self.kernels_of(&programs::sum_pairs())?[..] else {
+            let &[sum_pairs, sum_long_pairs] = self.kernels_of(Op::SumPairs) else {
                 return Err(wrong_program());
             };
             self.queue.launch(
@@ -83,6 +118,7 @@ impl Frame {
                     self.first_pairs.address(),
                     self.pair_counts.address(),
                     self.sums.address(),
+                    self.splats.address(),
                     self.counters.address(),
                     slot_sums
                 ],
@@ -96,33 +132,13 @@ impl Frame {
                     self.first_pairs.address(),
                     self.pair_counts.address(),
                     self.sums.address(),
+                    self.splats.address(),
                     self.counters.address(),
                     slot_sums
                 ],
             )?;
             self.queue.mark("sum_pairs")?;
         }
-        let program = programs::project_backward(in_use, scene.sh_degree);
-        let &[project_backward] = &self.kernels_of(&program)?[..] else {
-            return Err(wrong_program());
-        };
-        self.queue.launch(
-            project_backward,
-            scene.count.div_ceil(PROJECT_BLOCK) as u32,
-            PROJECT_BLOCK as u32,
-            &mut arguments![
-                scene.arrays[0],
-                scene.arrays[1],
-                scene.arrays[2],
-                scene.arrays[3],
-                scene.arrays[4],
-                *view,
-                self.splats.address(),
-                slot_sums,
-                self.counters.address(),
-                self.gradients.address()
-            ],
-        )?;
-        self.queue.mark("project_backward")
+        Ok(slot_sums)
     }
 }

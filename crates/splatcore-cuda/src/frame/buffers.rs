@@ -229,6 +229,7 @@ impl Frame {
             &self.pair_slots,
             &self.image,
             &self.transmittance,
+            &self.inverse_depth,
             &self.image_gradient,
             &self.sums,
             &self.slot_sums,

@@ -1,13 +1,13 @@
 //! The forward pass of a frame, in the order of its ops.
 
+use super::kernels::{Kind, Op};
 use super::pairs::Lists;
 use super::{COUNTERS_BYTES, Frame, LASTING_BYTES, MOST_PIXELS, PROJECT_BLOCK, Purpose, SceneAddresses};
 use crate::camera::KernelCamera;
-use crate::device::buffer::{device_error, failed};
-use crate::device::{Kernel, Program};
+use crate::device::Program;
+use crate::device::buffer::device_error;
 use crate::launch::arguments;
 use crate::programs;
-use crate::sort::{self, Plan};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Backward, Pipeline};
 use splatcore_core::{BackendError, Camera};
@@ -16,10 +16,10 @@ use splatcore_core::{BackendError, Camera};
 pub(super) struct Pass {
     pub(super) scene: SceneAddresses,
     pub(super) view: KernelCamera,
-    sh_degree: u8,
-    pub(super) pipeline: Pipeline,
     purpose: Purpose,
     pub(super) lists: Lists,
+    /// Also depth, of a picture.
+    inverse_depth: bool,
 }
 
 impl Pass {
@@ -36,39 +36,13 @@ impl Frame {
     }
 
     /// How tiles are blended.
-    fn blend_program(&self, pipeline: Pipeline, purpose: Purpose) -> Program {
+    pub(super) fn blend_program(&self, pipeline: Pipeline, purpose: Purpose) -> Program {
         let method = match purpose {
             Purpose::Training => programs::blend_in_training(pipeline.blend, self.backward_method(pipeline)),
             Purpose::Image | Purpose::Counting => pipeline.blend,
         };
         let checkpoints = self.checkpoints(pipeline, purpose);
         programs::blend(method, purpose == Purpose::Counting, checkpoints)
-    }
-
-    /// The programs that frames of these options need, to be compiled together.
-    pub fn programs(&self, scene: SceneAddresses, options: &RenderOptions, purpose: Purpose) -> Vec<Program> {
-        let stored = scene.sh_degree;
-        let in_use = options.sh_degree.min(stored);
-        let pipeline = options.pipeline;
-        let lists = Lists::new(pipeline, purpose, scene.count);
-        let mut all = vec![
-            programs::project(in_use, stored, pipeline.intersect, lists == Lists::Split),
-            self.blend_program(pipeline, purpose),
-        ];
-        all.push(programs::sort(Plan::new(sort::ALL_BITS, scene.count)));
-        all.push(programs::intersect(pipeline.intersect));
-        match lists {
-            Lists::Tiles => {}
-            Lists::Groups(side) => all.push(programs::intersect_groups(pipeline.intersect, side)),
-            Lists::Split => all.push(programs::lists(pipeline.intersect)),
-        }
-        if purpose == Purpose::Training {
-            let method = self.backward_method(pipeline);
-            all.push(programs::blend_backward(method));
-            all.push(programs::project_backward(in_use, stored));
-            all.extend(programs::has_pair_rows(method).then(programs::sum_pairs));
-        }
-        all
     }
 
     /// Renders into `image` and `transmittance`.
@@ -83,6 +57,21 @@ impl Frame {
         options: &RenderOptions,
         purpose: Purpose,
     ) -> Result<KernelCamera, BackendError> {
+        self.forward_with(scene, camera, options, purpose, &[])
+    }
+
+    /// As [`Frame::forward`]; if kernels must be compiled for it, these programs are too, at the same time.
+    ///
+    /// # Errors
+    /// As [`Frame::forward`].
+    pub fn forward_with(
+        &mut self,
+        scene: SceneAddresses,
+        camera: &Camera,
+        options: &RenderOptions,
+        purpose: Purpose,
+        more: &[Program],
+    ) -> Result<KernelCamera, BackendError> {
         if let Some(defect) = camera.defect() {
             return Err(BackendError::Input(format!(
                 "this camera cannot be rendered: {defect}"
@@ -94,14 +83,14 @@ impl Frame {
                 camera.width, camera.height
             )));
         }
+        let options = &for_purpose(options, purpose);
         let pipeline = options.pipeline;
         let pass = Pass {
             scene,
             view: KernelCamera::new(camera, options),
-            sh_degree: options.sh_degree.min(scene.sh_degree),
-            pipeline,
             purpose,
             lists: Lists::new(pipeline, purpose, scene.count),
+            inverse_depth: options.inverse_depth,
         };
         let checkpoints = self.checkpoints(pipeline, purpose);
         self.pair_rows |=
@@ -110,9 +99,13 @@ impl Frame {
         self.grouped |= pass.lists == Lists::Split;
         let lists = pass.lists.count(&pass.view);
         self.reserve(scene.count, &pass.view, purpose, checkpoints, lists)?;
+        if options.inverse_depth {
+            self.inverse_depth.reserve_exactly(4 * pass.view.pixels())?;
+        }
         if let Lists::Groups(_) = pass.lists {
             self.group_masks.reserve_exactly(2 * self.pair_capacity)?;
         }
+        self.look_up(Kind::new(scene, options, purpose, self.statistic), more)?;
         self.cleared.fill(0, self.layout.zeroed)?;
         self.counters
             .fill_at(LASTING_BYTES, 0, COUNTERS_BYTES - LASTING_BYTES)?;
@@ -124,20 +117,9 @@ impl Frame {
         Ok(pass.view)
     }
 
-    /// The kernels of a program.
-    pub(super) fn kernels_of(&self, program: &Program) -> Result<Vec<Kernel>, BackendError> {
-        self.kernels.get(program).map_err(failed)
-    }
-
     fn project(&self, pass: &Pass) -> Result<(), BackendError> {
         let scene = pass.scene;
-        let program = programs::project(
-            pass.sh_degree,
-            scene.sh_degree,
-            pass.pipeline.intersect,
-            pass.lists == Lists::Split,
-        );
-        let &[project] = &self.kernels_of(&program)?[..] else {
+        let &[project] = self.kernels_of(Op::Project) else {
             return Err(wrong_program());
         };
         self.queue.launch(
@@ -157,19 +139,21 @@ impl Frame {
                 self.slots[0].address(),
                 self.pair_counts.address(),
                 self.slot_of.address(),
-                self.counters.address()
+                self.counters.address(),
+                scene.smoothing
             ],
         )?;
         self.queue.mark("project")
     }
 
     fn blend(&self, pass: &Pass, (pairs, pair_slots): (u64, u64)) -> Result<(), BackendError> {
-        let &[blend] = &self.kernels_of(&self.blend_program(pass.pipeline, pass.purpose))?[..] else {
+        let &[blend] = self.kernels_of(Op::Blend) else {
             return Err(wrong_program());
         };
-        // What only some variants read: masks, or checkpoints and the places of buckets.
+        // What only some variants use: masks, or a plane for depth, or checkpoints and the places of buckets.
         let (blocks, extra) = match pass.lists {
             Lists::Groups(_) => (pass.lists.count(&pass.view), self.group_masks.address()),
+            _ if pass.inverse_depth => (pass.view.tile_count(), self.inverse_depth.address()),
             Lists::Tiles | Lists::Split => {
                 (pass.view.tile_count(), self.cleared_at(self.layout.bucket_tiles))
             }
@@ -194,6 +178,16 @@ impl Frame {
         )?;
         self.queue.mark("blend")
     }
+}
+
+/// What is asked of this pass: depth is of pictures, by a blend that has it.
+fn for_purpose(options: &RenderOptions, purpose: Purpose) -> RenderOptions {
+    let mut options = options.clone();
+    options.inverse_depth &= purpose == Purpose::Image;
+    if options.inverse_depth {
+        options.pipeline.blend = options.pipeline.blend.with_inverse_depth();
+    }
+    options
 }
 
 pub(super) fn wrong_program() -> BackendError {

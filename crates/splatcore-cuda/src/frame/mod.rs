@@ -1,18 +1,20 @@
 //! The buffers of a frame and the order of its ops: project, sort by depth, intersect, sort by tile, blend; then
 //! backward. Nothing here waits for the device: sizes stay there, launches cover capacities.
 //!
-//! `buffers` has the memory, `forward` and `backward` the two passes, `pairs` the middle of the first.
+//! `buffers` has the memory, `kernels` what runs, `forward` and `backward` the two passes, `pairs` the middle of the first.
 
 mod backward;
 mod buffers;
 mod forward;
+mod kernels;
 mod pairs;
 
 use crate::device::Buffer;
 use crate::launch::Queue;
-use crate::programs::Kernels;
+use crate::programs::{self, Kernels};
 use bytemuck::{Pod, Zeroable};
 use splatcore_core::BackendError;
+use splatcore_core::backend::{RenderOptions, Statistic};
 use std::sync::Arc;
 
 /// `Counters` of kernels/splat.cuh.
@@ -44,8 +46,12 @@ pub struct SceneAddresses {
     pub count: usize,
     /// Stored degree.
     pub sh_degree: u8,
+    /// The harmonics are stored as halves: such a scene can be rendered and no more.
+    pub half: bool,
     /// Means, log scales, rotations, opacity logits, spherical harmonics.
     pub arrays: [u64; 5],
+    /// Log standard deviations of Mip-Splatting's 3D filter, 0 if there is none.
+    pub smoothing: u64,
 }
 
 /// More pairs than this are refused: the look-back keeps a count in 30 bits.
@@ -82,7 +88,10 @@ pub struct Frame {
     /// The queue that everything runs in.
     pub queue: Queue,
     kernels: Arc<Kernels>,
+    loaded: kernels::Loaded,
     deterministic: bool,
+    /// What the backward pass leaves for densification; as [`Statistic::Mean`] where a method has no rows of pairs.
+    pub statistic: Statistic,
     gaussians: usize,
     pair_capacity: usize,
     /// Every pair has a row of sums.
@@ -113,6 +122,8 @@ pub struct Frame {
     pub image: Buffer,
     /// `[height * width]` f32.
     pub transmittance: Buffer,
+    /// `[height * width]` f32, if asked for.
+    pub inverse_depth: Buffer,
     /// dL/dimage, planar.
     pub image_gradient: Buffer,
     /// A row a pair or a row a slot, as the method wants it.
@@ -140,7 +151,9 @@ impl Frame {
         let empty = |name| Buffer::new(&device, name, 0);
         Ok(Self {
             kernels,
+            loaded: kernels::Loaded::default(),
             deterministic,
+            statistic: Statistic::Mean,
             gaussians: 0,
             pair_capacity: 0,
             pair_rows: false,
@@ -162,6 +175,7 @@ impl Frame {
             tile_lists: empty("lists of the tiles")?,
             image: empty("image")?,
             transmittance: empty("transmittance")?,
+            inverse_depth: empty("inverse depth of the image")?,
             image_gradient: empty("gradient of the image")?,
             sums: empty("gradient sums")?,
             slot_sums: empty("gradient sums of the projected Gaussians")?,
@@ -193,9 +207,24 @@ impl Frame {
         self.counters.address()
     }
 
+    /// Whether gradients are summed by way of a row for each pair.
+    pub fn has_pair_rows(&self, options: &RenderOptions) -> bool {
+        programs::has_pair_rows(self.backward_method(options.pipeline))
+    }
+
+    /// Address of the splats of the last frame.
+    pub fn splats_address(&self) -> u64 {
+        self.splats.address()
+    }
+
     /// Address of the slots of all Gaussians, and of the slots' gradients.
     pub fn gradient_addresses(&self) -> (u64, u64) {
         (self.slot_of.address(), self.gradients.address())
+    }
+
+    /// Address of the slots of all Gaussians, and of what is in the slots.
+    pub fn splat_addresses(&self) -> (u64, u64) {
+        (self.slot_of.address(), self.splats.address())
     }
 
     /// Waits for the last frame and returns its counters.

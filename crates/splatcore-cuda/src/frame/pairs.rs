@@ -1,12 +1,13 @@
 //! From projected Gaussians to the sorted lists of the tiles: sort by depth, intersect, sort by tile.
 
 use super::forward::{Pass, wrong_program};
+use super::kernels::Op;
 use super::{EXPAND_BLOCK, Frame, PAIRS_AT, Purpose, VISIBLE_AT};
 use crate::camera::KernelCamera;
 use crate::device::Buffer;
 use crate::launch::arguments;
 use crate::sort;
-use crate::{groups, lists, programs};
+use crate::{groups, lists};
 use splatcore_core::BackendError;
 use splatcore_core::pipeline::Pipeline;
 
@@ -46,7 +47,7 @@ impl Frame {
         let plan = self.layout.depth_plan;
         self.order = sort::sort(
             &self.queue,
-            &self.kernels_of(&programs::sort(plan))?,
+            self.sort_kernels(plan),
             plan,
             sort::Input {
                 keys: self.depths.each_ref().map(Buffer::address),
@@ -62,7 +63,7 @@ impl Frame {
 
     /// All pairs, front to back.
     pub(super) fn intersect(&self, pass: &Pass) -> Result<(), BackendError> {
-        let (intersect, view) = (pass.pipeline.intersect, &pass.view);
+        let view = &pass.view;
         let counters = self.counters.address();
         let states = self.cleared_at(self.layout.expand_states);
         let numbers = match pass.is_numbered() {
@@ -73,7 +74,7 @@ impl Frame {
         let long_blocks = self.long_blocks(pass.scene.count);
         match pass.lists {
             Lists::Tiles => {
-                let &[expand, expand_long, _] = &self.kernels_of(&programs::intersect(intersect))?[..] else {
+                let &[expand, expand_long, _] = self.kernels_of(Op::Intersect) else {
                     return Err(wrong_program());
                 };
                 self.queue.launch(
@@ -111,7 +112,7 @@ impl Frame {
                     ],
                 )?;
             }
-            Lists::Groups(side) => {
+            Lists::Groups(_) => {
                 let lists = groups::Lists {
                     splats: self.splats.address(),
                     order: self.slots[self.order].address(),
@@ -124,8 +125,8 @@ impl Frame {
                     states,
                     counters,
                 };
-                let kernels = self.kernels_of(&programs::intersect_groups(intersect, side))?;
-                groups::expand(&self.queue, &kernels, view, most, long_blocks, lists)?;
+                let kernels = self.kernels_of(Op::Groups);
+                groups::expand(&self.queue, kernels, view, most, long_blocks, lists)?;
             }
             Lists::Split => {
                 let buffers = lists::Buffers {
@@ -139,8 +140,8 @@ impl Frame {
                     states,
                     counters,
                 };
-                let kernels = self.kernels_of(&programs::lists(intersect))?;
-                lists::expand(&self.queue, &kernels, view, most, long_blocks, buffers)?;
+                let kernels = self.kernels_of(Op::Groups);
+                lists::expand(&self.queue, kernels, view, most, long_blocks, buffers)?;
             }
         }
         self.queue.mark("intersect")
@@ -155,7 +156,7 @@ impl Frame {
         let plan = self.layout.tile_plan;
         self.sorted = sort::sort(
             &self.queue,
-            &self.kernels_of(&programs::sort(plan))?,
+            self.sort_kernels(plan),
             plan,
             sort::Input {
                 keys: self.tiles.each_ref().map(Buffer::address),
@@ -167,8 +168,7 @@ impl Frame {
             [self.layout.tile_histograms, self.layout.tile_states].map(|offset| self.cleared_at(offset)),
         )?;
         self.queue.mark("sort")?;
-        let intersect = self.kernels_of(&programs::intersect(pass.pipeline.intersect))?;
-        let &[_, _, ranges] = &intersect[..] else {
+        let &[_, _, ranges] = self.kernels_of(Op::Intersect) else {
             return Err(wrong_program());
         };
         let (queue, counters) = (&self.queue, self.counters.address());
@@ -196,7 +196,7 @@ impl Frame {
         let tile_lists = self.tile_lists.address();
         lists::split(
             queue,
-            &self.kernels_of(&programs::lists(pass.pipeline.intersect))?,
+            self.kernels_of(Op::Groups),
             &pass.view,
             [sorted.0, group_ranges, counters],
             [tile_lists, tile_ranges],

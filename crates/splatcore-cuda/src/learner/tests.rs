@@ -48,6 +48,7 @@ fn refine(step: u32) -> Refine {
         min_opacity: 0.02,
         max_scale: None,
         max_gaussians: 160,
+        consistency: None,
         seed: 5,
         step,
     }
@@ -134,6 +135,28 @@ fn several_halts_in_one_window() {
         let same = state_bits(&halting.snapshot().unwrap()) == state_bits(&reference.snapshot().unwrap());
         assert!(same, "{name}");
     }
+}
+
+/// The photos' exposures are learned once a step, halted or not.
+#[test]
+fn halts_change_nothing_with_exposures() {
+    let Some(device) = device() else { return };
+    let run = |halting: &[u32]| {
+        let mut learner = learner(&device);
+        for step in 1..=21 {
+            if halting.contains(&step) {
+                learner.frame.shrink_pairs(TOO_FEW);
+            }
+            let mut plan = plan(step);
+            plan.exposure = Some(0.01);
+            learner.step(&plan).unwrap();
+        }
+        let state = learner.snapshot().unwrap();
+        (state_bits(&state), state.exposures.seen)
+    };
+    let want = run(&[]);
+    assert_eq!(want.1, [7, 7, 7]);
+    assert!(run(&[1, 2, 5, 10, 13, 20]) == want);
 }
 
 /// A halted step's times are of the step that was taken in the end.

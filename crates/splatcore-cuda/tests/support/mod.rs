@@ -253,6 +253,7 @@ pub fn view(camera: Camera, mask: bool) -> View {
             height,
             rgb: (0..3 * pixels).map(|i| (i * 37 % 251) as u8).collect(),
             mask: mask.then(|| (0..pixels).map(|i| (i % 5 > 1) as u8).collect()),
+            alpha: None,
         },
     }
 }

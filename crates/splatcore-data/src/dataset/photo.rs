@@ -59,6 +59,25 @@ pub(super) fn decode(path: &Path, background: [f32; 3]) -> Result<RgbImage, Data
     })
 }
 
+/// Decodes a photo onto black; and its alpha, as grey, unless it is opaque.
+pub(super) fn decode_with_alpha(path: &Path) -> Result<(RgbImage, Option<RgbImage>), DataError> {
+    let decoded = decode_any(path)?;
+    if !decoded.color().has_alpha() {
+        return Ok((decoded.into_rgb8(), None));
+    }
+    let deep = decoded.to_rgba16();
+    let on = |background| {
+        let pixels = deep.pixels().map(|p| p.0.map(|v| v as f32 / 65535.0));
+        composite(deep.dimensions(), pixels, background)
+    };
+    let mut alpha = RgbImage::new(deep.width(), deep.height());
+    for (grey, pixel) in alpha.pixels_mut().zip(deep.pixels()) {
+        grey.0 = [(pixel.0[3] as f32 / 257.0 + 0.5) as u8; 3];
+    }
+    let opaque = alpha.pixels().all(|pixel| pixel.0[0] == 255);
+    Ok((on([0.0; 3]), (!opaque).then_some(alpha)))
+}
+
 fn composite(
     (width, height): (u32, u32),
     pixels: impl Iterator<Item = [f32; 4]>,

@@ -14,6 +14,9 @@ pub struct LoadOptions {
     pub max_size: Option<u32>,
     /// Straight alpha is composited on this colour, sRGB values from 0 to 1.
     pub background: [f32; 3],
+    /// Alpha is kept with the photo, which stands on black then, so that another colour can be put behind it in every
+    /// step; `background` is not used. A third more memory for photos with alpha.
+    pub keep_alpha: bool,
 }
 
 impl Dataset {
@@ -46,18 +49,23 @@ impl Dataset {
 }
 
 fn load(entry: &Entry, options: &LoadOptions) -> Result<View, DataError> {
-    let mut rgb = photo::decode(&entry.image, options.background)?;
+    let (mut rgb, mut alpha) = match options.keep_alpha {
+        true => photo::decode_with_alpha(&entry.image)?,
+        false => (photo::decode(&entry.image, options.background)?, None),
+    };
     let source = fitted(entry, rgb.width(), rgb.height())?;
     let mask_of = |path| photo::decode_mask(path, rgb.width(), rgb.height());
     let mut mask = entry.mask.as_deref().map(mask_of).transpose()?;
     let mut camera = source.camera.clone();
     if source.lens != Lens::None {
         camera = undistort::pinhole_for(&source);
+        alpha = alpha.map(|alpha| undistort::undistort(&source, &camera, &alpha, None).0);
         (rgb, mask) = undistort::undistort(&source, &camera, &rgb, mask.as_ref());
     }
     let (width, height) = scaled(camera.width, camera.height, options.max_size);
     if (width, height) != (camera.width, camera.height) {
         rgb = resize::shrink(&rgb, width, height);
+        alpha = alpha.map(|alpha| resize::shrink(&alpha, width, height));
         mask = mask.map(|mask| imageops::resize(&mask, width, height, FilterType::Triangle));
         camera = camera.resized(width, height);
     }
@@ -70,6 +78,7 @@ fn load(entry: &Entry, options: &LoadOptions) -> Result<View, DataError> {
             height,
             rgb: rgb.into_raw(),
             mask,
+            alpha: alpha.map(|alpha| alpha.pixels().map(|pixel| pixel.0[0]).collect()),
         },
     })
 }

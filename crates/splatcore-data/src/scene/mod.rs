@@ -41,8 +41,8 @@ pub struct SceneFile {
     pub dropped: usize,
     /// What else a user may want to know, a line each: parts that were skipped, degrees that were cut.
     pub notes: Vec<String>,
-    /// Whether the scene was trained with Mip-Splatting's 2D filter in place of the +0.3 px² dilation.
-    /// Only SPZ and SOG say so.
+    /// Whether the scene was trained with Mip-Splatting's 2D filter in place of the +0.3 px² dilation, and is to be
+    /// rendered with it. Not every format can say so: PLY does in a comment, SPZ and SOG have a field.
     pub antialiased: bool,
 }
 

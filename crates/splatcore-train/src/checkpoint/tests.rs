@@ -23,6 +23,8 @@ fn example(n: usize, degree: u8) -> Checkpoint {
             second: random_gaussians(n, degree, &mut rng),
             gradient_sum: (0..n).map(|_| rng.uniform()).collect(),
             seen: (0..n).map(|_| rng.next_u32()).collect(),
+            exposures: Exposures::default(),
+            smoothing: Vec::new(),
         },
         order,
         smoothed_loss: Some(0.1 + 0.2),
@@ -48,6 +50,13 @@ fn example(n: usize, degree: u8) -> Checkpoint {
     };
     if n > 2 {
         checkpoint.state.first.means[1] = [-0.0, f32::MIN_POSITIVE / 4.0, f32::MAX];
+        let mut rows = || (0..7).map(|_| [0; 12].map(|_| rng.normal())).collect();
+        checkpoint.state.exposures = Exposures {
+            parameters: rows(),
+            first: rows(),
+            second: rows(),
+            seen: (0..7).collect(),
+        };
     }
     checkpoint
 }
@@ -65,8 +74,12 @@ fn bits(state: &LearnerState) -> Vec<u32> {
             .chain(g.opacity_logits.clone())
             .chain(g.sh.as_flattened().to_vec())
     });
-    let values = values.chain(state.gradient_sum.clone()).map(f32::to_bits);
-    values.chain(state.seen.clone()).collect()
+    let exposures = &state.exposures;
+    let transforms = [&exposures.parameters, &exposures.first, &exposures.second];
+    let transforms = transforms.into_iter().flatten().flatten().copied();
+    let values = values.chain(state.gradient_sum.clone()).chain(transforms);
+    let counts = state.seen.iter().chain(&exposures.seen).copied();
+    values.map(f32::to_bits).chain(counts).collect()
 }
 
 #[test]
@@ -149,6 +162,11 @@ fn foreign_and_inconsistent_files_say_what_is_wrong() {
         ("\"step\":\"1234\"", "\"step\":\"x\"", "step: is not a number"),
         ("\"backend\"", "\"bbckend\"", "backend: is missing"),
         ("\"second.means\"", "\"second.meanz\"", "second.means: is missing"),
+        (
+            "\"exposure.seen\"",
+            "\"exposure.sewn\"",
+            "exposure.seen: is missing",
+        ),
         ("\"shape\":[9,4]", "\"shape\":[4,9]", "rotations: is F32 [4, 9]"),
         (
             "\"shape\":[9,4,3]",

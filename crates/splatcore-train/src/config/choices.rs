@@ -15,6 +15,28 @@ pub enum Strategy {
     Mcmc,
 }
 
+/// Which norm of a Gaussian's screen-space gradient decides whether it grows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum DensifyStatistic {
+    /// Of the sum over all pixels, in which opposite pulls cancel (Kerbl et al. 2023).
+    #[default]
+    Mean,
+    /// Of absolute values, tile by tile, after AbsGS (Ye et al. 2024).
+    Absolute,
+}
+
+/// What else growth asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum DensifyScore {
+    /// Nothing: the gradient alone decides.
+    #[default]
+    Gradient,
+    /// That several views agree that the picture is bad there, after FastGS (Ren et al. 2025).
+    Consistent,
+}
+
 /// Where the arithmetic happens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
@@ -39,7 +61,29 @@ pub enum Moments {
     Compact,
 }
 
-/// The colour behind the scene: `black`, `white` or `r,g,b` with values from 0 to 1.
+/// Which Gaussians the optimiser touches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Optimizer {
+    /// All of them in every step (Kingma & Ba 2015).
+    #[default]
+    Adam,
+    /// Those with a splat in the step's view; the others keep parameters and moments as they are.
+    SparseAdam,
+}
+
+/// At which size the photos are learnt from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResolutionSchedule {
+    /// Their own.
+    #[default]
+    Full,
+    /// A quarter of each side at first, then half, then their own.
+    CoarseToFine,
+}
+
+/// The colour behind the scene: `black`, `white`, `random`, or `r,g,b` with values from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Background {
@@ -50,13 +94,15 @@ pub enum Background {
     White,
     /// Any other colour.
     Colour([f32; 3]),
+    /// Another colour in every step, black where quality is measured.
+    Random,
 }
 
 impl Background {
-    /// Red, green, blue from 0 to 1.
+    /// Red, green, blue from 0 to 1; of a random one the colour of pictures that are not for training.
     pub fn colour(self) -> [f32; 3] {
         match self {
-            Self::Black => [0.0; 3],
+            Self::Black | Self::Random => [0.0; 3],
             Self::White => [1.0; 3],
             Self::Colour(colour) => colour,
         }
@@ -68,6 +114,7 @@ impl fmt::Display for Background {
         match self {
             Self::Black => f.write_str("black"),
             Self::White => f.write_str("white"),
+            Self::Random => f.write_str("random"),
             Self::Colour([r, g, b]) => write!(f, "{r},{g},{b}"),
         }
     }
@@ -79,6 +126,7 @@ impl FromStr for Background {
         match s {
             "black" => return Ok(Self::Black),
             "white" => return Ok(Self::White),
+            "random" => return Ok(Self::Random),
             _ => {}
         }
         let values: Vec<f32> = s.split(',').filter_map(|v| v.trim().parse().ok()).collect();
@@ -91,7 +139,7 @@ impl FromStr for Background {
                 })
             }
             _ => Err(format!(
-                "'{s}' is not a colour; write black, white, or r,g,b with values from 0 to 1, for example 0.5,0.5,0.5"
+                "'{s}' is not a colour; write black, white, random, or r,g,b with values from 0 to 1, for example 0.5,0.5,0.5"
             )),
         }
     }
@@ -119,6 +167,7 @@ mod tests {
         for background in [
             Background::Black,
             Background::White,
+            Background::Random,
             Background::Colour([0.1, 0.25, 1.0]),
         ] {
             assert_eq!(background.to_string().parse(), Ok(background));

@@ -1,8 +1,8 @@
-//! Defaults, file, flags: which of them counts; and the config as text.
+//! Defaults, preset, file, flags: which of them counts; and the config as text.
 
-use super::{Config, ConfigError, DEFAULT};
+use super::{Config, ConfigError, DEFAULT, Preset};
 use clap::parser::ValueSource;
-use clap::{Args, FromArgMatches};
+use clap::{Args, FromArgMatches, ValueEnum};
 use std::path::Path;
 use toml::{Table, Value};
 
@@ -28,15 +28,15 @@ pub fn scaled_steps(steps: u32, iterations: u32) -> u32 {
 }
 
 impl Config {
-    /// Defaults, overridden by the keys of `file`, overridden by the flags that were really typed; validated.
-    /// `matches` are those of the command that flattens [`Config`].
+    /// Defaults, overridden by the preset that flags or `file` name, overridden by the keys of `file`, overridden by the
+    /// flags that were really typed; validated. `matches` are those of the command that flattens [`Config`].
     ///
     /// # Errors
     /// An unreadable file, bad TOML, an unknown key (with the nearest known one), a value out of range.
     pub fn layered(file: Option<&Path>, matches: &clap::ArgMatches) -> Result<Self, ConfigError> {
         let mut table = match file {
-            Some(path) => Self::from_file(path)?.to_table()?,
-            None => DEFAULT.to_table()?,
+            Some(path) => Self::explicit(&read(path)?, path)?,
+            None => Table::new(),
         };
         let flags = Self::from_arg_matches(matches)
             .map_err(|e| ConfigError::Convert(e.to_string()))?
@@ -49,23 +49,18 @@ impl Config {
                 table.insert(key, value.clone());
             }
         }
-        let config: Self = table.try_into().map_err(convert)?;
+        let config = Self::over_preset(table)?;
         config.validate()?;
         Ok(config)
     }
 
-    /// Defaults overridden by the keys of a file. Values are not yet checked (flags may still replace them).
+    /// Defaults or the preset that it names, overridden by the keys of a file. Values are not yet checked (flags may
+    /// still replace them).
     ///
     /// # Errors
     /// As [`Config::layered`].
     pub fn from_file(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|e| ConfigError::File {
-            path: path.into(),
-            line: None,
-            problem: format!("cannot be read ({e})"),
-            remedy: "check that it exists, that you may read it and that it is text".into(),
-        })?;
-        Self::from_toml(&text, path)
+        Self::from_toml(&read(path)?, path)
     }
 
     /// As [`Config::from_file`] for text at hand; `path` is only named in errors.
@@ -73,6 +68,20 @@ impl Config {
     /// # Errors
     /// As [`Config::layered`].
     pub fn from_toml(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        Self::over_preset(Self::explicit(text, path)?)
+    }
+
+    /// Settings over those of the preset that is among them, if there is one, else over the defaults.
+    fn over_preset(settings: Table) -> Result<Self, ConfigError> {
+        let name = settings.get("preset").and_then(Value::as_str);
+        let preset = name.and_then(|name| Preset::from_str(name, false).ok());
+        let mut table = preset.map_or(DEFAULT, Preset::config).to_table()?;
+        table.extend(settings);
+        table.try_into().map_err(convert)
+    }
+
+    /// The settings that a text names.
+    fn explicit(text: &str, path: &Path) -> Result<Table, ConfigError> {
         let failed = |line: Option<usize>, problem: String, remedy: String| ConfigError::File {
             path: path.into(),
             line,
@@ -108,7 +117,7 @@ impl Config {
                 remedy,
             ));
         }
-        toml::from_str(text).map_err(|e| {
+        let read: Self = toml::from_str(text).map_err(|e| {
             let line = at(&e);
             let key = line
                 .and_then(|line| text.lines().nth(line - 1))
@@ -119,7 +128,9 @@ impl Config {
                 format!("{key}{}", one_line(&e)),
                 "`splatcore train --help` lists what is accepted".into(),
             )
-        })
+        })?;
+        let named = |(key, _): &(String, Value)| table.contains_key(key);
+        Ok(read.to_table()?.into_iter().filter(named).collect())
     }
 
     /// The complete config as a file that reproduces the run: every setting that has a value, resolved, each
@@ -133,7 +144,7 @@ impl Config {
         let mut out = String::from(
             "# Settings of a splatcore training run; `splatcore train DATASET --config THIS_FILE` repeats it.\n\
              # Steps that follow from `iterations` are written out: when you change it, delete those lines\n\
-             # (sh-every, densify-from, densify-until, opacity-reset-every) to let them follow again.\n",
+             # (coarse-until, sh-every, densify-from, densify-until, opacity-reset-every, prune-every) to let them follow again.\n",
         );
         for line in text.lines() {
             let key = line.split(' ').next().unwrap_or_default();
@@ -167,13 +178,27 @@ impl Config {
         let text = |value: Option<&Value>| value.map_or("not set".to_owned(), Value::to_string);
         let mut names: Vec<&String> = mine.keys().chain(theirs.keys()).collect();
         // What was typed rather than what follows from it: `iterations` before the steps derived from it.
-        names.sort_by_key(|key| (!["iterations", "strategy"].contains(&key.as_str()), key.as_str()));
+        names.sort_by_key(|key| {
+            (
+                !["preset", "iterations", "strategy"].contains(&key.as_str()),
+                key.as_str(),
+            )
+        });
         Ok(names
             .into_iter()
             .filter(|key| !HARMLESS_ON_RESUME.contains(&key.as_str()))
             .find(|key| mine.get(*key) != theirs.get(*key))
             .map(|key| (key.clone(), text(mine.get(key)), text(theirs.get(key)))))
     }
+}
+
+fn read(path: &Path) -> Result<String, ConfigError> {
+    std::fs::read_to_string(path).map_err(|e| ConfigError::File {
+        path: path.into(),
+        line: None,
+        problem: format!("cannot be read ({e})"),
+        remedy: "check that it exists, that you may read it and that it is text".into(),
+    })
 }
 
 fn convert(e: toml::de::Error) -> ConfigError {

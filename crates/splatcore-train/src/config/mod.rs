@@ -7,17 +7,23 @@
 mod choices;
 mod error;
 mod layers;
+mod preset;
 mod resolve;
 
-pub use choices::{BackendChoice, Background, Moments, Strategy};
+pub use choices::{
+    BackendChoice, Background, DensifyScore, DensifyStatistic, Moments, Optimizer, ResolutionSchedule,
+    Strategy,
+};
 pub use error::ConfigError;
 pub use layers::{HARMLESS_ON_RESUME, REFERENCE_ITERATIONS, scaled_steps};
+pub use preset::Preset;
 
 use serde::{Deserialize, Serialize};
 use splatcore_core::Pipeline;
 
 /// What a run does when nothing is said.
 pub const DEFAULT: Config = Config {
+    preset: None,
     iterations: 30_000,
     strategy: Strategy::Adc,
     max_gaussians: None,
@@ -31,6 +37,10 @@ pub const DEFAULT: Config = Config {
     deterministic: false,
     pipeline: Pipeline::AUTO,
     moments: Moments::Compact,
+    antialias: false,
+    optimizer: Optimizer::Adam,
+    resolution_schedule: ResolutionSchedule::Full,
+    coarse_until: None,
     checkpoint_every: None,
     eval_every: None,
     lr_means: 1.6e-4,
@@ -40,15 +50,27 @@ pub const DEFAULT: Config = Config {
     lr_opacity: None,
     lr_scales: 5e-3,
     lr_rotations: 1e-3,
+    lr_exposure: 0.01,
+    lr_exposure_final: 0.001,
     ssim_weight: 0.2,
+    exposure: false,
     opacity_regulariser: None,
     scale_regulariser: None,
+    sh_regulariser: 0.0,
     noise_rate: 5e5,
     sh_every: None,
     densify_from: None,
     densify_until: None,
     densify_every: 100,
-    densify_gradient: 2e-4,
+    densify_gradient: None,
+    densify_statistic: DensifyStatistic::Mean,
+    densify_score: DensifyScore::Gradient,
+    score_views: 10,
+    score_error: 0.1,
+    score_threshold: 0.3,
+    prune_importance: 0.0,
+    prune_bad_share: 1.0,
+    prune_every: None,
     split_scale: 0.01,
     prune_scale: 0.1,
     min_opacity: 0.005,
@@ -64,6 +86,11 @@ pub const DEFAULT: Config = Config {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Config {
+    /// A named set of settings in place of the defaults; a config file and other flags override it. fast: a third of the
+    /// steps, the first of them on smaller photos; less than a third of the time, and a little less detail. balanced: the
+    /// defaults. quality: mcmc with 1.5 million Gaussians; more time, about 1 GB of memory, the best pictures
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub preset: Option<Preset>,
     /// Training steps, one photo each. Time grows in proportion, memory hardly; quality gains little beyond
     /// 30000, and 7000 give most of it. All schedules stretch or shrink with this number
     #[arg(long, value_name = "N", default_value_t = DEFAULT.iterations)]
@@ -92,8 +119,10 @@ pub struct Config {
     /// Start of all randomness. Costs nothing; the same seed gives the same result on the same machine
     #[arg(long, value_name = "S", default_value_t = DEFAULT.seed, value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
     pub seed: u64,
-    /// Colour behind the scene: black, white, or r,g,b with values from 0 to 1. Costs nothing; take the colour
-    /// that transparent photos stand on, or quality suffers
+    /// Colour behind the scene: black, white, r,g,b with values from 0 to 1, or random. Costs nothing; take the colour
+    /// that transparent photos stand on, or quality suffers. random puts another colour behind scene and transparent photos
+    /// in every step, so that no hole can hide behind a colour of the background: for photos with alpha or masks. Those
+    /// with alpha then take a third more memory and a little time; quality is measured on black
     #[arg(long, value_name = "COLOUR", default_value_t = DEFAULT.background)]
     pub background: Background,
     /// Where to compute: auto (the fastest at hand), cpu, cuda. Time and which memory is used depend on it,
@@ -117,6 +146,25 @@ pub struct Config {
     /// keeps them full. A resumed run may use the other one
     #[arg(long, value_name = "NAME", default_value_t = DEFAULT.moments, value_enum)]
     pub moments: Moments,
+    /// Filter against aliasing as Mip-Splatting does, so that the scene looks right from nearer, from farther and in other
+    /// sizes than the photos'. The file says so; viewers that do not look show it too thick. Takes a few % more time and 4
+    /// bytes a Gaussian; quality in other sizes gains much, at the photos' own it loses up to some tenths of a dB
+    #[arg(long)]
+    pub antialias: bool,
+    /// Which Gaussians the optimiser touches in a step: adam all, sparse-adam those in view. sparse-adam saves most of the
+    /// optimiser's time where photos see a small part of the scene; memory is the same. Unseen Gaussians no longer coast on
+    /// their moments, nor do regularisers reach them, which changes quality a little
+    #[arg(long, value_name = "NAME", default_value_t = DEFAULT.optimizer, value_enum)]
+    pub optimizer: Optimizer,
+    /// At which size photos are learnt from: full, or coarse-to-fine, a quarter of each side at first, then half, then
+    /// full. The coarse steps take a fraction of the time; memory hardly changes. Quality may gain (large structures
+    /// first) or lose (fewer steps on fine detail)
+    #[arg(long, value_name = "NAME", default_value_t = DEFAULT.resolution_schedule, value_enum)]
+    pub resolution_schedule: ResolutionSchedule,
+    /// coarse-to-fine: photos have their full size after this step [10000 at 30000 iterations]; the first half of the steps
+    /// before are at a quarter, the second at half. Later saves more time and leaves fewer steps for fine detail
+    #[arg(long, value_name = "STEP")]
+    pub coarse_until: Option<u32>,
 
     /// Save the whole state every N steps for --resume [about every 5 minutes]; 0 only when interrupted and at the
     /// end. A save takes a moment and, while it lasts, as much memory as parameters and optimiser; quality is
@@ -150,11 +198,24 @@ pub struct Config {
     /// Learning rate of the rotations. Quality only
     #[arg(long, value_name = "RATE", default_value_t = DEFAULT.lr_rotations, help_heading = "Learning rates")]
     pub lr_rotations: f64,
+    /// Learning rate of the photos' exposures (with --exposure) at the first step. A photo learns only when it is
+    /// shown: a short run on many photos needs a higher one. Quality only
+    #[arg(long, value_name = "RATE", default_value_t = DEFAULT.lr_exposure, help_heading = "Learning rates")]
+    pub lr_exposure: f64,
+    /// Learning rate of the photos' exposures at the last step; falls exponentially from --lr-exposure. Quality only
+    #[arg(long, value_name = "RATE", default_value_t = DEFAULT.lr_exposure_final, help_heading = "Learning rates")]
+    pub lr_exposure_final: f64,
 
     /// Share of the structural term (1 - SSIM) in the loss, 0 to 1; the rest is L1. More favours texture over
     /// exact colour; 0 saves the time of computing it
     #[arg(long, value_name = "W", default_value_t = DEFAULT.ssim_weight, help_heading = "Loss")]
     pub ssim_weight: f64,
+    /// Learn for each photo how its exposure and white balance differ from the others', so that the scene need not
+    /// explain it. Quality where a camera's automatics were on, little use otherwise; a step takes a little longer,
+    /// memory is 12 bytes a pixel of one photo. Held-out photos have none, so psnr may fall: see psnr_aligned in
+    /// metrics.json
+    #[arg(long, help_heading = "Loss")]
+    pub exposure: bool,
     /// Weight of the mean opacity in the loss [adc: 0, mcmc: 0.01]. More lets useless Gaussians fade and be
     /// reused, too much makes surfaces translucent
     #[arg(long, value_name = "W", help_heading = "Loss")]
@@ -163,6 +224,11 @@ pub struct Config {
     /// faster; too much leaves holes
     #[arg(long, value_name = "W", help_heading = "Loss")]
     pub scale_regulariser: Option<f64>,
+    /// Pull of the colour's dependence on direction towards none: in each step the harmonics above degree 0 lose
+    /// --lr-sh-rest times this of themselves; try 1 to 10. More keeps colours sane from directions that no photo has, too
+    /// much loses reflections. Time and memory are the same
+    #[arg(long, value_name = "W", default_value_t = DEFAULT.sh_regulariser, help_heading = "Loss")]
+    pub sh_regulariser: f64,
 
     /// mcmc: random walk of nearly transparent Gaussians, times the means' learning rate. More explores farther,
     /// too much blurs; 0 saves a little time
@@ -184,10 +250,43 @@ pub struct Config {
     /// evidence (quality)
     #[arg(long, value_name = "N", default_value_t = DEFAULT.densify_every, help_heading = "Densification")]
     pub densify_every: u32,
-    /// adc: a Gaussian whose mean screen-space gradient reaches this is cloned or split. Lower means more
-    /// Gaussians: more detail, time and memory
-    #[arg(long, value_name = "NORM", default_value_t = DEFAULT.densify_gradient, help_heading = "Densification")]
-    pub densify_gradient: f64,
+    /// adc: a Gaussian whose mean screen-space gradient reaches this is cloned or split [0.0002, with
+    /// --densify-statistic absolute 0.0003]. Lower means more Gaussians: more detail, time and memory
+    #[arg(long, value_name = "NORM", help_heading = "Densification")]
+    pub densify_gradient: Option<f64>,
+    /// adc: which gradient that is: mean, of the sum over all pixels, or absolute, of absolute values tile by tile, in
+    /// which opposite pulls do not cancel (AbsGS): large Gaussians over fine detail are split. Costs no memory and
+    /// hardly time; the number of Gaussians depends on --densify-gradient
+    #[arg(long, value_name = "NAME", default_value_t = DEFAULT.densify_statistic, value_enum, help_heading = "Densification")]
+    pub densify_statistic: DensifyStatistic,
+    /// adc: what growth asks for besides the gradient: gradient, nothing, or consistent, that several photos agree that
+    /// the picture is bad there (FastGS): far fewer Gaussians, less time and memory, and some detail lost. A round
+    /// costs about as much as --score-views steps
+    #[arg(long, value_name = "NAME", default_value_t = DEFAULT.densify_score, value_enum, help_heading = "Densification")]
+    pub densify_score: DensifyScore,
+    /// consistent: photos that are asked, drawn anew each round. More judge better and take longer
+    #[arg(long, value_name = "N", default_value_t = DEFAULT.score_views, help_heading = "Densification")]
+    pub score_views: usize,
+    /// consistent, and --prune-bad-share: a pixel is bad when its error is above this share of the way from the photo's
+    /// smallest to its largest. Lower finds more bad pixels: more Gaussians, time and memory
+    #[arg(long, value_name = "SHARE", default_value_t = DEFAULT.score_error, help_heading = "Densification")]
+    pub score_error: f64,
+    /// consistent: a Gaussian grows only if it makes up at least so many bad pixels of a photo on average. Lower means
+    /// more Gaussians: more detail, time and memory
+    #[arg(long, value_name = "PIXELS", default_value_t = DEFAULT.score_threshold, help_heading = "Densification")]
+    pub score_threshold: f64,
+    /// Remove Gaussians that make up less than so many pixels of every photo, every --prune-every steps; 0 removes
+    /// none. Higher saves time and memory and loses faint detail. A round renders each photo
+    #[arg(long, value_name = "PIXELS", default_value_t = DEFAULT.prune_importance, help_heading = "Densification")]
+    pub prune_importance: f64,
+    /// At the same rounds, remove Gaussians with more than this share of what is seen of them in bad pixels (see
+    /// --score-error); 1 removes none. Lower clears more that never fitted, and may take what was still learning
+    #[arg(long, value_name = "SHARE", default_value_t = DEFAULT.prune_bad_share, help_heading = "Densification")]
+    pub prune_bad_share: f64,
+    /// Steps between these rounds [3000 at 30000 iterations]. Fewer keep the set small (time, memory) and cost a
+    /// render and a backward pass of each photo every time
+    #[arg(long, value_name = "N", help_heading = "Densification")]
+    pub prune_every: Option<u32>,
     /// adc: split above this size, clone below, as a share of the extent of the cameras. Lower splits more:
     /// sharper large surfaces, more Gaussians
     #[arg(long, value_name = "SHARE", default_value_t = DEFAULT.split_scale, help_heading = "Densification")]

@@ -1,7 +1,7 @@
 //! Filling in what depends on other settings, and checking values.
 
 use super::layers::scaled_steps;
-use super::{Config, ConfigError, Strategy};
+use super::{Config, ConfigError, DensifyStatistic, Strategy};
 
 impl Config {
     /// The same config with every setting that depends on `iterations` or `strategy` filled in. What may stay
@@ -28,11 +28,17 @@ impl Config {
             lr_opacity: self.lr_opacity.or(by_strategy(0.025, 0.05)),
             opacity_regulariser: self.opacity_regulariser.or(by_strategy(0.0, 0.01)),
             scale_regulariser: self.scale_regulariser.or(by_strategy(0.0, 0.01)),
+            coarse_until: self.coarse_until.or(Some(steps(10_000))),
             sh_every: self.sh_every.or(Some((self.iterations / 10).clamp(1, 1000))),
             densify_from: self.densify_from.or(Some((self.iterations / 30).clamp(1, 500))),
             densify_until: self
                 .densify_until
                 .or(Some(steps(if mcmc { 25_000 } else { 15_000 }))),
+            densify_gradient: self.densify_gradient.or(Some(match self.densify_statistic {
+                DensifyStatistic::Mean => 2e-4,
+                DensifyStatistic::Absolute => 3e-4,
+            })),
+            prune_every: self.prune_every.or(Some(steps(3000))),
             opacity_reset_every: self
                 .opacity_reset_every
                 .or(Some(steps(3000).max(densify_every.saturating_mul(10)))),
@@ -86,6 +92,8 @@ impl Config {
             ("threads", self.threads.map(|n| n as u64)),
             ("sh-every", self.sh_every.map(u64::from)),
             ("opacity-reset-every", self.opacity_reset_every.map(u64::from)),
+            ("prune-every", self.prune_every.map(u64::from)),
+            ("score-views", Some(self.score_views as u64)),
         ] {
             if let Some(value) = value {
                 check(value >= 1, key, &value, at_least_1)?;
@@ -102,6 +110,8 @@ impl Config {
         for (key, value) in [
             ("lr-means", self.lr_means),
             ("lr-means-final", self.lr_means_final),
+            ("lr-exposure", self.lr_exposure),
+            ("lr-exposure-final", self.lr_exposure_final),
         ] {
             check(
                 value.is_finite() && value > 0.0,
@@ -118,8 +128,11 @@ impl Config {
             ("lr-rotations", Some(self.lr_rotations)),
             ("opacity-regulariser", self.opacity_regulariser),
             ("scale-regulariser", self.scale_regulariser),
+            ("sh-regulariser", Some(self.sh_regulariser)),
             ("noise-rate", Some(self.noise_rate)),
-            ("densify-gradient", Some(self.densify_gradient)),
+            ("densify-gradient", self.densify_gradient),
+            ("score-threshold", Some(self.score_threshold)),
+            ("prune-importance", Some(self.prune_importance)),
             ("split-scale", Some(self.split_scale)),
             ("prune-scale", Some(self.prune_scale)),
             ("growth", Some(self.growth)),
@@ -139,6 +152,12 @@ impl Config {
             &self.ssim_weight,
             "must be from 0 to 1",
         )?;
+        for (key, value) in [
+            ("score-error", self.score_error),
+            ("prune-bad-share", self.prune_bad_share),
+        ] {
+            check((0.0..=1.0).contains(&value), key, &value, "must be from 0 to 1")?;
+        }
         check(
             (0.0..1.0).contains(&self.min_opacity),
             "min-opacity",

@@ -81,6 +81,7 @@ fn every_flag_is_a_key_and_has_help() {
         eval_every: Some(1),
         checkpoint_every: Some(1),
         max_gaussians: Some(1),
+        preset: Some(Preset::Fast),
         ..DEFAULT
     };
     let table = resolved.resolved().to_table().unwrap();
@@ -103,7 +104,7 @@ fn errors_name_file_line_and_remedy() {
             "iterations = 10\n\nsh_degree = 2",
             "run.toml, line 3: unknown key `sh_degree`; did you mean `sh-degree`?",
         ),
-        ("x = 1", "known keys: iterations, strategy"),
+        ("x = 1", "known keys: preset, iterations, strategy"),
         ("[train]\niterations = 1", "line 1: unknown key `train`"),
         ("seed = 1\niterations = \"many\"", "line 2: iterations: "),
         ("strategy = \"best\"", "line 1: strategy: unknown variant `best`"),
@@ -130,6 +131,8 @@ fn values_out_of_range_are_refused() {
         ("--ssim-weight 1.5", "ssim-weight = 1.5: must be from 0 to 1"),
         ("--lr-means 0", "lr-means = 0: must be above 0"),
         ("--lr-scales NaN", "lr-scales = NaN"),
+        ("--lr-exposure 0", "lr-exposure = 0: must be above 0"),
+        ("--lr-exposure-final inf", "lr-exposure-final = inf"),
         ("--init-opacity 1", "init-opacity = 1"),
         ("--threads 0", "threads = 0"),
         ("--eval-every 0", "leave it out"),
@@ -223,4 +226,79 @@ fn differences_that_matter_are_named_by_their_cause() {
         difference,
         Some(("max-gaussians".into(), "not set".into(), "7".into()))
     );
+}
+
+#[test]
+fn a_preset_lies_between_the_defaults_and_what_is_said() {
+    let layered = |file: Option<&str>, line: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.toml");
+        std::fs::write(&path, file.unwrap_or_default()).unwrap();
+        Config::layered(file.map(|_| path.as_path()), &matches(line)).unwrap()
+    };
+    let [fast, balanced, quality] = [Preset::Fast, Preset::Balanced, Preset::Quality].map(Preset::config);
+    assert_eq!(layered(None, "--preset fast"), fast);
+    assert_eq!(parse("preset = \"quality\"").unwrap(), quality);
+    let named = Config {
+        preset: None,
+        ..balanced.clone()
+    };
+    assert_eq!(named, DEFAULT);
+    assert!(fast.iterations < DEFAULT.iterations && quality.strategy == Strategy::Mcmc);
+    // A flag beats the preset even with the default's value, a file beats it too.
+    let typed = layered(None, "--preset fast --iterations 30000");
+    assert_eq!(
+        typed,
+        Config {
+            iterations: 30_000,
+            ..fast.clone()
+        }
+    );
+    let both = layered(Some("iterations = 500\nseed = 3"), "--preset fast --seed 4");
+    assert_eq!(
+        both,
+        Config {
+            iterations: 500,
+            seed: 4,
+            ..fast.clone()
+        }
+    );
+    // A typed preset takes the place of the file's.
+    assert_eq!(layered(Some("preset = \"fast\""), "--preset quality"), quality);
+    for preset in [fast, balanced, quality] {
+        assert!(preset.validate().is_ok());
+        // What is written has every value, so that a later version's preset changes nothing; and resuming with another
+        // preset is refused.
+        let text = preset.to_toml().unwrap();
+        assert_eq!(parse(&text).unwrap(), preset.resolved());
+        assert!(text.contains(&format!("\niterations = {}\n", preset.iterations)));
+        let other = layered(
+            Some(&text),
+            if preset.preset == Some(Preset::Fast) {
+                "--preset quality"
+            } else {
+                "--preset fast"
+            },
+        );
+        let difference = preset.difference(&other).unwrap();
+        assert_eq!(difference.unwrap().0, "preset");
+    }
+}
+
+#[test]
+fn options_of_a_step_are_checked() {
+    let error = Config::layered(None, &matches("--sh-regulariser=-1")).unwrap_err();
+    assert!(error.to_string().contains("sh-regulariser = -1"));
+    for line in ["--optimizer sgd", "--resolution-schedule fine", "--preset best"] {
+        let parsed = command().try_get_matches_from(line.split_whitespace());
+        assert!(parsed.is_err(), "{line}");
+    }
+    let c = Config::layered(
+        None,
+        &matches("--optimizer sparse-adam --resolution-schedule coarse-to-fine --iterations 3000 --background random"),
+    )
+    .unwrap();
+    assert_eq!(c.optimizer, Optimizer::SparseAdam);
+    assert_eq!(c.background, Background::Random);
+    assert_eq!(c.resolved().coarse_until, Some(1000));
 }

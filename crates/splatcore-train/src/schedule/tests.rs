@@ -45,6 +45,45 @@ fn rates_are_inrias() {
 }
 
 #[test]
+fn filters_are_computed_every_hundred_steps_but_at_the_end() {
+    let config = Config {
+        iterations: 750,
+        ..DEFAULT
+    };
+    let steps = |config: &Config| -> Vec<u32> {
+        let all = refinements(config);
+        let filters = all.iter().filter(|(_, r)| *r == Refine::SmoothingFilter);
+        filters.map(|(step, _)| *step).collect()
+    };
+    assert!(steps(&config).is_empty() && Schedule::new(&config, 1.0).preparations().is_none());
+    let config = Config {
+        antialias: true,
+        ..config
+    };
+    assert_eq!(steps(&config), [100, 200, 300, 400, 500, 600]);
+    let schedule = Schedule::new(&config, 1.0);
+    assert_eq!(schedule.preparations(), Some(Refine::SmoothingFilter));
+    assert!(schedule.render(1).antialias);
+    // After what changes the Gaussians in the same step.
+    let both = schedule.refinements(300);
+    assert!(
+        matches!(both[..], [Refine::Adc { .. }, Refine::SmoothingFilter]),
+        "{both:?}"
+    );
+}
+
+#[test]
+fn exposures_are_learned_if_asked_for() {
+    assert_eq!(Schedule::new(&DEFAULT, 2.0).plan(1, 0).exposure, None);
+    let with = Config {
+        exposure: true,
+        ..DEFAULT
+    };
+    let rate = |step| Schedule::new(&with, 2.0).plan(step, 0).exposure.unwrap();
+    assert!(close(rate(30_000), 1e-3) && close(rate(15_000), 1e-2 * 10f64.powf(-0.5)));
+}
+
+#[test]
 fn sh_degree_rises_every_thousand_steps() {
     let schedule = Schedule::new(&DEFAULT, 1.0);
     let at = [1, 999, 1000, 1999, 2000, 3000, 30_000].map(|step| schedule.sh_degree(step));
@@ -93,6 +132,7 @@ fn adc_refines_when_inria_does() {
             min_opacity: 0.005,
             max_scale: None,
             max_gaussians: usize::MAX,
+            consistency: None,
             seed: 0,
             step: 600,
         }
@@ -141,7 +181,7 @@ fn mcmc_relocates_and_walks_but_never_resets() {
     );
     let plan = Schedule::new(&config, 2.0).plan(30_000, 3);
     assert!(close(plan.noise.unwrap(), 5e5 * 3.2e-6));
-    assert!(close(plan.rates.opacity_logits, 0.05) && !plan.statistics);
+    assert!(close(plan.rates.opacity_logits, 0.05) && plan.statistics.is_none());
     assert!(close(plan.opacity_regulariser, 0.01) && close(plan.scale_regulariser, 0.01));
 }
 
@@ -149,15 +189,163 @@ fn mcmc_relocates_and_walks_but_never_resets() {
 fn plans_of_adc_collect_statistics_until_densification_ends() {
     let schedule = Schedule::new(&DEFAULT, 1.0);
     let plan = schedule.plan(14_999, 5);
-    assert!(plan.statistics && plan.noise.is_none() && plan.view == 5 && plan.step == 14_999);
+    assert!(
+        plan.statistics == Some(Statistic::Mean)
+            && plan.noise.is_none()
+            && plan.view == 5
+            && plan.step == 14_999
+    );
     assert_eq!(
         (plan.opacity_regulariser, plan.scale_regulariser, plan.ssim_weight),
         (0.0, 0.0, 0.2)
     );
-    assert!(!schedule.plan(15_000, 0).statistics);
+    assert!(schedule.plan(15_000, 0).statistics.is_none());
     let frozen = Config {
         densify_until: Some(0),
         ..DEFAULT
     };
-    assert!(refinements(&frozen).is_empty() && !Schedule::new(&frozen, 1.0).plan(1, 0).statistics);
+    assert!(refinements(&frozen).is_empty() && Schedule::new(&frozen, 1.0).plan(1, 0).statistics.is_none());
+}
+
+#[test]
+fn pruning_by_scores_comes_first_and_never_last() {
+    assert!(
+        !refinements(&DEFAULT)
+            .iter()
+            .any(|(_, r)| matches!(r, Refine::Prune { .. }))
+    );
+    let config = Config {
+        prune_importance: 0.5,
+        ..DEFAULT
+    };
+    let all = refinements(&config);
+    let rounds: Vec<u32> = all
+        .iter()
+        .filter(|(_, r)| matches!(r, Refine::Prune { .. }))
+        .map(|(s, _)| *s)
+        .collect();
+    assert_eq!(rounds, (1..10).map(|k| 3000 * k).collect::<Vec<u32>>());
+    // Before growth, whose clones would share weights, and before the reset that takes opacities away.
+    let at_3000: Vec<_> = all.iter().filter(|(s, _)| *s == 3000).map(|(_, r)| r).collect();
+    assert!(matches!(
+        at_3000[..],
+        [
+            Refine::Prune { .. },
+            Refine::Adc { .. },
+            Refine::ResetOpacity { .. }
+        ]
+    ));
+    let Refine::Prune {
+        scoring,
+        min_importance,
+        max_bad_share,
+    } = at_3000[0]
+    else {
+        unreachable!()
+    };
+    assert_eq!(
+        (scoring.views, *min_importance, *max_bad_share),
+        (usize::MAX, 0.5, 1.0)
+    );
+    assert_eq!(scoring.render.sh_degree, 3);
+}
+
+#[test]
+fn growth_options_reach_the_learner() {
+    let config = Config {
+        densify_statistic: DensifyStatistic::Absolute,
+        densify_score: DensifyScore::Consistent,
+        score_views: 7,
+        score_error: 0.25,
+        score_threshold: 3.0,
+        ..DEFAULT
+    };
+    let schedule = Schedule::new(&config, 2.0);
+    assert_eq!(schedule.plan(10, 0).statistics, Some(Statistic::Absolute));
+    let [
+        Refine::Adc {
+            gradient_threshold,
+            consistency: Some(consistency),
+            ..
+        },
+    ] = &schedule.refinements(600)[..]
+    else {
+        panic!("a round of adc with consistency follows step 600");
+    };
+    assert_eq!((*gradient_threshold, consistency.min_bad), (3e-4, 3.0));
+    let scoring = &consistency.scoring;
+    assert_eq!(
+        (scoring.views, scoring.error_threshold, scoring.step),
+        (7, 0.25, 600)
+    );
+    assert_eq!(scoring.render, schedule.render(600));
+}
+
+#[test]
+fn photos_grow_from_coarse_to_fine() {
+    let config = Config {
+        resolution_schedule: ResolutionSchedule::CoarseToFine,
+        ..DEFAULT
+    };
+    let schedule = Schedule::new(&config, 1.0);
+    let at = [1, 5000, 5001, 10_000, 10_001, 30_000].map(|step| schedule.plan(step, 0).scale);
+    assert_eq!(at, [4, 4, 2, 2, 1, 1]);
+    assert_eq!(Schedule::new(&DEFAULT, 1.0).plan(1, 0).scale, 1);
+    let never = Config {
+        coarse_until: Some(0),
+        ..config
+    };
+    assert_eq!(Schedule::new(&never, 1.0).plan(1, 0).scale, 1);
+}
+
+#[test]
+fn a_random_background_is_of_the_seed_and_the_step() {
+    let random = |seed| {
+        let config = Config {
+            background: Background::Random,
+            seed,
+            ..DEFAULT
+        };
+        Schedule::new(&config, 1.0)
+    };
+    let colours: Vec<[f32; 3]> = (1..=300)
+        .map(|step| random(1).plan(step, 0).render.background)
+        .collect();
+    for (step, colour) in (1..).zip(&colours) {
+        assert_eq!(random(1).plan(step, 7).render.background, *colour);
+        assert_ne!(random(2).plan(step, 0).render.background, *colour);
+        for value in colour {
+            assert!(
+                (0.0..=1.0).contains(value)
+                    && (value * 255.0).fract().min(1.0 - (value * 255.0).fract()) < 1e-4
+            );
+        }
+    }
+    for channel in 0..3 {
+        let mean = colours.iter().map(|colour| colour[channel]).sum::<f32>() / 300.0;
+        // Six standard deviations of the mean of 300 uniform numbers.
+        assert!(
+            (mean - 0.5).abs() < 6.0 * (1.0f32 / 12.0 / 300.0).sqrt(),
+            "{mean}"
+        );
+    }
+    // Pictures are measured on black.
+    assert_eq!(random(1).render(5).background, [0.0; 3]);
+    assert_eq!(
+        Schedule::new(&DEFAULT, 1.0).plan(5, 0).render.background,
+        [0.0; 3]
+    );
+}
+
+#[test]
+fn regulariser_of_harmonics_and_optimiser_reach_the_plan() {
+    let config = Config {
+        sh_regulariser: 3.0,
+        optimizer: Optimizer::SparseAdam,
+        ..DEFAULT
+    };
+    let plan = Schedule::new(&config, 1.0).plan(1, 0);
+    assert!(plan.sh_regulariser == 3.0 && plan.sparse_adam);
+    let plan = Schedule::new(&DEFAULT, 1.0).plan(1, 0);
+    assert!(plan.sh_regulariser == 0.0 && !plan.sparse_adam);
 }

@@ -109,6 +109,7 @@ impl Renderer for MockLearner {
         Ok(Rendered {
             image: Image::filled(camera.width, camera.height, options.background),
             transmittance: vec![1.0; camera.width as usize * camera.height as usize],
+            inverse_depth: None,
         })
     }
     fn gradients(&mut self, _: &Camera, _: &RenderOptions, _: &Image) -> Result<Gaussians, BackendError> {
@@ -153,7 +154,7 @@ impl Learner for MockLearner {
             if let Some(noise) = plan.noise {
                 s.gaussians.means[i][0] += noise * 1e-3 * normal3(plan.seed, plan.step.into(), i as u64)[0];
             }
-            if plan.statistics && g[2] > 0.0 {
+            if plan.statistics.is_some() && g[2] > 0.0 {
                 s.gradient_sum[i] += 1e-3 * g[2];
                 s.seen[i] += 1;
             }
@@ -181,6 +182,10 @@ impl Learner for MockLearner {
             .push(Event::Refine(self.step, refine.clone()));
         let before = self.count();
         match *refine {
+            Refine::SmoothingFilter => Ok(RefineReport {
+                count: before,
+                ..RefineReport::default()
+            }),
             Refine::Adc {
                 gradient_threshold,
                 min_opacity,
@@ -213,6 +218,24 @@ impl Learner for MockLearner {
                 Ok(RefineReport {
                     cloned,
                     pruned: before + cloned - count,
+                    count,
+                    ..Default::default()
+                })
+            }
+            Refine::Prune { min_importance, .. } => {
+                let keep: Vec<bool> = (0..before)
+                    .map(|i| sigmoid(self.state.gaussians.opacity_logits[i]) >= 0.1 * min_importance)
+                    .collect();
+                let s = &mut self.state;
+                for set in [&mut s.gaussians, &mut s.first, &mut s.second] {
+                    set.retain(|i| keep[i]);
+                }
+                let kept = |i: &usize| keep[*i];
+                s.gradient_sum = (0..before).filter(kept).map(|i| s.gradient_sum[i]).collect();
+                s.seen = (0..before).filter(kept).map(|i| s.seen[i]).collect();
+                let count = self.count();
+                Ok(RefineReport {
+                    pruned: before - count,
                     count,
                     ..Default::default()
                 })
@@ -272,6 +295,7 @@ pub fn views(n: usize) -> Arc<Vec<View>> {
                 height: 8,
                 rgb: (0..12 * 8 * 3).map(|p| ((p * 3 + i * 17) % 256) as u8).collect(),
                 mask: None,
+                alpha: None,
             },
         }
     };

@@ -7,7 +7,7 @@ mod timing;
 
 pub use timing::Row;
 
-use crate::backends::BackendArgs;
+use crate::backends::{BackendArgs, HalfSceneArgs};
 use crate::cameras::CameraArgs;
 use crate::paper::Paper;
 use crate::progress::Progress;
@@ -43,14 +43,14 @@ pub struct Args {
     pipeline: Option<Pipelines>,
     /// Also time the backward pass (gradients of all parameters) and whole training steps, on the dataset's photos
     /// if there are any; five times the time
-    #[arg(long)]
+    #[arg(long, conflicts_with = "half_scene")]
     backward: bool,
     /// Passes over the cameras after one to warm up. More passes give steadier medians and take longer
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     passes: u32,
     /// Print the tables of this paper: the paper's numbers, and those measured here in the same layout. Up to 18
     /// pipelines; those that the backend lacks say so in their row
-    #[arg(long, value_name = "NAME", value_enum, conflicts_with_all = ["pipeline", "backward"])]
+    #[arg(long, value_name = "NAME", value_enum, conflicts_with_all = ["pipeline", "backward", "half_scene"])]
     paper: Option<Paper>,
     /// Also write the results as JSON: {"device","backend","scene","gaussians","size","views","rows":[...]}; with
     /// --paper {"paper","device","backend","passes","scenes":[...],"tables":[...]}
@@ -60,6 +60,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "paper")]
     html: Option<PathBuf>,
     #[command(flatten)]
+    half: HalfSceneArgs,
+    #[command(flatten)]
     backend: BackendArgs,
 }
 
@@ -68,6 +70,9 @@ struct Bench {
     device: String,
     backend: &'static str,
     scene: String,
+    /// Whether the scene's harmonics were halves; the reference's never are.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    half_scene: bool,
     gaussians: usize,
     size: [u32; 2],
     views: usize,
@@ -102,13 +107,20 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 fn run_pipelines(args: &Args, path: &Path) -> Result<()> {
-    let scene = load::scene(path)?;
-    let backend = args.backend.open()?;
+    let (scene, antialias) = load::scene(path)?;
+    let half_scene = args.half.half_scene;
+    let backend = args.backend.open_for(&args.half)?;
     let (cameras, background) = args.cameras.resolve(path, &scene)?;
     let mut renderer = backend.renderer(&scene)?;
+    // What halves lose shows only beside the scene that they were made from.
+    let mut full = match half_scene {
+        true => Some(args.backend.open_again()?.renderer(&scene)?),
+        false => None,
+    };
     let options = |pipeline| RenderOptions {
         pipeline,
         background,
+        antialias,
         ..RenderOptions::default()
     };
     let mut steps = match args.backward {
@@ -130,6 +142,10 @@ fn run_pipelines(args: &Args, path: &Path) -> Result<()> {
     let mut done = 0;
     let mut timing = timing::Timing {
         renderer: &mut *renderer,
+        full: match &mut full {
+            Some(full) => Some(&mut **full),
+            None => None,
+        },
         steps: steps.as_mut(),
         cameras: &cameras,
         reference: options(Pipeline::VANILLA),
@@ -164,6 +180,7 @@ fn run_pipelines(args: &Args, path: &Path) -> Result<()> {
         device: backend.describe(),
         backend: backend.name(),
         scene: path.display().to_string(),
+        half_scene,
         gaussians,
         size: cameras
             .first()

@@ -9,7 +9,7 @@ use splatcore_core::backend::{RenderOptions, Renderer};
 use splatcore_core::{Pipeline, View};
 use splatcore_data::dataset::{LoadOptions, Split};
 use splatcore_train::config::Background;
-use splatcore_train::{Evaluation, evaluate};
+use splatcore_train::{Evaluation, evaluate_with};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,10 +44,16 @@ pub struct Args {
     /// quality
     #[arg(long, value_name = "NAME", default_value_t = Pipeline::AUTO)]
     pipeline: Pipeline,
+    /// Also give psnr_aligned: the PSNR after the affine transform of colours that brings each picture closest to its
+    /// photo, for photos whose exposure or white balance differs from the scene's. Not to be compared with PSNR. Takes
+    /// a moment
+    #[arg(long)]
+    align_colour: bool,
     /// Also write a page with photo, render and error of up to 40 views. Takes some time and 0.3 MB a view
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
-    /// Print one JSON object: {"psnr","ssim","gaussians","views":[{"name","psnr","ssim"}]}
+    /// Print one JSON object: {"psnr","ssim","gaussians","views":[{"name","psnr","ssim"}]}, and "psnr_aligned" with
+    /// --align-colour
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -56,7 +62,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    let scene = load::scene(&args.scene)?;
+    let (scene, antialias) = load::scene(&args.scene)?;
     if let Some(report) = &args.report {
         output::check_file_writable(report)?;
     }
@@ -75,17 +81,29 @@ pub fn run(args: Args) -> Result<()> {
     let options = LoadOptions {
         max_size: args.max_size,
         background: background_colour,
+        keep_alpha: false,
     };
     let views = load::views(&dataset, &indices, &options)?;
     let mut renderer = backend.renderer(&scene)?;
     let options = RenderOptions {
         pipeline: args.pipeline,
         background: background_colour,
+        antialias,
         ..RenderOptions::default()
     };
-    let (evaluation, pictures) = measure(&mut *renderer, &views, &options, args.report.is_some())?;
+    let (evaluation, pictures) = measure(
+        &mut *renderer,
+        &views,
+        &options,
+        args.align_colour,
+        args.report.is_some(),
+    )?;
     if let Some(path) = &args.report {
-        let report = Report {
+        let aligned = evaluation.psnr_aligned.map(|psnr| {
+            let psnr = format!("{} dB", decibels(psnr));
+            ("PSNR, colours aligned".to_owned(), psnr)
+        });
+        let mut report = Report {
             title: format!("{} against {}", args.scene.display(), args.dataset.display()),
             summary: vec![
                 ("PSNR".into(), format!("{} dB", decibels(evaluation.psnr))),
@@ -102,6 +120,7 @@ pub fn run(args: Args) -> Result<()> {
             views: pictures,
             ..Report::default()
         };
+        report.summary.extend(aligned);
         report.write(path)?;
         eprintln!("report: {}", path.display());
     }
@@ -112,11 +131,13 @@ pub fn run(args: Args) -> Result<()> {
     }
 }
 
-/// Renders and scores every view with a progress bar; with `want_pictures` also encodes some for a report.
+/// Renders and scores every view with a progress bar, with `align_colour` also after fitting colours; with `want_pictures`
+/// also encodes some for a report.
 pub fn measure(
     renderer: &mut dyn Renderer,
     views: &[View],
     options: &RenderOptions,
+    align_colour: bool,
     want_pictures: bool,
 ) -> Result<(Evaluation, Vec<ViewPictures>)> {
     let progress = Progress::new("measuring", views.len() as u64);
@@ -126,18 +147,29 @@ pub fn measure(
         Vec::new()
     };
     let (pictures, done) = (Mutex::new(BTreeMap::new()), AtomicU64::new(0));
-    let evaluation = evaluate(renderer, views, options, &|i, view, image, score| {
-        if shown.contains(&i) {
-            let made = ViewPictures::new(view, image, score.psnr, score.ssim);
-            pictures
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(i, made);
-        }
-        progress.update(done.fetch_add(1, Ordering::Relaxed) + 1, || score.name.clone());
-    })?;
+    let evaluation = evaluate_with(
+        renderer,
+        views,
+        options,
+        align_colour,
+        &|i, view, image, score| {
+            if shown.contains(&i) {
+                let made = ViewPictures::new(view, image, score.psnr, score.ssim);
+                pictures
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .insert(i, made);
+            }
+            progress.update(done.fetch_add(1, Ordering::Relaxed) + 1, || score.name.clone());
+        },
+    )?;
     let pictures = pictures.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok((evaluation, pictures.into_values().collect::<Result<_>>()?))
+}
+
+/// PSNR after fitting colours, for people; nothing if it was not asked for.
+fn aligned(psnr: Option<f64>) -> String {
+    psnr.map_or(String::new(), |psnr| format!("  colours aligned {psnr:>6.2} dB"))
 }
 
 /// The scores for people.
@@ -152,11 +184,20 @@ fn table(evaluation: &Evaluation) -> String {
     let mut lines: Vec<String> = evaluation
         .views
         .iter()
-        .map(|v| format!("{:width$}  {:>6.2} dB  SSIM {:.4}", v.name, v.psnr, v.ssim))
+        .map(|v| {
+            let aligned = aligned(v.psnr_aligned);
+            format!(
+                "{:width$}  {:>6.2} dB  SSIM {:.4}{aligned}",
+                v.name, v.psnr, v.ssim
+            )
+        })
         .collect();
     lines.push(format!(
-        "{:width$}  {:>6.2} dB  SSIM {:.4}",
-        "mean", evaluation.psnr, evaluation.ssim
+        "{:width$}  {:>6.2} dB  SSIM {:.4}{}",
+        "mean",
+        evaluation.psnr,
+        evaluation.ssim,
+        aligned(evaluation.psnr_aligned)
     ));
     lines.push(format!(
         "{} Gaussians",

@@ -79,8 +79,11 @@ pub fn run(args: Args, typed: &clap::ArgMatches) -> Result<()> {
         .breakdown
         .as_ref()
         .map_or(String::new(), |breakdown| format!("\ntime     {breakdown}"));
+    let aligned = found.psnr_aligned.map_or(String::new(), |psnr| {
+        format!(", {psnr:.2} dB with colours aligned,")
+    });
     output::print(&format!(
-        "PSNR {:.2} dB, SSIM {:.4} on {} {measured} photos\n{} Gaussians, {} steps in {}{time}\nscene    {}\nreport   {}",
+        "PSNR {:.2} dB, SSIM {:.4}{aligned} on {} {measured} photos\n{} Gaussians, {} steps in {}{time}\nscene    {}\nreport   {}",
         found.psnr,
         found.ssim,
         found.views.len(),

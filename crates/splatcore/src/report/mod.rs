@@ -160,6 +160,7 @@ mod tests {
             height: 2,
             rgb: (0..24).map(|v| v * 10).collect(),
             mask: None,
+            alpha: None,
         };
         let view = View {
             name: "<script>.png".into(),

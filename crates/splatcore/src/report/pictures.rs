@@ -126,6 +126,7 @@ mod tests {
             height: 1,
             rgb: vec![0; 6],
             mask: Some(vec![0, 255]),
+            alpha: None,
         };
         let map = error_map(&Image::filled(2, 1, [1.0; 3]), &photo);
         assert_eq!(map, [HEAT[0], HEAT[4]].concat());

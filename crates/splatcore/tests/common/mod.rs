@@ -79,7 +79,7 @@ pub fn write_scene(folder: &Path) -> PathBuf {
         scene.sh[4 * i] = [0; 3].map(|_| rng.normal());
     }
     let path = folder.join("scene.ply");
-    write_ply(&path, &scene).unwrap();
+    write_ply(&path, &scene, false).unwrap();
     path
 }
 

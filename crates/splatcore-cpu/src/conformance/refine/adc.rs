@@ -15,6 +15,7 @@ fn adc(gradient_threshold: f32, min_opacity: f32, max_gaussians: usize) -> Refin
         min_opacity,
         max_scale: None,
         max_gaussians,
+        consistency: None,
         seed: 3,
         step: 600,
     }

@@ -2,10 +2,14 @@
 //! backend's own affair: harmonics tell who came from whom.
 
 mod adc;
+mod filters;
 mod mcmc;
+mod scores;
 
 pub use adc::{adc_clones_and_splits, adc_prunes_and_respects_the_limit};
+pub use filters::{filters_stay_with_their_gaussians, opacity_reset_caps_filtered_opacities};
 pub use mcmc::{mcmc_grows, mcmc_relocates};
+pub use scores::{growth_wants_agreement, pruning_follows_scores};
 
 use super::scenes::random_scene;
 use super::{Outcome, ensure, said};
@@ -33,6 +37,8 @@ fn state(seed: u64, count: usize) -> LearnerState {
             .map(|i| (i % 10 * (i % 4).min(1)) as f32 * 1e-3)
             .collect(),
         seen: (0..count).map(|i| (i % 4) as u32).collect(),
+        exposures: Default::default(),
+        smoothing: Vec::new(),
         gaussians,
     }
 }

@@ -119,6 +119,8 @@ impl Element {
 pub struct Header {
     pub encoding: Encoding,
     pub elements: Vec<Element>,
+    /// A comment says that the scene was trained with Mip-Splatting's 2D filter.
+    pub antialiased: bool,
     /// Where the data starts.
     pub end: usize,
     /// Lines of the header, so that errors in ascii data can give the line in the file.
@@ -129,6 +131,7 @@ impl Header {
     pub fn parse(bytes: &[u8], path: &Path) -> Result<Self, DataError> {
         let mut encoding = None;
         let mut elements: Vec<Element> = Vec::new();
+        let mut antialiased = false;
         let mut end = 0;
         let mut lines = 0;
         loop {
@@ -146,7 +149,8 @@ impl Header {
             }
             match keyword {
                 "ply" if lines == 0 => {}
-                "" | "comment" | "obj_info" => {}
+                "comment" => antialiased = says_antialiased(words).unwrap_or(antialiased),
+                "" | "obj_info" => {}
                 "format" => {
                     encoding = Some(match words.next() {
                         Some("ascii") => Encoding::Ascii,
@@ -170,6 +174,7 @@ impl Header {
                     return Ok(Self {
                         encoding,
                         elements,
+                        antialiased,
                         end: end + length + 1,
                         lines: lines + 1,
                     });
@@ -179,6 +184,18 @@ impl Header {
             end += length + 1;
             lines += 1;
         }
+    }
+}
+
+/// What a comment says of the 2D filter, if it is about that: `SplatRenderMode: mip` as Brush writes it, or `default` or
+/// another mode; `antialiased 1` as Postshot does, or 0. Case does not matter, and of several comments the last counts.
+fn says_antialiased<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<bool> {
+    let is = |word: &str, name: &str| word.eq_ignore_ascii_case(name);
+    let (name, value) = (words.next()?, words.next()?);
+    match value {
+        _ if is(name, "SplatRenderMode:") => Some(is(value, "mip")),
+        "0" | "1" if is(name, "antialiased") => Some(value == "1"),
+        _ => None,
     }
 }
 

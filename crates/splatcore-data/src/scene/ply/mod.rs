@@ -2,7 +2,7 @@
 //!
 //! Read: binary of both byte orders and ascii, any scalar type, any property order, SH degree 0 to 3; unknown
 //! properties and elements, lists too, are skipped. Also read: PlayCanvas's compressed PLY (`compressed`).
-//! Written: INRIA's own layout.
+//! Written: INRIA's own layout. A scene trained with Mip-Splatting's 2D filter is known by a comment, read and written.
 //!
 //! The format: Greg Turk, "The PLY Polygon File Format", 1994. The properties: Kerbl et al., "3D Gaussian
 //! Splatting", 2023, `GaussianModel.save_ply`.
@@ -38,7 +38,7 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
             format,
             bytes.len() as u64,
             notes,
-            false,
+            header.antialiased,
         ));
     }
     let layout = Layout::find(&header, path)?;
@@ -52,7 +52,7 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
         format,
         bytes.len() as u64,
         notes,
-        false,
+        header.antialiased,
     ))
 }
 

@@ -7,14 +7,15 @@ use std::io::Write;
 use std::path::Path;
 
 /// Writes Gaussians as INRIA's trainer does: binary little-endian f32, `x y z nx ny nz f_dc_* f_rest_* opacity
-/// scale_* rot_*` with zero normals and channel-major `f_rest_*`. Every bit of every parameter is kept.
+/// scale_* rot_*` with zero normals and channel-major `f_rest_*`. Every bit of every parameter is kept. `antialiased` says
+/// that the scene is to be shown with Mip-Splatting's 2D filter, in comments as Brush and Postshot write and read them.
 ///
 /// # Errors
 /// If the file cannot be written; then nothing is left under its name but what was there before.
-pub fn write_ply(path: &Path, gaussians: &Gaussians) -> Result<(), DataError> {
+pub fn write_ply(path: &Path, gaussians: &Gaussians, antialiased: bool) -> Result<(), DataError> {
     let higher = gaussians.coefficients() - 1;
     file::write_atomically(path, |writer| {
-        writer.write_all(header(gaussians.len(), higher).as_bytes())?;
+        writer.write_all(header(gaussians.len(), higher, antialiased).as_bytes())?;
         let mut row: Vec<f32> = Vec::with_capacity(17 + 3 * higher);
         for i in 0..gaussians.len() {
             let sh = gaussians.sh_of(i);
@@ -39,7 +40,7 @@ pub fn write_ply(path: &Path, gaussians: &Gaussians) -> Result<(), DataError> {
 }
 
 /// The header for `count` Gaussians with `higher` coefficients a channel above degree 0.
-fn header(count: usize, higher: usize) -> String {
+fn header(count: usize, higher: usize, antialiased: bool) -> String {
     let mut names: Vec<String> = ["x", "y", "z", "nx", "ny", "nz"].map(String::from).into();
     let mut numbered = |name: &str, n: usize| names.extend((0..n).map(|i| format!("{name}_{i}")));
     numbered("f_dc", 3);
@@ -48,7 +49,11 @@ fn header(count: usize, higher: usize) -> String {
     let mut numbered = |name: &str, n: usize| names.extend((0..n).map(|i| format!("{name}_{i}")));
     numbered("scale", 3);
     numbered("rot", 4);
-    let mut header = format!("ply\nformat binary_little_endian 1.0\nelement vertex {count}\n");
+    let comments = match antialiased {
+        true => "comment SplatRenderMode: mip\ncomment antialiased 1\n",
+        false => "",
+    };
+    let mut header = format!("ply\nformat binary_little_endian 1.0\n{comments}element vertex {count}\n");
     for name in names {
         // Writing into a String cannot fail.
         let _ = writeln!(header, "property float {name}");

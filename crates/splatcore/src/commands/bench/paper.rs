@@ -175,8 +175,13 @@ fn measure(
     path: &Path,
     name: String,
 ) -> Result<(Scene, Measurements)> {
-    let gaussians = load::scene(path)?;
+    let (gaussians, antialias) = load::scene(path)?;
     let (cameras, background) = args.cameras.resolve(path, &gaussians)?;
+    let options = RenderOptions {
+        background,
+        antialias,
+        ..RenderOptions::default()
+    };
     let mut renderer = backend.renderer(&gaussians)?;
     let mut found = Measurements {
         scene: path.display().to_string(),
@@ -204,7 +209,7 @@ fn measure(
             &runs,
             &mut *renderer,
             &cameras,
-            background,
+            &options,
             args.passes,
             &scene.name,
         )?;
@@ -237,14 +242,13 @@ fn outcomes(
     runs: &[Run],
     renderer: &mut dyn Renderer,
     cameras: &[NamedCamera],
-    background: [f32; 3],
+    options: &RenderOptions,
     passes: u32,
     scene: &str,
 ) -> Result<Vec<Result<Row, Why>>> {
     let options = |pipeline| RenderOptions {
         pipeline,
-        background,
-        ..RenderOptions::default()
+        ..options.clone()
     };
     let parsed: Vec<Result<Pipeline, String>> = runs.iter().map(Run::parse).collect();
     let known: Vec<RenderOptions> = parsed
@@ -260,6 +264,7 @@ fn outcomes(
     let mut done = 0;
     let mut timing = Timing {
         renderer,
+        full: None,
         steps: None,
         cameras,
         reference: options(Pipeline::VANILLA),

@@ -3,7 +3,7 @@
 use super::timing::{Samples, StagesMs, add, median};
 use crate::cameras::NamedCamera;
 use splatcore_core::backend::{
-    Backend, BackendError, Learner, LearningRates, RenderOptions, Renderer, StageTimes, StepPlan,
+    Backend, BackendError, Learner, LearningRates, RenderOptions, Renderer, StageTimes, Statistic, StepPlan,
 };
 use splatcore_core::{Gaussians, Photo, View};
 use std::sync::Arc;
@@ -42,6 +42,7 @@ impl Steps {
                         height: camera.height,
                         rgb,
                         mask: None,
+                        alpha: None,
                     }
                 }
             };
@@ -68,8 +69,12 @@ impl Steps {
             ssim_weight: 0.2,
             opacity_regulariser: 0.0,
             scale_regulariser: 0.0,
-            statistics: true,
+            sh_regulariser: 0.0,
+            sparse_adam: false,
+            scale: 1,
+            statistics: Some(Statistic::Mean),
             noise: None,
+            exposure: None,
             seed: 0,
         }
     }

@@ -64,6 +64,8 @@ fn as_map<S: Serializer>(stages: &[(&'static str, f64)], serializer: S) -> Resul
 /// What is timed, and how.
 pub struct Timing<'a> {
     pub renderer: &'a mut dyn Renderer,
+    /// Renders the reference, if not `renderer`.
+    pub full: Option<&'a mut dyn Renderer>,
     /// Also the backward pass and training steps, if there.
     pub steps: Option<&'a mut Steps>,
     pub cameras: &'a [NamedCamera],
@@ -201,7 +203,8 @@ impl Timing<'_> {
     /// One pass that counts and compares.
     fn warm_up(&mut self, subjects: &mut [Subject]) -> Result<(), BackendError> {
         for (i, named) in self.cameras.iter().enumerate() {
-            let expected = self.renderer.render(&named.camera, &self.reference)?.image;
+            let full = self.full.as_deref_mut().unwrap_or(&mut *self.renderer);
+            let expected = full.render(&named.camera, &self.reference)?.image;
             for subject in present(subjects) {
                 match self.warm_up_view(i, subject, &expected) {
                     Err(error @ (BackendError::Unsupported { .. } | BackendError::OutOfMemory { .. })) => {
@@ -371,6 +374,7 @@ mod tests {
             Ok(Rendered {
                 image: Image::filled(camera.width, camera.height, [0.5; 3]),
                 transmittance: Vec::new(),
+                inverse_depth: None,
             })
         }
         fn render_only(&mut self, _: &Camera, _: &RenderOptions) -> Result<(), BackendError> {
@@ -433,6 +437,7 @@ mod tests {
         let mut ticks = 0;
         let mut timing = Timing {
             renderer,
+            full: None,
             steps: None,
             cameras,
             reference: RenderOptions::default(),
@@ -491,6 +496,7 @@ mod tests {
             // 0.5 off by 0.1 in the mean is 20 dB.
             rgb: [102, 153].repeat(6 * width as usize),
             mask: None,
+            alpha: None,
         };
         let mut cameras = cameras();
         cameras[0].photo = Some(photo(4));

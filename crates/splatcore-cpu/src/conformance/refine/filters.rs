@@ -1,0 +1,83 @@
+//! Gaussians keep their 3D filters through every refinement, and what is new has its origin's.
+
+use super::super::{Outcome, ensure, gather};
+use super::{families, refined, state};
+use crate::twin::project::sigmoid;
+use splatcore_core::backend::{Backend, LearnerState, Refine};
+use splatcore_core::smoothing::fuse;
+
+/// A state in which every Gaussian has another filter.
+fn filtered(seed: u64, count: usize) -> LearnerState {
+    LearnerState {
+        smoothing: (0..count).map(|i| -1.0 - 0.01 * i as f32).collect(),
+        ..state(seed, count)
+    }
+}
+
+/// After clones, splits, pruning, relocation and growth.
+pub fn filters_stay_with_their_gaussians(backend: &dyn Backend) -> Outcome {
+    let (seed, step, max_gaussians) = (3, 700, 400);
+    let adc = Refine::Adc {
+        gradient_threshold: 2e-3,
+        split_scale: 0.16,
+        min_opacity: 0.1,
+        max_scale: None,
+        max_gaussians,
+        consistency: None,
+        seed,
+        step,
+    };
+    let mcmc = Refine::Mcmc {
+        min_opacity: 0.1,
+        growth: 0.2,
+        max_gaussians,
+        seed,
+        step,
+    };
+    gather([adc, mcmc].map(|refine| {
+        let before = filtered(64, 200);
+        let (report, after) = refined(backend, &before, &refine)?;
+        let changed = (report.cloned > 5 && report.split > 5 && report.pruned > 5)
+            || (report.relocated > 5 && report.added > 5);
+        ensure(changed, || format!("tests too little: {report:?}"))?;
+        ensure(after.smoothing.len() == after.gaussians.len(), || {
+            format!(
+                "{} filters of {} Gaussians",
+                after.smoothing.len(),
+                after.gaussians.len()
+            )
+        })?;
+        for (i, family) in families(&before.gaussians, &after.gaussians)?.iter().enumerate() {
+            ensure(
+                family.iter().all(|&j| after.smoothing[j] == before.smoothing[i]),
+                || format!("a Gaussian that came from {i} has another filter"),
+            )?;
+        }
+        Ok(())
+    }))
+}
+
+/// It is the filtered opacity that a reset caps: below what is drawn, nothing would ever come back.
+pub fn opacity_reset_caps_filtered_opacities(backend: &dyn Backend) -> Outcome {
+    let before = filtered(65, 150);
+    let (_, after) = refined(backend, &before, &Refine::ResetOpacity { ceiling: 0.01 })?;
+    let seen = |state: &LearnerState| fuse(state.gaussians.clone(), &state.smoothing);
+    let (old, new) = (seen(&before), seen(&after));
+    let mut capped = [0; 2];
+    for i in 0..150 {
+        let opacity = |logit: f32| sigmoid(logit as f64);
+        let (was, is) = (opacity(old.opacity_logits[i]), opacity(new.opacity_logits[i]));
+        let stays = was <= 0.01;
+        ensure((is - was.min(0.01)).abs() < 1e-6, || {
+            format!("the filtered opacity of Gaussian {i} went from {was} to {is}")
+        })?;
+        let own = [&before, &after].map(|state| state.gaussians.opacity_logits[i]);
+        ensure(!stays || own[0] == own[1], || {
+            format!("the faint Gaussian {i} went from {} to {}", own[0], own[1])
+        })?;
+        capped[stays as usize] += 1;
+    }
+    ensure(capped.iter().all(|&count| count > 10), || {
+        format!("tests too little: {capped:?}")
+    })
+}

@@ -1,0 +1,49 @@
+//! `smoothing`: Mip-Splatting's 3D filter (Yu et al. 2024, section 4.1; [`splatcore_core::smoothing`]), a part of `project`
+//! and `project_backward`. Log scales grow and opacities fall as they are loaded, and gradients go back the same way; all
+//! in between knows nothing of it. Twin: [`crate::twin`]'s `smoothing`.
+
+use crate::project::{Scene, log2_one_plus_exp2};
+use crate::simd::{Lanes, Rows, load_columns};
+use rayon::prelude::*;
+use splatcore_core::smoothing::filter;
+use splatcore_core::{Camera, Gaussians, View};
+use std::f32::consts::{LN_2, LOG2_E};
+
+/// The filter of every Gaussian.
+pub(crate) fn filters(gaussians: &Gaussians, views: &[View]) -> Vec<f32> {
+    let cameras: Vec<Camera> = views.iter().map(|view| view.camera.clone()).collect();
+    gaussians
+        .means
+        .par_iter()
+        .map(|&mean| filter(mean, &cameras))
+        .collect()
+}
+
+/// Makes the log scales in columns 3 to 5 larger; returns by how much, in log2: zero without a filter.
+#[inline(always)]
+pub(crate) fn smooth<L: Lanes>(scene: &Scene<'_>, rows: &Rows, columns: &mut [L; 10]) -> [L; 3] {
+    let mut growth = [L::splat(0.0); 3];
+    if scene.smoothing.is_empty() {
+        return growth;
+    }
+    let mut filter = [L::splat(0.0)];
+    load_columns(scene.smoothing, 1, rows, 1, &mut filter);
+    for k in 0..3 {
+        // sqrt(1 + f^2 / s^2)
+        let over = (filter[0] - columns[3 + k]) * L::splat(2.0 * LOG2_E);
+        growth[k] = L::splat(0.5) * log2_one_plus_exp2(over);
+        columns[3 + k] = growth[k].mul_add(L::splat(LN_2), columns[3 + k]);
+    }
+    growth
+}
+
+/// Turns gradients with respect to the grown log scales into those of the stored ones, given the gradient with respect to
+/// ln opacity, which fell by the growth.
+#[inline(always)]
+pub(crate) fn smooth_backward<L: Lanes>(growth: &[L; 3], opacity_gradient: L, log_scales: &mut [L; 3]) {
+    for k in 0..3 {
+        // s^2 / (s^2 + f^2)
+        let own = (growth[k] * L::splat(-2.0)).exp2();
+        log_scales[k] = own.mul_add(log_scales[k] - opacity_gradient, opacity_gradient);
+    }
+}
