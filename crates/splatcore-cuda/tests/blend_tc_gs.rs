@@ -411,24 +411,32 @@ fn counts_are_the_scalar_ones() {
     );
 }
 
-/// A training pass takes another method in its place.
+/// A training pass has the method's own image, whose error the gradients show.
 #[test]
-fn a_training_pass_is_of_another_method() {
+fn a_training_pass_is_its_own() {
     let Some(ours) = backend() else { return };
     let scene = random_scene(9, 60, 1);
     let camera = odd_camera(40, 30, 0.2);
     let gradient = Image::filled(40, 30, [0.5, -0.2, 0.1]);
     let of = |blend| {
         let mut renderer = ours.renderer(&scene).unwrap();
+        let options = options(Intersect::Exact, blend);
         renderer
-            .gradients(&camera, &options(Intersect::Exact, blend), &gradient)
+            .gradients(&camera, &options, &gradient)
             .unwrap()
+            .opacity_logits
     };
+    let size = |values: &[f32]| values.iter().map(|v| (v * v) as f64).sum::<f64>().sqrt();
     let expected = of(Blend::Subtile);
-    for blend in [Blend::EarlyCull, Blend::TcGs, Blend::TcGsGlobalFp16] {
-        assert_eq!(of(blend), expected, "{blend}");
-    }
-    assert!(expected.opacity_logits.iter().any(|g| *g != 0.0));
+    assert!(size(&expected) > 0.0);
+    let error = |blend| {
+        let found = of(blend);
+        let difference: Vec<f32> = found.iter().zip(&expected).map(|(a, b)| a - b).collect();
+        size(&difference) / size(&expected)
+    };
+    let (single, half) = (error(Blend::EarlyCull), error(Blend::TcGs));
+    assert!(single <= 1e-5, "{single:.1e}");
+    assert!(half > 1e-5 && half <= 2e-2, "{half:.1e}");
     // A processor has neither.
     let error = CpuBackend::new(None)
         .renderer(&scene)
