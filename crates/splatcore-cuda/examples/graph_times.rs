@@ -20,7 +20,8 @@
 //! 900 us at 1080x1920 not worth its complexity (3 %), of 150 us at 400x266 up to a fifth. Host: 25 x 2 us = 50 us a step one by
 //! one, 5 to 10 us for a graph always the same, about 60 us for one captured and updated anew (capturing costs what launching
 //! does). So the host is no bound unless a step takes less than 50 us.
-//! Measured: not yet.
+//! Measured on an H200: 1119 us as in training, 1123 one by one, 1095 as one graph, 1101 captured anew; at 400x266 258, 259, 232 and
+//! 234. Host 82, 5 and 31 us (at full size). An empty kernel 3.2 us, 0.55 as a node. Not taken up: 2 % of a full-size step.
 //!
 //! # If it gains: a graph without updates
 //!
