@@ -185,9 +185,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3) blend_backward(
         u32 pair = pack_half2(fmaf(by, fmaf(by, square, slope[0]), constant[0]), fmaf(by, fmaf(by, square, slope[1]), constant[1]));
         gradients.basis[k / 2][k % 2] = pair;
     }
-    if (thread == 0)
-        write_row(rows + BLOCK * (ROW_BYTES / 16), make_float4(centre_x, centre_y, -100.0f, 0.0f), make_float4(0.0f, 0.0f, 0.0f, 0.0f),
-                  make_float4(0.0f, 0.0f, 0.0f, 0.0f), centre_x, centre_y);
+    if (thread == 0) write_empty_row(rows + BLOCK * (ROW_BYTES / 16), centre_x, centre_y);
 
     u32 column = lane % 8 / 2 * 4 + lane % 2;
     const u16* own_survivors = survivors[warp] + column + lane / 16 * 2;

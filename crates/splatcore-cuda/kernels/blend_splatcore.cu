@@ -64,9 +64,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1024 / BLOCK) blend(const Sp
     Pixels pixels;
     u32 x = x0 + lane / 4, member = lane % 4;
     start_pixels(pixels, x, y0, member, camera, centre_x, centre_y);
-    if (thread == 0)
-        write_row(rows + BLOCK * (ROW_BYTES / 16), make_float4(centre_x, centre_y, -100.0f, 0.0f), make_float4(0.0f, 0.0f, 0.0f, 0.0f),
-                  make_float4(0.0f, 0.0f, 0.0f, 0.0f), centre_x, centre_y);
+    if (thread == 0) write_empty_row(rows + BLOCK * (ROW_BYTES / 16), centre_x, centre_y);
 
     // Whose rows this lane hands to ldmatrix: column lane % 8 of product lane / 16 (coefficients), lane / 8 (colours).
     u32 column = lane % 8 / 2 * 4 + lane % 2;

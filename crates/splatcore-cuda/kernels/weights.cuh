@@ -49,6 +49,12 @@ __device__ __forceinline__ void write_row(uint4* row, float4 centre, float4 powe
     row[2] = make_uint4(pack_half2(colour.x, 1.0f), pack_half2(colour.y, 1.0f), pack_half2(colour.z, 1.0f), pack_half2(fourth, 1.0f));
 }
 
+// The row of a splat that blends to nothing.
+__device__ __forceinline__ void write_empty_row(uint4* row, float tile_x, float tile_y) {
+    float4 nothing = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    write_row(row, make_float4(tile_x, tile_y, -100.0f, 0.0f), nothing, nothing, tile_x, tile_y);
+}
+
 // Bit r * COLUMNS + c says whether the splat reaches 1/255 in rectangle (c, r) of the block's, the first of which starts at
 // (x0, y0): as touches_subtile, with what rectangles share computed once.
 __device__ __forceinline__ u32 touched_rectangles(float4 centre, float4 power, float x0, float y0) {

@@ -4,12 +4,12 @@
 
 mod common;
 
-use common::points;
+use common::{StopAt, config, points, start};
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::{Camera, Gaussians, LearnerState, Photo, View};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::{Config, DEFAULT, Strategy};
-use splatcore_train::{Checkpoint, Observer, Outcome, Signal, Trainer, evaluate, init};
+use splatcore_train::{Checkpoint, Outcome, Trainer, evaluate, init};
 use std::sync::Arc;
 
 /// A cloud of coloured blobs.
@@ -45,40 +45,6 @@ fn photos(backend: &CpuBackend, n: usize) -> Arc<Vec<View>> {
         }
     };
     Arc::new((0..n).map(view).collect())
-}
-
-fn config(strategy: Strategy) -> Config {
-    Config {
-        iterations: 240,
-        strategy,
-        sh_degree: 2,
-        densify_from: Some(30),
-        densify_until: Some(190),
-        densify_every: 20,
-        opacity_reset_every: Some(70),
-        sh_every: Some(60),
-        max_gaussians: Some(400),
-        checkpoint_every: Some(0),
-        seed: 3,
-        ..DEFAULT
-    }
-}
-
-fn start(config: &Config) -> Gaussians {
-    let positions: Vec<[f32; 3]> = points(40).iter().map(|p| p.map(|v| v + 0.05)).collect();
-    init::from_points(&positions, &[], config, 1.0).gaussians
-}
-
-struct StopAt(u32);
-impl Observer for StopAt {
-    fn signal(&mut self) -> Signal {
-        self.0 = self.0.wrapping_sub(1);
-        if self.0 == 0 {
-            Signal::Stop
-        } else {
-            Signal::Continue
-        }
-    }
 }
 
 fn assert_same(a: &LearnerState, b: &LearnerState) {

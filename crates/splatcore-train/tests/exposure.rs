@@ -3,23 +3,21 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
+use common::{StopAt, points};
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::exposure::IDENTITY;
-use splatcore_core::random::{Rng, normal3};
+use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Gaussians, Photo, View};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::{Config, DEFAULT};
-use splatcore_train::{Checkpoint, Evaluation, Observer, Outcome, Signal, Trainer, evaluate_with, init};
+use splatcore_train::{Checkpoint, Evaluation, Outcome, Trainer, evaluate_with, init};
 use std::sync::Arc;
 
 const PHOTOS: usize = 32;
 /// Every fourth is held out.
 const HELD_OUT: usize = 4;
-
-/// A small cloud.
-fn points(n: usize) -> Vec<[f32; 3]> {
-    (0..n).map(|i| normal3(11, 0, i as u64)).collect()
-}
 
 /// A cloud of coloured blobs, none so bright that a gain would be cut off.
 fn truth() -> Gaussians {
@@ -161,18 +159,6 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let (a, b) = (centred(a), centred(b));
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt()
-}
-
-struct StopAt(u32);
-impl Observer for StopAt {
-    fn signal(&mut self) -> Signal {
-        self.0 = self.0.wrapping_sub(1);
-        if self.0 == 0 {
-            Signal::Stop
-        } else {
-            Signal::Continue
-        }
-    }
 }
 
 #[test]

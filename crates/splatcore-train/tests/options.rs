@@ -2,18 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
+use common::{StopAt, config, points, start};
 use splatcore_core::backend::{Backend, RenderOptions};
-use splatcore_core::random::normal3;
 use splatcore_core::{Camera, Gaussians, Photo, View, metrics};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::{Background, Config, DEFAULT, Optimizer, ResolutionSchedule, Strategy};
-use splatcore_train::{Checkpoint, Observer, Outcome, Signal, Trainer, evaluate, init};
+use splatcore_train::{Checkpoint, Outcome, Trainer, evaluate, init};
 use std::sync::Arc;
-
-/// A small cloud of points.
-fn points(n: u64) -> Vec<[f32; 3]> {
-    (0..n).map(|i| normal3(11, 0, i)).collect()
-}
 
 /// A cloud of blobs, some of them black.
 fn truth() -> Gaussians {
@@ -58,23 +55,6 @@ fn photos(backend: &CpuBackend, n: usize, alpha: bool) -> Arc<Vec<View>> {
     Arc::new((0..n).map(view).collect())
 }
 
-fn config(strategy: Strategy) -> Config {
-    Config {
-        iterations: 240,
-        strategy,
-        sh_degree: 2,
-        densify_from: Some(30),
-        densify_until: Some(190),
-        densify_every: 20,
-        opacity_reset_every: Some(70),
-        sh_every: Some(60),
-        max_gaussians: Some(400),
-        checkpoint_every: Some(0),
-        seed: 3,
-        ..DEFAULT
-    }
-}
-
 fn all_options(strategy: Strategy) -> Config {
     Config {
         optimizer: Optimizer::SparseAdam,
@@ -86,27 +66,10 @@ fn all_options(strategy: Strategy) -> Config {
     }
 }
 
-fn start(config: &Config) -> Gaussians {
-    let positions: Vec<[f32; 3]> = points(40).iter().map(|p| p.map(|v| v + 0.05)).collect();
-    init::from_points(&positions, &[], config, 1.0).gaussians
-}
-
 fn trained(backend: &CpuBackend, config: &Config, views: &Arc<Vec<View>>) -> Trainer {
     let mut trainer = Trainer::new(config, backend, Arc::clone(views), start(config)).unwrap();
     assert_eq!(trainer.run(&mut ()).unwrap(), Outcome::Finished);
     trainer
-}
-
-struct StopAt(u32);
-impl Observer for StopAt {
-    fn signal(&mut self) -> Signal {
-        self.0 = self.0.wrapping_sub(1);
-        if self.0 == 0 {
-            Signal::Stop
-        } else {
-            Signal::Continue
-        }
-    }
 }
 
 #[test]

@@ -6,6 +6,8 @@ use splatcore_core::backend::*;
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::random::{normal3, uniform_at};
 use splatcore_core::{Camera, Gaussians, Image, Photo, View};
+use splatcore_train::config::{Config, DEFAULT, Strategy};
+use splatcore_train::{Observer, Signal, init};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -305,4 +307,41 @@ pub fn views(n: usize) -> Arc<Vec<View>> {
 /// A small cloud of points.
 pub fn points(n: usize) -> Vec<[f32; 3]> {
     (0..n).map(|i| normal3(11, 0, i as u64)).collect()
+}
+
+/// A short run with everything in it: growth, resets, all SH degrees.
+pub fn config(strategy: Strategy) -> Config {
+    Config {
+        iterations: 240,
+        strategy,
+        sh_degree: 2,
+        densify_from: Some(30),
+        densify_until: Some(190),
+        densify_every: 20,
+        opacity_reset_every: Some(70),
+        sh_every: Some(60),
+        max_gaussians: Some(400),
+        checkpoint_every: Some(0),
+        seed: 3,
+        ..DEFAULT
+    }
+}
+
+/// Points near the blobs of `points(40)`.
+pub fn start(config: &Config) -> Gaussians {
+    let positions: Vec<[f32; 3]> = points(40).iter().map(|p| p.map(|v| v + 0.05)).collect();
+    init::from_points(&positions, &[], config, 1.0).gaussians
+}
+
+/// Stops a run after so many steps.
+pub struct StopAt(pub u32);
+impl Observer for StopAt {
+    fn signal(&mut self) -> Signal {
+        self.0 = self.0.wrapping_sub(1);
+        if self.0 == 0 {
+            Signal::Stop
+        } else {
+            Signal::Continue
+        }
+    }
 }
