@@ -1,4 +1,4 @@
-// What `blend_splatcore` and `blend_backward_splatcore` share: a warp owns 8x4 pixels of its tile and looks only at the
+// What the `subtile` and `splatcore` methods share, forward and backward: a warp owns 8x4 pixels of its tile and looks only at the
 // splats whose ellipse alpha = 1/255 reaches them (DESIGN section 6, idea 1).
 
 #define SUBTILE_X 8

@@ -55,28 +55,26 @@ pub fn project(in_use: u8, stored: u8, intersect: Intersect, grouped: bool) -> P
 /// The constants of Mip-Splatting's filters, 0 if there is none: kernels/antialias.cuh and smoothing.cuh.
 const NO_FILTER: [&str; 2] = ["ANTIALIAS", "SMOOTHING"];
 
-/// `project`, `project_backward` or `adam` with Mip-Splatting's 2D filter if `antialias`, with the 3D filter if `smoothing`.
-pub fn filtered(mut program: Program, antialias: bool, smoothing: bool) -> Program {
-    for (name, value) in &mut program.constants {
-        match *name {
-            "ANTIALIAS" => *value = (antialias as u8).to_string(),
-            "SMOOTHING" => *value = (smoothing as u8).to_string(),
-            _ => {}
+/// The program with another value of a constant that it has.
+fn with(mut program: Program, constant: &str, value: impl ToString) -> Program {
+    for (name, old) in &mut program.constants {
+        if *name == constant {
+            *old = value.to_string();
         }
     }
     program
 }
 
+/// `project`, `project_backward` or `adam` with Mip-Splatting's 2D filter if `antialias`, with the 3D filter if `smoothing`.
+pub fn filtered(program: Program, antialias: bool, smoothing: bool) -> Program {
+    let program = with(program, "ANTIALIAS", antialias as u8);
+    with(program, "SMOOTHING", smoothing as u8)
+}
+
 /// `project`, of a scene whose harmonics are stored as halves; see [`crate::half`].
-pub fn of_half_scene(mut project: Program, stored: u8) -> Program {
-    for (name, value) in &mut project.constants {
-        match *name {
-            "HALF_SH" => *value = "1".into(),
-            "SH_ROW" => *value = crate::half::row(stored).to_string(),
-            _ => {}
-        }
-    }
-    project
+pub fn of_half_scene(project: Program, stored: u8) -> Program {
+    let project = with(project, "SH_ROW", crate::half::row(stored));
+    with(project, "HALF_SH", 1)
 }
 
 /// `count_digits` and `sort_digit`.
@@ -182,13 +180,7 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
 
 /// `blend` of a picture with depth; of the methods that [`Blend::with_inverse_depth`] leaves as they are.
 pub fn blend_with_inverse_depth(method: Blend) -> Program {
-    let mut program = blend(method, false, false);
-    for (name, value) in &mut program.constants {
-        if *name == "DEPTH" {
-            *value = "1".into();
-        }
-    }
-    program
+    with(blend(method, false, false), "DEPTH", 1)
 }
 
 /// The blend of a training pass. [`Backward::Splatcore`] repeats the weights of [`Blend::Splatcore`] bit for bit and wants
