@@ -4,12 +4,12 @@
 
 mod common;
 
-use common::{StopAt, config, points, start};
+use common::{config, points, start, stopped_at};
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::{Camera, Gaussians, LearnerState, Photo, View};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::{Config, DEFAULT, Strategy};
-use splatcore_train::{Checkpoint, Outcome, Trainer, evaluate, init};
+use splatcore_train::{Outcome, Trainer, evaluate, init};
 use std::sync::Arc;
 
 /// A cloud of coloured blobs.
@@ -87,16 +87,10 @@ fn resuming_from_a_file_is_bit_exact() {
         assert!(whole.state.gaussians.len() > 40, "the set must have grown");
         // In between, at a refinement, just after a reset, at a reset and refinement, near the end.
         for stop in [17, 40, 71, 140, 233] {
-            let mut first = Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
-            first.save_to(&path);
-            assert_eq!(
-                first.run(&mut StopAt(stop)).unwrap(),
-                Outcome::Interrupted { step: stop }
-            );
-            drop(first);
+            let first = Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
             // Another backend of another number of threads: only the file connects the two.
             let other = CpuBackend::new(Some(1));
-            let checkpoint = Checkpoint::load(&path).unwrap();
+            let checkpoint = stopped_at(first, stop, &path);
             let mut second = Trainer::resume(&config, &other, Arc::clone(&views), checkpoint).unwrap();
             assert_eq!(second.run(&mut ()).unwrap(), Outcome::Finished);
             let second = second.checkpoint().unwrap();

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{StopAt, points};
+use common::{points, stopped_at};
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::exposure::IDENTITY;
 use splatcore_core::random::Rng;
@@ -181,14 +181,10 @@ fn resuming_with_exposures_is_bit_exact() {
     assert_eq!(whole.exposures.seen.iter().sum::<u32>(), 150);
     // Before every photo was seen, and after.
     for stop in [5, 83] {
-        let mut first = Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
-        first.save_to(&path);
-        let outcome = first.run(&mut StopAt(stop)).unwrap();
-        assert_eq!(outcome, Outcome::Interrupted { step: stop });
-        drop(first);
+        let first = Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
         // Another backend of another number of threads: only the file connects the two.
         let other = CpuBackend::new(Some(1));
-        let checkpoint = Checkpoint::load(&path).unwrap();
+        let checkpoint = stopped_at(first, stop, &path);
         let mut second = Trainer::resume(&config, &other, Arc::clone(&views), checkpoint).unwrap();
         assert_eq!(second.run(&mut ()).unwrap(), Outcome::Finished);
         assert!(second.checkpoint().unwrap().state == whole, "stopped at {stop}");

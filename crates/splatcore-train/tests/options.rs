@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{StopAt, config, points, start};
+use common::{config, points, start, stopped_at};
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::{Camera, Gaussians, Photo, View, metrics};
 use splatcore_cpu::CpuBackend;
@@ -83,14 +83,8 @@ fn resuming_with_every_option_is_bit_exact() {
         let whole = trained(&backend, &config, &views).checkpoint().unwrap();
         // At a quarter, at half just after the change, at full size.
         for stop in [17, 61, 233] {
-            let mut first = Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
-            first.save_to(&path);
-            assert_eq!(
-                first.run(&mut StopAt(stop)).unwrap(),
-                Outcome::Interrupted { step: stop }
-            );
-            drop(first);
-            let checkpoint = Checkpoint::load(&path).unwrap();
+            let first = Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
+            let checkpoint = stopped_at(first, stop, &path);
             let mut second = Trainer::resume(&config, &backend, Arc::clone(&views), checkpoint).unwrap();
             assert_eq!(second.run(&mut ()).unwrap(), Outcome::Finished);
             let second = second.checkpoint().unwrap();

@@ -7,7 +7,8 @@ use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::random::{normal3, uniform_at};
 use splatcore_core::{Camera, Gaussians, Image, Photo, View};
 use splatcore_train::config::{Config, DEFAULT, Strategy};
-use splatcore_train::{Observer, Signal, init};
+use splatcore_train::{Checkpoint, Observer, Outcome, Signal, Trainer, init};
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -334,7 +335,7 @@ pub fn start(config: &Config) -> Gaussians {
 }
 
 /// Stops a run after so many steps.
-pub struct StopAt(pub u32);
+struct StopAt(u32);
 impl Observer for StopAt {
     fn signal(&mut self) -> Signal {
         self.0 = self.0.wrapping_sub(1);
@@ -344,4 +345,13 @@ impl Observer for StopAt {
             Signal::Continue
         }
     }
+}
+
+/// What is left on disk of a run that is stopped after so many steps.
+pub fn stopped_at(mut trainer: Trainer, stop: u32, path: &Path) -> Checkpoint {
+    trainer.save_to(path);
+    let outcome = trainer.run(&mut StopAt(stop)).unwrap();
+    assert_eq!(outcome, Outcome::Interrupted { step: stop });
+    drop(trainer);
+    Checkpoint::load(path).unwrap()
 }
