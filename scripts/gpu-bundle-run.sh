@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks and measures the CUDA backend. Made by scripts/gpu-bundle; needs bash, the NVIDIA driver and libnvrtc.
-# Usage: run.sh [conformance|bench|papers|sanitize|train|table3|graph|soak|equal|all]...     (default: conformance bench)
+# Usage: run.sh [conformance|bench|papers|sanitize|train|table3|graph|soak|equal|options|all]...     (default: conformance bench)
 #   conformance  every test binary
 #   bench        forward and backward times of every scene, forward at 3840x2160 too
 #   papers       the tables of the papers on matrix units, as text, JSON and a page
@@ -10,6 +10,7 @@
 #   graph        a training step launched kernel by kernel and as a CUDA graph; needs no data
 #   soak         a run killed at random moments against one that is not, bit for bit, and whether memory grows
 #   equal        PSNR after training with two pipelines, over some seeds
+#   options      every training option alone, over some seeds, a line as soon as it is there
 #   all          all of these
 # Environment: OUT       folder of the results (./out)
 #              DATA      folder with models/ and posed/ (the bundle's own data)
@@ -20,6 +21,7 @@
 #              TRAIN     more flags for every training run
 #              STEPS, KILLS, EVERY      of soak, see scripts/soak; first with few STEPS (no --iterations in TRAIN then)
 #              EQUAL, SEEDS, BOUND      of equal: two pipelines and what else scripts/equal-training takes
+#              STRATEGIES, SEEDS, OPTIONS   of options, see scripts/options
 #              BACKEND   of bench and training (cuda); cpu tries the script out
 #              COMPUTE_SANITIZER   the program (found in PATH or CUDA_PATH)
 # Every step's output goes to OUT too; a step that fails does not stop the others, but the exit code is then 1.
@@ -30,9 +32,9 @@ pipelines=${PIPELINES:-aabb+scalar,exact+scalar,exact+early-cull,accutile+tc-gs,
 backend=${BACKEND:-cuda}
 for what in "$@"; do
     case $what in
-    conformance | bench | papers | sanitize | train | table3 | graph | soak | equal | all) ;;
+    conformance | bench | papers | sanitize | train | table3 | graph | soak | equal | options | all) ;;
     *)
-        sed -n '3,25p' "${BASH_SOURCE[0]}" >&2
+        sed -n '3,27p' "${BASH_SOURCE[0]}" >&2
         exit 2
         ;;
     esac
@@ -202,6 +204,9 @@ fi
 if wanted equal && have_photos equal; then
     PIPELINES=${EQUAL:-exact+subtile+subtile,exact+splatcore+splatcore} \
         step equal "$here/scripts/equal-training" "$dataset" "$out/equal" --backend "$backend" "${more[@]}"
+fi
+if wanted options && have_photos options; then
+    step options "$here/scripts/options" "$dataset" "$out/options" --backend "$backend" "${more[@]}"
 fi
 table | tee "$out/table.txt"
 exit $failed
