@@ -63,10 +63,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sum_pairs(const u32* __restr
                                                                float4* sums) {
     if (counters->halted) return;
     u32 visible = counters->visible;
-    u32 thread = blockIdx.x * BLOCK + threadIdx.x, part = thread % LANES;
-    if (thread / WARP * (WARP / LANES) >= visible) return;
-    bool valid = thread / LANES < visible;
-    u32 slot = valid ? order[thread / LANES] : 0;
+    u32 place = blockIdx.x * (BLOCK / LANES) + threadIdx.x / LANES, part = threadIdx.x % LANES;
+    if (place - threadIdx.x % WARP / LANES >= visible) return;
+    bool valid = place < visible;
+    u32 slot = valid ? order[place] : 0;
     u32 first = valid ? first_pairs[slot] : 0, count = valid ? tile_counts[slot] : 0;
     float4 shape = shape_of(splats, slot);
     float total[SUMS] = {};

@@ -210,7 +210,8 @@ __device__ __forceinline__ void weigh_batch(Pixels& pixels, const uint4* rows, u
             stops[i] = false;
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
-                float weight = t * (i ? half_high(alphas[f][k]) : half_low(alphas[f][k])), next = t - weight;
+                // Contracted into an FMA in one kernel and not in the other, a pixel would stop elsewhere in each.
+                float weight = t * (i ? half_high(alphas[f][k]) : half_low(alphas[f][k])), next = __fadd_rn(t, -weight);
                 // Transmittance only falls, so whoever is above the limit is in front of whoever stopped.
                 stops[i] = stops[i] || next < TRANSMITTANCE_MIN;
                 weights[k] = next < TRANSMITTANCE_MIN ? 0.0f : weight;
