@@ -7,22 +7,22 @@ enum Kind : unsigned char {
     SYNC, SHUFFLE, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR, BALLOT, ANY, ALL, MATCH_ANY, MATCH_ALL,
     ADD, MIN_SIGNED, MIN, MAX_SIGNED, MAX, AND, OR, XOR,
     // A lane's value is the address of its operands, on its stack (matrix.hpp).
-    MULTIPLY_K8, MULTIPLY_K8_HALF, MULTIPLY_K16, MULTIPLY_K16_HALF, MULTIPLY_TF32,
-    LOAD_X2, LOAD_X4, LOAD_X2_TRANSPOSED, LOAD_X4_TRANSPOSED,
+    MULTIPLY_K8, MULTIPLY_K8_HALF, MULTIPLY_K16, MULTIPLY_TF32,
+    LOAD_X2, LOAD_X4, LOAD_X2_TRANSPOSED,
 };
 
 static const char* const NAMES[] = {
     "__syncwarp", "__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "__ballot_sync",
     "__any_sync", "__all_sync", "__match_any_sync", "__match_all_sync", "__reduce_add_sync", "__reduce_min_sync",
     "__reduce_min_sync", "__reduce_max_sync", "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",
-    "__reduce_xor_sync", "mma_m16n8k8", "mma_m16n8k8 (half)", "mma_m16n8k16", "mma_m16n8k16 (half)", "mma_m16n8k8_tf32",
-    "load_matrix_x2", "load_matrix_x4", "load_matrix_x2_transposed", "load_matrix_x4_transposed",
+    "__reduce_xor_sync", "mma_m16n8k8", "mma_m16n8k8 (half)", "mma_m16n8k16", "mma_m16n8k8_tf32",
+    "load_matrix_x2", "load_matrix_x4", "load_matrix_x2_transposed",
 };
 
 #define EACH_LANE(lane, mask) for (unsigned rest = (mask), lane; rest && (lane = __builtin_ctz(rest), true); rest &= rest - 1)
 
 template <class Join>
-static inline void reduce(Warp* warp, unsigned members, Join join) {
+UNCHECKED static inline void reduce(Warp* warp, unsigned members, Join join) {
     unsigned total = unsigned(warp->value[__builtin_ctz(members)]);
     EACH_LANE(lane, members & (members - 1)) total = join(total, unsigned(warp->value[lane]));
     EACH_LANE(lane, members) warp->result[lane] = total;
@@ -32,7 +32,7 @@ static inline void reduce(Warp* warp, unsigned members, Join join) {
 static void resolve_matrix(Warp* warp, unsigned members, unsigned char kind);
 
 // What every member gets; the members' values are all there.
-static void resolve(Warp* warp, unsigned members, unsigned char kind) {
+UNCHECKED static void resolve(Warp* warp, unsigned members, unsigned char kind) {
     switch (kind) {
     case SYNC:
         break;
@@ -74,12 +74,13 @@ static void resolve(Warp* warp, unsigned members, unsigned char kind) {
 }
 
 // Completes the collective if everybody is there.
-static inline bool complete(Warp* warp, unsigned mask, unsigned char kind) {
+UNCHECKED static inline bool complete(Warp* warp, unsigned mask, unsigned char kind) {
     unsigned members = mask & warp->present;
     if (members & ~warp->waiting) return false;
     EACH_LANE(lane, members) {
         if (warp->mask[lane] != mask || warp->kind[lane] != kind) return false;
     }
+    if (kind == SYNC) check_warp_barrier(warp, members, mask);
     resolve(warp, members, kind);
     yields = 0;
     warp->waiting &= ~members;
@@ -88,13 +89,13 @@ static inline bool complete(Warp* warp, unsigned mask, unsigned char kind) {
 }
 
 // A lane has returned: others may have waited only for it.
-static void recheck(Warp* warp) {
+UNCHECKED static void recheck(Warp* warp) {
     EACH_LANE(lane, warp->waiting) {
         if (warp->waiting >> lane & 1) complete(warp, warp->mask[lane], warp->kind[lane]);
     }
 }
 
-__attribute__((noinline)) static unsigned long long collective(Kind kind, unsigned mask, unsigned long long value,
+UNCHECKED __attribute__((noinline)) static unsigned long long collective(Kind kind, unsigned mask, unsigned long long value,
                                                                unsigned source, const char* file, int line) {
     Fiber* me = current;
     Warp* warp = me->warp;

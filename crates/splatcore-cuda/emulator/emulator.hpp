@@ -1,6 +1,6 @@
 // CUDA C++'s words for a plain C++17 compiler, so that kernels run on a processor (src/device/emulated.rs).
-// Read in this order, as one text: emulator.hpp (words and types), fibers.hpp (threads, blocks, barriers),
-// collectives.hpp (warps), intrinsics.hpp (arithmetic and atomics), matrix.hpp (matrix units, halves, asynchronous
+// Read in this order, as one text: emulator.hpp (words and types), fibers.hpp (threads, blocks, barriers), checks.hpp (of
+// memory accesses, where CHECKED is 1), collectives.hpp (warps), intrinsics.hpp (arithmetic and atomics), matrix.hpp (matrix units, halves, asynchronous
 // copies), the kernels in an unnamed namespace, and one EMULATOR_KERNEL per kernel. x86-64 and aarch64, GCC or clang.
 
 #include <math.h>
@@ -12,6 +12,9 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <utility>
+#if CHECKED
+#include <link.h>
+#endif
 
 #define __global__
 #define __device__
@@ -37,6 +40,33 @@ extern "C" char __start_emulated_shared[] __attribute__((visibility("hidden")));
 extern "C" char __stop_emulated_shared[] __attribute__((visibility("hidden")));
 #define emulated_shared_start __start_emulated_shared
 #define emulated_shared_stop __stop_emulated_shared
+#endif
+
+// Functions of the emulator that access what is not theirs to check: other threads' stacks, the caller's memory.
+#if CHECKED && defined(__clang__)
+#define UNCHECKED __attribute__((disable_sanitizer_instrumentation))
+#elif CHECKED
+#define UNCHECKED __attribute__((no_sanitize("thread")))
+#else
+#define UNCHECKED
+#endif
+
+// Bytes on both sides of shared memory that belong to nobody. Assembly comes before all variables: the first are the start
+// of the section, the others a section that follows it.
+#if CHECKED
+#define SHARED_RIM 4096
+__asm(R"(
+    .section emulated_shared,"aw"
+    .balign 4096
+    .zero 4096
+    .section emulated_rim,"aw"
+    .zero 4096
+    .text
+)");
+extern "C" char __stop_emulated_rim[] __attribute__((visibility("hidden")));
+#define emulated_rim_stop __stop_emulated_rim
+#else
+#define SHARED_RIM 0
 #endif
 
 // Vector types, aligned as CUDA does: to their size where it is a power of two of at most 16 bytes.

@@ -130,12 +130,21 @@ static const char* kernel_name;
 static bool backward;
 static bool failed;
 static char message[4096];
+#if !CHECKED
 // The section must exist even if no kernel uses shared memory.
 __attribute__((used)) __shared__ unsigned long long some_shared = 0;
+#endif
+
+// What checks.hpp is told.
+static void check_launch(unsigned grid);
+static void check_launch_end();
+static void check_block();
+static void check_block_end();
+static void check_barrier();
 
 // Leaves the launch with an error; the fibers are abandoned.
 template <class... T>
-[[noreturn]] __attribute__((noinline)) static void fail(const char* format, T... values) {
+[[noreturn]] UNCHECKED __attribute__((noinline)) static void fail(const char* format, T... values) {
     int n = snprintf(message, sizeof message, "kernel %s, block %u, thread %u: ", kernel_name, block_index.x,
                      unsigned(current - fibers));
     snprintf(message + n, sizeof message - n, format, values...);
@@ -146,7 +155,7 @@ template <class... T>
 }
 
 // Says who waits where, and leaves.
-[[noreturn]] __attribute__((noinline)) static void deadlock() {
+[[noreturn]] UNCHECKED __attribute__((noinline)) static void deadlock() {
     size_t n = snprintf(message, sizeof message, "kernel %s, block %u: no thread can go on:", kernel_name, block_index.x);
     unsigned shown = 0;
     for (unsigned w = 0; w < block.warps; ++w) {
@@ -179,7 +188,7 @@ template <class... T>
 }
 
 // The next thread of a warp that has one ready: the lanes take turns.
-static inline Fiber* take(Warp* warp) {
+UNCHECKED static inline Fiber* take(Warp* warp) {
     unsigned lane;
     if (backward) {
         unsigned below = warp->ready & ((1u << warp->last) - 1);
@@ -194,7 +203,7 @@ static inline Fiber* take(Warp* warp) {
 }
 
 // The next thread of the block, from the current warp if it has one and is not to be left; null if none is ready.
-static inline Fiber* pick(bool leave) {
+UNCHECKED static inline Fiber* pick(bool leave) {
     unsigned here = current->warp->index;
     if (!leave && warps[here].ready) return take(&warps[here]);
     for (unsigned step = 1; step <= block.warps; ++step) {
@@ -208,7 +217,7 @@ static inline Fiber* pick(bool leave) {
 static void fiber_main();
 
 // Gives a thread a stack on which it starts when switched to.
-static inline void start(Fiber* fiber) {
+UNCHECKED static inline void start(Fiber* fiber) {
     fiber->stack = free_stacks[--free_count];
     uintptr_t top = (uintptr_t)(fiber->stack + STACK_BYTES) & ~(uintptr_t)63;
 #if defined(__x86_64__)
@@ -223,7 +232,7 @@ static inline void start(Fiber* fiber) {
     fiber->saved = frame;
 }
 
-static inline void go_to(Fiber* next) {
+UNCHECKED static inline void go_to(Fiber* next) {
     Fiber* me = current;
     if (next == me) return;
     if (!next->stack) start(next);
@@ -233,21 +242,22 @@ static inline void go_to(Fiber* next) {
 }
 
 // Runs others until somebody has made the current thread ready.
-static inline void wait() {
+UNCHECKED static inline void wait() {
     Fiber* next = pick(false);
     if (!next) deadlock();
     go_to(next);
 }
 
 // Lets others run; for loops that wait for something in memory.
-__attribute__((noinline)) static void yield() {
+UNCHECKED __attribute__((noinline)) static void yield() {
     if (++yields > MAX_YIELDS) fail("threads only wait for one another (in atomicCAS or __nanosleep)");
     current->warp->ready |= 1u << current->lane;
     go_to(pick(true));
 }
 
-static void complete_barrier() {
+UNCHECKED static void complete_barrier() {
     yields = 0;
+    check_barrier();
     block.result = block.count;
     block.of = block.arrived;
     block.arrived = block.count = 0;
@@ -258,7 +268,7 @@ static void complete_barrier() {
 }
 
 // A block barrier: returns when all threads that did not return are here.
-__attribute__((noinline)) static void barrier(const char* call, bool predicate, const char* file, int line) {
+UNCHECKED __attribute__((noinline)) static void barrier(const char* call, bool predicate, const char* file, int line) {
     Fiber* me = current;
     me->place = {call, file, line};
     me->warp->at_barrier |= 1u << me->lane;
@@ -275,9 +285,9 @@ __attribute__((noinline)) static void barrier(const char* call, bool predicate, 
 static void recheck(Warp* warp);
 
 // The lowest word of a stack, which nobody reaches unless it is too small.
-static inline unsigned long long* canary(char* stack) { return (unsigned long long*)stack; }
+UNCHECKED static inline unsigned long long* canary(char* stack) { return (unsigned long long*)stack; }
 
-static void leave() {
+UNCHECKED static void leave() {
     Fiber* me = current;
     Warp* warp = me->warp;
     if (*canary(me->stack) != CANARY) {
@@ -293,7 +303,7 @@ static void leave() {
 
 // What runs on a fiber's stack. A thread that ends hands its stack to one that did not start, so a kernel without
 // barriers runs as a plain loop.
-static void fiber_main() {
+UNCHECKED static void fiber_main() {
     for (;;) {
         invoke(invoke_arguments);
         leave();
@@ -318,7 +328,7 @@ static void fiber_main() {
 }
 
 // All stacks free: those of a launch that failed are taken back.
-static bool prepare_stacks() {
+UNCHECKED static bool prepare_stacks() {
     if (!stacks) {
         void* mapped = mmap(nullptr, (MAX_THREADS + 1) * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (mapped == MAP_FAILED) return false;
@@ -331,8 +341,8 @@ static bool prepare_stacks() {
     return true;
 }
 
-static void run_block() {
-    memset(emulated_shared_start, POISON, emulated_shared_stop - emulated_shared_start);
+UNCHECKED static void run_block() {
+    memset(emulated_shared_start + SHARED_RIM, POISON, emulated_shared_stop - emulated_shared_start - SHARED_RIM);
     blocks_started += 1;
     unsigned threads = block.threads;
     block = {threads, (threads + LANES - 1) / LANES, threads, 0, 0, 0, 0};
@@ -347,11 +357,13 @@ static void run_block() {
     for (unsigned i = 0; i < threads; ++i) fibers[i].stack = nullptr;
     current = take(&warps[backward ? block.warps - 1 : 0]);
     start(current);
+    check_block();
     emulator_switch(&main_stack, current->saved);
     __asm volatile("" ::: "memory");
+    check_block_end();
 }
 
-static int launch(const char* name, unsigned grid, unsigned threads, void** arguments, Invoke kernel) {
+UNCHECKED static int launch(const char* name, unsigned grid, unsigned threads, void** arguments, Invoke kernel) {
     kernel_name = name;
     failed = false;
     if (grid == 0 || grid > 0x7fffffffu || threads == 0 || threads > MAX_THREADS || !prepare_stacks()) {
@@ -369,28 +381,30 @@ static int launch(const char* name, unsigned grid, unsigned threads, void** argu
         fibers[i].lane = i % LANES;
         fibers[i].thread = {i, 0, 0};
     }
+    check_launch(grid);
     for (unsigned b = 0; b < grid && !failed; ++b) {
         block_index = dim3(b);
         block_index.y = block_index.z = 0;
         run_block();
     }
+    check_launch_end();
     return failed;
 }
 
 template <class T>
-static inline T argument(void* from) {
+UNCHECKED static inline T argument(void* from) {
     T value;
     memcpy(&value, from, sizeof value);
     return value;
 }
 
 template <class... P, size_t... I>
-static inline void call(void (*kernel)(P...), void** arguments, std::index_sequence<I...>) {
+UNCHECKED static inline void call(void (*kernel)(P...), void** arguments, std::index_sequence<I...>) {
     kernel(argument<P>(arguments[I])...);
 }
 
 template <class... P>
-static inline void call(void (*kernel)(P...), void** arguments) {
+UNCHECKED static inline void call(void (*kernel)(P...), void** arguments) {
     call(kernel, arguments, std::index_sequence_for<P...>());
 }
 
@@ -405,6 +419,7 @@ static inline void call(void (*kernel)(P...), void** arguments) {
 // Makes `splatcore_launch_<name>`, which runs the whole launch and returns 0, or 1 and splatcore_message().
 #define EMULATOR_KERNEL(name)                                                                                         \
     EMULATOR_EXPORT int splatcore_launch_##name(unsigned grid, unsigned block, void** arguments) {                    \
+        emulator::note_arguments(&name, arguments);                                                                   \
         return emulator::launch(#name, grid, block, arguments, [](void** a) { emulator::call(&name, a); });           \
     }
 

@@ -178,9 +178,9 @@ static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shi
 
 // Reads and writes with a caching hint.
 #define EMULATOR_LOAD(name)                                                                                           \
-    template <class T> static inline T name(const T* address) { return *address; }
+    template <class T> static __forceinline__ T name(const T* address) { return *address; }
 #define EMULATOR_STORE(name)                                                                                          \
-    template <class T> static inline void name(T* address, typename emulator::Same<T>::type value) { *address = value; }
+    template <class T> static __forceinline__ void name(T* address, typename emulator::Same<T>::type value) { *address = value; }
 EMULATOR_LOAD(__ldg)
 EMULATOR_LOAD(__ldca)
 EMULATOR_LOAD(__ldcg)
@@ -192,9 +192,9 @@ EMULATOR_STORE(__stcg)
 EMULATOR_STORE(__stcs)
 EMULATOR_STORE(__stwt)
 
-static inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-static inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-static inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+UNCHECKED static inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST), emulator::check_fence(false); }
+UNCHECKED static inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST), emulator::check_fence(true); }
+static inline void __threadfence_system() { __threadfence(); }
 static inline long long clock64() { return (long long)emulator::nanoseconds(); }
 static inline unsigned long long __globaltimer() { return emulator::nanoseconds(); }
 
@@ -202,7 +202,8 @@ namespace emulator {
 
 // Replaces *address by change(*address); the old value.
 template <class T, class Change>
-static inline T atomic(T* address, Change change) {
+UNCHECKED static inline T atomic(T* address, Change change) {
+    CHECK_ACCESS(address, sizeof(T), READ | WRITE | ATOMIC);
     T old, wanted;
     __atomic_load(address, &old, __ATOMIC_RELAXED);
     do {
@@ -215,7 +216,7 @@ static inline T atomic(T* address, Change change) {
 
 // Only the types that CUDA has, in all three scopes.
 #define EMULATOR_ATOMIC_SCOPE(name, scalar, change)                                                                   \
-    static inline scalar name(scalar* address, scalar value) {                                                        \
+    static __forceinline__ scalar name(scalar* address, scalar value) {                                               \
         return emulator::atomic(address, [value](scalar old) -> scalar { return change; });                           \
     }
 #define EMULATOR_ATOMIC(name, scalar, change)                                                                         \
@@ -248,7 +249,8 @@ EMULATOR_ATOMIC(atomicExch, float, value)
 
 // A failed exchange lets others run, so that waiting for a lock comes to an end.
 #define EMULATOR_CAS(name, scalar)                                                                                    \
-    static inline scalar name(scalar* address, scalar compare, scalar value) {                                        \
+    UNCHECKED static inline scalar name(scalar* address, scalar compare, scalar value) {                              \
+        CHECK_ACCESS(address, sizeof(scalar), emulator::READ | emulator::WRITE | emulator::ATOMIC);                   \
         if (__atomic_compare_exchange_n(address, &compare, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))         \
             return compare;                                                                                           \
         emulator::yield();                                                                                            \

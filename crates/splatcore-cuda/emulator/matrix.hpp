@@ -53,7 +53,7 @@ struct Operands {
     int line;
 };
 
-static inline const Operands& operands(const Warp* warp, unsigned lane) { return *(const Operands*)warp->value[lane]; }
+UNCHECKED static inline const Operands& operands(const Warp* warp, unsigned lane) { return *(const Operands*)warp->value[lane]; }
 
 // Two columns at once.
 typedef double Pair __attribute__((vector_size(16)));
@@ -79,7 +79,7 @@ static inline Floats halves_to_floats(Words halves) {
 
 // A and B of halves; see the fragments in kernels/matrix.cuh.
 template <int K>
-static inline void gather_halves(const Warp* warp, Matrices& all) {
+UNCHECKED static inline void gather_halves(const Warp* warp, Matrices& all) {
     for (unsigned lane = 0; lane < LANES; ++lane) {
         unsigned group = lane / 4, member = lane % 4;
         const Operands& mine = operands(warp, lane);
@@ -98,7 +98,7 @@ static inline void gather_halves(const Warp* warp, Matrices& all) {
 // The device looks at the upper 19 bits.
 static inline float from_tf32(unsigned bits) { return emulator_bits<float>(bits & 0xFFFFE000u); }
 
-static inline void gather_tf32(const Warp* warp, Matrices& all) {
+UNCHECKED static inline void gather_tf32(const Warp* warp, Matrices& all) {
     for (unsigned lane = 0; lane < LANES; ++lane) {
         unsigned group = lane / 4, member = lane % 4;
         const Operands& mine = operands(warp, lane);
@@ -109,7 +109,7 @@ static inline void gather_tf32(const Warp* warp, Matrices& all) {
 
 // Every lane's operands are read before the first result is written, so D may be one of them.
 template <int K, bool HALVES, bool TF32>
-static void multiply(Warp* warp) {
+UNCHECKED static void multiply(Warp* warp) {
     Matrices all;
     if (TF32)
         gather_tf32(warp, all);
@@ -148,9 +148,9 @@ static inline bool is_shared(const void* pointer, unsigned bytes) {
     return (const char*)pointer >= emulated_shared_start && (const char*)pointer + bytes <= emulated_shared_stop;
 }
 
-static void load_matrices(Warp* warp, unsigned char kind) {
-    bool transposed = kind == LOAD_X2_TRANSPOSED || kind == LOAD_X4_TRANSPOSED;
-    unsigned count = kind == LOAD_X4 || kind == LOAD_X4_TRANSPOSED ? 4 : 2;
+UNCHECKED static void load_matrices(Warp* warp, unsigned char kind) {
+    bool transposed = kind == LOAD_X2_TRANSPOSED;
+    unsigned count = kind == LOAD_X4 ? 4 : 2;
     unsigned short values[4][8][8];
     for (unsigned lane = 0; lane < 8 * count; ++lane) {
         const Operands& mine = operands(warp, lane);
@@ -168,7 +168,7 @@ static void load_matrices(Warp* warp, unsigned char kind) {
     }
 }
 
-static void resolve_matrix(Warp* warp, unsigned members, unsigned char kind) {
+UNCHECKED static void resolve_matrix(Warp* warp, unsigned members, unsigned char kind) {
     const Operands& first = operands(warp, __builtin_ctz(members));
     if (members != ~0u)
         fail("%s with lanes 0x%08x only; it needs the whole warp (%s:%d)", NAMES[kind], members, first.file, first.line);
@@ -182,7 +182,6 @@ static void resolve_matrix(Warp* warp, unsigned members, unsigned char kind) {
     case MULTIPLY_K8: multiply<8, false, false>(warp); break;
     case MULTIPLY_K8_HALF: multiply<8, true, false>(warp); break;
     case MULTIPLY_K16: multiply<16, false, false>(warp); break;
-    case MULTIPLY_K16_HALF: multiply<16, true, false>(warp); break;
     case MULTIPLY_TF32: multiply<8, false, true>(warp); break;
     default: load_matrices(warp, kind);
     }
@@ -190,6 +189,12 @@ static void resolve_matrix(Warp* warp, unsigned members, unsigned char kind) {
 
 static inline void matrix(Kind kind, const Operands& operands) {
     collective(kind, ~0u, (unsigned long long)&operands, 0, operands.file, operands.line);
+}
+
+// The first lanes bring the addresses of the rows.
+UNCHECKED static inline void load_rows(Kind kind, unsigned rows, unsigned* r, const void* row, const char* file, int line) {
+    if (current->lane < rows) CHECK_ACCESS(row, 16, READ);
+    matrix(kind, {nullptr, nullptr, nullptr, r, row, file, line});
 }
 
 // Copies that a thread has started and not waited for, oldest first.
@@ -201,9 +206,11 @@ struct Copies {
         void* to;
         const void* from;
         unsigned bytes, group;
+        const void* place;
     } copy[ROOM];
 
-    void finish_oldest() {
+    UNCHECKED void finish_oldest() {
+        check_access(copy[first].to, copy[first].bytes, WRITE, copy[first].place);
         memcpy(copy[first].to, copy[first].from, copy[first].bytes);
         first = (first + 1) % ROOM;
         count -= 1;
@@ -212,20 +219,24 @@ struct Copies {
 
 static Copies all_copies[MAX_THREADS];
 
-static inline Copies& copies() {
+UNCHECKED static inline Copies& copies() {
     Copies& mine = all_copies[current - fibers];
     if (mine.block != blocks_started) mine.block = blocks_started, mine.first = mine.count = mine.groups = 0;
     return mine;
 }
 
-static inline void copy_async(void* shared, const void* global, unsigned bytes, const char* file, int line) {
+// To be checked as a write of shared memory both now and when it is waited for: it happens in between.
+UNCHECKED static inline void copy_async(void* shared, const void* global, unsigned bytes, const char* file, int line) {
+    const void* place = __builtin_return_address(0);
+    check_access(global, bytes, READ, place);
+    check_access(shared, bytes, WRITE, place);
     if (!is_shared(shared, bytes) || (uintptr_t)global % bytes)
         fail("copy_async_%u from %p to %p, which is not in shared memory, or one is not aligned (%s:%d)", bytes, global, shared,
              file, line);
     Copies& mine = copies();
     // A copy may be done at any time.
     if (mine.count == mine.ROOM) mine.finish_oldest();
-    mine.copy[(mine.first + mine.count++) % mine.ROOM] = {shared, global, bytes, mine.groups};
+    mine.copy[(mine.first + mine.count++) % mine.ROOM] = {shared, global, bytes, mine.groups, place};
     memset(shared, POISON, bytes);
 }
 
@@ -242,28 +253,17 @@ static inline unsigned add_half2(unsigned a, unsigned b) {
 static inline unsigned multiply_half2(unsigned a, unsigned b) {
     return emulator::pack(double(half_low(a)) * half_low(b), double(half_high(a)) * half_high(b));
 }
-static inline unsigned fma_half2(unsigned a, unsigned b, unsigned c) {
-    return emulator::pack(double(half_low(a)) * half_low(b) + half_low(c), double(half_high(a)) * half_high(b) + half_high(c));
-}
 static inline unsigned subtract_half2(unsigned a, unsigned b) {
     return emulator::pack(double(half_low(a)) - half_low(b), double(half_high(a)) - half_high(b));
 }
 static inline unsigned subtract_product_half2(unsigned c, unsigned a, unsigned b) {
     return emulator::pack(half_low(c) - double(half_low(a)) * half_low(b), half_high(c) - double(half_high(a)) * half_high(b));
 }
-static inline unsigned negate_half2(unsigned a) { return a ^ 0x80008000u; }
 static inline unsigned mask_ge_half2(unsigned a, unsigned b) {
     return (half_low(a) >= half_low(b) ? 0x0000FFFFu : 0u) | (half_high(a) >= half_high(b) ? 0xFFFF0000u : 0u);
 }
 static inline unsigned min_half2(unsigned a, unsigned b) {
     return emulator::min_half(a & 0xFFFFu, b & 0xFFFFu) | emulator::min_half(a >> 16, b >> 16) << 16;
-}
-static inline unsigned max_half2(unsigned a, unsigned b) {
-    // The greater is minus the lesser of the negatives; not-a-number has no sign.
-    unsigned lesser = min_half2(negate_half2(a), negate_half2(b)), greater = negate_half2(lesser);
-    if ((lesser & 0x7FFFu) > 0x7C00u) greater = (greater & 0xFFFF0000u) | 0x7FFFu;
-    if ((lesser >> 16 & 0x7FFFu) > 0x7C00u) greater = (greater & 0x0000FFFFu) | 0x7FFF0000u;
-    return greater;
 }
 
 static inline void mma_m16n8k8(float d[4], const unsigned a[2], unsigned b, const float c[4], EMULATOR_HERE) {
@@ -274,9 +274,6 @@ static inline void mma_m16n8k8(unsigned d[2], const unsigned a[2], unsigned b, c
 }
 static inline void mma_m16n8k16(float d[4], const unsigned a[4], const unsigned b[2], const float c[4], EMULATOR_HERE) {
     emulator::matrix(emulator::MULTIPLY_K16, {a, b, c, d, nullptr, file, line});
-}
-static inline void mma_m16n8k16(unsigned d[2], const unsigned a[4], const unsigned b[2], const unsigned c[2], EMULATOR_HERE) {
-    emulator::matrix(emulator::MULTIPLY_K16_HALF, {a, b, c, d, nullptr, file, line});
 }
 static inline void mma_m16n8k8_tf32(float d[4], const unsigned a[4], const unsigned b[2], const float c[4], EMULATOR_HERE) {
     emulator::matrix(emulator::MULTIPLY_TF32, {a, b, c, d, nullptr, file, line});
@@ -289,33 +286,22 @@ static inline unsigned to_tf32(float value) {
 // Shared memory starts at 0 in its own address space.
 static inline unsigned shared_address(const void* pointer) { return unsigned((const char*)pointer - emulated_shared_start); }
 
-static inline void load_matrix_x4(unsigned r[4], const void* row, EMULATOR_HERE) {
-    emulator::matrix(emulator::LOAD_X4, {nullptr, nullptr, nullptr, r, row, file, line});
-}
-static inline void load_matrix_x4_at(unsigned r[4], const void* array, unsigned offset, EMULATOR_HERE) {
-    load_matrix_x4(r, (const char*)array + offset, file, line);
-}
-static inline void load_matrix_x2(unsigned r[2], const void* row, EMULATOR_HERE) {
-    emulator::matrix(emulator::LOAD_X2, {nullptr, nullptr, nullptr, r, row, file, line});
-}
-static inline void load_matrix_x2_at(unsigned r[2], const void* array, unsigned offset, EMULATOR_HERE) {
-    load_matrix_x2(r, (const char*)array + offset, file, line);
-}
-static inline void load_matrix_x4_transposed(unsigned r[4], const void* row, EMULATOR_HERE) {
-    emulator::matrix(emulator::LOAD_X4_TRANSPOSED, {nullptr, nullptr, nullptr, r, row, file, line});
-}
-static inline void load_matrix_x2_transposed(unsigned r[2], const void* row, EMULATOR_HERE) {
-    emulator::matrix(emulator::LOAD_X2_TRANSPOSED, {nullptr, nullptr, nullptr, r, row, file, line});
-}
+#define EMULATOR_LOAD_MATRIX(name, count, kind)                                                                       \
+    static __forceinline__ void name(unsigned r[count], const void* row, EMULATOR_HERE) {                             \
+        emulator::load_rows(emulator::kind, 8 * count, r, row, file, line);                                           \
+    }                                                                                                                 \
+    static __forceinline__ void name##_at(unsigned r[count], const void* array, unsigned offset, EMULATOR_HERE) {     \
+        emulator::load_rows(emulator::kind, 8 * count, r, (const char*)array + offset, file, line);                   \
+    }
+EMULATOR_LOAD_MATRIX(load_matrix_x4, 4, LOAD_X4)
+EMULATOR_LOAD_MATRIX(load_matrix_x2, 2, LOAD_X2)
+EMULATOR_LOAD_MATRIX(load_matrix_x2_transposed, 2, LOAD_X2_TRANSPOSED)
+#undef EMULATOR_LOAD_MATRIX
 
-static inline void load_matrix_x2_transposed_at(unsigned r[2], const void* array, unsigned offset, EMULATOR_HERE) {
-    load_matrix_x2_transposed(r, (const char*)array + offset, file, line);
-}
-
-static inline void copy_async_16(void* shared, const void* global, EMULATOR_HERE) {
+static __forceinline__ void copy_async_16(void* shared, const void* global, EMULATOR_HERE) {
     emulator::copy_async(shared, global, 16, file, line);
 }
-static inline void copy_async_4(void* shared, const void* global, EMULATOR_HERE) {
+static __forceinline__ void copy_async_4(void* shared, const void* global, EMULATOR_HERE) {
     emulator::copy_async(shared, global, 4, file, line);
 }
 static inline void copy_async_commit() { emulator::copies().groups += 1; }

@@ -351,8 +351,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #define TILE_ROWS 64
 
 // Copies words of `rows` rows, a tile of rows at a time so that indices within it fit 32 bits. `from(k)` and `to(k)`
-// are the addresses of row k.
-template <typename Word, typename From, typename To>
+// are the addresses of row k. REPEATED: rows may have the same target, and get the same words.
+template <bool REPEATED, typename Word, typename From, typename To>
 __device__ __forceinline__ void copy_words(u32 rows, u32 row_bytes, From from, To to) {
     const u32 words = row_bytes / u32(sizeof(Word));
     for (u32 tile = blockIdx.x; tile < (rows + TILE_ROWS - 1) / TILE_ROWS; tile += gridDim.x) {
@@ -360,16 +360,19 @@ __device__ __forceinline__ void copy_words(u32 rows, u32 row_bytes, From from, T
         const u32 here = min(u32(TILE_ROWS), rows - first) * words;
         for (u32 e = threadIdx.x; e < here; e += THREADS) {
             const u32 row = e / words, word = e - row * words;
-            ((Word*)to(first + row))[word] = ((const Word*)from(first + row))[word];
+            Word* target = (Word*)to(first + row) + word;
+            const Word value = ((const Word*)from(first + row))[word];
+            if (REPEATED) store_same(target, value);
+            else *target = value;
         }
     }
 }
 
-template <typename From, typename To>
+template <bool REPEATED = false, typename From, typename To>
 __device__ __forceinline__ void copy_each(u32 rows, u32 row_bytes, From from, To to) {
-    if (row_bytes % 4 == 0) copy_words<u32>(rows, row_bytes, from, to);
-    else if (row_bytes % 2 == 0) copy_words<u16>(rows, row_bytes, from, to);
-    else copy_words<u8>(rows, row_bytes, from, to);
+    if (row_bytes % 4 == 0) copy_words<REPEATED, u32>(rows, row_bytes, from, to);
+    else if (row_bytes % 2 == 0) copy_words<REPEATED, u16>(rows, row_bytes, from, to);
+    else copy_words<REPEATED, u8>(rows, row_bytes, from, to);
 }
 
 // Within one array: row targets[k], or base + k if that is null, becomes a copy of row sources[k / times]; no target is
@@ -383,13 +386,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         [&](u32 k) { return array + size_t(targets ? targets[k] : base + k) * row_bytes; });
 }
 
-// Sets the listed rows to zero.
+// Sets the listed rows to zero; one may be listed several times.
 extern "C" __global__ void __launch_bounds__(THREADS)
     clear_rows(u8* array, u32 row_bytes, const u32* __restrict__ list, const u64* __restrict__ wanted, u32 at_most) {
     __shared__ __align__(16) u32 zeros[256];
     if (threadIdx.x < 256) zeros[threadIdx.x] = 0;
     __syncthreads();
-    copy_each(
+    copy_each<true>(
         wanted ? u32(*wanted) : at_most, row_bytes, [&](u32) { return (const u8*)zeros; },
         [&](u32 k) { return array + size_t(list[k]) * row_bytes; });
 }

@@ -44,15 +44,6 @@ __device__ __forceinline__ float reciprocal_approx(float x) {
 #endif
 }
 
-// Adds without returning the old value.
-__device__ __forceinline__ void add_to(float* address, float value) {
-#ifdef EMULATED
-    *address += value;
-#else
-    asm volatile("red.global.add.f32 [%0], %1;" ::"l"(address), "f"(value) : "memory");
-#endif
-}
-
 // Square root, within 1 unit in the last place, the same bits in every kernel.
 __device__ __forceinline__ float sqrt_approx(float x) {
 #ifdef EMULATED
@@ -74,6 +65,15 @@ __device__ __forceinline__ u32 observe(const u32* address) {
     return value;
 #endif
 }
+__device__ __forceinline__ u64 observe(const u64* address) {
+#ifdef EMULATED
+    return *(volatile const u64*)address;
+#else
+    u64 value;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    return value;
+#endif
+}
 
 // A write that other blocks see by `observe`.
 __device__ __forceinline__ void publish(u32* address, u32 value) {
@@ -81,6 +81,23 @@ __device__ __forceinline__ void publish(u32* address, u32 value) {
     *(volatile u32*)address = value;
 #else
     asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+#endif
+}
+__device__ __forceinline__ void publish(u64* address, u64 value) {
+#ifdef EMULATED
+    *(volatile u64*)address = value;
+#else
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
+#endif
+}
+
+// A write that several threads may do at a time, of the same value.
+template <typename T>
+__device__ __forceinline__ void store_same(T* address, T value) {
+#ifdef EMULATED
+    *(volatile T*)address = value;
+#else
+    *address = value;
 #endif
 }
 
@@ -127,17 +144,4 @@ __device__ __forceinline__ u32 look_back(u32* states, u32 block, u32 aggregate, 
     }
     if (lane == 0) publish(states + block, STATE_PREFIX | (sum + aggregate));
     return sum;
-}
-
-// Position of the `n`-th set bit (from 0) of a mask that has more than n.
-__device__ __forceinline__ u32 nth_set_bit(u32 mask, u32 n) {
-    u32 position = 0;
-    for (u32 width = 16; width > 0; width /= 2) {
-        u32 low = __popc((mask >> position) & ((1u << width) - 1));
-        if (n >= low) {
-            n -= low;
-            position += width;
-        }
-    }
-    return position;
 }

@@ -132,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_groups(const Splat* _
     __shared__ u32 scratch[5][BLOCK / WARP];
     __shared__ u32 block_start;
     // As in `expand`: more pairs of tiles than there is room for, and nothing after this may change anything.
-    u64 pairs = counters->pairs;
+    u64 pairs = observe(&counters->pairs);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         counters->needed = max(counters->needed, pairs);
         if (pairs > (u64)pair_capacity) counters->halted = 1;
@@ -175,8 +175,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_groups(const Splat* _
         u32 start = look_back(states, blockIdx.x, total_pairs, lane);
         if (lane == 0) {
             block_start = start;
-            // All blocks before this one have read the tiles' count by now; those after it, if any, have no splat.
-            if (first + BLOCK >= visible) counters->pairs = start + total_pairs;
+            // All blocks before this one have read the tiles' count by now; those after it, if any, have no splat, and
+            // whichever of the two counts they read there is room for it.
+            if (first + BLOCK >= visible) publish(&counters->pairs, (u64)start + total_pairs);
         }
     }
     if (is_long) long_slots[atomicAdd(&counters->longs, 1u)] = slot;

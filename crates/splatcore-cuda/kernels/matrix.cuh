@@ -9,6 +9,9 @@
 // Emulated twins: emulator/matrix.hpp.
 //
 // sm_75 has m16n8k8 only: k16 is two of them there, copies are plain loads and stores, and tf32 multiplies in f32.
+//
+// Products and matrices are volatile, although they have no side effects: the whole warp must come to each of them, and a
+// compiler that may move one into the branch that uses its result would leave lanes out.
 
 #ifndef EMULATED
 #if __CUDA_ARCH__ >= 800
@@ -55,13 +58,6 @@ __device__ __forceinline__ u32 multiply_half2(u32 a, u32 b) {
     return d;
 }
 
-// a b + c, rounded once.
-__device__ __forceinline__ u32 fma_half2(u32 a, u32 b, u32 c) {
-    u32 d;
-    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
-    return d;
-}
-
 __device__ __forceinline__ u32 subtract_half2(u32 a, u32 b) {
     u32 d;
     asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
@@ -74,8 +70,6 @@ __device__ __forceinline__ u32 subtract_product_half2(u32 c, u32 a, u32 b) {
     asm("{.reg .b32 n; neg.f16x2 n, %1; fma.rn.f16x2 %0, n, %2, %3;}" : "=r"(d) : "r"(a), "r"(b), "r"(c));
     return d;
 }
-
-__device__ __forceinline__ u32 negate_half2(u32 a) { return a ^ 0x80008000u; }
 
 // All ones in the halves where a >= b, zero elsewhere (not-a-number compares false).
 __device__ __forceinline__ u32 mask_ge_half2(u32 a, u32 b) {
@@ -95,25 +89,15 @@ __device__ __forceinline__ u32 min_half2(u32 a, u32 b) {
 #endif
 }
 
-__device__ __forceinline__ u32 max_half2(u32 a, u32 b) {
-#if HAS_SM80
-    u32 d;
-    asm("max.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
-    return d;
-#else
-    return pack_half2(fmaxf(half_low(a), half_low(b)), fmaxf(half_high(a), half_high(b)));
-#endif
-}
-
 // D = A B + C, 16x8x8, halves; accumulated in f32 or in halves.
 __device__ __forceinline__ void mma_m16n8k8(float d[4], const u32 a[2], u32 b, const float c[4]) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
         : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(b), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
 }
 
 __device__ __forceinline__ void mma_m16n8k8(u32 d[2], const u32 a[2], u32 b, const u32 c[2]) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3}, {%4}, {%5, %6};"
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3}, {%4}, {%5, %6};"
         : "=r"(d[0]), "=r"(d[1])
         : "r"(a[0]), "r"(a[1]), "r"(b), "r"(c[0]), "r"(c[1]));
 }
@@ -121,20 +105,9 @@ __device__ __forceinline__ void mma_m16n8k8(u32 d[2], const u32 a[2], u32 b, con
 // D = A B + C, 16x8x16, halves; accumulated in f32 or in halves.
 __device__ __forceinline__ void mma_m16n8k16(float d[4], const u32 a[4], const u32 b[2], const float c[4]) {
 #if HAS_SM80
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
         : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
-#else
-    mma_m16n8k8(d, a, b[0], c);
-    mma_m16n8k8(d, a + 2, b[1], d);
-#endif
-}
-
-__device__ __forceinline__ void mma_m16n8k16(u32 d[2], const u32 a[4], const u32 b[2], const u32 c[2]) {
-#if HAS_SM80
-    asm("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%8, %9};"
-        : "=r"(d[0]), "=r"(d[1])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]));
 #else
     mma_m16n8k8(d, a, b[0], c);
     mma_m16n8k8(d, a + 2, b[1], d);
@@ -155,7 +128,7 @@ __device__ __forceinline__ u32 to_tf32(float value) {
 // D = A B + C, 16x8x8, tf32, accumulated in f32.
 __device__ __forceinline__ void mma_m16n8k8_tf32(float d[4], const u32 a[4], const u32 b[2], const float c[4]) {
 #if HAS_SM80
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
         : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
 #else
@@ -215,21 +188,6 @@ __device__ __forceinline__ void load_matrix_x2(u32 r[2], const void* row) {
                  : "memory");
 }
 
-// Each matrix transposed: r[m] of lane l gets the values l / 4 of rows 2 (l % 4) and + 1 of matrix m.
-__device__ __forceinline__ void load_matrix_x4_transposed(u32 r[4], const void* row) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(shared_address(row))
-                 : "memory");
-}
-
-__device__ __forceinline__ void load_matrix_x2_transposed(u32 r[2], const void* row) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
-                 : "=r"(r[0]), "=r"(r[1])
-                 : "r"(shared_address(row))
-                 : "memory");
-}
-
 // Copies 16 bytes from global to shared memory, both aligned to 16, without waiting.
 __device__ __forceinline__ void copy_async_16(void* shared, const void* global) {
 #if HAS_SM80
@@ -277,7 +235,7 @@ __device__ __forceinline__ u32 transpose_matrix(u32 values) {
     return group % 2 ? join_highs(low, high) : join_lows(low, high);
 #else
     u32 transposed;
-    asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(transposed) : "r"(values));
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(transposed) : "r"(values));
     return transposed;
 #endif
 }

@@ -53,3 +53,23 @@ fn every_kernel_compiles_for_every_architecture() {
     );
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
+
+/// A constant that a program's text does not read makes it compile, and fill the cache, once for every value.
+#[test]
+fn every_constant_is_read() {
+    for program in programs::all() {
+        let code: Vec<&str> = program
+            .files
+            .iter()
+            .flat_map(|(_, text)| text.lines())
+            .map(|line| line.split("//").next().unwrap_or_default())
+            .collect();
+        for (name, _) in &program.constants {
+            let is_read = code.iter().any(|line| {
+                line.split(|c: char| !c.is_alphanumeric() && c != '_')
+                    .any(|word| word == *name)
+            });
+            assert!(is_read, "{} does not read {name}", program.op);
+        }
+    }
+}

@@ -2,11 +2,15 @@
 //! behave as on a card, some thousand times slower. For tests: memory starts poisoned and has guard zones, and
 //! a deadlock is an error that says who waits where.
 //!
+//! [`Emulated::with_checks`] can also look at every access of memory and tell which lies outside all buffers and which two make a
+//! race, between blocks too; see emulator/checks.hpp. That is some ten times slower again.
+//!
 //! Limits: `(int)x` of an out-of-range float is the processor's, not the saturated one of a card; stacks are 128 KiB;
-//! blocks never run at the same time, so races between blocks do not show.
+//! blocks never run at the same time, so without checks races between blocks do not show.
 
 mod library;
 mod memory;
+mod places;
 
 use super::{Device, DeviceError, Event, Kernel, Program};
 use library::{Compiler, Entry};
@@ -17,12 +21,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+/// The variable that makes every emulator a checked one if it is `checked`.
+pub const EMULATOR_VARIABLE: &str = "SPLATCORE_EMULATOR";
+
 /// What [`Device::memory`] calls all memory unless told otherwise.
 const DEFAULT_LIMIT: u64 = 16 << 30;
 
 /// This processor as a device. Everything is done when a call returns.
 pub struct Emulated {
     compiler: Compiler,
+    checked: bool,
     backward: AtomicBool,
     state: Mutex<State>,
 }
@@ -76,16 +84,33 @@ impl State {
 }
 
 impl Emulated {
-    /// Finds the C++ compiler: `$CXX`, g++, c++ or clang++.
+    /// Finds the C++ compiler: `$CXX`, g++, c++ or clang++. Checked if [`EMULATOR_VARIABLE`] says so.
     ///
     /// # Errors
     /// If there is none, or no emulator for this system.
     pub fn new() -> Result<Self, DeviceError> {
+        match std::env::var(EMULATOR_VARIABLE).unwrap_or_default().as_str() {
+            "" => Self::with_checks(false),
+            "checked" => Self::with_checks(true),
+            other => Err(DeviceError::Failed(format!(
+                "{EMULATOR_VARIABLE} is '{other}'; it may be 'checked' or not set"
+            ))),
+        }
+    }
+
+    /// As [`Emulated::new`], whatever the environment says. Checked kernels look at every access: whether it lies in a buffer
+    /// that is alive, and whether another thread's access makes it a race. They stop at the first one that is wrong, with an
+    /// error that says where.
+    ///
+    /// # Errors
+    /// As [`Emulated::new`].
+    pub fn with_checks(checked: bool) -> Result<Self, DeviceError> {
         Ok(Self {
-            compiler: Compiler::find()?,
+            compiler: Compiler::find(checked)?,
+            checked,
             backward: AtomicBool::new(false),
             state: Mutex::new(State {
-                memory: Memory::default(),
+                memory: Memory::new(checked),
                 limit: DEFAULT_LIMIT,
                 failure: None,
                 events: HashMap::new(),
@@ -112,7 +137,12 @@ impl Emulated {
 
 impl Device for Emulated {
     fn describe(&self) -> String {
-        "kernels emulated on the CPU (slow, for tests)".into()
+        let how = if self.checked {
+            "checked, very slow"
+        } else {
+            "slow"
+        };
+        format!("kernels emulated on the CPU ({how}, for tests)")
     }
 
     fn capability(&self) -> u32 {
@@ -209,8 +239,13 @@ impl Device for Emulated {
         // SAFETY: `load` made the handle from an entry that lives as long as the process.
         let entry = unsafe { &*(kernel.0 as *const Entry) };
         let backward = self.backward.load(Ordering::Relaxed);
+        let ranges = if self.checked {
+            self.state().memory.ranges()
+        } else {
+            Vec::new()
+        };
         // SAFETY: the arguments are the caller's promise.
-        unsafe { entry.run(grid, block, arguments, backward)? };
+        unsafe { entry.run(grid, block, arguments, backward, &ranges)? };
         // Here and not only later, so that the error can name the kernel.
         self.state().check().map_err(|error| match error {
             DeviceError::Failed(words) => {

@@ -1,6 +1,8 @@
 //! Programs compiled for this processor: C++ compiler, cache of shared libraries, loading.
 
 use super::super::{DeviceError, Program};
+use super::memory::Range;
+use super::places;
 use std::collections::HashMap;
 use std::ffi::{CStr, OsString, c_char, c_int, c_void};
 use std::fs;
@@ -10,9 +12,10 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What stands before every program, by file name.
-const PRELUDE: [(&str, &str); 5] = [
+const PRELUDE: [(&str, &str); 6] = [
     ("emulator.hpp", include_str!("../../../emulator/emulator.hpp")),
     ("fibers.hpp", include_str!("../../../emulator/fibers.hpp")),
+    ("checks.hpp", include_str!("../../../emulator/checks.hpp")),
     (
         "collectives.hpp",
         include_str!("../../../emulator/collectives.hpp"),
@@ -24,13 +27,12 @@ const PRELUDE: [(&str, &str); 5] = [
 /// No contraction, so that results do not depend on the processor; type punning and overflow as on the device. `-O1`:
 /// the conformance suite's kernels run as fast as with `-O2` and compile in three quarters of the time, which is most of
 /// the suite's where nothing is cached.
-const OPTIONS: [&str; 12] = [
+const OPTIONS: [&str; 11] = [
     "-x",
     "c++",
     "-std=c++17",
     "-O1",
     "-fPIC",
-    "-shared",
     "-fvisibility=hidden",
     "-fno-exceptions",
     "-fno-strict-aliasing",
@@ -38,6 +40,11 @@ const OPTIONS: [&str; 12] = [
     "-ffp-contract=off",
     "-w",
 ];
+
+/// For checked kernels: calls before every access, of functions that are the emulator's own (emulator/checks.hpp), and line
+/// numbers to tell where; the rest is the compiler's own in [`options`]. Given when compiling only: the linker would add the
+/// sanitizers' libraries.
+const CHECKS: [&str; 2] = ["-g1", "-fsanitize=thread"];
 
 type Launch = unsafe extern "C" fn(u32, u32, *mut *mut c_void) -> c_int;
 
@@ -47,6 +54,8 @@ struct Library {
     lock: Mutex<()>,
     message: unsafe extern "C" fn() -> *const c_char,
     backward: unsafe extern "C" fn(c_int),
+    ranges: unsafe extern "C" fn(*const Range, usize),
+    path: PathBuf,
 }
 
 /// One kernel of a library; lives as long as the process.
@@ -62,7 +71,7 @@ impl Entry {
         self.name
     }
 
-    /// Runs all blocks.
+    /// Runs all blocks; checked kernels may access `ranges`.
     ///
     /// # Errors
     /// Deadlock, trap, failed assertion, impossible sizes.
@@ -75,19 +84,18 @@ impl Entry {
         block: u32,
         arguments: &mut [*mut c_void],
         backward: bool,
+        ranges: &[Range],
     ) -> Result<(), DeviceError> {
         let _one = self.library.lock.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the functions are the library's own, under its lock; the arguments are the caller's promise.
         unsafe {
             (self.library.backward)(c_int::from(backward));
+            (self.library.ranges)(ranges.as_ptr(), ranges.len());
             if (self.launch)(grid, block, arguments.as_mut_ptr()) == 0 {
                 return Ok(());
             }
-            Err(DeviceError::Failed(
-                CStr::from_ptr((self.library.message)())
-                    .to_string_lossy()
-                    .into_owned(),
-            ))
+            let words = CStr::from_ptr((self.library.message)()).to_string_lossy();
+            Err(DeviceError::Failed(places::name(&words, &self.library.path)))
         }
     }
 }
@@ -96,18 +104,23 @@ impl Entry {
 pub struct Compiler {
     command: OsString,
     version: String,
+    options: Vec<&'static str>,
+    checked: bool,
 }
 
 impl Compiler {
-    /// `$CXX`, else the first of g++, c++, clang++ that answers.
+    /// `$CXX`, else the first of g++, c++, clang++ that answers; its kernels check their accesses if `checked`.
     ///
     /// # Errors
     /// If none does, or this system is not one that the emulator knows.
-    pub fn find() -> Result<Self, DeviceError> {
+    pub fn find(checked: bool) -> Result<Self, DeviceError> {
         if !cfg!(all(unix, any(target_arch = "x86_64", target_arch = "aarch64"))) {
             return Err(DeviceError::Failed(
                 "emulated kernels need Linux or macOS on x86-64 or aarch64".into(),
             ));
+        }
+        if checked && !cfg!(target_os = "linux") {
+            return Err(DeviceError::Failed("checked kernels need Linux".into()));
         }
         let chosen = std::env::var_os("CXX").filter(|name| !name.is_empty());
         let names = match chosen {
@@ -122,7 +135,9 @@ impl Compiler {
                 let version = text.lines().next().unwrap_or_default().to_owned();
                 return Ok(Self {
                     command: command.clone(),
+                    options: options(checked, version.contains("clang")),
                     version,
+                    checked,
                 });
             }
         }
@@ -143,9 +158,9 @@ impl Compiler {
     pub fn load(&self, program: &Program) -> Result<Vec<&'static Entry>, DeviceError> {
         type Slot = Arc<Mutex<Option<Vec<&'static Entry>>>>;
         static LOADED: OnceLock<Mutex<HashMap<PathBuf, Slot>>> = OnceLock::new();
-        let source = source(program);
+        let source = source(program, self.checked);
         let mut hasher = DefaultHasher::new();
-        (&source, &OPTIONS, &self.command, &self.version).hash(&mut hasher);
+        (&source, &self.options, &self.command, &self.version).hash(&mut hasher);
         let path = cache()?.join(format!("{}-{:016x}.so", program.op, hasher.finish()));
         let slot = LOADED
             .get_or_init(Mutex::default)
@@ -180,13 +195,20 @@ impl Compiler {
             .prefix("compile-")
             .tempdir_in(folder)
             .map_err(failed)?;
-        let (text, library) = (work.path().join("program.cpp"), work.path().join("program.so"));
+        let [text, object, library] =
+            ["cpp", "o", "so"].map(|ending| work.path().join("program").with_extension(ending));
         fs::write(&text, source).map_err(failed)?;
+        self.run(op, &[&["-c"], self.options.as_slice()].concat(), &text, &object)?;
+        self.run(op, &["-shared"], &object, &library)?;
+        fs::rename(&library, path).map_err(failed)
+    }
+
+    fn run(&self, op: &str, options: &[&str], from: &Path, to: &Path) -> Result<(), DeviceError> {
         let output = Command::new(&self.command)
-            .args(OPTIONS)
+            .args(options)
             .arg("-o")
-            .arg(&library)
-            .arg(&text)
+            .arg(to)
+            .arg(from)
             .output()
             .map_err(|error| {
                 DeviceError::Failed(format!(
@@ -200,13 +222,38 @@ impl Compiler {
                 String::from_utf8_lossy(&output.stderr).trim_end()
             )));
         }
-        fs::rename(&library, path).map_err(failed)
+        Ok(())
     }
 }
 
+/// How to compile, but for where from and where to.
+fn options(checked: bool, is_clang: bool) -> Vec<&'static str> {
+    let mut options = OPTIONS.to_vec();
+    if checked {
+        options.extend(CHECKS);
+        // Functions of their own for volatile accesses. Atomic operations are the emulator's, which checks them itself.
+        options.extend::<&[&str]>(if is_clang {
+            &[
+                "-fsanitize=alignment,array-bounds",
+                "-mllvm",
+                "-tsan-distinguish-volatile=1",
+                "-mllvm",
+                "-tsan-instrument-atomics=0",
+            ]
+        } else {
+            &[
+                "-fsanitize=alignment,bounds",
+                "--param",
+                "tsan-distinguish-volatile=1",
+            ]
+        });
+    }
+    options
+}
+
 /// The whole C++ text. Kernels are in an unnamed namespace, so that no name of theirs meets one of the C library's.
-fn source(program: &Program) -> String {
-    let mut source = String::from("#define EMULATED 1\n");
+fn source(program: &Program, checked: bool) -> String {
+    let mut source = format!("#define EMULATED 1\n#define CHECKED {}\n", u8::from(checked));
     for (name, text) in PRELUDE {
         source.push_str(&format!("#line 1 \"{name}\"\n{text}"));
     }
@@ -270,6 +317,8 @@ fn open(program: &Program, path: &Path) -> Result<Vec<&'static Entry>, DeviceErr
             lock: Mutex::new(()),
             message: *library.get(b"splatcore_message\0").map_err(failed)?,
             backward: *library.get(b"splatcore_backward\0").map_err(failed)?,
+            ranges: *library.get(b"splatcore_ranges\0").map_err(failed)?,
+            path: path.to_path_buf(),
         }));
         let mut entries = Vec::new();
         for kernel in program.kernels {

@@ -2,7 +2,7 @@
 
 use super::super::DeviceError;
 use std::alloc::{Layout, alloc, dealloc};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Bytes before and after each allocation, and the alignment.
 const ZONE: usize = 256;
@@ -20,14 +20,53 @@ struct Block {
     pinned: bool,
 }
 
+/// Bytes that were given back and are not handed out again yet, if `is_kept`.
+const KEPT: u64 = 256 << 20;
+
+/// Memory that kernels may access, or that was given back; as in emulator/checks.hpp.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Range {
+    start: u64,
+    bytes: u64,
+    is_gone: u64,
+}
+
 /// Allocations by address.
 #[derive(Default)]
 pub struct Memory {
     blocks: BTreeMap<u64, Block>,
     used: u64,
+    /// What is given back stays where it is for a while, so that its use is found.
+    is_kept: bool,
+    gone: VecDeque<(u64, usize)>,
+    gone_bytes: u64,
 }
 
 impl Memory {
+    /// Nothing yet; what is given back stays known for a while if `is_kept`.
+    pub fn new(is_kept: bool) -> Self {
+        let mut memory = Self::default();
+        memory.is_kept = is_kept;
+        memory
+    }
+
+    /// What there is and what there was, by address.
+    pub fn ranges(&self) -> Vec<Range> {
+        let blocks = self.blocks.iter().map(|(&start, block)| (start, block.bytes, 0));
+        let gone = self.gone.iter().map(|&(start, bytes)| (start, bytes, 1));
+        let mut ranges: Vec<Range> = blocks
+            .chain(gone)
+            .map(|(start, bytes, is_gone)| Range {
+                start,
+                bytes: bytes as u64,
+                is_gone,
+            })
+            .collect();
+        ranges.sort_unstable_by_key(|range| range.start);
+        ranges
+    }
+
     /// Bytes of device memory handed out.
     pub fn used(&self) -> u64 {
         self.used
@@ -69,14 +108,27 @@ impl Memory {
             self.used -= bytes as u64;
         }
         if let Some(layout) = layout(bytes) {
-            let base = (address as usize - ZONE) as *mut u8;
             // SAFETY: `allocate` made it with the same layout, and it left the map just now.
-            unsafe {
-                base.write_bytes(GONE, layout.size());
-                dealloc(base, layout);
+            unsafe { ((address as usize - ZONE) as *mut u8).write_bytes(GONE, layout.size()) };
+        }
+        self.gone.push_back((address, bytes));
+        self.gone_bytes += bytes as u64;
+        self.forget(if self.is_kept { KEPT } else { 0 });
+        damage.map_or(Ok(()), |words| Err(DeviceError::Failed(words)))
+    }
+
+    /// Gives the system what was given back first, until `kept` bytes are left.
+    fn forget(&mut self, kept: u64) {
+        while kept == 0 || self.gone_bytes > kept {
+            let Some((address, bytes)) = self.gone.pop_front() else {
+                return;
+            };
+            self.gone_bytes -= bytes as u64;
+            if let Some(layout) = layout(bytes) {
+                // SAFETY: `allocate` made it with the same layout, and nobody else knows it any more.
+                unsafe { dealloc((address as usize - ZONE) as *mut u8, layout) };
             }
         }
-        damage.map_or(Ok(()), |words| Err(DeviceError::Failed(words)))
     }
 
     /// Looks at all guard zones; damage is repaired, so that it is told once.
@@ -122,6 +174,7 @@ impl Drop for Memory {
             // Nobody can hear of damage any more.
             let _ = self.release(address);
         }
+        self.forget(0);
     }
 }
 
