@@ -4,16 +4,22 @@
 // zeros outside the image and at ignored pixels, means over counted pixels and channels. The derivative of blur(x) by x
 // is the blur again (the window is symmetric), so, as in fused-ssim (Mallick et al. 2024, Taming 3DGS), two kernels do
 // it all:
-//   loss_forward   blurs x, y, x^2 + y^2 (SSIM wants only the sum of the variances) and xy; writes the derivatives of
-//                  SSIM by blur(x), blur(x^2), blur(xy), and a sum a block
+//   loss_forward   blurs x, y, x^2 + y^2 (SSIM wants only the sum of the variances) and (x - y)^2; writes the derivatives
+//                  of SSIM by blur(x), blur(x^2), blur(xy), and a sum a block
 //   loss_backward  blurs those three, dS/dx = blur(d1) + 2x blur(d2) + y blur(d3), and writes the gradient
 //   loss_sum       one block adds the blocks' sums in a fixed order
+//
+// A variance is the difference of blur(x^2) and blur(x)^2, which f32 gets wrong by 1e-7 of x^2: as much as 1e-4 of C2 where x is
+// near 1. So (1) x and y are taken from CENTRE on, of which no variance knows, and (2) what two images differ by is not a
+// difference of three blurs, but twice the covariance is the sum of the variances less the variance of x - y. For an image that
+// is nearly its photo (noise 0.005 on flat surfaces) the value of the loss is off by 1e-6, not 1.3e-4, the gradient by 4e-5, not
+// 8e-5, for 5 instructions a value.
 //
 // A map is 8 bytes a value. With S = l c, l and c the quotients of means and of (co)variances, d2 = -g c and d3 = 2 g where
 // g = l / (variances + C2). g is kept as a half, c in 16 bits of fixed point, d1 as f32. In flat regions g is near 1 / C2 = 1111 and
 // the three terms nearly cancel, so what rounding takes from d2 and d3 is given to d1 at the means:
 // d1 += 2 mean(x) (d2 - rounded d2) + mean(y) (d3 - rounded d3). Then an error of g scales the gradient's large part as a whole,
-// by 1e-4 at most pixels and 2e-5 after the blur, and an error of c is small in itself. Relative error of the gradient at
+// by 2e-4 at most pixels and 4e-5 after the blur, and an error of c is small in itself. Relative error of the gradient at
 // w = 0.2, simulated: 2e-5 to 4e-5, whether the image is noise, near or nearly the photo; the contract is 1e-4. d2 and d3 as halves
 // without that: 1e-3 to 3e-2; with it: 2e-5 to 1e-4; as bf16: 3e-4 to 8e-4.
 //
@@ -24,13 +30,13 @@
 // read from shared memory 4 times, not 11, and the halo costs 126/116 of the vertical work, not (26/16)^2.
 //
 // Expected on an H200 at 1080x1920 (prediction), 6.2 M values, 6.7 M with the tiles' rims:
-//   forward  81 MB (15 in, 24 out a pixel) 19 us; 88 FMAs and 81 others a value, 40 M warp instructions: 38 us.
+//   forward  81 MB (15 in, 24 out a pixel) 19 us; 88 FMAs and 86 others a value, 41 M warp instructions: 39 us.
 //   backward 106 MB (39 in, 12 out) 25 us; 66 FMAs and 52 others, 27 M: 26 us.
 // Both wait for memory in the first half of a block and count in the second; with 5 and 6 blocks a multiprocessor to take
 // turns about 50 and 38 us.
 // Measured before, with f32 maps in planes, x^2 and y^2 apart, 8 rows forward and 3 selects a row for the image's rim: 132 us
-// together (106 and 131 MB, 60 and 38 M warp instructions), in a step 144 us. Measured: in a step 105 us; 8 rows at a time
-// forward, more blocks with fewer registers, 108.
+// together (106 and 131 MB, 60 and 38 M warp instructions), in a step 144 us. Measured, without CENTRE: in a step 105 us; 8 rows
+// at a time forward, more blocks with fewer registers, 108.
 //
 // Not used: one kernel that recomputes the maps with a halo of 10 (saves 48 of 90 bytes a pixel, costs 1.5 times the
 // FMAs, and instructions are the tighter bound). Blurs as banded products on the matrix units: 16 x 8 sums of a plane from 26
@@ -68,7 +74,7 @@ __device__ __forceinline__ Tile tile_of_block(u32 width, u32 first_channel, u32 
 }
 
 // Adds this thread's column, weighted by the window, to ROWS sums of each plane. `load(j, exists, values)` gives the planes'
-// values j - RADIUS rows below the tile's first, 0 where there is no such pixel; it is called row by row. INTERIOR: every
+// values j - RADIUS rows below the tile's first, those of 0 where there is no such pixel; it is called row by row. INTERIOR: every
 // row that the tile needs exists, and nothing is spent on asking.
 template <int PLANES, int ROWS, bool INTERIOR, typename Load>
 __device__ __forceinline__ void add_column(float (&sums)[PLANES][ROWS], int first_row, int height, bool inside, Load load) {
@@ -86,8 +92,7 @@ __device__ __forceinline__ void add_column(float (&sums)[PLANES][ROWS], int firs
     }
 }
 
-// Blurs this thread's column of the rows from `first_row` on and leaves ROWS sums of each plane in shared memory, 0 if the
-// column is outside the image.
+// Blurs this thread's column of the rows from `first_row` on and leaves ROWS sums of each plane in shared memory.
 template <int PLANES, int ROWS, typename Load>
 __device__ __forceinline__ void blur_columns(float (&blurred)[PLANES][ROWS][COLUMNS], int first_row, int height, bool inside, Load load) {
     float sums[PLANES][ROWS];
@@ -151,6 +156,8 @@ struct __align__(8) Derivatives {
 };
 
 #define C_UNITS 32767.0f
+// Taken from all values, also where there is no pixel: variances stay the same, and of smaller squares rounding takes less.
+#define CENTRE 0.5f
 
 __device__ __forceinline__ Derivatives pack_derivatives(float d_mean, float g, float c, float mean_a, float mean_b) {
     // 1.5 2^23 leaves the units as its last bits. Rounding can bring c beyond its bounds.
@@ -205,12 +212,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5)
             colours += width;
             bytes += 3 * width;
             mask_bytes += width;
-            const float a = counts ? colour : 0.0f;
-            const float b = counts ? float(byte) * (1.0f / 255.0f) : 0.0f;
+            const float a = (counts ? colour : 0.0f) - CENTRE;
+            const float b = (counts ? float(byte) * (1.0f / 255.0f) : 0.0f) - CENTRE;
             values[0] = a;
             values[1] = b;
             values[2] = fmaf(a, a, b * b);
-            values[3] = a * b;
+            values[3] = (a - b) * (a - b);
             if (j >= RADIUS && j < RADIUS + FORWARD_ROWS) absolute += fabsf(a - b);
         });
         if (threadIdx.x < RADIUS || threadIdx.x >= RADIUS + TILE_WIDTH) absolute = 0.0f;
@@ -224,28 +231,31 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5)
     if (segment < SEGMENTS && count > 0) {
         Derivatives* map = maps + (tile.channel - first_channel) * pixels;
         for (int r = threadIdx.x / WARP; r < FORWARD_ROWS && tile.y + r < int(height); r += WARPS) {
-            float mean_a[4], mean_b[4], squares[4], products[4];
+            float mean_a[4], mean_b[4], squares[4], differences[4];
             blur_along(blurred[0][r], segment, mean_a);
             blur_along(blurred[1][r], segment, mean_b);
             blur_along(blurred[2][r], segment, squares);
-            blur_along(blurred[3][r], segment, products);
+            blur_along(blurred[3][r], segment, differences);
             const u32 at = u32(tile.y + r) * width + u32(x);
             Derivatives out[4];
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                // S = n1 n2 / (m1 m2); blur(a^2) enters m2 alone, blur(ab) n2 alone, blur(a) all four.
-                const float means = mean_a[i] * mean_b[i];
-                const float squared = fmaf(mean_a[i], mean_a[i], mean_b[i] * mean_b[i]);
-                const float n1 = fmaf(2.0f, means, SSIM_C1), n2 = fmaf(2.0f, products[i] - means, SSIM_C2);
-                // No variance is below 0, whatever rounding says: so g is at most 1 / C2, which a half holds.
-                const float m1 = squared + SSIM_C1, m2 = fmaxf(squares[i] - squared, 0.0f) + SSIM_C2;
+                // S = n1 n2 / (m1 m2), with n1 = m1 - difference^2 and n2 = m2 - unlike. No variance is below 0, whatever rounding
+                // says: so g is at most 1 / C2, which a half holds.
+                const float a = mean_a[i], b = mean_b[i], difference = a - b, bright_a = a + CENTRE, bright_b = b + CENTRE;
+                const float m1 = fmaf(bright_a, bright_a, fmaf(bright_b, bright_b, SSIM_C1));
+                const float m2 = fmaxf(squares[i] - fmaf(a, a, b * b), 0.0f) + SSIM_C2;
+                const float unlike = fmaxf(fmaf(-difference, difference, differences[i]), 0.0f);
+                const float n1 = fmaf(-difference, difference, m1), n2 = m2 - unlike;
                 const bool counts = i < count && (!MASKED || mask[at + i]);
                 const float inverse = counts ? reciprocal_approx(m1 * m2) : 0.0f;
-                const float g = n1 * inverse, ssim = g * n2;
-                const float across = ssim * inverse;
-                if (counts) dissimilar += 1.0f - ssim;
-                const float d_mean = 2.0f * (inverse * mean_b[i] * (n2 - n1) + mean_a[i] * across * (m1 - m2));
-                out[i] = pack_derivatives(d_mean, g, n2 * m1 * inverse, mean_a[i], mean_b[i]);
+                const float inverse_m1 = m2 * inverse, inverse_m2 = m1 * inverse, g = n1 * inverse, c = n2 * inverse_m2;
+                // 1 - S.
+                dissimilar = fmaf(inverse, fmaf(difference * difference, m2, n1 * unlike), dissimilar);
+                // Half of dS/dblur(a), first by c, then by l.
+                const float by_c = g * fmaf(-a, unlike * inverse_m2, difference), relative = difference * inverse_m1;
+                const float by_l = c * relative * fmaf(bright_a, relative, -1.0f);
+                out[i] = pack_derivatives(2.0f * (by_c + by_l), g, c, a, b);
             }
             store_four(map + at, out, count, width % 4 == 0);
         }
@@ -320,7 +330,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6)
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const float d_l1 = a[i] > b[i] ? l1_scale : a[i] < b[i] ? -l1_scale : 0.0f;
-            const float d_ssim = fmaf((-2.0f / C_UNITS) * a[i], d_square[i], fmaf(2.0f * b[i], d_product[i], d_mean[i]));
+            const float x = a[i] - CENTRE, y = b[i] - CENTRE;
+            const float d_ssim = fmaf((-2.0f / C_UNITS) * x, d_square[i], fmaf(2.0f * y, d_product[i], d_mean[i]));
             out[i] = i < count && (!MASKED || mask[at + i]) ? fmaf(ssim_scale, d_ssim, d_l1) : 0.0f;
         }
         store_four(gradient + tile.channel * pixels + at, out, count, whole);

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use splatcore_core::Photo;
+use splatcore_core::metrics::{SSIM_C1, SSIM_C2, ssim_window};
 use splatcore_core::random::Rng;
 use splatcore_cpu::twin::loss::loss;
 use splatcore_cuda::device::emulated::Emulated;
@@ -109,22 +110,22 @@ fn on_device(
     (gradient, value.to_vec::<f64>(1).unwrap()[0])
 }
 
-/// Relative error of the gradient, which must be 0 at ignored pixels. The value may be off by `value_error`.
+/// Relative error of the gradient, which must be 0 at ignored pixels. The value may be off by [`value_bound`].
 fn gradient_error(
     device: &Arc<dyn Device>,
     name: &str,
     image: &[[f32; 3]],
     photo: &Photo,
     weight: f32,
-    value_error: f64,
 ) -> f64 {
     let mut kernels = Loss::new(device.clone()).unwrap();
     let exact: Vec<[f64; 3]> = image.iter().map(|p| p.map(f64::from)).collect();
     let want = loss(&exact, photo, weight as f64);
     let (gradient, value) = on_device(device, &mut kernels, image, photo, weight);
+    let bound = value_bound(&exact, photo, weight as f64);
     assert!(
-        (value - want.value).abs() < value_error * want.value,
-        "{name}: {value} and {}",
+        (value - want.value).abs() < bound,
+        "{name}: {value} and {}, which may be {bound:.1e} off",
         want.value
     );
     let (mut error, mut norm) = (0.0f64, 0.0f64);
@@ -139,14 +140,84 @@ fn gradient_error(
     }
     let relative = (error / norm).sqrt();
     println!(
-        "{name}: gradient {relative:.1e}, value {:.1e}",
-        value / want.value - 1.0
+        "{name}: gradient {relative:.1e}, value {:.1e} of at most {:.1e}",
+        value / want.value - 1.0,
+        bound / want.value
     );
     relative
 }
 
-/// What gradients in f32 may be off.
-const GRADIENT_TOLERANCE: f64 = 1e-4;
+/// How far the value may be off: what f32 does to it, since nothing that is rounded to 16 bits has a part in it.
+///
+/// Roundings add up as a random walk (Higham & Mary 2019, "A new approach to probabilistic rounding error analysis"): a blur,
+/// 24 roundings of 2^-24 with those of the taps, is off by sqrt(24) 2^-24 of the blur of absolute values. With d = a - b, V the
+/// sum of both variances and E = blur(d^2) - blur(d)^2 it is 1 - S = 1 - l (1 - E / (V + C2)). V and E are differences of blurs:
+/// V, of values around 0.5, is off by the blur of their squares, and E by blur(d^2) and by what blur(d), as a difference of two
+/// blurs, is off times 2 blur(d). Every pixel may be off the same way: errors of flat surfaces do not average out.
+fn value_bound(image: &[[f64; 3]], photo: &Photo, weight: f64) -> f64 {
+    let (width, height) = (photo.width as i64, photo.height as i64);
+    let window = ssim_window();
+    let rounding = 24f64.sqrt() * 2f64.powi(-24);
+    let counts = |i: usize| photo.mask.as_ref().is_none_or(|mask| mask[i] != 0);
+    let mut total = 0.0;
+    for channel in 0..3 {
+        // (a, b) around 0.5, also where no pixel counts.
+        let values = |x: i64, y: i64| {
+            let i = (y * width + x) as usize;
+            if x < 0 || y < 0 || x >= width || y >= height || !counts(i) {
+                return [-0.5; 2];
+            }
+            [
+                image[i][channel] - 0.5,
+                photo.rgb[3 * i + channel] as f64 / 255.0 - 0.5,
+            ]
+        };
+        for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
+            if !counts((y * width + x) as usize) {
+                continue;
+            }
+            let [mut a, mut b, mut size, mut squares, mut difference_squares] = [0.0f64; 5];
+            for (k, row) in window.iter().enumerate() {
+                for (j, column) in window.iter().enumerate() {
+                    let [u, v] = values(x + j as i64 - 5, y + k as i64 - 5);
+                    let tap = row * column;
+                    a += tap * u;
+                    b += tap * v;
+                    size += tap * (u.abs() + v.abs());
+                    squares += tap * (u * u + v * v);
+                    difference_squares += tap * (u - v).powi(2);
+                }
+            }
+            let difference = a - b;
+            let unlike = difference_squares - difference * difference;
+            let denominator = squares - a * a - b * b + SSIM_C2;
+            let means = (a + 0.5).powi(2) + (b + 0.5).powi(2) + SSIM_C1;
+            // What the difference of means is off, and with it what 1 - l is, whose own terms are exact to a few roundings.
+            let slack = rounding * size;
+            let off_mean = 2.0 * difference.abs() * slack + slack * slack;
+            let off_unlike = rounding * difference_squares + off_mean;
+            let share = unlike / denominator;
+            let off_denominator = 2.0 * rounding * squares;
+            let off_l = off_mean / means + 4.0 * rounding * difference * difference / means;
+            let dissimilar = share + difference * difference / means;
+            total += weight
+                * ((off_unlike + share * off_denominator) / denominator + off_l + rounding * dissimilar);
+            let [u, v] = values(x, y);
+            // Both are rounded, and so is what is taken from them; then the sum of a column.
+            total += (1.0 - weight) * (2f64.powi(-24) * (u.abs() + v.abs()) + rounding * (u - v).abs());
+        }
+    }
+    total / (3 * photo.counted_pixels()) as f64
+}
+
+/// What gradients may be off. g is rounded to a half: a rounding is off by 2.1e-4 in the sense of squares (2^-10 / sqrt(12) of
+/// the power of two below, over mantissas spread evenly in the logarithm), and the blur, which adds up independent ones with
+/// weights whose squares add up to 0.035, leaves 3.9e-5 of it. f32's own part is a fifth of that where terms cancel.
+const GRADIENT_TOLERANCE: f64 = 5e-5;
+
+/// Where an image is smaller than the window, or pixels are missing in it, fewer roundings average out; that of a single pixel is
+/// 2^-11 at most.
+const SMALL_TOLERANCE: f64 = 1.0 / 2048.0;
 
 /// Sizes below, at and above the tile's 116 x 16, rows aligned and not, tiles inside and at the rim.
 #[test]
@@ -164,22 +235,26 @@ fn loss_and_gradient_match_the_twin() {
     ] {
         let (image, photo) = case(width, height, masked);
         let name = format!("{width}x{height} masked {masked}");
-        let error = gradient_error(&device, &name, &image, &photo, weight, 2e-6);
+        let error = gradient_error(&device, &name, &image, &photo, weight);
         // Without SSIM no map is read.
-        let allowed = if weight == 0.0 { 1e-6 } else { GRADIENT_TOLERANCE };
+        let allowed = match weight {
+            0.0 => 1e-6,
+            _ if width.min(height) < 11 => SMALL_TOLERANCE,
+            _ => GRADIENT_TOLERANCE,
+        };
         assert!(error < allowed, "{name}: the gradient is {error:.1e} off");
     }
 }
 
-/// Halves alone would be 1e-3 to 6e-3 off here; what they lose must reach the first derivative.
+/// Halves alone would be 1e-3 to 6e-3 off here; what they lose must reach the first derivative. And the value, which is small
+/// here, was 1.3e-4 off as long as variances came of values around 0 and the two images' difference of three large blurs.
 #[test]
 fn the_gradient_is_right_where_its_terms_cancel() {
     let Some(device) = device() else { return };
-    for noise in [0.05, 0.02, 0.005] {
+    for noise in [0.05, 0.02, 0.005, 0.001] {
         let (image, photo) = near(120, 40, noise);
-        // A variance near 0 is the difference of squares near 1, in f32: the value, which is small here, shows it.
         let name = format!("noise {noise}");
-        let error = gradient_error(&device, &name, &image, &photo, 0.2, 5e-4);
+        let error = gradient_error(&device, &name, &image, &photo, 0.2);
         assert!(
             error < GRADIENT_TOLERANCE,
             "noise {noise}: the gradient is {error:.1e} off"
