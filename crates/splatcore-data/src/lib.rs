@@ -6,6 +6,7 @@
 
 mod error;
 pub mod file;
+mod foreign;
 
 pub mod dataset;
 pub mod procedural;

@@ -184,6 +184,94 @@ fn a_photo_of_another_shape_is_refused_with_both_sizes() {
     }
 }
 
+/// A JPEG whose EXIF says how to turn it.
+fn save_turned(image: image::RgbImage, orientation: u8, path: &Path) {
+    save(image, path);
+    let jpeg = std::fs::read(path).unwrap();
+    let mut segment = vec![0xFF, 0xE1, 0, 34];
+    segment.extend(b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0");
+    segment.extend([orientation, 0, 0, 0, 0, 0, 0, 0]);
+    std::fs::write(path, [&jpeg[..2], &segment, &jpeg[2..]].concat()).unwrap();
+}
+
+/// Poses belong to the pixels as stored, unless only the turned ones can be what was posed.
+#[test]
+fn exif_turns_a_photo_only_where_it_fits_no_other_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let cameras = "1 PINHOLE 64 48 60 61 32 24\n2 PINHOLE 48 64 61 60 24 32\n3 PINHOLE 24 32 30 30 12 16\n";
+    let names = ["a.jpg", "b.jpg", "c.jpg"];
+    colmap_text(
+        root,
+        cameras,
+        &[(1, names[0]), (2, names[1]), (3, names[2])],
+        POINTS,
+    );
+    for name in names {
+        save_turned(pattern(64, 48), 6, &root.join("images").join(name));
+    }
+    let dataset = open(root);
+    assert_eq!(dataset.unusable_photos(), [""; 0]);
+    let stored = image::open(root.join("images/a.jpg")).unwrap().into_rgb8();
+    let turned = image::imageops::rotate90(&stored);
+    let views = load_all(&dataset);
+    assert_eq!(views[0].photo.rgb, stored.into_raw());
+    assert_eq!(views[1].photo.rgb, turned.as_raw().as_slice());
+    // Declared at half the size, the camera grows with the photo.
+    assert_eq!(views[2].photo.rgb, turned.into_raw());
+    let camera = &views[2].camera;
+    assert_eq!(
+        (camera.width, camera.height, camera.fx, camera.cy),
+        (48, 64, 60.0, 32.0)
+    );
+
+    // Upside down is no quarter turn.
+    save_turned(pattern(64, 48), 3, &root.join("images/b.jpg"));
+    assert!(error(root).contains("another shape"));
+}
+
+#[test]
+fn every_unusable_photo_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let names: Vec<String> = (0..9).map(|i| format!("{i}.png")).collect();
+    let images: Vec<(u32, &str)> = names.iter().map(|name| (1, name.as_str())).collect();
+    colmap_text(root, PINHOLE, &images, POINTS);
+    for name in &names {
+        save(pattern(64, 48), &root.join("images").join(name));
+    }
+    let spoil = |i: usize| std::fs::write(root.join("images").join(&names[i]), "no image").unwrap();
+    spoil(3);
+    assert!(error(root).contains("3.png") && !error(root).contains("the same goes"));
+    spoil(5);
+    assert!(
+        error(root).ends_with("(the same goes for 5.png)"),
+        "{}",
+        error(root)
+    );
+    (0..9).for_each(spoil);
+    let error = error(root);
+    assert!(
+        error.contains("/0.png")
+            && error.ends_with("(the same goes for 8 others: 1.png, 2.png, 3.png, 4.png, 5.png, ...)"),
+        "{error}"
+    );
+    assert_eq!(open(root).unusable_photos().len(), 9);
+}
+
+#[test]
+fn a_mask_of_another_shape_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    colmap_text(root, PINHOLE, &[(1, "a.png")], POINTS);
+    save(pattern(64, 48), &root.join("images/a.png"));
+    save(GrayImage::new(48, 64), &root.join("masks/a.png"));
+    let error = error(root);
+    for part in ["masks/a.png", "48x64", "64x48"] {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
 #[test]
 fn masks_are_found_by_either_name_and_follow_the_photo() {
     let folder = tempfile::tempdir().unwrap();

@@ -226,8 +226,19 @@ fn what_is_wrong_is_named() {
     };
     says("", &["empty"]);
     says("{\"frames\": [\n", &["line 2", "ends too early"]);
-    says("{\"frames\": [],\n \"fl_x\": NaN}", &["line 2"]);
+    says(
+        "{\"frames\": [],\n \"fl_x\": NaN}",
+        &["line 2", "NaN or infinite", "column 10"],
+    );
+    says(
+        // The 40th character is the I.
+        "{\"frames\": [{\"transform_matrix\": [[1, -Infinity]]}]}",
+        &["line 1", "NaN or infinite", "column 40"],
+    );
     says("{\"w\": 3}", &["frames"]);
+    // In the file's words.
+    says("[1]", &["an object with \"frames\""]);
+    says("{\"frames\": [3]}", &["an object", "column"]);
     says("{\"frames\": []}", &["lists no image"]);
     says(
         &format!(
@@ -246,7 +257,7 @@ fn what_is_wrong_is_named() {
             r#"{{"fl_x": 9, "frames": [{}]}}"#,
             frame("a.png", r#", "k1": "x""#)
         ),
-        &["line 1"],
+        &["line 1", "a number"],
     );
     let deep = "[".repeat(100_000);
     says(&format!("{{\"frames\": {deep}"), &["transforms.json"]);

@@ -47,10 +47,19 @@ pub enum TrainError {
         /// When it was last seen to be finite.
         since: String,
     },
+    /// No Gaussian is finite. Such show nothing, so that the loss may well be.
+    #[error(
+        "training has diverged: at step {step} no Gaussian is finite any more; start anew with lower learning rates (an \
+         older checkpoint, if there is one, is kept)"
+    )]
+    Diverged {
+        /// Steps taken.
+        step: u32,
+    },
     /// A refinement pruned the last Gaussian.
     #[error(
         "no Gaussian is left after the refinement at step {step}; check the poses and the starting points \
-         (`splatcore info`), or lower --min-opacity"
+         (`splatcore info`), or lower --min-opacity and --prune-importance, or leave --prune-bad-share at 1"
     )]
     Empty {
         /// Step of the refinement.

@@ -1,6 +1,7 @@
 //! How a run tells the outside what it does, and hears when to stop.
 
 use splatcore_core::backend::{RefineReport, RenderOptions, Renderer};
+use splatcore_data::DataError;
 
 /// Where a run is. Sent every [`crate::trainer::SAMPLE_EVERY`] steps, and in slow runs every
 /// [`crate::trainer::TELL_EVERY`].
@@ -66,6 +67,10 @@ pub trait Observer {
     /// A checkpoint was written.
     fn saved(&mut self, step: u32) {
         let _ = step;
+    }
+    /// A checkpoint could not be written; training goes on, and the next one is tried in its turn.
+    fn not_saved(&mut self, error: &DataError) {
+        let _ = error;
     }
 }
 

@@ -220,7 +220,7 @@ impl Trainer {
     /// # Errors
     /// [`TrainError::NotFinite`] within [`SAMPLE_EVERY`] steps of the loss becoming infinite or not a number
     /// (nothing is saved then: the last checkpoint is from before), [`TrainError::Empty`] when every Gaussian was
-    /// pruned, [`TrainError::OutOfMemory`] (the state is saved, if it still can be had), and what the backend or the
+    /// pruned, [`TrainError::Diverged`] when none is finite at a checkpoint, [`TrainError::OutOfMemory`] (the state is saved, if it still can be had), and what the backend or the
     /// disk report.
     pub fn run_ahead(&mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
         let outcome = self.take_steps(observer);
@@ -410,9 +410,17 @@ impl Trainer {
         };
         let start = Instant::now();
         // One at a time: two snapshots and a third in the making would take too much memory.
-        self.wait_saved(observer)?;
+        match self.wait_saved(observer) {
+            // The one that begins now takes its place, and hours of training are worth more than a copy of them.
+            Err(TrainError::Data(error)) => observer.not_saved(&error),
+            waited => waited?,
+        }
         if !self.saver.holds(self.step, &path) {
             let checkpoint = self.checkpoint()?;
+            let scene = &checkpoint.state.gaussians;
+            if !(0..scene.len()).any(|i| scene.is_sound(i)) {
+                return Err(TrainError::Diverged { step: self.step });
+            }
             self.saver.start(checkpoint, path);
         }
         self.spent.checkpoint += start.elapsed().as_secs_f64();

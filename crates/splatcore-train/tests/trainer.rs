@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Event, Mock, points, views};
+use common::{Event, Mock, StopAt, points, views};
 use splatcore_core::backend::{Refine, RenderOptions, Renderer};
 use splatcore_core::{Gaussians, LearnerState};
 use splatcore_train::config::{Background, Config, DEFAULT, Strategy};
@@ -42,19 +42,6 @@ fn trainer(config: &Config, mock: &Mock) -> Trainer {
 fn end_of(mut trainer: Trainer) -> Checkpoint {
     assert_eq!(trainer.run(&mut ()).unwrap(), Outcome::Finished);
     trainer.checkpoint().unwrap()
-}
-
-/// Stops after given steps.
-struct StopAt<'a>(&'a [u32], u32);
-impl Observer for StopAt<'_> {
-    fn signal(&mut self) -> Signal {
-        self.1 += 1;
-        if self.0.contains(&self.1) {
-            Signal::Stop
-        } else {
-            Signal::Continue
-        }
-    }
 }
 
 fn assert_same(a: &Checkpoint, b: &Checkpoint) {
@@ -113,7 +100,7 @@ fn resuming_is_bit_exact_across_refinements_and_resets() {
             let mut first = trainer(&config, &Mock::default());
             first.save_to(&path);
             assert_eq!(
-                first.run(&mut StopAt(&[stop], 0)).unwrap(),
+                first.run(&mut StopAt::new(&[stop])).unwrap(),
                 Outcome::Interrupted { step: stop }
             );
             drop(first);
@@ -130,7 +117,7 @@ fn many_interrupts_and_going_on_in_place_change_nothing() {
     let config = config(Strategy::Adc);
     let whole = end_of(trainer(&config, &Mock::default()));
     let mut trainer = trainer(&config, &Mock::default());
-    let mut observer = StopAt(&[3, 4, 100, 250], 0);
+    let mut observer = StopAt::new(&[3, 4, 100, 250]);
     for step in [3, 4, 100, 250] {
         assert_eq!(trainer.run(&mut observer).unwrap(), Outcome::Interrupted { step });
     }
@@ -300,7 +287,7 @@ fn wall_time_adds_up_and_a_finished_run_stays_finished() {
     let config = config(Strategy::Adc);
     let mut first = trainer(&config, &Mock::default());
     first.save_to(&path);
-    first.run(&mut StopAt(&[200], 0)).unwrap();
+    first.run(&mut StopAt::new(&[200])).unwrap();
     let before = first.seconds();
     let mut second = Trainer::resume(
         &config,
@@ -413,7 +400,7 @@ fn memory_that_runs_out_leaves_a_checkpoint() {
 fn another_run_is_not_resumed() {
     let config = config(Strategy::Adc);
     let mut trainer = trainer(&config, &Mock::default());
-    trainer.run(&mut StopAt(&[20], 0)).unwrap();
+    trainer.run(&mut StopAt::new(&[20])).unwrap();
     let checkpoint = trainer.checkpoint().unwrap();
     let resume = |config: &Config, mock: &Mock, n: usize| {
         Trainer::resume(config, mock, views(n), checkpoint.clone())
@@ -476,6 +463,34 @@ fn nothing_to_train_on_or_with_is_said() {
     assert!(matches!(new(masked.into(), start(&config)), TrainError::NoViews));
 }
 
+/// Removes what is in the way of checkpoints when the first one could not be written.
+struct MakesRoom<'a>(&'a Path, u32);
+impl Observer for MakesRoom<'_> {
+    fn not_saved(&mut self, error: &splatcore_data::DataError) {
+        assert!(error.to_string().contains("cannot be written"), "{error}");
+        self.1 += 1;
+        let _ = std::fs::remove_file(self.0);
+    }
+}
+
+#[test]
+fn a_checkpoint_that_cannot_be_written_does_not_end_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "not a folder").unwrap();
+    let config = Config {
+        checkpoint_every: Some(2),
+        ..config(Strategy::Adc)
+    };
+    let path = file.join("c.safetensors");
+    let mut trainer = trainer(&config, &Mock::default());
+    trainer.save_to(path.clone());
+    let mut observer = MakesRoom(&file, 0);
+    assert_eq!(trainer.run(&mut observer).unwrap(), Outcome::Finished);
+    assert_eq!(observer.1, 1);
+    assert_eq!(Checkpoint::load(&path).unwrap().step, config.iterations);
+}
+
 #[test]
 fn an_output_that_cannot_be_written_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
@@ -483,7 +498,7 @@ fn an_output_that_cannot_be_written_is_an_error() {
     std::fs::write(&file, "not a folder").unwrap();
     let mut trainer = trainer(&config(Strategy::Adc), &Mock::default());
     trainer.save_to(file.join("c.safetensors"));
-    let error = trainer.run(&mut StopAt(&[2], 0)).unwrap_err().to_string();
+    let error = trainer.run(&mut StopAt::new(&[2])).unwrap_err().to_string();
     assert!(error.contains("cannot be written"), "{error}");
     assert!(Path::new(&file).is_file());
 }

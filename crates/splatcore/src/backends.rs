@@ -1,5 +1,6 @@
 //! Which backend does the work.
 
+use crate::output::WrongUsage;
 use anyhow::{Result, anyhow};
 use splatcore_core::Backend;
 use splatcore_cpu::CpuBackend;
@@ -127,6 +128,7 @@ pub fn for_training(config: &Config, device: Option<usize>) -> Result<Opened> {
 /// As [`check`].
 pub fn open(choice: BackendChoice, threads: Option<usize>, options: Options) -> Result<Opened> {
     let choice = with_device(choice, options.device)?;
+    let threads = threads.map(at_most);
     if let Some(threads) = threads {
         // Fails only when the pool was already made, by an earlier call with the same number.
         let _ = rayon::ThreadPoolBuilder::new()
@@ -137,12 +139,24 @@ pub fn open(choice: BackendChoice, threads: Option<usize>, options: Options) -> 
     with_half_scene(opened, options.half_scene)
 }
 
+/// So many threads as are asked for, but no more than a machine can have a use for: thousands take minutes to start, and
+/// the result is the same.
+fn at_most(threads: usize) -> usize {
+    const ENOUGH: usize = 64;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let most = cores.max(ENOUGH);
+    if threads > most {
+        eprintln!("--threads {threads}: {most} are used, this machine runs {cores} at a time");
+    }
+    threads.min(most)
+}
+
 /// Scenes in halves are for cards.
 fn with_half_scene(opened: Opened, half_scene: bool) -> Result<Opened> {
     match half_scene && opened.backend.name() == "cpu" {
         true => Err(anyhow!(
-            "--half-scene is of the cuda backend alone, and this is {}; leave it out or compute on a card",
-            opened.line
+            "--half-scene is of the cuda backend alone, and the backend is {}; leave it out or compute on a card",
+            opened.line.trim_start_matches("backend: ")
         )),
         false => Ok(opened),
     }
@@ -151,9 +165,9 @@ fn with_half_scene(opened: Opened, half_scene: bool) -> Result<Opened> {
 /// Who names a card wants that card.
 fn with_device(choice: BackendChoice, device: Option<usize>) -> Result<BackendChoice> {
     match (choice, device) {
-        (BackendChoice::Cpu, Some(device)) => Err(anyhow!(
+        (BackendChoice::Cpu, Some(device)) => Err(anyhow!(WrongUsage(format!(
             "--device {device} names an NVIDIA card and --backend cpu uses none; leave one of them out"
-        )),
+        )))),
         (_, Some(_)) => Ok(BackendChoice::Cuda),
         (choice, None) => Ok(choice),
     }

@@ -23,16 +23,16 @@ pub struct CameraArgs {
     #[command(flatten)]
     source: Source,
     /// Which of the dataset's photos: test (held out), train, all. Time grows with their number
-    #[arg(long, value_name = "SPLIT", default_value_t = Split::Test)]
+    #[arg(long, value_name = "SPLIT", default_value_t = Split::Test, conflicts_with_all = ["orbit", "cameras"])]
     split: Split,
     /// Every Nth photo of the dataset is held out [that of the run beside the scene, or 8]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["orbit", "cameras"])]
     test_every: Option<u32>,
     /// Folder of the dataset's photos in place of `images`, for example images_4
-    #[arg(long, value_name = "FOLDER", requires = "dataset")]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["orbit", "cameras"])]
     images: Option<String>,
     /// Scale the dataset's cameras so that the longer side is at most this many pixels. Time falls with the square
-    #[arg(long, value_name = "PX", requires = "dataset", conflicts_with = "size",
+    #[arg(long, value_name = "PX", conflicts_with_all = ["orbit", "cameras", "size"],
           value_parser = clap::value_parser!(u32).range(1..))]
     max_size: Option<u32>,
     /// Size of the images in pixels [the cameras' own; for --orbit 1280x720]. Time and memory grow with the
@@ -40,14 +40,20 @@ pub struct CameraArgs {
     #[arg(long, value_name = "WxH")]
     size: Option<Size>,
     /// Which way is up for --orbit: x, -x, y, -y, z or -z. PLY files of photo sets mostly have -y
-    #[arg(long, value_name = "AXIS", default_value = "-y", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "AXIS",
+        default_value = "-y",
+        allow_hyphen_values = true,
+        conflicts_with_all = ["dataset", "cameras"]
+    )]
     up: Up,
     /// --orbit: distance from the centre, times the one that shows 95 % of the Gaussians (less of a scene with a
     /// far background)
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = positive)]
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = positive, conflicts_with_all = ["dataset", "cameras"])]
     distance: f64,
     /// Colour behind the scene: black, white, or r,g,b from 0 to 1 [that of the run beside the scene, or black]
-    #[arg(long, value_name = "COLOUR")]
+    #[arg(long, value_name = "COLOUR", value_parser = load::one_colour)]
     background: Option<Background>,
 }
 
@@ -111,7 +117,7 @@ impl CameraArgs {
         let indices = dataset.select(self.split, test_every as usize);
         if indices.is_empty() {
             bail!(
-                "{}: no photo in the {} split; choose another --split",
+                "{}: no photo in the {} split; choose another --split or --test-every",
                 folder.display(),
                 self.split
             );
@@ -153,7 +159,7 @@ struct JsonCamera {
 /// Reads INRIA's cameras.json; see `--cameras`.
 fn read_json(path: &Path) -> Result<Vec<NamedCamera>> {
     let text = std::fs::read_to_string(path)
-        .map_err(|e| anyhow::anyhow!("{}: cannot be read ({e}); check that it exists", path.display()))?;
+        .map_err(|e| anyhow::anyhow!("{}: cannot be read ({e}); give a cameras.json", path.display()))?;
     let entries: Vec<JsonCamera> = serde_json::from_str(&text).with_context(|| {
         format!(
             "{}: is not an array of cameras (see `splatcore render --help`, --cameras)",

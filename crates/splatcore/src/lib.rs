@@ -4,6 +4,7 @@
 //! - [`core`]: Gaussians, cameras, images, metrics, the traits that a backend implements
 //! - [`data`]: datasets and scene files in, scene files out
 //! - [`cpu`]: the portable backend
+//! - [`cuda`]: the backend for NVIDIA cards, which says so when there is none
 //! - [`train`]: the trainer, checkpoints, evaluation
 //!
 //! Rendering one Gaussian:
@@ -31,5 +32,6 @@
 
 pub use splatcore_core as core;
 pub use splatcore_cpu as cpu;
+pub use splatcore_cuda as cuda;
 pub use splatcore_data as data;
 pub use splatcore_train as train;

@@ -72,6 +72,21 @@ pub fn views(dataset: &Dataset, indices: &[usize], options: &LoadOptions) -> Res
     })?)
 }
 
+/// A background to render on. Only training can have `random`.
+pub fn one_colour(text: &str) -> Result<Background, String> {
+    match text.parse() {
+        Ok(Background::Random) => Err("'random' is for training; write black, white, or r,g,b".into()),
+        parsed => parsed,
+    }
+}
+
+/// `--max-size` of the run beside a scene, if it has one.
+pub fn max_size_of(scene: &Path) -> Option<u32> {
+    Config::from_file(&scene.with_file_name("config.toml"))
+        .ok()?
+        .max_size
+}
+
 /// Background and `--test-every` for a scene: what was typed, else what the config.toml beside the scene says
 /// (a run writes one), else black and 8.
 pub fn settings_of(
@@ -80,10 +95,15 @@ pub fn settings_of(
     test_every: Option<u32>,
 ) -> (Background, u32) {
     let beside = scene.with_file_name("config.toml");
-    let config = beside
-        .is_file()
-        .then(|| Config::from_file(&beside).ok())
-        .flatten();
+    let config = match beside.is_file().then(|| Config::from_file(&beside)) {
+        Some(Ok(config)) => Some(config),
+        // Another program's may have that name too.
+        Some(Err(error)) => {
+            eprintln!("warning: the settings beside the scene are not used: {error}");
+            None
+        }
+        None => None,
+    };
     if let (Some(config), true) = (&config, background.is_none() || test_every.is_none()) {
         eprintln!(
             "from {}: background {}, test-every {} (flags override)",

@@ -43,6 +43,8 @@ enum Command {
     Bench(commands::bench::Args),
     /// Say what a scene file or a dataset holds
     Info(commands::info::Args),
+    /// Write a scene in another format as PLY
+    Convert(commands::convert::Args),
     /// Make a small dataset, train on it, show the result: the whole way in a few minutes
     Demo(commands::demo::Args),
     /// Say what this machine and this build can do, and check that they compute correctly
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         (Command::Render(args), _) => commands::render::run(args),
         (Command::Bench(args), _) => commands::bench::run(args),
         (Command::Info(args), _) => commands::info::run(args),
+        (Command::Convert(args), _) => commands::convert::run(args),
         (Command::Demo(args), _) => commands::demo::run(args),
         (Command::Doctor(args), _) => commands::doctor::run(args),
     };
@@ -67,7 +70,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {}", output::one_line(&error));
-            ExitCode::FAILURE
+            match error.is::<output::WrongUsage>() {
+                true => ExitCode::from(2),
+                false => ExitCode::FAILURE,
+            }
         }
     }
 }

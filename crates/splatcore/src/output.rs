@@ -7,6 +7,18 @@ use splatcore_data::file::write_bytes;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+/// Flags that were typed and make no sense: the program ends with exit code 2, as where clap itself finds out.
+#[derive(Debug)]
+pub struct WrongUsage(pub String);
+
+impl std::fmt::Display for WrongUsage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongUsage {}
+
 /// Writes a line to stdout. A reader that went away (`splatcore info x | head -1`) has what it wanted: the
 /// program ends quietly.
 pub fn print(text: &str) -> Result<()> {
@@ -50,6 +62,25 @@ pub fn write_png(path: &Path, image: &Image) -> Result<()> {
 
 /// Makes the folder if need be and finds out now, not after hours of work, whether files can be written there.
 pub fn check_writable(folder: &Path) -> Result<()> {
+    check_folder(folder, "choose another folder with -o")
+}
+
+/// As [`check_writable`], for the folder of a file that will be written later; `flag` names the file.
+pub fn check_file_writable(file: &Path, flag: &str) -> Result<()> {
+    if file.is_dir() {
+        bail!(
+            "{}: is a folder; give the name of a file with {flag}",
+            file.display()
+        );
+    }
+    let folder = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    check_folder(folder, &format!("choose another place with {flag}"))
+}
+
+fn check_folder(folder: &Path, elsewhere: &str) -> Result<()> {
     let attempt = || -> std::io::Result<()> {
         std::fs::create_dir_all(folder)?;
         tempfile::Builder::new()
@@ -57,33 +88,23 @@ pub fn check_writable(folder: &Path) -> Result<()> {
             .tempfile_in(folder)?
             .write_all(b"writable?")
     };
-    if let Err(error) = attempt() {
-        bail!(
-            "{}: no file can be written there ({}); choose another folder with -o or change its permissions",
-            folder.display(),
-            reason(&error)
-        );
-    }
-    Ok(())
-}
-
-/// As [`check_writable`], for the folder of a file that will be written later.
-pub fn check_file_writable(file: &Path) -> Result<()> {
-    if file.is_dir() {
-        bail!("{}: is a folder; give the name of a file", file.display());
-    }
-    match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => check_writable(folder),
-        _ => check_writable(Path::new(".")),
-    }
-}
-
-/// What the system said, without the temporary name that tempfile adds.
-fn reason(error: &std::io::Error) -> String {
-    match error.raw_os_error() {
-        Some(code) => std::io::Error::from_raw_os_error(code).to_string(),
-        None => error.kind().to_string(),
-    }
+    let Err(error) = attempt() else {
+        return Ok(());
+    };
+    // The kind has neither a number nor the temporary name that tempfile adds.
+    let kind = error.kind();
+    let (why, remedy) = match kind {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => (kind.to_string(), "make room on the disk"),
+        // The folder itself, or one above it.
+        ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
+            ("a file is in the way".into(), "move that file away")
+        }
+        _ => (kind.to_string(), "change its permissions"),
+    };
+    bail!(
+        "{}: no file can be written there ({why}); {elsewhere} or {remedy}",
+        folder.display()
+    )
 }
 
 /// Where the picture of a view goes: the view's name, subfolders kept, with the extension `png`. Parts that lead
@@ -139,6 +160,12 @@ pub fn thousands(n: u64) -> String {
     out
 }
 
+/// A number of things: `1 photo`, `1,200 photos`.
+pub fn counted(n: usize, one: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", thousands(n as u64))
+}
+
 /// Seconds as `47 s`, `3 min 20 s`, `2 h 05 min`.
 pub fn duration(seconds: f64) -> String {
     if !seconds.is_finite() {
@@ -189,6 +216,10 @@ mod tests {
         assert_eq!(
             [2.34, 47.0, 200.0, 7500.0].map(duration),
             ["2.3 s", "47 s", "3 min 20 s", "2 h 05 min"]
+        );
+        assert_eq!(
+            [0, 1, 1200].map(|n| counted(n, "held-out photo")),
+            ["0 held-out photos", "1 held-out photo", "1,200 held-out photos"]
         );
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::commands::eval::measure;
 use crate::interrupt::Guard;
-use crate::output::{self, duration, thousands};
+use crate::output::{self, counted, duration, thousands};
 use crate::progress::Progress;
 use crate::report::{Chart, Line, Report, ViewPictures, decibels};
 use crate::{backends, load};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use splatcore_core::backend::{RenderOptions, Renderer};
 use splatcore_core::exposure::Exposure;
@@ -197,7 +197,15 @@ pub fn run(job: &Job) -> Result<Metrics> {
     };
 
     let (seconds, steps) = (trainer.seconds(), trainer.step());
-    let gaussians = trainer.scene()?;
+    let mut gaussians = trainer.scene()?;
+    // Pictures do not show them, and no reader would take them.
+    let unsound = gaussians.drop_unsound();
+    if unsound > 0 {
+        eprintln!(
+            "warning: {} with a value that is not finite left out of the scene; try lower learning rates",
+            counted(unsound, "Gaussian")
+        );
+    }
     // Checkpoint and scene, of a million Gaussians nearly a gigabyte, go to disk while the views are measured.
     let measured = std::thread::scope(|scope| -> Result<_> {
         let writer = scope.spawn(|| scene::write_ply(&files.scene, &gaussians, config.antialias));
@@ -209,9 +217,10 @@ pub fn run(job: &Job) -> Result<Metrics> {
         }
         Ok(measured)
     });
-    // The state matters most: whatever else went wrong, it is saved.
-    trainer.wait_saved(&mut ())?;
-    let (evaluation, pictures) = measured?;
+    // Whatever else goes wrong, what can be had is written, the state first.
+    let saved = trainer.wait_saved(&mut ());
+    let (mut evaluation, pictures) = measured?;
+    evaluation.gaussians = gaussians.len();
     let metrics = Metrics {
         evaluation,
         split,
@@ -235,6 +244,10 @@ pub fn run(job: &Job) -> Result<Metrics> {
         ("Computed by", backend.describe()),
     ];
     report(&metrics, &about, &trainer, psnr, pictures)?.write(&files.report)?;
+    saved.with_context(|| {
+        let scene = files.scene.display();
+        format!("{scene} is complete, but not the state behind it, which --resume needs")
+    })?;
     Ok(metrics)
 }
 
@@ -290,6 +303,17 @@ fn load_photos(dataset: &Dataset, config: &Config) -> Result<Photos> {
     let mut indices = dataset.select(Split::Train, every);
     let trained = indices.len();
     indices.extend(dataset.select(Split::Test, every));
+    if trained == 0 {
+        bail!(
+            "{}: all that there is, {}, is held out and nothing left to train on; add photos{}",
+            dataset.root.display(),
+            counted(indices.len(), "photo"),
+            match dataset.entries.iter().any(|entry| entry.declared_split.is_some()) {
+                true => ", or change the splits that the files declare",
+                false => ", or use --test-every 0 to hold out none",
+            }
+        );
+    }
     let options = LoadOptions {
         max_size: config.max_size,
         background: config.background.colour(),
@@ -303,10 +327,10 @@ fn load_photos(dataset: &Dataset, config: &Config) -> Result<Photos> {
         .max_by_key(|[w, h]| *w as u64 * *h as u64);
     let [w, h] = sizes.unwrap_or_default();
     eprintln!(
-        "{} photos to train on, {} held out, up to {w}x{h}; {} starting points",
-        train.len(),
+        "{} to train on, {} held out, up to {w}x{h}; {}",
+        counted(train.len(), "photo"),
         test.len(),
-        thousands(dataset.points.positions.len() as u64)
+        counted(dataset.points.positions.len(), "starting point")
     );
     Ok(Photos {
         train: Arc::new(train),
@@ -358,6 +382,12 @@ impl Observer for Watch<'_> {
             )
         });
         Signal::Continue
+    }
+
+    fn not_saved(&mut self, error: &splatcore_data::DataError) {
+        self.progress.note(&format!(
+            "warning: training goes on without this checkpoint: {error}"
+        ));
     }
 
     fn measure(&mut self, step: u32, renderer: &mut dyn Renderer, options: &RenderOptions) {

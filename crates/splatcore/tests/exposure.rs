@@ -96,6 +96,6 @@ fn wrong_rates_are_refused() {
     ];
     let output = splatcore(&command).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr.contains("lr-exposure = 0: must be above 0"), "{stderr}");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr.contains("--lr-exposure 0: must be above 0"), "{stderr}");
 }

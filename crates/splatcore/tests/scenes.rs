@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{json, photos, splatcore, succeeds, text, write_scene};
+use common::{fails, json, photos, splatcore, succeeds, text, write_scene};
 use splatcore::core::pipeline::{Blend, Intersect, Pipeline};
 
 #[test]
@@ -81,6 +81,36 @@ fn render_from_an_orbit_a_dataset_and_a_file() {
     ];
     succeeds(&[&args[..], &pipeline].concat());
     assert_eq!(image::image_dimensions(out.join("sub/a.png")).unwrap(), (20, 10));
+}
+
+#[test]
+fn convert_writes_what_it_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let path = |name: &str| folder.path().join(name);
+    let (same, flat) = (path("a b/same.ply"), path("flat.PLY"));
+    let said = succeeds(&["convert", text(&scene), "-o", text(&same)]);
+    assert!(said.starts_with("50 Gaussians of SH degree 1 in "), "{said}");
+    assert!(std::fs::read(&scene).unwrap() == std::fs::read(&same).unwrap());
+    // antimatter15's format: position, scale, colour with alpha, rotation.
+    let mut row = [0u8; 32];
+    for (i, value) in [1.0f32, 2.0, 3.0, 0.5, 0.5, 0.5].iter().enumerate() {
+        row[4 * i..4 * i + 4].copy_from_slice(&value.to_le_bytes());
+    }
+    row[24..32].copy_from_slice(&[255, 128, 0, 200, 255, 128, 128, 128]);
+    std::fs::write(path("one.splat"), row).unwrap();
+    let said = succeeds(&["convert", text(&path("one.splat")), "-o", text(&path("one.ply"))]);
+    assert!(said.starts_with("1 Gaussian of SH degree 0 in "), "{said}");
+    let info = json(&succeeds(&["info", text(&path("one.ply")), "--json"]));
+    assert_eq!(info["bounds"]["min"], serde_json::json!([1.0, 2.0, 3.0]));
+
+    succeeds(&["convert", text(&scene), "-o", text(&flat), "--sh-degree", "0"]);
+    let info = json(&succeeds(&["info", text(&flat), "--json"]));
+    assert_eq!((&info["gaussians"], &info["sh_degree"]), (&50.into(), &0.into()));
+    let line = fails(&["convert", text(&scene), "-o", text(&flat)]);
+    assert!(line.contains("--overwrite"), "{line}");
+    succeeds(&["convert", text(&scene), "-o", text(&flat), "--overwrite"]);
+    assert!(std::fs::read(&scene).unwrap() == std::fs::read(&flat).unwrap());
 }
 
 #[test]

@@ -249,10 +249,14 @@ fn find(path: &Path, options: &OpenOptions) -> Result<Found, DataError> {
     if let Some(format) = colmap::format_in(&model) {
         return colmap::open(path, &model, format, options);
     }
+    let remedy = match path.join("scene.ply").is_file() {
+        true => "it seems to be the results of a run: give its scene.ply, or the folder of the photos",
+        false => "pose the photos with COLMAP first, or give the folder that holds the model",
+    };
     Err(DataError::new(
         path,
         "holds neither a COLMAP model (cameras.bin or cameras.txt in sparse/0, sparse or the folder itself) nor \
          transforms.json or transforms_train.json",
-        "pose the photos with COLMAP first, or give the folder that holds the model",
+        remedy,
     ))
 }

@@ -1,9 +1,10 @@
-//! Decoding photos and masks to 8 bits. EXIF orientation is ignored, as COLMAP ignores it: poses belong to the
-//! pixels as stored.
+//! Decoding photos and masks to 8 bits. Poses belong to the pixels as stored, as COLMAP sees them: EXIF orientation only
+//! counts where those cannot be what was posed (see `views.rs`).
 
-use crate::DataError;
-use image::{DynamicImage, GrayImage, ImageFormat, ImageReader, RgbImage};
-use std::io::Cursor;
+use crate::{DataError, foreign};
+use image::metadata::Orientation;
+use image::{DynamicImage, GrayImage, ImageDecoder, ImageFormat, ImageReader, RgbImage};
+use std::io::{Cursor, Read};
 use std::path::Path;
 
 const REMEDY: &str = "save it again as 8-bit RGB JPEG or PNG, or remove the photo";
@@ -13,7 +14,14 @@ pub(super) fn size(path: &Path) -> Result<(u32, u32), DataError> {
     let reader = ImageReader::open(path)
         .and_then(|reader| reader.with_guessed_format())
         .map_err(|e| DataError::read(path, &e))?;
-    let (width, height) = reader.into_dimensions().map_err(|e| undecodable(path, &e))?;
+    let (width, height) = reader.into_dimensions().map_err(|e| {
+        let mut start = Vec::new();
+        let opened = std::fs::File::open(path);
+        match opened.and_then(|file| file.take(64).read_to_end(&mut start)) {
+            Ok(_) => accident(path, &start).unwrap_or_else(|| undecodable(path, &e)),
+            Err(_) => undecodable(path, &e),
+        }
+    })?;
     if width == 0 || height == 0 {
         return Err(DataError::new(
             path,
@@ -30,7 +38,23 @@ pub(super) fn has_alpha(path: &Path) -> bool {
     reader
         .ok()
         .and_then(|reader| reader.into_decoder().ok())
-        .is_some_and(|decoder| image::ImageDecoder::color_type(&decoder).has_alpha())
+        .is_some_and(|decoder| decoder.color_type().has_alpha())
+}
+
+/// A quarter turn (perhaps with a mirror) that EXIF asks for, if it does.
+pub(super) fn quarter_turn(path: &Path) -> Option<Orientation> {
+    use Orientation::{Rotate90, Rotate90FlipH, Rotate270, Rotate270FlipH};
+    let reader = ImageReader::open(path).and_then(|reader| reader.with_guessed_format());
+    let mut decoder = reader.ok()?.into_decoder().ok()?;
+    let turn = decoder.orientation().ok()?;
+    matches!(turn, Rotate90 | Rotate270 | Rotate90FlipH | Rotate270FlipH).then_some(turn)
+}
+
+/// The image turned as EXIF asks for.
+pub(super) fn turned(image: RgbImage, turn: Orientation) -> RgbImage {
+    let mut image = DynamicImage::ImageRgb8(image);
+    image.apply_orientation(turn);
+    image.into_rgb8()
 }
 
 /// Decodes a photo; straight alpha is composited on `background` (sRGB values, 0 to 1).
@@ -94,7 +118,8 @@ fn composite(
     out
 }
 
-/// Decodes a mask: 255 where the pixel counts (at least half of white), else 0, at the given size.
+/// Decodes a mask: 255 where the pixel counts (at least half of white), else 0, at the given size of its photo, of which it
+/// may be a smaller or larger copy.
 pub(super) fn decode_mask(path: &Path, width: u32, height: u32) -> Result<GrayImage, DataError> {
     let mut mask = decode_any(path)?.into_luma8();
     for pixel in mask.pixels_mut() {
@@ -103,18 +128,30 @@ pub(super) fn decode_mask(path: &Path, width: u32, height: u32) -> Result<GrayIm
     if mask.dimensions() == (width, height) {
         return Ok(mask);
     }
+    if !same_shape(mask.dimensions(), (width, height)) {
+        let problem = format!(
+            "the mask is {}x{} pixels but its photo is {width}x{height}, which is another shape",
+            mask.width(),
+            mask.height()
+        );
+        let remedy = "make the mask from the photo as it is stored, or remove it";
+        return Err(DataError::new(path, problem, remedy));
+    }
     let nearest = image::imageops::FilterType::Nearest;
     Ok(image::imageops::resize(&mask, width, height, nearest))
 }
 
+/// Whether an image of one size may be a scaled version of one of another: their shapes agree within a pixel (rounding).
+pub(super) fn same_shape((width, height): (u32, u32), (other_width, other_height): (u32, u32)) -> bool {
+    let (w, h) = (width as f64, height as f64);
+    let (ow, oh) = (other_width as f64, other_height as f64);
+    (w * oh / ow - h).abs().min((h * ow / oh - w).abs()) <= 1.0
+}
+
 fn decode_any(path: &Path) -> Result<DynamicImage, DataError> {
     let bytes = std::fs::read(path).map_err(|e| DataError::read(path, &e))?;
-    if bytes.is_empty() {
-        return Err(DataError::new(
-            path,
-            "the file is empty (0 bytes)",
-            "copy the photo again, or remove it",
-        ));
+    if let Some(error) = accident(path, &bytes) {
+        return Err(error);
     }
     let reader = ImageReader::new(Cursor::new(&bytes))
         .with_guessed_format()
@@ -127,6 +164,18 @@ fn decode_any(path: &Path) -> Result<DynamicImage, DataError> {
         return Err(DataError::new(path, "the image has no pixels", REMEDY));
     }
     Ok(decoded)
+}
+
+/// The error about a file that never was an image: nothing in it, or what was left in its place.
+fn accident(path: &Path, bytes: &[u8]) -> Option<DataError> {
+    let (problem, remedy) = match bytes {
+        [] => (
+            "the file is empty (0 bytes)",
+            "copy the photo again, or remove it",
+        ),
+        _ => foreign::accident(bytes)?,
+    };
+    Some(DataError::new(path, problem, remedy))
 }
 
 fn undecodable(path: &Path, error: &image::ImageError) -> DataError {

@@ -3,8 +3,9 @@
 use super::{Dataset, Entry, Lens, LensCamera, photo, resize, undistort};
 use crate::{DataError, Place};
 use image::imageops::{self, FilterType};
+use image::metadata::Orientation;
 use rayon::prelude::*;
-use splatcore_core::{Camera, Photo, View};
+use splatcore_core::{Photo, View};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How photos are loaded.
@@ -25,7 +26,8 @@ impl Dataset {
     /// the mask are scaled with the photo. `progress` is called with (done, total), from any thread.
     ///
     /// # Errors
-    /// The first photo in the given order that cannot be read or decoded, or whose shape contradicts its camera.
+    /// The first photo in the given order that cannot be read or decoded, or whose shape contradicts its camera; how many
+    /// others there are, and which, is said too.
     ///
     /// # Panics
     /// If an index is not below `entries.len()`.
@@ -44,7 +46,39 @@ impl Dataset {
                 view
             })
             .collect();
-        loaded.into_iter().collect()
+        let failed = indices.iter().zip(&loaded).filter(|(_, view)| view.is_err());
+        let others: Vec<&str> = failed
+            .skip(1)
+            .map(|(&index, _)| self.entries[index].name.as_str())
+            .collect();
+        let others = others_too(&others);
+        let views: Result<Vec<View>, DataError> = loaded.into_iter().collect();
+        views.map_err(|mut error| {
+            error.remedy.push_str(&others);
+            error
+        })
+    }
+
+    /// Photos that [`Dataset::load_views`] would refuse, as far as their headers tell, a line each: no images, or of another
+    /// shape than their cameras. Decodes no pixel.
+    pub fn unusable_photos(&self) -> Vec<String> {
+        let defect = |entry: &Entry| {
+            let fits = photo::size(&entry.image).and_then(|(width, height)| fitted(entry, width, height));
+            fits.err().map(|error| error.to_string())
+        };
+        self.entries.par_iter().filter_map(defect).collect()
+    }
+}
+
+/// What to add to an error about a photo when others have one too.
+fn others_too(names: &[&str]) -> String {
+    const SHOWN: usize = 5;
+    let listed = names[..names.len().min(SHOWN)].join(", ");
+    let more = if names.len() > SHOWN { ", ..." } else { "" };
+    match names.len() {
+        0 => String::new(),
+        1 => format!(" (the same goes for {listed})"),
+        n => format!(" (the same goes for {n} others: {listed}{more})"),
     }
 }
 
@@ -53,7 +87,11 @@ fn load(entry: &Entry, options: &LoadOptions) -> Result<View, DataError> {
         true => photo::decode_with_alpha(&entry.image)?,
         false => (photo::decode(&entry.image, options.background)?, None),
     };
-    let source = fitted(entry, rgb.width(), rgb.height())?;
+    let (source, turn) = fitted(entry, rgb.width(), rgb.height())?;
+    if let Some(turn) = turn {
+        rgb = photo::turned(rgb, turn);
+        alpha = alpha.map(|alpha| photo::turned(alpha, turn));
+    }
     let mask_of = |path| photo::decode_mask(path, rgb.width(), rgb.height());
     let mut mask = entry.mask.as_deref().map(mask_of).transpose()?;
     let mut camera = source.camera.clone();
@@ -96,28 +134,30 @@ fn scaled(width: u32, height: u32, max_size: Option<u32>) -> (u32, u32) {
     }
 }
 
-/// The entry's camera at the size of its file. A file may be a scaled version of the declared image if its shape
-/// agrees within a pixel (rounding).
-fn fitted(entry: &Entry, width: u32, height: u32) -> Result<LensCamera, DataError> {
-    let Camera {
-        width: declared_width,
-        height: declared_height,
-        ..
-    } = entry.camera.camera;
-    if (width, height) == (declared_width, declared_height) {
-        return Ok(entry.camera.clone());
+/// The entry's camera at the size of its file, which may be a scaled version of the declared image. If only a quarter turn,
+/// which EXIF asks for, makes the shapes agree, what was posed is the turned photo: then also the turn, and the camera has
+/// the turned size.
+fn fitted(entry: &Entry, width: u32, height: u32) -> Result<(LensCamera, Option<Orientation>), DataError> {
+    let camera = &entry.camera.camera;
+    let declared = (camera.width, camera.height);
+    if (width, height) == declared {
+        return Ok((entry.camera.clone(), None));
     }
-    let (w, h) = (width as f64, height as f64);
-    let (dw, dh) = (declared_width as f64, declared_height as f64);
-    let off = (w * dh / dw - h).abs().min((h * dw / dh - w).abs());
-    if off <= 1.0 {
-        return Ok(entry.camera.resized(width, height));
+    if photo::same_shape((width, height), declared) {
+        return Ok((entry.camera.resized(width, height), None));
+    }
+    let turn = match photo::same_shape((height, width), declared) {
+        true => photo::quarter_turn(&entry.image),
+        false => None,
+    };
+    if turn.is_some() {
+        return Ok((entry.camera.resized(height, width), turn));
     }
     Err(DataError::new(
         &entry.image,
         format!(
-            "the photo is {width}x{height} pixels but its camera is {declared_width}x{declared_height}, which is \
-             another shape"
+            "the photo is {width}x{height} pixels but its camera is {}x{}, which is another shape",
+            declared.0, declared.1
         ),
         "use the photos that were posed, or scaled versions of them (rotated or cropped ones do not fit)",
     )

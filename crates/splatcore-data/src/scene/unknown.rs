@@ -1,10 +1,13 @@
 //! What to say of a file in no format that is read.
 
 use super::{KNOWN_FORMATS, sog, starts_as_json};
-use crate::DataError;
+use crate::{DataError, foreign};
 use std::path::Path;
 
 const CONVERT: &str = "convert it to .ply, .spz or .sog first, for example with PlayCanvas's splat-transform";
+
+const CHECKPOINT: &str =
+    "give the scene.ply beside it; a run that has none yet makes it when it ends: train with --resume";
 
 /// The error about a file in no known format: what it seems to be, and what to do.
 pub fn format(bytes: &[u8], path: &Path) -> DataError {
@@ -15,7 +18,9 @@ pub fn format(bytes: &[u8], path: &Path) -> DataError {
             ("seems to be an image, not a scene", KNOWN_FORMATS)
         }
         _ if starts_as_json(bytes) => return json(bytes, path),
+        _ if is_safetensors(bytes) => ("seems to be a checkpoint, not a scene", CHECKPOINT),
         _ if is_ksplat(bytes, path) => ("seems to be a .ksplat file, a format not read", CONVERT),
+        _ if let Some(accident) = foreign::accident(bytes) => accident,
         _ => {
             let start = bytes[..bytes.len().min(8)].escape_ascii();
             let problem = format!("is in no known scene format (it starts with \"{start}\")");
@@ -43,4 +48,12 @@ fn json(bytes: &[u8], path: &Path) -> DataError {
 fn is_ksplat(bytes: &[u8], path: &Path) -> bool {
     let named = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("ksplat"));
     named && bytes.starts_with(&[0]) && bytes.len() >= 4096
+}
+
+/// A little-endian length and the JSON header of so many bytes.
+fn is_safetensors(bytes: &[u8]) -> bool {
+    let Some((length, rest)) = bytes.split_first_chunk::<8>() else {
+        return false;
+    };
+    u64::from_le_bytes(*length) <= rest.len() as u64 && rest.starts_with(b"{\"")
 }

@@ -30,8 +30,9 @@ use steps::Steps;
 ///
 /// With --paper the tables of a paper on tensor cores, its numbers beside those measured here.
 #[derive(clap::Args)]
+#[command(allow_negative_numbers = true)]
 pub struct Args {
-    /// The scene, .ply or .spz; several only with --paper
+    /// The scene: .ply, .spz, .sog or .splat; several only with --paper
     #[arg(required = true, value_name = "SCENE")]
     scenes: Vec<PathBuf>,
     #[command(flatten)]
@@ -91,8 +92,10 @@ struct Skipped {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    for file in args.json.iter().chain(&args.html) {
-        output::check_file_writable(file)?;
+    for (file, flag) in [(&args.json, "--json"), (&args.html, "--html")] {
+        if let Some(file) = file {
+            output::check_file_writable(file, flag)?;
+        }
     }
     match (args.paper, args.scenes.as_slice()) {
         (Some(paper), _) => paper::run(&args, paper),

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 /// A small ray tracer paints a garden square from 48 sides (DIR/photos); then train, eval and report as for real
 /// photos (DIR/run). Takes up to three minutes on two cores.
 #[derive(clap::Args)]
+#[command(allow_negative_numbers = true)]
 pub struct Args {
     /// Folder for photos and results
     #[arg(short, long, value_name = "DIR", default_value = "splatcore-demo")]

@@ -17,8 +17,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// Measure a scene against photos.
 #[derive(clap::Args)]
+#[command(allow_negative_numbers = true)]
 pub struct Args {
-    /// The scene, .ply or .spz
+    /// The scene: .ply, .spz, .sog or .splat
     scene: PathBuf,
     /// The photos to compare with
     #[arg(long, value_name = "DATASET")]
@@ -38,7 +39,7 @@ pub struct Args {
     max_size: Option<u32>,
     /// Colour behind the scene and transparent photos: black, white, or r,g,b from 0 to 1 [that of the run beside
     /// the scene, or black]. Another one than in training lowers the numbers
-    #[arg(long, value_name = "COLOUR")]
+    #[arg(long, value_name = "COLOUR", value_parser = load::one_colour)]
     background: Option<Background>,
     /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. Changes time, not
     /// quality
@@ -64,7 +65,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let (scene, antialias) = load::scene(&args.scene)?;
     if let Some(report) = &args.report {
-        output::check_file_writable(report)?;
+        output::check_file_writable(report, "--report")?;
     }
     let dataset = load::dataset(&args.dataset, args.images.as_deref(), 0)?;
     let backend = args.backend.open()?;
@@ -84,6 +85,15 @@ pub fn run(args: Args) -> Result<()> {
         keep_alpha: false,
     };
     let views = load::views(&dataset, &indices, &options)?;
+    let longest = views.iter().map(|v| v.photo.width.max(v.photo.height)).max();
+    if let (None, Some(trained), Some(longest)) = (args.max_size, load::max_size_of(&args.scene), longest)
+        && longest > trained
+    {
+        eprintln!(
+            "warning: the run beside the scene measured at --max-size {trained}, this is at {longest} pixels: the numbers \
+             cannot be compared"
+        );
+    }
     let mut renderer = backend.renderer(&scene)?;
     let options = RenderOptions {
         pipeline: args.pipeline,

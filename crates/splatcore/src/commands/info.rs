@@ -10,8 +10,8 @@ use std::path::PathBuf;
 /// Say what a scene file or a dataset holds.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A scene (.ply, .spz), or a dataset: a folder with a COLMAP model or transforms.json. A scene is read whole;
-    /// of a dataset no photo is decoded
+    /// A scene (.ply, .spz, .sog, .splat), or a dataset: a folder with a COLMAP model or transforms.json. A scene is
+    /// read whole, of a dataset's photos only the headers
     #[arg(value_name = "FILE_OR_DATASET")]
     path: PathBuf,
     /// Folder of the dataset's photos in place of `images`, for example images_4
@@ -33,7 +33,9 @@ pub fn run(args: Args) -> Result<()> {
             images: args.images,
             ..OpenOptions::default()
         };
-        let info = Dataset::open(&args.path, &options)?.info();
+        let dataset = Dataset::open(&args.path, &options)?;
+        let mut info = dataset.info();
+        info.warnings.extend(dataset.unusable_photos());
         return if args.json {
             output::print_json(&info)
         } else {

@@ -13,8 +13,9 @@ use std::path::PathBuf;
 
 /// Render a scene to PNG files.
 #[derive(clap::Args)]
+#[command(allow_negative_numbers = true)]
 pub struct Args {
-    /// The scene, .ply or .spz
+    /// The scene: .ply, .spz, .sog or .splat
     scene: PathBuf,
     /// Folder for the pictures; each is named after its view, subfolders kept. Files of the same name are replaced
     #[arg(short, long, value_name = "DIR")]
@@ -72,8 +73,8 @@ pub fn run(args: Args) -> Result<()> {
     channels.finish(&args.output)?;
     progress.finish();
     output::print(&format!(
-        "{} pictures in {}",
-        cameras.len(),
+        "{} in {}",
+        output::counted(cameras.len(), "picture"),
         args.output.display()
     ))
 }

@@ -1,10 +1,12 @@
 //! `splatcore train`: photos to a scene.
 
 use crate::backends::DeviceArgs;
-use crate::output::{self, duration, thousands};
+use crate::output::{self, WrongUsage, counted, duration};
 use crate::run::{self, Files, Job};
 use anyhow::Result;
+use clap::parser::ValueSource;
 use splatcore_train::Config;
+use splatcore_train::config::ConfigError;
 use std::path::{Path, PathBuf};
 
 /// Turn posed photos into a scene of Gaussians.
@@ -12,6 +14,7 @@ use std::path::{Path, PathBuf};
 /// Writes scene.ply, metrics.json, config.toml (repeats the run), checkpoint.safetensors (for --resume) and
 /// report.html into the folder. Ctrl-C saves a checkpoint and says how to go on.
 #[derive(clap::Args)]
+#[command(allow_negative_numbers = true)]
 pub struct Args {
     /// The photos: a folder with a COLMAP model or transforms.json
     dataset: PathBuf,
@@ -50,7 +53,7 @@ pub fn run(args: Args, typed: &clap::ArgMatches) -> Result<()> {
         true => Some(files.config.clone()),
         false => args.config.clone(),
     };
-    let config = Config::layered(base.as_deref(), typed)?;
+    let config = Config::layered(base.as_deref(), typed).map_err(|error| blame(error, typed))?;
     let resume_command = resume_command(
         &args.dataset,
         &args.output,
@@ -83,16 +86,34 @@ pub fn run(args: Args, typed: &clap::ArgMatches) -> Result<()> {
         format!(", {psnr:.2} dB with colours aligned,")
     });
     output::print(&format!(
-        "PSNR {:.2} dB, SSIM {:.4}{aligned} on {} {measured} photos\n{} Gaussians, {} steps in {}{time}\nscene    {}\nreport   {}",
+        "PSNR {:.2} dB, SSIM {:.4}{aligned} on {}\n{}, {} in {}{time}\nscene    {}\nreport   {}",
         found.psnr,
         found.ssim,
-        found.views.len(),
-        thousands(found.gaussians as u64),
-        metrics.steps,
+        counted(found.views.len(), &format!("{measured} photo")),
+        counted(found.gaussians, "Gaussian"),
+        counted(metrics.steps as usize, "step"),
         duration(metrics.seconds),
         files.scene.display(),
         files.report.display()
     ))
+}
+
+/// Who typed a value that makes no sense, or that nothing looks at, used the command wrongly; who has it in a file has a
+/// wrong file.
+fn blame(error: ConfigError, typed: &clap::ArgMatches) -> anyhow::Error {
+    match &error {
+        ConfigError::Value { key, value, problem } if is_typed(typed, key) => {
+            WrongUsage(format!("--{key} {value}: {problem}")).into()
+        }
+        ConfigError::Idle { .. } => WrongUsage(error.to_string()).into(),
+        _ => error.into(),
+    }
+}
+
+fn is_typed(typed: &clap::ArgMatches, key: &str) -> bool {
+    let id = key.replace('-', "_");
+    let known = typed.try_contains_id(&id).is_ok();
+    known && typed.value_source(&id) == Some(ValueSource::CommandLine)
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -85,18 +85,45 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<Transforms, DataError> {
         } else {
             Place::File
         };
-        let problem = match e.classify() {
-            serde_json::error::Category::Eof => "the JSON ends too early".to_owned(),
-            // The message ends with the place, which is given already.
-            _ => e
-                .to_string()
-                .split(" at line ")
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
-        };
-        DataError::new(path, problem, "repair that place or export the cameras again").at(place)
+        DataError::new(
+            path,
+            problem(bytes, &e),
+            "repair that place or export the cameras again",
+        )
+        .at(place)
     })
+}
+
+/// What is wrong with the JSON, in words of the file and not of this program.
+fn problem(bytes: &[u8], error: &serde_json::Error) -> String {
+    let line = bytes.split(|&b| b == b'\n').nth(error.line().saturating_sub(1));
+    let rest = line.and_then(|line| line.get(error.column().saturating_sub(1)..));
+    let rest = rest.unwrap_or_default();
+    // Where files are one line, as many are, its number says nothing.
+    let column = match error.column() {
+        0 => String::new(),
+        column => format!(" (column {column})"),
+    };
+    let words = match error.classify() {
+        serde_json::error::Category::Eof => "the JSON ends too early".to_owned(),
+        // Python writes these; a program that could not solve a pose leaves them.
+        _ if ["NaN", "Infinity"]
+            .iter()
+            .any(|word| rest.starts_with(word.as_bytes())) =>
+        {
+            "a number is NaN or infinite, which JSON does not know".to_owned()
+        }
+        // The message ends with the place, which is given already.
+        _ => error
+            .to_string()
+            .split(" at line ")
+            .next()
+            .unwrap_or_default()
+            .replace("struct Transforms", "an object with \"frames\"")
+            .replace("struct Frame", "an object")
+            .replace("f64", "a number"),
+    };
+    format!("{words}{column}")
 }
 
 impl Intrinsics {

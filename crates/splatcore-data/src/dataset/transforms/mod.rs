@@ -103,6 +103,11 @@ fn add(
 ) -> Result<(), DataError> {
     for (index, frame) in transforms.frames.iter().enumerate() {
         let spelled = plain(&frame.file_path);
+        if spelled.is_empty() {
+            let line = format!("frames[{index}]: left out, its file_path is empty");
+            found.left_out.push(line);
+            continue;
+        }
         let wanted = match &options.images {
             // `images/a.jpg` becomes `images_4/a.jpg`.
             Some(images) => {
