@@ -280,7 +280,8 @@ pub struct StepPlan {
     /// means' learning rate.
     pub noise: Option<f32>,
     /// Learns how this view's photo was exposed, with this rate: the loss is of `A image + b` with the view's own
-    /// transform (see [`crate::exposure`]), which is updated by its own Adam. `None` compares the image as it is.
+    /// transform (see [`crate::exposure`]), which is updated by its own Adam; a photo with alpha stands on what the transform
+    /// makes of the background ([`crate::exposure::of_colour`]). `None` compares the image as it is.
     pub exposure: Option<f32>,
     /// Seed of the run, for the noise.
     pub seed: u64,
@@ -307,12 +308,23 @@ pub enum Statistic {
 /// pixels, is above `error_threshold`. FastGS counts the bad pixels in a Gaussian's footprint; here a pixel counts by
 /// the Gaussian's blending weight in it, which is the gradient of the colour for an image gradient of 1 at bad pixels:
 /// the backward pass is the counter, and a footprint behind an opaque surface counts nothing. Exact numbers: [`Scores`].
+///
+/// What is compared is what a step compares: the view at its size divided by `scale`, the picture through the photo's own
+/// exposure, a transparent photo on the background. Anything else would call bad what training could not yet learn: beside
+/// full-size photos, all fine detail in a scene that has seen quarters of them; beside photos that are darker than others,
+/// whatever is bright. Weights are counted in pixels of the photos' full size whatever the scale, so that a threshold means
+/// the same area of a photo in every phase of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scoring {
     /// So many views, drawn by [`crate::random::draw_views`] from `seed` and `step`; all if there are fewer.
     pub views: usize,
     /// How they are rendered.
     pub render: RenderOptions,
+    /// As [`StepPlan::scale`]; a pixel of the reduced photo counts `scale * scale` pixels.
+    pub scale: u32,
+    /// Whether pictures go through their photos' own transforms of colours ([`StepPlan::exposure`]), as far as any were
+    /// learned.
+    pub exposure: bool,
     /// From 0 to 1.
     pub error_threshold: f32,
     /// Of the run.
@@ -322,7 +334,7 @@ pub struct Scoring {
 }
 
 /// What [`Scoring`] finds, for each Gaussian. Weights are blending weights (alpha times transmittance), pixels are
-/// those of all scored views.
+/// those of all scored views, in units of a pixel of the photos' full size.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scores {
     /// Views that were scored.
@@ -376,6 +388,14 @@ pub enum Refine {
         /// Removed when more than this share of its weight is in bad pixels: [`Scores::bad`] / [`Scores::weight`]. Not
         /// above 1, so 1 removes none.
         max_bad_share: f32,
+    },
+    /// Removes floaters: Gaussians that some of the learner's views see hang in front of what their pictures show, and none
+    /// sees as part of it ([`crate::floaters`]); statistics stay with those that are left. Without views it removes none.
+    PruneFloaters {
+        /// How the views are rendered; inverse depth need not be asked for.
+        render: RenderOptions,
+        /// A Gaussian is a part of what a pixel shows if its depth is at least this share of the pixel's.
+        depth_share: f32,
     },
     /// Gives every Gaussian Mip-Splatting's 3D filter for the learner's cameras ([`crate::smoothing`]); from then on the
     /// learner renders through it.

@@ -6,6 +6,7 @@ pub mod backend;
 pub mod camera;
 pub mod checks;
 pub mod exposure;
+pub mod floaters;
 pub mod gaussians;
 pub mod image;
 pub mod metrics;

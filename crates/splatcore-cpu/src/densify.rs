@@ -52,16 +52,13 @@ pub fn densify(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores
                     })
                 })
                 .collect();
-            retain_values(&mut state.gradient_sum, &keep);
-            retain_values(&mut state.seen, &keep);
-            retain(state, |i| keep[i]);
             RefineReport {
-                pruned: keep.len() - state.gaussians.len(),
+                pruned: remove(state, &keep),
                 ..RefineReport::default()
             }
         }
         // The learner's, which has the cameras.
-        Refine::SmoothingFilter => RefineReport::default(),
+        Refine::SmoothingFilter | Refine::PruneFloaters { .. } => RefineReport::default(),
         Refine::ResetOpacity { ceiling } => {
             reset_opacity(state, ceiling);
             RefineReport::default()
@@ -175,6 +172,14 @@ fn retain(state: &mut LearnerState, keep: impl Fn(usize) -> bool) {
     state.second.retain(&keep);
     let mut rows = 0..;
     state.smoothing.retain(|_| rows.next().is_some_and(&keep));
+}
+
+/// Removes Gaussians and returns how many; statistics stay with those that are left.
+pub(crate) fn remove(state: &mut LearnerState, keep: &[bool]) -> usize {
+    retain_values(&mut state.gradient_sum, keep);
+    retain_values(&mut state.seen, keep);
+    retain(state, |i| keep[i]);
+    keep.len() - state.gaussians.len()
 }
 
 /// Of a statistic.

@@ -14,6 +14,7 @@ pub mod conformance;
 pub mod densify;
 pub mod ellipse;
 pub mod exposure;
+mod floaters;
 pub mod footprint;
 pub mod frame;
 pub mod intersect;

@@ -143,7 +143,7 @@ impl Schedule {
         }
     }
 
-    /// What follows step `step`, in order: pruning by scores at multiples of `prune-every` after `densify-from`, if asked
+    /// What follows step `step`, in order: pruning of floaters, then by scores, at multiples of `prune-every` after `densify-from`, if asked
     /// for, to the end of the run but for its last step, with the opacities as they were learnt; densification and pruning when `densify-from < step < densify-until`
     /// and `step` is a multiple of `densify-every`; then, for adc before `densify-until`, the opacity reset at
     /// multiples of `opacity-reset-every`, and once at `densify-from` on a white background (where opaque white
@@ -153,6 +153,7 @@ impl Schedule {
         let (from, until) = (c.densify_from.unwrap_or(500), self.densify_until());
         let reset = c.opacity_reset_every.unwrap_or(3000).max(1);
         let mut refinements = Vec::new();
+        refinements.extend(self.floaters(step));
         refinements.extend(self.pruning(step));
         if step >= until {
             refinements.extend(self.smoothing(step));
@@ -207,13 +208,26 @@ impl Schedule {
         self.smoothing(0)
     }
 
+    /// Whether step `step` has a round of the pruning that looks at the views.
+    fn prunes(&self, step: u32) -> bool {
+        let c = &self.config;
+        step.is_multiple_of(c.prune_every.unwrap_or(3000).max(1))
+            && step > c.densify_from.unwrap_or(500)
+            && step < c.iterations
+    }
+
+    fn floaters(&self, step: u32) -> Option<Refine> {
+        let share = self.config.prune_floaters as f32;
+        (share > 0.0 && self.prunes(step)).then(|| Refine::PruneFloaters {
+            render: self.render(step),
+            depth_share: share,
+        })
+    }
+
     fn pruning(&self, step: u32) -> Option<Refine> {
         let c = &self.config;
         let asked = c.prune_importance > 0.0 || c.prune_bad_share < 1.0;
-        let due = step.is_multiple_of(c.prune_every.unwrap_or(3000).max(1))
-            && step > c.densify_from.unwrap_or(500)
-            && step < c.iterations;
-        (asked && due).then(|| Refine::Prune {
+        (asked && self.prunes(step)).then(|| Refine::Prune {
             // All of them: what no photo shows is gone, and a sample would take what only others show.
             scoring: self.scoring(step, usize::MAX),
             min_importance: c.prune_importance as f32,
@@ -221,10 +235,16 @@ impl Schedule {
         })
     }
 
+    /// Pictures and photos are compared as step `step` compared them.
     fn scoring(&self, step: u32, views: usize) -> Scoring {
         Scoring {
             views,
-            render: self.render(step),
+            render: RenderOptions {
+                background: self.background(step),
+                ..self.render(step)
+            },
+            scale: self.scale(step),
+            exposure: self.config.exposure,
             error_threshold: self.config.score_error as f32,
             seed: self.config.seed,
             step,
@@ -234,18 +254,33 @@ impl Schedule {
     /// How many Gaussians there will be in the end if there are `gaussians` after step `step`, as far as that is known:
     /// mcmc grows by the same factor every time; what adc does depends on the photos, it counts as nothing.
     pub fn gaussians_in_the_end(&self, step: u32, gaussians: usize) -> usize {
-        let rounds = (step + 1..=self.config.iterations).flat_map(|step| self.refinements(step));
-        rounds.fold(gaussians, |count, refine| match refine {
-            Refine::Mcmc {
-                growth,
-                max_gaussians,
-                ..
-            } => {
-                let grown = (count as f64 * (1.0 + growth as f64)) as usize;
-                grown.min(max_gaussians).max(count)
+        let c = &self.config;
+        if c.strategy != Strategy::Mcmc {
+            return gaussians;
+        }
+        let every = c.densify_every.max(1);
+        let from = (step / every).max(c.densify_from.unwrap_or(500) / every);
+        let until = c.iterations.min(self.densify_until());
+        let mut count = gaussians;
+        for round in from.saturating_add(1)..=until / every {
+            let before = count;
+            for refine in self.refinements(round * every) {
+                if let Refine::Mcmc {
+                    growth,
+                    max_gaussians,
+                    ..
+                } = refine
+                {
+                    let grown = (count as f64 * (1.0 + growth as f64)) as usize;
+                    count = grown.min(max_gaussians).max(count);
+                }
             }
-            _ => count,
-        })
+            // However many rounds are left: what does not grow now never will.
+            if count == before {
+                break;
+            }
+        }
+        count
     }
 
     fn densify_until(&self) -> u32 {

@@ -5,6 +5,7 @@
 //! them in, so that the file written beside a result reproduces it even if a later version chooses otherwise.
 
 mod choices;
+mod conflicts;
 mod error;
 mod layers;
 mod preset;
@@ -70,6 +71,7 @@ pub const DEFAULT: Config = Config {
     score_threshold: 0.3,
     prune_importance: 0.0,
     prune_bad_share: 1.0,
+    prune_floaters: 0.0,
     prune_every: None,
     split_scale: 0.01,
     prune_scale: 0.1,
@@ -269,14 +271,15 @@ pub struct Config {
     #[arg(long, value_name = "N", default_value_t = DEFAULT.score_views, help_heading = "Densification")]
     pub score_views: usize,
     /// consistent, and --prune-bad-share: a pixel is bad when its error is above this share of the way from the photo's
-    /// smallest to its largest. Lower finds more bad pixels: more Gaussians, time and memory
+    /// smallest to its largest, the photo at the size and exposure at which training sees it then. Lower finds more bad pixels: more Gaussians, time and memory
     #[arg(long, value_name = "SHARE", default_value_t = DEFAULT.score_error, help_heading = "Densification")]
     pub score_error: f64,
-    /// consistent: a Gaussian grows only if it makes up at least so many bad pixels of a photo on average. Lower means
+    /// consistent: a Gaussian grows only if it makes up at least so many bad pixels of a photo on average, in pixels of the
+    /// full size even while photos are coarse. Lower means
     /// more Gaussians: more detail, time and memory
     #[arg(long, value_name = "PIXELS", default_value_t = DEFAULT.score_threshold, help_heading = "Densification")]
     pub score_threshold: f64,
-    /// Remove Gaussians that make up less than so many pixels of every photo, every --prune-every steps; 0 removes
+    /// Remove Gaussians that make up less than so many pixels (of the full size) of every photo, every --prune-every steps; 0 removes
     /// none. Higher saves time and memory and loses faint detail. A round renders each photo
     #[arg(long, value_name = "PIXELS", default_value_t = DEFAULT.prune_importance, help_heading = "Densification")]
     pub prune_importance: f64,
@@ -284,8 +287,14 @@ pub struct Config {
     /// --score-error); 1 removes none. Lower clears more that never fitted, and may take what was still learning
     #[arg(long, value_name = "SHARE", default_value_t = DEFAULT.prune_bad_share, help_heading = "Densification")]
     pub prune_bad_share: f64,
-    /// Steps between these rounds [3000 at 30000 iterations]. Fewer keep the set small (time, memory) and cost a
-    /// render and a backward pass of each photo every time
+    /// At the same rounds, remove floaters: Gaussians nearer than this share of the depth that the photos' views show at
+    /// their place, in every view that can tell; try 0.8, and 0 removes none. A round renders each photo's view, memory is
+    /// hardly touched. Views from beside the photos gain much, those between them nothing; haze, glass and smoke may go too
+    #[arg(long, value_name = "SHARE", default_value_t = DEFAULT.prune_floaters, help_heading = "Densification")]
+    pub prune_floaters: f64,
+    /// Steps between these rounds [3000 at 30000 iterations; adc: at least 10 rounds of densification, as the opacity resets
+    /// that they precede]. Fewer keep the set small (time, memory) and cost a render and a backward pass of each photo
+    /// every time
     #[arg(long, value_name = "N", help_heading = "Densification")]
     pub prune_every: Option<u32>,
     /// adc: split above this size, clone below, as a share of the extent of the cameras. Lower splits more:

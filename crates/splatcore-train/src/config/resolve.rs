@@ -16,13 +16,15 @@ impl Config {
     ///   round, and fewer than some tens of photos say little. A short run has fewer rounds, not hastier ones.
     /// - `opacity-reset-every` is at least 10 rounds: after a reset everything useful needs several hundred steps
     ///   to climb back above `min-opacity`-like values before pruning may judge it. Runs of up to 2,000 steps
-    ///   therefore have no reset at all, those of 7,000 have three.
+    ///   therefore have no reset at all, those of 7,000 have three. `prune-every` of an adc run is the same, so that scores
+    ///   are taken right before a reset and never soon after one, when nothing makes up much of any photo.
     pub fn resolved(&self) -> Self {
         let (mcmc, steps) = (self.strategy == Strategy::Mcmc, |n| {
             scaled_steps(n, self.iterations)
         });
         let by_strategy = |adc: f64, other: f64| Some(if mcmc { other } else { adc });
         let densify_every = self.densify_every.max(1);
+        let reset_every = steps(3000).max(densify_every.saturating_mul(10));
         Self {
             max_gaussians: self.max_gaussians.or(mcmc.then_some(1_000_000)),
             lr_opacity: self.lr_opacity.or(by_strategy(0.025, 0.05)),
@@ -38,20 +40,20 @@ impl Config {
                 DensifyStatistic::Mean => 2e-4,
                 DensifyStatistic::Absolute => 3e-4,
             })),
-            prune_every: self.prune_every.or(Some(steps(3000))),
-            opacity_reset_every: self
-                .opacity_reset_every
-                .or(Some(steps(3000).max(densify_every.saturating_mul(10)))),
+            prune_every: self
+                .prune_every
+                .or(Some(if mcmc { steps(3000) } else { reset_every })),
+            opacity_reset_every: self.opacity_reset_every.or(Some(reset_every)),
             init_opacity: self.init_opacity.or(by_strategy(0.1, 0.5)),
             init_scale: self.init_scale.or(by_strategy(1.0, 0.1)),
             ..self.clone()
         }
     }
 
-    /// Checks every value.
+    /// Checks every value, and that they do not contradict each other.
     ///
     /// # Errors
-    /// The first value that makes no sense, with what is expected instead.
+    /// The first value that makes no sense, alone or beside another one, with what is expected instead.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let check = |sound: bool, key: &'static str, value: &dyn ToString, problem: &'static str| {
             sound.then_some(()).ok_or_else(|| ConfigError::Value {
@@ -158,12 +160,17 @@ impl Config {
         ] {
             check((0.0..=1.0).contains(&value), key, &value, "must be from 0 to 1")?;
         }
-        check(
-            (0.0..1.0).contains(&self.min_opacity),
-            "min-opacity",
-            &self.min_opacity,
-            "must be from 0 to below 1",
-        )?;
+        for (key, value) in [
+            ("min-opacity", self.min_opacity),
+            ("prune-floaters", self.prune_floaters),
+        ] {
+            check(
+                (0.0..1.0).contains(&value),
+                key,
+                &value,
+                "must be from 0 to below 1",
+            )?;
+        }
         for (key, value) in [
             ("opacity-reset-to", Some(self.opacity_reset_to)),
             ("init-opacity", self.init_opacity),
@@ -185,6 +192,6 @@ impl Config {
                 "must be above 0",
             )?;
         }
-        Ok(())
+        self.check_together()
     }
 }

@@ -250,6 +250,38 @@ fn pruning_by_scores_comes_first_and_never_last() {
     assert_eq!(scoring.render.sh_degree, 3);
 }
 
+/// To the end of the run, and before whatever else happens then: opacities are as they were learnt.
+#[test]
+fn floaters_go_first() {
+    let config = Config {
+        prune_floaters: 0.8,
+        prune_importance: 0.5,
+        ..DEFAULT
+    };
+    let all = refinements(&config);
+    let rounds: Vec<u32> = all
+        .iter()
+        .filter(|(_, r)| matches!(r, Refine::PruneFloaters { depth_share, .. } if *depth_share == 0.8))
+        .map(|(s, _)| *s)
+        .collect();
+    assert_eq!(rounds, (1..10).map(|k| 3000 * k).collect::<Vec<u32>>());
+    let at_3000: Vec<_> = all.iter().filter(|(s, _)| *s == 3000).map(|(_, r)| r).collect();
+    assert!(matches!(
+        at_3000[..],
+        [
+            Refine::PruneFloaters { .. },
+            Refine::Prune { .. },
+            Refine::Adc { .. },
+            Refine::ResetOpacity { .. }
+        ]
+    ));
+    assert!(
+        !refinements(&DEFAULT)
+            .iter()
+            .any(|(_, r)| matches!(r, Refine::PruneFloaters { .. }))
+    );
+}
+
 #[test]
 fn growth_options_reach_the_learner() {
     let config = Config {
@@ -348,4 +380,113 @@ fn regulariser_of_harmonics_and_optimiser_reach_the_plan() {
     assert!(plan.sh_regulariser == 3.0 && plan.sparse_adam);
     let plan = Schedule::new(&DEFAULT, 1.0).plan(1, 0);
     assert!(plan.sh_regulariser == 0.0 && !plan.sparse_adam);
+}
+
+/// Scores compare what the step before them compared.
+#[test]
+fn scores_see_the_photos_of_their_step() {
+    let config = Config {
+        resolution_schedule: ResolutionSchedule::CoarseToFine,
+        background: Background::Random,
+        exposure: true,
+        densify_score: DensifyScore::Consistent,
+        prune_importance: 1.0,
+        ..DEFAULT
+    };
+    let schedule = Schedule::new(&config, 1.0);
+    let mut seen = Vec::new();
+    for step in [3000, 6000, 12_000] {
+        let plan = schedule.plan(step, 0);
+        for refine in schedule.refinements(step) {
+            let scoring = match refine {
+                Refine::Adc { consistency, .. } => consistency.unwrap().scoring,
+                Refine::Prune { scoring, .. } => scoring,
+                _ => continue,
+            };
+            assert_eq!(scoring.render, plan.render);
+            assert!(scoring.exposure && plan.exposure.is_some());
+            assert_eq!(scoring.scale, plan.scale);
+            seen.push(scoring.scale);
+        }
+    }
+    assert_eq!(seen, [4, 4, 2, 2, 1, 1]);
+    let plain = Config {
+        prune_importance: 1.0,
+        ..DEFAULT
+    };
+    let Refine::Prune { scoring, .. } = &Schedule::new(&plain, 1.0).refinements(3000)[0] else {
+        panic!("pruning comes first");
+    };
+    assert_eq!((scoring.scale, scoring.exposure), (1, false));
+}
+
+/// Resets follow pruning, never the other way round, however short the run.
+#[test]
+fn pruning_is_never_soon_after_a_reset() {
+    for iterations in [2000, 4000, 6000, 7000, 15_000, 30_000] {
+        let config = Config {
+            prune_importance: 1.0,
+            iterations,
+            ..DEFAULT
+        };
+        let all = refinements(&config);
+        let mut reset = None;
+        for (step, refine) in &all {
+            match refine {
+                Refine::ResetOpacity { .. } => reset = Some(*step),
+                Refine::Prune { .. } => {
+                    let since = reset.map_or(u32::MAX, |reset| step - reset);
+                    assert!(since >= 1000, "{iterations}: pruned {since} steps after a reset");
+                }
+                _ => {}
+            }
+        }
+        assert!(
+            all.iter()
+                .any(|(_, refine)| matches!(refine, Refine::Prune { .. }))
+        );
+    }
+}
+
+/// Rounds are found without walking all steps, of which there may be four billion.
+#[test]
+fn the_final_number_is_that_of_every_round_in_turn() {
+    for (start, densify_from, growth) in [(200, 50, 0.05), (10, 50, 0.05), (200, 333, 0.5), (5000, 50, 0.05)]
+    {
+        let config = Config {
+            iterations: 1000,
+            strategy: Strategy::Mcmc,
+            max_gaussians: Some(1000),
+            densify_every: 30,
+            densify_from: Some(densify_from),
+            densify_until: Some(870),
+            growth,
+            ..DEFAULT
+        };
+        let schedule = Schedule::new(&config, 1.0);
+        for step in [0, 30, 331, 869, 1000] {
+            let walked = (step + 1..=1000)
+                .flat_map(|step| schedule.refinements(step))
+                .fold(start, |count: usize, refine| match refine {
+                    Refine::Mcmc {
+                        growth,
+                        max_gaussians,
+                        ..
+                    } => ((count as f64 * (1.0 + growth as f64)) as usize)
+                        .min(max_gaussians)
+                        .max(count),
+                    _ => count,
+                });
+            assert_eq!(schedule.gaussians_in_the_end(step, start), walked, "{step}");
+        }
+    }
+    let endless = Config {
+        iterations: u32::MAX,
+        strategy: Strategy::Mcmc,
+        ..DEFAULT
+    };
+    assert_eq!(
+        Schedule::new(&endless, 1.0).gaussians_in_the_end(0, 1000),
+        1_000_000
+    );
 }

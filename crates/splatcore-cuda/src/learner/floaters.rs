@@ -1,0 +1,69 @@
+//! Which Gaussians hang before what the views show? Launches `kernels/floaters.cu`, which says how and how fast. CPU twin:
+//! `splatcore_cpu`'s `floaters`.
+
+use super::{CudaLearner, DeviceScores};
+use crate::device::Buffer;
+use crate::device::buffer::{device_error, failed};
+use crate::frame::Purpose;
+use crate::launch::arguments;
+use crate::programs;
+use crate::renderer;
+use crate::state::MEANS;
+use splatcore_core::BackendError;
+use splatcore_core::backend::RenderOptions;
+
+/// As in the kernel file.
+const THREADS: usize = 256;
+
+impl CudaLearner {
+    /// Verdicts of all views, as `largest` of scores that have nothing else: below 0 goes. Nothing is pending. Waits for
+    /// the device once a view.
+    pub(super) fn find_floaters(
+        &mut self,
+        render: &RenderOptions,
+        share: f32,
+    ) -> Result<DeviceScores, BackendError> {
+        let n = self.state.count;
+        let views = self.photos.views().clone();
+        let device = self.frame.queue.device.clone();
+        let array = |bytes| Buffer::new(&device, "verdicts on floaters", bytes);
+        let scores = DeviceScores {
+            views: views.len(),
+            bad: array(0)?,
+            weight: array(0)?,
+            largest: array(n * size_of::<f32>())?,
+        };
+        scores.largest.fill(0, n * size_of::<f32>())?;
+        let loaded = self.kernels.get(&programs::floaters()).map_err(failed)?;
+        let [floaters] = loaded[..] else {
+            return Err(device_error(
+                "the program of floaters has other kernels than asked for".into(),
+            ));
+        };
+        let options = RenderOptions {
+            inverse_depth: true,
+            ..render.clone()
+        };
+        for view in views.iter() {
+            let scene = self.scene_addresses();
+            let (camera, _) =
+                renderer::forward(&mut self.frame, scene, &view.camera, &options, Purpose::Image)?;
+            self.frame.queue.launch(
+                floaters,
+                n.div_ceil(THREADS) as u32,
+                THREADS as u32,
+                &mut arguments![
+                    self.state.groups[MEANS].parameters.address(),
+                    n as u32,
+                    camera,
+                    self.frame.transmittance.address(),
+                    self.frame.inverse_depth.address(),
+                    share,
+                    scores.largest.address()
+                ],
+            )?;
+        }
+        self.frame.forget()?;
+        Ok(scores)
+    }
+}
