@@ -7,7 +7,12 @@ use splatcore_cpu::{CpuBackend, conformance::determinism};
 use std::sync::Arc;
 
 fn passes(backend: &dyn Backend) {
-    let failures: Vec<String> = conformance::all(backend)
+    let results = conformance::all(backend);
+    for case in &results {
+        let verdict = case.outcome.as_ref().err().map_or("ok", |_| "failed");
+        eprintln!("{:6.2} s  {}: {verdict}", case.seconds, case.name);
+    }
+    let failures: Vec<String> = results
         .into_iter()
         .filter_map(|case| {
             case.outcome

@@ -8,7 +8,9 @@ use common::{config, points, start, stopped_at};
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::{Camera, Gaussians, Photo, View, metrics};
 use splatcore_cpu::CpuBackend;
-use splatcore_train::config::{Background, Config, DEFAULT, Optimizer, ResolutionSchedule, Strategy};
+use splatcore_train::config::{
+    Background, Config, DEFAULT, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule, Strategy,
+};
 use splatcore_train::{Checkpoint, Outcome, Trainer, evaluate, init};
 use std::sync::Arc;
 
@@ -62,7 +64,21 @@ fn all_options(strategy: Strategy) -> Config {
         coarse_until: Some(120),
         sh_regulariser: 3.0,
         background: Background::Random,
-        ..config(strategy)
+        antialias: true,
+        exposure: true,
+        prune_importance: 0.2,
+        prune_bad_share: 0.9,
+        prune_every: Some(40),
+        score_error: 0.3,
+        ..match strategy {
+            Strategy::Mcmc => config(strategy),
+            Strategy::Adc => Config {
+                densify_statistic: DensifyStatistic::Absolute,
+                densify_score: DensifyScore::Consistent,
+                score_views: 3,
+                ..config(strategy)
+            },
+        }
     }
 }
 

@@ -11,9 +11,9 @@
 //! all that is left. These two are kept apart, as `cut_offs`.
 
 use crate::twin::blend::{CutOffs, alpha, walk};
-use crate::twin::intersect::{self, TileLists, smallest_distance};
+use crate::twin::intersect::smallest_distance;
 use crate::twin::project::Splat;
-use crate::twin::{self, Doubt, Scene};
+use crate::twin::{Doubt, Lists, Scene};
 use rayon::prelude::*;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::precision::{HALF, Half, Precision, SINGLE};
@@ -29,14 +29,15 @@ const HALF_SUBNORMAL: f64 = 1.0 / (1u64 << 25) as f64;
 const ROUNDINGS: f64 = 16.0;
 
 /// A view of a scene in f64, pixel by pixel.
-pub struct Reference<'a> {
-    camera: &'a Camera,
-    options: &'a RenderOptions,
-    splats: Vec<Splat>,
-    tiles: TileLists,
+pub struct Reference {
+    lists: Lists,
+    /// Of each splat of the lists.
+    shapes: Vec<Shape>,
     /// As the lists, and whatever a backend may put into its own besides: the margins of its tests are smaller than this
     /// one, but errors of an exponent may be larger than they.
     reach: Vec<Vec<usize>>,
+    /// Brightest colour in reach of each tile, or behind.
+    brightest: Vec<f64>,
 }
 
 /// Splats with no alpha of this much of 1/255 in a tile are in no backend's list unless in the twin's.
@@ -64,6 +65,7 @@ pub struct Expected {
 }
 
 /// What is right in some pixels of an image.
+#[derive(Clone, Debug)]
 pub struct ExpectedPixels {
     /// Width and height of the image.
     pub size: [usize; 2],
@@ -110,12 +112,21 @@ impl Loose {
     }
 }
 
-impl<'a> Reference<'a> {
+impl Reference {
     /// Projects, sorts and intersects.
-    pub fn new(scene: &Gaussians, camera: &'a Camera, options: &'a RenderOptions) -> Self {
-        let splats = twin::visible_splats(&Scene::from(scene), camera, options);
-        let tiles = intersect::intersect(&splats, camera, options.pipeline.intersect, CutOffs::Reference);
-        let reach = (0..tiles.lists.len())
+    pub fn new(scene: &Gaussians, camera: &Camera, options: &RenderOptions) -> Self {
+        Self::of(Lists::new(
+            &Scene::from(scene),
+            camera,
+            options,
+            CutOffs::Reference,
+        ))
+    }
+
+    /// What is left to do where lists are there.
+    pub fn of(lists: Lists) -> Self {
+        let (camera, splats, tiles) = (&lists.camera, &lists.splats, &lists.tiles);
+        let reach: Vec<Vec<usize>> = (0..tiles.lists.len())
             .map(|tile| {
                 let x = range(tile % tiles.columns, camera.width);
                 let y = range(tile / tiles.columns, camera.height);
@@ -127,32 +138,54 @@ impl<'a> Reference<'a> {
                 (0..splats.len()).filter(near).collect()
             })
             .collect();
+        let behind = lists.options.background.map(f64::from);
+        let brightest = |list: &Vec<usize>| {
+            let colours = list.iter().flat_map(|&k| splats[k].colour);
+            colours.chain(behind).fold(0.0, f64::max)
+        };
         Self {
-            camera,
-            options,
-            splats,
-            tiles,
+            shapes: splats.iter().map(|splat| Shape::new(splat, camera)).collect(),
+            brightest: reach.iter().map(brightest).collect(),
             reach,
+            lists,
         }
     }
 
     /// Some pixels, for a backend of this precision.
     pub fn pixels(&self, precision: Precision, pixels: Vec<[usize; 2]>) -> ExpectedPixels {
-        let one = |at: [usize; 2]| (at, self.pixel(at[0], at[1], precision));
-        ExpectedPixels {
-            size: [self.camera.width, self.camera.height].map(|side| side as usize),
-            precision,
-            pixels: pixels.into_par_iter().map(one).collect(),
-        }
+        let mut expected = self.pixels_of(&[precision], &pixels);
+        expected.swap_remove(0)
     }
 
-    /// One pixel, for a backend of this precision.
-    fn pixel(&self, x: usize, y: usize, precision: Precision) -> Expected {
-        let pixel = walk(x, y, &self.splats, &self.tiles, self.options, CutOffs::Reference);
-        let background = self.options.background.map(f64::from);
+    /// Some pixels, for backends of each of these precisions.
+    pub fn pixels_of(&self, precisions: &[Precision], pixels: &[[usize; 2]]) -> Vec<ExpectedPixels> {
+        let one = |&[x, y]: &[usize; 2]| self.pixel(x, y, precisions);
+        let found: Vec<Vec<Expected>> = pixels.par_iter().map(one).collect();
+        let of = |(k, &precision)| ExpectedPixels {
+            size: [self.lists.camera.width, self.lists.camera.height].map(|side| side as usize),
+            precision,
+            pixels: pixels
+                .iter()
+                .zip(&found)
+                .map(|(&at, found)| (at, found[k]))
+                .collect(),
+        };
+        precisions.iter().enumerate().map(of).collect()
+    }
+
+    /// One pixel, for backends of each of these precisions.
+    fn pixel(&self, x: usize, y: usize, precisions: &[Precision]) -> Vec<Expected> {
+        let Lists {
+            options,
+            splats,
+            tiles,
+            ..
+        } = &self.lists;
+        let pixel = walk(x, y, splats, tiles, options, CutOffs::Reference);
+        let background = options.background.map(f64::from);
         let mut colour = background.map(|b| pixel.transmittance * b);
         for f in &pixel.fragments {
-            for (sum, c) in colour.iter_mut().zip(self.splats[f.splat].colour) {
+            for (sum, c) in colour.iter_mut().zip(splats[f.splat].colour) {
                 *sum += f.transmittance * f.alpha * c;
             }
         }
@@ -163,43 +196,54 @@ impl<'a> Reference<'a> {
         };
         // Depths and tiles that f32 alone does not tell apart.
         expected.doubt(&pixel.doubt);
-        self.bound(x, y, precision, &mut expected);
-        expected
+        let tile = (y / TILE) * tiles.columns + x / TILE;
+        let exponents: Vec<Exponent> = self.reach[tile]
+            .iter()
+            .map(|&k| self.shapes[k].exponent(&splats[k], [x, y]))
+            .collect();
+        let bound = |&precision: &Precision| {
+            let mut expected = expected;
+            self.bound([x, y], precision, &exponents, &mut expected);
+            expected
+        };
+        precisions.iter().map(bound).collect()
     }
 
     /// A pixel's list.
     #[cfg(test)]
     pub fn of_pixel(&self, x: usize, y: usize) -> impl Iterator<Item = &Splat> {
-        let list = &self.tiles.lists[(y / TILE) * self.tiles.columns + x / TILE];
-        list.iter().map(|&k| &self.splats[k])
+        let Lists { splats, tiles, .. } = &self.lists;
+        let list = &tiles.lists[(y / TILE) * tiles.columns + x / TILE];
+        list.iter().map(|&k| &splats[k])
     }
 
     /// Walks the pixel's list with intervals for alpha and transmittance.
-    fn bound(&self, x: usize, y: usize, precision: Precision, expected: &mut Expected) {
+    fn bound(
+        &self,
+        pixel: [usize; 2],
+        precision: Precision,
+        exponents: &[Exponent],
+        expected: &mut Expected,
+    ) {
         let half = match precision {
             Precision::Half(half) => Some(half),
             Precision::Single => None,
         };
         let (weight, colour, batch) =
             half.map_or((4.0 * SINGLE, SINGLE, 1), |h| (h.weight, h.colour, h.batch));
-        let cap = self.options.semantics.alpha_max as f64;
-        let list = &self.reach[(y / TILE) * self.tiles.columns + x / TILE];
-        let brightest = list
-            .iter()
-            .flat_map(|&k| self.splats[k].colour)
-            .chain(self.options.background.map(f64::from))
-            .fold(0.0, f64::max);
+        let cap = self.lists.options.semantics.alpha_max as f64;
+        let [x, y] = pixel;
+        let tile = (y / TILE) * self.lists.tiles.columns + x / TILE;
+        let (list, brightest) = (&self.reach[tile], self.brightest[tile]);
         let centre = [x as f64 + 0.5, y as f64 + 0.5];
         // The backend's transmittance: an interval from errors of alpha, and what errors of weights do to it besides.
         let (mut low, mut high) = (1.0f64, 1.0f64);
         let mut loose = Loose::new(batch);
-        for (place, &k) in list.iter().enumerate() {
-            let splat = &self.splats[k];
-            let (d, exact) = alpha(splat, centre);
-            let found = self.interval(splat, d, [x, y], half.as_ref());
-            if found.high < ALPHA_MIN {
+        for (place, (&k, exponent)) in list.iter().zip(exponents).enumerate() {
+            let Some(found) = self.shapes[k].interval(exponent, pixel, half.as_ref()) else {
                 continue;
-            }
+            };
+            let (_, exact) = alpha(&self.lists.splats[k], centre);
             let (least, exact, most) = (found.low.min(cap), exact.min(cap), found.high.min(cap));
             let doubtful = found.low < ALPHA_MIN;
             let before = high + loose.sum();
@@ -233,49 +277,118 @@ impl<'a> Reference<'a> {
         // Doubtful fragments are in it too.
         expected.rounding[1] += high - low + loose.sum();
     }
-
-    /// See the module's documentation.
-    fn interval(&self, splat: &Splat, d: [f64; 2], pixel: [usize; 2], half: Option<&Half>) -> Interval {
-        let mut error = before(splat, d, self.camera);
-        let mut rho = 4.0 * SINGLE;
-        if let Some(half) = half {
-            error += product(splat, d, pixel, half);
-            rho = half.alpha;
-        }
-        // In logarithms: far from a splat alpha is 0 in f64, and 2^E infinite.
-        let [a, b, c] = power(splat);
-        let score = splat.opacity.log2() + a * d[0] * d[0] + b * d[0] * d[1] + c * d[1] * d[1];
-        Interval {
-            low: (score - error).exp2() * (1.0 - rho),
-            high: (score + error).exp2() * (1.0 + rho),
-        }
-    }
 }
 
-/// E of the product.
-fn product(splat: &Splat, d: [f64; 2], pixel: [usize; 2], half: &Half) -> f64 {
-    let [a, b, c] = power(splat);
-    let side = TILE * half.tiles;
-    // The pixel from the local origin, the local origin from the mean.
-    let [x, y] = pixel.map(|p| (p % side) as f64 + 0.5 - 0.5 * side as f64);
-    let (ox, oy) = (d[0] - x, d[1] - y);
-    let log2_opacity = splat.opacity.log2();
-    let terms = [
-        (
-            log2_opacity.abs() + (a * ox * ox + b * ox * oy + c * oy * oy).abs(),
-            1.0,
-        ),
-        (2.0 * a * ox + b * oy, x),
-        (2.0 * c * oy + b * ox, y),
-        (a, x * x),
-        (b, x * y),
-        (c, y * y),
-    ];
-    let sum: f64 = terms.iter().map(|(v, u)| (v * u).abs()).sum();
-    let monomials: f64 = terms.iter().map(|(_, u)| u.abs()).sum();
-    let score = log2_opacity + a * d[0] * d[0] + b * d[0] * d[1] + c * d[1] * d[1];
-    // Matrix units add in f32 and cut what does not fit.
-    (half.coefficient + ROUNDINGS * SINGLE) * sum + HALF_SUBNORMAL * monomials + half.score * score.abs()
+/// What the bounds ask of a splat at every pixel.
+struct Shape {
+    /// a, b, c of log2 alpha = log2 opacity + a dx² + b dx dy + c dy².
+    power: [f64; 3],
+    log2_opacity: f64,
+    /// Of both eigenvalues of the covariance, about: 1 where nothing cancels.
+    ratio: f64,
+    /// Sizes of the terms that the centre is the sum of.
+    centre: [f64; 2],
+}
+
+/// Of a splat at a pixel.
+struct Exponent {
+    /// From the splat's centre.
+    offset: [f64; 2],
+    /// log2 alpha.
+    score: f64,
+    /// What f32 loses of it whatever the blend does.
+    before: f64,
+}
+
+impl Shape {
+    fn new(splat: &Splat, camera: &Camera) -> Self {
+        let [a, b, c] = splat.conic;
+        let [xx, xy, yy] = splat.covariance;
+        let (middle, root) = (0.5 * (xx + yy), (0.25 * (xx - yy) * (xx - yy) + xy * xy).sqrt());
+        let smaller = (xx * yy - xy * xy) / (middle + root);
+        let reach = camera.translation.iter().fold(0.0, |m: f64, t| m.max(t.abs())) / splat.depth;
+        let centre = |mean: f64, principal: f64, focal: f64| {
+            (mean - principal).abs() + principal.abs() + focal * reach
+        };
+        Self {
+            power: [-0.5 * LOG2_E * a, -LOG2_E * b, -0.5 * LOG2_E * c],
+            log2_opacity: splat.opacity.log2(),
+            // Without an entry off the diagonal nothing cancels.
+            ratio: 1.0 + xy.abs() / smaller,
+            centre: [
+                centre(splat.mean[0], camera.cx, camera.fx),
+                centre(splat.mean[1], camera.cy, camera.fy),
+            ],
+        }
+    }
+
+    /// Log2 alpha, and what f32 loses of it whatever the blend does. The centre is off by roundings of the terms that it is
+    /// the sum of; the covariance by roundings of its larger eigenvalue, which the inverse turns into the ratio of both
+    /// eigenvalues; the polynomial by roundings of its terms; the opacity by roundings of its logarithm.
+    fn exponent(&self, splat: &Splat, pixel: [usize; 2]) -> Exponent {
+        let [a, b, c] = self.power;
+        let d = [0, 1].map(|k| pixel[k] as f64 + 0.5 - splat.mean[k]);
+        let terms = [a * d[0] * d[0], b * d[0] * d[1], c * d[1] * d[1]];
+        let polynomial: f64 = terms.iter().map(|t| t.abs()).sum();
+        let shape = self.ratio * terms.iter().sum::<f64>().abs();
+        let slope = [2.0 * a * d[0] + b * d[1], 2.0 * c * d[1] + b * d[0]];
+        let shift = slope[0].abs() * self.centre[0] + slope[1].abs() * self.centre[1];
+        Exponent {
+            offset: d,
+            score: self.log2_opacity + terms[0] + terms[1] + terms[2],
+            before: ROUNDINGS * SINGLE * (polynomial + shape + shift + self.log2_opacity.abs().min(64.0)),
+        }
+    }
+
+    /// See the module's documentation; `None` if all of it is below 1/255.
+    fn interval(&self, exponent: &Exponent, pixel: [usize; 2], half: Option<&Half>) -> Option<Interval> {
+        let mut error = exponent.before;
+        let mut rho = 4.0 * SINGLE;
+        if let Some(half) = half {
+            error += self.product(exponent, pixel, half);
+            rho = half.alpha;
+        }
+        // In logarithms: far from a splat alpha is 0 in f64, and 2^E infinite. Most splats are far from most pixels; log2(1 +
+        // rho) is less than 2 rho.
+        let most = exponent.score + error;
+        if most < ALPHA_MIN.log2() - 2.0 * rho {
+            return None;
+        }
+        let interval = Interval {
+            low: (exponent.score - error).exp2() * (1.0 - rho),
+            high: most.exp2() * (1.0 + rho),
+        };
+        if interval.high < ALPHA_MIN {
+            return None;
+        }
+        Some(interval)
+    }
+
+    /// E of the product.
+    fn product(&self, exponent: &Exponent, pixel: [usize; 2], half: &Half) -> f64 {
+        let [a, b, c] = self.power;
+        let side = TILE * half.tiles;
+        // The pixel from the local origin, the local origin from the mean.
+        let [x, y] = pixel.map(|p| (p % side) as f64 + 0.5 - 0.5 * side as f64);
+        let (ox, oy) = (exponent.offset[0] - x, exponent.offset[1] - y);
+        let terms = [
+            (
+                self.log2_opacity.abs() + (a * ox * ox + b * ox * oy + c * oy * oy).abs(),
+                1.0,
+            ),
+            (2.0 * a * ox + b * oy, x),
+            (2.0 * c * oy + b * ox, y),
+            (a, x * x),
+            (b, x * y),
+            (c, y * y),
+        ];
+        let sum: f64 = terms.iter().map(|(v, u)| (v * u).abs()).sum();
+        let monomials: f64 = terms.iter().map(|(_, u)| u.abs()).sum();
+        // Matrix units add in f32 and cut what does not fit.
+        (half.coefficient + ROUNDINGS * SINGLE) * sum
+            + HALF_SUBNORMAL * monomials
+            + half.score * exponent.score.abs()
+    }
 }
 
 impl Expected {
@@ -283,32 +396,4 @@ impl Expected {
         self.cut_offs[0] += doubt.colour;
         self.cut_offs[1] += doubt.transmittance;
     }
-}
-
-/// a, b, c of log2 alpha = log2 opacity + a dx² + b dx dy + c dy².
-fn power(splat: &Splat) -> [f64; 3] {
-    let [a, b, c] = splat.conic;
-    [-0.5 * LOG2_E * a, -LOG2_E * b, -0.5 * LOG2_E * c]
-}
-
-/// What f32 loses of an exponent whatever the blend does. The centre is off by roundings of the terms that it is the
-/// sum of; the covariance by roundings of its larger eigenvalue, which the inverse turns into the ratio of both
-/// eigenvalues; the polynomial by roundings of its terms; the opacity by roundings of its logarithm.
-fn before(splat: &Splat, d: [f64; 2], camera: &Camera) -> f64 {
-    let [a, b, c] = power(splat);
-    let terms = [a * d[0] * d[0], b * d[0] * d[1], c * d[1] * d[1]];
-    let polynomial: f64 = terms.iter().map(|t| t.abs()).sum();
-    let [xx, xy, yy] = splat.covariance;
-    let (middle, root) = (0.5 * (xx + yy), (0.25 * (xx - yy) * (xx - yy) + xy * xy).sqrt());
-    let smaller = (xx * yy - xy * xy) / (middle + root);
-    // Without an entry off the diagonal nothing cancels.
-    let ratio = 1.0 + xy.abs() / smaller;
-    let shape = ratio * terms.iter().sum::<f64>().abs();
-    let reach = camera.translation.iter().fold(0.0, |m: f64, t| m.max(t.abs())) / splat.depth;
-    let centre =
-        |mean: f64, principal: f64, focal: f64| (mean - principal).abs() + principal.abs() + focal * reach;
-    let slope = [2.0 * a * d[0] + b * d[1], 2.0 * c * d[1] + b * d[0]];
-    let shift = slope[0].abs() * centre(splat.mean[0], camera.cx, camera.fx)
-        + slope[1].abs() * centre(splat.mean[1], camera.cy, camera.fy);
-    ROUNDINGS * SINGLE * (polynomial + shape + shift + splat.opacity.log2().abs().min(64.0))
 }

@@ -3,12 +3,14 @@
 //! Two things are compared: the sum of 1/z by the weights of the colours, pixel by pixel, and what users look at, that sum
 //! over the light that was taken, as PSNR with the largest value of the picture as the peak.
 
-use super::bounds::Reference;
+use super::answers::Answers;
+use super::forward::frames_and_bounds;
 use super::scenes::{Case, cases};
 use super::selection::{Selection, Weight};
 use super::{Outcome, ensure, gather, said};
 use crate::twin::{self, Scene, TwinFrame};
 use splatcore_core::backend::{Backend, RenderOptions, Rendered};
+use splatcore_core::pipeline::Intersect;
 use splatcore_core::semantics::{ALPHA_MIN, Semantics};
 use splatcore_core::{Pipeline, Precision, Renderer};
 
@@ -73,28 +75,29 @@ pub fn inverse_depth_matches_the_twin(backend: &dyn Backend) -> Outcome {
 
 fn one_case(backend: &dyn Backend, case: &Case, pipelines: &[Pipeline], semantics: Semantics) -> Outcome {
     let mut renderer = backend.renderer(&case.scene).map_err(said)?;
-    let mut twins: Vec<(Pipeline, TwinFrame)> = Vec::new();
+    let options = |pipeline| RenderOptions {
+        semantics,
+        inverse_depth: true,
+        ..case.options(pipeline)
+    };
+    let precision = |pipeline: Pipeline| backend.precision(pipeline.blend.with_inverse_depth());
+    let answers = Answers::new(
+        &case.scene,
+        &case.camera,
+        &options(Pipeline::AUTO),
+        &case.pixels(),
+        &frames_and_bounds(pipelines, precision),
+    );
     gather(pipelines.iter().map(|&pipeline| {
-        let options = RenderOptions {
-            semantics,
-            inverse_depth: true,
-            ..case.options(pipeline)
-        };
-        if !twins
-            .iter()
-            .any(|(known, _)| known.intersect == pipeline.intersect)
-        {
-            let twin = twin::render(&case.scene, &case.camera, &options);
-            twins.push((pipeline, twin));
-        }
-        let found = twins
-            .iter()
-            .find(|(known, _)| known.intersect == pipeline.intersect);
-        let Some((_, twin)) = found else { return Ok(()) };
         let what = format!("{}, {pipeline}", case.name);
-        let precision = backend.precision(pipeline.blend.with_inverse_depth());
-        one_pipeline(renderer.as_mut(), case, &options, twin, precision)
-            .map_err(|message| format!("{what}: {message}"))
+        one_pipeline(
+            renderer.as_mut(),
+            case,
+            &options(pipeline),
+            &answers,
+            precision(pipeline),
+        )
+        .map_err(|message| format!("{what}: {message}"))
     }))
 }
 
@@ -102,9 +105,10 @@ fn one_pipeline(
     renderer: &mut dyn Renderer,
     case: &Case,
     options: &RenderOptions,
-    twin: &TwinFrame,
+    answers: &Answers,
     precision: Precision,
 ) -> Outcome {
+    let twin = answers.frame(options.pipeline.intersect)?;
     let rendered = renderer.render(&case.camera, options).map_err(said)?;
     let sums = sums(&rendered, twin.image.len())?;
     if options.pipeline.blend.with_inverse_depth() == options.pipeline.blend {
@@ -121,7 +125,7 @@ fn one_pipeline(
             || "the picture is another one if depth is asked for".into(),
         )?;
     }
-    let doubts = doubts(case, options, twin, precision);
+    let doubts = doubts(answers, options.pipeline.intersect, precision)?;
     let nearest = twin::visible_splats(&Scene::from(&case.scene), &case.camera, options)
         .first()
         .map_or(0.0, |splat| 1.0 / splat.depth);
@@ -187,17 +191,11 @@ fn sums(rendered: &Rendered, pixels: usize) -> Result<&[f32], String> {
 }
 
 /// How much of each pixel's light comparisons may move that roundings could tip.
-fn doubts(case: &Case, options: &RenderOptions, twin: &TwinFrame, precision: Precision) -> Vec<f64> {
+fn doubts(answers: &Answers, intersect: Intersect, precision: Precision) -> Result<Vec<f64>, String> {
     if precision == Precision::Single {
-        return twin.doubts.iter().map(|doubt| doubt.transmittance).collect();
+        let doubts = &answers.frame(intersect)?.doubts;
+        return Ok(doubts.iter().map(|doubt| doubt.transmittance).collect());
     }
-    let all = (0..twin.image.len())
-        .map(|i| [i % twin.width, i / twin.width])
-        .collect();
-    let expected = Reference::new(&case.scene, &case.camera, options).pixels(precision, all);
-    expected
-        .pixels
-        .iter()
-        .map(|(_, pixel)| pixel.cut_offs[1])
-        .collect()
+    let expected = &answers.pixels(intersect, precision)?.pixels;
+    Ok(expected.iter().map(|(_, pixel)| pixel.cut_offs[1]).collect())
 }

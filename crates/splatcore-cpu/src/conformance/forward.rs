@@ -1,6 +1,6 @@
 //! Images and counts against the twin, on every scene and pipeline.
 
-use super::bounds::{ExpectedPixels, Reference};
+use super::answers::{Answers, Wanted};
 use super::scenes::{Case, cases, random_scene};
 use super::selection::{Selection, Weight};
 use super::{Outcome, compare, ensure, gather, hostile, said};
@@ -9,7 +9,7 @@ use splatcore_core::backend::{Backend, RenderOptions, Rendered};
 use splatcore_core::pipeline::{Blend, Intersect};
 use splatcore_core::precision::HALF;
 use splatcore_core::semantics::Semantics;
-use splatcore_core::{Camera, Gaussians, Pipeline, Precision, Renderer};
+use splatcore_core::{Pipeline, Precision, Renderer};
 
 /// Pixels that a scene may have near a cut-off before it tests too little.
 const MOST_DOUBTFUL: f64 = 0.1;
@@ -49,23 +49,42 @@ fn one_case(backend: &dyn Backend, selection: &Selection, case: &Case) -> Outcom
         )
     })];
     let pipelines = selection.pipelines(case.weight);
+    let wanted: Vec<_> = pipelines
+        .iter()
+        .map(|p| (p.intersect, wanted(backend.precision(p.blend), case)))
+        .collect();
+    let options = case.options(Pipeline::AUTO);
+    let answers = Answers::new(&case.scene, &case.camera, &options, &case.pixels(), &wanted);
     for &intersect in Intersect::ALL {
         let of_intersect = pipelines.iter().filter(|p| p.intersect == intersect);
-        outcomes.push(one_intersect(backend, renderer.as_mut(), case, of_intersect));
+        outcomes.push(one_intersect(
+            backend,
+            renderer.as_mut(),
+            case,
+            &answers,
+            of_intersect,
+        ));
     }
     gather(outcomes)
+}
+
+/// Images in f32 are compared with the twin's, others with what is right pixel by pixel.
+fn wanted(precision: Precision, case: &Case) -> Wanted {
+    match precision == Precision::Single && !case.bounded {
+        true => Wanted::Frame,
+        false => Wanted::Pixels(precision),
+    }
 }
 
 fn one_intersect<'a>(
     backend: &dyn Backend,
     renderer: &mut dyn Renderer,
     case: &Case,
+    answers: &Answers,
     pipelines: impl Iterator<Item = &'a Pipeline>,
 ) -> Outcome {
     let mut outcomes = Vec::new();
-    let mut twin: Option<TwinFrame> = None;
     let mut single: Option<Rendered> = None;
-    let mut expected: Vec<ExpectedPixels> = Vec::new();
     for &pipeline in pipelines {
         let options = case.options(pipeline);
         let what = format!("{}, {pipeline}", case.name);
@@ -77,8 +96,8 @@ fn one_intersect<'a>(
             }
         };
         let precision = backend.precision(pipeline.blend);
-        if precision == Precision::Single && !case.bounded {
-            let twin = twin.get_or_insert_with(|| twin::render(&case.scene, &case.camera, &options));
+        if wanted(precision, case) == Wanted::Frame {
+            let twin = answers.frame(pipeline.intersect)?;
             outcomes.push(enough_sure_pixels(case, twin));
             outcomes.push(compare::frames(&what, twin, &rendered, case.image_tolerance));
             continue;
@@ -91,20 +110,11 @@ fn one_intersect<'a>(
             single = Some(render(renderer, case, &case.options(scalar))?);
         }
         let Some(single) = &single else { continue };
-        // Methods of one precision share what is right.
-        let found = expected.iter().position(|e| e.precision == precision);
-        let place = found.unwrap_or_else(|| {
-            let reference = Reference::new(&case.scene, &case.camera, &options);
-            expected.push(reference.pixels(precision, case.pixels()));
-            expected.len() - 1
-        });
-        let least = promise(precision);
-        let images = [&rendered, single];
         outcomes.push(compare::bounded(
             &what,
-            &expected[place],
-            images,
-            least,
+            answers.pixels(pipeline.intersect, precision)?,
+            [&rendered, single],
+            promise(precision),
             case.image_tolerance,
         ));
     }
@@ -152,9 +162,17 @@ fn other_semantics(backend: &dyn Backend, selection: &Selection) -> Outcome {
     };
     let reference = twin::render(&case.scene, &case.camera, &case.options(Pipeline::AUTO));
     let mut renderer = backend.renderer(&case.scene).map_err(said)?;
-    gather(selection.pipelines(Weight::Blends).into_iter().map(|pipeline| {
+    let pipelines = selection.pipelines(Weight::Blends);
+    let answers = Answers::new(
+        &case.scene,
+        &case.camera,
+        &options(Pipeline::AUTO),
+        &case.pixels(),
+        &frames_and_bounds(&pipelines, |pipeline| backend.precision(pipeline.blend)),
+    );
+    gather(pipelines.into_iter().map(|pipeline| {
         let options = options(pipeline);
-        let twin = twin::render(&case.scene, &case.camera, &options);
+        let twin = answers.frame(pipeline.intersect)?;
         ensure(twin.image != reference.image, || {
             "the constants change nothing".into()
         })?;
@@ -162,7 +180,7 @@ fn other_semantics(backend: &dyn Backend, selection: &Selection) -> Outcome {
         let what = format!("{}, {pipeline}", case.name);
         let precision = backend.precision(pipeline.blend);
         if precision == Precision::Single {
-            return compare::frames(&what, &twin, &rendered, case.image_tolerance);
+            return compare::frames(&what, twin, &rendered, case.image_tolerance);
         }
         let scalar = RenderOptions {
             pipeline: Pipeline {
@@ -172,33 +190,41 @@ fn other_semantics(backend: &dyn Backend, selection: &Selection) -> Outcome {
             ..options.clone()
         };
         let single = render(renderer.as_mut(), &case, &scalar)?;
-        let expected = Reference::new(&case.scene, &case.camera, &options).pixels(precision, case.pixels());
-        let least = promise(precision);
         compare::bounded(
             &what,
-            &expected,
+            answers.pixels(pipeline.intersect, precision)?,
             [&rendered, &single],
-            least,
+            promise(precision),
             case.image_tolerance,
         )
     }))
 }
 
-/// Fragments of which roundings decide whether they are blended: for f32 one of each pixel near a cut-off.
-fn doubtful_fragments(
-    scene: &Gaussians,
-    camera: &Camera,
-    options: &RenderOptions,
-    twin: &TwinFrame,
-    precision: Precision,
-) -> u64 {
-    let pixels = twin.doubts.iter().filter(|d| d.any).count() as u64;
-    if precision == Precision::Single {
-        return pixels;
+/// A frame for each pipeline, and bounds for those that are not in f32.
+pub(super) fn frames_and_bounds(
+    pipelines: &[Pipeline],
+    precision: impl Fn(Pipeline) -> Precision,
+) -> Vec<(Intersect, Wanted)> {
+    let mut wanted = Vec::new();
+    for &pipeline in pipelines {
+        wanted.push((pipeline.intersect, Wanted::Frame));
+        let precision = precision(pipeline);
+        if precision != Precision::Single {
+            wanted.push((pipeline.intersect, Wanted::Pixels(precision)));
+        }
     }
-    let all = (0..twin.width * twin.height).map(|i| [i % twin.width, i / twin.width]);
-    let expected = Reference::new(scene, camera, options).pixels(precision, all.collect());
-    pixels + expected.pixels.iter().map(|(_, e)| e.doubtful).sum::<u64>()
+    wanted
+}
+
+/// Fragments of which roundings decide whether they are blended: for f32 one of each pixel near a cut-off.
+fn doubtful_fragments(answers: &Answers, intersect: Intersect, precision: Precision) -> Result<u64, String> {
+    let doubts = &answers.frame(intersect)?.doubts;
+    let pixels = doubts.iter().filter(|d| d.any).count() as u64;
+    if precision == Precision::Single {
+        return Ok(pixels);
+    }
+    let expected = &answers.pixels(intersect, precision)?.pixels;
+    Ok(pixels + expected.iter().map(|(_, e)| e.doubtful).sum::<u64>())
 }
 
 /// What `bench` reports: every pipeline blends the twin's fragments, evaluates no fewer, and `exact` with sub-tile
@@ -208,15 +234,20 @@ pub fn counts_match_the_twin(backend: &dyn Backend) -> Outcome {
     let camera = super::scenes::odd_camera(110, 75, 0.3);
     let mut renderer = backend.renderer(&scene).map_err(said)?;
     let mut evaluated = Vec::new();
-    for pipeline in Selection::new(backend)?.pipelines(Weight::Methods) {
+    let pipelines = Selection::new(backend)?.pipelines(Weight::Methods);
+    let (width, height) = (camera.width as usize, camera.height as usize);
+    let pixels: Vec<_> = (0..width * height).map(|i| [i % width, i / width]).collect();
+    let wanted = frames_and_bounds(&pipelines, |pipeline| backend.precision(pipeline.blend));
+    let answers = Answers::new(&scene, &camera, &RenderOptions::default(), &pixels, &wanted);
+    for pipeline in pipelines {
         let options = RenderOptions {
             pipeline,
             ..RenderOptions::default()
         };
         let counts = renderer.counts(&camera, &options).map_err(said)?;
-        let twin = twin::render(&scene, &camera, &options);
+        let twin = answers.frame(pipeline.intersect)?;
         let precision = backend.precision(pipeline.blend);
-        let doubtful = doubtful_fragments(&scene, &camera, &options, &twin, precision);
+        let doubtful = doubtful_fragments(&answers, pipeline.intersect, precision)?;
         let what = format!("counts, {pipeline}");
         ensure(
             precision.psnr().is_none()

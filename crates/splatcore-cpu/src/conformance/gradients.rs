@@ -6,11 +6,13 @@
 //! rotations together: the short axis is nearly all low-pass, so most of the projected covariance's gradient, with its
 //! error, belongs to neither scale.
 
+use super::answers::by_lists;
 use super::scenes::{Case, cases};
 use super::selection::Selection;
 use super::{Outcome, compare, ensure, gather, said};
 use crate::twin::project::project;
-use crate::twin::{self, Group, Scene, TwinGradients};
+use crate::twin::{Group, Lists, Scene};
+use rayon::prelude::*;
 use splatcore_core::backend::Backend;
 use splatcore_core::pipeline::Intersect;
 use splatcore_core::random::Rng;
@@ -35,29 +37,65 @@ pub fn pipelines_match_the_twin(backend: &dyn Backend, pipelines: &[Pipeline]) -
 
 fn one_case(backend: &dyn Backend, case: &Case, pipelines: &[Pipeline]) -> Outcome {
     let mut renderer = backend.renderer(&case.scene).map_err(said)?;
+    let mut intersects: Vec<Intersect> = Intersect::ALL.to_vec();
+    intersects.retain(|&intersect| pipelines.iter().any(|p| p.intersect == intersect));
+    let expected = expected(case, &intersects);
     let mut outcomes = Vec::new();
     for &intersect in Intersect::ALL {
-        let mut expected: Option<(Image, TwinGradients)> = None;
         for &pipeline in pipelines.iter().filter(|p| p.intersect == intersect) {
+            let found = expected.iter().find(|of| of.intersects.contains(&intersect));
+            let of_these = found.ok_or_else(|| format!("the twin was not asked for {intersect}"))?;
             let options = case.options(pipeline);
-            let (image_gradient, twin) = expected.get_or_insert_with(|| {
-                let gradient = sure_gradient(case, pipeline);
-                let wide: Vec<[f64; 3]> = gradient.data.iter().map(|g| g.map(f64::from)).collect();
-                let twin = twin::gradients(&case.scene, &case.camera, &options, &wide);
-                (gradient, twin)
-            });
             let what = format!("{}, {pipeline}", case.name);
-            outcomes.push(match renderer.gradients(&case.camera, &options, image_gradient) {
+            let found = renderer.gradients(&case.camera, &options, &of_these.image);
+            outcomes.push(match found {
                 Err(error) => Err(format!("{what}: {}", said(error))),
                 Ok(found) => {
                     let found = Scene::from(&found);
                     let tolerance = tolerance(case, backend.gradient_tolerance(pipeline));
-                    compare::gradients(&what, &twin.scene, &found, tolerance, case.ill_conditioned)
+                    compare::gradients(&what, &of_these.scene, &found, tolerance, case.ill_conditioned)
                 }
             });
         }
     }
     gather(outcomes)
+}
+
+/// What is right for the pipelines of some intersects.
+struct Expected {
+    intersects: Vec<Intersect>,
+    /// A random gradient of the image, zero where a comparison is in doubt: roundings must not decide what is compared.
+    image: Image,
+    /// What it makes of the parameters.
+    scene: Scene,
+}
+
+/// For each intersect, those with equal lists together, side by side on the machine's threads.
+fn expected(case: &Case, intersects: &[Intersect]) -> Vec<Expected> {
+    let scene = Scene::from(&case.scene);
+    let options = case.options(Pipeline::AUTO);
+    let one = |(intersects, lists): (Vec<Intersect>, Lists)| {
+        let mut rng = Rng::new(17, 93);
+        let mut data = Vec::with_capacity(case.camera.width as usize * case.camera.height as usize);
+        let gradients = lists.gradients(&scene, &mut |_, doubt| {
+            let random = [0; 3].map(|_| rng.normal());
+            let gradient = if doubt.any { [0.0; 3] } else { random };
+            data.push(gradient);
+            gradient.map(f64::from)
+        });
+        let image = Image {
+            width: case.camera.width,
+            height: case.camera.height,
+            data,
+        };
+        Expected {
+            intersects,
+            image,
+            scene: gradients.scene,
+        }
+    };
+    let groups = by_lists(&scene, &case.camera, &options, intersects);
+    groups.into_par_iter().map(one).collect()
 }
 
 /// See the module's documentation.
@@ -76,35 +114,13 @@ fn tolerance(case: &Case, bound: f64) -> f64 {
     bound.max(ROUNDINGS * 0.5 * f32::EPSILON as f64 * largest)
 }
 
-/// A random image gradient, zero where a comparison is in doubt: roundings must not decide what is compared.
-fn sure_gradient(case: &Case, pipeline: Pipeline) -> Image {
-    let mut rng = Rng::new(17, 93);
-    let twin = twin::render(&case.scene, &case.camera, &case.options(pipeline));
-    let data = twin
-        .doubts
-        .iter()
-        .map(|doubt| {
-            let gradient = [0; 3].map(|_| rng.normal());
-            if doubt.any { [0.0; 3] } else { gradient }
-        })
-        .collect();
-    Image {
-        width: case.camera.width,
-        height: case.camera.height,
-        data,
-    }
-}
-
 /// Whether the cases together reach every parameter group; for the suite's own test.
 pub fn cases_reach_every_group() -> Outcome {
     let mut reached = vec![0; Group::ALL.len()];
     for case in cases() {
-        let gradient = sure_gradient(&case, Pipeline::AUTO);
-        let wide: Vec<[f64; 3]> = gradient.data.iter().map(|g| g.map(f64::from)).collect();
-        let options = case.options(Pipeline::AUTO);
-        let twin = twin::gradients(&case.scene, &case.camera, &options, &wide);
+        let expected = expected(&case, &[Pipeline::AUTO.intersect]).swap_remove(0);
         for (count, group) in reached.iter_mut().zip(Group::ALL) {
-            *count += (compare::norm(&twin.scene.group(group)) > 1e-3) as usize;
+            *count += (compare::norm(&expected.scene.group(group)) > 1e-3) as usize;
         }
     }
     ensure(reached.iter().all(|&count| count >= 5), || {

@@ -3,6 +3,7 @@
 //! A backend's test calls [`all`] and prints the failures, or calls the checks one by one. Every check makes its own
 //! data from fixed seeds and returns a message that names scene, pipeline, place and numbers.
 
+pub mod answers;
 pub mod bounds;
 #[cfg(test)]
 mod bounds_tests;
@@ -24,6 +25,7 @@ pub mod step_options;
 
 use splatcore_core::backend::{Backend, BackendError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
 
 /// What a check says: nothing, or what is wrong.
 pub type Outcome = Result<(), String>;
@@ -99,6 +101,8 @@ pub const CHECKS: &[Check] = &[
     ),
     ("growth wants agreement", refine::growth_wants_agreement),
     ("pruning follows scores", refine::pruning_follows_scores),
+    ("scores see what steps see", refine::scores_see_what_steps_see),
+    ("floaters go", refine::floaters_go),
     ("opacity reset caps", refine::opacity_reset_caps),
     (
         "filters stay with their Gaussians",
@@ -120,14 +124,21 @@ pub struct CaseResult {
     pub name: &'static str,
     /// What it said.
     pub outcome: Outcome,
+    /// How long it took, in seconds.
+    pub seconds: f64,
 }
 
 /// Runs every check. A panic is a failed check.
 pub fn all(backend: &dyn Backend) -> Vec<CaseResult> {
-    let run = |&(name, check): &Check| CaseResult {
-        name,
-        outcome: catch_unwind(AssertUnwindSafe(|| check(backend)))
-            .unwrap_or_else(|_| Err("it panicked, see above".into())),
+    let run = |&(name, check): &Check| {
+        let start = Instant::now();
+        let outcome = catch_unwind(AssertUnwindSafe(|| check(backend)))
+            .unwrap_or_else(|_| Err("it panicked, see above".into()));
+        CaseResult {
+            name,
+            outcome,
+            seconds: start.elapsed().as_secs_f64(),
+        }
     };
     CHECKS.iter().map(run).collect()
 }

@@ -377,3 +377,21 @@ pub fn views() -> Vec<View> {
         })
         .collect()
 }
+
+/// As [`views`], transparent in places and so on black.
+pub fn transparent_views() -> Vec<View> {
+    let mut views = views();
+    for view in &mut views {
+        let photo = &mut view.photo;
+        let alpha: Vec<u8> = (0..photo.rgb.len() / 3)
+            .map(|i| (i * 7 % 300).min(255) as u8)
+            .collect();
+        for (pixel, &alpha) in photo.rgb.chunks_exact_mut(3).zip(&alpha) {
+            pixel
+                .iter_mut()
+                .for_each(|v| *v = (*v as u32 * alpha as u32 / 255) as u8);
+        }
+        photo.alpha = Some(alpha);
+    }
+    views
+}

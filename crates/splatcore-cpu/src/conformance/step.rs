@@ -4,12 +4,14 @@
 use super::determinism::{bits, state_bits};
 use super::scenes::{plain_camera, random_scene, views};
 use super::{Outcome, compare, ensure, gather, said};
+use crate::twin::intersect::in_view;
 use crate::twin::{self, CutOffs, Group, Scene, adam, exposure, loss};
+use rayon::prelude::*;
 use splatcore_core::backend::{
     Backend, BackendError, LearnerState, LearningRates, RenderOptions, Statistic, StepPlan,
 };
 use splatcore_core::exposure::IDENTITY;
-use splatcore_core::{Learner, Pipeline, View};
+use splatcore_core::{Gaussians, Learner, Pipeline, View};
 use std::sync::Arc;
 
 /// DESIGN section 3's bound for f32. Here pixels near a cut-off cannot be left out; measured on the CPU: 3e-6.
@@ -152,12 +154,12 @@ pub(super) fn loss_tolerance(backend: &dyn Backend, pipeline: Pipeline) -> f64 {
 
 pub(super) type LearnerAndViews = (Box<dyn Learner>, Arc<Vec<View>>);
 
-/// A learner at its start, and what it learns from: photos that its first images come nowhere near, as L1's gradient
-/// changes sign where they are equal, and backends of few digits are on the other side there.
-fn learner_and_views(backend: &dyn Backend, seed: u64) -> Result<LearnerAndViews, String> {
+/// A scene, and photos to learn from that its first images come nowhere near, as L1's gradient changes sign where they are
+/// equal, and backends of few digits are on the other side there.
+pub(super) fn scene_and_views(seed: u64) -> (Gaussians, Arc<Vec<View>>) {
     let scene = random_scene(seed, 180, 2);
     let mut views = views();
-    for (index, view) in views.iter_mut().enumerate() {
+    views.par_iter_mut().enumerate().for_each(|(index, view)| {
         let images = [0, 1, 2].map(|degree| {
             let mut options = plan(Pipeline::AUTO, 1, index).render;
             options.sh_degree = degree;
@@ -179,24 +181,37 @@ fn learner_and_views(backend: &dyn Backend, seed: u64) -> Result<LearnerAndViews
                 *byte = (255.0 * moved).round().clamp(0.0, 255.0) as u8;
             }
         }
-    }
-    let views = Arc::new(views);
+    });
+    (scene, Arc::new(views))
+}
+
+/// A learner at its start, and what it learns from.
+fn learner_and_views(backend: &dyn Backend, seed: u64) -> Result<LearnerAndViews, String> {
+    let (scene, views) = scene_and_views(seed);
     let learner = backend.learner(&scene, views.clone()).map_err(said)?;
     Ok((learner, views))
 }
 
 /// Gradient, loss, moments and parameters of several steps on several views, one of them masked.
 pub fn a_step_matches_the_twin(backend: &dyn Backend) -> Outcome {
-    gather([Pipeline::AUTO, Pipeline::VANILLA].map(|pipeline| steps_match_the_twin(backend, pipeline, None)))
+    steps_match_the_twin(backend, None)
 }
 
 /// With a filter for each of so many Gaussians: antialiased, 2D and 3D.
-pub(super) fn steps_match_the_twin(
+pub(super) fn steps_match_the_twin(backend: &dyn Backend, filters: Option<fn(usize) -> Vec<f32>>) -> Outcome {
+    let (scene, views) = scene_and_views(51);
+    gather([Pipeline::AUTO, Pipeline::VANILLA].map(|pipeline| {
+        let learner = backend.learner(&scene, views.clone()).map_err(said)?;
+        steps_of_pipeline(backend, pipeline, filters, (learner, views.clone()))
+    }))
+}
+
+fn steps_of_pipeline(
     backend: &dyn Backend,
     pipeline: Pipeline,
     filters: Option<fn(usize) -> Vec<f32>>,
+    (mut learner, views): LearnerAndViews,
 ) -> Outcome {
-    let (mut learner, views) = learner_and_views(backend, 51)?;
     let mut before = learner.snapshot().map_err(said)?;
     if let Some(filters) = filters {
         before.smoothing = filters(before.gaussians.len());
@@ -239,9 +254,10 @@ pub(super) fn steps_match_the_twin(
 pub fn statistics_match_the_twin(backend: &dyn Backend) -> Outcome {
     let pipelines = [Pipeline::AUTO, Pipeline::VANILLA];
     let kinds = [Statistic::Mean, Statistic::Absolute];
+    let (scene, views) = scene_and_views(52);
     for (pipeline, kind) in pipelines.into_iter().flat_map(|p| kinds.map(|kind| (p, kind))) {
         let (mut refused, mut absolutely_more) = (false, false);
-        let (mut learner, views) = learner_and_views(backend, 52)?;
+        let mut learner = backend.learner(&scene, views.clone()).map_err(said)?;
         let n = learner.count();
         let (mut sums, mut seen, mut doubtful) = (vec![0.0; n], vec![0u32; n], vec![false; n]);
         for (step, view) in [(1, 0), (2, 1), (3, 2)] {
@@ -319,6 +335,14 @@ pub fn a_rim_is_not_in_view(backend: &dyn Backend) -> Outcome {
         scene.means[0] = [-2.0 - 0.02 * k as f32, 0.0, 0.0];
         scene.log_scales[0] = [-0.5; 3];
         scene.opacity_logits[0] = 6.0;
+        // Most places are out on this alone.
+        let splats = twin::visible_splats(&Scene::from(&scene), &view.camera, &plan.render);
+        let outside = splats
+            .iter()
+            .all(|splat| in_view(splat, &view.camera) == Some(false));
+        if !outside {
+            return None;
+        }
         let twin = twin_step(&LearnerState::fresh(scene.clone()), &view, &plan);
         (twin.in_view[0] == Some(false) && twin.ndc_norms[0] > 0.0).then_some(scene)
     });

@@ -127,11 +127,8 @@ pub fn walk(
     let tile = (y / TILE) * tiles.columns + x / TILE;
     let centre = [x as f64 + 0.5, y as f64 + 0.5];
     // No colour that this pixel could show is brighter: bounds what lies behind.
-    let brightest = tiles.lists[tile]
-        .iter()
-        .flat_map(|&k| splats[k].colour)
-        .chain(options.background.map(f64::from))
-        .fold(0.0, f64::max);
+    let background = options.background.map(f64::from);
+    let brightest = background.into_iter().fold(tiles.brightest[tile], f64::max);
     let mut pixel = Pixel {
         fragments: Vec::new(),
         transmittance: 1.0,

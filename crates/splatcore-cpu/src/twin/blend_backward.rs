@@ -4,7 +4,7 @@
 //! ... + T_i (alpha_i c_i + (1 - alpha_i) B_i), so dL/dc_i = T_i alpha_i g and dL/dalpha_i = T_i g·(c_i - B_i).
 //! Walking back to front, B starts as the background and takes each fragment in: no division anywhere.
 
-use super::blend::{CutOffs, walk};
+use super::blend::{CutOffs, Doubt, walk};
 use super::intersect::TileLists;
 use super::project::Splat;
 use splatcore_core::Camera;
@@ -28,24 +28,25 @@ pub struct SplatGradient {
     pub absolute: [f64; 2],
 }
 
-/// One gradient a splat.
+/// One gradient a splat. `image_gradient` is asked pixel by pixel, row by row, and told what is in doubt there.
 pub fn blend_backward(
     splats: &[Splat],
     tiles: &TileLists,
     camera: &Camera,
     options: &RenderOptions,
     cut_offs: CutOffs,
-    image_gradient: &[[f64; 3]],
+    image_gradient: &mut dyn FnMut(usize, &Doubt) -> [f64; 3],
 ) -> Vec<SplatGradient> {
     let mut gradients = vec![SplatGradient::default(); splats.len()];
-    let width = camera.width as usize;
+    let (width, height) = (camera.width as usize, camera.height as usize);
     // Sums of a row of tiles: (tile, splat) to dL/dmean.
     let mut of_tiles: BTreeMap<(usize, usize), [f64; 2]> = BTreeMap::new();
-    for (i, g) in image_gradient.iter().enumerate() {
+    for i in 0..width * height {
         if i % (width * TILE) == 0 {
             add_absolute(&mut of_tiles, &mut gradients);
         }
         let pixel = walk(i % width, i / width, splats, tiles, options, cut_offs);
+        let g = image_gradient(i, &pixel.doubt);
         let mut behind = options.background.map(f64::from);
         for fragment in pixel.fragments.iter().rev() {
             let splat = &splats[fragment.splat];

@@ -22,6 +22,7 @@ use splatcore_core::semantics::{ALPHA_MIN, TILE};
 const SQUARE_WINDOW: f64 = 1e-5;
 
 /// The list of every tile, in blending order.
+#[derive(Clone, Debug, PartialEq)]
 pub struct TileLists {
     /// Tiles a row.
     pub columns: usize,
@@ -31,6 +32,8 @@ pub struct TileLists {
     pub lists: Vec<Vec<usize>>,
     /// Splats that roundings could put into or out of the tile so that pixels change, `[rows * columns]`.
     pub doubtful: Vec<Vec<usize>>,
+    /// Brightest colour of the list, of any channel, `[rows * columns]`.
+    pub brightest: Vec<f64>,
 }
 
 /// Lists of `splats` (sorted). Without cut-offs every splat is in every tile.
@@ -42,6 +45,7 @@ pub fn intersect(splats: &[Splat], camera: &Camera, method: Intersect, cut_offs:
         rows,
         lists: vec![Vec::new(); rows * columns],
         doubtful: vec![Vec::new(); rows * columns],
+        brightest: Vec::new(),
     };
     for (k, splat) in splats.iter().enumerate() {
         for row in 0..rows {
@@ -73,6 +77,8 @@ pub fn intersect(splats: &[Splat], camera: &Camera, method: Intersect, cut_offs:
             }
         }
     }
+    let brightest = |list: &Vec<usize>| list.iter().flat_map(|&k| splats[k].colour).fold(0.0, f64::max);
+    tiles.brightest = tiles.lists.iter().map(brightest).collect();
     tiles
 }
 

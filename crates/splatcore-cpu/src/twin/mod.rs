@@ -22,6 +22,7 @@ pub mod blend_backward;
 pub mod densify;
 pub mod exposure;
 pub mod intersect;
+mod lists;
 pub mod loss;
 pub mod matrix;
 pub mod project;
@@ -34,6 +35,7 @@ pub mod sort;
 mod finite_difference_tests;
 
 pub use blend::{CutOffs, Doubt};
+pub use lists::Lists;
 pub use scene::{Group, Scene};
 
 use project::Splat;
@@ -102,24 +104,7 @@ pub fn gradients(
 
 /// [`render`] of f64 parameters, with or without cut-offs.
 pub fn render_scene(scene: &Scene, camera: &Camera, options: &RenderOptions, cut_offs: CutOffs) -> TwinFrame {
-    let splats = visible_splats(scene, camera, options);
-    let tiles = intersect::intersect(&splats, camera, options.pipeline.intersect, cut_offs);
-    let blended = blend::blend(&splats, &tiles, camera, options, cut_offs);
-    let mut frame = TwinFrame {
-        width: camera.width as usize,
-        height: camera.height as usize,
-        image: blended.image,
-        transmittance: blended.transmittance,
-        inverse_depth: blended.inverse_depth,
-        doubts: blended.doubts,
-        in_view: vec![Some(false); scene.len()],
-        pairs: tiles.lists.iter().map(|list| list.len() as u64).sum(),
-        fragments_blended: blended.fragments_blended,
-    };
-    for splat in &splats {
-        frame.in_view[splat.index] = intersect::in_view(splat, camera);
-    }
-    frame
+    Lists::new(scene, camera, options, cut_offs).render()
 }
 
 /// [`gradients`] of f64 parameters, with or without cut-offs.
@@ -130,25 +115,7 @@ pub fn gradients_scene(
     cut_offs: CutOffs,
     image_gradient: &[[f64; 3]],
 ) -> TwinGradients {
-    let splats = visible_splats(scene, camera, options);
-    let tiles = intersect::intersect(&splats, camera, options.pipeline.intersect, cut_offs);
-    let splat_gradients =
-        blend_backward::blend_backward(&splats, &tiles, camera, options, cut_offs, image_gradient);
-    let mut result = TwinGradients {
-        scene: Scene::zeros(scene.len(), scene.sh_degree),
-        ndc_norms: vec![0.0; scene.len()],
-        absolute_norms: vec![0.0; scene.len()],
-        colours: vec![[0.0; 3]; scene.len()],
-    };
-    let half = [camera.width as f64 / 2.0, camera.height as f64 / 2.0];
-    for (splat, gradient) in splats.iter().zip(&splat_gradients) {
-        project_backward::project_backward(scene, splat, camera, gradient, &mut result.scene);
-        let norm = |gradient: [f64; 2]| (gradient[0] * half[0]).hypot(gradient[1] * half[1]);
-        result.ndc_norms[splat.index] = norm(gradient.mean);
-        result.absolute_norms[splat.index] = norm(gradient.absolute);
-        result.colours[splat.index] = gradient.colour;
-    }
-    result
+    Lists::new(scene, camera, options, cut_offs).gradients(scene, &mut |pixel, _| image_gradient[pixel])
 }
 
 /// Every Gaussian in front of the near plane, projected, front to back.

@@ -185,7 +185,7 @@ impl Learner for MockLearner {
             .push(Event::Refine(self.step, refine.clone()));
         let before = self.count();
         match *refine {
-            Refine::SmoothingFilter => Ok(RefineReport {
+            Refine::SmoothingFilter | Refine::PruneFloaters { .. } => Ok(RefineReport {
                 count: before,
                 ..RefineReport::default()
             }),
@@ -334,12 +334,22 @@ pub fn start(config: &Config) -> Gaussians {
     init::from_points(&positions, &[], config, 1.0).gaussians
 }
 
-/// Stops a run after so many steps.
-struct StopAt(u32);
-impl Observer for StopAt {
+/// Stops a run after each of some numbers of steps, counted over all runs that it watches.
+pub struct StopAt<'a> {
+    stops: &'a [u32],
+    steps: u32,
+}
+
+impl<'a> StopAt<'a> {
+    pub fn new(stops: &'a [u32]) -> Self {
+        Self { stops, steps: 0 }
+    }
+}
+
+impl Observer for StopAt<'_> {
     fn signal(&mut self) -> Signal {
-        self.0 = self.0.wrapping_sub(1);
-        if self.0 == 0 {
+        self.steps += 1;
+        if self.stops.contains(&self.steps) {
             Signal::Stop
         } else {
             Signal::Continue
@@ -350,7 +360,7 @@ impl Observer for StopAt {
 /// What is left on disk of a run that is stopped after so many steps.
 pub fn stopped_at(mut trainer: Trainer, stop: u32, path: &Path) -> Checkpoint {
     trainer.save_to(path);
-    let outcome = trainer.run(&mut StopAt(stop)).unwrap();
+    let outcome = trainer.run(&mut StopAt::new(&[stop])).unwrap();
     assert_eq!(outcome, Outcome::Interrupted { step: stop });
     drop(trainer);
     Checkpoint::load(path).unwrap()

@@ -1,0 +1,102 @@
+//! A view up to the point where pixels begin: splats in order and the list of each tile. Pictures and gradients are made
+//! from nothing else, so methods whose lists are equal have equal results.
+
+use super::blend::{CutOffs, Doubt, blend};
+use super::blend_backward::blend_backward;
+use super::intersect::{self, TileLists, intersect};
+use super::project::Splat;
+use super::project_backward::project_backward;
+use super::{Scene, TwinFrame, TwinGradients, visible_splats};
+use splatcore_core::Camera;
+use splatcore_core::backend::RenderOptions;
+
+/// Splats and lists of a view.
+#[derive(Clone, Debug)]
+pub struct Lists {
+    /// From where.
+    pub camera: Camera,
+    /// How.
+    pub options: RenderOptions,
+    /// Every Gaussian in front of the near plane, front to back.
+    pub splats: Vec<Splat>,
+    /// Of each tile, by index into `splats`.
+    pub tiles: TileLists,
+    cut_offs: CutOffs,
+    /// Gaussians in the scene.
+    count: usize,
+}
+
+impl Lists {
+    /// Projects, sorts and intersects.
+    pub fn new(scene: &Scene, camera: &Camera, options: &RenderOptions, cut_offs: CutOffs) -> Self {
+        let splats = visible_splats(scene, camera, options);
+        let tiles = intersect(&splats, camera, options.pipeline.intersect, cut_offs);
+        Self {
+            camera: camera.clone(),
+            options: options.clone(),
+            splats,
+            tiles,
+            cut_offs,
+            count: scene.len(),
+        }
+    }
+
+    /// Blends.
+    pub fn render(&self) -> TwinFrame {
+        let blended = blend(
+            &self.splats,
+            &self.tiles,
+            &self.camera,
+            &self.options,
+            self.cut_offs,
+        );
+        let mut frame = TwinFrame {
+            width: self.camera.width as usize,
+            height: self.camera.height as usize,
+            image: blended.image,
+            transmittance: blended.transmittance,
+            inverse_depth: blended.inverse_depth,
+            doubts: blended.doubts,
+            in_view: vec![Some(false); self.count],
+            pairs: self.tiles.lists.iter().map(|list| list.len() as u64).sum(),
+            fragments_blended: blended.fragments_blended,
+        };
+        for splat in &self.splats {
+            frame.in_view[splat.index] = intersect::in_view(splat, &self.camera);
+        }
+        frame
+    }
+
+    /// Gradients of a scalar with respect to every parameter of `scene`, from which these lists are, given its gradient with
+    /// respect to each pixel: asked row by row, which may depend on what is in doubt there.
+    pub fn gradients(
+        &self,
+        scene: &Scene,
+        image_gradient: &mut dyn FnMut(usize, &Doubt) -> [f64; 3],
+    ) -> TwinGradients {
+        let camera = &self.camera;
+        let splat_gradients = blend_backward(
+            &self.splats,
+            &self.tiles,
+            camera,
+            &self.options,
+            self.cut_offs,
+            image_gradient,
+        );
+        let mut result = TwinGradients {
+            scene: Scene::zeros(scene.len(), scene.sh_degree),
+            ndc_norms: vec![0.0; scene.len()],
+            absolute_norms: vec![0.0; scene.len()],
+            colours: vec![[0.0; 3]; scene.len()],
+        };
+        let half = [camera.width as f64 / 2.0, camera.height as f64 / 2.0];
+        for (splat, gradient) in self.splats.iter().zip(&splat_gradients) {
+            project_backward(scene, splat, camera, gradient, &mut result.scene);
+            let norm = |gradient: [f64; 2]| (gradient[0] * half[0]).hypot(gradient[1] * half[1]);
+            result.ndc_norms[splat.index] = norm(gradient.mean);
+            result.absolute_norms[splat.index] = norm(gradient.absolute);
+            result.colours[splat.index] = gradient.colour;
+        }
+        result
+    }
+}
