@@ -20,6 +20,17 @@ pub const IDENTITY: Exposure = [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0
 /// others. A photo that was not trained on has no transform, so its best guess is the mean one, and that is to be none.
 pub const PULL: f32 = 0.1;
 
+/// What a transform makes of a colour; in this order of operations, each rounded, on every backend.
+///
+/// The background of a picture goes through the transform with the picture, so a transparent photo has to stand on what
+/// comes out here: on the background itself it would pull every transform towards the identity.
+pub fn of_colour(exposure: &Exposure, [r, g, b]: [f32; 3]) -> [f32; 3] {
+    [0, 4, 8].map(|row: usize| {
+        let [of_r, of_g, of_b, offset] = [0, 1, 2, 3].map(|column| exposure[row + column]);
+        of_r * r + (of_g * g + (of_b * b + offset))
+    })
+}
+
 /// The transforms of all views with what Adam knows of them; empty before the first step that has any.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exposures {

@@ -6,7 +6,7 @@
 
 use crate::adam::{BETA1, BETA2, Correction, EPSILON};
 use rayon::prelude::*;
-use splatcore_core::exposure::{Exposure, Exposures, IDENTITY, PULL};
+use splatcore_core::exposure::{Exposure, Exposures, IDENTITY, PULL, of_colour};
 
 /// Pixels that are summed together; parts are added up in their order, whichever thread made them.
 const PART: usize = 4096;
@@ -73,6 +73,11 @@ impl Exposed {
         }
         total
     }
+}
+
+/// What a photo with alpha stands on when its picture is on `background`.
+pub fn background(exposure: Option<&Exposure>, background: [f32; 3]) -> [f32; 3] {
+    exposure.map_or(background, |exposure| of_colour(exposure, background))
 }
 
 /// Adam on one view's transform, corrected by how often that view was seen, and the pull of the mean of all views

@@ -1,8 +1,9 @@
 //! A scene that learns on the CPU.
 
 use crate::backend::{CpuBackend, counts, gradients, render, stage_times};
-use crate::densify::densify;
+use crate::densify::{densify, remove};
 use crate::exposure::{self, Exposed};
+use crate::floaters;
 use crate::frame::Frame;
 use crate::loss::Loss;
 use crate::project::Scene;
@@ -124,16 +125,16 @@ impl Learner for CpuLearner {
         })?;
         reduce::check(plan.scale)?;
         let (level, pool) = (self.backend.level, self.backend.pool.clone());
-        let background = plan.render.background;
-        let (camera, photo) = self.reduced.get(plan.view, view, plan.scale, background);
+        let transform = plan.exposure.map(|_| {
+            let known = self.state.exposures.parameters.get(plan.view);
+            known.copied().unwrap_or(IDENTITY)
+        });
+        let behind = exposure::background(transform.as_ref(), plan.render.background);
+        let (camera, photo) = self.reduced.get(plan.view, view, plan.scale, behind);
         pool.install(|| {
             let (gaussians, smoothing) = (&self.state.gaussians, &self.state.smoothing);
             let scene = Scene::with_smoothing(gaussians, smoothing, plan.render.sh_degree);
             self.frame.forward(level, scene, camera, &plan.render, true)?;
-            let transform = plan.exposure.map(|_| {
-                let known = self.state.exposures.parameters.get(plan.view);
-                known.copied().unwrap_or(IDENTITY)
-            });
             let (loss, exposed) = (&mut self.loss, &mut self.exposed);
             if let Some(transform) = &transform {
                 self.frame
@@ -199,13 +200,19 @@ impl Learner for CpuLearner {
             Some(scoring) => Some(score(
                 &self.backend,
                 &self.state,
-                &mut self.frame,
+                (&mut self.frame, &mut self.reduced, &mut self.exposed),
                 &self.views,
                 scoring,
             )?),
             None => None,
         };
-        let report = densify(&mut self.state, refine, scores.as_ref());
+        let mut report = densify(&mut self.state, refine, scores.as_ref());
+        if let Refine::PruneFloaters { render, depth_share } = refine {
+            let (state, frame) = (&self.state, &mut self.frame);
+            let keep = floaters::kept(&self.backend, state, frame, &self.views, render, *depth_share)?;
+            report.pruned = remove(&mut self.state, &keep);
+            report.count = self.state.gaussians.len();
+        }
         if *refine == Refine::SmoothingFilter {
             let (gaussians, views) = (&self.state.gaussians, &self.views);
             self.state.smoothing = self.backend.pool.install(|| filters(gaussians, views));

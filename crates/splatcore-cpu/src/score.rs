@@ -5,26 +5,31 @@
 //! weights there. So one backward pass with the bad pixels in red and all pixels in green counts both.
 
 use crate::backend::CpuBackend;
+use crate::exposure::{self, Exposed};
 use crate::frame::Frame;
 use crate::project::Scene;
+use crate::reduced::Reduced;
 use crate::step::chunk_of;
 use splatcore_core::backend::{BackendError, LearnerState, Scores, Scoring};
 use splatcore_core::random::draw_views;
-use splatcore_core::{Photo, View};
+use splatcore_core::{Photo, View, reduce};
 
 /// Places of dL/dred and dL/dgreen in a pair's row of sums.
 const RED: usize = 6;
 const GREEN: usize = 7;
 
-/// Renders the views and adds up.
+/// Renders the views and adds up. What is compared is what a step compares.
 pub(crate) fn score(
     backend: &CpuBackend,
     state: &LearnerState,
-    frame: &mut Frame,
+    (frame, reduced, exposed): (&mut Frame, &mut Reduced, &mut Exposed),
     views: &[View],
     scoring: &Scoring,
 ) -> Result<Scores, BackendError> {
+    reduce::check(scoring.scale)?;
     let n = state.gaussians.len();
+    // Of a pixel of the reduced photos, in pixels of the whole ones.
+    let area = (scoring.scale * scoring.scale) as f32;
     let drawn = draw_views(scoring.seed, scoring.step, views.len(), scoring.views);
     let mut scores = Scores {
         views: drawn.len(),
@@ -33,12 +38,24 @@ pub(crate) fn score(
         largest: vec![0.0; n],
     };
     for view in drawn {
-        let View { camera, photo, .. } = &views[view];
+        let transform = match scoring.exposure {
+            true => state.exposures.parameters.get(view),
+            false => None,
+        };
+        let behind = exposure::background(transform, scoring.render.background);
+        let (camera, photo) = reduced.get(view, &views[view], scoring.scale, behind);
         let degree = scoring.render.sh_degree;
         let scene = Scene::with_smoothing(&state.gaussians, &state.smoothing, degree);
         backend.pool.install(|| {
             frame.forward(backend.level, scene, camera, &scoring.render, true)?;
-            let bad = bad_pixels(&frame.colour, photo, scoring.error_threshold);
+            let colour = match transform {
+                Some(transform) => {
+                    exposed.apply(transform, &frame.colour);
+                    &exposed.image
+                }
+                None => &frame.colour,
+            };
+            let bad = bad_pixels(colour, &photo, scoring.error_threshold);
             let (ones, zeros) = (vec![1.0; bad.len()], vec![0.0; bad.len()]);
             frame.backward(backend.level, camera, &scoring.render, [&bad, &ones, &zeros])
         })?;
@@ -50,8 +67,8 @@ pub(crate) fn score(
                     let rows = pairs.iter().map(|&pair| frame.sums[pair as usize][place]);
                     rows.sum()
                 };
-                let (i, weight) = (splat.gaussian as usize, sum(GREEN));
-                scores.bad[i] += sum(RED);
+                let (i, weight) = (splat.gaussian as usize, area * sum(GREEN));
+                scores.bad[i] += area * sum(RED);
                 scores.weight[i] += weight;
                 scores.largest[i] = scores.largest[i].max(weight);
             }

@@ -1,7 +1,7 @@
 // photo: what a step learns from, made of the photo that is kept. Each side divided (training from coarse to fine): every
 // pixel is the mean of the area that it covers, and counts if all that it covers counts. Photos with alpha, which are kept
-// on black, are put on the step's background: rgb + (1 - alpha) colour. CPU twin, the same bytes:
-// splatcore_core::Photo::{reduced, on}.
+// on black, are put on the step's background: rgb + (1 - alpha) colour, after the photo's own transform of colours where
+// there is one. CPU twin, the same bytes: splatcore_core::{Photo::{reduced, on}, exposure::of_colour}.
 //
 // Launch: one thread a pixel of the result, blocks of 256; only in steps that need it. Made anew in every step rather than
 // kept: a half and a quarter of every photo would take a third more memory, and photos that come through the ring would
@@ -65,17 +65,34 @@ __device__ __forceinline__ Pixel reduced(const u8* __restrict__ rgb, const u8* _
     return pixel;
 }
 
-// `background`: red in the lowest byte. Writes rgb_out, and mask_out if there is a mask.
+struct Colour {
+    float value[3];
+};
+
+// The background's channel c in 8 bits. A transform is the rows of [A | b]; every operation rounds, as on the CPU.
+__device__ __forceinline__ u32 behind(const Colour& background, const float* __restrict__ exposure, int c) {
+    float value = background.value[c];
+    if (exposure) {
+        const float* row = exposure + 4 * c;
+        value = __fadd_rn(__fmul_rn(row[2], background.value[2]), row[3]);
+        value = __fadd_rn(__fmul_rn(row[1], background.value[1]), value);
+        value = __fadd_rn(__fmul_rn(row[0], background.value[0]), value);
+    }
+    return (u32)__fadd_rn(__fmul_rn(fminf(fmaxf(value, 0.0f), 1.0f), 255.0f), 0.5f);
+}
+
+// Writes rgb_out, and mask_out if there is a mask.
 extern "C" __global__ void __launch_bounds__(256) photo(const u8* __restrict__ rgb, const u8* __restrict__ alpha,
                                                         const u8* __restrict__ mask, u32 width, u32 height, u32 to_width,
-                                                        u32 to_height, u32 background, u8* __restrict__ rgb_out,
+                                                        u32 to_height, Colour background,
+                                                        const float* __restrict__ exposure, u8* __restrict__ rgb_out,
                                                         u8* __restrict__ mask_out) {
     u32 at = blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= to_width * to_height) return;
     Pixel pixel = reduced(rgb, alpha, mask, width, height, to_width, to_height, at % to_width, at / to_width);
     for (int c = 0; c < 3; ++c) {
         u32 value = pixel.value[c];
-        if (alpha) value = min(value + ((255 - pixel.value[3]) * ((background >> (8 * c)) & 255u) + 127) / 255, 255u);
+        if (alpha) value = min(value + ((255 - pixel.value[3]) * behind(background, exposure, c) + 127) / 255, 255u);
         rgb_out[3ull * at + c] = (u8)value;
     }
     if (mask) mask_out[at] = pixel.counts;

@@ -2,6 +2,9 @@
 // mean: splatcore_core::backend::{Scoring, Scores}, after FastGS (Ren et al. 2025, arXiv:2511.04283). CPU twin:
 // splatcore-cpu/src/score.rs.
 //
+// The picture and its photo are those of a step at this time: reduced, through exposure, on a background (photo.cu,
+// exposure.cu). A pixel of a reduced photo counts `area` pixels.
+//
 // No raster kernel of its own: with an image gradient of 1 in a channel at some pixels, a splat's dL/dcolour of that channel
 // is the sum of its blending weights there. A view runs forward, then
 //   error_range    smallest and largest L1 error of the counted pixels
@@ -71,12 +74,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // sums[slot]: rows of 12 floats as `project_backward` reads them; colour's are 6 to 8, before the clamp.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    add_scores(const Splat* __restrict__ splats, const float* __restrict__ sums, const Counters* counters,
+    add_scores(const Splat* __restrict__ splats, const float* __restrict__ sums, float area, const Counters* counters,
                float* __restrict__ bad, float* __restrict__ weight, float* __restrict__ largest) {
     u32 slot = blockIdx.x * BLOCK + threadIdx.x;
     if (counters->halted || slot >= counters->visible) return;
     u32 i = splats[slot].gaussian;
-    float red = sums[12ull * slot + 6], green = sums[12ull * slot + 7];
+    float red = area * sums[12ull * slot + 6], green = area * sums[12ull * slot + 7];
     bad[i] += red;
     weight[i] += green;
     largest[i] = fmaxf(largest[i], green);

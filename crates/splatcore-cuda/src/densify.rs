@@ -175,7 +175,7 @@ impl Densify {
         let mut report = match *refine {
             _ if state.count == 0 => RefineReport::default(),
             Refine::Adc { .. } => self.adc(state, refine, scores)?,
-            Refine::Prune { .. } => self.prune(state, refine, scores)?,
+            Refine::Prune { .. } | Refine::PruneFloaters { .. } => self.prune(state, refine, scores)?,
             // The learner's, which has the cameras.
             Refine::SmoothingFilter => RefineReport::default(),
             Refine::ResetOpacity { ceiling } => {

@@ -71,6 +71,11 @@ impl Exposed {
         self.kernels.is_some()
     }
 
+    /// Whether a step has learned any transform.
+    pub fn any(&self) -> bool {
+        self.any
+    }
+
     /// Becomes these transforms, which are none or one a view.
     ///
     /// # Errors
@@ -223,8 +228,8 @@ impl Exposed {
         )
     }
 
-    /// Where a view's transform is.
-    fn of(&self, view: usize) -> u64 {
+    /// Where a view's transform is, if there are any.
+    pub fn of(&self, view: usize) -> u64 {
         self.parameters.address() + (NUMBER_BYTES * view) as u64
     }
 

@@ -1,5 +1,5 @@
 //! What a step learns from, made of the photo that is kept: `kernels/photo.cu`. Twin: `splatcore_core::Photo`'s `reduced` and
-//! `on`.
+//! `on`, and `splatcore_core::exposure::of_colour`.
 
 use crate::device::buffer::{device_error, failed};
 use crate::device::program::files;
@@ -7,7 +7,6 @@ use crate::device::{Buffer, Device, Kernel, Program};
 use crate::launch::arguments;
 use crate::photos::DevicePhoto;
 use crate::programs::Kernels;
-use splatcore_core::image::to_bytes;
 use splatcore_core::{BackendError, Photo, reduce};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -55,8 +54,9 @@ impl StepPhoto {
         self.kernel.is_some()
     }
 
-    /// Photo `index`, which lies there as `kept`, with each side divided by `scale`, on a background if it has alpha:
-    /// from the queue's present place on until the next call. Unless it needs neither it is made in the queue.
+    /// Photo `index`, which lies there as `kept`, with each side divided by `scale`, if it has alpha on a background, which
+    /// goes through the transform of colours at the address `exposure` (0: none): from the queue's present place on until
+    /// the next call. Unless it needs neither it is made in the queue.
     ///
     /// # Errors
     /// If memory is short, the kernel does not compile or the device failed.
@@ -68,6 +68,7 @@ impl StepPhoto {
         photo: &Photo,
         scale: u32,
         background: [f32; 3],
+        exposure: u64,
     ) -> Result<DevicePhoto, BackendError> {
         if scale == 1 && kept.alpha == 0 {
             return Ok(kept);
@@ -91,8 +92,6 @@ impl StepPhoto {
         if masked {
             self.mask.reserve_exactly(pixels)?;
         }
-        let [red, green, blue] = to_bytes(background);
-        let background = u32::from_le_bytes([red, green, blue, 0]);
         let mut made = DevicePhoto {
             rgb: self.rgb.address(),
             mask: if masked { self.mask.address() } else { 0 },
@@ -122,6 +121,7 @@ impl StepPhoto {
                     width,
                     height,
                     background,
+                    exposure,
                     made.rgb,
                     made.mask
                 ],

@@ -122,33 +122,47 @@ pub fn intersect_groups(intersect: Intersect, side: u32) -> Program {
     }
 }
 
+/// Constants of blends; kernels/blend.cu says what they are.
+const COUNT: &str = "COUNT";
+const CHECKPOINTS: &str = "CHECKPOINTS";
+const DEPTH: &str = "DEPTH";
+
 /// `blend`; counts fragments in place of making an image if `count`, leaves behind what
 /// [`Backward::GaussianParallel`] needs if `checkpoints`.
 pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
-    let (op, files) = match blend {
-        Blend::Scalar => ("blend", files!["blend.cu"]),
-        Blend::EarlyCull => ("blend_early_cull", files!["blend_early_cull.cu"]),
+    let (op, files, constants): (_, _, &[_]) = match blend {
+        Blend::Scalar => ("blend", files!["blend.cu"], &[COUNT, CHECKPOINTS, DEPTH]),
+        Blend::EarlyCull => ("blend_early_cull", files!["blend_early_cull.cu"], &[COUNT]),
         Blend::Frag2Mat | Blend::TcGs | Blend::TcGsGlobalFp16 | Blend::TcGsGlobalTf32 => {
-            ("blend_tc_gs", files!["matrix.cuh", "blend_tc_gs.cu"])
+            ("blend_tc_gs", files!["matrix.cuh", "blend_tc_gs.cu"], &[COUNT])
         }
-        Blend::GemmGs | Blend::GemmGs32 | Blend::GemmGs64 | Blend::GemmGs128 | Blend::GemmGs512 => {
-            ("blend_gemm_gs", files!["matrix.cuh", "blend_gemm_gs.cu"])
-        }
-        Blend::TensorGs1x1 | Blend::TensorGs2x2 | Blend::TensorGs4x4 => {
-            ("blend_tensor_gs", files!["matrix.cuh", "blend_tensor_gs.cu"])
-        }
+        Blend::GemmGs | Blend::GemmGs32 | Blend::GemmGs64 | Blend::GemmGs128 | Blend::GemmGs512 => (
+            "blend_gemm_gs",
+            files!["matrix.cuh", "blend_gemm_gs.cu"],
+            &[COUNT],
+        ),
+        Blend::TensorGs1x1 | Blend::TensorGs2x2 | Blend::TensorGs4x4 => (
+            "blend_tensor_gs",
+            files!["matrix.cuh", "blend_tensor_gs.cu"],
+            &[COUNT],
+        ),
         // Counts are of f32's fragments: batches of 16 hide which of them a pixel still wanted.
         Blend::Splatcore if !count => (
             "blend_splatcore",
             files!["matrix.cuh", "subtile.cuh", "weights.cuh", "blend_splatcore.cu"],
+            &[DEPTH],
         ),
-        Blend::Subtile | Blend::Splatcore => ("blend_subtile", files!["subtile.cuh", "blend_subtile.cu"]),
+        Blend::Subtile | Blend::Splatcore => (
+            "blend_subtile",
+            files!["subtile.cuh", "blend_subtile.cu"],
+            &[COUNT, CHECKPOINTS, DEPTH],
+        ),
     };
-    let mut constants = vec![
-        ("COUNT", (count as u8).to_string()),
-        ("CHECKPOINTS", (checkpoints as u8).to_string()),
-        ("DEPTH", "0".to_string()),
-    ];
+    let value_of = |&name: &&'static str| {
+        let set = name == COUNT && count || name == CHECKPOINTS && checkpoints;
+        (name, (set as u8).to_string())
+    };
+    let mut constants: Vec<_> = constants.iter().map(value_of).collect();
     let batch = match blend {
         Blend::GemmGs32 => Some(32),
         Blend::GemmGs64 => Some(64),
@@ -180,7 +194,7 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
 
 /// `blend` of a picture with depth; of the methods that [`Blend::with_inverse_depth`] leaves as they are.
 pub fn blend_with_inverse_depth(method: Blend) -> Program {
-    with(blend(method, false, false), "DEPTH", 1)
+    with(blend(method, false, false), DEPTH, 1)
 }
 
 /// The blend of a training pass. [`Backward::Splatcore`] repeats the weights of [`Blend::Splatcore`] bit for bit and wants
@@ -314,6 +328,16 @@ pub fn scores() -> Program {
     }
 }
 
+/// `floaters`.
+pub fn floaters() -> Program {
+    Program {
+        op: "floaters",
+        files: files!["floaters.cu"],
+        constants: vec![],
+        kernels: &["floaters"],
+    }
+}
+
 /// What [`filtered`] is asked for, but for no filter at all.
 const FILTERS: [[bool; 2]; 3] = [[true, false], [true, true], [false, true]];
 
@@ -365,6 +389,7 @@ pub fn all() -> Vec<Program> {
     all.push(crate::photo::program());
     all.push(crate::exposure::program());
     all.push(scores());
+    all.push(floaters());
     all
 }
 

@@ -296,6 +296,8 @@ fn scoring() -> Scoring {
     Scoring {
         views: 4,
         render: RenderOptions::default(),
+        scale: 1,
+        exposure: false,
         error_threshold: 0.1,
         seed: 3,
         step: 600,

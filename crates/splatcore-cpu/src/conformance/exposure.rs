@@ -12,7 +12,7 @@ use splatcore_core::{Learner, Pipeline};
 use std::sync::Arc;
 
 /// Transforms in mid-training: no identity among them, moments and counts all different.
-fn exposures(seed: u64, count: usize) -> Exposures {
+pub(super) fn exposures(seed: u64, count: usize) -> Exposures {
     let mut rng = Rng::new(seed, 93);
     let mut rows = |about: [f32; 12], spread: f32| -> Vec<[f32; 12]> {
         (0..count)

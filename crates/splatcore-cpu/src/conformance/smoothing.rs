@@ -130,6 +130,5 @@ pub fn filtered_pictures_match_the_twin(backend: &dyn Backend) -> Outcome {
 
 /// Steps through both filters.
 pub fn an_antialiased_step_matches_the_twin(backend: &dyn Backend) -> Outcome {
-    let pipelines = [Pipeline::AUTO, Pipeline::VANILLA];
-    gather(pipelines.map(|pipeline| steps_match_the_twin(backend, pipeline, Some(some_filters))))
+    steps_match_the_twin(backend, Some(some_filters))
 }

@@ -2,11 +2,13 @@
 //! their size, photos on the step's background.
 
 use super::determinism::{bits, state_bits};
-use super::scenes::{random_scene, views};
+use super::exposure::exposures;
+use super::scenes::{random_scene, transparent_views, views};
 use super::step::plan;
 use super::{Outcome, ensure, said};
 use crate::twin::{self, Scene, adam};
 use splatcore_core::backend::{Backend, LearnerState, StepPlan};
+use splatcore_core::exposure::of_colour;
 use splatcore_core::image::to_bytes;
 use splatcore_core::{BackendError, Gaussians, Pipeline, View};
 use std::sync::Arc;
@@ -211,31 +213,27 @@ pub fn reduced_views_are_smaller_views(backend: &dyn Backend) -> Outcome {
     })
 }
 
-/// A photo with alpha is learnt from as the opaque photo on the step's background.
+/// A photo with alpha is learnt from as the opaque photo on the step's background, with exposures on what the photo's
+/// transform makes of it.
 pub fn alpha_stands_on_the_background(backend: &dyn Backend) -> Outcome {
-    let before = trained(backend, 64)?;
-    let transparent = || {
-        let mut views = views();
-        for view in &mut views {
-            let photo = &mut view.photo;
-            let alpha: Vec<u8> = (0..photo.rgb.len() / 3)
-                .map(|i| (i * 7 % 300).min(255) as u8)
-                .collect();
-            for (pixel, &alpha) in photo.rgb.chunks_exact_mut(3).zip(&alpha) {
-                // On black.
-                pixel
-                    .iter_mut()
-                    .for_each(|v| *v = (*v as u32 * alpha as u32 / 255) as u8);
-            }
-            photo.alpha = Some(alpha);
-        }
-        views
-    };
-    for (index, scale) in [(0, 1), (1, 1), (2, 2), (1, 4)] {
+    let mut before = trained(backend, 64)?;
+    before.exposures = exposures(65, views().len());
+    for (index, scale, exposure) in [
+        (0, 1, None),
+        (1, 1, None),
+        (2, 2, None),
+        (1, 4, None),
+        (0, 1, Some(0.01)),
+        (1, 2, Some(0.01)),
+    ] {
         let mut plan = plan(Pipeline::AUTO, 4, index);
+        plan.exposure = exposure;
         // Of 8 bits, as photos are.
         plan.render.background = [40.0 / 255.0, 1.0, 0.0];
-        let background = to_bytes(plan.render.background);
+        let background = to_bytes(match exposure {
+            Some(_) => of_colour(&before.exposures.parameters[index], plan.render.background),
+            None => plan.render.background,
+        });
         let composed = |view: View| View {
             camera: view.camera.reduced(scale),
             photo: view.photo.reduced(scale).on(background),
@@ -244,16 +242,16 @@ pub fn alpha_stands_on_the_background(backend: &dyn Backend) -> Outcome {
         let opaque = after(
             backend,
             &before,
-            transparent().into_iter().map(composed).collect(),
+            transparent_views().into_iter().map(composed).collect(),
             &plan,
         )?;
         plan.scale = scale;
-        let alpha = after(backend, &before, transparent(), &plan)?;
+        let alpha = after(backend, &before, transparent_views(), &plan)?;
         ensure(state_bits(&alpha) == state_bits(&opaque), || {
             format!("view {index} with alpha at 1/{scale} is another step than its photo on the background")
         })?;
         plan.render.background = [1.0, 0.0, 40.0 / 255.0];
-        let other = after(backend, &before, transparent(), &plan)?;
+        let other = after(backend, &before, transparent_views(), &plan)?;
         ensure(bits(&other.gaussians) != bits(&alpha.gaussians), || {
             format!("view {index} with alpha: the background changes nothing")
         })?;

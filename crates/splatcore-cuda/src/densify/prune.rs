@@ -1,4 +1,4 @@
-//! Pruning by scores: mark, read how many stay, compact.
+//! Pruning by scores or as floaters: mark, read how many stay, compact.
 
 use super::*;
 
@@ -9,15 +9,17 @@ impl Densify {
         refine: &Refine,
         scores: Option<&DeviceScores>,
     ) -> Result<RefineReport, BackendError> {
-        let (
-            &Refine::Prune {
+        let (min_importance, max_bad_share) = match *refine {
+            Refine::Prune {
                 min_importance,
                 max_bad_share,
                 ..
-            },
-            Some(scores),
-        ) = (refine, scores)
-        else {
+            } => (min_importance, max_bad_share),
+            // Verdicts in place of the largest weights, and none of the other scores.
+            Refine::PruneFloaters { .. } => (0.0, 1.0),
+            _ => return Ok(RefineReport::default()),
+        };
+        let Some(scores) = scores else {
             return Ok(RefineReport::default());
         };
         let n = state.count;

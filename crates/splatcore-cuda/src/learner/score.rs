@@ -2,9 +2,9 @@
 //! CPU twin: `splatcore_cpu`'s `score`.
 
 use super::CudaLearner;
+use super::compared::{Compared, Look};
 use crate::device::Buffer;
 use crate::device::buffer::{device_error, failed};
-use crate::frame::Purpose;
 use crate::launch::arguments;
 use crate::programs;
 use splatcore_core::BackendError;
@@ -41,8 +41,10 @@ impl CudaLearner {
     /// has more pairs than there is room for.
     pub(super) fn score(&mut self, scoring: &Scoring) -> Result<DeviceScores, BackendError> {
         let n = self.state.count;
-        let views = self.photos.views().clone();
-        let drawn = draw_views(scoring.seed, scoring.step, views.len(), scoring.views);
+        let views = self.photos.views().len();
+        let drawn = draw_views(scoring.seed, scoring.step, views, scoring.views);
+        // Of a pixel of the reduced photos, in pixels of the whole ones.
+        let area = (scoring.scale * scoring.scale) as f32;
         let device = self.frame.queue.device.clone();
         let zeros = || Buffer::new(&device, "scores of the Gaussians", n * size_of::<f32>());
         let scores = DeviceScores {
@@ -67,15 +69,17 @@ impl CudaLearner {
             }
             ranges.fill_at(0, 0xff, half)?;
             ranges.fill_at(half, 0, half)?;
-            for (k, &index) in drawn.iter().enumerate() {
-                let scene = self.scene_addresses();
-                let camera =
-                    self.frame
-                        .forward(scene, &views[index].camera, &scoring.render, Purpose::Training)?;
-                let photo = self.photos.bring(index)?;
+            for (k, &view) in drawn.iter().enumerate() {
+                let look = Look {
+                    view,
+                    scale: scoring.scale,
+                    exposure: scoring.exposure && self.exposed.any(),
+                    render: &scoring.render,
+                };
+                let Compared { camera, image, photo } = self.compared(look, Vec::new())?;
                 let least = ranges.address() + (k * size_of::<u32>()) as u64;
                 let most = least + half as u64;
-                let (image, gradient) = (self.frame.image.address(), self.frame.image_gradient.address());
+                let gradient = self.frame.image_gradient.address();
                 let (pixels, counters) = (camera.pixels() as u32, self.frame.counters_address());
                 let blocks = pixels.div_ceil(THREADS);
                 let most_blocks = BLOCKS_A_MULTIPROCESSOR * device.multiprocessors();
@@ -95,6 +99,7 @@ impl CudaLearner {
                     ],
                 )?;
                 self.photos.used()?;
+                let scene = self.scene_addresses();
                 let sums = self.frame.backward_to_slots(scene, &camera, &scoring.render)?;
                 self.frame.queue.launch(
                     add_scores,
@@ -103,6 +108,7 @@ impl CudaLearner {
                     &mut arguments![
                         self.frame.splats_address(),
                         sums,
+                        area,
                         counters,
                         scores.bad.address(),
                         scores.weight.address(),

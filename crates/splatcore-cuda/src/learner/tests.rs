@@ -1,10 +1,12 @@
 //! Too little room for the pairs in mid-run changes nothing but time.
 
+use super::pending::LOOK_EVERY;
 use super::*;
 use crate::CudaBackend;
 use crate::device::emulated::Emulated;
 use crate::launch::Queue;
-use splatcore_core::Pipeline;
+use splatcore_core::backend::{FrameCounts, Renderer, Scoring};
+use splatcore_core::{Image, Pipeline};
 use splatcore_cpu::conformance::determinism::state_bits;
 use splatcore_cpu::conformance::scenes::{odd_camera, random_scene, views};
 use splatcore_cpu::conformance::step;
@@ -157,6 +159,45 @@ fn halts_change_nothing_with_exposures() {
     let want = run(&[]);
     assert_eq!(want.1, [7, 7, 7]);
     assert!(run(&[1, 2, 5, 10, 13, 20]) == want);
+}
+
+/// Nor do scores of reduced photos through exposures, each view of which may find too little room.
+#[test]
+fn halts_change_no_scores() {
+    let Some(device) = device() else { return };
+    let run = |room: bool| {
+        let mut learner = learner(&device);
+        for step in 1..=6 {
+            let mut plan = plan(step);
+            (plan.exposure, plan.scale) = (Some(0.05), 2);
+            learner.step(&plan).unwrap();
+        }
+        let half = views()[0].camera.reduced(2);
+        let pairs = learner.counts(&half, &plan(6).render).unwrap().pairs;
+        assert!(pairs > TOO_FEW as u64, "{pairs} pairs");
+        if !room {
+            learner.frame.shrink_pairs(TOO_FEW);
+        }
+        let prune = Refine::Prune {
+            scoring: Scoring {
+                views: 3,
+                render: plan(1).render,
+                scale: 2,
+                exposure: true,
+                error_threshold: 0.3,
+                seed: 5,
+                step: 6,
+            },
+            min_importance: 2.0,
+            max_bad_share: 0.8,
+        };
+        let report = learner.refine(&prune).unwrap();
+        (state_bits(&learner.snapshot().unwrap()), report)
+    };
+    let want = run(true);
+    let left = want.1.count;
+    assert!((10..110).contains(&left), "{left} of 120 are left");
+    assert!(run(false) == want);
 }
 
 /// A halted step's times are of the step that was taken in the end.

@@ -27,6 +27,14 @@ pub enum ConfigError {
         /// What is expected.
         problem: &'static str,
     },
+    /// A flag that nothing looks at, given the others.
+    #[error("--{key} has no effect here: {reason}; leave it out, or change the other")]
+    Idle {
+        /// The flag.
+        key: String,
+        /// Why.
+        reason: &'static str,
+    },
     /// The config could not be turned into text or back (a defect of the program).
     #[error("the config cannot be converted: {0}")]
     Convert(String),

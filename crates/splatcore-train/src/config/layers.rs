@@ -32,7 +32,8 @@ impl Config {
     /// flags that were really typed; validated. `matches` are those of the command that flattens [`Config`].
     ///
     /// # Errors
-    /// An unreadable file, bad TOML, an unknown key (with the nearest known one), a value out of range.
+    /// An unreadable file, bad TOML, an unknown key (with the nearest known one), a value out of range, settings that
+    /// contradict each other, a flag without effect.
     pub fn layered(file: Option<&Path>, matches: &clap::ArgMatches) -> Result<Self, ConfigError> {
         let mut table = match file {
             Some(path) => Self::explicit(&read(path)?, path)?,
@@ -41,17 +42,26 @@ impl Config {
         let flags = Self::from_arg_matches(matches)
             .map_err(|e| ConfigError::Convert(e.to_string()))?
             .to_table()?;
+        let defaults = DEFAULT.to_table()?;
+        let mut typed = Vec::new();
         for id in matches.ids() {
             let key = id.as_str().replace('_', "-");
             if matches.value_source(id.as_str()) == Some(ValueSource::CommandLine)
                 && let Some(value) = flags.get(&key)
             {
+                if defaults.get(&key) != Some(value) {
+                    typed.push(key.clone());
+                }
                 table.insert(key, value.clone());
             }
         }
         let config = Self::over_preset(table)?;
         config.validate()?;
-        Ok(config)
+        let idle = typed.into_iter().find_map(|key| Some((config.idle(&key)?, key)));
+        match idle {
+            Some((reason, key)) => Err(ConfigError::Idle { key, reason }),
+            None => Ok(config),
+        }
     }
 
     /// Defaults or the preset that it names, overridden by the keys of a file. Values are not yet checked (flags may

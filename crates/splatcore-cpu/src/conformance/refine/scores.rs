@@ -1,14 +1,17 @@
 //! What refinements make of scores over several views, against the twin's count of weights.
 
-use super::super::scenes::{random_scene, views};
+use super::super::exposure::exposures;
+use super::super::scenes::{self, random_scene};
 use super::super::{Outcome, ensure, gather, said};
 use super::families;
-use crate::twin;
+use crate::twin::{self, exposure};
 use splatcore_core::backend::{
     Backend, Consistency, LearnerState, Refine, RefineReport, RenderOptions, Scoring,
 };
+use splatcore_core::exposure::of_colour;
+use splatcore_core::image::to_bytes;
 use splatcore_core::random::draw_views;
-use splatcore_core::{Gaussians, Pipeline};
+use splatcore_core::{Pipeline, View};
 use std::sync::Arc;
 
 /// An error so near to the limit (of 0 to 1) may be on either side.
@@ -18,9 +21,36 @@ const TOLERANCE: f64 = 2e-3;
 
 const THRESHOLD: f32 = 0.25;
 
-fn scoring(pipeline: Pipeline, views: usize) -> Scoring {
+/// What pictures and photos go through before they are compared.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    scale: u32,
+    exposure: bool,
+    /// Photos are transparent in places.
+    alpha: bool,
+}
+
+/// As they are.
+const PLAIN: Seen = Seen {
+    scale: 1,
+    exposure: false,
+    alpha: false,
+};
+
+impl Seen {
+    fn views(self) -> Vec<View> {
+        match self.alpha {
+            true => scenes::transparent_views(),
+            false => scenes::views(),
+        }
+    }
+}
+
+fn scoring(pipeline: Pipeline, views: usize, seen: Seen) -> Scoring {
     Scoring {
         views,
+        scale: seen.scale,
+        exposure: seen.exposure,
         render: RenderOptions {
             pipeline,
             background: [0.13, 0.57, 0.31],
@@ -42,12 +72,20 @@ struct TwinScore {
     largest: f64,
 }
 
-fn twin_scores(scene: &Gaussians, scoring: &Scoring) -> Vec<TwinScore> {
-    let views = views();
+fn twin_scores(state: &LearnerState, scoring: &Scoring, views: &[View]) -> Vec<TwinScore> {
+    let scene = &state.gaussians;
+    let area = (scoring.scale * scoring.scale) as f64;
     let mut scores = vec![TwinScore::default(); scene.len()];
     for view in draw_views(scoring.seed, scoring.step, views.len(), scoring.views) {
-        let (camera, photo) = (&views[view].camera, &views[view].photo);
-        let image = twin::render(scene, camera, &scoring.render).image;
+        let camera = &views[view].camera.reduced(scoring.scale);
+        let mut image = twin::render(scene, camera, &scoring.render).image;
+        let mut behind = scoring.render.background;
+        if scoring.exposure {
+            let transform = &state.exposures.parameters[view];
+            image = exposure::apply(&image, &transform.map(f64::from));
+            behind = of_colour(transform, behind);
+        }
+        let photo = &views[view].photo.reduced(scoring.scale).on(to_bytes(behind));
         let counts = |i: usize| photo.mask.as_ref().is_none_or(|mask| mask[i] != 0);
         let error = |i: usize| {
             let channel = |c: usize| (image[i][c] - photo.rgb[3 * i + c] as f64 / 255.0).abs();
@@ -65,7 +103,8 @@ fn twin_scores(scene: &Gaussians, scoring: &Scoring) -> Vec<TwinScore> {
             })
             .collect();
         let weights = twin::gradients(scene, camera, &scoring.render, &gradient).colours;
-        for (score, [certain, possible, weight]) in scores.iter_mut().zip(weights) {
+        for (score, weights) in scores.iter_mut().zip(weights) {
+            let [certain, possible, weight] = weights.map(|sum| area * sum);
             score.certain += certain;
             score.possible += possible;
             score.weight += weight;
@@ -88,10 +127,11 @@ fn decided(least: f64, most: f64, limit: f64) -> Option<bool> {
 fn run(
     backend: &dyn Backend,
     before: &LearnerState,
+    seen: Seen,
     refine: &Refine,
 ) -> Result<(RefineReport, LearnerState), String> {
     let mut learner = backend
-        .learner(&before.gaussians, Arc::new(views()))
+        .learner(&before.gaussians, Arc::new(seen.views()))
         .map_err(said)?;
     learner.restore(before).map_err(said)?;
     let report = learner.refine(refine).map_err(said)?;
@@ -133,41 +173,123 @@ fn state(seed: u64) -> LearnerState {
 
 const PIPELINES: [Pipeline; 2] = [Pipeline::AUTO, Pipeline::VANILLA];
 
+/// Bad pixels a view from which on a Gaussian grows.
+const MIN_BAD: f64 = 2.5;
+
+/// How many of each Gaussian there are after growth by these scores of two views; `None` where roundings decide.
+fn grown(scores: &[TwinScore]) -> Vec<Option<usize>> {
+    let copies = |score: &TwinScore| {
+        let grows = decided(score.certain, score.possible, 2.0 * MIN_BAD);
+        grows.map(|grows| 1 + usize::from(grows))
+    };
+    scores.iter().map(copies).collect()
+}
+
 /// With consistency, of those at the threshold only they grow that have enough weight in bad pixels.
-pub fn growth_wants_agreement(backend: &dyn Backend) -> Outcome {
-    gather(PIPELINES.map(|pipeline| {
-        let before = state(71);
-        // Two of three views: which ones is part of the contract.
-        let scoring = scoring(pipeline, 2);
-        let scores = twin_scores(&before.gaussians, &scoring);
-        let min_bad = 2.5;
-        let want: Vec<Option<usize>> = scores
-            .iter()
-            .map(|score| {
-                let grows = decided(score.certain, score.possible, 2.0 * min_bad);
-                grows.map(|grows| 1 + usize::from(grows))
-            })
-            .collect();
-        let grown = want.iter().filter(|&&copies| copies == Some(2)).count();
-        ensure(grown > 20 && grown < 160, || {
-            format!("the scene tests nothing: {grown} grow")
+fn growth(backend: &dyn Backend, pipeline: Pipeline, before: &LearnerState, seen: Seen) -> Outcome {
+    // Two of three views: which ones is part of the contract.
+    let of = |seen: Seen| {
+        let scoring = scoring(pipeline, 2, seen);
+        grown(&twin_scores(before, &scoring, &seen.views()))
+    };
+    let want = of(seen);
+    let growing = want.iter().filter(|&&copies| copies == Some(2)).count();
+    ensure(growing > 20 && growing < 160, || {
+        format!("{seen:?}: the scene tests nothing, {growing} grow")
+    })?;
+    // What is seen must not be what would be seen without any one of what it goes through.
+    let without = [
+        (seen.scale > 1, Seen { scale: 1, ..seen }),
+        (
+            seen.exposure,
+            Seen {
+                exposure: false,
+                ..seen
+            },
+        ),
+        (seen.alpha, Seen { alpha: false, ..seen }),
+    ];
+    for (_, other) in without.into_iter().filter(|(differs, _)| *differs) {
+        let otherwise = want.iter().zip(of(other)).filter(|(want, other)| match want {
+            Some(want) => other.is_some_and(|other| other != *want),
+            None => false,
+        });
+        let count = otherwise.count();
+        ensure(count >= 5, || {
+            format!("{seen:?} tests nothing beside {other:?}: {count} Gaussians grow otherwise")
         })?;
-        let refine = Refine::Adc {
-            gradient_threshold: 0.5,
-            split_scale: 0.13,
-            min_opacity: 0.0,
-            max_scale: None,
-            max_gaussians: 10_000,
-            consistency: Some(Consistency {
-                scoring,
-                min_bad: min_bad as f32,
-            }),
-            seed: 3,
-            step: 700,
-        };
-        let (_, after) = run(backend, &before, &refine)?;
-        compare(&format!("{pipeline}, growth"), &before, &after, &want)
-    }))
+    }
+    let refine = Refine::Adc {
+        gradient_threshold: 0.5,
+        split_scale: 0.13,
+        min_opacity: 0.0,
+        max_scale: None,
+        max_gaussians: 10_000,
+        consistency: Some(Consistency {
+            scoring: scoring(pipeline, 2, seen),
+            min_bad: MIN_BAD as f32,
+        }),
+        seed: 3,
+        step: 700,
+    };
+    let (_, after) = run(backend, before, seen, &refine)?;
+    compare(&format!("{pipeline}, growth, {seen:?}"), before, &after, &want)
+}
+
+/// As `growth` says, of photos as they are.
+pub fn growth_wants_agreement(backend: &dyn Backend) -> Outcome {
+    gather(PIPELINES.map(|pipeline| growth(backend, pipeline, &state(71), PLAIN)))
+}
+
+/// Pictures and photos are compared as a step compares them: reduced, through the photos' exposures, transparent photos on
+/// what the exposure makes of the background. A learner without exposures scores as if none were asked for.
+pub fn scores_see_what_steps_see(backend: &dyn Backend) -> Outcome {
+    let (exposure, alpha) = (true, true);
+    let cases = [
+        (Pipeline::AUTO, Seen { scale: 2, ..PLAIN }),
+        (Pipeline::AUTO, Seen { exposure, ..PLAIN }),
+        (
+            Pipeline::AUTO,
+            Seen {
+                exposure,
+                alpha,
+                ..PLAIN
+            },
+        ),
+        (
+            Pipeline::VANILLA,
+            Seen {
+                scale: 4,
+                exposure,
+                alpha,
+            },
+        ),
+    ];
+    let mut before = state(71);
+    before.exposures = exposures(72, scenes::views().len());
+    gather(cases.map(|(pipeline, seen)| growth(backend, pipeline, &before, seen)))?;
+
+    let before = state(71);
+    let refine = |exposure: bool| Refine::Prune {
+        scoring: scoring(Pipeline::AUTO, usize::MAX, Seen { exposure, ..PLAIN }),
+        min_importance: 0.0,
+        max_bad_share: 0.7,
+    };
+    let plain = run(backend, &before, PLAIN, &refine(false))?;
+    ensure(run(backend, &before, PLAIN, &refine(true))? == plain, || {
+        "without exposures a score that asks for them is another one, or makes some".into()
+    })?;
+
+    let mut wrong = scoring(Pipeline::AUTO, 1, PLAIN);
+    wrong.scale = 3;
+    let refine = Refine::Prune {
+        scoring: wrong,
+        min_importance: 0.0,
+        max_bad_share: 0.7,
+    };
+    ensure(run(backend, &before, PLAIN, &refine).is_err(), || {
+        "a scale that there is not is no error".into()
+    })
 }
 
 /// Pruning by importance and by the share in bad pixels; survivors keep their rows and statistics.
@@ -180,8 +302,8 @@ pub fn pruning_follows_scores(backend: &dyn Backend) -> Outcome {
             .flat_map(|pipeline| cases.map(|case| (pipeline, case)))
             .map(|(pipeline, (by_importance, max_bad_share))| {
                 let before = state(71);
-                let scoring = scoring(pipeline, usize::MAX);
-                let scores = twin_scores(&before.gaussians, &scoring);
+                let scoring = scoring(pipeline, usize::MAX, PLAIN);
+                let scores = twin_scores(&before, &scoring, &PLAIN.views());
                 // A limit that a third of those that are seen at all do not reach.
                 let mut seen: Vec<f64> = scores.iter().map(|score| score.largest).collect();
                 seen.retain(|&largest| largest > 0.0);
@@ -219,7 +341,7 @@ pub fn pruning_follows_scores(backend: &dyn Backend) -> Outcome {
                     min_importance: min_importance as f32,
                     max_bad_share: max_bad_share as f32,
                 };
-                let (report, after) = run(backend, &before, &refine)?;
+                let (report, after) = run(backend, &before, PLAIN, &refine)?;
                 compare(&what, &before, &after, &want)?;
                 ensure(
                     report.pruned == 180 - after.gaussians.len() && report.count == after.gaussians.len(),

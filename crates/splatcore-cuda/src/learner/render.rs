@@ -1,0 +1,75 @@
+//! Pictures of the scene that learns, and what they cost: a learner is a renderer too.
+
+use super::CudaLearner;
+use crate::frame::SceneAddresses;
+use crate::renderer;
+use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, Renderer, StageTimes};
+use splatcore_core::{BackendError, Camera, Gaussians, Image};
+
+impl CudaLearner {
+    /// Where the scene's arrays are at this moment; a refinement may move them.
+    pub(super) fn scene_addresses(&self) -> SceneAddresses {
+        SceneAddresses {
+            count: self.state.count,
+            sh_degree: self.state.sh_degree,
+            half: false,
+            arrays: self
+                .state
+                .groups
+                .each_ref()
+                .map(|group| group.parameters.address()),
+            smoothing: self.state.smoothing_address(),
+        }
+    }
+}
+
+impl Renderer for CudaLearner {
+    fn count(&self) -> usize {
+        self.state.count
+    }
+
+    fn render(&mut self, camera: &Camera, options: &RenderOptions) -> Result<Rendered, BackendError> {
+        self.settle()?;
+        let scene = self.scene_addresses();
+        renderer::render(&mut self.frame, scene, camera, options)
+    }
+
+    fn finish(&mut self) -> Result<(), BackendError> {
+        self.settle().map(drop)
+    }
+
+    fn gradients(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+        image_gradient: &Image,
+    ) -> Result<Gaussians, BackendError> {
+        self.settle()?;
+        let scene = self.scene_addresses();
+        renderer::gradients(
+            &mut self.frame,
+            &self.kernels,
+            scene,
+            camera,
+            options,
+            image_gradient,
+        )
+    }
+
+    fn counts(&mut self, camera: &Camera, options: &RenderOptions) -> Result<FrameCounts, BackendError> {
+        self.settle()?;
+        let scene = self.scene_addresses();
+        renderer::counts(&mut self.frame, scene, camera, options)
+    }
+
+    fn stage_times(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+        backward: bool,
+    ) -> Result<StageTimes, BackendError> {
+        self.settle()?;
+        let scene = self.scene_addresses();
+        renderer::stage_times(&mut self.frame, scene, camera, options, backward)
+    }
+}

@@ -1,0 +1,197 @@
+//! Settings that go ill together: those that contradict each other, and flags that would have no effect beside the others.
+//!
+//! A contradiction is refused wherever it comes from. A setting without effect is refused when it was typed with another
+//! value than the default's: a config file names every setting, those too that its strategy does not look at.
+
+use super::{Config, ConfigError, DensifyScore, DensifyStatistic, ResolutionSchedule, Strategy};
+
+const ADC: &str = "only --strategy adc looks at it";
+
+impl Config {
+    /// Refuses what contradicts: each setting alone is sound.
+    pub(super) fn check_together(&self) -> Result<(), ConfigError> {
+        let refuse = |key: &'static str, value: &dyn ToString, problem: &'static str| {
+            Err(ConfigError::Value {
+                key,
+                value: value.to_string(),
+                problem,
+            })
+        };
+        if self.strategy == Strategy::Mcmc && self.densify_statistic != DensifyStatistic::Mean {
+            let problem = "mcmc grows without gradients; use --strategy adc, or leave it at mean";
+            return refuse("densify-statistic", &"absolute", problem);
+        }
+        if self.strategy == Strategy::Mcmc && self.densify_score != DensifyScore::Gradient {
+            let problem = "mcmc grows wherever opacity is; use --strategy adc, or leave it at gradient";
+            return refuse("densify-score", &"consistent", problem);
+        }
+        if let (ResolutionSchedule::CoarseToFine, Some(until)) = (self.resolution_schedule, self.coarse_until)
+            && until > self.iterations
+        {
+            let problem = "is after the last step (iterations), so that photos would never have their full size; \
+                           leave it out to let it follow, or use --resolution-schedule full";
+            return refuse("coarse-until", &until, problem);
+        }
+        if self.lr_sh_rest * self.sh_regulariser > 1.0 {
+            let problem = "takes more than all of a harmonic in each step, as it is multiplied by lr-sh-rest; \
+                           1 to 10 are usual";
+            return refuse("sh-regulariser", &self.sh_regulariser, problem);
+        }
+        Ok(())
+    }
+
+    /// Why a setting has no effect beside the others, if so.
+    pub(super) fn idle(&self, key: &str) -> Option<&'static str> {
+        let consistent = self.densify_score == DensifyScore::Consistent;
+        let prunes_bad = self.prune_bad_share < 1.0;
+        let prunes = self.prune_importance > 0.0 || prunes_bad;
+        let (adc, mcmc) = (self.strategy == Strategy::Adc, self.strategy == Strategy::Mcmc);
+        let coarse = self.resolution_schedule == ResolutionSchedule::CoarseToFine;
+        let (used, reason) = match key {
+            "densify-gradient"
+            | "split-scale"
+            | "prune-scale"
+            | "opacity-reset-every"
+            | "opacity-reset-to" => (adc, ADC),
+            "noise-rate" | "growth" => (mcmc, "only --strategy mcmc looks at it"),
+            "score-views" | "score-threshold" => (consistent, "only --densify-score consistent looks at it"),
+            "score-error" => (
+                consistent || prunes_bad,
+                "only --densify-score consistent and --prune-bad-share look at it",
+            ),
+            "prune-every" => (
+                prunes || self.prune_floaters > 0.0,
+                "only --prune-importance, --prune-bad-share and --prune-floaters look at it",
+            ),
+            "coarse-until" => (coarse, "only --resolution-schedule coarse-to-fine looks at it"),
+            "lr-exposure" | "lr-exposure-final" => (self.exposure, "only --exposure looks at it"),
+            "lr-sh-rest" | "sh-every" | "sh-regulariser" => {
+                (self.sh_degree > 0, "--sh-degree 0 has no harmonics for it")
+            }
+            _ => return None,
+        };
+        (!used).then_some(reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DEFAULT, Preset};
+    use super::*;
+    use clap::Args;
+    use std::path::Path;
+
+    fn layered(file: Option<&Path>, line: &str) -> Result<Config, String> {
+        let command = Config::augment_args(clap::Command::new("train").no_binary_name(true));
+        let matches = command.try_get_matches_from(line.split_whitespace()).unwrap();
+        Config::layered(file, &matches).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn contradictions_say_why() {
+        for (line, wanted) in [
+            (
+                "--strategy mcmc --densify-statistic absolute",
+                "densify-statistic = absolute: mcmc grows without gradients",
+            ),
+            (
+                "--preset fast --densify-score consistent",
+                "densify-score = consistent: mcmc grows",
+            ),
+            (
+                "--iterations 700 --resolution-schedule coarse-to-fine --coarse-until 701",
+                "coarse-until = 701: is after the last step",
+            ),
+            (
+                "--sh-regulariser 8001",
+                "sh-regulariser = 8001: takes more than all",
+            ),
+        ] {
+            let error = layered(None, line).unwrap_err();
+            assert!(error.contains(wanted) && !error.contains('\n'), "{line}: {error}");
+        }
+        for line in [
+            "--strategy mcmc --prune-importance 0.5 --score-error 0.2 --prune-bad-share 0.9",
+            "--iterations 700 --resolution-schedule coarse-to-fine --coarse-until 700",
+            "--iterations 1 --resolution-schedule coarse-to-fine",
+            "--sh-regulariser 8000",
+        ] {
+            assert!(layered(None, line).is_ok(), "{line}");
+        }
+    }
+
+    /// In a short run of a long run's settings.
+    #[test]
+    fn a_file_cannot_leave_all_photos_coarse() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("run.toml");
+        let long = Config {
+            resolution_schedule: ResolutionSchedule::CoarseToFine,
+            ..DEFAULT
+        };
+        std::fs::write(&file, long.to_toml().unwrap()).unwrap();
+        let error = layered(Some(&file), "--iterations 7000").unwrap_err();
+        assert!(error.contains("coarse-until = 10000"), "{error}");
+        assert!(layered(Some(&file), "--iterations 7000 --coarse-until 2000").is_ok());
+    }
+
+    #[test]
+    fn flags_without_effect_are_refused() {
+        for (key, value, cure) in [
+            ("densify-gradient", "1e-4", ""),
+            ("split-scale", "0.5", ""),
+            ("prune-scale", "0.5", ""),
+            ("opacity-reset-every", "500", ""),
+            ("opacity-reset-to", "0.5", ""),
+            ("noise-rate", "0", "--strategy mcmc"),
+            ("growth", "0.5", "--strategy mcmc"),
+            ("score-views", "3", "--densify-score consistent"),
+            ("score-threshold", "3", "--densify-score consistent"),
+            ("score-error", "0.5", "--prune-bad-share 0.5"),
+            ("prune-every", "70", "--prune-importance 1"),
+            ("prune-every", "70", "--prune-floaters 0.8"),
+            (
+                "coarse-until",
+                "70",
+                "--resolution-schedule coarse-to-fine --strategy adc",
+            ),
+            ("lr-exposure", "0.5", "--exposure"),
+            ("lr-exposure-final", "0.5", "--exposure"),
+            ("lr-sh-rest", "0.5", "--sh-degree 1"),
+            ("sh-every", "70", "--sh-degree 1"),
+            ("sh-regulariser", "0.5", "--sh-degree 1"),
+        ] {
+            // What makes it idle, unless the defaults do.
+            let context = match (cure, key) {
+                ("", _) => "--strategy mcmc",
+                ("--sh-degree 1", _) => "--sh-degree 0",
+                _ => "",
+            };
+            let error = layered(None, &format!("{context} --{key} {value}")).unwrap_err();
+            let wanted = format!("--{key} has no effect here: ");
+            assert!(error.starts_with(&wanted) && !error.contains('\n'), "{error}");
+            let sound = layered(None, &format!("--{key} {value} {cure}"));
+            assert!(sound.is_ok(), "{sound:?}");
+        }
+        // The default, said aloud, is what the user gets.
+        assert!(layered(None, "--strategy mcmc --split-scale 0.01").is_ok());
+        let error = layered(None, "--preset fast --split-scale 0.5").unwrap_err();
+        assert!(error.contains(ADC), "{error}");
+        for preset in [Preset::Fast, Preset::Balanced, Preset::Quality] {
+            assert!(preset.config().check_together().is_ok());
+        }
+    }
+
+    /// What one strategy's run wrote can be the start of the other's.
+    #[test]
+    fn files_may_hold_what_has_no_effect() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("run.toml");
+        let adc = Config {
+            split_scale: 0.5,
+            ..DEFAULT
+        };
+        std::fs::write(&file, adc.to_toml().unwrap()).unwrap();
+        assert!(layered(Some(&file), "--strategy mcmc").is_ok());
+    }
+}
