@@ -3,7 +3,10 @@
 mod common;
 
 use common::{fails, json, photos, splatcore, succeeds, text, write_scene};
+use splatcore::core::Gaussians;
 use splatcore::core::pipeline::{Blend, Intersect, Pipeline};
+use splatcore::core::random::Rng;
+use splatcore::data::scene::write_ply;
 
 #[test]
 fn info_of_a_scene_and_of_a_dataset() {
@@ -111,6 +114,34 @@ fn convert_writes_what_it_read() {
     assert!(line.contains("--overwrite"), "{line}");
     succeeds(&["convert", text(&scene), "-o", text(&flat), "--overwrite"]);
     assert!(std::fs::read(&scene).unwrap() == std::fs::read(&flat).unwrap());
+}
+
+/// A sky around all cameras, and three faint Gaussians amid them, which every camera sees before it.
+#[test]
+fn convert_leaves_out_floaters() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rng = Rng::new(5, 0);
+    let mut scene = Gaussians::zeros(300, 0);
+    for i in 0..scene.len() {
+        let direction = [0; 3].map(|_| rng.normal());
+        let far = 30.0 / direction.iter().map(|d| d * d).sum::<f32>().sqrt();
+        let floats = i % 100 == 7;
+        scene.means[i] = direction.map(|d| if floats { 0.1 * d } else { far * d });
+        scene.log_scales[i] = [if floats { -2.0 } else { 1.5 }; 3];
+        scene.rotations[i] = [1.0, 0.0, 0.0, 0.0];
+        scene.opacity_logits[i] = if floats { -1.0 } else { 4.0 };
+    }
+    let (whole, clean) = (folder.path().join("whole.ply"), folder.path().join("clean.ply"));
+    write_ply(&whole, &scene, false).unwrap();
+    let args = ["convert", text(&whole), "-o", text(&clean), "--backend", "cpu"];
+    let flags = ["--prune-floaters", "0.8", "--dataset", photos()];
+    let output = splatcore(&[&args[..], &flags].concat()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let last = said.lines().last().unwrap_or_default();
+    assert_eq!(last, "left out 3 floaters of 300 Gaussians", "{said}");
+    scene.retain(|i| i % 100 != 7);
+    write_ply(&whole, &scene, false).unwrap();
+    assert!(std::fs::read(&whole).unwrap() == std::fs::read(&clean).unwrap());
 }
 
 #[test]

@@ -83,6 +83,9 @@ fn wrong_usage_exits_2() {
         &["bench", "scene.ply", "--orbit", "1", "--pipeline", "exact+fancy"],
         &["eval", "scene.ply"],
         &["convert", "scene.ply", "-o", "scene.sog"],
+        &["convert", "scene.ply", "-o", "a.ply", "--prune-floaters", "0.8"],
+        &["convert", "scene.ply", "-o", "a.ply", "--dataset", "photos"],
+        &["convert", "scene.ply", "-o", "a.ply", "--max-size", "9"],
     ] {
         splatcore(args)
             .assert()

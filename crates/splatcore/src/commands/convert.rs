@@ -1,11 +1,16 @@
-//! `splatcore convert`: a scene in any format that is read, as PLY.
+//! `splatcore convert`: a scene in any format that is read, as PLY; without its floaters, if asked for.
 
+use crate::backends::BackendArgs;
 use crate::load;
 use crate::output::{self, WrongUsage, counted};
 use anyhow::{Context, Result, bail};
+use splatcore_core::Gaussians;
+use splatcore_core::backend::{Refine, RenderOptions};
+use splatcore_data::dataset::{LoadOptions, Split};
 use splatcore_data::scene;
 use splatcore_train::memory::Bytes;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Write a scene as PLY, which every viewer and converter reads.
 ///
@@ -22,9 +27,32 @@ pub struct Args {
     /// at 1 and 68 at 0, which also loads and renders faster; reflections are lost
     #[arg(long, value_name = "0..3", value_parser = clap::value_parser!(u8).range(0..=3))]
     sh_degree: Option<u8>,
+    /// Leave out floaters, as training's flag of this name does: Gaussians nearer than this share of the depth that the
+    /// cameras of --dataset see at their place, in every one that can tell; try 0.8. Views from beside the photos gain much, those
+    /// between them nothing; haze, glass and smoke may go too. Renders each view once, and takes the memory of training
+    #[arg(long, value_name = "SHARE", value_parser = share, requires = "dataset")]
+    prune_floaters: Option<f32>,
+    /// The photos that the scene was made of, for --prune-floaters
+    #[arg(long, value_name = "DATASET", requires = "prune_floaters")]
+    dataset: Option<PathBuf>,
+    /// Whose cameras tell: those of all photos, or without the held-out ones (train), so that these can measure the result
+    #[arg(long, value_name = "SPLIT", default_value_t = Split::All, requires = "dataset")]
+    split: Split,
+    /// Every Nth photo is held out [that of the run beside the scene, or 8]
+    #[arg(long, value_name = "N", requires = "dataset")]
+    test_every: Option<u32>,
+    /// Folder of the dataset's photos in place of `images`, for example images_4
+    #[arg(long, value_name = "FOLDER", requires = "dataset")]
+    images: Option<String>,
+    /// Look at this many pixels on the longer side. Time falls with the square, and hardly what is found
+    #[arg(long, value_name = "PX", default_value_t = 960, requires = "dataset",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    max_size: u32,
     /// Replace a file that exists
     #[arg(long)]
     overwrite: bool,
+    #[command(flatten)]
+    backend: BackendArgs,
 }
 
 /// Runs the command.
@@ -49,6 +77,9 @@ pub fn run(args: Args) -> Result<()> {
     {
         gaussians = gaussians.with_sh_degree(degree);
     }
+    if let (Some(share), Some(dataset)) = (args.prune_floaters, &args.dataset) {
+        gaussians = without_floaters(&args, dataset, gaussians, antialiased, share)?;
+    }
     scene::write_ply(output, &gaussians, antialiased)?;
     let bytes = std::fs::metadata(output)
         .with_context(|| output.display().to_string())?
@@ -60,4 +91,55 @@ pub fn run(args: Args) -> Result<()> {
         output.display(),
         Bytes(bytes)
     ))
+}
+
+/// What is left of a scene once the cameras of the dataset have looked at it.
+fn without_floaters(
+    args: &Args,
+    folder: &Path,
+    gaussians: Gaussians,
+    antialias: bool,
+    depth_share: f32,
+) -> Result<Gaussians> {
+    let (background, test_every) = load::settings_of(&args.scene, None, args.test_every);
+    let dataset = load::dataset(folder, args.images.as_deref(), 0)?;
+    let indices = dataset.select(args.split, test_every as usize);
+    if indices.is_empty() {
+        bail!(
+            "{}: no photo in the {} split; choose another --split or --test-every",
+            folder.display(),
+            args.split
+        );
+    }
+    let options = LoadOptions {
+        max_size: Some(args.max_size),
+        background: background.colour(),
+        keep_alpha: false,
+    };
+    let views = load::views(&dataset, &indices, &options)?;
+    let backend = args.backend.open()?;
+    let mut learner = backend.learner(&gaussians, Arc::new(views))?;
+    let report = learner.refine(&Refine::PruneFloaters {
+        render: RenderOptions {
+            antialias,
+            ..RenderOptions::default()
+        },
+        depth_share,
+    })?;
+    eprintln!(
+        "left out {} of {}",
+        counted(report.pruned, "floater"),
+        counted(gaussians.len(), "Gaussian")
+    );
+    drop(gaussians);
+    Ok(learner.snapshot()?.gaussians)
+}
+
+fn share(s: &str) -> Result<f32, String> {
+    match s.parse::<f32>() {
+        Ok(v) if v > 0.0 && v < 1.0 => Ok(v),
+        _ => Err(format!(
+            "'{s}' is not a share; write a number above 0 and below 1, for example 0.8"
+        )),
+    }
 }
