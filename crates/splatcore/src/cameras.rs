@@ -114,14 +114,7 @@ impl CameraArgs {
 
     fn of_dataset(&self, folder: &Path, background: [f32; 3], test_every: u32) -> Result<Vec<NamedCamera>> {
         let dataset = load::dataset(folder, self.images.as_deref(), 0)?;
-        let indices = dataset.select(self.split, test_every as usize);
-        if indices.is_empty() {
-            bail!(
-                "{}: no photo in the {} split; choose another --split or --test-every",
-                folder.display(),
-                self.split
-            );
-        }
+        let indices = load::select(&dataset, folder, self.split, test_every)?;
         let views = load::views(
             &dataset,
             &indices,

@@ -1,9 +1,9 @@
 //! Scenes and datasets from disk, with everything worth saying about them on stderr.
 
 use crate::progress::Progress;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use splatcore_core::{Gaussians, View};
-use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions};
+use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
 use splatcore_data::scene;
 use splatcore_train::Config;
 use splatcore_train::config::Background;
@@ -26,6 +26,18 @@ pub fn scene(path: &Path) -> Result<(Gaussians, bool)> {
         eprintln!("{}: {note}", path.display());
     }
     Ok((file.gaussians, file.antialiased))
+}
+
+/// The photos of a split, at least one; `folder` is the dataset's.
+pub fn select(dataset: &Dataset, folder: &Path, split: Split, test_every: u32) -> Result<Vec<usize>> {
+    let indices = dataset.select(split, test_every as usize);
+    if indices.is_empty() {
+        bail!(
+            "{}: no photo in the {split} split; choose another --split or --test-every",
+            folder.display()
+        );
+    }
+    Ok(indices)
 }
 
 /// Opens a dataset and lists what is missing or odd.

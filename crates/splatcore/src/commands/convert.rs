@@ -103,14 +103,7 @@ fn without_floaters(
 ) -> Result<Gaussians> {
     let (background, test_every) = load::settings_of(&args.scene, None, args.test_every);
     let dataset = load::dataset(folder, args.images.as_deref(), 0)?;
-    let indices = dataset.select(args.split, test_every as usize);
-    if indices.is_empty() {
-        bail!(
-            "{}: no photo in the {} split; choose another --split or --test-every",
-            folder.display(),
-            args.split
-        );
-    }
+    let indices = load::select(&dataset, folder, args.split, test_every)?;
     let options = LoadOptions {
         max_size: Some(args.max_size),
         background: background.colour(),

@@ -4,7 +4,7 @@ use crate::backends::BackendArgs;
 use crate::progress::Progress;
 use crate::report::{Report, ViewPictures, decibels, pictured};
 use crate::{load, output};
-use anyhow::{Result, bail};
+use anyhow::Result;
 use splatcore_core::backend::{RenderOptions, Renderer};
 use splatcore_core::{Pipeline, View};
 use splatcore_data::dataset::{LoadOptions, Split};
@@ -70,14 +70,7 @@ pub fn run(args: Args) -> Result<()> {
     let dataset = load::dataset(&args.dataset, args.images.as_deref(), 0)?;
     let backend = args.backend.open()?;
     let (background, test_every) = load::settings_of(&args.scene, args.background, args.test_every);
-    let indices = dataset.select(args.split, test_every as usize);
-    if indices.is_empty() {
-        bail!(
-            "{}: no photo in the {} split; choose another --split or --test-every",
-            args.dataset.display(),
-            args.split
-        );
-    }
+    let indices = load::select(&dataset, &args.dataset, args.split, test_every)?;
     let background_colour = background.colour();
     let options = LoadOptions {
         max_size: args.max_size,
