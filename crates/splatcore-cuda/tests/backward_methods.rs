@@ -3,30 +3,19 @@
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+#[path = "support/device.rs"]
+mod device;
+
+use device::device;
 use splatcore_core::Pipeline;
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
 use splatcore_core::{Camera, Gaussians, Image, random::Rng};
 use splatcore_cpu::conformance::{gradients, scenes};
 use splatcore_cuda::CudaBackend;
-use splatcore_cuda::device::Device;
-use splatcore_cuda::device::driver::Card;
 use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::programs;
 use std::sync::Arc;
-
-fn device() -> Option<Arc<dyn Device>> {
-    if std::env::var("SPLATCORE_TEST_DEVICE").is_ok_and(|wish| wish == "card") {
-        return Some(Arc::new(Card::open(None).unwrap()));
-    }
-    match Emulated::new() {
-        Ok(device) => Some(Arc::new(device)),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
-}
 
 /// The blends that leave behind what a backward pass wants: all others make way for one of these.
 const FORWARDS: [Blend; 2] = [Blend::Scalar, Blend::Subtile];

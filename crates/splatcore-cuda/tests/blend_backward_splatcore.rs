@@ -3,28 +3,17 @@
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+#[path = "support/device.rs"]
+mod device;
+
+use device::device;
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::pipeline::Backward;
 use splatcore_core::{Gaussians, Image, Pipeline};
 use splatcore_cpu::conformance::scenes;
 use splatcore_cuda::CudaBackend;
 use splatcore_cuda::device::Device;
-use splatcore_cuda::device::driver::Card;
-use splatcore_cuda::device::emulated::Emulated;
 use std::sync::Arc;
-
-fn device() -> Option<Arc<dyn Device>> {
-    if std::env::var("SPLATCORE_TEST_DEVICE").is_ok_and(|wish| wish == "card") {
-        return Some(Arc::new(Card::open(None).unwrap()));
-    }
-    match Emulated::new() {
-        Ok(device) => Some(Arc::new(device)),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
-}
 
 /// Gaussians one behind the other, each so large that its alpha is its opacity everywhere.
 fn stack(opacities: &[f32]) -> Gaussians {

@@ -3,14 +3,16 @@
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+#[path = "support/device.rs"]
+mod device;
+
+use device::device;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Intersect;
 use splatcore_cpu::conformance::footprints::{Field, Tiles, footprints_hold};
 use splatcore_cpu::footprint::touched;
 use splatcore_cpu::simd::Level;
 use splatcore_cuda::camera::KernelCamera;
-use splatcore_cuda::device::driver::Card;
-use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::device::{Buffer, Device, Program};
 use splatcore_cuda::programs;
 use std::ffi::c_void;
@@ -33,19 +35,6 @@ extern "C" __global__ void mark_tiles(const Splat* splats, u32 count, Camera cam
     }
 }
 "#;
-
-fn device() -> Option<Arc<dyn Device>> {
-    if std::env::var("SPLATCORE_TEST_DEVICE").is_ok_and(|wish| wish == "card") {
-        return Some(Arc::new(Card::open(None).unwrap()));
-    }
-    match Emulated::new() {
-        Ok(device) => Some(Arc::new(device)),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
-}
 
 /// `Splat` of kernels/splat.cuh, as words.
 fn on_device(splat: &splatcore_cpu::project::Splat) -> [u32; 12] {

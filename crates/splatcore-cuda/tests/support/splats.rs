@@ -3,7 +3,11 @@
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 #![allow(dead_code, clippy::unwrap_used)] // not every test uses everything; helpers of tests
 
+#[path = "device.rs"]
+mod device;
+
 use bytemuck::{Pod, Zeroable};
+pub use device::device;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Intersect;
 use splatcore_core::random::Rng;
@@ -11,26 +15,10 @@ use splatcore_core::{Camera, Gaussians};
 use splatcore_cpu::conformance::scenes::random_scene;
 use splatcore_cpu::twin::{self, Scene};
 use splatcore_cuda::camera::KernelCamera;
-use splatcore_cuda::device::driver::Card;
-use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::device::{Buffer, Device, Kernel, Program};
 use splatcore_cuda::programs;
 use std::ffi::c_void;
 use std::sync::Arc;
-
-/// `None`, with a line that says why, where there is neither.
-pub fn device() -> Option<Arc<dyn Device>> {
-    if std::env::var("SPLATCORE_TEST_DEVICE").is_ok_and(|wish| wish == "card") {
-        return Some(Arc::new(Card::open(None).unwrap()));
-    }
-    match Emulated::new() {
-        Ok(device) => Some(Arc::new(device)),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
-}
 
 /// `Splat` of kernels/splat.cuh.
 #[derive(Clone, Copy, Pod, Zeroable)]
