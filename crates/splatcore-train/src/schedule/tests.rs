@@ -17,12 +17,14 @@ fn refinements(config: &Config) -> Vec<(u32, Refine)> {
         .collect()
 }
 
+/// The steps of those refinements that are wanted.
+fn steps_of(all: &[(u32, Refine)], wanted: impl Fn(&Refine) -> bool) -> Vec<u32> {
+    let found = all.iter().filter(|(_, refine)| wanted(refine));
+    found.map(|(step, _)| *step).collect()
+}
+
 fn resets(config: &Config) -> Vec<u32> {
-    let all = refinements(config);
-    all.iter()
-        .filter(|(_, r)| matches!(r, Refine::ResetOpacity { .. }))
-        .map(|(s, _)| *s)
-        .collect()
+    steps_of(&refinements(config), |r| matches!(r, Refine::ResetOpacity { .. }))
 }
 
 #[test]
@@ -101,11 +103,7 @@ fn sh_degree_rises_every_thousand_steps() {
 #[test]
 fn adc_refines_when_inria_does() {
     let all = refinements(&DEFAULT);
-    let rounds: Vec<u32> = all
-        .iter()
-        .filter(|(_, r)| matches!(r, Refine::Adc { .. }))
-        .map(|(s, _)| *s)
-        .collect();
+    let rounds = steps_of(&all, |r| matches!(r, Refine::Adc { .. }));
     assert_eq!(
         (rounds[0], rounds[rounds.len() - 1], rounds.len()),
         (600, 14_900, 144)
@@ -219,11 +217,7 @@ fn pruning_by_scores_comes_first_and_never_last() {
         ..DEFAULT
     };
     let all = refinements(&config);
-    let rounds: Vec<u32> = all
-        .iter()
-        .filter(|(_, r)| matches!(r, Refine::Prune { .. }))
-        .map(|(s, _)| *s)
-        .collect();
+    let rounds = steps_of(&all, |r| matches!(r, Refine::Prune { .. }));
     assert_eq!(rounds, (1..10).map(|k| 3000 * k).collect::<Vec<u32>>());
     // Before growth, whose clones would share weights, and before the reset that takes opacities away.
     let at_3000: Vec<_> = all.iter().filter(|(s, _)| *s == 3000).map(|(_, r)| r).collect();
@@ -259,11 +253,10 @@ fn floaters_go_first() {
         ..DEFAULT
     };
     let all = refinements(&config);
-    let rounds: Vec<u32> = all
-        .iter()
-        .filter(|(_, r)| matches!(r, Refine::PruneFloaters { depth_share, .. } if *depth_share == 0.8))
-        .map(|(s, _)| *s)
-        .collect();
+    let rounds = steps_of(
+        &all,
+        |r| matches!(r, Refine::PruneFloaters { depth_share, .. } if *depth_share == 0.8),
+    );
     assert_eq!(rounds, (1..10).map(|k| 3000 * k).collect::<Vec<u32>>());
     let at_3000: Vec<_> = all.iter().filter(|(s, _)| *s == 3000).map(|(_, r)| r).collect();
     assert!(matches!(
