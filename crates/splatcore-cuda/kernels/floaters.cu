@@ -4,13 +4,13 @@
 // A view runs forward with inverse depth, then this kernel; all views of the training, one after another. `verdicts` starts
 // as 0, nothing said; a view makes it -1, a floater, or 1, part of what is seen, and 1 stays. Below 0 goes.
 //
+// HIDDEN: splatcore_core::floaters::HIDDEN.
+//
 // Launch: one thread a Gaussian, blocks of 256.
 // Bound by memory: 16 bytes a Gaussian, and two words of the pixel that it projects to, in no order: 64 bytes of sectors
 // where it is in view. Runs for each view every few thousand steps.
 // Prediction for an H200, 220 k Gaussians, 43 views: 17 MB, 5 us a view beside 290 us of its forward pass; 13 ms a round, 9
 // rounds a training of 30,000 steps: 0.1 s. Measured:
-
-#define HIDDEN 1.05f  // as splatcore_core::floaters::HIDDEN
 
 extern "C" __global__ void __launch_bounds__(256)
     floaters(const float* __restrict__ means, u32 count, Camera camera, const float* __restrict__ transmittance,

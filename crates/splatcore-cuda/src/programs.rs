@@ -4,6 +4,7 @@ use crate::Moments;
 use crate::device::program::files;
 use crate::device::{Device, DeviceError, Kernel, Program};
 use crate::sort::Plan;
+use splatcore_core::floaters::HIDDEN;
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
 use splatcore_core::sh;
 use std::collections::HashMap;
@@ -333,7 +334,7 @@ pub fn floaters() -> Program {
     Program {
         op: "floaters",
         files: files!["floaters.cu"],
-        constants: vec![],
+        constants: vec![("HIDDEN", format!("{HIDDEN:?}f"))],
         kernels: &["floaters"],
     }
 }
