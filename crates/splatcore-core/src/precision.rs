@@ -77,8 +77,8 @@ pub const GRADIENT_IN_SINGLE: f64 = 1e-4;
 pub const GRADIENT_IN_HALF: f64 = 5e-3;
 /// On real scenes, of a method in f32 behind a published blend in halves: what it takes for the colour behind a fragment is
 /// off by the error of the image, which counts for much where little light is left. DESIGN's bound is for our own
-/// methods; these are here to be compared.
-pub const GRADIENT_BEHIND_PUBLISHED: f64 = 1e-2;
+/// methods; these are here to be compared. Found on five cut-outs of a photo: 6e-3 to 2.2e-2, the means' gradients.
+pub const GRADIENT_BEHIND_PUBLISHED: f64 = 3e-2;
 
 impl Pipeline {
     /// Relative L2 error that gradients may have, each parameter group for itself, on a backend that has matrix units. Of a
@@ -100,7 +100,10 @@ impl Blend {
         match self {
             Blend::Scalar | Blend::EarlyCull | Blend::Subtile => Precision::Single,
             // 47 to 60 dB are what the authors' code reaches.
-            Blend::Frag2Mat | Blend::TcGs => Precision::Half(Half::scores(HALF, 45.0)),
+            Blend::Frag2Mat | Blend::TcGs => Precision::Half(Half {
+                score: HALF,
+                ..Half::scores(HALF, 45.0)
+            }),
             Blend::TcGsGlobalFp16 | Blend::TcGsGlobalTf32 => Precision::Half(Half {
                 psnr: None,
                 ..Half::scores(HALF, 0.0)

@@ -168,7 +168,9 @@ fn misses(
                 let (error, cosine) = error_of(&want.group(group), &found.group(group), kept);
                 line += &format!(" {group:?} {error:.1e}");
                 // `<=` and `>=` are false for NaN.
-                if !(error <= tolerance && cosine >= 0.9999) {
+                // An error of that size at right angles: below 0.9999 for the published blends in halves alone.
+                let least_cosine = (1.0 - 0.5 * tolerance * tolerance).min(0.9999);
+                if !(error <= tolerance && cosine >= least_cosine) {
                     missed.push(format!(
                         "{name}: {pipeline}, {of}: {group:?}: {error:.2e}, cosine {cosine:.6}"
                     ));

@@ -142,7 +142,13 @@ pub fn bounded(
 /// Relative L2 within `tolerance` and cosine at least 0.9999, for each parameter group; a Gaussian without any
 /// gradient in the twin has exactly none in the backend. With `shape_as_one` the errors of scales and rotations are
 /// relative to both together.
-pub fn gradients(what: &str, twin: &Scene, backend: &Scene, tolerance: f64, shape_as_one: bool) -> Outcome {
+pub fn gradients(
+    what: &str,
+    twin: &Scene,
+    backend: &Scene,
+    tolerance: &dyn Fn(Group) -> f64,
+    shape_as_one: bool,
+) -> Outcome {
     ensure(
         backend.len() == twin.len() && backend.sh.len() == twin.sh.len(),
         || format!("{what}: the gradients' shape is not the scene's"),
@@ -167,7 +173,7 @@ pub fn gradients(what: &str, twin: &Scene, backend: &Scene, tolerance: f64, shap
             Group::Rotations => 1e-2 * scales,
             _ => 0.0,
         };
-        vectors(&format!("{what}, {group:?}"), &want, &got, floor, tolerance)?;
+        vectors(&format!("{what}, {group:?}"), &want, &got, floor, tolerance(group))?;
     }
     Ok(())
 }

@@ -124,7 +124,7 @@ pub fn filtered_pictures_match_the_twin(backend: &dyn Backend) -> Outcome {
         twin::smoothing::smooth_backward(&wide, &filters, &mut exact);
         let got = learner.gradients(&camera, &options, &image).map_err(said)?;
         let tolerance = backend.gradient_tolerance(options.pipeline);
-        compare::gradients(&what, &exact, &Scene::from(&got), tolerance, false)
+        compare::gradients(&what, &exact, &Scene::from(&got), &|_| tolerance, false)
     }))
 }
 

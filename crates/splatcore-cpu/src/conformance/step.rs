@@ -373,7 +373,7 @@ pub fn regularisers_match_the_twin(backend: &dyn Backend) -> Outcome {
         "regularised step",
         &twin.gradient,
         &got,
-        backend.gradient_tolerance(Pipeline::AUTO),
+        &|_| backend.gradient_tolerance(Pipeline::AUTO),
         false,
     )?;
     let out_of_view = twin.in_view.iter().position(|&seen| seen == Some(false));
