@@ -400,6 +400,11 @@ pub enum Refine {
     /// Gives every Gaussian Mip-Splatting's 3D filter for the learner's cameras ([`crate::smoothing`]); from then on the
     /// learner renders through it.
     SmoothingFilter,
+    /// Caps every log scale at what [`crate::scale_limit`] says for the learner's cameras; moments stay.
+    LimitScales {
+        /// Of the distance from the nearest camera; above 0.
+        share: f32,
+    },
     /// Caps every opacity (filtered, where there is a filter) at `ceiling` and clears the opacity's moments.
     ResetOpacity {
         /// 0.01 in INRIA's code.

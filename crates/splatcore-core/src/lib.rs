@@ -14,6 +14,7 @@ pub mod pipeline;
 pub mod precision;
 pub mod random;
 pub mod reduce;
+pub mod scale_limit;
 pub mod semantics;
 pub mod sh;
 pub mod smoothing;

@@ -58,7 +58,9 @@ pub fn densify(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores
             }
         }
         // The learner's, which has the cameras.
-        Refine::SmoothingFilter | Refine::PruneFloaters { .. } => RefineReport::default(),
+        Refine::SmoothingFilter | Refine::PruneFloaters { .. } | Refine::LimitScales { .. } => {
+            RefineReport::default()
+        }
         Refine::ResetOpacity { ceiling } => {
             reset_opacity(state, ceiling);
             RefineReport::default()

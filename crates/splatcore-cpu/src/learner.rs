@@ -5,6 +5,7 @@ use crate::densify::{densify, remove};
 use crate::exposure::{self, Exposed};
 use crate::floaters;
 use crate::frame::Frame;
+use crate::limit_scales::limit_scales;
 use crate::loss::Loss;
 use crate::project::Scene;
 use crate::reduced::Reduced;
@@ -216,6 +217,12 @@ impl Learner for CpuLearner {
         if *refine == Refine::SmoothingFilter {
             let (gaussians, views) = (&self.state.gaussians, &self.views);
             self.state.smoothing = self.backend.pool.install(|| filters(gaussians, views));
+        }
+        if let &Refine::LimitScales { share } = refine {
+            let (gaussians, views) = (&mut self.state.gaussians, &self.views);
+            self.backend
+                .pool
+                .install(|| limit_scales(gaussians, views, share));
         }
         self.profile.refine += start.elapsed().as_secs_f64();
         Ok(report)

@@ -19,6 +19,7 @@ pub mod footprint;
 pub mod frame;
 pub mod intersect;
 mod learner;
+mod limit_scales;
 pub mod loss;
 pub mod project;
 pub mod project_backward;

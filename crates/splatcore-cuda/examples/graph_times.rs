@@ -407,7 +407,13 @@ impl Device for Idle {
         Ok(())
     }
     fn load(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError> {
-        Ok(vec![Kernel(1); program.kernels.len()])
+        Ok(vec![
+            Kernel {
+                address: 1,
+                awaits: false
+            };
+            program.kernels.len()
+        ])
     }
     unsafe fn launch(&self, _: Kernel, _: u32, _: u32, _: &mut [*mut c_void]) -> Result<(), DeviceError> {
         Ok(())

@@ -146,6 +146,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6) adam(
     First* opacity_logits_1, Second* opacity_logits_2, float* sh, First* sh_1, SecondSh* sh_2, float* gradient_sum, u32* seen,
     const u32* __restrict__ slot_of, const Splat* __restrict__ splats, const float4* __restrict__ sums,
     const float* __restrict__ smoothing, u32 count, Camera camera, Rates rates, Counters* counters) {
+    begin_kernel();
     __shared__ __align__(16) float harmonics[WARPS][WARP * PITCH];
     __shared__ float scratches[WARPS][SCRATCH];
     if (counters->halted) return;

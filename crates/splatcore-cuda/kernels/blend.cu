@@ -25,6 +25,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
                                                           float* inverse_depths
 #endif
 ) {
+    begin_kernel();
     __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
     __shared__ float4 powers[BLOCK];   // a, b, c
     __shared__ float4 colours[BLOCK];

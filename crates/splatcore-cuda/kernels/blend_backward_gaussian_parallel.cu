@@ -27,6 +27,7 @@ extern "C" __global__ void __launch_bounds__(WARP) blend_backward(
     const uint2* __restrict__ ranges, Camera camera, const Counters* counters, const float* __restrict__ image,
     const float* __restrict__ gradient, float* pair_sums, const u32* __restrict__ bucket_tiles,
     const float4* __restrict__ checkpoints, const u32* __restrict__ stops) {
+    begin_kernel();
     // The chunk on its way, then the one that enters: gradient and x; y. Transmittance and remainder of the latter.
     __shared__ float4 pixels[2 * WARP];
     __shared__ float pixels_y[2 * WARP];

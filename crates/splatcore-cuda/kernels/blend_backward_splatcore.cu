@@ -131,6 +131,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3) blend_backward(
     const Splat* __restrict__ splats, const u32* __restrict__ pairs, const u32* __restrict__ pair_slots,
     const uint2* __restrict__ ranges, Camera camera, const Counters* counters, const float* __restrict__ image,
     const float* __restrict__ gradient, float4* pair_sums) {
+    begin_kernel();
     __shared__ uint4 rows[(BLOCK + 1) * (ROW_BYTES / 16)];
     __shared__ __align__(8) u8 masks[BLOCK];
     __shared__ u16 survivors[BLOCK / WARP][BLOCK + BATCH];

@@ -28,6 +28,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend_backward(
     const Splat* __restrict__ splats, const u32* __restrict__ pairs, const u32* __restrict__ pair_slots,
     const uint2* __restrict__ ranges, Camera camera, const Counters* counters, const float* __restrict__ image,
     const float* __restrict__ gradient, float* pair_sums) {
+    begin_kernel();
     __shared__ float4 centres[BATCH];  // mean x, mean y, log2 opacity
     __shared__ float4 powers[BATCH];   // a, b, c
     __shared__ float4 colours[BATCH];

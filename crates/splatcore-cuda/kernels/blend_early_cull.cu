@@ -18,6 +18,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
                                                           const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges,
                                                           Camera camera, Counters* counters, float* image,
                                                           float* transmittances) {
+    begin_kernel();
     __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
     __shared__ float4 powers[BLOCK];   // a, b, c
     __shared__ float4 colours[BLOCK];

@@ -63,6 +63,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
                                                           const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges,
                                                           Camera camera, Counters* counters, float* image,
                                                           float* transmittances) {
+    begin_kernel();
     __shared__ u32 indices[2][BATCH];
     __shared__ uint4 rows[2][BATCH];      // of M_g, 8 halves each
     __shared__ float4 colours[2][BATCH];

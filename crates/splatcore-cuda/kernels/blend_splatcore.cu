@@ -47,6 +47,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1024 / BLOCK) blend(const Sp
                                                           float* inverse_depths
 #endif
 ) {
+    begin_kernel();
     __shared__ uint4 rows[(BLOCK + 1) * (ROW_BYTES / 16)];  // one more that blends to nothing fills up the last batch
     __shared__ __align__(8) u8 masks[BLOCK];               // bit w: the splat reaches warp w's pixels
     __shared__ u16 survivors[BLOCK / WARP][BLOCK + BATCH];  // where their rows start, front to back

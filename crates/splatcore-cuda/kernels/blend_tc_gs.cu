@@ -73,6 +73,7 @@ __device__ __forceinline__ float basis(u32 k, Point p) {
 extern "C" __global__ void __launch_bounds__(BLOCK, 4)
     blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs, const u32* __restrict__ pair_slots,
           const uint2* __restrict__ ranges, Camera camera, Counters* counters, float* image, float* transmittances) {
+    begin_kernel();
     // V. Halves: all 8 entries; TF32: entries 0 to 3 of all Gaussians, then 4 to 7. 8 Gaussians are a B operand as they lie
     // there, a word a lane.
     __shared__ uint4 vectors[PARTS][BLOCK];

@@ -91,6 +91,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
                                                           const u16* __restrict__ masks
 #endif
 ) {
+    begin_kernel();
     // The Gaussian-side operand, channels 0 to 7 and 8 to 15; behind the chunk a row that is nothing, to fill up panels.
     __shared__ uint4 high_rows[BLOCK + 1], low_rows[BLOCK + 1];
     __shared__ float4 colours[BLOCK];

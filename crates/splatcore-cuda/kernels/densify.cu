@@ -85,6 +85,7 @@ __device__ __forceinline__ T sum_block(T value, T* warps) {
 
 // One block of THREADS: replaces the blocks' sums by the sums of those before each, and writes the total.
 extern "C" __global__ void __launch_bounds__(THREADS) scan_sums(u64* sums, u32 count, u64* total) {
+    begin_kernel();
     __shared__ u64 warps[WARPS];
     u64 before = 0;
     for (u32 start = 0; start < count; start += THREADS) {
@@ -101,6 +102,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_sums(u64* sums, u32 c
 // How many of a block's Gaussians have one of `bits`.
 extern "C" __global__ void __launch_bounds__(THREADS)
     list_count(const u8* __restrict__ actions, u32 bits, u32 n, u64* __restrict__ sums) {
+    begin_kernel();
     const u32 i = item();
     const u32 found = __syncthreads_count(i < n && (actions[i] & bits));
     if (threadIdx.x == 0) sums[blockIdx.x] = found;
@@ -109,6 +111,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 // Writes the indices of the Gaussians with one of `bits`, in order.
 extern "C" __global__ void __launch_bounds__(THREADS)
     list_write(const u8* __restrict__ actions, u32 bits, u32 n, const u64* __restrict__ sums, u32* __restrict__ list) {
+    begin_kernel();
     __shared__ u32 warps[WARPS];
     const u32 i = item();
     const u32 found = i < n && (actions[i] & bits);
@@ -127,6 +130,7 @@ struct Selection {
 extern "C" __global__ void __launch_bounds__(THREADS)
     select_histogram(const float* __restrict__ gradient_sum, const u32* __restrict__ seen, u32 n, float threshold,
                      const float* __restrict__ bad, float min_bad, u32 shift, const Selection* __restrict__ selection, u32* __restrict__ histogram) {
+    begin_kernel();
     __shared__ u32 counts[256];
     counts[threadIdx.x] = 0;
     __syncthreads();
@@ -143,6 +147,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 // One thread: the next eight bits of the gradient at which the limit of `room` bites; empties the histogram.
 extern "C" __global__ void select_digit(u32 shift, u32 room, Selection* selection, u32* histogram) {
+    begin_kernel();
     if (shift == 24) selection->remaining = room;
     u32 total = 0;
     for (u32 digit = 0; digit < 256; ++digit) total += histogram[digit];
@@ -158,6 +163,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     adc_choose(const float* __restrict__ gradient_sum, const u32* __restrict__ seen, u32 n, float threshold,
                const float* __restrict__ bad, float min_bad, const Selection* __restrict__ selection,
                u8* __restrict__ actions) {
+    begin_kernel();
     const u32 i = item();
     if (i >= n) return;
     const float gradient = mean_gradient(gradient_sum, seen, i);
@@ -174,6 +180,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __launch_bounds__(THREADS)
     adc_admit(const u32* __restrict__ equals, const u64* __restrict__ count, const Selection* __restrict__ selection,
               u8* __restrict__ actions) {
+    begin_kernel();
     const u32 k = item();
     if (k < *count && k < selection->remaining) actions[equals[k]] = u8(CHOSEN);
 }
@@ -183,6 +190,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     adc_decide(const float* __restrict__ log_scales, const float* __restrict__ opacity_logits, u32 n, float split_scale,
                float min_opacity, float max_scale, float log_shrink, u8* __restrict__ actions,
                u64* __restrict__ totals) {
+    begin_kernel();
     const u32 i = item();
     u32 cloned = 0, split = 0;
     if (i < n) {
@@ -208,6 +216,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __launch_bounds__(THREADS)
     split_children(float* __restrict__ means, float* __restrict__ log_scales, const float* __restrict__ rotations,
                    const u32* __restrict__ parents, u32 children, u32 base, float log_shrink, u64 seed, u64 step) {
+    begin_kernel();
     const u32 k = item();
     if (k >= children) return;
     const size_t row = size_t(base) + k;
@@ -245,6 +254,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __launch_bounds__(THREADS)
     prune_mark(const float* __restrict__ bad, const float* __restrict__ weight, const float* __restrict__ largest, u32 n,
                float min_importance, float max_bad_share, u8* __restrict__ actions) {
+    begin_kernel();
     const u32 i = item();
     if (i >= n) return;
     const bool sound = max_bad_share >= 1.0f || bad[i] <= __fmul_rn(max_bad_share, weight[i]);
@@ -255,6 +265,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 extern "C" __global__ void __launch_bounds__(THREADS) cap_opacity(
     float* logits, u32 n, float ceiling, const float* __restrict__ log_scales, const float* __restrict__ smoothing) {
+    begin_kernel();
     const u32 i = item();
     if (i >= n) return;
     if (smoothing) {
@@ -272,6 +283,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) cap_opacity(
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     mcmc_mark_dead(const float* __restrict__ opacity_logits, u32 n, float min_opacity, u8* __restrict__ actions) {
+    begin_kernel();
     const u32 i = item();
     if (i < n) actions[i] = opacity_of(opacity_logits[i]) > min_opacity ? 0 : DEAD;
 }
@@ -286,6 +298,7 @@ __device__ __forceinline__ u64 weight(const float* opacity_logits, const u8* act
 extern "C" __global__ void __launch_bounds__(THREADS)
     weight_sums(const float* __restrict__ opacity_logits, const u8* __restrict__ actions, u32 n,
                 u64* __restrict__ sums) {
+    begin_kernel();
     __shared__ u64 warps[WARPS];
     const u32 i = item();
     const u64 sum = sum_block(i < n ? weight(opacity_logits, actions, i) : u64(0), warps);
@@ -296,6 +309,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __launch_bounds__(THREADS)
     weight_scan(const float* __restrict__ opacity_logits, const u8* __restrict__ actions, u32 n,
                 const u64* __restrict__ sums, u64* __restrict__ cumulative) {
+    begin_kernel();
     __shared__ u64 warps[WARPS];
     const u32 i = item();
     const u64 through = scan_block(i < n ? weight(opacity_logits, actions, i) : u64(0), warps);
@@ -308,6 +322,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     mcmc_draw(const u64* __restrict__ cumulative, u32 n, const u64* __restrict__ total, const u64* __restrict__ wanted,
               u32 at_most, u64 seed, u64 step, u64 lane, u32* __restrict__ drawn, u32* __restrict__ copies,
               u64* __restrict__ moved) {
+    begin_kernel();
     const u32 count = *total == 0 ? 0 : wanted ? u32(*wanted) : at_most;
     const u32 k = item();
     if (k == 0) *moved = count;
@@ -329,6 +344,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __launch_bounds__(THREADS)
     mcmc_share(float* __restrict__ opacity_logits, float* __restrict__ log_scales, u32 n,
                const u32* __restrict__ copies, float min_opacity) {
+    begin_kernel();
     const u32 i = item();
     if (i >= n || copies[i] == 0) return;
     const int among = int(min(copies[i], 50u)) + 1;  // 51 as in the authors' code
@@ -380,6 +396,7 @@ __device__ __forceinline__ void copy_each(u32 rows, u32 row_bytes, From from, To
 extern "C" __global__ void __launch_bounds__(THREADS)
     copy_rows(u8* array, u32 row_bytes, const u32* __restrict__ sources, u32 times, const u32* __restrict__ targets,
               u32 base, const u64* __restrict__ wanted, u32 at_most) {
+    begin_kernel();
     copy_each(
         wanted ? u32(*wanted) : at_most, row_bytes,
         [&](u32 k) { return array + size_t(sources[k / times]) * row_bytes; },
@@ -389,6 +406,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 // Sets the listed rows to zero; one may be listed several times.
 extern "C" __global__ void __launch_bounds__(THREADS)
     clear_rows(u8* array, u32 row_bytes, const u32* __restrict__ list, const u64* __restrict__ wanted, u32 at_most) {
+    begin_kernel();
     __shared__ __align__(16) u32 zeros[256];
     if (threadIdx.x < 256) zeros[threadIdx.x] = 0;
     __syncthreads();
@@ -402,6 +420,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __launch_bounds__(THREADS)
     gather_rows(const u8* __restrict__ array, u8* __restrict__ scratch, u32 row_bytes, const u32* __restrict__ kept,
                 u32 listed, u32 rest, u32 first, u32 rows) {
+    begin_kernel();
     copy_each(
         rows, row_bytes,
         [&](u32 k) {

@@ -47,6 +47,7 @@ __device__ __forceinline__ Transform load_transform(const float* numbers) {
 extern "C" __global__ void __launch_bounds__(THREADS)
     expose(const float* __restrict__ image, const float* __restrict__ exposure, float* __restrict__ exposed, u32 pixels,
            const Counters* __restrict__ counters) {
+    begin_kernel();
     const u32 i = blockIdx.x * THREADS + threadIdx.x;
     if (i >= pixels || counters->halted) return;
     const Transform t = load_transform(exposure);
@@ -60,6 +61,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __launch_bounds__(THREADS)
     expose_backward(const float* __restrict__ image, const float* __restrict__ exposure, float* __restrict__ gradient,
                     float* __restrict__ partials, u32 pixels, const Counters* __restrict__ counters) {
+    begin_kernel();
     if (counters->halted) return;
     __shared__ float warp_sums[THREADS / WARP][NUMBERS];
     const Transform t = load_transform(exposure);
@@ -106,6 +108,7 @@ __device__ __forceinline__ double warp_total(double value) {
 extern "C" __global__ void __launch_bounds__(NUMBERS* WARP)
     update_exposure(const float* __restrict__ partials, u32 blocks, float* exposures, float* first, float* second, u32* seen,
                     u32 view, u32 views, float rate, const Counters* __restrict__ counters) {
+    begin_kernel();
     if (counters->halted) return;
     const u32 number = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const float identity = number % 5 == 0 ? 1.0f : 0.0f;

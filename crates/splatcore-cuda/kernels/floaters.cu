@@ -15,6 +15,7 @@
 extern "C" __global__ void __launch_bounds__(256)
     floaters(const float* __restrict__ means, u32 count, Camera camera, const float* __restrict__ transmittance,
              const float* __restrict__ inverse_depth, float share, float* __restrict__ verdicts) {
+    begin_kernel();
     u32 i = blockIdx.x * 256 + threadIdx.x;
     if (i >= count || verdicts[i] > 0.0f) return;
     Vec3 mean = {means[3ull * i], means[3ull * i + 1], means[3ull * i + 2]};

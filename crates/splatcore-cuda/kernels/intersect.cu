@@ -24,6 +24,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand(const Splat* __restri
                                                             const u32* __restrict__ tile_counts, Camera camera,
                                                             u32 pair_capacity, u32* tiles, u32* pair_slots, u32* pair_numbers,
                                                             u32* first_pairs, u32* long_slots, u32* states, Counters* counters) {
+    begin_kernel();
     __shared__ Footprint footprints[BLOCK];
     __shared__ uint2 row_spans[BLOCK];     // rows of tiles of each splat
     __shared__ u32 slots[BLOCK];
@@ -103,6 +104,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_long(const Splat* __r
                                                                  const u32* __restrict__ long_slots, Camera camera, u32* tiles,
                                                                  u32* pair_slots, u32* pair_numbers,
                                                                  const u32* __restrict__ first_pairs, const Counters* counters) {
+    begin_kernel();
     __shared__ u32 pair_starts[BLOCK];
     __shared__ u32 chunk_tiles[BLOCK];
     __shared__ u32 scratch[BLOCK / WARP];
@@ -135,6 +137,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_long(const Splat* __r
 // ranges[tile] = (first, one past the last); zero at launch, so that tiles without pairs are empty.
 extern "C" __global__ void __launch_bounds__(BLOCK) ranges(const u32* __restrict__ tiles, const Counters* counters,
                                                            u32 pair_capacity, uint2* ranges) {
+    begin_kernel();
     if (counters->halted) return;
     u32 n = (u32)counters->pairs;
     for (u32 i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += gridDim.x * BLOCK) {

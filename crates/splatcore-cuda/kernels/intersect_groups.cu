@@ -119,6 +119,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_groups(const Splat* _
                                                                    u32 pair_capacity, u32* groups, u32* pair_slots,
                                                                    u32* pair_numbers, u16* masks, u32* first_pairs,
                                                                    u32* long_slots, u32* states, Counters* counters) {
+    begin_kernel();
     __shared__ Footprint footprints[BLOCK];
     __shared__ uint2 tile_rows[BLOCK];    // rows of tiles of each splat
     __shared__ u32 first_rows[BLOCK];     // first row of groups of each splat
@@ -216,6 +217,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_groups_long(const Spl
                                                                         u32* groups, u32* pair_slots, u32* pair_numbers,
                                                                         u16* masks, const u32* __restrict__ first_pairs,
                                                                         const Counters* counters) {
+    begin_kernel();
     __shared__ u32 pair_starts[BLOCK];
     __shared__ GroupRow chunk_rows[BLOCK];
     __shared__ u32 scratch[BLOCK / WARP];

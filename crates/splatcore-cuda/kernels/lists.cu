@@ -31,6 +31,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists(const Splat* __
                                                                   const u32* __restrict__ pair_counts, Camera camera,
                                                                   u32 pair_capacity, u32* groups, u32* words, u32* first_pairs,
                                                                   u32* long_slots, u32* states, Counters* counters) {
+    begin_kernel();
     __shared__ Footprint footprints[BLOCK];
     __shared__ uint2 tile_rows[BLOCK];
     __shared__ u32 slots[BLOCK];
@@ -103,6 +104,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists_long(const Spla
                                                                        const u32* __restrict__ long_slots, Camera camera, u32* groups,
                                                                        u32* words, const u32* __restrict__ first_pairs,
                                                                        const Counters* counters) {
+    begin_kernel();
     __shared__ u32 pair_starts[BLOCK];
     __shared__ Row rows[BLOCK];
     __shared__ u32 scratch[BLOCK / WARP];
@@ -138,6 +140,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists_long(const Spla
 extern "C" __global__ void __launch_bounds__(BLOCK) split_lists(const u32* __restrict__ words, const uint2* __restrict__ group_ranges,
                                                                  Camera camera, const Counters* counters, u32* tile_lists,
                                                                  uint2* ranges) {
+    begin_kernel();
     __shared__ u32 warp_counts[WARPS][GROUP * GROUP];
     if (counters->halted) return;
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, below = (1u << lane) - 1;

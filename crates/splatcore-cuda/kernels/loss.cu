@@ -189,6 +189,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5)
     loss_forward(const float* __restrict__ image, const u8* __restrict__ photo, const u8* __restrict__ mask,
                  Derivatives* __restrict__ maps, double* __restrict__ partials, u32 width, u32 height, float ssim_weight,
                  u32 first_channel, u32 channels, const Counters* __restrict__ counters) {
+    begin_kernel();
     if (is_halted(counters)) return;
     __shared__ __align__(16) float blurred[4][FORWARD_ROWS][COLUMNS];
     __shared__ double warp_sums[WARPS];
@@ -273,6 +274,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6)
                   const Derivatives* __restrict__ maps, float* __restrict__ gradient, u32 width, u32 height,
                   float ssim_weight, float inverse_count, u32 first_channel, u32 channels,
                   const Counters* __restrict__ counters) {
+    begin_kernel();
     if (is_halted(counters)) return;
     __shared__ __align__(16) float blurred[3][BACKWARD_ROWS][COLUMNS];
     const size_t pixels = size_t(width) * height;
@@ -344,6 +346,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6)
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     loss_sum(const double* __restrict__ partials, u32 count, double inverse_count, double* __restrict__ value,
              const Counters* __restrict__ counters) {
+    begin_kernel();
     if (is_halted(counters)) return;
     __shared__ double warp_sums[SUM_THREADS / WARP];
     double sum = 0.0;

@@ -87,6 +87,7 @@ extern "C" __global__ void __launch_bounds__(256) photo(const u8* __restrict__ r
                                                         u32 to_height, Colour background,
                                                         const float* __restrict__ exposure, u8* __restrict__ rgb_out,
                                                         u8* __restrict__ mask_out) {
+    begin_kernel();
     u32 at = blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= to_width * to_height) return;
     Pixel pixel = reduced(rgb, alpha, mask, width, height, to_width, to_height, at % to_width, at / to_width);

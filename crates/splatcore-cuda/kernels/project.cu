@@ -45,6 +45,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
     const float* __restrict__ means, const float* __restrict__ log_scales, const float4* __restrict__ rotations,
     const float* __restrict__ opacity_logits, const Harmonic* __restrict__ sh, u32 count, Camera camera, Splat* splats,
     u32* depths, u32* slots, u32* pair_counts, u32* slot_of, Counters* counters, const float* __restrict__ smoothing) {
+    begin_kernel();
     __shared__ __align__(16) Harmonic harmonics[BLOCK / WARP][WARP * STRIDE];
     __shared__ u32 owners[BLOCK / WARP][WARP];
     __shared__ u32 warp_counts[BLOCK / WARP];

@@ -19,6 +19,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project_backward(
     const float* __restrict__ opacity_logits, const float* __restrict__ sh, Camera camera, const Splat* __restrict__ splats,
     const float4* __restrict__ sums,
     const Counters* counters, float4* gradients, const float* __restrict__ smoothing) {
+    begin_kernel();
     __shared__ float harmonics[BLOCK / WARP][WARP * STRIDE];
     __shared__ u32 owners[BLOCK / WARP][WARP];
     if (counters->halted) return;

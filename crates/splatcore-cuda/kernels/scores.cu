@@ -38,6 +38,7 @@ __device__ __forceinline__ bool is_counted(const u8* __restrict__ mask, u32 pixe
 extern "C" __global__ void __launch_bounds__(BLOCK)
     error_range(const float* __restrict__ image, const u8* __restrict__ photo, const u8* __restrict__ mask, u32 pixels,
                 const Counters* counters, u32* least, u32* most) {
+    begin_kernel();
     if (counters->halted) return;
     u32 low = 0xffffffffu, high = 0;
     for (u32 pixel = blockIdx.x * BLOCK + threadIdx.x; pixel < pixels; pixel += gridDim.x * BLOCK) {
@@ -61,6 +62,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     error_mask(const float* __restrict__ image, const u8* __restrict__ photo, const u8* __restrict__ mask, u32 pixels,
                float threshold, const Counters* counters, const u32* __restrict__ least, const u32* __restrict__ most,
                float* __restrict__ gradient) {
+    begin_kernel();
     u32 pixel = blockIdx.x * BLOCK + threadIdx.x;
     if (counters->halted || pixel >= pixels) return;
     // If nothing counts, `low` is not a number and nothing is bad.
@@ -76,6 +78,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 extern "C" __global__ void __launch_bounds__(BLOCK)
     add_scores(const Splat* __restrict__ splats, const float* __restrict__ sums, float area, const Counters* counters,
                float* __restrict__ bad, float* __restrict__ weight, float* __restrict__ largest) {
+    begin_kernel();
     u32 slot = blockIdx.x * BLOCK + threadIdx.x;
     if (counters->halted || slot >= counters->visible) return;
     u32 i = splats[slot].gaussian;

@@ -18,6 +18,7 @@ __device__ __forceinline__ bool within(float projected, float side) {
 extern "C" __global__ void __launch_bounds__(256) smoothing(
     const float* __restrict__ means, u32 count, const Camera* __restrict__ cameras, u32 camera_count,
     float* __restrict__ filters) {
+    begin_kernel();
     u32 i = blockIdx.x * 256 + threadIdx.x;
     if (i >= count) return;
     Vec3 mean = {means[3ull * i], means[3ull * i + 1], means[3ull * i + 2]};

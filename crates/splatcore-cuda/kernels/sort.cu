@@ -63,6 +63,7 @@ __device__ __forceinline__ u32 digit_of(u32 key, u32 pass) { return (key >> (BIT
 // are, which may be far fewer than those that there is room for.
 extern "C" __global__ void __launch_bounds__(COUNT_BLOCK) count_digits(const u32* __restrict__ keys, const u32* count,
                                                                         u32 capacity, u32* histograms, u32* states) {
+    begin_kernel();
     // Copies side by side lie in different banks: the high digits of depths are nearly all equal.
     __shared__ u32 local[PASSES * DIGITS][COPIES];
     u32 thread = threadIdx.x, stride = gridDim.x * COUNT_BLOCK, from = blockIdx.x * COUNT_BLOCK + thread;
@@ -173,6 +174,7 @@ union Work {
 extern "C" __global__ void __launch_bounds__(BLOCK, OWNED > 2 ? 1 : 2) sort_digit(
     const u32* __restrict__ keys_in, const u32* __restrict__ values_in, u32* keys_out, u32* values_out, const u32* count,
     u32 capacity, u32 pass, u32* histograms, u32* states) {
+    begin_kernel();
     __shared__ __align__(16) Work work;
     __shared__ u32 starts[DIGITS];  // place in the output of the piece's first key of a digit, minus its place in the piece
     __shared__ u32 sums[2][WARPS];

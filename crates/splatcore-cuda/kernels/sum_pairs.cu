@@ -61,6 +61,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sum_pairs(const u32* __restr
                                                                const float4* __restrict__ pair_sums,
                                                                const Splat* __restrict__ splats, const Counters* counters,
                                                                float4* sums) {
+    begin_kernel();
     if (counters->halted) return;
     u32 visible = counters->visible;
     u32 place = blockIdx.x * (BLOCK / LANES) + threadIdx.x / LANES, part = threadIdx.x % LANES;
@@ -84,6 +85,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sum_long_pairs(const u32* __
                                                                     const float4* __restrict__ pair_sums,
                                                                     const Splat* __restrict__ splats, const Counters* counters,
                                                                     float4* sums) {
+    begin_kernel();
     __shared__ float parts[BLOCK / WARP][SUMS];
     if (counters->halted) return;
     u32 longs = counters->longs, lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;

@@ -9,6 +9,7 @@ extern "C" __global__ void __launch_bounds__(256) write_gradients(const float* _
                                                                   const float* __restrict__ gradients, u32 count, Camera camera,
                                                                   float* means, float* log_scales, float* rotations,
                                                                   float* opacity_logits, float* sh) {
+    begin_kernel();
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) return;
     u32 slot = slot_of[i] & ~IN_VIEW;

@@ -177,7 +177,7 @@ impl Densify {
             Refine::Adc { .. } => self.adc(state, refine, scores)?,
             Refine::Prune { .. } | Refine::PruneFloaters { .. } => self.prune(state, refine, scores)?,
             // The learner's, which has the cameras.
-            Refine::SmoothingFilter => RefineReport::default(),
+            Refine::SmoothingFilter | Refine::LimitScales { .. } => RefineReport::default(),
             Refine::ResetOpacity { ceiling } => {
                 self.reset_opacity(state, ceiling)?;
                 RefineReport::default()

@@ -30,6 +30,7 @@ use crate::device::{Buffer, Event, Kernel, Pinned};
 use crate::exposure::Exposed;
 use crate::frame::{Counters, Frame};
 use crate::launch::Marks;
+use crate::limit_scales::LimitScales;
 use crate::loss::Loss;
 use crate::moments::Moments;
 use crate::photo::StepPhoto;
@@ -59,6 +60,7 @@ pub struct CudaLearner {
     densify: Densify,
     /// What makes the 3D filters, once they are asked for.
     smoothing: Option<Smoothing>,
+    limit_scales: Option<LimitScales>,
     /// Adam's kernels, and which they are.
     adam: (Option<AdamKind>, Vec<Kernel>),
     /// The loss of the last step, one f64.
@@ -107,6 +109,7 @@ impl CudaLearner {
             loss: loss?,
             densify: densify?,
             smoothing: None,
+            limit_scales: None,
             adam: (None, Vec::new()),
             value: Buffer::from_slice(&device, "loss", &[0.0f64])?,
             pending: Vec::new(),

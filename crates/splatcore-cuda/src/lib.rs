@@ -15,6 +15,7 @@ pub mod groups;
 pub mod half;
 pub mod launch;
 pub mod learner;
+pub mod limit_scales;
 pub mod lists;
 pub mod loss;
 pub mod moments;

@@ -387,6 +387,7 @@ pub fn all() -> Vec<Program> {
     all.extend([false, true].map(crate::loss::program));
     all.push(crate::densify::program());
     all.push(crate::smoothing::program());
+    all.push(crate::limit_scales::program());
     all.push(crate::photo::program());
     all.push(crate::exposure::program());
     all.push(scores());

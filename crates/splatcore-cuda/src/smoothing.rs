@@ -1,14 +1,13 @@
 //! `smoothing`: Mip-Splatting's 3D filter for each Gaussian, on the device; launches `kernels/smoothing.cu`. What it is:
 //! [`splatcore_core::smoothing`]. CPU twin: `splatcore_cpu`'s `smoothing`.
 
-use crate::camera::KernelCamera;
+use crate::camera::upload;
 use crate::device::buffer::{device_error, failed};
 use crate::device::program::files;
 use crate::device::{Buffer, Device, Kernel, Program};
 use crate::launch::{Queue, arguments};
 use crate::programs::Kernels;
 use crate::state::{MEANS, State};
-use splatcore_core::backend::RenderOptions;
 use splatcore_core::{BackendError, View};
 use std::sync::Arc;
 
@@ -42,14 +41,9 @@ impl Smoothing {
                 "the program of smoothing has other kernels than asked for".into(),
             ));
         };
-        let options = RenderOptions::default();
-        let cameras: Vec<KernelCamera> = views
-            .iter()
-            .map(|view| KernelCamera::new(&view.camera, &options))
-            .collect();
         Ok(Self {
             kernel,
-            cameras: Buffer::from_slice(device, "cameras", &cameras)?,
+            cameras: upload(device, views)?,
             views: views.len(),
         })
     }

@@ -30,12 +30,13 @@ use support::Watched;
 type Set = fn(&mut Config);
 
 /// Options that change what is computed, by the names of their flags.
-const OPTIONS: [(&str, Set); 16] = [
+const OPTIONS: [(&str, Set); 17] = [
     ("strategy mcmc", |c| c.strategy = Strategy::Mcmc),
     ("densify-statistic absolute", |c| {
         c.densify_statistic = DensifyStatistic::Absolute;
     }),
-    ("prune-floaters", |c| c.prune_floaters = 0.97),
+    ("prune-floaters", |c| c.prune_floaters = Some(0.97)),
+    ("max-scale", |c| c.max_scale = Some(0.02)),
     ("densify-score consistent", |c| {
         (c.densify_score, c.score_views, c.score_threshold) = (DensifyScore::Consistent, 3, 6.0);
     }),

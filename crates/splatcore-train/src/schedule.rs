@@ -147,7 +147,7 @@ impl Schedule {
     /// for, to the end of the run but for its last step, with the opacities as they were learnt; densification and pruning when `densify-from < step < densify-until`
     /// and `step` is a multiple of `densify-every`; then, for adc before `densify-until`, the opacity reset at
     /// multiples of `opacity-reset-every`, and once at `densify-from` on a white background (where opaque white
-    /// haze costs nothing to the loss). Large Gaussians are pruned only after the first reset interval.
+    /// haze costs nothing to the loss); then the limit on scales and the 3D filter. Large Gaussians are pruned only after the first reset interval.
     pub fn refinements(&self, step: u32) -> Vec<Refine> {
         let c = &self.config;
         let (from, until) = (c.densify_from.unwrap_or(500), self.densify_until());
@@ -156,6 +156,7 @@ impl Schedule {
         refinements.extend(self.floaters(step));
         refinements.extend(self.pruning(step));
         if step >= until {
+            refinements.extend(self.scale_limit(step));
             refinements.extend(self.smoothing(step));
             return refinements;
         }
@@ -190,6 +191,7 @@ impl Schedule {
                 ceiling: c.opacity_reset_to as f32,
             });
         }
+        refinements.extend(self.scale_limit(step));
         refinements.extend(self.smoothing(step));
         refinements
     }
@@ -216,8 +218,17 @@ impl Schedule {
             && step < c.iterations
     }
 
+    /// From the end of densification on, every `densify-every` steps, and after the last: scales grow with every step. Limits
+    /// from the start cost half a decibel, as few Gaussians must cover everything then.
+    fn scale_limit(&self, step: u32) -> Option<Refine> {
+        let c = &self.config;
+        let share = c.max_scale.unwrap_or(0.0) as f32;
+        let due = step >= self.densify_until() && step.is_multiple_of(c.densify_every.max(1));
+        (share > 0.0 && (due || step == c.iterations)).then_some(Refine::LimitScales { share })
+    }
+
     fn floaters(&self, step: u32) -> Option<Refine> {
-        let share = self.config.prune_floaters as f32;
+        let share = self.config.prune_floaters.unwrap_or(0.0) as f32;
         (share > 0.0 && self.prunes(step)).then(|| Refine::PruneFloaters {
             render: self.render(step),
             depth_share: share,

@@ -355,7 +355,10 @@ impl Trainer {
             if self.learner.count() == 0 {
                 return Err(TrainError::Empty { step });
             }
-            if !matches!(refine, Refine::ResetOpacity { .. } | Refine::SmoothingFilter) {
+            if !matches!(
+                refine,
+                Refine::ResetOpacity { .. } | Refine::SmoothingFilter | Refine::LimitScales { .. }
+            ) {
                 self.last_refine = Some((step, report));
             }
         }

@@ -173,7 +173,13 @@ pub fn gradients(
             Group::Rotations => 1e-2 * scales,
             _ => 0.0,
         };
-        vectors(&format!("{what}, {group:?}"), &want, &got, floor, tolerance(group))?;
+        vectors(
+            &format!("{what}, {group:?}"),
+            &want,
+            &got,
+            floor,
+            tolerance(group),
+        )?;
     }
     Ok(())
 }

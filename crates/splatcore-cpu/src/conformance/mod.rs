@@ -103,6 +103,7 @@ pub const CHECKS: &[Check] = &[
     ("pruning follows scores", refine::pruning_follows_scores),
     ("scores see what steps see", refine::scores_see_what_steps_see),
     ("floaters go", refine::floaters_go),
+    ("scales keep to their limit", refine::scales_keep_to_their_limit),
     ("opacity reset caps", refine::opacity_reset_caps),
     (
         "filters stay with their Gaussians",

@@ -24,6 +24,8 @@ pub struct Card {
     capability: u32,
     multiprocessors: u32,
     driver: i32,
+    /// Whether a kernel may be launched before the one in front of it has ended.
+    overlaps: bool,
 }
 
 // SAFETY: the driver's calls are thread-safe once the context is current, which every method sees to.
@@ -138,6 +140,11 @@ fn no_such_card(ordinal: usize, cards: &[(String, u32, u64)]) -> NoCard {
     }
 }
 
+/// Least compute capability on which a kernel can await its predecessor by itself.
+const OVERLAPPING_CAPABILITY: u32 = 90;
+/// The variable that, set to 0, has every kernel launched only when the one before it has ended, to see what that costs.
+const OVERLAP_VARIABLE: &str = "SPLATCORE_OVERLAP";
+
 /// Least compute capability: the products of `blend_splatcore` need Turing's matrix units.
 pub const LEAST_CAPABILITY: u32 = 75;
 
@@ -182,6 +189,8 @@ impl Card {
                 stream,
                 name: name.clone(),
                 capability: *capability,
+                overlaps: *capability >= OVERLAPPING_CAPABILITY
+                    && std::env::var_os(OVERLAP_VARIABLE).is_none_or(|wish| wish != "0"),
                 multiprocessors: multiprocessors as u32,
                 driver: info.version,
             })
@@ -318,6 +327,7 @@ impl Device for Card {
         self.current()?;
         let code = nvrtc::compiled(program, self.capability, self.driver)?;
         let what = format!("loading {}", program.op);
+        let awaits = self.overlaps && Program::awaits(&program.source());
         // SAFETY: the code is a complete module (a trailing NUL is there for PTX, which is text).
         unsafe {
             let mut code = code;
@@ -327,7 +337,10 @@ impl Device for Card {
                 let name = std::ffi::CString::new(*name)
                     .map_err(|_| DeviceError::Failed("a kernel's name holds a NUL".into()))?;
                 let function = result::module::get_function(module, name).map_err(failed(&what))?;
-                Ok(Kernel(function as usize))
+                Ok(Kernel {
+                    address: function as usize,
+                    awaits,
+                })
             };
             program.kernels.iter().map(find).collect()
         }
@@ -341,10 +354,37 @@ impl Device for Card {
         arguments: &mut [*mut c_void],
     ) -> Result<(), DeviceError> {
         self.current()?;
-        let function = kernel.0 as sys::CUfunction;
+        let mut early = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue {
+                programmaticStreamSerializationAllowed: 1,
+            },
+        };
+        let config = sys::CUlaunchConfig {
+            gridDimX: grid,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: block,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: 0,
+            hStream: self.stream,
+            attrs: &raw mut early,
+            numAttrs: u32::from(kernel.awaits),
+        };
+        let function = kernel.address as sys::CUfunction;
         // SAFETY: the kernel came from `load`, the arguments are the caller's promise.
-        unsafe { result::launch_kernel(function, (grid, 1, 1), (block, 1, 1), 0, self.stream, arguments) }
-            .map_err(failed("launching a kernel"))
+        unsafe {
+            sys::cuLaunchKernelEx(
+                &raw const config,
+                function,
+                arguments.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        }
+        .result()
+        .map_err(failed("launching a kernel"))
     }
 
     fn synchronize(&self) -> Result<(), DeviceError> {

@@ -225,7 +225,10 @@ impl Device for Emulated {
         let entries = self.compiler.load(program)?;
         Ok(entries
             .into_iter()
-            .map(|entry| Kernel(std::ptr::from_ref(entry) as usize))
+            .map(|entry| Kernel {
+                address: std::ptr::from_ref(entry) as usize,
+                awaits: false,
+            })
             .collect())
     }
 
@@ -237,7 +240,7 @@ impl Device for Emulated {
         arguments: &mut [*mut c_void],
     ) -> Result<(), DeviceError> {
         // SAFETY: `load` made the handle from an entry that lives as long as the process.
-        let entry = unsafe { &*(kernel.0 as *const Entry) };
+        let entry = unsafe { &*(kernel.address as *const Entry) };
         let backward = self.backward.load(Ordering::Relaxed);
         let ranges = if self.checked {
             self.state().memory.ranges()

@@ -32,9 +32,14 @@ pub enum DeviceError {
     Failed(String),
 }
 
-/// A loaded kernel: an address that means something to the device it came from.
+/// A loaded kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kernel(pub usize);
+pub struct Kernel {
+    /// Means something to the device it came from.
+    pub address: usize,
+    /// Whether it awaits the kernel before it by itself ([`Program::awaits`]).
+    pub awaits: bool,
+}
 
 /// A moment in the queue, for timing and for knowing how far the device is.
 #[derive(Debug, PartialEq, Eq)]

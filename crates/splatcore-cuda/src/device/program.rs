@@ -20,6 +20,9 @@ fn prelude() -> Vec<File> {
 /// changed constant needs no new build.
 pub const KERNELS_VARIABLE: &str = "SPLATCORE_KERNELS";
 
+/// What the kernels of this crate begin with: see `kernels/device.cuh`.
+const BEGINNING: &str = "begin_kernel();";
+
 /// One compilation unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
@@ -49,5 +52,39 @@ impl Program {
             source.push_str(&format!("#line 1 \"{name}\"\n{text}\n"));
         }
         source
+    }
+
+    /// Whether every kernel of this source begins with `begin_kernel`, and so may be launched before the one in front of it has
+    /// ended. Those of tests and of users' experiments need not.
+    pub fn awaits(source: &str) -> bool {
+        source.matches("extern \"C\" __global__").count() == source.matches(BEGINNING).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kernel that does not would read what is not there yet.
+    #[test]
+    fn every_kernel_begins_by_waiting() {
+        let mut kernels = 0;
+        for program in crate::programs::all() {
+            for (name, text) in &program.files {
+                for kernel in text.split("extern \"C\" __global__").skip(1) {
+                    let body = kernel.split_once(" {\n").map(|(_, body)| body.trim_start());
+                    assert!(
+                        body.is_some_and(|body| body.starts_with(BEGINNING)),
+                        "{name}: {kernel:.80}"
+                    );
+                    kernels += 1;
+                }
+            }
+            assert!(Program::awaits(&program.source()), "{}", program.op);
+        }
+        assert!(kernels > 50, "{kernels}");
+        assert!(!Program::awaits(
+            "extern \"C\" __global__ void experiment() {\n    return;\n}\n"
+        ));
     }
 }

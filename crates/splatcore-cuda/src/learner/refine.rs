@@ -3,6 +3,7 @@
 use super::{CudaLearner, score};
 use crate::backend::working_bytes;
 use crate::densify;
+use crate::limit_scales::LimitScales;
 use crate::smoothing::Smoothing;
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Refine, RefineReport};
@@ -21,6 +22,19 @@ impl CudaLearner {
         }
     }
 
+    /// Caps every Gaussian's size.
+    fn limit(&mut self, share: f32) -> Result<(), BackendError> {
+        let queue = &self.frame.queue;
+        if self.limit_scales.is_none() {
+            let views = self.photos.views();
+            self.limit_scales = Some(LimitScales::new(&queue.device, &self.kernels, views)?);
+        }
+        match &self.limit_scales {
+            Some(limit) => limit.apply(queue, &self.state, share),
+            None => Ok(()),
+        }
+    }
+
     /// Changes the set; nothing is pending. Its time is noted for the profile.
     pub(super) fn refine_settled(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
         self.frame.queue.start_marks()?;
@@ -35,6 +49,7 @@ impl CudaLearner {
         .and_then(|scores| self.densify.refine(&mut self.state, refine, scores.as_ref()));
         let refined = match refine {
             Refine::SmoothingFilter => refined.and_then(|report| self.smooth().map(|()| report)),
+            &Refine::LimitScales { share } => refined.and_then(|report| self.limit(share).map(|()| report)),
             _ => refined,
         };
         let queue = &self.frame.queue;

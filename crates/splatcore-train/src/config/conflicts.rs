@@ -60,7 +60,7 @@ impl Config {
                 "only --densify-score consistent and --prune-bad-share look at it",
             ),
             "prune-every" => (
-                prunes || self.prune_floaters > 0.0,
+                prunes || self.resolved().prune_floaters > Some(0.0),
                 "only --prune-importance, --prune-bad-share and --prune-floaters look at it",
             ),
             "coarse-until" => (coarse, "only --resolution-schedule coarse-to-fine looks at it"),
@@ -148,8 +148,9 @@ mod tests {
             ("score-views", "3", "--densify-score consistent"),
             ("score-threshold", "3", "--densify-score consistent"),
             ("score-error", "0.5", "--prune-bad-share 0.5"),
-            ("prune-every", "70", "--prune-importance 1"),
-            ("prune-every", "70", "--prune-floaters 0.8"),
+            ("prune-every", "70", "--strategy mcmc --prune-importance 1"),
+            ("prune-every", "70", "--strategy mcmc --prune-floaters 0.8"),
+            ("prune-every", "70", "--strategy adc"),
             (
                 "coarse-until",
                 "70",
@@ -164,6 +165,7 @@ mod tests {
             // What makes it idle, unless the defaults do.
             let context = match (cure, key) {
                 ("", _) => "--strategy mcmc",
+                (_, "prune-every") => "--strategy mcmc",
                 ("--sh-degree 1", _) => "--sh-degree 0",
                 _ => "",
             };

@@ -71,7 +71,8 @@ pub const DEFAULT: Config = Config {
     score_threshold: 0.3,
     prune_importance: 0.0,
     prune_bad_share: 1.0,
-    prune_floaters: 0.0,
+    prune_floaters: None,
+    max_scale: None,
     prune_every: None,
     split_scale: 0.01,
     prune_scale: 0.1,
@@ -288,10 +289,15 @@ pub struct Config {
     #[arg(long, value_name = "SHARE", default_value_t = DEFAULT.prune_bad_share, help_heading = "Densification")]
     pub prune_bad_share: f64,
     /// At the same rounds, remove floaters: Gaussians nearer than this share of the depth that the photos' views show at
-    /// their place, in every view that can tell; try 0.8, and 0 removes none. A round renders each photo's view, memory is
+    /// their place, in every view that can tell [adc: 0.8, mcmc: 0]; 0 removes none. A round renders each photo's view, memory is
     /// hardly touched. Views from beside the photos gain much, those between them nothing; haze, glass and smoke may go too
-    #[arg(long, value_name = "SHARE", default_value_t = DEFAULT.prune_floaters, help_heading = "Densification")]
-    pub prune_floaters: f64,
+    #[arg(long, value_name = "SHARE", help_heading = "Densification")]
+    pub prune_floaters: Option<f64>,
+    /// No Gaussian is larger (standard deviation along its longest axis) than this share of its distance to the nearest photo's
+    /// camera; 0 sets no limit [adc: 0, mcmc: 0.25]. Larger ones fit the photos and are drawn anywhere in views from beside
+    /// them. Lower cuts plain walls into more Gaussians. Time and memory are the same
+    #[arg(long, value_name = "SHARE", help_heading = "Densification")]
+    pub max_scale: Option<f64>,
     /// Steps between these rounds [3000 at 30000 iterations; adc: at least 10 rounds of densification, as the opacity resets
     /// that they precede]. Fewer keep the set small (time, memory) and cost a render and a backward pass of each photo
     /// every time

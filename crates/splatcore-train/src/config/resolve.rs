@@ -40,6 +40,8 @@ impl Config {
                 DensifyStatistic::Mean => 2e-4,
                 DensifyStatistic::Absolute => 3e-4,
             })),
+            prune_floaters: self.prune_floaters.or(by_strategy(0.8, 0.0)),
+            max_scale: self.max_scale.or(by_strategy(0.0, 0.25)),
             prune_every: self
                 .prune_every
                 .or(Some(if mcmc { steps(3000) } else { reset_every })),
@@ -138,6 +140,7 @@ impl Config {
             ("split-scale", Some(self.split_scale)),
             ("prune-scale", Some(self.prune_scale)),
             ("growth", Some(self.growth)),
+            ("max-scale", self.max_scale),
         ] {
             if let Some(value) = value {
                 check(
@@ -161,15 +164,17 @@ impl Config {
             check((0.0..=1.0).contains(&value), key, &value, "must be from 0 to 1")?;
         }
         for (key, value) in [
-            ("min-opacity", self.min_opacity),
+            ("min-opacity", Some(self.min_opacity)),
             ("prune-floaters", self.prune_floaters),
         ] {
-            check(
-                (0.0..1.0).contains(&value),
-                key,
-                &value,
-                "must be from 0 to below 1",
-            )?;
+            if let Some(value) = value {
+                check(
+                    (0.0..1.0).contains(&value),
+                    key,
+                    &value,
+                    "must be from 0 to below 1",
+                )?;
+            }
         }
         for (key, value) in [
             ("opacity-reset-to", Some(self.opacity_reset_to)),

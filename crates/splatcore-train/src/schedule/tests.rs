@@ -5,6 +5,13 @@ fn close(a: f32, b: f64) -> bool {
     (a as f64 / b - 1.0).abs() < 1e-6
 }
 
+/// Nothing but what the strategies' authors have.
+const PLAIN: Config = Config {
+    prune_floaters: Some(0.0),
+    max_scale: Some(0.0),
+    ..DEFAULT
+};
+
 fn refinements(config: &Config) -> Vec<(u32, Refine)> {
     let schedule = Schedule::new(config, 2.0);
     (1..=config.iterations)
@@ -102,7 +109,7 @@ fn sh_degree_rises_every_thousand_steps() {
 
 #[test]
 fn adc_refines_when_inria_does() {
-    let all = refinements(&DEFAULT);
+    let all = refinements(&PLAIN);
     let rounds = steps_of(&all, |r| matches!(r, Refine::Adc { .. }));
     assert_eq!(
         (rounds[0], rounds[rounds.len() - 1], rounds.len()),
@@ -163,7 +170,7 @@ fn short_runs_have_fewer_resets_not_hastier_ones() {
 fn mcmc_relocates_and_walks_but_never_resets() {
     let config = Config {
         strategy: Strategy::Mcmc,
-        ..DEFAULT
+        ..PLAIN
     };
     let all = refinements(&config);
     assert_eq!((all[0].0, all[all.len() - 1].0, all.len()), (600, 24_900, 244));
@@ -200,7 +207,7 @@ fn plans_of_adc_collect_statistics_until_densification_ends() {
     assert!(schedule.plan(15_000, 0).statistics.is_none());
     let frozen = Config {
         densify_until: Some(0),
-        ..DEFAULT
+        ..PLAIN
     };
     assert!(refinements(&frozen).is_empty() && Schedule::new(&frozen, 1.0).plan(1, 0).statistics.is_none());
 }
@@ -214,7 +221,7 @@ fn pruning_by_scores_comes_first_and_never_last() {
     );
     let config = Config {
         prune_importance: 0.5,
-        ..DEFAULT
+        ..PLAIN
     };
     let all = refinements(&config);
     let rounds = steps_of(&all, |r| matches!(r, Refine::Prune { .. }));
@@ -248,7 +255,7 @@ fn pruning_by_scores_comes_first_and_never_last() {
 #[test]
 fn floaters_go_first() {
     let config = Config {
-        prune_floaters: 0.8,
+        prune_floaters: Some(0.8),
         prune_importance: 0.5,
         ..DEFAULT
     };
@@ -268,11 +275,52 @@ fn floaters_go_first() {
             Refine::ResetOpacity { .. }
         ]
     ));
-    assert!(
-        !refinements(&DEFAULT)
-            .iter()
-            .any(|(_, r)| matches!(r, Refine::PruneFloaters { .. }))
+    // adc does so unasked, mcmc if asked.
+    let by_default = refinements(&DEFAULT);
+    assert_eq!(
+        steps_of(&by_default, |r| matches!(r, Refine::PruneFloaters { .. })),
+        rounds
     );
+    let mcmc = Config {
+        strategy: Strategy::Mcmc,
+        ..DEFAULT
+    };
+    assert!(steps_of(&refinements(&mcmc), |r| matches!(r, Refine::PruneFloaters { .. })).is_empty());
+}
+
+/// From the end of densification to the last step, and after whatever else that does.
+#[test]
+fn mcmc_limits_scales_in_the_end() {
+    let mcmc = Config {
+        strategy: Strategy::Mcmc,
+        ..DEFAULT
+    };
+    let limits = |config: &Config| {
+        steps_of(
+            &refinements(config),
+            |r| matches!(r, Refine::LimitScales { share } if *share == 0.25),
+        )
+    };
+    assert_eq!(limits(&mcmc), (250..=300).map(|k| 100 * k).collect::<Vec<u32>>());
+    assert!(limits(&DEFAULT).is_empty());
+    // The last step is one, whether its number is round or not.
+    let short = Config {
+        iterations: 777,
+        densify_until: Some(777),
+        ..mcmc.clone()
+    };
+    assert_eq!(limits(&short), [777]);
+    let at_the_end = Schedule::new(
+        &Config {
+            densify_until: Some(0),
+            ..mcmc
+        },
+        1.0,
+    );
+    assert!(matches!(
+        at_the_end.refinements(100)[..],
+        [Refine::LimitScales { .. }]
+    ));
 }
 
 #[test]
@@ -405,7 +453,7 @@ fn scores_see_the_photos_of_their_step() {
     assert_eq!(seen, [4, 4, 2, 2, 1, 1]);
     let plain = Config {
         prune_importance: 1.0,
-        ..DEFAULT
+        ..PLAIN
     };
     let Refine::Prune { scoring, .. } = &Schedule::new(&plain, 1.0).refinements(3000)[0] else {
         panic!("pruning comes first");

@@ -5,12 +5,14 @@ mod adc;
 mod filters;
 mod floaters;
 mod mcmc;
+mod scales;
 mod scores;
 
 pub use adc::{adc_clones_and_splits, adc_prunes_and_respects_the_limit};
 pub use filters::{filters_stay_with_their_gaussians, opacity_reset_caps_filtered_opacities};
 pub use floaters::floaters_go;
 pub use mcmc::{mcmc_grows, mcmc_relocates};
+pub use scales::scales_keep_to_their_limit;
 pub use scores::{growth_wants_agreement, pruning_follows_scores, scores_see_what_steps_see};
 
 use super::scenes::random_scene;

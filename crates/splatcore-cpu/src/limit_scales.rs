@@ -1,0 +1,16 @@
+//! `limit_scales`: no Gaussian is larger than a share of its distance from the nearest camera
+//! ([`splatcore_core::scale_limit`]).
+
+use rayon::prelude::*;
+use splatcore_core::scale_limit::scale_limit;
+use splatcore_core::{Camera, Gaussians, View};
+
+/// Caps the log scales.
+pub(crate) fn limit_scales(gaussians: &mut Gaussians, views: &[View], share: f32) {
+    let cameras: Vec<Camera> = views.iter().map(|view| view.camera.clone()).collect();
+    let scales = gaussians.log_scales.par_iter_mut();
+    scales.zip(&gaussians.means).for_each(|(scales, &mean)| {
+        let limit = scale_limit(mean, &cameras, share);
+        *scales = scales.map(|scale| scale.min(limit));
+    });
+}
