@@ -593,7 +593,10 @@ fn jobs() -> Vec<Job> {
                 plan.render.antialias = true;
                 plan.statistics = Some(Statistic::Absolute);
             },
-            |learner| learner.refine(&Refine::ResetOpacity { ceiling: 0.01 }).map(drop),
+            |learner| {
+                learner.refine(&Refine::LimitScales { share: 0.02 })?;
+                learner.refine(&Refine::ResetOpacity { ceiling: 0.01 }).map(drop)
+            },
         ),
     ];
     jobs.extend(

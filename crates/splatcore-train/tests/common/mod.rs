@@ -185,10 +185,12 @@ impl Learner for MockLearner {
             .push(Event::Refine(self.step, refine.clone()));
         let before = self.count();
         match *refine {
-            Refine::SmoothingFilter | Refine::PruneFloaters { .. } => Ok(RefineReport {
-                count: before,
-                ..RefineReport::default()
-            }),
+            Refine::SmoothingFilter | Refine::PruneFloaters { .. } | Refine::LimitScales { .. } => {
+                Ok(RefineReport {
+                    count: before,
+                    ..RefineReport::default()
+                })
+            }
             Refine::Adc {
                 gradient_threshold,
                 min_opacity,
