@@ -17,11 +17,10 @@
 // Bound by instructions. Counted a batch of 16 splats: 137 as in the forward pass, 112 for v, 16 movmatrix, 8 products, 40 for
 // the scan and the results; adding up 5 a pair and warp. Prediction for fox_220k on an H200: 381 k batches x 310 + 35 M + 15 M =
 // 170 M warp instructions, 160 us at full rate, 250 in practice (`subtile`: 818).
-// Measured: 427 us (`subtile` 818), mcmc_1m 1001 us (2040). 415 k batches of 345 instructions, 70 M outside them (set-up 22,
+// Measured: 430 us (`subtile` 818), mcmc_1m 1008 us (2040). Without LEAST_LEFT, 12 instructions a batch on a pipe that is not the
+// busiest, 427 and 1001; 435 was predicted for it. 415 k batches of 345 instructions, 70 M outside them (set-up 22,
 // loading and queues 20, adding up 24); half of the issue slots busy: waiting at barriers a fifth of the time, for
 // results of fixed latency another fifth, MUFU and shuffles a tenth.
-// Since then LEAST_LEFT: 12 instructions a batch more, on a pipe that is not the busiest. Prediction: fox_220k 435 us. Measured: not
-// yet.
 // Tried, on fox_220k: 127 registers and 2 blocks 460 us, 64 registers and 4 blocks 451, 3 blocks without the list's slots
 // fetched ahead 438, 32 places 461.
 

@@ -4,6 +4,7 @@
 // Launch: one thread a Gaussian, blocks of 256; all threads of a warp read the same camera, 4 numbers from the cache.
 // Runs once in a hundred steps. Bound by instructions, about 12 a Gaussian and camera.
 // Prediction for an H200: 1 M Gaussians and 43 cameras 16 M warp instructions, 20 us; 200 cameras 80 us, 1 us a step. Measured:
+// not apart; a training of 15,000 steps takes 28.0 s with it and 28.2 without.
 
 extern "C" __global__ void __launch_bounds__(256) limit_scales(
     const float* __restrict__ means, float* log_scales, u32 count, const Camera* __restrict__ cameras, u32 camera_count,

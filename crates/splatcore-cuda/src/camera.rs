@@ -1,11 +1,9 @@
 //! A camera as the kernels want it.
 
-use crate::device::{Buffer, Device};
 use bytemuck::{Pod, Zeroable};
+use splatcore_core::Camera;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::semantics::{FRUSTUM_CLAMP, TILE};
-use splatcore_core::{BackendError, Camera, View};
-use std::sync::Arc;
 
 /// `Camera` of kernels/splat.cuh, field by field; frames and units there.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -24,16 +22,6 @@ pub struct KernelCamera {
     pub size: [u32; 2],
     /// Width and height in tiles, rounded up.
     pub tiles: [u32; 2],
-}
-
-/// The cameras of all views, on the device.
-///
-/// # Errors
-/// If memory is short.
-pub fn upload(device: &Arc<dyn Device>, views: &[View]) -> Result<Buffer, BackendError> {
-    let options = RenderOptions::default();
-    let cameras = views.iter().map(|view| KernelCamera::new(&view.camera, &options));
-    Buffer::from_slice(device, "cameras", &cameras.collect::<Vec<_>>())
 }
 
 impl KernelCamera {

@@ -25,18 +25,17 @@ mod step;
 
 pub use score::DeviceScores;
 
+use crate::by_camera::ByCamera;
 use crate::densify::Densify;
 use crate::device::{Buffer, Event, Kernel, Pinned};
 use crate::exposure::Exposed;
 use crate::frame::{Counters, Frame};
 use crate::launch::Marks;
-use crate::limit_scales::LimitScales;
 use crate::loss::Loss;
 use crate::moments::Moments;
 use crate::photo::StepPhoto;
 use crate::photos::Photos;
 use crate::programs::Kernels;
-use crate::smoothing::Smoothing;
 use crate::state::State;
 use adam::AdamKind;
 use splatcore_core::backend::{Learner, LearnerState, Profile, Refine, RefineReport, StageTimes, StepPlan};
@@ -59,8 +58,8 @@ pub struct CudaLearner {
     loss: Loss,
     densify: Densify,
     /// What makes the 3D filters, once they are asked for.
-    smoothing: Option<Smoothing>,
-    limit_scales: Option<LimitScales>,
+    smoothing: Option<ByCamera>,
+    limit_scales: Option<ByCamera>,
     /// Adam's kernels, and which they are.
     adam: (Option<AdamKind>, Vec<Kernel>),
     /// The loss of the last step, one f64.

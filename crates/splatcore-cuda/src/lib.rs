@@ -6,6 +6,7 @@
 //! which the conformance suite runs where there is no card.
 
 pub mod backend;
+pub mod by_camera;
 pub mod camera;
 pub mod densify;
 pub mod device;

@@ -2,36 +2,33 @@
 
 use super::{CudaLearner, score};
 use crate::backend::working_bytes;
-use crate::densify;
-use crate::limit_scales::LimitScales;
-use crate::smoothing::Smoothing;
+use crate::by_camera::ByCamera;
+use crate::{densify, limit_scales, smoothing};
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Refine, RefineReport};
 
 impl CudaLearner {
-    /// Gives every Gaussian its 3D filter.
-    fn smooth(&mut self) -> Result<(), BackendError> {
+    /// What of a refinement needs the cameras.
+    fn refine_by_camera(&mut self, refine: &Refine) -> Result<(), BackendError> {
+        let (op, program) = match refine {
+            Refine::SmoothingFilter => (&mut self.smoothing, smoothing::program()),
+            Refine::LimitScales { .. } => (&mut self.limit_scales, limit_scales::program()),
+            _ => return Ok(()),
+        };
         let queue = &self.frame.queue;
-        if self.smoothing.is_none() {
-            let views = self.photos.views();
-            self.smoothing = Some(Smoothing::new(&queue.device, &self.kernels, views)?);
-        }
-        match &self.smoothing {
-            Some(smoothing) if self.state.count > 0 => smoothing.compute(queue, &mut self.state),
-            _ => Ok(()),
-        }
-    }
-
-    /// Caps every Gaussian's size.
-    fn limit(&mut self, share: f32) -> Result<(), BackendError> {
-        let queue = &self.frame.queue;
-        if self.limit_scales.is_none() {
-            let views = self.photos.views();
-            self.limit_scales = Some(LimitScales::new(&queue.device, &self.kernels, views)?);
-        }
-        match &self.limit_scales {
-            Some(limit) => limit.apply(queue, &self.state, share),
-            None => Ok(()),
+        let op = match op {
+            Some(op) => op,
+            None => op.insert(ByCamera::new(
+                &queue.device,
+                &self.kernels,
+                &program,
+                self.photos.views(),
+            )?),
+        };
+        match *refine {
+            _ if self.state.count == 0 => Ok(()),
+            Refine::LimitScales { share } => limit_scales::limit_scales(op, queue, &self.state, share),
+            _ => smoothing::smooth(op, queue, &mut self.state),
         }
     }
 
@@ -47,11 +44,7 @@ impl CudaLearner {
             _ => Ok(None),
         }
         .and_then(|scores| self.densify.refine(&mut self.state, refine, scores.as_ref()));
-        let refined = match refine {
-            Refine::SmoothingFilter => refined.and_then(|report| self.smooth().map(|()| report)),
-            &Refine::LimitScales { share } => refined.and_then(|report| self.limit(share).map(|()| report)),
-            _ => refined,
-        };
+        let refined = refined.and_then(|report| self.refine_by_camera(refine).map(|()| report));
         let queue = &self.frame.queue;
         let marked = queue.mark("refine");
         self.refined.push(queue.stop_marks());
