@@ -317,10 +317,17 @@ fn load_photos(dataset: &Dataset, config: &Config) -> Result<Photos> {
     let options = LoadOptions {
         max_size: config.max_size,
         background: config.background.colour(),
-        keep_alpha: config.background == Background::Random,
+        // What they stand on changes with the step, or with each photo's exposure.
+        keep_alpha: config.background == Background::Random || config.exposure,
     };
     let mut train = load::views(dataset, &indices, &options)?;
-    let test = train.split_off(trained);
+    let mut test = train.split_off(trained);
+    for view in &mut test {
+        if view.photo.alpha.is_some() {
+            let colour = options.background.map(|value| (value * 255.0).round() as u8);
+            view.photo = view.photo.on(colour);
+        }
+    }
     let sizes = train
         .iter()
         .map(|v| [v.photo.width, v.photo.height])
