@@ -1,5 +1,7 @@
 //! Exposures from the command line: what is written, and what `eval` says of it.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 mod common;
 
 use common::{json, photos, splatcore, succeeds, text};

@@ -145,6 +145,36 @@ fn convert_leaves_out_floaters() {
 }
 
 #[test]
+fn convert_limits_sizes() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut scene = Gaussians::zeros(50, 0);
+    for i in 0..scene.len() {
+        // The cameras are some units from the origin.
+        scene.means[i] = [1000.0, 0.1 * i as f32, 0.0];
+        scene.log_scales[i] = [if i % 10 == 7 { 7.0 } else { 2.0 }, 0.0, -1.0];
+        scene.rotations[i] = [1.0, 0.0, 0.0, 0.0];
+        scene.opacity_logits[i] = 3.0;
+    }
+    let (whole, clean) = (folder.path().join("whole.ply"), folder.path().join("clean.ply"));
+    write_ply(&whole, &scene, false).unwrap();
+    let args = ["convert", text(&whole), "-o", text(&clean), "--backend", "cpu"];
+    let flags = ["--max-scale", "0.25", "--dataset", photos()];
+    let output = splatcore(&[&args[..], &flags].concat()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let last = said.lines().last().unwrap_or_default();
+    assert_eq!(last, "made 5 of 50 Gaussians smaller", "{said}");
+    let clean = splatcore::data::scene::read(&clean).unwrap().gaussians;
+    for (i, scales) in clean.log_scales.iter().enumerate() {
+        let limited = (scales[0] - 250f32.ln()).abs() < 0.02;
+        assert!(
+            if i % 10 == 7 { limited } else { scales[0] == 2.0 },
+            "{i}: {scales:?}"
+        );
+        assert_eq!(scales[1..], [0.0, -1.0]);
+    }
+}
+
+#[test]
 fn bench_fills_the_contract() {
     let folder = tempfile::tempdir().unwrap();
     let scene = write_scene(folder.path());

@@ -84,6 +84,7 @@ fn wrong_usage_exits_2() {
         &["eval", "scene.ply"],
         &["convert", "scene.ply", "-o", "scene.sog"],
         &["convert", "scene.ply", "-o", "a.ply", "--prune-floaters", "0.8"],
+        &["convert", "scene.ply", "-o", "a.ply", "--max-scale", "0.25"],
         &["convert", "scene.ply", "-o", "a.ply", "--dataset", "photos"],
         &["convert", "scene.ply", "-o", "a.ply", "--max-size", "9"],
     ] {

@@ -1,4 +1,4 @@
-//! `splatcore convert`: a scene in any format that is read, as PLY; without its floaters, if asked for.
+//! `splatcore convert`: a scene in any format that is read, as PLY; without its floaters and with sizes limited, if asked for.
 
 use crate::backends::BackendArgs;
 use crate::load;
@@ -17,6 +17,7 @@ use std::sync::Arc;
 /// Reads what `splatcore info` calls a scene and writes INRIA's layout: binary, 32-bit floats, in the same order and world.
 /// Gaussians with a value that is not finite are left out.
 #[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("cleaning").multiple(true)))]
 pub struct Args {
     /// The scene: .ply, .spz, .sog or .splat
     scene: PathBuf,
@@ -30,10 +31,14 @@ pub struct Args {
     /// Leave out floaters, as training's flag of this name does: Gaussians nearer than this share of the depth that the
     /// cameras of --dataset see at their place, in every one that can tell; try 0.8. Views from beside the photos gain much, those
     /// between them nothing; haze, glass and smoke may go too. Renders each view once, and takes the memory of training
-    #[arg(long, value_name = "SHARE", value_parser = share, requires = "dataset")]
+    #[arg(long, value_name = "SHARE", value_parser = share, requires = "dataset", group = "cleaning")]
     prune_floaters: Option<f32>,
-    /// The photos that the scene was made of, for --prune-floaters
-    #[arg(long, value_name = "DATASET", requires = "prune_floaters")]
+    /// Limit sizes, as training's flag of this name does: no Gaussian larger than this share of its distance to the nearest
+    /// camera of --dataset; try 0.25. What is larger may cover half of a view from beside the photos. Takes the memory of training
+    #[arg(long, value_name = "SHARE", value_parser = share, requires = "dataset", group = "cleaning")]
+    max_scale: Option<f32>,
+    /// The photos that the scene was made of, for --prune-floaters and --max-scale
+    #[arg(long, value_name = "DATASET", requires = "cleaning")]
     dataset: Option<PathBuf>,
     /// Whose cameras tell: those of all photos, or without the held-out ones (train), so that these can measure the result
     #[arg(long, value_name = "SPLIT", default_value_t = Split::All, requires = "dataset")]
@@ -77,8 +82,8 @@ pub fn run(args: Args) -> Result<()> {
     {
         gaussians = gaussians.with_sh_degree(degree);
     }
-    if let (Some(share), Some(dataset)) = (args.prune_floaters, &args.dataset) {
-        gaussians = without_floaters(&args, dataset, gaussians, antialiased, share)?;
+    if let Some(dataset) = &args.dataset {
+        gaussians = cleaned(&args, dataset, gaussians, antialiased)?;
     }
     scene::write_ply(output, &gaussians, antialiased)?;
     let bytes = std::fs::metadata(output)
@@ -94,13 +99,7 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// What is left of a scene once the cameras of the dataset have looked at it.
-fn without_floaters(
-    args: &Args,
-    folder: &Path,
-    gaussians: Gaussians,
-    antialias: bool,
-    depth_share: f32,
-) -> Result<Gaussians> {
+fn cleaned(args: &Args, folder: &Path, gaussians: Gaussians, antialias: bool) -> Result<Gaussians> {
     let (background, test_every) = load::settings_of(&args.scene, None, args.test_every);
     let dataset = load::dataset(folder, args.images.as_deref(), 0)?;
     let indices = load::select(&dataset, folder, args.split, test_every)?;
@@ -112,19 +111,36 @@ fn without_floaters(
     let views = load::views(&dataset, &indices, &options)?;
     let backend = args.backend.open()?;
     let mut learner = backend.learner(&gaussians, Arc::new(views))?;
-    let report = learner.refine(&Refine::PruneFloaters {
-        render: RenderOptions {
-            antialias,
-            ..RenderOptions::default()
-        },
-        depth_share,
-    })?;
-    eprintln!(
-        "left out {} of {}",
-        counted(report.pruned, "floater"),
-        counted(gaussians.len(), "Gaussian")
-    );
+    if let Some(depth_share) = args.prune_floaters {
+        let report = learner.refine(&Refine::PruneFloaters {
+            render: RenderOptions {
+                antialias,
+                ..RenderOptions::default()
+            },
+            depth_share,
+        })?;
+        eprintln!(
+            "left out {} of {}",
+            counted(report.pruned, "floater"),
+            counted(gaussians.len(), "Gaussian")
+        );
+    }
     drop(gaussians);
+    if let Some(share) = args.max_scale {
+        let before = learner.snapshot()?.gaussians.log_scales;
+        learner.refine(&Refine::LimitScales { share })?;
+        let gaussians = learner.snapshot()?.gaussians;
+        let smaller = before
+            .iter()
+            .zip(&gaussians.log_scales)
+            .filter(|(was, is)| was != is);
+        eprintln!(
+            "made {} of {} smaller",
+            smaller.count(),
+            counted(gaussians.len(), "Gaussian")
+        );
+        return Ok(gaussians);
+    }
     Ok(learner.snapshot()?.gaussians)
 }
 
