@@ -354,6 +354,14 @@ impl Device for Card {
         arguments: &mut [*mut c_void],
     ) -> Result<(), DeviceError> {
         self.current()?;
+        let function = kernel.address as sys::CUfunction;
+        if !kernel.awaits {
+            // SAFETY: the kernel came from `load`, the arguments are the caller's promise.
+            return unsafe {
+                result::launch_kernel(function, (grid, 1, 1), (block, 1, 1), 0, self.stream, arguments)
+            }
+            .map_err(failed("launching a kernel"));
+        }
         let mut early = sys::CUlaunchAttribute {
             id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
             pad: [0; 4],
@@ -371,10 +379,9 @@ impl Device for Card {
             sharedMemBytes: 0,
             hStream: self.stream,
             attrs: &raw mut early,
-            numAttrs: u32::from(kernel.awaits),
+            numAttrs: 1,
         };
-        let function = kernel.address as sys::CUfunction;
-        // SAFETY: the kernel came from `load`, the arguments are the caller's promise.
+        // SAFETY: as above; drivers know this call from CUDA 11.8 on, as they do the cards that await.
         unsafe {
             sys::cuLaunchKernelEx(
                 &raw const config,
