@@ -149,51 +149,61 @@ impl Schedule {
     /// multiples of `opacity-reset-every`, and once at `densify-from` on a white background (where opaque white
     /// haze costs nothing to the loss); then the limit on scales and the 3D filter. Large Gaussians are pruned only after the first reset interval.
     pub fn refinements(&self, step: u32) -> Vec<Refine> {
-        let c = &self.config;
-        let (from, until) = (c.densify_from.unwrap_or(500), self.densify_until());
-        let reset = c.opacity_reset_every.unwrap_or(3000).max(1);
         let mut refinements = Vec::new();
         refinements.extend(self.floaters(step));
         refinements.extend(self.pruning(step));
-        if step >= until {
-            refinements.extend(self.scale_limit(step));
-            refinements.extend(self.smoothing(step));
-            return refinements;
-        }
-        if step > from && step.is_multiple_of(c.densify_every.max(1)) {
-            let max_gaussians = c.max_gaussians.unwrap_or(usize::MAX);
-            refinements.push(match c.strategy {
-                Strategy::Adc => Refine::Adc {
-                    gradient_threshold: c.densify_gradient.unwrap_or(2e-4) as f32,
-                    split_scale: (c.split_scale * self.extent) as f32,
-                    min_opacity: c.min_opacity as f32,
-                    max_scale: (step > reset).then_some((c.prune_scale * self.extent) as f32),
-                    max_gaussians,
-                    consistency: (c.densify_score == DensifyScore::Consistent).then(|| Consistency {
-                        scoring: self.scoring(step, c.score_views),
-                        min_bad: c.score_threshold as f32,
-                    }),
-                    seed: c.seed,
-                    step,
-                },
-                Strategy::Mcmc => Refine::Mcmc {
-                    min_opacity: c.min_opacity as f32,
-                    growth: c.growth as f32,
-                    max_gaussians,
-                    seed: c.seed,
-                    step,
-                },
-            });
-        }
-        let white = c.background == Background::White;
-        if c.strategy == Strategy::Adc && (step.is_multiple_of(reset) || (white && step == from)) {
-            refinements.push(Refine::ResetOpacity {
-                ceiling: c.opacity_reset_to as f32,
-            });
+        if step < self.densify_until() {
+            refinements.extend(self.densification(step));
+            refinements.extend(self.reset(step));
         }
         refinements.extend(self.scale_limit(step));
         refinements.extend(self.smoothing(step));
         refinements
+    }
+
+    /// A round of the strategy's own, if step `step`, before `densify-until`, has one.
+    fn densification(&self, step: u32) -> Option<Refine> {
+        let c = &self.config;
+        if step <= c.densify_from.unwrap_or(500) || !step.is_multiple_of(c.densify_every.max(1)) {
+            return None;
+        }
+        let max_gaussians = c.max_gaussians.unwrap_or(usize::MAX);
+        Some(match c.strategy {
+            Strategy::Adc => Refine::Adc {
+                gradient_threshold: c.densify_gradient.unwrap_or(2e-4) as f32,
+                split_scale: (c.split_scale * self.extent) as f32,
+                min_opacity: c.min_opacity as f32,
+                max_scale: (step > self.reset_every()).then_some((c.prune_scale * self.extent) as f32),
+                max_gaussians,
+                consistency: (c.densify_score == DensifyScore::Consistent).then(|| Consistency {
+                    scoring: self.scoring(step, c.score_views),
+                    min_bad: c.score_threshold as f32,
+                }),
+                seed: c.seed,
+                step,
+            },
+            Strategy::Mcmc => Refine::Mcmc {
+                min_opacity: c.min_opacity as f32,
+                growth: c.growth as f32,
+                max_gaussians,
+                seed: c.seed,
+                step,
+            },
+        })
+    }
+
+    /// adc's reset of opacities, if step `step`, before `densify-until`, has one.
+    fn reset(&self, step: u32) -> Option<Refine> {
+        let c = &self.config;
+        let white = c.background == Background::White && step == c.densify_from.unwrap_or(500);
+        let due = step.is_multiple_of(self.reset_every()) || white;
+        (c.strategy == Strategy::Adc && due).then_some(Refine::ResetOpacity {
+            ceiling: c.opacity_reset_to as f32,
+        })
+    }
+
+    fn reset_every(&self) -> u32 {
+        self.config.opacity_reset_every.unwrap_or(3000).max(1)
     }
 
     /// The 3D filter of an antialiased run follows the means: before the first step (as step 0), and every

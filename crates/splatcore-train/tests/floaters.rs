@@ -2,27 +2,18 @@
 //! view that looks from outside the range of the training views (docs/measurements/training.md).
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+#[path = "../../splatcore-data/tests/shared/mod.rs"]
+mod real_data;
+
+use real_data::shared;
 use splatcore_core::View;
 use splatcore_core::backend::{Backend, Learner, Refine, RenderOptions};
 use splatcore_cpu::CpuBackend;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
 use splatcore_data::scene;
 use splatcore_train::evaluate;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-
-fn shared(name: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("SPLATCORE_DATA").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
-        PathBuf::from,
-    );
-    let path = root.join(name);
-    if !path.exists() {
-        eprintln!("skipped: {} not found", path.display());
-        return None;
-    }
-    Some(path)
-}
 
 fn views(dataset: &Path, split: Split) -> Vec<View> {
     let dataset = Dataset::open(dataset, &OpenOptions::default()).unwrap();

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use splatcore_core::backend::{RenderOptions, Renderer};
 use splatcore_core::exposure::Exposure;
+use splatcore_core::image::to_bytes;
 use splatcore_core::{View, camera};
 use splatcore_data::dataset::{Dataset, LoadOptions, Split};
 use splatcore_data::{file, scene};
@@ -324,8 +325,7 @@ fn load_photos(dataset: &Dataset, config: &Config) -> Result<Photos> {
     let mut test = train.split_off(trained);
     for view in &mut test {
         if view.photo.alpha.is_some() {
-            let colour = options.background.map(|value| (value * 255.0).round() as u8);
-            view.photo = view.photo.on(colour);
+            view.photo = view.photo.on(to_bytes(options.background));
         }
     }
     let sizes = train

@@ -4,8 +4,7 @@
 
 mod common;
 
-use common::{fails, json, photos, splatcore, succeeds, text, write_scene};
-use std::path::Path;
+use common::{fails, json, photos, some_photos, splatcore, succeeds, text, write_scene};
 
 /// Runs, must exit 2 with one line that begins with `error: ` first on stderr; returns all of stderr.
 fn is_wrong_usage(args: &[&str]) -> String {
@@ -34,30 +33,6 @@ fn stderr_of(args: &[&str]) -> String {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{args:?}: {stderr}");
     stderr
-}
-
-/// A copy of the first photos of the tiny dataset, to be spoilt.
-fn some_photos(folder: &Path, count: usize) -> Vec<String> {
-    let (from, to) = (Path::new(photos()), folder);
-    std::fs::create_dir_all(to.join("images")).unwrap();
-    std::fs::create_dir_all(to.join("sparse/0")).unwrap();
-    for name in ["cameras.txt", "points3D.txt"] {
-        std::fs::copy(from.join("sparse/0").join(name), to.join("sparse/0").join(name)).unwrap();
-    }
-    let images = std::fs::read_to_string(from.join("sparse/0/images.txt")).unwrap();
-    let lines: Vec<&str> = images.lines().filter(|line| !line.starts_with('#')).collect();
-    let kept = &lines[..2 * count];
-    std::fs::write(to.join("sparse/0/images.txt"), kept.join("\n") + "\n").unwrap();
-    let names = kept
-        .iter()
-        .step_by(2)
-        .filter_map(|line| line.split(' ').next_back());
-    let names: Vec<String> = names.map(str::to_owned).collect();
-    for name in &names {
-        let inside = Path::new("images").join(name);
-        std::fs::copy(from.join(&inside), to.join(&inside)).unwrap();
-    }
-    names
 }
 
 /// It ended well, with a scene in which nothing was finite.

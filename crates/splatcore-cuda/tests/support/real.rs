@@ -1,6 +1,10 @@
 //! Real photos' cameras and models trained on them, and cut-outs small enough for the emulator.
 #![allow(dead_code, clippy::unwrap_used)] // not every test uses everything; helpers of tests
 
+#[path = "../../../splatcore-data/tests/shared/mod.rs"]
+mod real_data;
+
+use real_data::shared;
 use splatcore_core::semantics::NEAR_PLANE;
 use splatcore_core::{Camera, Gaussians};
 use splatcore_cpu::twin::{Scene, project::project};
@@ -9,22 +13,7 @@ use splatcore_cuda::device::driver::Card;
 use splatcore_cuda::device::nvrtc;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
 use splatcore_data::scene;
-use std::path::PathBuf;
 use std::sync::Arc;
-
-/// A file or folder of the shared data; says so when it is missing.
-fn shared(name: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("SPLATCORE_DATA").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
-        PathBuf::from,
-    );
-    let path = root.join(name);
-    if !path.exists() {
-        eprintln!("skipped: {} not found", path.display());
-        return None;
-    }
-    Some(path)
-}
 
 /// A card, unless the emulator is asked for.
 pub fn card() -> Option<CudaBackend> {

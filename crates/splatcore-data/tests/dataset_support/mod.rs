@@ -1,22 +1,12 @@
 //! What the dataset tests share: the folder of real data, and small datasets made on the spot.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)] // not every test uses everything
+
+#[path = "../shared/mod.rs"]
+mod real_data;
 
 use image::{Rgb, RgbImage};
-use std::path::{Path, PathBuf};
-
-/// A file or folder of the shared data, or `None` after saying so.
-pub fn shared(name: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("SPLATCORE_DATA").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    );
-    let path = root.join(name);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("skipped: {} not found", path.display());
-    None
-}
+pub use real_data::shared;
+use std::path::Path;
 
 /// A smooth pattern that tells positions apart.
 pub fn pattern(width: u32, height: u32) -> RgbImage {

@@ -1,25 +1,14 @@
 //! What the tests of scene files share: real data, random Gaussians, small writers of foreign layouts.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)] // not every test uses everything
 
+#[path = "../shared/mod.rs"]
+mod real_data;
 pub mod sog;
 
+pub use real_data::shared;
 use splatcore_core::{Gaussians, gaussians::sigmoid, random::Rng};
 use splatcore_data::scene;
-use std::path::{Path, PathBuf};
-
-/// A file of the shared data folder; says so when it is missing.
-pub fn shared(name: &str) -> Option<PathBuf> {
-    let folder = match std::env::var_os("SPLATCORE_DATA") {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    };
-    let path = folder.join(name);
-    if !path.exists() {
-        eprintln!("skipped: {} not found", path.display());
-        return None;
-    }
-    Some(path)
-}
+use std::path::Path;
 
 /// Sound Gaussians with random parameters.
 pub fn random(count: usize, sh_degree: u8, seed: u64) -> Gaussians {

@@ -67,6 +67,30 @@ pub fn photos() -> &'static str {
     path
 }
 
+/// A copy of the first photos of the tiny dataset, to be spoilt.
+pub fn some_photos(folder: &Path, count: usize) -> Vec<String> {
+    let (from, to) = (Path::new(photos()), folder);
+    std::fs::create_dir_all(to.join("images")).unwrap();
+    std::fs::create_dir_all(to.join("sparse/0")).unwrap();
+    for name in ["cameras.txt", "points3D.txt"] {
+        std::fs::copy(from.join("sparse/0").join(name), to.join("sparse/0").join(name)).unwrap();
+    }
+    let images = std::fs::read_to_string(from.join("sparse/0/images.txt")).unwrap();
+    let lines: Vec<&str> = images.lines().filter(|line| !line.starts_with('#')).collect();
+    let kept = &lines[..2 * count];
+    std::fs::write(to.join("sparse/0/images.txt"), kept.join("\n") + "\n").unwrap();
+    let names = kept
+        .iter()
+        .step_by(2)
+        .filter_map(|line| line.split(' ').next_back());
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    for name in &names {
+        let inside = Path::new("images").join(name);
+        std::fs::copy(from.join(&inside), to.join(&inside)).unwrap();
+    }
+    names
+}
+
 /// Writes a scene of 50 Gaussians of SH degree 1 and returns its path.
 pub fn write_scene(folder: &Path) -> PathBuf {
     let mut rng = Rng::new(3, 0);
