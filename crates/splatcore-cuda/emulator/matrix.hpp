@@ -265,6 +265,10 @@ static inline unsigned mask_ge_half2(unsigned a, unsigned b) {
 static inline unsigned min_half2(unsigned a, unsigned b) {
     return emulator::min_half(a & 0xFFFFu, b & 0xFFFFu) | emulator::min_half(a >> 16, b >> 16) << 16;
 }
+static inline unsigned min_normal_half2(unsigned a, unsigned b) {
+    unsigned least = min_half2(a, b), low = least & 0x7C00u ? least & 0xFFFFu : least & 0x8000u;
+    return low | (least & 0x7C000000u ? least & 0xFFFF0000u : least & 0x80000000u);
+}
 
 static inline void mma_m16n8k8(float d[4], const unsigned a[2], unsigned b, const float c[4], EMULATOR_HERE) {
     emulator::matrix(emulator::MULTIPLY_K8, {a, &b, c, d, nullptr, file, line});

@@ -43,15 +43,15 @@ struct Gradients {
 // The sums of 16 splats over the warp's pixels, to `out`: a row of PITCH a splat, in the order of the queue.
 __device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradients, const uint4* rows, u32 row, u32 colour_row,
                                                u32 lane, u32 alpha_max, float* out) {
-    const u32 ones[2] = {0x3c003c00u, 0x3c003c00u};
+    const u32 minus[2] = {join_lows(MINUS_ALPHA_UNIT, MINUS_ALPHA_UNIT), join_lows(MINUS_ALPHA_UNIT, MINUS_ALPHA_UNIT)};
     const float none[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     u32 colours[2], fronts[2], weights[2][4], caps = 0;
     weigh_batch(
         pixels, rows, row, lane, alpha_max, fronts,
         [&](const u32 (&alphas)[2][4], const u32 (&left)[2]) {
-            // Only where a lane's four leave 0.0101 or less can one of them be capped at 0.99.
-            u32 most = subtract_half2(0x3c003c00u, alpha_max);
-            most = add_half2(most, multiply_half2(most, 0x21002100u));
+            // Only where a lane's four leave 0.0104 or less can one of them be capped at 0.99.
+            u32 most = subtract_product_half2(0x3c003c00u, alpha_max, ALPHA_UNITS);
+            most = add_half2(most, multiply_half2(most, 0x2c002c00u));
             if (!__any_sync(FULL_MASK, mask_ge_half2(most, min_half2(left[0], left[1])) != 0)) return;
 #pragma unroll
             for (int k = 0; k < 8; ++k) caps |= (mask_ge_half2(alphas[k / 4][k % 4], alpha_max) & 0x00010001u) << k;
@@ -59,7 +59,7 @@ __device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradie
         [&](int f, const u32* a) {
 #pragma unroll
             for (int k = 0; k < 4; ++k) weights[f][k] = a[k];
-            mma_m16n8k16(pixels.sums[f], a, ones, pixels.sums[f]);
+            mma_m16n8k16(pixels.sums[f], a, minus, pixels.sums[f]);
         });
     load_matrix_x2_at(colours, rows, colour_row);
     float odd = lane & 1 ? 1.0f : 0.0f, upper = lane & 2 ? 1.0f : 0.0f;
@@ -84,8 +84,9 @@ __device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradie
             float behind = gradients.behind[2 * f + i];
             gradients.behind[2 * f + i] = behind - (both + others);
             behind = fmaf(-upper, others, fmaf(-odd, neighbour, behind));
+            // In units of kept weights, as w is. Colours are in their inverse, so g and u are, and w g and w u are what they should be.
             // A pixel that has stopped has weights of 0 from there on.
-            float t = fmaxf(i ? half_high(fronts[f]) : half_low(fronts[f]), LEAST_LEFT);
+            float t = fmaxf((1.0f / ALPHA_UNIT) * (i ? half_high(fronts[f]) : half_low(fronts[f])), LEAST_LEFT);
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 // One fragment leaves something; behind two that leave a hundredth each, the rounding of their weights may not.
@@ -144,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3) blend_backward(
     u32 x0 = block_x + warp % COLUMNS * SUBTILE_X, y0 = block_y + warp / COLUMNS * SUBTILE_Y, x = x0 + group;
     float centre_x = block_x + 0.5f * TILE, centre_y = block_y + 0.5f * TILE;
     uint2 range = ranges[blockIdx.x];
-    u32 alpha_max = pack_half2(camera.alpha_max, camera.alpha_max);
+    u32 alpha_max = pack_half2(camera.alpha_max * (1.0f / ALPHA_UNIT), camera.alpha_max * (1.0f / ALPHA_UNIT));
 
     // A piece of the list ahead.
     u32 number = range.x + thread < range.y ? pairs[range.x + thread] : 0, slot = pair_slots[number];
@@ -204,8 +205,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3) blend_backward(
         if (begin + thread < range.y) {
             const float4* from = (const float4*)(splats + slot);
             float4 centre = from[0], power = from[1], colour = from[2];
-            write_row(rows + thread * (ROW_BYTES / 16), centre, power, colour, centre_x, centre_y);
-            mask = touched_rectangles(centre, power, block_x, block_y);
+            bool fits = write_row(rows + thread * (ROW_BYTES / 16), centre, power, colour, centre_x, centre_y);
+            mask = fits ? touched_rectangles(centre, power, block_x, block_y) : 0;
         }
         masks[thread] = (u8)mask;
         __syncthreads();
@@ -240,7 +241,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3) blend_backward(
             float4 centre = ((const float4*)(splats + slot))[0];
             float total[SUMS];
 #pragma unroll
-            for (u32 i = 0; i < SUMS; ++i) total[i] = unscale * totals[thread][i];
+            for (u32 i = 0; i < SUMS; ++i) total[i] = (i < 6 ? unscale : WEIGHT_UNIT * unscale) * totals[thread][i];
             // From the tile's centre to the splat's.
             float dx = centre_x - centre.x, dy = centre_y - centre.y;
             float sx = fmaf(dx, total[0], total[1]), sy = fmaf(dy, total[0], total[2]);

@@ -30,15 +30,15 @@
 // 8 warps on such lists 158 (64x64: 212). Blocks that stay, take tiles by ticket and load two pieces ahead: 157. Queues by
 // ballots over 32 splats in place of a scan over 8 a lane: 143 (registers spill).
 
-// Blends 16 splats.
-__device__ __forceinline__ void blend_batch(Pixels& pixels, const uint4* rows, u32 row, u32 colour_row, u32 lane, u32 alpha_max) {
+// Blends 16 splats. Returns true if all pixels have stopped.
+__device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u32 row, u32 colour_row, u32 lane, u32 alpha_max) {
     u32 colours[2], fronts[2];
     load_matrix_x2_transposed_at(colours, rows, colour_row);
-    weigh_batch(pixels, rows, row, lane, alpha_max, fronts, [](const u32 (&)[2][4], const u32 (&)[2]) {},
-                [&](int f, const u32* weights) { mma_m16n8k16(pixels.sums[f], weights, colours, pixels.sums[f]); });
+    return weigh_batch(pixels, rows, row, lane, alpha_max, fronts, [](const u32 (&)[2][4], const u32 (&)[2]) {},
+                       [&](int f, const u32* weights) { mma_m16n8k16(pixels.sums[f], weights, colours, pixels.sums[f]); });
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 1024 / BLOCK) blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
+extern "C" __global__ void __launch_bounds__(BLOCK, 5) blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
                                                           const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges,
                                                           Camera camera, Counters* counters, float* image,
                                                           float* transmittances
@@ -60,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1024 / BLOCK) blend(const Sp
     u32 x0 = block_x + warp % COLUMNS * SUBTILE_X, y0 = block_y + warp / COLUMNS * SUBTILE_Y;
     float centre_x = block_x + 0.5f * COLUMNS * SUBTILE_X, centre_y = block_y + 0.5f * ROWS * SUBTILE_Y;
     uint2 range = ranges[block_y / TILE * camera.tiles_x + block_x / TILE];
-    u32 alpha_max = pack_half2(camera.alpha_max, camera.alpha_max);
+    u32 alpha_max = pack_half2(camera.alpha_max * (1.0f / ALPHA_UNIT), camera.alpha_max * (1.0f / ALPHA_UNIT));
 
     Pixels pixels;
     u32 x = x0 + lane / 4, member = lane % 4;
@@ -69,8 +69,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1024 / BLOCK) blend(const Sp
 
     // Whose rows this lane hands to ldmatrix: column lane % 8 of product lane / 16 (coefficients), lane / 8 (colours).
     u32 column = lane % 8 / 2 * 4 + lane % 2;
-    const u16* own_survivors = survivors[warp] + column + lane / 16 * 2;
-    const u16* colour_survivors = survivors[warp] + column + lane / 8 % 2 * 2;
+    // As bytes from the start of `survivors`: an address of 64 bits would have to be added up at every batch.
+    u32 own_survivors = sizeof(u16) * (warp * (BLOCK + BATCH) + column + lane / 16 * 2);
+    u32 colour_survivors = sizeof(u16) * (warp * (BLOCK + BATCH) + column + lane / 8 % 2 * 2);
+    auto survivor = [&](u32 at) { return *(const u16*)((const u8*)survivors + at); };
     for (u32 begin = range.x; begin < range.y; begin += BLOCK) {
         // Also the barrier that keeps the next list from overwriting this one.
         if (__syncthreads_and(pixels.finished)) break;
@@ -83,15 +85,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1024 / BLOCK) blend(const Sp
 #if DEPTH
             colour.w = fminf(colour.w * depth_unit(camera), HALF_MAX);
 #endif
-            write_row(rows + thread * (ROW_BYTES / 16), centre, power, colour, centre_x, centre_y);
-            mask = touched_rectangles(centre, power, block_x, block_y);
+            bool fits = write_row(rows + thread * (ROW_BYTES / 16), centre, power, colour, centre_x, centre_y);
+            mask = fits ? touched_rectangles(centre, power, block_x, block_y) : 0;
         }
         masks[thread] = (u8)mask;
         __syncthreads();
         if (pixels.finished) continue;
         u32 count = queue_survivors(masks, survivors[warp], nullptr, warp, lane);
-        for (u32 first = 0; first < count && !pixels.finished; first += BATCH)
-            blend_batch(pixels, rows, own_survivors[first] + lane / 8 % 2 * 16, colour_survivors[first] + 32, lane, alpha_max);
+        for (u32 at = 0; at < sizeof(u16) * count; at += sizeof(u16) * BATCH) {
+            if (blend_batch(pixels, rows, survivor(own_survivors + at) + lane / 8 % 2 * 16, survivor(colour_survivors + at) + 32, lane, alpha_max))
+                break;
+        }
         __syncwarp();
     }
     if (x >= camera.width) return;
@@ -101,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1024 / BLOCK) blend(const Sp
     float background = member == 0 ? camera.background[0] : member == 1 ? camera.background[1] : member == 2 ? camera.background[2] : 1.0f;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-        float channel = pixels.sums[k / 2][k % 2 * 2], transmittance = fmaxf(1.0f - pixels.sums[k / 2][k % 2 * 2 + 1], 0.0f);
+        float channel = pixels.sums[k / 2][k % 2 * 2], transmittance = transmittance_of(pixels.sums[k / 2][k % 2 * 2 + 1]);
 #if DEPTH
         if (member == 3) {
             if (y0 + k < camera.height) inverse_depths[(y0 + k) * camera.width + x] = channel / depth_unit(camera);

@@ -89,6 +89,18 @@ __device__ __forceinline__ u32 min_half2(u32 a, u32 b) {
 #endif
 }
 
+// The same, subnormal numbers taken for 0.
+__device__ __forceinline__ u32 min_normal_half2(u32 a, u32 b) {
+#if HAS_SM80
+    u32 d;
+    asm("min.ftz.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+    return d;
+#else
+    u32 least = min_half2(a, b);
+    return least & mask_ge_half2(least, 0x04000400u);
+#endif
+}
+
 // D = A B + C, 16x8x8, halves; accumulated in f32 or in halves.
 __device__ __forceinline__ void mma_m16n8k8(float d[4], const u32 a[2], u32 b, const float c[4]) {
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"

@@ -23,14 +23,30 @@ __device__ __forceinline__ u32 quotient(u32 n, u32 d) {
     return q;
 }
 
+// Alphas are kept as alpha / ALPHA_UNIT: 1/255 becomes the least half that is not subnormal (within 2e-5), so that one instruction, a
+// minimum that takes subnormal numbers for 0, caps alphas and cuts those below 1/255. Transmittances are kept times LIGHT_UNIT, a
+// power of two, so that the weight of what nothing is in front of is its alpha without another rounding; so weights are
+// kept as weight * LIGHT_UNIT / ALPHA_UNIT, and what they are multiplied by makes up for it.
+#define ALPHA_UNIT 64.25f
+#define ALPHA_UNITS 0x54045404u   // half2
+#define MINUS_ALPHA_UNIT 0xd404u  // half: a kept weight times it comes off the kept transmittance
+#define LOG2_ALPHA_UNIT 6.0056245f
+#define LIGHT_UNIT 64.0f
+#define WEIGHT_UNIT (ALPHA_UNIT / LIGHT_UNIT)
+#define LEAST_SURE 0x1ee11ee1u  // half2 of 1.05e-4 LIGHT_UNIT: above the least transmittance by more than halves can be wrong
+
+// Takes a pixel that has stopped to alphas of 0.
+#define STOPPED -60000.0f
+#define COEFFICIENT_MAX 60000.0f
+
 // A splat's coefficients around (0, 0) = the tile's centre, as high and low halves (the low ones times LOW_SCALE, as the basis
-// is divided by it there), and its colour.
+// is divided by it there), and its colour. Whether halves can hold them; if not, what was written is not to be used.
 #define LOW_SCALE 256.0f
 #define LOW_UNIT 0x1c001c00u  // half2 of 1 / LOW_SCALE
-__device__ __forceinline__ void write_row(uint4* row, float4 centre, float4 power, float4 colour, float tile_x, float tile_y) {
+__device__ __forceinline__ bool write_row(uint4* row, float4 centre, float4 power, float4 colour, float tile_x, float tile_y) {
     float mx = centre.x - tile_x, my = centre.y - tile_y;
     float gx = fmaf(power.x, mx, power.y * my);  // a mx + b my
-    float constant = fmaf(gx, mx, fmaf(power.z * my, my, centre.z));
+    float constant = fmaf(gx, mx, fmaf(power.z * my, my, centre.z - LOG2_ALPHA_UNIT));
     float slope_x = -fmaf(power.x, mx, gx), slope_y = -fmaf(2.0f * power.z, my, power.y * mx);
     float k[6] = {constant, slope_x, slope_y, power.x, power.y, power.z};
     u32 high[3], low[3];
@@ -39,14 +55,20 @@ __device__ __forceinline__ void write_row(uint4* row, float4 centre, float4 powe
         high[i] = pack_half2(k[2 * i], k[2 * i + 1]);
         low[i] = pack_half2(LOW_SCALE * (k[2 * i] - half_low(high[i])), LOW_SCALE * (k[2 * i + 1] - half_high(high[i])));
     }
-    row[0] = make_uint4(high[0], high[1], high[2], 0);
+    row[0] = make_uint4(high[0], high[1], high[2], pack_half2(STOPPED, 0.0f));
     row[1] = make_uint4(low[0], low[1], low[2], 0);
 #if DEPTH
     float fourth = colour.w;
 #else
     float fourth = 0.0f;
 #endif
-    row[2] = make_uint4(pack_half2(colour.x, 1.0f), pack_half2(colour.y, 1.0f), pack_half2(colour.z, 1.0f), pack_half2(fourth, 1.0f));
+    // The second columns take what is applied off the transmittance.
+    u32 red_green = pack_half2(WEIGHT_UNIT * colour.x, WEIGHT_UNIT * colour.y);
+    u32 blue_fourth = pack_half2(WEIGHT_UNIT * colour.z, WEIGHT_UNIT * fourth);
+    row[2] = make_uint4(join_lows(red_green, MINUS_ALPHA_UNIT), __byte_perm(red_green, MINUS_ALPHA_UNIT, 0x5432),
+                        join_lows(blue_fourth, MINUS_ALPHA_UNIT), __byte_perm(blue_fourth, MINUS_ALPHA_UNIT, 0x5432));
+    // Not a number where one of them is none.
+    return fabsf(k[0]) + fabsf(k[1]) + fabsf(k[2]) + fabsf(k[3]) + fabsf(k[4]) + fabsf(k[5]) < COEFFICIENT_MAX;
 }
 
 // The row of a splat that blends to nothing.
@@ -90,34 +112,36 @@ __device__ __forceinline__ u32 touched_rectangles(float4 centre, float4 power, f
 // The pixels of a lane: column `lane / 4` of the warp's rectangle, rows 0 to 3. Lanes 4 g to 4 g + 3 share them; lane % 4 says
 // which four of a batch's splats are the lane's, and which channel (red, green, blue, none) it sums.
 struct Pixels {
-    u32 basis[2][4];   // A of the scores for rows 0 and 1, then 2 and 3
-    float sums[2][4];  // of the colours: (channel, weights) of rows 0 and 1, then 2 and 3
-    float start[4];    // transmittance = start - sum of weights: 1, or the sum itself once the pixel has stopped
-    bool finished;     // all pixels of the warp have stopped
-    u32 stopped[2];    // half2 of rows 0 and 1, then 2 and 3: 1 once the pixel has stopped, else 0
+    u32 basis[2][4];   // A of the scores for rows 0 and 1, then 2 and 3; those of the fourth lane say which pixels have stopped
+    float sums[2][4];  // (channel, transmittance) of rows 0 and 1, then 2 and 3; see `transmittance_of`
+    u32 finished;      // all pixels of the warp have stopped
 };
+
+// A transmittance is kept times LIGHT_UNIT, and LIGHT_UNIT more once its pixel has stopped.
+__device__ __forceinline__ bool is_stopped(float kept) { return kept > LIGHT_UNIT; }
+__device__ __forceinline__ float transmittance_of(float kept) {
+    return (1.0f / LIGHT_UNIT) * fmaxf(kept - (is_stopped(kept) ? LIGHT_UNIT : 0.0f), 0.0f);
+}
 
 // A lane's pixels (x, y0) to (x, y0 + 3) before the first splat; coefficients are around (centre_x, centre_y).
 __device__ __forceinline__ void start_pixels(Pixels& pixels, u32 x, u32 y0, u32 member, const Camera& camera, float centre_x,
                                              float centre_y) {
-    // Of (1, x), (y, x^2), (xy, y^2), nothing, the lane's pair as polynomials of y; exact in half precision.
+    // Of (1, x), (y, x^2), (xy, y^2), (stopped, nothing), the lane's pair as polynomials of y; exact in half precision.
     float bx = x + 0.5f - centre_x;
     float first_0 = member == 0 ? 1.0f : 0.0f, first_1 = member == 1 ? 1.0f : member == 2 ? bx : 0.0f;
     float second_0 = member == 0 ? bx : member == 1 ? bx * bx : 0.0f, second_2 = member == 2 ? 1.0f : 0.0f;
-    pixels.stopped[0] = pixels.stopped[1] = 0;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
         float by = y0 + k + 0.5f - centre_y;
+        bool inside = x < camera.width && y0 + k < camera.height;
         u32 pair = pack_half2(fmaf(first_1, by, first_0), fmaf(second_2, by * by, second_0));
+        if (!inside && member == 3) pair = 0x3c00u;
         pixels.basis[k / 2][k % 2] = pair;
         pixels.basis[k / 2][k % 2 + 2] = multiply_half2(pair, LOW_UNIT);
-        bool inside = x < camera.width && y0 + k < camera.height;
-        pixels.start[k] = inside ? 1.0f : 0.0f;
-        if (!inside) pixels.stopped[k / 2] |= k % 2 ? 0x3c000000u : 0x3c00u;
+        pixels.sums[k / 2][k % 2 * 2] = 0.0f;
+        pixels.sums[k / 2][k % 2 * 2 + 1] = inside ? LIGHT_UNIT : 2.0f * LIGHT_UNIT;
     }
-#pragma unroll
-    for (int k = 0; k < 8; ++k) pixels.sums[k / 4][k % 4] = 0.0f;
-    pixels.finished = __all_sync(FULL_MASK, (pixels.stopped[0] & pixels.stopped[1]) == 0x3c003c00u);
+    pixels.finished = __all_sync(FULL_MASK, x >= camera.width || y0 >= camera.height);
 }
 
 // Makes the warp's queue: where the rows of the splats that touch its rectangle start, front to back, and a batch of empty
@@ -144,18 +168,18 @@ __device__ __forceinline__ u32 queue_survivors(const u8* masks, u16* survivors, 
 }
 
 // Blends 16 splats: `add(f, weights)` is to add the weights of rows 2 f and 2 f + 1, as the A operand of a product over
-// splats, to the pixels' sums. `look(alphas, left)` sees the alphas of the lane's four splats, half2 of two pixels, and the
-// share of the light that they leave; `fronts` gets the transmittance in front of them.
+// splats, to the pixels' sums. `look(alphas, left)` sees the alphas (of ALPHA_UNIT) of the lane's four splats, half2 of two
+// pixels, and the share of the light that they leave; `fronts` gets the transmittance (times LIGHT_UNIT) in front of them.
+// Returns true if all pixels have stopped.
 template <typename Look, typename Add>
-__device__ __forceinline__ void weigh_batch(Pixels& pixels, const uint4* rows, u32 row, u32 lane, u32 alpha_max, u32 (&fronts)[2],
+__device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u32 row, u32 lane, u32 alpha_max, u32 (&fronts)[2],
                                             Look look, Add add) {
     const u32 one = 0x3c003c00u;
     const float none[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     u32 coefficients[4];
     load_matrix_x4_at(coefficients, rows, row);
     bool odd = lane & 1, upper = lane & 2;
-    float transmittances[4];
-    u32 alphas[2][4], left[2], lowest = one;
+    u32 alphas[2][4], left[2], lowest[2];
 #pragma unroll
     for (int f = 0; f < 2; ++f) {
 #pragma unroll
@@ -163,41 +187,37 @@ __device__ __forceinline__ void weigh_batch(Pixels& pixels, const uint4* rows, u
             float scores[4];
             mma_m16n8k16(scores, pixels.basis[f], coefficients + 2 * n, none);
 #pragma unroll
-            for (int k = 0; k < 2; ++k) {
-                u32 alpha = pack_half2(exp2_approx(scores[k]), exp2_approx(scores[k + 2]));
-                // 0x1c04 is the half nearest to 1/255.
-                alphas[f][2 * n + k] = min_half2(alpha, alpha_max) & mask_ge_half2(alpha, 0x1c041c04u);
-            }
+            for (int k = 0; k < 2; ++k)
+                alphas[f][2 * n + k] = min_normal_half2(pack_half2(exp2_approx(scores[k]), exp2_approx(scores[k + 2])), alpha_max);
         }
         // What the lane's four leave, then what those in front of them leave.
-        u32 own = subtract_half2(one, alphas[f][0]);
+        u32 leaves[4];
 #pragma unroll
-        for (int k = 1; k < 4; ++k) own = subtract_product_half2(own, own, alphas[f][k]);
+        for (int k = 0; k < 4; ++k) leaves[k] = subtract_product_half2(one, alphas[f][k], ALPHA_UNITS);
+        u32 own = multiply_half2(multiply_half2(leaves[0], leaves[1]), multiply_half2(leaves[2], leaves[3]));
         left[f] = own;
         u32 neighbour = __shfl_xor_sync(FULL_MASK, own, 1);
         u32 others = __shfl_xor_sync(FULL_MASK, multiply_half2(own, neighbour), 2);
         u32 before = multiply_half2(odd ? neighbour : one, upper ? others : one);
-        transmittances[2 * f] = pixels.start[2 * f] - pixels.sums[f][1];
-        transmittances[2 * f + 1] = pixels.start[2 * f + 1] - pixels.sums[f][3];
-        fronts[f] = multiply_half2(before, pack_half2(transmittances[2 * f], transmittances[2 * f + 1]));
-        lowest = min_half2(lowest, multiply_half2(fronts[f], own) | pixels.stopped[f]);
+        fronts[f] = multiply_half2(before, pack_half2(pixels.sums[f][1], pixels.sums[f][3]));
+        lowest[f] = multiply_half2(fronts[f], own);
     }
     look(alphas, left);
-    // 0x06ae is 1.02e-4: more than the least transmittance by more than halves can be wrong.
-    if (!__any_sync(FULL_MASK, mask_ge_half2(lowest, 0x06ae06aeu) != FULL_MASK)) {
+    if (__builtin_expect(!__any_sync(FULL_MASK, mask_ge_half2(min_half2(lowest[0], lowest[1]), LEAST_SURE) != FULL_MASK), true)) {
 #pragma unroll
         for (int f = 0; f < 2; ++f) {
             u32 t = fronts[f], weights[4];
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 weights[k] = multiply_half2(alphas[f][k], t);
-                t = subtract_half2(t, weights[k]);
+                // What rounded weights leave: the backward pass divides by it what is behind, which would not go together otherwise.
+                t = subtract_product_half2(t, weights[k], ALPHA_UNITS);
             }
             u32 a[4] = {join_lows(weights[0], weights[1]), join_highs(weights[0], weights[1]), join_lows(weights[2], weights[3]),
                         join_highs(weights[2], weights[3])};
             add(f, a);
         }
-        return;
+        return false;
     }
     // Some pixel may stop: every fragment's transmittance in f32.
 #pragma unroll
@@ -210,11 +230,10 @@ __device__ __forceinline__ void weigh_batch(Pixels& pixels, const uint4* rows, u
             stops[i] = false;
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
-                // Contracted into an FMA in one kernel and not in the other, a pixel would stop elsewhere in each.
-                float weight = t * (i ? half_high(alphas[f][k]) : half_low(alphas[f][k])), next = __fadd_rn(t, -weight);
+                float weight = t * (i ? half_high(alphas[f][k]) : half_low(alphas[f][k])), next = fmaf(-ALPHA_UNIT, weight, t);
                 // Transmittance only falls, so whoever is above the limit is in front of whoever stopped.
-                stops[i] = stops[i] || next < TRANSMITTANCE_MIN;
-                weights[k] = next < TRANSMITTANCE_MIN ? 0.0f : weight;
+                stops[i] = stops[i] || next < LIGHT_UNIT * TRANSMITTANCE_MIN;
+                weights[k] = next < LIGHT_UNIT * TRANSMITTANCE_MIN ? 0.0f : weight;
                 t = next;
             }
             a[i] = pack_half2(weights[0], weights[1]);
@@ -226,10 +245,13 @@ __device__ __forceinline__ void weigh_batch(Pixels& pixels, const uint4* rows, u
             // Whichever of the pixel's four lanes saw it.
             u32 seen = __ballot_sync(FULL_MASK, stops[i]);
             if (seen >> (lane & ~3u) & 15) {
-                pixels.start[2 * f + i] = pixels.sums[f][2 * i + 1];
-                pixels.stopped[f] |= i ? 0x3c000000u : 0x3c00u;
+                // Rounded weights may have added up to everything.
+                pixels.sums[f][2 * i + 1] = LIGHT_UNIT + fmaxf(pixels.sums[f][2 * i + 1], LIGHT_UNIT * TRANSMITTANCE_MIN);
+                if (odd && upper) pixels.basis[f][i] = 0x3c00u;
             }
         }
     }
-    pixels.finished = __all_sync(FULL_MASK, (pixels.stopped[0] & pixels.stopped[1]) == one);
+    pixels.finished = __all_sync(FULL_MASK, is_stopped(fminf(fminf(pixels.sums[0][1], pixels.sums[0][3]),
+                                                             fminf(pixels.sums[1][1], pixels.sums[1][3]))));
+    return pixels.finished;
 }

@@ -2,9 +2,9 @@
 
 use super::determinism::{bits, state_bits};
 use super::scenes::{random_scene, views};
-use super::step::{LearnerAndViews, gradient_of, loss_tolerance, plan, twin_step};
+use super::step::{LearnerAndViews, gradient_of, keep_away, loss_tolerance, plan, twin_step};
 use super::{Outcome, compare, ensure, gather, said};
-use crate::twin::{Group, exposure};
+use crate::twin::{self, Group, exposure};
 use splatcore_core::backend::{Backend, LearnerState, Refine};
 use splatcore_core::exposure::{Exposures, IDENTITY};
 use splatcore_core::random::Rng;
@@ -32,13 +32,23 @@ pub(super) fn exposures(seed: u64, count: usize) -> Exposures {
     }
 }
 
-/// A learner with such transforms, and what it learns from.
+/// A learner with such transforms, and what it learns from: photos that its first images, transformed, come nowhere near, as in
+/// [`super::step::scene_and_views`].
 fn learner(backend: &dyn Backend, seed: u64) -> Result<LearnerAndViews, String> {
-    let views = Arc::new(views());
+    let mut views = views();
     let scene = random_scene(seed, 150, 1);
+    let exposures = exposures(seed, views.len());
+    for (index, (view, transform)) in views.iter_mut().zip(&exposures.parameters).enumerate() {
+        let image = twin::render(&scene, &view.camera, &plan(Pipeline::AUTO, 1, index).render).image;
+        let seen = exposure::apply(&image, &transform.map(f64::from));
+        for (byte, value) in view.photo.rgb.iter_mut().zip(seen.as_flattened()) {
+            keep_away(byte, &[*value]);
+        }
+    }
+    let views = Arc::new(views);
     let mut learner = backend.learner(&scene, views.clone()).map_err(said)?;
     let mut state = LearnerState::fresh(scene);
-    state.exposures = exposures(seed, views.len());
+    state.exposures = exposures;
     learner.restore(&state).map_err(said)?;
     Ok((learner, views))
 }

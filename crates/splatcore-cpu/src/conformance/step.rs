@@ -166,23 +166,27 @@ pub(super) fn scene_and_views(seed: u64) -> (Gaussians, Arc<Vec<View>>) {
             twin::render(&scene, &view.camera, &options).image
         });
         for (k, byte) in view.photo.rgb.iter_mut().enumerate() {
-            let values = images.each_ref().map(|image| image[k / 3][k % 3]);
-            let (least, most) = (
-                values.iter().fold(f64::MAX, |a, &b| a.min(b)),
-                values.iter().fold(f64::MIN, |a, &b| a.max(b)),
-            );
-            let value = *byte as f64 / 255.0;
-            if value > least - NEAR && value < most + NEAR {
-                let moved = if most + NEAR <= 1.0 {
-                    most + NEAR
-                } else {
-                    least - NEAR
-                };
-                *byte = (255.0 * moved).round().clamp(0.0, 255.0) as u8;
-            }
+            keep_away(byte, &images.each_ref().map(|image| image[k / 3][k % 3]));
         }
     });
     (scene, Arc::new(views))
+}
+
+/// Moves a photo's value away from all between these.
+pub(super) fn keep_away(byte: &mut u8, values: &[f64]) {
+    let (least, most) = (
+        values.iter().fold(f64::MAX, |a, &b| a.min(b)),
+        values.iter().fold(f64::MIN, |a, &b| a.max(b)),
+    );
+    let value = *byte as f64 / 255.0;
+    if value > least - NEAR && value < most + NEAR {
+        let moved = if most + NEAR <= 1.0 {
+            most + NEAR
+        } else {
+            least - NEAR
+        };
+        *byte = (255.0 * moved).round().clamp(0.0, 255.0) as u8;
+    }
 }
 
 /// A learner at its start, and what it learns from.

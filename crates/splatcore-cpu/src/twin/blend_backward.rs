@@ -28,7 +28,8 @@ pub struct SplatGradient {
     pub absolute: [f64; 2],
 }
 
-/// One gradient a splat. `image_gradient` is asked pixel by pixel, row by row, and told what is in doubt there.
+/// One gradient a splat. `image_gradient` is asked pixel by pixel, row by row, and told what is in doubt there; `light` gets the
+/// alpha of every fragment and says by what the colour behind it is to be multiplied: 1, but to find what errors there do.
 pub fn blend_backward(
     splats: &[Splat],
     tiles: &TileLists,
@@ -36,6 +37,7 @@ pub fn blend_backward(
     options: &RenderOptions,
     cut_offs: CutOffs,
     image_gradient: &mut dyn FnMut(usize, &Doubt) -> [f64; 3],
+    light: &mut dyn FnMut(f64) -> f64,
 ) -> Vec<SplatGradient> {
     let mut gradients = vec![SplatGradient::default(); splats.len()];
     let (width, height) = (camera.width as usize, camera.height as usize);
@@ -52,10 +54,10 @@ pub fn blend_backward(
             let splat = &splats[fragment.splat];
             let out = &mut gradients[fragment.splat];
             let (t, alpha) = (fragment.transmittance, fragment.alpha);
-            let mut d_alpha = 0.0;
+            let (mut d_alpha, light) = (0.0, light(alpha));
             for c in 0..3 {
                 out.colour[c] += t * alpha * g[c];
-                d_alpha += t * g[c] * (splat.colour[c] - behind[c]);
+                d_alpha += t * g[c] * (splat.colour[c] - light * behind[c]);
                 behind[c] = alpha * splat.colour[c] + (1.0 - alpha) * behind[c];
             }
             if fragment.capped {

@@ -74,6 +74,16 @@ impl Lists {
         scene: &Scene,
         image_gradient: &mut dyn FnMut(usize, &Doubt) -> [f64; 3],
     ) -> TwinGradients {
+        self.gradients_in_light(scene, image_gradient, &mut |_| 1.0)
+    }
+
+    /// As [`Lists::gradients`], with `light` of [`blend_backward`].
+    pub fn gradients_in_light(
+        &self,
+        scene: &Scene,
+        image_gradient: &mut dyn FnMut(usize, &Doubt) -> [f64; 3],
+        light: &mut dyn FnMut(f64) -> f64,
+    ) -> TwinGradients {
         let camera = &self.camera;
         let splat_gradients = blend_backward(
             &self.splats,
@@ -82,6 +92,7 @@ impl Lists {
             &self.options,
             self.cut_offs,
             image_gradient,
+            light,
         );
         let mut result = TwinGradients {
             scene: Scene::zeros(scene.len(), scene.sh_degree),
