@@ -2,13 +2,14 @@
 // to 5). Lists are per 16x16 tile; inside, a warp owns 8x4 pixels, tests 32 splats of the list at once against its
 // rectangle, and blends the survivors 16 at a time:
 //   scores   log2 alpha = basis (1, x, y, x^2, xy, y^2) of 32 pixels times coefficients of 16 splats: 4 m16n8k16. The basis is
-//            exact in half precision, coefficients are a high and a low half (K = 8 + 8, two of each unused), sums are f32.
-//   weights  alpha in halves, two pixels of a splat in a register: capped, cut below 1/255. A lane holds four splats that are
-//            neighbours in depth for each of four pixels (the rows of B are permuted for that), chains them, and scans over
-//            the four lanes of a pixel by two shuffles.
-//   colours  the weights lie as the A operand of the next product already: (r, 1, g, 1, b, 1, 0, 1) of 16 splats, summed in
-//            f32. The columns of ones sum the weights as applied, so transmittance = 1 - that sum, in f32, in every lane,
-//            and errors of half precision do not build up in it. The seventh column carries 1/z if asked for (DEPTH).
+//            exact in half precision, coefficients are a high and a low half (K = 8 + 8, two of each unused but for one that takes
+//            pixels that have stopped to alphas of 0), sums are f32.
+//   weights  alpha in halves, two pixels of a splat in a register, as a 64.25th: capped, and cut below 1/255, by one minimum
+//            (weights.cuh). A lane holds four splats that are neighbours in depth for each of four pixels (the rows of B are
+//            permuted for that), chains them, and scans over the four lanes of a pixel by two shuffles.
+//   colours  the weights lie as the A operand of the next product already: (r, -1, g, -1, b, -1, 0, -1) of 16 splats, summed in
+//            f32. The second columns take the weights as applied off the transmittance, in f32, in every lane, so errors
+//            of half precision do not build up in it. The seventh column carries 1/z if asked for (DEPTH).
 // A batch that takes a pixel below the least transmittance goes on with every fragment's transmittance in f32, so that a pixel
 // stops before the same fragment as everywhere else.
 // CPU twin (in f32): splatcore-cpu/src/blend.rs.
@@ -16,15 +17,19 @@
 // DEPTH 1: a product and a minimum more for each splat of a list, a quotient and a store for each pixel; the column is there
 // anyway. Prediction for fox_220k on an H200: 2 us more (a plane of 8 MB). Measured: not yet.
 //
-// Launch: a block of 256 threads (8 warps) a tile, 64 registers, 18 KB of shared memory, 4 blocks a multiprocessor. The list
+// Launch: a block of 256 threads (8 warps) a tile, 48 registers, 18 KB of shared memory, 5 blocks a multiprocessor. The list
 // comes through shared memory, 256 splats at a time, as rows of 24 halves (16 of coefficients, 8 of colour) that ldmatrix
 // gathers by address: compaction is a list of offsets. A thread tests its splat against all eight rectangles.
-// Bound by instructions: 137 a batch (16 of them MUFU, which alone take 128 of a scheduler's clocks; some 58 on the ALU pipe,
-// 116 clocks), and as many again outside: tests and rows 225 for 32 pairs, queues 113, set-up 134 and output 57 a warp.
+// Bound by latency: a batch is a chain of two shared loads, products, 16 MUFU, two shuffles, a vote and products, some 1,000 clocks
+// for a warp beside seven others. 115 instructions a batch (16 MUFU are 128 of a scheduler's clocks), and outside of batches tests
+// and rows 225 for 32 pairs, queues 113, set-up 140 and output 57 a warp: 27 M of the 90 M for one view.
 // Prediction for fox_220k on an H200: 1.28 M pairs, 4.5 M survivors in 310 k batches: 60 us if all overlaps, 85 in practice.
-// Measured: 139 us (subtile: 298), mcmc_1m 302 us (720), 79 dB. 381 k batches (tails), 86 M warp instructions for one view, 71 %
-// of the issue slots busy; 46 k batches need transmittances in f32.
-// Tried, on fox_220k: ex2.approx.f16x2 is two MUFU and a PRMT: no gain over f32. Alpha cut by a product with 1 or 0 in place of
+// Measured: 136 us (subtile: 298), mcmc_1m 287 us (720). 395 k batches (tails), 51 k of which need transmittances in f32.
+// Before, with alphas as they are (137 instructions a batch: a minimum, a comparison and a mask for each two), 64 registers and 4
+// blocks: 141 and 302 us. Predicted for the instructions alone: 115 us. They alone gave nothing; the fifth block did.
+// Tried since, on fox_220k: 64 registers and 4 blocks 142 us, with coefficients loaded a batch ahead 141; 80 and 3 blocks 158, 153; scores by
+// two m16n8k8, which take 4 registers less, 48 and 5 blocks 140, 40 and 6 blocks 142; weights as products, so a shorter chain, 143.
+// Tried before, on fox_220k: ex2.approx.f16x2 is two MUFU and a PRMT: no gain over f32. Alpha cut by a product with 1 or 0 in place of
 // LOP3: 138 us. Tests by every warp (30 instructions for 32 of its own) 180 us with 77 instructions a row of output, 155 with 15;
 // tests by rows of the list 138. Blocks of 4 warps 144, 5 of those with 48 registers 147; of 16 warps on lists of 32x32 pixels 174;
 // 8 warps on such lists 158 (64x64: 212). Blocks that stay, take tiles by ticket and load two pieces ahead: 157. Queues by
