@@ -27,8 +27,9 @@
 // Measured: 136 us (subtile: 298), mcmc_1m 287 us (720). 395 k batches (tails), 51 k of which need transmittances in f32.
 // Before, with alphas as they are (137 instructions a batch: a minimum, a comparison and a mask for each two), 64 registers and 4
 // blocks: 141 and 302 us. Predicted for the instructions alone: 115 us. They alone gave nothing; the fifth block did.
-// Tried since, on fox_220k: 64 registers and 4 blocks 142 us, with coefficients loaded a batch ahead 141; 80 and 3 blocks 158, 153; scores by
-// two m16n8k8, which take 4 registers less, 48 and 5 blocks 140, 40 and 6 blocks 142; weights as products, so a shorter chain, 143.
+// Tried since, on fox_220k: 64 registers and 4 blocks 142 us, with coefficients loaded a batch ahead 141; 80 and 3 blocks 158, 153;
+// scores by two m16n8k8, which take 4 registers less, with 5 blocks 140, 6 blocks of 40 registers 142; weights as products of what
+// alphas leave, so a shorter chain, 143.
 // Tried before, on fox_220k: ex2.approx.f16x2 is two MUFU and a PRMT: no gain over f32. Alpha cut by a product with 1 or 0 in place of
 // LOP3: 138 us. Tests by every warp (30 instructions for 32 of its own) 180 us with 77 instructions a row of output, 155 with 15;
 // tests by rows of the list 138. Blocks of 4 warps 144, 5 of those with 48 registers 147; of 16 warps on lists of 32x32 pixels 174;
@@ -88,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 5) blend(const Splat* __rest
             const float4* from = (const float4*)(splats + slot);
             float4 centre = from[0], power = from[1], colour = from[2];
 #if DEPTH
-            colour.w = fminf(colour.w * depth_unit(camera), HALF_MAX);
+            colour.w = fminf(colour.w * depth_unit(camera), INVERSE_DEPTH_MAX);
 #endif
             bool fits = write_row(rows + thread * (ROW_BYTES / 16), centre, power, colour, centre_x, centre_y);
             mask = fits ? touched_rectangles(centre, power, block_x, block_y) : 0;
@@ -98,8 +99,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 5) blend(const Splat* __rest
         if (pixels.finished) continue;
         u32 count = queue_survivors(masks, survivors[warp], nullptr, warp, lane);
         for (u32 at = 0; at < sizeof(u16) * count; at += sizeof(u16) * BATCH) {
-            if (blend_batch(pixels, rows, survivor(own_survivors + at) + lane / 8 % 2 * 16, survivor(colour_survivors + at) + 32, lane, alpha_max))
-                break;
+            u32 row = survivor(own_survivors + at) + lane / 8 % 2 * 16, colour_row = survivor(colour_survivors + at) + 32;
+            if (blend_batch(pixels, rows, row, colour_row, lane, alpha_max)) break;
         }
         __syncwarp();
     }

@@ -11,7 +11,7 @@
 
 #if DEPTH
 // What 1/z is multiplied by to become a half: at most 2^14, and still of 11 bits for z of 2^28 near planes.
-#define HALF_MAX 65504.0f
+#define INVERSE_DEPTH_MAX 65000.0f  // times WEIGHT_UNIT still a half
 __device__ __forceinline__ float depth_unit(const Camera& camera) { return 16384.0f * fmaxf(camera.near_plane, 1e-6f); }
 #endif
 
@@ -35,8 +35,7 @@ __device__ __forceinline__ u32 quotient(u32 n, u32 d) {
 #define WEIGHT_UNIT (ALPHA_UNIT / LIGHT_UNIT)
 #define LEAST_SURE 0x1ee11ee1u  // half2 of 1.05e-4 LIGHT_UNIT: above the least transmittance by more than halves can be wrong
 
-// Takes a pixel that has stopped to alphas of 0.
-#define STOPPED -60000.0f
+#define STOPPED -60000.0f  // added to the scores of pixels that have stopped, takes their alphas to 0
 #define COEFFICIENT_MAX 60000.0f
 
 // A splat's coefficients around (0, 0) = the tile's centre, as high and low halves (the low ones times LOW_SCALE, as the basis
@@ -120,6 +119,7 @@ struct Pixels {
 // A transmittance is kept times LIGHT_UNIT, and LIGHT_UNIT more once its pixel has stopped.
 __device__ __forceinline__ bool is_stopped(float kept) { return kept > LIGHT_UNIT; }
 __device__ __forceinline__ float transmittance_of(float kept) {
+    // A branch here costs each of the four pixels one.
     return (1.0f / LIGHT_UNIT) * fmaxf(kept - (is_stopped(kept) ? LIGHT_UNIT : 0.0f), 0.0f);
 }
 
@@ -210,7 +210,7 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 weights[k] = multiply_half2(alphas[f][k], t);
-                // What rounded weights leave: the backward pass divides by it what is behind, which would not go together otherwise.
+                // What rounded weights leave, and not a product of what alphas leave: the backward pass divides what is behind by it.
                 t = subtract_product_half2(t, weights[k], ALPHA_UNITS);
             }
             u32 a[4] = {join_lows(weights[0], weights[1]), join_highs(weights[0], weights[1]), join_lows(weights[2], weights[3]),
