@@ -131,9 +131,20 @@ sanitize() {
         missing sanitize "compute-sanitizer not found; set COMPUTE_SANITIZER to it (it comes with the CUDA toolkit)"
         return
     fi
-    for tool in memcheck racecheck; do
-        SPLATCORE_PIPELINES=some tests conformance "$tool-" "$sanitizer" --tool "$tool" --error-exitcode 9 --print-limit 20
-    done
+    # Without a sanitizer first: compiles all kernels once, and says what the checks are called.
+    export SPLATCORE_PIPELINES=some
+    tests conformance sanitize-
+    sed -nE 's/^ *[0-9.]+ s  (.*): ok$/\1/p' "$out"/sanitize-conformance.{txt,log} >"$out/checks.txt"
+    if [[ -s $out/checks.txt ]]; then
+        for tool in memcheck racecheck; do step "$tool" each_check "$sanitizer" --tool "$tool" --error-exitcode 9 --print-limit 20; done
+    else
+        missing "memcheck, racecheck" "no check of the conformance suite has passed"
+    fi
+    unset SPLATCORE_PIPELINES
+}
+
+each_check() { # each_check COMMAND...: every check in a process of its own, several at a time, as a sanitizer keeps one core busy
+    xargs -d '\n' -P "$(nproc)" -I{} env SPLATCORE_CHECK={} "$@" "$here/tests/conformance" --test-threads=1 --nocapture <"$out/checks.txt"
 }
 
 train() { # train NAME FLAGS...
