@@ -22,7 +22,7 @@
 // gathers by address: compaction is a list of offsets. A thread tests its splat against all eight rectangles.
 // Bound by latency: a batch is a chain of two shared loads, products, 16 MUFU, two shuffles, a vote and products, some 1,000 clocks
 // for a warp beside seven others. 115 instructions a batch (16 MUFU are 128 of a scheduler's clocks), and outside of batches tests
-// and rows 225 for 32 pairs, queues 113, set-up 140 and output 57 a warp: 27 M of the 90 M for one view.
+// and rows 228 for 32 pairs, queues 106, set-up 150 and output up to 100 a warp: 37 M of the 90 M for one view.
 // Prediction for fox_220k on an H200: 1.28 M pairs, 4.5 M survivors in 310 k batches: 60 us if all overlaps, 85 in practice.
 // Measured: 136 us (subtile: 298), mcmc_1m 287 us (720). 395 k batches (tails), 51 k of which need transmittances in f32.
 // Before, with alphas as they are (137 instructions a batch: a minimum, a comparison and a mask for each two), 64 registers and 4
