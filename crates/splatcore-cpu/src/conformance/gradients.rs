@@ -9,10 +9,12 @@
 //! A sum over pixels of either sign may be small against its terms, and then so is not what rounding does to it. Products of
 //! halves, whose bound leaves room for some ten roundings of a sum that is as large as its terms, get that much more room in
 //! a group that a relative noise in the image's gradient changes by more than itself (found: 2.6 times for the opacities
-//! of Gaussians far outside the frustum, 2.3 times for those of huge ones, about once for most). And what a nearly opaque fragment
-//! leaves, 0.01 to 0.03, is off by some per cent of itself where alphas and weights are halves, and with it the mean colour
-//! behind it, of which its own is subtracted. What that does to a group, of signs at random, is added twice (found: 1e-3 to 1.1e-2 in eight stacks of
-//! opaque Gaussians, for the opacities, which a few pixels decide there).
+//! of Gaussians far outside the frustum, 2.3 times for those of huge ones, about once for most).
+//!
+//! And what a nearly opaque fragment leaves, 0.01 to 0.03, is off by some per cent of itself where alphas and weights are
+//! halves, and with it the mean colour behind it, of which its own is subtracted. What that does to a group, of signs at
+//! random, is added twice (found: 1e-3 to 1.1e-2 in eight stacks of opaque Gaussians, for the opacities, which a few pixels
+//! decide there).
 
 use super::answers::by_lists;
 use super::scenes::{Case, cases};
