@@ -163,25 +163,28 @@ pub fn gradients(
                 ));
             }
         }
-        // The gradient of a round Gaussian's rotation is the difference of two equal terms of the size of its
-        // scales' gradients: what f32 leaves of them is not the rotation's error.
-        let scales = norm(&twin.group(Group::LogScales));
-        let floor = match group {
-            Group::LogScales | Group::Rotations if shape_as_one => {
-                scales.hypot(norm(&twin.group(Group::Rotations)))
-            }
-            Group::Rotations => 1e-2 * scales,
-            _ => 0.0,
-        };
         vectors(
             &format!("{what}, {group:?}"),
             &want,
             &got,
-            floor,
+            floor(twin, group, shape_as_one),
             tolerance(group),
         )?;
     }
     Ok(())
+}
+
+/// What errors of a group's gradient are relative to at least. The gradient of a round Gaussian's rotation is the difference of
+/// two equal terms of the size of its scales' gradients: what f32 leaves of them is not the rotation's error.
+pub fn floor(twin: &Scene, group: Group, shape_as_one: bool) -> f64 {
+    let scales = norm(&twin.group(Group::LogScales));
+    match group {
+        Group::LogScales | Group::Rotations if shape_as_one => {
+            scales.hypot(norm(&twin.group(Group::Rotations)))
+        }
+        Group::Rotations => 1e-2 * scales,
+        _ => 0.0,
+    }
 }
 
 /// Relative L2 and cosine of two vectors. Errors are relative to the larger of the wanted vector's norm and `floor`.

@@ -123,8 +123,8 @@ fn expected(case: &Case, intersects: &[Intersect]) -> Vec<Expected> {
 
 /// Of each group, what halves do to its gradient: by what factor it changes more than the image's gradient that it is made of,
 /// if that is off by a small share of itself, of either sign at random, at every pixel and in every channel; and by what
-/// share of itself it changes if the light that every fragment leaves is off by two roundings to halves, of its alpha and of its
-/// weight, and the colour behind it with it. 0 where it is zero.
+/// share of its size it changes if the light that every fragment leaves is off by two roundings to halves, of its alpha and of its
+/// weight, and the colour behind it with it. Its size is what [`compare::gradients`] takes for it.
 fn halves_do(case: &Case, intersect: Intersect) -> [[f64; Group::ALL.len()]; 2] {
     const NOISE: f64 = 1e-3;
     let scene = Scene::from(&case.scene);
@@ -151,7 +151,8 @@ fn halves_do(case: &Case, intersect: Intersect) -> [[f64; Group::ALL.len()]; 2] 
         Group::ALL.map(|group| {
             let (a, b) = (exact.group(group), changed.group(group));
             let difference: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a - b).collect();
-            compare::norm(&difference) / (by * compare::norm(&a).max(f64::MIN_POSITIVE))
+            let size = compare::norm(&a).max(compare::floor(&exact, group, case.ill_conditioned));
+            compare::norm(&difference) / (by * size.max(f64::MIN_POSITIVE))
         })
     })
 }
