@@ -132,7 +132,7 @@ sanitize() {
         return
     fi
     # Without a sanitizer first: compiles all kernels once, and says what the checks are called.
-    export SPLATCORE_PIPELINES=some
+    local -x SPLATCORE_PIPELINES=some
     tests conformance sanitize-
     sed -nE 's/^ *[0-9.]+ s  (.*): ok$/\1/p' "$out"/sanitize-conformance.{txt,log} >"$out/checks.txt"
     if [[ -s $out/checks.txt ]]; then
@@ -140,7 +140,6 @@ sanitize() {
     else
         missing "memcheck, racecheck" "no check of the conformance suite has passed"
     fi
-    unset SPLATCORE_PIPELINES
 }
 
 each_check() { # each_check COMMAND...: every check in a process of its own, several at a time, as a sanitizer keeps one core busy

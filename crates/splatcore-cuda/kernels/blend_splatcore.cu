@@ -17,7 +17,7 @@
 // DEPTH 1: a product and a minimum more for each splat of a list, a quotient and a store for each pixel; the column is there
 // anyway. Prediction for fox_220k on an H200: 2 us more (a plane of 8 MB). Measured: not yet.
 //
-// Launch: a block of 256 threads (8 warps) a tile, 48 registers, 18 KB of shared memory, 5 blocks a multiprocessor. The list
+// Launch: a block of 256 threads (8 warps) a tile, 48 registers, 18 KB of shared memory, 5 blocks a multiprocessor (sm_75: 64 and 4). The list
 // comes through shared memory, 256 splats at a time, as rows of 24 halves (16 of coefficients, 8 of colour) that ldmatrix
 // gathers by address: compaction is a list of offsets. A thread tests its splat against all eight rectangles.
 // Bound by latency: a batch is a chain of two shared loads, products, 16 MUFU, two shuffles, a vote and products, some 1,000 clocks
@@ -44,7 +44,8 @@ __device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u
                        [&](int f, const u32* weights) { mma_m16n8k16(pixels.sums[f], weights, colours, pixels.sums[f]); });
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 5) blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
+// A multiprocessor of sm_75 holds 1024 threads; asked for more, the compiler would not mind registers at all.
+extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4) blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
                                                           const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges,
                                                           Camera camera, Counters* counters, float* image,
                                                           float* transmittances
@@ -66,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 5) blend(const Splat* __rest
     u32 x0 = block_x + warp % COLUMNS * SUBTILE_X, y0 = block_y + warp / COLUMNS * SUBTILE_Y;
     float centre_x = block_x + 0.5f * COLUMNS * SUBTILE_X, centre_y = block_y + 0.5f * ROWS * SUBTILE_Y;
     uint2 range = ranges[block_y / TILE * camera.tiles_x + block_x / TILE];
-    u32 alpha_max = pack_half2(camera.alpha_max * (1.0f / ALPHA_UNIT), camera.alpha_max * (1.0f / ALPHA_UNIT));
+    u32 alpha_max = kept_alpha_max(camera);
 
     Pixels pixels;
     u32 x = x0 + lane / 4, member = lane % 4;

@@ -35,6 +35,12 @@ __device__ __forceinline__ u32 quotient(u32 n, u32 d) {
 #define WEIGHT_UNIT (ALPHA_UNIT / LIGHT_UNIT)
 #define LEAST_SURE 0x1ee11ee1u  // half2 of 1.05e-4 LIGHT_UNIT: above the least transmittance by more than halves can be wrong
 
+// The cap on alphas, as they are kept.
+__device__ __forceinline__ u32 kept_alpha_max(const Camera& camera) {
+    float kept = camera.alpha_max * (1.0f / ALPHA_UNIT);
+    return pack_half2(kept, kept);
+}
+
 #define STOPPED -60000.0f  // added to the scores of pixels that have stopped, takes their alphas to 0
 #define COEFFICIENT_MAX 60000.0f
 
