@@ -64,6 +64,8 @@ fn time(device: &Arc<dyn Device>, key_bits: u32, pairs: usize, plan: Plan) -> Re
                 count: count.address(),
                 capacity: pairs,
                 has_gaps: key_bits == sort::ALL_BITS,
+                ranges: 0,
+                lists: 0,
             },
             [histograms.address(), states.address()],
         )?;

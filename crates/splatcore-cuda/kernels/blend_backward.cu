@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend_backward(
         g_blue = gradient[2 * plane + at];
         behind = fmaf(g_red, image[at], fmaf(g_green, image[plane + at], g_blue * image[2 * plane + at]));
     }
-    uint2 range = ranges[tile];
+    uint2 range = list_range(ranges, tile);
     float transmittance = 1.0f;
     bool done = !inside;
     for (u32 start = range.x; start < range.y; start += BLOCK) {

@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(WARP) blend_backward(
     u32 tile = bucket_tiles[bucket];
     if (tile == 0) return;
     --tile;
-    uint2 range = ranges[tile];
+    uint2 range = list_range(ranges, tile);
     u32 first = range.x + WARP * (bucket - tile - range.x / WARP);
     u32 length = min(range.y - first, (u32)WARP);
     u32 number = lane < length ? pairs[first + lane] : 0;

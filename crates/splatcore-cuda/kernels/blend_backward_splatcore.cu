@@ -145,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3) blend_backward(
     u32 block_x = blockIdx.x % camera.tiles_x * TILE, block_y = blockIdx.x / camera.tiles_x * TILE;
     u32 x0 = block_x + warp % COLUMNS * SUBTILE_X, y0 = block_y + warp / COLUMNS * SUBTILE_Y, x = x0 + group;
     float centre_x = block_x + 0.5f * TILE, centre_y = block_y + 0.5f * TILE;
-    uint2 range = ranges[blockIdx.x];
+    uint2 range = list_range(ranges, blockIdx.x);
     u32 alpha_max = kept_alpha_max(camera);
 
     // A piece of the list ahead.

@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend_backward(
         behind = fmaf(g_red, image[at], fmaf(g_green, image[plane + at], g_blue * image[2 * plane + at]));
     }
     pixel_gradients[(warp * SUBTILE_Y + lane / SUBTILE_X) * LINE_PITCH + lane % SUBTILE_X] = make_float4(g_red, g_green, g_blue, 0.0f);
-    uint2 range = ranges[tile];
+    uint2 range = list_range(ranges, tile);
     float transmittance = 1.0f;
     bool done = !inside;
     // In the sums a lane has splat `row` of the group and the pixels of line `line`.

@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
     u32 x = tile % camera.tiles_x * TILE + thread % TILE, y = tile / camera.tiles_x * TILE + thread / TILE;
     bool inside = x < camera.width && y < camera.height;
     float px = x + 0.5f, py = y + 0.5f;
-    uint2 range = ranges[tile];
+    uint2 range = list_range(ranges, tile);
     float transmittance = 1.0f, red = 0.0f, green = 0.0f, blue = 0.0f;
     bool done = !inside;
     u32 evaluated = 0, blended = 0;

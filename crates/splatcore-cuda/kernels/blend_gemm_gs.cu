@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
     u32 x = tile_x + thread % TILE, y = tile_y + thread / TILE;
     bool inside = x < camera.width && y < camera.height;
     float centre_x = tile_x + TILE / 2, centre_y = tile_y + TILE / 2;
-    uint2 range = ranges[tile];
+    uint2 range = list_range(ranges, tile);
     u32 batches = (range.y - range.x + BATCH - 1) / BATCH;
 
     // The warp's 32 pixels are two rows of the tile: two factors of 16 pixels.

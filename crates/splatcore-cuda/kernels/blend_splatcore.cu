@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4) blend(cons
     block_y *= ROWS * SUBTILE_Y;
     u32 x0 = block_x + warp % COLUMNS * SUBTILE_X, y0 = block_y + warp / COLUMNS * SUBTILE_Y;
     float centre_x = block_x + 0.5f * COLUMNS * SUBTILE_X, centre_y = block_y + 0.5f * ROWS * SUBTILE_Y;
-    uint2 range = ranges[block_y / TILE * camera.tiles_x + block_x / TILE];
+    uint2 range = list_range(ranges, block_y / TILE * camera.tiles_x + block_x / TILE);
     u32 alpha_max = kept_alpha_max(camera);
 
     Pixels pixels;

@@ -115,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
 #endif
     }
 
-    uint2 range = ranges[tile];
+    uint2 range = list_range(ranges, tile);
     float transmittance = 1.0f, red = 0.0f, green = 0.0f, blue = 0.0f;
     float least = inside ? LEAST : NEVER;
 #if COUNT

@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
 #endif
     if (thread == 0) make_rows(make_float4(0.0f, 0.0f, LOWEST_CONSTANT, 0.0f), make_float4(0.0f, 0.0f, 0.0f, 0.0f), 0.0f, 0.0f,
                                high_rows[BLOCK], low_rows[BLOCK]);
-    uint2 range = ranges[blockIdx.x];
+    uint2 range = list_range(ranges, blockIdx.x);
     for (u32 start = range.x; start < range.y; start += BLOCK) {
         // Also the barrier that keeps the next chunk from overwriting this one.
         if (__syncthreads_and(done == (1u << TILES) - 1)) break;

@@ -302,13 +302,4 @@ __device__ __forceinline__ uint2 footprint_row(const Footprint& f, u32 row, cons
 #endif
 
 // make_footprint(splat); footprint_rows(f, camera): the rows of tiles, first and one past the last; footprint_row(f, row,
-// camera): the tiles of one of these rows, first and one past the last. The number of (tile, splat) pairs:
-__device__ __forceinline__ u32 count_tiles(const Footprint& f, const Camera& camera) {
-    uint2 rows = footprint_rows(f, camera);
-    u32 count = 0;
-    for (u32 row = rows.x; row < rows.y; ++row) {
-        uint2 span = footprint_row(f, row, camera);
-        count += span.y - span.x;
-    }
-    return count;
-}
+// camera): the tiles of one of these rows, first and one past the last.

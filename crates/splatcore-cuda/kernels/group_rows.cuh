@@ -30,14 +30,3 @@ __device__ __forceinline__ uint2 groups_of(const Row& r) {
 __device__ __forceinline__ uint2 group_rows(uint2 tile_rows) {
     return tile_rows.x < tile_rows.y ? make_uint2(tile_rows.x / GROUP, (tile_rows.y + GROUP - 1) / GROUP) : make_uint2(0, 0);
 }
-
-// Number of (group, splat) pairs.
-__device__ __forceinline__ u32 count_groups(const Footprint& footprint, const Camera& camera) {
-    uint2 tile_rows = footprint_rows(footprint, camera), rows = group_rows(tile_rows);
-    u32 count = 0;
-    for (u32 row = rows.x; row < rows.y; ++row) {
-        uint2 span = groups_of(make_row(footprint, tile_rows, row, camera));
-        count += span.y - span.x;
-    }
-    return count;
-}

@@ -9,7 +9,6 @@
 // pair, whichever row's it is. So a splat of one tile and one that covers the image cost the same for each pair.
 // Splats of more than LONG_LIST pairs go to a queue; `expand_long` gives each a block of its own: the nearest splats are
 // often the largest, and a block of 256 of them would keep one multiprocessor busy long after the others.
-// `ranges`: a thread a sorted pair, grid-stride, finds where each tile's list starts and ends.
 //
 // Bound by instructions: some 70 a row and 35 a pair (two bisections of 8 steps). Prediction on an H200: fox_220k, 1.35 M
 // pairs and about 0.6 M rows, 3 M warp instructions, 25 us; mcmc_1m, 4.4 M pairs, 70 us.
@@ -131,18 +130,5 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_long(const Splat* __r
             base += in_chunk;
             __syncthreads();
         }
-    }
-}
-
-// ranges[tile] = (first, one past the last); zero at launch, so that tiles without pairs are empty.
-extern "C" __global__ void __launch_bounds__(BLOCK) ranges(const u32* __restrict__ tiles, const Counters* counters,
-                                                           u32 pair_capacity, uint2* ranges) {
-    begin_kernel();
-    if (counters->halted) return;
-    u32 n = (u32)counters->pairs;
-    for (u32 i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += gridDim.x * BLOCK) {
-        u32 tile = tiles[i];
-        if (i == 0 || tiles[i - 1] != tile) ranges[tile].x = i;
-        if (i == n - 1 || tiles[i + 1] != tile) ranges[tile].y = i + 1;
     }
 }

@@ -5,13 +5,16 @@
 // `expand_lists` and `expand_lists_long`: as `expand` and `expand_long` of intersect.cu, with rows of groups.
 // `split_lists`: a block a group, a warp a stretch of its list, stable: counts first, then ballots for each tile.
 //
-// Prediction for fox_220k on an H200: 0.55 M pairs in place of 1.28 M: the sort by tile 75 us to 42, expand 31 to 25, ranges
-// 7 to 5, and 6 for splitting. Measured: both sorts 71 us to 58, expand 30 to 24, ranges 7 to 5, split 12;
-// mcmc_1m: the sorts 161 to 117, expand 85 to 69, ranges 15 to 8, split 26.
+// Prediction for fox_220k on an H200: 0.55 M pairs in place of 1.28 M: the sort by tile 75 us to 42, expand 31 to 25, and 6 for
+// splitting. Measured: both sorts 71 us to 58, expand 30 to 24, split 12; mcmc_1m: the sorts 161 to 117, expand 85 to 69, split 26.
 // Tried: no sort by depth at all, pairs in any order with atomics to count and deal them to their groups, each group's list
 // then sorted by depth in shared memory by a block of its own. Predicted 53 us in place of 119; measured 140 (dealing 0.55 M
 // pairs 32 to 50 us: atomics on 2040 addresses run at some 15 G/s; sorting lists 72 us at 28 % of the issue slots), mcmc_1m 580
 // in place of 270.
+//
+// Tried: the blend picks its tile's pairs from its group's list by the masks, and nothing is split: predicted 4 us less (12 for
+// mcmc_1m). Measured: the blend 10 (22) longer, as much as splitting takes. The first 256 of each tile's list at a place that the
+// blend knows, so that it need not wait for the range: the blend 0.5 less, splitting mcmc_1m 5 longer.
 //
 // Constants: INTERSECT as in footprint.cuh.
 
@@ -135,8 +138,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists_long(const Spla
     }
 }
 
-// group_ranges[group] = (first, one past the last) of its pairs in `words`, sorted by group. Tile k of the group gets its list
-// at tile_lists[4 first + k length]; ranges[tile] = (first, one past the last) there.
+// `words` are sorted by group, `group_ranges` as the sort left them. Tile k of the group with pairs [first, first + length) gets its
+// list at tile_lists[4 first + k length]; `ranges` says of each tile where that is, in the same way.
 extern "C" __global__ void __launch_bounds__(BLOCK) split_lists(const u32* __restrict__ words, const uint2* __restrict__ group_ranges,
                                                                  Camera camera, const Counters* counters, u32* tile_lists,
                                                                  uint2* ranges) {
@@ -144,7 +147,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) split_lists(const u32* __res
     __shared__ u32 warp_counts[WARPS][GROUP * GROUP];
     if (counters->halted) return;
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, below = (1u << lane) - 1;
-    u32 first = group_ranges[blockIdx.x].x, n = group_ranges[blockIdx.x].y - first;
+    uint2 range = list_range(group_ranges, blockIdx.x);
+    u32 first = range.x, n = range.y - first;
     // Each warp has a stretch of the list: counts it, learns what those before it have, and deals it out.
     u32 stretch = (n + BLOCK - 1) / BLOCK * WARP, begin = min(warp * stretch, n), end = min(begin + stretch, n);
     u32 counts[GROUP * GROUP] = {0, 0, 0, 0};
@@ -181,6 +185,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK) split_lists(const u32* __res
         u32 groups_x = (camera.tiles_x + GROUP - 1) / GROUP, row = blockIdx.x / groups_x, column = blockIdx.x - row * groups_x;
         u32 x = column * GROUP + lane % GROUP, y = row * GROUP + lane / GROUP;
         u32 stop = lane == 0 ? next[0] : lane == 1 ? next[1] : lane == 2 ? next[2] : next[3];
-        if (x < camera.tiles_x && y < camera.tiles_y) ranges[y * camera.tiles_x + x] = make_uint2(4 * first + lane * n, stop);
+        if (x < camera.tiles_x && y < camera.tiles_y) ranges[y * camera.tiles_x + x] = make_uint2(~(4 * first + lane * n), stop);
     }
 }

@@ -5,15 +5,20 @@
 // order in which blocks ask for them; the keys and slots for the sort by depth lie in the order of the Gaussians, with gaps,
 // so equal depths keep that order through the stable sort.
 //
-// Bound by memory: 44 bytes a Gaussian, 192 more (degree 3) and 60 written for each survivor. Rows of harmonics go to shared
-// memory by asynchronous copies of 16 bytes, which pass while the block asks for its slots.
-// Prediction for fox_220k on an H200: 65 MB at 4.27 TB/s = 15 us, near 25 us with the latency of one wave. Measured: 21 to 27 us
-// alone, 35 with the memsets before it; mcmc_1m 63 and 77.
-// Before: slots in the order of the Gaussians by look-back over the blocks (a quarter of the time waiting), rows copied through
-// registers with a branch for each (a third of the time): 82 and 160 us. Copies of 4 bytes (rows of degree 2): mcmc_1m 110.
+// Bound by memory and instructions: 44 bytes a Gaussian, 192 more (degree 3) and 60 written for each survivor; some 1,250
+// instructions a warp, of them 470 for the geometry, 180 for 32 rows of groups. Rows of harmonics go to shared memory by
+// asynchronous copies of 16 bytes, which pass while the block asks for its slots.
+// Prediction for fox_220k on an H200: 65 MB at 4.27 TB/s = 15 us, near 25 us with the latency of one wave. Measured: 31 us with
+// the launch that clears in front, mcmc_1m 72 (62 % of the instructions' rate).
+// Before: each lane counted the rows of its own splat, 35 and 78 us; shared out over the warp, 25 and 50 were predicted. Slots in the
+// order of the Gaussians by look-back over the blocks (a quarter of the time waiting), rows copied through registers with a
+// branch for each (a third of the time): 82 and 160 us. Copies of 4 bytes (rows of degree 2): mcmc_1m 110.
+// Tried: colours in a kernel of their own, on a second queue beside the sort by depth, predicted 10 and 25 us less a frame. The
+// rest still takes 30 and 67 us, and the sorts 14 and 44 longer: their few blocks wait for memory behind the harmonics.
 //
 // Constants: GROUPED 1 counts pairs with groups of tiles (lists.cu), 0 with tiles (intersect.cu); SH_DEGREE in use, SH_ROW
-// floats stored for each Gaussian, or halves where HALF_SH is 1, a multiple of 8 then; INTERSECT as in footprint.cuh.
+// floats stored for each Gaussian, or halves where HALF_SH is 1, a multiple of 8 then; DEPTH_BITS of a key; INTERSECT as in
+// footprint.cuh.
 //
 // ANTIALIAS 1 and SMOOTHING 1: Mip-Splatting's filters, antialias.cuh and smoothing.cuh; `smoothing` is read only with the latter.
 //
@@ -41,20 +46,84 @@ typedef float Harmonic;
 #endif
 #endif
 
+// A depth as a key of DEPTH_BITS bits: how far its bits lie beyond the near plane's, the last one left out. 27 bits are 32
+// octaves, so that all depths below 4e9 near planes keep their order but for neighbouring floats, which f32's rounding of the
+// depth itself puts in either order.
+#define LEAST_DEPTH 1e-4f
+__device__ __forceinline__ u32 depth_key(float depth, const Camera& camera) {
+    u32 base = __float_as_uint(fmaxf(camera.near_plane, LEAST_DEPTH)), bits = __float_as_uint(depth);
+    return min((max(bits, base) - base) >> 1, (1u << DEPTH_BITS) - 1);
+}
+
+// What a warp shares to count the pairs of its splats.
+struct Counting {
+    Footprint footprints[WARP];
+    uint2 tile_rows[WARP];
+    u32 starts[WARP];  // first of the warp's rows of each splat
+    u32 pairs[WARP];
+};
+
+// The pairs of each lane's splat with tiles, or with groups of tiles; 0 if it is not `wanted`. The warp's rows are shared out
+// over its lanes: most splats have one or two rows, some have all of the image. All lanes of the warp call it.
+__device__ __forceinline__ u32 count_pairs(const Footprint& footprint, bool wanted, const Camera& camera, Counting& counting, u32 lane) {
+    u32 own_rows = 0;
+    counting.pairs[lane] = 0;
+    if (wanted) {
+        uint2 rows = footprint_rows(footprint, camera);
+        counting.footprints[lane] = footprint;
+        counting.tile_rows[lane] = rows;
+#if GROUPED
+        rows = group_rows(rows);
+#endif
+        own_rows = rows.y - rows.x;
+    }
+    u32 until = warp_scan(own_rows, lane), total = __shfl_sync(FULL_MASK, until, WARP - 1);
+    counting.starts[lane] = until - own_rows;
+    __syncwarp();
+    for (u32 k = lane; k < total; k += WARP) {
+        // The last splat that starts no later; those without rows share their start with the next one.
+        u32 i = 0;
+#pragma unroll
+        for (u32 step = WARP / 2; step > 0; step /= 2)
+            if (counting.starts[i + step] <= k) i += step;
+        uint2 tile_rows = counting.tile_rows[i];
+        u32 row = k - counting.starts[i];
+#if GROUPED
+        uint2 span = groups_of(make_row(counting.footprints[i], tile_rows, group_rows(tile_rows).x + row, camera));
+#else
+        uint2 span = footprint_row(counting.footprints[i], tile_rows.x + row, camera);
+#endif
+        if (span.x < span.y) atomicAdd(&counting.pairs[i], span.y - span.x);
+    }
+    __syncwarp();
+    u32 pairs = counting.pairs[lane];
+    // Whoever comes next may overwrite what this reads.
+    __syncwarp();
+    return pairs;
+}
+
+// A warp's shared memory: first it counts, then it looks at harmonics.
+union __align__(16) Work {
+    Counting counting;
+    Harmonic harmonics[WARP * STRIDE];
+};
+
 extern "C" __global__ void __launch_bounds__(BLOCK) project(
     const float* __restrict__ means, const float* __restrict__ log_scales, const float4* __restrict__ rotations,
     const float* __restrict__ opacity_logits, const Harmonic* __restrict__ sh, u32 count, Camera camera, Splat* splats,
     u32* depths, u32* slots, u32* pair_counts, u32* slot_of, Counters* counters, const float* __restrict__ smoothing) {
     begin_kernel();
-    __shared__ __align__(16) Harmonic harmonics[BLOCK / WARP][WARP * STRIDE];
+    __shared__ Work works[BLOCK / WARP];
     __shared__ u32 owners[BLOCK / WARP][WARP];
     __shared__ u32 warp_counts[BLOCK / WARP];
-    __shared__ u64 warp_pairs[BLOCK / WARP];
+    __shared__ u32 warp_pairs[BLOCK / WARP];  // an image has less than 1e8 tiles, so this is enough
     __shared__ u32 block_start;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
+    Harmonic* harmonics = works[warp].harmonics;
     u32 i = blockIdx.x * BLOCK + thread;
     bool survives = false, in_view = false;
     Splat splat = {};
+    Footprint footprint = {};
     Vec3 mean = {};
     float depth = 0.0f;
     if (i < count) {
@@ -96,6 +165,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
         float end_x = camera.tiles_x * TILE + 0.5f - 1e-3f, end_y = camera.tiles_y * TILE + 0.5f - 1e-3f;
         in_view = sound && splat.mean_x + splat.radius >= 1.5f && end_x >= splat.mean_x - splat.radius &&
                   splat.mean_y + splat.radius >= 1.5f && end_y >= splat.mean_y - splat.radius;
+        footprint = make_footprint(splat);
         Ellipse ellipse = make_ellipse(splat.a, splat.b, splat.c, log2_opacity);
         float half_width = make_ellipse(splat.c, splat.b, splat.a, log2_opacity).half_height;
         // Comparisons with NaN are false, so a mean that overflowed drops out here.
@@ -103,11 +173,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
                    camera.width - 0.5f >= splat.mean_x - half_width && splat.mean_y + ellipse.half_height >= 0.5f &&
                    camera.height - 0.5f >= splat.mean_y - ellipse.half_height;
     }
-#if GROUPED
-    u32 pairs = survives ? count_groups(make_footprint(splat), camera) : 0;
-#else
-    u32 pairs = survives ? count_tiles(make_footprint(splat), camera) : 0;
-#endif
+    u32 pairs = count_pairs(footprint, survives, camera, works[warp].counting, lane);
     survives = pairs > 0;
 
     // The warp fetches its survivors' harmonics while it looks for their slots.
@@ -119,24 +185,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
         u32 row = k / PIECES, column = (k - row * PIECES) * PIECE;
         const Harmonic* from = sh + ((u64)owners[warp][row] * SH_ROW + column);
 #if PIECE > 1
-        copy_async_16(&harmonics[warp][row * STRIDE + column], from);
+        copy_async_16(&harmonics[row * STRIDE + column], from);
 #else
-        copy_async_4(&harmonics[warp][row * STRIDE + column], from);
+        copy_async_4(&harmonics[row * STRIDE + column], from);
 #endif
     }
     copy_async_commit();
 
     // Slots.
-    u64 all = pairs;
-    for (int offset = 16; offset > 0; offset /= 2) all += __shfl_xor_sync(FULL_MASK, all, offset);
+    u32 in_warp = pairs;
+    for (int offset = 16; offset > 0; offset /= 2) in_warp += __shfl_xor_sync(FULL_MASK, in_warp, offset);
     if (lane == 0) {
         warp_counts[warp] = survivors;
-        warp_pairs[warp] = all;
+        warp_pairs[warp] = in_warp;
     }
     __syncthreads();
     if (thread == 0) {
         u32 total = 0;
-        all = 0;
+        u64 all = 0;
         for (int k = 0; k < BLOCK / WARP; ++k) {
             total += warp_counts[k];
             all += warp_pairs[k];
@@ -155,7 +221,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
         sh_basis(SH_DEGREE, unit, basis);
         float colour[3] = {0.5f, 0.5f, 0.5f};
 #if HALF_SH
-        const uint4* row = (const uint4*)&harmonics[warp][rank * STRIDE];
+        const uint4* row = (const uint4*)&harmonics[rank * STRIDE];
 #pragma unroll
         for (int piece = 0; piece < PIECES; ++piece) {
             uint4 eight = row[piece];
@@ -167,7 +233,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
             }
         }
 #else
-        const float* row = &harmonics[warp][rank * STRIDE];
+        const float* row = &harmonics[rank * STRIDE];
 #pragma unroll
         for (int k = 0; k < USED / 3; ++k)
 #pragma unroll
@@ -182,7 +248,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
         pair_counts[slot] = pairs;
     }
     if (i < count) {
-        depths[i] = survives ? __float_as_uint(depth) : NO_KEY;
+        depths[i] = survives ? depth_key(depth, camera) : NO_KEY;
         slots[i] = slot;
     }
     if (i < count) slot_of[i] = (survives ? slot : NO_SLOT) | (in_view ? IN_VIEW : 0u);

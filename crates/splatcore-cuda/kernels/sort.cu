@@ -27,6 +27,10 @@
 // thread 40, three passes of 11 bits 44); 1 M depths 63, with votes in place of match.any 59 (11 bits 94); 0.55 M pairs 28
 // with two passes of 6 bits and 8 keys a thread, 31 with 16 keys, 38 with one pass of 11 bits; 1.28 M pairs 44 (16 keys 49).
 // TICKETS 1: 36 for 220 k depths; EAGER 0: 34; COPIES 1: no difference.
+// Depths as keys of 27 bits (`depth_key` in project.cu), three passes of 9 bits in place of four of 8: predicted 6 us less for
+// 220 k, 11 for 1 M. Measured 3 and 5, with a WINDOW of 8 (4: the same; 16: 1 and 0; 32: 3 and 9 more than before).
+// The last pass notes where each list begins and ends: predicted the time of the kernel that did so before (6 and 8 us, of tiles
+// in training 7 and 15). Measured: 1.5 and 4 us come back in training, in pictures nothing that can be told.
 // Before (tickets, 4 or 8 keys a thread, 8 bits, WINDOW 3): 220 k depths 12 a pass and 5.5 for the count; 0.55 M pairs
 // 20 and 14; 1.28 M pairs 30 and 21.
 
@@ -170,10 +174,11 @@ union Work {
     } sorted;
 };
 
-// states[piece][pass][digit], zero before the first pass.
+// states[piece][pass][digit], zero before the first pass. The last pass also notes where the list of each key begins and ends, in
+// `ranges`, if that is not null: those of keys 0 to `lists` - 1, zero at launch; `list_range` in splat.cuh reads them.
 extern "C" __global__ void __launch_bounds__(BLOCK, OWNED > 2 ? 1 : 2) sort_digit(
     const u32* __restrict__ keys_in, const u32* __restrict__ values_in, u32* keys_out, u32* values_out, const u32* count,
-    u32 capacity, u32 pass, u32* histograms, u32* states) {
+    u32 capacity, u32 pass, u32* histograms, u32* states, uint2* ranges, u32 lists) {
     begin_kernel();
     __shared__ __align__(16) Work work;
     __shared__ u32 starts[DIGITS];  // place in the output of the piece's first key of a digit, minus its place in the piece
@@ -309,6 +314,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK, OWNED > 2 ? 1 : 2) sort_digi
         if (k < present && to < capacity) {
             keys_out[to] = sorted_key;
             values_out[to] = sorted_value;
+            // The piece's keys of a list lie side by side, here and there; the first and the last of them are as good as all.
+            if (pass == PASSES - 1 && ranges && sorted_key < lists) {
+                if (k == 0 || work.sorted.keys[k - 1] != sorted_key) atomicMax(&ranges[sorted_key].x, ~to);
+                if (k + 1 == present || work.sorted.keys[k + 1] != sorted_key) atomicMax(&ranges[sorted_key].y, to + 1);
+            }
         }
     }
 }

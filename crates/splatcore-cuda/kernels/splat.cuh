@@ -49,6 +49,12 @@ struct __align__(16) Splat {
     u32 clamped;             // bit c: channel c was clamped; as a float, 1/z of the mean in view space within 2^-20
 };
 
+// Where a list begins and ends; `sort` leaves (not the first, one past the last), zero for a list without pairs.
+__device__ __forceinline__ uint2 list_range(const uint2* __restrict__ ranges, u32 list) {
+    uint2 range = ranges[list];
+    return make_uint2(range.y ? ~range.x : 0, range.y);
+}
+
 // slot_of[g]: slot of Gaussian g, or NO_SLOT, under a bit that says whether INRIA's rasterizer counts it as in view.
 #define NO_SLOT 0x7fffffffu
 #define IN_VIEW 0x80000000u

@@ -3,7 +3,7 @@
 use crate::Moments;
 use crate::device::program::files;
 use crate::device::{Device, DeviceError, Kernel, Program};
-use crate::sort::Plan;
+use crate::sort::{self, Plan};
 use splatcore_core::floaters::HIDDEN;
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
 use splatcore_core::sh;
@@ -37,6 +37,7 @@ pub fn project(in_use: u8, stored: u8, intersect: Intersect, grouped: bool) -> P
     constants.push(footprint(intersect));
     constants.push(("GROUPED", (grouped as u8).to_string()));
     constants.push(("HALF_SH", "0".to_string()));
+    constants.push(("DEPTH_BITS", sort::DEPTH_BITS.to_string()));
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
     Program {
         op: "project",
@@ -50,6 +51,16 @@ pub fn project(in_use: u8, stored: u8, intersect: Intersect, grouped: bool) -> P
         ],
         constants,
         kernels: &["project"],
+    }
+}
+
+/// `clear`.
+pub fn clear() -> Program {
+    Program {
+        op: "clear",
+        files: files!["clear.cu"],
+        constants: vec![],
+        kernels: &["clear"],
     }
 }
 
@@ -93,13 +104,13 @@ pub fn sort(plan: Plan) -> Program {
     }
 }
 
-/// `expand`, `expand_long` and `ranges`.
+/// `expand` and `expand_long`.
 pub fn intersect(intersect: Intersect) -> Program {
     Program {
         op: "intersect",
         files: files!["footprint.cuh", "block.cuh", "intersect.cu"],
         constants: vec![footprint(intersect)],
-        kernels: &["expand", "expand_long", "ranges"],
+        kernels: &["expand", "expand_long"],
     }
 }
 
@@ -385,6 +396,7 @@ pub fn all() -> Vec<Program> {
         all.push(write_gradients(degree, sh::MAX_DEGREE));
     }
     all.extend([false, true].map(crate::loss::program));
+    all.push(clear());
     all.push(crate::densify::program());
     all.push(crate::smoothing::program());
     all.push(crate::limit_scales::program());

@@ -11,8 +11,10 @@ const COUNT_BLOCK: usize = 512;
 const COUNT_ITEMS: usize = 4;
 /// Bits of keys that are any u32.
 pub const ALL_BITS: u32 = u32::BITS;
+/// Bits of depths as keys (`depth_key` of kernels/project.cu): three digits in place of four.
+pub const DEPTH_BITS: u32 = 27;
 /// Bits of the widest digit.
-const WIDE: u32 = 8;
+const WIDE: u32 = 9;
 /// Bits of the narrowest digit; fewer are no faster.
 const NARROW: u32 = 5;
 /// Up to so many pairs all pieces are at work at once.
@@ -45,7 +47,8 @@ impl Plan {
         let bits = key_bits.div_ceil(passes).max(NARROW);
         // Half the keys a thread keep twice the multiprocessors busy.
         let items = if capacity <= LARGE { 8 } else { 16 };
-        let window = if capacity <= SMALL { 16 } else { 8 };
+        // What a round of the look-back costs grows with the digits.
+        let window = if capacity <= SMALL && bits < WIDE { 16 } else { 8 };
         Self {
             bits,
             passes,
@@ -96,6 +99,10 @@ pub struct Input {
     pub capacity: usize,
     /// All `capacity` places are read, whatever the count, and those with key `NO_KEY` are left out.
     pub has_gaps: bool,
+    /// Where to note, for each key below `lists`, the places of its pairs (`list_range` of kernels/splat.cuh), zero before; or 0.
+    pub ranges: u64,
+    /// Keys that have a place there.
+    pub lists: usize,
 }
 
 /// Sorts by the bits that the plan covers, stable. `histograms` are zero; the kernels are those of `programs::sort(plan)`.
@@ -121,8 +128,10 @@ pub fn sort(
         count,
         capacity,
         has_gaps,
+        ranges,
+        lists,
     } = input;
-    let capacity_word = capacity as u32;
+    let (capacity_word, lists) = (capacity as u32, lists as u32);
     let all = if has_gaps { 0 } else { count };
     // Every block adds its histogram to the one of all: no more of them than are at work at once.
     let counting = capacity.div_ceil(COUNT_BLOCK * COUNT_ITEMS).max(1) as u32;
@@ -148,7 +157,9 @@ pub fn sort(
                 capacity_word,
                 pass,
                 histograms,
-                states
+                states,
+                ranges,
+                lists
             ],
         )?;
     }

@@ -50,11 +50,18 @@ fn groups_of(tiles: &[u32], view: &KernelCamera) -> Vec<Group> {
     all.collect()
 }
 
-/// How many pairs `project` counts for each splat.
+/// How many pairs each splat has, row by row.
 const COUNT: &str = r#"
 extern "C" __global__ void counts(const Splat* splats, u32 count, Camera camera, u32* counts) {
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < count) counts[i] = count_groups(make_footprint(splats[i]), camera);
+    if (i >= count) return;
+    Footprint f = make_footprint(splats[i]);
+    uint2 tile_rows = footprint_rows(f, camera), rows = group_rows(tile_rows);
+    counts[i] = 0;
+    for (u32 row = rows.x; row < rows.y; ++row) {
+        uint2 span = groups_of(make_row(f, tile_rows, row, camera));
+        counts[i] += span.y - span.x;
+    }
 }"#;
 
 fn count_groups(
@@ -155,7 +162,10 @@ impl Frame<'_> {
         };
         let counters = Buffer::from_slice(device, "test", &[counters]).unwrap();
         let all = Buffer::from_slice(device, "test", words).unwrap();
-        let group_ranges = Buffer::from_slice(device, "test", ranges).unwrap();
+        // As the sort notes them: a list without pairs has no place.
+        let noted = |&[begin, end]: &[u32; 2]| if begin == end { [0, 0] } else { [!begin, end] };
+        let ranges: Vec<[u32; 2]> = ranges.iter().map(noted).collect();
+        let group_ranges = Buffer::from_slice(device, "test", &ranges).unwrap();
         let room = lists::TILES * words.len();
         let tile_lists = Buffer::from_slice(device, "test", &vec![UNTOUCHED; room]).unwrap();
         let tile_ranges = zeros(device, 8 * tiles);
@@ -165,12 +175,15 @@ impl Frame<'_> {
             &kernels,
             self.view,
             [all.address(), group_ranges.address(), counters.address()],
-            [tile_lists.address(), tile_ranges.address()],
+            [&tile_lists, &tile_ranges].map(Buffer::address),
         )
         .unwrap();
         let tile_lists: Vec<u32> = tile_lists.to_vec(room).unwrap();
         let tile_ranges: Vec<[u32; 2]> = tile_ranges.to_vec(tiles).unwrap();
-        let list = |&[begin, end]: &[u32; 2]| tile_lists[begin as usize..end as usize].to_vec();
+        let list = |&[not_begin, end]: &[u32; 2]| {
+            let begin = if end == 0 { 0 } else { !not_begin };
+            tile_lists[begin as usize..end as usize].to_vec()
+        };
         tile_ranges.iter().map(list).collect()
     }
 }
@@ -185,8 +198,7 @@ fn sorted(groups: &[u32], words: &[u32], count: usize) -> (Vec<u32>, Vec<[u32; 2
     let range = |list: &Vec<u32>| {
         let begin = end;
         end += list.len() as u32;
-        // As `ranges` leaves them: a group without pairs has no place.
-        if list.is_empty() { [0, 0] } else { [begin, end] }
+        [begin, end]
     };
     let ranges = lists.iter().map(range).collect();
     (lists.concat(), ranges)

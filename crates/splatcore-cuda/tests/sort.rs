@@ -20,6 +20,8 @@ use std::sync::Arc;
 
 const NO_KEY: u32 = u32::MAX;
 const BLOCK: usize = 256;
+/// Keys below this are lists whose places the sort notes.
+const LISTS: usize = 700;
 
 /// A card, else the emulator, else `None` with a line that says why.
 fn device() -> Option<Arc<dyn Device>> {
@@ -60,6 +62,7 @@ fn sorted(queue: &Queue, kernels: &[Kernel], plan: Plan, case: &Case) -> Vec<(u3
         .map(|data| Buffer::from_slice(device, "values", data).unwrap());
     let count = Buffer::from_slice(device, "count", &[case.count as u32]).unwrap();
     let histograms = Buffer::from_slice(device, "histograms", &vec![0u8; plan.histogram_bytes()]).unwrap();
+    let ranges = Buffer::from_slice(device, "ranges", &vec![[0u32; 2]; LISTS]).unwrap();
     // Left over from another frame: states that look published.
     let states = Buffer::from_slice(device, "states", &vec![0xFFu8; plan.state_bytes(capacity)]).unwrap();
     let at = sort::sort(
@@ -72,12 +75,23 @@ fn sorted(queue: &Queue, kernels: &[Kernel], plan: Plan, case: &Case) -> Vec<(u3
             count: count.address(),
             capacity,
             has_gaps: case.has_gaps,
+            ranges: ranges.address(),
+            lists: LISTS,
         },
         [histograms.address(), states.address()],
     )
     .unwrap();
     let keys: Vec<u32> = keys[at].to_vec(capacity).unwrap();
     let values: Vec<u32> = values[at].to_vec(capacity).unwrap();
+    let mut noted = vec![[0u32; 2]; LISTS];
+    for (key, at) in keys[..expected(plan, case).len()].iter().zip(0..) {
+        if let Some([not_begin, end]) = noted.get_mut(*key as usize) {
+            *not_begin = if *end == 0 { !at } else { *not_begin };
+            *end = at + 1;
+        }
+    }
+    let ranges: Vec<[u32; 2]> = ranges.to_vec(LISTS).unwrap();
+    assert_eq!(ranges, noted, "ranges of {plan:?}");
     keys.into_iter().zip(values).collect()
 }
 
@@ -372,11 +386,14 @@ fn wrong_counts_do_no_harm() {
         histograms.address(),
         states.address(),
     ];
-    let (mut capacity, mut pass) = (1000u32, 0u32);
+    let (mut capacity, mut pass, mut lists) = (1000u32, 0u32, 0u32);
     let [from, out, none, histograms, states] = addresses.each_mut().map(|it| from_mut(it).cast::<c_void>());
     let (capacity, pass) = (from_mut(&mut capacity).cast(), from_mut(&mut pass).cast());
-    let mut arguments = [from, from, out, out, none, capacity, pass, histograms, states];
-    // SAFETY: the kernel takes these nine, and the buffers have the sizes that it counts on.
+    let lists = from_mut(&mut lists).cast();
+    let mut arguments = [
+        from, from, out, out, none, capacity, pass, histograms, states, none, lists,
+    ];
+    // SAFETY: the kernel takes these eleven, and the buffers have the sizes that it counts on.
     unsafe {
         device
             .launch(sort_digit, 1, BLOCK as u32, &mut arguments)
@@ -408,7 +425,7 @@ fn plans_cover_their_keys_in_little_memory() {
             // A sort holds 16 bytes a pair.
             let bytes = plan.state_bytes(capacity);
             assert!(
-                bytes <= 2 * capacity + (64 << 10),
+                bytes <= 3 * capacity + (64 << 10),
                 "{key_bits} bits, {capacity} pairs: {bytes} bytes, {plan:?}"
             );
         }

@@ -45,7 +45,7 @@ impl Layout {
             at += bytes.next_multiple_of(256);
             start
         };
-        layout.depth_plan = Plan::new(sort::ALL_BITS, gaussians);
+        layout.depth_plan = Plan::new(sort::DEPTH_BITS, gaussians);
         layout.tile_plan = Plan::new(sort::key_bits(keys), pairs);
         layout.group_ranges = take(8 * groups);
         layout.expand_states = take(4 * gaussians.div_ceil(EXPAND_BLOCK).max(1));

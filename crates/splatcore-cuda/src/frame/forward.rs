@@ -2,7 +2,7 @@
 
 use super::kernels::{Kind, Op};
 use super::pairs::Lists;
-use super::{COUNTERS_BYTES, Frame, LASTING_BYTES, MOST_PIXELS, PROJECT_BLOCK, Purpose, SceneAddresses};
+use super::{Frame, MOST_PIXELS, PROJECT_BLOCK, Purpose, SceneAddresses};
 use crate::camera::KernelCamera;
 use crate::device::Program;
 use crate::device::buffer::device_error;
@@ -11,6 +11,10 @@ use crate::programs;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Backward, Pipeline};
 use splatcore_core::{BackendError, Camera};
+
+const CLEAR_BLOCK: usize = 256;
+/// What a thread clears at a time.
+const CLEAR_BYTES: usize = 16;
 
 /// What a pass renders, and how.
 pub(super) struct Pass {
@@ -106,15 +110,28 @@ impl Frame {
             self.group_masks.reserve_exactly(2 * self.pair_capacity)?;
         }
         self.look_up(Kind::new(scene, options, purpose, self.statistic), more)?;
-        self.cleared.fill(0, self.layout.zeroed)?;
-        self.counters
-            .fill_at(LASTING_BYTES, 0, COUNTERS_BYTES - LASTING_BYTES)?;
+        self.clear()?;
         self.project(&pass)?;
         self.sort_by_depth(&pass)?;
         self.intersect(&pass)?;
         let lists = self.sort_by_list(&pass)?;
         self.blend(&pass, lists)?;
         Ok(pass.view)
+    }
+
+    /// What of the counters lasts through the frames of a training stays.
+    fn clear(&self) -> Result<(), BackendError> {
+        let &[clear] = self.kernels_of(Op::Clear) else {
+            return Err(wrong_program());
+        };
+        let pieces = self.layout.zeroed / CLEAR_BYTES;
+        let blocks = pieces.div_ceil(CLEAR_BLOCK).max(1) as u32;
+        self.queue.launch(
+            clear,
+            blocks.min(2 * self.queue.device.multiprocessors()),
+            CLEAR_BLOCK as u32,
+            &mut arguments![self.cleared.address(), pieces as u64, self.counters.address()],
+        )
     }
 
     fn project(&self, pass: &Pass) -> Result<(), BackendError> {

@@ -12,6 +12,7 @@ use splatcore_core::backend::{RenderOptions, Statistic};
 /// A program of a frame; the sorts go by their plans.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
+    Clear,
     Project,
     Intersect,
     /// What makes and splits the lists of groups of tiles.
@@ -117,6 +118,7 @@ impl Frame {
         let filtered = |program| programs::filtered(program, kind.options.antialias, kind.smoothing);
         let project = filtered(programs::project(in_use, stored, pipeline.intersect, grouped));
         let mut all = vec![
+            (Op::Clear, programs::clear()),
             (
                 Op::Project,
                 match kind.half {

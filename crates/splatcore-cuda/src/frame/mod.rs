@@ -61,8 +61,6 @@ pub const MOST_PAIRS: u64 = (1 << 30) - 1;
 pub const MOST_PIXELS: u64 = u32::MAX as u64 / 3;
 
 const COUNTERS_BYTES: usize = 256;
-/// What of the counters lives longer than a frame.
-const LASTING_BYTES: usize = 16;
 const VISIBLE_AT: u64 = 16;
 const PAIRS_AT: u64 = 24;
 /// Bytes of a row of sums.

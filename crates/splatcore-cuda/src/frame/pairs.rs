@@ -55,6 +55,8 @@ impl Frame {
                 count: self.counters.address() + VISIBLE_AT,
                 capacity: pass.scene.count,
                 has_gaps: true,
+                ranges: 0,
+                lists: 0,
             },
             [self.layout.depth_histograms, self.layout.depth_states].map(|offset| self.cleared_at(offset)),
         )?;
@@ -74,7 +76,7 @@ impl Frame {
         let long_blocks = self.long_blocks(pass.scene.count);
         match pass.lists {
             Lists::Tiles => {
-                let &[expand, expand_long, _] = self.kernels_of(Op::Intersect) else {
+                let &[expand, expand_long] = self.kernels_of(Op::Intersect) else {
                     return Err(wrong_program());
                 };
                 self.queue.launch(
@@ -154,6 +156,10 @@ impl Frame {
             false => &self.pair_slots,
         };
         let plan = self.layout.tile_plan;
+        let ranges = self.cleared_at(match pass.lists {
+            Lists::Split => self.layout.group_ranges,
+            Lists::Tiles | Lists::Groups(_) => self.layout.ranges,
+        });
         self.sorted = sort::sort(
             &self.queue,
             self.sort_kernels(plan),
@@ -164,44 +170,25 @@ impl Frame {
                 count: self.counters.address() + PAIRS_AT,
                 capacity: self.pair_capacity,
                 has_gaps: false,
+                ranges,
+                lists: pass.lists.count(&pass.view),
             },
             [self.layout.tile_histograms, self.layout.tile_states].map(|offset| self.cleared_at(offset)),
         )?;
         self.queue.mark("sort")?;
-        let &[_, _, ranges] = self.kernels_of(Op::Intersect) else {
-            return Err(wrong_program());
-        };
-        let (queue, counters) = (&self.queue, self.counters.address());
-        let [tile_ranges, group_ranges] =
-            [self.layout.ranges, self.layout.group_ranges].map(|offset| self.cleared_at(offset));
-        queue.launch(
-            ranges,
-            (self.pair_capacity.div_ceil(256) as u32).min(16 * queue.device.multiprocessors()),
-            256,
-            &mut arguments![
-                self.tiles[self.sorted].address(),
-                counters,
-                self.pair_capacity as u32,
-                match pass.lists {
-                    Lists::Split => group_ranges,
-                    Lists::Tiles | Lists::Groups(_) => tile_ranges,
-                }
-            ],
-        )?;
-        queue.mark("ranges")?;
         let sorted = self.pairs(pass.is_numbered());
         if pass.lists != Lists::Split {
             return Ok(sorted);
         }
         let tile_lists = self.tile_lists.address();
         lists::split(
-            queue,
+            &self.queue,
             self.kernels_of(Op::Groups),
             &pass.view,
-            [sorted.0, group_ranges, counters],
-            [tile_lists, tile_ranges],
+            [sorted.0, ranges, self.counters.address()],
+            [tile_lists, self.cleared_at(self.layout.ranges)],
         )?;
-        queue.mark("split")?;
+        self.queue.mark("split")?;
         Ok((tile_lists, 0))
     }
 
