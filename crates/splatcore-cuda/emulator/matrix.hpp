@@ -253,8 +253,8 @@ static inline unsigned add_half2(unsigned a, unsigned b) {
 static inline unsigned multiply_half2(unsigned a, unsigned b) {
     return emulator::pack(double(half_low(a)) * half_low(b), double(half_high(a)) * half_high(b));
 }
-static inline unsigned subtract_half2(unsigned a, unsigned b) {
-    return emulator::pack(double(half_low(a)) - half_low(b), double(half_high(a)) - half_high(b));
+static inline unsigned multiply_add_half2(unsigned a, unsigned b, unsigned c) {
+    return emulator::pack(half_low(c) + double(half_low(a)) * half_low(b), half_high(c) + double(half_high(a)) * half_high(b));
 }
 static inline unsigned subtract_product_half2(unsigned c, unsigned a, unsigned b) {
     return emulator::pack(half_low(c) - double(half_low(a)) * half_low(b), half_high(c) - double(half_high(a)) * half_high(b));

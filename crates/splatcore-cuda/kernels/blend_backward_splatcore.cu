@@ -151,7 +151,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3) blend_backward(
     // A piece of the list ahead.
     u32 number = range.x + thread < range.y ? pairs[range.x + thread] : 0, slot = pair_slots[number];
     Pixels pixels;
-    start_pixels(pixels, x, y0, member, camera, centre_x, centre_y);
+    start_pixels(pixels, x, y0, member, camera, block_x, block_y);
     Gradients gradients;
     float own[4], colour[4];
     u32 plane = camera.width * camera.height, largest = 0;
@@ -193,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3) blend_backward(
         u32 pair = pack_half2(fmaf(by, fmaf(by, square, slope[0]), constant[0]), fmaf(by, fmaf(by, square, slope[1]), constant[1]));
         gradients.basis[k / 2][k % 2] = pair;
     }
-    if (thread == 0) write_empty_row(rows + BLOCK * (ROW_BYTES / 16), centre_x, centre_y);
+    if (thread == 0) write_empty_row(rows + BLOCK * (ROW_BYTES / 16));
 
     u32 column = lane % 8 / 2 * 4 + lane % 2;
     const u16* own_survivors = survivors[warp] + column + lane / 16 * 2;

@@ -20,14 +20,21 @@
 // Launch: a block of 256 threads (8 warps) a tile, 48 registers, 18 KB of shared memory, 5 blocks a multiprocessor (sm_75: 64 and 4). The list
 // comes through shared memory, 256 splats at a time, as rows of 24 halves (16 of coefficients, 8 of colour) that ldmatrix
 // gathers by address: compaction is a list of offsets. A thread tests its splat against all eight rectangles.
-// Bound by latency: a batch is a chain of two shared loads, products, 16 MUFU, two shuffles, a vote and products, some 1,000 clocks
-// for a warp beside seven others. 115 instructions a batch (16 MUFU are 128 of a scheduler's clocks), and outside of batches tests
-// and rows 228 for 32 pairs, queues 106, set-up 150 and output up to 100 a warp: 37 M of the 90 M for one view.
+// Nothing bounds it alone. Of the warps' time 45 % is in the loop over batches (116 instructions, a chain of two shared loads,
+// products, 16 MUFU, two shuffles, a vote and products), 16 % at the barriers, 12 % in setting up, 10 % in tests; of 9 warps a
+// scheduler 2.9 are ready, and 77 % of the issue slots are used. Outside of batches: tests and rows 224 for 32 pairs, queues 99,
+// set-up 140 and output 104 a warp: 33 M of the 87 M for one view.
 // Prediction for fox_220k on an H200: 1.28 M pairs, 4.5 M survivors in 310 k batches: 60 us if all overlaps, 85 in practice.
-// Measured: 136 us (subtile: 298), mcmc_1m 287 us (720). 395 k batches (tails), 51 k of which need transmittances in f32.
+// Measured: 130 us (subtile: 298), mcmc_1m 277 us (720). 395 k batches (tails), 51 k of which need transmittances in f32.
+// Last: pixels set up by half2 polynomials, the tile's range loaded before anything is computed, the constant row written as
+// such, the queue's stores by predicate, the shuffles of both halves side by side. Predicted for 9 M instructions less of 90 M:
+// 125 us; 3.5 M less came of it, and 136 (287) to 130 (277).
 // Before, with alphas as they are (137 instructions a batch: a minimum, a comparison and a mask for each two), 64 registers and 4
 // blocks: 141 and 302 us. Predicted for the instructions alone: 115 us. They alone gave nothing; the fifth block did.
-// Tried since, on fox_220k: 64 registers and 4 blocks 142 us, with coefficients loaded a batch ahead 141; 80 and 3 blocks 158, 153;
+// Tried since, on fox_220k (mcmc_1m): 4 M instructions less in output and redone batches 129 (277), not worth what they take to read;
+// two batches a turn of the loop 130.5 (282); the queue from votes over 32 splats 141 (309); four blocks 136 (291), six 136 (294);
+// the next batch's row found during this one 132 (280).
+// Tried earlier, on fox_220k: 64 registers and 4 blocks 142 us, with coefficients loaded a batch ahead 141; 80 and 3 blocks 158, 153;
 // scores by two m16n8k8, which take 4 registers less, with 5 blocks 140, 6 blocks of 40 registers 142; weights as products of what
 // alphas leave, so a shorter chain, 143.
 // Tried before, on fox_220k: ex2.approx.f16x2 is two MUFU and a PRMT: no gain over f32. Alpha cut by a product with 1 or 0 in place of
@@ -58,7 +65,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4) blend(cons
     __shared__ uint4 rows[(BLOCK + 1) * (ROW_BYTES / 16)];  // one more that blends to nothing fills up the last batch
     __shared__ __align__(8) u8 masks[BLOCK];               // bit w: the splat reaches warp w's pixels
     __shared__ u16 survivors[BLOCK / WARP][BLOCK + BATCH];  // where their rows start, front to back
-    if (counters->halted) return;
+    // First of all, as everything waits for it.
+    uint2 range = list_range(ranges, blockIdx.x);
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     u32 blocks_x = (camera.width + COLUMNS * SUBTILE_X - 1) / (COLUMNS * SUBTILE_X);
     u32 block_y = quotient(blockIdx.x, blocks_x), block_x = blockIdx.x - block_y * blocks_x;
@@ -66,13 +74,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4) blend(cons
     block_y *= ROWS * SUBTILE_Y;
     u32 x0 = block_x + warp % COLUMNS * SUBTILE_X, y0 = block_y + warp / COLUMNS * SUBTILE_Y;
     float centre_x = block_x + 0.5f * COLUMNS * SUBTILE_X, centre_y = block_y + 0.5f * ROWS * SUBTILE_Y;
-    uint2 range = list_range(ranges, block_y / TILE * camera.tiles_x + block_x / TILE);
+    // A halted frame's image is not looked at; leaving here would have the range wait for the answer.
+    if (counters->halted) range.y = range.x;
     u32 alpha_max = kept_alpha_max(camera);
 
     Pixels pixels;
     u32 x = x0 + lane / 4, member = lane % 4;
-    start_pixels(pixels, x, y0, member, camera, centre_x, centre_y);
-    if (thread == 0) write_empty_row(rows + BLOCK * (ROW_BYTES / 16), centre_x, centre_y);
+    start_pixels(pixels, x, y0, member, camera, block_x, block_y);
+    if (thread == 0) write_empty_row(rows + BLOCK * (ROW_BYTES / 16));
 
     // Whose rows this lane hands to ldmatrix: column lane % 8 of product lane / 16 (coefficients), lane / 8 (colours).
     u32 column = lane % 8 / 2 * 4 + lane % 2;
@@ -82,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4) blend(cons
     auto survivor = [&](u32 at) { return *(const u16*)((const u8*)survivors + at); };
     for (u32 begin = range.x; begin < range.y; begin += BLOCK) {
         // Also the barrier that keeps the next list from overwriting this one.
-        if (__syncthreads_and(pixels.finished)) break;
+        if (begin != range.x && __syncthreads_and(pixels.finished)) break;
         u32 mask = 0;
         if (begin + thread < range.y) {
             u32 slot = pairs[begin + thread];

@@ -123,8 +123,15 @@ __device__ __forceinline__ float warp_sum(float value) {
 // Inclusive sum over the lanes up to this one.
 __device__ __forceinline__ u32 warp_scan(u32 value, u32 lane) {
     for (u32 offset = 1; offset < WARP; offset *= 2) {
+#ifdef EMULATED
         u32 before = __shfl_up_sync(FULL_MASK, value, offset);
         if (lane >= offset) value += before;
+#else
+        // The shuffle says itself whether there is such a lane.
+        asm volatile("{.reg .pred p; .reg .u32 before; shfl.sync.up.b32 before|p, %0, %1, 0, 0xffffffff; @p add.u32 %0, %0, before;}"
+                     : "+r"(value)
+                     : "r"(offset));
+#endif
     }
     return value;
 }

@@ -58,9 +58,10 @@ __device__ __forceinline__ u32 multiply_half2(u32 a, u32 b) {
     return d;
 }
 
-__device__ __forceinline__ u32 subtract_half2(u32 a, u32 b) {
+// a b + c, rounded once.
+__device__ __forceinline__ u32 multiply_add_half2(u32 a, u32 b, u32 c) {
     u32 d;
-    asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
     return d;
 }
 

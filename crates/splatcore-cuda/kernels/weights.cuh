@@ -76,10 +76,12 @@ __device__ __forceinline__ bool write_row(uint4* row, float4 centre, float4 powe
     return fabsf(k[0]) + fabsf(k[1]) + fabsf(k[2]) + fabsf(k[3]) + fabsf(k[4]) + fabsf(k[5]) < COEFFICIENT_MAX;
 }
 
-// The row of a splat that blends to nothing.
-__device__ __forceinline__ void write_empty_row(uint4* row, float tile_x, float tile_y) {
-    float4 nothing = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    write_row(row, make_float4(tile_x, tile_y, -100.0f, 0.0f), nothing, nothing, tile_x, tile_y);
+// The row of a splat that blends to nothing: an alpha of 2^-100, black.
+__device__ __forceinline__ void write_empty_row(uint4* row) {
+    row[0] = make_uint4(pack_half2(-100.0f, 0.0f), 0, 0, pack_half2(STOPPED, 0.0f));
+    row[1] = make_uint4(0, 0, 0, 0);
+    u32 column = MINUS_ALPHA_UNIT << 16;
+    row[2] = make_uint4(column, column, column, column);
 }
 
 // Bit r * COLUMNS + c says whether the splat reaches 1/255 in rectangle (c, r) of the block's, the first of which starts at
@@ -129,26 +131,56 @@ __device__ __forceinline__ float transmittance_of(float kept) {
     return (1.0f / LIGHT_UNIT) * fmaxf(kept - (is_stopped(kept) ? LIGHT_UNIT : 0.0f), 0.0f);
 }
 
-// A lane's pixels (x, y0) to (x, y0 + 3) before the first splat; coefficients are around (centre_x, centre_y).
-__device__ __forceinline__ void start_pixels(Pixels& pixels, u32 x, u32 y0, u32 member, const Camera& camera, float centre_x,
-                                             float centre_y) {
-    // Of (1, x), (y, x^2), (xy, y^2), (stopped, nothing), the lane's pair as polynomials of y; exact in half precision.
-    float bx = x + 0.5f - centre_x;
-    float first_0 = member == 0 ? 1.0f : 0.0f, first_1 = member == 1 ? 1.0f : member == 2 ? bx : 0.0f;
-    float second_0 = member == 0 ? bx : member == 1 ? bx * bx : 0.0f, second_2 = member == 2 ? 1.0f : 0.0f;
+// A lane's pixels (x, y0) to (x, y0 + 3) before the first splat; coefficients are around the centre of the block's pixels, the
+// first of which are those of (block_x, block_y).
+__device__ __forceinline__ void start_pixels(Pixels& pixels, u32 x, u32 y0, u32 member, const Camera& camera, u32 block_x, u32 block_y) {
+    // Of (1, x), (y, x^2), (xy, y^2), (stopped, nothing), the lane's pair as a polynomial of y; exact in half precision.
+    float bx = (float)(int)(x - block_x) + (0.5f - 0.5f * COLUMNS * SUBTILE_X);
+    float by = (float)(int)(y0 - block_y) + (0.5f - 0.5f * ROWS * SUBTILE_Y);
+    u32 one_x = pack_half2(1.0f, bx), x_square = pack_half2(0.0f, bx * bx), only_x = pack_half2(bx, 0.0f), y = pack_half2(by, by);
+    u32 constant = member == 0 ? one_x : member == 1 ? x_square : 0, slope = member == 1 ? 0x3c00u : member == 2 ? only_x : 0;
+    u32 square = member == 2 ? 0x3c000000u : 0;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-        float by = y0 + k + 0.5f - centre_y;
-        bool inside = x < camera.width && y0 + k < camera.height;
-        u32 pair = pack_half2(fmaf(first_1, by, first_0), fmaf(second_2, by * by, second_0));
-        if (!inside && member == 3) pair = 0x3c00u;
+        u32 pair = multiply_add_half2(multiply_add_half2(square, y, slope), y, constant);
         pixels.basis[k / 2][k % 2] = pair;
         pixels.basis[k / 2][k % 2 + 2] = multiply_half2(pair, LOW_UNIT);
         pixels.sums[k / 2][k % 2 * 2] = 0.0f;
-        pixels.sums[k / 2][k % 2 * 2 + 1] = inside ? LIGHT_UNIT : 2.0f * LIGHT_UNIT;
+        pixels.sums[k / 2][k % 2 * 2 + 1] = LIGHT_UNIT;
+        y = add_half2(y, 0x3c003c00u);
     }
-    pixels.finished = __all_sync(FULL_MASK, x >= camera.width || y0 >= camera.height);
+    pixels.finished = 0;
+    // Pixels beyond the image's edges have stopped.
+    if (block_x + COLUMNS * SUBTILE_X > camera.width || block_y + ROWS * SUBTILE_Y > camera.height) {
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            if (x < camera.width && y0 + k < camera.height) continue;
+            if (member == 3) pixels.basis[k / 2][k % 2] = 0x3c00u;
+            pixels.sums[k / 2][k % 2 * 2 + 1] = 2.0f * LIGHT_UNIT;
+        }
+        pixels.finished = __all_sync(FULL_MASK, x >= camera.width || y0 >= camera.height);
+    }
 }
+
+// Writes to shared memory, one place after the other.
+struct Appender {
+#ifdef EMULATED
+    u16* next;
+    void append_if(u32 wanted, u32 value) {
+        if (wanted) *next++ = (u16)value;
+    }
+#else
+    u32 next;
+    __device__ __forceinline__ Appender(u16* first) : next(shared_address(first)) {}
+    // The compiler would make address and value anew for each, six instructions in place of four.
+    __device__ __forceinline__ void append_if(u32 wanted, u32 value) {
+        asm volatile("{.reg .pred p; .reg .b16 h; setp.ne.u32 p, %1, 0; cvt.u16.u32 h, %2; @p st.shared.u16 [%0], h; @p add.u32 %0, %0, 2;}"
+                     : "+r"(next)
+                     : "r"(wanted), "r"(value)
+                     : "memory");
+    }
+#endif
+};
 
 // Makes the warp's queue: where the rows of the splats that touch its rectangle start, front to back, and a batch of empty
 // rows. Returns their number. A lane looks at eight splats in a row, one bit each. If `ranks` is not null, it gets the
@@ -157,12 +189,9 @@ __device__ __forceinline__ u32 queue_survivors(const u8* masks, u16* survivors, 
     uint2 eight = ((const uint2*)masks)[lane];
     u32 low = eight.x >> warp & 0x01010101u, high = eight.y >> warp & 0x01010101u;
     u32 own = __popc(low) + __popc(high), until = warp_scan(own, lane), count = __shfl_sync(FULL_MASK, until, WARP - 1);
-    u16* next = survivors + (until - own);
-    u32 at = lane * 8 * ROW_BYTES;
+    Appender next = {survivors + (until - own)};
 #pragma unroll
-    for (int k = 0; k < 8; ++k) {
-        if ((k < 4 ? low : high) >> (8 * (k % 4)) & 1) *next++ = (u16)(at + k * ROW_BYTES);
-    }
+    for (int k = 0; k < 8; ++k) next.append_if((k < 4 ? low : high) & 1u << (8 * (k % 4)), (lane * 8 + k) * ROW_BYTES);
     if (ranks) {
         // A product adds up the bytes below each byte; none exceeds 255.
         u32 first = until - own;
@@ -200,13 +229,19 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
         u32 leaves[4];
 #pragma unroll
         for (int k = 0; k < 4; ++k) leaves[k] = subtract_product_half2(one, alphas[f][k], ALPHA_UNITS);
-        u32 own = multiply_half2(multiply_half2(leaves[0], leaves[1]), multiply_half2(leaves[2], leaves[3]));
-        left[f] = own;
-        u32 neighbour = __shfl_xor_sync(FULL_MASK, own, 1);
-        u32 others = __shfl_xor_sync(FULL_MASK, multiply_half2(own, neighbour), 2);
-        u32 before = multiply_half2(odd ? neighbour : one, upper ? others : one);
+        left[f] = multiply_half2(multiply_half2(leaves[0], leaves[1]), multiply_half2(leaves[2], leaves[3]));
+    }
+    // The shuffles of both next to each other: a warp does not go on behind one that waits.
+    u32 neighbours[2], others[2];
+#pragma unroll
+    for (int f = 0; f < 2; ++f) neighbours[f] = __shfl_xor_sync(FULL_MASK, left[f], 1);
+#pragma unroll
+    for (int f = 0; f < 2; ++f) others[f] = __shfl_xor_sync(FULL_MASK, multiply_half2(left[f], neighbours[f]), 2);
+#pragma unroll
+    for (int f = 0; f < 2; ++f) {
+        u32 before = multiply_half2(odd ? neighbours[f] : one, upper ? others[f] : one);
         fronts[f] = multiply_half2(before, pack_half2(pixels.sums[f][1], pixels.sums[f][3]));
-        lowest[f] = multiply_half2(fronts[f], own);
+        lowest[f] = multiply_half2(fronts[f], left[f]);
     }
     look(alphas, left);
     if (__builtin_expect(!__any_sync(FULL_MASK, mask_ge_half2(min_half2(lowest[0], lowest[1]), LEAST_SURE) != FULL_MASK), true)) {

@@ -21,7 +21,7 @@ extern "C" __global__ void arithmetic(const u32* in, u32* out, u32 n) {
     to[1] = multiply_half2(a, b);
     to[2] = mask_ge_half2(a, b);
     to[3] = min_half2(a, b);
-    to[4] = subtract_half2(a, b);
+    to[4] = multiply_add_half2(a, b, c);
     to[5] = subtract_product_half2(c, a, b);
     to[6] = min_normal_half2(a, b);
     to[7] = pack_half2(half_low(a), half_high(a));
@@ -94,7 +94,7 @@ fn half_arithmetic_rounds_once() {
                 rounded(&[a, b], x * y, || units(a) * units(b)),
                 if x >= y { 0xffff } else { 0 },
                 lesser,
-                rounded(&[a, b], x - y, || wide(a) - wide(b)),
+                rounded(&[a, b, c], z + x * y, || wide(c) + units(a) * units(b)),
                 rounded(&[a, b, c], z - x * y, || wide(c) - units(a) * units(b)),
                 // Without an exponent there is at most the sign.
                 if lesser & INFINITY == 0 {
@@ -109,7 +109,7 @@ fn half_arithmetic_rounds_once() {
                 "multiply",
                 "mask_ge",
                 "min",
-                "subtract",
+                "multiply_add",
                 "subtract_product",
                 "min_normal",
             ]
