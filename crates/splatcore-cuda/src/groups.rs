@@ -1,5 +1,5 @@
 //! Groups of tiles (TensorGS, section 4.4): one list for a square of tiles, with a mask for each of its Gaussians that
-//! says which of the tiles it touches. Launches kernels/intersect_groups.cu, which says how; sort and `ranges` see group
+//! says which of the tiles it touches. Launches kernels/intersect_groups.cu, which says how; the sort sees group
 //! numbers where they otherwise see tile numbers.
 
 use crate::camera::KernelCamera;

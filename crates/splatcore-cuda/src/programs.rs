@@ -445,14 +445,18 @@ impl Kernels {
         Ok(kernels)
     }
 
-    /// Compiles several programs at once.
+    /// Compiles several programs at once, each of them once.
     ///
     /// # Errors
     /// As [`Kernels::get`].
     pub fn prepare(&self, programs: &[Program]) -> Result<(), DeviceError> {
         use rayon::prelude::*;
-        programs
-            .par_iter()
-            .try_for_each(|program| self.get(program).map(drop))
+        let unique: HashMap<String, &Program> = programs
+            .iter()
+            .map(|program| (name_of(program), program))
+            .collect();
+        unique
+            .into_par_iter()
+            .try_for_each(|(_, program)| self.get(program).map(drop))
     }
 }

@@ -323,6 +323,11 @@ impl Device for Card {
         unsafe { result::memset_d8_async(to, byte, bytes, self.stream) }.map_err(failed("filling memory"))
     }
 
+    // A step that waits for its compiler leaves the card idle for a second.
+    fn compiles_ahead(&self) -> bool {
+        true
+    }
+
     fn load(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError> {
         self.current()?;
         let code = nvrtc::compiled(program, self.capability, self.driver)?;

@@ -108,6 +108,10 @@ pub trait Device: Send + Sync {
     /// # Safety
     /// `to` owns that many bytes.
     unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError>;
+    /// Whether programs that will be wanted later are better compiled with the first ones, all at once.
+    fn compiles_ahead(&self) -> bool {
+        false
+    }
     /// Compiles (or takes from the cache) a program and returns its kernels in the order of `program.kernels`.
     ///
     /// # Errors

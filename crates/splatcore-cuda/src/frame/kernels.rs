@@ -110,6 +110,17 @@ impl Frame {
         Ok(())
     }
 
+    /// The programs of such a frame but for its sorts.
+    pub(crate) fn programs(
+        &self,
+        scene: SceneAddresses,
+        options: &RenderOptions,
+        purpose: Purpose,
+    ) -> impl Iterator<Item = Program> {
+        let ops = self.ops(&Kind::new(scene, options, purpose, self.statistic));
+        ops.into_iter().map(|(_, program)| program)
+    }
+
     /// The programs of a kind of frame but for its sorts: all that they depend on is the kind.
     fn ops(&self, kind: &Kind) -> Vec<(Op, Program)> {
         let (stored, pipeline) = (kind.stored, kind.options.pipeline);

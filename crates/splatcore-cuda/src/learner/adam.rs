@@ -93,6 +93,11 @@ impl AdamKind {
         }
     }
 
+    /// The same with this degree of the harmonics in use.
+    pub(super) fn with_degree(self, in_use: u8) -> Self {
+        Self { in_use, ..self }
+    }
+
     /// Its kernels.
     pub(super) fn program(self) -> Program {
         let plain = programs::adam(self.in_use, self.stored, self.moments, self.sparse, self.absolute);

@@ -5,7 +5,10 @@ use super::CudaLearner;
 use super::adam::AdamKind;
 use super::compared::Look;
 use crate::camera::KernelCamera;
+use crate::device::Program;
 use crate::device::buffer::failed;
+use crate::frame::Purpose;
+use crate::programs;
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Statistic, StepPlan};
 
@@ -23,7 +26,11 @@ impl CudaLearner {
             exposure: plan.exposure.is_some(),
             render: &plan.render,
         };
-        let compared = self.compared(look, missing.iter().cloned().collect())?;
+        let mut more: Vec<Program> = missing.iter().cloned().collect();
+        if self.adam.0.is_none() && self.frame.queue.device.compiles_ahead() {
+            more.extend(self.later_programs(plan, wanted));
+        }
+        let compared = self.compared(look, more)?;
         let camera = compared.camera;
         if let Some(program) = &missing {
             self.adam = (Some(wanted), self.kernels.get(program).map_err(failed)?);
@@ -55,6 +62,26 @@ impl CudaLearner {
             Some(rate) => self.learn_exposure(&camera, plan.view, rate),
             None => Ok(()),
         }
+    }
+
+    /// What steps with more spherical harmonics will want, pictures with all of them, and the search for floaters: without this a
+    /// first run of 7,000 steps waits 2 s longer for its compiler (H200, 16 cores; 9.2 s, 7.1 with it, 5.4 when all is cached).
+    fn later_programs(&self, plan: &StepPlan, adam: AdamKind) -> Vec<Program> {
+        let (scene, stored) = (self.scene_addresses(), self.state.sh_degree);
+        let mut options = plan.render.clone();
+        let mut all = Vec::new();
+        for degree in options.sh_degree.saturating_add(1)..=stored {
+            options.sh_degree = degree;
+            all.extend(self.frame.programs(scene, &options, Purpose::Training));
+            all.push(adam.with_degree(degree).program());
+        }
+        options.sh_degree = stored;
+        for inverse_depth in [false, true] {
+            options.inverse_depth = inverse_depth;
+            all.extend(self.frame.programs(scene, &options, Purpose::Image));
+        }
+        all.push(programs::floaters());
+        all
     }
 
     /// Absolute statistics need the sums of each tile.
