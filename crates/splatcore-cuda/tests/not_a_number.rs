@@ -108,7 +108,8 @@ impl Tile {
             splats: Buffer::from_slice(device, "test", splats).unwrap(),
             numbers: upload(&all),
             slots: upload(&all),
-            ranges: upload(&[0, splats.len() as u32]),
+            // Not the first pair, one past the last: as the sort notes them.
+            ranges: upload(&[!0, splats.len() as u32]),
             image: zeros(device, 12 * PIXELS),
             transmittances: zeros(device, 4 * PIXELS),
             bucket_tiles: zeros(device, 4 * 2),

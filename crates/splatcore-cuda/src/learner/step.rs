@@ -65,7 +65,7 @@ impl CudaLearner {
     }
 
     /// What steps with more spherical harmonics will want, pictures with all of them, and the search for floaters: without this a
-    /// first run of 7,000 steps waits 2 s longer for its compiler (H200, 16 cores; 9.2 s, 7.1 with it, 5.4 when all is cached).
+    /// first run of 7,000 steps waits 2 s longer for its compiler (H200, 16 cores: 9.2 s, 6.8 with it, 5.4 once all is cached).
     fn later_programs(&self, plan: &StepPlan, adam: AdamKind) -> Vec<Program> {
         let (scene, stored) = (self.scene_addresses(), self.state.sh_degree);
         let mut options = plan.render.clone();
