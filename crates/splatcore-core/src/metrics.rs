@@ -64,58 +64,94 @@ pub fn psnr_between(a: &Image, b: &Image) -> f64 {
 /// (Wang et al. 2004, as INRIA's code computes it). The image is clamped to [0, 1] first. Ignored pixels are
 /// zero in both images and are left out of the mean.
 pub fn ssim(image: &Image, photo: &Photo) -> f64 {
+    let total = (0..3).fold(0.0, |total, channel| {
+        add_similarities(total, image, photo, channel)
+    });
+    total / (3 * photo.counted_pixels()).max(1) as f64
+}
+
+/// `total` and the similarity of every pixel that counts, in one channel. Row by row: of what is blurred no more than the
+/// window's rows are held, which stay in the cache.
+fn add_similarities(mut total: f64, image: &Image, photo: &Photo, channel: usize) -> f64 {
     let (width, height) = (image.width as usize, image.height as usize);
     let counts = |i: usize| photo.mask.as_ref().is_none_or(|mask| mask[i] != 0);
-    let mut total = 0.0;
-    for channel in 0..3 {
-        let plane = |value: &dyn Fn(usize) -> f64| -> Vec<f64> {
-            (0..width * height)
-                .map(|i| if counts(i) { value(i) } else { 0.0 })
-                .collect()
+    let window = ssim_window();
+    let row = || vec![0.0; width];
+    // Of x, y, x x, y y and x y: the window's rows, each blurred along itself; row y lies at y modulo their number.
+    let mut ring: [[Vec<f64>; 5]; 2 * SSIM_RADIUS + 1] =
+        std::array::from_fn(|_| std::array::from_fn(|_| row()));
+    let mut blurred: [Vec<f64>; 5] = std::array::from_fn(|_| row());
+    // With zeros at both ends.
+    let mut padded = vec![0.0; width + 2 * SSIM_RADIUS];
+    let (mut x, mut y) = (row(), row());
+    for below in 0..height + SSIM_RADIUS {
+        let newest = &mut ring[below % window.len()];
+        if below < height {
+            for (column, i) in (below * width..(below + 1) * width).enumerate() {
+                [x[column], y[column]] = match counts(i) {
+                    true => [
+                        image.data[i][channel].clamp(0.0, 1.0) as f64,
+                        photo.rgb[3 * i + channel] as f64 / 255.0,
+                    ],
+                    false => [0.0; 2],
+                };
+            }
+            for (of, to) in newest.iter_mut().enumerate() {
+                for ((value, &x), &y) in padded[SSIM_RADIUS..].iter_mut().zip(&x).zip(&y) {
+                    *value = [x, y, x * x, y * y, x * y][of];
+                }
+                convolve(to, &window, |k| &padded[k..][..width]);
+            }
+        } else {
+            newest.iter_mut().for_each(|row| row.fill(0.0));
+        }
+        let Some(at) = below.checked_sub(SSIM_RADIUS) else {
+            continue;
         };
-        let x = plane(&|i| image.data[i][channel].clamp(0.0, 1.0) as f64);
-        let y = plane(&|i| photo.rgb[3 * i + channel] as f64 / 255.0);
-        let product = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a * b).collect() };
-        let mean_x = blur(&x, width, height);
-        let mean_y = blur(&y, width, height);
-        let xx = blur(&product(&x, &x), width, height);
-        let yy = blur(&product(&y, &y), width, height);
-        let xy = blur(&product(&x, &y), width, height);
-        for i in (0..width * height).filter(|&i| counts(i)) {
-            let (mx, my) = (mean_x[i], mean_y[i]);
-            let (vx, vy, cov) = (xx[i] - mx * mx, yy[i] - my * my, xy[i] - mx * my);
+        for (of, to) in blurred.iter_mut().enumerate() {
+            // What is above the image has not been written yet: zeros.
+            convolve(to, &window, |k| {
+                &ring[(at + k + SSIM_RADIUS + 1) % window.len()][of]
+            });
+        }
+        let [mean_x, mean_y, xx, yy, xy] = &blurred;
+        for column in (0..width).filter(|column| counts(at * width + column)) {
+            let (mx, my) = (mean_x[column], mean_y[column]);
+            let (vx, vy, cov) = (xx[column] - mx * mx, yy[column] - my * my, xy[column] - mx * my);
             total += ((2.0 * mx * my + SSIM_C1) * (2.0 * cov + SSIM_C2))
                 / ((mx * mx + my * my + SSIM_C1) * (vx + vy + SSIM_C2));
         }
     }
-    total / (3 * photo.counted_pixels()).max(1) as f64
+    total
 }
 
-/// Convolution with the SSIM window, zeros outside the image.
-fn blur(plane: &[f64], width: usize, height: usize) -> Vec<f64> {
-    let window = ssim_window();
-    let mut rows = vec![0.0; plane.len()];
-    for y in 0..height {
-        for x in 0..width {
-            let from = x.saturating_sub(SSIM_RADIUS);
-            let to = (x + SSIM_RADIUS + 1).min(width);
-            rows[y * width + x] = (from..to)
-                .map(|i| window[i + SSIM_RADIUS - x] * plane[y * width + i])
-                .sum();
-        }
-    }
-    let mut out = vec![0.0; plane.len()];
-    for y in 0..height {
-        let from = y.saturating_sub(SSIM_RADIUS);
-        let to = (y + SSIM_RADIUS + 1).min(height);
-        for j in from..to {
-            let w = window[j + SSIM_RADIUS - y];
-            for x in 0..width {
-                out[y * width + x] += w * rows[j * width + x];
+/// Pixels that are summed side by side, so that the compiler keeps their sums in registers.
+const SIDE_BY_SIDE: usize = 16;
+
+/// `to[x]` = sum over k of `window[k] * from(k)[x]`, in the order of k.
+fn convolve<'a>(to: &mut [f64], window: &[f64; 2 * SSIM_RADIUS + 1], from: impl Fn(usize) -> &'a [f64]) {
+    let sources: [&[f64]; 2 * SSIM_RADIUS + 1] = std::array::from_fn(from);
+    let (blocks, rest) = to.as_chunks_mut::<SIDE_BY_SIDE>();
+    let done = SIDE_BY_SIDE * blocks.len();
+    for (block, to) in blocks.iter_mut().enumerate() {
+        let mut sums = [0.0; SIDE_BY_SIDE];
+        for (source, weight) in sources.iter().zip(window) {
+            let Some(values) = source[block * SIDE_BY_SIDE..].first_chunk::<SIDE_BY_SIDE>() else {
+                continue;
+            };
+            for (sum, value) in sums.iter_mut().zip(values) {
+                *sum += weight * value;
             }
         }
+        *to = sums;
     }
-    out
+    for (x, to) in rest.iter_mut().enumerate() {
+        *to = sources
+            .iter()
+            .zip(window)
+            .map(|(source, weight)| weight * source[done + x])
+            .sum();
+    }
 }
 
 #[cfg(test)]
@@ -162,25 +198,63 @@ mod tests {
         assert!(ssim(&other.to_image(), &p) < 0.3);
     }
 
-    /// Against the definition without separation, in the middle and at a corner.
-    #[test]
-    fn blur_is_the_two_dimensional_window() {
-        let (w, h) = (13, 12);
-        let plane: Vec<f64> = (0..w * h).map(|i| ((i * 29) % 17) as f64).collect();
-        let out = blur(&plane, w, h);
+    /// The definition, with sums over both dimensions for each pixel.
+    fn plain_ssim(image: &Image, photo: &Photo) -> f64 {
+        let (w, h) = (image.width as i32, image.height as i32);
         let g = ssim_window();
-        for (x, y) in [(6usize, 6usize), (0, 0), (12, 3)] {
-            let mut sum = 0.0;
-            for dy in -5i32..=5 {
-                for dx in -5i32..=5 {
-                    let (u, v) = (x as i32 + dx, y as i32 + dy);
-                    if u >= 0 && v >= 0 && (u as usize) < w && (v as usize) < h {
-                        sum +=
-                            g[(dx + 5) as usize] * g[(dy + 5) as usize] * plane[v as usize * w + u as usize];
+        let radius = SSIM_RADIUS as i32;
+        let counts = |i: usize| photo.mask.as_ref().is_none_or(|mask| mask[i] != 0);
+        let (mut total, mut count) = (0.0, 0);
+        for (x, y) in (0..h).flat_map(|y| (0..w).map(move |x| (x, y))) {
+            if !counts((y * w + x) as usize) {
+                continue;
+            }
+            for channel in 0..3 {
+                let mut sums = [0.0; 5];
+                for (u, v) in
+                    (y - radius..=y + radius).flat_map(|v| (x - radius..=x + radius).map(move |u| (u, v)))
+                {
+                    let i = (v * w + u) as usize;
+                    if u < 0 || v < 0 || u >= w || v >= h || !counts(i) {
+                        continue;
+                    }
+                    let weight = g[(u - x + radius) as usize] * g[(v - y + radius) as usize];
+                    let a = image.data[i][channel].clamp(0.0, 1.0) as f64;
+                    let b = photo.rgb[3 * i + channel] as f64 / 255.0;
+                    for (sum, value) in sums.iter_mut().zip([a, b, a * a, b * b, a * b]) {
+                        *sum += weight * value;
                     }
                 }
+                let [a, b, aa, bb, ab] = sums;
+                total += (2.0 * a * b + SSIM_C1) * (2.0 * (ab - a * b) + SSIM_C2)
+                    / ((a * a + b * b + SSIM_C1) * (aa - a * a + bb - b * b + SSIM_C2));
+                count += 1;
             }
-            assert!((out[y * w + x] - sum).abs() < 1e-9);
+        }
+        total / count.max(1) as f64
+    }
+
+    #[test]
+    fn ssim_is_that_of_its_definition() {
+        // Blocks of columns side by side and what is left of them, less than a window, a pixel, and nothing.
+        for (width, height) in [(35, 23), (16, 12), (7, 30), (40, 3), (1, 1), (1, 14), (0, 0)] {
+            let mut p = photo(width, height, |i| (i * 37 % 256) as u8);
+            let other = photo(width, height, |i| (i * 53 % 251) as u8);
+            let mut image = other.to_image();
+            for masked in [false, true] {
+                if masked {
+                    p.mask = Some((0..image.data.len()).map(|i| (i * 7 % 5 != 0) as u8).collect());
+                    // Whatever is there is not looked at.
+                    for c in image.data.iter_mut().step_by(5) {
+                        *c = [f32::NAN; 3];
+                    }
+                }
+                let (found, wanted) = (ssim(&image, &p), plain_ssim(&image, &p));
+                assert!(
+                    (found - wanted).abs() < 1e-12,
+                    "{width}x{height}: {found}, not {wanted}"
+                );
+            }
         }
     }
 }
