@@ -46,13 +46,16 @@ typedef float Harmonic;
 #endif
 #endif
 
-// A depth as a key of DEPTH_BITS bits: how far its bits lie beyond the near plane's, the last one left out. 27 bits are 32
-// octaves, so that all depths below 4e9 near planes keep their order but for neighbouring floats, which f32's rounding of the
-// depth itself puts in either order.
+// A depth as a key of DEPTH_BITS bits: how far its bits lie beyond the near plane's. Every float of the 15 octaves up to 32,768 near
+// planes has a key of its own; of the 32 octaves behind them 32 neighbours share one.
+// With one key for two neighbours everywhere, which leaves room for 32 octaves, trainings with mcmc took another course (its copies
+// begin at the depth of what they are copied from): 31.37 dB where seeds had 31.45 to 31.58.
 #define LEAST_DEPTH 1e-4f
+#define ALL_KEYS (1u << DEPTH_BITS)
+#define NEAR_KEYS (ALL_KEYS / 16 * 15)
 __device__ __forceinline__ u32 depth_key(float depth, const Camera& camera) {
-    u32 base = __float_as_uint(fmaxf(camera.near_plane, LEAST_DEPTH)), bits = __float_as_uint(depth);
-    return min((max(bits, base) - base) >> 1, (1u << DEPTH_BITS) - 1);
+    u32 base = __float_as_uint(fmaxf(camera.near_plane, LEAST_DEPTH)), beyond = max(__float_as_uint(depth), base) - base;
+    return beyond < NEAR_KEYS ? beyond : min(NEAR_KEYS + ((beyond - NEAR_KEYS) >> 5), ALL_KEYS - 1);
 }
 
 // What a warp shares to count the pairs of its splats.

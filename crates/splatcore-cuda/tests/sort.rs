@@ -8,6 +8,11 @@
 mod machine;
 
 use machine::Random;
+use splatcore_core::backend::RenderOptions;
+use splatcore_core::pipeline::Intersect;
+use splatcore_core::semantics::Semantics;
+use splatcore_cpu::conformance::scenes::plain_camera;
+use splatcore_cuda::camera::KernelCamera;
 use splatcore_cuda::device::driver::Card;
 use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::device::{Buffer, Device, Kernel, Program, nvrtc};
@@ -404,6 +409,74 @@ fn wrong_counts_do_no_harm() {
         .map(|i| if (990..1000).contains(&i) { 1 } else { 7 })
         .collect();
     assert!(got == expected);
+}
+
+/// The keys of depths, one a thread.
+const DEPTH_KEYS: &str = r#"
+extern "C" __global__ void depth_keys(const float* depths, u32 count, Camera camera, u32* keys) {
+    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) keys[i] = depth_key(depths[i], camera);
+}"#;
+
+#[test]
+fn keys_of_depths_are_in_their_order() {
+    let Some(device) = device() else { return };
+    let like = programs::project(0, 0, Intersect::Exact, false);
+    let program = Program {
+        op: "depth_keys",
+        files: like
+            .files
+            .into_iter()
+            .chain([("depth_keys.cu", DEPTH_KEYS)])
+            .collect(),
+        constants: like.constants,
+        kernels: &["depth_keys"],
+    };
+    let kernel = device.load(&program).unwrap()[0];
+    for near_plane in [0.0, 1e-6, 0.01, 0.2, 3.5] {
+        let options = RenderOptions {
+            semantics: Semantics {
+                near_plane,
+                ..Semantics::default()
+            },
+            ..RenderOptions::default()
+        };
+        let view = KernelCamera::new(&plain_camera(64, 64), &options);
+        // Three neighbours at each of a thousand depths over all that f32 holds beyond the near plane.
+        let first = near_plane.max(1e-4).to_bits();
+        let step = (f32::MAX.to_bits() - first) / 1000;
+        let depths: Vec<f32> = (0..1000)
+            .flat_map(|k| (0..3).map(move |next| f32::from_bits(first + k * step + next)))
+            .collect();
+        let count = depths.len() as u32;
+        let from = Buffer::from_slice(&device, "depths", &depths).unwrap();
+        let to = Buffer::from_slice(&device, "keys", &vec![NO_KEY; depths.len()]).unwrap();
+        let (mut from_at, mut number, mut view, mut to_at) = (from.address(), count, view, to.address());
+        let mut arguments: [*mut c_void; 4] = [
+            from_mut(&mut from_at).cast(),
+            from_mut(&mut number).cast(),
+            from_mut(&mut view).cast(),
+            from_mut(&mut to_at).cast(),
+        ];
+        // SAFETY: the kernel takes these four, and the buffers have the sizes that it counts on.
+        unsafe {
+            device
+                .launch(kernel, count.div_ceil(128), 128, &mut arguments)
+                .unwrap()
+        };
+        let keys: Vec<u32> = to.to_vec(depths.len()).unwrap();
+        assert!(
+            keys.iter().all(|key| key >> sort::DEPTH_BITS == 0),
+            "near {near_plane}"
+        );
+        for (key, depth) in keys.windows(2).zip(depths.windows(2)) {
+            let all_differ = depth[1] < 32_000.0 * near_plane.max(1e-4);
+            assert!(
+                key[0] < key[1] || key[0] == key[1] && !all_differ,
+                "near {near_plane}: {depth:?} have {key:?}"
+            );
+        }
+    }
 }
 
 #[test]
