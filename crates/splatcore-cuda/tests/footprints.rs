@@ -18,17 +18,19 @@ use splatcore_cuda::programs;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// A bit for each tile of each splat, and how long its rows are together.
+/// A bit for each tile of each splat, and what `count_pairs` says. In blocks of 128 threads.
 const KERNEL: &str = r#"
 extern "C" __global__ void mark_tiles(const Splat* splats, u32 count, Camera camera, u32 words, u32* bits, u32* counts) {
+    __shared__ Counting counting[128 / WARP];
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    Footprint f = {};
+    if (i < count) f = make_footprint(splats[i]);
+    u32 pairs = count_pairs(f, i < count, camera, counting[threadIdx.x / WARP], threadIdx.x % WARP);
     if (i >= count) return;
-    Footprint f = make_footprint(splats[i]);
-    counts[i] = 0;
+    counts[i] = pairs;
     uint2 rows = footprint_rows(f, camera);
     for (u32 row = rows.x; row < rows.y; ++row) {
         uint2 span = footprint_row(f, row, camera);
-        counts[i] += span.y - span.x;
         for (u32 column = span.x; column < span.y; ++column) {
             u32 tile = row * camera.tiles_x + column;
             bits[i * words + tile / 32] |= 1u << tile % 32;
@@ -61,14 +63,17 @@ fn on_device(splat: &splatcore_cpu::project::Splat) -> [u32; 12] {
 }
 
 fn tiles_on_device(device: &Arc<dyn Device>, field: &Field, method: Intersect) -> Tiles {
-    let intersect = programs::intersect(method);
+    let like = programs::project(0, 0, method, false);
     let program = Program {
         op: "mark_tiles",
-        files: vec![intersect.files[0], ("mark_tiles.cu", KERNEL)],
-        constants: intersect.constants,
+        files: like
+            .files
+            .into_iter()
+            .chain([("mark_tiles.cu", KERNEL)])
+            .collect(),
+        constants: like.constants,
         kernels: &["mark_tiles"],
     };
-    assert_eq!(program.files[0].0, "footprint.cuh");
     let kernel = device.load(&program).unwrap()[0];
     let count = field.splats.len() as u32;
     let words = (field.tiles[0] * field.tiles[1]).div_ceil(32) as u32;
@@ -99,7 +104,7 @@ fn tiles_on_device(device: &Arc<dyn Device>, field: &Field, method: Intersect) -
         let list: Vec<u32> = tiles
             .filter(|&t| own[t as usize / 32] >> (t % 32) & 1 != 0)
             .collect();
-        assert_eq!(list.len() as u32, counted, "{method}: rows overlap");
+        assert_eq!(list.len() as u32, counted, "{method}: count_pairs");
         list
     };
     marked

@@ -50,18 +50,15 @@ fn groups_of(tiles: &[u32], view: &KernelCamera) -> Vec<Group> {
     all.collect()
 }
 
-/// How many pairs each splat has, row by row.
+/// How many pairs `project` counts for each splat. In blocks of 256 threads.
 const COUNT: &str = r#"
 extern "C" __global__ void counts(const Splat* splats, u32 count, Camera camera, u32* counts) {
+    __shared__ Counting counting[256 / WARP];
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= count) return;
-    Footprint f = make_footprint(splats[i]);
-    uint2 tile_rows = footprint_rows(f, camera), rows = group_rows(tile_rows);
-    counts[i] = 0;
-    for (u32 row = rows.x; row < rows.y; ++row) {
-        uint2 span = groups_of(make_row(f, tile_rows, row, camera));
-        counts[i] += span.y - span.x;
-    }
+    Footprint f = {};
+    if (i < count) f = make_footprint(splats[i]);
+    u32 pairs = count_pairs(f, i < count, camera, counting[threadIdx.x / WARP], threadIdx.x % WARP);
+    if (i < count) counts[i] = pairs;
 }"#;
 
 fn count_groups(
@@ -70,11 +67,10 @@ fn count_groups(
     splats: &[Splat],
     view: &KernelCamera,
 ) -> Vec<u32> {
-    let like = programs::lists(method);
-    let shared = like.files.into_iter().filter(|(name, _)| *name != "lists.cu");
+    let like = programs::project(0, 0, method, true);
     let program = Program {
         op: "counts",
-        files: shared.chain([("counts.cu", COUNT)]).collect(),
+        files: like.files.into_iter().chain([("counts.cu", COUNT)]).collect(),
         constants: like.constants,
         kernels: &["counts"],
     };
