@@ -513,6 +513,16 @@ pub trait Learner: Renderer {
     fn last_loss(&mut self) -> Result<f64, BackendError>;
     /// Changes the set of Gaussians.
     fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError>;
+    /// Changes the set of Gaussians as [`Learner::refine`] does, and says what came of it if it is known at once. A device may do
+    /// so later: an error may be of a step or a refinement before, what came of it [`Learner::refined`] tells then.
+    fn refine_later(&mut self, refine: &Refine) -> Result<Option<RefineReport>, BackendError> {
+        self.refine(refine).map(Some)
+    }
+    /// What came of refinements of which [`Learner::refine_later`] did not say so, in order, as far as it is known by now and since
+    /// the last call. All of it is known after whatever waits for the device.
+    fn refined(&mut self) -> Vec<RefineReport> {
+        Vec::new()
+    }
     /// The Gaussians alone, for evaluation and export; with the 3D filter, if there is one, in scales and opacities.
     fn scene(&mut self) -> Result<Gaussians, BackendError>;
     /// Transforms of the views' colours, in the order of the views; none if no step learned any.

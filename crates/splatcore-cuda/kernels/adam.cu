@@ -88,8 +88,8 @@ struct alignas(N * sizeof(T)) Several {
 struct Rates {
     float means, log_scales, rotations, opacity_logits, sh_base, sh_rest;
     float second_correction;     // 1 / sqrt(1 - beta2^t)
-    float opacity_regulariser;   // times 1 / n
-    float scale_regulariser;     // times 1 / 3n
+    float opacity_regulariser;   // of the mean over the Gaussians
+    float scale_regulariser;     // of the mean over their scales
     float noise;                 // 0 for none
     float sh_keep;               // 1 for no decay
     u32 padding;
@@ -145,10 +145,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6) adam(
     float4* rotations, Several<First, 4>* rotations_1, Several<Second, 4>* rotations_2, float* opacity_logits,
     First* opacity_logits_1, Second* opacity_logits_2, float* sh, First* sh_1, SecondSh* sh_2, float* gradient_sum, u32* seen,
     const u32* __restrict__ slot_of, const Splat* __restrict__ splats, const float4* __restrict__ sums,
-    const float* __restrict__ smoothing, u32 count, Camera camera, Rates rates, Counters* counters) {
+    const float* __restrict__ smoothing, const u32* __restrict__ gaussians, Camera camera, Rates rates, Counters* counters) {
     begin_kernel();
     __shared__ __align__(16) float harmonics[WARPS][WARP * PITCH];
     __shared__ float scratches[WARPS][SCRATCH];
+    const u32 count = *gaussians;
     if (counters->halted) return;
     if (blockIdx.x == 0 && threadIdx.x == 0) counters->steps += 1;
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -240,8 +241,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6) adam(
     float* scratch = scratches[warp];
     if (learns) {
         if (rates.opacity_regulariser != 0.0f) {
-            float opacity = sigmoid(opacity_logit);
-            d.opacity_logit = fmaf(rates.opacity_regulariser * opacity, 1.0f - opacity, d.opacity_logit);
+            float opacity = sigmoid(opacity_logit), share = rates.opacity_regulariser / float(count);
+            d.opacity_logit = fmaf(share * opacity, 1.0f - opacity, d.opacity_logit);
         }
         float q[4] = {quaternion.x, quaternion.y, quaternion.z, quaternion.w};
         Several<First, 4> m = rotations_1[i];
@@ -264,6 +265,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6) adam(
     }
     __syncwarp();
 
+    const float scale_share = rates.scale_regulariser / float(3 * count);
     // Numbers of the rows: their gradients come from the scratch, and what became of them goes there.
 #pragma unroll
     for (u32 e = lane; e < 3 * WARP; e += WARP) {
@@ -276,7 +278,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6) adam(
         scratch[e] = parameter;
         parameter = log_scales[at];
         float gradient = scratch[3 * WARP + e];
-        if (rates.scale_regulariser != 0.0f) gradient = fmaf(rates.scale_regulariser, expf(parameter), gradient);
+        if (rates.scale_regulariser != 0.0f) gradient = fmaf(scale_share, expf(parameter), gradient);
         update(parameter, log_scales_1[at], log_scales_2[at], gradient, rates.log_scales, correction,
                rounding_bits(key, gaussian, NUMBER_LOG_SCALES + k));
         log_scales[at] = parameter;

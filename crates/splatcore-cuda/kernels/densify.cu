@@ -7,7 +7,12 @@
 //   flags a Gaussian -> list      list_count, scan_sums, list_write: indices of the flagged, in order
 //   weights -> cumulative         weight_sums, scan_sums, weight_scan: in whole numbers of 2^-32, so sums have no order
 //   the K largest gradients       select_histogram, select_digit, four times: radix selection on the bits of the f32
-//   rows from a list              copy_rows in place (append, relocate), gather_rows into scratch (compact), clear_rows
+//   rows from a list              copy_rows in place (append, relocate), gather_rows to scratch and put_rows back (compact),
+//                                 clear_rows
+// How many of each kind there are stays here, in `totals`: the host launches for the most that there may be and learns the numbers
+// later. A refinement may follow a step that found no room for its pairs, and may find no room for its own rows: whatever
+// changes the state goes by a number that is zero then.
+//
 // Random numbers are counter-based (splatcore_core::random), so that no thread waits for another's draw.
 //
 // Expected (prediction, not measured), 1 M Gaussians of 59 parameters and two moments, 708 bytes each: deciding reads
@@ -25,16 +30,48 @@
 #define SPLIT 16u   // two children of it are appended
 #define DEAD 32u    // MCMC: to be moved
 
-// Places in `totals`: u64 each, zeroed before.
+// Places in `totals`, the numbers of a refinement, u64 each.
 #define TOTAL_CLONED 0  // before pruning
 #define TOTAL_SPLIT 1   // before pruning
 #define TOTAL_MOVED 2
+#define TOTAL_KEPT 3
+#define TOTAL_CLONES 4
+#define TOTAL_PARENTS 5
+#define TOTAL_LISTED 6
+#define TOTAL_WEIGHT 7
+#define TOTAL_ADDED 8
+#define TOTAL_ALL 9         // Gaussians before, none if the device has halted
+#define TOTAL_CHILDREN 10
+#define TOTAL_APPENDED 11   // clones and children
+#define TOTAL_COMPACTED 12  // rows of the arrays from which some go, none if all stay
+#define TOTAL_AFTER 13      // Gaussians afterwards
+#define TOTALS 16
 
 __device__ __forceinline__ u32 item() { return blockIdx.x * THREADS + threadIdx.x; }
 
 // 64 random bits; random.cuh has the rest.
 __device__ __forceinline__ u64 random_bits(u64 seed, u64 step, u64 index, u64 lane) {
     return mix(mix(mix(seed ^ (step << 32)) ^ index) ^ lane);
+}
+
+// --- Begin and end.
+
+// One warp. Nothing changes on a halted device, until the host has made room and asks again.
+extern "C" __global__ void begin_refinement(
+    u64* totals, const u32* __restrict__ gaussians, const Counters* counters) {
+    begin_kernel();
+    const u32 place = threadIdx.x;
+    const bool counts = place == TOTAL_ALL || place == TOTAL_AFTER;
+    if (place < TOTALS) totals[place] = counts && !counters->halted ? *gaussians : 0;
+}
+
+// One thread: counts a refinement as done, like a step.
+extern "C" __global__ void end_refinement(u64* totals, u32* gaussians, Counters* counters) {
+    begin_kernel();
+    if (totals[TOTAL_ALL] == 0) return;
+    totals[TOTAL_AFTER] += totals[TOTAL_ADDED];
+    *gaussians = u32(totals[TOTAL_AFTER]);
+    counters->steps += 1;
 }
 
 // --- What a Gaussian is like.
@@ -108,10 +145,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (threadIdx.x == 0) sums[blockIdx.x] = found;
 }
 
-// Writes the indices of the Gaussians with one of `bits`, in order.
+// Writes the indices of the Gaussians with one of `bits`, in order, unless there are to be none.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    list_write(const u8* __restrict__ actions, u32 bits, u32 n, const u64* __restrict__ sums, u32* __restrict__ list) {
+    list_write(const u8* __restrict__ actions, u32 bits, u32 n, const u64* __restrict__ sums,
+               const u64* __restrict__ wanted, u32* __restrict__ list) {
     begin_kernel();
+    if (*wanted == 0) return;
     __shared__ u32 warps[WARPS];
     const u32 i = item();
     const u32 found = i < n && (actions[i] & bits);
@@ -212,14 +251,39 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (threadIdx.x == 0 && split) atomicAdd(&totals[TOTAL_SPLIT], u64(split));
 }
 
-// Turns two copies of each listed parent, from row `base` on, into its children: drawn from the parent, smaller.
+// One thread: what becomes of the arrays, by who is kept, cloned and split; there is room for `most_rows`. Clones and children
+// are appended before others go.
+extern "C" __global__ void decide_sizes(u64* totals, u32 most_rows, Counters* counters) {
+    begin_kernel();
+    u64 all = totals[TOTAL_ALL], kept = totals[TOTAL_KEPT], clones = totals[TOTAL_CLONES];
+    u64 parents = totals[TOTAL_PARENTS];
+    const u64 rows = all + clones + 2 * parents;
+    if (all != 0 && rows > most_rows) {
+        counters->halted = 1;
+        counters->rows = rows;
+        all = 0;
+    }
+    if (all == 0) kept = clones = parents = 0;
+    const u64 appended = clones + 2 * parents, after = kept + appended;
+    totals[TOTAL_ALL] = all;
+    totals[TOTAL_KEPT] = kept;
+    totals[TOTAL_CLONES] = clones;
+    totals[TOTAL_PARENTS] = parents;
+    totals[TOTAL_CHILDREN] = 2 * parents;
+    totals[TOTAL_APPENDED] = appended;
+    totals[TOTAL_COMPACTED] = kept < all ? after : 0;
+    totals[TOTAL_AFTER] = after;
+}
+
+// Turns two copies of each listed parent, which lie behind the clones, into its children: drawn from the parent, smaller.
 extern "C" __global__ void __launch_bounds__(THREADS)
     split_children(float* __restrict__ means, float* __restrict__ log_scales, const float* __restrict__ rotations,
-                   const u32* __restrict__ parents, u32 children, u32 base, float log_shrink, u64 seed, u64 step) {
+                   const u32* __restrict__ parents, const u64* __restrict__ totals, float log_shrink, u64 seed,
+                   u64 step) {
     begin_kernel();
     const u32 k = item();
-    if (k >= children) return;
-    const size_t row = size_t(base) + k;
+    if (k >= totals[TOTAL_CHILDREN]) return;
+    const size_t row = totals[TOTAL_ALL] + totals[TOTAL_CLONES] + k;
     float* mean = means + 3 * row;
     float* scales = log_scales + 3 * row;
     const float* quaternion = rotations + 4 * row;
@@ -264,10 +328,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 // --- Opacity reset.
 
 extern "C" __global__ void __launch_bounds__(THREADS) cap_opacity(
-    float* logits, u32 n, float ceiling, const float* __restrict__ log_scales, const float* __restrict__ smoothing) {
+    float* logits, const u64* __restrict__ all, float ceiling, const float* __restrict__ log_scales,
+    const float* __restrict__ smoothing) {
     begin_kernel();
     const u32 i = item();
-    if (i >= n) return;
+    if (i >= *all) return;
     if (smoothing) {
         // It is the filtered opacity that is capped: a Gaussian's own may be higher.
         Vec3 own = {log_scales[3ull * i], log_scales[3ull * i + 1], log_scales[3ull * i + 2]};
@@ -317,13 +382,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 
 // Draws with replacement, in proportion to the weights, and counts how often each was drawn. As many as `wanted` says,
-// or `at_most` if that is null; none if there is no weight. `moved` gets how many were drawn.
+// or `at_most` if that is null; none if there is no weight, or nothing is to change (`all` is 0). `moved` gets how many were
+// drawn.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    mcmc_draw(const u64* __restrict__ cumulative, u32 n, const u64* __restrict__ total, const u64* __restrict__ wanted,
-              u32 at_most, u64 seed, u64 step, u64 lane, u32* __restrict__ drawn, u32* __restrict__ copies,
+    mcmc_draw(const u64* __restrict__ cumulative, u32 n, const u64* __restrict__ total, const u64* __restrict__ all,
+              const u64* __restrict__ wanted, u32 at_most, u64 seed, u64 step, u64 lane, u32* __restrict__ drawn, u32* __restrict__ copies,
               u64* __restrict__ moved) {
     begin_kernel();
-    const u32 count = *total == 0 ? 0 : wanted ? u32(*wanted) : at_most;
+    const u32 count = *total == 0 || *all == 0 ? 0 : wanted ? u32(*wanted) : at_most;
     const u32 k = item();
     if (k == 0) *moved = count;
     if (k >= count) return;
@@ -391,41 +457,57 @@ __device__ __forceinline__ void copy_each(u32 rows, u32 row_bytes, From from, To
     else copy_words<REPEATED, u8>(rows, row_bytes, from, to);
 }
 
-// Within one array: row targets[k], or base + k if that is null, becomes a copy of row sources[k / times]; no target is
-// a source. As many as `wanted` says, or `at_most` if that is null.
+// Within one array: row targets[k], or base + *behind + k if that is null, becomes a copy of row sources[k / times], for as many
+// k as `wanted` says; no target is a source. Nothing lies in between if `behind` is null.
 extern "C" __global__ void __launch_bounds__(THREADS)
     copy_rows(u8* array, u32 row_bytes, const u32* __restrict__ sources, u32 times, const u32* __restrict__ targets,
-              u32 base, const u64* __restrict__ wanted, u32 at_most) {
+              u32 base, const u64* __restrict__ behind, const u64* __restrict__ wanted) {
     begin_kernel();
+    const u32 first = base + (behind ? u32(*behind) : 0);
     copy_each(
-        wanted ? u32(*wanted) : at_most, row_bytes,
-        [&](u32 k) { return array + size_t(sources[k / times]) * row_bytes; },
-        [&](u32 k) { return array + size_t(targets ? targets[k] : base + k) * row_bytes; });
+        u32(*wanted), row_bytes, [&](u32 k) { return array + size_t(sources[k / times]) * row_bytes; },
+        [&](u32 k) { return array + size_t(targets ? targets[k] : first + k) * row_bytes; });
 }
 
-// Sets the listed rows to zero; one may be listed several times.
+// Sets the listed rows to zero, or those from `base` on if there is no list; one may be listed several times.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    clear_rows(u8* array, u32 row_bytes, const u32* __restrict__ list, const u64* __restrict__ wanted, u32 at_most) {
+    clear_rows(u8* array, u32 row_bytes, const u32* __restrict__ list, u32 base, const u64* __restrict__ wanted) {
     begin_kernel();
     __shared__ __align__(16) u32 zeros[256];
     if (threadIdx.x < 256) zeros[threadIdx.x] = 0;
     __syncthreads();
     copy_each<true>(
-        wanted ? u32(*wanted) : at_most, row_bytes, [&](u32) { return (const u8*)zeros; },
-        [&](u32 k) { return array + size_t(list[k]) * row_bytes; });
+        u32(*wanted), row_bytes, [&](u32) { return (const u8*)zeros; },
+        [&](u32 k) { return array + size_t(list ? list[k] : base + k) * row_bytes; });
 }
 
-// Rows first and on of the compacted array, into scratch: row r comes from row kept[r] for r < listed, and those after
-// follow on each other from row `rest`.
+// Of `most` rows from row `first` on, how many an array of `rows` has.
+__device__ __forceinline__ u32 rows_of_piece(u32 first, u32 most, u64 rows) {
+    return rows > first ? u32(min(rows - first, u64(most))) : 0;
+}
+
+// A piece of the compacted array, of `rows` rows in all, into scratch: row r comes from row kept[r] for r < *listed, and those
+// after follow on each other from row `rest`.
 extern "C" __global__ void __launch_bounds__(THREADS)
     gather_rows(const u8* __restrict__ array, u8* __restrict__ scratch, u32 row_bytes, const u32* __restrict__ kept,
-                u32 listed, u32 rest, u32 first, u32 rows) {
+                const u64* __restrict__ listed, u32 rest, u32 first, u32 most, const u64* __restrict__ rows) {
     begin_kernel();
+    const u32 before = u32(*listed);
     copy_each(
-        rows, row_bytes,
+        rows_of_piece(first, most, *rows), row_bytes,
         [&](u32 k) {
             const u32 row = first + k;
-            return array + size_t(row < listed ? kept[row] : rest + (row - listed)) * row_bytes;
+            return array + size_t(row < before ? kept[row] : rest + (row - before)) * row_bytes;
         },
         [&](u32 k) { return scratch + size_t(k) * row_bytes; });
+}
+
+// The piece goes to its place.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    put_rows(u8* __restrict__ array, const u8* __restrict__ scratch, u32 row_bytes, u32 first, u32 most,
+             const u64* __restrict__ rows) {
+    begin_kernel();
+    copy_each(
+        rows_of_piece(first, most, *rows), row_bytes, [&](u32 k) { return scratch + size_t(k) * row_bytes; },
+        [&](u32 k) { return array + size_t(first + k) * row_bytes; });
 }

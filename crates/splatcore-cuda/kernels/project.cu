@@ -113,8 +113,8 @@ union __align__(16) Work {
 
 extern "C" __global__ void __launch_bounds__(BLOCK) project(
     const float* __restrict__ means, const float* __restrict__ log_scales, const float4* __restrict__ rotations,
-    const float* __restrict__ opacity_logits, const Harmonic* __restrict__ sh, u32 count, Camera camera, Splat* splats,
-    u32* depths, u32* slots, u32* pair_counts, u32* slot_of, Counters* counters, const float* __restrict__ smoothing) {
+    const float* __restrict__ opacity_logits, const Harmonic* __restrict__ sh, u32 most, const u32* __restrict__ gaussians,
+    Camera camera, Splat* splats, u32* depths, u32* slots, u32* pair_counts, u32* slot_of, Counters* counters, const float* __restrict__ smoothing) {
     begin_kernel();
     __shared__ Work works[BLOCK / WARP];
     __shared__ u32 owners[BLOCK / WARP][WARP];
@@ -129,7 +129,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
     Footprint footprint = {};
     Vec3 mean = {};
     float depth = 0.0f;
-    if (i < count) {
+    // A training scene's count is known here only. Rows there are as many as the host launched for, so no load waits for it.
+    u32 count = gaussians ? *gaussians : most;
+    if (i < most) {
         mean = {means[3 * i], means[3 * i + 1], means[3 * i + 2]};
         const float* w = camera.rotation;
         depth = fmaf(mean.x, w[6], fmaf(mean.y, w[7], fmaf(mean.z, w[8], camera.translation[2])));
@@ -250,9 +252,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
         splats[slot] = splat;
         pair_counts[slot] = pairs;
     }
-    if (i < count) {
+    if (i < most) {
         depths[i] = survives ? depth_key(depth, camera) : NO_KEY;
         slots[i] = slot;
     }
-    if (i < count) slot_of[i] = (survives ? slot : NO_SLOT) | (in_view ? IN_VIEW : 0u);
+    if (i < most) slot_of[i] = (survives ? slot : NO_SLOT) | (in_view ? IN_VIEW : 0u);
 }

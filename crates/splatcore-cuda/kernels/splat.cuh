@@ -27,12 +27,13 @@ struct Camera {
     u32 tiles_x, tiles_y;  // rounded up
 };
 
-// What the device counts. The first 16 bytes live through the frames of a training: once `halted`, nothing changes any
-// more until the host has made room for `needed` pairs and takes the missing steps again. The rest is zeroed every frame.
+// What the device counts. The first 24 bytes live through the frames of a training: once `halted`, nothing changes any
+// more until the host has made room for `needed` pairs and `rows` Gaussians and takes the missing steps and refinements again. The rest is zeroed every frame.
 struct Counters {
-    u32 halted;     // 1: more pairs than there is room for
-    u32 steps;      // training steps done
+    u32 halted;     // 1: more pairs, or more Gaussians, than there is room for
+    u32 steps;      // training steps and refinements done
     u64 needed;     // most pairs that a frame wanted
+    u64 rows;       // Gaussians that a refinement wanted room for, 0 if it had it
     u32 visible;    // slots in use
     u32 longs;      // slots with more than LONG_LIST pairs, in the queue that `expand` makes
     u64 pairs;      // (tile, Gaussian) pairs of this frame

@@ -5,14 +5,15 @@
 //! | what does a step launch | `step.rs` |
 //! | what is compared with the photo, at which size and exposure | `compared.rs` |
 //! | what is Adam told | `adam.rs` |
-//! | which steps has the device done, and what if it stopped | `pending.rs` |
+//! | which steps and refinements has the device done, and what if it stopped | `pending.rs` |
 //! | how does the set of Gaussians change | `refine.rs` |
 //! | how much does each Gaussian show, and how wrongly | `score.rs` |
 //! | which of them hang before what the views show | `floaters.rs` |
 //! | how are pictures of it made | `render.rs` |
 //!
-//! Here: what a learner holds, and what it answers to the trainer. Whatever reads the state first waits until all steps
-//! asked for are done (`settle`); a step itself waits for nothing.
+//! Here: what a learner holds, and what it answers to the trainer. Whatever reads the state first waits until all steps and
+//! refinements asked for are done (`settle`); those themselves wait for nothing, but for refinements where memory is short or views
+//! must be looked at.
 
 mod adam;
 mod compared;
@@ -26,7 +27,7 @@ mod step;
 pub use score::DeviceScores;
 
 use crate::by_camera::ByCamera;
-use crate::densify::Densify;
+use crate::densify::{Densify, Totals};
 use crate::device::{Buffer, Event, Kernel, Pinned};
 use crate::exposure::Exposed;
 use crate::frame::{Counters, Frame};
@@ -38,6 +39,7 @@ use crate::photos::Photos;
 use crate::programs::Kernels;
 use crate::state::State;
 use adam::AdamKind;
+use pending::Pending;
 use splatcore_core::backend::{Learner, LearnerState, Profile, Refine, RefineReport, StageTimes, StepPlan};
 use splatcore_core::exposure::Exposure;
 use splatcore_core::smoothing::fuse;
@@ -64,23 +66,29 @@ pub struct CudaLearner {
     adam: (Option<AdamKind>, Vec<Kernel>),
     /// The loss of the last step, one f64.
     value: Buffer,
-    /// Steps that the device has not yet been seen to have done.
-    pending: Vec<StepPlan>,
-    /// Steps since the counters were last zeroed that are no longer pending.
+    /// What the device has not yet been seen to have done.
+    pending: Vec<Pending>,
+    /// Steps and refinements since the counters were last zeroed that are no longer pending.
     confirmed: usize,
-    /// Steps launched since the last look.
+    /// How many were launched since the last look.
     unseen: usize,
-    /// The counters as they were at the last look, once the queue has passed `looked`.
+    /// Gaussians, as far as the host has seen.
+    known: usize,
+    /// `state.count` is the most that there may be: a round of adc is pending.
+    guessed: bool,
+    /// What came of refinements that nobody waited for, until someone asks.
+    reports: Vec<RefineReport>,
+    /// The counters as they were at the last look, once the queue has passed `looked`, and the numbers of the refinements.
     mirror: Pinned,
+    numbers: Pinned,
     /// Where in the queue the last look was.
     looked: Option<Event>,
     /// Whether a look is under way.
     looking: bool,
     /// Views of the steps that found no memory.
     left_out: Vec<usize>,
-    /// Marks of profiled steps, and of refinements, that were not read yet.
+    /// Marks of profiled steps that were not read yet.
     profiled: Vec<Marks>,
-    refined: Vec<Marks>,
     /// What was read of them.
     profile: Profile,
 }
@@ -114,12 +122,15 @@ impl CudaLearner {
             pending: Vec::new(),
             confirmed: 0,
             unseen: 0,
+            known: state.gaussians.len(),
+            guessed: false,
+            reports: Vec::new(),
             mirror: Pinned::new(&device, size_of::<Counters>())?,
+            numbers: Pinned::new(&device, size_of::<Totals>())?,
             looked: None,
             looking: false,
             left_out: Vec::new(),
             profiled: Vec::new(),
-            refined: Vec::new(),
             profile: Profile::default(),
             frame,
             kernels,
@@ -129,20 +140,20 @@ impl CudaLearner {
 
 impl Learner for CudaLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
-        let launched = self.launch(plan);
+        let launched = self.launch_or_settle(plan);
         self.note_left_out(plan, &launched);
         launched?;
-        self.launched(plan)
+        self.launched(Pending::Step(plan.clone()))
     }
 
     fn profiled_step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         self.frame.queue.start_marks()?;
-        let launched = self.launch(plan);
+        let launched = self.launch_or_settle(plan);
         let marks = self.frame.queue.stop_marks();
         self.note_left_out(plan, &launched);
         launched?;
         self.profiled.push(marks);
-        self.launched(plan)
+        self.launched(Pending::Step(plan.clone()))
     }
 
     fn take_profile(&mut self) -> Result<Profile, BackendError> {
@@ -176,6 +187,21 @@ impl Learner for CudaLearner {
         self.refine_settled(refine)
     }
 
+    fn refine_later(&mut self, refine: &Refine) -> Result<Option<RefineReport>, BackendError> {
+        if self.guessed && !matches!(refine, Refine::ResetOpacity { .. }) {
+            self.settle()?;
+        }
+        if !self.densify.can_launch(&self.state, refine) {
+            return self.refine(refine).map(Some);
+        }
+        let pending = self.launch_refine(refine)?;
+        self.launched(pending).map(|()| None)
+    }
+
+    fn refined(&mut self) -> Vec<RefineReport> {
+        std::mem::take(&mut self.reports)
+    }
+
     fn scene(&mut self) -> Result<Gaussians, BackendError> {
         self.settle()?;
         Ok(fuse(self.state.scene()?, &self.state.filters()?))
@@ -198,7 +224,9 @@ impl Learner for CudaLearner {
         checks::exposures(&state.exposures, self.photos.views().len())?;
         crate::backend::check(&state.gaussians)?;
         self.settle()?;
-        self.state.replace(state)?;
+        let replaced = self.state.replace(state);
+        self.known = self.state.count;
+        replaced?;
         self.exposed.replace(&state.exposures)
     }
 }

@@ -98,6 +98,7 @@ impl CudaRenderer {
     fn scene(&self) -> SceneAddresses {
         SceneAddresses {
             count: self.count,
+            count_at: 0,
             sh_degree: self.stored_degree,
             half: self.half,
             arrays: self.arrays.each_ref().map(Buffer::address),

@@ -50,8 +50,10 @@ pub const SH: usize = 4;
 
 /// Everything that a checkpoint must hold, on the device.
 pub struct State {
-    /// Gaussians.
+    /// Gaussians; while refinements are in the queue, at most so many (see `learner/pending.rs`).
     pub count: usize,
+    /// Their number, u32, as of where the queue is.
+    pub device_count: Buffer,
     /// Rows that the buffers have room for.
     pub capacity: usize,
     /// Stored degree of the spherical harmonics.
@@ -135,6 +137,7 @@ impl State {
         let count = state.gaussians.len();
         Ok(Self {
             count,
+            device_count: Buffer::from_slice(device, "count of the Gaussians", &[count as u32])?,
             capacity: count,
             sh_degree: state.gaussians.sh_degree,
             moments,
@@ -155,7 +158,8 @@ impl State {
     pub fn replace(&mut self, state: &LearnerState) -> Result<(), BackendError> {
         let (parameters, first, second) = (flat(&state.gaussians), flat(&state.first), flat(&state.second));
         let widths = widths(state.gaussians.sh_degree);
-        (self.count, self.capacity) = (0, 0);
+        self.capacity = 0;
+        self.set_count(0)?;
         let mut arrays = Vec::new();
         for (k, group) in self.groups.iter_mut().enumerate() {
             group.width = widths[k];
@@ -187,9 +191,19 @@ impl State {
             self.smoothing.write(0, &state.smoothing)?;
             self.smoothed = true;
         }
-        (self.count, self.capacity) = (state.gaussians.len(), state.gaussians.len());
+        self.capacity = state.gaussians.len();
+        self.set_count(self.capacity)?;
         self.sh_degree = state.gaussians.sh_degree;
         Ok(())
+    }
+
+    /// There are so many Gaussians now, of which the host knows.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn set_count(&mut self, count: usize) -> Result<(), BackendError> {
+        self.count = count;
+        self.device_count.write(0, &[count as u32])
     }
 
     /// Where the 3D filter is; 0 if there is none.
@@ -257,7 +271,12 @@ impl State {
             .iter()
             .flat_map(|group| [&group.parameters, &group.first, &group.second]);
         groups
-            .chain([&self.gradient_sum, &self.seen, &self.smoothing])
+            .chain([
+                &self.device_count,
+                &self.gradient_sum,
+                &self.seen,
+                &self.smoothing,
+            ])
             .map(|buffer| buffer.bytes() as u64)
             .sum()
     }

@@ -299,6 +299,7 @@ fn everything(backend: &dyn Backend) -> Vec<Result<(), String>> {
             note(learner.last_loss().map(drop));
             for refine in refinements(20) {
                 note(learner.refine(&refine).map(drop));
+                note(learner.refine_later(&refine).map(drop));
             }
             note(learner.timed_step(&step::plan(Pipeline::AUTO, 4, 0)).map(drop));
             note(learner.scene().map(drop));

@@ -42,6 +42,20 @@ fn mcmc(growth: f32, max_gaussians: usize) -> Refine {
     }
 }
 
+/// The upper half grows.
+fn adc(max_gaussians: usize) -> Refine {
+    Refine::Adc {
+        gradient_threshold: 1e-6,
+        split_scale: 1.0,
+        min_opacity: 0.05,
+        max_scale: None,
+        max_gaussians,
+        consistency: None,
+        seed: 1,
+        step: 6,
+    }
+}
+
 /// Asks again while memory is short; every time the learner must still give its state.
 fn patiently<T>(
     watched: &Watched,
@@ -98,6 +112,13 @@ fn train(watched: &Arc<Watched>) -> (Vec<u32>, Vec<BackendError>, Vec<usize>) {
             patiently(watched, &mut errors, &mut learner, |learner| {
                 learner.refine(&mcmc(0.4, 1000))
             });
+        }
+        if step == 6 {
+            for refine in [mcmc(0.2, 1000), adc(1000)] {
+                patiently(watched, &mut errors, &mut learner, |learner| {
+                    learner.refine_later(&refine)
+                });
+            }
         }
     }
     let options = plan(Pipeline::AUTO, 1, 0).render;
@@ -317,11 +338,11 @@ fn a_refinement_needs_little_beside_the_state() {
     let both = [Moments::Full, Moments::Compact];
     for (moments, (name, refine)) in both.iter().flat_map(|m| cases.iter().map(move |case| (*m, case))) {
         let mut state = State::upload_as(&device, &lively(n), moments).unwrap();
-        let densify = Densify::new(device.clone()).unwrap();
+        let mut densify = Densify::new(device.clone()).unwrap();
         let before = state.bytes();
         watched.watch().forget_peak();
         let RefineReport { count, .. } = densify.refine(&mut state, refine, None).unwrap();
-        let (after, peak) = (state.bytes(), watched.watch().peak as u64);
+        let (after, peak) = (state.bytes(), watched.watch().peak as u64 - densify.bytes());
         let rows = (before / n as u64) * count as u64;
         eprintln!(
             "{moments:?}, {name}: {n} to {count} Gaussians, {before} to {after} bytes ({} a Gaussian, room for {}), peak {peak}: {:.3} of the \
@@ -334,8 +355,40 @@ fn a_refinement_needs_little_beside_the_state() {
         assert!(peak as f64 <= 1.2 * after as f64, "{moments:?}, {name}");
         assert_eq!(
             watched.watch().bytes as u64,
-            after,
+            after + densify.bytes(),
             "{name}: something was not given back"
         );
     }
+}
+
+/// Steps and refinements go into the queue without a wait for what they find.
+#[test]
+fn refinements_are_not_waited_for() {
+    let Some(watched) = Watched::new() else { return };
+    let backend = watched.backend();
+    let mut learner = backend.learner(&huge(GAUSSIANS), views()).unwrap();
+    let take = |learner: &mut Box<dyn Learner>, numbers: std::ops::RangeInclusive<u32>| {
+        for number in numbers {
+            let view = [0, 2, 3][number as usize % 3];
+            learner.step(&plan(Pipeline::AUTO, number, view)).unwrap();
+        }
+    };
+    let reset = Refine::ResetOpacity { ceiling: 0.9 };
+    let mut grown = 0;
+    for round in 0..3 {
+        take(&mut learner, 1..=6);
+        let waits = watched.watch().waits;
+        for refine in [mcmc(0.05, 1000), adc(1000), reset.clone()] {
+            let said = learner.refine_later(&refine).unwrap();
+            assert_eq!(said, None, "round {round}: {refine:?}");
+            take(&mut learner, 7..=8);
+        }
+        assert_eq!(watched.watch().waits, waits, "round {round}");
+        learner.finish().unwrap();
+        assert!(watched.watch().waits > waits);
+        let reports = learner.refined();
+        assert_eq!(reports.len(), 3);
+        grown += reports[1].cloned + reports[1].split;
+    }
+    assert!(grown > 0);
 }

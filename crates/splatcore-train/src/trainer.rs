@@ -13,6 +13,7 @@ use crate::view_set::{photos, usable_views};
 use splatcore_core::backend::{Backend, BackendError, Refine, RefineReport, RenderOptions};
 use splatcore_core::exposure::Exposure;
 use splatcore_core::{Gaussians, Learner, View, camera};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -66,6 +67,8 @@ pub struct Trainer {
     time_limit: Option<f64>,
     saver: Saver,
     last_refine: Option<(u32, RefineReport)>,
+    /// Refinements of which nothing was heard yet: after which step, and whether users are told.
+    unheard: VecDeque<(u32, bool)>,
     spent: Spent,
 }
 
@@ -113,6 +116,7 @@ impl Trainer {
             time_limit: None,
             saver: Saver::new(None),
             last_refine: None,
+            unheard: VecDeque::new(),
             spent: Spent::default(),
         })
     }
@@ -185,6 +189,7 @@ impl Trainer {
             time_limit: None,
             saver: Saver::new(Some(checkpoint.step)),
             last_refine: None,
+            unheard: VecDeque::new(),
             spent: Spent::default(),
         })
     }
@@ -262,6 +267,7 @@ impl Trainer {
                 false => self.learner.step(&plan)?,
             }
             self.step = step;
+            self.hear()?;
             self.refine(step)?;
             self.seconds = clock.seconds();
 
@@ -322,6 +328,7 @@ impl Trainer {
             if every(config.eval_every.unwrap_or(0), step) {
                 // What the device has still to do is training.
                 self.learner.finish()?;
+                self.hear()?;
                 let pause = Instant::now();
                 let options = self.schedule.render(step);
                 observer.measure(step, &mut *self.learner, &options);
@@ -351,16 +358,37 @@ impl Trainer {
 
     fn refine(&mut self, step: u32) -> Result<(), TrainError> {
         for refine in self.schedule.refinements(step) {
-            let report = self.learner.refine(&refine)?;
-            if self.learner.count() == 0 {
-                return Err(TrainError::Empty { step });
-            }
-            if !matches!(
+            let told = !matches!(
                 refine,
                 Refine::ResetOpacity { .. } | Refine::SmoothingFilter | Refine::LimitScales { .. }
-            ) {
-                self.last_refine = Some((step, report));
+            );
+            match self.learner.refine_later(&refine)? {
+                None => self.unheard.push_back((step, told)),
+                Some(report) => {
+                    self.hear()?;
+                    self.heard(step, told, report)?;
+                }
             }
+        }
+        Ok(())
+    }
+
+    /// What has become known of refinements since.
+    fn hear(&mut self) -> Result<(), TrainError> {
+        for report in self.learner.refined() {
+            if let Some((step, told)) = self.unheard.pop_front() {
+                self.heard(step, told, report)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn heard(&mut self, step: u32, told: bool, report: RefineReport) -> Result<(), TrainError> {
+        if report.count == 0 {
+            return Err(TrainError::Empty { step });
+        }
+        if told {
+            self.last_refine = Some((step, report));
         }
         Ok(())
     }
@@ -389,6 +417,7 @@ impl Trainer {
     /// The loss of the step just taken, on `view`.
     fn checked_loss(&mut self, view: usize, finite_at: Option<u32>) -> Result<f64, TrainError> {
         let loss = self.learner.last_loss()?;
+        self.hear()?;
         if loss.is_finite() {
             return Ok(loss);
         }

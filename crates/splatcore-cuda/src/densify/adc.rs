@@ -1,4 +1,4 @@
-//! Adaptive density control (Kerbl et al. 2023, section 5.2): decide, read the sizes, append, compact.
+//! Adaptive density control (Kerbl et al. 2023, section 5.2): decide, make room, append, compact.
 
 use super::*;
 use crate::state::{LOG_SCALES, MEANS, ROTATIONS};
@@ -7,13 +7,28 @@ use crate::state::{LOG_SCALES, MEANS, ROTATIONS};
 const SPLIT_INTO: u32 = 2;
 const SPLIT_SHRINK: f32 = 0.8 * SPLIT_INTO as f32;
 
+/// How many there may be at most.
+struct Sizes {
+    kept: usize,
+    clones: usize,
+    parents: usize,
+    /// Of clones and children.
+    appended: usize,
+    /// Gaussians afterwards.
+    after: usize,
+    /// Whether all stay.
+    all_stay: bool,
+}
+
 impl Densify {
     pub(super) fn adc(
         &self,
         state: &mut State,
         refine: &Refine,
         scores: Option<&DeviceScores>,
-    ) -> Result<RefineReport, BackendError> {
+        (numbers, counters): (Numbers, u64),
+        waits: Waits,
+    ) -> Result<(), BackendError> {
         let &Refine::Adc {
             gradient_threshold,
             split_scale,
@@ -25,10 +40,10 @@ impl Densify {
             step,
         } = refine
         else {
-            return Ok(RefineReport::default());
+            return Ok(());
         };
         let n = state.count;
-        let work = Work::new(&self.pool, n)?;
+        let work = self.work(n, numbers)?;
         // Whose bad pixels count, and how many are enough; no address: nobody asks.
         let agreement = match (consistency, scores) {
             (Some(consistency), Some(scores)) => {
@@ -45,7 +60,7 @@ impl Densify {
                 state.groups[OPACITIES].parameters.address(),
             );
             let (count, max_scale) = (n as u32, max_scale.unwrap_or(f32::INFINITY));
-            let (actions, totals) = (work.actions.address(), work.totals.address());
+            let (actions, totals) = (work.actions.address(), numbers.address());
             // SAFETY: the arguments of adc_decide.
             unsafe {
                 self.each(
@@ -65,65 +80,106 @@ impl Densify {
                 )
             }?;
         }
-        let kept_sums = self.count(&work, KEPT, n, TOTAL_KEPT)?;
-        let clone_sums = self.count(&work, CLONED, n, TOTAL_CLONES)?;
-        let parent_sums = self.count(&work, SPLIT, n, TOTAL_PARENTS)?;
-        let totals: Vec<u64> = work.totals.to_vec(TOTALS)?;
-        let total = |place: usize| totals[place] as usize;
-        let (kept, clones, parents) = (total(TOTAL_KEPT), total(TOTAL_CLONES), total(TOTAL_PARENTS));
-        let children = SPLIT_INTO as usize * parents;
-        let after = kept + clones + children;
+        let kept_sums = self.count(&work, KEPT, n, totals::KEPT)?;
+        let clone_sums = self.count(&work, CLONED, n, totals::CLONES)?;
+        let parent_sums = self.count(&work, SPLIT, n, totals::PARENTS)?;
+        let sizes = match waits {
+            Waits::Never => self.most(n, room),
+            Waits::ForSizes => self.sizes(n, numbers)?,
+        };
         // Appended first, compacted then: the room is needed for a moment even where many go.
-        let rows = n + clones + children;
+        let rows = n + sizes.appended;
         check_rows(rows)?;
 
         // All memory before the first change, so that a failure leaves the state as it was.
-        let clone_list = self.indices(clones)?;
-        let parent_list = self.indices(parents)?;
-        let compaction = match kept {
-            _ if kept == n => None,
-            _ => Some((self.indices(kept)?, self.scratch(rows)?)),
+        let clone_list = self.indices(sizes.clones)?;
+        let parent_list = self.indices(sizes.parents)?;
+        let compaction = match sizes.all_stay {
+            true => None,
+            false => Some((self.indices(sizes.kept)?, self.scratch(rows)?)),
         };
         // Where memory is short, what goes again needs no room for more.
+        let after = sizes.after;
         let limit = match rows::is_plenty(&self.device, state.bytes_of(2 * rows)) {
             true => max_gaussians.max(after),
             false => (after + after / 10).min(max_gaussians).max(after),
         };
         reserve(&self.device, state, rows, limit)?;
 
-        self.list(&work, CLONED, n, &clone_sums, &clone_list)?;
-        self.list(&work, SPLIT, n, &parent_sums, &parent_list)?;
-        self.append(state, &clone_list, 1, n, clones)?;
-        self.append(state, &parent_list, SPLIT_INTO, n + clones, children)?;
-        if children > 0 {
+        self.decide_sizes(&work, rows, counters)?;
+        self.list(&work, (CLONED, totals::CLONES), n, &clone_sums, &clone_list)?;
+        self.list(&work, (SPLIT, totals::PARENTS), n, &parent_sums, &parent_list)?;
+        let (clones, children) = (numbers.at(totals::CLONES), numbers.at(totals::CHILDREN));
+        self.append(state, (&clone_list, 1), (n, 0), (clones, sizes.clones))?;
+        let most_children = SPLIT_INTO as usize * sizes.parents;
+        self.append(
+            state,
+            (&parent_list, SPLIT_INTO),
+            (n, clones),
+            (children, most_children),
+        )?;
+        self.clear_new_moments(state, n, numbers.at(totals::APPENDED), sizes.appended)?;
+        if most_children > 0 {
             let address = |group: usize| state.groups[group].parameters.address();
             let (means, scales, rotations) = (address(MEANS), address(LOG_SCALES), address(ROTATIONS));
-            let (list, count, base) = (parent_list.address(), children as u32, (n + clones) as u32);
-            let step = step as u64;
+            let (list, numbers, step) = (parent_list.address(), numbers.address(), step as u64);
             // SAFETY: the arguments of split_children; the rows were appended above.
             unsafe {
                 self.each(
                     self.kernels.split_children,
-                    children,
-                    &mut arguments![
-                        means, scales, rotations, list, count, base, log_shrink, seed, step
-                    ],
+                    most_children,
+                    &mut arguments![means, scales, rotations, list, numbers, log_shrink, seed, step],
                 )
             }?;
         }
         if let Some((list, scratch)) = compaction {
-            self.list(&work, KEPT, n, &kept_sums, &list)?;
-            self.compact(state, &list, kept, n, after, &scratch)?;
+            self.list(&work, (KEPT, totals::KEPT), n, &kept_sums, &list)?;
+            let compacted = Compacted {
+                kept: &list,
+                listed: numbers.at(totals::KEPT),
+                rest: n,
+                rows: numbers.at(totals::COMPACTED),
+                most: after,
+            };
+            self.compact(state, &compacted, &scratch)?;
         }
         state.count = after;
-        self.clear_statistics(state)?;
-        let (cloned, split) = (total(TOTAL_CLONED), total(TOTAL_SPLIT));
-        Ok(RefineReport {
-            cloned,
-            split,
-            pruned: n + cloned + (SPLIT_INTO as usize - 1) * split - after,
-            ..RefineReport::default()
+        Ok(())
+    }
+
+    /// What the numbers say. Waits for the device.
+    fn sizes(&self, n: usize, numbers: Numbers) -> Result<Sizes, BackendError> {
+        let numbers = self.ring.read_one(numbers)?;
+        let number = |place: usize| numbers[place] as usize;
+        let (kept, clones, parents) = (
+            number(totals::KEPT),
+            number(totals::CLONES),
+            number(totals::PARENTS),
+        );
+        let appended = clones + SPLIT_INTO as usize * parents;
+        Ok(Sizes {
+            kept,
+            clones,
+            parents,
+            appended,
+            after: kept + appended,
+            all_stay: kept == n,
         })
+    }
+
+    /// What there is room for, if there is room for `room` Gaussians more: each that grows makes one of them, and needs two rows
+    /// for a moment if it is split.
+    fn most(&self, n: usize, room: usize) -> Sizes {
+        let room = room.min(n);
+        let appended = self.growth_of(n).min(SPLIT_INTO as usize * room);
+        Sizes {
+            kept: n,
+            clones: appended.min(room),
+            parents: (appended / SPLIT_INTO as usize).min(room),
+            appended,
+            after: n + appended.min(room),
+            all_stay: false,
+        }
     }
 
     /// Marks who grows: those at the threshold on whom the views agree, or if they are more than `room`, the largest
@@ -180,10 +236,10 @@ impl Densify {
             )
         }?;
         if selected.is_some() {
-            let block_sums = self.count(work, EQUAL, n, TOTAL_LISTED)?;
+            let block_sums = self.count(work, EQUAL, n, totals::LISTED)?;
             let equals = self.indices(n)?;
-            self.list(work, EQUAL, n, &block_sums, &equals)?;
-            let (list, listed) = (equals.address(), work.total(TOTAL_LISTED));
+            self.list(work, (EQUAL, totals::LISTED), n, &block_sums, &equals)?;
+            let (list, listed) = (equals.address(), work.numbers.at(totals::LISTED));
             // SAFETY: the arguments of adc_admit.
             unsafe {
                 self.each(

@@ -1,5 +1,5 @@
-//! MCMC (Kheradmand et al. 2024): the dead move onto the living, then the set grows. Nothing is read back in between:
-//! how many are dead stays on the device until the end.
+//! MCMC (Kheradmand et al. 2024): the dead move onto the living, then the set grows. By how many the host knows; how many are dead
+//! stays on the device.
 
 use super::*;
 use crate::state::LOG_SCALES;
@@ -20,7 +20,12 @@ struct Draw<'a> {
 }
 
 impl Densify {
-    pub(super) fn mcmc(&self, state: &mut State, refine: &Refine) -> Result<RefineReport, BackendError> {
+    pub(super) fn mcmc(
+        &self,
+        state: &mut State,
+        refine: &Refine,
+        numbers: Numbers,
+    ) -> Result<(), BackendError> {
         let &Refine::Mcmc {
             min_opacity,
             growth,
@@ -29,7 +34,7 @@ impl Densify {
             step,
         } = refine
         else {
-            return Ok(RefineReport::default());
+            return Ok(());
         };
         let n = state.count;
         let target = ((n as f64 * (1.0 + growth as f64)) as usize).min(max_gaussians);
@@ -37,7 +42,7 @@ impl Densify {
         check_rows(n + added)?;
 
         // All memory before the first change, so that a failure leaves the state as it was.
-        let work = Work::new(&self.pool, n)?;
+        let work = self.work(n, numbers)?;
         let dead = self.indices(n)?;
         let draw = Draw {
             cumulative: self.pool.take("weights of a refinement", n * size_of::<u64>())?,
@@ -57,40 +62,28 @@ impl Densify {
                 &mut arguments![logits, count, min_opacity, actions],
             )
         }?;
-        let dead_sums = self.count(&work, DEAD, n, TOTAL_LISTED)?;
-        self.list(&work, DEAD, n, &dead_sums, &dead)?;
+        let dead_sums = self.count(&work, DEAD, n, totals::LISTED)?;
+        self.list(&work, (DEAD, totals::LISTED), n, &dead_sums, &dead)?;
 
         let random = (seed, step as u64, LANE_RELOCATE);
         self.weigh(state, &work, &draw, actions)?;
-        self.draw(
-            state,
-            &work,
-            &draw,
-            work.total(TOTAL_LISTED),
-            0,
-            random,
-            TOTAL_MOVED,
-        )?;
-        let moved = work.total(TOTAL_MOVED);
-        self.share(state, &draw, min_opacity, moved, 0)?;
+        let listed = (numbers.at(totals::LISTED), 0);
+        self.draw(state, &work, &draw, listed, random, totals::MOVED)?;
+        let moved = numbers.at(totals::MOVED);
+        self.share(state, &draw, min_opacity, moved, n)?;
         self.overwrite(state, &draw.drawn, &dead, moved, n)?;
 
         if added > 0 {
             let random = (seed, step as u64, LANE_ADD);
             self.weigh(state, &work, &draw, 0)?;
-            self.draw(state, &work, &draw, 0, added, random, TOTAL_ADDED)?;
-            self.share(state, &draw, min_opacity, 0, added)?;
-            self.append(state, &draw.drawn, 1, n, added)?;
+            self.draw(state, &work, &draw, (0, added), random, totals::ADDED)?;
+            let drawn = numbers.at(totals::ADDED);
+            self.share(state, &draw, min_opacity, drawn, added)?;
+            self.append(state, (&draw.drawn, 1), (n, 0), (drawn, added))?;
+            self.clear_new_moments(state, n, drawn, added)?;
         }
         state.count = n + added;
-        self.clear_statistics(state)?;
-        let mut totals = [0u64; TOTALS];
-        work.totals.read(0, &mut totals)?;
-        Ok(RefineReport {
-            relocated: totals[TOTAL_MOVED] as usize,
-            added,
-            ..RefineReport::default()
-        })
+        Ok(())
     }
 
     /// Opacities as cumulative weights, without those marked dead in `actions` (0: with all).
@@ -112,7 +105,7 @@ impl Densify {
                 &mut arguments![logits, actions, count, sums],
             )
         }?;
-        self.scan(&draw.sums, n, work.total(TOTAL_WEIGHT))?;
+        self.scan(&draw.sums, n, work.numbers.at(totals::WEIGHT))?;
         // SAFETY: the arguments of weight_scan.
         unsafe {
             self.each(
@@ -129,15 +122,16 @@ impl Densify {
         state: &State,
         work: &Work<'_>,
         draw: &Draw<'_>,
-        wanted: u64,
-        at_most: usize,
+        (wanted, at_most): (u64, usize),
         (seed, step, lane): (u64, u64, u64),
         moved: usize,
     ) -> Result<(), BackendError> {
         let n = state.count;
-        self.zero(&draw.copies, 0, n * size_of::<u32>())?;
-        let (cumulative, count, total) = (draw.cumulative.address(), n as u32, work.total(TOTAL_WEIGHT));
-        let (drawn, copies, moved) = (draw.drawn.address(), draw.copies.address(), work.total(moved));
+        draw.copies.fill(0, n * size_of::<u32>())?;
+        let (cumulative, count) = (draw.cumulative.address(), n as u32);
+        let number = |place: usize| work.numbers.at(place);
+        let (total, all) = (number(totals::WEIGHT), number(totals::ALL));
+        let (drawn, copies, moved) = (draw.drawn.address(), draw.copies.address(), number(moved));
         let (threads, at_most) = (if wanted == 0 { at_most } else { n }, at_most as u32);
         // SAFETY: the arguments of mcmc_draw.
         unsafe {
@@ -145,20 +139,21 @@ impl Densify {
                 self.kernels.mcmc_draw,
                 threads,
                 &mut arguments![
-                    cumulative, count, total, wanted, at_most, seed, step, lane, drawn, copies, moved
+                    cumulative, count, total, all, wanted, at_most, seed, step, lane, drawn, copies, moved
                 ],
             )
         }
     }
 
-    /// Gives those drawn the opacity and scale they share with their copies, and clears their moments.
+    /// Gives those drawn, as many as the u64 at `wanted` says, at most `most`, the opacity and scale they share with their copies,
+    /// and clears their moments.
     fn share(
         &self,
         state: &State,
         draw: &Draw<'_>,
         min_opacity: f32,
         wanted: u64,
-        at_most: usize,
+        most: usize,
     ) -> Result<(), BackendError> {
         let n = state.count;
         let (logits, scales) = (
@@ -174,6 +169,6 @@ impl Densify {
                 &mut arguments![logits, scales, count, copies, min_opacity],
             )
         }?;
-        self.clear_moments(state, &draw.drawn, wanted, if wanted == 0 { at_most } else { n })
+        self.clear_moments(state, &draw.drawn, wanted, most)
     }
 }

@@ -8,7 +8,8 @@ impl Densify {
         state: &mut State,
         refine: &Refine,
         scores: Option<&DeviceScores>,
-    ) -> Result<RefineReport, BackendError> {
+        (numbers, counters): (Numbers, u64),
+    ) -> Result<(), BackendError> {
         let (min_importance, max_bad_share) = match *refine {
             Refine::Prune {
                 min_importance,
@@ -17,13 +18,13 @@ impl Densify {
             } => (min_importance, max_bad_share),
             // Verdicts in place of the largest weights, and none of the other scores.
             Refine::PruneFloaters { .. } => (0.0, 1.0),
-            _ => return Ok(RefineReport::default()),
+            _ => return Ok(()),
         };
         let Some(scores) = scores else {
-            return Ok(RefineReport::default());
+            return Ok(());
         };
         let n = state.count;
-        let work = Work::new(&self.pool, n)?;
+        let work = self.work(n, numbers)?;
         let (bad, weight, largest) = (
             scores.bad.address(),
             scores.weight.address(),
@@ -46,20 +47,24 @@ impl Densify {
                 ],
             )
         }?;
-        let sums = self.count(&work, KEPT, n, TOTAL_KEPT)?;
-        let totals: Vec<u64> = work.totals.to_vec(TOTALS)?;
-        let kept = totals[TOTAL_KEPT] as usize;
+        let sums = self.count(&work, KEPT, n, totals::KEPT)?;
+        let kept = self.ring.read_one(numbers)?[totals::KEPT] as usize;
+        // All memory before the first change, so that a failure leaves the state as it was.
+        let (list, scratch) = (self.indices(kept)?, self.scratch(n)?);
+        self.decide_sizes(&work, n, counters)?;
         if kept < n {
-            // All memory before the first change, so that a failure leaves the state as it was.
-            let (list, scratch) = (self.indices(kept)?, self.scratch(n)?);
-            self.list(&work, KEPT, n, &sums, &list)?;
-            self.compact(state, &list, kept, kept, kept, &scratch)?;
-            self.compact_statistics(state, &list, kept, &scratch)?;
+            self.list(&work, (KEPT, totals::KEPT), n, &sums, &list)?;
+            let compacted = Compacted {
+                kept: &list,
+                listed: numbers.at(totals::KEPT),
+                rest: kept,
+                rows: numbers.at(totals::COMPACTED),
+                most: kept,
+            };
+            self.compact(state, &compacted, &scratch)?;
+            self.compact_statistics(state, &compacted, &scratch)?;
             state.count = kept;
         }
-        Ok(RefineReport {
-            pruned: n - kept,
-            ..RefineReport::default()
-        })
+        Ok(())
     }
 }

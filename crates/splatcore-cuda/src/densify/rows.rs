@@ -17,6 +17,18 @@ struct Rows<'a> {
     moments: bool,
 }
 
+/// What becomes of arrays from which rows go: the rows in `kept` stay, in order, and behind them all from row `rest` on.
+pub(super) struct Compacted<'a> {
+    pub kept: &'a Buffer,
+    /// Where the device has the length of that list, u64.
+    pub listed: u64,
+    pub rest: usize,
+    /// Where it has the number of rows in all, u64; 0 if nothing moves.
+    pub rows: u64,
+    /// At most so many.
+    pub most: usize,
+}
+
 /// The fifteen arrays, and the 3D filter if there is one.
 fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
     let smoothed = state.smoothed;
@@ -127,34 +139,49 @@ fn grow_by_host(
 }
 
 impl Densify {
-    /// Appends rows from `base` on, `times` after each other of each row in the list of Gaussians, `rows` in all, with
-    /// moments zero. There is room.
+    /// Appends rows, `times` after each other of each row in the list of Gaussians, from `base` and the u64 at `behind` (0: nothing)
+    /// on; as many as the u64 at `wanted` says, at most `most`, for which there is room. Their moments are left to
+    /// [`Densify::clear_new_moments`].
     pub(super) fn append(
         &self,
         state: &mut State,
-        list: &Buffer,
-        times: u32,
-        base: usize,
-        rows: usize,
+        (list, times): (&Buffer, u32),
+        (base, behind): (usize, u64),
+        (wanted, most): (u64, usize),
     ) -> Result<(), BackendError> {
-        if rows == 0 {
+        if most == 0 {
             return Ok(());
         }
-        let (sources, none, first, count) = (list.address(), 0u64, base as u32, rows as u32);
-        for array in arrays(state) {
+        let (sources, no_targets, base) = (list.address(), 0u64, base as u32);
+        for array in arrays(state).filter(|array| !array.moments) {
             let (address, row_bytes) = (array.buffer.address(), array.row_bytes as u32);
-            if array.moments {
-                self.zero(array.buffer, base * array.row_bytes, rows * array.row_bytes)?;
-                continue;
-            }
-            // SAFETY: the arguments of copy_rows; the capacity is at least base + rows.
+            // SAFETY: the arguments of copy_rows; the capacity is as the caller says.
             unsafe {
                 self.tiles(
                     self.kernels.copy_rows,
-                    rows,
-                    &mut arguments![address, row_bytes, sources, times, none, first, none, count],
+                    most,
+                    &mut arguments![
+                        address, row_bytes, sources, times, no_targets, base, behind, wanted
+                    ],
                 )
             }?;
+        }
+        Ok(())
+    }
+
+    /// Clears the moments of rows from `base` on, as many as the u64 at `wanted` says, at most `most`.
+    pub(super) fn clear_new_moments(
+        &self,
+        state: &mut State,
+        base: usize,
+        wanted: u64,
+        most: usize,
+    ) -> Result<(), BackendError> {
+        if most == 0 {
+            return Ok(());
+        }
+        for array in arrays(state).filter(|array| array.moments) {
+            self.clear(array.buffer, array.row_bytes, base, wanted, most)?;
         }
         Ok(())
     }
@@ -169,7 +196,8 @@ impl Densify {
         wanted: u64,
         n: usize,
     ) -> Result<(), BackendError> {
-        let (from, to, times, unused) = (sources.address(), targets.address(), 1u32, 0u32);
+        let (from, to, times) = (sources.address(), targets.address(), 1u32);
+        let (no_base, nothing) = (0u32, 0u64);
         for array in arrays(state).filter(|array| !array.moments) {
             let (address, row_bytes) = (array.buffer.address(), array.row_bytes as u32);
             // SAFETY: the arguments of copy_rows; the lists hold rows of the state.
@@ -177,22 +205,22 @@ impl Densify {
                 self.tiles(
                     self.kernels.copy_rows,
                     n,
-                    &mut arguments![address, row_bytes, from, times, to, unused, wanted, unused],
+                    &mut arguments![address, row_bytes, from, times, to, no_base, nothing, wanted],
                 )
             }?;
         }
         self.clear_moments(state, targets, wanted, n)
     }
 
-    /// Clears the moments of the listed Gaussians, as many as the u64 at `wanted` says, or `at_most` if that is 0.
+    /// Clears the moments of the listed Gaussians, as many as the u64 at `wanted` says, at most `most`.
     pub(super) fn clear_moments(
         &self,
         state: &State,
         list: &Buffer,
         wanted: u64,
-        at_most: usize,
+        most: usize,
     ) -> Result<(), BackendError> {
-        let (list, count) = (list.address(), at_most as u32);
+        let (list, no_base) = (list.address(), 0u32);
         for group in &state.groups {
             let [_, first, second] = group.row_bytes();
             for (moments, row_bytes) in [(&group.first, first), (&group.second, second)] {
@@ -201,8 +229,8 @@ impl Densify {
                 unsafe {
                     self.tiles(
                         self.kernels.clear_rows,
-                        at_most,
-                        &mut arguments![address, row_bytes, list, wanted, count],
+                        most,
+                        &mut arguments![address, row_bytes, list, no_base, wanted],
                     )
                 }?;
             }
@@ -216,21 +244,16 @@ impl Densify {
         self.pool.take("scratch of a refinement", bytes)
     }
 
-    /// Keeps the `listed` rows in `kept`, in order, and after them all from row `rest` on, `after` rows in all.
-    ///
     /// In place: rows only move towards the start, so a piece whose rows are gathered into scratch can be written back
     /// before the next piece is read.
     pub(super) fn compact(
         &self,
         state: &mut State,
-        kept: &Buffer,
-        listed: usize,
-        rest: usize,
-        after: usize,
+        compacted: &Compacted<'_>,
         scratch: &Buffer,
     ) -> Result<(), BackendError> {
         for array in arrays(state) {
-            self.compact_array(array.buffer, array.row_bytes, kept, listed, rest, after, scratch)?;
+            self.compact_array(array.buffer, array.row_bytes, compacted, scratch)?;
         }
         Ok(())
     }
@@ -239,12 +262,11 @@ impl Densify {
     pub(super) fn compact_statistics(
         &self,
         state: &State,
-        kept: &Buffer,
-        listed: usize,
+        compacted: &Compacted<'_>,
         scratch: &Buffer,
     ) -> Result<(), BackendError> {
         for statistic in [&state.gradient_sum, &state.seen] {
-            self.compact_array(statistic, size_of::<u32>(), kept, listed, listed, listed, scratch)?;
+            self.compact_array(statistic, size_of::<u32>(), compacted, scratch)?;
         }
         Ok(())
     }
@@ -253,27 +275,34 @@ impl Densify {
         &self,
         array: &Buffer,
         row_bytes: usize,
-        kept: &Buffer,
-        listed: usize,
-        rest: usize,
-        after: usize,
+        compacted: &Compacted<'_>,
         scratch: &Buffer,
     ) -> Result<(), BackendError> {
-        let (list, listed, rest, through) = (kept.address(), listed as u32, rest as u32, scratch.address());
+        let &Compacted {
+            kept,
+            listed,
+            rest,
+            rows,
+            most,
+        } = compacted;
+        let (list, rest, through) = (kept.address(), rest as u32, scratch.address());
         let (address, bytes) = (array.address(), row_bytes as u32);
         let piece = scratch.bytes() / row_bytes;
-        for start in (0..after).step_by(piece) {
-            let rows = piece.min(after - start);
-            let (first, count) = (start as u32, rows as u32);
-            // SAFETY: the arguments of gather_rows; a piece fits the scratch and the array.
+        for start in (0..most).step_by(piece) {
+            let here = piece.min(most - start);
+            let (first, count) = (start as u32, here as u32);
+            // SAFETY: the arguments of gather_rows and put_rows; a piece fits the scratch and the array.
             unsafe {
                 self.tiles(
                     self.kernels.gather_rows,
-                    rows,
-                    &mut arguments![address, through, bytes, list, listed, rest, first, count],
+                    here,
+                    &mut arguments![address, through, bytes, list, listed, rest, first, count, rows],
                 )?;
-                let to = address + (start * row_bytes) as u64;
-                self.device.copy(to, through, rows * row_bytes).map_err(failed)?;
+                self.tiles(
+                    self.kernels.put_rows,
+                    here,
+                    &mut arguments![address, through, bytes, first, count, rows],
+                )?;
             }
         }
         Ok(())

@@ -150,6 +150,7 @@ impl Frame {
                 scene.arrays[3],
                 scene.arrays[4],
                 scene.count as u32,
+                scene.count_at,
                 pass.view,
                 self.splats.address(),
                 self.depths[0].address(),

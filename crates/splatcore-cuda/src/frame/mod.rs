@@ -21,12 +21,14 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C)]
 pub struct Counters {
-    /// 1 once there was no room for the pairs: from there on nothing changed.
+    /// 1 once there was no room for the pairs, or for the Gaussians of a refinement: from there on nothing changed.
     pub halted: u32,
-    /// Training steps done.
+    /// Training steps and refinements done.
     pub steps: u32,
     /// Most pairs that a frame wanted.
     pub needed: u64,
+    /// Gaussians that a refinement wanted room for, 0 if it had it.
+    pub rows: u64,
     /// Slots in use.
     pub visible: u32,
     /// Slots with long lists of pairs.
@@ -42,8 +44,10 @@ pub struct Counters {
 /// Where the arrays of a scene are.
 #[derive(Clone, Copy)]
 pub struct SceneAddresses {
-    /// Gaussians.
+    /// Gaussians; at most so many if the device knows better.
     pub count: usize,
+    /// Where the device has their number, u32; 0 if the host knows it.
+    pub count_at: u64,
     /// Stored degree.
     pub sh_degree: u8,
     /// The harmonics are stored as halves: such a scene can be rendered and no more.
@@ -61,8 +65,8 @@ pub const MOST_PAIRS: u64 = (1 << 30) - 1;
 pub const MOST_PIXELS: u64 = u32::MAX as u64 / 3;
 
 const COUNTERS_BYTES: usize = 256;
-const VISIBLE_AT: u64 = 16;
-const PAIRS_AT: u64 = 24;
+const VISIBLE_AT: u64 = 24;
+const PAIRS_AT: u64 = 32;
 /// Bytes of a row of sums.
 const SUM_BYTES: usize = 48;
 /// Splats of a bucket of `gaussian-parallel`.

@@ -42,7 +42,7 @@ struct Rates {
 }
 
 impl Rates {
-    fn new(plan: &StepPlan, count: usize) -> Self {
+    fn new(plan: &StepPlan) -> Self {
         let t = plan.step.max(1) as f64;
         let first = 1.0 / (1.0 - BETA1.powf(t));
         let scale = |rate: f32| (rate as f64 * first) as f32;
@@ -55,8 +55,8 @@ impl Rates {
             sh_base: scale(rates.sh_base),
             sh_rest: scale(rates.sh_rest),
             second_correction: (1.0 / (1.0 - BETA2.powf(t)).sqrt()) as f32,
-            opacity_regulariser: plan.opacity_regulariser / count.max(1) as f32,
-            scale_regulariser: plan.scale_regulariser / (3 * count.max(1)) as f32,
+            opacity_regulariser: plan.opacity_regulariser,
+            scale_regulariser: plan.scale_regulariser,
             noise: plan.noise.unwrap_or(0.0),
             sh_keep: (1.0 - rates.sh_rest as f64 * plan.sh_regulariser as f64) as f32,
             padding: 0,
@@ -119,7 +119,7 @@ impl CudaLearner {
                 "the program of adam has other kernels than asked for".into(),
             ));
         };
-        let rates = Rates::new(plan, self.state.count);
+        let rates = Rates::new(plan);
         let count = self.state.count as u32;
         let (slot_of, splats) = self.frame.splat_addresses();
         let group = |k: usize| {
@@ -161,7 +161,7 @@ impl CudaLearner {
                 splats,
                 sums,
                 scene.smoothing,
-                count,
+                scene.count_at,
                 *camera,
                 rates,
                 self.frame.counters_address()

@@ -1,25 +1,68 @@
-//! Which steps has the device done, and what if it stopped?
+//! Which steps and refinements has the device done, and what if it stopped?
 //!
-//! A step is launched and left alone: it is *pending* until the host has seen the device's counters beyond it. Should a
-//! frame want more pairs than there is room for, the device changes nothing from that step on (`Counters::halted`); the
-//! host makes room and takes the missing steps again from their plans.
+//! Each is launched and left alone: it is *pending* until the host has seen the device's counters beyond it. Should a frame want
+//! more pairs than there is room for, or a refinement more Gaussians, the device changes nothing from there on
+//! (`Counters::halted`); the host makes room and asks again for what is missing.
+//!
+//! By how much a round of adc grew, the host knows only once it has seen the device beyond it. Until then `state.count` is the
+//! most that there may be, by which the next steps are launched; how many there are is on the device (`State::device_count`).
 
 use super::CudaLearner;
+use crate::densify::{self, Launched, Totals};
 use crate::device::buffer::failed;
 use crate::frame::Counters;
+use crate::launch::Marks;
+use bytemuck::Zeroable;
 use splatcore_core::BackendError;
-use splatcore_core::backend::{StageTimes, StepPlan};
+use splatcore_core::backend::{Refine, StageTimes, StepPlan};
 
-/// Steps between two looks at the counters; the queue holds at most twice as many.
+/// Steps and refinements between two looks at the counters; the queue holds at most twice as many.
 pub(super) const LOOK_EVERY: usize = 16;
+const _: () = assert!(2 * LOOK_EVERY <= densify::REFINEMENTS);
+
+/// What is in the queue.
+pub(super) enum Pending {
+    Step(StepPlan),
+    Refine {
+        refine: Refine,
+        launched: Launched,
+        marks: Marks,
+    },
+}
+
+/// What is asked for again.
+enum Missing {
+    Step(StepPlan),
+    Refine(Refine),
+}
 
 impl CudaLearner {
-    /// Takes the steps that the counters know of from the pending ones.
-    fn confirm(&mut self, counters: &Counters) {
+    /// Takes what the counters know of from what is pending, and hears what came of refinements.
+    fn confirm(&mut self, counters: &Counters, totals: &Totals) -> Result<(), BackendError> {
         let done = (counters.steps as usize).saturating_sub(self.confirmed);
         let done = done.min(self.pending.len());
-        self.pending.drain(..done);
         self.confirmed += done;
+        let done: Vec<Pending> = self.pending.drain(..done).collect();
+        for pending in done {
+            let Pending::Refine {
+                refine,
+                launched,
+                marks,
+            } = pending
+            else {
+                continue;
+            };
+            let report = self.densify.hear(&refine, launched, totals);
+            self.profile.refine += marks.times()?.iter().map(|(_, seconds)| seconds).sum::<f64>();
+            self.reports.push(report);
+            self.known = report.count;
+            if let Refine::Adc { .. } = refine {
+                // There is no other round behind it: one begins where the count is known.
+                self.state.count = report.count;
+                self.guessed = false;
+            }
+        }
+        Ok(())
     }
 
     /// Reads what the last look saw, which is long past, and looks again: the device always has steps left to do while the
@@ -28,9 +71,10 @@ impl CudaLearner {
         let device = self.frame.queue.device.clone();
         if let (true, Some(event)) = (self.looking, &self.looked) {
             device.wait(event).map_err(failed)?;
-            // SAFETY: the queue has passed the copy.
-            let counters: Counters = unsafe { self.mirror.value() };
-            self.confirm(&counters);
+            // SAFETY: the queue has passed the copies.
+            let (counters, totals) =
+                unsafe { (self.mirror.value::<Counters>(), self.numbers.value::<Totals>()) };
+            self.confirm(&counters, &totals)?;
             if counters.halted != 0 {
                 return self.settle().map(drop);
             }
@@ -40,8 +84,12 @@ impl CudaLearner {
             }
         }
         let (from, bytes) = (self.frame.counters_address(), size_of::<Counters>());
-        // SAFETY: the counters are so large, and the mirror is read only after the event.
-        unsafe { self.mirror.download(from, bytes) }.map_err(failed)?;
+        let (numbers, all) = (self.densify.totals_address(), size_of::<Totals>());
+        // SAFETY: counters and numbers are so large, and the mirrors are read only after the event.
+        unsafe {
+            self.mirror.download(from, bytes).map_err(failed)?;
+            self.numbers.download(numbers, all).map_err(failed)?;
+        }
         match &self.looked {
             Some(event) => device.record_again(event).map_err(failed)?,
             None => self.looked = Some(device.record().map_err(failed)?),
@@ -50,14 +98,11 @@ impl CudaLearner {
         Ok(())
     }
 
-    /// Reads the marks that were left, all of which the queue has passed. Steps of a halted device did no work: their
+    /// Reads the marks that were left by steps, all of which the queue has passed. Those of a halted device did no work: their
     /// times are of nothing.
     fn read_marks(&mut self, halted: bool) -> Result<(), BackendError> {
         for marks in self.profiled.drain(..).filter(|_| !halted) {
             self.profile.add_step(marks.times()?);
-        }
-        for marks in self.refined.drain(..) {
-            self.profile.refine += marks.times()?.iter().map(|(_, seconds)| seconds).sum::<f64>();
         }
         Ok(())
     }
@@ -69,9 +114,9 @@ impl CudaLearner {
         }
     }
 
-    /// Notes a step that is in the queue, and looks now and then how far the device is.
-    pub(super) fn launched(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
-        self.pending.push(plan.clone());
+    /// Notes what is in the queue, and looks now and then how far the device is.
+    pub(super) fn launched(&mut self, pending: Pending) -> Result<(), BackendError> {
+        self.pending.push(pending);
         self.unseen += 1;
         if self.unseen >= LOOK_EVERY {
             self.look()?;
@@ -79,49 +124,107 @@ impl CudaLearner {
         Ok(())
     }
 
-    /// Waits until every step asked for is done. Returns how often room had to be made for that.
+    /// Waits until every step and refinement asked for is done. Returns how often room had to be made for that.
     ///
     /// # Errors
-    /// [`BackendError::OutOfMemory`] if a step's frame does not fit: that step is left out, all others are done.
+    /// [`BackendError::OutOfMemory`] if a step's frame, or what a refinement adds, does not fit: that one is left out, all others
+    /// are done.
     pub(super) fn settle(&mut self) -> Result<u32, BackendError> {
         let mut rounds = 0;
         loop {
-            let counters = self.frame.counters()?;
-            self.confirm(&counters);
-            self.read_marks(counters.halted != 0)?;
-            (self.confirmed, self.unseen, self.looking) = (0, 0, false);
-            self.frame.forget()?;
-            if counters.halted == 0 {
-                // Without Gaussians there is no thread to count the steps.
-                self.pending.clear();
+            let (counters, missing) = self.missing()?;
+            if missing.is_empty() {
                 return Ok(rounds);
             }
-            let missing = std::mem::take(&mut self.pending);
-            let mut again = self.frame.reserve_pairs(counters.needed);
-            for plan in &missing {
-                again = again.and_then(|()| self.launch(plan));
+            let mut again = self.make_room(&counters, &missing);
+            let mut launched = 0;
+            while let (Ok(()), Some(missing)) = (&again, missing.get(launched)) {
+                again = self
+                    .launch_again(missing)
+                    .map(|pending| self.pending.push(pending));
+                launched += again.is_ok() as usize;
             }
             match again {
-                Ok(()) => self.pending = missing,
+                Ok(()) => rounds += 1,
                 Err(BackendError::OutOfMemory { .. }) => {
-                    let done = self.frame.counters()?.steps as usize;
-                    self.frame.forget()?;
-                    return self.one_by_one(&missing[done.min(missing.len())..]);
+                    let (_, mut left) = self.missing()?;
+                    left.extend(missing.into_iter().skip(launched));
+                    return self.one_by_one(&left);
                 }
                 Err(error) => return Err(error),
             }
-            rounds += 1;
         }
     }
 
-    /// Takes steps one after the other, so that one whose frame does not fit takes no other with it.
-    fn one_by_one(&mut self, plans: &[StepPlan]) -> Result<u32, BackendError> {
-        let mut first_error = Ok(plans.len() as u32);
-        for plan in plans {
-            let taken = self.alone(plan, false);
-            self.note_left_out(plan, &taken);
+    /// Waits for the queue; returns what it has not done because the device halted, which is so no more, and the counters. Nothing
+    /// is pending then, and the count is known.
+    fn missing(&mut self) -> Result<(Counters, Vec<Missing>), BackendError> {
+        let counters = self.frame.counters()?;
+        let refined = |pending: &Pending| matches!(pending, Pending::Refine { .. });
+        let totals = match self.pending.iter().any(refined) {
+            true => self.densify.totals()?,
+            false => Totals::zeroed(),
+        };
+        self.confirm(&counters, &totals)?;
+        self.read_marks(counters.halted != 0)?;
+        (self.confirmed, self.unseen, self.looking) = (0, 0, false);
+        self.frame.forget()?;
+        let pending = std::mem::take(&mut self.pending);
+        if counters.halted == 0 {
+            // Without Gaussians there is no thread to count the steps.
+            return Ok((counters, Vec::new()));
+        }
+        let before = pending.iter().find_map(|pending| match pending {
+            // A reset leaves the count alone, and is not told what it is.
+            Pending::Step(_)
+            | Pending::Refine {
+                refine: Refine::ResetOpacity { .. },
+                ..
+            } => None,
+            Pending::Refine { launched, .. } => Some(launched.before),
+        });
+        if let Some(before) = before {
+            self.state.count = before;
+            self.guessed = false;
+        }
+        let missing = pending.into_iter().map(|pending| match pending {
+            Pending::Step(plan) => Missing::Step(plan),
+            Pending::Refine { refine, .. } => Missing::Refine(refine),
+        });
+        Ok((counters, missing.collect()))
+    }
+
+    /// For what halted the device.
+    fn make_room(&mut self, counters: &Counters, missing: &[Missing]) -> Result<(), BackendError> {
+        if let (Some(Missing::Refine(_)), 1..) = (missing.first(), counters.rows) {
+            self.densify.expect(counters.rows, self.state.count);
+        }
+        self.frame.reserve_pairs(counters.needed)
+    }
+
+    fn launch_again(&mut self, missing: &Missing) -> Result<Pending, BackendError> {
+        match missing {
+            Missing::Step(plan) => self.launch(plan).map(|()| Pending::Step(plan.clone())),
+            Missing::Refine(refine) => self.launch_refine(refine),
+        }
+    }
+
+    /// Takes steps and refinements one after the other, so that one that does not fit takes no other with it.
+    fn one_by_one(&mut self, missing: &[Missing]) -> Result<u32, BackendError> {
+        let mut first_error = Ok(missing.len() as u32);
+        for missing in missing {
+            let taken = match missing {
+                Missing::Step(plan) => {
+                    let taken = self.alone(plan, false).map(drop);
+                    self.note_left_out(plan, &taken);
+                    taken
+                }
+                Missing::Refine(refine) => self
+                    .refine_settled(refine)
+                    .map(|report| self.reports.push(report)),
+            };
             match taken {
-                Ok(_) => {}
+                Ok(()) => {}
                 Err(error @ BackendError::OutOfMemory { .. }) => first_error = first_error.and(Err(error)),
                 Err(error) => return Err(error),
             }

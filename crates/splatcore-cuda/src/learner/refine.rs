@@ -1,5 +1,6 @@
 //! How does the set of Gaussians change?
 
+use super::pending::Pending;
 use super::{CudaLearner, score};
 use crate::backend::working_bytes;
 use crate::by_camera::ByCamera;
@@ -45,11 +46,30 @@ impl CudaLearner {
         }
         .and_then(|scores| self.densify.refine(&mut self.state, refine, scores.as_ref()));
         let refined = refined.and_then(|report| self.refine_by_camera(refine).map(|()| report));
-        let queue = &self.frame.queue;
-        let marked = queue.mark("refine");
-        self.refined.push(queue.stop_marks());
+        self.known = self.state.count;
+        let marked = self.frame.queue.mark("refine");
+        let times = self.frame.queue.take_times();
         let report = refined?;
-        marked.map(|()| report)
+        marked?;
+        self.profile.refine += times?.iter().map(|(_, seconds)| seconds).sum::<f64>();
+        Ok(report)
+    }
+
+    /// Puts a refinement into the queue, which [`crate::densify::Densify::can_launch`] has allowed.
+    pub(super) fn launch_refine(&mut self, refine: &Refine) -> Result<Pending, BackendError> {
+        self.frame.queue.start_marks()?;
+        let counters = self.frame.counters_address();
+        let launched = self.densify.launch(&mut self.state, refine, counters);
+        let marked = self.frame.queue.mark("refine");
+        let marks = self.frame.queue.stop_marks();
+        let launched = launched?;
+        marked?;
+        self.guessed |= matches!(refine, Refine::Adc { .. });
+        Ok(Pending::Refine {
+            refine: refine.clone(),
+            launched,
+            marks,
+        })
     }
 
     /// Makes room for so many Gaussians at once, if memory is plenty; nothing is pending.

@@ -11,6 +11,7 @@ impl CudaLearner {
     pub(super) fn scene_addresses(&self) -> SceneAddresses {
         SceneAddresses {
             count: self.state.count,
+            count_at: self.state.device_count.address(),
             sh_degree: self.state.sh_degree,
             half: false,
             arrays: self
@@ -25,7 +26,7 @@ impl CudaLearner {
 
 impl Renderer for CudaLearner {
     fn count(&self) -> usize {
-        self.state.count
+        self.known
     }
 
     fn render(&mut self, camera: &Camera, options: &RenderOptions) -> Result<Rendered, BackendError> {

@@ -64,6 +64,17 @@ impl CudaLearner {
         }
     }
 
+    /// As [`CudaLearner::launch`]; if memory is short for as many Gaussians as there may be, for as many as there are.
+    pub(super) fn launch_or_settle(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        match self.launch(plan) {
+            Err(BackendError::OutOfMemory { .. }) if self.guessed => {
+                self.settle()?;
+                self.launch(plan)
+            }
+            launched => launched,
+        }
+    }
+
     /// What steps with more spherical harmonics will want, pictures with all of them, and the search for floaters: without this a
     /// first run of 7,000 steps waits 2 s longer for its compiler (H200, 16 cores: 9.2 s, 6.8 with it, 5.4 once all is cached).
     fn later_programs(&self, plan: &StepPlan, adam: AdamKind) -> Vec<Program> {

@@ -1,5 +1,7 @@
 //! Too little room for the pairs in mid-run changes nothing but time.
 
+mod late_refinements;
+
 use super::pending::LOOK_EVERY;
 use super::*;
 use crate::CudaBackend;

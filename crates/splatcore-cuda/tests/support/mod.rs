@@ -26,6 +26,8 @@ pub struct Watch {
     pub said_free: Option<u64>,
     /// Bytes uploaded and downloaded.
     pub moved: usize,
+    /// How often the queue was waited for to its end.
+    pub waits: usize,
     /// Bytes allocated now.
     pub bytes: usize,
     /// Most bytes at a time.
@@ -153,7 +155,10 @@ impl Device for Watched {
     }
     unsafe fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError> {
         self.call()?;
-        self.watch().moved += to.len();
+        let mut watch = self.watch();
+        watch.moved += to.len();
+        watch.waits += 1;
+        drop(watch);
         unsafe { self.emulated.download(to, from) }
     }
     unsafe fn download_pinned(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), DeviceError> {
@@ -184,6 +189,7 @@ impl Device for Watched {
     }
     fn synchronize(&self) -> Result<(), DeviceError> {
         self.call()?;
+        self.watch().waits += 1;
         self.emulated.synchronize()
     }
     fn record(&self) -> Result<Event, DeviceError> {
