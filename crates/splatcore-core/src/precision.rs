@@ -10,6 +10,8 @@ pub const HALF: f64 = 1.0 / (1 << 11) as f64;
 pub const TWO_HALVES: f64 = HALF * HALF;
 /// Relative error of `ex2.approx.f16x2` (PTX ISA: 2^-9.9).
 pub const EXP_IN_HALF: f64 = 1.05e-3;
+/// Light that pictures of the fastest blend may leave out: half of a step of 8 bits.
+pub const LIGHT_LEFT: f64 = 1.0 / 512.0;
 /// PSNR in dB, against the same pipeline's image in f32, from which on an image counts as of equal quality.
 pub const EQUAL_QUALITY: f64 = 60.0;
 
@@ -43,6 +45,9 @@ pub struct Half {
     pub batch: usize,
     /// Of a colour as it is multiplied with that.
     pub colour: f64,
+    /// A picture's pixel may stop behind the fragment that leaves less light than this, and need not stop where the reference does
+    /// (before the one that would leave less than 1e-4); 0 if it stops there.
+    pub light: f64,
 }
 
 impl Half {
@@ -57,6 +62,7 @@ impl Half {
             weight: 4.0 * SINGLE,
             batch: 1,
             colour: SINGLE,
+            light: 0.0,
         }
     }
 }
@@ -119,6 +125,7 @@ impl Blend {
                 weight: 8.0 * HALF,
                 batch: 16,
                 colour: HALF,
+                light: LIGHT_LEFT,
                 ..Half::scores(TWO_HALVES, EQUAL_QUALITY)
             }),
             Blend::TensorGs1x1 => tensor_gs(1),

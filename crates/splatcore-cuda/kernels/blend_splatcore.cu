@@ -89,6 +89,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4) blend(cons
     u32 own_survivors = sizeof(u16) * (warp * (BLOCK + BATCH) + column + lane / 16 * 2);
     u32 colour_survivors = sizeof(u16) * (warp * (BLOCK + BATCH) + column + lane / 8 % 2 * 2);
     auto survivor = [&](u32 at) { return *(const u16*)((const u8*)survivors + at); };
+    bool left_out = false;  // the warp's pixels were done before the list was
     for (u32 begin = range.x; begin < range.y; begin += BLOCK) {
         // Also the barrier that keeps the next list from overwriting this one.
         if (begin != range.x && __syncthreads_and(pixels.finished)) break;
@@ -110,7 +111,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4) blend(cons
         u32 count = queue_survivors(masks, survivors[warp], nullptr, warp, lane);
         for (u32 at = 0; at < sizeof(u16) * count; at += sizeof(u16) * BATCH) {
             u32 row = survivor(own_survivors + at) + lane / 8 % 2 * 16, colour_row = survivor(colour_survivors + at) + 32;
-            if (blend_batch(pixels, rows, row, colour_row, lane, alpha_max)) break;
+            if (blend_batch(pixels, rows, row, colour_row, lane, alpha_max)) {
+                left_out = at + sizeof(u16) * BATCH < sizeof(u16) * count || begin + BLOCK < range.y;
+                break;
+            }
         }
         __syncwarp();
     }
@@ -122,6 +126,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4) blend(cons
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
         float channel = pixels.sums[k / 2][k % 2 * 2], transmittance = transmittance_of(pixels.sums[k / 2][k % 2 * 2 + 1]);
+        if (PICTURE && left_out) {
+            // Whatever is behind is taken to be as what is in front.
+            channel *= reciprocal_approx(1.0f - transmittance);
+            transmittance = 0.0f;
+        }
 #if DEPTH
         if (member == 3) {
             if (y0 + k < camera.height) inverse_depths[(y0 + k) * camera.width + x] = channel / depth_unit(camera);

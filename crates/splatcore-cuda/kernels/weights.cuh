@@ -9,6 +9,11 @@
 #define BATCH 16
 #define ROW_BYTES 48
 
+// Gradients are never of a picture.
+#ifndef PICTURE
+#define PICTURE 0
+#endif
+
 #if DEPTH
 // What 1/z is multiplied by to become a half: at most 2^14, and still of 11 bits for z of 2^28 near planes.
 #define INVERSE_DEPTH_MAX 65000.0f  // times WEIGHT_UNIT still a half
@@ -33,6 +38,7 @@ __device__ __forceinline__ u32 quotient(u32 n, u32 d) {
 #define LOG2_ALPHA_UNIT 6.0056245f
 #define LIGHT_UNIT 64.0f
 #define WEIGHT_UNIT (ALPHA_UNIT / LIGHT_UNIT)
+#define LEAST_LIGHT 0x30003000u  // half2 of LIGHT_UNIT / 512, see PICTURE in blend_splatcore.cu
 #define LEAST_SURE 0x1ee11ee1u  // half2 of 1.05e-4 LIGHT_UNIT: above the least transmittance by more than halves can be wrong
 
 // The cap on alphas, as they are kept.
@@ -124,8 +130,8 @@ struct Pixels {
     u32 finished;      // all pixels of the warp have stopped
 };
 
-// A transmittance is kept times LIGHT_UNIT, and LIGHT_UNIT more once its pixel has stopped.
-__device__ __forceinline__ bool is_stopped(float kept) { return kept > LIGHT_UNIT; }
+// A transmittance is kept times LIGHT_UNIT, and LIGHT_UNIT more once its pixel has stopped (no pixel of a picture does).
+__device__ __forceinline__ bool is_stopped(float kept) { return !PICTURE && kept > LIGHT_UNIT; }
 __device__ __forceinline__ float transmittance_of(float kept) {
     // A branch here costs each of the four pixels one.
     return (1.0f / LIGHT_UNIT) * fmaxf(kept - (is_stopped(kept) ? LIGHT_UNIT : 0.0f), 0.0f);
@@ -150,13 +156,17 @@ __device__ __forceinline__ void start_pixels(Pixels& pixels, u32 x, u32 y0, u32 
         y = add_half2(y, 0x3c003c00u);
     }
     pixels.finished = 0;
-    // Pixels beyond the image's edges have stopped.
+    // Pixels beyond the image's edges have stopped; in a picture they are dark.
     if (block_x + COLUMNS * SUBTILE_X > camera.width || block_y + ROWS * SUBTILE_Y > camera.height) {
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
             if (x < camera.width && y0 + k < camera.height) continue;
+#if PICTURE
+            pixels.sums[k / 2][k % 2 * 2 + 1] = 0.0f;
+#else
             if (member == 3) pixels.basis[k / 2][k % 2] = 0x3c00u;
             pixels.sums[k / 2][k % 2 * 2 + 1] = 2.0f * LIGHT_UNIT;
+#endif
         }
         pixels.finished = __all_sync(FULL_MASK, x >= camera.width || y0 >= camera.height);
     }
@@ -205,7 +215,7 @@ __device__ __forceinline__ u32 queue_survivors(const u8* masks, u16* survivors, 
 // Blends 16 splats: `add(f, weights)` is to add the weights of rows 2 f and 2 f + 1, as the A operand of a product over
 // splats, to the pixels' sums. `look(alphas, left)` sees the alphas (of ALPHA_UNIT) of the lane's four splats, half2 of two
 // pixels, and the share of the light that they leave; `fronts` gets the transmittance (times LIGHT_UNIT) in front of them.
-// Returns true if all pixels have stopped.
+// Returns true if all pixels have stopped, or have all less than LEAST_LIGHT in a picture.
 template <typename Look, typename Add>
 __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u32 row, u32 lane, u32 alpha_max, u32 (&fronts)[2],
                                             Look look, Add add) {
@@ -214,7 +224,7 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
     u32 coefficients[4];
     load_matrix_x4_at(coefficients, rows, row);
     bool odd = lane & 1, upper = lane & 2;
-    u32 alphas[2][4], left[2], lowest[2];
+    u32 alphas[2][4], left[2], lowest[2];  // `lowest`: the transmittance behind the lane's four
 #pragma unroll
     for (int f = 0; f < 2; ++f) {
 #pragma unroll
@@ -244,7 +254,14 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
         lowest[f] = multiply_half2(fronts[f], left[f]);
     }
     look(alphas, left);
-    if (__builtin_expect(!__any_sync(FULL_MASK, mask_ge_half2(min_half2(lowest[0], lowest[1]), LEAST_SURE) != FULL_MASK), true)) {
+#if PICTURE
+    // Behind the batch, as the last of a pixel's four lanes knows it.
+    bool finished = !__any_sync(FULL_MASK, odd && upper && (mask_ge_half2(lowest[0], LEAST_LIGHT) | mask_ge_half2(lowest[1], LEAST_LIGHT)));
+#else
+    const bool finished = false;
+    if (__builtin_expect(!__any_sync(FULL_MASK, mask_ge_half2(min_half2(lowest[0], lowest[1]), LEAST_SURE) != FULL_MASK), true))
+#endif
+    {
 #pragma unroll
         for (int f = 0; f < 2; ++f) {
             u32 t = fronts[f], weights[4];
@@ -258,8 +275,10 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
                         join_highs(weights[2], weights[3])};
             add(f, a);
         }
-        return false;
+        pixels.finished = finished;
+        return finished;
     }
+#if !PICTURE
     // Some pixel may stop: every fragment's transmittance in f32.
 #pragma unroll
     for (int f = 0; f < 2; ++f) {
@@ -295,4 +314,5 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
     pixels.finished = __all_sync(FULL_MASK, is_stopped(fminf(fminf(pixels.sums[0][1], pixels.sums[0][3]),
                                                              fminf(pixels.sums[1][1], pixels.sums[1][3]))));
     return pixels.finished;
+#endif
 }

@@ -138,6 +138,7 @@ pub fn intersect_groups(intersect: Intersect, side: u32) -> Program {
 const COUNT: &str = "COUNT";
 const CHECKPOINTS: &str = "CHECKPOINTS";
 const DEPTH: &str = "DEPTH";
+const PICTURE: &str = "PICTURE";
 
 /// `blend`; counts fragments in place of making an image if `count`, leaves behind what
 /// [`Backward::GaussianParallel`] needs if `checkpoints`.
@@ -162,7 +163,7 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
         Blend::Splatcore if !count => (
             "blend_splatcore",
             files!["matrix.cuh", "subtile.cuh", "weights.cuh", "blend_splatcore.cu"],
-            &[DEPTH],
+            &[DEPTH, PICTURE],
         ),
         Blend::Subtile | Blend::Splatcore => (
             "blend_subtile",
@@ -204,9 +205,14 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
     }
 }
 
-/// `blend` of a picture with depth; of the methods that [`Blend::with_inverse_depth`] leaves as they are.
+/// `blend` of a picture that nothing is learned from.
+pub fn blend_picture(method: Blend) -> Program {
+    with(blend(method, false, false), PICTURE, 1)
+}
+
+/// The same with depth; of the methods that [`Blend::with_inverse_depth`] leaves as they are.
 pub fn blend_with_inverse_depth(method: Blend) -> Program {
-    with(blend(method, false, false), DEPTH, 1)
+    with(blend_picture(method), DEPTH, 1)
 }
 
 /// The blend of a training pass. [`Backward::Splatcore`] repeats the weights of [`Blend::Splatcore`] bit for bit and wants
@@ -368,6 +374,9 @@ pub fn all() -> Vec<Program> {
         all.extend([false, true].map(|count| blend(method, count, false)));
         if blend_in_training(method, Backward::GaussianParallel) == method {
             all.push(blend(method, false, true));
+        }
+        if blend_picture(method) != blend(method, false, false) {
+            all.push(blend_picture(method));
         }
         if method.with_inverse_depth() == method {
             all.push(blend_with_inverse_depth(method));

@@ -12,7 +12,7 @@ use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Backward, Blend};
 use splatcore_cpu::conformance::scenes::plain_camera;
 use splatcore_cuda::camera::KernelCamera;
-use splatcore_cuda::device::{Buffer, Device};
+use splatcore_cuda::device::{Buffer, Device, Program};
 use splatcore_cuda::frame::Counters;
 use splatcore_cuda::{groups, programs};
 use splats::{Splat, device, launch, pointer, zeros};
@@ -120,8 +120,11 @@ impl Tile {
 
     /// Image, transmittances and counters.
     fn blend(&self, blend: Blend, count: bool, checkpoints: bool) -> (Vec<f32>, Vec<f32>, Counters) {
-        let program = programs::blend(blend, count, checkpoints);
-        let kernel = self.device.load(&program).unwrap()[0];
+        self.blend_by(&programs::blend(blend, count, checkpoints), blend)
+    }
+
+    fn blend_by(&self, program: &Program, blend: Blend) -> (Vec<f32>, Vec<f32>, Counters) {
+        let kernel = self.device.load(program).unwrap()[0];
         let counters = Buffer::from_slice(&self.device, "test", &[Counters::zeroed()]).unwrap();
         // Every pair touches the first tile of its group.
         let masks = Buffer::from_slice(&self.device, "test", &[1u16; BUCKET]).unwrap();
@@ -217,6 +220,7 @@ fn no_blend_takes_them_for_anything() {
     let Some(device) = device() else { return };
     let without = Tile::new(&device, &[sound(0), sound(2)]);
     for &blend in Blend::ALL {
+        let picture = programs::blend_picture(blend);
         let (image, transmittances, _) = without.blend(blend, false, false);
         // There is something to be wrong about, and every pixel goes on to the last splat.
         assert!(transmittances.iter().all(|t| (0.01..0.99).contains(t)), "{blend}");
@@ -224,13 +228,14 @@ fn no_blend_takes_them_for_anything() {
         assert_eq!(counts.blended, 2 * PIXELS as u64, "{blend}");
         for (what, splat, _) in unsound() {
             let tile = Tile::new(&device, &[sound(0), splat, sound(2)]);
-            let got = tile.blend(blend, false, false);
-            assert!(
-                got.0 == image && got.1 == transmittances,
-                "{blend}, {what}: pixel 0 is {}, not {}",
-                got.0[0],
-                image[0]
-            );
+            for got in [tile.blend(blend, false, false), tile.blend_by(&picture, blend)] {
+                assert!(
+                    got.0 == image && got.1 == transmittances,
+                    "{blend}, {what}: pixel 0 is {}, not {}",
+                    got.0[0],
+                    image[0]
+                );
+            }
             let (_, _, counts) = tile.blend(blend, true, false);
             assert_eq!(counts.blended, 2 * PIXELS as u64, "{blend}, {what}");
         }

@@ -8,7 +8,7 @@
 //! pixel by at most T D times the brightest colour, T being the transmittance in front of it, and the transmittance
 //! itself lies in an interval whose ends are the products of the ends of 1 - alpha. A fragment whose interval of alpha
 //! holds 1/255 may be there or not: D is its whole alpha. A pixel whose interval of T holds 1e-4 may stop or not: D is
-//! all that is left. These two are kept apart, as `cut_offs`.
+//! all that is left; so it is behind the fragment with which a picture's pixel may stop ([`Half::light`]). These two are kept apart, as `cut_offs`.
 
 use crate::twin::blend::{CutOffs, alpha, walk};
 use crate::twin::intersect::smallest_distance;
@@ -231,6 +231,7 @@ impl Reference {
         };
         let (weight, colour, batch) =
             half.map_or((4.0 * SINGLE, SINGLE, 1), |h| (h.weight, h.colour, h.batch));
+        let light = half.map_or(0.0, |h| h.light);
         let cap = self.lists.options.semantics.alpha_max as f64;
         let [x, y] = pixel;
         let tile = (y / TILE) * self.lists.tiles.columns + x / TILE;
@@ -251,14 +252,15 @@ impl Reference {
             loose.add(off, if doubtful { 0.0 } else { least });
             let behind_high = high * (1.0 - if doubtful { 0.0 } else { least });
             let behind_low = low * (1.0 - most);
-            if behind_high + loose.sum() < TRANSMITTANCE_MIN && !doubtful {
+            let stops = behind_high + loose.sum() < TRANSMITTANCE_MIN && !doubtful;
+            if stops && light == 0.0 {
                 break;
             }
             if behind_low - loose.sum() < TRANSMITTANCE_MIN {
                 // Whether it stops here or later, it and the twin share out no more than what is left.
                 expected.cut_offs[0] += before * brightest;
                 expected.cut_offs[1] += before + loose.sum();
-                expected.doubtful += (list.len() - place) as u64;
+                expected.doubtful += if stops { 0 } else { (list.len() - place) as u64 };
                 break;
             }
             if doubtful {
@@ -273,6 +275,12 @@ impl Reference {
                 expected.rounding[0] += HALF_SUBNORMAL * brightest;
             }
             (low, high) = (behind_low, behind_high);
+            if low - loose.sum() < light {
+                // It may stop behind this one, and share out what is left here in another way than the twin.
+                expected.cut_offs[0] += (high + loose.sum()) * brightest;
+                expected.cut_offs[1] += high + loose.sum();
+                break;
+            }
         }
         // Doubtful fragments are in it too.
         expected.rounding[1] += high - low + loose.sum();

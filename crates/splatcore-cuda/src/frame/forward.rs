@@ -45,8 +45,11 @@ impl Frame {
             Purpose::Training => programs::blend_in_training(pipeline.blend, self.backward_method(pipeline)),
             Purpose::Image | Purpose::Counting => pipeline.blend,
         };
-        let checkpoints = self.checkpoints(pipeline, purpose);
-        programs::blend(method, purpose == Purpose::Counting, checkpoints)
+        match purpose {
+            Purpose::Image => programs::blend_picture(method),
+            Purpose::Counting => programs::blend(method, true, false),
+            Purpose::Training => programs::blend(method, false, self.checkpoints(pipeline, purpose)),
+        }
     }
 
     /// Renders into `image` and `transmittance`.
