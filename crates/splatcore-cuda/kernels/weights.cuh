@@ -236,10 +236,20 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
                 alphas[f][2 * n + k] = min_normal_half2(pack_half2(exp2_approx(scores[k]), exp2_approx(scores[k + 2])), alpha_max);
         }
         // What the lane's four leave, then what those in front of them leave.
+#if PICTURE
+        // Alphas become weights with nothing in front of the four.
+        left[f] = subtract_product_half2(one, alphas[f][0], ALPHA_UNITS);
+#pragma unroll
+        for (int k = 1; k < 4; ++k) {
+            alphas[f][k] = multiply_half2(alphas[f][k], left[f]);
+            left[f] = subtract_product_half2(left[f], alphas[f][k], ALPHA_UNITS);
+        }
+#else
         u32 leaves[4];
 #pragma unroll
         for (int k = 0; k < 4; ++k) leaves[k] = subtract_product_half2(one, alphas[f][k], ALPHA_UNITS);
         left[f] = multiply_half2(multiply_half2(leaves[0], leaves[1]), multiply_half2(leaves[2], leaves[3]));
+#endif
     }
     // The shuffles of both next to each other: a warp does not go on behind one that waits.
     u32 neighbours[2], others[2];
@@ -268,6 +278,7 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 weights[k] = multiply_half2(alphas[f][k], t);
+                if (PICTURE) continue;
                 // What rounded weights leave, and not a product of what alphas leave: the backward pass divides what is behind by it.
                 t = subtract_product_half2(t, weights[k], ALPHA_UNITS);
             }
