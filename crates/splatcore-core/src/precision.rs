@@ -12,6 +12,8 @@ pub const TWO_HALVES: f64 = HALF * HALF;
 pub const EXP_IN_HALF: f64 = 1.05e-3;
 /// Light that pictures of the fastest blend may leave out: half of a step of 8 bits.
 pub const LIGHT_LEFT: f64 = 1.0 / 512.0;
+/// Share of a depth that its order in pictures of the fastest blend does not tell apart: 2^17 keys an octave.
+pub const EQUAL_DEPTHS: f64 = 1.0 / (1 << 17) as f64;
 /// PSNR in dB, against the same pipeline's image in f32, from which on an image counts as of equal quality.
 pub const EQUAL_QUALITY: f64 = 60.0;
 
@@ -48,6 +50,8 @@ pub struct Half {
     /// A picture's pixel may stop behind the fragment that leaves less light than this, and need not stop where the reference does
     /// (before the one that would leave less than 1e-4); 0 if it stops there.
     pub light: f64,
+    /// Depths of a picture that are no further apart than this share of theirs may be taken to be equal.
+    pub depth: f64,
 }
 
 impl Half {
@@ -63,6 +67,7 @@ impl Half {
             batch: 1,
             colour: SINGLE,
             light: 0.0,
+            depth: 0.0,
         }
     }
 }
@@ -126,6 +131,7 @@ impl Blend {
                 batch: 16,
                 colour: HALF,
                 light: LIGHT_LEFT,
+                depth: EQUAL_DEPTHS,
                 ..Half::scores(TWO_HALVES, EQUAL_QUALITY)
             }),
             Blend::TensorGs1x1 => tensor_gs(1),

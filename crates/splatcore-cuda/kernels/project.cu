@@ -46,15 +46,19 @@ typedef float Harmonic;
 #endif
 #endif
 
-// A depth as a key of DEPTH_BITS bits: how far its bits lie beyond the near plane's. Every float of the 15 octaves up to 32,768 near
-// planes has a key of its own; of the 32 octaves behind them 32 neighbours share one.
+// A depth as a key of DEPTH_BITS bits: how far its bits lie beyond the near plane's. With 27 bits every float of the 15 octaves up to
+// 32,768 near planes has a key of its own; of the 32 octaves behind them 32 neighbours share one.
 // With one key for two neighbours everywhere, which leaves room for 32 octaves, trainings with mcmc took another course (its copies
 // begin at the depth of what they are copied from): 31.37 dB where seeds had 31.45 to 31.58, as they have with these keys.
+// Pictures of the fastest blend have 21 bits, three digits of 7 for the sort and 2^17 depths an octave; depths that share one are in
+// the order of their Gaussians. Against 27 bits on an H200, by the clock: fox_220k 3.5 us less, mcmc_1m 16 (24 bits: 2 and 7; 18 bits,
+// two digits: 6 and 17). PSNR from vanilla's picture on seven models: 68 to 77 dB where it was 70 to 84; with 18 bits 59 and more.
 #define LEAST_DEPTH 1e-4f
 #define ALL_KEYS (1u << DEPTH_BITS)
 #define NEAR_KEYS (ALL_KEYS / 16 * 15)
 __device__ __forceinline__ u32 depth_key(float depth, const Camera& camera) {
-    u32 base = __float_as_uint(fmaxf(camera.near_plane, LEAST_DEPTH)), beyond = max(__float_as_uint(depth), base) - base;
+    u32 base = __float_as_uint(fmaxf(camera.near_plane, LEAST_DEPTH));
+    u32 beyond = (max(__float_as_uint(depth), base) - base) >> (27 - DEPTH_BITS);
     return beyond < NEAR_KEYS ? beyond : min(NEAR_KEYS + ((beyond - NEAR_KEYS) >> 5), ALL_KEYS - 1);
 }
 

@@ -259,8 +259,15 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
     for (int f = 0; f < 2; ++f) others[f] = __shfl_xor_sync(FULL_MASK, multiply_half2(left[f], neighbours[f]), 2);
 #pragma unroll
     for (int f = 0; f < 2; ++f) {
+        fronts[f] = pack_half2(pixels.sums[f][1], pixels.sums[f][3]);
+#if PICTURE
+        // Each a product by predicate.
+        if (odd) fronts[f] = multiply_half2(fronts[f], neighbours[f]);
+        if (upper) fronts[f] = multiply_half2(fronts[f], others[f]);
+#else
         u32 before = multiply_half2(odd ? neighbours[f] : one, upper ? others[f] : one);
-        fronts[f] = multiply_half2(before, pack_half2(pixels.sums[f][1], pixels.sums[f][3]));
+        fronts[f] = multiply_half2(before, fronts[f]);
+#endif
         lowest[f] = multiply_half2(fronts[f], left[f]);
     }
     look(alphas, left);

@@ -31,13 +31,17 @@ fn footprint(intersect: Intersect) -> (&'static str, String) {
     ("INTERSECT", number.to_string())
 }
 
-/// `project`, which counts pairs with groups of tiles if `grouped`, else with tiles.
+/// `project`, which counts pairs with groups of tiles if `grouped`, as pictures have them, else with tiles.
 pub fn project(in_use: u8, stored: u8, intersect: Intersect, grouped: bool) -> Program {
     let mut constants = harmonics(in_use, stored);
     constants.push(footprint(intersect));
     constants.push(("GROUPED", (grouped as u8).to_string()));
     constants.push(("HALF_SH", "0".to_string()));
-    constants.push(("DEPTH_BITS", sort::DEPTH_BITS.to_string()));
+    let depth_bits = match grouped {
+        true => sort::PICTURE_DEPTH_BITS,
+        false => sort::DEPTH_BITS,
+    };
+    constants.push(("DEPTH_BITS", depth_bits.to_string()));
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
     Program {
         op: "project",

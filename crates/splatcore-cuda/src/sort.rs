@@ -13,6 +13,8 @@ const COUNT_ITEMS: usize = 4;
 pub const ALL_BITS: u32 = u32::BITS;
 /// Bits of depths as keys (`depth_key` of kernels/project.cu): three digits in place of four.
 pub const DEPTH_BITS: u32 = 27;
+/// The same for pictures whose lists come from groups: smaller digits.
+pub const PICTURE_DEPTH_BITS: u32 = 21;
 /// Bits of the widest digit.
 const WIDE: u32 = 9;
 /// Bits of the narrowest digit; fewer are no faster.

@@ -1,5 +1,6 @@
 //! The memory of a frame: what grows when, and what lies where.
 
+use super::pairs::Lists;
 use super::{BUCKET, EXPAND_BLOCK, Frame, MOST_PAIRS, Purpose, SUM_BYTES};
 use crate::camera::KernelCamera;
 use crate::lists;
@@ -31,9 +32,9 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Pairs are sorted by keys 0..`keys`.
+    /// Gaussians are sorted by keys of so many bits, pairs by keys 0..`keys`.
     pub(super) fn new(
-        gaussians: usize,
+        (gaussians, depth_bits): (usize, u32),
         pairs: usize,
         [tiles, groups, keys]: [usize; 3],
         buckets: usize,
@@ -45,7 +46,7 @@ impl Layout {
             at += bytes.next_multiple_of(256);
             start
         };
-        layout.depth_plan = Plan::new(sort::DEPTH_BITS, gaussians);
+        layout.depth_plan = Plan::new(depth_bits, gaussians);
         layout.tile_plan = Plan::new(sort::key_bits(keys), pairs);
         layout.group_ranges = take(8 * groups);
         layout.expand_states = take(4 * gaussians.div_ceil(EXPAND_BLOCK).max(1));
@@ -134,14 +135,14 @@ impl Frame {
         self.pair_capacity = self.pair_capacity.min(capacity);
     }
 
-    /// Makes room for a scene and a view; pairs are sorted by keys 0..`keys`.
+    /// Makes room for a scene and a view, and for these lists.
     pub(super) fn reserve(
         &mut self,
         gaussians: usize,
         camera: &KernelCamera,
         purpose: Purpose,
         checkpoints: bool,
-        keys: usize,
+        lists: Lists,
     ) -> Result<(), BackendError> {
         if gaussians > self.gaussians {
             self.gaussians = 0;
@@ -198,9 +199,9 @@ impl Frame {
             buckets = self.buckets(camera);
         }
         self.layout = Layout::new(
-            gaussians,
+            (gaussians, lists.depth_bits()),
             self.pair_capacity,
-            [camera.tile_count(), groups, keys],
+            [camera.tile_count(), groups, lists.count(camera)],
             buckets,
         );
         self.cleared.reserve(self.layout.bytes)?;

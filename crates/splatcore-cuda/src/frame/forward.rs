@@ -104,8 +104,7 @@ impl Frame {
             purpose == Purpose::Training && programs::has_pair_rows(self.backward_method(pipeline));
         self.checkpointed |= checkpoints;
         self.grouped |= pass.lists == Lists::Split;
-        let lists = pass.lists.count(&pass.view);
-        self.reserve(scene.count, &pass.view, purpose, checkpoints, lists)?;
+        self.reserve(scene.count, &pass.view, purpose, checkpoints, pass.lists)?;
         if options.inverse_depth {
             self.inverse_depth.reserve_exactly(4 * pass.view.pixels())?;
         }

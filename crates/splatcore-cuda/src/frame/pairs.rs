@@ -31,6 +31,14 @@ impl Lists {
         }
     }
 
+    /// Bits of a depth as a key.
+    pub(super) fn depth_bits(self) -> u32 {
+        match self {
+            Lists::Tiles | Lists::Groups(_) => sort::DEPTH_BITS,
+            Lists::Split => sort::PICTURE_DEPTH_BITS,
+        }
+    }
+
     /// How many there are.
     pub(super) fn count(self, view: &KernelCamera) -> usize {
         match self {
