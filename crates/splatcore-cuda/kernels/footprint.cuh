@@ -46,6 +46,9 @@
 #define INTERSECT_TILE_CULL 5
 #define INTERSECT_EXACT 6
 
+// Methods that start from INRIA's square.
+#define READS_RADIUS (INTERSECT == INTERSECT_AABB || INTERSECT == INTERSECT_ADAPTIVE_RADIUS || INTERSECT == INTERSECT_OBB)
+
 // A tile's rectangle along one axis, from the tile's first edge: the centres of its pixels, or all of it.
 #if INTERSECT == INTERSECT_EXACT || INTERSECT == INTERSECT_TILE_CULL
 #define TILE_LOW 0.5f

@@ -31,7 +31,7 @@ __device__ __forceinline__ void write_pair(const Row& r, u32 slot, u32 column, u
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists(const Splat* __restrict__ splats, const u32* __restrict__ order,
-                                                                  const u32* __restrict__ pair_counts, Camera camera,
+                                                                  const Reach* __restrict__ reaches, Camera camera,
                                                                   u32 pair_capacity, u32* groups, u32* words, u32* first_pairs,
                                                                   u32* long_slots, u32* states, Counters* counters) {
     begin_kernel();
@@ -42,8 +42,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists(const Splat* __
     __shared__ u32 pair_starts[BLOCK];  // first of the chunk's pairs of each row
     __shared__ Row rows[BLOCK];
     __shared__ u32 owners[BLOCK];       // splat of each row
-    __shared__ u32 shifts[BLOCK];       // pairs of long lists before each splat
-    __shared__ u32 scratch[4][BLOCK / WARP];
+    __shared__ u32 shifts[BLOCK];       // pairs before each splat that are not written row by row
+    __shared__ u32 scratch[3][BLOCK / WARP];
     __shared__ u32 block_start;
     // More pairs than there is room for: nothing after this may change anything.
     u64 pairs = counters->pairs;
@@ -56,28 +56,39 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists(const Splat* __
     if (first >= visible) return;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, groups_x = (camera.tiles_x + GROUP - 1) / GROUP;
     bool valid = first + thread < visible;
-    u32 slot = valid ? order[first + thread] : 0, own_pairs = valid ? pair_counts[slot] : 0;
-    bool is_long = own_pairs > LONG_LIST;
-    u32 total_pairs, total_rows, long_pairs;
+    u32 slot = valid ? order[first + thread] : 0;
+    Reach reach = valid ? reaches[slot] : make_uint2(0, 0);
+    u32 tiles = reach.y, own_pairs = tiles ? near_pairs(tiles) : reach.x;
+    bool is_long = !tiles && own_pairs > LONG_LIST;
+    u32 total_pairs, total_rows, others;
     u32 before = block_scan(own_pairs, scratch[0], total_pairs);
-    shifts[thread] = block_scan(is_long ? own_pairs : 0, scratch[3], long_pairs);
+    shifts[thread] = block_scan(tiles || is_long ? own_pairs : 0, scratch[1], others);
     if (warp == 0) {
         u32 start = look_back(states, blockIdx.x, total_pairs, lane);
         if (lane == 0) block_start = start;
     }
     slots[thread] = slot;
     u32 own_rows = 0;
-    if (valid && !is_long) {
+    if (valid && !tiles && !is_long) {
         footprints[thread] = make_footprint(splats[slot]);
         uint2 own = footprint_rows(footprints[thread], camera);
         tile_rows[thread] = own;
         own_rows = group_rows(own).y - group_rows(own).x;
     }
-    if (is_long) long_slots[atomicAdd(&counters->longs, 1u)] = slot;
-    row_starts[thread] = block_scan(own_rows, scratch[1], total_rows);
+    row_starts[thread] = block_scan(own_rows, scratch[2], total_rows);
     __syncthreads();
     u32 base = block_start;
-    if (valid) first_pairs[slot] = base + before;
+    if (is_long) {
+        long_slots[atomicAdd(&counters->longs, 1u)] = slot;
+        first_pairs[slot] = base + before;
+    }
+    // A thread writes its near splat's pairs, at most four; what is left is shared out over the block, row by row.
+    for (u32 g = 0, at = base + before; g < NEAR * NEAR; ++g) {
+        u32 own = tiles >> (GROUP * GROUP * g) & 15;
+        if (!own) continue;
+        groups[at] = reach.x + g / NEAR * groups_x + g % NEAR;
+        words[at++] = slot | own << MASK_SHIFT;
+    }
     for (u32 chunk = 0; chunk < total_rows; chunk += BLOCK) {
         u32 length = 0, k = chunk + thread;
         if (k < total_rows) {
@@ -90,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists(const Splat* __
             owners[thread] = i;
         }
         u32 in_chunk;
-        pair_starts[thread] = block_scan(length, scratch[2], in_chunk);
+        pair_starts[thread] = block_scan(length, scratch[0], in_chunk);
         __syncthreads();
         for (u32 p = thread; p < in_chunk; p += BLOCK) {
             u32 r = owner_of(pair_starts, p), i = owners[r];

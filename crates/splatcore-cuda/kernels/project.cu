@@ -62,21 +62,40 @@ __device__ __forceinline__ u32 depth_key(float depth, const Camera& camera) {
     return beyond < NEAR_KEYS ? beyond : min(NEAR_KEYS + ((beyond - NEAR_KEYS) >> 5), ALL_KEYS - 1);
 }
 
+// What a splat's pairs are found by later on.
+#if GROUPED
+typedef Reach Tally;
+#else
+typedef u32 Tally;  // their number
+#endif
+
 // What a warp shares to count the pairs of its splats.
 struct Counting {
     Footprint footprints[WARP];
     uint2 tile_rows[WARP];
     u32 starts[WARP];  // first of the warp's rows of each splat
     u32 pairs[WARP];
+#if GROUPED
+    u32 columns[WARP];  // of groups, where each splat's Reach begins
+    u32 tiles[WARP];    // in it, or BEYOND
+#endif
 };
 
 // The pairs of each lane's splat with tiles, or with groups of tiles; 0 if it is not `wanted`. The warp's rows are shared out
-// over its lanes: most splats have one or two rows, some have all of the image. All lanes of the warp call it.
-__device__ __forceinline__ u32 count_pairs(const Footprint& footprint, bool wanted, const Camera& camera, Counting& counting, u32 lane) {
+// over its lanes: most splats have one or two rows, some have all of the image. All lanes of the warp call it. `left`: where the
+// ellipse alpha = 1/255 begins.
+__device__ __forceinline__ u32 count_pairs(const Footprint& footprint, bool wanted, float left, const Camera& camera, Counting& counting,
+                                           u32 lane, Tally& tally) {
     u32 own_rows = 0;
     counting.pairs[lane] = 0;
+    uint2 rows = make_uint2(0, 0);
+#if GROUPED
+    u32 column = (u32)fminf(fmaxf((left + TILE_LOW) / (GROUP * TILE), 0.0f), 1e6f);
+    counting.columns[lane] = column;
+    counting.tiles[lane] = 0;
+#endif
     if (wanted) {
-        uint2 rows = footprint_rows(footprint, camera);
+        rows = footprint_rows(footprint, camera);
         counting.footprints[lane] = footprint;
         counting.tile_rows[lane] = rows;
 #if GROUPED
@@ -96,7 +115,9 @@ __device__ __forceinline__ u32 count_pairs(const Footprint& footprint, bool want
         uint2 tile_rows = counting.tile_rows[i];
         u32 row = k - counting.starts[i];
 #if GROUPED
-        uint2 span = groups_of(make_row(counting.footprints[i], tile_rows, group_rows(tile_rows).x + row, camera));
+        Row r = make_row(counting.footprints[i], tile_rows, group_rows(tile_rows).x + row, camera);
+        uint2 span = groups_of(r);
+        if (span.x < span.y) atomicOr(&counting.tiles[i], near_tiles(r, row, counting.columns[i]));
 #else
         uint2 span = footprint_row(counting.footprints[i], tile_rows.x + row, camera);
 #endif
@@ -104,6 +125,12 @@ __device__ __forceinline__ u32 count_pairs(const Footprint& footprint, bool want
     }
     __syncwarp();
     u32 pairs = counting.pairs[lane];
+#if GROUPED
+    u32 tiles = counting.tiles[lane], columns = (camera.tiles_x + GROUP - 1) / GROUP;
+    tally = tiles && !(tiles & BEYOND) ? make_uint2(rows.x * columns + column, tiles) : make_uint2(pairs, 0);
+#else
+    tally = pairs;
+#endif
     // Whoever comes next may overwrite what this reads.
     __syncwarp();
     return pairs;
@@ -118,7 +145,7 @@ union __align__(16) Work {
 extern "C" __global__ void __launch_bounds__(BLOCK) project(
     const float* __restrict__ means, const float* __restrict__ log_scales, const float4* __restrict__ rotations,
     const float* __restrict__ opacity_logits, const Harmonic* __restrict__ sh, u32 most, const u32* __restrict__ gaussians,
-    Camera camera, Splat* splats, u32* depths, u32* slots, u32* pair_counts, u32* slot_of, Counters* counters, const float* __restrict__ smoothing) {
+    Camera camera, Splat* splats, u32* depths, u32* slots, Tally* tallies, u32* slot_of, Counters* counters, const float* __restrict__ smoothing) {
     begin_kernel();
     __shared__ Work works[BLOCK / WARP];
     __shared__ u32 owners[BLOCK / WARP][WARP];
@@ -132,7 +159,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
     Splat splat = {};
     Footprint footprint = {};
     Vec3 mean = {};
-    float depth = 0.0f;
+    float depth = 0.0f, left = 0.0f;
     // A training scene's count is known here only. Rows there are as many as the host launched for, so no load waits for it.
     u32 count = gaussians ? *gaussians : most;
     if (i < most) {
@@ -166,23 +193,29 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
         splat.a = half * g.yy;
         splat.b = LOG2E * inverse_determinant * g.xy;
         splat.c = half * g.xx;
+#if !GROUPED || READS_RADIUS
         float middle = 0.5f * (g.xx + g.yy);
         float spread = sqrtf(fmaxf(fmaf(middle, middle, -g.determinant), 0.1f));
         splat.radius = ceilf(3.0f * sqrtf(middle + spread));
+#endif
+#if !GROUPED
         // The square holds a tile exactly when it reaches past the first pixel and starts before the end of the last
         // tile, since it is at least two pixels wide.
         float end_x = camera.tiles_x * TILE + 0.5f - 1e-3f, end_y = camera.tiles_y * TILE + 0.5f - 1e-3f;
         in_view = sound && splat.mean_x + splat.radius >= 1.5f && end_x >= splat.mean_x - splat.radius &&
                   splat.mean_y + splat.radius >= 1.5f && end_y >= splat.mean_y - splat.radius;
+#endif
         footprint = make_footprint(splat);
         Ellipse ellipse = make_ellipse(splat.a, splat.b, splat.c, log2_opacity);
         float half_width = make_ellipse(splat.c, splat.b, splat.a, log2_opacity).half_height;
+        left = splat.mean_x - half_width;
         // Comparisons with NaN are false, so a mean that overflowed drops out here.
         survives = sound && log2_opacity >= -LOG2_255 && splat.mean_x + half_width >= 0.5f &&
                    camera.width - 0.5f >= splat.mean_x - half_width && splat.mean_y + ellipse.half_height >= 0.5f &&
                    camera.height - 0.5f >= splat.mean_y - ellipse.half_height;
     }
-    u32 pairs = count_pairs(footprint, survives, camera, works[warp].counting, lane);
+    Tally tally;
+    u32 pairs = count_pairs(footprint, survives, left, camera, works[warp].counting, lane, tally);
     survives = pairs > 0;
 
     // The warp fetches its survivors' harmonics while it looks for their slots.
@@ -254,11 +287,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
         splat.clamped = (colour[0] < 0.0f ? 1u : 0u) | (colour[1] < 0.0f ? 2u : 0u) | (colour[2] < 0.0f ? 4u : 0u) |
                         (__float_as_uint(reciprocal_approx(depth)) & ~7u);
         splats[slot] = splat;
-        pair_counts[slot] = pairs;
+        tallies[slot] = tally;
     }
     if (i < most) {
         depths[i] = survives ? depth_key(depth, camera) : NO_KEY;
         slots[i] = slot;
     }
-    if (i < most) slot_of[i] = (survives ? slot : NO_SLOT) | (in_view ? IN_VIEW : 0u);
+    // A picture's lists come of groups, and nobody asks afterwards who was in view.
+    if (!GROUPED && i < most) slot_of[i] = (survives ? slot : NO_SLOT) | (in_view ? IN_VIEW : 0u);
 }

@@ -15,6 +15,8 @@ const BLOCK: usize = 256;
 const GROUP: u32 = 2;
 /// A pair's slot leaves four bits for the group's tiles.
 const MOST_SLOTS: usize = 1 << 28;
+/// Bytes of a slot's reach.
+pub const REACH_BYTES: usize = 8;
 /// Places of a tile's list for each pair of a group.
 pub const TILES: usize = (GROUP * GROUP) as usize;
 
@@ -35,13 +37,13 @@ pub struct Buffers {
     pub splats: u64,
     /// Their depth order.
     pub order: u64,
-    /// Pairs of each slot with groups.
-    pub pair_counts: u64,
+    /// What `project` says of each slot's groups (`Reach` of kernels/group_rows.cuh).
+    pub reaches: u64,
     /// Group of each pair, to be sorted.
     pub groups: u64,
     /// Slot of each pair under the mask of its tiles, to be sorted with it.
     pub words: u64,
-    /// First pair of each slot.
+    /// First pair of each slot with a long list.
     pub first_pairs: u64,
     /// Queue of slots with long lists.
     pub long_slots: u64,
@@ -74,7 +76,7 @@ pub fn expand(
         &mut arguments![
             buffers.splats,
             buffers.order,
-            buffers.pair_counts,
+            buffers.reaches,
             *view,
             capacity,
             buffers.groups,

@@ -25,7 +25,8 @@ extern "C" __global__ void mark_tiles(const Splat* splats, u32 count, Camera cam
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     Footprint f = {};
     if (i < count) f = make_footprint(splats[i]);
-    u32 pairs = count_pairs(f, i < count, camera, counting[threadIdx.x / WARP], threadIdx.x % WARP);
+    u32 pairs, reach;
+    pairs = count_pairs(f, i < count, 0.0f, camera, counting[threadIdx.x / WARP], threadIdx.x % WARP, reach);
     if (i >= count) return;
     counts[i] = pairs;
     uint2 rows = footprint_rows(f, camera);

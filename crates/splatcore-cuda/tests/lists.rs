@@ -50,15 +50,23 @@ fn groups_of(tiles: &[u32], view: &KernelCamera) -> Vec<Group> {
     all.collect()
 }
 
-/// How many pairs `project` counts for each splat. In blocks of 256 threads.
+/// What `project` says of each splat's groups, and how many pairs it counts. In blocks of 256 threads.
 const COUNT: &str = r#"
-extern "C" __global__ void counts(const Splat* splats, u32 count, Camera camera, u32* counts) {
+extern "C" __global__ void counts(const Splat* splats, u32 count, Camera camera, u32* counts, Reach* reaches) {
     __shared__ Counting counting[256 / WARP];
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     Footprint f = {};
-    if (i < count) f = make_footprint(splats[i]);
-    u32 pairs = count_pairs(f, i < count, camera, counting[threadIdx.x / WARP], threadIdx.x % WARP);
-    if (i < count) counts[i] = pairs;
+    Reach reach;
+    float left = 0.0f;
+    if (i < count) {
+        Splat s = splats[i];
+        f = make_footprint(s);
+        left = s.mean_x - make_ellipse(s.c, s.b, s.a, s.log2_opacity).half_height;
+    }
+    u32 pairs = count_pairs(f, i < count, left, camera, counting[threadIdx.x / WARP], threadIdx.x % WARP, reach);
+    if (i >= count) return;
+    counts[i] = pairs;
+    reaches[i] = reach;
 }"#;
 
 fn count_groups(
@@ -66,7 +74,7 @@ fn count_groups(
     method: Intersect,
     splats: &[Splat],
     view: &KernelCamera,
-) -> Vec<u32> {
+) -> (Vec<u32>, Vec<Reach>) {
     let like = programs::project(0, 0, method, true);
     let program = Program {
         op: "counts",
@@ -78,10 +86,44 @@ fn count_groups(
     let count = splats.len() as u32;
     let all = Buffer::from_slice(device, "test", splats).unwrap();
     let counts = Buffer::new(device, "test", 4 * splats.len()).unwrap();
-    let [a, b] = [all.address(), counts.address()];
-    let mut arguments = [pointer(&a), pointer(&count), pointer(view), pointer(&b)];
+    let reaches = Buffer::new(device, "test", lists::REACH_BYTES * splats.len()).unwrap();
+    let [a, b, c] = [&all, &counts, &reaches].map(Buffer::address);
+    let mut arguments = [
+        pointer(&a),
+        pointer(&count),
+        pointer(view),
+        pointer(&b),
+        pointer(&c),
+    ];
     launch(device, kernel, splats.len(), &mut arguments);
-    counts.to_vec(splats.len()).unwrap()
+    (
+        counts.to_vec(splats.len()).unwrap(),
+        reaches.to_vec(splats.len()).unwrap(),
+    )
+}
+
+/// What a reach says: the number of the first of 2x2 groups and the tiles in all four, or pairs and 0.
+type Reach = [u32; 2];
+
+/// The pairs that a near splat's reach stands for.
+fn near_groups([first, tiles]: Reach, view: &KernelCamera) -> Vec<Group> {
+    let columns = view.tiles[0].div_ceil(SIDE);
+    let group = |g: u32| (first + g / 2 * columns + g % 2, tiles >> (4 * g) & 15);
+    (0..4).map(group).filter(|(_, mask)| *mask != 0).collect()
+}
+
+/// Whether all groups lie in 2x2 of them.
+fn are_near(groups: &[Group], view: &KernelCamera) -> bool {
+    let columns = view.tiles[0].div_ceil(SIDE);
+    let places = groups.iter().map(|(group, _)| (group % columns, group / columns));
+    let (xs, ys): (Vec<u32>, Vec<u32>) = places.unzip();
+    let width = |of: &[u32]| {
+        of.iter()
+            .max()
+            .zip(of.iter().min())
+            .map_or(0, |(max, min)| max - min + 1)
+    };
+    !groups.is_empty() && width(&xs) <= 2 && width(&ys) <= 2
 }
 
 /// What a frame has for these kernels.
@@ -91,8 +133,10 @@ struct Frame<'a> {
     splats: &'a [Splat],
     /// Slots, front to back.
     order: &'a [u32],
-    /// Pairs of each slot.
-    pair_counts: &'a [u32],
+    /// Pairs of all.
+    pairs: usize,
+    /// What `project` said of each slot.
+    reaches: &'a [Reach],
     view: &'a KernelCamera,
 }
 
@@ -105,30 +149,26 @@ struct Expanded {
 }
 
 impl Frame<'_> {
-    fn pairs(&self) -> usize {
-        self.pair_counts.iter().sum::<u32>() as usize
-    }
-
     /// Writes all pairs, with room for `capacity` of them.
     fn expand(&self, capacity: usize) -> Expanded {
         let (device, count) = (self.device, self.splats.len());
         let counters = Counters {
             visible: count as u32,
-            pairs: self.pairs() as u64,
+            pairs: self.pairs as u64,
             ..Counters::default()
         };
         let splats = Buffer::from_slice(device, "test", self.splats).unwrap();
         let order = Buffer::from_slice(device, "test", self.order).unwrap();
-        let pair_counts = Buffer::from_slice(device, "test", self.pair_counts).unwrap();
+        let reaches = Buffer::from_slice(device, "test", self.reaches).unwrap();
         let counters = Buffer::from_slice(device, "test", &[counters]).unwrap();
         let untouched = |length| Buffer::from_slice(device, "test", &vec![UNTOUCHED; length]).unwrap();
-        let [groups, words] = [0; 2].map(|_| untouched(self.pairs()));
+        let [groups, words] = [0; 2].map(|_| untouched(self.pairs));
         let [first_pairs, long_slots] = [0; 2].map(|_| untouched(count));
         let states = zeros(device, 4 * count.div_ceil(256));
         let buffers = lists::Buffers {
             splats: splats.address(),
             order: order.address(),
-            pair_counts: pair_counts.address(),
+            reaches: reaches.address(),
             groups: groups.address(),
             words: words.address(),
             first_pairs: first_pairs.address(),
@@ -141,8 +181,8 @@ impl Frame<'_> {
         // Fewer blocks than long lists; more threads than splats.
         lists::expand(&queue, &kernels, self.view, [count + 300, capacity], 3, buffers).unwrap();
         Expanded {
-            groups: groups.to_vec(self.pairs()).unwrap(),
-            words: words.to_vec(self.pairs()).unwrap(),
+            groups: groups.to_vec(self.pairs).unwrap(),
+            words: words.to_vec(self.pairs).unwrap(),
             first_pairs: first_pairs.to_vec(count).unwrap(),
             counters: counters.to_vec(1).unwrap()[0],
         }
@@ -205,6 +245,12 @@ fn sorted(groups: &[u32], words: &[u32], count: usize) -> (Vec<u32>, Vec<[u32; 2
 struct Seen {
     /// Splats with more pairs than [`LONG`].
     longs: usize,
+    /// Splats whose reach says all.
+    near: usize,
+    /// Splats that would have done so too, with the method `exact`.
+    missed: usize,
+    /// Others with pairs, neither near nor long.
+    far: usize,
     /// Pairs with a group none of whose tiles is touched.
     gaps: usize,
     /// Pairs of the group with the most.
@@ -228,12 +274,25 @@ fn check(device: &Arc<dyn Device>, what: &str, splats: &[Splat], size: [u32; 2])
         let what = format!("{what}, {method}");
         let tiles = tile_lists(device, method, splats, &view);
         let pairs: Vec<Vec<Group>> = tiles.iter().map(|list| groups_of(list, &view)).collect();
-        let counts: Vec<u32> = pairs.iter().map(|own| own.len() as u32).collect();
-        assert_eq!(count_groups(device, method, splats, &view), counts, "{what}");
+        let (counts, reaches) = count_groups(device, method, splats, &view);
+        let (mut near, mut missed) = (0, 0);
+        for (i, (&reach, own)) in reaches.iter().zip(&pairs).enumerate() {
+            // A shape wider than the ellipse begins to its left, a needle's first tile may lie right of it.
+            missed += (method == Intersect::Exact && reach[1] == 0 && are_near(own, &view)) as usize;
+            near += (reach[1] != 0) as usize;
+            match reach[1] {
+                0 => assert_eq!(reach[0] as usize, own.len(), "{what}, splat {i}"),
+                _ => assert_eq!(&near_groups(reach, &view), own, "{what}, splat {i}"),
+            }
+            assert_eq!(counts[i] as usize, own.len(), "{what}, splat {i}");
+        }
         let longs = pairs.iter().filter(|own| own.len() > LONG).count();
-        let (mut first_pairs, mut wanted) = (vec![0; splats.len()], Vec::new());
+        let (mut first_pairs, mut wanted) = (vec![UNTOUCHED; splats.len()], Vec::new());
         for &slot in &order {
-            first_pairs[slot as usize] = wanted.len() as u32;
+            // Only the queue of long lists asks where they begin.
+            if pairs[slot as usize].len() > LONG {
+                first_pairs[slot as usize] = wanted.len() as u32;
+            }
             wanted.extend(
                 pairs[slot as usize]
                     .iter()
@@ -245,7 +304,8 @@ fn check(device: &Arc<dyn Device>, what: &str, splats: &[Splat], size: [u32; 2])
             method,
             splats,
             order: &order,
-            pair_counts: &counts,
+            pairs: wanted.len(),
+            reaches: &reaches,
             view: &view,
         };
         let got = frame.expand(wanted.len());
@@ -289,6 +349,9 @@ fn check(device: &Arc<dyn Device>, what: &str, splats: &[Splat], size: [u32; 2])
         );
 
         seen.longs += longs;
+        seen.near += near;
+        seen.missed += missed;
+        seen.far += counts.iter().filter(|count| **count > 0).count() - near - longs;
         seen.gaps += pairs.iter().flatten().filter(|(_, mask)| *mask == 0).count();
         seen.empty += ranges.iter().filter(|[begin, end]| begin == end).count();
         let longest = ranges.iter().map(|[begin, end]| (end - begin) as usize).max();
@@ -305,10 +368,50 @@ fn lists_are_those_of_each_tile() {
     assert!(splats.len() > 2 * 256 && !splats.len().is_multiple_of(256));
     let seen = check(&device, "many shapes", &splats, [1000, 392]);
     assert!(
-        seen.longs > 9 && seen.gaps > 0,
-        "{} long lists, {} gaps",
+        seen.longs > 9 && seen.gaps > 0 && seen.near > 5 && seen.far > 99,
+        "{} long lists, {} gaps, {} near splats, {} others",
         seen.longs,
-        seen.gaps
+        seen.gaps,
+        seen.near,
+        seen.far
+    );
+}
+
+/// Most splats of a scene: a few pixels to a few tiles, of any direction; some beyond the image's edges.
+#[test]
+fn small_splats_have_their_groups_told() {
+    let Some(device) = device() else { return };
+    let mut rng = Rng::new(6, 98);
+    let small = |i: u32| {
+        let (size, ratio, angle) = (
+            rng.normal().exp2() * 4.0,
+            rng.normal().abs().exp2(),
+            3.0 * rng.normal(),
+        );
+        let (along, across) = (0.7 / (size * size), 0.7 * ratio * ratio / (size * size));
+        let (sine, cosine) = angle.sin_cos();
+        Splat {
+            mean: [200.0 + 130.0 * rng.normal(), 150.0 + 100.0 * rng.normal()],
+            log2_opacity: -rng.normal().abs(),
+            gaussian: i,
+            power: [
+                -along * cosine * cosine - across * sine * sine,
+                2.0 * (across - along) * sine * cosine,
+                -along * sine * sine - across * cosine * cosine,
+            ],
+            radius: (3.0 * size).ceil(),
+            colour: [0.5; 3],
+            clamped: 0,
+        }
+    };
+    let splats: Vec<Splat> = (0..2000).map(small).collect();
+    let seen = check(&device, "small", &splats, [400, 300]);
+    let Seen {
+        near, missed, far, ..
+    } = seen;
+    assert!(
+        near > 3 * 1000 && 100 * missed < near && far > 99,
+        "{near} told as near, {missed} near but not told so, {far} others"
     );
 }
 

@@ -103,7 +103,8 @@ impl Frame {
         self.pair_rows |=
             purpose == Purpose::Training && programs::has_pair_rows(self.backward_method(pipeline));
         self.checkpointed |= checkpoints;
-        self.grouped |= pass.lists == Lists::Split;
+        self.was_split = pass.lists == Lists::Split;
+        self.grouped |= self.was_split;
         self.reserve(scene.count, &pass.view, purpose, checkpoints, pass.lists)?;
         if options.inverse_depth {
             self.inverse_depth.reserve_exactly(4 * pass.view.pixels())?;
@@ -138,6 +139,10 @@ impl Frame {
 
     fn project(&self, pass: &Pass) -> Result<(), BackendError> {
         let scene = pass.scene;
+        let reaches = match pass.lists {
+            Lists::Split => &self.reaches,
+            Lists::Tiles | Lists::Groups(_) => &self.pair_counts,
+        };
         let &[project] = self.kernels_of(Op::Project) else {
             return Err(wrong_program());
         };
@@ -157,7 +162,7 @@ impl Frame {
                 self.splats.address(),
                 self.depths[0].address(),
                 self.slots[0].address(),
-                self.pair_counts.address(),
+                reaches.address(),
                 self.slot_of.address(),
                 self.counters.address(),
                 scene.smoothing

@@ -95,6 +95,10 @@ pub struct Frame {
     /// What the backward pass leaves for densification; as [`Statistic::Mean`] where a method has no rows of pairs.
     pub statistic: Statistic,
     gaussians: usize,
+    /// The most pairs with groups that a picture turned out to have, 0 before the first.
+    picture_pairs: usize,
+    /// The last frame's lists came from groups.
+    was_split: bool,
     pair_capacity: usize,
     /// Every pair has a row of sums.
     pair_rows: bool,
@@ -109,6 +113,7 @@ pub struct Frame {
     depths: [Buffer; 2],
     slots: [Buffer; 2],
     pair_counts: Buffer,
+    reaches: Buffer,
     slot_of: Buffer,
     first_pairs: Buffer,
     /// Slots with long lists of pairs.
@@ -158,6 +163,8 @@ impl Frame {
             statistic: Statistic::Mean,
             gaussians: 0,
             pair_capacity: 0,
+            picture_pairs: 0,
+            was_split: false,
             pair_rows: false,
             checkpointed: false,
             grouped: false,
@@ -167,6 +174,7 @@ impl Frame {
             depths: [empty("depth keys")?, empty("depth keys")?],
             slots: [empty("depth order")?, empty("depth order")?],
             pair_counts: empty("pair counts")?,
+            reaches: empty("reaches")?,
             slot_of: empty("slots")?,
             first_pairs: empty("first pairs")?,
             long_slots: empty("slots with long lists")?,
@@ -233,9 +241,12 @@ impl Frame {
     ///
     /// # Errors
     /// If the device failed.
-    pub fn counters(&self) -> Result<Counters, BackendError> {
+    pub fn counters(&mut self) -> Result<Counters, BackendError> {
         let mut counters = [Counters::default()];
         self.counters.read(0, &mut counters)?;
+        if self.was_split {
+            self.picture_pairs = self.picture_pairs.max(counters[0].needed as usize);
+        }
         Ok(counters[0])
     }
 

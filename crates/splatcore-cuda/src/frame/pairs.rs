@@ -31,14 +31,6 @@ impl Lists {
         }
     }
 
-    /// Bits of a depth as a key.
-    pub(super) fn depth_bits(self) -> u32 {
-        match self {
-            Lists::Tiles | Lists::Groups(_) => sort::DEPTH_BITS,
-            Lists::Split => sort::PICTURE_DEPTH_BITS,
-        }
-    }
-
     /// How many there are.
     pub(super) fn count(self, view: &KernelCamera) -> usize {
         match self {
@@ -80,7 +72,7 @@ impl Frame {
             true => self.pair_values[0].address(),
             false => 0,
         };
-        let most = [pass.scene.count, self.pair_capacity];
+        let most = [pass.scene.count, self.pair_room(pass.scene.count, pass.lists)];
         let long_blocks = self.long_blocks(pass.scene.count);
         match pass.lists {
             Lists::Tiles => {
@@ -142,7 +134,7 @@ impl Frame {
                 let buffers = lists::Buffers {
                     splats: self.splats.address(),
                     order: self.slots[self.order].address(),
-                    pair_counts: self.pair_counts.address(),
+                    reaches: self.reaches.address(),
                     groups: self.tiles[0].address(),
                     words: self.pair_slots.address(),
                     first_pairs: self.first_pairs.address(),
@@ -176,7 +168,7 @@ impl Frame {
                 keys: self.tiles.each_ref().map(Buffer::address),
                 values: [values.address(), self.pair_values[1].address()],
                 count: self.counters.address() + PAIRS_AT,
-                capacity: self.pair_capacity,
+                capacity: self.pair_room(pass.scene.count, pass.lists),
                 has_gaps: false,
                 ranges,
                 lists: pass.lists.count(&pass.view),
