@@ -10,8 +10,8 @@ pub const HALF: f64 = 1.0 / (1 << 11) as f64;
 pub const TWO_HALVES: f64 = HALF * HALF;
 /// Relative error of `ex2.approx.f16x2` (PTX ISA: 2^-9.9).
 pub const EXP_IN_HALF: f64 = 1.05e-3;
-/// Light that pictures of the fastest blend may leave out: half of a step of 8 bits.
-pub const LIGHT_LEFT: f64 = 1.0 / 512.0;
+/// Light that pictures of the fastest blend may leave out: a step of 8 bits.
+pub const LIGHT_LEFT: f64 = 1.0 / 256.0;
 /// Share of a depth that its order in pictures of the fastest blend does not tell apart: 2^17 keys an octave.
 pub const EQUAL_DEPTHS: f64 = 1.0 / (1 << 17) as f64;
 /// PSNR in dB, against the same pipeline's image in f32, from which on an image counts as of equal quality.

@@ -143,7 +143,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3) blend_backward(
     if (counters->halted) return;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, group = lane / 4, member = lane % 4;
     u32 block_x = blockIdx.x % camera.tiles_x * TILE, block_y = blockIdx.x / camera.tiles_x * TILE;
-    u32 x0 = block_x + warp % COLUMNS * SUBTILE_X, y0 = block_y + warp / COLUMNS * SUBTILE_Y, x = x0 + group;
+    u32 x0 = block_x + warp % COLUMNS * RECTANGLE_X, y0 = block_y + warp / COLUMNS * RECTANGLE_Y, x = x0 + group;
     float centre_x = block_x + 0.5f * TILE, centre_y = block_y + 0.5f * TILE;
     uint2 range = list_range(ranges, blockIdx.x);
     u32 alpha_max = kept_alpha_max(camera);
@@ -206,7 +206,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3) blend_backward(
         if (begin + thread < range.y) {
             const float4* from = (const float4*)(splats + slot);
             float4 centre = from[0], power = from[1], colour = from[2];
-            bool fits = write_row(rows + thread * (ROW_BYTES / 16), centre, power, colour, centre_x, centre_y);
+            bool fits = write_row(rows + thread * (ROW_BYTES / 16), centre, power, colour, 0.0f, centre_x, centre_y);
             mask = fits ? touched_rectangles(centre, power, block_x, block_y) : 0;
         }
         masks[thread] = (u8)mask;

@@ -55,12 +55,7 @@ __device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u
 extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4) blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
                                                           const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges,
                                                           Camera camera, Counters* counters, float* image,
-                                                          float* transmittances
-#if DEPTH
-                                                          ,
-                                                          float* inverse_depths
-#endif
-) {
+                                                          float* transmittances) {
     begin_kernel();
     __shared__ uint4 rows[(BLOCK + 1) * (ROW_BYTES / 16)];  // one more that blends to nothing fills up the last batch
     __shared__ __align__(8) u8 masks[BLOCK];               // bit w: the splat reaches warp w's pixels
@@ -68,12 +63,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4) blend(cons
     // First of all, as everything waits for it.
     uint2 range = list_range(ranges, blockIdx.x);
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
-    u32 blocks_x = (camera.width + COLUMNS * SUBTILE_X - 1) / (COLUMNS * SUBTILE_X);
+    u32 blocks_x = (camera.width + COLUMNS * RECTANGLE_X - 1) / (COLUMNS * RECTANGLE_X);
     u32 block_y = quotient(blockIdx.x, blocks_x), block_x = blockIdx.x - block_y * blocks_x;
-    block_x *= COLUMNS * SUBTILE_X;
-    block_y *= ROWS * SUBTILE_Y;
-    u32 x0 = block_x + warp % COLUMNS * SUBTILE_X, y0 = block_y + warp / COLUMNS * SUBTILE_Y;
-    float centre_x = block_x + 0.5f * COLUMNS * SUBTILE_X, centre_y = block_y + 0.5f * ROWS * SUBTILE_Y;
+    block_x *= COLUMNS * RECTANGLE_X;
+    block_y *= ROWS * RECTANGLE_Y;
+    u32 x0 = block_x + warp % COLUMNS * RECTANGLE_X, y0 = block_y + warp / COLUMNS * RECTANGLE_Y;
+    float centre_x = block_x + 0.5f * COLUMNS * RECTANGLE_X, centre_y = block_y + 0.5f * ROWS * RECTANGLE_Y;
     // A halted frame's image is not looked at; leaving here would have the range wait for the answer.
     if (counters->halted) range.y = range.x;
     u32 alpha_max = kept_alpha_max(camera);
@@ -89,7 +84,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4) blend(cons
     u32 own_survivors = sizeof(u16) * (warp * (BLOCK + BATCH) + column + lane / 16 * 2);
     u32 colour_survivors = sizeof(u16) * (warp * (BLOCK + BATCH) + column + lane / 8 % 2 * 2);
     auto survivor = [&](u32 at) { return *(const u16*)((const u8*)survivors + at); };
-    bool left_out = false;  // the warp's pixels were done before the list was
     for (u32 begin = range.x; begin < range.y; begin += BLOCK) {
         // Also the barrier that keeps the next list from overwriting this one.
         if (begin != range.x && __syncthreads_and(pixels.finished)) break;
@@ -99,10 +93,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4) blend(cons
             if (pair_slots) slot = pair_slots[slot];
             const float4* from = (const float4*)(splats + slot);
             float4 centre = from[0], power = from[1], colour = from[2];
-#if DEPTH
-            colour.w = fminf(colour.w * depth_unit(camera), INVERSE_DEPTH_MAX);
-#endif
-            bool fits = write_row(rows + thread * (ROW_BYTES / 16), centre, power, colour, centre_x, centre_y);
+            bool fits = write_row(rows + thread * (ROW_BYTES / 16), centre, power, colour, 0.0f, centre_x, centre_y);
             mask = fits ? touched_rectangles(centre, power, block_x, block_y) : 0;
         }
         masks[thread] = (u8)mask;
@@ -111,10 +102,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4) blend(cons
         u32 count = queue_survivors(masks, survivors[warp], nullptr, warp, lane);
         for (u32 at = 0; at < sizeof(u16) * count; at += sizeof(u16) * BATCH) {
             u32 row = survivor(own_survivors + at) + lane / 8 % 2 * 16, colour_row = survivor(colour_survivors + at) + 32;
-            if (blend_batch(pixels, rows, row, colour_row, lane, alpha_max)) {
-                left_out = at + sizeof(u16) * BATCH < sizeof(u16) * count || begin + BLOCK < range.y;
-                break;
-            }
+            if (blend_batch(pixels, rows, row, colour_row, lane, alpha_max)) break;
         }
         __syncwarp();
     }
@@ -126,17 +114,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4) blend(cons
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
         float channel = pixels.sums[k / 2][k % 2 * 2], transmittance = transmittance_of(pixels.sums[k / 2][k % 2 * 2 + 1]);
-        if (PICTURE && left_out) {
-            // Whatever is behind is taken to be as what is in front.
-            channel *= reciprocal_approx(1.0f - transmittance);
-            transmittance = 0.0f;
-        }
-#if DEPTH
-        if (member == 3) {
-            if (y0 + k < camera.height) inverse_depths[(y0 + k) * camera.width + x] = channel / depth_unit(camera);
-            channel = 0.0f;
-        }
-#endif
         if (y0 + k < camera.height) *out = fmaf(transmittance, background, channel);
         out += camera.width;
     }

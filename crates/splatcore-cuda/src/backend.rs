@@ -7,7 +7,7 @@ use crate::frame::Frame;
 use crate::launch::Queue;
 use crate::learner::CudaLearner;
 use crate::moments::{Format, Moments};
-use crate::programs::Kernels;
+use crate::programs::{self, Kernels};
 use crate::renderer::CudaRenderer;
 use crate::state;
 use splatcore_core::backend::{Backend, BackendError, Learner, LearnerState, MemoryPlan, Renderer};
@@ -38,6 +38,7 @@ pub struct CudaBackend {
     deterministic: bool,
     moments: Moments,
     half_scene: bool,
+    large_picture: usize,
 }
 
 impl CudaBackend {
@@ -64,6 +65,7 @@ impl CudaBackend {
             deterministic,
             moments: Moments::Full,
             half_scene: false,
+            large_picture: programs::LARGE_PICTURE,
         }
     }
 
@@ -77,17 +79,24 @@ impl CudaBackend {
         Self { half_scene, ..self }
     }
 
+    /// The same, but pictures of so many pixels and more are blended as [`programs::LARGE_PICTURE`] says; for tests and measurements.
+    pub fn with_large_pictures_from(self, pixels: usize) -> Self {
+        Self {
+            large_picture: pixels,
+            ..self
+        }
+    }
+
     /// The device.
     pub fn device(&self) -> &Arc<dyn Device> {
         &self.device
     }
 
     fn frame(&self) -> Result<Frame, BackendError> {
-        Frame::new(
-            Queue::new(self.device.clone()),
-            self.kernels.clone(),
-            self.deterministic,
-        )
+        let queue = Queue::new(self.device.clone());
+        let mut frame = Frame::new(queue, self.kernels.clone(), self.deterministic)?;
+        frame.large_picture = self.large_picture;
+        Ok(frame)
     }
 }
 

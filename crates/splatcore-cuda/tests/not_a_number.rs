@@ -14,8 +14,9 @@ use splatcore_cpu::conformance::scenes::plain_camera;
 use splatcore_cuda::camera::KernelCamera;
 use splatcore_cuda::device::{Buffer, Device, Program};
 use splatcore_cuda::frame::Counters;
+use splatcore_cuda::programs::PictureRows;
 use splatcore_cuda::{groups, programs};
-use splats::{Splat, device, launch, pointer, zeros};
+use splats::{Splat, device, pointer, zeros};
 use std::sync::Arc;
 
 /// One tile.
@@ -120,10 +121,11 @@ impl Tile {
 
     /// Image, transmittances and counters.
     fn blend(&self, blend: Blend, count: bool, checkpoints: bool) -> (Vec<f32>, Vec<f32>, Counters) {
-        self.blend_by(&programs::blend(blend, count, checkpoints), blend)
+        let program = programs::blend(blend, count, checkpoints);
+        self.blend_by(&(program, programs::BLEND_BLOCK), blend)
     }
 
-    fn blend_by(&self, program: &Program, blend: Blend) -> (Vec<f32>, Vec<f32>, Counters) {
+    fn blend_by(&self, (program, block): &(Program, u32), blend: Blend) -> (Vec<f32>, Vec<f32>, Counters) {
         let kernel = self.device.load(program).unwrap()[0];
         let counters = Buffer::from_slice(&self.device, "test", &[Counters::zeroed()]).unwrap();
         // Every pair touches the first tile of its group.
@@ -159,7 +161,8 @@ impl Tile {
             pointer(&i),
             pointer(&j),
         ];
-        launch(&self.device, kernel, 256, &mut arguments);
+        // SAFETY: the arguments are the kernel's.
+        unsafe { self.device.launch(kernel, 1, *block, &mut arguments) }.unwrap();
         let counters: Vec<Counters> = counters.to_vec(1).unwrap();
         (
             self.image.to_vec(3 * PIXELS).unwrap(),
@@ -220,17 +223,39 @@ fn no_blend_takes_them_for_anything() {
     let Some(device) = device() else { return };
     let without = Tile::new(&device, &[sound(0), sound(2)]);
     for &blend in Blend::ALL {
-        let picture = programs::blend_picture(blend);
+        let picture = |rows| {
+            (
+                programs::blend_picture(blend, rows),
+                programs::picture_block(blend, rows),
+            )
+        };
+        let pictures = [PictureRows::Four, PictureRows::Eight].map(picture);
         let (image, transmittances, _) = without.blend(blend, false, false);
+        let plain = pictures
+            .each_ref()
+            .map(|picture| without.blend_by(picture, blend));
+        for (image_of_rows, ..) in &plain {
+            assert!(
+                image_of_rows
+                    .iter()
+                    .zip(&image)
+                    .all(|(a, b)| (a - b).abs() < 2e-3),
+                "{blend}: a picture is another one"
+            );
+        }
         // There is something to be wrong about, and every pixel goes on to the last splat.
         assert!(transmittances.iter().all(|t| (0.01..0.99).contains(t)), "{blend}");
         let (_, _, counts) = without.blend(blend, true, false);
         assert_eq!(counts.blended, 2 * PIXELS as u64, "{blend}");
         for (what, splat, _) in unsound() {
             let tile = Tile::new(&device, &[sound(0), splat, sound(2)]);
-            for got in [tile.blend(blend, false, false), tile.blend_by(&picture, blend)] {
+            let mut all = vec![(tile.blend(blend, false, false), &image, &transmittances)];
+            for (picture, (image, transmittances, _)) in pictures.iter().zip(&plain) {
+                all.push((tile.blend_by(picture, blend), image, transmittances));
+            }
+            for (got, image, transmittances) in all {
                 assert!(
-                    got.0 == image && got.1 == transmittances,
+                    got.0 == *image && got.1 == *transmittances,
                     "{blend}, {what}: pixel 0 is {}, not {}",
                     got.0[0],
                     image[0]

@@ -7,9 +7,9 @@ use crate::camera::KernelCamera;
 use crate::device::Program;
 use crate::device::buffer::device_error;
 use crate::launch::arguments;
-use crate::programs;
+use crate::programs::{self, PictureRows};
 use splatcore_core::backend::RenderOptions;
-use splatcore_core::pipeline::{Backward, Pipeline};
+use splatcore_core::pipeline::{Backward, Blend, Pipeline};
 use splatcore_core::{BackendError, Camera};
 
 const CLEAR_BLOCK: usize = 256;
@@ -21,6 +21,8 @@ pub(super) struct Pass {
     pub(super) scene: SceneAddresses,
     pub(super) view: KernelCamera,
     purpose: Purpose,
+    blend: Blend,
+    rows: PictureRows,
     pub(super) lists: Lists,
     /// Also depth, of a picture.
     inverse_depth: bool,
@@ -40,13 +42,13 @@ impl Frame {
     }
 
     /// How tiles are blended.
-    pub(super) fn blend_program(&self, pipeline: Pipeline, purpose: Purpose) -> Program {
+    pub(super) fn blend_program(&self, pipeline: Pipeline, purpose: Purpose, rows: PictureRows) -> Program {
         let method = match purpose {
             Purpose::Training => programs::blend_in_training(pipeline.blend, self.backward_method(pipeline)),
             Purpose::Image | Purpose::Counting => pipeline.blend,
         };
         match purpose {
-            Purpose::Image => programs::blend_picture(method),
+            Purpose::Image => programs::blend_picture(method, rows),
             Purpose::Counting => programs::blend(method, true, false),
             Purpose::Training => programs::blend(method, false, self.checkpoints(pipeline, purpose)),
         }
@@ -92,10 +94,16 @@ impl Frame {
         }
         let options = &for_purpose(options, purpose);
         let pipeline = options.pipeline;
+        let view = KernelCamera::new(camera, options);
         let pass = Pass {
             scene,
-            view: KernelCamera::new(camera, options),
+            view,
             purpose,
+            blend: pipeline.blend,
+            rows: match view.pixels() >= self.large_picture {
+                true => PictureRows::Eight,
+                false => PictureRows::Four,
+            },
             lists: Lists::new(pipeline, purpose, scene.count),
             inverse_depth: options.inverse_depth,
         };
@@ -112,7 +120,10 @@ impl Frame {
         if let Lists::Groups(_) = pass.lists {
             self.group_masks.reserve_exactly(2 * self.pair_capacity)?;
         }
-        self.look_up(Kind::new(scene, options, purpose, self.statistic), more)?;
+        self.look_up(
+            Kind::new(scene, options, purpose, self.statistic, pass.rows),
+            more,
+        )?;
         self.clear()?;
         self.project(&pass)?;
         self.sort_by_depth(&pass)?;
@@ -183,10 +194,14 @@ impl Frame {
                 (pass.view.tile_count(), self.cleared_at(self.layout.bucket_tiles))
             }
         };
+        let threads = match pass.purpose {
+            Purpose::Image => programs::picture_block(pass.blend, pass.rows),
+            Purpose::Counting | Purpose::Training => programs::BLEND_BLOCK,
+        };
         self.queue.launch(
             blend,
             blocks as u32,
-            256,
+            threads,
             &mut arguments![
                 self.splats.address(),
                 pairs,

@@ -4,7 +4,7 @@ use super::pairs::Lists;
 use super::{Frame, Purpose, SceneAddresses};
 use crate::device::buffer::failed;
 use crate::device::{Kernel, Program};
-use crate::programs;
+use crate::programs::{self, PictureRows};
 use crate::sort::Plan;
 use splatcore_core::BackendError;
 use splatcore_core::backend::{RenderOptions, Statistic};
@@ -36,6 +36,8 @@ pub(super) struct Kind {
     smoothing: bool,
     lists: Lists,
     statistic: Statistic,
+    /// Of a picture.
+    rows: PictureRows,
 }
 
 impl Kind {
@@ -44,6 +46,7 @@ impl Kind {
         options: &RenderOptions,
         purpose: Purpose,
         statistic: Statistic,
+        rows: PictureRows,
     ) -> Self {
         Self {
             options: RenderOptions {
@@ -56,6 +59,7 @@ impl Kind {
             smoothing: scene.smoothing != 0,
             lists: Lists::new(options.pipeline, purpose, scene.count),
             statistic,
+            rows,
         }
     }
 }
@@ -110,14 +114,15 @@ impl Frame {
         Ok(())
     }
 
-    /// The programs of such a frame but for its sorts.
+    /// The programs of such a frame but for its sorts, if it is not a large picture.
     pub(crate) fn programs(
         &self,
         scene: SceneAddresses,
         options: &RenderOptions,
         purpose: Purpose,
     ) -> impl Iterator<Item = Program> {
-        let ops = self.ops(&Kind::new(scene, options, purpose, self.statistic));
+        let kind = Kind::new(scene, options, purpose, self.statistic, PictureRows::Four);
+        let ops = self.ops(&kind);
         ops.into_iter().map(|(_, program)| program)
     }
 
@@ -141,8 +146,8 @@ impl Frame {
             (
                 Op::Blend,
                 match kind.options.inverse_depth {
-                    true => programs::blend_with_inverse_depth(pipeline.blend),
-                    false => self.blend_program(pipeline, kind.purpose),
+                    true => programs::blend_with_inverse_depth(pipeline.blend, kind.rows),
+                    false => self.blend_program(pipeline, kind.purpose, kind.rows),
                 },
             ),
         ];

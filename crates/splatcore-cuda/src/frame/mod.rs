@@ -94,6 +94,8 @@ pub struct Frame {
     deterministic: bool,
     /// What the backward pass leaves for densification; as [`Statistic::Mean`] where a method has no rows of pairs.
     pub statistic: Statistic,
+    /// Pixels from which on pictures are blended as large ones.
+    pub large_picture: usize,
     gaussians: usize,
     /// The most pairs with groups that a picture turned out to have, 0 before the first.
     picture_pairs: usize,
@@ -162,6 +164,7 @@ impl Frame {
             deterministic,
             statistic: Statistic::Mean,
             gaussians: 0,
+            large_picture: programs::LARGE_PICTURE,
             pair_capacity: 0,
             picture_pairs: 0,
             was_split: false,

@@ -1,0 +1,201 @@
+// blend, method `splatcore`, of a picture that nothing is learned from (blend_splatcore.cu says how it works; training has that one).
+
+#define PAIRS (RECTANGLE_Y / 2)  // pairs of rows of pixels, 16 of a warp's pixels each
+#ifndef SIDE_BY_SIDE
+#define SIDE_BY_SIDE 2  // of them
+#endif
+#ifndef BLOCKS
+#define BLOCKS (HAS_SM80 ? (RECTANGLE_Y == 4 ? 5 : 8) : 1024 / BLOCK)
+#endif
+#define LEAST_LIGHT 0x34003400u  // half2 of LIGHT_UNIT / 256
+
+#define FINISHED 1u
+#define LEFT_OUT 2u
+
+#if DEPTH
+// What 1/z is multiplied by to become a half: at most 2^14, and still of 11 bits for z of 2^28 near planes.
+#define INVERSE_DEPTH_MAX 65000.0f  // times WEIGHT_UNIT still a half
+__device__ __forceinline__ float depth_unit(const Camera& camera) { return 16384.0f * fmaxf(camera.near_plane, 1e-6f); }
+#endif
+
+// The pixels of a lane: column `lane / 4` of the warp's rectangle, all rows. Lanes 4 g to 4 g + 3 share them; lane % 4 says which
+// four of a batch's splats are the lane's, and which channel (red, green, blue, none) it sums.
+struct Pixels {
+    u32 basis[PAIRS][4];   // A of the scores
+    float sums[PAIRS][4];  // (channel, transmittance times LIGHT_UNIT) of two rows
+};
+
+// A lane's pixels (x, y0) and below before the first splat; coefficients are around the centre of the block's pixels, the
+// first of which are those of (block_x, block_y). Pixels beyond the image's edges are dark. Returns whether all are.
+__device__ __forceinline__ bool start_pixels(Pixels& pixels, u32 x, u32 y0, u32 member, const Camera& camera, u32 block_x, u32 block_y) {
+    // Of (1, x), (y, x^2), (xy, y^2), (nothing, nothing), the lane's pair as a polynomial of y; exact in half precision.
+    float bx = (float)(int)(x - block_x) + (0.5f - 0.5f * TILE);
+    float by = (float)(int)(y0 - block_y) + (0.5f - 0.5f * TILE);
+    u32 one_x = pack_half2(1.0f, bx), x_square = pack_half2(0.0f, bx * bx), only_x = pack_half2(bx, 0.0f), y = pack_half2(by, by);
+    u32 constant = member == 0 ? one_x : member == 1 ? x_square : 0, slope = member == 1 ? 0x3c00u : member == 2 ? only_x : 0;
+    u32 square = member == 2 ? 0x3c000000u : 0;
+#pragma unroll
+    for (int k = 0; k < RECTANGLE_Y; ++k) {
+        u32 pair = multiply_add_half2(multiply_add_half2(square, y, slope), y, constant);
+        pixels.basis[k / 2][k % 2] = pair;
+        pixels.basis[k / 2][k % 2 + 2] = multiply_half2(pair, LOW_UNIT);
+        pixels.sums[k / 2][k % 2 * 2] = 0.0f;
+        pixels.sums[k / 2][k % 2 * 2 + 1] = LIGHT_UNIT;
+        y = add_half2(y, 0x3c003c00u);
+    }
+    if (block_x + TILE <= camera.width && block_y + TILE <= camera.height) return false;
+#pragma unroll
+    for (int k = 0; k < RECTANGLE_Y; ++k)
+        if (x >= camera.width || y0 + k >= camera.height) pixels.sums[k / 2][k % 2 * 2 + 1] = 0.0f;
+    return __all_sync(FULL_MASK, x >= camera.width || y0 >= camera.height);
+}
+
+// Blends 16 splats. Returns true if all pixels have less than LEAST_LIGHT left.
+__device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u32 row, u32 colour_row, u32 lane, u32 alpha_max) {
+    const float none[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    u32 colours[2], coefficients[4], lit = 0;
+    bool finished = false;
+    load_matrix_x2_transposed_at(colours, rows, colour_row);
+    load_matrix_x4_at(coefficients, rows, row);
+    bool odd = lane & 1, upper = lane & 2;
+#pragma unroll
+    for (int first = 0; first < PAIRS; first += SIDE_BY_SIDE) {
+        // Weights with nothing in front of the lane's four, and the share of the light that these leave.
+        u32 weights[SIDE_BY_SIDE][4], left[SIDE_BY_SIDE], neighbours[SIDE_BY_SIDE], others[SIDE_BY_SIDE];
+#pragma unroll
+        for (int i = 0; i < SIDE_BY_SIDE; ++i) {
+            const u32* basis = pixels.basis[first + i];
+#pragma unroll
+            for (int n = 0; n < 2; ++n) {
+                float scores[4];
+                mma_m16n8k16(scores, basis, coefficients + 2 * n, none);
+#pragma unroll
+                for (int k = 0; k < 2; ++k)
+                    weights[i][2 * n + k] = min_normal_half2(pack_half2(exp2_approx(scores[k]), exp2_approx(scores[k + 2])), alpha_max);
+            }
+            left[i] = subtract_product_half2(0x3c003c00u, weights[i][0], ALPHA_UNITS);
+#pragma unroll
+            for (int k = 1; k < 4; ++k) {
+                weights[i][k] = multiply_half2(weights[i][k], left[i]);
+                left[i] = subtract_product_half2(left[i], weights[i][k], ALPHA_UNITS);
+            }
+        }
+        // The shuffles of all next to each other: a warp does not go on behind one that waits.
+#pragma unroll
+        for (int i = 0; i < SIDE_BY_SIDE; ++i) neighbours[i] = __shfl_xor_sync(FULL_MASK, left[i], 1);
+#pragma unroll
+        for (int i = 0; i < SIDE_BY_SIDE; ++i) others[i] = __shfl_xor_sync(FULL_MASK, multiply_half2(left[i], neighbours[i]), 2);
+        u32 fronts[SIDE_BY_SIDE];
+#pragma unroll
+        for (int i = 0; i < SIDE_BY_SIDE; ++i) {
+            fronts[i] = pack_half2(pixels.sums[first + i][1], pixels.sums[first + i][3]);
+            // Each a product by predicate.
+            if (odd) fronts[i] = multiply_half2(fronts[i], neighbours[i]);
+            if (upper) fronts[i] = multiply_half2(fronts[i], others[i]);
+            lit |= mask_ge_half2(multiply_half2(fronts[i], left[i]), LEAST_LIGHT);
+        }
+        // Behind the batch, as the last of a pixel's four lanes knows it; asked before the products, which take as long as the answer.
+        if (first + SIDE_BY_SIDE == PAIRS) finished = !__any_sync(FULL_MASK, odd && upper && lit);
+#pragma unroll
+        for (int i = 0; i < SIDE_BY_SIDE; ++i) {
+            u32* w = weights[i];
+#pragma unroll
+            for (int k = 0; k < 4; ++k) w[k] = multiply_half2(w[k], fronts[i]);
+            u32 a[4] = {join_lows(w[0], w[1]), join_highs(w[0], w[1]), join_lows(w[2], w[3]), join_highs(w[2], w[3])};
+            mma_m16n8k16(pixels.sums[first + i], a, colours, pixels.sums[first + i]);
+        }
+    }
+    return finished;
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
+                                                                  const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges,
+                                                                  Camera camera, Counters* counters, float* image, float* transmittances
+#if DEPTH
+                                                                  ,
+                                                                  float* inverse_depths
+#endif
+) {
+    begin_kernel();
+    __shared__ uint4 rows[(PIECE + 1) * (ROW_BYTES / 16)];  // one more that blends to nothing fills up the last batch
+    __shared__ __align__(8) u8 masks[PIECE];                // bit w: the splat reaches warp w's pixels
+    __shared__ u16 survivors[BLOCK / WARP][PIECE + BATCH];  // where their rows start, front to back
+    // First of all, as everything waits for it.
+    uint2 range = list_range(ranges, blockIdx.x);
+    u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
+    u32 block_y = quotient(blockIdx.x, camera.tiles_x), block_x = (blockIdx.x - block_y * camera.tiles_x) * TILE;
+    block_y *= TILE;
+    u32 x = block_x + warp % COLUMNS * RECTANGLE_X + lane / 4, y0 = block_y + warp / COLUMNS * RECTANGLE_Y, member = lane % 4;
+    float centre_x = block_x + 0.5f * TILE, centre_y = block_y + 0.5f * TILE;
+    // A halted frame's image is not looked at; leaving here would have the range wait for the answer.
+    if (counters->halted) range.y = range.x;
+    u32 alpha_max = kept_alpha_max(camera);
+
+    Pixels pixels;
+    // Whether the warp's pixels are done: FINISHED, and LEFT_OUT if the list was not.
+    u32 done = start_pixels(pixels, x, y0, member, camera, block_x, block_y) ? FINISHED : 0;
+    if (thread == 0) write_empty_row(rows + PIECE * (ROW_BYTES / 16));
+
+    // Whose rows this lane hands to ldmatrix: column lane % 8 of product lane / 16 (coefficients), lane / 8 (colours).
+    u32 column = lane % 8 / 2 * 4 + lane % 2;
+    // As bytes from the start of `survivors`: an address of 64 bits would have to be added up at every batch.
+    u32 own_survivors = sizeof(u16) * (warp * (PIECE + BATCH) + column + lane / 16 * 2);
+    u32 colour_survivors = sizeof(u16) * (warp * (PIECE + BATCH) + column + lane / 8 % 2 * 2);
+    auto survivor = [&](u32 at) { return *(const u16*)((const u8*)survivors + at); };
+    for (u32 begin = range.x; begin < range.y; begin += PIECE) {
+        // Also the barrier that keeps the next list from overwriting this one.
+        if (begin != range.x && __syncthreads_and(done)) break;
+#pragma unroll 1
+        for (u32 k = 0; k < PIECE / BLOCK; ++k) {
+            u32 s = k * BLOCK + thread, mask = 0;
+            if (begin + s < range.y) {
+                u32 slot = pairs[begin + s];
+                if (pair_slots) slot = pair_slots[slot];
+                const float4* from = (const float4*)(splats + slot);
+                float4 centre = from[0], power = from[1], colour = from[2];
+#if DEPTH
+                float fourth = fminf(colour.w * depth_unit(camera), INVERSE_DEPTH_MAX);
+#else
+                float fourth = 0.0f;
+#endif
+                bool fits = write_row(rows + s * (ROW_BYTES / 16), centre, power, colour, fourth, centre_x, centre_y);
+                mask = fits ? touched_rectangles(centre, power, block_x, block_y) : 0;
+            }
+            masks[s] = (u8)mask;
+        }
+        __syncthreads();
+        if (done) continue;
+        u32 count = queue_survivors(masks, survivors[warp], nullptr, warp, lane);
+        for (u32 at = 0; at < sizeof(u16) * count; at += sizeof(u16) * BATCH) {
+            u32 row = survivor(own_survivors + at) + lane / 8 % 2 * 16, colour_row = survivor(colour_survivors + at) + 32;
+            if (blend_batch(pixels, rows, row, colour_row, lane, alpha_max)) {
+                done = at + sizeof(u16) * BATCH < sizeof(u16) * count || begin + PIECE < range.y ? FINISHED | LEFT_OUT : FINISHED;
+                break;
+            }
+        }
+        __syncwarp();
+    }
+    if (x >= camera.width) return;
+    u64 plane = camera.width * camera.height;
+    float* out = (member < 3 ? image + member * plane : transmittances) + (y0 * camera.width + x);
+    // The fourth lane of a pixel has a sum of nothing: transmittance is what it adds to that.
+    float background = member == 0 ? camera.background[0] : member == 1 ? camera.background[1] : member == 2 ? camera.background[2] : 1.0f;
+#pragma unroll
+    for (int k = 0; k < RECTANGLE_Y; ++k) {
+        float channel = pixels.sums[k / 2][k % 2 * 2];
+        float transmittance = fmaxf((1.0f / LIGHT_UNIT) * pixels.sums[k / 2][k % 2 * 2 + 1], 0.0f);
+        if (done & LEFT_OUT) {
+            // Whatever is behind is taken to be as what is in front.
+            channel *= reciprocal_approx(1.0f - transmittance);
+            transmittance = 0.0f;
+        }
+#if DEPTH
+        if (member == 3) {
+            if (y0 + k < camera.height) inverse_depths[(y0 + k) * camera.width + x] = channel / depth_unit(camera);
+            channel = 0.0f;
+        }
+#endif
+        if (y0 + k < camera.height) *out = fmaf(transmittance, background, channel);
+        out += camera.width;
+    }
+}
