@@ -7,10 +7,14 @@
 #[path = "support/splats.rs"]
 mod splats;
 
+use splatcore_core::Backend;
 use splatcore_core::backend::RenderOptions;
-use splatcore_core::pipeline::Intersect;
+use splatcore_core::metrics::psnr_between;
+use splatcore_core::pipeline::{Intersect, Pipeline};
 use splatcore_core::random::Rng;
+use splatcore_cpu::CpuBackend;
 use splatcore_cpu::conformance::scenes::{plain_camera, random_scene};
+use splatcore_cuda::CudaBackend;
 use splatcore_cuda::camera::KernelCamera;
 use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::device::{Buffer, Device, Program};
@@ -469,4 +473,26 @@ fn lists_do_not_depend_on_the_order_of_threads() {
     let device: Arc<dyn Device> = Arc::new(emulated);
     let splats = many_shapes(&plain_camera(1000, 392));
     check(&device, "threads backward", &splats, [1000, 392]);
+}
+
+/// A renderer launches a picture's sorts for as many pairs as it takes it to have. Forty Gaussians that cover everything have
+/// five times as many.
+#[test]
+fn pictures_of_more_pairs_than_expected_are_right() {
+    let Some(device) = device() else { return };
+    let mut scene = random_scene(16, 40, 0);
+    scene.log_scales.fill([2.0; 3]);
+    let options = RenderOptions {
+        pipeline: Pipeline::AUTO,
+        ..RenderOptions::default()
+    };
+    let (small, large) = (plain_camera(40, 30), plain_camera(1000, 392));
+    let mut renderer = CudaBackend::on(device, false).renderer(&scene).unwrap();
+    let mut expected = CpuBackend::new(None).renderer(&scene).unwrap();
+    for camera in [&small, &large, &small] {
+        let got = renderer.render(camera, &options).unwrap().image;
+        let wanted = expected.render(camera, &options).unwrap().image;
+        let psnr = psnr_between(&got, &wanted);
+        assert!(psnr > 60.0, "{}x{}: {psnr} dB", camera.width, camera.height);
+    }
 }
