@@ -1,6 +1,6 @@
 // blend, method `splatcore`: cull twice, then scores and colours as products on the matrix units (DESIGN section 6, items 1
-// to 5). Lists are per 16x16 tile; inside, a warp owns 8x4 pixels, tests 32 splats of the list at once against its
-// rectangle, and blends the survivors 16 at a time:
+// to 5). This is training's; pictures have blend_picture.cu. Lists are per 16x16 tile; inside, a warp owns 8x4 pixels, tests 32
+// splats of the list at once against its rectangle, and blends the survivors 16 at a time:
 //   scores   log2 alpha = basis (1, x, y, x^2, xy, y^2) of 32 pixels times coefficients of 16 splats: 4 m16n8k16. The basis is
 //            exact in half precision, coefficients are a high and a low half (K = 8 + 8, two of each unused but for one that takes
 //            pixels that have stopped to alphas of 0), sums are f32.
@@ -9,13 +9,10 @@
 //            permuted for that), chains them, and scans over the four lanes of a pixel by two shuffles.
 //   colours  the weights lie as the A operand of the next product already: (r, -1, g, -1, b, -1, 0, -1) of 16 splats, summed in
 //            f32. The second columns take the weights as applied off the transmittance, in f32, in every lane, so errors
-//            of half precision do not build up in it. The seventh column carries 1/z if asked for (DEPTH).
+//            of half precision do not build up in it.
 // A batch that takes a pixel below the least transmittance goes on with every fragment's transmittance in f32, so that a pixel
 // stops before the same fragment as everywhere else.
 // CPU twin (in f32): splatcore-cpu/src/blend.rs.
-//
-// DEPTH 1: a product and a minimum more for each splat of a list, a quotient and a store for each pixel; the column is there
-// anyway. Prediction for fox_220k on an H200: 2 us more (a plane of 8 MB). Measured: not yet.
 //
 // Launch: a block of 256 threads (8 warps) a tile, 48 registers, 18 KB of shared memory, 5 blocks a multiprocessor (sm_75: 64 and 4). The list
 // comes through shared memory, 256 splats at a time, as rows of 24 halves (16 of coefficients, 8 of colour) that ldmatrix

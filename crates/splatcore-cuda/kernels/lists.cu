@@ -2,7 +2,9 @@
 // of the group's tiles; less than half as many pairs are made and sorted, and a last pass splits every group's list into
 // those of its tiles. Training keeps intersect.cu's pairs, which its sums need. CPU twin: splatcore-cpu/src/intersect.rs.
 //
-// `expand_lists` and `expand_lists_long`: as `expand` and `expand_long` of intersect.cu, with rows of groups.
+// `expand_lists` and `expand_lists_long`: as `expand` and `expand_long` of intersect.cu, with rows of groups. But of three splats in
+// four (fox_220k, 1080x1920; seven in eight of mcmc_1m) all groups lie in 2x2 of them, and `project`, which counted them, says which
+// (`Reach`): a thread writes those pairs without looking at the splat.
 // `split_lists`: a block a group, a warp a stretch of its list, stable: counts first, then ballots for each tile.
 //
 // Prediction for fox_220k on an H200: 0.55 M pairs in place of 1.28 M: the sort by tile 75 us to 42, expand 31 to 25, and 6 for
@@ -15,6 +17,13 @@
 // Tried: the blend picks its tile's pairs from its group's list by the masks, and nothing is split: predicted 4 us less (12 for
 // mcmc_1m). Measured: the blend 10 (22) longer, as much as splitting takes. The first 256 of each tile's list at a place that the
 // blend knows, so that it need not wait for the range: the blend 0.5 less, splitting mcmc_1m 5 longer.
+//
+// What `project` says, predicted to take expand from 23 to 14 us and from 67 to 35: 21.4 and 56. What is left is the blocks with the nearest
+// splats, whose pairs are many. Tried against that: four splats a thread, so a shorter look-back, 39 and 71 (two: 30 and 61); windows
+// of 4x4 groups, all others in the queue with a warp each, 27 and 64, at 3840x2160 twice as long as before; of 8x8 groups, pairs shared
+// out over the warp, 24 and 55, at 3840x2160 47 and 104 (31 and 86). Pairs to memory by way of shared memory: the same. Digits for the
+// sort counted here: as much longer as the sort gets shorter. Words kept in registers between counting and dealing (`split_lists`): 0
+// and 1 less with 4 of them, 2 more and 3 less with 8.
 //
 // Constants: INTERSECT as in footprint.cuh.
 
