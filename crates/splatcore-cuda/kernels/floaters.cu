@@ -1,7 +1,7 @@
 // floaters: which Gaussians hang before what a view shows at their place, by the depth of its picture. What that means, and
 // where it comes from: splatcore-core/src/floaters.rs. CPU twin: splatcore-cpu/src/floaters.rs.
 //
-// A view runs forward with inverse depth, then this kernel; all views of the training, one after another. `verdicts` starts
+// A view runs forward with inverse depth (in f32: method `subtile`), then this kernel; all views of the training, one after another. `verdicts` starts
 // as 0, nothing said; a view makes it -1, a floater, or 1, part of what is seen, and 1 stays. Below 0 goes.
 //
 // HIDDEN: splatcore_core::floaters::HIDDEN.

@@ -11,9 +11,19 @@ use crate::renderer;
 use crate::state::MEANS;
 use splatcore_core::BackendError;
 use splatcore_core::backend::RenderOptions;
+use splatcore_core::pipeline::Blend;
 
 /// As in the kernel file.
 const THREADS: usize = 256;
+
+/// How the views are rendered that floaters are looked for in: in f32, as what a training does should not depend on what
+/// pictures for people leave out.
+pub(super) fn with_depth(render: &RenderOptions) -> RenderOptions {
+    let mut options = render.clone();
+    options.inverse_depth = true;
+    options.pipeline.blend = Blend::Subtile;
+    options
+}
 
 impl CudaLearner {
     /// Verdicts of all views, as `largest` of scores that have nothing else: below 0 goes. Nothing is pending. Waits for
@@ -40,10 +50,7 @@ impl CudaLearner {
                 "the program of floaters has other kernels than asked for".into(),
             ));
         };
-        let options = RenderOptions {
-            inverse_depth: true,
-            ..render.clone()
-        };
+        let options = with_depth(render);
         for view in views.iter() {
             let scene = self.scene_addresses();
             let (camera, _) =

@@ -4,6 +4,7 @@
 use super::CudaLearner;
 use super::adam::AdamKind;
 use super::compared::Look;
+use super::floaters;
 use crate::camera::KernelCamera;
 use crate::device::Program;
 use crate::device::buffer::failed;
@@ -87,9 +88,8 @@ impl CudaLearner {
             all.push(adam.with_degree(degree).program());
         }
         options.sh_degree = stored;
-        for inverse_depth in [false, true] {
-            options.inverse_depth = inverse_depth;
-            all.extend(self.frame.programs(scene, &options, Purpose::Image));
+        for options in [&options, &floaters::with_depth(&options)] {
+            all.extend(self.frame.programs(scene, options, Purpose::Image));
         }
         all.push(programs::floaters());
         all
