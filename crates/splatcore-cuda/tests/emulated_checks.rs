@@ -644,6 +644,17 @@ fn jobs() -> Vec<Job> {
             .map(drop)
     };
     jobs.push(("picture of a half scene".into(), Box::new(half)));
+    for inverse_depth in [false, true] {
+        let large = move |backend: &CudaBackend| {
+            let backend = backend.clone().with_large_pictures_from(0);
+            let mut options = options(Pipeline::AUTO);
+            options.inverse_depth = inverse_depth;
+            let mut renderer = backend.renderer(&scene())?;
+            renderer.render(&camera(40, 30), &options).map(drop)
+        };
+        let name = format!("picture as if it were large, depth {inverse_depth}");
+        jobs.push((name, Box::new(large)));
+    }
     let compact = |backend: &CudaBackend| {
         let backend = backend.clone().with_moments(Moments::Compact);
         let mut learner = backend.learner(&scene(), Arc::new(views()))?;

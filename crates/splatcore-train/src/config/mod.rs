@@ -216,8 +216,8 @@ pub struct Config {
     pub ssim_weight: f64,
     /// Learn for each photo how its exposure and white balance differ from the others', so that the scene need not
     /// explain it. Quality where a camera's automatics were on, little use otherwise; a step takes a little longer,
-    /// memory is 12 bytes a pixel of one photo, and those with alpha take a third more. Held-out photos have none, so psnr may fall: see psnr_aligned in
-    /// metrics.json
+    /// memory is 12 bytes a pixel of one photo, and those with alpha take a third more. Held-out photos have none,
+    /// so psnr may fall: see psnr_aligned in metrics.json
     #[arg(long, help_heading = "Loss")]
     pub exposure: bool,
     /// Weight of the mean opacity in the loss [adc: 0, mcmc: 0.01]. More lets useless Gaussians fade and be
