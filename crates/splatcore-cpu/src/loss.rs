@@ -221,7 +221,11 @@ fn ssim_row_kernel<L: Lanes>(
     let mut dissimilar = zero;
     let mut x = 0;
     while x < size[0] {
-        let [a, difference, squares, differences] = scratch.blurred.each_ref().map(|row| L::load(&row[x..]));
+        let mut blurred = [zero; MOMENTS];
+        for k in 0..MOMENTS {
+            blurred[k] = L::load(&scratch.blurred[k][x..]);
+        }
+        let [a, difference, squares, differences] = blurred;
         // Past the end of the row counts is 0, and so is everything.
         let counts = L::load(&scratch.counts[x..]);
         // S = n1 n2 / (m1 m2), with n1 = m1 - difference² and n2 = m2 - unlike. No variance is below 0, whatever rounding says.
