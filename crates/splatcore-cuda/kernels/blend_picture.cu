@@ -31,6 +31,7 @@
 #ifndef SIDE_BY_SIDE
 #define SIDE_BY_SIDE 2  // of them
 #endif
+// Of a multiprocessor; that of sm_75 holds 1024 threads.
 #ifndef BLOCKS
 #define BLOCKS (HAS_SM80 ? (RECTANGLE_Y == 4 ? 5 : 8) : 1024 / BLOCK)
 #endif

@@ -3,6 +3,7 @@
 // added up so far. The steps are explained in blend_splatcore.cu.
 
 #define LEAST_SURE 0x1ee11ee1u  // half2 of 1.05e-4 LIGHT_UNIT: above the least transmittance by more than halves can be wrong
+
 // The pixels of a lane: column `lane / 4` of the warp's rectangle, rows 0 to 3. Lanes 4 g to 4 g + 3 share them; lane % 4 says
 // which four of a batch's splats are the lane's, and which channel (red, green, blue, none) it sums.
 struct Pixels {
