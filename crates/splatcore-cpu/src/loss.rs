@@ -6,7 +6,7 @@
 //! back (the window is symmetric) along columns and rows. Ignored pixels are 0 in both images and the mean runs over the
 //! others. Twin: [`crate::twin`]'s `loss`.
 //!
-//! A variance is a difference of two blurs, which f32 gets wrong by 1e-7 of x². So x and y are taken from [`CENTRE`] on, of
+//! A variance is a difference of two blurs, which f32 gets wrong by 1e-7 of x². So x and y are taken from 0.5 on, of
 //! which no variance knows, and what the images differ by is not a difference of three blurs: twice the covariance is the sum
 //! of the variances less the variance of x - y. With x², y² and xy the value of an image that was 1e-3 off its photo
 //! was 4 % wrong, and its gradient 2e-4.
