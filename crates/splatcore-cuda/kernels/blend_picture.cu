@@ -57,21 +57,7 @@ struct Pixels {
 // A lane's pixels (x, y0) and below before the first splat; coefficients are around the centre of the block's pixels, the
 // first of which are those of (block_x, block_y). Pixels beyond the image's edges are dark. Returns whether all are.
 __device__ __forceinline__ bool start_pixels(Pixels& pixels, u32 x, u32 y0, u32 member, const Camera& camera, u32 block_x, u32 block_y) {
-    // Of (1, x), (y, x^2), (xy, y^2), (nothing, nothing), the lane's pair as a polynomial of y; exact in half precision.
-    float bx = (float)(int)(x - block_x) + (0.5f - 0.5f * TILE);
-    float by = (float)(int)(y0 - block_y) + (0.5f - 0.5f * TILE);
-    u32 one_x = pack_half2(1.0f, bx), x_square = pack_half2(0.0f, bx * bx), only_x = pack_half2(bx, 0.0f), y = pack_half2(by, by);
-    u32 constant = member == 0 ? one_x : member == 1 ? x_square : 0, slope = member == 1 ? 0x3c00u : member == 2 ? only_x : 0;
-    u32 square = member == 2 ? 0x3c000000u : 0;
-#pragma unroll
-    for (int k = 0; k < RECTANGLE_Y; ++k) {
-        u32 pair = multiply_add_half2(multiply_add_half2(square, y, slope), y, constant);
-        pixels.basis[k / 2][k % 2] = pair;
-        pixels.basis[k / 2][k % 2 + 2] = multiply_half2(pair, LOW_UNIT);
-        pixels.sums[k / 2][k % 2 * 2] = 0.0f;
-        pixels.sums[k / 2][k % 2 * 2 + 1] = LIGHT_UNIT;
-        y = add_half2(y, 0x3c003c00u);
-    }
+    start_rows(pixels.basis, pixels.sums, x, y0, member, block_x, block_y);
     if (block_x + TILE <= camera.width && block_y + TILE <= camera.height) return false;
 #pragma unroll
     for (int k = 0; k < RECTANGLE_Y; ++k)
@@ -81,7 +67,6 @@ __device__ __forceinline__ bool start_pixels(Pixels& pixels, u32 x, u32 y0, u32 
 
 // Blends 16 splats. Returns true if all pixels have less than LEAST_LIGHT left.
 __device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u32 row, u32 colour_row, u32 lane, u32 alpha_max) {
-    const float none[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     u32 colours[2], coefficients[4], lit = 0;
     bool finished = false;
     load_matrix_x2_transposed_at(colours, rows, colour_row);
@@ -93,15 +78,7 @@ __device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u
         u32 weights[SIDE_BY_SIDE][4], left[SIDE_BY_SIDE], neighbours[SIDE_BY_SIDE], others[SIDE_BY_SIDE];
 #pragma unroll
         for (int i = 0; i < SIDE_BY_SIDE; ++i) {
-            const u32* basis = pixels.basis[first + i];
-#pragma unroll
-            for (int n = 0; n < 2; ++n) {
-                float scores[4];
-                mma_m16n8k16(scores, basis, coefficients + 2 * n, none);
-#pragma unroll
-                for (int k = 0; k < 2; ++k)
-                    weights[i][2 * n + k] = min_normal_half2(pack_half2(exp2_approx(scores[k]), exp2_approx(scores[k + 2])), alpha_max);
-            }
+            make_alphas(weights[i], pixels.basis[first + i], coefficients, alpha_max);
             left[i] = subtract_product_half2(0x3c003c00u, weights[i][0], ALPHA_UNITS);
 #pragma unroll
             for (int k = 1; k < 4; ++k) {

@@ -111,6 +111,42 @@ __device__ __forceinline__ u32 touched_rectangles(float4 centre, float4 power, f
     return mask;
 }
 
+// A lane's pixels before the first splat, PAIRS pairs of rows from (x, y0) down: what its part of their basis is (1, x, y, x^2, xy, y^2
+// and two more, around the centre of the tile that begins at (block_x, block_y)), as A of the scores for high and low halves,
+// and (channel, transmittance times LIGHT_UNIT) so far.
+template <int PAIRS>
+__device__ __forceinline__ void start_rows(u32 (&basis)[PAIRS][4], float (&sums)[PAIRS][4], u32 x, u32 y0, u32 member, u32 block_x,
+                                           u32 block_y) {
+    // Of (1, x), (y, x^2), (xy, y^2), (0, 0), the lane's pair as a polynomial of y; exact in half precision.
+    float bx = (float)(int)(x - block_x) + (0.5f - 0.5f * TILE);
+    float by = (float)(int)(y0 - block_y) + (0.5f - 0.5f * TILE);
+    u32 one_x = pack_half2(1.0f, bx), x_square = pack_half2(0.0f, bx * bx), only_x = pack_half2(bx, 0.0f), y = pack_half2(by, by);
+    u32 constant = member == 0 ? one_x : member == 1 ? x_square : 0, slope = member == 1 ? 0x3c00u : member == 2 ? only_x : 0;
+    u32 square = member == 2 ? 0x3c000000u : 0;
+#pragma unroll
+    for (int k = 0; k < 2 * PAIRS; ++k) {
+        u32 pair = multiply_add_half2(multiply_add_half2(square, y, slope), y, constant);
+        basis[k / 2][k % 2] = pair;
+        basis[k / 2][k % 2 + 2] = multiply_half2(pair, LOW_UNIT);
+        sums[k / 2][k % 2 * 2] = 0.0f;
+        sums[k / 2][k % 2 * 2 + 1] = LIGHT_UNIT;
+        y = add_half2(y, 0x3c003c00u);
+    }
+}
+
+// Alphas, of ALPHA_UNIT, of the lane's four splats for a pair of rows, half2 of the two pixels.
+__device__ __forceinline__ void make_alphas(u32 (&alphas)[4], const u32 (&basis)[4], const u32 (&coefficients)[4], u32 alpha_max) {
+    const float none[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+        float scores[4];
+        mma_m16n8k16(scores, basis, coefficients + 2 * n, none);
+#pragma unroll
+        for (int k = 0; k < 2; ++k)
+            alphas[2 * n + k] = min_normal_half2(pack_half2(exp2_approx(scores[k]), exp2_approx(scores[k + 2])), alpha_max);
+    }
+}
+
 // Writes to shared memory, one place after the other.
 struct Appender {
 #ifdef EMULATED

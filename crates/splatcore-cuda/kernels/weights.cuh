@@ -22,23 +22,9 @@ __device__ __forceinline__ float transmittance_of(float kept) {
 // A lane's pixels (x, y0) to (x, y0 + 3) before the first splat; coefficients are around the centre of the block's pixels, the
 // first of which are those of (block_x, block_y).
 __device__ __forceinline__ void start_pixels(Pixels& pixels, u32 x, u32 y0, u32 member, const Camera& camera, u32 block_x, u32 block_y) {
-    // Of (1, x), (y, x^2), (xy, y^2), (stopped, nothing), the lane's pair as a polynomial of y; exact in half precision.
-    float bx = (float)(int)(x - block_x) + (0.5f - 0.5f * COLUMNS * RECTANGLE_X);
-    float by = (float)(int)(y0 - block_y) + (0.5f - 0.5f * ROWS * RECTANGLE_Y);
-    u32 one_x = pack_half2(1.0f, bx), x_square = pack_half2(0.0f, bx * bx), only_x = pack_half2(bx, 0.0f), y = pack_half2(by, by);
-    u32 constant = member == 0 ? one_x : member == 1 ? x_square : 0, slope = member == 1 ? 0x3c00u : member == 2 ? only_x : 0;
-    u32 square = member == 2 ? 0x3c000000u : 0;
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-        u32 pair = multiply_add_half2(multiply_add_half2(square, y, slope), y, constant);
-        pixels.basis[k / 2][k % 2] = pair;
-        pixels.basis[k / 2][k % 2 + 2] = multiply_half2(pair, LOW_UNIT);
-        pixels.sums[k / 2][k % 2 * 2] = 0.0f;
-        pixels.sums[k / 2][k % 2 * 2 + 1] = LIGHT_UNIT;
-        y = add_half2(y, 0x3c003c00u);
-    }
+    start_rows(pixels.basis, pixels.sums, x, y0, member, block_x, block_y);
     pixels.finished = 0;
-    // Pixels beyond the image's edges have stopped.
+    // Pixels beyond the image's edges have stopped, which the last pair of the basis says.
     if (block_x + COLUMNS * RECTANGLE_X > camera.width || block_y + ROWS * RECTANGLE_Y > camera.height) {
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
@@ -58,21 +44,13 @@ template <typename Look, typename Add>
 __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u32 row, u32 lane, u32 alpha_max, u32 (&fronts)[2],
                                             Look look, Add add) {
     const u32 one = 0x3c003c00u;
-    const float none[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     u32 coefficients[4];
     load_matrix_x4_at(coefficients, rows, row);
     bool odd = lane & 1, upper = lane & 2;
     u32 alphas[2][4], left[2], lowest[2];
 #pragma unroll
     for (int f = 0; f < 2; ++f) {
-#pragma unroll
-        for (int n = 0; n < 2; ++n) {
-            float scores[4];
-            mma_m16n8k16(scores, pixels.basis[f], coefficients + 2 * n, none);
-#pragma unroll
-            for (int k = 0; k < 2; ++k)
-                alphas[f][2 * n + k] = min_normal_half2(pack_half2(exp2_approx(scores[k]), exp2_approx(scores[k + 2])), alpha_max);
-        }
+        make_alphas(alphas[f], pixels.basis[f], coefficients, alpha_max);
         // What the lane's four leave, then what those in front of them leave.
         u32 leaves[4];
 #pragma unroll
