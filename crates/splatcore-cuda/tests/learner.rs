@@ -44,8 +44,12 @@ fn mcmc(growth: f32, max_gaussians: usize) -> Refine {
 
 /// The upper half grows.
 fn adc(max_gaussians: usize) -> Refine {
+    adc_above(1e-6, max_gaussians)
+}
+
+fn adc_above(gradient_threshold: f32, max_gaussians: usize) -> Refine {
     Refine::Adc {
-        gradient_threshold: 1e-6,
+        gradient_threshold,
         split_scale: 1.0,
         min_opacity: 0.05,
         max_scale: None,
@@ -316,16 +320,7 @@ fn a_refinement_needs_little_beside_the_state() {
     let Some(watched) = Watched::new() else { return };
     watched.watch().said_free = Some(0);
     let device: Arc<dyn Device> = watched.clone();
-    let adc = |max_gaussians| Refine::Adc {
-        gradient_threshold: 0.5,
-        split_scale: 1.0,
-        min_opacity: 0.05,
-        max_scale: None,
-        max_gaussians,
-        consistency: None,
-        seed: 1,
-        step: 1,
-    };
+    let adc = |max_gaussians| adc_above(0.5, max_gaussians);
     let n = 20_000;
     let cases = [
         ("adc", adc(1_000_000)),

@@ -21,7 +21,7 @@ use splatcore_cuda::device::{Buffer, Device, Program};
 use splatcore_cuda::frame::Counters;
 use splatcore_cuda::launch::Queue;
 use splatcore_cuda::{lists, programs};
-use splats::{Splat, device, launch, many_shapes, pointer, tile_lists, zeros};
+use splats::{Splat, device, launch_on_splats, many_shapes, tile_lists, zeros};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -87,19 +87,9 @@ fn count_groups(
         kernels: &["counts"],
     };
     let kernel = device.load(&program).unwrap()[0];
-    let count = splats.len() as u32;
-    let all = Buffer::from_slice(device, "test", splats).unwrap();
     let counts = Buffer::new(device, "test", 4 * splats.len()).unwrap();
     let reaches = Buffer::new(device, "test", lists::REACH_BYTES * splats.len()).unwrap();
-    let [a, b, c] = [&all, &counts, &reaches].map(Buffer::address);
-    let mut arguments = [
-        pointer(&a),
-        pointer(&count),
-        pointer(view),
-        pointer(&b),
-        pointer(&c),
-    ];
-    launch(device, kernel, splats.len(), &mut arguments);
+    launch_on_splats(device, kernel, splats, view, [&counts, &reaches]);
     (
         counts.to_vec(splats.len()).unwrap(),
         reaches.to_vec(splats.len()).unwrap(),

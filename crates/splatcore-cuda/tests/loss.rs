@@ -4,6 +4,7 @@
 use splatcore_core::Photo;
 use splatcore_core::metrics::{SSIM_C1, SSIM_C2, ssim_window};
 use splatcore_core::random::Rng;
+use splatcore_cpu::conformance::scenes::nearly_its_photo;
 use splatcore_cpu::twin::loss::loss;
 use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::device::{Buffer, Device};
@@ -43,29 +44,6 @@ fn case(width: u32, height: u32, masked: bool) -> (Vec<[f32; 3]>, Photo) {
         rgb,
         mask,
         alpha: None,
-    };
-    (image, photo)
-}
-
-/// A photo of flat surfaces, one of them with grain, and an image that is nearly it: where the terms of the gradient nearly
-/// cancel, as late in a training.
-fn near(width: u32, height: u32, noise: f32) -> (Vec<[f32; 3]>, Photo) {
-    let mut rng = Rng::new(7, noise.to_bits() as u64);
-    let n = (width * height) as usize;
-    let rgb: Vec<u8> = (0..3 * n)
-        .map(|i| match i / 3 % width as usize * 3 / width as usize {
-            0 => 200,
-            1 => 120 + rng.below(60) as u8,
-            _ => 20 + (i % 3) as u8,
-        })
-        .collect();
-    let image = rgb
-        .chunks(3)
-        .map(|p| std::array::from_fn(|c| p[c] as f32 / 255.0 + noise * rng.normal()))
-        .collect();
-    let photo = Photo {
-        rgb,
-        ..case(width, height, false).1
     };
     (image, photo)
 }
@@ -252,7 +230,7 @@ fn loss_and_gradient_match_the_twin() {
 fn the_gradient_is_right_where_its_terms_cancel() {
     let Some(device) = device() else { return };
     for noise in [0.05, 0.02, 0.005, 0.001] {
-        let (image, photo) = near(120, 40, noise);
+        let (image, photo) = nearly_its_photo(120, 40, noise);
         let name = format!("noise {noise}");
         let error = gradient_error(&device, &name, &image, &photo, 0.2);
         assert!(

@@ -395,3 +395,29 @@ pub fn transparent_views() -> Vec<View> {
     }
     views
 }
+
+/// A photo of flat surfaces, one of them with grain, and an image that is nearly it (`[height * width]` of r, g, b, off by so much):
+/// where the terms of the loss's gradient nearly cancel, as late in a training.
+pub fn nearly_its_photo(width: u32, height: u32, noise: f32) -> (Vec<[f32; 3]>, Photo) {
+    let mut rng = Rng::new(7, noise.to_bits() as u64);
+    let n = (width * height) as usize;
+    let rgb: Vec<u8> = (0..3 * n)
+        .map(|i| match i / 3 % width as usize * 3 / width as usize {
+            0 => 200,
+            1 => 120 + rng.below(60) as u8,
+            _ => 20 + (i % 3) as u8,
+        })
+        .collect();
+    let image = rgb
+        .chunks(3)
+        .map(|p| std::array::from_fn(|c| p[c] as f32 / 255.0 + noise * rng.normal()))
+        .collect();
+    let photo = Photo {
+        width,
+        height,
+        rgb,
+        mask: None,
+        alpha: None,
+    };
+    (image, photo)
+}

@@ -103,6 +103,27 @@ pub fn launch(device: &Arc<dyn Device>, kernel: Kernel, count: usize, arguments:
     unsafe { device.launch(kernel, grid, 256, arguments) }.unwrap();
 }
 
+/// Launches a kernel of (splats, their number, view, two buffers), a thread a splat.
+pub fn launch_on_splats(
+    device: &Arc<dyn Device>,
+    kernel: Kernel,
+    splats: &[Splat],
+    view: &KernelCamera,
+    buffers: [&Buffer; 2],
+) {
+    let count = splats.len() as u32;
+    let all = Buffer::from_slice(device, "test", splats).unwrap();
+    let (all, [a, b]) = (all.address(), buffers.map(Buffer::address));
+    let mut arguments = [
+        pointer(&all),
+        pointer(&count),
+        pointer(view),
+        pointer(&a),
+        pointer(&b),
+    ];
+    launch(device, kernel, splats.len(), &mut arguments);
+}
+
 /// A value as a launch wants it.
 pub fn pointer<T>(value: &T) -> *mut c_void {
     std::ptr::from_ref(value).cast_mut().cast()
@@ -130,19 +151,10 @@ pub fn tile_lists(
         kernels: &["tiles"],
     };
     let kernel = device.load(&program).unwrap()[0];
-    let (count, room) = (splats.len() as u32, view.tile_count());
-    let all = Buffer::from_slice(device, "test", splats).unwrap();
+    let room = view.tile_count();
     let counts = Buffer::new(device, "test", 4 * splats.len()).unwrap();
     let lists = Buffer::new(device, "test", 4 * splats.len() * room).unwrap();
-    let [a, b, c] = [all.address(), counts.address(), lists.address()];
-    let mut arguments = [
-        pointer(&a),
-        pointer(&count),
-        pointer(view),
-        pointer(&b),
-        pointer(&c),
-    ];
-    launch(device, kernel, splats.len(), &mut arguments);
+    launch_on_splats(device, kernel, splats, view, [&counts, &lists]);
     let counts: Vec<u32> = counts.to_vec(splats.len()).unwrap();
     let lists: Vec<u32> = lists.to_vec(splats.len() * room).unwrap();
     let of = |(i, &n): (usize, &u32)| lists[i * room..i * room + n as usize].to_vec();
