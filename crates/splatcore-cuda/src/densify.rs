@@ -174,7 +174,7 @@ impl Densify {
     }
 
     /// Tells that a round over `before` Gaussians wanted room for so many rows.
-    pub fn expect(&mut self, rows: u64, before: usize) {
+    pub fn expect_growth(&mut self, rows: u64, before: usize) {
         self.growth = Some(((rows as usize).saturating_sub(before), before));
     }
 

@@ -133,8 +133,7 @@ impl Frame {
         Ok(())
     }
 
-    /// Pairs that a frame is launched for, as far as there is room: thousands of blocks that find nothing to do take time too.
-    /// A picture that has more is rendered again.
+    /// Pairs that a frame is launched for, as far as there is room. A picture that has more is rendered again.
     pub(super) fn pair_room(&self, gaussians: usize, lists: Lists) -> usize {
         let likely = match (lists, self.picture_pairs) {
             (Lists::Tiles | Lists::Groups(_), _) => return self.pair_capacity,

@@ -197,7 +197,7 @@ impl CudaLearner {
     /// For what halted the device.
     fn make_room(&mut self, counters: &Counters, missing: &[Missing]) -> Result<(), BackendError> {
         if let (Some(Missing::Refine(_)), 1..) = (missing.first(), counters.rows) {
-            self.densify.expect(counters.rows, self.state.count);
+            self.densify.expect_growth(counters.rows, self.state.count);
         }
         self.frame.reserve_pairs(counters.needed)
     }

@@ -123,7 +123,7 @@ fn rounds_may_outgrow_their_room() {
                 .unwrap();
             if step == 3 {
                 if let Some(rows) = rows {
-                    learner.densify.expect(rows, 1500);
+                    learner.densify.expect_growth(rows, 1500);
                 }
                 match later {
                     true => assert_eq!(learner.refine_later(&all).unwrap(), None),
