@@ -8,7 +8,7 @@ enum Kind : unsigned char {
     ADD, MIN_SIGNED, MIN, MAX_SIGNED, MAX, AND, OR, XOR,
     // A lane's value is the address of its operands, on its stack (matrix.hpp).
     MULTIPLY_K8, MULTIPLY_K8_HALF, MULTIPLY_K16, MULTIPLY_TF32,
-    LOAD_X2, LOAD_X4, LOAD_X2_TRANSPOSED,
+    LOAD_X2, LOAD_X4, LOAD_X2_TRANSPOSED, LOAD_X4_TRANSPOSED,
 };
 
 static const char* const NAMES[] = {
@@ -16,7 +16,7 @@ static const char* const NAMES[] = {
     "__any_sync", "__all_sync", "__match_any_sync", "__match_all_sync", "__reduce_add_sync", "__reduce_min_sync",
     "__reduce_min_sync", "__reduce_max_sync", "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",
     "__reduce_xor_sync", "mma_m16n8k8", "mma_m16n8k8 (half)", "mma_m16n8k16", "mma_m16n8k8_tf32",
-    "load_matrix_x2", "load_matrix_x4", "load_matrix_x2_transposed",
+    "load_matrix_x2", "load_matrix_x4", "load_matrix_x2_transposed", "load_matrix_x4_transposed",
 };
 
 #define EACH_LANE(lane, mask) for (unsigned rest = (mask), lane; rest && (lane = __builtin_ctz(rest), true); rest &= rest - 1)

@@ -42,6 +42,14 @@ static inline unsigned min_half(unsigned a, unsigned b) {
     return b;
 }
 
+// The greater half; not-a-number loses, and -0 is less than 0.
+static inline unsigned max_half(unsigned a, unsigned b) {
+    float x = half_to_float(a), y = half_to_float(b);
+    if (x != x) return y != y ? 0x7FFFu : b;
+    if (y != y || x > y || (x == y && b & 0x8000u)) return a;
+    return b;
+}
+
 // What one lane brings to an instruction. The lane waits inside it, so its arrays stay where they are.
 struct Operands {
     const unsigned* a;
@@ -149,8 +157,8 @@ static inline bool is_shared(const void* pointer, unsigned bytes) {
 }
 
 UNCHECKED static void load_matrices(Warp* warp, unsigned char kind) {
-    bool transposed = kind == LOAD_X2_TRANSPOSED;
-    unsigned count = kind == LOAD_X4 ? 4 : 2;
+    bool transposed = kind == LOAD_X2_TRANSPOSED || kind == LOAD_X4_TRANSPOSED;
+    unsigned count = kind == LOAD_X4 || kind == LOAD_X4_TRANSPOSED ? 4 : 2;
     unsigned short values[4][8][8];
     for (unsigned lane = 0; lane < 8 * count; ++lane) {
         const Operands& mine = operands(warp, lane);
@@ -262,6 +270,9 @@ static inline unsigned subtract_product_half2(unsigned c, unsigned a, unsigned b
 static inline unsigned mask_ge_half2(unsigned a, unsigned b) {
     return (half_low(a) >= half_low(b) ? 0x0000FFFFu : 0u) | (half_high(a) >= half_high(b) ? 0xFFFF0000u : 0u);
 }
+static inline unsigned max_half2(unsigned a, unsigned b) {
+    return emulator::max_half(a & 0xFFFFu, b & 0xFFFFu) | emulator::max_half(a >> 16, b >> 16) << 16;
+}
 static inline unsigned min_half2(unsigned a, unsigned b) {
     return emulator::min_half(a & 0xFFFFu, b & 0xFFFFu) | emulator::min_half(a >> 16, b >> 16) << 16;
 }
@@ -300,6 +311,7 @@ static inline unsigned shared_address(const void* pointer) { return unsigned((co
 EMULATOR_LOAD_MATRIX(load_matrix_x4, 4, LOAD_X4)
 EMULATOR_LOAD_MATRIX(load_matrix_x2, 2, LOAD_X2)
 EMULATOR_LOAD_MATRIX(load_matrix_x2_transposed, 2, LOAD_X2_TRANSPOSED)
+EMULATOR_LOAD_MATRIX(load_matrix_x4_transposed, 4, LOAD_X4_TRANSPOSED)
 #undef EMULATOR_LOAD_MATRIX
 
 static __forceinline__ void copy_async_16(void* shared, const void* global, EMULATOR_HERE) {

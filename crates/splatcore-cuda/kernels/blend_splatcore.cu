@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4) blend(cons
             if (pair_slots) slot = pair_slots[slot];
             const float4* from = (const float4*)(splats + slot);
             float4 centre = from[0], power = from[1], colour = from[2];
-            bool fits = write_row(rows + thread * (ROW_BYTES / 16), centre, power, colour, 0.0f, centre_x, centre_y);
+            bool fits = write_row(rows + thread * (ROW_BYTES / 16), centre, power, colour, centre_x, centre_y);
             mask = fits ? touched_rectangles(centre, power, block_x, block_y) : 0;
         }
         masks[thread] = (u8)mask;

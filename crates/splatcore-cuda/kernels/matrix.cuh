@@ -90,7 +90,18 @@ __device__ __forceinline__ u32 min_half2(u32 a, u32 b) {
 #endif
 }
 
-// The same, subnormal numbers taken for 0.
+// The greater of two; a number wins over not-a-number.
+__device__ __forceinline__ u32 max_half2(u32 a, u32 b) {
+#if HAS_SM80
+    u32 d;
+    asm("max.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+    return d;
+#else
+    return pack_half2(fmaxf(half_low(a), half_low(b)), fmaxf(half_high(a), half_high(b)));
+#endif
+}
+
+// The lesser of two, subnormal numbers taken for 0.
 __device__ __forceinline__ u32 min_normal_half2(u32 a, u32 b) {
 #if HAS_SM80
     u32 d;
@@ -174,6 +185,13 @@ __device__ __forceinline__ void load_matrix_x4(u32 r[4], const void* row) {
 // The same with addresses as bytes from the start of an array.
 __device__ __forceinline__ void load_matrix_x4_at(u32 r[4], const void* array, u32 offset) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(shared_address(array) + offset)
+                 : "memory");
+}
+
+__device__ __forceinline__ void load_matrix_x4_transposed_at(u32 r[4], const void* array, u32 offset) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                  : "r"(shared_address(array) + offset)
                  : "memory");

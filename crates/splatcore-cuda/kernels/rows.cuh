@@ -12,7 +12,9 @@
 #define BLOCK (WARP * COLUMNS * ROWS)
 #define PIECE 256  // splats of a list at a time
 #define BATCH 16
+#ifndef ROW_BYTES
 #define ROW_BYTES 48
+#endif
 
 // n / d, for n < 2^24, without the long division.
 __device__ __forceinline__ u32 quotient(u32 n, u32 d) {
@@ -42,13 +44,11 @@ __device__ __forceinline__ u32 kept_alpha_max(const Camera& camera) {
 #define STOPPED -60000.0f  // added to the scores of pixels that have stopped, takes their alphas to 0
 #define COEFFICIENT_MAX 60000.0f
 
-// A splat's coefficients around (0, 0) = the tile's centre, as high and low halves (the low ones times LOW_SCALE, as the basis is
-// divided by it there), its colour, and what else is to be summed up. Whether halves can hold them; if not, what was written is
-// not to be used.
+// The first two of a row's three parts: a splat's coefficients around (0, 0) = the tile's centre, as high and low halves (the low ones
+// times LOW_SCALE, as the basis is divided by it there). Whether halves can hold them; if not, what was written is not to be used.
 #define LOW_SCALE 256.0f
 #define LOW_UNIT 0x1c001c00u  // half2 of 1 / LOW_SCALE
-__device__ __forceinline__ bool write_row(uint4* row, float4 centre, float4 power, float4 colour, float fourth, float tile_x,
-                                          float tile_y) {
+__device__ __forceinline__ bool write_coefficients(uint4* row, float4 centre, float4 power, float tile_x, float tile_y) {
     float mx = centre.x - tile_x, my = centre.y - tile_y;
     float gx = fmaf(power.x, mx, power.y * my);  // a mx + b my
     float constant = fmaf(gx, mx, fmaf(power.z * my, my, centre.z - LOG2_ALPHA_UNIT));
@@ -62,11 +62,6 @@ __device__ __forceinline__ bool write_row(uint4* row, float4 centre, float4 powe
     }
     row[0] = make_uint4(high[0], high[1], high[2], pack_half2(STOPPED, 0.0f));
     row[1] = make_uint4(low[0], low[1], low[2], 0);
-    // The second columns take what is applied off the transmittance.
-    u32 red_green = pack_half2(WEIGHT_UNIT * colour.x, WEIGHT_UNIT * colour.y);
-    u32 blue_fourth = pack_half2(WEIGHT_UNIT * colour.z, WEIGHT_UNIT * fourth);
-    row[2] = make_uint4(join_lows(red_green, MINUS_ALPHA_UNIT), __byte_perm(red_green, MINUS_ALPHA_UNIT, 0x5432),
-                        join_lows(blue_fourth, MINUS_ALPHA_UNIT), __byte_perm(blue_fourth, MINUS_ALPHA_UNIT, 0x5432));
     // Not a number where one of them is none.
     return fabsf(k[0]) + fabsf(k[1]) + fabsf(k[2]) + fabsf(k[3]) + fabsf(k[4]) + fabsf(k[5]) < COEFFICIENT_MAX;
 }
@@ -112,11 +107,9 @@ __device__ __forceinline__ u32 touched_rectangles(float4 centre, float4 power, f
 }
 
 // A lane's pixels before the first splat, PAIRS pairs of rows from (x, y0) down: what its part of their basis is (1, x, y, x^2, xy, y^2
-// and two more, around the centre of the tile that begins at (block_x, block_y)), as A of the scores for high and low halves,
-// and (channel, transmittance times LIGHT_UNIT) so far.
+// and two more, around the centre of the tile that begins at (block_x, block_y)), as A of the scores for high and low halves.
 template <int PAIRS>
-__device__ __forceinline__ void start_rows(u32 (&basis)[PAIRS][4], float (&sums)[PAIRS][4], u32 x, u32 y0, u32 member, u32 block_x,
-                                           u32 block_y) {
+__device__ __forceinline__ void make_basis(u32 (&basis)[PAIRS][4], u32 x, u32 y0, u32 member, u32 block_x, u32 block_y) {
     // Of (1, x), (y, x^2), (xy, y^2), (0, 0), the lane's pair as a polynomial of y; exact in half precision.
     float bx = (float)(int)(x - block_x) + (0.5f - 0.5f * TILE);
     float by = (float)(int)(y0 - block_y) + (0.5f - 0.5f * TILE);
@@ -128,8 +121,6 @@ __device__ __forceinline__ void start_rows(u32 (&basis)[PAIRS][4], float (&sums)
         u32 pair = multiply_add_half2(multiply_add_half2(square, y, slope), y, constant);
         basis[k / 2][k % 2] = pair;
         basis[k / 2][k % 2 + 2] = multiply_half2(pair, LOW_UNIT);
-        sums[k / 2][k % 2 * 2] = 0.0f;
-        sums[k / 2][k % 2 * 2 + 1] = LIGHT_UNIT;
         y = add_half2(y, 0x3c003c00u);
     }
 }

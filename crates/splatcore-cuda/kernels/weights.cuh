@@ -12,6 +12,15 @@ struct Pixels {
     u32 finished;      // all pixels of the warp have stopped
 };
 
+// A splat's row of halves; whether it can be used. The second columns of its colours take what is applied off the transmittance.
+__device__ __forceinline__ bool write_row(uint4* row, float4 centre, float4 power, float4 colour, float tile_x, float tile_y) {
+    bool fits = write_coefficients(row, centre, power, tile_x, tile_y);
+    u32 red_green = pack_half2(WEIGHT_UNIT * colour.x, WEIGHT_UNIT * colour.y), blue = pack_half2(WEIGHT_UNIT * colour.z, 0.0f);
+    row[2] = make_uint4(join_lows(red_green, MINUS_ALPHA_UNIT), __byte_perm(red_green, MINUS_ALPHA_UNIT, 0x5432),
+                        join_lows(blue, MINUS_ALPHA_UNIT), __byte_perm(blue, MINUS_ALPHA_UNIT, 0x5432));
+    return fits;
+}
+
 // A transmittance is kept times LIGHT_UNIT, and LIGHT_UNIT more once its pixel has stopped.
 __device__ __forceinline__ bool is_stopped(float kept) { return kept > LIGHT_UNIT; }
 __device__ __forceinline__ float transmittance_of(float kept) {
@@ -22,7 +31,12 @@ __device__ __forceinline__ float transmittance_of(float kept) {
 // A lane's pixels (x, y0) to (x, y0 + 3) before the first splat; coefficients are around the centre of the block's pixels, the
 // first of which are those of (block_x, block_y).
 __device__ __forceinline__ void start_pixels(Pixels& pixels, u32 x, u32 y0, u32 member, const Camera& camera, u32 block_x, u32 block_y) {
-    start_rows(pixels.basis, pixels.sums, x, y0, member, block_x, block_y);
+    make_basis(pixels.basis, x, y0, member, block_x, block_y);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        pixels.sums[k / 2][k % 2 * 2] = 0.0f;
+        pixels.sums[k / 2][k % 2 * 2 + 1] = LIGHT_UNIT;
+    }
     pixels.finished = 0;
     // Pixels beyond the image's edges have stopped, which the last pair of the basis says.
     if (block_x + COLUMNS * RECTANGLE_X > camera.width || block_y + ROWS * RECTANGLE_Y > camera.height) {

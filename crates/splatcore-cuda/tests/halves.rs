@@ -11,12 +11,12 @@ use machine::{Machine, Random, Text, compile_everywhere};
 const HALVES: Text = Text {
     kernels: &["arithmetic", "pack", "tf32"],
     text: r#"
-// Three words a thread; eight results.
+// Three words a thread; nine results.
 extern "C" __global__ void arithmetic(const u32* in, u32* out, u32 n) {
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     u32 a = in[3 * i], b = in[3 * i + 1], c = in[3 * i + 2];
-    u32* to = out + 8 * i;
+    u32* to = out + 9 * i;
     to[0] = add_half2(a, b);
     to[1] = multiply_half2(a, b);
     to[2] = mask_ge_half2(a, b);
@@ -24,7 +24,8 @@ extern "C" __global__ void arithmetic(const u32* in, u32* out, u32 n) {
     to[4] = multiply_add_half2(a, b, c);
     to[5] = subtract_product_half2(c, a, b);
     to[6] = min_normal_half2(a, b);
-    to[7] = pack_half2(half_low(a), half_high(a));
+    to[7] = max_half2(a, b);
+    to[8] = pack_half2(half_low(a), half_high(a));
 }
 // Two f32 a thread.
 extern "C" __global__ void pack(const float* in, u32* out, u32 n) {
@@ -76,7 +77,7 @@ fn half_arithmetic_rounds_once() {
         (&HALVES, "arithmetic"),
         ((n as u32).div_ceil(128), 128),
         &input,
-        8 * n,
+        9 * n,
         n as u32,
     );
     for i in 0..n {
@@ -87,6 +88,12 @@ fn half_arithmetic_rounds_once() {
                 (true, _) => b,
                 (_, true) => a,
                 _ if x < y || x == y && a & SIGN != 0 => a,
+                _ => b,
+            };
+            let greater = match (is_nan(a), is_nan(b)) {
+                (true, _) => b,
+                (_, true) => a,
+                _ if x > y || x == y && b & SIGN != 0 => a,
                 _ => b,
             };
             let expected = [
@@ -102,8 +109,9 @@ fn half_arithmetic_rounds_once() {
                 } else {
                     lesser
                 },
+                greater,
             ];
-            let result = |k: usize| (got[8 * i + k] >> (16 * half)) as u16;
+            let result = |k: usize| (got[9 * i + k] >> (16 * half)) as u16;
             for (k, name) in [
                 "add",
                 "multiply",
@@ -112,6 +120,7 @@ fn half_arithmetic_rounds_once() {
                 "multiply_add",
                 "subtract_product",
                 "min_normal",
+                "max",
             ]
             .into_iter()
             .enumerate()
@@ -129,7 +138,7 @@ fn half_arithmetic_rounds_once() {
                     expected[k]
                 );
             }
-            assert!(same(result(7), a), "{a:#06x} to f32 and back: {:#06x}", result(7));
+            assert!(same(result(8), a), "{a:#06x} to f32 and back: {:#06x}", result(8));
         }
     }
 }

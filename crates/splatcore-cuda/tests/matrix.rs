@@ -261,13 +261,14 @@ extern "C" __global__ void matrices(const u32* in, u32* out, u32) {
     const uint4* row = rows + in[threadIdx.x];
     // The other wrappers count from the start of an array, here from the second row on.
     const u32 offset = 16 * in[threadIdx.x] - 16;
-    u32* to = out + 16 * threadIdx.x;
+    u32* to = out + 20 * threadIdx.x;
     load_matrix_x4(to, row);
     load_matrix_x4_at(to + 4, rows + 1, offset);
     load_matrix_x2(to + 8, row);
     load_matrix_x2_transposed_at(to + 10, rows + 1, offset);
     for (u32 m = 0; m < 2; ++m) to[12 + m] = transpose_matrix(to[m]);
     load_matrix_x2_at(to + 14, rows + 1, offset);
+    load_matrix_x4_transposed_at(to + 16, rows + 1, offset);
 }"#,
 };
 
@@ -283,7 +284,7 @@ fn matrices_from_rows_anywhere() {
         (&MATRICES, "matrices"),
         (1, threads),
         &input,
-        16 * threads as usize,
+        20 * threads as usize,
         0,
     );
     let half = |row: usize, column: usize| 8 * input[row] + column as u32;
@@ -306,8 +307,9 @@ fn matrices_from_rows_anywhere() {
             // By way of registers.
             .chain((0..2).map(transposed))
             .chain((0..2).map(plain))
+            .chain((0..4).map(transposed))
             .collect();
-        assert_eq!(got[16 * thread..16 * thread + 16], expected, "thread {thread}");
+        assert_eq!(got[20 * thread..20 * thread + 20], expected, "thread {thread}");
     }
 }
 
