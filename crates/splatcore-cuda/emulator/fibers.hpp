@@ -69,7 +69,8 @@ constexpr unsigned LANES = 32;
 constexpr unsigned MAX_THREADS = 1024;
 // Not a power of two, or the tops of all stacks would compete for the same cache sets.
 constexpr size_t STACK_BYTES = 128 * 1024 + 5 * 64;
-constexpr unsigned char POISON = 0xCD;
+// Not a number, as a float and as two halves: what is never written and counts for nothing would pass as 0 otherwise.
+constexpr unsigned char POISON = 0xFF;
 constexpr unsigned long long CANARY = 0x5AFE57AC5AFE57ACull;
 // So many yields without any progress are taken for a hang.
 constexpr unsigned MAX_YIELDS = 1u << 25;
