@@ -128,6 +128,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 passes: passes as u32,
                 items,
                 window,
+                shift: 0,
             };
             time(&device, key_bits as u32, pairs, plan)?;
         }
@@ -149,6 +150,7 @@ fn candidates(key_bits: u32, pairs: usize) -> Vec<Plan> {
                     passes,
                     items,
                     window,
+                    shift: 0,
                 };
                 // So many words at once do not fit the registers.
                 if window << bits.saturating_sub(8) <= 64 && !all.contains(&plan) {

@@ -1,29 +1,48 @@
-// Rows of groups of GROUP x GROUP tiles that a splat touches, for lists.cu and the counting in project.cu: of two rows of
-// tiles (footprint.cuh) the groups from the first to the last tile of both.
+// Rows of groups of GROUP x GROUP tiles that a splat touches, for lists.cu and the counting in project.cu: of GROUP rows of
+// tiles (footprint.cuh) the groups from the first to the last tile of all of them.
+//
+// Constant: GROUP, 2 or 4.
 
-#define GROUP 2
+#ifndef GROUP
+#define GROUP 2  // where nobody asks
+#endif
+#define GROUP_TILES (GROUP * GROUP)
+#define ALL_TILES ((1u << GROUP_TILES) - 1)
 
-// A row of groups of one splat: its tiles in both rows of tiles.
+// A row of groups of one splat: its tiles in each of its rows of tiles.
 struct Row {
-    uint2 upper, lower;
+    uint2 spans[GROUP];
     u32 row;
 };
 
 __device__ __forceinline__ Row make_row(const Footprint& footprint, uint2 tile_rows, u32 row, const Camera& camera) {
-    Row r = {make_uint2(0, 0), make_uint2(0, 0), row};
-    u32 upper = row * GROUP, lower = upper + 1;
-    if (upper >= tile_rows.x && upper < tile_rows.y) r.upper = footprint_row(footprint, upper, camera);
-    if (lower >= tile_rows.x && lower < tile_rows.y) r.lower = footprint_row(footprint, lower, camera);
-    // An empty row is where the other one is.
-    if (r.upper.x >= r.upper.y) r.upper = make_uint2(r.lower.x, r.lower.x);
-    if (r.lower.x >= r.lower.y) r.lower = make_uint2(r.upper.x, r.upper.x);
+    Row r;
+    r.row = row;
+#pragma unroll
+    for (u32 k = 0; k < GROUP; ++k) {
+        u32 tile_row = row * GROUP + k;
+        r.spans[k] = make_uint2(0, 0);
+        if (tile_row >= tile_rows.x && tile_row < tile_rows.y) r.spans[k] = footprint_row(footprint, tile_row, camera);
+    }
     return r;
+}
+
+// The tiles of a row of groups, from the first to the last of all its rows of tiles; none: (0, 0).
+__device__ __forceinline__ uint2 tiles_of(const Row& r) {
+    u32 begin = 0xffffffffu, end = 0;
+#pragma unroll
+    for (u32 k = 0; k < GROUP; ++k) {
+        if (r.spans[k].x >= r.spans[k].y) continue;
+        begin = min(begin, r.spans[k].x);
+        end = max(end, r.spans[k].y);
+    }
+    return begin < end ? make_uint2(begin, end) : make_uint2(0, 0);
 }
 
 // The groups of a row, first and one past the last.
 __device__ __forceinline__ uint2 groups_of(const Row& r) {
-    u32 begin = min(r.upper.x, r.lower.x), end = max(r.upper.y, r.lower.y);
-    return begin < end ? make_uint2(begin / GROUP, (end + GROUP - 1) / GROUP) : make_uint2(0, 0);
+    uint2 tiles = tiles_of(r);
+    return make_uint2(tiles.x / GROUP, (tiles.y + GROUP - 1) / GROUP);
 }
 
 // Rows of groups, first and one past the last.
@@ -31,27 +50,70 @@ __device__ __forceinline__ uint2 group_rows(uint2 tile_rows) {
     return tile_rows.x < tile_rows.y ? make_uint2(tile_rows.x / GROUP, (tile_rows.y + GROUP - 1) / GROUP) : make_uint2(0, 0);
 }
 
-// What `project` tells lists.cu of a splat, so that its rows need not be found twice. Most splats touch tiles of 2x2 groups only: of
-// those (the number of the upper left group, the tiles in all four), of others (pairs, 0). Bit 4 g + t is tile t of group g, both
-// row by row.
-typedef uint2 Reach;
-#define NEAR 2              // groups along a side
-#define BEYOND 0x80000000u  // in place of tiles: some lie elsewhere
-
-// The tiles of a row of groups, `row` rows below the splat's first, as bits of a Reach whose first column of groups is `column`;
-// or BEYOND.
-__device__ __forceinline__ u32 near_tiles(const Row& r, u32 row, u32 column) {
-    u32 first = column * GROUP, begin = min(r.upper.x, r.lower.x), end = max(r.upper.y, r.lower.y);
-    if (row >= NEAR || begin < first || end > first + NEAR * GROUP) return BEYOND;
-    u32 upper = (1u << (r.upper.y - first)) - (1u << (r.upper.x - first));
-    u32 lower = (1u << (r.lower.y - first)) - (1u << (r.lower.x - first));
-    // Two columns of four to each group.
-    u32 both = upper | lower << 8, groups = (both & 0x0303u) | (both & 0x0c0cu) << 2;
-    return ((groups & 0xffu) | groups >> 6) << (4 * NEAR * row);
+// The tiles of the group in column `column` of a row, as bits, row by row.
+__device__ __forceinline__ u32 mask_of(const Row& r, u32 column) {
+    u32 mask = 0, first = column * GROUP;
+#pragma unroll
+    for (u32 k = 0; k < GROUP; ++k) {
+        u32 begin = min(max(r.spans[k].x, first), first + GROUP) - first, end = min(max(r.spans[k].y, first), first + GROUP) - first;
+        mask |= ((1u << max(begin, end)) - (1u << begin)) << (GROUP * k);
+    }
+    return mask;
 }
 
-// Pairs of a Reach with tiles: its groups that have some.
-__device__ __forceinline__ u32 near_pairs(u32 tiles) {
-    u32 twos = tiles | tiles >> 1;
-    return __popc((twos | twos >> 2) & 0x1111u);
+// A pair of a group and a splat is two words, a key, by which it is sorted, and a value. The mask of its tiles is where there is room: of
+// small groups, of which there are more, above the slot; of large ones below the group.
+#if GROUP == 2
+#define MASK_SHIFT 28
+__device__ __forceinline__ u32 pair_key(u32 group, u32 mask) { return group; }
+__device__ __forceinline__ u32 pair_value(u32 slot, u32 mask) { return slot | mask << MASK_SHIFT; }
+__device__ __forceinline__ u32 slot_of_value(u32 value) { return value & ((1u << MASK_SHIFT) - 1); }
+// The word that has the mask, and the mask.
+__device__ __forceinline__ const u32* masked_words(const u32* keys, const u32* values) { return values; }
+__device__ __forceinline__ u32 mask_of_word(u32 word) { return word >> MASK_SHIFT; }
+#else
+#define KEY_SHIFT GROUP_TILES
+__device__ __forceinline__ u32 pair_key(u32 group, u32 mask) { return group << KEY_SHIFT | mask; }
+__device__ __forceinline__ u32 pair_value(u32 slot, u32 mask) { return slot; }
+__device__ __forceinline__ u32 slot_of_value(u32 value) { return value; }
+__device__ __forceinline__ const u32* masked_words(const u32* keys, const u32* values) { return keys; }
+__device__ __forceinline__ u32 mask_of_word(u32 word) { return word & ALL_TILES; }
+#endif
+
+// What `project` tells lists.cu of a splat, so that its rows need not be found twice. Most splats touch tiles of 2x2 groups only: of
+// those (the number of the upper left group, the tiles in all four), of others (pairs, 0). Tile t of group g, both row by row, is bit
+// GROUP_TILES g + t, of large groups in two words.
+#define NEAR 2  // groups along a side
+#define NEAR_TILES (NEAR * GROUP_TILES)
+#define BEYOND 0x80000000u  // in the number of a splat's pairs while they are counted: some tiles lie elsewhere
+#if GROUP == 2
+typedef uint2 Reach;
+__device__ __forceinline__ Reach near_reach(u32 group, u32 upper, u32 lower) { return make_uint2(group, upper | lower << NEAR_TILES); }
+__device__ __forceinline__ Reach far_reach(u32 pairs) { return make_uint2(pairs, 0); }
+__device__ __forceinline__ bool is_near(const Reach& reach) { return reach.y != 0; }
+__device__ __forceinline__ u32 near_mask(const Reach& reach, u32 g) { return reach.y >> (GROUP_TILES * g) & ALL_TILES; }
+#else
+typedef uint4 Reach;
+__device__ __forceinline__ Reach near_reach(u32 group, u32 upper, u32 lower) { return make_uint4(group, upper, lower, 0); }
+__device__ __forceinline__ Reach far_reach(u32 pairs) { return make_uint4(pairs, 0, 0, 0); }
+__device__ __forceinline__ bool is_near(const Reach& reach) { return (reach.y | reach.z) != 0; }
+__device__ __forceinline__ u32 near_mask(const Reach& reach, u32 g) {
+    return (g < NEAR ? reach.y : reach.z) >> (GROUP_TILES * (g % NEAR)) & ALL_TILES;
+}
+#endif
+
+// The groups of a splat.
+__device__ __forceinline__ u32 pairs_of(const Reach& reach) {
+    if (!is_near(reach)) return reach.x;
+    u32 groups = 0;
+#pragma unroll
+    for (u32 g = 0; g < NEAR * NEAR; ++g) groups += near_mask(reach, g) != 0;
+    return groups;
+}
+
+// The tiles of a row of two groups, as half a Reach whose first column of groups is `column`; `fits` tells whether there are no others.
+__device__ __forceinline__ u32 near_tiles(const Row& r, u32 column, bool& fits) {
+    uint2 tiles = tiles_of(r);
+    fits = tiles.x >= column * GROUP && tiles.y <= (column + NEAR) * GROUP;
+    return mask_of(r, column) | mask_of(r, column + 1) << GROUP_TILES;
 }

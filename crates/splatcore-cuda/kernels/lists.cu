@@ -28,20 +28,16 @@
 // Constants: INTERSECT as in footprint.cuh.
 
 #define WARPS (BLOCK / WARP)
-#define MASK_SHIFT 28  // a pair is its slot under the mask of the group's tiles that it touches, row by row
-#define SLOT_MASK ((1u << MASK_SHIFT) - 1)
+#define PIECES (8 / GROUP)  // of 32 pairs that a warp of `split_lists` loads at once
 
-__device__ __forceinline__ void write_pair(const Row& r, u32 slot, u32 column, u32 at, u32 groups_x, u32* groups, u32* words) {
-    u32 left = column * GROUP, right = left + 1;
-    u32 mask = (left >= r.upper.x && left < r.upper.y ? 1u : 0u) | (right >= r.upper.x && right < r.upper.y ? 2u : 0u) |
-               (left >= r.lower.x && left < r.lower.y ? 4u : 0u) | (right >= r.lower.x && right < r.lower.y ? 8u : 0u);
-    groups[at] = r.row * groups_x + column;
-    words[at] = slot | mask << MASK_SHIFT;
+__device__ __forceinline__ void write_pair(u32 group, u32 mask, u32 slot, u32 at, u32* keys, u32* values) {
+    keys[at] = pair_key(group, mask);
+    values[at] = pair_value(slot, mask);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists(const Splat* __restrict__ splats, const u32* __restrict__ order,
+extern "C" __global__ void __launch_bounds__(BLOCK, 8) expand_lists(const Splat* __restrict__ splats, const u32* __restrict__ order,
                                                                   const Reach* __restrict__ reaches, Camera camera,
-                                                                  u32 pair_capacity, u32* groups, u32* words, u32* first_pairs,
+                                                                  u32 pair_capacity, u32* keys, u32* values, u32* first_pairs,
                                                                   u32* long_slots, u32* states, Counters* counters) {
     begin_kernel();
     __shared__ Footprint footprints[BLOCK];
@@ -66,19 +62,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists(const Splat* __
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, groups_x = (camera.tiles_x + GROUP - 1) / GROUP;
     bool valid = first + thread < visible;
     u32 slot = valid ? order[first + thread] : 0;
-    Reach reach = valid ? reaches[slot] : make_uint2(0, 0);
-    u32 tiles = reach.y, own_pairs = tiles ? near_pairs(tiles) : reach.x;
-    bool is_long = !tiles && own_pairs > LONG_LIST;
+    Reach reach = valid ? reaches[slot] : far_reach(0);
+    u32 own_pairs = pairs_of(reach);
+    bool near = is_near(reach), is_long = !near && own_pairs > LONG_LIST;
     u32 total_pairs, total_rows, others;
     u32 before = block_scan(own_pairs, scratch[0], total_pairs);
-    shifts[thread] = block_scan(tiles || is_long ? own_pairs : 0, scratch[1], others);
+    shifts[thread] = block_scan(near || is_long ? own_pairs : 0, scratch[1], others);
     if (warp == 0) {
         u32 start = look_back(states, blockIdx.x, total_pairs, lane);
         if (lane == 0) block_start = start;
     }
     slots[thread] = slot;
     u32 own_rows = 0;
-    if (valid && !tiles && !is_long) {
+    if (valid && !near && !is_long) {
         footprints[thread] = make_footprint(splats[slot]);
         uint2 own = footprint_rows(footprints[thread], camera);
         tile_rows[thread] = own;
@@ -93,10 +89,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists(const Splat* __
     }
     // A thread writes its near splat's pairs, at most four; what is left is shared out over the block, row by row.
     for (u32 g = 0, at = base + before; g < NEAR * NEAR; ++g) {
-        u32 own = tiles >> (GROUP * GROUP * g) & 15;
-        if (!own) continue;
-        groups[at] = reach.x + g / NEAR * groups_x + g % NEAR;
-        words[at++] = slot | own << MASK_SHIFT;
+        u32 mask = near_mask(reach, g);
+        if (mask) write_pair(reach.x + g / NEAR * groups_x + g % NEAR, mask, slot, at++, keys, values);
     }
     for (u32 chunk = 0; chunk < total_rows; chunk += BLOCK) {
         u32 length = 0, k = chunk + thread;
@@ -115,7 +109,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists(const Splat* __
         for (u32 p = thread; p < in_chunk; p += BLOCK) {
             u32 r = owner_of(pair_starts, p), i = owners[r];
             Row row = rows[r];
-            write_pair(row, slots[i], groups_of(row).x + p - pair_starts[r], base + p + shifts[i], groups_x, groups, words);
+            u32 column = groups_of(row).x + p - pair_starts[r];
+            write_pair(row.row * groups_x + column, mask_of(row, column), slots[i], base + p + shifts[i], keys, values);
         }
         base += in_chunk;
         // The next chunk overwrites what this one reads.
@@ -124,8 +119,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists(const Splat* __
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists_long(const Splat* __restrict__ splats,
-                                                                       const u32* __restrict__ long_slots, Camera camera, u32* groups,
-                                                                       u32* words, const u32* __restrict__ first_pairs,
+                                                                       const u32* __restrict__ long_slots, Camera camera, u32* keys,
+                                                                       u32* values, const u32* __restrict__ first_pairs,
                                                                        const Counters* counters) {
     begin_kernel();
     __shared__ u32 pair_starts[BLOCK];
@@ -150,7 +145,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists_long(const Spla
             for (u32 p = thread; p < in_chunk; p += BLOCK) {
                 u32 r = owner_of(pair_starts, p);
                 Row row = rows[r];
-                write_pair(row, slot, groups_of(row).x + p - pair_starts[r], base + p, groups_x, groups, words);
+                u32 column = groups_of(row).x + p - pair_starts[r];
+                write_pair(row.row * groups_x + column, mask_of(row, column), slot, base + p, keys, values);
             }
             base += in_chunk;
             __syncthreads();
@@ -158,53 +154,75 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists_long(const Spla
     }
 }
 
-// `words` are sorted by group, `group_ranges` as the sort left them. Tile k of the group with pairs [first, first + length) gets its
-// list at tile_lists[4 first + k length]; `ranges` says of each tile where that is, in the same way.
-extern "C" __global__ void __launch_bounds__(BLOCK) split_lists(const u32* __restrict__ words, const uint2* __restrict__ group_ranges,
-                                                                 Camera camera, const Counters* counters, u32* tile_lists,
-                                                                 uint2* ranges) {
+// Where the list of tile `lane` of the group begins: each has room for all n pairs of a small group; of a large one most of that would be
+// empty, so there each gets as much as it needs, groups in the order in which they ask. All threads of the block call it.
+__device__ __forceinline__ u32 list_start(u32 first, u32 n, u32 lane, u32 warp, const u32 (&warp_counts)[WARPS][GROUP_TILES],
+                                          Counters* counters) {
+#if GROUP == 2
+    return GROUP_TILES * first + lane * n;
+#else
+    __shared__ u32 starts[GROUP_TILES];
+    if (warp == 0) {
+        u32 own = 0, place = 0;
+        for (u32 w = 0; lane < GROUP_TILES && w < WARPS; ++w) own += warp_counts[w][lane];
+        u32 until = warp_scan(own, lane);
+        if (lane == WARP - 1) place = (u32)atomicAdd(&counters->placed, (u64)until);
+        place = __shfl_sync(FULL_MASK, place, WARP - 1);
+        if (lane < GROUP_TILES) starts[lane] = place + until - own;
+    }
+    __syncthreads();
+    return lane < GROUP_TILES ? starts[lane] : 0;
+#endif
+}
+
+// Pairs are sorted by group, `group_ranges` as the sort left them. `ranges` says of each tile where in `tile_lists` its list is, in the
+// same way.
+extern "C" __global__ void __launch_bounds__(BLOCK) split_lists(const u32* __restrict__ keys, const u32* __restrict__ values,
+                                                                 const uint2* __restrict__ group_ranges, Camera camera,
+                                                                 Counters* counters, u32* tile_lists, uint2* ranges) {
     begin_kernel();
-    __shared__ u32 warp_counts[WARPS][GROUP * GROUP];
+    __shared__ u32 warp_counts[WARPS][GROUP_TILES];
     if (counters->halted) return;
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, below = (1u << lane) - 1;
     uint2 range = list_range(group_ranges, blockIdx.x);
     u32 first = range.x, n = range.y - first;
+    if (n == 0) return;
+    const u32* words = masked_words(keys, values) + first;
     // Each warp has a stretch of the list: counts it, learns what those before it have, and deals it out.
     u32 stretch = (n + BLOCK - 1) / BLOCK * WARP, begin = min(warp * stretch, n), end = min(begin + stretch, n);
-    u32 counts[GROUP * GROUP] = {0, 0, 0, 0};
-#pragma unroll 4
-    for (u32 i = begin + lane; i < end; i += WARP) {
-        u32 word = words[first + i];
-#pragma unroll
-        for (int k = 0; k < GROUP * GROUP; ++k) counts[k] += word >> (MASK_SHIFT + k) & 1;
-    }
-#pragma unroll
-    for (int k = 0; k < GROUP * GROUP; ++k) {
-        u32 sum = warp_scan(counts[k], lane);
-        if (lane == WARP - 1) warp_counts[warp][k] = sum;
-    }
-    __syncthreads();
-    u32 next[GROUP * GROUP];
-#pragma unroll
-    for (int k = 0; k < GROUP * GROUP; ++k) {
-        next[k] = 4 * first + k * n;
-        for (u32 w = 0; w < warp; ++w) next[k] += warp_counts[w][k];
-    }
-#pragma unroll 4
+    // Lane k keeps the count of tile k.
+    u32 count = 0;
+#pragma unroll PIECES
     for (u32 piece = begin; piece < end; piece += WARP) {
-        u32 word = piece + lane < end ? words[first + piece + lane] : 0;
+        u32 mask = piece + lane < end ? mask_of_word(words[piece + lane]) : 0;
 #pragma unroll
-        for (int k = 0; k < GROUP * GROUP; ++k) {
-            bool touches = word >> (MASK_SHIFT + k) & 1;
+        for (u32 k = 0; k < GROUP_TILES; ++k) {
+            u32 number = __popc(__ballot_sync(FULL_MASK, mask >> k & 1));
+            count += lane == k ? number : 0;
+        }
+    }
+    if (lane < GROUP_TILES) warp_counts[warp][lane] = count;
+    __syncthreads();
+    u32 list = list_start(first, n, lane, warp, warp_counts, counters), start = list;
+    for (u32 w = 0; lane < GROUP_TILES && w < warp; ++w) start += warp_counts[w][lane];
+    u32 next[GROUP_TILES];
+#pragma unroll
+    for (u32 k = 0; k < GROUP_TILES; ++k) next[k] = __shfl_sync(FULL_MASK, start, k);
+#pragma unroll PIECES
+    for (u32 piece = begin; piece < end; piece += WARP) {
+        bool valid = piece + lane < end;
+        u32 mask = valid ? mask_of_word(words[piece + lane]) : 0, slot = valid ? slot_of_value(values[first + piece + lane]) : 0;
+#pragma unroll
+        for (u32 k = 0; k < GROUP_TILES; ++k) {
+            bool touches = mask >> k & 1;
             u32 vote = __ballot_sync(FULL_MASK, touches);
-            if (touches) tile_lists[next[k] + __popc(vote & below)] = word & SLOT_MASK;
+            if (touches) tile_lists[next[k] + __popc(vote & below)] = slot;
             next[k] += __popc(vote);
         }
     }
-    if (warp == WARPS - 1 && lane < GROUP * GROUP) {
+    if (warp == WARPS - 1 && lane < GROUP_TILES) {
         u32 groups_x = (camera.tiles_x + GROUP - 1) / GROUP, row = blockIdx.x / groups_x, column = blockIdx.x - row * groups_x;
         u32 x = column * GROUP + lane % GROUP, y = row * GROUP + lane / GROUP;
-        u32 stop = lane == 0 ? next[0] : lane == 1 ? next[1] : lane == 2 ? next[2] : next[3];
-        if (x < camera.tiles_x && y < camera.tiles_y) ranges[y * camera.tiles_x + x] = make_uint2(~(4 * first + lane * n), stop);
+        if (x < camera.tiles_x && y < camera.tiles_y) ranges[y * camera.tiles_x + x] = make_uint2(~list, start + count);
     }
 }

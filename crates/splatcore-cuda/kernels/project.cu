@@ -78,8 +78,8 @@ struct Counting {
     u32 starts[WARP];  // first of the warp's rows of each splat
     u32 pairs[WARP];
 #if GROUPED
-    u32 columns[WARP];  // of groups, where each splat's Reach begins
-    u32 tiles[WARP];    // in it, or BEYOND
+    u32 columns[WARP];      // of groups, where each splat's Reach begins
+    u32 tiles[NEAR][WARP];  // in it, of the upper and the lower groups
 #endif
 };
 
@@ -94,7 +94,7 @@ __device__ __forceinline__ u32 count_pairs(const Footprint& footprint, bool want
 #if GROUPED
     u32 column = (u32)fminf(fmaxf((left + TILE_LOW) / (GROUP * TILE), 0.0f), 1e6f);
     counting.columns[lane] = column;
-    counting.tiles[lane] = 0;
+    counting.tiles[0][lane] = counting.tiles[1][lane] = 0;
 #endif
     if (wanted) {
         rows = footprint_rows(footprint, camera);
@@ -119,7 +119,10 @@ __device__ __forceinline__ u32 count_pairs(const Footprint& footprint, bool want
 #if GROUPED
         Row r = make_row(counting.footprints[i], tile_rows, group_rows(tile_rows).x + row, camera);
         uint2 span = groups_of(r);
-        if (span.x < span.y) atomicOr(&counting.tiles[i], near_tiles(r, row, counting.columns[i]));
+        bool fits;
+        u32 tiles = near_tiles(r, counting.columns[i], fits);
+        if (span.x < span.y && (row >= NEAR || !fits)) atomicOr(&counting.pairs[i], BEYOND);
+        else if (span.x < span.y) counting.tiles[row][i] = tiles;
 #else
         uint2 span = footprint_row(counting.footprints[i], tile_rows.x + row, camera);
 #endif
@@ -128,8 +131,10 @@ __device__ __forceinline__ u32 count_pairs(const Footprint& footprint, bool want
     __syncwarp();
     u32 pairs = counting.pairs[lane];
 #if GROUPED
-    u32 tiles = counting.tiles[lane], columns = (camera.tiles_x + GROUP - 1) / GROUP;
-    tally = tiles && !(tiles & BEYOND) ? make_uint2(rows.x * columns + column, tiles) : make_uint2(pairs, 0);
+    u32 upper = counting.tiles[0][lane], lower = counting.tiles[1][lane], columns = (camera.tiles_x + GROUP - 1) / GROUP;
+    bool beyond = pairs & BEYOND;
+    pairs &= ~BEYOND;
+    tally = beyond || pairs == 0 ? far_reach(pairs) : near_reach(rows.x * columns + column, upper, lower);
 #else
     tally = pairs;
 #endif

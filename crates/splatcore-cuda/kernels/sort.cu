@@ -7,8 +7,8 @@
 // A piece is blockIdx.x. Blocks begin in the order of blockIdx, so the predecessors that a piece waits for are at work
 // already; expand and project count on it too. TICKETS 1 takes the order from a counter instead, at the price of its latency.
 //
-// Constants: BITS of a digit, PASSES, ITEMS keys a thread, WINDOW pieces that a look-back reads at once (sort.rs chooses all
-// four); TICKETS; EAGER first loads; COPIES of the histogram that count_digits spreads its lanes over.
+// Constants: BITS of a digit, PASSES, SHIFT, ITEMS keys a thread, WINDOW pieces that a look-back reads at once (sort.rs chooses all
+// five); TICKETS; EAGER first loads; COPIES of the histogram that count_digits spreads its lanes over.
 //
 // Launch: count_digits 512 threads, sort_digit 256. Shared memory of sort_digit: the warps' counts, 16 * 2^BITS bytes, in
 // which the sorted piece, 2048 * ITEMS bytes, takes their place; and 4 * 2^BITS. On sm_90, registers and bytes of shared
@@ -62,8 +62,8 @@
 #define COPIES (PASSES * DIGITS <= 2048 ? 4 : PASSES * DIGITS <= 6144 ? 2 : 1)
 #endif
 
-// Digit p is bits [BITS p, BITS p + BITS) of the key.
-__device__ __forceinline__ u32 digit_of(u32 key, u32 pass) { return (key >> (BITS * pass)) & (DIGITS - 1); }
+// Digit p is bits [BITS p, BITS p + BITS) of the key above its lowest SHIFT, which are not looked at.
+__device__ __forceinline__ u32 digit_of(u32 key, u32 pass) { return (key >> (SHIFT + BITS * pass)) & (DIGITS - 1); }
 
 // histograms[pass][digit], zero at launch, and behind them a ticket for each pass. Zeroes the states of the pieces that there
 // are, which may be far fewer than those that there is room for.
@@ -317,9 +317,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK, OWNED > 2 ? 1 : 2) sort_digi
             keys_out[to] = sorted_key;
             values_out[to] = sorted_value;
             // The piece's keys of a list lie side by side, here and there; the first and the last of them are as good as all.
-            if (pass == PASSES - 1 && ranges && sorted_key < lists) {
-                if (k == 0 || work.sorted.keys[k - 1] != sorted_key) atomicMax(&ranges[sorted_key].x, ~to);
-                if (k + 1 == present || work.sorted.keys[k + 1] != sorted_key) atomicMax(&ranges[sorted_key].y, to + 1);
+            u32 list = sorted_key >> SHIFT;
+            if (pass == PASSES - 1 && ranges && list < lists) {
+                if (k == 0 || work.sorted.keys[k - 1] >> SHIFT != list) atomicMax(&ranges[list].x, ~to);
+                if (k + 1 == present || work.sorted.keys[k + 1] >> SHIFT != list) atomicMax(&ranges[list].y, to + 1);
             }
         }
     }

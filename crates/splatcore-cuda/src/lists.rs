@@ -4,30 +4,56 @@
 use crate::camera::KernelCamera;
 use crate::device::Kernel;
 use crate::device::buffer::device_error;
-use crate::frame::Purpose;
+use crate::frame::{MOST_PAIRS, Purpose};
 use crate::groups;
 use crate::launch::{Queue, arguments};
+use crate::programs::PictureRows;
 use splatcore_core::BackendError;
 use splatcore_core::pipeline::{Blend, Pipeline};
 
 const BLOCK: usize = 256;
-/// Tiles along a side of a group.
-const GROUP: u32 = 2;
-/// A pair's slot leaves four bits for the group's tiles.
+/// Tiles along a side of a group, of pictures and of large pictures: for twice the pixels a side, about the same groups and pairs.
+pub const SIDES: [u32; 2] = [2, 4];
+/// A pair's slot leaves four bits for a small group's tiles.
 const MOST_SLOTS: usize = 1 << 28;
-/// Bytes of a slot's reach.
-pub const REACH_BYTES: usize = 8;
-/// Places of a tile's list for each pair of a group.
-pub const TILES: usize = (GROUP * GROUP) as usize;
+/// Bits of a pair's key below a large group's number: the group's tiles.
+pub const LARGE_KEY_SHIFT: u32 = SIDES[1] * SIDES[1];
+/// Large groups that a key can number. The last number would make a key that sorts leave out.
+const MOST_LARGE_GROUPS: usize = (1 << (u32::BITS - LARGE_KEY_SHIFT)) - 1;
 
-/// Whether a frame's lists come from groups.
-pub fn grouped(pipeline: Pipeline, purpose: Purpose, gaussians: usize) -> bool {
-    pipeline.blend == Blend::Splatcore && purpose == Purpose::Image && gaussians < MOST_SLOTS
+/// Tiles along a side of the groups that a frame's lists come from, if they come from groups.
+pub fn side(pipeline: Pipeline, purpose: Purpose, gaussians: usize, rows: PictureRows) -> Option<u32> {
+    let [small, large] = SIDES;
+    match rows {
+        _ if pipeline.blend != Blend::Splatcore || purpose != Purpose::Image => None,
+        PictureRows::Four => (gaussians < MOST_SLOTS).then_some(small),
+        PictureRows::Eight => Some(large),
+    }
 }
 
-/// Groups of an image.
-pub fn groups(view: &KernelCamera) -> usize {
-    groups::count(view, GROUP)
+/// Whether keys can number the large groups of a picture.
+pub fn has_large_groups(view: &KernelCamera) -> bool {
+    groups::count(view, SIDES[1]) <= MOST_LARGE_GROUPS
+}
+
+/// Bits of a pair's key below its group's number.
+pub fn key_shift(side: u32) -> u32 {
+    if side == SIDES[0] { 0 } else { LARGE_KEY_SHIFT }
+}
+
+/// Bytes of a slot's reach.
+pub fn reach_bytes(side: u32) -> usize {
+    if side == SIDES[0] { 8 } else { 16 }
+}
+
+/// More pairs than these are refused: their places in the tiles' lists are numbered too, and sorts count them in 30 bits.
+pub fn most_pairs(side: u32) -> usize {
+    (u32::MAX as usize / places(side)).min(MOST_PAIRS as usize)
+}
+
+/// Places in the tiles' lists for each pair.
+pub fn places(side: u32) -> usize {
+    (side * side) as usize
 }
 
 /// Addresses of what the kernels read and write.
@@ -39,10 +65,10 @@ pub struct Buffers {
     pub order: u64,
     /// What `project` says of each slot's groups (`Reach` of kernels/group_rows.cuh).
     pub reaches: u64,
-    /// Group of each pair, to be sorted.
-    pub groups: u64,
-    /// Slot of each pair under the mask of its tiles, to be sorted with it.
-    pub words: u64,
+    /// Key of each pair, to be sorted: its group from bit [`key_shift`] on, and what `pair_key` of kernels/group_rows.cuh adds.
+    pub keys: u64,
+    /// Value of each pair, to be sorted with it: its slot, and what `pair_value` adds.
+    pub values: u64,
     /// First pair of each slot with a long list.
     pub first_pairs: u64,
     /// Queue of slots with long lists.
@@ -79,8 +105,8 @@ pub fn expand(
             buffers.reaches,
             *view,
             capacity,
-            buffers.groups,
-            buffers.words,
+            buffers.keys,
+            buffers.values,
             buffers.first_pairs,
             buffers.long_slots,
             buffers.states,
@@ -95,15 +121,15 @@ pub fn expand(
             buffers.splats,
             buffers.long_slots,
             *view,
-            buffers.groups,
-            buffers.words,
+            buffers.keys,
+            buffers.values,
             buffers.first_pairs,
             buffers.counters
         ],
     )
 }
 
-/// Splits the groups' lists, sorted `words` between `group_ranges`, into `tile_lists` between `ranges`.
+/// Splits the lists of `groups` groups, sorted `keys` and `values` between `group_ranges`, into `tile_lists` between `ranges`.
 ///
 /// # Errors
 /// If the launch failed.
@@ -111,7 +137,8 @@ pub fn split(
     queue: &Queue,
     kernels: &[Kernel],
     view: &KernelCamera,
-    [words, group_ranges, counters]: [u64; 3],
+    groups: usize,
+    [keys, values, group_ranges, counters]: [u64; 4],
     [tile_lists, ranges]: [u64; 2],
 ) -> Result<(), BackendError> {
     let &[_, _, split_lists] = kernels else {
@@ -119,9 +146,9 @@ pub fn split(
     };
     queue.launch(
         split_lists,
-        groups(view) as u32,
+        groups as u32,
         BLOCK as u32,
-        &mut arguments![words, group_ranges, *view, counters, tile_lists, ranges],
+        &mut arguments![keys, values, group_ranges, *view, counters, tile_lists, ranges],
     )
 }
 

@@ -3,6 +3,7 @@
 use crate::Moments;
 use crate::device::program::files;
 use crate::device::{Device, DeviceError, Kernel, Program};
+use crate::lists;
 use crate::sort::{self, Plan};
 use splatcore_core::floaters::HIDDEN;
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
@@ -31,15 +32,16 @@ fn footprint(intersect: Intersect) -> (&'static str, String) {
     ("INTERSECT", number.to_string())
 }
 
-/// `project`, which counts pairs with groups of tiles if `grouped`, as pictures have them, else with tiles.
-pub fn project(in_use: u8, stored: u8, intersect: Intersect, grouped: bool) -> Program {
+/// `project`, which counts pairs with groups of `side` x `side` tiles, as pictures have them, or with tiles if there is no `side`.
+pub fn project(in_use: u8, stored: u8, intersect: Intersect, side: Option<u32>) -> Program {
     let mut constants = harmonics(in_use, stored);
     constants.push(footprint(intersect));
-    constants.push(("GROUPED", (grouped as u8).to_string()));
+    constants.push(("GROUPED", (side.is_some() as u8).to_string()));
+    constants.extend(side.map(|side| ("GROUP", side.to_string())));
     constants.push(("HALF_SH", "0".to_string()));
-    let depth_bits = match grouped {
-        true => sort::PICTURE_DEPTH_BITS,
-        false => sort::DEPTH_BITS,
+    let depth_bits = match side {
+        Some(_) => sort::PICTURE_DEPTH_BITS,
+        None => sort::DEPTH_BITS,
     };
     constants.push(("DEPTH_BITS", depth_bits.to_string()));
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
@@ -103,6 +105,7 @@ pub fn sort(plan: Plan) -> Program {
             ("PASSES", plan.passes.to_string()),
             ("ITEMS", plan.items.to_string()),
             ("WINDOW", plan.window.to_string()),
+            ("SHIFT", plan.shift.to_string()),
         ],
         kernels: &["count_digits", "sort_digit"],
     }
@@ -118,12 +121,12 @@ pub fn intersect(intersect: Intersect) -> Program {
     }
 }
 
-/// `expand_lists`, `expand_lists_long` and `split_lists`.
-pub fn lists(intersect: Intersect) -> Program {
+/// `expand_lists`, `expand_lists_long` and `split_lists`, for groups of `side` x `side` tiles.
+pub fn lists(intersect: Intersect, side: u32) -> Program {
     Program {
         op: "lists",
         files: files!["footprint.cuh", "group_rows.cuh", "block.cuh", "lists.cu"],
-        constants: vec![footprint(intersect)],
+        constants: vec![footprint(intersect), ("GROUP", side.to_string())],
         kernels: &["expand_lists", "expand_lists_long", "split_lists"],
     }
 }
@@ -421,15 +424,20 @@ pub fn floaters() -> Program {
 /// What [`filtered`] is asked for, but for no filter at all.
 const FILTERS: [[bool; 2]; 3] = [[true, false], [true, true], [false, true]];
 
+/// What [`project`] can count pairs with.
+const COUNTED: [Option<u32>; 3] = [None, Some(lists::SIDES[0]), Some(lists::SIDES[1])];
+
 /// Every program in every variant, for the check that all of them compile.
 pub fn all() -> Vec<Program> {
     let mut all: Vec<Program> = Plan::all().into_iter().map(sort).collect();
     all.extend([false, true].map(sum_pairs));
     for &method in Intersect::ALL {
-        all.extend([intersect(method), lists(method)]);
-        all.extend([2, 4].map(|side| intersect_groups(method, side)));
+        all.push(intersect(method));
+        for side in lists::SIDES {
+            all.extend([intersect_groups(method, side), self::lists(method, side)]);
+        }
         for degree in 0..=sh::MAX_DEGREE {
-            all.extend([false, true].map(|grouped| project(degree, sh::MAX_DEGREE, method, grouped)));
+            all.extend(COUNTED.map(|side| project(degree, sh::MAX_DEGREE, method, side)));
         }
     }
     for &method in Blend::ALL {
@@ -457,8 +465,8 @@ pub fn all() -> Vec<Program> {
             all.extend(FILTERS.map(|[antialias, smoothing]| filtered(plain.clone(), antialias, smoothing)));
             all.push(plain);
         }
-        for grouped in [false, true] {
-            let plain = project(degree, sh::MAX_DEGREE, Intersect::Exact, grouped);
+        for side in COUNTED {
+            let plain = project(degree, sh::MAX_DEGREE, Intersect::Exact, side);
             let halves = of_half_scene(plain.clone(), sh::MAX_DEGREE);
             all.extend([halves.clone(), filtered(halves, true, false)]);
             all.extend(FILTERS.map(|[antialias, smoothing]| filtered(plain.clone(), antialias, smoothing)));

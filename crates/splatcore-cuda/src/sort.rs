@@ -3,6 +3,7 @@
 use crate::device::Kernel;
 use crate::device::buffer::device_error;
 use crate::launch::{Queue, arguments};
+use crate::lists;
 use splatcore_core::BackendError;
 
 const BLOCK: usize = 256;
@@ -35,6 +36,8 @@ pub struct Plan {
     pub items: usize,
     /// Pieces that a look-back reads at once.
     pub window: usize,
+    /// Bits of a key below its first digit, which are not looked at.
+    pub shift: u32,
 }
 
 /// Bits of keys 0..count; one at least.
@@ -56,7 +59,13 @@ impl Plan {
             passes,
             items,
             window,
+            shift: 0,
         }
+    }
+
+    /// The same for keys whose lowest `shift` bits are something else.
+    pub fn above(self, shift: u32) -> Self {
+        Self { shift, ..self }
     }
 
     /// Every plan that [`Plan::new`] makes.
@@ -65,8 +74,9 @@ impl Plan {
         for capacity in [SMALL, LARGE, 1 << 30] {
             for key_bits in 1..=ALL_BITS {
                 let plan = Self::new(key_bits, capacity);
-                if !all.contains(&plan) {
-                    all.push(plan);
+                let above = plan.above(lists::LARGE_KEY_SHIFT);
+                for plan in [Some(plan), (key_bits + above.shift <= ALL_BITS).then_some(above)] {
+                    all.extend(plan.filter(|plan| !all.contains(plan)));
                 }
             }
         }
@@ -101,7 +111,8 @@ pub struct Input {
     pub capacity: usize,
     /// All `capacity` places are read, whatever the count, and those with key `NO_KEY` are left out.
     pub has_gaps: bool,
-    /// Where to note, for each key below `lists`, the places of its pairs (`list_range` of kernels/splat.cuh), zero before; or 0.
+    /// Where to note, for each key (without the bits below its digits) below `lists`, the places of its pairs (`list_range` of
+    /// kernels/splat.cuh), zero before; or 0.
     pub ranges: u64,
     /// Keys that have a place there.
     pub lists: usize,

@@ -64,7 +64,7 @@ fn on_device(splat: &splatcore_cpu::project::Splat) -> [u32; 12] {
 }
 
 fn tiles_on_device(device: &Arc<dyn Device>, field: &Field, method: Intersect) -> Tiles {
-    let like = programs::project(0, 0, method, false);
+    let like = programs::project(0, 0, method, None);
     let program = Program {
         op: "mark_tiles",
         files: like

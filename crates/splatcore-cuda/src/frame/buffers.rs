@@ -48,11 +48,14 @@ impl Layout {
         };
         layout.depth_plan = match lists {
             // Larger pieces from half a million on: on an H200 a million depths take 4 us less by them (220,000 take 4 more).
-            Lists::Split => Plan::new(sort::PICTURE_DEPTH_BITS, 4 * gaussians),
+            Lists::Split(_) => Plan::new(sort::PICTURE_DEPTH_BITS, 4 * gaussians),
             Lists::Tiles | Lists::Groups(_) => Plan::new(sort::DEPTH_BITS, gaussians),
         };
         layout.tile_plan = Plan::new(sort::key_bits(lists.count(camera)), pairs);
-        layout.group_ranges = take(8 * lists::groups(camera));
+        if let Lists::Split(side) = lists {
+            layout.tile_plan = layout.tile_plan.above(lists::key_shift(side));
+            layout.group_ranges = take(8 * lists.count(camera));
+        }
         layout.expand_states = take(4 * gaussians.div_ceil(EXPAND_BLOCK).max(1));
         layout.depth_histograms = take(layout.depth_plan.histogram_bytes());
         layout.tile_histograms = take(layout.tile_plan.histogram_bytes());
@@ -73,11 +76,12 @@ impl Frame {
     /// # Errors
     /// If there are more than can be numbered, or no memory; there is as much room as before then.
     pub fn reserve_pairs(&mut self, pairs: u64) -> Result<(), BackendError> {
-        if pairs > MOST_PAIRS {
+        let most = self.split_side.map_or(MOST_PAIRS as usize, lists::most_pairs);
+        if pairs > most as u64 {
             return Err(BackendError::OutOfMemory {
                 backend: "cuda",
                 buffer: format!(
-                    "{pairs} (tile, Gaussian) pairs, more than the {MOST_PAIRS} that can be numbered,"
+                    "{pairs} (tile, Gaussian) pairs, more than the {most} that can be numbered,"
                 ),
                 bytes: pairs * 20,
                 remedy: "use a smaller size (--max-size; for pictures --size), fewer Gaussians (--max-gaussians), or \
@@ -89,7 +93,7 @@ impl Frame {
         if pairs <= before {
             return Ok(());
         }
-        let roomy = (pairs + pairs / 4).min(MOST_PAIRS as usize);
+        let roomy = (pairs + pairs / 4).min(most);
         self.allocate_pairs(roomy)
             .or_else(|_| self.allocate_pairs(pairs))
             .or_else(|error| {
@@ -126,21 +130,23 @@ impl Frame {
             self.checkpoints
                 .reserve_exactly(CHECKPOINT_BYTES * (capacity / BUCKET))?;
         }
-        if self.grouped {
-            self.tile_lists.reserve_exactly(4 * lists::TILES * capacity)?;
-        }
         self.pair_capacity = capacity;
         Ok(())
     }
 
     /// Pairs that a frame is launched for, as far as there is room. A picture that has more is rendered again.
     pub(super) fn pair_room(&self, gaussians: usize, lists: Lists) -> usize {
-        let likely = match (lists, self.picture_pairs) {
-            (Lists::Tiles | Lists::Groups(_), _) => return self.pair_capacity,
-            (Lists::Split, 0) => 4 * gaussians,
-            (Lists::Split, most) => most + most / 4,
+        let Lists::Split(side) = lists else {
+            return self.pair_capacity;
         };
-        likely.max(1 << 12).min(self.pair_capacity)
+        let likely = match self.picture_pairs {
+            0 => 4 * gaussians,
+            most => most + most / 4,
+        };
+        likely
+            .max(1 << 12)
+            .min(self.pair_capacity)
+            .min(lists::most_pairs(side))
     }
 
     /// Leaves room for no more than so many pairs, to provoke what happens when there are more.
@@ -200,11 +206,11 @@ impl Frame {
                 self.slot_sums.reserve(SUM_BYTES * gaussians)?;
             }
         }
-        if self.grouped {
+        if let Lists::Split(side) = lists {
             self.reaches
-                .reserve_exactly(lists::REACH_BYTES * self.gaussians)?;
-            self.tile_lists
-                .reserve_exactly(4 * lists::TILES * self.pair_capacity)?;
+                .reserve_exactly(lists::reach_bytes(side) * self.gaussians)?;
+            let room = self.pair_room(gaussians, lists);
+            self.tile_lists.reserve_exactly(4 * lists::places(side) * room)?;
         }
         let mut buckets = 0;
         if checkpoints {

@@ -7,6 +7,7 @@ use crate::camera::KernelCamera;
 use crate::device::Program;
 use crate::device::buffer::device_error;
 use crate::launch::arguments;
+use crate::lists;
 use crate::programs::{self, PictureRows};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Backward, Blend, Pipeline};
@@ -95,24 +96,28 @@ impl Frame {
         let options = &for_purpose(options, purpose);
         let pipeline = options.pipeline;
         let view = KernelCamera::new(camera, options);
+        let is_large = view.pixels() >= self.large_picture && lists::has_large_groups(&view);
+        let rows = match is_large {
+            true => PictureRows::Eight,
+            false => PictureRows::Four,
+        };
         let pass = Pass {
             scene,
             view,
             purpose,
             blend: pipeline.blend,
-            rows: match view.pixels() >= self.large_picture {
-                true => PictureRows::Eight,
-                false => PictureRows::Four,
-            },
-            lists: Lists::new(pipeline, purpose, scene.count),
+            rows,
+            lists: Lists::new(pipeline, purpose, scene.count, rows),
             inverse_depth: options.inverse_depth,
         };
         let checkpoints = self.checkpoints(pipeline, purpose);
         self.pair_rows |=
             purpose == Purpose::Training && programs::has_pair_rows(self.backward_method(pipeline));
         self.checkpointed |= checkpoints;
-        self.was_split = pass.lists == Lists::Split;
-        self.grouped |= self.was_split;
+        self.split_side = match pass.lists {
+            Lists::Split(side) => Some(side),
+            Lists::Tiles | Lists::Groups(_) => None,
+        };
         self.reserve(scene.count, &pass.view, purpose, checkpoints, pass.lists)?;
         if options.inverse_depth {
             self.inverse_depth.reserve_exactly(4 * pass.view.pixels())?;
@@ -151,7 +156,7 @@ impl Frame {
     fn project(&self, pass: &Pass) -> Result<(), BackendError> {
         let scene = pass.scene;
         let reaches = match pass.lists {
-            Lists::Split => &self.reaches,
+            Lists::Split(_) => &self.reaches,
             Lists::Tiles | Lists::Groups(_) => &self.pair_counts,
         };
         let &[project] = self.kernels_of(Op::Project) else {
@@ -190,7 +195,7 @@ impl Frame {
         let (blocks, extra) = match pass.lists {
             Lists::Groups(_) => (pass.lists.count(&pass.view), self.group_masks.address()),
             _ if pass.inverse_depth => (pass.view.tile_count(), self.inverse_depth.address()),
-            Lists::Tiles | Lists::Split => {
+            Lists::Tiles | Lists::Split(_) => {
                 (pass.view.tile_count(), self.cleared_at(self.layout.bucket_tiles))
             }
         };

@@ -57,7 +57,7 @@ impl Kind {
             stored: scene.sh_degree,
             half: scene.half,
             smoothing: scene.smoothing != 0,
-            lists: Lists::new(options.pipeline, purpose, scene.count),
+            lists: Lists::new(options.pipeline, purpose, scene.count, rows),
             statistic,
             rows,
         }
@@ -130,9 +130,12 @@ impl Frame {
     fn ops(&self, kind: &Kind) -> Vec<(Op, Program)> {
         let (stored, pipeline) = (kind.stored, kind.options.pipeline);
         let in_use = kind.options.sh_degree.min(stored);
-        let grouped = kind.lists == Lists::Split;
+        let side = match kind.lists {
+            Lists::Split(side) => Some(side),
+            Lists::Tiles | Lists::Groups(_) => None,
+        };
         let filtered = |program| programs::filtered(program, kind.options.antialias, kind.smoothing);
-        let project = filtered(programs::project(in_use, stored, pipeline.intersect, grouped));
+        let project = filtered(programs::project(in_use, stored, pipeline.intersect, side));
         let mut all = vec![
             (Op::Clear, programs::clear()),
             (
@@ -156,7 +159,7 @@ impl Frame {
             Lists::Groups(side) => {
                 all.push((Op::Groups, programs::intersect_groups(pipeline.intersect, side)));
             }
-            Lists::Split => all.push((Op::Groups, programs::lists(pipeline.intersect))),
+            Lists::Split(side) => all.push((Op::Groups, programs::lists(pipeline.intersect, side))),
         }
         if kind.purpose == Purpose::Training {
             let method = self.backward_method(pipeline);

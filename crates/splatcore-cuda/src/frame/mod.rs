@@ -39,6 +39,8 @@ pub struct Counters {
     pub evaluated: u64,
     /// Fragments that changed their pixel.
     pub blended: u64,
+    /// Entries of the tiles' lists that have their place, where lists come from groups.
+    pub placed: u64,
 }
 
 /// Where the arrays of a scene are.
@@ -99,15 +101,13 @@ pub struct Frame {
     gaussians: usize,
     /// The most pairs with groups that a picture turned out to have, 0 before the first.
     picture_pairs: usize,
-    /// The last frame's lists came from groups.
-    was_split: bool,
+    /// The last frame's lists came from groups of so many tiles a side.
+    split_side: Option<u32>,
     pair_capacity: usize,
     /// Every pair has a row of sums.
     pair_rows: bool,
     /// Every bucket has a checkpoint.
     checkpointed: bool,
-    /// Lists come from groups of tiles: every pair has places in the tiles' lists.
-    grouped: bool,
     counters: Buffer,
     /// States, histograms, ranges, most of it zeroed in one go at the start of a frame.
     cleared: Buffer,
@@ -167,10 +167,9 @@ impl Frame {
             large_picture: programs::LARGE_PICTURE,
             pair_capacity: 0,
             picture_pairs: 0,
-            was_split: false,
+            split_side: None,
             pair_rows: false,
             checkpointed: false,
-            grouped: false,
             counters: Buffer::from_slice(&device, "counters", &[0u8; COUNTERS_BYTES])?,
             cleared: empty("states of a frame")?,
             splats: empty("projected Gaussians")?,
@@ -247,7 +246,7 @@ impl Frame {
     pub fn counters(&mut self) -> Result<Counters, BackendError> {
         let mut counters = [Counters::default()];
         self.counters.read(0, &mut counters)?;
-        if self.was_split {
+        if self.split_side.is_some() {
             self.picture_pairs = self.picture_pairs.max(counters[0].needed as usize);
         }
         Ok(counters[0])

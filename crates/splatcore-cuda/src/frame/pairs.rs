@@ -6,6 +6,7 @@ use super::{EXPAND_BLOCK, Frame, PAIRS_AT, Purpose, VISIBLE_AT};
 use crate::camera::KernelCamera;
 use crate::device::Buffer;
 use crate::launch::arguments;
+use crate::programs::PictureRows;
 use crate::sort;
 use crate::{groups, lists};
 use splatcore_core::BackendError;
@@ -18,16 +19,15 @@ pub(super) enum Lists {
     Tiles,
     /// Groups of so many tiles a side, for blends that take those.
     Groups(u32),
-    /// Groups, to be split into the lists of their tiles.
-    Split,
+    /// Groups of so many tiles a side, to be split into the lists of their tiles.
+    Split(u32),
 }
 
 impl Lists {
-    pub(super) fn new(pipeline: Pipeline, purpose: Purpose, gaussians: usize) -> Self {
+    pub(super) fn new(pipeline: Pipeline, purpose: Purpose, gaussians: usize, rows: PictureRows) -> Self {
         match groups::side(pipeline.blend) {
             Some(side) if purpose != Purpose::Training => Lists::Groups(side),
-            _ if lists::grouped(pipeline, purpose, gaussians) => Lists::Split,
-            _ => Lists::Tiles,
+            _ => lists::side(pipeline, purpose, gaussians, rows).map_or(Lists::Tiles, Lists::Split),
         }
     }
 
@@ -35,8 +35,7 @@ impl Lists {
     pub(super) fn count(self, view: &KernelCamera) -> usize {
         match self {
             Lists::Tiles => view.tile_count(),
-            Lists::Groups(side) => groups::count(view, side),
-            Lists::Split => lists::groups(view),
+            Lists::Groups(side) | Lists::Split(side) => groups::count(view, side),
         }
     }
 }
@@ -130,13 +129,13 @@ impl Frame {
                 let kernels = self.kernels_of(Op::Groups);
                 groups::expand(&self.queue, kernels, view, most, long_blocks, lists)?;
             }
-            Lists::Split => {
+            Lists::Split(_) => {
                 let buffers = lists::Buffers {
                     splats: self.splats.address(),
                     order: self.slots[self.order].address(),
                     reaches: self.reaches.address(),
-                    groups: self.tiles[0].address(),
-                    words: self.pair_slots.address(),
+                    keys: self.tiles[0].address(),
+                    values: self.pair_slots.address(),
                     first_pairs: self.first_pairs.address(),
                     long_slots: self.long_slots.address(),
                     states,
@@ -157,7 +156,7 @@ impl Frame {
         };
         let plan = self.layout.tile_plan;
         let ranges = self.cleared_at(match pass.lists {
-            Lists::Split => self.layout.group_ranges,
+            Lists::Split(_) => self.layout.group_ranges,
             Lists::Tiles | Lists::Groups(_) => self.layout.ranges,
         });
         self.sorted = sort::sort(
@@ -177,15 +176,16 @@ impl Frame {
         )?;
         self.queue.mark("sort")?;
         let sorted = self.pairs(pass.is_numbered());
-        if pass.lists != Lists::Split {
+        let Lists::Split(_) = pass.lists else {
             return Ok(sorted);
-        }
-        let tile_lists = self.tile_lists.address();
+        };
+        let (keys, tile_lists) = (self.tiles[self.sorted].address(), self.tile_lists.address());
         lists::split(
             &self.queue,
             self.kernels_of(Op::Groups),
             &pass.view,
-            [sorted.0, ranges, self.counters.address()],
+            pass.lists.count(&pass.view),
+            [keys, sorted.0, ranges, self.counters.address()],
             [tile_lists, self.cleared_at(self.layout.ranges)],
         )?;
         self.queue.mark("split")?;
