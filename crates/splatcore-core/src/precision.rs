@@ -123,7 +123,8 @@ impl Blend {
             Blend::GemmGs | Blend::GemmGs32 | Blend::GemmGs64 | Blend::GemmGs128 | Blend::GemmGs512 => {
                 Precision::Half(Half::scores(HALF, EQUAL_QUALITY))
             }
-            // About eight roundings on a weight's way through a batch.
+            // About eight roundings on a weight's way through a batch. Pictures keep the transmittance in halves from batch to batch, whose
+            // errors add up at random; they are held to the same.
             Blend::Splatcore => Precision::Half(Half {
                 score: HALF,
                 alpha: EXP_IN_HALF + HALF,

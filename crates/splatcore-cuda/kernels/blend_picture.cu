@@ -4,17 +4,20 @@
 //             fragment behind which a pixel stops; pixels whose list was not looked at to its end take what is behind for what is
 //             in front, so they are off by a step of 8 bits at most, mostly by far less.
 //   weights   A lane's alphas become weights with nothing in front of its four, and those are multiplied by what is left in front:
-//             eight products of halves fewer a batch.
+//             eight products of halves fewer a batch. What is left is kept in halves, multiplied by what each batch leaves, which all
+//             four lanes of a pixel know from the shuffles. The transmittance that comes out is 1 minus all that was applied, in f32.
+//   colours   Two pixels, one below the other, stay side by side in a half2 from their alphas to the colour product, in which they are
+//             neighbours of K; B has a splat's channels in four columns for the upper pixels, in four more for the lower ones
+//             (zero elsewhere). Nothing is moved between halves of registers; a product is of four rows of pixels and eight splats.
 //   pixels    A warp has 8x4 pixels, or 8x8 of a large picture (RECTANGLE_Y): less to set up, test, queue and write for each pixel,
 //             more fragments that miss.
 // Depth keys are shorter too (project.cu).
 // CPU twin (in f32): splatcore-cpu/src/blend.rs. What may differ from it: splatcore-core/src/precision.rs, `LIGHT_LEFT`.
 //
-// Constants: RECTANGLE_Y, 4 or 8; DEPTH 1 sums 1/z in the seventh column of the colour product (a product and a minimum more for each splat
-// of a list, a quotient and a store for each pixel).
+// Constants: RECTANGLE_Y, 4 or 8; ROW_BYTES of a splat's row of halves, 80, or 112 with DEPTH 1, which sums 1/z in products of its own.
 //
-// Launch: a block of 32 * 32 / RECTANGLE_Y threads a tile. 4 rows: 48 registers, 18 KB of shared memory, 5 blocks a multiprocessor;
-// 8 rows: 64, 16 KB, 8 blocks.
+// Launch: a block of 32 * 32 / RECTANGLE_Y threads a tile. 4 rows: 48 registers, 26 KB of shared memory, 5 blocks a multiprocessor;
+// 8 rows: 64, 24 KB, 8 blocks. With depth: 64 registers, 34 KB and 4 blocks; 80, 32 KB and 6 blocks.
 // Measured on an H200, fox_220k (mcmc_1m), us of the blend alone, each against the line before:
 //   as in training                                     130 (277)
 //   the end at 1/512 in place of 1e-4, nothing redone  111 (228), 72 to 74 dB against vanilla
@@ -23,9 +26,12 @@
 //   1/256                                              104 (213), 67 to 68 dB
 //   8 rows                                             105 (241); at 3840x2160, from 339 (627): 312 (623). Predicted from counts of
 //                                                      instructions: 10 % less at 1080x1920, 17 % at 3840x2160
+//   two pixels in a half2 all the way                  103 instructions a batch for 108, 183 of 8 rows for 203; predicted 4 less, at
+//                                                      3840x2160 18 (36): 103.6 to 101.7 (211 to 208), 303 to 283 (598 to 556), 65 to 66 dB
 // Other ends: 1/1024 3 us more, 1/8192 8 more. The large pictures' kernel with 7 or 9 blocks: 1 more, 10 blocks 10 more. 6 blocks of 40
 // registers with 4 rows: 8 more. The slot of the next piece fetched ahead: nothing. Low halves of the coefficients without a scale, so
-// that they share the high ones' basis: 2 more, as the registers of A must lie side by side.
+// that they share the high ones' basis: 2 more, as the registers of A must lie side by side. The transmittance that comes out from
+// the halves too: 1 to 1.5 less, 64 dB, and pixels with next to nothing on them are off by half a thousandth.
 
 #define PAIRS (RECTANGLE_Y / 2)  // pairs of rows of pixels, 16 of a warp's pixels each
 // Of a multiprocessor; that of sm_75 holds 1024 threads.

@@ -5,7 +5,13 @@
 // `expand_lists` and `expand_lists_long`: as `expand` and `expand_long` of intersect.cu, with rows of groups. But of three splats in
 // four (fox_220k, 1080x1920; seven in eight of mcmc_1m) all groups lie in 2x2 of them, and `project`, which counted them, says which
 // (`Reach`): a thread writes those pairs without looking at the splat.
-// `split_lists`: a block a group, a warp a stretch of its list, stable: counts first, then ballots for each tile.
+// `split_lists`: a block a group, a warp a stretch of its list, stable: counts first, then deals, each by a ballot for every tile.
+//
+// GROUP is 2, and 4 for large pictures: twice the pixels a side have about the same groups and pairs then. At 3840x2160 on an H200
+// predicted: what there is at 1080x1920 but for splitting, which is four times the work. Measured, fox_220k (mcmc_1m): sorts 65 us to 43
+// (147 to 90), expand 31 to 23 (87 to 64), splitting 26 to 24 (44 to 78). Lists of a group with room for all its pairs each: splitting
+// mcmc_1m 92, they no longer fit the cache. Blocks of 512, counts of bits in bytes, four pieces at a time: 34 and 57.
+// At 1080x1920 groups of 4x4 lose: one pass of 9 bits takes 13 us (34) for two of 6 (21, 47), splitting their few long lists 24 (94).
 //
 // Prediction for fox_220k on an H200: 0.55 M pairs in place of 1.28 M: the sort by tile 75 us to 42, expand 31 to 25, and 6 for
 // splitting. Measured: both sorts 71 us to 58, expand 30 to 24, split 12; mcmc_1m: the sorts 161 to 117, expand 85 to 69, split 26.
@@ -24,8 +30,13 @@
 // out over the warp, 24 and 55, at 3840x2160 47 and 104 (31 and 86). Pairs to memory by way of shared memory: the same. Digits for the
 // sort counted here: as much longer as the sort gets shorter. Words kept in registers between counting and dealing (`split_lists`): 0
 // and 1 less with 4 of them, 2 more and 3 less with 8.
+// Blocks of 32 registers, 8 a multiprocessor in place of 6: expand 0 (mcmc_1m 3 us) less.
 //
-// Constants: INTERSECT as in footprint.cuh.
+// Tried: pairs dealt to their groups in one pass, by a table of counts of each piece (4,096 pairs) and group, its columns added up, in place
+// of the two passes of the sort. Predicted 15 us for 26 (28 for 54); measured 30 (59): count 5.7 (8.5), add up 4.4 (6.8), deal 20
+// (43), which writes runs of two pairs. With pieces of 2,048: 27 (56).
+//
+// Constants: INTERSECT as in footprint.cuh; GROUP.
 
 #define WARPS (BLOCK / WARP)
 #define PIECES (8 / GROUP)  // of 32 pairs that a warp of `split_lists` loads at once
