@@ -80,7 +80,7 @@ __device__ __forceinline__ void write_last_row(uint4* row) {
 // four of a batch's splats are the lane's. A pair of rows is one half2, and one row of the colour product: its lower four columns
 // sum the channels of the upper pixel, the others those of the lower one.
 struct Pixels {
-    u32 basis[PAIRS][4];       // A of the scores
+    u32 basis[PAIRS][4];  // A of the scores
     // Of two pairs: red and green (lanes 0 and 2 of four), or blue and the transmittance times LIGHT_UNIT (lanes 1 and 3), of the
     // upper pixels (lanes 0 and 1) or the lower ones.
     float sums[PAIRS / 2][4];
