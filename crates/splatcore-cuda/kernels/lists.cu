@@ -47,9 +47,9 @@ __device__ __forceinline__ void write_pair(u32 group, u32 mask, u32 slot, u32 at
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK, 8) expand_lists(const Splat* __restrict__ splats, const u32* __restrict__ order,
-                                                                  const Reach* __restrict__ reaches, Camera camera,
-                                                                  u32 pair_capacity, u32* keys, u32* values, u32* first_pairs,
-                                                                  u32* long_slots, u32* states, Counters* counters) {
+                                                                     const Reach* __restrict__ reaches, Camera camera,
+                                                                     u32 pair_capacity, u32* keys, u32* values, u32* first_pairs,
+                                                                     u32* long_slots, u32* states, Counters* counters) {
     begin_kernel();
     __shared__ Footprint footprints[BLOCK];
     __shared__ uint2 tile_rows[BLOCK];

@@ -18,8 +18,8 @@
 // Tried: colours in a kernel of their own, on a second queue beside the sort by depth, predicted 10 and 25 us less a frame. The
 // rest still takes 30 and 67 us, and the sorts 14 and 44 longer: their few blocks wait for memory behind the harmonics.
 // Gaussians in another order (PLYs sorted before), predicted -5 and -18 us with Morton codes, whose blocks are in view or not: 0 and +8;
-// with blocks of 32, 128 or 1,024 of these in random order 0 and -2 to -4; all in random order 0 and -7. Visible and invisible
-// neighbours mix instructions and memory better than blocks of one kind.
+// with blocks of 32, 128 or 1,024 of these in random order 0 and -2 to -4; all in random order 0 and -7. Why Morton
+// codes lose was not looked for.
 //
 // Constants: GROUPED 1 counts pairs with groups of GROUP x GROUP tiles (lists.cu), 0 with tiles (intersect.cu); SH_DEGREE in use, SH_ROW
 // floats stored for each Gaussian, or halves where HALF_SH is 1, a multiple of 8 then; DEPTH_BITS of a key; INTERSECT as in

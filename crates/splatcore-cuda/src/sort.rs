@@ -68,7 +68,7 @@ impl Plan {
         Self { shift, ..self }
     }
 
-    /// Every plan that [`Plan::new`] makes.
+    /// Every plan that [`Plan::new`] makes, and those for keys of large groups of tiles.
     pub fn all() -> Vec<Self> {
         let mut all = Vec::new();
         for capacity in [SMALL, LARGE, 1 << 30] {
