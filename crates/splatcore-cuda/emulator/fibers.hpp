@@ -69,8 +69,12 @@ constexpr unsigned LANES = 32;
 constexpr unsigned MAX_THREADS = 1024;
 // Not a power of two, or the tops of all stacks would compete for the same cache sets.
 constexpr size_t STACK_BYTES = 128 * 1024 + 5 * 64;
-// Not a number, as a float and as two halves: what is never written and counts for nothing would pass as 0 otherwise.
-constexpr unsigned char POISON = 0xFF;
+// What shared memory holds before it is written. Not a number, as a float and as two halves, or what counts for nothing would pass
+// as 0; and no key that a sort leaves out.
+constexpr unsigned POISON = 0xFFCDFFCDu;
+static inline void poison(void* start, size_t bytes) {
+    for (size_t at = 0; at < bytes; at += sizeof POISON) memcpy((char*)start + at, &POISON, bytes - at < sizeof POISON ? bytes - at : sizeof POISON);
+}
 constexpr unsigned long long CANARY = 0x5AFE57AC5AFE57ACull;
 // So many yields without any progress are taken for a hang.
 constexpr unsigned MAX_YIELDS = 1u << 25;
@@ -343,7 +347,7 @@ UNCHECKED static bool prepare_stacks() {
 }
 
 UNCHECKED static void run_block() {
-    memset(emulated_shared_start + SHARED_RIM, POISON, emulated_shared_stop - emulated_shared_start - SHARED_RIM);
+    poison(emulated_shared_start + SHARED_RIM, emulated_shared_stop - emulated_shared_start - SHARED_RIM);
     blocks_started += 1;
     unsigned threads = block.threads;
     block = {threads, (threads + LANES - 1) / LANES, threads, 0, 0, 0, 0};

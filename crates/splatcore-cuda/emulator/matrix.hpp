@@ -245,7 +245,7 @@ UNCHECKED static inline void copy_async(void* shared, const void* global, unsign
     // A copy may be done at any time.
     if (mine.count == mine.ROOM) mine.finish_oldest();
     mine.copy[(mine.first + mine.count++) % mine.ROOM] = {shared, global, bytes, mine.groups, place};
-    memset(shared, POISON, bytes);
+    poison(shared, bytes);
 }
 
 }  // namespace emulator

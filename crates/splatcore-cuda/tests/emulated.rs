@@ -166,7 +166,7 @@ const REVERSE: &str = r#"
 extern "C" __global__ void reverse(const float* in, float* out, u32 n) {
     __shared__ float tile[BLOCK];
     u32 i = blockIdx.x * BLOCK + threadIdx.x;
-    bool fresh = __float_as_uint(tile[threadIdx.x]) == 0xFFFFFFFFu;
+    bool fresh = __float_as_uint(tile[threadIdx.x]) == 0xFFCDFFCDu;
     // Threads beyond the end leave before the barriers.
     u32 here = min(n - blockIdx.x * BLOCK, (u32)BLOCK);
     if (i >= n) return;
@@ -470,7 +470,7 @@ fn mistakes_are_found() {
         let got: Vec<u32> = get(&device, output, 64);
         let wrong = (0..64).filter(|&i| got[i] != expected[i]).count();
         assert_eq!(wrong, 32);
-        assert_eq!(got[if backward { 63 } else { 0 }], u32::MAX);
+        assert_eq!(got[if backward { 63 } else { 0 }], 0xffcd_ffcd);
     }
 }
 
@@ -498,7 +498,7 @@ fn memory_is_poisoned_guarded_and_limited() {
     let Some(device) = emulated() else { return };
     let address = device.allocate(100).unwrap();
     assert_eq!(address % 256, 0);
-    assert_eq!(get::<u8>(&device, address, 100), [0xCD; 100]);
+    assert_eq!(get::<u32>(&device, address, 25), [0xffcd_ffcd; 25]);
     unsafe {
         device.fill(address, 7, 100).unwrap();
         assert_eq!(get::<u8>(&device, address, 100), [7; 100]);

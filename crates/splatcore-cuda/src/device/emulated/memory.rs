@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, VecDeque};
 const ZONE: usize = 256;
 /// What the zones hold.
 const GUARD: u8 = 0xFD;
-/// What fresh device memory holds: as `f32` -4.3e8, as `u32` 3.4e9, so a use without a write shows.
-const FRESH: u8 = 0xCD;
+/// What fresh device memory holds, word by word: not a number, as an `f32` and as two halves, and as a `u32` 4.3e9, so a use without a
+/// write shows.
+const FRESH: [u8; 4] = 0xFFCD_FFCDu32.to_le_bytes();
 /// What memory holds just before it is given back.
 const GONE: u8 = 0xDD;
 
@@ -83,7 +84,11 @@ impl Memory {
         }
         unsafe {
             base.write_bytes(GUARD, layout.size());
-            base.add(ZONE).write_bytes(if pinned { 0 } else { FRESH }, bytes);
+            let data = std::slice::from_raw_parts_mut(base.add(ZONE), bytes);
+            for word in data.chunks_mut(FRESH.len()) {
+                let fresh = if pinned { [0; FRESH.len()] } else { FRESH };
+                word.copy_from_slice(&fresh[..word.len()]);
+            }
         }
         let address = base as u64 + ZONE as u64;
         self.blocks.insert(address, Block { bytes, pinned });
