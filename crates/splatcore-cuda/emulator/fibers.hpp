@@ -73,7 +73,9 @@ constexpr size_t STACK_BYTES = 128 * 1024 + 5 * 64;
 // as 0; and no key that a sort leaves out.
 constexpr unsigned POISON = 0xFFCDFFCDu;
 static inline void poison(void* start, size_t bytes) {
-    for (size_t at = 0; at < bytes; at += sizeof POISON) memcpy((char*)start + at, &POISON, bytes - at < sizeof POISON ? bytes - at : sizeof POISON);
+    size_t whole = bytes / sizeof POISON * sizeof POISON;
+    for (size_t at = 0; at < whole; at += sizeof POISON) memcpy((char*)start + at, &POISON, sizeof POISON);
+    memcpy((char*)start + whole, &POISON, bytes - whole);
 }
 constexpr unsigned long long CANARY = 0x5AFE57AC5AFE57ACull;
 // So many yields without any progress are taken for a hang.
