@@ -71,8 +71,8 @@ __device__ __forceinline__ bool write_row(uint4* row, float4 centre, float4 powe
 }
 
 // The row of a splat that blends to nothing.
-__device__ __forceinline__ void write_last_row(uint4* row) {
-    write_empty_row(row);
+__device__ __forceinline__ void write_empty_row(uint4* row) {
+    write_empty_coefficients(row);
     for (u32 k = 2; k < ROW_BYTES / 16; ++k) row[k] = make_uint4(0, 0, 0, 0);
 }
 
@@ -201,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) blend(const Splat* _
 
     Pixels pixels;
     u32 done = start_pixels(pixels, x, y0, member, camera, block_x, block_y) ? FINISHED : 0;
-    if (thread == 0) write_last_row(rows + PIECE * (ROW_BYTES / 16));
+    if (thread == 0) write_empty_row(rows + PIECE * (ROW_BYTES / 16));
 
     // Whose rows this lane hands to ldmatrix: column lane % 8 of product lane / 16 (coefficients); the lane's splat lane / 8, row
     // lane % 8 of its matrix (colours).

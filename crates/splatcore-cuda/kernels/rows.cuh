@@ -44,7 +44,7 @@ __device__ __forceinline__ u32 kept_alpha_max(const Camera& camera) {
 #define STOPPED -60000.0f  // added to the scores of pixels that have stopped, takes their alphas to 0
 #define COEFFICIENT_MAX 60000.0f
 
-// The first two of a row's three parts: a splat's coefficients around (0, 0) = the tile's centre, as high and low halves (the low ones
+// The first two parts of a row, 16 bytes each: a splat's coefficients around (0, 0) = the tile's centre, as high and low halves (the low ones
 // times LOW_SCALE, as the basis is divided by it there). Whether halves can hold them; if not, what was written is not to be used.
 #define LOW_SCALE 256.0f
 #define LOW_UNIT 0x1c001c00u  // half2 of 1 / LOW_SCALE
@@ -66,12 +66,10 @@ __device__ __forceinline__ bool write_coefficients(uint4* row, float4 centre, fl
     return fabsf(k[0]) + fabsf(k[1]) + fabsf(k[2]) + fabsf(k[3]) + fabsf(k[4]) + fabsf(k[5]) < COEFFICIENT_MAX;
 }
 
-// The row of a splat that blends to nothing: an alpha of 2^-100, black.
-__device__ __forceinline__ void write_empty_row(uint4* row) {
+// The same of a splat that blends to nothing: an alpha of 2^-100.
+__device__ __forceinline__ void write_empty_coefficients(uint4* row) {
     row[0] = make_uint4(pack_half2(-100.0f, 0.0f), 0, 0, pack_half2(STOPPED, 0.0f));
     row[1] = make_uint4(0, 0, 0, 0);
-    u32 column = MINUS_ALPHA_UNIT << 16;
-    row[2] = make_uint4(column, column, column, column);
 }
 
 // Bit r * COLUMNS + c says whether the splat reaches 1/255 in rectangle (c, r) of the block's, the first of which starts at

@@ -21,6 +21,13 @@ __device__ __forceinline__ bool write_row(uint4* row, float4 centre, float4 powe
     return fits;
 }
 
+// The row of a splat that blends to nothing, black.
+__device__ __forceinline__ void write_empty_row(uint4* row) {
+    write_empty_coefficients(row);
+    u32 column = MINUS_ALPHA_UNIT << 16;
+    row[2] = make_uint4(column, column, column, column);
+}
+
 // A transmittance is kept times LIGHT_UNIT, and LIGHT_UNIT more once its pixel has stopped.
 __device__ __forceinline__ bool is_stopped(float kept) { return kept > LIGHT_UNIT; }
 __device__ __forceinline__ float transmittance_of(float kept) {

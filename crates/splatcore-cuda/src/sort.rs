@@ -71,12 +71,17 @@ impl Plan {
     /// Every plan that [`Plan::new`] makes, and those for keys of large groups of tiles.
     pub fn all() -> Vec<Self> {
         let mut all = Vec::new();
+        let mut add = |plan: Self| {
+            if !all.contains(&plan) {
+                all.push(plan);
+            }
+        };
         for capacity in [SMALL, LARGE, 1 << 30] {
             for key_bits in 1..=ALL_BITS {
                 let plan = Self::new(key_bits, capacity);
-                let above = plan.above(lists::LARGE_KEY_SHIFT);
-                for plan in [Some(plan), (key_bits + above.shift <= ALL_BITS).then_some(above)] {
-                    all.extend(plan.filter(|plan| !all.contains(plan)));
+                add(plan);
+                if key_bits + lists::LARGE_KEY_SHIFT <= ALL_BITS {
+                    add(plan.above(lists::LARGE_KEY_SHIFT));
                 }
             }
         }

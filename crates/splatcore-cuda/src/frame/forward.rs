@@ -114,10 +114,7 @@ impl Frame {
         self.pair_rows |=
             purpose == Purpose::Training && programs::has_pair_rows(self.backward_method(pipeline));
         self.checkpointed |= checkpoints;
-        self.split_side = match pass.lists {
-            Lists::Split(side) => Some(side),
-            Lists::Tiles | Lists::Groups(_) => None,
-        };
+        self.split_side = pass.lists.split_side();
         self.reserve(scene.count, &pass.view, purpose, checkpoints, pass.lists)?;
         if options.inverse_depth {
             self.inverse_depth.reserve_exactly(4 * pass.view.pixels())?;

@@ -130,10 +130,7 @@ impl Frame {
     fn ops(&self, kind: &Kind) -> Vec<(Op, Program)> {
         let (stored, pipeline) = (kind.stored, kind.options.pipeline);
         let in_use = kind.options.sh_degree.min(stored);
-        let side = match kind.lists {
-            Lists::Split(side) => Some(side),
-            Lists::Tiles | Lists::Groups(_) => None,
-        };
+        let side = kind.lists.split_side();
         let filtered = |program| programs::filtered(program, kind.options.antialias, kind.smoothing);
         let project = filtered(programs::project(in_use, stored, pipeline.intersect, side));
         let mut all = vec![

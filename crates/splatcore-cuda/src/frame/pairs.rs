@@ -31,6 +31,14 @@ impl Lists {
         }
     }
 
+    /// Tiles along a side of the groups that are to be split.
+    pub(super) fn split_side(self) -> Option<u32> {
+        match self {
+            Lists::Split(side) => Some(side),
+            Lists::Tiles | Lists::Groups(_) => None,
+        }
+    }
+
     /// How many there are.
     pub(super) fn count(self, view: &KernelCamera) -> usize {
         match self {

@@ -85,8 +85,8 @@ impl Memory {
         unsafe {
             base.write_bytes(GUARD, layout.size());
             let data = std::slice::from_raw_parts_mut(base.add(ZONE), bytes);
+            let fresh = if pinned { [0; FRESH.len()] } else { FRESH };
             for word in data.chunks_mut(FRESH.len()) {
-                let fresh = if pinned { [0; FRESH.len()] } else { FRESH };
                 word.copy_from_slice(&fresh[..word.len()]);
             }
         }
