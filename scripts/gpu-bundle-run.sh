@@ -75,14 +75,21 @@ missing() { # missing NAME WHY: a step that cannot run
     failed=1
 }
 
-tests() { # tests NAMES PREFIX COMMAND...: the test binaries of that name, each run by the command
-    local names=$1 prefix=$2 binary
-    shift 2
-    for binary in "$here"/tests/$names; do
-        [[ -x $binary ]] || { missing "$prefix$names" "no such test in the bundle"; continue; }
+conformance() {
+    local binary found=0
+    for binary in "$here"/tests/*; do
+        [[ -x $binary ]] || continue
+        found=1
         # One test at a time: they share the card, and times and messages stay apart.
-        step "$prefix$(basename "$binary")" "$@" "$binary" --test-threads=1 --nocapture
+        [[ $binary == */conformance ]] || step "test-$(basename "$binary")" "$binary" --test-threads=1 --nocapture
     done
+    ((found)) || missing "test-*" "no test in the bundle"
+    if list_checks test-conformance; then step test-conformance each_check; fi
+}
+
+list_checks() { # list_checks STEP: writes the names of the conformance suite's checks to checks.txt; the step fails if there are none
+    SPLATCORE_LIST_CHECKS=1 "$here/tests/conformance" --nocapture | sed -n 's/^check: //p' >"$out/checks.txt"
+    [[ -s $out/checks.txt ]] || { missing "$1" "the bundle's conformance suite has no checks"; return 1; }
 }
 
 bench() {
@@ -131,18 +138,15 @@ sanitize() {
         missing sanitize "compute-sanitizer not found; set COMPUTE_SANITIZER to it (it comes with the CUDA toolkit)"
         return
     fi
-    # Without a sanitizer first: compiles all kernels once, and says what the checks are called.
     local -x SPLATCORE_PIPELINES=some
-    tests conformance sanitize-
-    sed -nE 's/^ *[0-9.]+ s  (.*): ok$/\1/p' "$out"/sanitize-conformance.{txt,log} >"$out/checks.txt"
-    if [[ -s $out/checks.txt ]]; then
-        for tool in memcheck racecheck; do step "$tool" each_check "$sanitizer" --tool "$tool" --error-exitcode 9 --print-limit 20; done
-    else
-        missing "memcheck, racecheck" "no check of the conformance suite has passed"
-    fi
+    list_checks sanitize || return
+    # Without a sanitizer first: compiles all kernels once.
+    step sanitize-conformance each_check
+    for tool in memcheck racecheck; do step "$tool" each_check "$sanitizer" --tool "$tool" --error-exitcode 9 --print-limit 20; done
 }
 
-each_check() { # each_check COMMAND...: every check in a process of its own, several at a time, as a sanitizer keeps one core busy
+each_check() { # each_check COMMAND...: every check in a process of its own, several at a time: half of the work is the CPU twin's, and a
+    # sanitizer keeps one core busy
     xargs -d '\n' -P "$(nproc)" -I{} env SPLATCORE_CHECK={} "$@" "$here/tests/conformance" --test-threads=1 --nocapture <"$out/checks.txt"
 }
 
@@ -192,7 +196,7 @@ table() {
 
 step doctor "$splatcore" doctor
 "$splatcore" doctor --json >"$out/doctor.json" 2>/dev/null
-if wanted conformance; then tests '*' test- env; fi
+if wanted conformance; then conformance; fi
 if wanted bench; then bench; fi
 if wanted papers; then papers; fi
 if wanted sanitize; then sanitize; fi

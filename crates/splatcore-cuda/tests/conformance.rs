@@ -1,6 +1,7 @@
 //! The conformance suite on the card of this machine, or on the emulator where there is none.
 //!
-//! `SPLATCORE_TEST_DEVICE=card` insists on a card, `emulator` on the emulator.
+//! `SPLATCORE_TEST_DEVICE=card` insists on a card, `emulator` on the emulator. `SPLATCORE_CHECK=NAME` runs the check of that name, or, if
+//! there is none, those whose names contain it; `SPLATCORE_LIST_CHECKS=1` prints their names instead, one a line after `check: `.
 
 use splatcore_cpu::conformance;
 use splatcore_cuda::device::Device;
@@ -48,6 +49,14 @@ const LARGE: [(&str, &str); 2] = [
 
 #[test]
 fn conformance_with_sums_in_fixed_order() {
+    if std::env::var_os("SPLATCORE_LIST_CHECKS").is_some() {
+        let names = conformance::CHECKS.iter().map(|(name, _)| name);
+        // First the ones that take longest.
+        for name in LARGE.iter().map(|(name, _)| name).chain(names) {
+            println!("check: {name}");
+        }
+        return;
+    }
     let Some((device, threads)) = device() else { return };
     let backend = CudaBackend::on(device, true);
     let large = backend.clone().with_large_pictures_from(0);
@@ -62,7 +71,15 @@ fn conformance_with_sums_in_fixed_order() {
         (name, *check, &large)
     });
     let only = std::env::var("SPLATCORE_CHECK").unwrap_or_default();
-    let checks = Mutex::new(of_large.chain(all).filter(|(name, ..)| name.contains(&only)));
+    let is_name = of_large.clone().chain(all.clone()).any(|(name, ..)| name == only);
+    let is_wanted = |name: &str| {
+        if is_name {
+            name == only
+        } else {
+            name.contains(&only)
+        }
+    };
+    let checks = Mutex::new(of_large.chain(all).filter(|(name, ..)| is_wanted(name)));
     let failures = Mutex::new(Vec::new());
     // Threads of their own: one of rayon's could begin a second check while it waits in the first.
     std::thread::scope(|scope| {
