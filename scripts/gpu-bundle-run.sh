@@ -76,14 +76,11 @@ missing() { # missing NAME WHY: a step that cannot run
 }
 
 conformance() {
-    local binary found=0
+    local binary
     for binary in "$here"/tests/*; do
-        [[ -x $binary ]] || continue
-        found=1
         # One test at a time: they share the card, and times and messages stay apart.
-        [[ $binary == */conformance ]] || step "test-$(basename "$binary")" "$binary" --test-threads=1 --nocapture
+        [[ ! -x $binary || $binary == */conformance ]] || step "test-$(basename "$binary")" "$binary" --test-threads=1 --nocapture
     done
-    ((found)) || missing "test-*" "no test in the bundle"
     if list_checks test-conformance; then step test-conformance each_check; fi
 }
 

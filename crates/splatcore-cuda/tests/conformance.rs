@@ -47,14 +47,16 @@ const LARGE: [(&str, &str); 2] = [
     ("depth of large pictures", "inverse depth matches the twin"),
 ];
 
+/// The names of all checks; those of [`LARGE`] first, as they take longest.
+fn names() -> impl Iterator<Item = &'static str> {
+    let all = conformance::CHECKS.iter().map(|(name, _)| *name);
+    LARGE.iter().map(|(name, _)| *name).chain(all)
+}
+
 #[test]
 fn conformance_with_sums_in_fixed_order() {
     if std::env::var_os("SPLATCORE_LIST_CHECKS").is_some() {
-        let names = conformance::CHECKS.iter().map(|(name, _)| name);
-        // First the ones that take longest.
-        for name in LARGE.iter().map(|(name, _)| name).chain(names) {
-            println!("check: {name}");
-        }
+        names().for_each(|name| println!("check: {name}"));
         return;
     }
     let Some((device, threads)) = device() else { return };
@@ -71,7 +73,7 @@ fn conformance_with_sums_in_fixed_order() {
         (name, *check, &large)
     });
     let only = std::env::var("SPLATCORE_CHECK").unwrap_or_default();
-    let is_name = of_large.clone().chain(all.clone()).any(|(name, ..)| name == only);
+    let is_name = names().any(|name| name == only);
     let is_wanted = |name: &str| {
         if is_name {
             name == only
