@@ -352,3 +352,42 @@ pub(crate) fn stage_times(
         frame.reserve_pairs(counters.needed)?;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::emulated::Emulated;
+    use crate::launch::Queue;
+    use splatcore_core::Pipeline;
+    use splatcore_cpu::conformance::scenes::{plain_camera, random_scene};
+
+    /// Vanilla has a pair for every tile of a square; what a picture's sorts are launched for grew with them.
+    #[test]
+    fn pictures_make_no_room_for_the_pairs_of_another_pipeline() {
+        let device: Arc<dyn crate::device::Device> = match Emulated::new() {
+            Ok(device) => Arc::new(device),
+            Err(error) => return eprintln!("skipped: {error}"),
+        };
+        let kernels = Arc::new(Kernels::new(device.clone()));
+        let frame = Frame::new(Queue::new(device), kernels.clone(), false).unwrap();
+        let mut renderer = CudaRenderer::new(&random_scene(17, 200, 0), frame, kernels, false).unwrap();
+        let (camera, picture) = (plain_camera(90, 70), RenderOptions::default());
+        let vanilla = RenderOptions {
+            pipeline: Pipeline::VANILLA,
+            ..picture.clone()
+        };
+        let mut wanted = 0;
+        for options in [&picture, &vanilla, &picture] {
+            renderer.render_only(&camera, options).unwrap();
+            renderer.finish().unwrap();
+            if options.pipeline == vanilla.pipeline {
+                let counters = renderer.frame.counters().unwrap();
+                assert!(counters.needed as usize > 2 * wanted, "{} pairs", counters.needed);
+            } else {
+                wanted = wanted.max(renderer.frame.picture_pairs);
+                assert_eq!(renderer.frame.counters().unwrap().pairs as usize, wanted);
+            }
+        }
+        assert!(wanted > 200);
+    }
+}

@@ -114,7 +114,12 @@ impl Frame {
         self.pair_rows |=
             purpose == Purpose::Training && programs::has_pair_rows(self.backward_method(pipeline));
         self.checkpointed |= checkpoints;
-        self.split_side = pass.lists.split_side();
+        let side = pass.lists.split_side();
+        if side.is_some() && side != self.split_side {
+            // What other lists had for pairs says nothing about these: they would be launched for far too many.
+            self.forget()?;
+        }
+        self.split_side = side;
         self.reserve(scene.count, &pass.view, purpose, checkpoints, pass.lists)?;
         if options.inverse_depth {
             self.inverse_depth.reserve_exactly(4 * pass.view.pixels())?;

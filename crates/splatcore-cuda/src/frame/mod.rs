@@ -100,7 +100,7 @@ pub struct Frame {
     pub large_picture: usize,
     gaussians: usize,
     /// The most pairs with groups that a picture turned out to have, 0 before the first.
-    picture_pairs: usize,
+    pub(crate) picture_pairs: usize,
     /// The last frame's lists came from groups of so many tiles a side.
     split_side: Option<u32>,
     pair_capacity: usize,
