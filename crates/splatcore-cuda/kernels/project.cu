@@ -15,6 +15,9 @@
 // branch for each (a third of the time): 82 and 160 us. Copies of 4 bytes (rows of degree 2): mcmc_1m 110.
 // With groups it also says where a splat's are (`Reach`), and leaves out what only training asks for (the square, who is in view,
 // Gaussians' slots): 1,344 instructions to 1,288 for degree 3, so as many as before. lists.cu is 2 us (mcmc_1m 10) faster by it.
+// All of a Gaussian's parameters loaded at once, not those of survivors of the near plane behind their means: predicted 1 us less, measured 2
+// (mcmc_1m 0), by the clock. No quotient for each copy, 17 instructions in place of 22 (13 with addresses in shared memory, measured so): predicted 1
+// less (2), measured 1 (0). Tried: blocks of 64 threads 0 (+4), of 32 +1.5 (+29); begun while `clear` clears: 0 (0).
 // Tried: colours in a kernel of their own, on a second queue beside the sort by depth, predicted 10 and 25 us less a frame. The
 // rest still takes 30 and 67 us, and the sorts 14 and 44 longer: their few blocks wait for memory behind the harmonics.
 // Gaussians in another order (PLYs sorted before), predicted -5 and -18 us with Morton codes, whose blocks are in view or not: 0 and +8;
@@ -172,19 +175,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
     float depth = 0.0f, left = 0.0f;
     // A training scene's count is known here only. Rows there are as many as the host launched for, so no load waits for it.
     u32 count = gaussians ? *gaussians : most;
+    // All at once: none waits for another, and few warps have nothing beyond the near plane.
+    Vec3 log_scale = {};
+    float4 rotation = {};
+    float logit = 0.0f;
     if (i < most) {
+        log_scale = {log_scales[3 * i], log_scales[3 * i + 1], log_scales[3 * i + 2]};
+        rotation = rotations[i];
+        logit = opacity_logits[i];
         mean = {means[3 * i], means[3 * i + 1], means[3 * i + 2]};
         const float* w = camera.rotation;
         depth = fmaf(mean.x, w[6], fmaf(mean.y, w[7], fmaf(mean.z, w[8], camera.translation[2])));
     }
     if (i < count && depth > camera.near_plane) {
-        Vec3 log_scale = {log_scales[3 * i], log_scales[3 * i + 1], log_scales[3 * i + 2]};
 #if SMOOTHING
         Vec3 growth = smoothing_growth(log_scale, smoothing[i]);
         log_scale = {log_scale.x + growth.x, log_scale.y + growth.y, log_scale.z + growth.z};
 #endif
-        Geometry g = make_geometry(mean, log_scale, rotations[i], camera);
-        float logit = opacity_logits[i];
+        Geometry g = make_geometry(mean, log_scale, rotation, camera);
         // log2 of the sigmoid, without cancellation on either side.
         float log2_opacity = -LOG2E * (log1pf(expf(-fabsf(logit))) + fmaxf(-logit, 0.0f));
 #if SMOOTHING
@@ -233,15 +241,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
     u32 rank = __popc(mask & ((1u << lane) - 1)), survivors = __popc(mask);
     if (survives) owners[warp][rank] = i;
     __syncwarp();
-    for (u32 k = lane; k < survivors * PIECES; k += WARP) {
-        u32 row = k / PIECES, column = (k - row * PIECES) * PIECE;
-        const Harmonic* from = sh + ((u64)owners[warp][row] * SH_ROW + column);
 #if PIECE > 1
-        copy_async_16(&harmonics[row * STRIDE + column], from);
+    // A lane has the same piece of every so many rows: some have nothing to do, but no copy needs a quotient.
+    const u32 rows = WARP / PIECES;
+    u32 first = lane / PIECES, column = (lane - first * PIECES) * PIECE;
+    for (u32 row = first < rows ? first : survivors; row < survivors; row += rows)
+        copy_async_16(&harmonics[row * STRIDE + column], sh + ((u64)owners[warp][row] * SH_ROW + column));
 #else
-        copy_async_4(&harmonics[row * STRIDE + column], from);
-#endif
+    for (u32 k = lane; k < survivors * PIECES; k += WARP) {
+        u32 row = k / PIECES, column = k - row * PIECES;
+        copy_async_4(&harmonics[row * STRIDE + column], sh + ((u64)owners[warp][row] * SH_ROW + column));
     }
+#endif
     copy_async_commit();
 
     // Slots.
