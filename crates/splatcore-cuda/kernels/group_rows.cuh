@@ -102,6 +102,9 @@ __device__ __forceinline__ u32 near_mask(const Reach& reach, u32 g) {
 }
 #endif
 
+// Whether a splat that has so many pairs is one that gets a whole block.
+__device__ __forceinline__ bool is_long(const Reach& reach, u32 pairs) { return !is_near(reach) && pairs > LONG_LIST; }
+
 // The groups of a splat.
 __device__ __forceinline__ u32 pairs_of(const Reach& reach) {
     if (!is_near(reach)) return reach.x;

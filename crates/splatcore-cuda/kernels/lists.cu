@@ -2,9 +2,10 @@
 // of the group's tiles; less than half as many pairs are made and sorted, and a last pass splits every group's list into
 // those of its tiles. Training keeps intersect.cu's pairs, which its sums need. CPU twin: splatcore-cpu/src/intersect.rs.
 //
-// `expand_lists` and `expand_lists_long`: as `expand` and `expand_long` of intersect.cu, with rows of groups. But of three splats in
+// `count_lists` and `expand_lists`: as `expand` and `expand_long` of intersect.cu, with rows of groups. But of three splats in
 // four (fox_220k, 1080x1920; seven in eight of mcmc_1m) all groups lie in 2x2 of them, and `project`, which counted them, says which
-// (`Reach`): a thread writes those pairs without looking at the splat.
+// (`Reach`): a thread writes those pairs without looking at the splat. And where a block's pairs begin is added up from sums of what `project`
+// counted, in place of a look-back; splats with long lists go first in the same launch.
 // `split_lists`: a block a group, a warp a stretch of its list, stable: counts first, then deals, each by a ballot for every tile.
 //
 // GROUP is 2, and 4 for large pictures: twice the pixels a side have about the same groups and pairs then. At 3840x2160 on an H200
@@ -32,6 +33,15 @@
 // and 1 less with 4 of them, 2 more and 3 less with 8.
 // Blocks of 32 registers, 8 a multiprocessor in place of 6: expand 0 (mcmc_1m 3 us) less.
 //
+// With a look-back a third of the warps' time (mcmc_1m) went by at the barrier behind it: 11 polls a block until the 32 blocks before had added
+// up what `project` had counted long before. With sums of 256 splats, and of 65,536 (of all, one by one, would be quadratic: 40 us for 2.5 M
+// Gaussians), predicted 5 us less (17; at 3840x2160 4 and 20). Measured, both kernels: 21.9 to 18.7 (54.9 to 42.5; 24.6 to 21.7 and 66.8 to 51.9).
+// Tried since, from 18.7 (42.5; 21.7 and 51.9): `expand_lists` begun while sums are counted, which it awaits before it writes, 22.0 (44.3; 27.5 and
+// 57.4); of that, four warps a long list without a barrier 19.5 (44.7; 21.5 and 48.3), and also the splats looked at row by row moved together first
+// 19.6 (43.2; 22.0 and 49.6); all that a block begins with loaded at once 18.7 (43.7); as many blocks as fit, with several 256 splats each,
+// 19.0 (44.2; 21.5 and 52.1). `split_lists` of large groups with counts from a transposed matrix of bits, 5 shuffles in place of 16 votes and 40
+// registers in place of 48: 23.0 to 20.9, but mcmc_1m 75 to 81; why was not looked for. Four pieces at a time there: 0.
+//
 // Tried: pairs dealt to their groups in one pass, by a table of counts of each piece (4,096 pairs) and group, its columns added up, in place
 // of the two passes of the sort. Predicted 15 us for 26 (28 for 54); measured 30 (59): count 5.7 (8.5), add up 4.4 (6.8), deal 20
 // (43), which writes runs of two pairs. With pieces of 2,048: 27 (56).
@@ -46,10 +56,85 @@ __device__ __forceinline__ void write_pair(u32 group, u32 mask, u32 slot, u32 at
     values[at] = pair_value(slot, mask);
 }
 
+// What `project` says of the splats, in the order of their depths; the pairs of each block of them, `block_pairs`, and of each BLOCK blocks,
+// `range_pairs`, which are 0 at launch; and which splats have long lists: `longs`, places in that order.
+extern "C" __global__ void __launch_bounds__(BLOCK) count_lists(const u32* __restrict__ order, const Reach* __restrict__ reaches,
+                                                                 u32 pair_capacity, Reach* ordered_reaches, u32* block_pairs,
+                                                                 u32* range_pairs, u32* longs, Counters* counters) {
+    begin_kernel();
+    __shared__ u32 scratch[BLOCK / WARP];
+    // More pairs than there is room for: nothing after this may change anything.
+    u64 all = counters->pairs;
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        counters->needed = max(counters->needed, all);
+        if (all > (u64)pair_capacity) counters->halted = 1;
+    }
+    if (all > (u64)pair_capacity) return;
+    u32 visible = counters->visible, i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i - threadIdx.x >= visible) return;
+    u32 pairs = 0, total;
+    if (i < visible) {
+        Reach reach = reaches[order[i]];
+        ordered_reaches[i] = reach;
+        pairs = pairs_of(reach);
+        if (is_long(reach, pairs)) longs[atomicAdd(&counters->longs, 1u)] = i;
+    }
+    block_scan(pairs, scratch, total);
+    if (threadIdx.x == 0) {
+        block_pairs[blockIdx.x] = total;
+        atomicAdd(range_pairs + blockIdx.x / BLOCK, total);
+    }
+}
+
+// This thread's share of the pairs of the blocks before `block`.
+__device__ __forceinline__ u32 pairs_before(const u32* block_pairs, const u32* range_pairs, u32 block) {
+    u32 range = block / BLOCK, in_range = range * BLOCK + threadIdx.x, sum = in_range < block ? block_pairs[in_range] : 0;
+    for (u32 r = threadIdx.x; r < range; r += BLOCK) sum += range_pairs[r];
+    return sum;
+}
+
+// Writes the pairs of splats with long lists, `count` of them, each by one of `blocks` blocks.
+__device__ __forceinline__ void expand_long(const Splat* __restrict__ splats, const u32* __restrict__ order,
+                                            const Reach* __restrict__ ordered_reaches, const u32* __restrict__ block_pairs,
+                                            const u32* __restrict__ range_pairs, const u32* __restrict__ longs, u32 count, u32 blocks,
+                                            const Camera& camera, u32* keys, u32* values, Row (&rows)[BLOCK], u32 (&pair_starts)[BLOCK],
+                                            u32 (&scratch)[4][BLOCK / WARP]) {
+    u32 thread = threadIdx.x, groups_x = (camera.tiles_x + GROUP - 1) / GROUP;
+    for (u32 item = blockIdx.x; item < count; item += blocks) {
+        u32 place = longs[item], slot = order[place], block = place / BLOCK;
+        u32 earlier = pairs_before(block_pairs, range_pairs, block), base;
+        if (block * BLOCK + thread < place) earlier += pairs_of(ordered_reaches[block * BLOCK + thread]);
+        block_scan(earlier, scratch[1], base);
+        Footprint footprint = make_footprint(splats[slot]);
+        uint2 tile_rows = footprint_rows(footprint, camera), own = group_rows(tile_rows);
+        for (u32 chunk = own.x; chunk < own.y; chunk += BLOCK) {
+            u32 length = 0;
+            if (chunk + thread < own.y) {
+                rows[thread] = make_row(footprint, tile_rows, chunk + thread, camera);
+                uint2 span = groups_of(rows[thread]);
+                length = span.y - span.x;
+            }
+            u32 in_chunk;
+            pair_starts[thread] = block_scan(length, scratch[0], in_chunk);
+            __syncthreads();
+            for (u32 p = thread; p < in_chunk; p += BLOCK) {
+                u32 r = owner_of(pair_starts, p);
+                Row row = rows[r];
+                u32 column = groups_of(row).x + p - pair_starts[r];
+                write_pair(row.row * groups_x + column, mask_of(row, column), slot, base + p, keys, values);
+            }
+            base += in_chunk;
+            __syncthreads();
+        }
+    }
+}
+
+// The first `long_blocks` blocks have the splats with long lists, as they take longest; then come those that have 256 splats each.
 extern "C" __global__ void __launch_bounds__(BLOCK, 8) expand_lists(const Splat* __restrict__ splats, const u32* __restrict__ order,
-                                                                     const Reach* __restrict__ reaches, Camera camera,
-                                                                     u32 pair_capacity, u32* keys, u32* values, u32* first_pairs,
-                                                                     u32* long_slots, u32* states, Counters* counters) {
+                                                                     const Reach* __restrict__ ordered_reaches,
+                                                                     const u32* __restrict__ block_pairs, const u32* __restrict__ range_pairs,
+                                                                     const u32* __restrict__ longs, u32 long_blocks, Camera camera, u32* keys, u32* values,
+                                                                     const Counters* counters) {
     begin_kernel();
     __shared__ Footprint footprints[BLOCK];
     __shared__ uint2 tile_rows[BLOCK];
@@ -59,45 +144,36 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 8) expand_lists(const Splat*
     __shared__ Row rows[BLOCK];
     __shared__ u32 owners[BLOCK];       // splat of each row
     __shared__ u32 shifts[BLOCK];       // pairs before each splat that are not written row by row
-    __shared__ u32 scratch[3][BLOCK / WARP];
-    __shared__ u32 block_start;
-    // More pairs than there is room for: nothing after this may change anything.
-    u64 pairs = counters->pairs;
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-        counters->needed = max(counters->needed, pairs);
-        if (pairs > (u64)pair_capacity) counters->halted = 1;
+    __shared__ u32 scratch[4][BLOCK / WARP];
+    if (counters->halted) return;
+    if (blockIdx.x < long_blocks) {
+        expand_long(splats, order, ordered_reaches, block_pairs, range_pairs, longs, counters->longs, long_blocks, camera, keys, values, rows,
+                    pair_starts, scratch);
+        return;
     }
-    if (pairs > (u64)pair_capacity) return;
-    u32 visible = counters->visible, first = blockIdx.x * BLOCK;
+    u32 block = blockIdx.x - long_blocks, visible = counters->visible, first = block * BLOCK;
     if (first >= visible) return;
-    u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, groups_x = (camera.tiles_x + GROUP - 1) / GROUP;
+    u32 thread = threadIdx.x, groups_x = (camera.tiles_x + GROUP - 1) / GROUP;
     bool valid = first + thread < visible;
     u32 slot = valid ? order[first + thread] : 0;
-    Reach reach = valid ? reaches[slot] : far_reach(0);
+    Reach reach = valid ? ordered_reaches[first + thread] : far_reach(0);
+    u32 earlier = pairs_before(block_pairs, range_pairs, block);
     u32 own_pairs = pairs_of(reach);
-    bool near = is_near(reach), is_long = !near && own_pairs > LONG_LIST;
-    u32 total_pairs, total_rows, others;
-    u32 before = block_scan(own_pairs, scratch[0], total_pairs);
-    shifts[thread] = block_scan(near || is_long ? own_pairs : 0, scratch[1], others);
-    if (warp == 0) {
-        u32 start = look_back(states, blockIdx.x, total_pairs, lane);
-        if (lane == 0) block_start = start;
-    }
+    bool whole = is_near(reach) || is_long(reach, own_pairs);
     slots[thread] = slot;
     u32 own_rows = 0;
-    if (valid && !near && !is_long) {
+    if (valid && !whole) {
         footprints[thread] = make_footprint(splats[slot]);
         uint2 own = footprint_rows(footprints[thread], camera);
         tile_rows[thread] = own;
         own_rows = group_rows(own).y - group_rows(own).x;
     }
-    row_starts[thread] = block_scan(own_rows, scratch[2], total_rows);
+    u32 sums[4] = {own_pairs, whole ? own_pairs : 0, own_rows, earlier}, totals[4];
+    block_scans(sums, scratch, totals);
+    u32 before = sums[0], total_rows = totals[2], base = totals[3];
+    shifts[thread] = sums[1];
+    row_starts[thread] = sums[2];
     __syncthreads();
-    u32 base = block_start;
-    if (is_long) {
-        long_slots[atomicAdd(&counters->longs, 1u)] = slot;
-        first_pairs[slot] = base + before;
-    }
     // A thread writes its near splat's pairs, at most four; what is left is shared out over the block, row by row.
     for (u32 g = 0, at = base + before; g < NEAR * NEAR; ++g) {
         u32 mask = near_mask(reach, g);
@@ -126,42 +202,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 8) expand_lists(const Splat*
         base += in_chunk;
         // The next chunk overwrites what this one reads.
         __syncthreads();
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(BLOCK) expand_lists_long(const Splat* __restrict__ splats,
-                                                                       const u32* __restrict__ long_slots, Camera camera, u32* keys,
-                                                                       u32* values, const u32* __restrict__ first_pairs,
-                                                                       const Counters* counters) {
-    begin_kernel();
-    __shared__ u32 pair_starts[BLOCK];
-    __shared__ Row rows[BLOCK];
-    __shared__ u32 scratch[BLOCK / WARP];
-    if (counters->halted) return;
-    u32 thread = threadIdx.x, longs = counters->longs, groups_x = (camera.tiles_x + GROUP - 1) / GROUP;
-    for (u32 item = blockIdx.x; item < longs; item += gridDim.x) {
-        u32 slot = long_slots[item], base = first_pairs[slot];
-        Footprint footprint = make_footprint(splats[slot]);
-        uint2 tile_rows = footprint_rows(footprint, camera), own = group_rows(tile_rows);
-        for (u32 chunk = own.x; chunk < own.y; chunk += BLOCK) {
-            u32 length = 0;
-            if (chunk + thread < own.y) {
-                rows[thread] = make_row(footprint, tile_rows, chunk + thread, camera);
-                uint2 span = groups_of(rows[thread]);
-                length = span.y - span.x;
-            }
-            u32 in_chunk;
-            pair_starts[thread] = block_scan(length, scratch, in_chunk);
-            __syncthreads();
-            for (u32 p = thread; p < in_chunk; p += BLOCK) {
-                u32 r = owner_of(pair_starts, p);
-                Row row = rows[r];
-                u32 column = groups_of(row).x + p - pair_starts[r];
-                write_pair(row.row * groups_x + column, mask_of(row, column), slot, base + p, keys, values);
-            }
-            base += in_chunk;
-            __syncthreads();
-        }
     }
 }
 

@@ -33,6 +33,8 @@
 // in training 7 and 15). Measured: 1.5 and 4 us come back in training, in pictures nothing that can be told.
 // Pictures' depths have 21 bits, three digits of 7 (project.cu). A million of them sorted with 16 keys a thread, 245 pieces that are all at
 // work at once, take 4 us less than with 8; 220 k take 4 more.
+// Tried: the first pass begun while digits are counted (griddepcontrol.launch_dependents in count_digits), which it awaits before it needs
+// the histograms: predicted 2 us less a sort, measured 2 more for a picture's two. EAGER for pairs: 0, mcmc_1m 5 more.
 // Before (tickets, 4 or 8 keys a thread, 8 bits, WINDOW 3): 220 k depths 12 a pass and 5.5 for the count; 0.55 M pairs
 // 20 and 14; 1.28 M pairs 30 and 21.
 

@@ -56,6 +56,12 @@ pub fn places(side: u32) -> usize {
     (side * side) as usize
 }
 
+/// Words of the sums of blocks and of ranges of blocks ([`Buffers::block_pairs`]).
+pub fn sums(gaussians: usize) -> usize {
+    let blocks = gaussians.div_ceil(BLOCK);
+    blocks + blocks.div_ceil(BLOCK)
+}
+
 /// Addresses of what the kernels read and write.
 #[derive(Clone, Copy)]
 pub struct Buffers {
@@ -69,12 +75,12 @@ pub struct Buffers {
     pub keys: u64,
     /// Value of each pair, to be sorted with it: its slot, and what `pair_value` adds.
     pub values: u64,
-    /// First pair of each slot with a long list.
-    pub first_pairs: u64,
-    /// Queue of slots with long lists.
-    pub long_slots: u64,
-    /// States of the look-back, zero.
-    pub states: u64,
+    /// Places in the depth order of splats with long lists, written here.
+    pub longs: u64,
+    /// The same in depth order, written here.
+    pub ordered_reaches: u64,
+    /// The pairs of each block of splats ([`sums`] words), written here, and behind them those of each range of blocks, zero.
+    pub block_pairs: u64,
     /// The counters.
     pub counters: u64,
 }
@@ -91,39 +97,41 @@ pub fn expand(
     long_blocks: u32,
     buffers: Buffers,
 ) -> Result<(), BackendError> {
-    let &[expand_lists, expand_lists_long, _] = kernels else {
+    let &[count_lists, expand_lists, _] = kernels else {
         return Err(wrong_program());
     };
-    let capacity = capacity as u32;
+    let (capacity, blocks) = (capacity as u32, gaussians.div_ceil(BLOCK) as u32);
+    let range_pairs = buffers.block_pairs + 4 * u64::from(blocks);
     queue.launch(
-        expand_lists,
-        gaussians.div_ceil(BLOCK) as u32,
+        count_lists,
+        blocks,
         BLOCK as u32,
         &mut arguments![
-            buffers.splats,
             buffers.order,
             buffers.reaches,
-            *view,
             capacity,
-            buffers.keys,
-            buffers.values,
-            buffers.first_pairs,
-            buffers.long_slots,
-            buffers.states,
+            buffers.ordered_reaches,
+            buffers.block_pairs,
+            range_pairs,
+            buffers.longs,
             buffers.counters
         ],
     )?;
     queue.launch(
-        expand_lists_long,
-        long_blocks,
+        expand_lists,
+        long_blocks + blocks,
         BLOCK as u32,
         &mut arguments![
             buffers.splats,
-            buffers.long_slots,
+            buffers.order,
+            buffers.ordered_reaches,
+            buffers.block_pairs,
+            range_pairs,
+            buffers.longs,
+            long_blocks,
             *view,
             buffers.keys,
             buffers.values,
-            buffers.first_pairs,
             buffers.counters
         ],
     )
@@ -141,7 +149,7 @@ pub fn split(
     [keys, values, group_ranges, counters]: [u64; 4],
     [tile_lists, ranges]: [u64; 2],
 ) -> Result<(), BackendError> {
-    let &[_, _, split_lists] = kernels else {
+    let &[.., split_lists] = kernels else {
         return Err(wrong_program());
     };
     queue.launch(

@@ -121,13 +121,13 @@ pub fn intersect(intersect: Intersect) -> Program {
     }
 }
 
-/// `expand_lists`, `expand_lists_long` and `split_lists`, for groups of `side` x `side` tiles.
+/// `count_lists`, `expand_lists` and `split_lists`, for groups of `side` x `side` tiles.
 pub fn lists(intersect: Intersect, side: u32) -> Program {
     Program {
         op: "lists",
         files: files!["footprint.cuh", "group_rows.cuh", "block.cuh", "lists.cu"],
         constants: vec![footprint(intersect), ("GROUP", side.to_string())],
-        kernels: &["expand_lists", "expand_lists_long", "split_lists"],
+        kernels: &["count_lists", "expand_lists", "split_lists"],
     }
 }
 

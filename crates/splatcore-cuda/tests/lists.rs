@@ -154,7 +154,8 @@ struct Frame<'a> {
 struct Expanded {
     /// Keys and values.
     pairs: Vec<[u32; 2]>,
-    first_pairs: Vec<u32>,
+    /// Places in the order of splats with long lists, in any order.
+    longs: Vec<u32>,
     counters: Counters,
 }
 
@@ -173,17 +174,18 @@ impl Frame<'_> {
         let counters = Buffer::from_slice(device, "test", &[counters]).unwrap();
         let untouched = |length| Buffer::from_slice(device, "test", &vec![UNTOUCHED; length]).unwrap();
         let [keys, values] = [0; 2].map(|_| untouched(self.pairs));
-        let [first_pairs, long_slots] = [0; 2].map(|_| untouched(count));
-        let states = zeros(device, 4 * count.div_ceil(256));
+        let longs = untouched(count);
+        let ordered_reaches = untouched(count * lists::reach_bytes(self.side) / 4);
+        let block_pairs = zeros(device, 4 * lists::sums(count + 300));
         let buffers = lists::Buffers {
             splats: splats.address(),
             order: order.address(),
             reaches: reaches.address(),
             keys: keys.address(),
             values: values.address(),
-            first_pairs: first_pairs.address(),
-            long_slots: long_slots.address(),
-            states: states.address(),
+            longs: longs.address(),
+            ordered_reaches: ordered_reaches.address(),
+            block_pairs: block_pairs.address(),
             counters: counters.address(),
         };
         let kernels = device.load(&programs::lists(self.method, self.side)).unwrap();
@@ -198,7 +200,7 @@ impl Frame<'_> {
                 .zip(values.to_vec(self.pairs).unwrap())
                 .map(<[u32; 2]>::from)
                 .collect(),
-            first_pairs: first_pairs.to_vec(count).unwrap(),
+            longs: longs.to_vec(count).unwrap(),
             counters: counters.to_vec(1).unwrap()[0],
         }
     }
@@ -308,12 +310,10 @@ fn check_side(device: &Arc<dyn Device>, what: &str, splats: &[Splat], size: [u32
             }
             assert_eq!(counts[i] as usize, own.len(), "{what}, splat {i}");
         }
-        let longs = pairs.iter().filter(|own| own.len() > LONG).count();
-        let (mut first_pairs, mut wanted) = (vec![UNTOUCHED; splats.len()], Vec::new());
-        for &slot in &order {
-            // Only the queue of long lists asks where they begin.
+        let (mut longs, mut wanted) = (Vec::new(), Vec::new());
+        for (place, &slot) in order.iter().enumerate() {
             if pairs[slot as usize].len() > LONG {
-                first_pairs[slot as usize] = wanted.len() as u32;
+                longs.push(place as u32);
             }
             wanted.extend(pairs[slot as usize].iter().map(|&(group, mask)| match side {
                 2 => [group, slot | mask << 28],
@@ -330,13 +330,15 @@ fn check_side(device: &Arc<dyn Device>, what: &str, splats: &[Splat], size: [u32
             reaches: &reaches,
             view: &view,
         };
-        let got = frame.expand(wanted.len());
+        let mut got = frame.expand(wanted.len());
         let both = got.pairs.iter().zip(&wanted);
         if let Some((i, (got, wanted))) = both.enumerate().find(|(_, (a, b))| a != b) {
             panic!("{what}, pair {i}: {got:x?}, not {wanted:x?}");
         }
-        assert_eq!(got.first_pairs, first_pairs, "{what}");
-        assert_eq!(got.counters.longs as usize, longs, "{what}");
+        got.longs[..longs.len()].sort_unstable();
+        assert_eq!(got.longs[..longs.len()], longs, "{what}");
+        assert_eq!(got.counters.longs as usize, longs.len(), "{what}");
+        let longs = longs.len();
         assert_eq!(
             (got.counters.halted, got.counters.needed),
             (0, wanted.len() as u64)
@@ -493,6 +495,26 @@ fn splats_over_more_rows_than_a_block_has_threads() {
     let splats = [tall(8500.0, 0.0), tall(8300.0, 1e-5), tall(8700.0, -1e-5)];
     for seen in check(&device, "tall", &splats, [40, 17000]) {
         assert!(seen.longs == 3 * METHODS.len() && seen.longest == 3);
+    }
+}
+
+/// Where a block's pairs begin is found from sums of blocks and of 256 blocks.
+#[test]
+fn more_blocks_than_are_added_up_one_by_one() {
+    let Some(device) = device() else { return };
+    let mut rng = Rng::new(7, 98);
+    let shape = many_shapes(&plain_camera(64, 64))[0];
+    let small = |i: u32| Splat {
+        mean: [32.0 + 20.0 * rng.normal(), 16.0 + 10.0 * rng.normal()],
+        power: [-0.1, 0.0, -0.1],
+        log2_opacity: -1.0,
+        gaussian: i,
+        radius: 9.0,
+        ..shape
+    };
+    let splats: Vec<Splat> = (0..2 * 65_536 + 300).map(small).collect();
+    for side in lists::SIDES {
+        check_side(&device, "many", &splats, [64, 32], side);
     }
 }
 

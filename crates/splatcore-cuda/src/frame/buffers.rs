@@ -1,7 +1,7 @@
 //! The memory of a frame: what grows when, and what lies where.
 
 use super::pairs::Lists;
-use super::{BUCKET, EXPAND_BLOCK, Frame, MOST_PAIRS, Purpose, SUM_BYTES};
+use super::{BUCKET, Frame, MOST_PAIRS, Purpose, SUM_BYTES};
 use crate::camera::KernelCamera;
 use crate::lists;
 use crate::sort::{self, Plan};
@@ -56,7 +56,7 @@ impl Layout {
             layout.tile_plan = layout.tile_plan.above(lists::key_shift(side));
             layout.group_ranges = take(8 * lists.count(camera));
         }
-        layout.expand_states = take(4 * gaussians.div_ceil(EXPAND_BLOCK).max(1));
+        layout.expand_states = take(4 * lists::sums(gaussians).max(1));
         layout.depth_histograms = take(layout.depth_plan.histogram_bytes());
         layout.tile_histograms = take(layout.tile_plan.histogram_bytes());
         layout.ranges = take(8 * camera.tile_count());
@@ -207,8 +207,9 @@ impl Frame {
             }
         }
         if let Lists::Split(side) = lists {
-            self.reaches
-                .reserve_exactly(lists::reach_bytes(side) * self.gaussians)?;
+            let reach_bytes = lists::reach_bytes(side) * self.gaussians;
+            self.reaches.reserve_exactly(reach_bytes)?;
+            self.ordered_reaches.reserve_exactly(reach_bytes)?;
             let room = self.pair_room(gaussians, lists);
             self.tile_lists.reserve_exactly(4 * lists::places(side) * room)?;
         }
@@ -246,6 +247,7 @@ impl Frame {
             &self.splats,
             &self.pair_counts,
             &self.reaches,
+            &self.ordered_reaches,
             &self.slot_of,
             &self.first_pairs,
             &self.long_slots,

@@ -116,6 +116,7 @@ pub struct Frame {
     slots: [Buffer; 2],
     pair_counts: Buffer,
     reaches: Buffer,
+    ordered_reaches: Buffer,
     slot_of: Buffer,
     first_pairs: Buffer,
     /// Slots with long lists of pairs.
@@ -177,6 +178,7 @@ impl Frame {
             slots: [empty("depth order")?, empty("depth order")?],
             pair_counts: empty("pair counts")?,
             reaches: empty("reaches")?,
+            ordered_reaches: empty("reaches")?,
             slot_of: empty("slots")?,
             first_pairs: empty("first pairs")?,
             long_slots: empty("slots with long lists")?,

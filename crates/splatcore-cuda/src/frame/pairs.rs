@@ -142,15 +142,15 @@ impl Frame {
                     splats: self.splats.address(),
                     order: self.slots[self.order].address(),
                     reaches: self.reaches.address(),
+                    ordered_reaches: self.ordered_reaches.address(),
+                    block_pairs: states,
                     keys: self.tiles[0].address(),
                     values: self.pair_slots.address(),
-                    first_pairs: self.first_pairs.address(),
-                    long_slots: self.long_slots.address(),
-                    states,
+                    longs: self.long_slots.address(),
                     counters,
                 };
                 let kernels = self.kernels_of(Op::Groups);
-                lists::expand(&self.queue, kernels, view, most, long_blocks, buffers)?;
+                lists::expand(&self.queue, kernels, view, most, long_blocks.div_ceil(4), buffers)?;
             }
         }
         self.queue.mark("intersect")
