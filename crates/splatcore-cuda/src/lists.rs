@@ -77,7 +77,7 @@ pub struct Buffers {
     pub values: u64,
     /// Places in the depth order of splats with long lists, written here.
     pub longs: u64,
-    /// The same in depth order, written here.
+    /// `reaches` in depth order, written here.
     pub ordered_reaches: u64,
     /// The pairs of each block of splats ([`sums`] words), written here, and behind them those of each range of blocks, zero.
     pub block_pairs: u64,

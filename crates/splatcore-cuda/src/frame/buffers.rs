@@ -17,6 +17,7 @@ const CHECKPOINT_BYTES: usize = 16 * 256;
 #[derive(Clone, Copy, Default)]
 pub(super) struct Layout {
     pub(super) group_ranges: usize,
+    /// States of the look-back of `expand`, or the sums in its place ([`lists::sums`]).
     pub(super) expand_states: usize,
     pub(super) depth_histograms: usize,
     pub(super) depth_states: usize,

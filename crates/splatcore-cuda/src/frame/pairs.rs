@@ -150,7 +150,9 @@ impl Frame {
                     counters,
                 };
                 let kernels = self.kernels_of(Op::Groups);
-                lists::expand(&self.queue, kernels, view, most, long_blocks.div_ceil(4), buffers)?;
+                // They are in front of all others in one launch, and few lists of groups are long.
+                let long_blocks = long_blocks.div_ceil(4);
+                lists::expand(&self.queue, kernels, view, most, long_blocks, buffers)?;
             }
         }
         self.queue.mark("intersect")
