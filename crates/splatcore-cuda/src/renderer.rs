@@ -356,7 +356,7 @@ pub(crate) fn stage_times(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::emulated::Emulated;
+    use crate::device::emulated::device_of_tests;
     use crate::launch::Queue;
     use splatcore_core::Pipeline;
     use splatcore_cpu::conformance::scenes::{plain_camera, random_scene};
@@ -364,10 +364,7 @@ mod tests {
     /// Vanilla has a pair for every tile of a square; what a picture's sorts are launched for grew with them.
     #[test]
     fn pictures_make_no_room_for_the_pairs_of_another_pipeline() {
-        let device: Arc<dyn crate::device::Device> = match Emulated::new() {
-            Ok(device) => Arc::new(device),
-            Err(error) => return eprintln!("skipped: {error}"),
-        };
+        let Some(device) = device_of_tests() else { return };
         let kernels = Arc::new(Kernels::new(device.clone()));
         let frame = Frame::new(Queue::new(device), kernels.clone(), false).unwrap();
         let mut renderer = CudaRenderer::new(&random_scene(17, 200, 0), frame, kernels, false).unwrap();

@@ -5,7 +5,7 @@ mod late_refinements;
 use super::pending::LOOK_EVERY;
 use super::*;
 use crate::CudaBackend;
-use crate::device::emulated::Emulated;
+use crate::device::emulated::device_of_tests as device;
 use crate::launch::Queue;
 use splatcore_core::backend::{FrameCounts, Renderer, Scoring};
 use splatcore_core::{Image, Pipeline};
@@ -25,16 +25,6 @@ fn learner_with(device: &Arc<dyn crate::device::Device>, moments: Moments) -> Cu
     let frame = Frame::new(Queue::new(device.clone()), kernels.clone(), true).unwrap();
     let state = LearnerState::fresh(random_scene(51, 120, 1));
     CudaLearner::new(&state, Arc::new(views()), frame, kernels, moments).unwrap()
-}
-
-fn device() -> Option<Arc<dyn crate::device::Device>> {
-    match Emulated::new() {
-        Ok(device) => Some(Arc::new(device)),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
 }
 
 /// Growing so fast that a step's pairs are many more than the step's before.
