@@ -17,7 +17,8 @@ typedef unsigned long long u64;
 // Prediction for an H200: some 2 us less for each of a frame's 14 launches, fox_220k 266 us by the clock to 240. Measured: 268.0
 // to 249.6; a training step 957.5 to 932.3 (means of three runs that take turns, each within 1 us of its mean).
 // Tried: griddepcontrol.launch_dependents in front of the wait, so that blocks take the places of those that end: 263.7 and
-// 973; behind it 263.1 and 946; only in short kernels, whose successors wait later: see lists.cu and sort.cu. Blocks that wait hold registers and shared memory; why that costs so much is not known.
+// 973; behind it 263.1 and 946. Blocks that wait hold registers and shared memory; why that costs so much is not known. Only in
+// short kernels, whose successors wait no sooner than they must: see lists.cu and sort.cu.
 __device__ __forceinline__ void begin_kernel() {
 #if !defined(EMULATED) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");

@@ -178,7 +178,7 @@ impl Frame {
             slots: [empty("depth order")?, empty("depth order")?],
             pair_counts: empty("pair counts")?,
             reaches: empty("reaches")?,
-            ordered_reaches: empty("reaches")?,
+            ordered_reaches: empty("reaches in depth order")?,
             slot_of: empty("slots")?,
             first_pairs: empty("first pairs")?,
             long_slots: empty("slots with long lists")?,
