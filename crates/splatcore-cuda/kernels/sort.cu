@@ -60,6 +60,9 @@
 #endif
 #define COUNT_BLOCK 512
 #define COUNT_ITEMS 4
+#ifndef BLOCKS
+#define BLOCKS (OWNED > 2 ? 1 : ITEMS > 8 ? 3 : 4)
+#endif
 #ifndef COPIES
 #define COPIES (PASSES * DIGITS <= 2048 ? 4 : PASSES * DIGITS <= 6144 ? 2 : 1)
 #endif
@@ -180,7 +183,7 @@ union Work {
 
 // states[piece][pass][digit], zero before the first pass. The last pass also notes where the list of each key begins and ends, in
 // `ranges`, if that is not null: those of keys 0 to `lists` - 1, zero at launch; `list_range` in splat.cuh reads them.
-extern "C" __global__ void __launch_bounds__(BLOCK, OWNED > 2 ? 1 : 2) sort_digit(
+extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) sort_digit(
     const u32* __restrict__ keys_in, const u32* __restrict__ values_in, u32* keys_out, u32* values_out, const u32* count,
     u32 capacity, u32 pass, u32* histograms, u32* states, uint2* ranges, u32 lists) {
     begin_kernel();
@@ -199,13 +202,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK, OWNED > 2 ? 1 : 2) sort_digi
     u32 readable = EAGER ? capacity : n;
     if ((u64)piece * PIECE >= readable) return;
 
-    u32 key[ITEMS], value[ITEMS], place[ITEMS];
+    u32 key[ITEMS], place[ITEMS];
     u32 at = piece * PIECE + warp * WARP * ITEMS + lane;
 #pragma unroll
     for (int k = 0; k < ITEMS; ++k) {
         bool valid = at + k * WARP < readable;
         key[k] = valid ? keys_in[at + k * WARP] : NO_KEY;
-        value[k] = valid ? values_in[at + k * WARP] : 0;
     }
 #pragma unroll
     for (int k = 0; EAGER && k < ITEMS; ++k)
@@ -291,8 +293,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK, OWNED > 2 ? 1 : 2) sort_digi
     for (int k = 0; k < ITEMS; ++k) {
         if (key[k] == NO_KEY) continue;
         work.sorted.keys[place[k]] = key[k];
-        work.sorted.values[place[k]] = value[k];
+        // Nobody looks at the values: they come while the block looks back, and need no registers.
+        copy_async_4(&work.sorted.values[place[k]], values_in + at + k * WARP);
     }
+    copy_async_commit();
 
     if (owns) {
         u32 earlier[OWNED];
@@ -308,6 +312,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, OWNED > 2 ? 1 : 2) sort_digi
 #pragma unroll
         for (int d = 0; d < OWNED; ++d) starts[first_digit + d] = start[d] + earlier[d];
     }
+    copy_async_wait<0>();
     __syncthreads();
 #pragma unroll
     for (int item = 0; item < ITEMS; ++item) {

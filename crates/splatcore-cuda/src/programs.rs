@@ -99,7 +99,7 @@ pub fn of_half_scene(project: Program, stored: u8) -> Program {
 pub fn sort(plan: Plan) -> Program {
     Program {
         op: "sort",
-        files: files!["sort.cu"],
+        files: files!["matrix.cuh", "sort.cu"],
         constants: vec![
             ("BITS", plan.bits.to_string()),
             ("PASSES", plan.passes.to_string()),
