@@ -177,7 +177,7 @@ __device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
-                                                                  const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges,
+                                                                  const uint4* __restrict__ entries, const uint2* __restrict__ ranges,
                                                                   Camera camera, Counters* counters, float* image, float* transmittances
 #if DEPTH
                                                                   ,
@@ -189,14 +189,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) blend(const Splat* _
     __shared__ __align__(8) u8 masks[PIECE];                // bit w: the splat reaches warp w's pixels
     __shared__ u16 survivors[BLOCK / WARP][PIECE + BATCH];  // where their rows start, front to back
     // First of all, as everything waits for it.
-    uint2 range = list_range(ranges, blockIdx.x);
+    uint4 entry = make_uint4(0, 0, blockIdx.x, 0);
+    if (entries) {
+        entry = entries[blockIdx.x];
+    } else {
+        uint2 listed = list_range(ranges, blockIdx.x);
+        entry.x = listed.x;
+        entry.y = listed.y;
+    }
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
-    u32 block_y = quotient(blockIdx.x, camera.tiles_x), block_x = (blockIdx.x - block_y * camera.tiles_x) * TILE;
+    // A halted frame's image is not looked at; leaving here would have the entry wait for the answer.
+    if (counters->halted) entry = make_uint4(0, 0, blockIdx.x, 0);
+    uint2 range = make_uint2(entry.x, entry.y);
+    u32 block_y = quotient(entry.z, camera.tiles_x), block_x = (entry.z - block_y * camera.tiles_x) * TILE;
     block_y *= TILE;
     u32 x = block_x + warp % COLUMNS * RECTANGLE_X + lane / 4, y0 = block_y + warp / COLUMNS * RECTANGLE_Y, member = lane % 4;
     float centre_x = block_x + 0.5f * TILE, centre_y = block_y + 0.5f * TILE;
-    // A halted frame's image is not looked at; leaving here would have the range wait for the answer.
-    if (counters->halted) range.y = range.x;
     u32 alpha_max = kept_alpha_max(camera);
 
     Pixels pixels;
@@ -218,7 +226,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) blend(const Splat* _
             u32 s = k * BLOCK + thread, mask = 0;
             if (begin + s < range.y) {
                 u32 slot = pairs[begin + s];
-                if (pair_slots) slot = pair_slots[slot];
                 const float4* from = (const float4*)(splats + slot);
                 float4 centre = from[0], power = from[1], colour = from[2];
                 bool fits = write_row(rows + s * (ROW_BYTES / 16), centre, power, colour, centre_x, centre_y, camera);

@@ -61,11 +61,20 @@ __device__ __forceinline__ u32 mask_of(const Row& r, u32 column) {
     return mask;
 }
 
+// Tile `k` of a group, row by row, among the image's, or NO_TILE beyond its edges.
+#define NO_TILE 0xffffffffu
+__device__ __forceinline__ u32 tile_of_group(u32 group, u32 k, const Camera& camera) {
+    u32 groups_x = (camera.tiles_x + GROUP - 1) / GROUP, row = group / groups_x;
+    u32 x = (group - row * groups_x) * GROUP + k % GROUP, y = row * GROUP + k / GROUP;
+    return x < camera.tiles_x && y < camera.tiles_y ? y * camera.tiles_x + x : NO_TILE;
+}
+
 // A pair of a group and a splat is two words, a key, by which it is sorted, and a value. The mask of its tiles is where there is room: of
 // small groups, of which there are more, above the slot; of large ones below the group.
 #if GROUP == 2
 #define MASK_SHIFT 28
 __device__ __forceinline__ u32 pair_key(u32 group, u32 mask) { return group; }
+__device__ __forceinline__ u32 group_of_key(u32 key) { return key; }
 __device__ __forceinline__ u32 pair_value(u32 slot, u32 mask) { return slot | mask << MASK_SHIFT; }
 __device__ __forceinline__ u32 slot_of_value(u32 value) { return value & ((1u << MASK_SHIFT) - 1); }
 // The word that has the mask, and the mask.
@@ -74,6 +83,7 @@ __device__ __forceinline__ u32 mask_of_word(u32 word) { return word >> MASK_SHIF
 #else
 #define KEY_SHIFT GROUP_TILES
 __device__ __forceinline__ u32 pair_key(u32 group, u32 mask) { return group << KEY_SHIFT | mask; }
+__device__ __forceinline__ u32 group_of_key(u32 key) { return key >> KEY_SHIFT; }
 __device__ __forceinline__ u32 pair_value(u32 slot, u32 mask) { return slot; }
 __device__ __forceinline__ u32 slot_of_value(u32 value) { return value; }
 __device__ __forceinline__ const u32* masked_words(const u32* keys, const u32* values) { return keys; }

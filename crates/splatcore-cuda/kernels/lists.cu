@@ -48,8 +48,14 @@
 //
 // Constants: INTERSECT as in footprint.cuh; GROUP.
 
-#define WARPS (BLOCK / WARP)
-#define PIECES (8 / GROUP)  // of 32 pairs that a warp of `split_lists` loads at once
+
+#define COUNTED_BLOCKS 4  // that a block of `count_lists` counts the pairs of
+// A block whose splats have more pairs than these that are to be written row by row leaves them to PARTS blocks, each for as many splats.
+#ifndef MANY_PAIRS
+#define MANY_PAIRS 1024
+#endif
+#define PARTS 4
+#define IS_PART 0x80000000u  // in the queue of what goes first: not a splat's place, but PARTS times a block, plus a part
 
 __device__ __forceinline__ void write_pair(u32 group, u32 mask, u32 slot, u32 at, u32* keys, u32* values) {
     keys[at] = pair_key(group, mask);
@@ -62,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) count_lists(const u32* __res
                                                                  u32 pair_capacity, Reach* ordered_reaches, u32* block_pairs,
                                                                  u32* range_pairs, u32* longs, Counters* counters) {
     begin_kernel();
-    __shared__ u32 scratch[BLOCK / WARP];
+    __shared__ u32 scratch[2 * COUNTED_BLOCKS][BLOCK / WARP];
     // More pairs than there is room for: nothing after this may change anything.
     u64 all = counters->pairs;
     if (blockIdx.x == 0 && threadIdx.x == 0) {
@@ -70,20 +76,38 @@ extern "C" __global__ void __launch_bounds__(BLOCK) count_lists(const u32* __res
         if (all > (u64)pair_capacity) counters->halted = 1;
     }
     if (all > (u64)pair_capacity) return;
-    u32 visible = counters->visible, i = blockIdx.x * BLOCK + threadIdx.x;
-    if (i - threadIdx.x >= visible) return;
-    u32 pairs = 0, total;
-    if (i < visible) {
-        Reach reach = reaches[order[i]];
-        ordered_reaches[i] = reach;
-        pairs = pairs_of(reach);
-        if (is_long(reach, pairs)) longs[atomicAdd(&counters->longs, 1u)] = i;
+    u32 visible = counters->visible, first_block = blockIdx.x * COUNTED_BLOCKS, first = first_block * BLOCK + threadIdx.x;
+    if (first - threadIdx.x >= visible) return;
+    u32 slots[COUNTED_BLOCKS], sums[2 * COUNTED_BLOCKS], totals[2 * COUNTED_BLOCKS];
+    Reach own[COUNTED_BLOCKS];
+#pragma unroll
+    for (u32 k = 0; k < COUNTED_BLOCKS; ++k) slots[k] = first + k * BLOCK < visible ? order[first + k * BLOCK] : 0;
+#pragma unroll
+    for (u32 k = 0; k < COUNTED_BLOCKS; ++k) own[k] = first + k * BLOCK < visible ? reaches[slots[k]] : far_reach(0);
+#pragma unroll
+    for (u32 k = 0; k < COUNTED_BLOCKS; ++k) {
+        u32 i = first + k * BLOCK;
+        u32 pairs = pairs_of(own[k]);
+        bool own_block = is_long(own[k], pairs);
+        sums[k] = pairs;
+        sums[COUNTED_BLOCKS + k] = own_block || is_near(own[k]) ? 0 : pairs;
+        if (i >= visible) continue;
+        ordered_reaches[i] = own[k];
+        if (own_block) longs[atomicAdd(&counters->longs, 1u)] = i;
     }
-    block_scan(pairs, scratch, total);
-    if (threadIdx.x == 0) {
-        block_pairs[blockIdx.x] = total;
-        atomicAdd(range_pairs + blockIdx.x / BLOCK, total);
+    block_scans(sums, scratch, totals);
+    u32 k = threadIdx.x % COUNTED_BLOCKS, part = threadIdx.x / COUNTED_BLOCKS, block = first_block + k;
+    if (part >= PARTS || block * BLOCK >= visible) return;
+    u32 all_pairs = totals[0], row_pairs = totals[COUNTED_BLOCKS];
+#pragma unroll
+    for (u32 j = 1; j < COUNTED_BLOCKS; ++j) {
+        all_pairs = k == j ? totals[j] : all_pairs;
+        row_pairs = k == j ? totals[COUNTED_BLOCKS + j] : row_pairs;
     }
+    if (row_pairs > MANY_PAIRS) longs[atomicAdd(&counters->longs, 1u)] = IS_PART | block * PARTS + part;
+    if (part != 0) return;
+    block_pairs[block] = all_pairs;
+    atomicAdd(range_pairs + block / BLOCK, all_pairs);
 }
 
 // This thread's share of the pairs of the blocks before `block`.
@@ -93,111 +117,106 @@ __device__ __forceinline__ u32 pairs_before(const u32* block_pairs, const u32* r
     return sum;
 }
 
-// Writes the pairs of splats with long lists, `count` of them, each by one of `blocks` blocks.
+// What a block shares to write its splats' pairs.
+struct Expansion {
+    Footprint footprints[BLOCK];
+    uint2 tile_rows[BLOCK];
+    u32 slots[BLOCK];
+    u32 row_starts[BLOCK];   // first of the block's rows of groups of each splat
+    u32 pair_starts[BLOCK];  // first of the chunk's pairs of each row
+    Row rows[BLOCK];
+    u32 owners[BLOCK];       // splat of each row
+    u32 shifts[BLOCK];       // pairs before each splat that are not written row by row
+    u32 scratch[4][BLOCK / WARP];
+};
+
+// Writes the pairs of the splat with a long list that is at `place` of the order. All threads of the block call it.
 __device__ __forceinline__ void expand_long(const Splat* __restrict__ splats, const u32* __restrict__ order,
                                             const Reach* __restrict__ ordered_reaches, const u32* __restrict__ block_pairs,
-                                            const u32* __restrict__ range_pairs, const u32* __restrict__ longs, u32 count, u32 blocks,
-                                            const Camera& camera, u32* keys, u32* values, Row (&rows)[BLOCK], u32 (&pair_starts)[BLOCK],
-                                            u32 (&scratch)[4][BLOCK / WARP]) {
-    u32 thread = threadIdx.x, groups_x = (camera.tiles_x + GROUP - 1) / GROUP;
-    for (u32 item = blockIdx.x; item < count; item += blocks) {
-        u32 place = longs[item], slot = order[place], block = place / BLOCK;
-        u32 earlier = pairs_before(block_pairs, range_pairs, block), base;
-        if (block * BLOCK + thread < place) earlier += pairs_of(ordered_reaches[block * BLOCK + thread]);
-        block_scan(earlier, scratch[1], base);
-        Footprint footprint = make_footprint(splats[slot]);
-        uint2 tile_rows = footprint_rows(footprint, camera), own = group_rows(tile_rows);
-        for (u32 chunk = own.x; chunk < own.y; chunk += BLOCK) {
-            u32 length = 0;
-            if (chunk + thread < own.y) {
-                rows[thread] = make_row(footprint, tile_rows, chunk + thread, camera);
-                uint2 span = groups_of(rows[thread]);
-                length = span.y - span.x;
-            }
-            u32 in_chunk;
-            pair_starts[thread] = block_scan(length, scratch[0], in_chunk);
-            __syncthreads();
-            for (u32 p = thread; p < in_chunk; p += BLOCK) {
-                u32 r = owner_of(pair_starts, p);
-                Row row = rows[r];
-                u32 column = groups_of(row).x + p - pair_starts[r];
-                write_pair(row.row * groups_x + column, mask_of(row, column), slot, base + p, keys, values);
-            }
-            base += in_chunk;
-            __syncthreads();
+                                            const u32* __restrict__ range_pairs, u32 place, const Camera& camera, u32* keys, u32* values,
+                                            Expansion& e) {
+    u32 thread = threadIdx.x, groups_x = (camera.tiles_x + GROUP - 1) / GROUP, slot = order[place], block = place / BLOCK;
+    u32 earlier = pairs_before(block_pairs, range_pairs, block), base;
+    if (block * BLOCK + thread < place) earlier += pairs_of(ordered_reaches[block * BLOCK + thread]);
+    block_scan(earlier, e.scratch[1], base);
+    Footprint footprint = make_footprint(splats[slot]);
+    uint2 tile_rows = footprint_rows(footprint, camera), own = group_rows(tile_rows);
+    for (u32 chunk = own.x; chunk < own.y; chunk += BLOCK) {
+        u32 length = 0;
+        if (chunk + thread < own.y) {
+            e.rows[thread] = make_row(footprint, tile_rows, chunk + thread, camera);
+            uint2 span = groups_of(e.rows[thread]);
+            length = span.y - span.x;
         }
+        u32 in_chunk;
+        e.pair_starts[thread] = block_scan(length, e.scratch[0], in_chunk);
+        __syncthreads();
+        for (u32 p = thread; p < in_chunk; p += BLOCK) {
+            u32 r = owner_of(e.pair_starts, p);
+            Row row = e.rows[r];
+            u32 column = groups_of(row).x + p - e.pair_starts[r];
+            write_pair(row.row * groups_x + column, mask_of(row, column), slot, base + p, keys, values);
+        }
+        base += in_chunk;
+        __syncthreads();
     }
 }
 
-// The first `long_blocks` blocks have the splats with long lists, as they take longest; then come those that have 256 splats each.
-extern "C" __global__ void __launch_bounds__(BLOCK, 8) expand_lists(const Splat* __restrict__ splats, const u32* __restrict__ order,
-                                                                     const Reach* __restrict__ ordered_reaches,
-                                                                     const u32* __restrict__ block_pairs, const u32* __restrict__ range_pairs,
-                                                                     const u32* __restrict__ longs, u32 long_blocks, Camera camera, u32* keys, u32* values,
-                                                                     const Counters* counters) {
-    begin_kernel();
-    __shared__ Footprint footprints[BLOCK];
-    __shared__ uint2 tile_rows[BLOCK];
-    __shared__ u32 slots[BLOCK];
-    __shared__ u32 row_starts[BLOCK];   // first of the block's rows of groups of each splat
-    __shared__ u32 pair_starts[BLOCK];  // first of the chunk's pairs of each row
-    __shared__ Row rows[BLOCK];
-    __shared__ u32 owners[BLOCK];       // splat of each row
-    __shared__ u32 shifts[BLOCK];       // pairs before each splat that are not written row by row
-    __shared__ u32 scratch[4][BLOCK / WARP];
-    if (counters->halted) return;
-    if (blockIdx.x < long_blocks) {
-        expand_long(splats, order, ordered_reaches, block_pairs, range_pairs, longs, counters->longs, long_blocks, camera, keys, values, rows,
-                    pair_starts, scratch);
-        return;
-    }
-    u32 block = blockIdx.x - long_blocks, visible = counters->visible, first = block * BLOCK;
-    if (first >= visible) return;
-    u32 thread = threadIdx.x, groups_x = (camera.tiles_x + GROUP - 1) / GROUP;
+// Writes pairs of the splats of a block of the order: row by row those of the splats that are of the part, or of all (part PARTS) unless they have
+// too many; and those of near splats. All threads of the block call it.
+__device__ __forceinline__ void expand_block(const Splat* __restrict__ splats, const u32* __restrict__ order,
+                                             const Reach* __restrict__ ordered_reaches, const u32* __restrict__ block_pairs,
+                                             const u32* __restrict__ range_pairs, u32 block, u32 part, u32 visible, const Camera& camera,
+                                             u32* keys, u32* values, Expansion& e) {
+    u32 thread = threadIdx.x, groups_x = (camera.tiles_x + GROUP - 1) / GROUP, first = block * BLOCK;
     bool valid = first + thread < visible;
     u32 slot = valid ? order[first + thread] : 0;
     Reach reach = valid ? ordered_reaches[first + thread] : far_reach(0);
     u32 earlier = pairs_before(block_pairs, range_pairs, block);
     u32 own_pairs = pairs_of(reach);
-    bool whole = is_near(reach) || is_long(reach, own_pairs);
-    slots[thread] = slot;
+    bool all = part == PARTS, whole = is_near(reach) || is_long(reach, own_pairs);
+    bool here = !whole && (all || thread / (BLOCK / PARTS) == part);
+    e.slots[thread] = slot;
     u32 own_rows = 0;
-    if (valid && !whole) {
-        footprints[thread] = make_footprint(splats[slot]);
-        uint2 own = footprint_rows(footprints[thread], camera);
-        tile_rows[thread] = own;
+    if (valid && here) {
+        e.footprints[thread] = make_footprint(splats[slot]);
+        uint2 own = footprint_rows(e.footprints[thread], camera);
+        e.tile_rows[thread] = own;
         own_rows = group_rows(own).y - group_rows(own).x;
     }
-    u32 sums[4] = {own_pairs, whole ? own_pairs : 0, own_rows, earlier}, totals[4];
-    block_scans(sums, scratch, totals);
+    u32 sums[4] = {own_pairs, here ? 0 : own_pairs, own_rows, earlier}, totals[4];
+    block_scans(sums, e.scratch, totals);
     u32 before = sums[0], total_rows = totals[2], base = totals[3];
-    shifts[thread] = sums[1];
-    row_starts[thread] = sums[2];
+    e.shifts[thread] = sums[1];
+    e.row_starts[thread] = sums[2];
     __syncthreads();
-    // A thread writes its near splat's pairs, at most four; what is left is shared out over the block, row by row.
-    for (u32 g = 0, at = base + before; g < NEAR * NEAR; ++g) {
-        u32 mask = near_mask(reach, g);
-        if (mask) write_pair(reach.x + g / NEAR * groups_x + g % NEAR, mask, slot, at++, keys, values);
+    if (all) {
+        // A thread writes its near splat's pairs, at most four; what is left is shared out over the block, row by row.
+        for (u32 g = 0, at = base + before; g < NEAR * NEAR; ++g) {
+            u32 mask = near_mask(reach, g);
+            if (mask) write_pair(reach.x + g / NEAR * groups_x + g % NEAR, mask, slot, at++, keys, values);
+        }
+        if (totals[0] - totals[1] > MANY_PAIRS) return;
     }
     for (u32 chunk = 0; chunk < total_rows; chunk += BLOCK) {
         u32 length = 0, k = chunk + thread;
         if (k < total_rows) {
             // Splats without rows share their start with the next one; the last of them is the one that has rows.
-            u32 i = owner_of(row_starts, k);
-            Row row = make_row(footprints[i], tile_rows[i], tile_rows[i].x / GROUP + k - row_starts[i], camera);
+            u32 i = owner_of(e.row_starts, k);
+            Row row = make_row(e.footprints[i], e.tile_rows[i], e.tile_rows[i].x / GROUP + k - e.row_starts[i], camera);
             uint2 span = groups_of(row);
             length = span.y - span.x;
-            rows[thread] = row;
-            owners[thread] = i;
+            e.rows[thread] = row;
+            e.owners[thread] = i;
         }
         u32 in_chunk;
-        pair_starts[thread] = block_scan(length, scratch[0], in_chunk);
+        e.pair_starts[thread] = block_scan(length, e.scratch[0], in_chunk);
         __syncthreads();
         for (u32 p = thread; p < in_chunk; p += BLOCK) {
-            u32 r = owner_of(pair_starts, p), i = owners[r];
-            Row row = rows[r];
-            u32 column = groups_of(row).x + p - pair_starts[r];
-            write_pair(row.row * groups_x + column, mask_of(row, column), slots[i], base + p + shifts[i], keys, values);
+            u32 r = owner_of(e.pair_starts, p), i = e.owners[r];
+            Row row = e.rows[r];
+            u32 column = groups_of(row).x + p - e.pair_starts[r];
+            write_pair(row.row * groups_x + column, mask_of(row, column), e.slots[i], base + p + e.shifts[i], keys, values);
         }
         base += in_chunk;
         // The next chunk overwrites what this one reads.
@@ -205,75 +224,30 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 8) expand_lists(const Splat*
     }
 }
 
-// Where the list of tile `lane` of the group begins: each has room for all n pairs of a small group; of a large one most of that would be
-// empty, so there each gets as much as it needs, groups in the order in which they ask. All threads of the block call it.
-__device__ __forceinline__ u32 list_start(u32 first, u32 n, u32 lane, u32 warp, const u32 (&warp_counts)[WARPS][GROUP_TILES],
-                                          Counters* counters) {
-#if GROUP == 2
-    return GROUP_TILES * first + lane * n;
-#else
-    __shared__ u32 starts[GROUP_TILES];
-    if (warp == 0) {
-        u32 own = 0, place = 0;
-        for (u32 w = 0; lane < GROUP_TILES && w < WARPS; ++w) own += warp_counts[w][lane];
-        u32 until = warp_scan(own, lane);
-        if (lane == WARP - 1) place = (u32)atomicAdd(&counters->placed, (u64)until);
-        place = __shfl_sync(FULL_MASK, place, WARP - 1);
-        if (lane < GROUP_TILES) starts[lane] = place + until - own;
-    }
-    __syncthreads();
-    return lane < GROUP_TILES ? starts[lane] : 0;
-#endif
-}
-
-// Pairs are sorted by group, `group_ranges` as the sort left them. `ranges` says of each tile where in `tile_lists` its list is, in the
-// same way.
-extern "C" __global__ void __launch_bounds__(BLOCK) split_lists(const u32* __restrict__ keys, const u32* __restrict__ values,
-                                                                 const uint2* __restrict__ group_ranges, Camera camera,
-                                                                 Counters* counters, u32* tile_lists, uint2* ranges) {
+// The first `long_blocks` blocks have what takes longest: splats with long lists, and parts of blocks that have many pairs to write row by
+// row. Then come those that have 256 splats each.
+extern "C" __global__ void __launch_bounds__(BLOCK, 8) expand_lists(const Splat* __restrict__ splats, const u32* __restrict__ order,
+                                                                     const Reach* __restrict__ ordered_reaches,
+                                                                     const u32* __restrict__ block_pairs, const u32* __restrict__ range_pairs,
+                                                                     const u32* __restrict__ longs, u32 long_blocks, Camera camera, u32* keys, u32* values,
+                                                                     const Counters* counters) {
     begin_kernel();
-    __shared__ u32 warp_counts[WARPS][GROUP_TILES];
+    __shared__ Expansion e;
     if (counters->halted) return;
-    u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, below = (1u << lane) - 1;
-    uint2 range = list_range(group_ranges, blockIdx.x);
-    u32 first = range.x, n = range.y - first;
-    if (n == 0) return;
-    const u32* words = masked_words(keys, values) + first;
-    // Each warp has a stretch of the list: counts it, learns what those before it have, and deals it out.
-    u32 stretch = (n + BLOCK - 1) / BLOCK * WARP, begin = min(warp * stretch, n), end = min(begin + stretch, n);
-    // Lane k keeps the count of tile k.
-    u32 count = 0;
-#pragma unroll PIECES
-    for (u32 piece = begin; piece < end; piece += WARP) {
-        u32 mask = piece + lane < end ? mask_of_word(words[piece + lane]) : 0;
-#pragma unroll
-        for (u32 k = 0; k < GROUP_TILES; ++k) {
-            u32 number = __popc(__ballot_sync(FULL_MASK, mask >> k & 1));
-            count += lane == k ? number : 0;
-        }
+    u32 visible = counters->visible;
+    if (blockIdx.x >= long_blocks) {
+        u32 block = blockIdx.x - long_blocks;
+        if (block * BLOCK < visible)
+            expand_block(splats, order, ordered_reaches, block_pairs, range_pairs, block, PARTS, visible, camera, keys, values, e);
+        return;
     }
-    if (lane < GROUP_TILES) warp_counts[warp][lane] = count;
-    __syncthreads();
-    u32 list = list_start(first, n, lane, warp, warp_counts, counters), start = list;
-    for (u32 w = 0; lane < GROUP_TILES && w < warp; ++w) start += warp_counts[w][lane];
-    u32 next[GROUP_TILES];
-#pragma unroll
-    for (u32 k = 0; k < GROUP_TILES; ++k) next[k] = __shfl_sync(FULL_MASK, start, k);
-#pragma unroll PIECES
-    for (u32 piece = begin; piece < end; piece += WARP) {
-        bool valid = piece + lane < end;
-        u32 mask = valid ? mask_of_word(words[piece + lane]) : 0, slot = valid ? slot_of_value(values[first + piece + lane]) : 0;
-#pragma unroll
-        for (u32 k = 0; k < GROUP_TILES; ++k) {
-            bool touches = mask >> k & 1;
-            u32 vote = __ballot_sync(FULL_MASK, touches);
-            if (touches) tile_lists[next[k] + __popc(vote & below)] = slot;
-            next[k] += __popc(vote);
-        }
-    }
-    if (warp == WARPS - 1 && lane < GROUP_TILES) {
-        u32 groups_x = (camera.tiles_x + GROUP - 1) / GROUP, row = blockIdx.x / groups_x, column = blockIdx.x - row * groups_x;
-        u32 x = column * GROUP + lane % GROUP, y = row * GROUP + lane / GROUP;
-        if (x < camera.tiles_x && y < camera.tiles_y) ranges[y * camera.tiles_x + x] = make_uint2(~list, start + count);
+    u32 count = counters->longs;
+    for (u32 item = blockIdx.x; item < count; item += long_blocks) {
+        u32 what = longs[item];
+        if (what & IS_PART)
+            expand_block(splats, order, ordered_reaches, block_pairs, range_pairs, (what & ~IS_PART) / PARTS, what % PARTS, visible, camera,
+                         keys, values, e);
+        else
+            expand_long(splats, order, ordered_reaches, block_pairs, range_pairs, what, camera, keys, values, e);
     }
 }

@@ -40,6 +40,8 @@ struct Counters {
     u64 evaluated;  // fragments whose alpha was computed (counting only)
     u64 blended;    // fragments that changed their pixel (counting only)
     u64 placed;     // entries of the tiles' lists that have their place (lists.cu)
+    u32 firsts;     // tiles that are to be blended first, and last
+    u32 lasts;
 };
 
 // A projected Gaussian: log2 alpha = log2_opacity + a dx^2 + b dx dy + c dy^2, d = pixel - mean.

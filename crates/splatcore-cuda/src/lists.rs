@@ -12,6 +12,12 @@ use splatcore_core::BackendError;
 use splatcore_core::pipeline::{Blend, Pipeline};
 
 const BLOCK: usize = 256;
+/// Blocks of splats that a block of `count_lists` counts the pairs of.
+const COUNTED_BLOCKS: u32 = 4;
+/// Pairs of small groups that a block splits.
+const SECTION: usize = 1024;
+/// Large groups that have room for more pairs than these have long lists.
+const LONG_LISTS: usize = 600;
 /// Tiles along a side of a group, of pictures and of large pictures: for twice the pixels a side, about the same groups and pairs.
 pub const SIDES: [u32; 2] = [2, 4];
 /// A pair's slot leaves four bits for a small group's tiles.
@@ -104,7 +110,7 @@ pub fn expand(
     let range_pairs = buffers.block_pairs + 4 * u64::from(blocks);
     queue.launch(
         count_lists,
-        blocks,
+        blocks.div_ceil(COUNTED_BLOCKS),
         BLOCK as u32,
         &mut arguments![
             buffers.order,
@@ -137,7 +143,43 @@ pub fn expand(
     )
 }
 
-/// Splits the lists of `groups` groups, sorted `keys` and `values` between `group_ranges`, into `tile_lists` between `ranges`.
+/// Blocks that split the lists of `groups` groups with at most `pairs` pairs, and their threads.
+fn split_blocks(side: u32, groups: usize, pairs: usize) -> [usize; 2] {
+    match side == SIDES[0] {
+        true => [pairs.div_ceil(SECTION).max(1), BLOCK],
+        false if pairs > LONG_LISTS * groups => [2 * groups, 2 * BLOCK],
+        false => [groups, BLOCK],
+    }
+}
+
+/// Bytes of [`Split::states`].
+pub fn split_state_bytes(side: u32, pairs: usize) -> usize {
+    match side == SIDES[0] {
+        true => 4 * places(side) * split_blocks(side, 0, pairs)[0],
+        false => 0,
+    }
+}
+
+/// Addresses of what [`split`] reads and writes.
+#[derive(Clone, Copy)]
+pub struct Split {
+    /// Tiles along a side of a group.
+    pub side: u32,
+    /// Keys and values, sorted.
+    pub pairs: [u64; 2],
+    /// Where each group's are, as the sort noted them.
+    pub group_ranges: u64,
+    /// The counters.
+    pub counters: u64,
+    /// For small groups: what each block has of the last group in it ([`split_state_bytes`]), written here; zero before.
+    pub states: u64,
+    /// The tiles' lists, written here.
+    pub tile_lists: u64,
+    /// Of each tile: where its list begins and ends, and its number, in the order in which tiles are to be blended; written here.
+    pub entries: u64,
+}
+
+/// Splits the lists of `groups` groups, with at most `capacity` pairs, into those of their tiles.
 ///
 /// # Errors
 /// If the launch failed.
@@ -145,18 +187,28 @@ pub fn split(
     queue: &Queue,
     kernels: &[Kernel],
     view: &KernelCamera,
-    groups: usize,
-    [keys, values, group_ranges, counters]: [u64; 4],
-    [tile_lists, ranges]: [u64; 2],
+    [groups, capacity]: [usize; 2],
+    at: Split,
 ) -> Result<(), BackendError> {
     let &[.., split_lists] = kernels else {
         return Err(wrong_program());
     };
+    let [blocks, threads] = split_blocks(at.side, groups, capacity);
     queue.launch(
         split_lists,
-        groups as u32,
-        BLOCK as u32,
-        &mut arguments![keys, values, group_ranges, *view, counters, tile_lists, ranges],
+        blocks as u32,
+        threads as u32,
+        &mut arguments![
+            at.pairs[0],
+            at.pairs[1],
+            at.group_ranges,
+            groups as u32,
+            *view,
+            at.counters,
+            at.states,
+            at.tile_lists,
+            at.entries
+        ],
     )
 }
 

@@ -125,7 +125,22 @@ pub fn intersect(intersect: Intersect) -> Program {
 pub fn lists(intersect: Intersect, side: u32) -> Program {
     Program {
         op: "lists",
-        files: files!["footprint.cuh", "group_rows.cuh", "block.cuh", "lists.cu"],
+        files: match side == lists::SIDES[0] {
+            true => files![
+                "footprint.cuh",
+                "group_rows.cuh",
+                "block.cuh",
+                "lists.cu",
+                "split_lists.cu"
+            ],
+            false => files![
+                "footprint.cuh",
+                "group_rows.cuh",
+                "block.cuh",
+                "lists.cu",
+                "split_large_lists.cu"
+            ],
+        },
         constants: vec![footprint(intersect), ("GROUP", side.to_string())],
         kernels: &["count_lists", "expand_lists", "split_lists"],
     }

@@ -29,6 +29,8 @@ use std::sync::Arc;
 const METHODS: [Intersect; 3] = [Intersect::Aabb, Intersect::Obb, Intersect::Exact];
 /// More pairs than these are a long list (LONG_LIST of kernels/splat.cuh).
 const LONG: usize = 64;
+/// More pairs than these that are to be written row by row are many (MANY_PAIRS of kernels/lists.cu).
+const MANY: usize = 1024;
 /// What no kernel writes.
 const UNTOUCHED: u32 = 0xcdcd_cdcd;
 
@@ -222,24 +224,35 @@ impl Frame<'_> {
         let group_ranges = Buffer::from_slice(device, "test", &ranges).unwrap();
         let room = lists::places(self.side) * sorted.len();
         let tile_lists = Buffer::from_slice(device, "test", &vec![UNTOUCHED; room]).unwrap();
-        let tile_ranges = zeros(device, 8 * tiles);
+        let entries = Buffer::from_slice(device, "test", &vec![[UNTOUCHED; 4]; tiles]).unwrap();
         let kernels = device.load(&programs::lists(self.method, self.side)).unwrap();
-        lists::split(
-            &Queue::new(device.clone()),
-            &kernels,
-            self.view,
-            ranges.len(),
-            [&keys, &values, &group_ranges, &counters].map(Buffer::address),
-            [&tile_lists, &tile_ranges].map(Buffer::address),
-        )
-        .unwrap();
-        let tile_lists: Vec<u32> = tile_lists.to_vec(room).unwrap();
-        let tile_ranges: Vec<[u32; 2]> = tile_ranges.to_vec(tiles).unwrap();
-        let list = |&[not_begin, end]: &[u32; 2]| {
-            let begin = if end == 0 { 0 } else { !not_begin };
-            tile_lists[begin as usize..end as usize].to_vec()
+        let states = zeros(device, lists::split_state_bytes(self.side, sorted.len()));
+        let split = lists::Split {
+            side: self.side,
+            pairs: [keys.address(), values.address()],
+            group_ranges: group_ranges.address(),
+            counters: counters.address(),
+            states: states.address(),
+            tile_lists: tile_lists.address(),
+            entries: entries.address(),
         };
-        tile_ranges.iter().map(list).collect()
+        let most = [ranges.len(), sorted.len()];
+        lists::split(&Queue::new(device.clone()), &kernels, self.view, most, split).unwrap();
+        let tile_lists: Vec<u32> = tile_lists.to_vec(room).unwrap();
+        let entries: Vec<[u32; 4]> = entries.to_vec(tiles).unwrap();
+        if halted {
+            assert!(
+                entries.iter().flatten().all(|&word| word == UNTOUCHED),
+                "halted and went on"
+            );
+            return Vec::new();
+        }
+        let mut lists = vec![None; tiles];
+        for &[begin, end, tile, _] in &entries {
+            let list = tile_lists[begin as usize..end as usize].to_vec();
+            assert!(lists[tile as usize].replace(list).is_none(), "tile {tile} twice");
+        }
+        lists.into_iter().map(Option::unwrap).collect()
     }
 }
 
@@ -276,6 +289,8 @@ struct Seen {
     longest: usize,
     /// Groups without a pair.
     empty: usize,
+    /// Parts of blocks that have many pairs to write row by row.
+    parts: usize,
 }
 
 /// With small groups and with large ones.
@@ -335,10 +350,19 @@ fn check_side(device: &Arc<dyn Device>, what: &str, splats: &[Splat], size: [u32
         if let Some((i, (got, wanted))) = both.enumerate().find(|(_, (a, b))| a != b) {
             panic!("{what}, pair {i}: {got:x?}, not {wanted:x?}");
         }
+        let long_splats = longs.len();
+        // Behind the splats with long lists come the parts of blocks that have many other pairs.
+        for (block, places) in order.chunks(256).enumerate() {
+            let own = |&slot: &u32| pairs[slot as usize].len();
+            let by_rows = |slot: &&u32| own(slot) <= LONG && !is_near(&reaches[**slot as usize]);
+            if places.iter().filter(by_rows).map(own).sum::<usize>() > MANY {
+                longs.extend((0..4).map(|part| 1 << 31 | (4 * block as u32 + part)));
+                seen.parts += 4;
+            }
+        }
         got.longs[..longs.len()].sort_unstable();
         assert_eq!(got.longs[..longs.len()], longs, "{what}");
         assert_eq!(got.counters.longs as usize, longs.len(), "{what}");
-        let longs = longs.len();
         assert_eq!(
             (got.counters.halted, got.counters.needed),
             (0, wanted.len() as u64)
@@ -355,8 +379,7 @@ fn check_side(device: &Arc<dyn Device>, what: &str, splats: &[Splat], size: [u32
         for (tile, (got, expected)) in lists.iter().zip(&expected).enumerate() {
             assert_eq!(got, expected, "{what}, tile {tile}");
         }
-        let untouched = frame.split(&pairs_by_group, &ranges, true);
-        assert!(untouched.iter().all(Vec::is_empty), "{what}: halted and went on");
+        frame.split(&pairs_by_group, &ranges, true);
 
         if wanted.is_empty() {
             continue;
@@ -372,10 +395,10 @@ fn check_side(device: &Arc<dyn Device>, what: &str, splats: &[Splat], size: [u32
             "{what}: went on without room"
         );
 
-        seen.longs += longs;
+        seen.longs += long_splats;
         seen.near += near;
         seen.missed += missed;
-        seen.far += pairs.iter().filter(|own| !own.is_empty()).count() - near - longs;
+        seen.far += pairs.iter().filter(|own| !own.is_empty()).count() - near - long_splats;
         seen.gaps += pairs.iter().flatten().filter(|(_, mask)| *mask == 0).count();
         seen.empty += ranges.iter().filter(|[begin, end]| begin == end).count();
         let longest = ranges.iter().map(|[begin, end]| (end - begin) as usize).max();
@@ -392,11 +415,12 @@ fn lists_are_those_of_each_tile() {
     assert!(splats.len() > 2 * 256 && !splats.len().is_multiple_of(256));
     let [small, large] = check(&device, "many shapes", &splats, [1000, 392]);
     // Of large groups a splat has fewer.
-    for (seen, longs, near) in [(small, 9, 5), (large, 0, 2)] {
+    for (seen, longs, parts, near) in [(small, 9, 3, 5), (large, 0, 3, 2)] {
         assert!(
-            seen.longs > longs && seen.gaps > 0 && seen.near > near && seen.far > 99,
-            "{} long lists, {} gaps, {} near splats, {} others",
+            seen.longs > longs && seen.parts > parts && seen.gaps > 0 && seen.near > near && seen.far > 99,
+            "{} long lists, {} parts, {} gaps, {} near splats, {} others",
             seen.longs,
+            seen.parts,
             seen.gaps,
             seen.near,
             seen.far
@@ -458,6 +482,30 @@ fn long_lists_of_few_tiles_are_in_order() {
             assert!(seen.longest > 512, "{size:?}: at most {} pairs", seen.longest);
         }
     }
+}
+
+/// A group whose pairs are more than `split` looks back over at once, between others: the pairs of a block, and of a group that is long.
+#[test]
+fn lists_of_many_sections_are_in_order() {
+    let Some(device) = device() else { return };
+    let shape = many_shapes(&plain_camera(64, 64))[0];
+    let mut rng = Rng::new(8, 98);
+    let at = |centre: [f32; 2], spread: f32, rng: &mut Rng| Splat {
+        mean: centre.map(|c| c + spread * rng.normal()),
+        power: [-0.05, 0.0, -0.05],
+        log2_opacity: -1.0,
+        radius: 12.0,
+        ..shape
+    };
+    let mut splats: Vec<Splat> = (0..11_000).map(|_| at([96.0, 32.0], 3.0, &mut rng)).collect();
+    splats.extend((0..900).map(|_| at([90.0, 32.0], 60.0, &mut rng)));
+    let [small, large] = check(&device, "many sections", &splats, [192, 64]);
+    assert!(
+        small.longest > 9 * 1024 && small.empty == 0,
+        "{} pairs",
+        small.longest
+    );
+    assert!(large.longest > 2048, "{} pairs", large.longest);
 }
 
 #[test]

@@ -24,6 +24,9 @@ pub(super) struct Layout {
     pub(super) tile_histograms: usize,
     pub(super) tile_states: usize,
     pub(super) ranges: usize,
+    /// What [`lists::split`] notes.
+    pub(super) split_states: usize,
+    pub(super) entries: usize,
     pub(super) bucket_tiles: usize,
     /// What is zeroed; what lies behind is not.
     pub(super) zeroed: usize,
@@ -55,16 +58,24 @@ impl Layout {
         if let Lists::Split(side) = lists {
             layout.tile_plan = layout.tile_plan.above(lists::key_shift(side));
             layout.group_ranges = take(8 * lists.count(camera));
+            layout.split_states = take(lists::split_state_bytes(side, pairs));
         }
         layout.expand_states = take(4 * lists::sums(gaussians).max(1));
         layout.depth_histograms = take(layout.depth_plan.histogram_bytes());
         layout.tile_histograms = take(layout.tile_plan.histogram_bytes());
-        layout.ranges = take(8 * camera.tile_count());
+        // Lists that come from groups have entries.
+        layout.ranges = match lists {
+            Lists::Split(_) => 0,
+            Lists::Tiles | Lists::Groups(_) => take(8 * camera.tile_count()),
+        };
         layout.bucket_tiles = take(4 * buckets);
         // The sort zeroes as much of its states as it needs.
         layout.zeroed = take(0);
         layout.depth_states = take(layout.depth_plan.state_bytes(gaussians));
         layout.tile_states = take(layout.tile_plan.state_bytes(pairs));
+        if let Lists::Split(_) = lists {
+            layout.entries = take(16 * camera.tile_count());
+        }
         layout.bytes = at;
         layout
     }

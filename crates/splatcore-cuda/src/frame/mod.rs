@@ -41,6 +41,8 @@ pub struct Counters {
     pub blended: u64,
     /// Entries of the tiles' lists that have their place, where lists come from groups.
     pub placed: u64,
+    /// Tiles that are to be blended first, and last.
+    pub firsts: [u32; 2],
 }
 
 /// Where the arrays of a scene are.

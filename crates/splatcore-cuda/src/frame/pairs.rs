@@ -151,7 +151,7 @@ impl Frame {
                 };
                 let kernels = self.kernels_of(Op::Groups);
                 // They are in front of all others in one launch, and few lists of groups are long.
-                let long_blocks = long_blocks.div_ceil(4);
+                let long_blocks = long_blocks.div_ceil(2);
                 lists::expand(&self.queue, kernels, view, most, long_blocks, buffers)?;
             }
         }
@@ -186,20 +186,25 @@ impl Frame {
         )?;
         self.queue.mark("sort")?;
         let sorted = self.pairs(pass.is_numbered());
-        let Lists::Split(_) = pass.lists else {
+        let Lists::Split(side) = pass.lists else {
             return Ok(sorted);
         };
-        let (keys, tile_lists) = (self.tiles[self.sorted].address(), self.tile_lists.address());
-        lists::split(
-            &self.queue,
-            self.kernels_of(Op::Groups),
-            &pass.view,
+        let most = [
             pass.lists.count(&pass.view),
-            [keys, sorted.0, ranges, self.counters.address()],
-            [tile_lists, self.cleared_at(self.layout.ranges)],
-        )?;
+            self.pair_room(pass.scene.count, pass.lists),
+        ];
+        let split = lists::Split {
+            side,
+            pairs: [self.tiles[self.sorted].address(), sorted.0],
+            group_ranges: ranges,
+            counters: self.counters.address(),
+            states: self.cleared_at(self.layout.split_states),
+            tile_lists: self.tile_lists.address(),
+            entries: self.cleared_at(self.layout.entries),
+        };
+        lists::split(&self.queue, self.kernels_of(Op::Groups), &pass.view, most, split)?;
         self.queue.mark("split")?;
-        Ok((tile_lists, 0))
+        Ok((split.tile_lists, split.entries))
     }
 
     /// The sorted pairs, and the table from pair numbers to slots (0 where the pairs are slots themselves).
