@@ -85,12 +85,24 @@ fn view() -> KernelCamera {
     KernelCamera::new(&plain_camera(SIDE, SIDE), &options)
 }
 
+/// What a blend's third argument says.
+#[derive(Clone, Copy)]
+enum Third {
+    /// Slots of the pairs.
+    Slots,
+    /// A picture's tiles and their lists, in the order in which they are to be blended.
+    Entries,
+    /// Nothing: a picture's lists are where the sort noted them.
+    Nothing,
+}
+
 /// A tile's list and what is rendered from it.
 struct Tile {
     device: Arc<dyn Device>,
     splats: Buffer,
     numbers: Buffer,
     slots: Buffer,
+    entries: Buffer,
     ranges: Buffer,
     image: Buffer,
     transmittances: Buffer,
@@ -109,6 +121,7 @@ impl Tile {
             splats: Buffer::from_slice(device, "test", splats).unwrap(),
             numbers: upload(&all),
             slots: upload(&all),
+            entries: upload(&[0, splats.len() as u32, 0, 0]),
             // Not the first pair, one past the last: as the sort notes them.
             ranges: upload(&[!0, splats.len() as u32]),
             image: zeros(device, 12 * PIXELS),
@@ -122,10 +135,17 @@ impl Tile {
     /// Image, transmittances and counters.
     fn blend(&self, blend: Blend, count: bool, checkpoints: bool) -> (Vec<f32>, Vec<f32>, Counters) {
         let program = programs::blend(blend, count, checkpoints);
-        self.blend_by(&(program, programs::BLEND_BLOCK), blend)
+        self.blend_by(&(program, programs::BLEND_BLOCK, Third::Slots), blend)
     }
 
-    fn blend_by(&self, (program, block): &(Program, u32), blend: Blend) -> (Vec<f32>, Vec<f32>, Counters) {
+    fn blend_by(
+        &self,
+        (program, block, third): &(Program, u32, Third),
+        blend: Blend,
+    ) -> (Vec<f32>, Vec<f32>, Counters) {
+        // Nothing of the blend before this one may be taken for this one's.
+        self.image.fill(0xff, 12 * PIXELS).unwrap();
+        self.transmittances.fill(0xff, 4 * PIXELS).unwrap();
         let kernel = self.device.load(program).unwrap()[0];
         let counters = Buffer::from_slice(&self.device, "test", &[Counters::zeroed()]).unwrap();
         // Every pair touches the first tile of its group.
@@ -148,6 +168,11 @@ impl Tile {
             &self.stops,
         ];
         let [a, b, c, d, e, f, g, h, i, j] = addresses.map(Buffer::address);
+        let c = match third {
+            Third::Slots => c,
+            Third::Entries => self.entries.address(),
+            Third::Nothing => 0,
+        };
         let mut arguments = [
             pointer(&a),
             pointer(&b),
@@ -223,17 +248,24 @@ fn no_blend_takes_them_for_anything() {
     let Some(device) = device() else { return };
     let without = Tile::new(&device, &[sound(0), sound(2)]);
     for &blend in Blend::ALL {
-        let picture = |rows| {
-            (
-                programs::blend_picture(blend, rows),
-                programs::picture_block(blend, rows),
-            )
+        let thirds: &[Third] = match blend {
+            Blend::Splatcore => &[Third::Entries, Third::Nothing],
+            _ => &[Third::Slots],
         };
-        let pictures = [PictureRows::Four, PictureRows::Eight].map(picture);
+        let picture = |rows| {
+            let program = programs::blend_picture(blend, rows);
+            let block = programs::picture_block(blend, rows);
+            thirds.iter().map(move |&third| (program.clone(), block, third))
+        };
+        let pictures: Vec<_> = [PictureRows::Four, PictureRows::Eight]
+            .into_iter()
+            .flat_map(picture)
+            .collect();
         let (image, transmittances, _) = without.blend(blend, false, false);
-        let plain = pictures
-            .each_ref()
-            .map(|picture| without.blend_by(picture, blend));
+        let plain: Vec<_> = pictures
+            .iter()
+            .map(|picture| without.blend_by(picture, blend))
+            .collect();
         for (image_of_rows, ..) in &plain {
             assert!(
                 image_of_rows
