@@ -9,6 +9,7 @@
 //   colours   Two pixels, one below the other, stay side by side in a half2 from their alphas to the colour product, in which they are
 //             neighbours of K; B has a splat's channels in four columns for the upper pixels, in four more for the lower ones
 //             (zero elsewhere). Nothing is moved between halves of registers; a product is of four rows of pixels and eight splats.
+//   order     Tiles whose group of tiles has a long list begin first (`entries`, split_lists.cu), so that none of them is what all wait for in the end.
 //   pixels    A warp has 8x4 pixels, or 8x8 of a large picture (RECTANGLE_Y): less to set up, test, queue and write for each pixel,
 //             more fragments that miss.
 // Depth keys are shorter too (project.cu).
@@ -28,6 +29,10 @@
 //                                                      instructions: 10 % less at 1080x1920, 17 % at 3840x2160
 //   two pixels in a half2 all the way                  103 instructions a batch for 108, 183 of 8 rows for 203; predicted 4 less, at
 //                                                      3840x2160 18 (36): 103.6 to 101.7 (211 to 208), 303 to 283 (598 to 556), 65 to 66 dB
+//   order, not of large pictures                       from the start of the first block to the end of the last, 5 (5) us were spent waiting
+//                                                      for the last few: predicted 4 (10) less, measured 2 (3); 102 to 99.8 (208.5 to 205)
+// Long lists are those of more than half of the average; from a fourth on 0 (+3), from all of it on 0 (+3), from twice of it on +3 (+8). In the order in which groups
+// are split +4 to +9 (+7 to +21). At 3840x2160: 0 to -1 and 0, and splitting takes 1 (3) longer.
 // Other ends: 1/1024 3 us more, 1/8192 8 more. The large pictures' kernel with 7 or 9 blocks: 1 more, 10 blocks 10 more. 6 blocks of 40
 // registers with 4 rows: 8 more. The slot of the next piece fetched ahead: nothing. Low halves of the coefficients without a scale, so
 // that they share the high ones' basis: 2 more, as the registers of A must lie side by side. The transmittance that comes out from

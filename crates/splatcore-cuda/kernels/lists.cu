@@ -6,7 +6,7 @@
 // four (fox_220k, 1080x1920; seven in eight of mcmc_1m) all groups lie in 2x2 of them, and `project`, which counted them, says which
 // (`Reach`): a thread writes those pairs without looking at the splat. And where a block's pairs begin is added up from sums of what `project`
 // counted, in place of a look-back; splats with long lists go first in the same launch.
-// `split_lists`: a block a group, a warp a stretch of its list, stable: counts first, then deals, each by a ballot for every tile.
+// Then come split_lists.cu and, for large groups, split_large_lists.cu.
 //
 // GROUP is 2, and 4 for large pictures: twice the pixels a side have about the same groups and pairs then. At 3840x2160 on an H200
 // predicted: what there is at 1080x1920 but for splitting, which is four times the work. Measured, fox_220k (mcmc_1m): sorts 65 us to 43
@@ -39,21 +39,24 @@
 // Tried since, from 18.7 (42.5; 21.7 and 51.9): `expand_lists` begun while sums are counted, which it awaits before it writes, 22.0 (44.3; 27.5 and
 // 57.4); of that, four warps a long list without a barrier 19.5 (44.7; 21.5 and 48.3), and also the splats looked at row by row moved together first
 // 19.6 (43.2; 22.0 and 49.6); all that a block begins with loaded at once 18.7 (43.7); as many blocks as fit, with several 256 splats each,
-// 19.0 (44.2; 21.5 and 52.1). `split_lists` of large groups with counts from a transposed matrix of bits, 5 shuffles in place of 16 votes and 40
-// registers in place of 48: 23.0 to 20.9, but mcmc_1m 75 to 81; why was not looked for. Four pieces at a time there: 0.
+// 19.0 (44.2; 21.5 and 52.1).
+//
+// `count_lists` counts 1,024 splats a block, not 256: some 280 blocks begin in a microsecond, so that 3,900 of them took 14 us of mcmc_1m's frame (with
+// every block's times noted); predicted 5 less, measured 14.3 to 8.6 so. Blocks of `expand_lists` that have more than 1,024 pairs to write row by row
+// leave them to four others, which begin first, and twice as many blocks have what is long: predicted 3 us less, measured both kernels with both changes
+// 18.7 to 19.1 (42.5 to 39.3; 21.7 to 21.7 and 51.5 to 48.5), without this one 19.5 to 20 (42). Half as many blocks for what is long: 20.1 (39.6; 24.6 and 49);
+// twice as many: 19.3 (39.5; 22.3 and 48.7). More than 512 pairs: 21.3 (41.1). One loop for all blocks: 1.6 (2.4) longer.
+// Tried: owners of rows and pairs from counted bits, in place of searches of eight loads: 73 instructions a pair for 103, predicted a tenth less;
+// measured 0.5 (2) longer.
 //
 // Tried: pairs dealt to their groups in one pass, by a table of counts of each piece (4,096 pairs) and group, its columns added up, in place
 // of the two passes of the sort. Predicted 15 us for 26 (28 for 54); measured 30 (59): count 5.7 (8.5), add up 4.4 (6.8), deal 20
 // (43), which writes runs of two pairs. With pieces of 2,048: 27 (56).
 //
-// Constants: INTERSECT as in footprint.cuh; GROUP.
+// Constants: INTERSECT as in footprint.cuh; GROUP; COUNTED_BLOCKS of 256 splats whose pairs a block of `count_lists` counts.
 
-
-#define COUNTED_BLOCKS 4  // that a block of `count_lists` counts the pairs of
 // A block whose splats have more pairs than these that are to be written row by row leaves them to PARTS blocks, each for as many splats.
-#ifndef MANY_PAIRS
 #define MANY_PAIRS 1024
-#endif
 #define PARTS 4
 #define IS_PART 0x80000000u  // in the queue of what goes first: not a splat's place, but PARTS times a block, plus a part
 
@@ -104,6 +107,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) count_lists(const u32* __res
         all_pairs = k == j ? totals[j] : all_pairs;
         row_pairs = k == j ? totals[COUNTED_BLOCKS + j] : row_pairs;
     }
+    // Never more than there are splats: such a block has more than 16 that are not long.
     if (row_pairs > MANY_PAIRS) longs[atomicAdd(&counters->longs, 1u)] = IS_PART | block * PARTS + part;
     if (part != 0) return;
     block_pairs[block] = all_pairs;

@@ -18,6 +18,10 @@
 // All of a Gaussian's parameters loaded at once, not those of survivors of the near plane behind their means: predicted 1 us less, measured 2
 // (mcmc_1m 0), by the clock. No quotient for each copy, 17 instructions in place of 22 (13 with addresses in shared memory, measured so): predicted 1
 // less (2), measured 1 (0). Tried: blocks of 64 threads 0 (+4), of 32 +1.5 (+29); begun while `clear` clears: 0 (0).
+// 128 parts of the scene side by side: of mcmc_1m's 62 us the last 10 went by with few blocks at work, and those that came last, from the file's
+// last 5 %, took 11 to 16 where others take 9, for splats over many rows. Predicted 7 us less, what a random order of Gaussians had given; measured
+// 7 (fox_220k 0), and 9 at 3840x2160. With 32 parts 3 to 6, with 8 3, with 512 nothing; what comes last is luck then. Tried first: where a warp has more than 128
+// rows, all of the block's are shared out over the block: 0, as its other warps have as many, and a barrier more for all.
 // Tried: colours in a kernel of their own, on a second queue beside the sort by depth, predicted 10 and 25 us less a frame. The
 // rest still takes 30 and 67 us, and the sorts 14 and 44 longer: their few blocks wait for memory behind the harmonics.
 // Gaussians in another order (PLYs sorted before), predicted -5 and -18 us with Morton codes, whose blocks are in view or not: 0 and +8;
@@ -34,7 +38,8 @@
 // Prediction for fox_220k on an H200: 35 -> 27 us with the memsets before it, mcmc_1m 77 -> 55. Measured: fox_220k 37 -> 32.
 
 #define BLOCK 128
-// Parts of the scene that are taken side by side.
+// Parts of the scene that are taken side by side: files have Gaussians that take long next to each other, which would begin last, all together,
+// if they were at the end.
 #define STRANDS 128
 #define USED (3 * (SH_DEGREE + 1) * (SH_DEGREE + 1))
 // Rows of harmonics are copied in pieces of so many numbers; the stride keeps the lanes' reads apart in the banks.

@@ -12,8 +12,8 @@
 //
 // Launch: count_digits 512 threads, sort_digit 256. Shared memory of sort_digit: the warps' counts, 16 * 2^BITS bytes, in
 // which the sorted piece, 2048 * ITEMS bytes, takes their place; and 4 * 2^BITS. On sm_90, registers and bytes of shared
-// memory with 8 bits and 8 keys a thread: 76, 17.5 K; 8 and 16: 115, 33 K; 11 and 16: 188, 40 K (one block a multiprocessor,
-// enough for what sort.rs uses it for). count_digits: 24 registers; 16 K for 4 passes of 8 bits, 32 K for one of 11.
+// memory with 8 bits and 8 keys a thread: 64, 17.5 K, four blocks a multiprocessor; 8 and 16: 80 (12 spilled), 34 K, three.
+// count_digits: 24 registers; 16 K for 4 passes of 8 bits, 32 K for one of 11.
 // Bound by latency for small inputs, by memory for large ones: 16 bytes a pair and pass, 4 for counting.
 //
 // The model behind sort.rs's choice. With all pieces at work at once, look-back takes t rounds of 0.6 us for
@@ -35,6 +35,9 @@
 // work at once, take 4 us less than with 8; 220 k take 4 more.
 // Tried: the first pass begun while digits are counted (griddepcontrol.launch_dependents in count_digits), which it awaits before it needs
 // the histograms: predicted 2 us less a sort, measured 2 more for a picture's two. EAGER for pairs: 0, mcmc_1m 5 more.
+// Values come by asynchronous copies, straight to where they are sorted to, so that four or three blocks fit in place of two; and 8 keys a thread
+// up to 8 M pairs, not 2. Measured: both sorts of a picture of mcmc_1m 87 to 82 (of that 8 keys for depths 4; with a WINDOW of 16 for a million depths
+// 84 to 85), vanilla's 18 M pairs and its depths 443 to 388, 5.3 M 145 to 137. Four blocks with 16 keys are no faster than two were.
 // Before (tickets, 4 or 8 keys a thread, 8 bits, WINDOW 3): 220 k depths 12 a pass and 5.5 for the count; 0.55 M pairs
 // 20 and 14; 1.28 M pairs 30 and 21.
 

@@ -35,7 +35,7 @@ struct Counters {
     u64 needed;     // most pairs that a frame wanted
     u64 rows;       // Gaussians that a refinement wanted room for, 0 if it had it
     u32 visible;    // slots in use
-    u32 longs;      // slots with more than LONG_LIST pairs, in the queue that `expand` makes
+    u32 longs;      // slots with more than LONG_LIST pairs, in the queue that `expand` makes; in that of `count_lists` parts of blocks too
     u64 pairs;      // (tile, Gaussian) pairs of this frame
     u64 evaluated;  // fragments whose alpha was computed (counting only)
     u64 blended;    // fragments that changed their pixel (counting only)

@@ -5,10 +5,16 @@
 // of its group in front of it that touch the tile: in its 32 pairs by ballots, in the stretch by a count that begins anew with
 // each group; and where a group goes on from one stretch or section to the next, what those in front have of it (decoupled look-back, splat.cuh).
 //
-// Constants: GROUP, 2.
+// Launch: blocks of 256 threads, 48 registers. Bound by latency: a block takes 4 to 5 us from its first load to its last store.
+// With a block a group, which this was, groups of fox_mcmc_1m, 1,000 pairs on average and up to 11,000, took one view 38 us, of them 22
+// with a few dozen of its 2,040 blocks at work. Prediction for an H200: 11 us to 7 (mcmc_1m 28 to 14). Measured, with entries in the order in which
+// tiles are blended: 11.0 to 10.5 (28.4 to 23.3), rock_186k 18.7 to 8.7, biker_153k 15.3 to 8.2. Blocks without pairs, a quarter of those launched, take
+// 3 of the 23 us. Shares of 2,048 pairs: 11.4 (21.9); six blocks a multiprocessor: 10.7 (23.3).
+// Tried: a block a group and 512 threads, long lists first: 16 (24); sections of a group of at most 1,024 pairs, a block each: 13 (22).
+//
+// Constants: GROUP, 2; SECTION pairs that a block has.
 
 #define WARPS (BLOCK / WARP)
-#define SECTION 1024
 #define PIECES (SECTION / BLOCK)  // of 32 pairs, a warp's stretch
 #define LONG_SHARE 2              // groups with more than half of the pairs that one has on average have long lists
 

@@ -1,5 +1,5 @@
-//! `lists`: launches kernels/lists.cu, which says how: the tiles' lists of a picture by way of groups of tiles. Training
-//! keeps intersect.cu's pairs, which its sums need.
+//! `lists`: launches kernels/lists.cu and split_lists.cu, or split_large_lists.cu, which say how: the tiles' lists of a picture by way of
+//! groups of tiles. Training keeps intersect.cu's pairs, which its sums need.
 
 use crate::camera::KernelCamera;
 use crate::device::Kernel;
@@ -13,9 +13,9 @@ use splatcore_core::pipeline::{Blend, Pipeline};
 
 const BLOCK: usize = 256;
 /// Blocks of splats that a block of `count_lists` counts the pairs of.
-const COUNTED_BLOCKS: u32 = 4;
+pub const COUNTED_BLOCKS: u32 = 4;
 /// Pairs of small groups that a block splits.
-const SECTION: usize = 1024;
+pub const SECTION: usize = 1024;
 /// Large groups that have room for more pairs than these have long lists.
 const LONG_LISTS: usize = 600;
 /// Tiles along a side of a group, of pictures and of large pictures: for twice the pixels a side, about the same groups and pairs.
@@ -81,7 +81,7 @@ pub struct Buffers {
     pub keys: u64,
     /// Value of each pair, to be sorted with it: its slot, and what `pair_value` adds.
     pub values: u64,
-    /// Places in the depth order of splats with long lists, written here.
+    /// What goes first, written here: places in the depth order of splats with long lists, and parts of blocks with many pairs.
     pub longs: u64,
     /// `reaches` in depth order, written here.
     pub ordered_reaches: u64,

@@ -141,7 +141,12 @@ pub fn lists(intersect: Intersect, side: u32) -> Program {
                 "split_large_lists.cu"
             ],
         },
-        constants: vec![footprint(intersect), ("GROUP", side.to_string())],
+        constants: vec![
+            footprint(intersect),
+            ("GROUP", side.to_string()),
+            ("COUNTED_BLOCKS", lists::COUNTED_BLOCKS.to_string()),
+            ("SECTION", lists::SECTION.to_string()),
+        ],
         kernels: &["count_lists", "expand_lists", "split_lists"],
     }
 }

@@ -21,7 +21,7 @@ const WIDE: u32 = 9;
 /// Bits of the narrowest digit; fewer are no faster.
 const NARROW: u32 = 5;
 /// Up to so many pairs all pieces are at work at once.
-const SMALL: usize = 1 << 20;
+const SMALL: usize = 1 << 19;
 /// Beyond so many pairs there are pieces enough, and larger ones cost less.
 const LARGE: usize = 1 << 23;
 

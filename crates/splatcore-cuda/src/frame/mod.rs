@@ -31,7 +31,7 @@ pub struct Counters {
     pub rows: u64,
     /// Slots in use.
     pub visible: u32,
-    /// Slots with long lists of pairs.
+    /// Slots with long lists of pairs; of pictures parts of blocks with many pairs too.
     pub longs: u32,
     /// (tile, Gaussian) pairs of the frame.
     pub pairs: u64,
