@@ -123,30 +123,25 @@ pub fn intersect(intersect: Intersect) -> Program {
 
 /// `count_lists`, `expand_lists` and `split_lists`, for groups of `side` x `side` tiles.
 pub fn lists(intersect: Intersect, side: u32) -> Program {
+    let (split, sections) = match side == lists::SIDES[0] {
+        true => (
+            files!["split_lists.cu"],
+            Some(("SECTION", lists::SECTION.to_string())),
+        ),
+        false => (files!["split_large_lists.cu"], None),
+    };
+    let mut files = files!["footprint.cuh", "group_rows.cuh", "block.cuh", "lists.cu"];
+    files.extend(split);
+    let mut constants = vec![
+        footprint(intersect),
+        ("GROUP", side.to_string()),
+        ("COUNTED_BLOCKS", lists::COUNTED_BLOCKS.to_string()),
+    ];
+    constants.extend(sections);
     Program {
         op: "lists",
-        files: match side == lists::SIDES[0] {
-            true => files![
-                "footprint.cuh",
-                "group_rows.cuh",
-                "block.cuh",
-                "lists.cu",
-                "split_lists.cu"
-            ],
-            false => files![
-                "footprint.cuh",
-                "group_rows.cuh",
-                "block.cuh",
-                "lists.cu",
-                "split_large_lists.cu"
-            ],
-        },
-        constants: vec![
-            footprint(intersect),
-            ("GROUP", side.to_string()),
-            ("COUNTED_BLOCKS", lists::COUNTED_BLOCKS.to_string()),
-            ("SECTION", lists::SECTION.to_string()),
-        ],
+        files,
+        constants,
         kernels: &["count_lists", "expand_lists", "split_lists"],
     }
 }
