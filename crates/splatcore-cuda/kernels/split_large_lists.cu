@@ -3,36 +3,28 @@
 //
 // A block a group, a warp a stretch of its list, stable: counts first, then deals, each by a ballot for every tile.
 //
-// Launch: blocks of 256 threads. Where lists are long (lists.rs), of 512, and twice as many as groups: the first half has the longest
-// lists, which so begin first. In fox_mcmc_1m at 3840x2160 a group has 1,000 pairs on average and up to 11,000; those took 84 us, the others 40.
+// Launch: `split_lists`, blocks of 256 threads. Where lists are long (lists.rs), `split_long_lists`, of 512, and twice as many as groups: the first half has
+// the longest lists, which so begin first. In fox_mcmc_1m at 3840x2160 a group has 1,000 pairs on average and up to 11,000; those took 84 us, the others 40.
 // Measured on an H200, us for that scene (fox_220k): 73 (25); long ones first 67 (27); 512 threads 66 (28); both 60 (31). 1024 threads 88 (56).
 // Tried: sections of 1,024 pairs, counted by a launch of their own in front: 75 (30), of them 24 (13) for counting. Tiles in the order of
-// entries.cuh: the blend 0 (-1) less, splitting 3 (1) more. Counts from a transposed matrix of bits, 5 shuffles in place of 16 votes: 81 (21).
+// split_lists.cu: the blend 0 (-1) less, splitting 3 (1) more. Counts from a transposed matrix of bits, 5 shuffles in place of 16 votes: 81 (21).
 //
 // Constants: GROUP, 4.
 
-#define MOST_THREADS 512
 #define PIECES 2         // of 32 pairs that a warp loads at once
 #define LONG_GROUP 2048  // pairs
 
-// Pairs are sorted by group, `group_ranges` as the sort left them. `entries` says of each tile where in `tile_lists` its list is: (first, one
-// past the last, tile, 0). `states` is for small groups.
-extern "C" __global__ void __launch_bounds__(MOST_THREADS) split_lists(const u32* __restrict__ keys, const u32* __restrict__ values,
-                                                                        const uint2* __restrict__ group_ranges, u32 groups, Camera camera,
-                                                                        Counters* counters, u32* states, u32* tile_lists, uint4* entries) {
-    begin_kernel();
-    __shared__ u32 warp_counts[MOST_THREADS / WARP][GROUP_TILES];
+template <u32 THREADS>
+__device__ __forceinline__ void split(const u32* __restrict__ keys, const u32* __restrict__ values, uint2 range, u32 group, const Camera& camera,
+                                      Counters* counters, u32* tile_lists, uint2* ranges) {
+    const u32 warps = THREADS / WARP;
+    __shared__ u32 warp_counts[warps][GROUP_TILES];
     __shared__ u32 starts[GROUP_TILES];
-    if (counters->halted) return;
-    u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warps = blockDim.x / WARP, below = (1u << lane) - 1;
-    bool is_first_half = blockIdx.x < groups;
-    u32 group = is_first_half ? blockIdx.x : blockIdx.x - groups;
-    uint2 range = list_range(group_ranges, group);
+    u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, below = (1u << lane) - 1;
     u32 first = range.x, n = range.y - first;
-    if (gridDim.x > groups && (n > LONG_GROUP) != is_first_half) return;
     const u32* words = masked_words(keys, values) + first;
     // Each warp has a stretch of the list: counts it, learns what those before it have, and deals it out.
-    u32 stretch = (n + blockDim.x - 1) / blockDim.x * WARP, begin = min(warp * stretch, n), end = min(begin + stretch, n);
+    u32 stretch = (n + THREADS - 1) / THREADS * WARP, begin = min(warp * stretch, n), end = min(begin + stretch, n);
     // Lane k keeps the count of tile k.
     u32 count = 0;
 #pragma unroll PIECES
@@ -74,6 +66,28 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) split_lists(const u32
     }
     if (warp == warps - 1 && lane < GROUP_TILES) {
         u32 tile = tile_of_group(group, lane, camera);
-        if (tile != NO_TILE) entries[tile] = make_uint4(list, start + count, tile, 0);
+        if (tile != NO_TILE) ranges[tile] = make_uint2(~list, start + count);
     }
+}
+
+// Pairs are sorted by group, `group_ranges` as the sort left them. `ranges` says of each tile where in `tile_lists` its list is, in the same way.
+extern "C" __global__ void __launch_bounds__(BLOCK) split_lists(const u32* __restrict__ keys, const u32* __restrict__ values,
+                                                                 const uint2* __restrict__ group_ranges, u32 groups, Camera camera,
+                                                                 Counters* counters, u32* tile_lists, uint2* ranges) {
+    begin_kernel();
+    if (counters->halted) return;
+    uint2 range = list_range(group_ranges, blockIdx.x);
+    if (range.x != range.y) split<BLOCK>(keys, values, range, blockIdx.x, camera, counters, tile_lists, ranges);
+}
+
+extern "C" __global__ void __launch_bounds__(2 * BLOCK) split_long_lists(const u32* __restrict__ keys, const u32* __restrict__ values,
+                                                                          const uint2* __restrict__ group_ranges, u32 groups, Camera camera,
+                                                                          Counters* counters, u32* tile_lists, uint2* ranges) {
+    begin_kernel();
+    if (counters->halted) return;
+    bool is_first_half = blockIdx.x < groups;
+    u32 group = is_first_half ? blockIdx.x : blockIdx.x - groups;
+    uint2 range = list_range(group_ranges, group);
+    u32 n = range.y - range.x;
+    if (n != 0 && (n > LONG_GROUP) == is_first_half) split<2 * BLOCK>(keys, values, range, group, camera, counters, tile_lists, ranges);
 }

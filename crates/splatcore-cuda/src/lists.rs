@@ -103,7 +103,7 @@ pub fn expand(
     long_blocks: u32,
     buffers: Buffers,
 ) -> Result<(), BackendError> {
-    let &[count_lists, expand_lists, _] = kernels else {
+    let &[count_lists, expand_lists, ..] = kernels else {
         return Err(wrong_program());
     };
     let (capacity, blocks) = (capacity as u32, gaussians.div_ceil(BLOCK) as u32);
@@ -143,19 +143,15 @@ pub fn expand(
     )
 }
 
-/// Blocks that split the lists of `groups` groups with at most `pairs` pairs, and their threads.
-fn split_blocks(side: u32, groups: usize, pairs: usize) -> [usize; 2] {
-    match side == SIDES[0] {
-        true => [pairs.div_ceil(SECTION).max(1), BLOCK],
-        false if pairs > LONG_LISTS * groups => [2 * groups, 2 * BLOCK],
-        false => [groups, BLOCK],
-    }
+/// Blocks that split the lists of small groups with at most `pairs` pairs.
+fn sections(pairs: usize) -> usize {
+    pairs.div_ceil(SECTION).max(1)
 }
 
 /// Bytes of [`Split::states`].
 pub fn split_state_bytes(side: u32, pairs: usize) -> usize {
     match side == SIDES[0] {
-        true => 4 * places(side) * split_blocks(side, 0, pairs)[0],
+        true => 4 * places(side) * sections(pairs),
         false => 0,
     }
 }
@@ -163,8 +159,6 @@ pub fn split_state_bytes(side: u32, pairs: usize) -> usize {
 /// Addresses of what [`split`] reads and writes.
 #[derive(Clone, Copy)]
 pub struct Split {
-    /// Tiles along a side of a group.
-    pub side: u32,
     /// Keys and values, sorted.
     pub pairs: [u64; 2],
     /// Where each group's are, as the sort noted them.
@@ -175,8 +169,10 @@ pub struct Split {
     pub states: u64,
     /// The tiles' lists, written here.
     pub tile_lists: u64,
-    /// Of each tile: where its list begins and ends, and its number, in the order in which tiles are to be blended; written here.
+    /// For small groups: where each tile's list begins and ends, and the tile's number, in the order in which tiles are to be blended; written here.
     pub entries: u64,
+    /// For large groups: where each tile's list is, as a sort notes it, written here; zero before.
+    pub ranges: u64,
 }
 
 /// Splits the lists of `groups` groups, with at most `capacity` pairs, into those of their tiles.
@@ -190,26 +186,47 @@ pub fn split(
     [groups, capacity]: [usize; 2],
     at: Split,
 ) -> Result<(), BackendError> {
-    let &[.., split_lists] = kernels else {
-        return Err(wrong_program());
-    };
-    let [blocks, threads] = split_blocks(at.side, groups, capacity);
-    queue.launch(
-        split_lists,
-        blocks as u32,
-        threads as u32,
-        &mut arguments![
-            at.pairs[0],
-            at.pairs[1],
-            at.group_ranges,
-            groups as u32,
-            *view,
-            at.counters,
-            at.states,
-            at.tile_lists,
-            at.entries
-        ],
-    )
+    let (groups_word, [keys, values]) = (groups as u32, at.pairs);
+    match kernels {
+        &[_, _, split_lists] => queue.launch(
+            split_lists,
+            sections(capacity) as u32,
+            BLOCK as u32,
+            &mut arguments![
+                keys,
+                values,
+                at.group_ranges,
+                groups_word,
+                *view,
+                at.counters,
+                at.states,
+                at.tile_lists,
+                at.entries
+            ],
+        ),
+        &[_, _, split_lists, split_long_lists] => {
+            let (kernel, blocks, threads) = match capacity > LONG_LISTS * groups {
+                true => (split_long_lists, 2 * groups, 2 * BLOCK),
+                false => (split_lists, groups, BLOCK),
+            };
+            queue.launch(
+                kernel,
+                blocks as u32,
+                threads as u32,
+                &mut arguments![
+                    keys,
+                    values,
+                    at.group_ranges,
+                    groups_word,
+                    *view,
+                    at.counters,
+                    at.tile_lists,
+                    at.ranges
+                ],
+            )
+        }
+        _ => Err(wrong_program()),
+    }
 }
 
 fn wrong_program() -> BackendError {

@@ -121,7 +121,7 @@ pub fn intersect(intersect: Intersect) -> Program {
     }
 }
 
-/// `count_lists`, `expand_lists` and `split_lists`, for groups of `side` x `side` tiles.
+/// `count_lists`, `expand_lists`, `split_lists` and, of large groups, `split_long_lists`, for groups of `side` x `side` tiles.
 pub fn lists(intersect: Intersect, side: u32) -> Program {
     let (split, sections) = match side == lists::SIDES[0] {
         true => (
@@ -142,7 +142,10 @@ pub fn lists(intersect: Intersect, side: u32) -> Program {
         op: "lists",
         files,
         constants,
-        kernels: &["count_lists", "expand_lists", "split_lists"],
+        kernels: match side == lists::SIDES[0] {
+            true => &["count_lists", "expand_lists", "split_lists"],
+            false => &["count_lists", "expand_lists", "split_lists", "split_long_lists"],
+        },
     }
 }
 

@@ -225,21 +225,32 @@ impl Frame<'_> {
         let room = lists::places(self.side) * sorted.len();
         let tile_lists = Buffer::from_slice(device, "test", &vec![UNTOUCHED; room]).unwrap();
         let entries = Buffer::from_slice(device, "test", &vec![[UNTOUCHED; 4]; tiles]).unwrap();
+        let tile_ranges = zeros(device, 8 * tiles);
         let kernels = device.load(&programs::lists(self.method, self.side)).unwrap();
         let states = zeros(device, lists::split_state_bytes(self.side, sorted.len()));
         let split = lists::Split {
-            side: self.side,
             pairs: [keys.address(), values.address()],
             group_ranges: group_ranges.address(),
             counters: counters.address(),
             states: states.address(),
             tile_lists: tile_lists.address(),
             entries: entries.address(),
+            ranges: tile_ranges.address(),
         };
         let most = [ranges.len(), sorted.len()];
         lists::split(&Queue::new(device.clone()), &kernels, self.view, most, split).unwrap();
         let tile_lists: Vec<u32> = tile_lists.to_vec(room).unwrap();
-        let entries: Vec<[u32; 4]> = entries.to_vec(tiles).unwrap();
+        let mut entries: Vec<[u32; 4]> = entries.to_vec(tiles).unwrap();
+        if self.side == lists::SIDES[1] {
+            let ranges: Vec<[u32; 2]> = tile_ranges.to_vec(tiles).unwrap();
+            for (tile, &[not_begin, end]) in ranges.iter().enumerate() {
+                entries[tile] = match (end, halted) {
+                    (0, true) => [UNTOUCHED; 4],
+                    (0, false) => [0, 0, tile as u32, 0],
+                    (_, _) => [!not_begin, end, tile as u32, 0],
+                };
+            }
+        }
         if halted {
             assert!(
                 entries.iter().flatten().all(|&word| word == UNTOUCHED),

@@ -63,17 +63,18 @@ impl Layout {
         layout.expand_states = take(4 * lists::sums(gaussians).max(1));
         layout.depth_histograms = take(layout.depth_plan.histogram_bytes());
         layout.tile_histograms = take(layout.tile_plan.histogram_bytes());
-        // Lists that come from groups have entries.
-        layout.ranges = match lists {
-            Lists::Split(_) => 0,
-            Lists::Tiles | Lists::Groups(_) => take(8 * camera.tile_count()),
+        // Lists that come from small groups have entries.
+        let has_entries = lists.split_side() == Some(lists::SIDES[0]);
+        layout.ranges = match has_entries {
+            true => 0,
+            false => take(8 * camera.tile_count()),
         };
         layout.bucket_tiles = take(4 * buckets);
         // The sort zeroes as much of its states as it needs.
         layout.zeroed = take(0);
         layout.depth_states = take(layout.depth_plan.state_bytes(gaussians));
         layout.tile_states = take(layout.tile_plan.state_bytes(pairs));
-        if let Lists::Split(_) = lists {
+        if has_entries {
             layout.entries = take(16 * camera.tile_count());
         }
         layout.bytes = at;

@@ -194,17 +194,18 @@ impl Frame {
             self.pair_room(pass.scene.count, pass.lists),
         ];
         let split = lists::Split {
-            side,
             pairs: [self.tiles[self.sorted].address(), sorted.0],
             group_ranges: ranges,
             counters: self.counters.address(),
             states: self.cleared_at(self.layout.split_states),
             tile_lists: self.tile_lists.address(),
             entries: self.cleared_at(self.layout.entries),
+            ranges: self.cleared_at(self.layout.ranges),
         };
         lists::split(&self.queue, self.kernels_of(Op::Groups), &pass.view, most, split)?;
         self.queue.mark("split")?;
-        Ok((split.tile_lists, split.entries))
+        let has_entries = side == lists::SIDES[0];
+        Ok((split.tile_lists, if has_entries { split.entries } else { 0 }))
     }
 
     /// The sorted pairs, and the table from pair numbers to slots (0 where the pairs are slots themselves).
