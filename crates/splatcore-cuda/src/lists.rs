@@ -187,8 +187,8 @@ pub fn split(
     at: Split,
 ) -> Result<(), BackendError> {
     let (groups_word, [keys, values]) = (groups as u32, at.pairs);
-    match kernels {
-        &[_, _, split_lists] => queue.launch(
+    match *kernels {
+        [_, _, split_lists] => queue.launch(
             split_lists,
             sections(capacity) as u32,
             BLOCK as u32,
@@ -204,7 +204,7 @@ pub fn split(
                 at.entries
             ],
         ),
-        &[_, _, split_lists, split_long_lists] => {
+        [_, _, split_lists, split_long_lists] => {
             let (kernel, blocks, threads) = match capacity > LONG_LISTS * groups {
                 true => (split_long_lists, 2 * groups, 2 * BLOCK),
                 false => (split_lists, groups, BLOCK),
