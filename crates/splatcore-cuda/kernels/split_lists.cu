@@ -72,7 +72,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK) split_lists(const u32* __res
     // What a warp has of the last group of its stretch; whether all of the stretch is of it, and the pair in front too.
     __shared__ u32 tails[WARPS][GROUP_TILES];
     __shared__ u32 passes[WARPS];
-    __shared__ u32 in_front[GROUP_TILES];
     if (counters->halted) return;
     u64 all_pairs = counters->pairs;
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, below = (1u << lane) - 1, tile = lane % GROUP_TILES;
