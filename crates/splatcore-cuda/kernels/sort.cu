@@ -36,8 +36,8 @@
 // Tried: the first pass begun while digits are counted (griddepcontrol.launch_dependents in count_digits), which it awaits before it needs
 // the histograms: predicted 2 us less a sort, measured 2 more for a picture's two. EAGER for pairs: 0, mcmc_1m 5 more.
 // Values come by asynchronous copies, straight to where they are sorted to, so that four or three blocks fit in place of two; and 8 keys a thread
-// up to 8 M pairs, not 2. Measured: both sorts of a picture of mcmc_1m 87 to 82 (of that 8 keys for depths 4; with a WINDOW of 16 for a million depths
-// 84 to 85), vanilla's 18 M pairs and its depths 443 to 388, 5.3 M 145 to 137. Four blocks with 16 keys are no faster than two were.
+// up to 4 M pairs, not 2. Measured: both sorts of a picture of mcmc_1m 87 to 82 (of that 8 keys for depths 4; with a WINDOW of 16 for a million depths
+// 84 to 85), vanilla's 18 M pairs and its depths 443 to 388 (with 8 keys 421), 5.3 M 145 to 131 (8 keys 138). Four blocks with 16 keys are no faster than two were.
 // Before (tickets, 4 or 8 keys a thread, 8 bits, WINDOW 3): 220 k depths 12 a pass and 5.5 for the count; 0.55 M pairs
 // 20 and 14; 1.28 M pairs 30 and 21.
 

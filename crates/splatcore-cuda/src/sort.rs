@@ -23,7 +23,7 @@ const NARROW: u32 = 5;
 /// Up to so many pairs all pieces are at work at once.
 const SMALL: usize = 1 << 19;
 /// Beyond so many pairs there are pieces enough, and larger ones cost less.
-const LARGE: usize = 1 << 23;
+const LARGE: usize = 1 << 22;
 
 /// How keys are sorted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
