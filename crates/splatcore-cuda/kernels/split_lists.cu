@@ -3,7 +3,8 @@
 //
 // A block has SECTION pairs, whichever groups they are of, and a warp a stretch of them. A pair's place in a tile's list is the number of those
 // of its group in front of it that touch the tile: in its 32 pairs by ballots, in the stretch by a count that begins anew with
-// each group; and where a group goes on from one stretch or section to the next, what those in front have of it (decoupled look-back, splat.cuh).
+// each group; and where a group goes on from one stretch or section to the next, what those in front have of it (decoupled look-back, device.cuh:
+// whom a block awaits has begun before, see sort.cu).
 //
 // Launch: blocks of 256 threads, 48 registers. Bound by latency: a block takes 4 to 5 us from its first load to its last store.
 // With a block a group, which this was, groups of fox_mcmc_1m, 1,000 pairs on average and up to 11,000, took one view 38 us, of them 22
