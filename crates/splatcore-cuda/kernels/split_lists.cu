@@ -68,7 +68,7 @@ __device__ __forceinline__ u32 pairs_in_front(const u32* states, u32 lane) {
 // Pairs are sorted by group, `group_ranges` as the sort left them. `states`: GROUP_TILES words a section, 0 at launch.
 extern "C" __global__ void __launch_bounds__(BLOCK) split_lists(const u32* __restrict__ keys, const u32* __restrict__ values,
                                                                  const uint2* __restrict__ group_ranges, u32 groups, Camera camera,
-                                                                 Counters* counters, u32* states, u32* tile_lists, uint4* entries) {
+                                                                 Counters* counters, u32* tile_lists, uint4* entries, u32* states) {
     begin_kernel();
     // What a warp has of the last group of its stretch; whether all of the stretch is of it, and the pair in front too.
     __shared__ u32 tails[WARPS][GROUP_TILES];

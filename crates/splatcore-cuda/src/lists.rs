@@ -42,6 +42,11 @@ pub fn has_large_groups(view: &KernelCamera) -> bool {
     groups::count(view, SIDES[1]) <= MOST_LARGE_GROUPS
 }
 
+/// Whether these are small groups: their tiles' lists have entries, in the order in which tiles are to be blended.
+pub fn has_entries(side: u32) -> bool {
+    side == SIDES[0]
+}
+
 /// Bits of a pair's key below its group's number.
 pub fn key_shift(side: u32) -> u32 {
     if side == SIDES[0] { 0 } else { LARGE_KEY_SHIFT }
@@ -150,7 +155,7 @@ fn sections(pairs: usize) -> usize {
 
 /// Bytes of [`Split::states`].
 pub fn split_state_bytes(side: u32, pairs: usize) -> usize {
-    match side == SIDES[0] {
+    match has_entries(side) {
         true => 4 * places(side) * sections(pairs),
         false => 0,
     }
@@ -165,14 +170,13 @@ pub struct Split {
     pub group_ranges: u64,
     /// The counters.
     pub counters: u64,
-    /// For small groups: what each block has of the last group in it ([`split_state_bytes`]), written here; zero before.
-    pub states: u64,
     /// The tiles' lists, written here.
     pub tile_lists: u64,
-    /// For small groups: where each tile's list begins and ends, and the tile's number, in the order in which tiles are to be blended; written here.
-    pub entries: u64,
-    /// For large groups: where each tile's list is, as a sort notes it, written here; zero before.
-    pub ranges: u64,
+    /// Where each tile's list is, written here. Of small groups entries ([`has_entries`]): where it begins and ends, and the tile's number. Of large
+    /// groups as a sort notes it; zero before.
+    pub places: u64,
+    /// For small groups: what each block has of the last group in it ([`split_state_bytes`]), written here; zero before.
+    pub states: u64,
 }
 
 /// Splits the lists of `groups` groups, with at most `capacity` pairs, into those of their tiles.
@@ -186,47 +190,30 @@ pub fn split(
     [groups, capacity]: [usize; 2],
     at: Split,
 ) -> Result<(), BackendError> {
-    let (groups_word, [keys, values]) = (groups as u32, at.pairs);
-    match *kernels {
-        [_, _, split_lists] => queue.launch(
-            split_lists,
-            sections(capacity) as u32,
-            BLOCK as u32,
-            &mut arguments![
-                keys,
-                values,
-                at.group_ranges,
-                groups_word,
-                *view,
-                at.counters,
-                at.states,
-                at.tile_lists,
-                at.entries
-            ],
-        ),
-        [_, _, split_lists, split_long_lists] => {
-            let (kernel, blocks, threads) = match capacity > LONG_LISTS * groups {
-                true => (split_long_lists, 2 * groups, 2 * BLOCK),
-                false => (split_lists, groups, BLOCK),
-            };
-            queue.launch(
-                kernel,
-                blocks as u32,
-                threads as u32,
-                &mut arguments![
-                    keys,
-                    values,
-                    at.group_ranges,
-                    groups_word,
-                    *view,
-                    at.counters,
-                    at.tile_lists,
-                    at.ranges
-                ],
-            )
+    let (kernel, blocks, threads) = match *kernels {
+        [_, _, split_lists] => (split_lists, sections(capacity), BLOCK),
+        [_, _, _, split_long_lists] if capacity > LONG_LISTS * groups => {
+            (split_long_lists, 2 * groups, 2 * BLOCK)
         }
-        _ => Err(wrong_program()),
-    }
+        [_, _, split_lists, _] => (split_lists, groups, BLOCK),
+        _ => return Err(wrong_program()),
+    };
+    queue.launch(
+        kernel,
+        blocks as u32,
+        threads as u32,
+        &mut arguments![
+            at.pairs[0],
+            at.pairs[1],
+            at.group_ranges,
+            groups as u32,
+            *view,
+            at.counters,
+            at.tile_lists,
+            at.places,
+            at.states
+        ],
+    )
 }
 
 fn wrong_program() -> BackendError {

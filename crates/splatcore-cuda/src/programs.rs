@@ -123,29 +123,25 @@ pub fn intersect(intersect: Intersect) -> Program {
 
 /// `count_lists`, `expand_lists`, `split_lists` and, of large groups, `split_long_lists`, for groups of `side` x `side` tiles.
 pub fn lists(intersect: Intersect, side: u32) -> Program {
-    let (split, sections) = match side == lists::SIDES[0] {
-        true => (
-            files!["split_lists.cu"],
-            Some(("SECTION", lists::SECTION.to_string())),
-        ),
-        false => (files!["split_large_lists.cu"], None),
-    };
     let mut files = files!["footprint.cuh", "group_rows.cuh", "block.cuh", "lists.cu"];
-    files.extend(split);
     let mut constants = vec![
         footprint(intersect),
         ("GROUP", side.to_string()),
         ("COUNTED_BLOCKS", lists::COUNTED_BLOCKS.to_string()),
     ];
-    constants.extend(sections);
+    let kernels: &[&str] = if lists::has_entries(side) {
+        files.extend(files!["split_lists.cu"]);
+        constants.push(("SECTION", lists::SECTION.to_string()));
+        &["count_lists", "expand_lists", "split_lists"]
+    } else {
+        files.extend(files!["split_large_lists.cu"]);
+        &["count_lists", "expand_lists", "split_lists", "split_long_lists"]
+    };
     Program {
         op: "lists",
         files,
         constants,
-        kernels: match side == lists::SIDES[0] {
-            true => &["count_lists", "expand_lists", "split_lists"],
-            false => &["count_lists", "expand_lists", "split_lists", "split_long_lists"],
-        },
+        kernels,
     }
 }
 

@@ -234,14 +234,18 @@ impl Frame<'_> {
             counters: counters.address(),
             states: states.address(),
             tile_lists: tile_lists.address(),
-            entries: entries.address(),
-            ranges: tile_ranges.address(),
+            places: if lists::has_entries(self.side) {
+                &entries
+            } else {
+                &tile_ranges
+            }
+            .address(),
         };
         let most = [ranges.len(), sorted.len()];
         lists::split(&Queue::new(device.clone()), &kernels, self.view, most, split).unwrap();
         let tile_lists: Vec<u32> = tile_lists.to_vec(room).unwrap();
         let mut entries: Vec<[u32; 4]> = entries.to_vec(tiles).unwrap();
-        if self.side == lists::SIDES[1] {
+        if !lists::has_entries(self.side) {
             let ranges: Vec<[u32; 2]> = tile_ranges.to_vec(tiles).unwrap();
             for (tile, &[not_begin, end]) in ranges.iter().enumerate() {
                 entries[tile] = match (end, halted) {

@@ -50,10 +50,11 @@ impl Layout {
             at += bytes.next_multiple_of(256);
             start
         };
-        layout.depth_plan = match lists {
-            Lists::Split(_) => Plan::new(sort::PICTURE_DEPTH_BITS, gaussians),
-            Lists::Tiles | Lists::Groups(_) => Plan::new(sort::DEPTH_BITS, gaussians),
+        let depth_bits = match lists {
+            Lists::Split(_) => sort::PICTURE_DEPTH_BITS,
+            Lists::Tiles | Lists::Groups(_) => sort::DEPTH_BITS,
         };
+        layout.depth_plan = Plan::new(depth_bits, gaussians);
         layout.tile_plan = Plan::new(sort::key_bits(lists.count(camera)), pairs);
         if let Lists::Split(side) = lists {
             layout.tile_plan = layout.tile_plan.above(lists::key_shift(side));
@@ -63,12 +64,10 @@ impl Layout {
         layout.expand_states = take(4 * lists::sums(gaussians).max(1));
         layout.depth_histograms = take(layout.depth_plan.histogram_bytes());
         layout.tile_histograms = take(layout.tile_plan.histogram_bytes());
-        // Lists that come from small groups have entries.
-        let has_entries = lists.split_side() == Some(lists::SIDES[0]);
-        layout.ranges = match has_entries {
-            true => 0,
-            false => take(8 * camera.tile_count()),
-        };
+        let has_entries = lists.split_side().is_some_and(lists::has_entries);
+        if !has_entries {
+            layout.ranges = take(8 * camera.tile_count());
+        }
         layout.bucket_tiles = take(4 * buckets);
         // The sort zeroes as much of its states as it needs.
         layout.zeroed = take(0);

@@ -158,7 +158,7 @@ impl Frame {
         self.queue.mark("intersect")
     }
 
-    /// The lists, each front to back. Returns what [`Frame::pairs`] does.
+    /// The lists, each front to back. Returns what [`Frame::pairs`] does; where lists have entries, these in place of the table.
     pub(super) fn sort_by_list(&mut self, pass: &Pass) -> Result<(u64, u64), BackendError> {
         let values = match pass.is_numbered() {
             true => &self.pair_values[0],
@@ -193,19 +193,22 @@ impl Frame {
             pass.lists.count(&pass.view),
             self.pair_room(pass.scene.count, pass.lists),
         ];
+        let has_entries = lists::has_entries(side);
+        let places = match has_entries {
+            true => self.layout.entries,
+            false => self.layout.ranges,
+        };
         let split = lists::Split {
             pairs: [self.tiles[self.sorted].address(), sorted.0],
             group_ranges: ranges,
             counters: self.counters.address(),
-            states: self.cleared_at(self.layout.split_states),
             tile_lists: self.tile_lists.address(),
-            entries: self.cleared_at(self.layout.entries),
-            ranges: self.cleared_at(self.layout.ranges),
+            places: self.cleared_at(places),
+            states: self.cleared_at(self.layout.split_states),
         };
         lists::split(&self.queue, self.kernels_of(Op::Groups), &pass.view, most, split)?;
         self.queue.mark("split")?;
-        let has_entries = side == lists::SIDES[0];
-        Ok((split.tile_lists, if has_entries { split.entries } else { 0 }))
+        Ok((split.tile_lists, if has_entries { split.places } else { 0 }))
     }
 
     /// The sorted pairs, and the table from pair numbers to slots (0 where the pairs are slots themselves).
