@@ -82,6 +82,24 @@ impl Gaussians {
         row
     }
 
+    /// The Gaussians `order[0]`, `order[1]`, and so on.
+    pub fn in_order(&self, order: &[u32]) -> Gaussians {
+        let k = self.coefficients();
+        let rows = order.iter().map(|&i| i as usize);
+        let mut sh = Vec::with_capacity(k * order.len());
+        for i in rows.clone() {
+            sh.extend_from_slice(self.sh_of(i));
+        }
+        Gaussians {
+            means: rows.clone().map(|i| self.means[i]).collect(),
+            log_scales: rows.clone().map(|i| self.log_scales[i]).collect(),
+            rotations: rows.clone().map(|i| self.rotations[i]).collect(),
+            opacity_logits: rows.map(|i| self.opacity_logits[i]).collect(),
+            sh,
+            sh_degree: self.sh_degree,
+        }
+    }
+
     /// Overwrites Gaussian `to` with Gaussian `from` of `other`, which must have the same degree.
     pub fn copy_row(&mut self, to: usize, other: &Gaussians, from: usize) {
         debug_assert_eq!(self.sh_degree, other.sh_degree);

@@ -115,6 +115,31 @@ __device__ __forceinline__ void store_same(T* address, T value) {
 #endif
 }
 
+// The lanes below this one.
+__device__ __forceinline__ u32 lanes_below() {
+#ifdef EMULATED
+    return (1u << threadIdx.x % WARP) - 1;
+#else
+    // Volatile, or the compiler makes it anew wherever it is used.
+    u32 lanes;
+    asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes));
+    return lanes;
+#endif
+}
+
+// The lanes of a whole warp whose `word` has bit `bit`.
+__device__ __forceinline__ u32 lanes_with_bit(u32 word, u32 bit) {
+#ifdef EMULATED
+    return __ballot_sync(FULL_MASK, word >> bit & 1);
+#else
+    u32 lanes;
+    asm volatile("{.reg .pred p; .reg .b32 b; and.b32 b, %1, %2; setp.ne.u32 p, b, 0; vote.sync.ballot.b32 %0, p, 0xffffffff;}"
+                 : "=r"(lanes)
+                 : "r"(word), "r"(1u << bit));
+    return lanes;
+#endif
+}
+
 // Sum over the warp, in every lane; the order of additions is fixed.
 __device__ __forceinline__ float warp_sum(float value) {
     for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(FULL_MASK, value, offset);

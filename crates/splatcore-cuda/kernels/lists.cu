@@ -16,6 +16,8 @@
 //
 // Prediction for fox_220k on an H200: 0.55 M pairs in place of 1.28 M: the sort by tile 75 us to 42, expand 31 to 25, and 6 for
 // splitting. Measured: both sorts 71 us to 58, expand 30 to 24, split 12; mcmc_1m: the sorts 161 to 117, expand 85 to 69, split 26.
+// Scenes whose neighbours lie next to each other need neither sort: deal.cuh. This is for all others.
+//
 // Tried: no sort by depth at all, pairs in any order with atomics to count and deal them to their groups, each group's list
 // then sorted by depth in shared memory by a block of its own. Predicted 53 us in place of 119; measured 140 (dealing 0.55 M
 // pairs 32 to 50 us: atomics on 2040 addresses run at some 15 G/s; sorting lists 72 us at 28 % of the issue slots), mcmc_1m 580

@@ -34,10 +34,19 @@
 //
 // ANTIALIAS 1 and SMOOTHING 1: Mip-Splatting's filters, antialias.cuh and smoothing.cuh; `smoothing` is read only with the latter.
 //
+// MOST_GROUPS, where pairs are dealt to groups (deal.cuh; with GROUPED 1): slots are Gaussians' numbers then, of each splat in 2x2 groups the pairs are dealt
+// here, and others are put into the queue of deal_far.cu. No splat is looked at row by row, nor its pairs counted. 59 registers, 34 KB
+// (46 of many groups). Prediction for an H200: 4 us more than without (mcmc_1m 15). Measured: as long as without, 18 (55).
+//
 // HALF_SH: 44 + 96 bytes where there were 44 + 192, 16 KB of shared memory, 40 registers, sums in f32 in the same order.
 // Prediction for fox_220k on an H200: 35 -> 27 us with the memsets before it, mcmc_1m 77 -> 55. Measured: fox_220k 37 -> 32.
 
 #define BLOCK 128
+#ifdef MOST_GROUPS
+#define DEALT 1
+#else
+#define DEALT 0
+#endif
 // Parts of the scene that are taken side by side: files have Gaussians that take long next to each other, which would begin last, all together,
 // if they were at the end.
 #define STRANDS 128
@@ -77,6 +86,7 @@ __device__ __forceinline__ u32 depth_key(float depth, const Camera& camera) {
     return beyond < NEAR_KEYS ? beyond : min(NEAR_KEYS + ((beyond - NEAR_KEYS) >> 5), ALL_KEYS - 1);
 }
 
+#if !DEALT
 // What a splat's pairs are found by later on.
 #if GROUPED
 typedef Reach Tally;
@@ -156,22 +166,39 @@ __device__ __forceinline__ u32 count_pairs(const Footprint& footprint, bool want
     return pairs;
 }
 
+#endif
+
 // A warp's shared memory: first it counts, then it looks at harmonics.
 union __align__(16) Work {
+#if !DEALT
     Counting counting;
+#endif
     Harmonic harmonics[WARP * STRIDE];
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK) project(
     const float* __restrict__ means, const float* __restrict__ log_scales, const float4* __restrict__ rotations,
     const float* __restrict__ opacity_logits, const Harmonic* __restrict__ sh, u32 most, const u32* __restrict__ gaussians,
-    Camera camera, Splat* splats, u32* depths, u32* slots, Tally* tallies, u32* slot_of, Counters* counters, const float* __restrict__ smoothing) {
+    Camera camera, Splat* splats,
+#if DEALT
+    u32* group_counts, u64* pairs, u16* masks, u32 room, uint4* far_queue, u32 far_room,
+#else
+    u32* depths, u32* slots, Tally* tallies, u32* slot_of,
+#endif
+    Counters* counters, const float* __restrict__ smoothing) {
     begin_kernel();
-    __shared__ Work works[BLOCK / WARP];
-    __shared__ u32 owners[BLOCK / WARP][WARP];
+#if DEALT
+    __shared__ Dealing dealing;
+    __shared__ u32 far_count, far_start;
+    for (u32 k = threadIdx.x; k < MOST_GROUPS / 2; k += BLOCK) dealing.words[k] = 0;
+    if (threadIdx.x == 0) dealing.touched_groups = far_count = 0;
+#else
     __shared__ u32 warp_counts[BLOCK / WARP];
     __shared__ u32 warp_pairs[BLOCK / WARP];  // an image has less than 1e8 tiles, so this is enough
     __shared__ u32 block_start;
+#endif
+    __shared__ Work works[BLOCK / WARP];
+    __shared__ u32 owners[BLOCK / WARP][WARP];
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     Harmonic* harmonics = works[warp].harmonics;
     u32 block = blockIdx.x;
@@ -242,9 +269,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
                    camera.width - 0.5f >= splat.mean_x - half_width && splat.mean_y + ellipse.half_height >= 0.5f &&
                    camera.height - 0.5f >= splat.mean_y - ellipse.half_height;
     }
+#if DEALT
+    Near near = {};
+    if (survives) near = find_near(footprint, left, camera);
+    survives = near.is_far || (near.tiles[0] | near.tiles[1]) != 0;
+#else
     Tally tally;
     u32 pairs = count_pairs(footprint, survives, left, camera, works[warp].counting, lane, tally);
     survives = pairs > 0;
+#endif
 
     // The warp fetches its survivors' harmonics while it looks for their slots.
     u32 mask = __ballot_sync(FULL_MASK, survives);
@@ -265,6 +298,39 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
 #endif
     copy_async_commit();
 
+#if DEALT
+    // Pairs. The block's counts are clear.
+    __syncthreads();
+    u32 groups_x = (camera.tiles_x + GROUP - 1) / GROUP, ranks = 0, far_place = 0;
+    if (!near.is_far) {
+#pragma unroll
+        for (u32 g = 0; g < NEAR * NEAR; ++g)
+            if (near_mask(near, g)) ranks |= count_pair(dealing, near.group + g / NEAR * groups_x + g % NEAR) << (8 * g);
+    }
+    u32 far_entries = near.is_far ? (near.rows.y - near.rows.x + FAR_ROWS - 1) / FAR_ROWS : 0;
+    u32 far_until = warp_scan(far_entries, lane);
+    if (lane == WARP - 1 && far_until) far_place = atomicAdd(&far_count, far_until);
+    far_place = __shfl_sync(FULL_MASK, far_place, WARP - 1) + far_until - far_entries;
+    __syncthreads();
+    if (thread == BLOCK - 1 && far_count) far_start = atomicAdd(&counters->far, far_count);
+    reserve_places(dealing, group_counts, thread, BLOCK);
+    copy_async_wait<0>();
+    __syncthreads();
+    DealtPairs to = {pairs, masks, room};
+    if (near.is_far) {
+        for (u32 k = 0, row = near.rows.x; k < far_entries; ++k, row += FAR_ROWS) {
+            u32 at = far_start + far_place + k;
+            if (at < far_room) far_queue[at] = make_uint4(i, __float_as_uint(depth), row, min(row + FAR_ROWS, near.rows.y));
+        }
+    } else {
+#pragma unroll
+        for (u32 g = 0; g < NEAR * NEAR; ++g) {
+            u32 mask = near_mask(near, g), group = near.group + g / NEAR * groups_x + g % NEAR;
+            if (mask) write_dealt(to, group, dealing.counts[group] + (ranks >> (8 * g) & 255), __float_as_uint(depth), i, mask);
+        }
+    }
+    u32 slot = i;
+#else
     // Slots.
     u32 in_warp = pairs;
     for (int offset = 16; offset > 0; offset /= 2) in_warp += __shfl_xor_sync(FULL_MASK, in_warp, offset);
@@ -287,6 +353,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
     __syncthreads();
     u32 slot = block_start + rank;
     for (u32 k = 0; k < warp; ++k) slot += warp_counts[k];
+#endif
     if (survives) {
         Vec3 unit;
         view_direction(mean, camera, unit);
@@ -318,12 +385,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
         splat.clamped = (colour[0] < 0.0f ? 1u : 0u) | (colour[1] < 0.0f ? 2u : 0u) | (colour[2] < 0.0f ? 4u : 0u) |
                         (__float_as_uint(reciprocal_approx(depth)) & ~7u);
         splats[slot] = splat;
+#if !DEALT
         tallies[slot] = tally;
+#endif
     }
+#if !DEALT
     if (i < most) {
         depths[i] = survives ? depth_key(depth, camera) : NO_KEY;
         slots[i] = slot;
     }
     // A picture's lists come of groups, and nobody asks afterwards who was in view.
     if (!GROUPED && i < most) slot_of[i] = (survives ? slot : NO_SLOT) | (in_view ? IN_VIEW : 0u);
+#endif
 }

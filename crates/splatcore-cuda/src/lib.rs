@@ -8,6 +8,7 @@
 pub mod backend;
 pub mod by_camera;
 pub mod camera;
+pub mod dealt;
 pub mod densify;
 pub mod device;
 pub mod exposure;
@@ -27,6 +28,7 @@ pub mod programs;
 pub mod renderer;
 pub mod smoothing;
 pub mod sort;
+mod spatial_order;
 pub mod state;
 
 pub use backend::{CudaBackend, OpenError, Options};

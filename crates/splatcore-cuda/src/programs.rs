@@ -3,8 +3,8 @@
 use crate::Moments;
 use crate::device::program::files;
 use crate::device::{Device, DeviceError, Kernel, Program};
-use crate::lists;
 use crate::sort::{self, Plan};
+use crate::{dealt, lists};
 use splatcore_core::floaters::HIDDEN;
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
 use splatcore_core::sh;
@@ -57,6 +57,42 @@ pub fn project(in_use: u8, stored: u8, intersect: Intersect, side: Option<u32>) 
         ],
         constants,
         kernels: &["project"],
+    }
+}
+
+/// `project` that deals pairs to groups.
+pub fn project_dealt(in_use: u8, stored: u8, intersect: Intersect, groups: dealt::Groups) -> Program {
+    let mut program = project(in_use, stored, intersect, Some(groups.side));
+    program.files.insert(3, files!["deal.cuh"][0]);
+    program.constants.extend(groups.constants());
+    program
+        .constants
+        .push(("TOUCHED", dealt::TOUCHED_NEAR.to_string()));
+    program
+}
+
+/// `deal_far` and `sort_lists`.
+pub fn dealt_lists(intersect: Intersect, groups: dealt::Groups) -> Program {
+    let mut constants = groups.constants();
+    constants.extend([
+        footprint(intersect),
+        ("GROUP", groups.side.to_string()),
+        ("TOUCHED", groups.most.to_string()),
+        ("ROOM", dealt::ROOM.to_string()),
+        ("SHARE", dealt::SHARE.to_string()),
+    ]);
+    Program {
+        op: "dealt_lists",
+        files: files![
+            "footprint.cuh",
+            "group_rows.cuh",
+            "deal.cuh",
+            "block.cuh",
+            "deal_far.cu",
+            "sort_lists.cu"
+        ],
+        constants,
+        kernels: &["deal_far", "sort_lists"],
     }
 }
 
@@ -439,8 +475,17 @@ pub fn floaters() -> Program {
 /// What [`filtered`] is asked for, but for no filter at all.
 const FILTERS: [[bool; 2]; 3] = [[true, false], [true, true], [false, true]];
 
-/// What [`project`] can count pairs with.
-const COUNTED: [Option<u32>; 3] = [None, Some(lists::SIDES[0]), Some(lists::SIDES[1])];
+/// `project` in every variant but for filters and halves.
+fn projects(in_use: u8, intersect: Intersect) -> Vec<Program> {
+    let stored = sh::MAX_DEGREE;
+    let counted = [None, Some(lists::SIDES[0]), Some(lists::SIDES[1])];
+    let mut all: Vec<Program> = counted
+        .map(|side| project(in_use, stored, intersect, side))
+        .into();
+    let dealt = dealt::Groups::all().into_iter();
+    all.extend(dealt.map(|groups| project_dealt(in_use, stored, intersect, groups)));
+    all
+}
 
 /// Every program in every variant, for the check that all of them compile.
 pub fn all() -> Vec<Program> {
@@ -451,9 +496,13 @@ pub fn all() -> Vec<Program> {
         for side in lists::SIDES {
             all.extend([intersect_groups(method, side), self::lists(method, side)]);
         }
-        for degree in 0..=sh::MAX_DEGREE {
-            all.extend(COUNTED.map(|side| project(degree, sh::MAX_DEGREE, method, side)));
-        }
+        all.extend(
+            dealt::Groups::all()
+                .into_iter()
+                .map(|groups| dealt_lists(method, groups)),
+        );
+        // With fewer degrees the shapes are the same: see below.
+        all.extend(projects(sh::MAX_DEGREE, method));
     }
     for &method in Blend::ALL {
         all.extend([false, true].map(|count| blend(method, count, false)));
@@ -480,11 +529,13 @@ pub fn all() -> Vec<Program> {
             all.extend(FILTERS.map(|[antialias, smoothing]| filtered(plain.clone(), antialias, smoothing)));
             all.push(plain);
         }
-        for side in COUNTED {
-            let plain = project(degree, sh::MAX_DEGREE, Intersect::Exact, side);
+        for plain in projects(degree, Intersect::Exact) {
             let halves = of_half_scene(plain.clone(), sh::MAX_DEGREE);
             all.extend([halves.clone(), filtered(halves, true, false)]);
             all.extend(FILTERS.map(|[antialias, smoothing]| filtered(plain.clone(), antialias, smoothing)));
+            if degree < sh::MAX_DEGREE {
+                all.push(plain);
+            }
         }
         for moments in [Moments::Full, Moments::Compact] {
             all.extend([false, true].map(|sparse| adam(degree, sh::MAX_DEGREE, moments, sparse, false)));

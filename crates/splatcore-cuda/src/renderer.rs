@@ -7,6 +7,7 @@ use crate::frame::{Counters, Frame, Purpose, SceneAddresses};
 use crate::half;
 use crate::launch::arguments;
 use crate::programs::{self, Kernels};
+use crate::spatial_order::spatial_order;
 use crate::state;
 use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, Renderer, StageTimes};
 use splatcore_core::{BackendError, Camera, Gaussians, Image, checks, sh};
@@ -15,6 +16,8 @@ use std::sync::Arc;
 /// Renders a scene that stays as it is.
 pub struct CudaRenderer {
     arrays: [Buffer; 5],
+    /// The Gaussian of each place in them, if they lie in another order than the scene's.
+    order: Option<Vec<u32>>,
     count: usize,
     sh_degree: u8,
     /// Degree whose rows are stored: 3 for 2, whose rows of 27 floats can only be copied one by one (halves are filled up).
@@ -35,6 +38,9 @@ impl CudaRenderer {
         half: bool,
     ) -> Result<Self, BackendError> {
         let device = &frame.queue.device;
+        let order = spatial_order(&scene.means);
+        let ordered = order.as_ref().map(|order| scene.in_order(order));
+        let scene = ordered.as_ref().unwrap_or(scene);
         let [a, b, c, d, e] = state::flat(scene);
         let half = half && scene.sh_degree > 0;
         let stored_degree = match scene.sh_degree {
@@ -66,6 +72,7 @@ impl CudaRenderer {
                 upload(3, d)?,
                 harmonics,
             ],
+            order,
             count: scene.len(),
             sh_degree: scene.sh_degree,
             stored_degree,
@@ -101,6 +108,7 @@ impl CudaRenderer {
             count_at: 0,
             sh_degree: self.stored_degree,
             half: self.half,
+            is_spatial: true,
             arrays: self.arrays.each_ref().map(Buffer::address),
             smoothing: 0,
         }
@@ -132,8 +140,7 @@ impl Renderer for CudaRenderer {
             let counters = self.frame.counters()?;
             if counters.halted != 0 {
                 // Room for every frame since the last look, though only the last one is rendered again.
-                self.frame.forget()?;
-                self.frame.reserve_pairs(counters.needed)?;
+                self.frame.make_room(&counters)?;
                 let scene = self.scene();
                 forward(&mut self.frame, scene, &camera, &options, Purpose::Image)?;
             }
@@ -166,6 +173,13 @@ impl Renderer for CudaRenderer {
             let rows = gradients.sh.chunks_exact(stored);
             gradients.sh = rows.flat_map(|row| row[..own].iter().copied()).collect();
             gradients.sh_degree = self.sh_degree;
+        }
+        if let Some(order) = &self.order {
+            let mut places = vec![0u32; order.len()];
+            for (place, &i) in (0..).zip(order) {
+                places[i as usize] = place;
+            }
+            gradients = gradients.in_order(&places);
         }
         Ok(gradients)
     }
@@ -207,8 +221,7 @@ pub(crate) fn forward(
             return Ok((view, counters));
         }
         // Also if there is no room: the next frame may need less.
-        frame.forget()?;
-        frame.reserve_pairs(counters.needed)?;
+        frame.make_room(&counters)?;
     }
 }
 
@@ -325,7 +338,7 @@ pub(crate) fn stage_times(
         false => Purpose::Image,
     };
     // Room for the pairs first, so that nothing is measured that stopped halfway.
-    if frame.pair_capacity() == 0 || frame.counters()?.halted != 0 {
+    if !frame.has_room() || frame.counters()?.halted != 0 {
         forward(frame, scene, camera, options, purpose)?;
     }
     if backward {
@@ -348,17 +361,19 @@ pub(crate) fn stage_times(
         if counters.halted == 0 {
             return Ok(times);
         }
-        frame.forget()?;
-        frame.reserve_pairs(counters.needed)?;
+        frame.make_room(&counters)?;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::emulated::device_of_tests;
+    use crate::device::Device;
+    use crate::device::emulated::{Emulated, device_of_tests};
     use crate::launch::Queue;
-    use splatcore_core::Pipeline;
+    use splatcore_core::metrics::psnr_between;
+    use splatcore_core::{Backend, Pipeline};
+    use splatcore_cpu::CpuBackend;
     use splatcore_cpu::conformance::scenes::{plain_camera, random_scene};
 
     /// Vanilla has a pair for every tile of a square; what a picture's sorts are launched for grew with them.
@@ -386,5 +401,139 @@ mod tests {
             }
         }
         assert!(wanted > 200);
+    }
+
+    /// Random Gaussians, one in ten of which is large.
+    fn some_large(count: usize) -> Gaussians {
+        let mut scene = random_scene(23, count, 1);
+        for scales in scene.log_scales.iter_mut().step_by(10) {
+            *scales = scales.map(|scale| scale + 1.5);
+        }
+        scene
+    }
+
+    /// A renderer of random Gaussians on an emulator of its own, and that emulator.
+    fn random_renderer(count: usize) -> Option<(CudaRenderer, Arc<Emulated>)> {
+        let device = match Emulated::new() {
+            Ok(device) => Arc::new(device),
+            Err(error) => {
+                eprintln!("skipped: {error}");
+                return None;
+            }
+        };
+        let kernels = Arc::new(Kernels::new(device.clone()));
+        let frame = Frame::new(Queue::new(device.clone()), kernels.clone(), false).unwrap();
+        let scene = some_large(count);
+        Some((CudaRenderer::new(&scene, frame, kernels, false).unwrap(), device))
+    }
+
+    /// The sizes of a picture with small groups of tiles and of one with large ones, and from how many pixels on those are used.
+    const PICTURES: [([u32; 2], usize); 2] = [([200, 150], usize::MAX), ([400, 300], 0)];
+
+    #[test]
+    fn pairs_that_are_dealt_give_the_picture_of_those_that_are_sorted() {
+        for ([width, height], large) in PICTURES {
+            let Some((mut renderer, _)) = random_renderer(3000) else {
+                return;
+            };
+            let (camera, options) = (plain_camera(width, height), RenderOptions::default());
+            renderer.frame.large_picture = large;
+            let dealt = renderer.render(&camera, &options).unwrap();
+            assert!(renderer.frame.deals);
+            renderer.frame.cannot_deal = true;
+            let sorted = renderer.render(&camera, &options).unwrap();
+            assert!(!renderer.frame.deals);
+            let psnr = psnr_between(&dealt.image, &sorted.image);
+            // Keys of 21 bits in one, all of the depth in the other.
+            assert!(psnr > 70.0, "{psnr} dB");
+        }
+    }
+
+    #[test]
+    fn lists_and_the_queue_grow() {
+        for ([width, height], large) in PICTURES {
+            let Some((mut renderer, _)) = random_renderer(3000) else {
+                return;
+            };
+            let (camera, options) = (plain_camera(width, height), RenderOptions::default());
+            renderer.frame.large_picture = large;
+            let wanted = renderer.render(&camera, &options).unwrap();
+            let counters = renderer.frame.counters().unwrap();
+            assert!(counters.longest > 40 && counters.far > 40, "{counters:?}");
+            for [list_room, far_room] in [[1, 3000], [4096, 1], [17, 40]] {
+                (renderer.frame.list_room, renderer.frame.far_room) = (list_room, far_room);
+                // What is not waited for is looked at in the end.
+                for _ in 0..3 {
+                    renderer.render_only(&camera, &options).unwrap();
+                }
+                renderer.finish().unwrap();
+                let room = [renderer.frame.list_room, renderer.frame.far_room];
+                assert!(room[0] >= counters.longest as usize && room[1] >= counters.far as usize);
+                assert_eq!(renderer.render(&camera, &options).unwrap().image, wanted.image);
+            }
+        }
+    }
+
+    #[test]
+    fn without_memory_for_it_nothing_is_dealt() {
+        let Some((mut renderer, device)) = random_renderer(3000) else {
+            return;
+        };
+        let (camera, options) = (plain_camera(200, 150), RenderOptions::default());
+        renderer.frame.cannot_deal = true;
+        let wanted = renderer.render(&camera, &options).unwrap();
+        renderer.frame.cannot_deal = false;
+        let (free, total) = device.memory();
+        device.set_memory_limit(total - free + 1000);
+        assert_eq!(renderer.render(&camera, &options).unwrap().image, wanted.image);
+        assert!(renderer.frame.cannot_deal && !renderer.frame.deals);
+    }
+
+    /// Lists that are too long to be dealt are sorted.
+    #[test]
+    fn lists_may_be_too_long_to_be_dealt() {
+        let Some((mut renderer, _)) = random_renderer(300) else {
+            return;
+        };
+        let (camera, options) = (plain_camera(90, 70), RenderOptions::default());
+        let wanted = renderer.render(&camera, &options).unwrap();
+        let too_long = Counters {
+            halted: 1,
+            longest: 70_000,
+            ..Counters::default()
+        };
+        renderer.frame.make_room(&too_long).unwrap();
+        let sorted = renderer.render(&camera, &options).unwrap();
+        assert!(!renderer.frame.deals);
+        assert!(psnr_between(&wanted.image, &sorted.image) > 70.0);
+    }
+
+    /// Gaussians in no order are rendered in another; gradients are those of the scene all the same.
+    #[test]
+    fn a_scene_in_no_order_is_rendered_and_learned_from_as_any_other() {
+        let Some((mut renderer, _)) = random_renderer(20_000) else {
+            return;
+        };
+        assert!(renderer.order.is_some());
+        let scene = some_large(20_000);
+        let (camera, options) = (plain_camera(60, 40), RenderOptions::default());
+        let mut on_cpu = CpuBackend::new(None).renderer(&scene).unwrap();
+        let [here, there] = [
+            renderer.render(&camera, &options).unwrap(),
+            on_cpu.render(&camera, &options).unwrap(),
+        ];
+        let psnr = psnr_between(&here.image, &there.image);
+        assert!(psnr > 60.0, "{psnr} dB");
+        let gradient = Image::filled(60, 40, [1.0, 0.5, 0.25]);
+        let [here, there] = [
+            renderer.gradients(&camera, &options, &gradient).unwrap(),
+            on_cpu.gradients(&camera, &options, &gradient).unwrap(),
+        ];
+        let norm = |values: &[f32]| values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+        for (here, there) in state::flat(&here).into_iter().zip(state::flat(&there)) {
+            let difference: Vec<f32> = here.iter().zip(there).map(|(a, b)| a - b).collect();
+            let (off, all) = (norm(&difference), norm(there));
+            assert!(all > 0.0 && off < 1e-2 * all, "off by {off} of {all}");
+        }
     }
 }

@@ -4,8 +4,12 @@
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+#[path = "support/groups.rs"]
+mod in_groups;
 #[path = "support/splats.rs"]
 mod splats;
+
+use in_groups::{Group, groups_of};
 
 use splatcore_core::Backend;
 use splatcore_core::backend::RenderOptions;
@@ -22,7 +26,6 @@ use splatcore_cuda::frame::Counters;
 use splatcore_cuda::launch::Queue;
 use splatcore_cuda::{groups, lists, programs};
 use splats::{Splat, device, launch_on_splats, many_shapes, tile_lists, zeros};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A box, slanted and curved shapes.
@@ -33,26 +36,6 @@ const LONG: usize = 64;
 const MANY: usize = 1024;
 /// What no kernel writes.
 const UNTOUCHED: u32 = 0xcdcd_cdcd;
-
-/// A pair of a splat with a group: its number, the mask of its tiles.
-type Group = (u32, u32);
-
-/// Of each row of groups the ones from the first to the last that hold a tile; those between may hold none.
-fn groups_of(tiles: &[u32], view: &KernelCamera, side: u32) -> Vec<Group> {
-    let columns = view.tiles[0].div_ceil(side);
-    let mut rows: BTreeMap<u32, BTreeMap<u32, u32>> = BTreeMap::new();
-    for tile in tiles {
-        let (x, y) = (tile % view.tiles[0], tile / view.tiles[0]);
-        let bit = 1 << (y % side * side + x % side);
-        *rows.entry(y / side).or_default().entry(x / side).or_default() |= bit;
-    }
-    let all = rows.iter().flat_map(|(row, groups)| {
-        let (first, last) = (*groups.keys().min().unwrap(), *groups.keys().max().unwrap());
-        let mask = |column: u32| groups.get(&column).copied().unwrap_or(0);
-        (first..=last).map(move |column| (row * columns + column, mask(column)))
-    });
-    all.collect()
-}
 
 /// What `project` says of each splat's groups, and how many pairs it counts. In blocks of 256 threads.
 const COUNT: &str = r#"

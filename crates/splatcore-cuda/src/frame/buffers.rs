@@ -1,10 +1,10 @@
 //! The memory of a frame: what grows when, and what lies where.
 
 use super::pairs::Lists;
-use super::{BUCKET, Frame, MOST_PAIRS, Purpose, SUM_BYTES};
+use super::{BUCKET, Counters, Frame, MOST_PAIRS, Purpose, SUM_BYTES, SceneAddresses};
 use crate::camera::KernelCamera;
-use crate::lists;
 use crate::sort::{self, Plan};
+use crate::{dealt, lists};
 use splatcore_core::BackendError;
 
 const SPLAT_BYTES: usize = 48;
@@ -27,6 +27,12 @@ pub(super) struct Layout {
     /// What [`lists::split`] notes.
     pub(super) split_states: usize,
     pub(super) entries: usize,
+    /// Pairs dealt to each group.
+    pub(super) group_counts: usize,
+    /// Where large groups' lists are, once they have asked for a place.
+    pub(super) group_places: usize,
+    /// What [`dealt::sort`] sorts.
+    pub(super) items: usize,
     pub(super) bucket_tiles: usize,
     /// What is zeroed; what lies behind is not.
     pub(super) zeroed: usize,
@@ -52,8 +58,23 @@ impl Layout {
         };
         let depth_bits = match lists {
             Lists::Split(_) => sort::PICTURE_DEPTH_BITS,
-            Lists::Tiles | Lists::Groups(_) => sort::DEPTH_BITS,
+            _ => sort::DEPTH_BITS,
         };
+        if let Lists::Dealt(groups) = lists {
+            let (count, has_entries) = (lists.count(camera), lists::has_entries(groups.side));
+            layout.group_counts = take(4 * count);
+            if !has_entries {
+                layout.group_places = take(4 * count);
+                layout.ranges = take(8 * camera.tile_count());
+            }
+            layout.zeroed = take(0);
+            layout.items = take(16 * dealt::most_items(count, pairs));
+            if has_entries {
+                layout.entries = take(16 * camera.tile_count());
+            }
+            layout.bytes = at;
+            return layout;
+        }
         layout.depth_plan = Plan::new(depth_bits, gaussians);
         layout.tile_plan = Plan::new(sort::key_bits(lists.count(camera)), pairs);
         if let Lists::Split(side) = lists {
@@ -87,19 +108,7 @@ impl Frame {
     /// # Errors
     /// If there are more than can be numbered, or no memory; there is as much room as before then.
     pub fn reserve_pairs(&mut self, pairs: u64) -> Result<(), BackendError> {
-        let most = self.split_side.map_or(MOST_PAIRS as usize, lists::most_pairs);
-        if pairs > most as u64 {
-            return Err(BackendError::OutOfMemory {
-                backend: "cuda",
-                buffer: format!(
-                    "{pairs} (tile, Gaussian) pairs, more than the {most} that can be numbered,"
-                ),
-                bytes: pairs * 20,
-                remedy: "use a smaller size (--max-size; for pictures --size), fewer Gaussians (--max-gaussians), or \
-                         --pipeline auto"
-                    .into(),
-            });
-        }
+        let most = self.check_pairs(pairs)?;
         let (pairs, before) = (pairs as usize, self.pair_capacity);
         if pairs <= before {
             return Ok(());
@@ -111,6 +120,78 @@ impl Frame {
                 self.allocate_pairs(before)?;
                 Err(error)
             })
+    }
+
+    /// The lists of a picture with groups to be split if its pairs can be dealt to them.
+    pub(super) fn dealt(&self, scene: SceneAddresses, view: &KernelCamera, lists: Lists) -> Option<Lists> {
+        let Lists::Split(side) = lists else { return None };
+        let count = lists.count(view);
+        let groups = dealt::Groups::new(side, count)?;
+        let can = scene.is_spatial
+            && scene.count < dealt::MOST_SLOTS
+            && self.list_room <= dealt::most_listed(count)
+            && !self.cannot_deal;
+        can.then_some(Lists::Dealt(groups))
+    }
+
+    /// Makes room for what a halted frame wanted.
+    ///
+    /// # Errors
+    /// As [`Frame::reserve_pairs`].
+    pub fn make_room(&mut self, counters: &Counters) -> Result<(), BackendError> {
+        self.forget()?;
+        if !self.deals {
+            return self.reserve_pairs(counters.needed);
+        }
+        self.check_pairs(counters.needed)?;
+        let grown = |room: usize, wanted: u32| {
+            let wanted = wanted as usize;
+            if wanted > room { wanted + wanted / 8 } else { room }
+        };
+        self.list_room = grown(self.list_room, counters.longest);
+        self.far_room = grown(self.far_room, counters.most_far);
+        Ok(())
+    }
+
+    /// Refuses more pairs than can be numbered. Returns the most.
+    fn check_pairs(&self, pairs: u64) -> Result<usize, BackendError> {
+        let most = self.split_side.map_or(MOST_PAIRS as usize, lists::most_pairs);
+        if pairs <= most as u64 {
+            return Ok(most);
+        }
+        Err(BackendError::OutOfMemory {
+            backend: "cuda",
+            buffer: format!("{pairs} (tile, Gaussian) pairs, more than the {most} that can be numbered,"),
+            bytes: pairs * 20,
+            remedy:
+                "use a smaller size (--max-size; for pictures --size), fewer Gaussians (--max-gaussians), or \
+                     --pipeline auto"
+                    .into(),
+        })
+    }
+
+    /// Memory for pairs that are dealt to `count` groups.
+    fn reserve_dealt(&mut self, gaussians: usize, side: u32, count: usize) -> Result<(), BackendError> {
+        if self.list_room == 0 {
+            // Guesses; the first frame tells.
+            self.list_room = (16 * gaussians / count.max(1)).clamp(1 << 10, dealt::most_listed(count));
+        }
+        self.far_room = self.far_room.max(gaussians);
+        self.dealt_pairs.reserve_exactly(8 * count * self.list_room)?;
+        if !lists::has_entries(side) {
+            self.dealt_masks.reserve_exactly(2 * count * self.list_room)?;
+        }
+        self.far.reserve_exactly(dealt::FAR_BYTES * self.far_room)?;
+        Ok(())
+    }
+
+    /// Gives back what only pairs that are dealt need; from now on none are.
+    pub(super) fn release_dealt(&mut self) -> Result<(), BackendError> {
+        (self.deals, self.cannot_deal) = (false, true);
+        for buffer in [&mut self.dealt_pairs, &mut self.dealt_masks, &mut self.far] {
+            buffer.clear()?;
+        }
+        Ok(())
     }
 
     fn release_pairs(&mut self) -> Result<(), BackendError> {
@@ -147,17 +228,18 @@ impl Frame {
 
     /// Pairs that a frame is launched for, as far as there is room. A picture that has more is rendered again.
     pub(super) fn pair_room(&self, gaussians: usize, lists: Lists) -> usize {
-        let Lists::Split(side) = lists else {
+        let Some(side) = lists.split_side() else {
             return self.pair_capacity;
         };
         let likely = match self.picture_pairs {
             0 => 4 * gaussians,
             most => most + most / 4,
         };
-        likely
-            .max(1 << 12)
-            .min(self.pair_capacity)
-            .min(lists::most_pairs(side))
+        let most = match lists {
+            Lists::Dealt(_) => usize::MAX,
+            _ => self.pair_capacity,
+        };
+        likely.max(1 << 12).min(most).min(lists::most_pairs(side))
     }
 
     /// Leaves room for no more than so many pairs, to provoke what happens when there are more.
@@ -199,7 +281,8 @@ impl Frame {
             self.image_gradient.reserve_exactly(12 * pixels)?;
             self.gradients.reserve(GRADIENT_BYTES * gaussians)?;
         }
-        if self.pair_capacity == 0 {
+        let deals = matches!(lists, Lists::Dealt(_));
+        if self.pair_capacity == 0 && !deals {
             // A guess; the first frame tells.
             let guess = (8 * gaussians as u64).clamp(1 << 12, MOST_PAIRS / 2);
             self.reserve_pairs(guess)
@@ -221,6 +304,11 @@ impl Frame {
             let reach_bytes = lists::reach_bytes(side) * self.gaussians;
             self.reaches.reserve_exactly(reach_bytes)?;
             self.ordered_reaches.reserve_exactly(reach_bytes)?;
+        }
+        if let Lists::Dealt(groups) = lists {
+            self.reserve_dealt(gaussians, groups.side, lists.count(camera))?;
+        }
+        if let Some(side) = lists.split_side() {
             let room = self.pair_room(gaussians, lists);
             self.tile_lists.reserve_exactly(4 * lists::places(side) * room)?;
         }
@@ -274,6 +362,9 @@ impl Frame {
             &self.stops,
             &self.group_masks,
             &self.tile_lists,
+            &self.dealt_pairs,
+            &self.dealt_masks,
+            &self.far,
         ];
         let twice = [&self.depths, &self.slots, &self.tiles, &self.pair_values];
         let all = singles.into_iter().chain(twice.into_iter().flatten());

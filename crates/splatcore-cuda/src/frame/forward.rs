@@ -101,13 +101,15 @@ impl Frame {
             true => PictureRows::Eight,
             false => PictureRows::Four,
         };
-        let pass = Pass {
+        let lists = Lists::new(pipeline, purpose, scene.count, rows);
+        let lists = self.dealt(scene, &view, lists).unwrap_or(lists);
+        let mut pass = Pass {
             scene,
             view,
             purpose,
             blend: pipeline.blend,
             rows,
-            lists: Lists::new(pipeline, purpose, scene.count, rows),
+            lists,
             inverse_depth: options.inverse_depth,
         };
         let checkpoints = self.checkpoints(pipeline, purpose);
@@ -120,7 +122,16 @@ impl Frame {
             self.forget()?;
         }
         self.split_side = side;
-        self.reserve(scene.count, &pass.view, purpose, checkpoints, pass.lists)?;
+        self.deals = matches!(pass.lists, Lists::Dealt(_));
+        let reserved = self.reserve(scene.count, &pass.view, purpose, checkpoints, pass.lists);
+        match (reserved, side, pass.lists) {
+            (Err(BackendError::OutOfMemory { .. }), Some(side), Lists::Dealt(_)) => {
+                self.release_dealt()?;
+                pass.lists = Lists::Split(side);
+                self.reserve(scene.count, &pass.view, purpose, checkpoints, pass.lists)?;
+            }
+            (reserved, ..) => reserved?,
+        }
         if options.inverse_depth {
             self.inverse_depth.reserve_exactly(4 * pass.view.pixels())?;
         }
@@ -128,14 +139,19 @@ impl Frame {
             self.group_masks.reserve_exactly(2 * self.pair_capacity)?;
         }
         self.look_up(
-            Kind::new(scene, options, purpose, self.statistic, pass.rows),
+            Kind::new(scene, options, purpose, self.statistic, pass.rows, pass.lists),
             more,
         )?;
         self.clear()?;
         self.project(&pass)?;
-        self.sort_by_depth(&pass)?;
-        self.intersect(&pass)?;
-        let lists = self.sort_by_list(&pass)?;
+        let lists = match pass.lists {
+            Lists::Dealt(groups) => self.sort_dealt(&pass, groups)?,
+            _ => {
+                self.sort_by_depth(&pass)?;
+                self.intersect(&pass)?;
+                self.sort_by_list(&pass)?
+            }
+        };
         self.blend(&pass, lists)?;
         Ok(pass.view)
     }
@@ -159,11 +175,39 @@ impl Frame {
         let scene = pass.scene;
         let reaches = match pass.lists {
             Lists::Split(_) => &self.reaches,
-            Lists::Tiles | Lists::Groups(_) => &self.pair_counts,
+            _ => &self.pair_counts,
         };
         let &[project] = self.kernels_of(Op::Project) else {
             return Err(wrong_program());
         };
+        if let Lists::Dealt(groups) = pass.lists {
+            let at = self.dealt_buffers(groups.side);
+            self.queue.launch(
+                project,
+                scene.count.div_ceil(PROJECT_BLOCK) as u32,
+                PROJECT_BLOCK as u32,
+                &mut arguments![
+                    scene.arrays[0],
+                    scene.arrays[1],
+                    scene.arrays[2],
+                    scene.arrays[3],
+                    scene.arrays[4],
+                    scene.count as u32,
+                    scene.count_at,
+                    pass.view,
+                    at.splats,
+                    at.counts,
+                    at.pairs,
+                    at.masks,
+                    at.room,
+                    at.far,
+                    at.far_room,
+                    at.counters,
+                    scene.smoothing
+                ],
+            )?;
+            return self.queue.mark("project");
+        }
         self.queue.launch(
             project,
             scene.count.div_ceil(PROJECT_BLOCK) as u32,
@@ -197,7 +241,7 @@ impl Frame {
         let (blocks, extra) = match pass.lists {
             Lists::Groups(_) => (pass.lists.count(&pass.view), self.group_masks.address()),
             _ if pass.inverse_depth => (pass.view.tile_count(), self.inverse_depth.address()),
-            Lists::Tiles | Lists::Split(_) => {
+            Lists::Tiles | Lists::Split(_) | Lists::Dealt(_) => {
                 (pass.view.tile_count(), self.cleared_at(self.layout.bucket_tiles))
             }
         };

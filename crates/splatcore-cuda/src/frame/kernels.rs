@@ -47,6 +47,7 @@ impl Kind {
         purpose: Purpose,
         statistic: Statistic,
         rows: PictureRows,
+        lists: Lists,
     ) -> Self {
         Self {
             options: RenderOptions {
@@ -57,7 +58,7 @@ impl Kind {
             stored: scene.sh_degree,
             half: scene.half,
             smoothing: scene.smoothing != 0,
-            lists: Lists::new(options.pipeline, purpose, scene.count, rows),
+            lists,
             statistic,
             rows,
         }
@@ -86,6 +87,7 @@ impl Frame {
     pub(super) fn look_up(&mut self, kind: Kind, more: &[Program]) -> Result<(), BackendError> {
         let mut plans = vec![self.layout.depth_plan, self.layout.tile_plan];
         plans.dedup();
+        plans.retain(|plan| plan.passes > 0);
         plans.retain(|&plan| !self.loaded.has_sort(plan));
         if plans.is_empty() && self.loaded.kind.as_ref() == Some(&kind) {
             return Ok(());
@@ -114,14 +116,15 @@ impl Frame {
         Ok(())
     }
 
-    /// The programs of such a frame but for its sorts, if it is not a large picture.
+    /// The programs of such a frame but for its sorts, if it is not a large picture and pairs are not dealt.
     pub(crate) fn programs(
         &self,
         scene: SceneAddresses,
         options: &RenderOptions,
         purpose: Purpose,
     ) -> impl Iterator<Item = Program> {
-        let kind = Kind::new(scene, options, purpose, self.statistic, PictureRows::Four);
+        let lists = Lists::new(options.pipeline, purpose, scene.count, PictureRows::Four);
+        let kind = Kind::new(scene, options, purpose, self.statistic, PictureRows::Four, lists);
         let ops = self.ops(&kind);
         ops.into_iter().map(|(_, program)| program)
     }
@@ -132,7 +135,10 @@ impl Frame {
         let in_use = kind.options.sh_degree.min(stored);
         let side = kind.lists.split_side();
         let filtered = |program| programs::filtered(program, kind.options.antialias, kind.smoothing);
-        let project = filtered(programs::project(in_use, stored, pipeline.intersect, side));
+        let project = filtered(match kind.lists {
+            Lists::Dealt(groups) => programs::project_dealt(in_use, stored, pipeline.intersect, groups),
+            _ => programs::project(in_use, stored, pipeline.intersect, side),
+        });
         let mut all = vec![
             (Op::Clear, programs::clear()),
             (
@@ -155,6 +161,9 @@ impl Frame {
             Lists::Tiles => {}
             Lists::Groups(side) => {
                 all.push((Op::Groups, programs::intersect_groups(pipeline.intersect, side)));
+            }
+            Lists::Dealt(groups) => {
+                all.push((Op::Groups, programs::dealt_lists(pipeline.intersect, groups)));
             }
             Lists::Split(side) => all.push((Op::Groups, programs::lists(pipeline.intersect, side))),
         }

@@ -43,6 +43,18 @@ pub struct Counters {
     pub placed: u64,
     /// Tiles that are to be blended first, and last.
     pub firsts: [u32; 2],
+    /// Splats over many groups.
+    pub far: u32,
+    /// Blocks that ended.
+    pub ended: u32,
+    /// Lists and parts of long lists.
+    pub items: u32,
+    /// Most pairs that a list of a frame wanted.
+    pub longest: u32,
+    /// Most entries of the queue of splats over many groups that a frame wanted.
+    pub most_far: u32,
+    /// Nothing.
+    pub unused: u32,
 }
 
 /// Where the arrays of a scene are.
@@ -58,6 +70,8 @@ pub struct SceneAddresses {
     pub half: bool,
     /// Means, log scales, rotations, opacity logits, spherical harmonics.
     pub arrays: [u64; 5],
+    /// Gaussians next to each other in the arrays are neighbours in space ([`crate::spatial_order`]).
+    pub is_spatial: bool,
     /// Log standard deviations of Mip-Splatting's 3D filter, 0 if there is none.
     pub smoothing: u64,
 }
@@ -128,6 +142,21 @@ pub struct Frame {
     pair_values: [Buffer; 2],
     /// Tiles of each (group, Gaussian) pair, for blends that take groups of tiles.
     group_masks: Buffer,
+    /// The last frame's pairs were dealt to groups.
+    pub(crate) deals: bool,
+    /// There was no memory for it.
+    pub(crate) cannot_deal: bool,
+    /// Pairs dealt to groups, `list_room` for each, and their masks.
+    dealt_pairs: Buffer,
+    dealt_masks: Buffer,
+    /// The queue of splats that go far.
+    far: Buffer,
+    /// Pairs of each group, and entries of that queue, that there is room for.
+    pub(crate) list_room: usize,
+    pub(crate) far_room: usize,
+    /// The most lists, or parts of them, and entries of that queue that a frame had.
+    list_items: u32,
+    far_entries: u32,
     /// The tiles' lists where they come from groups.
     tile_lists: Buffer,
     /// Planar rgb, `[3][height * width]` f32.
@@ -188,6 +217,15 @@ impl Frame {
             pair_slots: empty("slots of the pairs")?,
             pair_values: [empty("order of the pairs")?, empty("order of the pairs")?],
             group_masks: empty("tiles of the pairs with groups")?,
+            dealt_pairs: empty("pairs of the groups")?,
+            dealt_masks: empty("tiles of the pairs of the groups")?,
+            far: empty("splats over many groups")?,
+            deals: false,
+            cannot_deal: false,
+            list_room: 0,
+            list_items: 0,
+            far_entries: 0,
+            far_room: 0,
             tile_lists: empty("lists of the tiles")?,
             image: empty("image")?,
             transmittance: empty("transmittance")?,
@@ -205,9 +243,13 @@ impl Frame {
         })
     }
 
-    /// Pairs that there is room for.
-    pub fn pair_capacity(&self) -> usize {
-        self.pair_capacity
+    /// Whether there is room for any pairs: that for a picture's is known from the last one.
+    pub fn has_room(&self) -> bool {
+        if self.deals {
+            self.picture_pairs > 0
+        } else {
+            self.pair_capacity > 0
+        }
     }
 
     /// Starts counting anew.
@@ -252,6 +294,8 @@ impl Frame {
         self.counters.read(0, &mut counters)?;
         if self.split_side.is_some() {
             self.picture_pairs = self.picture_pairs.max(counters[0].needed as usize);
+            self.list_items = self.list_items.max(counters[0].items);
+            self.far_entries = self.far_entries.max(counters[0].far);
         }
         Ok(counters[0])
     }

@@ -8,7 +8,7 @@ use crate::device::Buffer;
 use crate::launch::arguments;
 use crate::programs::PictureRows;
 use crate::sort;
-use crate::{groups, lists};
+use crate::{dealt, groups, lists};
 use splatcore_core::BackendError;
 use splatcore_core::pipeline::Pipeline;
 
@@ -21,6 +21,8 @@ pub(super) enum Lists {
     Groups(u32),
     /// Groups of so many tiles a side, to be split into the lists of their tiles.
     Split(u32),
+    /// The same, of pairs that are dealt to their groups in no order and sorted there.
+    Dealt(dealt::Groups),
 }
 
 impl Lists {
@@ -35,6 +37,7 @@ impl Lists {
     pub(super) fn split_side(self) -> Option<u32> {
         match self {
             Lists::Split(side) => Some(side),
+            Lists::Dealt(groups) => Some(groups.side),
             Lists::Tiles | Lists::Groups(_) => None,
         }
     }
@@ -44,6 +47,7 @@ impl Lists {
         match self {
             Lists::Tiles => view.tile_count(),
             Lists::Groups(side) | Lists::Split(side) => groups::count(view, side),
+            Lists::Dealt(groups) => groups::count(view, groups.side),
         }
     }
 }
@@ -137,6 +141,7 @@ impl Frame {
                 let kernels = self.kernels_of(Op::Groups);
                 groups::expand(&self.queue, kernels, view, most, long_blocks, lists)?;
             }
+            Lists::Dealt(_) => return Err(wrong_program()),
             Lists::Split(_) => {
                 let buffers = lists::Buffers {
                     splats: self.splats.address(),
@@ -158,6 +163,48 @@ impl Frame {
         self.queue.mark("intersect")
     }
 
+    /// The addresses of what deals pairs to groups and sorts them there.
+    pub(super) fn dealt_buffers(&self, side: u32) -> dealt::Buffers {
+        dealt::Buffers {
+            splats: self.splats.address(),
+            far: self.far.address(),
+            far_room: self.far_room as u32,
+            counts: self.cleared_at(self.layout.group_counts),
+            pairs: self.dealt_pairs.address(),
+            masks: self.dealt_masks.address(),
+            room: self.list_room as u32,
+            counters: self.counters.address(),
+            items: self.cleared_at(self.layout.items),
+            group_places: self.cleared_at(self.layout.group_places),
+            tile_lists: self.tile_lists.address(),
+            places: self.cleared_at(match lists::has_entries(side) {
+                true => self.layout.entries,
+                false => self.layout.ranges,
+            }),
+        }
+    }
+
+    /// The tiles' lists from pairs most of which `project` has dealt. Returns what [`Frame::sort_by_list`] does.
+    pub(super) fn sort_dealt(&self, pass: &Pass, groups: dealt::Groups) -> Result<(u64, u64), BackendError> {
+        let (kernels, at) = (self.kernels_of(Op::Groups), self.dealt_buffers(groups.side));
+        let most = [
+            pass.lists.count(&pass.view),
+            self.pair_room(pass.scene.count, pass.lists),
+        ];
+        dealt::deal_far(&self.queue, kernels, &pass.view, most, self.far_entries, at)?;
+        self.queue.mark("intersect")?;
+        dealt::sort(&self.queue, kernels, &pass.view, most[0], self.list_items, at)?;
+        self.queue.mark("sort")?;
+        Ok((
+            at.tile_lists,
+            if lists::has_entries(groups.side) {
+                at.places
+            } else {
+                0
+            },
+        ))
+    }
+
     /// The lists, each front to back. Returns what [`Frame::pairs`] does; where lists have entries, these in place of the table.
     pub(super) fn sort_by_list(&mut self, pass: &Pass) -> Result<(u64, u64), BackendError> {
         let values = match pass.is_numbered() {
@@ -167,7 +214,7 @@ impl Frame {
         let plan = self.layout.tile_plan;
         let ranges = self.cleared_at(match pass.lists {
             Lists::Split(_) => self.layout.group_ranges,
-            Lists::Tiles | Lists::Groups(_) => self.layout.ranges,
+            _ => self.layout.ranges,
         });
         self.sorted = sort::sort(
             &self.queue,

@@ -14,6 +14,7 @@ impl CudaLearner {
             count_at: self.state.device_count.address(),
             sh_degree: self.state.sh_degree,
             half: false,
+            is_spatial: false,
             arrays: self
                 .state
                 .groups

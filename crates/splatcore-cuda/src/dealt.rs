@@ -1,0 +1,180 @@
+//! `dealt`: launches kernels/deal_far.cu and sort_lists.cu, which say how.
+
+use crate::camera::KernelCamera;
+use crate::device::Kernel;
+use crate::device::buffer::device_error;
+use crate::launch::{Queue, arguments};
+use crate::lists;
+use splatcore_core::BackendError;
+
+const BLOCK: u32 = 256;
+/// Groups that a picture may have; few blocks fit a multiprocessor where there may be many.
+const MOST_GROUPS: [usize; 2] = [2304, 8192];
+/// A pair's slot leaves four bits for a small group's tiles.
+pub const MOST_SLOTS: usize = 1 << 28;
+/// Pairs that a list may have: places are counted in 16 bits.
+const MOST_LISTED: usize = 0xf000;
+/// Memory for the pairs of all groups, each with room for those of the longest.
+const MOST_BYTES: usize = 1 << 30;
+/// Pairs that a block of `sort_lists` has at a time.
+pub const ROOM: usize = 2048;
+/// Pairs of a part of a longer list, but for those that a bin has.
+pub const SHARE: usize = 1536;
+/// Groups that the near splats of a block of `project` can touch.
+pub const TOUCHED_NEAR: usize = 4 * 128;
+/// Rows of groups of an entry of the queue of far splats.
+const FAR_ROWS: u32 = 4;
+/// Bytes of an entry.
+pub const FAR_BYTES: usize = 16;
+/// Entries that a block deals at a time.
+const FAR_ENTRIES: u32 = BLOCK / FAR_ROWS;
+
+/// The groups that pairs are dealt to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Groups {
+    /// Tiles along a side.
+    pub side: u32,
+    /// There are not more.
+    pub most: usize,
+}
+
+impl Groups {
+    /// For `count` groups of `side` x `side` tiles; none if there are too many.
+    pub fn new(side: u32, count: usize) -> Option<Self> {
+        let most = MOST_GROUPS.into_iter().find(|&most| count <= most)?;
+        Some(Self { side, most })
+    }
+
+    /// Every kind.
+    pub fn all() -> Vec<Self> {
+        let with_most = |most| lists::SIDES.map(|side| Self { side, most });
+        MOST_GROUPS.into_iter().flat_map(with_most).collect()
+    }
+
+    /// What kernels/deal.cuh asks for.
+    pub(crate) fn constants(self) -> Vec<(&'static str, String)> {
+        vec![
+            ("MOST_GROUPS", self.most.to_string()),
+            ("MOST_LISTED", MOST_LISTED.to_string()),
+            ("FAR_ROWS", FAR_ROWS.to_string()),
+        ]
+    }
+}
+
+/// Pairs that each of `count` lists can have room for.
+pub fn most_listed(count: usize) -> usize {
+    (MOST_BYTES / (8 * count.max(1))).min(MOST_LISTED)
+}
+
+/// Lists, or parts of them, that `pairs` pairs of `count` groups can be.
+pub fn most_items(count: usize, pairs: usize) -> usize {
+    count + pairs / SHARE
+}
+
+/// Addresses of what the kernels read and write.
+#[derive(Clone, Copy)]
+pub struct Buffers {
+    /// The splats.
+    pub splats: u64,
+    /// Slots and depths of those over many groups.
+    pub far: u64,
+    /// Entries that there is room for.
+    pub far_room: u32,
+    /// Pairs of each group.
+    pub counts: u64,
+    /// `room` for each group.
+    pub pairs: u64,
+    /// Of large groups, as many u16.
+    pub masks: u64,
+    /// Pairs that a list has room for.
+    pub room: u32,
+    /// The counters.
+    pub counters: u64,
+    /// What is to be sorted, [`most_items`] of 16 bytes.
+    pub items: u64,
+    /// Of large groups, a word each, zero.
+    pub group_places: u64,
+    /// The tiles' lists, written here.
+    pub tile_lists: u64,
+    /// Where each is: of small groups entries ([`lists::has_entries`]), of large ones as a sort notes it; these are zero before.
+    pub places: u64,
+}
+
+/// Deals the pairs of splats over many groups, of which there were `entries` in earlier frames, and lists what [`sort`] sorts. There is room for
+/// `capacity` pairs of `groups` groups in the tiles' lists.
+///
+/// # Errors
+/// If the launch failed.
+pub fn deal_far(
+    queue: &Queue,
+    kernels: &[Kernel],
+    view: &KernelCamera,
+    [groups, capacity]: [usize; 2],
+    entries: u32,
+    at: Buffers,
+) -> Result<(), BackendError> {
+    let &[deal_far, _] = kernels else {
+        return Err(wrong_program());
+    };
+    // An eighth more than there were; what is beyond is done by the same blocks.
+    let likely = (entries + entries / 8).div_ceil(FAR_ENTRIES);
+    queue.launch(
+        deal_far,
+        likely.max(queue.device.multiprocessors()),
+        BLOCK,
+        &mut arguments![
+            at.splats,
+            at.far,
+            at.far_room,
+            *view,
+            at.counts,
+            at.pairs,
+            at.masks,
+            at.room,
+            groups as u32,
+            capacity as u32,
+            at.counters,
+            at.items,
+            at.places
+        ],
+    )
+}
+
+/// Sorts the lists of `groups` groups, `items` with the parts of long ones in earlier frames, and splits them.
+///
+/// # Errors
+/// If the launch failed.
+pub fn sort(
+    queue: &Queue,
+    kernels: &[Kernel],
+    view: &KernelCamera,
+    groups: usize,
+    items: u32,
+    at: Buffers,
+) -> Result<(), BackendError> {
+    let &[_, sort_lists] = kernels else {
+        return Err(wrong_program());
+    };
+    queue.launch(
+        sort_lists,
+        // More are done by the same blocks.
+        if items == 0 { groups as u32 } else { items },
+        BLOCK,
+        &mut arguments![
+            at.items,
+            at.pairs,
+            at.masks,
+            at.room,
+            groups as u32,
+            *view,
+            at.counters,
+            at.group_places,
+            at.tile_lists,
+            at.places
+        ],
+    )
+}
+
+fn wrong_program() -> BackendError {
+    device_error("the program of dealt lists has other kernels than asked for".into())
+}
