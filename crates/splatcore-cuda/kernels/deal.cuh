@@ -26,11 +26,23 @@ __device__ __forceinline__ u32 count_pair(Dealing& d, u32 group) {
     return before;
 }
 
-// Asks for room for the pairs counted. All `threads` of the block call it, between barriers.
-__device__ __forceinline__ void reserve_places(Dealing& d, u32* group_counts, u32 thread, u32 threads) {
-    for (u32 k = thread; k < d.touched_groups; k += threads) {
-        u32 group = d.touched[k];
-        d.counts[group] = (u16)min(atomicAdd(group_counts + group, (u32)d.counts[group]), (u32)MOST_LISTED);
+// Asks for room for the pairs counted, for N groups a thread before it waits for an answer. All THREADS of the block call it, between barriers.
+template <u32 THREADS, u32 N>
+__device__ __forceinline__ void reserve_places(Dealing& d, u32* group_counts, u32 thread) {
+    u32 count = d.touched_groups;
+    for (u32 first = thread; first < count; first += N * THREADS) {
+        u32 groups[N], places[N];
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) {
+            if (first + k * THREADS >= count) break;
+            groups[k] = d.touched[first + k * THREADS];
+            places[k] = atomicAdd(group_counts + groups[k], (u32)d.counts[groups[k]]);
+        }
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) {
+            if (first + k * THREADS >= count) break;
+            d.counts[groups[k]] = (u16)min(places[k], (u32)MOST_LISTED);
+        }
     }
 }
 

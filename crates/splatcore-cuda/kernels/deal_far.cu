@@ -15,6 +15,9 @@
 #define FAR_ENTRIES (BLOCK / FAR_ROWS)
 #define OWN_GROUPS (MOST_GROUPS / BLOCK)
 
+#ifndef AT_ONCE
+#define AT_ONCE 4  // atomics of a thread
+#endif
 #define SUMS (GROUP == 2 ? 4 : 3)
 
 // Groups one after the other, row by row, and how many of their tiles lie in the image.
@@ -36,7 +39,7 @@ __device__ __forceinline__ void list_items(const u32* group_counts, u32 groups, 
                                            Counters* counters, uint4* items, void* places) {
     __shared__ u32 scratch[SUMS][BLOCK / WARP], most[BLOCK / WARP];
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, longest = 0;
-    u32 own[OWN_GROUPS], sums[SUMS] = {}, totals[SUMS];
+    u32 far = counters->far, own[OWN_GROUPS], sums[SUMS] = {}, totals[SUMS];
     u32 columns = (camera.tiles_x + GROUP - 1) / GROUP;
     Place place(thread * OWN_GROUPS, columns);
     auto parts_of = [](u32 n) { return n > ROOM ? (n + SHARE - 1) / SHARE : 0; };
@@ -58,7 +61,6 @@ __device__ __forceinline__ void list_items(const u32* group_counts, u32 groups, 
     if (lane == 0) most[warp] = longest;
     block_scans(sums, scratch, totals);
     for (u32 w = 0; w < BLOCK / WARP; ++w) longest = max(longest, most[w]);
-    u32 far = counters->far;
     bool fits = longest <= room && totals[0] <= capacity && far <= queue_room;
     if (thread == 0) {
         counters->pairs = totals[0];
@@ -126,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6) deal_far(const Splat* __r
         u32 group = row.row * groups_x;
         for (u32 column = span.x; column < span.y; ++column) count_pair(dealing, group + column);
         __syncthreads();
-        reserve_places(dealing, group_counts, thread, BLOCK);
+        reserve_places<BLOCK, AT_ONCE>(dealing, group_counts, thread);
         __syncthreads();
         // What is listed are counts: nobody need wait for what is written now.
         bool is_done = first + gridDim.x * FAR_ENTRIES >= count;

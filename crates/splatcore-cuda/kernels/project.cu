@@ -313,7 +313,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) project(
     far_place = __shfl_sync(FULL_MASK, far_place, WARP - 1) + far_until - far_entries;
     __syncthreads();
     if (thread == BLOCK - 1 && far_count) far_start = atomicAdd(&counters->far, far_count);
-    reserve_places(dealing, group_counts, thread, BLOCK);
+    reserve_places<BLOCK, 1>(dealing, group_counts, thread);
     copy_async_wait<0>();
     __syncthreads();
     DealtPairs to = {pairs, masks, room};
