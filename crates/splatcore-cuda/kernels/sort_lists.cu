@@ -14,6 +14,8 @@
 //   bins                                                                                                                     25 (61)
 //   twice as many; masks added up as bytes, not counted by votes; votes that need one instruction each                      25 (58)
 //   pairs compared as numbers of 64 bits                                                                                     24 (56)
+//   masks of large groups added up as bytes too                                                                              at 3840x2160, from 32.5 (93): 31.5 (82)
+// Tried: blocks of 128 threads, which halve what a warp has to do without pairs: 26.5 (70 to 77), as many fewer warps fit beside their shared memory.
 // 10.6 M instructions (30 M), 55 % of the issue slots. fox_220k's lists have 295 pairs on average: two thirds of the instructions are a warp's
 // whether it has pairs or not. Of mcmc_1m's a fourth cut long lists, of which every part reads all. Four or six blocks: 0 to 2 more.
 //
@@ -21,7 +23,7 @@
 
 #define WARPS (BLOCK / WARP)
 #define ITEMS (ROOM / BLOCK)   // of a thread
-#define COARSE 256
+#define COARSE BLOCK           // bins at first, one a thread
 #ifndef BLOCKS
 #define BLOCKS 5
 #endif
@@ -157,27 +159,29 @@ __device__ __noinline__ u64 find_bound(Sorting& s, const u64* pairs, u32 count, 
     }
 }
 
-// Adds a warp's masks to counts of tiles, lane k's of tile k.
-__device__ __forceinline__ void add_tiles(u32& count, u32 mask, u32 lane) {
+// A lane's counts of tiles in bytes, of at most 255 masks.
+struct TileCounts {
+    u32 words[GROUP_TILES / 4] = {};
+    __device__ __forceinline__ void add(u32 mask) {
 #pragma unroll
-    for (u32 t = 0; t < GROUP_TILES; ++t) {
-        u32 number = __popc(lanes_with_bit(mask, t));
-        count += lane == t ? number : 0;
+        for (u32 w = 0; w < GROUP_TILES / 4; ++w) words[w] += (mask >> (4 * w) & 15) * 0x00204081u & 0x01010101u;
     }
-}
-
-// The same for many masks of a lane: `sum` has a byte a tile, of small groups.
-#if GROUP == 2
-__device__ __forceinline__ u32 spread_tiles(u32 mask) { return mask * 0x00204081u & 0x01010101u; }
-__device__ __forceinline__ u32 count_tiles(u32 sum, u32 lane) {
-    u32 even = sum & 0x00ff00ffu, odd = sum >> 8 & 0x00ff00ffu;
-    for (u32 offset = 16; offset > 0; offset /= 2) {
-        even += __shfl_xor_sync(FULL_MASK, even, offset);
-        odd += __shfl_xor_sync(FULL_MASK, odd, offset);
+    // The sum over the warp, lane k's of tile k; counts begin anew.
+    __device__ __forceinline__ u32 take_sum(u32 lane) {
+        u32 sum = 0;
+#pragma unroll
+        for (u32 w = 0; w < GROUP_TILES / 4; ++w) {
+            u32 even = words[w] & 0x00ff00ffu, odd = words[w] >> 8 & 0x00ff00ffu;
+            for (u32 offset = 16; offset > 0; offset /= 2) {
+                even += __shfl_xor_sync(FULL_MASK, even, offset);
+                odd += __shfl_xor_sync(FULL_MASK, odd, offset);
+            }
+            if (lane / 4 == w) sum = (lane % 2 ? odd : even) >> (lane & 2 ? 16 : 0) & 0xffffu;
+            words[w] = 0;
+        }
+        return sum;
     }
-    return (lane % 2 ? odd : even) >> (lane & 2 ? 16 : 0) & 0xffffu;
-}
-#endif
+};
 
 // Loads a part of a long list, and what of its tiles is in front of the part and in all. Returns its size.
 __device__ __forceinline__ u32 load_part(Sorting& s, const u64* __restrict__ pairs, const u16* __restrict__ masks, u32 count, u32 part, u32 parts,
@@ -225,11 +229,16 @@ __device__ __forceinline__ u32 load_part(Sorting& s, const u64* __restrict__ pai
         __syncthreads();
     }
     u64 begin = s.bounds[0], end = s.bounds[1];
-    u32 before = 0, total = 0;
+    TileCounts before, total;
+    u32 all_before = 0, all_total = 0, pieces = 0;
     least = 0xffffffffu;
     most = 0;
 #pragma unroll 2
     for (u32 piece = warp * WARP; piece < count; piece += BLOCK) {
+        if (++pieces % 255 == 0) {
+            all_before += before.take_sum(lane);
+            all_total += total.take_sum(lane);
+        }
         u32 k = piece + lane;
         bool valid = k < count;
         u64 own = valid ? pairs[k] : 0;
@@ -237,13 +246,9 @@ __device__ __forceinline__ u32 load_part(Sorting& s, const u64* __restrict__ pai
         u32 mask = tiles_of(own);
 #else
         u32 mask = valid ? masks[k] : 0;
-        add_tiles(total, mask, lane);
+        total.add(mask);
 #endif
-#if GROUP == 2
-        before += spread_tiles(own < begin ? mask : 0);
-#else
-        if (part > 0) add_tiles(before, own < begin ? mask : 0, lane);
-#endif
+        before.add(own < begin ? mask : 0);
         bool inside = valid && own >= begin && own < end;
         u32 vote = __ballot_sync(FULL_MASK, inside), at = 0;
         if (!vote) continue;
@@ -258,12 +263,11 @@ __device__ __forceinline__ u32 load_part(Sorting& s, const u64* __restrict__ pai
             most = max(most, depth_of(own));
         }
     }
-#if GROUP == 2
-    before = count_tiles(before, lane);
-#endif
+    all_before += before.take_sum(lane);
+    all_total += total.take_sum(lane);
     if (lane < GROUP_TILES) {
-        atomicAdd(&s.before[lane], before);
-        atomicAdd(&s.totals[lane], total);
+        atomicAdd(&s.before[lane], all_before);
+        atomicAdd(&s.totals[lane], all_total);
     }
     for (u32 k = thread; k < ROOM; k += BLOCK) s.fine[k] = 0;
     find_range(s, least, most);
@@ -322,7 +326,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) sort_lists(const uin
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, below = lanes_below(), count = counters->halted ? 0 : counters->items;
     for (u32 number = blockIdx.x; number < count; number += gridDim.x) {
         uint4 item = items[number];
-        u32 group = item.x, part = item.y & 0xffffu, parts = item.y >> 16, n = item.z, lists_before = item.w, size = n;
+        u32 group = item.x, part = item.y & 0xffffu, parts = item.y >> 16, n = item.z, size = n;
         const u64* pairs = all_pairs + (u64)group * room;
         const u16* masks = all_masks + (u64)group * room;
         u32 least = 0xffffffffu, most = 0;
@@ -350,7 +354,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) sort_lists(const uin
         sort_part(s, size, least, most);
 
         // The part's share of the tiles' lists: a warp counts a stretch of it, learns what those before it have, and deals it out.
-        u32 stretch = (size + BLOCK - 1) / BLOCK * WARP, begin = min(warp * stretch, size), end = min(begin + stretch, size), tiles = 0;
+        u32 stretch = (size + BLOCK - 1) / BLOCK * WARP, begin = min(warp * stretch, size), end = min(begin + stretch, size);
+        TileCounts counted;
         for (u32 piece = begin; piece < end; piece += WARP) {
             u32 mask = 0;
             if (piece + lane < end) {
@@ -360,15 +365,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) sort_lists(const uin
                 mask = s.masks[s.sorted[piece + lane]];
 #endif
             }
-#if GROUP == 2
-            tiles += spread_tiles(mask);
-#else
-            add_tiles(tiles, mask, lane);
-#endif
+            counted.add(mask);
         }
-#if GROUP == 2
-        tiles = count_tiles(tiles, lane);
-#endif
+        u32 tiles = counted.take_sum(lane);
         if (lane < GROUP_TILES) s.warp_tiles[warp][lane] = tiles;
         __syncthreads();
         u32 in_front = 0, own = 0;
@@ -384,9 +383,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) sort_lists(const uin
             }
         }
 #if GROUP == 2
-        u32 start = GROUP_TILES * lists_before + lane * n + in_front;
+        u32 start = GROUP_TILES * item.w + lane * n + in_front;
         if (warp == 0 && part + 1 == parts)
-            write_entries(group, lists_before, n, own, groups, camera, (u32)counters->pairs, counters, (uint4*)places, lane);
+            write_entries(group, item.w, n, own, groups, camera, (u32)counters->pairs, counters, (uint4*)places, lane);
 #else
         if (warp == 0) {
             u32 list = place_lists(group, parts > 1 ? s.totals[lane % GROUP_TILES] : own, parts > 1, part == 0, camera, counters, group_places,

@@ -113,7 +113,7 @@ pub fn deal_far(
     entries: u32,
     at: Buffers,
 ) -> Result<(), BackendError> {
-    let &[deal_far, _] = kernels else {
+    let &[deal_far] = kernels else {
         return Err(wrong_program());
     };
     // An eighth more than there were; what is beyond is done by the same blocks.
@@ -152,7 +152,7 @@ pub fn sort(
     items: u32,
     at: Buffers,
 ) -> Result<(), BackendError> {
-    let &[_, sort_lists] = kernels else {
+    let &[sort_lists] = kernels else {
         return Err(wrong_program());
     };
     queue.launch(

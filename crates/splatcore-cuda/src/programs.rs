@@ -71,8 +71,8 @@ pub fn project_dealt(in_use: u8, stored: u8, intersect: Intersect, groups: dealt
     program
 }
 
-/// `deal_far` and `sort_lists`.
-pub fn dealt_lists(intersect: Intersect, groups: dealt::Groups) -> Program {
+/// What `deal_far` and `sort_lists` are made of.
+fn dealt_lists(op: &'static str, intersect: Intersect, groups: dealt::Groups) -> Program {
     let mut constants = groups.constants();
     constants.extend([
         footprint(intersect),
@@ -82,18 +82,27 @@ pub fn dealt_lists(intersect: Intersect, groups: dealt::Groups) -> Program {
         ("SHARE", dealt::SHARE.to_string()),
     ]);
     Program {
-        op: "dealt_lists",
-        files: files![
-            "footprint.cuh",
-            "group_rows.cuh",
-            "deal.cuh",
-            "block.cuh",
-            "deal_far.cu",
-            "sort_lists.cu"
-        ],
+        op,
+        files: files!["footprint.cuh", "group_rows.cuh", "deal.cuh", "block.cuh"],
         constants,
-        kernels: &["deal_far", "sort_lists"],
+        kernels: &[],
     }
+}
+
+/// `deal_far`.
+pub fn deal_far(intersect: Intersect, groups: dealt::Groups) -> Program {
+    let mut program = dealt_lists("deal_far", intersect, groups);
+    program.files.extend(files!["deal_far.cu"]);
+    program.kernels = &["deal_far"];
+    program
+}
+
+/// `sort_lists`.
+pub fn sort_lists(intersect: Intersect, groups: dealt::Groups) -> Program {
+    let mut program = dealt_lists("sort_lists", intersect, groups);
+    program.files.extend(files!["sort_lists.cu"]);
+    program.kernels = &["sort_lists"];
+    program
 }
 
 /// `clear`.
@@ -499,7 +508,7 @@ pub fn all() -> Vec<Program> {
         all.extend(
             dealt::Groups::all()
                 .into_iter()
-                .map(|groups| dealt_lists(method, groups)),
+                .map(|groups| deal_far(method, groups)),
         );
         // With fewer degrees the shapes are the same: see below.
         all.extend(projects(sh::MAX_DEGREE, method));
@@ -548,6 +557,12 @@ pub fn all() -> Vec<Program> {
     }
     all.extend([false, true].map(crate::loss::program));
     all.push(clear());
+    // Shapes make no difference to it.
+    all.extend(
+        dealt::Groups::all()
+            .into_iter()
+            .map(|groups| sort_lists(Intersect::Exact, groups)),
+    );
     all.push(crate::densify::program());
     all.push(crate::smoothing::program());
     all.push(crate::limit_scales::program());

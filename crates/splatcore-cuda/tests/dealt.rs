@@ -115,11 +115,12 @@ impl Case<'_> {
             tile_lists: tile_lists.address(),
             places: places.address(),
         };
-        let kernels = device.load(&programs::dealt_lists(self.method, kinds)).unwrap();
+        let deal_far = device.load(&programs::deal_far(self.method, kinds)).unwrap();
+        let sort_lists = device.load(&programs::sort_lists(self.method, kinds)).unwrap();
         let queue = Queue::new(device.clone());
         // Fewer entries and items than there are.
-        dealt::deal_far(&queue, &kernels, self.view, [count, capacity], 1, at).unwrap();
-        dealt::sort(&queue, &kernels, self.view, count, 7, at).unwrap();
+        dealt::deal_far(&queue, &deal_far, self.view, [count, capacity], 1, at).unwrap();
+        dealt::sort(&queue, &sort_lists, self.view, count, 7, at).unwrap();
         device.synchronize().unwrap();
 
         let mut read = [Counters::default()];

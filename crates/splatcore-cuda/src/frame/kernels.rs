@@ -15,8 +15,10 @@ pub(super) enum Op {
     Clear,
     Project,
     Intersect,
-    /// What makes and splits the lists of groups of tiles.
+    /// What makes and splits the lists of groups of tiles, or deals pairs to them.
     Groups,
+    /// What sorts and splits these.
+    SortLists,
     Blend,
     BlendBackward,
     SumPairs,
@@ -163,7 +165,8 @@ impl Frame {
                 all.push((Op::Groups, programs::intersect_groups(pipeline.intersect, side)));
             }
             Lists::Dealt(groups) => {
-                all.push((Op::Groups, programs::dealt_lists(pipeline.intersect, groups)));
+                all.push((Op::Groups, programs::deal_far(pipeline.intersect, groups)));
+                all.push((Op::SortLists, programs::sort_lists(pipeline.intersect, groups)));
             }
             Lists::Split(side) => all.push((Op::Groups, programs::lists(pipeline.intersect, side))),
         }

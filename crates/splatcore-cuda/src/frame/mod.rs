@@ -70,7 +70,7 @@ pub struct SceneAddresses {
     pub half: bool,
     /// Means, log scales, rotations, opacity logits, spherical harmonics.
     pub arrays: [u64; 5],
-    /// Gaussians next to each other in the arrays are neighbours in space ([`crate::spatial_order`]).
+    /// Gaussians next to each other in the arrays are neighbours in space (spatial_order.rs).
     pub is_spatial: bool,
     /// Log standard deviations of Mip-Splatting's 3D filter, 0 if there is none.
     pub smoothing: u64,

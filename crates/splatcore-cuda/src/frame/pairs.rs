@@ -186,14 +186,28 @@ impl Frame {
 
     /// The tiles' lists from pairs most of which `project` has dealt. Returns what [`Frame::sort_by_list`] does.
     pub(super) fn sort_dealt(&self, pass: &Pass, groups: dealt::Groups) -> Result<(u64, u64), BackendError> {
-        let (kernels, at) = (self.kernels_of(Op::Groups), self.dealt_buffers(groups.side));
+        let at = self.dealt_buffers(groups.side);
         let most = [
             pass.lists.count(&pass.view),
             self.pair_room(pass.scene.count, pass.lists),
         ];
-        dealt::deal_far(&self.queue, kernels, &pass.view, most, self.far_entries, at)?;
+        dealt::deal_far(
+            &self.queue,
+            self.kernels_of(Op::Groups),
+            &pass.view,
+            most,
+            self.far_entries,
+            at,
+        )?;
         self.queue.mark("intersect")?;
-        dealt::sort(&self.queue, kernels, &pass.view, most[0], self.list_items, at)?;
+        dealt::sort(
+            &self.queue,
+            self.kernels_of(Op::SortLists),
+            &pass.view,
+            most[0],
+            self.list_items,
+            at,
+        )?;
         self.queue.mark("sort")?;
         Ok((
             at.tile_lists,
