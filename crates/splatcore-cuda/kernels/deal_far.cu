@@ -10,7 +10,7 @@
 // Prediction for an H200: 8 us (mcmc_1m 12). Measured: 26 (94) with 64 splats a block, whatever their rows; 14.5 (34) with FAR_ROWS rows an entry; with the
 // list of items 21 to 23 (41 to 44). A fence behind all that a block writes, in place of one behind its counts: 2 more.
 //
-// Constants: as deal.cuh; ROOM and SHARE as sort_lists.cu.
+// Constants: as deal.cuh; FAR_ROWS; ROOM and SHARE as sort_lists.cu.
 
 #define FAR_ENTRIES (BLOCK / FAR_ROWS)
 #define OWN_GROUPS (MOST_GROUPS / BLOCK)

@@ -14,6 +14,8 @@ const MOST_GROUPS: [usize; 2] = [2304, 8192];
 pub const MOST_SLOTS: usize = 1 << 28;
 /// Pairs that a list may have: places are counted in 16 bits.
 const MOST_LISTED: usize = 0xf000;
+// With those of a block behind them.
+const _: () = assert!(MOST_LISTED + BLOCK as usize <= 1 << 16);
 /// Memory for the pairs of all groups, each with room for those of the longest.
 const MOST_BYTES: usize = 1 << 30;
 /// Pairs that a block of `sort_lists` has at a time.
@@ -23,7 +25,7 @@ pub const SHARE: usize = 1536;
 /// Groups that the near splats of a block of `project` can touch.
 pub const TOUCHED_NEAR: usize = 4 * 128;
 /// Rows of groups of an entry of the queue of far splats.
-const FAR_ROWS: u32 = 4;
+pub const FAR_ROWS: u32 = 4;
 /// Bytes of an entry.
 pub const FAR_BYTES: usize = 16;
 /// Entries that a block deals at a time.
@@ -56,7 +58,6 @@ impl Groups {
         vec![
             ("MOST_GROUPS", self.most.to_string()),
             ("MOST_LISTED", MOST_LISTED.to_string()),
-            ("FAR_ROWS", FAR_ROWS.to_string()),
         ]
     }
 }
@@ -177,4 +178,26 @@ pub fn sort(
 
 fn wrong_program() -> BackendError {
     device_error("the program of dealt lists has other kernels than asked for".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_of_too_many_groups_are_not_dealt() {
+        let most = |count| Groups::new(2, count).map(|groups| groups.most);
+        assert_eq!(
+            [1, 2304, 2305, 8192, 8193].map(most),
+            [Some(2304), Some(2304), Some(8192), Some(8192), None]
+        );
+    }
+
+    #[test]
+    fn lists_have_room_for_so_many() {
+        assert_eq!(most_listed(1), MOST_LISTED);
+        for count in [2040, 8192] {
+            assert!(8 * count * most_listed(count) <= MOST_BYTES);
+        }
+    }
 }

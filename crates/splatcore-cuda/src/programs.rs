@@ -65,9 +65,10 @@ pub fn project_dealt(in_use: u8, stored: u8, intersect: Intersect, groups: dealt
     let mut program = project(in_use, stored, intersect, Some(groups.side));
     program.files.insert(3, files!["deal.cuh"][0]);
     program.constants.extend(groups.constants());
-    program
-        .constants
-        .push(("TOUCHED", dealt::TOUCHED_NEAR.to_string()));
+    program.constants.extend([
+        ("TOUCHED", dealt::TOUCHED_NEAR.to_string()),
+        ("FAR_ROWS", dealt::FAR_ROWS.to_string()),
+    ]);
     program
 }
 
@@ -93,6 +94,7 @@ fn dealt_lists(op: &'static str, intersect: Intersect, groups: dealt::Groups) ->
 pub fn deal_far(intersect: Intersect, groups: dealt::Groups) -> Program {
     let mut program = dealt_lists("deal_far", intersect, groups);
     program.files.extend(files!["deal_far.cu"]);
+    program.constants.push(("FAR_ROWS", dealt::FAR_ROWS.to_string()));
     program.kernels = &["deal_far"];
     program
 }

@@ -24,8 +24,6 @@ use std::sync::Arc;
 
 /// A box, slanted and curved shapes.
 const METHODS: [Intersect; 3] = [Intersect::Aabb, Intersect::Obb, Intersect::Exact];
-/// Rows of groups of an entry of the queue of far splats (FAR_ROWS of kernels/deal.cuh).
-const FAR_ROWS: u32 = 4;
 /// What no kernel writes.
 const UNTOUCHED: u32 = 0xcdcd_cdcd;
 
@@ -396,8 +394,8 @@ fn far_splats_are_dealt() {
                         nears += 1;
                     }
                     Err([first, end]) => {
-                        for row in (first..end).step_by(FAR_ROWS as usize) {
-                            far.push([slot, depth.to_bits(), row, end.min(row + FAR_ROWS)]);
+                        for row in (first..end).step_by(dealt::FAR_ROWS as usize) {
+                            far.push([slot, depth.to_bits(), row, end.min(row + dealt::FAR_ROWS)]);
                         }
                         deal(&wanted[i], false);
                         fars += 1;
