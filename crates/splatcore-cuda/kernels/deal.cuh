@@ -2,8 +2,8 @@
 // list in order then, so that neither all splats nor all pairs are ever sorted.
 //
 // A block counts its pairs of each group in shared memory, asks for room in the group's list for all of them at once, and writes them there. Gaussians that
-// are neighbours lie next to each other (spatial_order.rs), so the 128 of a block of `project` have a dozen pairs of each group that they touch (fox_220k and
-// fox_mcmc_1m at 1080x1920: 60,000 and 160,000 times a block and a group): one atomic on the group's count for those, where one a pair was what
+// are neighbours lie next to each other (spatial_order.rs), so the 128 of a block of `project` have a dozen pairs of each group that they touch (reckoned for
+// fox_220k and fox_mcmc_1m at 1080x1920: 60,000 and 160,000 times a block and a group): one atomic on the group's count for those, where one a pair was what
 // made dealing slow (see lists.cu). In no order at all: `project` 19 us longer (fox_mcmc_1m 72), `deal_far` 17 (40), and lists.cu is faster.
 //
 // Constants: GROUP; MOST_GROUPS, at least as many as there are; TOUCHED, at least as many as a block touches; MOST_LISTED pairs that a list can have at most, which
