@@ -13,7 +13,7 @@ const MOST_GROUPS: [usize; 2] = [2304, 8192];
 /// A pair's slot leaves four bits for a small group's tiles.
 pub const MOST_SLOTS: usize = 1 << 28;
 /// Pairs that a list may have: places are counted in 16 bits.
-const MOST_LISTED: usize = 0xf000;
+pub const MOST_LISTED: usize = 0xf000;
 // With those of a block behind them.
 const _: () = assert!(MOST_LISTED + BLOCK as usize <= 1 << 16);
 /// Memory for the pairs of all groups, each with room for those of the longest.

@@ -498,12 +498,15 @@ mod tests {
         };
         let (camera, options) = (plain_camera(90, 70), RenderOptions::default());
         let wanted = renderer.render(&camera, &options).unwrap();
-        let too_long = Counters {
+        let halted_by = |longest| Counters {
             halted: 1,
-            longest: 70_000,
+            longest,
             ..Counters::default()
         };
-        renderer.frame.make_room(&too_long).unwrap();
+        renderer.frame.make_room(&halted_by(60_000)).unwrap();
+        assert_eq!(renderer.render(&camera, &options).unwrap().image, wanted.image);
+        assert!(renderer.frame.deals);
+        renderer.frame.make_room(&halted_by(70_000)).unwrap();
         let sorted = renderer.render(&camera, &options).unwrap();
         assert!(!renderer.frame.deals);
         assert!(psnr_between(&wanted.image, &sorted.image) > 70.0);

@@ -144,12 +144,16 @@ impl Frame {
             return self.reserve_pairs(counters.needed);
         }
         self.check_pairs(counters.needed)?;
-        let grown = |room: usize, wanted: u32| {
+        // An eighth more, but not so much that nothing is dealt any more.
+        let grown = |room: usize, wanted: u32, most: usize| {
             let wanted = wanted as usize;
-            if wanted > room { wanted + wanted / 8 } else { room }
+            match wanted > room {
+                true => (wanted + wanted / 8).min(wanted.max(most)),
+                false => room,
+            }
         };
-        self.list_room = grown(self.list_room, counters.longest);
-        self.far_room = grown(self.far_room, counters.most_far);
+        self.list_room = grown(self.list_room, counters.longest, dealt::MOST_LISTED);
+        self.far_room = grown(self.far_room, counters.most_far, usize::MAX);
         Ok(())
     }
 
