@@ -15,6 +15,7 @@
 //   twice as many; masks added up as bytes, not counted by votes; votes that need one instruction each                      25 (58)
 //   pairs compared as numbers of 64 bits                                                                                     24 (56)
 //   masks of large groups added up as bytes too                                                                              at 3840x2160, from 32.5 (93): 31.5 (82)
+// Pairs whose depths are all the same, as in a flat picture seen from in front, share a bin: comparing them is quadratic then, in up to ROOM at a time.
 // Tried: blocks of 128 threads, which halve what a warp has to do without pairs: 26.5 (70 to 77), as many fewer warps fit beside their shared memory.
 // 10.6 M instructions (30 M), 55 % of the issue slots. fox_220k's lists have 295 pairs on average: two thirds of the instructions are a warp's
 // whether it has pairs or not. Of mcmc_1m's a fourth cut long lists, of which every part reads all. Four or six blocks: 0 to 2 more.
@@ -123,7 +124,7 @@ __device__ __forceinline__ void sort_part(Sorting& s, u32 size, u32 least, u32 m
     __syncthreads();
 }
 
-// The first composite of a part: one that at most `rank` pairs are in front of, and more than `rank` - (ROOM - SHARE). All threads call it.
+// Where a part begins, as a pair's number: one that at most `rank` pairs are in front of, and more than `rank` - (ROOM - SHARE). All threads call it.
 __device__ __noinline__ u64 find_bound(Sorting& s, const u64* pairs, u32 count, u32 least, u32 most, u32 rank) {
     u32 thread = threadIdx.x, range = most - least, bits = 32 + (range ? 32 - __clz(range) : 0);
     u64 start = (u64)least << 32;
