@@ -1,8 +1,9 @@
 //! What an op needs that goes through all photos' cameras for each Gaussian: its kernel, and the cameras on the device.
 
 use crate::camera::KernelCamera;
-use crate::device::buffer::{device_error, failed};
+use crate::device::buffer::failed;
 use crate::device::{Buffer, Device, Kernel, Program};
+use crate::launch::wrong_program;
 use crate::programs::Kernels;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{BackendError, View};
@@ -33,10 +34,7 @@ impl ByCamera {
         views: &[View],
     ) -> Result<Self, BackendError> {
         let &[kernel] = &kernels.get(program).map_err(failed)?[..] else {
-            return Err(device_error(format!(
-                "the program of {} has other kernels than asked for",
-                program.op
-            )));
+            return Err(wrong_program(program.op));
         };
         let options = RenderOptions::default();
         let cameras = views.iter().map(|view| KernelCamera::new(&view.camera, &options));

@@ -2,16 +2,13 @@
 
 use crate::camera::KernelCamera;
 use crate::device::Kernel;
-use crate::device::buffer::device_error;
-use crate::launch::{Queue, arguments};
+use crate::launch::{Queue, arguments, wrong_program};
 use crate::lists;
 use splatcore_core::BackendError;
 
 const BLOCK: u32 = 256;
 /// Groups that a picture may have; few blocks fit a multiprocessor where there may be many.
 const MOST_GROUPS: [usize; 2] = [2304, 8192];
-/// A pair's slot leaves four bits for a small group's tiles.
-pub const MOST_SLOTS: usize = 1 << 28;
 /// Pairs that a list may have: places are counted in 16 bits.
 pub const MOST_LISTED: usize = 0xf000;
 // With those of a block behind them.
@@ -115,7 +112,7 @@ pub fn deal_far(
     at: Buffers,
 ) -> Result<(), BackendError> {
     let &[deal_far] = kernels else {
-        return Err(wrong_program());
+        return Err(wrong_program("dealt lists"));
     };
     // An eighth more than there were; what is beyond is done by the same blocks.
     let likely = (entries + entries / 8).div_ceil(FAR_ENTRIES);
@@ -154,7 +151,7 @@ pub fn sort(
     at: Buffers,
 ) -> Result<(), BackendError> {
     let &[sort_lists] = kernels else {
-        return Err(wrong_program());
+        return Err(wrong_program("dealt lists"));
     };
     queue.launch(
         sort_lists,
@@ -174,10 +171,6 @@ pub fn sort(
             at.places
         ],
     )
-}
-
-fn wrong_program() -> BackendError {
-    device_error("the program of dealt lists has other kernels than asked for".into())
 }
 
 #[cfg(test)]

@@ -27,11 +27,11 @@ use pool::{Lent, Pool};
 use rows::Compacted;
 use totals::{Numbers, Ring};
 
-use crate::device::buffer::{device_error, failed};
+use crate::device::buffer::failed;
 use crate::device::program::files;
 use crate::device::{Buffer, Device, Kernel, Program};
 use crate::frame::Counters;
-use crate::launch::arguments;
+use crate::launch::{arguments, wrong_program};
 use crate::learner::DeviceScores;
 use crate::state::{LOG_SCALES, OPACITIES, State};
 use splatcore_core::BackendError;
@@ -141,8 +141,8 @@ impl Densify {
     /// # Errors
     /// If compiling failed.
     pub fn new(device: Arc<dyn Device>) -> Result<Self, BackendError> {
-        let kernels = Kernels::new(device.load(&program()).map_err(failed)?)
-            .ok_or_else(|| device_error("the program of densify has other kernels than asked for".into()))?;
+        let kernels =
+            Kernels::new(device.load(&program()).map_err(failed)?).ok_or_else(|| wrong_program("densify"))?;
         Ok(Self {
             kernels,
             pool: Pool::new(device.clone()),

@@ -1,10 +1,10 @@
 //! `exposure`: each photo's own affine transform of colours, between `blend` and `loss`; launches `kernels/exposure.cu`,
 //! which says how and how fast. What it is for: [`splatcore_core::exposure`].
 
-use crate::device::buffer::{device_error, failed};
+use crate::device::buffer::failed;
 use crate::device::program::files;
 use crate::device::{Buffer, Device, Kernel, Program};
-use crate::launch::{Queue, arguments};
+use crate::launch::{Queue, arguments, wrong_program};
 use crate::programs::Kernels;
 use splatcore_core::BackendError;
 use splatcore_core::exposure::{Exposure, Exposures};
@@ -238,9 +238,7 @@ impl Exposed {
             return Ok(known);
         }
         let loaded = kernels.get(&program()).map_err(failed)?;
-        let loaded: [Kernel; 3] = loaded[..]
-            .try_into()
-            .map_err(|_| device_error("the program of exposure has other kernels than asked for".into()))?;
+        let loaded: [Kernel; 3] = loaded[..].try_into().map_err(|_| wrong_program("exposure"))?;
         Ok(*self.kernels.insert(loaded))
     }
 }

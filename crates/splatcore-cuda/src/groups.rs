@@ -4,8 +4,7 @@
 
 use crate::camera::KernelCamera;
 use crate::device::Kernel;
-use crate::device::buffer::device_error;
-use crate::launch::{Queue, arguments};
+use crate::launch::{Queue, arguments, wrong_program};
 use splatcore_core::BackendError;
 use splatcore_core::pipeline::Blend;
 
@@ -67,9 +66,7 @@ pub fn expand(
     lists: Lists,
 ) -> Result<(), BackendError> {
     let &[expand_groups, expand_groups_long] = kernels else {
-        return Err(device_error(
-            "the program of intersect_groups has other kernels than asked for".into(),
-        ));
+        return Err(wrong_program("intersect_groups"));
     };
     let capacity = capacity as u32;
     queue.launch(

@@ -1,6 +1,6 @@
 //! Launching kernels and timing stages.
 
-use crate::device::buffer::failed;
+use crate::device::buffer::{device_error, failed};
 use crate::device::{Device, Event, Kernel};
 use splatcore_core::BackendError;
 use splatcore_core::backend::StageTimes;
@@ -15,6 +15,11 @@ macro_rules! arguments {
     };
 }
 pub(crate) use arguments;
+
+/// A program that has not the kernels that its launcher knows.
+pub(crate) fn wrong_program(op: &str) -> BackendError {
+    device_error(format!("the program of {op} has other kernels than asked for"))
+}
 
 /// A device's queue, with marks between stages when someone wants their times.
 pub struct Queue {

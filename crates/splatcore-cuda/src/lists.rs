@@ -3,10 +3,9 @@
 
 use crate::camera::KernelCamera;
 use crate::device::Kernel;
-use crate::device::buffer::device_error;
 use crate::frame::{MOST_PAIRS, Purpose};
 use crate::groups;
-use crate::launch::{Queue, arguments};
+use crate::launch::{Queue, arguments, wrong_program};
 use crate::programs::PictureRows;
 use splatcore_core::BackendError;
 use splatcore_core::pipeline::{Blend, Pipeline};
@@ -109,7 +108,7 @@ pub fn expand(
     buffers: Buffers,
 ) -> Result<(), BackendError> {
     let &[count_lists, expand_lists, ..] = kernels else {
-        return Err(wrong_program());
+        return Err(wrong_program("lists"));
     };
     let (capacity, blocks) = (capacity as u32, gaussians.div_ceil(BLOCK) as u32);
     let range_pairs = buffers.block_pairs + 4 * u64::from(blocks);
@@ -196,7 +195,7 @@ pub fn split(
             (split_long_lists, 2 * groups, 2 * BLOCK)
         }
         [_, _, split_lists, _] => (split_lists, groups, BLOCK),
-        _ => return Err(wrong_program()),
+        _ => return Err(wrong_program("lists")),
     };
     queue.launch(
         kernel,
@@ -214,8 +213,4 @@ pub fn split(
             at.states
         ],
     )
-}
-
-fn wrong_program() -> BackendError {
-    device_error("the program of lists has other kernels than asked for".into())
 }

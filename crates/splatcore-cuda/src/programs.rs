@@ -99,9 +99,9 @@ pub fn deal_far(intersect: Intersect, groups: dealt::Groups) -> Program {
     program
 }
 
-/// `sort_lists`.
-pub fn sort_lists(intersect: Intersect, groups: dealt::Groups) -> Program {
-    let mut program = dealt_lists("sort_lists", intersect, groups);
+/// `sort_lists`, to which shapes make no difference.
+pub fn sort_lists(groups: dealt::Groups) -> Program {
+    let mut program = dealt_lists("sort_lists", Intersect::Exact, groups);
     program.files.extend(files!["sort_lists.cu"]);
     program.kernels = &["sort_lists"];
     program
@@ -559,12 +559,7 @@ pub fn all() -> Vec<Program> {
     }
     all.extend([false, true].map(crate::loss::program));
     all.push(clear());
-    // Shapes make no difference to it.
-    all.extend(
-        dealt::Groups::all()
-            .into_iter()
-            .map(|groups| sort_lists(Intersect::Exact, groups)),
-    );
+    all.extend(dealt::Groups::all().into_iter().map(sort_lists));
     all.push(crate::densify::program());
     all.push(crate::smoothing::program());
     all.push(crate::limit_scales::program());

@@ -1,8 +1,7 @@
 //! `sort`: launches kernels/sort.cu, which says how.
 
 use crate::device::Kernel;
-use crate::device::buffer::device_error;
-use crate::launch::{Queue, arguments};
+use crate::launch::{Queue, arguments, wrong_program};
 use crate::lists;
 use splatcore_core::BackendError;
 
@@ -136,9 +135,7 @@ pub fn sort(
     [histograms, states]: [u64; 2],
 ) -> Result<usize, BackendError> {
     let &[count_digits, sort_digit] = kernels else {
-        return Err(device_error(
-            "the program of sort has other kernels than asked for".into(),
-        ));
+        return Err(wrong_program("sort"));
     };
     let Input {
         keys,

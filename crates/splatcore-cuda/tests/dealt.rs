@@ -114,7 +114,7 @@ impl Case<'_> {
             places: places.address(),
         };
         let deal_far = device.load(&programs::deal_far(self.method, kinds)).unwrap();
-        let sort_lists = device.load(&programs::sort_lists(self.method, kinds)).unwrap();
+        let sort_lists = device.load(&programs::sort_lists(kinds)).unwrap();
         let queue = Queue::new(device.clone());
         // Fewer entries and items than there are.
         dealt::deal_far(&queue, &deal_far, self.view, [count, capacity], 1, at).unwrap();

@@ -56,10 +56,6 @@ impl Layout {
             at += bytes.next_multiple_of(256);
             start
         };
-        let depth_bits = match lists {
-            Lists::Split(_) => sort::PICTURE_DEPTH_BITS,
-            _ => sort::DEPTH_BITS,
-        };
         if let Lists::Dealt(groups) = lists {
             let (count, has_entries) = (lists.count(camera), lists::has_entries(groups.side));
             layout.group_counts = take(4 * count);
@@ -75,6 +71,10 @@ impl Layout {
             layout.bytes = at;
             return layout;
         }
+        let depth_bits = match lists {
+            Lists::Split(_) => sort::PICTURE_DEPTH_BITS,
+            _ => sort::DEPTH_BITS,
+        };
         layout.depth_plan = Plan::new(depth_bits, gaussians);
         layout.tile_plan = Plan::new(sort::key_bits(lists.count(camera)), pairs);
         if let Lists::Split(side) = lists {
@@ -127,10 +127,7 @@ impl Frame {
         let Lists::Split(side) = lists else { return None };
         let count = lists.count(view);
         let groups = dealt::Groups::new(side, count)?;
-        let can = scene.is_spatial
-            && scene.count < dealt::MOST_SLOTS
-            && self.list_room <= dealt::most_listed(count)
-            && !self.cannot_deal;
+        let can = scene.is_spatial && self.list_room <= dealt::most_listed(count) && !self.cannot_deal;
         can.then_some(Lists::Dealt(groups))
     }
 

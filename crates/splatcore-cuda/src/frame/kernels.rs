@@ -166,7 +166,7 @@ impl Frame {
             }
             Lists::Dealt(groups) => {
                 all.push((Op::Groups, programs::deal_far(pipeline.intersect, groups)));
-                all.push((Op::SortLists, programs::sort_lists(pipeline.intersect, groups)));
+                all.push((Op::SortLists, programs::sort_lists(groups)));
             }
             Lists::Split(side) => all.push((Op::Groups, programs::lists(pipeline.intersect, side))),
         }

@@ -177,11 +177,25 @@ impl Frame {
             items: self.cleared_at(self.layout.items),
             group_places: self.cleared_at(self.layout.group_places),
             tile_lists: self.tile_lists.address(),
-            places: self.cleared_at(match lists::has_entries(side) {
-                true => self.layout.entries,
-                false => self.layout.ranges,
-            }),
+            places: self.tile_places(side),
         }
+    }
+
+    /// Where the place of each tile's list is noted.
+    fn tile_places(&self, side: u32) -> u64 {
+        self.cleared_at(match lists::has_entries(side) {
+            true => self.layout.entries,
+            false => self.layout.ranges,
+        })
+    }
+
+    /// The tiles' lists, and their entries where they have some; the blend knows where the table is that others have.
+    fn lists_to_blend(&self, side: u32) -> (u64, u64) {
+        let entries = match lists::has_entries(side) {
+            true => self.tile_places(side),
+            false => 0,
+        };
+        (self.tile_lists.address(), entries)
     }
 
     /// The tiles' lists from pairs most of which `project` has dealt. Returns what [`Frame::sort_by_list`] does.
@@ -209,14 +223,7 @@ impl Frame {
             at,
         )?;
         self.queue.mark("sort")?;
-        Ok((
-            at.tile_lists,
-            if lists::has_entries(groups.side) {
-                at.places
-            } else {
-                0
-            },
-        ))
+        Ok(self.lists_to_blend(groups.side))
     }
 
     /// The lists, each front to back. Returns what [`Frame::pairs`] does; where lists have entries, these in place of the table.
@@ -254,22 +261,17 @@ impl Frame {
             pass.lists.count(&pass.view),
             self.pair_room(pass.scene.count, pass.lists),
         ];
-        let has_entries = lists::has_entries(side);
-        let places = match has_entries {
-            true => self.layout.entries,
-            false => self.layout.ranges,
-        };
         let split = lists::Split {
             pairs: [self.tiles[self.sorted].address(), sorted.0],
             group_ranges: ranges,
             counters: self.counters.address(),
             tile_lists: self.tile_lists.address(),
-            places: self.cleared_at(places),
+            places: self.tile_places(side),
             states: self.cleared_at(self.layout.split_states),
         };
         lists::split(&self.queue, self.kernels_of(Op::Groups), &pass.view, most, split)?;
         self.queue.mark("split")?;
-        Ok((split.tile_lists, if has_entries { split.places } else { 0 }))
+        Ok(self.lists_to_blend(side))
     }
 
     /// The sorted pairs, and the table from pair numbers to slots (0 where the pairs are slots themselves).
