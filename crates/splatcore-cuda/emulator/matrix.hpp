@@ -317,6 +317,9 @@ EMULATOR_LOAD_MATRIX(load_matrix_x4_transposed, 4, LOAD_X4_TRANSPOSED)
 static __forceinline__ void copy_async_16(void* shared, const void* global, EMULATOR_HERE) {
     emulator::copy_async(shared, global, 16, file, line);
 }
+static __forceinline__ void copy_async_cached_16(void* shared, const void* global, EMULATOR_HERE) {
+    emulator::copy_async(shared, global, 16, file, line);
+}
 static __forceinline__ void copy_async_4(void* shared, const void* global, EMULATOR_HERE) {
     emulator::copy_async(shared, global, 4, file, line);
 }

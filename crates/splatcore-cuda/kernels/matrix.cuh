@@ -228,6 +228,15 @@ __device__ __forceinline__ void copy_async_16(void* shared, const void* global) 
 #endif
 }
 
+// The same by way of the first-level cache, for what neighbours read too.
+__device__ __forceinline__ void copy_async_cached_16(void* shared, const void* global) {
+#if HAS_SM80
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(shared_address(shared)), "l"(global) : "memory");
+#else
+    *(uint4*)shared = *(const uint4*)global;
+#endif
+}
+
 // The same for 4 bytes, aligned to 4.
 __device__ __forceinline__ void copy_async_4(void* shared, const void* global) {
 #if HAS_SM80

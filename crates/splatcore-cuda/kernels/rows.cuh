@@ -105,8 +105,9 @@ __device__ __forceinline__ u32 touched_rectangles(float4 centre, float4 power, f
 }
 
 // A lane's pixels before the first splat, PAIRS pairs of rows from (x, y0) down: what its part of their basis is (1, x, y, x^2, xy, y^2
-// and two more, around the centre of the tile that begins at (block_x, block_y)), as A of the scores for high and low halves.
-template <int PAIRS>
+// and two more, around the centre of the tile that begins at (block_x, block_y)), as A of the scores for high and low halves. With STRIDE 2
+// every other row, and in the middle one more is left out.
+template <int STRIDE, int PAIRS>
 __device__ __forceinline__ void make_basis(u32 (&basis)[PAIRS][4], u32 x, u32 y0, u32 member, u32 block_x, u32 block_y) {
     // Of (1, x), (y, x^2), (xy, y^2), (0, 0), the lane's pair as a polynomial of y; exact in half precision.
     float bx = (float)(int)(x - block_x) + (0.5f - 0.5f * TILE);
@@ -119,7 +120,7 @@ __device__ __forceinline__ void make_basis(u32 (&basis)[PAIRS][4], u32 x, u32 y0
         u32 pair = multiply_add_half2(multiply_add_half2(square, y, slope), y, constant);
         basis[k / 2][k % 2] = pair;
         basis[k / 2][k % 2 + 2] = multiply_half2(pair, LOW_UNIT);
-        y = add_half2(y, 0x3c003c00u);
+        y = add_half2(y, STRIDE == 1 ? 0x3c003c00u : k == PAIRS - 1 ? 0x42004200u : 0x40004000u);  // 1, 3, 2
     }
 }
 

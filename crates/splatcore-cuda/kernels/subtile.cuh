@@ -4,10 +4,10 @@
 #define SUBTILE_X 8
 #define SUBTILE_Y 4
 
-// Whether the largest alpha over the rectangle of pixel centres [x0, x0 + 7] x [y0, y0 + 3] reaches 1/255. The exponent is
+// Whether the largest alpha over the rectangle of pixel centres [x0, x0 + across] x [y0, y0 + down] reaches 1/255. The exponent is
 // concave: its largest value over the rectangle is at the mean if that is inside, else on an edge that faces it.
-__device__ __forceinline__ bool touches_subtile(float4 centre, float4 power, float x0, float y0) {
-    float left = x0 - centre.x, right = left + (SUBTILE_X - 1), top = y0 - centre.y, bottom = top + (SUBTILE_Y - 1);
+__device__ __forceinline__ bool touches_rectangle(float4 centre, float4 power, float x0, float y0, float across, float down) {
+    float left = x0 - centre.x, right = left + across, top = y0 - centre.y, bottom = top + down;
     // The point of the rectangle nearest to the mean, axis by axis.
     float near_x = fminf(fmaxf(0.0f, left), right), near_y = fminf(fmaxf(0.0f, top), bottom);
     // Along the edge x = near_x the best y, along y = near_y the best x.
@@ -18,4 +18,9 @@ __device__ __forceinline__ bool touches_subtile(float4 centre, float4 power, flo
     // The margin covers what rounding can do to the exponents here and in the blend.
     float best = fmaxf(on_x, on_y);
     return centre.z + best * (1.0f - 1e-4f) >= -LOG2_255 - 1e-3f;
+}
+
+// Of the pixels of a warp, the first of which has its centre at (x0, y0).
+__device__ __forceinline__ bool touches_subtile(float4 centre, float4 power, float x0, float y0) {
+    return touches_rectangle(centre, power, x0, y0, SUBTILE_X - 1, SUBTILE_Y - 1);
 }

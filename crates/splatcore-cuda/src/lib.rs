@@ -26,6 +26,7 @@ pub mod photos;
 mod probe;
 pub mod programs;
 pub mod renderer;
+pub mod samples;
 pub mod smoothing;
 pub mod sort;
 mod spatial_order;

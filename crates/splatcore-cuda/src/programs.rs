@@ -317,13 +317,40 @@ pub fn blend_picture(method: Blend, rows: PictureRows) -> Program {
     };
     Program {
         op: "blend_picture",
-        files: files!["matrix.cuh", "subtile.cuh", "rows.cuh", "blend_picture.cu"],
+        files: files![
+            "matrix.cuh",
+            "subtile.cuh",
+            "rows.cuh",
+            "picture.cuh",
+            "blend_picture.cu"
+        ],
         constants: vec![
             (DEPTH, "0".to_string()),
             ("RECTANGLE_Y", rows.count().to_string()),
             ("ROW_BYTES", PICTURE_ROW_BYTES[0].to_string()),
         ],
         kernels: &["blend"],
+    }
+}
+
+/// `blend_samples` and `blend_rough`, in place of [`blend_picture`] for large pictures of [`Blend::Splatcore`] without depth.
+pub fn blend_samples() -> Program {
+    Program {
+        op: "blend_samples",
+        files: files![
+            "matrix.cuh",
+            "subtile.cuh",
+            "rows.cuh",
+            "picture.cuh",
+            "blend_samples.cu",
+            "blend_rough.cu"
+        ],
+        constants: vec![
+            (DEPTH, "0".to_string()),
+            ("RECTANGLE_Y", PictureRows::Eight.count().to_string()),
+            ("ROW_BYTES", PICTURE_ROW_BYTES[0].to_string()),
+        ],
+        kernels: &["blend_samples", "blend_rough"],
     }
 }
 
@@ -533,6 +560,7 @@ pub fn all() -> Vec<Program> {
             }
         }
     }
+    all.push(blend_samples());
     all.extend(Backward::ALL.iter().map(|&method| blend_backward(method)));
     for degree in 0..=sh::MAX_DEGREE {
         for absolute in [false, true] {

@@ -14,8 +14,9 @@ use splatcore_cpu::conformance::scenes::plain_camera;
 use splatcore_cuda::camera::KernelCamera;
 use splatcore_cuda::device::{Buffer, Device, Program};
 use splatcore_cuda::frame::Counters;
+use splatcore_cuda::launch::Queue;
 use splatcore_cuda::programs::PictureRows;
-use splatcore_cuda::{groups, programs};
+use splatcore_cuda::{groups, programs, samples};
 use splats::{Splat, device, pointer, zeros};
 use std::sync::Arc;
 
@@ -136,6 +137,30 @@ impl Tile {
     fn blend(&self, blend: Blend, count: bool, checkpoints: bool) -> (Vec<f32>, Vec<f32>, Counters) {
         let program = programs::blend(blend, count, checkpoints);
         self.blend_by(&(program, programs::BLEND_BLOCK, Third::Slots), blend)
+    }
+
+    /// Image and transmittances as of a large picture.
+    fn blend_samples(&self) -> (Vec<f32>, Vec<f32>) {
+        self.image.fill(0xff, 12 * PIXELS).unwrap();
+        self.transmittances.fill(0xff, 4 * PIXELS).unwrap();
+        let kernels = self.device.load(&programs::blend_samples()).unwrap();
+        let counters = Buffer::from_slice(&self.device, "test", &[Counters::zeroed()]).unwrap();
+        let rough = zeros(&self.device, samples::rough_bytes(&view()));
+        let at = samples::Buffers {
+            splats: self.splats.address(),
+            tile_lists: self.numbers.address(),
+            ranges: self.ranges.address(),
+            counters: counters.address(),
+            image: self.image.address(),
+            transmittances: self.transmittances.address(),
+            rough: rough.address(),
+        };
+        let queue = Queue::new(self.device.clone());
+        samples::blend(&queue, &kernels, &view(), at).unwrap();
+        (
+            self.image.to_vec(3 * PIXELS).unwrap(),
+            self.transmittances.to_vec(PIXELS).unwrap(),
+        )
     }
 
     fn blend_by(
@@ -295,6 +320,27 @@ fn no_blend_takes_them_for_anything() {
             }
             let (_, _, counts) = tile.blend(blend, true, false);
             assert_eq!(counts.blended, 2 * PIXELS as u64, "{blend}, {what}");
+        }
+    }
+}
+
+#[test]
+fn no_large_picture_takes_them_for_anything() {
+    let Some(device) = device() else { return };
+    let expected = Tile::new(&device, &[sound(0), sound(2)]).blend(Blend::Splatcore, false, false);
+    for (what, splat) in unsound()
+        .into_iter()
+        .map(|(what, splat, _)| (what, splat))
+        .chain([("nothing", sound(2))])
+    {
+        // In place of the second one nothing changes, or all of it is there.
+        let splats = [sound(0), splat, sound(2)];
+        let kept = if what == "nothing" { &splats[..2] } else { &splats[..] };
+        let got = Tile::new(&device, kept).blend_samples();
+        let pairs = got.0.iter().zip(&expected.0).chain(got.1.iter().zip(&expected.1));
+        for (i, (a, b)) in pairs.enumerate() {
+            // `<` is false for what is not a number.
+            assert!((a - b).abs() < 4e-3, "{what}: value {i} is {a}, not {b}");
         }
     }
 }

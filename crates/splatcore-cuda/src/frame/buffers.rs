@@ -355,6 +355,7 @@ impl Frame {
             &self.image,
             &self.transmittance,
             &self.inverse_depth,
+            &self.rough,
             &self.image_gradient,
             &self.sums,
             &self.slot_sums,

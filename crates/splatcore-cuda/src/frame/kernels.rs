@@ -5,6 +5,7 @@ use super::{Frame, Purpose, SceneAddresses};
 use crate::device::buffer::failed;
 use crate::device::{Kernel, Program};
 use crate::programs::{self, PictureRows};
+use crate::samples;
 use crate::sort::Plan;
 use splatcore_core::BackendError;
 use splatcore_core::backend::{RenderOptions, Statistic};
@@ -20,6 +21,8 @@ pub(super) enum Op {
     /// What sorts and splits these.
     SortLists,
     Blend,
+    /// What blends large pictures.
+    Samples,
     BlendBackward,
     SumPairs,
     ProjectBackward,
@@ -159,6 +162,12 @@ impl Frame {
                 },
             ),
         ];
+        if kind.purpose == Purpose::Image && samples::is_sampled(pipeline.blend, kind.rows) {
+            if !kind.options.inverse_depth {
+                all.retain(|&(op, _)| op != Op::Blend);
+            }
+            all.push((Op::Samples, programs::blend_samples()));
+        }
         match kind.lists {
             Lists::Tiles => {}
             Lists::Groups(side) => {

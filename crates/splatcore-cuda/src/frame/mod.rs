@@ -53,6 +53,8 @@ pub struct Counters {
     pub longest: u32,
     /// Most entries of the queue of splats over many groups that a frame wanted.
     pub most_far: u32,
+    /// Tiles that blends of large pictures have asked for, of samples and of what these leave.
+    pub begun: [u32; 2],
     /// Nothing.
     pub unused: u32,
 }
@@ -165,6 +167,8 @@ pub struct Frame {
     pub transmittance: Buffer,
     /// `[height * width]` f32, if asked for.
     pub inverse_depth: Buffer,
+    /// Tiles of a large picture that are not all interpolated.
+    rough: Buffer,
     /// dL/dimage, planar.
     pub image_gradient: Buffer,
     /// A row a pair or a row a slot, as the method wants it.
@@ -230,6 +234,7 @@ impl Frame {
             image: empty("image")?,
             transmittance: empty("transmittance")?,
             inverse_depth: empty("inverse depth of the image")?,
+            rough: empty("tiles that are not interpolated")?,
             image_gradient: empty("gradient of the image")?,
             sums: empty("gradient sums")?,
             slot_sums: empty("gradient sums of the projected Gaussians")?,

@@ -1,0 +1,36 @@
+// blend_rough: of large pictures those squares of 8x8 pixels that blend_samples could not interpolate.
+//
+// HEADER TO COME
+
+#ifndef ROUGH_BLOCKS
+#define ROUGH_BLOCKS 7
+#endif
+
+extern "C" __global__ void __launch_bounds__(BLOCK, ROUGH_BLOCKS)
+    blend_rough(const Splat* __restrict__ splats, const u32* __restrict__ pairs, const uint2* __restrict__ ranges, Camera camera, Counters* counters,
+                float* image, float* transmittances, const u32* __restrict__ rough) {
+    begin_kernel();
+    __shared__ PictureShared shared;
+    __shared__ u32 nexts[2];
+    u32 tiles = camera.tiles_x * camera.tiles_y, firsts = counters->firsts, count = firsts + counters->lasts, turn = 0;
+    bool has_samples = is_smooth(counters);
+    if (!has_samples) count = tiles;
+    if (counters->halted) count = 0;
+    for (u32 i = blockIdx.x; i < count; turn ^= 1) {
+        // Asked for while there is work.
+        u32 next = 0;
+        if (threadIdx.x == 0) next = gridDim.x + atomicAdd(&counters->rough_begun, 1);
+        u32 tile = i, squares = ALL_SQUARES;
+        if (has_samples) {
+            u32 listed = rough[i < firsts ? i : tiles - 1 - (i - firsts)];
+            tile = listed / (ALL_SQUARES + 1);
+            squares = listed % (ALL_SQUARES + 1);
+        }
+        uint2 range = list_range(ranges, tile);
+        blend_tile(shared, make_uint4(range.x, range.y, tile, 0), squares, splats, pairs, camera, image, transmittances, nullptr);
+        if (threadIdx.x == 0) nexts[turn] = next;
+        // Also keeps the next tile's rows from overwriting these.
+        __syncthreads();
+        i = nexts[turn];
+    }
+}

@@ -1,0 +1,259 @@
+//! kernels/blend_samples.cu and blend_rough.cu: what of a large picture is interpolated is the natural spline through every other pixel, in f64 here;
+//! everything else is blended, and all that is more than interpolation can tell is.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+#[path = "support/device.rs"]
+mod device;
+
+use splatcore_core::backend::{RenderOptions, Rendered};
+use splatcore_core::precision::LIGHT_LEFT;
+use splatcore_core::{Backend, Camera, Gaussians, sh};
+use splatcore_cpu::conformance::scenes::{odd_camera, plain_camera, random_scene};
+use splatcore_cuda::CudaBackend;
+
+const TILE: usize = 16;
+const SQUARE: usize = 8;
+/// Where the samples of a tile are, along a side.
+const SAMPLES: [usize; 8] = [0, 2, 4, 6, 9, 11, 13, 15];
+/// What two blends may differ by at a pixel whose colour is at most 1 or so: they stop at different fragments, and round.
+const ROUNDING: f64 = LIGHT_LEFT + 1e-3;
+
+/// The picture as if it were large, and as it is.
+fn pictures(scene: &Gaussians, camera: &Camera) -> Option<[Rendered; 2]> {
+    let device = device::device()?;
+    Some([0, usize::MAX].map(|large| {
+        let backend = CudaBackend::on(device.clone(), true).with_large_pictures_from(large);
+        let mut renderer = backend.renderer(scene).unwrap();
+        renderer.render(camera, &RenderOptions::default()).unwrap()
+    }))
+}
+
+/// Red, green, blue and transmittance.
+fn pixel(picture: &Rendered, x: usize, y: usize) -> [f64; 4] {
+    let i = y * picture.image.width as usize + x;
+    let [r, g, b] = picture.image.data[i];
+    [r, g, b, picture.transmittance[i]].map(f64::from)
+}
+
+/// How much each sample is of pixel `x` of a tile: the natural cubic spline, from its second derivatives.
+fn spline(x: usize) -> [f64; 8] {
+    let at = SAMPLES.map(|p| p as f64);
+    std::array::from_fn(|sample| {
+        let value: [f64; 8] = std::array::from_fn(|k| (k == sample) as u8 as f64);
+        // Thomas' algorithm over the inner knots.
+        let (mut above, mut right) = ([0.0; 8], [0.0; 8]);
+        for k in 1..7 {
+            let (before, after) = (at[k] - at[k - 1], at[k + 1] - at[k]);
+            let bend = (value[k + 1] - value[k]) / after - (value[k] - value[k - 1]) / before;
+            let pivot = 2.0 * (before + after) - before * above[k - 1];
+            above[k] = after / pivot;
+            right[k] = (6.0 * bend - before * right[k - 1]) / pivot;
+        }
+        let mut second = [0.0; 8];
+        for k in (1..7).rev() {
+            second[k] = right[k] - above[k] * second[k + 1];
+        }
+        let k = (0..7).rfind(|&k| SAMPLES[k] <= x).unwrap();
+        let (h, to, from) = (at[k + 1] - at[k], at[k + 1] - x as f64, x as f64 - at[k]);
+        (second[k] * to.powi(3) + second[k + 1] * from.powi(3)) / (6.0 * h)
+            + (value[k] / h - second[k] * h / 6.0) * to
+            + (value[k + 1] / h - second[k + 1] * h / 6.0) * from
+    })
+}
+
+/// The same of the cubic polynomial through the four nearest samples.
+fn cubic(x: usize) -> [f64; 8] {
+    let first = SAMPLES.iter().filter(|&&p| p < x).count().clamp(2, 6) - 2;
+    let near = first..first + 4;
+    std::array::from_fn(|sample| {
+        let factor = |k: usize| {
+            let at = SAMPLES[k] as f64;
+            (x as f64 - at) / (SAMPLES[sample] as f64 - at)
+        };
+        match near.contains(&sample) {
+            true => near.clone().filter(|&k| k != sample).map(factor).product(),
+            false => 0.0,
+        }
+    })
+}
+
+/// A table of the kernel's source.
+fn table(name: &str) -> Vec<Vec<f64>> {
+    let source = include_str!("../kernels/blend_samples.cu");
+    let start = source.find(&format!("{name}[8][SAMPLES] = {{")).unwrap();
+    let rows = source[start..].lines().skip(1).take_while(|line| *line != "};");
+    let row = |line: &str| {
+        let numbers = line.trim().trim_start_matches('{').trim_end_matches("},");
+        numbers
+            .split(',')
+            .map(|number| number.trim().trim_end_matches('f').parse().unwrap())
+            .collect()
+    };
+    rows.map(row).collect()
+}
+
+#[test]
+fn weights_are_those_of_the_spline() {
+    let (splines, beyond) = (table("SPLINE"), table("BEYOND_CUBIC"));
+    assert_eq!([splines.len(), beyond.len()], [8, 8]);
+    for x in 0..8 {
+        let (wanted, less) = (spline(x), cubic(x));
+        for sample in 0..8 {
+            let unit = 32.0;
+            assert!((splines[x][sample] - wanted[sample]).abs() < 1e-6, "{x}, {sample}");
+            assert!(
+                (beyond[x][sample] - unit * (wanted[sample] - less[sample])).abs() < unit * 1e-6,
+                "{x}, {sample}: {} beyond",
+                beyond[x][sample]
+            );
+        }
+    }
+}
+
+/// What of pixels between samples there are in a square: how far the large picture is from the other and from the spline, and these from each other.
+struct Square {
+    from_blended: f64,
+    from_spline: f64,
+    between: f64,
+}
+
+/// Of all squares of whole tiles.
+fn squares([large, plain]: &[Rendered; 2]) -> Vec<Square> {
+    let weights: Vec<[f64; 8]> = (0..TILE).map(spline).collect();
+    let [width, height] = [plain.image.width as usize, plain.image.height as usize];
+    let mut all = Vec::new();
+    for (tile_y, tile_x) in (0..height / TILE).flat_map(|y| (0..width / TILE).map(move |x| (y, x))) {
+        let [left, top] = [tile_x * TILE, tile_y * TILE];
+        let interpolated = |x: usize, y: usize| {
+            let mut sum = [0.0; 4];
+            for (&sample_y, down) in SAMPLES.iter().zip(&weights[y]) {
+                for (&sample_x, across) in SAMPLES.iter().zip(&weights[x]) {
+                    let sample = pixel(plain, left + sample_x, top + sample_y);
+                    for (to, value) in sum.iter_mut().zip(sample) {
+                        *to += down * across * value;
+                    }
+                }
+            }
+            sum
+        };
+        for (square_y, square_x) in [(0, 0), (0, SQUARE), (SQUARE, 0), (SQUARE, SQUARE)] {
+            let mut square = Square {
+                from_blended: 0.0,
+                from_spline: 0.0,
+                between: 0.0,
+            };
+            for (y, x) in (0..SQUARE).flat_map(|y| (0..SQUARE).map(move |x| (square_y + y, square_x + x))) {
+                let (got, blended) = (
+                    pixel(large, left + x, top + y),
+                    pixel(plain, left + x, top + y),
+                );
+                let wanted = interpolated(x, y);
+                for k in 0..4 {
+                    square.from_blended = square.from_blended.max((got[k] - blended[k]).abs());
+                    square.from_spline = square.from_spline.max((got[k] - wanted[k]).abs());
+                    square.between = square.between.max((wanted[k] - blended[k]).abs());
+                }
+            }
+            all.push(square);
+        }
+    }
+    all
+}
+
+/// Gaussians many of which are so large that large pictures of them are sampled.
+fn smooth_scene(seed: u64) -> Gaussians {
+    let mut scene = random_scene(seed, 200, 0);
+    for (i, scales) in scene.log_scales.iter_mut().enumerate() {
+        let more = if i % 2 == 1 { -0.9 } else { 0.8 };
+        *scales = scales.map(|scale| scale + more);
+    }
+    scene
+}
+
+#[test]
+fn every_square_is_blended_or_the_spline_through_samples() {
+    // Sizes that end within a tile; rows of an odd number of pixels, and of an even one.
+    for (seed, camera) in [(1, odd_camera(181, 93, 0.7)), (2, plain_camera(208, 70))] {
+        let Some(pictures) = pictures(&smooth_scene(seed), &camera) else {
+            return;
+        };
+        let squares = squares(&pictures);
+        let (mut interpolated, mut blended) = (0, 0);
+        for (i, square) in squares.iter().enumerate() {
+            let is_blended = square.from_blended < ROUNDING;
+            assert!(
+                is_blended || square.from_spline < ROUNDING,
+                "square {i}: {} from the blended one, {} from the spline",
+                square.from_blended,
+                square.from_spline
+            );
+            assert!(
+                is_blended || square.between < 0.02,
+                "square {i}: interpolated, which is {} off",
+                square.between
+            );
+            interpolated += (square.from_spline + 1e-3 < square.from_blended) as usize;
+            blended += (square.from_blended + 1e-3 < square.from_spline) as usize;
+        }
+        assert!(
+            interpolated > 10 && blended > 10,
+            "{interpolated} of {} squares are the spline rather, {blended} the blended ones",
+            squares.len()
+        );
+    }
+}
+
+#[test]
+fn a_star_between_samples_is_seen() {
+    let mut scene = smooth_scene(3);
+    for logit in &mut scene.opacity_logits {
+        *logit -= 3.0;
+    }
+    // Points with a sigma of half a pixel, as small as they get.
+    let mut stars = random_scene(4, 250, 0);
+    for (i, scales) in stars.log_scales.iter_mut().enumerate() {
+        *scales = [-12.0; 3];
+        stars.opacity_logits[i] = 1.5;
+        stars.sh[i] = [1.0; 3].map(sh::from_colour);
+    }
+    let camera = plain_camera(320, 240);
+    let without = pictures(&scene, &camera);
+    for star in 0..stars.means.len() {
+        scene.push_from(&stars, star);
+    }
+    let (Some(pictures), Some([_, without])) = (pictures(&scene, &camera), without) else {
+        return;
+    };
+    let (mut seen, mut worst) = (0, 0.0f64);
+    for (y, x) in (0..240).flat_map(|y| (0..320).map(move |x| (y, x))) {
+        let [large, plain, dark] =
+            [&pictures[0], &pictures[1], &without].map(|picture| pixel(picture, x, y));
+        seen += ((plain[0] - dark[0]).abs() > 0.3) as usize;
+        for k in 0..4 {
+            worst = worst.max((large[k] - plain[k]).abs());
+        }
+    }
+    assert!(seen > 30, "{seen} pixels with stars");
+    // What they can take of the light where they are not looked for is less: FINE_LIGHT.
+    assert!(worst < 0.1, "{worst} off");
+}
+
+#[test]
+fn pictures_of_details_are_blended() {
+    let mut scene = random_scene(5, 2000, 0);
+    for scale in scene.log_scales.as_flattened_mut() {
+        *scale -= 1.5;
+    }
+    let Some([large, plain]) = pictures(&scene, &plain_camera(300, 200)) else {
+        return;
+    };
+    for (y, x) in (0..200).flat_map(|y| (0..300).map(move |x| (y, x))) {
+        let [got, wanted] = [&large, &plain].map(|picture| pixel(picture, x, y));
+        for k in 0..4 {
+            assert!(
+                (got[k] - wanted[k]).abs() < ROUNDING,
+                "({x}, {y}): {got:?}, not {wanted:?}"
+            );
+        }
+    }
+}
