@@ -87,6 +87,9 @@ pub enum Blend {
     /// The backend's fastest of equal quality. On CUDA sub-tile culling with scores and colours as products on the matrix
     /// units; on the CPU the same as [`Blend::Subtile`].
     Splatcore,
+    /// As [`Blend::Splatcore`], but of a picture of 4 M pixels and more whose splats are large one pixel in four is blended, and the others are
+    /// interpolated where that tells them. A CUDA backend alone does so.
+    Samples,
 }
 
 /// How gradients come together.
@@ -228,17 +231,19 @@ names!(
     TensorGs2x2 = "tensor-gs-2x2",
     TensorGs4x4 = "tensor-gs-4x4",
     Subtile = "subtile",
-    Splatcore = "splatcore"
+    Splatcore = "splatcore",
+    Samples = "samples"
 );
 
 impl Blend {
     /// What every backend has.
     pub const COMMON: &'static [Blend] = &[Blend::Scalar, Blend::Splatcore];
 
-    /// The method of a picture with depth: this one if it can sum a fourth channel, else [`Blend::Subtile`].
+    /// The method of a picture with depth: this one if it can sum a fourth channel, else [`Blend::Subtile`]; depth is not interpolated.
     pub fn with_inverse_depth(self) -> Blend {
         match self {
             Blend::Scalar | Blend::Subtile | Blend::Splatcore => self,
+            Blend::Samples => Blend::Splatcore,
             _ => Blend::Subtile,
         }
     }
@@ -247,7 +252,7 @@ impl Blend {
     pub fn backward(self) -> Backward {
         match self {
             Blend::Scalar => Backward::Atomic,
-            Blend::Splatcore => Backward::Splatcore,
+            Blend::Splatcore | Blend::Samples => Backward::Splatcore,
             _ => Backward::Subtile,
         }
     }

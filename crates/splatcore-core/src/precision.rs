@@ -14,8 +14,8 @@ pub const EXP_IN_HALF: f64 = 1.05e-3;
 pub const LIGHT_LEFT: f64 = 1.0 / 256.0;
 /// Share of a depth that its order in pictures of the fastest blend does not tell apart: 2^17 keys an octave.
 pub const EQUAL_DEPTHS: f64 = 1.0 / (1 << 17) as f64;
-/// What a pixel of a large picture of the fastest blend may be off by besides, as it may be interpolated from its neighbours. Found where
-/// scenes were made to break it: 0.018; on real ones 0.04 for single pixels.
+/// What a pixel of a large picture of [`Blend::Samples`] may be off by besides, as it may be interpolated from its neighbours, in scenes made to
+/// break it. Found: 0.018. Where points smaller than a pixel lie between samples it is the light that they can take without being looked for, a tenth.
 pub const INTERPOLATED: f64 = 0.02;
 /// PSNR in dB, against the same pipeline's image in f32, from which on an image counts as of equal quality.
 pub const EQUAL_QUALITY: f64 = 60.0;
@@ -79,17 +79,6 @@ impl Half {
 }
 
 impl Precision {
-    /// The same of a picture of which pixels are interpolated.
-    pub fn interpolated(self) -> Self {
-        match self {
-            Precision::Single => self,
-            Precision::Half(half) => Precision::Half(Half {
-                interpolated: INTERPOLATED,
-                ..half
-            }),
-        }
-    }
-
     /// PSNR in dB that the method promises against the same pipeline's image in f32.
     pub fn psnr(self) -> Option<f64> {
         match self {
@@ -116,7 +105,7 @@ impl Pipeline {
             (_, Backward::Splatcore) => GRADIENT_IN_HALF,
             // Such a pass runs in f32 in front of any other method.
             (Precision::Single, _) => GRADIENT_IN_SINGLE,
-            _ if self.blend == Blend::Splatcore => GRADIENT_IN_SINGLE,
+            _ if matches!(self.blend, Blend::Splatcore | Blend::Samples) => GRADIENT_IN_SINGLE,
             _ => GRADIENT_BEHIND_PUBLISHED,
         }
     }
@@ -140,17 +129,10 @@ impl Blend {
             Blend::GemmGs | Blend::GemmGs32 | Blend::GemmGs64 | Blend::GemmGs128 | Blend::GemmGs512 => {
                 Precision::Half(Half::scores(HALF, EQUAL_QUALITY))
             }
-            // About eight roundings on a weight's way through a batch. Pictures keep the transmittance in halves from batch to batch, whose
-            // errors add up at random; they are held to the same.
-            Blend::Splatcore => Precision::Half(Half {
-                score: HALF,
-                alpha: EXP_IN_HALF + HALF,
-                weight: 8.0 * HALF,
-                batch: 16,
-                colour: HALF,
-                light: LIGHT_LEFT,
-                depth: EQUAL_DEPTHS,
-                ..Half::scores(TWO_HALVES, EQUAL_QUALITY)
+            Blend::Splatcore => Precision::Half(SPLATCORE),
+            Blend::Samples => Precision::Half(Half {
+                interpolated: INTERPOLATED,
+                ..SPLATCORE
             }),
             Blend::TensorGs1x1 => tensor_gs(1),
             Blend::TensorGs2x2 => tensor_gs(2),
@@ -158,6 +140,19 @@ impl Blend {
         }
     }
 }
+
+/// About eight roundings on a weight's way through a batch. Pictures keep the transmittance in halves from batch to batch, whose errors add up at random;
+/// they are held to the same.
+const SPLATCORE: Half = Half {
+    score: HALF,
+    alpha: EXP_IN_HALF + HALF,
+    weight: 8.0 * HALF,
+    batch: 16,
+    colour: HALF,
+    light: LIGHT_LEFT,
+    depth: EQUAL_DEPTHS,
+    ..Half::scores(TWO_HALVES, EQUAL_QUALITY)
+};
 
 fn tensor_gs(tiles: usize) -> Precision {
     Precision::Half(Half {

@@ -178,7 +178,7 @@ impl Frame {
         };
         let (splats, lists) = (&self.splats, &self.lists);
         match options.pipeline.blend {
-            Blend::Subtile | Blend::Splatcore => {
+            Blend::Subtile | Blend::Splatcore | Blend::Samples => {
                 for_tiles(&self.tile_order, &self.scratch, |tile, scratch| {
                     let (place, pairs) = (place(tile, camera, options), lists.of_tile(tile));
                     blend::blend(level, splats, pairs, &place, &mut scratch.scratch, &target);
@@ -254,7 +254,7 @@ impl Frame {
             total.blended += counted.blended;
         };
         match options.pipeline.blend {
-            Blend::Subtile | Blend::Splatcore => {
+            Blend::Subtile | Blend::Splatcore | Blend::Samples => {
                 for_tiles(&self.tile_order, &self.scratch, |tile, scratch| {
                     let (place, pairs) = (place(tile, camera, options), lists.of_tile(tile));
                     let mut counted = Counted::default();

@@ -7,13 +7,10 @@ use crate::frame::Frame;
 use crate::launch::Queue;
 use crate::learner::CudaLearner;
 use crate::moments::{Format, Moments};
-use crate::programs::{self, Kernels, PictureRows};
+use crate::programs::{self, Kernels};
 use crate::renderer::CudaRenderer;
-use crate::samples;
 use crate::state;
 use splatcore_core::backend::{Backend, BackendError, Learner, LearnerState, MemoryPlan, Renderer};
-use splatcore_core::pipeline::Blend;
-use splatcore_core::precision::Precision;
 use splatcore_core::{Gaussians, View, checks};
 use std::sync::Arc;
 
@@ -104,14 +101,6 @@ impl CudaBackend {
 }
 
 impl Backend for CudaBackend {
-    /// Of pictures of any size if all are taken to be large, else of those that are not.
-    fn precision(&self, blend: Blend) -> Precision {
-        match self.large_picture {
-            0 if samples::is_sampled(blend, PictureRows::Eight) => blend.precision().interpolated(),
-            _ => blend.precision(),
-        }
-    }
-
     fn name(&self) -> &'static str {
         "cuda"
     }

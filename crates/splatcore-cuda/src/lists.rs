@@ -30,7 +30,9 @@ const MOST_LARGE_GROUPS: usize = (1 << (u32::BITS - LARGE_KEY_SHIFT)) - 1;
 pub fn side(pipeline: Pipeline, purpose: Purpose, gaussians: usize, rows: PictureRows) -> Option<u32> {
     let [small, large] = SIDES;
     match rows {
-        _ if pipeline.blend != Blend::Splatcore || purpose != Purpose::Image => None,
+        _ if !matches!(pipeline.blend, Blend::Splatcore | Blend::Samples) || purpose != Purpose::Image => {
+            None
+        }
         PictureRows::Four => (gaussians < MOST_SLOTS).then_some(small),
         PictureRows::Eight => Some(large),
     }

@@ -231,7 +231,7 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
             &[COUNT],
         ),
         // Counts are of f32's fragments: batches of 16 hide which of them a pixel still wanted.
-        Blend::Splatcore if !count => (
+        Blend::Splatcore | Blend::Samples if !count => (
             "blend_splatcore",
             files![
                 "matrix.cuh",
@@ -242,7 +242,7 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
             ],
             &[],
         ),
-        Blend::Subtile | Blend::Splatcore => (
+        Blend::Subtile | Blend::Splatcore | Blend::Samples => (
             "blend_subtile",
             files!["subtile.cuh", "blend_subtile.cu"],
             &[COUNT, CHECKPOINTS, DEPTH],
@@ -312,7 +312,7 @@ impl PictureRows {
 
 /// `blend` of a picture that nothing is learned from.
 pub fn blend_picture(method: Blend, rows: PictureRows) -> Program {
-    let Blend::Splatcore = method else {
+    let (Blend::Splatcore | Blend::Samples) = method else {
         return blend(method, false, false);
     };
     Program {
@@ -333,7 +333,7 @@ pub fn blend_picture(method: Blend, rows: PictureRows) -> Program {
     }
 }
 
-/// `blend_samples` and `blend_rough`, in place of [`blend_picture`] for large pictures of [`Blend::Splatcore`] without depth.
+/// `blend_samples` and `blend_rough`, in place of [`blend_picture`] for large pictures of [`Blend::Samples`].
 pub fn blend_samples() -> Program {
     Program {
         op: "blend_samples",
@@ -357,7 +357,7 @@ pub fn blend_samples() -> Program {
 /// Threads of a block of [`blend_picture`]: a lane has a column of its warp's pixels, four lanes have the same.
 pub fn picture_block(method: Blend, rows: PictureRows) -> u32 {
     match method {
-        Blend::Splatcore => 4 * TILE_PIXELS / rows.count(),
+        Blend::Splatcore | Blend::Samples => 4 * TILE_PIXELS / rows.count(),
         _ => BLEND_BLOCK,
     }
 }
@@ -375,7 +375,9 @@ pub fn blend_in_training(blend: Blend, backward: Backward) -> Blend {
     match (blend, backward) {
         (_, Backward::Splatcore) => Blend::Splatcore,
         (Blend::Scalar, _) => Blend::Scalar,
-        (Blend::Subtile | Blend::Splatcore, _) | (_, Backward::GaussianParallel) => Blend::Subtile,
+        (Blend::Subtile | Blend::Splatcore | Blend::Samples, _) | (_, Backward::GaussianParallel) => {
+            Blend::Subtile
+        }
         // Its lists are of groups of tiles, sums are of tiles.
         (Blend::TensorGs1x1 | Blend::TensorGs2x2 | Blend::TensorGs4x4, _) => Blend::Subtile,
         _ => blend,

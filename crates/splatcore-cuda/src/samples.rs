@@ -13,9 +13,9 @@ const WARPS: usize = 4;
 const WARP: usize = 32;
 const RESIDENT: u32 = 7;
 
-/// Whether a picture of a method is blended so.
+/// Whether a picture of a method, without depth, is blended so.
 pub fn is_sampled(method: Blend, rows: PictureRows) -> bool {
-    method == Blend::Splatcore && rows == PictureRows::Eight
+    method == Blend::Samples && rows == PictureRows::Eight
 }
 
 /// Bytes of [`Buffers::rough`].

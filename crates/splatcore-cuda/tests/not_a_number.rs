@@ -335,7 +335,11 @@ fn no_large_picture_takes_them_for_anything() {
     {
         // In place of the second one nothing changes, or all of it is there.
         let splats = [sound(0), splat, sound(2)];
-        let kept = if what == "nothing" { &splats[..2] } else { &splats[..] };
+        let kept = if what == "nothing" {
+            &splats[..2]
+        } else {
+            &splats[..]
+        };
         let got = Tile::new(&device, kept).blend_samples();
         let pairs = got.0.iter().zip(&expected.0).chain(got.1.iter().zip(&expected.1));
         for (i, (a, b)) in pairs.enumerate() {

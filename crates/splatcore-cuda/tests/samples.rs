@@ -6,6 +6,7 @@
 mod device;
 
 use splatcore_core::backend::{RenderOptions, Rendered};
+use splatcore_core::pipeline::Blend;
 use splatcore_core::precision::LIGHT_LEFT;
 use splatcore_core::{Backend, Camera, Gaussians, sh};
 use splatcore_cpu::conformance::scenes::{odd_camera, plain_camera, random_scene};
@@ -18,13 +19,15 @@ const SAMPLES: [usize; 8] = [0, 2, 4, 6, 9, 11, 13, 15];
 /// What two blends may differ by at a pixel whose colour is at most 1 or so: they stop at different fragments, and round.
 const ROUNDING: f64 = LIGHT_LEFT + 1e-3;
 
-/// The picture as if it were large, and as it is.
+/// The picture of `samples`, as if it were large, and that of `splatcore`.
 fn pictures(scene: &Gaussians, camera: &Camera) -> Option<[Rendered; 2]> {
     let device = device::device()?;
-    Some([0, usize::MAX].map(|large| {
-        let backend = CudaBackend::on(device.clone(), true).with_large_pictures_from(large);
+    let backend = CudaBackend::on(device, true).with_large_pictures_from(0);
+    Some([Blend::Samples, Blend::Splatcore].map(|blend| {
+        let mut options = RenderOptions::default();
+        options.pipeline.blend = blend;
         let mut renderer = backend.renderer(scene).unwrap();
-        renderer.render(camera, &RenderOptions::default()).unwrap()
+        renderer.render(camera, &options).unwrap()
     }))
 }
 
@@ -100,7 +103,10 @@ fn weights_are_those_of_the_spline() {
         let (wanted, less) = (spline(x), cubic(x));
         for sample in 0..8 {
             let unit = 32.0;
-            assert!((splines[x][sample] - wanted[sample]).abs() < 1e-6, "{x}, {sample}");
+            assert!(
+                (splines[x][sample] - wanted[sample]).abs() < 1e-6,
+                "{x}, {sample}"
+            );
             assert!(
                 (beyond[x][sample] - unit * (wanted[sample] - less[sample])).abs() < unit * 1e-6,
                 "{x}, {sample}: {} beyond",
@@ -143,10 +149,7 @@ fn squares([large, plain]: &[Rendered; 2]) -> Vec<Square> {
                 between: 0.0,
             };
             for (y, x) in (0..SQUARE).flat_map(|y| (0..SQUARE).map(move |x| (square_y + y, square_x + x))) {
-                let (got, blended) = (
-                    pixel(large, left + x, top + y),
-                    pixel(plain, left + x, top + y),
-                );
+                let (got, blended) = (pixel(large, left + x, top + y), pixel(plain, left + x, top + y));
                 let wanted = interpolated(x, y);
                 for k in 0..4 {
                     square.from_blended = square.from_blended.max((got[k] - blended[k]).abs());
@@ -226,8 +229,7 @@ fn a_star_between_samples_is_seen() {
     };
     let (mut seen, mut worst) = (0, 0.0f64);
     for (y, x) in (0..240).flat_map(|y| (0..320).map(move |x| (y, x))) {
-        let [large, plain, dark] =
-            [&pictures[0], &pictures[1], &without].map(|picture| pixel(picture, x, y));
+        let [large, plain, dark] = [&pictures[0], &pictures[1], &without].map(|picture| pixel(picture, x, y));
         seen += ((plain[0] - dark[0]).abs() > 0.3) as usize;
         for k in 0..4 {
             worst = worst.max((large[k] - plain[k]).abs());

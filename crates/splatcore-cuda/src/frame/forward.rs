@@ -4,12 +4,12 @@ use super::kernels::{Kind, Op};
 use super::pairs::Lists;
 use super::{Frame, MOST_PIXELS, PROJECT_BLOCK, Purpose, SceneAddresses};
 use crate::camera::KernelCamera;
-use crate::device::{Kernel, Program};
+use crate::device::Program;
 use crate::device::buffer::device_error;
 use crate::launch::arguments;
 use crate::lists;
-use crate::samples;
 use crate::programs::{self, PictureRows};
+use crate::samples;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Backward, Blend, Pipeline};
 use splatcore_core::{BackendError, Camera};
@@ -237,33 +237,23 @@ impl Frame {
         self.queue.mark("project")
     }
 
-    fn blend(&self, pass: &Pass, lists: (u64, u64)) -> Result<(), BackendError> {
-        if let &[blend] = self.kernels_of(Op::Blend) {
-            self.blend_all(pass, blend, lists)?;
-        }
-        let samples = self.kernels_of(Op::Samples);
-        if !samples.is_empty() {
-            // Over the picture that came with depth: it is the same with and without.
+    fn blend(&self, pass: &Pass, (pairs, pair_slots): (u64, u64)) -> Result<(), BackendError> {
+        if pass.purpose == Purpose::Image && samples::is_sampled(pass.blend, pass.rows) {
             let at = samples::Buffers {
                 splats: self.splats.address(),
-                tile_lists: self.tile_lists.address(),
+                tile_lists: pairs,
                 ranges: self.cleared_at(self.layout.ranges),
                 counters: self.counters.address(),
                 image: self.image.address(),
                 transmittances: self.transmittance.address(),
                 rough: self.rough.address(),
             };
-            samples::blend(&self.queue, samples, &pass.view, at)?;
+            samples::blend(&self.queue, self.kernels_of(Op::Blend), &pass.view, at)?;
+            return self.queue.mark("blend");
         }
-        self.queue.mark("blend")
-    }
-
-    fn blend_all(
-        &self,
-        pass: &Pass,
-        blend: Kernel,
-        (pairs, pair_slots): (u64, u64),
-    ) -> Result<(), BackendError> {
+        let &[blend] = self.kernels_of(Op::Blend) else {
+            return Err(wrong_program());
+        };
         // What only some variants use: masks, or a plane for depth, or checkpoints and the places of buckets.
         let (blocks, extra) = match pass.lists {
             Lists::Groups(_) => (pass.lists.count(&pass.view), self.group_masks.address()),
@@ -293,7 +283,8 @@ impl Frame {
                 self.checkpoints.address(),
                 self.stops.address()
             ],
-        )
+        )?;
+        self.queue.mark("blend")
     }
 }
 

@@ -21,8 +21,6 @@ pub(super) enum Op {
     /// What sorts and splits these.
     SortLists,
     Blend,
-    /// What blends large pictures.
-    Samples,
     BlendBackward,
     SumPairs,
     ProjectBackward,
@@ -158,16 +156,16 @@ impl Frame {
                 Op::Blend,
                 match kind.options.inverse_depth {
                     true => programs::blend_with_inverse_depth(pipeline.blend, kind.rows),
+                    false
+                        if kind.purpose == Purpose::Image
+                            && samples::is_sampled(pipeline.blend, kind.rows) =>
+                    {
+                        programs::blend_samples()
+                    }
                     false => self.blend_program(pipeline, kind.purpose, kind.rows),
                 },
             ),
         ];
-        if kind.purpose == Purpose::Image && samples::is_sampled(pipeline.blend, kind.rows) {
-            if !kind.options.inverse_depth {
-                all.retain(|&(op, _)| op != Op::Blend);
-            }
-            all.push((Op::Samples, programs::blend_samples()));
-        }
         match kind.lists {
             Lists::Tiles => {}
             Lists::Groups(side) => {
