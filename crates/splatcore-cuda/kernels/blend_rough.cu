@@ -1,6 +1,8 @@
-// blend_rough: of large pictures those squares of 8x8 pixels that blend_samples could not interpolate.
+// blend_rough, method `samples`: what blend_samples.cu leaves of a large picture, squares of 8x8 pixels, as blend_picture.cu blends them; all of a picture of
+// details. Blocks ask for tiles, those with long lists first, and for the next while they have one. The warps of squares that are not wanted test splats with the others.
 //
-// HEADER TO COME
+// Launch: blocks of four warps, seven a multiprocessor: 72 registers, 24 KB of shared memory. Bound by barriers: of fox_220k 2.5 squares of a rough tile are
+// rough, and a quarter of the samples of the profiler wait for the tile's last warp. Times: blend_samples.cu.
 
 #ifndef ROUGH_BLOCKS
 #define ROUGH_BLOCKS 7

@@ -1,20 +1,36 @@
-// blend_samples: of large pictures one pixel in four is blended. Where those tell the others, the others are interpolated; where they do not, all pixels
-// are blended by blend_rough.cu.
+// blend_samples, method `samples`: of large pictures one pixel in four is blended. Where those tell the others, the others are interpolated; where they do
+// not, all pixels are blended by blend_rough.cu.
 //
-// A warp has a tile: 8x8 of its 16x16 pixels, every other one from both ends of its rows and columns, are the warp's pixels of blend_picture.cu, which blends
-// them the same way. No splat needs to be tested, as a tile's list has those that reach it, and no barrier is needed, as a warp's rows are its own.
-//   pixels     Those between are the natural cubic spline through the eight samples of their row and column: two products of matrices for each channel,
-//              whose results lie as the operands of the next. Of halves, of the samples less one of them; sums in f32.
-//   rough      The same products with what the spline is beyond the cubic polynomial through the four nearest samples say how much two fair guesses differ. Where
-//              that is STEP or more, anywhere in 8x8 pixels, these are blended. Nothing hides between samples: a splat's sigma is half a
-//              pixel and more (LOW_PASS), so that its neighbour sees it.
-//   not tried  Pictures whose splats are small, as details are: those whose splats reach less than SMOOTH of a group's 4x4 tiles on average. All of
-//              their tiles that have splats are rough.
-//   order      Long lists begin first: a warp of the first blocks looks at LOOKED tiles, far apart as long lists lie side by side, for those longer than LONG
-//              halves of the average; all others leave these out.
-// Not with depth: its mean is not smooth where a splat begins.
+// A warp has a tile: 8x8 of its 16x16 pixels, every other one from both ends of its rows and columns, take the place of the warp's pixels in blend_picture.cu
+// and are blended the same way. No splat needs to be tested, as a tile's list has those that reach it, and no barrier is needed, as a warp's rows are its own.
+//   pixels     Those between are on the natural cubic spline through the eight samples of their row and column: two products of matrices for each
+//              channel, the result of the first of which lies as the second takes it. In halves, of the samples less one of them, so that roundings are small; sums in f32.
+//   rough      The same products with what the spline is beyond the cubic polynomial through the four nearest samples say how far two fair guesses are
+//              apart. Where that is STEP or more, anywhere in 8x8 pixels, these are blended.
+//   hidden     A splat that is thinner than a pixel can lie between samples unseen. Where one could take more than FINE_LIGHT of the light in front
+//              of it, the squares that it touches are blended too. Without this a white point of 0.82 was off by 0.44 (tests/samples.rs).
+//   details    Nothing is sampled of pictures whose splats are small: those that reach less than SMOOTH of a group's 4x4 tiles on average.
+//   order      Long lists begin first: LOOKED tiles at a time, far apart as long lists lie side by side, are looked at for those longer than LONG halves of the
+//              average, then all for the others. A warp asks for the next while it has work.
+// Not with depth: what a mean of depths is divided by is not smooth where a splat begins.
+// CPU twin: none on the way to a picture, as `samples` is `splatcore` there; of the spline, in f64, tests/samples.rs.
 //
-// PREDICTIONS TO COME
+// Launch: blocks of four warps, seven a multiprocessor: 72 registers, 18 KB of shared memory; blend_rough 24 KB. Bound, in the form of the fifth line below: 68 M instructions
+// a view of fox_220k, 55 % of them batches, 18 % what follows the last one; 61 % of the issue slots used, and multiprocessors that are through wait for long lists.
+// On an H200 at 3840x2160, us of the blend alone, both kernels, fox_220k (mcmc_1m); that of all pixels takes 288 (562). Reckoned from three pictures of the CPU: 87 % (72 %) of
+// all 8x8 pixels can be interpolated with 64 dB, so predicted 160 to 180 (390). Each line against the one before:
+//   interpolation by each thread, a grid that strides over rough tiles          265 (565)
+//   rough squares by a warp each, copies past the first-level cache             289 (649)
+//   rough tiles by blocks that ask for them; the first-level cache; 7 blocks    239 (503)
+//   32 splats at a time, copied while the 32 before are blended                 227 (460)
+//   the natural spline for the cubic polynomial: as good with fewer rough       221 (451)
+//   long lists first                                                            215 (438), each at the limit that suits it
+//   long: 1.5 times the average; differences as squares, over the channels      210 (424)
+//   pictures of details left out, which costs nothing here                      204 (412), 63.3 (61.4) dB against all of f32
+//   hidden splats looked for; warps ask for tiles                               264 (553), 64.7 (62.3) dB: which of the two costs is not known
+// Slower: both kernels in one, 225 to 247 (458 to 515); tiles with long lists not sampled, 222 to 224 (449 to 554); tiles with several thin splats or
+// very long lists not sampled, 212 (432). Orbits of small models, most of which is details, take 16 to 56 % longer than with all pixels. All of it raw:
+// docs/measurements/rendering/samples.txt.
 
 #define WARPS 4         // of a block
 #define SAMPLES 8       // along a tile's side
@@ -178,8 +194,8 @@ __device__ __forceinline__ void store_two(float* at, float first, float second, 
     }
 }
 
-// Interpolates a tile from its samples, of which a lane has the column lane / 4 as finish_pixel says. Writes those of its four squares where cubic and linear
-// interpolation differ by less than STEP; returns the others, a bit each.
+// Interpolates a tile from its samples, of which a lane has the column lane / 4 as finish_pixel says. Writes those of its four squares that are not in `rough` and where the
+// spline and the cubic polynomial differ by less than STEP; returns the others, a bit each.
 __device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_out, u32 rough, u32 x0, u32 y0, u32 lane, const Camera& camera, float* image,
                                            float* transmittances) {
     float2 own[PAIRS];

@@ -1,4 +1,5 @@
-// What blend_picture.cu and blend_samples.cu share: rows of halves, a warp's pixels, how 16 splats are blended to them, and what they are in the end.
+// What blend_picture.cu, blend_samples.cu and blend_rough.cu share: rows of halves, a warp's pixels, how 16 splats are blended to them, what they are in the end,
+// and how a block blends a tile.
 // The steps are explained in blend_splatcore.cu and blend_picture.cu.
 
 #define PAIRS (RECTANGLE_Y / 2)  // pairs of rows of pixels, 16 of a warp's pixels each
