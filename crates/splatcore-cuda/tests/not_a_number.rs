@@ -274,7 +274,7 @@ fn no_blend_takes_them_for_anything() {
     let without = Tile::new(&device, &[sound(0), sound(2)]);
     for &blend in Blend::ALL {
         let thirds: &[Third] = match blend {
-            Blend::Splatcore => &[Third::Entries, Third::Nothing],
+            Blend::Splatcore | Blend::Samples => &[Third::Entries, Third::Nothing],
             _ => &[Third::Slots],
         };
         let picture = |rows| {
