@@ -7,8 +7,8 @@
 //              channel, the result of the first of which lies as the second takes it. In halves, of the samples less one of them, so that roundings are small; sums in f32.
 //   rough      The same products with what the spline is beyond the cubic polynomial through the four nearest samples say how far two fair guesses are
 //              apart. Where that is STEP or more, anywhere in 8x8 pixels, these are blended.
-//   hidden     A splat that is thinner than a pixel can lie between samples unseen. Where one could take more than FINE_LIGHT of the light in front
-//              of it, the squares that it touches are blended too. Without this a white point of 0.82 was off by 0.44 (tests/samples.rs).
+//   hidden     A splat that is about as thin as a pixel can lie between samples unseen. A square is blended too where one takes more than FINE_LIGHT of the light in front
+//              of it, unless one of the four samples about that place has a share, FINE_SEEN, of it. Without this a white point of 0.82 was off by 0.44 (tests/samples.rs).
 //   details    Nothing is sampled of pictures whose splats are small: those that reach less than SMOOTH of a group's 4x4 tiles on average.
 //   order      Long lists begin first: LOOKED tiles at a time, far apart as long lists lie side by side, are looked at for those longer than LONG halves of the
 //              average, then all for the others. A warp asks for the next while it has work.
@@ -27,7 +27,9 @@
 //   long lists first                                                            215 (438), each at the limit that suits it
 //   long: 1.5 times the average; differences as squares, over the channels      210 (424)
 //   pictures of details left out, which costs nothing here                      204 (412), 63.3 (61.4) dB against all of f32
-//   hidden splats looked for; warps ask for tiles                               264 (553), 64.7 (62.3) dB: which of the two costs is not known
+//   hidden splats looked for; warps ask for tiles                               264 (553), 64.7 (62.3) dB
+//   only where they hide                                                        not timed yet. Of a cut-out of 768x512 pixels (emulator) 14.9 % (30.3 %) of the squares are
+//                                                                               rough without looking for any, 25.9 % (37.4 %) by the line above, now 15.0 % (30.4 %)
 // Slower: both kernels in one, 225 to 247 (458 to 515); tiles with long lists not sampled, 222 to 224 (449 to 554); tiles with several thin splats or
 // very long lists not sampled, 212 (432). Orbits of small models, most of which is details, take 16 to 56 % longer than with all pixels. All of it raw:
 // docs/measurements/rendering/samples.txt.
@@ -49,31 +51,52 @@ __device__ __forceinline__ u32 squares_inside(u32 x0, u32 y0, const Camera& came
     return y0 + SQUARE < camera.height ? upper | upper << 2 : upper;
 }
 
-// Whether a splat could hide between samples: its sigma across is less than a pixel, the larger eigenvalue of its form above that of such a circle.
-// Not if it is nearly transparent.
-#define FINE_SIGMA 1.0f
+// Whether a splat could hide between samples: its sigma across is so small that where samples are 3 pixels apart in both directions they may see less of it than FINE_SEEN. By
+// the larger eigenvalue of its form against that of such a circle. Not if it is nearly transparent.
+#define FINE_SIGMA 1.12f
 #define FINE_LIGHT 0.1f
+#define FINE_SEEN -1.5f  // log2; of what differs by 0.017 at a sample STEP becomes aware
 __device__ __forceinline__ bool is_fine(float4 centre, float4 power) {
     const float circle = 0.5f / LN2 / (FINE_SIGMA * FINE_SIGMA);
     float x = -power.x - circle, y = -power.z - circle, slant = 0.5f * power.y;
     return exp2_approx(centre.z) > FINE_LIGHT && (x > 0.0f || y > 0.0f || x * y < slant * slant);
 }
 
-// The squares of the tile at (x0, y0), a bit each, in which the fine splats of the warp's lanes could be seen: what they can take of the light that
-// is left in front of them is more than FINE_LIGHT.
-__device__ __forceinline__ u32 squares_of_fine(const Pixels& pixels, bool is_fine, float4 centre, float4 power, u32 x0, u32 y0, u32 lane) {
-    u32 squares = 0;
+// The samples, as pixels of the tile, before and behind a place between pixels 0 and 15.
+__device__ __forceinline__ float2 samples_about(float place) {
+    float half = place < 7.5f ? place : 15.0f - place;  // symmetric
+    float before = half < 6.0f ? 2.0f * floorf(0.5f * half) : 6.0f, behind = half < 6.0f ? before + 2.0f : 9.0f;
+    return place < 7.5f ? make_float2(before, behind) : make_float2(15.0f - behind, 15.0f - before);
+}
+
+// The squares of the tile at (x0, y0), a bit each, in which the fine splats of the warp's lanes hide: what they take of the light that is left in front of
+// them is more than FINE_LIGHT where they take most of a square, and at none of the four samples about that place are they as much as FINE_SEEN of it.
+__device__ __forceinline__ u32 squares_of_hidden(const Pixels& pixels, bool is_fine, float4 centre, float4 power, u32 x0, u32 y0, u32 lane) {
+    // The most light of the samples of each square: columns of lanes 0 to 15 or of the others, rows of the first two pairs or of the others.
+    float lights[SQUARES];
 #pragma unroll
     for (u32 k = 0; k < SQUARES; ++k) {
-        // The most light of its samples: columns of lanes 0 to 15 or of the others, rows of the first two pairs or of the others.
         u32 light = max_half2(pixels.light[k / 2 * 2], pixels.light[k / 2 * 2 + 1]);
-        float most = fmaxf(half_low(light), half_high(light));
-        if (lane / 16 != k % 2) most = 0.0f;
-        for (u32 offset = 16; offset >= 4; offset /= 2) most = fmaxf(most, __shfl_xor_sync(FULL_MASK, most, offset));
-        float left = x0 + k % 2 * SQUARE + 0.5f, top = y0 + k / 2 * SQUARE + 0.5f;
-        bool is_seen = is_fine && exp2_approx(centre.z) * most > FINE_LIGHT * LIGHT_UNIT &&
-                       touches_rectangle(centre, power, left, top, SQUARE - 1, SQUARE - 1);
-        squares |= __any_sync(FULL_MASK, is_seen) ? 1u << k : 0;
+        lights[k] = lane / 16 == k % 2 ? fmaxf(half_low(light), half_high(light)) : 0.0f;
+        for (u32 offset = 16; offset >= 4; offset /= 2) lights[k] = fmaxf(lights[k], __shfl_xor_sync(FULL_MASK, lights[k], offset));
+    }
+    u32 squares = 0;
+#pragma unroll 1
+    for (u32 k = 0; k < SQUARES; ++k) {
+        float left = x0 + k % 2 * SQUARE + 0.5f, top = y0 + k / 2 * SQUARE + 0.5f, x, y;
+        float best = best_in_rectangle(centre, power, left, top, SQUARE - 1, SQUARE - 1, x, y);
+        float most = k == 0 ? lights[0] : k == 1 ? lights[1] : k == 2 ? lights[2] : lights[3];
+        bool hides = is_fine && exp2_approx(centre.z + best) * most > FINE_LIGHT * LIGHT_UNIT;
+        if (!__any_sync(FULL_MASK, hides)) continue;
+        // From the mean to the samples about the place.
+        float2 xs = samples_about(centre.x + x - x0 - 0.5f), ys = samples_about(centre.y + y - y0 - 0.5f);
+#pragma unroll
+        for (int sample = 0; sample < 4; ++sample) {
+            float dx = x0 + 0.5f + (sample % 2 ? xs.y : xs.x) - centre.x, dy = y0 + 0.5f + (sample / 2 ? ys.y : ys.x) - centre.y;
+            float exponent = fmaf(fmaf(power.x, dx, power.y * dy), dx, power.z * dy * dy);
+            hides = hides && exponent < best + FINE_SEEN;
+        }
+        squares |= __any_sync(FULL_MASK, hides) ? 1u << k : 0;
     }
     return squares;
 }
@@ -88,7 +111,7 @@ struct SamplesShared {
     uint4 staged[3][WARP];
 };
 
-// Blends the list `range` to samples of the tile at (x0, y0). Returns whether all were dark before its end; adds the squares of fine splats to `rough`.
+// Blends the list `range` to samples of the tile at (x0, y0). Returns whether all were dark before its end; adds the squares in which splats hide to `rough`.
 __device__ __forceinline__ bool blend_list(Pixels& pixels, SamplesShared& shared, const Splat* __restrict__ splats, const u32* __restrict__ pairs,
                                           uint2 range, u32 lane, u32 x0, u32 y0, const Camera& camera, u32& rough) {
     // Whose rows this lane hands to ldmatrix: as in blend_picture.cu, but a splat's row lies where it is read, bit 1 of its number in front.
@@ -118,7 +141,7 @@ __device__ __forceinline__ bool blend_list(Pixels& pixels, SamplesShared& shared
             fits = write_row(to, centre, power, *(const float4*)&shared.staged[2][lane], centre_x, centre_y, camera);
         }
         if (!fits) write_empty_row(to);
-        if (__any_sync(FULL_MASK, fine)) rough |= squares_of_fine(pixels, fine, centre, power, x0, y0, lane);
+        if (__any_sync(FULL_MASK, fine)) rough |= squares_of_hidden(pixels, fine, centre, power, x0, y0, lane);
         if (at + WARP < range.y) stage(next);
         if (at + 2 * WARP < range.y) next = pairs[at + 2 * WARP];
         __syncwarp();

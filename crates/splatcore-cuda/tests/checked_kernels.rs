@@ -295,15 +295,19 @@ fn jobs() -> Vec<Job> {
             .map(drop)
     };
     jobs.push(("picture of a half scene".into(), Box::new(half)));
-    for inverse_depth in [false, true] {
+    for (blend, inverse_depth) in [
+        (Blend::Splatcore, false),
+        (Blend::Splatcore, true),
+        (Blend::Samples, false),
+    ] {
         let large = move |backend: &CudaBackend| {
             let backend = backend.clone().with_large_pictures_from(0);
-            let mut options = options(Pipeline::AUTO);
+            let mut options = options(with(Intersect::Exact, blend));
             options.inverse_depth = inverse_depth;
             let mut renderer = backend.renderer(&scene())?;
-            renderer.render(&camera(40, 30), &options).map(drop)
+            renderer.render(&camera(90, 70), &options).map(drop)
         };
-        let name = format!("picture as if it were large, depth {inverse_depth}");
+        let name = format!("{blend} of a picture as if it were large, depth {inverse_depth}");
         jobs.push((name, Box::new(large)));
     }
     let compact = |backend: &CudaBackend| {

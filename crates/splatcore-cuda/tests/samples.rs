@@ -236,7 +236,7 @@ fn a_star_between_samples_is_seen() {
         }
     }
     assert!(seen > 30, "{seen} pixels with stars");
-    // What they can take of the light where they are not looked for is less: FINE_LIGHT.
+    // What they may take of the light without being looked for: FINE_LIGHT.
     assert!(worst < 0.1, "{worst} off");
 }
 
