@@ -31,7 +31,7 @@ pub struct Args {
     /// inverse of the mean of 1/z over the Gaussians that make up a pixel, by their share of its colour; where only a
     /// little is seen (--alpha) it is the depth of that little. Takes little more time to render and as much again to
     /// write; pictures stay as they are, but for roundings with a --pipeline whose blend has no depth (all but scalar,
-    /// subtile and splatcore): subtile takes its place
+    /// subtile and splatcore): subtile takes its place, splatcore that of samples, which interpolates
     #[arg(long)]
     depth: bool,
     /// Also NAME_alpha.png: how much of what is behind the scene each pixel hides, 8 bits. Rendering takes no longer
