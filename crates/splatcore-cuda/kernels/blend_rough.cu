@@ -4,9 +4,7 @@
 // Launch: blocks of four warps, seven a multiprocessor: 72 registers, 24 KB of shared memory. Bound by barriers: of fox_220k 2.5 squares of a rough tile are
 // rough, and a quarter of the samples of the profiler wait for the tile's last warp. Times: blend_samples.cu.
 
-#ifndef ROUGH_BLOCKS
-#define ROUGH_BLOCKS 7
-#endif
+#define ROUGH_BLOCKS 7  // of a multiprocessor
 
 extern "C" __global__ void __launch_bounds__(BLOCK, ROUGH_BLOCKS)
     blend_rough(const Splat* __restrict__ splats, const u32* __restrict__ pairs, const uint2* __restrict__ ranges, Camera camera, Counters* counters,

@@ -34,7 +34,7 @@
 // very long lists not sampled, 212 (432). Orbits of small models, most of which is details, take 16 to 56 % longer than with all pixels. All of it raw:
 // docs/measurements/rendering/samples.txt.
 
-#define WARPS 4         // of a block
+#define WARPS (BLOCK / WARP)
 #define SAMPLES 8       // along a tile's side
 #define SAMPLES_BLOCKS (HAS_SM80 ? 7 : 8)  // of a multiprocessor
 #define STEP 0x21d321d3u                   // half2 of (BEYOND_UNIT / 300)^2, of the squares' sum over the channels
@@ -295,7 +295,7 @@ __device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_ou
 
 // Lists the tiles that are left to blend_rough, with their squares: those with long lists from the front of `rough`, others from the back; none of a
 // picture that is not smooth.
-extern "C" __global__ void __launch_bounds__(WARPS* WARP, SAMPLES_BLOCKS)
+extern "C" __global__ void __launch_bounds__(BLOCK, SAMPLES_BLOCKS)
     blend_samples(const Splat* __restrict__ splats, const u32* __restrict__ pairs, const uint2* __restrict__ ranges, Camera camera,
                   Counters* counters, float* image, float* transmittances, u32* rough) {
     begin_kernel();

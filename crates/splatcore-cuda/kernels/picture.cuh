@@ -145,9 +145,9 @@ __device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u
     return finished;
 }
 
-// Of row `row` of a lane's pixels two channels, the background behind them: red and green, or blue and the transmittance in odd lanes.
-// Of a pair of rows k, lanes 0 and 1 of four have the upper, the others the lower. `left_out` if the list was not looked at to its end: whatever is
-// behind is taken to be as what is in front, which `share` makes up for. All lanes take part.
+// Two channels of one of a lane's pixels, the background behind them: red and green, or blue and the transmittance in odd lanes. Of the k-th pair of
+// rows lanes 0 and 1 of four have the upper, the others the lower. `left_out` if the list was not looked at to its end: whatever is behind is taken to be as
+// what is in front, which `share` makes up for. All lanes take part.
 __device__ __forceinline__ float2 finish_pixel(const Pixels& pixels, int k, bool left_out, u32 lane, const Camera& camera, float& share) {
     bool odd = lane % 2;
     float first = pixels.sums[k / 2][k % 2 * 2], second = pixels.sums[k / 2][k % 2 * 2 + 1];

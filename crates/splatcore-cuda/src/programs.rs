@@ -4,7 +4,7 @@ use crate::Moments;
 use crate::device::program::files;
 use crate::device::{Device, DeviceError, Kernel, Program};
 use crate::sort::{self, Plan};
-use crate::{dealt, lists};
+use crate::{dealt, lists, samples};
 use splatcore_core::floaters::HIDDEN;
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
 use splatcore_core::sh;
@@ -310,11 +310,13 @@ impl PictureRows {
     }
 }
 
-/// `blend` of a picture that nothing is learned from.
+/// `blend` of a picture that nothing is learned from, or what takes its place ([`blend_samples`]).
 pub fn blend_picture(method: Blend, rows: PictureRows) -> Program {
-    let (Blend::Splatcore | Blend::Samples) = method else {
-        return blend(method, false, false);
-    };
+    match method {
+        _ if samples::is_sampled(method, rows) => return blend_samples(),
+        Blend::Splatcore | Blend::Samples => {}
+        _ => return blend(method, false, false),
+    }
     Program {
         op: "blend_picture",
         files: files![
@@ -333,8 +335,8 @@ pub fn blend_picture(method: Blend, rows: PictureRows) -> Program {
     }
 }
 
-/// `blend_samples` and `blend_rough`, in place of [`blend_picture`] for large pictures of [`Blend::Samples`].
-pub fn blend_samples() -> Program {
+/// `blend_samples` and `blend_rough`, of large pictures of [`Blend::Samples`].
+fn blend_samples() -> Program {
     Program {
         op: "blend_samples",
         files: files![
@@ -562,7 +564,6 @@ pub fn all() -> Vec<Program> {
             }
         }
     }
-    all.push(blend_samples());
     all.extend(Backward::ALL.iter().map(|&method| blend_backward(method)));
     for degree in 0..=sh::MAX_DEGREE {
         for absolute in [false, true] {

@@ -3,15 +3,14 @@
 use crate::camera::KernelCamera;
 use crate::device::Kernel;
 use crate::launch::{Queue, arguments, wrong_program};
-use crate::programs::PictureRows;
-
+use crate::programs::{self, PictureRows};
 use splatcore_core::BackendError;
 use splatcore_core::pipeline::Blend;
 
-/// Warps of a block of either kernel, and such blocks of a multiprocessor.
-const WARPS: usize = 4;
-const WARP: usize = 32;
+/// Blocks of either kernel that a multiprocessor holds (SAMPLES_BLOCKS and ROUGH_BLOCKS).
 const RESIDENT: u32 = 7;
+/// Tiles that a block of either has at a time.
+const TILES: [usize; 2] = [4, 1];
 
 /// Whether a picture of a method, without depth, is blended so.
 pub fn is_sampled(method: Blend, rows: PictureRows) -> bool {
@@ -52,16 +51,17 @@ pub fn blend(
     view: &KernelCamera,
     at: Buffers,
 ) -> Result<(), BackendError> {
-    let &[samples, rough] = kernels else {
+    if kernels.len() != TILES.len() {
         return Err(wrong_program("samples"));
-    };
+    }
     // Blocks ask for tiles until there are no more.
     let resident = RESIDENT * queue.device.multiprocessors();
-    for (kernel, tiles) in [(samples, WARPS), (rough, 1)] {
+    let block = programs::picture_block(Blend::Samples, PictureRows::Eight);
+    for (&kernel, tiles) in kernels.iter().zip(TILES) {
         queue.launch(
             kernel,
             resident.min(view.tile_count().div_ceil(tiles) as u32),
-            (WARPS * WARP) as u32,
+            block,
             &mut arguments![
                 at.splats,
                 at.tile_lists,

@@ -238,21 +238,8 @@ impl Frame {
     }
 
     fn blend(&self, pass: &Pass, (pairs, pair_slots): (u64, u64)) -> Result<(), BackendError> {
-        if pass.purpose == Purpose::Image && samples::is_sampled(pass.blend, pass.rows) {
-            let at = samples::Buffers {
-                splats: self.splats.address(),
-                tile_lists: pairs,
-                ranges: self.cleared_at(self.layout.ranges),
-                counters: self.counters.address(),
-                image: self.image.address(),
-                transmittances: self.transmittance.address(),
-                rough: self.rough.address(),
-            };
-            samples::blend(&self.queue, self.kernels_of(Op::Blend), &pass.view, at)?;
-            return self.queue.mark("blend");
-        }
         let &[blend] = self.kernels_of(Op::Blend) else {
-            return Err(wrong_program());
+            return self.blend_samples(pass, pairs);
         };
         // What only some variants use: masks, or a plane for depth, or checkpoints and the places of buckets.
         let (blocks, extra) = match pass.lists {
@@ -284,6 +271,21 @@ impl Frame {
                 self.stops.address()
             ],
         )?;
+        self.queue.mark("blend")
+    }
+
+    /// A large picture of which not all pixels may be blended.
+    fn blend_samples(&self, pass: &Pass, tile_lists: u64) -> Result<(), BackendError> {
+        let at = samples::Buffers {
+            splats: self.splats.address(),
+            tile_lists,
+            ranges: self.cleared_at(self.layout.ranges),
+            counters: self.counters.address(),
+            image: self.image.address(),
+            transmittances: self.transmittance.address(),
+            rough: self.rough.address(),
+        };
+        samples::blend(&self.queue, self.kernels_of(Op::Blend), &pass.view, at)?;
         self.queue.mark("blend")
     }
 }

@@ -5,7 +5,6 @@ use super::{Frame, Purpose, SceneAddresses};
 use crate::device::buffer::failed;
 use crate::device::{Kernel, Program};
 use crate::programs::{self, PictureRows};
-use crate::samples;
 use crate::sort::Plan;
 use splatcore_core::BackendError;
 use splatcore_core::backend::{RenderOptions, Statistic};
@@ -156,12 +155,6 @@ impl Frame {
                 Op::Blend,
                 match kind.options.inverse_depth {
                     true => programs::blend_with_inverse_depth(pipeline.blend, kind.rows),
-                    false
-                        if kind.purpose == Purpose::Image
-                            && samples::is_sampled(pipeline.blend, kind.rows) =>
-                    {
-                        programs::blend_samples()
-                    }
                     false => self.blend_program(pipeline, kind.purpose, kind.rows),
                 },
             ),

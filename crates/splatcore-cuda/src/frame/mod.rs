@@ -41,7 +41,7 @@ pub struct Counters {
     pub blended: u64,
     /// Entries of the tiles' lists that have their place, where lists come from groups.
     pub placed: u64,
-    /// Tiles that are to be blended first, and last.
+    /// Tiles that are to be blended first, and last; of large pictures those that are left to `blend_rough`.
     pub firsts: [u32; 2],
     /// Splats over many groups.
     pub far: u32,
