@@ -310,7 +310,7 @@ impl PictureRows {
     }
 }
 
-/// `blend` of a picture that nothing is learned from, or what takes its place ([`blend_samples`]).
+/// `blend` of a picture that nothing is learned from, or what takes its place (`blend_samples` and `blend_rough`).
 pub fn blend_picture(method: Blend, rows: PictureRows) -> Program {
     match method {
         _ if samples::is_sampled(method, rows) => return blend_samples(),
