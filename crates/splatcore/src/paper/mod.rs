@@ -181,6 +181,7 @@ pub(crate) mod tests {
             ],
             step_stages: Vec::new(),
             psnr_vs_reference: 70.0,
+            psnr_vs_reference_worst: 70.0,
             psnr_vs_photos: Some(29.5),
             visible: 100,
             pairs: 1000,

@@ -49,7 +49,10 @@ fn describe(row: &Row, lines: &mut Vec<String>) {
             lines.push(format!("    {stage:16}{ms:>9.3} ms"));
         }
     }
-    lines.push(format!("  against vanilla   {:>9.2} dB", row.psnr_vs_reference));
+    lines.push(format!(
+        "  against vanilla   {:>9.2} dB, at worst {:.2}",
+        row.psnr_vs_reference, row.psnr_vs_reference_worst
+    ));
     if let Some(psnr) = row.psnr_vs_photos {
         lines.push(format!("  against photos    {psnr:>9.2} dB"));
     }

@@ -36,6 +36,8 @@ pub struct Row {
     #[serde(serialize_with = "as_map", skip_serializing_if = "Vec::is_empty")]
     pub step_stages: StagesMs,
     pub psnr_vs_reference: f64,
+    /// Of the camera where it is least.
+    pub psnr_vs_reference_worst: f64,
     /// Mean over the cameras, if each has a photo of its size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub psnr_vs_photos: Option<f64>,
@@ -91,6 +93,7 @@ struct Subject<'a> {
     totals: FrameCounts,
     /// Summed over the cameras, as far as they have photos of their size.
     psnr: f64,
+    psnr_worst: f64,
     psnr_photos: f64,
     photos: usize,
     stages: Samples,
@@ -108,6 +111,7 @@ impl<'a> Subject<'a> {
             options,
             totals: FrameCounts::default(),
             psnr: 0.0,
+            psnr_worst: SAME_BITS,
             psnr_photos: 0.0,
             photos: 0,
             stages: Samples::default(),
@@ -151,6 +155,7 @@ impl<'a> Subject<'a> {
             step_ms,
             step_stages,
             psnr_vs_reference: self.psnr / views,
+            psnr_vs_reference_worst: self.psnr_worst,
             // A mean over some of the cameras would not compare with one over all of them.
             psnr_vs_photos: (self.photos as f64 == views).then(|| self.psnr_photos / views),
             visible: per_frame(totals.visible),
@@ -246,7 +251,9 @@ impl Timing<'_> {
         totals.fragments_evaluated += counts.fragments_evaluated;
         totals.fragments_blended += counts.fragments_blended;
         let image: Image = self.renderer.render(camera, options)?.image;
-        subject.psnr += decibels(metrics::psnr_between(&image, expected));
+        let psnr = decibels(metrics::psnr_between(&image, expected));
+        subject.psnr += psnr;
+        subject.psnr_worst = subject.psnr_worst.min(psnr);
         let fits = |photo: &&Photo| (photo.width, photo.height) == (camera.width, camera.height);
         if let Some(photo) = photo.as_ref().filter(fits) {
             subject.psnr_photos += decibels(metrics::psnr(&image, photo));
@@ -464,6 +471,7 @@ mod tests {
         );
         assert!((row.stage("sort") - 3.0).abs() < 1e-9 && row.stage("nothing") == 0.0);
         assert_eq!(row.psnr_vs_reference, SAME_BITS);
+        assert_eq!(row.psnr_vs_reference_worst, SAME_BITS);
         assert_eq!(row.psnr_vs_photos, None);
         assert_eq!(ticks, passes(5, false));
         // A pass is a frame of each camera after one that is not timed.
