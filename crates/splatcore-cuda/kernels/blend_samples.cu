@@ -1,22 +1,24 @@
-// blend_samples, method `samples`: of large pictures one pixel in four is blended. Where those tell the others, the others are interpolated; where they do
-// not, all pixels are blended by blend_rough.cu.
+// blend_samples, method `samples`: of large pictures one place in four is blended. Where those tell the pixels, the pixels are interpolated; where they do
+// not, they are blended by blend_rough.cu.
 //
-// A warp has a tile: 8x8 of its 16x16 pixels, every other one from both ends of its rows and columns, take the place of the warp's pixels in blend_picture.cu
-// and are blended the same way. No splat needs to be tested, as a tile's list has those that reach it, and no barrier is needed, as a warp's rows are its own.
-//   pixels     Those between are on the natural cubic spline through the eight samples of their row and column: two products of matrices for each
+// A warp has a tile: 8x8 places in its 16x16 pixels, at 0, 2, 4.25, 6.5, 8.5, 10.75, 13 and 15 pixels from the first in both directions, take the place of the warp's pixels in
+// blend_picture.cu and are blended the same way. Of quarters of pixels halves still hold all products. No splat needs to be tested, as a tile's list has those
+// that reach it, and no barrier is needed, as a warp's rows are its own.
+//   pixels     They are on the natural cubic spline through the eight samples of their row and column: two products of matrices for each
 //              channel, the result of the first of which lies as the second takes it. In halves, of the samples less one of them, so that roundings are small; sums in f32.
 //   rough      The same products with what the spline is beyond the cubic polynomial through the four nearest samples say how far two fair guesses are
-//              apart. Where that is STEP or more, anywhere in 8x8 pixels, these are blended.
+//              apart. Squares of 8x8 pixels in which these are STEP apart or more, in the mean, are blended.
 //   hidden     A splat that is about as thin as a pixel can lie between samples unseen. A square is blended too where one takes more than FINE_LIGHT of the light in front
-//              of it, unless one of the four samples about that place has a share, FINE_SEEN, of it. Without this a white point of 0.82 was off by 0.44 (tests/samples.rs).
-//   details    Nothing is sampled of pictures whose splats are small: those that reach less than SMOOTH of a group's 4x4 tiles on average.
+//              of it, and the nearest sample has less than a share, FINE_SEEN, of it. Without this a white point of 0.82 was off by 0.33 (tests/samples.rs).
+//   details    Nothing is sampled of pictures whose splats are small, those that reach less than SMOOTH of a group's 4x4 tiles on average, or whose lists are short, FEW splats on
+//              average: all tiles are left to blend_rough.
 //   order      Long lists begin first: LOOKED tiles at a time, far apart as long lists lie side by side, are looked at for those longer than LONG halves of the
-//              average, then all for the others. A warp asks for the next while it has work.
+//              average, then all for the others.
 // Not with depth: what a mean of depths is divided by is not smooth where a splat begins.
 // CPU twin: none on the way to a picture, as `samples` is `splatcore` there; of the spline, in f64, tests/samples.rs.
 //
-// Launch: blocks of four warps, seven a multiprocessor: 72 registers, 18 KB of shared memory; blend_rough 24 KB. Bound, in the form of the fifth line below: 68 M instructions
-// a view of fox_220k, 55 % of them batches, 18 % what follows the last one; 61 % of the issue slots used, and multiprocessors that are through wait for long lists.
+// Launch: blocks of four warps, seven a multiprocessor: 72 registers, 18 KB of shared memory; blend_rough 24 KB. Bound: 71 M instructions a view of fox_220k, 65 % of the issue
+// slots used; blend_rough 43 M and 50 %, its warps wait for each other.
 // On an H200 at 3840x2160, us of the blend alone, both kernels, fox_220k (mcmc_1m); that of all pixels takes 288 (562). Reckoned from three pictures of the CPU: 87 % (72 %) of
 // all 8x8 pixels can be interpolated with 64 dB, so predicted 160 to 180 (390). Each line against the one before:
 //   interpolation by each thread, a grid that strides over rough tiles          265 (565)
@@ -27,23 +29,61 @@
 //   long lists first                                                            215 (438), each at the limit that suits it
 //   long: 1.5 times the average; differences as squares, over the channels      210 (424)
 //   pictures of details left out, which costs nothing here                      204 (412), 63.3 (61.4) dB against all of f32
-//   hidden splats looked for; warps ask for tiles                               264 (553), 64.7 (62.3) dB
-//   only where they hide                                                        not timed yet. Of a cut-out of 768x512 pixels (emulator) 14.9 % (30.3 %) of the squares are
-//                                                                               rough without looking for any, 25.9 % (37.4 %) by the line above, now 15.0 % (30.4 %)
-// Slower: both kernels in one, 225 to 247 (458 to 515); tiles with long lists not sampled, 222 to 224 (449 to 554); tiles with several thin splats or
-// very long lists not sampled, 212 (432). Orbits of small models, most of which is details, take 16 to 56 % longer than with all pixels. All of it raw:
-// docs/measurements/rendering/samples.txt.
+//   hidden splats looked for wherever one is thin; warps ask for tiles          264 (553), 64.7 (62.3) dB
+//   only where they hide                                                        242 (502), 63.4 (61.4) dB
+//   a warp a tile again, which no ticket is needed for                          -13 (-50)
+//   whether one hides by two places along it, not by four squares; not of those that lie aslant; predicted half of what looking takes
+//                                                                               215 (438), where not to look at all takes 211 (430)
+//   rough tiles in classes by the length of their lists                         215 (431)
+//   weights in one word a lane's load, no exponential for whether one is thin   212 (423), predicted 1.5 % of it
+//   samples at quarters of pixels, gaps of 2 and 2.25 in place of 2 and 3; the mean of a square in place of its largest pixel: both as good with fewer
+//   rough, so the limit was set for the worst view to have 60 dB                213 (419), 63.8 (61.8) dB, at worst 62.2 (60.1)
+// Slower or no faster: both kernels in one, 225 to 247 (458 to 515); tiles with long lists not sampled, 222 to 224 (449 to 554); tiles with several thin
+// splats or very long lists not sampled, 212 (432); one or two rough squares by the warp that sampled them, +22 (+55), predicted -20; by a warp or two warps of
+// blend_rough, +3 and -4 (0 and -9), but details take 20 to 50 % and 7 to 10 % longer; both forms in it, or in two kernels, -2 to +2 (-4 to 0);
+// blend_rough begun while blend_samples ends, from a queue, -2 (-1). Raw: docs/measurements/rendering/samples.txt.
 
 #define WARPS (BLOCK / WARP)
-#define SAMPLES 8       // along a tile's side
+#define SAMPLES 8                          // along a tile's side
 #define SAMPLES_BLOCKS (HAS_SM80 ? 7 : 8)  // of a multiprocessor
-#define STEP 0x21d321d3u                   // half2 of (BEYOND_UNIT / 300)^2, of the squares' sum over the channels
+#define STEP_UNIT 32768.0f  // whole numbers of squares
+#define STEP ((u32)(STEP_UNIT * BEYOND_UNIT * BEYOND_UNIT * SQUARE * SQUARE / (1250.0f * 1250.0f)))  // of the squares of a square's pixels, over the channels: 1/1250 of them on average
 #define LONG 3
 #define LOOKED 4
 
-// Whether the picture's splats are so large that samples are worth it: how many of a group's tiles they reach on average says how large they are.
+// Whether samples are worth it: the picture's splats are large, which how many of a group's tiles they reach on average says, and lists are long.
 #define SMOOTH 4
-__device__ __forceinline__ bool is_smooth(const Counters* counters) { return counters->placed >= SMOOTH * counters->pairs; }
+#define FEW 32
+__device__ __forceinline__ bool is_smooth(const Counters* counters, u32 tiles) {
+    return counters->placed >= max(SMOOTH * counters->pairs, FEW * (u64)tiles);
+}
+
+// What is left to blend_rough: in lists of tiles, by the length of their own lists, as the longest are to begin first; behind those the list of tiles without splats. Of each tile
+// its number, and a bit for each of its squares.
+#define EMPTY_LIST LENGTHS
+__device__ __forceinline__ u32 rough_tile(u32 tile, u32 squares) { return tile * (ALL_SQUARES + 1) + squares; }
+
+// 1448 splats and more, 1024, 724 and so on.
+__device__ __forceinline__ u32 length_class(u32 length) {
+    return (u32)fminf(fmaxf(21.0f - floorf(2.0f * log2_approx((float)length)), 0.0f), LENGTHS - 1.0f);
+}
+
+// Leaves 32 tiles whole.
+__device__ __forceinline__ void leave_tiles(u32* rough, const uint2* __restrict__ ranges, u32 first, u32 tiles, u32 lane, Counters* counters) {
+    u32 tile = first + lane, own = EMPTY_LIST;
+    bool is_tile = tile < tiles;
+    if (is_tile) {
+        uint2 range = list_range(ranges, tile);
+        if (range.x < range.y) own = length_class(range.y - range.x);
+    }
+    for (u32 left = __ballot_sync(FULL_MASK, is_tile); left;) {
+        u32 list = __shfl_sync(FULL_MASK, own, __ffs(left) - 1), place = 0, same = __ballot_sync(FULL_MASK, is_tile && own == list);
+        if (lane == 0) place = atomicAdd(&counters->rough_tiles[list], __popc(same));
+        place = __shfl_sync(FULL_MASK, place, 0) + __popc(same & ((1u << lane) - 1));
+        if (is_tile && own == list) rough[list * tiles + place] = rough_tile(tile, ALL_SQUARES);
+        left &= ~same;
+    }
+}
 
 // The squares of the tile at (x0, y0) that have pixels of the image.
 __device__ __forceinline__ u32 squares_inside(u32 x0, u32 y0, const Camera& camera) {
@@ -51,54 +91,51 @@ __device__ __forceinline__ u32 squares_inside(u32 x0, u32 y0, const Camera& came
     return y0 + SQUARE < camera.height ? upper | upper << 2 : upper;
 }
 
-// Whether a splat could hide between samples: its sigma across is so small that where samples are 3 pixels apart in both directions they may see less of it than FINE_SEEN. By
-// the larger eigenvalue of its form against that of such a circle. Not if it is nearly transparent.
-#define FINE_SIGMA 1.12f
+// Whether a splat could hide between samples: it lies along an axis, within a pixel in eight, or along none; and at half of the three pixels between two samples
+// less than FINE_SEEN of it may be left. Not if it is nearly transparent.
 #define FINE_LIGHT 0.1f
+#define LOG2_FINE_LIGHT -3.3219281f
 #define FINE_SEEN -1.5f  // log2; of what differs by 0.017 at a sample STEP becomes aware
 __device__ __forceinline__ bool is_fine(float4 centre, float4 power) {
-    const float circle = 0.5f / LN2 / (FINE_SIGMA * FINE_SIGMA);
-    float x = -power.x - circle, y = -power.z - circle, slant = 0.5f * power.y;
-    return exp2_approx(centre.z) > FINE_LIGHT && (x > 0.0f || y > 0.0f || x * y < slant * slant);
+    float across = fminf(power.x, power.z);
+    return centre.z > LOG2_FINE_LIGHT && across < FINE_SEEN / (1.125f * 1.125f) && fabsf(power.y) < -0.25f * across;
 }
 
-// The samples, as pixels of the tile, before and behind a place between pixels 0 and 15.
-__device__ __forceinline__ float2 samples_about(float place) {
-    float half = place < 7.5f ? place : 15.0f - place;  // symmetric
-    float before = half < 6.0f ? 2.0f * floorf(0.5f * half) : 6.0f, behind = half < 6.0f ? before + 2.0f : 9.0f;
-    return place < 7.5f ? make_float2(before, behind) : make_float2(15.0f - behind, 15.0f - before);
+// How far the nearest sample is along an axis, in pixels, from a place in the tile between pixels 0 and 15.
+__device__ __forceinline__ float to_sample(float place) {
+    float half = fminf(place, TILE - 1 - place);  // symmetric: 0, 2, 4.25, 6.5
+    float sample = fminf(rintf(fmaf(half, 1.0f / 2.25f, 0.25f / 2.25f)), 3.0f);
+    return fabsf(fmaxf(fmaf(2.25f, sample, -0.25f), 0.0f) - half);
 }
 
-// The squares of the tile at (x0, y0), a bit each, in which the fine splats of the warp's lanes hide: what they take of the light that is left in front of
-// them is more than FINE_LIGHT where they take most of a square, and at none of the four samples about that place are they as much as FINE_SEEN of it.
-__device__ __forceinline__ u32 squares_of_hidden(const Pixels& pixels, bool is_fine, float4 centre, float4 power, u32 x0, u32 y0, u32 lane) {
-    // The most light of the samples of each square: columns of lanes 0 to 15 or of the others, rows of the first two pairs or of the others.
-    float lights[SQUARES];
-#pragma unroll
-    for (u32 k = 0; k < SQUARES; ++k) {
-        u32 light = max_half2(pixels.light[k / 2 * 2], pixels.light[k / 2 * 2 + 1]);
-        lights[k] = lane / 16 == k % 2 ? fmaxf(half_low(light), half_high(light)) : 0.0f;
-        for (u32 offset = 16; offset >= 4; offset /= 2) lights[k] = fmaxf(lights[k], __shfl_xor_sync(FULL_MASK, lights[k], offset));
-    }
+// The squares of the tile at (x0, y0), a bit each, in which the fine splats of the warp's lanes hide: what they take of the light that is left in front of them is
+// more than FINE_LIGHT where they take most of eight columns (or rows, whichever they lie along), and the nearest sample is as far as FINE_SEEN from there.
+__device__ __forceinline__ u32 squares_of_hidden(const Pixels& pixels, bool is_fine, float4 centre, float4 power, u32 x0, u32 y0) {
+    u32 lights = max_half2(max_half2(pixels.light[0], pixels.light[1]), max_half2(pixels.light[2], pixels.light[3]));
+    for (u32 offset = 16; offset >= 4; offset /= 2) lights = max_half2(lights, __shfl_xor_sync(FULL_MASK, lights, offset));
+    float light = fmaxf(half_low(lights), half_high(lights)) / LIGHT_UNIT;
+    // Along the axis that it lies along, and across.
+    bool is_upright = power.x < power.z;
+    float x = centre.x - x0 - 0.5f, y = centre.y - y0 - 0.5f, u = is_upright ? y : x, v = is_upright ? x : y;
+    float across = is_upright ? power.x : power.z, slope = -0.5f * power.y * reciprocal_approx(across);
+    float along = fmaf(0.5f * power.y, slope, is_upright ? power.z : power.x);  // on the ridge
+    // Mostly none can: no sample is more than 1.5 away along the axis, and the ridge where the loop looks is within 8 columns of where it comes nearest to the mean.
+    float near = to_sample(fmaf(slope, fminf(fmaxf(u, 0.0f), TILE - 1) - u, v)) + SQUARE * fabsf(slope);
+    bool can_hide = is_fine && exp2_approx(centre.z) * light > FINE_LIGHT && fmaf(along, 1.125f * 1.125f, across * near * near) < FINE_SEEN;
+    if (!__any_sync(FULL_MASK, can_hide)) return 0;
     u32 squares = 0;
 #pragma unroll 1
-    for (u32 k = 0; k < SQUARES; ++k) {
-        float left = x0 + k % 2 * SQUARE + 0.5f, top = y0 + k / 2 * SQUARE + 0.5f, x, y;
-        float best = best_in_rectangle(centre, power, left, top, SQUARE - 1, SQUARE - 1, x, y);
-        float most = k == 0 ? lights[0] : k == 1 ? lights[1] : k == 2 ? lights[2] : lights[3];
-        bool hides = is_fine && exp2_approx(centre.z + best) * most > FINE_LIGHT * LIGHT_UNIT;
-        if (!__any_sync(FULL_MASK, hides)) continue;
-        // From the mean to the samples about the place.
-        float2 xs = samples_about(centre.x + x - x0 - 0.5f), ys = samples_about(centre.y + y - y0 - 0.5f);
-#pragma unroll
-        for (int sample = 0; sample < 4; ++sample) {
-            float dx = x0 + 0.5f + (sample % 2 ? xs.y : xs.x) - centre.x, dy = y0 + 0.5f + (sample / 2 ? ys.y : ys.x) - centre.y;
-            float exponent = fmaf(fmaf(power.x, dx, power.y * dy), dx, power.z * dy * dy);
-            hides = hides && exponent < best + FINE_SEEN;
-        }
-        squares |= __any_sync(FULL_MASK, hides) ? 1u << k : 0;
+    for (u32 half = 0; half < 2; ++half) {
+        // Where the tile has most of it in these columns.
+        float at = fminf(fmaxf(u, (float)(half * SQUARE)), (float)(half * SQUARE + SQUARE - 1)), du = at - u, ridge = fmaf(slope, du, v);
+        float place = fminf(fmaxf(ridge, 0.0f), TILE - 1), beyond = place - ridge, off_u = to_sample(at), off_v = to_sample(place);
+        float exponent = fmaf(along * du, du, fmaf(across * beyond, beyond, centre.z));
+        bool hides = can_hide && exp2_approx(exponent) * light > FINE_LIGHT && fmaf(along * off_u, off_u, across * off_v * off_v) < FINE_SEEN;
+        // Both where it lies between the two.
+        u32 before = 1u << (is_upright ? half * 2 : half), behind = before << (is_upright ? 1 : 2);
+        if (hides) squares |= (place < SQUARE + 0.5f ? before : 0) | (place > SQUARE - 1.5f ? behind : 0);
     }
-    return squares;
+    return or_all(squares);
 }
 
 // A batch of rows: eight of ROW_BYTES, then as many again 64 bytes further, so that no 16 bytes that are written or read at a time lie in the same banks.
@@ -141,7 +178,7 @@ __device__ __forceinline__ bool blend_list(Pixels& pixels, SamplesShared& shared
             fits = write_row(to, centre, power, *(const float4*)&shared.staged[2][lane], centre_x, centre_y, camera);
         }
         if (!fits) write_empty_row(to);
-        if (__any_sync(FULL_MASK, fine)) rough |= squares_of_hidden(pixels, fine, centre, power, x0, y0, lane);
+        if (__builtin_expect(__any_sync(FULL_MASK, fine), 0)) rough |= squares_of_hidden(pixels, fine, centre, power, x0, y0);
         if (at + WARP < range.y) stage(next);
         if (at + 2 * WARP < range.y) next = pairs[at + 2 * WARP];
         __syncwarp();
@@ -151,7 +188,7 @@ __device__ __forceinline__ bool blend_list(Pixels& pixels, SamplesShared& shared
             is_dark = blend_batch(pixels, shared.rows, row + BATCH_BYTES, colour_row + BATCH_BYTES, lane, alpha_max);
             end += BATCH;
         }
-        if (is_dark) {
+        if (is_dark || rough == ALL_SQUARES) {
             is_left_out = end < range.y;
             break;
         }
@@ -166,33 +203,52 @@ __device__ __forceinline__ bool blend_list(Pixels& pixels, SamplesShared& shared
 // cubic spline through all of them.
 __device__ constexpr float SPLINE[8][SAMPLES] = {
     {1, 0, 0, 0, 0, 0, 0, 0},
-    {0.399609f, 0.727349f, -0.159394f, 0.037592f, -0.007511f, 0.002977f, -0.000744f, 0.000124f},
+    {0.405002f, 0.702149f, -0.136252f, 0.038113f, -0.011064f, 0.002600f, -0.000677f, 0.000129f},
     {0, 1, 0, 0, 0, 0, 0, 0},
-    {-0.073826f, 0.567954f, 0.603182f, -0.112775f, 0.022534f, -0.008931f, 0.002233f, -0.000372f},
-    {0, 0, 1, 0, 0, 0, 0, 0},
-    {0.020694f, -0.124166f, 0.621665f, 0.538508f, -0.082626f, 0.032747f, -0.008187f, 0.001364f},
-    {0, 0, 0, 1, 0, 0, 0, 0},
-    {-0.009740f, 0.058438f, -0.233750f, 0.886083f, 0.418729f, -0.151276f, 0.037819f, -0.006303f},
+    {-0.092394f, 0.656251f, 0.530750f, -0.123905f, 0.035970f, -0.008453f, 0.002201f, -0.000420f},
+    {-0.019099f, 0.101583f, 0.975957f, -0.076539f, 0.022219f, -0.005222f, 0.001360f, -0.000259f},
+    {0.024743f, -0.129824f, 0.794822f, 0.394872f, -0.103879f, 0.024412f, -0.006357f, 0.001212f},
+    {0.010757f, -0.056441f, 0.227705f, 0.925585f, -0.132109f, 0.031046f, -0.008085f, 0.001541f},
+    {-0.005154f, 0.027042f, -0.103843f, 0.863747f, 0.264336f, -0.058449f, 0.015221f, -0.002901f},
 };
 // The same less the cubic polynomial through the four nearest (Lagrange), times BEYOND_UNIT, so that halves hold squares of what is found by them.
 #define BEYOND_UNIT 32
 __device__ constexpr float BEYOND_CUBIC[8][SAMPLES] = {
     {0, 0, 0, 0, 0, 0, 0, 0},
-    {2.787488f, -6.724832f, 4.899392f, -0.797056f, -0.240352f, 0.095264f, -0.023808f, 0.003968f},
+    {2.607130f, -5.778150f, 3.820048f, -0.360644f, -0.354050f, 0.083204f, -0.021668f, 0.004130f},
     {0, 0, 0, 0, 0, 0, 0, 0},
-    {-0.362432f, 0.174528f, 1.301824f, -1.608800f, 0.721088f, -0.285792f, 0.071456f, -0.011904f},
-    {0, 0, 0, 0, 0, 0, 0, 0},
-    {0.662208f, -1.687616f, 0.693280f, 1.232256f, -1.729728f, 1.047904f, -0.261984f, 0.043648f},
-    {0, 0, 0, 0, 0, 0, 0, 0},
-    {-0.311680f, 1.870016f, -3.822880f, 2.754656f, 0.599328f, -2.097984f, 1.210208f, -0.201696f},
+    {-0.422672f, 0.259300f, 1.367430f, -2.141604f, 1.151028f, -0.270499f, 0.070442f, -0.013425f},
+    {0.112811f, -0.699959f, 1.484791f, -1.476785f, 0.711015f, -0.167093f, 0.043514f, -0.008293f},
+    {0.791776f, -2.239853f, 2.009474f, 0.191461f, -1.369389f, 0.781193f, -0.203436f, 0.038772f},
+    {0.344221f, -0.742468f, -0.149881f, 1.964386f, -2.200329f, 0.993483f, -0.258720f, 0.049309f},
+    {-0.164926f, 0.865354f, -1.874997f, 1.757536f, -0.168692f, -0.808517f, 0.487072f, -0.092830f},
 };
 
-// Such weights as a matrix of 16 pixels by 8 samples: A of a product, or, transposed, B of two.
-__device__ __forceinline__ void load_weights(u32 (&words)[2], const float (&table)[8][SAMPLES], u32 lane) {
-    u32 pixel = lane / 4, sample = lane % 4 * 2;
-    words[0] = pack_half2(table[pixel][sample], table[pixel][sample + 1]);
-    words[1] = pack_half2(table[7 - pixel][7 - sample], table[7 - pixel][6 - sample]);
+// A half that is 0 or normal, by its bits. Rounded to the nearest.
+__device__ constexpr u32 half_bits(float value) {
+    float size = value < 0.0f ? -value : value;
+    u32 sign = value < 0.0f ? 0x8000u : 0, exponent = 15;
+    if (size == 0.0f) return 0;
+    for (; size >= 2.0f; size *= 0.5f) ++exponent;
+    for (; size < 1.0f; size *= 2.0f) --exponent;
+    // What rounds up to 2 carries over into the exponent.
+    return sign | ((exponent << 10) + (u32)((size - 1.0f) * 1024.0f + 0.5f));
 }
+
+// Such weights as a matrix of 16 pixels by 8 samples, A of a product, or, transposed, B of two: the words of each lane.
+struct Weights {
+    uint4 lanes[WARP];  // of both tables
+    __device__ constexpr Weights() : lanes() {
+        for (u32 lane = 0; lane < WARP; ++lane) {
+            u32 pixel = lane / 4, sample = lane % 4 * 2;
+            lanes[lane].x = half_bits(SPLINE[pixel][sample]) | half_bits(SPLINE[pixel][sample + 1]) << 16;
+            lanes[lane].y = half_bits(SPLINE[7 - pixel][7 - sample]) | half_bits(SPLINE[7 - pixel][6 - sample]) << 16;
+            lanes[lane].z = half_bits(BEYOND_CUBIC[pixel][sample]) | half_bits(BEYOND_CUBIC[pixel][sample + 1]) << 16;
+            lanes[lane].w = half_bits(BEYOND_CUBIC[7 - pixel][7 - sample]) | half_bits(BEYOND_CUBIC[7 - pixel][6 - sample]) << 16;
+        }
+    }
+};
+__device__ constexpr Weights WEIGHTS;
 
 // Of four lanes with four words each: word l of lane k becomes word k of lane l.
 __device__ __forceinline__ void transpose_words(u32 (&words)[4], u32 lane) {
@@ -227,9 +283,8 @@ __device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_ou
         float share;
         own[k] = finish_pixel(pixels, k, is_left_out, lane, camera, share);
     }
-    u32 spline[2], beyond[2];
-    load_weights(spline, SPLINE, lane);
-    load_weights(beyond, BEYOND_CUBIC, lane);
+    uint4 weights = WEIGHTS.lanes[lane];
+    u32 spline[2] = {weights.x, weights.y}, beyond[2] = {weights.z, weights.w};
     // Halves are of what the samples are beyond one of them near the middle: sample 3 of row 3.
     float bases[4];
 #pragma unroll
@@ -272,7 +327,8 @@ __device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_ou
     for (int k = 0; k < 4; ++k) {
         u32 found = in_columns[k / 2][k % 2];
         if (lane / 2 % 2 == k % 2) found = add_half2(found, in_rows[k / 2]);
-        rough |= __any_sync(FULL_MASK, mask_ge_half2(found, STEP)) ? 1u << k : 0;
+        // What would not fit is far more than enough.
+        rough |= add_all((u32)fminf(STEP_UNIT * (half_low(found) + half_high(found)), 1e8f)) >= STEP ? 1u << k : 0;
     }
     bool is_even = camera.width % 2 == 0;
     u32 plane = camera.width * camera.height;
@@ -293,47 +349,45 @@ __device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_ou
     return rough;
 }
 
-// Lists the tiles that are left to blend_rough, with their squares: those with long lists from the front of `rough`, others from the back; none of a
-// picture that is not smooth.
+// Of a picture that is not smooth all tiles are left to blend_rough, those without splats in a list of their own behind the others.
 extern "C" __global__ void __launch_bounds__(BLOCK, SAMPLES_BLOCKS)
     blend_samples(const Splat* __restrict__ splats, const u32* __restrict__ pairs, const uint2* __restrict__ ranges, Camera camera,
                   Counters* counters, float* image, float* transmittances, u32* rough) {
     begin_kernel();
     __shared__ SamplesShared all_shared[WARPS];
     u64 all_pairs = counters->placed;
-    if (counters->halted || !is_smooth(counters)) return;
-    u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, tiles = camera.tiles_x * camera.tiles_y;
-    // A warp asks for its next work while it has some: LOOKED tiles for each of the first `looks`, then one.
+    bool is_halted = counters->halted;
+    u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, tiles = camera.tiles_x * camera.tiles_y, work = blockIdx.x * WARPS + warp;
+    if (is_halted | !is_smooth(counters, tiles)) {
+        if (!is_halted && work * WARP < tiles) leave_tiles(rough, ranges, work * WARP, tiles, lane, counters);
+        return;
+    }
+    // LOOKED tiles for each of the first `looks` warps, then one.
     u32 looks = (tiles + LOOKED - 1) / LOOKED;
-    for (u32 work = blockIdx.x * WARPS + warp; work < looks + tiles;) {
-        u32 next = 0;
-        if (lane == 0) next = gridDim.x * WARPS + atomicAdd(&counters->samples_begun, 1);
-        bool is_first = work < looks;
-        u32 seen = is_first ? work + lane * looks : work - looks + lane;
-        bool has_tile = seen < tiles && lane < (is_first ? LOOKED : 1);
-        uint2 range = has_tile ? list_range(ranges, seen) : make_uint2(0, 0);
-        bool is_long = 2ull * (range.y - range.x) * tiles > LONG * all_pairs;
-        for (u32 todo = __ballot_sync(FULL_MASK, has_tile && is_long == is_first); todo; todo &= todo - 1) {
-            u32 from = __ffs(todo) - 1, tile = __shfl_sync(FULL_MASK, seen, from), left = 0;
-            uint2 list = make_uint2(__shfl_sync(FULL_MASK, range.x, from), __shfl_sync(FULL_MASK, range.y, from));
-            u32 y0 = quotient(tile, camera.tiles_x), x0 = (tile - y0 * camera.tiles_x) * TILE;
-            y0 *= TILE;
-            if (x0 + TILE <= camera.width && y0 + TILE <= camera.height) {
-                Pixels pixels;
-                u32 column = lane / 4;
-                light_pixels<2>(pixels, x0 + 2 * column + (column < SAMPLES / 2 ? 0 : 1), y0, lane % 4, x0, y0);
-                bool is_left_out = blend_list(pixels, all_shared[warp], splats, pairs, list, lane, x0, y0, camera, left);
-                left = interpolate(pixels, is_left_out, left, x0, y0, lane, camera, image, transmittances);
-            } else {
-                // Not all samples are in the image.
-                left = squares_inside(x0, y0, camera);
-            }
-            if (left && lane == 0) {
-                u32 place = is_first ? atomicAdd(&counters->firsts, 1) : tiles - 1 - atomicAdd(&counters->lasts, 1);
-                rough[place] = tile * (ALL_SQUARES + 1) + left;
-            }
-            __syncwarp();
+    bool is_first = work < looks;
+    u32 seen = is_first ? work + lane * looks : work - looks + lane;
+    bool has_tile = seen < tiles && lane < (is_first ? LOOKED : 1);
+    uint2 range = has_tile ? list_range(ranges, seen) : make_uint2(0, 0);
+    bool is_long = 2ull * (range.y - range.x) * tiles > LONG * all_pairs;
+    for (u32 todo = __ballot_sync(FULL_MASK, has_tile && is_long == is_first); todo; todo &= todo - 1) {
+        u32 from = __ffs(todo) - 1, tile = __shfl_sync(FULL_MASK, seen, from), left = 0;
+        uint2 list = make_uint2(__shfl_sync(FULL_MASK, range.x, from), __shfl_sync(FULL_MASK, range.y, from));
+        u32 y0 = quotient(tile, camera.tiles_x), x0 = (tile - y0 * camera.tiles_x) * TILE;
+        y0 *= TILE;
+        if (x0 + TILE <= camera.width && y0 + TILE <= camera.height) {
+            Pixels pixels;
+            u32 column = lane / 4;
+            light_pixels<true>(pixels, x0 + column, y0, lane % 4, x0, y0);
+            bool is_left_out = blend_list(pixels, all_shared[warp], splats, pairs, list, lane, x0, y0, camera, left);
+            if (left != ALL_SQUARES) left = interpolate(pixels, is_left_out, left, x0, y0, lane, camera, image, transmittances);
+        } else {
+            // Not all samples are in the image.
+            left = squares_inside(x0, y0, camera);
         }
-        work = __shfl_sync(FULL_MASK, next, 0);
+        if (left && lane == 0) {
+            u32 to = length_class(list.y - list.x);
+            rough[to * tiles + atomicAdd(&counters->rough_tiles[to], 1)] = rough_tile(tile, left);
+        }
+        __syncwarp();
     }
 }

@@ -12,7 +12,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) clear(uint4* cleared, u64 co
     begin_kernel();
     u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x;
     if (i == 0) {
-        counters->visible = counters->longs = counters->firsts = counters->lasts = counters->far = counters->ended = counters->items = counters->samples_begun = counters->rough_begun = 0;
+        counters->visible = counters->longs = counters->firsts = counters->lasts = counters->far = counters->ended = counters->items = counters->rough_begun = 0;
+        for (u32 k = 0; k < ROUGH_LISTS; ++k) counters->rough_tiles[k] = 0;
         counters->pairs = counters->evaluated = counters->blended = counters->placed = 0;
     }
     for (; i < count; i += (u64)gridDim.x * BLOCK) cleared[i] = make_uint4(0, 0, 0, 0);

@@ -263,6 +263,26 @@ __device__ __forceinline__ void copy_async_wait() {
 
 #endif
 
+// The sum of all lanes.
+__device__ __forceinline__ u32 add_all(u32 value) {
+#if HAS_SM80
+    return __reduce_add_sync(FULL_MASK, value);
+#else
+    for (u32 offset = 1; offset < WARP; offset *= 2) value += __shfl_xor_sync(FULL_MASK, value, offset);
+    return value;
+#endif
+}
+
+// The bits of all lanes.
+__device__ __forceinline__ u32 or_all(u32 bits) {
+#if HAS_SM80
+    return __reduce_or_sync(FULL_MASK, bits);
+#else
+    for (u32 offset = 1; offset < WARP; offset *= 2) bits |= __shfl_xor_sync(FULL_MASK, bits, offset);
+    return bits;
+#endif
+}
+
 // (low of a, low of b) and (high of a, high of b).
 __device__ __forceinline__ u32 join_lows(u32 a, u32 b) { return __byte_perm(a, b, 0x5410); }
 __device__ __forceinline__ u32 join_highs(u32 a, u32 b) { return __byte_perm(a, b, 0x7632); }

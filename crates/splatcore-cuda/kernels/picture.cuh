@@ -55,9 +55,9 @@ struct Pixels {
 };
 
 // A lane's pixels before the first splat.
-template <int STRIDE>
+template <bool SAMPLED>
 __device__ __forceinline__ void light_pixels(Pixels& pixels, u32 x, u32 y0, u32 member, u32 block_x, u32 block_y) {
-    make_basis<STRIDE>(pixels.basis, x, y0, member, block_x, block_y);
+    make_basis<SAMPLED>(pixels.basis, x, y0, member, block_x, block_y);
 #pragma unroll
     for (int k = 0; k < PAIRS; ++k) {
         pixels.light[k] = 0x54005400u;  // half2 of LIGHT_UNIT
@@ -72,7 +72,7 @@ __device__ __forceinline__ void light_pixels(Pixels& pixels, u32 x, u32 y0, u32 
 // A lane's pixels (x, y0) and below before the first splat; coefficients are around the centre of the block's pixels, the
 // first of which are those of (block_x, block_y). Pixels beyond the image's edges are dark. Returns whether all are.
 __device__ __forceinline__ bool start_pixels(Pixels& pixels, u32 x, u32 y0, u32 member, const Camera& camera, u32 block_x, u32 block_y) {
-    light_pixels<1>(pixels, x, y0, member, block_x, block_y);
+    light_pixels<false>(pixels, x, y0, member, block_x, block_y);
     if (block_x + TILE <= camera.width && block_y + TILE <= camera.height) return false;
 #pragma unroll
     for (int k = 0; k < PAIRS; ++k) {

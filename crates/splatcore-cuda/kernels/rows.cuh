@@ -105,12 +105,13 @@ __device__ __forceinline__ u32 touched_rectangles(float4 centre, float4 power, f
 }
 
 // A lane's pixels before the first splat, PAIRS pairs of rows from (x, y0) down: what its part of their basis is (1, x, y, x^2, xy, y^2
-// and two more, around the centre of the tile that begins at (block_x, block_y)), as A of the scores for high and low halves. With STRIDE 2
-// every other row, and in the middle one more is left out.
-template <int STRIDE, int PAIRS>
+// and two more, around the centre of the tile that begins at (block_x, block_y)), as A of the scores for high and low halves. SAMPLED: of the tile's
+// samples (blend_samples.cu), of which x counts the columns.
+template <bool SAMPLED, int PAIRS>
 __device__ __forceinline__ void make_basis(u32 (&basis)[PAIRS][4], u32 x, u32 y0, u32 member, u32 block_x, u32 block_y) {
-    // Of (1, x), (y, x^2), (xy, y^2), (0, 0), the lane's pair as a polynomial of y; exact in half precision.
-    float bx = (float)(int)(x - block_x) + (0.5f - 0.5f * TILE);
+    // Of (1, x), (y, x^2), (xy, y^2), (0, 0), the lane's pair as a polynomial of y; exact in half precision, for quarters of pixels too.
+    int column = (int)(x - block_x);
+    float bx = (SAMPLED ? 2.25f * column - 0.25f * ((column + 2) / 3) : (float)column) + (0.5f - 0.5f * TILE);
     float by = (float)(int)(y0 - block_y) + (0.5f - 0.5f * TILE);
     u32 one_x = pack_half2(1.0f, bx), x_square = pack_half2(0.0f, bx * bx), only_x = pack_half2(bx, 0.0f), y = pack_half2(by, by);
     u32 constant = member == 0 ? one_x : member == 1 ? x_square : 0, slope = member == 1 ? 0x3c00u : member == 2 ? only_x : 0;
@@ -120,7 +121,7 @@ __device__ __forceinline__ void make_basis(u32 (&basis)[PAIRS][4], u32 x, u32 y0
         u32 pair = multiply_add_half2(multiply_add_half2(square, y, slope), y, constant);
         basis[k / 2][k % 2] = pair;
         basis[k / 2][k % 2 + 2] = multiply_half2(pair, LOW_UNIT);
-        y = add_half2(y, STRIDE == 1 ? 0x3c003c00u : k == PAIRS - 1 ? 0x42004200u : 0x40004000u);  // 1, 3, 2
+        y = add_half2(y, !SAMPLED ? 0x3c003c00u : k % 3 == 0 ? 0x40004000u : 0x40804080u);  // 1, 2, 2.25
     }
 }
 

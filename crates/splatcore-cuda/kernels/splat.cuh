@@ -27,6 +27,9 @@ struct Camera {
     u32 tiles_x, tiles_y;  // rounded up
 };
 
+#define LENGTHS 8  // classes of tiles, by the length of their lists
+#define ROUGH_LISTS (LENGTHS + 1)
+
 // What the device counts. The first 24 bytes live through the frames of a training: once `halted`, nothing changes any
 // more until the host has made room for `needed` pairs and `rows` Gaussians and takes the missing steps and refinements again. The rest is zeroed every frame.
 struct Counters {
@@ -40,15 +43,15 @@ struct Counters {
     u64 evaluated;  // fragments whose alpha was computed (counting only)
     u64 blended;    // fragments that changed their pixel (counting only)
     u64 placed;     // entries of the tiles' lists that have their place (lists.cu)
-    u32 firsts;     // tiles that are to be blended first, and last; of large pictures those that are left to `blend_rough`
+    u32 firsts;     // tiles that are to be blended first, and last
     u32 lasts;
     u32 far;        // splats that `deal_far` deals
     u32 ended;      // blocks of `deal_far`
     u32 items;      // of sort_lists.cu
     u32 longest;    // most pairs that a list of a frame wanted; lives through frames
     u32 most_far;   // most entries of the queue of far splats that a frame wanted; likewise
-    u32 samples_begun;  // tiles of `blend_samples`, and of `blend_rough`, that were asked for
-    u32 rough_begun;
+    u32 rough_begun;               // tiles that `blend_rough` was asked for
+    u32 rough_tiles[ROUGH_LISTS];  // that are left to it, in lists (blend_samples.cu)
 };
 
 // A projected Gaussian: log2 alpha = log2_opacity + a dx^2 + b dx dy + c dy^2, d = pixel - mean.

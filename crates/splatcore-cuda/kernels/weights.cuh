@@ -38,7 +38,7 @@ __device__ __forceinline__ float transmittance_of(float kept) {
 // A lane's pixels (x, y0) to (x, y0 + 3) before the first splat; coefficients are around the centre of the block's pixels, the
 // first of which are those of (block_x, block_y).
 __device__ __forceinline__ void start_pixels(Pixels& pixels, u32 x, u32 y0, u32 member, const Camera& camera, u32 block_x, u32 block_y) {
-    make_basis<1>(pixels.basis, x, y0, member, block_x, block_y);
+    make_basis<false>(pixels.basis, x, y0, member, block_x, block_y);
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
         pixels.sums[k / 2][k % 2 * 2] = 0.0f;

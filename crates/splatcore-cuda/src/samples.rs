@@ -7,10 +7,12 @@ use crate::programs::{self, PictureRows};
 use splatcore_core::BackendError;
 use splatcore_core::pipeline::Blend;
 
-/// Blocks of either kernel that a multiprocessor holds (SAMPLES_BLOCKS and ROUGH_BLOCKS).
+/// Blocks of `blend_rough` that a multiprocessor holds (ROUGH_BLOCKS).
 const RESIDENT: u32 = 7;
-/// Tiles that a block of either has at a time.
-const TILES: [usize; 2] = [4, 1];
+/// Warps of a block.
+const WARPS: usize = 4;
+/// Tiles that the first warps of `blend_samples` look at.
+const LOOKED: usize = 4;
 
 /// Whether a picture of a method, without depth, is blended so.
 pub fn is_sampled(method: Blend, rows: PictureRows) -> bool {
@@ -19,7 +21,8 @@ pub fn is_sampled(method: Blend, rows: PictureRows) -> bool {
 
 /// Bytes of [`Buffers::rough`].
 pub fn rough_bytes(view: &KernelCamera) -> usize {
-    4 * view.tile_count()
+    // A list for each class of lengths, and one of tiles without splats.
+    9 * 4 * view.tile_count()
 }
 
 /// Addresses of what the kernels read and write.
@@ -51,16 +54,19 @@ pub fn blend(
     view: &KernelCamera,
     at: Buffers,
 ) -> Result<(), BackendError> {
-    if kernels.len() != TILES.len() {
+    let &[samples, rough] = kernels else {
         return Err(wrong_program("samples"));
-    }
+    };
+    let tiles = view.tile_count();
+    // A warp a tile, and others that look for long lists before.
+    let sampled = (tiles.div_ceil(LOOKED) + tiles).div_ceil(WARPS) as u32;
     // Blocks ask for tiles until there are no more.
-    let resident = RESIDENT * queue.device.multiprocessors();
+    let resident = (RESIDENT * queue.device.multiprocessors()).min(tiles as u32);
     let block = programs::picture_block(Blend::Samples, PictureRows::Eight);
-    for (&kernel, tiles) in kernels.iter().zip(TILES) {
+    for (kernel, blocks) in [(samples, sampled), (rough, resident)] {
         queue.launch(
             kernel,
-            resident.min(view.tile_count().div_ceil(tiles) as u32),
+            blocks,
             block,
             &mut arguments![
                 at.splats,

@@ -174,6 +174,53 @@ fn whole_images_on_a_card() {
     report(all);
 }
 
+/// Of large pictures not all pixels may be blended. The reference is the card's own in f32, as the CPU takes minutes.
+#[test]
+fn large_images_on_a_card() {
+    let Some(backend) = card() else {
+        eprintln!("skipped: large images need a card");
+        return;
+    };
+    let Some(cameras) = held_out() else { return };
+    for name in ["fox_220k.spz", "fox_mcmc_1m.sog"] {
+        let Some(scene) = model(&format!("models/{name}")) else {
+            continue;
+        };
+        let mut renderer = backend.renderer(&scene).unwrap();
+        let mut image = |camera: &Camera, blend: Blend| {
+            let options = options(pipeline(Intersect::Exact, blend));
+            renderer.render(camera, &options).unwrap().image
+        };
+        for [width, height] in [[3840, 2160], [2160, 3840]] {
+            let mut worst = f64::INFINITY;
+            for whole in &cameras {
+                let camera = stretched(whole, width, height);
+                let [sampled, wanted] = [Blend::Samples, Blend::Scalar].map(|blend| image(&camera, blend));
+                worst = worst.min(psnr_between(&sampled, &wanted));
+            }
+            eprintln!("{name}, {width}x{height}: {worst:.2} dB at worst");
+            assert!(worst >= EQUAL_QUALITY, "{name}: {worst} dB");
+        }
+    }
+}
+
+/// The same view with so many pixels.
+fn stretched(whole: &Camera, width: u32, height: u32) -> Camera {
+    let [across, down] = [
+        width as f64 / whole.width as f64,
+        height as f64 / whole.height as f64,
+    ];
+    Camera {
+        width,
+        height,
+        fx: whole.fx * across,
+        cx: whole.cx * across,
+        fy: whole.fy * down,
+        cy: whole.cy * down,
+        ..whole.clone()
+    }
+}
+
 #[test]
 fn a_cut_out_on_the_emulator() {
     if card().is_some() {

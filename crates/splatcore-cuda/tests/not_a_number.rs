@@ -139,15 +139,19 @@ impl Tile {
         self.blend_by(&(program, programs::BLEND_BLOCK, Third::Slots), blend)
     }
 
-    /// Image and transmittances as of a large picture.
-    fn blend_samples(&self) -> (Vec<f32>, Vec<f32>) {
+    /// Image and transmittances as of a large picture with so many entries of lists: one that is sampled, or of details.
+    fn blend_samples(&self, entries: u64) -> (Vec<f32>, Vec<f32>) {
         self.image.fill(0xff, 12 * PIXELS).unwrap();
         self.transmittances.fill(0xff, 4 * PIXELS).unwrap();
         let kernels = self
             .device
             .load(&programs::blend_picture(Blend::Samples, PictureRows::Eight))
             .unwrap();
-        let counters = Buffer::from_slice(&self.device, "test", &[Counters::zeroed()]).unwrap();
+        let counted = Counters {
+            placed: entries,
+            ..Counters::zeroed()
+        };
+        let counters = Buffer::from_slice(&self.device, "test", &[counted]).unwrap();
         let rough = zeros(&self.device, samples::rough_bytes(&view()));
         let at = samples::Buffers {
             splats: self.splats.address(),
@@ -345,11 +349,13 @@ fn no_large_picture_takes_them_for_anything() {
         } else {
             &splats[..]
         };
-        let got = Tile::new(&device, kept).blend_samples();
-        let pairs = got.0.iter().zip(&expected.0).chain(got.1.iter().zip(&expected.1));
-        for (i, (a, b)) in pairs.enumerate() {
-            // `<` is false for what is not a number.
-            assert!((a - b).abs() < 4e-3, "{what}: value {i} is {a}, not {b}");
+        for entries in [1 << 10, 0] {
+            let got = Tile::new(&device, kept).blend_samples(entries);
+            let pairs = got.0.iter().zip(&expected.0).chain(got.1.iter().zip(&expected.1));
+            for (i, (a, b)) in pairs.enumerate() {
+                // `<` is false for what is not a number.
+                assert!((a - b).abs() < 4e-3, "{what}: value {i} is {a}, not {b}");
+            }
         }
     }
 }

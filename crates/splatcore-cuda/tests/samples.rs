@@ -1,4 +1,4 @@
-//! kernels/blend_samples.cu and blend_rough.cu: what of a large picture is interpolated is the natural spline through every other pixel, in f64 here;
+//! kernels/blend_samples.cu and blend_rough.cu: what of a large picture is interpolated is the natural spline through samples, in f64 here;
 //! everything else is blended, and all that is more than interpolation can tell is.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -14,8 +14,10 @@ use splatcore_cuda::CudaBackend;
 
 const TILE: usize = 16;
 const SQUARE: usize = 8;
-/// Where the samples of a tile are, along a side.
-const SAMPLES: [usize; 8] = [0, 2, 4, 6, 9, 11, 13, 15];
+/// Where the samples of a tile are, along a side, in pixels from the centre of the first.
+const SAMPLES: [f64; 8] = [0.0, 2.0, 4.25, 6.5, 8.5, 10.75, 13.0, 15.0];
+/// Their parts of a pixel.
+const PARTS: usize = 4;
 /// What two blends may differ by at a pixel whose colour is at most 1 or so: they stop at different fragments, and round.
 const ROUNDING: f64 = LIGHT_LEFT + 1e-3;
 
@@ -31,6 +33,14 @@ fn pictures(scene: &Gaussians, camera: &Camera) -> Option<[Rendered; 2]> {
     }))
 }
 
+/// Of two values; what is not a number, as pixels are that nobody wrote, is far from everything.
+fn distance(a: f64, b: f64) -> f64 {
+    match (a - b).abs() {
+        distance if distance.is_nan() => f64::INFINITY,
+        distance => distance,
+    }
+}
+
 /// Red, green, blue and transmittance.
 fn pixel(picture: &Rendered, x: usize, y: usize) -> [f64; 4] {
     let i = y * picture.image.width as usize + x;
@@ -40,7 +50,7 @@ fn pixel(picture: &Rendered, x: usize, y: usize) -> [f64; 4] {
 
 /// How much each sample is of pixel `x` of a tile: the natural cubic spline, from its second derivatives.
 fn spline(x: usize) -> [f64; 8] {
-    let at = SAMPLES.map(|p| p as f64);
+    let at = SAMPLES;
     std::array::from_fn(|sample| {
         let value: [f64; 8] = std::array::from_fn(|k| (k == sample) as u8 as f64);
         // Thomas' algorithm over the inner knots.
@@ -56,7 +66,7 @@ fn spline(x: usize) -> [f64; 8] {
         for k in (1..7).rev() {
             second[k] = right[k] - above[k] * second[k + 1];
         }
-        let k = (0..7).rfind(|&k| SAMPLES[k] <= x).unwrap();
+        let k = (0..7).rfind(|&k| SAMPLES[k] <= x as f64).unwrap();
         let (h, to, from) = (at[k + 1] - at[k], at[k + 1] - x as f64, x as f64 - at[k]);
         (second[k] * to.powi(3) + second[k + 1] * from.powi(3)) / (6.0 * h)
             + (value[k] / h - second[k] * h / 6.0) * to
@@ -66,12 +76,12 @@ fn spline(x: usize) -> [f64; 8] {
 
 /// The same of the cubic polynomial through the four nearest samples.
 fn cubic(x: usize) -> [f64; 8] {
-    let first = SAMPLES.iter().filter(|&&p| p < x).count().clamp(2, 6) - 2;
+    let first = SAMPLES.iter().filter(|&&p| p < x as f64).count().clamp(2, 6) - 2;
     let near = first..first + 4;
     std::array::from_fn(|sample| {
         let factor = |k: usize| {
-            let at = SAMPLES[k] as f64;
-            (x as f64 - at) / (SAMPLES[sample] as f64 - at)
+            let at = SAMPLES[k];
+            (x as f64 - at) / (SAMPLES[sample] - at)
         };
         match near.contains(&sample) {
             true => near.clone().filter(|&k| k != sample).map(factor).product(),
@@ -123,8 +133,26 @@ struct Square {
     between: f64,
 }
 
+/// Pictures of `splatcore` whose pixels lie so many quarters of a pixel further right and down: row by row.
+fn shifted(scene: &Gaussians, camera: &Camera) -> Vec<Rendered> {
+    let device = device::device().unwrap();
+    let backend = CudaBackend::on(device, true).with_large_pictures_from(0);
+    let mut renderer = backend.renderer(scene).unwrap();
+    let mut options = RenderOptions::default();
+    options.pipeline.blend = Blend::Splatcore;
+    let mut render = |down: usize, right: usize| {
+        let camera = Camera {
+            cx: camera.cx - right as f64 / PARTS as f64,
+            cy: camera.cy - down as f64 / PARTS as f64,
+            ..camera.clone()
+        };
+        renderer.render(&camera, &options).unwrap()
+    };
+    (0..PARTS * PARTS).map(|k| render(k / PARTS, k % PARTS)).collect()
+}
+
 /// Of all squares of whole tiles.
-fn squares([large, plain]: &[Rendered; 2]) -> Vec<Square> {
+fn squares([large, plain]: &[Rendered; 2], shifted: &[Rendered]) -> Vec<Square> {
     let weights: Vec<[f64; 8]> = (0..TILE).map(spline).collect();
     let [width, height] = [plain.image.width as usize, plain.image.height as usize];
     let mut all = Vec::new();
@@ -134,7 +162,9 @@ fn squares([large, plain]: &[Rendered; 2]) -> Vec<Square> {
             let mut sum = [0.0; 4];
             for (&sample_y, down) in SAMPLES.iter().zip(&weights[y]) {
                 for (&sample_x, across) in SAMPLES.iter().zip(&weights[x]) {
-                    let sample = pixel(plain, left + sample_x, top + sample_y);
+                    let part = |at: f64| (at.fract() * PARTS as f64) as usize;
+                    let picture = &shifted[part(sample_y) * PARTS + part(sample_x)];
+                    let sample = pixel(picture, left + sample_x as usize, top + sample_y as usize);
                     for (to, value) in sum.iter_mut().zip(sample) {
                         *to += down * across * value;
                     }
@@ -152,9 +182,9 @@ fn squares([large, plain]: &[Rendered; 2]) -> Vec<Square> {
                 let (got, blended) = (pixel(large, left + x, top + y), pixel(plain, left + x, top + y));
                 let wanted = interpolated(x, y);
                 for k in 0..4 {
-                    square.from_blended = square.from_blended.max((got[k] - blended[k]).abs());
-                    square.from_spline = square.from_spline.max((got[k] - wanted[k]).abs());
-                    square.between = square.between.max((wanted[k] - blended[k]).abs());
+                    square.from_blended = square.from_blended.max(distance(got[k], blended[k]));
+                    square.from_spline = square.from_spline.max(distance(got[k], wanted[k]));
+                    square.between = square.between.max(distance(wanted[k], blended[k]));
                 }
             }
             all.push(square);
@@ -163,12 +193,19 @@ fn squares([large, plain]: &[Rendered; 2]) -> Vec<Square> {
     all
 }
 
-/// Gaussians many of which are so large that large pictures of them are sampled.
+/// Gaussians many of which are so large, and tiles' lists of them so long, that large pictures of them are sampled.
 fn smooth_scene(seed: u64) -> Gaussians {
     let mut scene = random_scene(seed, 200, 0);
     for (i, scales) in scene.log_scales.iter_mut().enumerate() {
         let more = if i % 2 == 1 { -0.9 } else { 0.8 };
         *scales = scales.map(|scale| scale + more);
+    }
+    let haze = random_scene(seed + 100, 400, 0);
+    for i in 0..haze.len() {
+        scene.push_from(&haze, i);
+        let last = scene.len() - 1;
+        scene.log_scales[last] = haze.log_scales[i].map(|scale| scale + 1.5);
+        scene.opacity_logits[last] = -4.0;
     }
     scene
 }
@@ -177,10 +214,11 @@ fn smooth_scene(seed: u64) -> Gaussians {
 fn every_square_is_blended_or_the_spline_through_samples() {
     // Sizes that end within a tile; rows of an odd number of pixels, and of an even one.
     for (seed, camera) in [(1, odd_camera(181, 93, 0.7)), (2, plain_camera(208, 70))] {
-        let Some(pictures) = pictures(&smooth_scene(seed), &camera) else {
+        let scene = smooth_scene(seed);
+        let Some(pictures) = pictures(&scene, &camera) else {
             return;
         };
-        let squares = squares(&pictures);
+        let squares = squares(&pictures, &shifted(&scene, &camera));
         let (mut interpolated, mut blended) = (0, 0);
         for (i, square) in squares.iter().enumerate() {
             let is_blended = square.from_blended < ROUNDING;
@@ -210,7 +248,7 @@ fn every_square_is_blended_or_the_spline_through_samples() {
 fn a_star_between_samples_is_seen() {
     let mut scene = smooth_scene(3);
     for logit in &mut scene.opacity_logits {
-        *logit -= 3.0;
+        *logit = (*logit - 3.0).max(-4.0);
     }
     // Points with a sigma of half a pixel, as small as they get.
     let mut stars = random_scene(4, 250, 0);
@@ -232,30 +270,42 @@ fn a_star_between_samples_is_seen() {
         let [large, plain, dark] = [&pictures[0], &pictures[1], &without].map(|picture| pixel(picture, x, y));
         seen += ((plain[0] - dark[0]).abs() > 0.3) as usize;
         for k in 0..4 {
-            worst = worst.max((large[k] - plain[k]).abs());
+            worst = worst.max(distance(large[k], plain[k]));
         }
     }
     assert!(seen > 30, "{seen} pixels with stars");
+    assert!(!is_blended(&pictures), "nothing is interpolated");
     // What they may take of the light without being looked for: FINE_LIGHT.
     assert!(worst < 0.1, "{worst} off");
 }
 
+/// Whether no pixel of the large picture is interpolated.
+fn is_blended([large, plain]: &[Rendered; 2]) -> bool {
+    let [width, height] = [plain.image.width as usize, plain.image.height as usize];
+    (0..height)
+        .flat_map(|y| (0..width).map(move |x| (y, x)))
+        .all(|(y, x)| {
+            let [got, wanted] = [large, plain].map(|picture| pixel(picture, x, y));
+            got.iter()
+                .zip(wanted)
+                .all(|(got, wanted)| (got - wanted).abs() < ROUNDING)
+        })
+}
+
 #[test]
-fn pictures_of_details_are_blended() {
-    let mut scene = random_scene(5, 2000, 0);
-    for scale in scene.log_scales.as_flattened_mut() {
-        *scale -= 1.5;
-    }
-    let Some([large, plain]) = pictures(&scene, &plain_camera(300, 200)) else {
-        return;
-    };
-    for (y, x) in (0..200).flat_map(|y| (0..300).map(move |x| (y, x))) {
-        let [got, wanted] = [&large, &plain].map(|picture| pixel(picture, x, y));
-        for k in 0..4 {
-            assert!(
-                (got[k] - wanted[k]).abs() < ROUNDING,
-                "({x}, {y}): {got:?}, not {wanted:?}"
-            );
+fn pictures_of_details_and_of_short_lists_are_blended() {
+    // Tiles without splats too, and those of which only a part is in the picture; rows that are filled four pixels at a time, and one by one.
+    for camera in [plain_camera(300, 200), odd_camera(181, 93, 0.7)] {
+        let mut details = random_scene(5, 9000, 0);
+        for scale in details.log_scales.as_flattened_mut() {
+            *scale -= 1.5;
+        }
+        let few = random_scene(6, 25, 0);
+        for scene in [details, few] {
+            let Some(pictures) = pictures(&scene, &camera) else {
+                return;
+            };
+            assert!(is_blended(&pictures), "{} Gaussians", scene.len());
         }
     }
 }

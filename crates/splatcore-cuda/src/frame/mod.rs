@@ -41,7 +41,7 @@ pub struct Counters {
     pub blended: u64,
     /// Entries of the tiles' lists that have their place, where lists come from groups.
     pub placed: u64,
-    /// Tiles that are to be blended first, and last; of large pictures those that are left to `blend_rough`.
+    /// Tiles that are to be blended first, and last.
     pub firsts: [u32; 2],
     /// Splats over many groups.
     pub far: u32,
@@ -53,8 +53,10 @@ pub struct Counters {
     pub longest: u32,
     /// Most entries of the queue of splats over many groups that a frame wanted.
     pub most_far: u32,
-    /// Tiles that blends of large pictures have asked for, of samples and of what these leave.
-    pub begun: [u32; 2],
+    /// Tiles of a large picture that `blend_rough` was asked for.
+    pub rough_begun: u32,
+    /// Tiles that are left to it, by the length of their lists, and those without splats.
+    pub rough_tiles: [u32; 9],
     /// Nothing.
     pub unused: u32,
 }
