@@ -131,7 +131,7 @@ impl Pipeline {
     /// The fastest that meets the equal-quality contract; what `auto` means.
     pub const AUTO: Pipeline = Pipeline {
         intersect: Intersect::Exact,
-        blend: Blend::Splatcore,
+        blend: Blend::Samples,
         backward: Backward::Splatcore,
     };
     /// INRIA's 3DGS as published.

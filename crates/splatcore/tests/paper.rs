@@ -85,7 +85,7 @@ fn every_table_is_printed_and_written() {
                 last["label"]
                     .as_str()
                     .unwrap()
-                    .starts_with("splatcore (exact+splatcore)"),
+                    .starts_with("splatcore (exact+samples)"),
                 "{last}"
             );
             // Times are positive, images equal to vanilla's in quality.
@@ -163,7 +163,7 @@ fn speed_ups_follow_from_the_times() {
             "{row}"
         );
         let cells = measured(table, row);
-        let ours = ms(scale, "exact", "splatcore");
+        let ours = ms(scale, "exact", "samples");
         assert_eq!(cells[0], ("ms", Some(ours)));
         let (name, times) = cells[1];
         let expected = ms(scale, "aabb", "scalar") / ours;

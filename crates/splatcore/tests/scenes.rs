@@ -193,7 +193,7 @@ fn bench_fills_the_contract() {
         "all",
     ];
     let people = succeeds(&[&args[..], &["--passes", "3", "--json", text(&file)]].concat());
-    assert!(people.contains("exact+splatcore+splatcore"), "{people}");
+    assert!(people.contains("exact+samples+splatcore"), "{people}");
     let bench = json(&std::fs::read_to_string(&file).unwrap());
     assert_eq!((&bench["gaussians"], &bench["views"]), (&50.into(), &2.into()));
     assert_eq!(
@@ -279,7 +279,7 @@ fn bench_compares_backward_methods_and_says_which_are_missing() {
             "exact+scalar+atomic",
             "exact+scalar+subtile",
             "exact+scalar+splatcore",
-            "exact+splatcore+splatcore"
+            "exact+samples+splatcore"
         ]
     );
     assert_eq!(
