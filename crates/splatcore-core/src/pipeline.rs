@@ -84,10 +84,10 @@ pub enum Blend {
     TensorGs4x4,
     /// Sub-tile culling in f32: each small block of pixels walks only the Gaussians whose ellipse touches it.
     Subtile,
-    /// The backend's fastest of equal quality. On CUDA sub-tile culling with scores and colours as products on the matrix
+    /// The backend's fastest that blends every pixel. On CUDA sub-tile culling with scores and colours as products on the matrix
     /// units; on the CPU the same as [`Blend::Subtile`].
     Splatcore,
-    /// As [`Blend::Splatcore`], but of a picture of 4 M pixels and more whose splats are large one pixel in four is blended, and the others are
+    /// As [`Blend::Splatcore`], but of a picture of 4 M pixels and more whose splats are large and many one place in four is blended, and the pixels are
     /// interpolated where that tells them. A CUDA backend alone does so.
     Samples,
 }

@@ -4,7 +4,7 @@
 // Launch: blocks of four warps, seven a multiprocessor: 72 registers, 24 KB of shared memory. Bound by barriers: of fox_220k 2.5 squares of a rough tile are
 // rough, and a third of the samples of the profiler wait for the tile's last warp. Times: blend_samples.cu.
 // Of details, orbits of four small models at 3840x2160, both kernels: 102, 96, 89, 121 us, where blend_picture.cu takes 103, 95, 89, 110. Tiles without splats filled before, by
-// blend_samples: 20 to 30 more; by blocks that have the longest lists then: 6 to 18 more.
+// blend_samples: 18 to 29 more; by blocks that have the longest lists then: up to 17 more.
 
 #define ROUGH_BLOCKS 7  // of a multiprocessor
 

@@ -33,14 +33,14 @@
 //   only where they hide                                                        242 (502), 63.4 (61.4) dB
 //   a warp a tile again, which no ticket is needed for                          -13 (-50)
 //   whether one hides by two places along it, not by four squares; not of those that lie aslant; predicted half of what looking takes
-//                                                                               215 (438), where not to look at all takes 211 (430)
+//                                                                               215 (438), where not to look at all takes 213 (433)
 //   rough tiles in classes by the length of their lists                         215 (431)
 //   weights in one word a lane's load, no exponential for whether one is thin   212 (423), predicted 1.5 % of it
 //   samples at quarters of pixels, gaps of 2 and 2.25 in place of 2 and 3; the mean of a square in place of its largest pixel: both as good with fewer
 //   rough, so the limit was set for the worst view to have 60 dB                213 (419), 63.8 (61.8) dB, at worst 62.2 (60.1)
 // Slower or no faster: both kernels in one, 225 to 247 (458 to 515); tiles with long lists not sampled, 222 to 224 (449 to 554); tiles with several thin
 // splats or very long lists not sampled, 212 (432); one or two rough squares by the warp that sampled them, +22 (+55), predicted -20; by a warp or two warps of
-// blend_rough, +3 and -4 (0 and -9), but details take 20 to 50 % and 7 to 10 % longer; both forms in it, or in two kernels, -2 to +2 (-4 to 0);
+// blend_rough, +3 and -3 (+1 and -9), but details take up to 27 and 9 % longer; both forms in it, or in two kernels, -2 to +2 (-3 to 0);
 // blend_rough begun while blend_samples ends, from a queue, -2 (-1). Raw: docs/measurements/rendering/samples.txt.
 
 #define WARPS (BLOCK / WARP)
