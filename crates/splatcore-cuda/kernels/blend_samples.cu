@@ -9,7 +9,7 @@
 //   rough      The same products with what the spline is beyond the cubic polynomial through the four nearest samples say how far two fair guesses are
 //              apart. Squares of 8x8 pixels in which these are STEP apart or more, in the mean, are blended.
 //   hidden     A splat that is about as thin as a pixel can lie between samples unseen. A square is blended too where one takes more than FINE_LIGHT of the light in front
-//              of it, and the nearest sample has less than a share, FINE_SEEN, of it. Without this a white point of 0.82 was off by 0.33 (tests/samples.rs).
+//              of it, and the nearest sample has less than a share, FINE_SEEN, of it. Without this a white point of 0.82 was off by 0.19 (tests/samples.rs).
 //   details    Nothing is sampled of pictures whose splats are small, those that reach less than SMOOTH of a group's 4x4 tiles on average, or whose lists are short, FEW splats on
 //              average: all tiles are left to blend_rough.
 //   order      Long lists begin first: LOOKED tiles at a time, far apart as long lists lie side by side, are looked at for those longer than LONG halves of the
