@@ -46,8 +46,11 @@
 #define WARPS (BLOCK / WARP)
 #define SAMPLES 8                          // along a tile's side
 #define SAMPLES_BLOCKS (HAS_SM80 ? 7 : 8)  // of a multiprocessor
-#define STEP_UNIT 32768.0f  // whole numbers of squares
-#define STEP ((u32)(STEP_UNIT * BEYOND_UNIT * BEYOND_UNIT * SQUARE * SQUARE / (1250.0f * 1250.0f)))  // of the squares of a square's pixels, over the channels: 1/1250 of them on average
+
+// The sum, over the channels of all pixels of a square, of differences squared, as a whole number: 1/1250 a pixel in the mean.
+#define STEP_UNIT 32768.0f
+#define STEP ((u32)(STEP_UNIT * BEYOND_UNIT * BEYOND_UNIT * SQUARE * SQUARE / (1250.0f * 1250.0f)))
+
 #define LONG 3
 #define LOOKED 4
 
@@ -91,11 +94,11 @@ __device__ __forceinline__ u32 squares_inside(u32 x0, u32 y0, const Camera& came
     return y0 + SQUARE < camera.height ? upper | upper << 2 : upper;
 }
 
-// Whether a splat could hide between samples: it lies along an axis, within a pixel in eight, or along none; and at half of the three pixels between two samples
-// less than FINE_SEEN of it may be left. Not if it is nearly transparent.
+// Whether a splat could hide between samples: it lies along an axis, within a pixel in eight, or along none; and halfway between samples 2.25 pixels apart
+// less than FINE_SEEN of it is left where they are. Not if it is nearly transparent.
 #define FINE_LIGHT 0.1f
 #define LOG2_FINE_LIGHT -3.3219281f
-#define FINE_SEEN -1.5f  // log2; of what differs by 0.017 at a sample STEP becomes aware
+#define FINE_SEEN -1.5f  // log2; reckoned from the weights, of what is off by some 0.02 at a sample STEP becomes aware
 __device__ __forceinline__ bool is_fine(float4 centre, float4 power) {
     float across = fminf(power.x, power.z);
     return centre.z > LOG2_FINE_LIGHT && across < FINE_SEEN / (1.125f * 1.125f) && fabsf(power.y) < -0.25f * across;
@@ -119,7 +122,7 @@ __device__ __forceinline__ u32 squares_of_hidden(const Pixels& pixels, bool is_f
     float x = centre.x - x0 - 0.5f, y = centre.y - y0 - 0.5f, u = is_upright ? y : x, v = is_upright ? x : y;
     float across = is_upright ? power.x : power.z, slope = -0.5f * power.y * reciprocal_approx(across);
     float along = fmaf(0.5f * power.y, slope, is_upright ? power.z : power.x);  // on the ridge
-    // Mostly none can: no sample is more than 1.5 away along the axis, and the ridge where the loop looks is within 8 columns of where it comes nearest to the mean.
+    // Mostly none can: the nearest sample is not more than 1.125 away along the axis, and the ridge where the loop looks is within 8 columns of where it comes nearest to the mean.
     float near = to_sample(fmaf(slope, fminf(fmaxf(u, 0.0f), TILE - 1) - u, v)) + SQUARE * fabsf(slope);
     bool can_hide = is_fine && exp2_approx(centre.z) * light > FINE_LIGHT && fmaf(along, 1.125f * 1.125f, across * near * near) < FINE_SEEN;
     if (!__any_sync(FULL_MASK, can_hide)) return 0;
