@@ -9,10 +9,12 @@ use splatcore_core::pipeline::Blend;
 
 /// Blocks of `blend_rough` that a multiprocessor holds (ROUGH_BLOCKS).
 const RESIDENT: u32 = 7;
-/// Warps of a block.
-const WARPS: usize = 4;
+/// Lanes of a warp.
+const WARP: usize = 32;
 /// Tiles that the first warps of `blend_samples` look at.
 const LOOKED: usize = 4;
+/// Lists of tiles that are left to `blend_rough`: one for each class of lengths, and one of tiles without splats (ROUGH_LISTS).
+pub const ROUGH_LISTS: usize = 9;
 
 /// Whether a picture of a method, without depth, is blended so.
 pub fn is_sampled(method: Blend, rows: PictureRows) -> bool {
@@ -21,8 +23,7 @@ pub fn is_sampled(method: Blend, rows: PictureRows) -> bool {
 
 /// Bytes of [`Buffers::rough`].
 pub fn rough_bytes(view: &KernelCamera) -> usize {
-    // A list for each class of lengths, and one of tiles without splats.
-    9 * 4 * view.tile_count()
+    ROUGH_LISTS * 4 * view.tile_count()
 }
 
 /// Addresses of what the kernels read and write.
@@ -58,11 +59,13 @@ pub fn blend(
         return Err(wrong_program("samples"));
     };
     let tiles = view.tile_count();
+    let block = programs::picture_block(Blend::Samples, PictureRows::Eight);
     // A warp a tile, and others that look for long lists before.
-    let sampled = (tiles.div_ceil(LOOKED) + tiles).div_ceil(WARPS) as u32;
+    // A warp a tile, and others that look for long lists before.
+    let warps = tiles.div_ceil(LOOKED) + tiles;
+    let sampled = warps.div_ceil(block as usize / WARP) as u32;
     // Blocks ask for tiles until there are no more.
     let resident = (RESIDENT * queue.device.multiprocessors()).min(tiles as u32);
-    let block = programs::picture_block(Blend::Samples, PictureRows::Eight);
     for (kernel, blocks) in [(samples, sampled), (rough, resident)] {
         queue.launch(
             kernel,

@@ -8,7 +8,7 @@ mod device;
 use splatcore_core::backend::{RenderOptions, Rendered};
 use splatcore_core::pipeline::Blend;
 use splatcore_core::precision::LIGHT_LEFT;
-use splatcore_core::{Backend, Camera, Gaussians, sh};
+use splatcore_core::{Backend, Camera, Gaussians, Renderer, sh};
 use splatcore_cpu::conformance::scenes::{odd_camera, plain_camera, random_scene};
 use splatcore_cuda::CudaBackend;
 
@@ -21,16 +21,22 @@ const PARTS: usize = 4;
 /// What two blends may differ by at a pixel whose colour is at most 1 or so: they stop at different fragments, and round.
 const ROUNDING: f64 = LIGHT_LEFT + 1e-3;
 
-/// The picture of `samples`, as if it were large, and that of `splatcore`.
+/// Takes every picture for a large one.
+fn renderer(scene: &Gaussians) -> Option<Box<dyn Renderer>> {
+    let backend = CudaBackend::on(device::device()?, true).with_large_pictures_from(0);
+    Some(backend.renderer(scene).unwrap())
+}
+
+fn picture(renderer: &mut dyn Renderer, camera: &Camera, blend: Blend) -> Rendered {
+    let mut options = RenderOptions::default();
+    options.pipeline.blend = blend;
+    renderer.render(camera, &options).unwrap()
+}
+
+/// The picture of `samples`, and that of `splatcore`; each by a renderer of its own, so that neither finds the other's pixels.
 fn pictures(scene: &Gaussians, camera: &Camera) -> Option<[Rendered; 2]> {
-    let device = device::device()?;
-    let backend = CudaBackend::on(device, true).with_large_pictures_from(0);
-    Some([Blend::Samples, Blend::Splatcore].map(|blend| {
-        let mut options = RenderOptions::default();
-        options.pipeline.blend = blend;
-        let mut renderer = backend.renderer(scene).unwrap();
-        renderer.render(camera, &options).unwrap()
-    }))
+    let of = |blend| Some(picture(renderer(scene)?.as_mut(), camera, blend));
+    Some([of(Blend::Samples)?, of(Blend::Splatcore)?])
 }
 
 /// Of two values; what is not a number, as pixels are that nobody wrote, is far from everything.
@@ -135,18 +141,14 @@ struct Square {
 
 /// Pictures of `splatcore` whose pixels lie so many quarters of a pixel further right and down: row by row.
 fn shifted(scene: &Gaussians, camera: &Camera) -> Vec<Rendered> {
-    let device = device::device().unwrap();
-    let backend = CudaBackend::on(device, true).with_large_pictures_from(0);
-    let mut renderer = backend.renderer(scene).unwrap();
-    let mut options = RenderOptions::default();
-    options.pipeline.blend = Blend::Splatcore;
+    let mut renderer = renderer(scene).unwrap();
     let mut render = |down: usize, right: usize| {
         let camera = Camera {
             cx: camera.cx - right as f64 / PARTS as f64,
             cy: camera.cy - down as f64 / PARTS as f64,
             ..camera.clone()
         };
-        renderer.render(&camera, &options).unwrap()
+        picture(renderer.as_mut(), &camera, Blend::Splatcore)
     };
     (0..PARTS * PARTS).map(|k| render(k / PARTS, k % PARTS)).collect()
 }

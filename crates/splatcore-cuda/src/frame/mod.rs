@@ -12,6 +12,7 @@ mod pairs;
 use crate::device::Buffer;
 use crate::launch::Queue;
 use crate::programs::{self, Kernels};
+use crate::samples;
 use bytemuck::{Pod, Zeroable};
 use splatcore_core::BackendError;
 use splatcore_core::backend::{RenderOptions, Statistic};
@@ -55,8 +56,8 @@ pub struct Counters {
     pub most_far: u32,
     /// Tiles of a large picture that `blend_rough` was asked for.
     pub rough_begun: u32,
-    /// Tiles that are left to it, by the length of their lists, and those without splats.
-    pub rough_tiles: [u32; 9],
+    /// Tiles that are left to it.
+    pub rough_tiles: [u32; samples::ROUGH_LISTS],
     /// Nothing.
     pub unused: u32,
 }
