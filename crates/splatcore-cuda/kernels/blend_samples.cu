@@ -1,26 +1,28 @@
 // blend_samples, method `samples`: of large pictures one place in four is blended. Where those tell the pixels, the pixels are interpolated; where they do
 // not, they are blended by blend_rough.cu.
 //
-// A warp has a tile: 8x8 places in its 16x16 pixels, at 0, 2, 4.25, 6.5, 8.5, 10.75, 13 and 15 pixels from the first in both directions, take the place of the warp's pixels in
-// blend_picture.cu and are blended the same way. Of quarters of pixels halves still hold all products. No splat needs to be tested, as a tile's list has those
-// that reach it, and no barrier is needed, as a warp's rows are its own.
-//   pixels     They are on the natural cubic spline through the eight samples of their row and column: two products of matrices for each
-//              channel, the result of the first of which lies as the second takes it. In halves, of the samples less one of them, so that roundings are small; sums in f32.
+// A warp has a tile: 8x8 places in its 16x16 pixels, at 0, 2, 4.25, 6.5, 8.5, 10.75, 13 and 15 pixels from the first in both directions, take the place of
+// the warp's pixels in blend_picture.cu and are blended the same way. Of quarters of pixels halves still hold all products. No splat needs to be tested, as
+// a tile's list has those that reach it, and no barrier is needed, as a warp's rows are its own.
+//   pixels     They are on the natural cubic spline through the eight samples of their row and column: two products of matrices for each channel, the
+//              result of the first of which lies as the second takes it. In halves, of the samples less one of them, so that roundings are small; sums in f32.
 //   rough      The same products with what the spline is beyond the cubic polynomial through the four nearest samples say how far two fair guesses are
 //              apart. Squares of 8x8 pixels in which these are STEP apart or more, in the mean, are blended.
-//   hidden     A splat that is about as thin as a pixel can lie between samples unseen. A square is blended too where one takes more than FINE_LIGHT of the light in front
-//              of it, and the nearest sample has less than a share, FINE_SEEN, of it. Without this a white point of 0.82 was off by 0.19 (tests/samples.rs).
-//   details    Nothing is sampled of pictures whose splats are small, those that reach less than SMOOTH of a group's 4x4 tiles on average, or whose lists are short, FEW splats on
-//              average: all tiles are left to blend_rough.
-//   order      Long lists begin first: LOOKED tiles at a time, far apart as long lists lie side by side, are looked at for those longer than LONG halves of the
-//              average, then all for the others.
+//   hidden     A splat that is about as thin as a pixel can lie between samples unseen. A square is blended too where one takes more than FINE_LIGHT of the
+//              light in front of it, and the nearest sample has less than a share, FINE_SEEN, of it. Without this a white point of 0.82 was off by 0.19
+//              (tests/samples.rs).
+//   the end    Samples go on until less light is left than pixels do, as four pixels are made of each.
+//   details    Nothing is sampled of pictures whose splats are small, those that reach less than SMOOTH of a group's 4x4 tiles on average, or whose lists are
+//              short, FEW splats on average: all tiles are left to blend_rough.
+//   order      Long lists begin first: LOOKED tiles at a time, far apart as long lists lie side by side, are looked at for those longer than LONG halves of
+//              the average, then all for the others.
 // Not with depth: what a mean of depths is divided by is not smooth where a splat begins.
 // CPU twin: none on the way to a picture, as `samples` is `splatcore` there; of the spline, in f64, tests/samples.rs.
 //
-// Launch: blocks of four warps, seven a multiprocessor: 72 registers, 18 KB of shared memory; blend_rough 24 KB. Bound: 71 M instructions a view of fox_220k, 65 % of the issue
-// slots used; blend_rough 43 M and 50 %, its warps wait for each other.
-// On an H200 at 3840x2160, us of the blend alone, both kernels, fox_220k (mcmc_1m); that of all pixels takes 288 (562). Reckoned from three pictures of the CPU: 87 % (72 %) of
-// all 8x8 pixels can be interpolated with 64 dB, so predicted 160 to 180 (390). Each line against the one before:
+// Launch: blocks of four warps, seven a multiprocessor: 72 registers, 18 KB of shared memory; blend_rough 24 KB. Bound: 71 M instructions a view of
+// fox_220k, 65 % of the issue slots used; blend_rough 43 M and 50 %, its warps wait for each other.
+// On an H200 at 3840x2160, us of the blend alone, both kernels, fox_220k (mcmc_1m); that of all pixels takes 288 (562). Reckoned from three pictures of the
+// CPU: 87 % (72 %) of all 8x8 pixels can be interpolated with 64 dB, so predicted 160 to 180 (390). Each line against the one before:
 //   interpolation by each thread, a grid that strides over rough tiles          265 (565)
 //   rough squares by a warp each, copies past the first-level cache             289 (649)
 //   rough tiles by blocks that ask for them; the first-level cache; 7 blocks    239 (503)
@@ -36,20 +38,25 @@
 //                                                                               215 (438), where not to look at all takes 213 (433)
 //   rough tiles in classes by the length of their lists                         215 (431)
 //   weights in one word a lane's load, no exponential for whether one is thin   212 (423), predicted 1.5 % of it
-//   samples at quarters of pixels, gaps of 2 and 2.25 in place of 2 and 3; the mean of a square in place of its largest pixel: both as good with fewer
-//   rough, so the limit was set for the worst view to have 60 dB                213 (419), 63.8 (61.8) dB, at worst 62.2 (60.1)
+//   samples at quarters of pixels, gaps of 2 and 2.25 in place of 2 and 3; the mean of a square in place of its largest pixel: both as good with
+//   fewer rough, so the limit was set for the worst view to have 60 dB          213 (419), 63.8 (61.8) dB, at worst 62.2 (60.1)
+//   samples until 1/512 of the light is left, not 1/256, and the limit at 1/1150 for 1/1250
+//                                                                               209 (411), 64.1 (62.1) dB, at worst 63.0 (60.1); predicted 192 (365)
 // Slower or no faster: both kernels in one, 225 to 247 (458 to 515); tiles with long lists not sampled, 222 to 224 (449 to 554); tiles with several thin
-// splats or very long lists not sampled, 212 (432); one or two rough squares by the warp that sampled them, +22 (+55), predicted -20; by a warp or two warps of
-// blend_rough, +3 and -3 (+1 and -9), but details take up to 27 and 9 % longer; both forms in it, or in two kernels, -2 to +2 (-3 to 0);
-// blend_rough begun while blend_samples ends, from a queue, -2 (-1). Raw: docs/measurements/rendering/samples.txt.
+// splats or very long lists not sampled, 212 (432); one or two rough squares by the warp that sampled them, +22 (+55), predicted -20; by a warp or two warps
+// of blend_rough, +3 and -3 (+1 and -9), but details take up to 27 and 9 % longer; both forms in it, or in two kernels, -2 to +2 (-3 to 0);
+// blend_rough begun while blend_samples ends, from a queue, -2 (-1). Other weights and places: a gain of 0.1 dB at most, docs/measurements/rendering.md.
+// Raw: docs/measurements/rendering/samples.txt.
 
 #define WARPS (BLOCK / WARP)
 #define SAMPLES 8                          // along a tile's side
 #define SAMPLES_BLOCKS (HAS_SM80 ? 7 : 8)  // of a multiprocessor
 
-// The sum, over the channels of all pixels of a square, of differences squared, as a whole number: 1/1250 a pixel in the mean.
+// The sum, over the channels of all pixels of a square, of differences squared, as a whole number: 1/1150 a pixel in the mean.
 #define STEP_UNIT 32768.0f
-#define STEP ((u32)(STEP_UNIT * BEYOND_UNIT * BEYOND_UNIT * SQUARE * SQUARE / (1250.0f * 1250.0f)))
+#define STEP ((u32)(STEP_UNIT * BEYOND_UNIT * BEYOND_UNIT * SQUARE * SQUARE / (1150.0f * 1150.0f)))
+
+#define LEAST_LIGHT_OF_SAMPLES 0x30003000u  // half2 of LIGHT_UNIT / 512
 
 #define LONG 3
 #define LOOKED 4
@@ -61,8 +68,8 @@ __device__ __forceinline__ bool is_smooth(const Counters* counters, u32 tiles) {
     return counters->placed >= max(SMOOTH * counters->pairs, FEW * (u64)tiles);
 }
 
-// What is left to blend_rough: in lists of tiles, by the length of their own lists, as the longest are to begin first; behind those the list of tiles without splats. Of each tile
-// its number, and a bit for each of its squares.
+// What is left to blend_rough: in lists of tiles, by the length of their own lists, as the longest are to begin first; behind those the list of tiles
+// without splats. Of each tile its number, and a bit for each of its squares.
 #define EMPTY_LIST LENGTHS
 __device__ __forceinline__ u32 rough_tile(u32 tile, u32 squares) { return tile * (ALL_SQUARES + 1) + squares; }
 
@@ -71,21 +78,21 @@ __device__ __forceinline__ u32 length_class(u32 length) {
     return (u32)fminf(fmaxf(21.0f - floorf(2.0f * log2_approx((float)length)), 0.0f), LENGTHS - 1.0f);
 }
 
-// Leaves 32 tiles whole.
-__device__ __forceinline__ void leave_tiles(u32* rough, const uint2* __restrict__ ranges, u32 first, u32 tiles, u32 lane, Counters* counters) {
-    u32 tile = first + lane, own = EMPTY_LIST;
-    bool is_tile = tile < tiles;
-    if (is_tile) {
+// Leaves a block's BLOCK tiles from `first` on whole: places in the lists are asked for by the block, as all ask at the same few addresses.
+__device__ __forceinline__ void leave_tiles(u32* rough, const uint2* __restrict__ ranges, u32 first, u32 tiles, Counters* counters) {
+    __shared__ u32 places[EMPTY_LIST + 1];
+    u32 thread = threadIdx.x, tile = first + thread, list = EMPTY_LIST, place = 0;
+    if (thread <= EMPTY_LIST) places[thread] = 0;
+    __syncthreads();
+    if (tile < tiles) {
         uint2 range = list_range(ranges, tile);
-        if (range.x < range.y) own = length_class(range.y - range.x);
+        if (range.x < range.y) list = length_class(range.y - range.x);
+        place = atomicAdd(&places[list], 1);
     }
-    for (u32 left = __ballot_sync(FULL_MASK, is_tile); left;) {
-        u32 list = __shfl_sync(FULL_MASK, own, __ffs(left) - 1), place = 0, same = __ballot_sync(FULL_MASK, is_tile && own == list);
-        if (lane == 0) place = atomicAdd(&counters->rough_tiles[list], __popc(same));
-        place = __shfl_sync(FULL_MASK, place, 0) + __popc(same & ((1u << lane) - 1));
-        if (is_tile && own == list) rough[list * tiles + place] = rough_tile(tile, ALL_SQUARES);
-        left &= ~same;
-    }
+    __syncthreads();
+    if (thread <= EMPTY_LIST && places[thread]) places[thread] = atomicAdd(&counters->rough_tiles[thread], places[thread]);
+    __syncthreads();
+    if (tile < tiles) rough[list * tiles + places[list] + place] = rough_tile(tile, ALL_SQUARES);
 }
 
 // The squares of the tile at (x0, y0) that have pixels of the image.
@@ -111,8 +118,9 @@ __device__ __forceinline__ float to_sample(float place) {
     return fabsf(fmaxf(fmaf(2.25f, sample, -0.25f), 0.0f) - half);
 }
 
-// The squares of the tile at (x0, y0), a bit each, in which the fine splats of the warp's lanes hide: what they take of the light that is left in front of them is
-// more than FINE_LIGHT where they take most of eight columns (or rows, whichever they lie along), and the nearest sample is as far as FINE_SEEN from there.
+// The squares of the tile at (x0, y0), a bit each, in which the fine splats of the warp's lanes hide: what they take of the light that is left in front of
+// them is more than FINE_LIGHT where they take most of eight columns (or rows, whichever they lie along), and the nearest sample is as far as FINE_SEEN
+// from there.
 __device__ __forceinline__ u32 squares_of_hidden(const Pixels& pixels, bool is_fine, float4 centre, float4 power, u32 x0, u32 y0) {
     u32 lights = max_half2(max_half2(pixels.light[0], pixels.light[1]), max_half2(pixels.light[2], pixels.light[3]));
     for (u32 offset = 16; offset >= 4; offset /= 2) lights = max_half2(lights, __shfl_xor_sync(FULL_MASK, lights, offset));
@@ -122,7 +130,8 @@ __device__ __forceinline__ u32 squares_of_hidden(const Pixels& pixels, bool is_f
     float x = centre.x - x0 - 0.5f, y = centre.y - y0 - 0.5f, u = is_upright ? y : x, v = is_upright ? x : y;
     float across = is_upright ? power.x : power.z, slope = -0.5f * power.y * reciprocal_approx(across);
     float along = fmaf(0.5f * power.y, slope, is_upright ? power.z : power.x);  // on the ridge
-    // Mostly none can: the nearest sample is not more than 1.125 away along the axis, and the ridge where the loop looks is within 8 columns of where it comes nearest to the mean.
+    // Mostly none can: the nearest sample is not more than 1.125 away along the axis, and the ridge where the loop looks is within 8 columns of where it
+    // comes nearest to the mean.
     float near = to_sample(fmaf(slope, fminf(fmaxf(u, 0.0f), TILE - 1) - u, v)) + SQUARE * fabsf(slope);
     bool can_hide = is_fine && exp2_approx(centre.z) * light > FINE_LIGHT && fmaf(along, 1.125f * 1.125f, across * near * near) < FINE_SEEN;
     if (!__any_sync(FULL_MASK, can_hide)) return 0;
@@ -181,14 +190,15 @@ __device__ __forceinline__ bool blend_list(Pixels& pixels, SamplesShared& shared
             fits = write_row(to, centre, power, *(const float4*)&shared.staged[2][lane], centre_x, centre_y, camera);
         }
         if (!fits) write_empty_row(to);
-        if (__builtin_expect(__any_sync(FULL_MASK, fine), 0)) rough |= squares_of_hidden(pixels, fine, centre, power, x0, y0);
+        if (__any_sync(FULL_MASK, fine)) rough |= squares_of_hidden(pixels, fine, centre, power, x0, y0);
         if (at + WARP < range.y) stage(next);
         if (at + 2 * WARP < range.y) next = pairs[at + 2 * WARP];
         __syncwarp();
-        bool is_dark = blend_batch(pixels, shared.rows, row, colour_row, lane, alpha_max);
+        bool is_dark = blend_batch(pixels, shared.rows, row, colour_row, lane, alpha_max, LEAST_LIGHT_OF_SAMPLES);
         u32 end = begin + BATCH;
         if (!is_dark && end < range.y) {
-            is_dark = blend_batch(pixels, shared.rows, row + BATCH_BYTES, colour_row + BATCH_BYTES, lane, alpha_max);
+            u32 next_row = row + BATCH_BYTES, next_colour_row = colour_row + BATCH_BYTES;
+            is_dark = blend_batch(pixels, shared.rows, next_row, next_colour_row, lane, alpha_max, LEAST_LIGHT_OF_SAMPLES);
             end += BATCH;
         }
         if (is_dark || rough == ALL_SQUARES) {
@@ -202,8 +212,7 @@ __device__ __forceinline__ bool blend_list(Pixels& pixels, SamplesShared& shared
     return is_left_out;
 }
 
-// How much samples 0 to 7, at pixels 0, 2, 4, 6, 9, 11, 13 and 15, are of pixels 0 to 7; of pixels 15 to 8 the same from the other end. The natural
-// cubic spline through all of them.
+// How much samples 0 to 7 are of pixels 0 to 7; of pixels 15 to 8 the same from the other end. The natural cubic spline through all of them.
 __device__ constexpr float SPLINE[8][SAMPLES] = {
     {1, 0, 0, 0, 0, 0, 0, 0},
     {0.405002f, 0.702149f, -0.136252f, 0.038113f, -0.011064f, 0.002600f, -0.000677f, 0.000129f},
@@ -276,8 +285,8 @@ __device__ __forceinline__ void store_two(float* at, float first, float second, 
     }
 }
 
-// Interpolates a tile from its samples, of which a lane has the column lane / 4 as finish_pixel says. Writes those of its four squares that are not in `rough` and where the
-// spline and the cubic polynomial differ by less than STEP; returns the others, a bit each.
+// Interpolates a tile from its samples, of which a lane has the column lane / 4 as finish_pixel says. Writes those of its four squares that are not in
+// `rough` and where the spline and the cubic polynomial differ by less than STEP; returns the others, a bit each.
 __device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_out, u32 rough, u32 x0, u32 y0, u32 lane, const Camera& camera, float* image,
                                            float* transmittances) {
     float2 own[PAIRS];
@@ -361,8 +370,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, SAMPLES_BLOCKS)
     u64 all_pairs = counters->placed;
     bool is_halted = counters->halted;
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, tiles = camera.tiles_x * camera.tiles_y, work = blockIdx.x * WARPS + warp;
-    if (is_halted | !is_smooth(counters, tiles)) {
-        if (!is_halted && work * WARP < tiles) leave_tiles(rough, ranges, work * WARP, tiles, lane, counters);
+    if (is_halted || !is_smooth(counters, tiles)) {
+        if (!is_halted && blockIdx.x * BLOCK < tiles) leave_tiles(rough, ranges, blockIdx.x * BLOCK, tiles, counters);
         return;
     }
     // LOOKED tiles for each of the first `looks` warps, then one.

@@ -82,8 +82,9 @@ __device__ __forceinline__ bool start_pixels(Pixels& pixels, u32 x, u32 y0, u32 
     return __all_sync(FULL_MASK, x >= camera.width || y0 >= camera.height);
 }
 
-// Blends 16 splats. Returns true if all pixels have less than LEAST_LIGHT left.
-__device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u32 row, u32 colour_row, u32 lane, u32 alpha_max) {
+// Blends 16 splats. Returns true if all pixels have less than `least_light` left.
+__device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u32 row, u32 colour_row, u32 lane, u32 alpha_max,
+                                            u32 least_light) {
     u32 colours[4], coefficients[4], lit;
     bool finished = false;
     load_matrix_x4_transposed_at(colours, rows, colour_row);
@@ -128,7 +129,7 @@ __device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u
             lit = first + i == 0 ? light : max_half2(lit, light);
         }
         // Asked before the products, which take as long as the answer.
-        if (first + 2 == PAIRS) finished = !__any_sync(FULL_MASK, mask_ge_half2(lit, LEAST_LIGHT));
+        if (first + 2 == PAIRS) finished = !__any_sync(FULL_MASK, mask_ge_half2(lit, least_light));
 #pragma unroll
         for (int i = 0; i < 2; ++i)
 #pragma unroll
@@ -238,7 +239,7 @@ __device__ __forceinline__ void blend_tile(PictureShared& shared, uint4 entry, u
         u32 count = queue_survivors(shared.masks, shared.survivors[warp], nullptr, warp, lane);
         for (u32 at = 0; at < sizeof(u16) * count; at += sizeof(u16) * BATCH) {
             u32 row = survivor(own_survivors + at) + lane / 8 % 2 * 16, colour_row = survivor(colour_survivors + at) + 32 + lane % 2 * 16;
-            if (blend_batch(pixels, shared.rows, row, colour_row, lane, alpha_max)) {
+            if (blend_batch(pixels, shared.rows, row, colour_row, lane, alpha_max, LEAST_LIGHT)) {
                 done = at + sizeof(u16) * BATCH < sizeof(u16) * count || begin + PIECE < range.y ? FINISHED | LEFT_OUT : FINISHED;
                 break;
             }

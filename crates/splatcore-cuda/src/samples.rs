@@ -61,7 +61,6 @@ pub fn blend(
     let tiles = view.tile_count();
     let block = programs::picture_block(Blend::Samples, PictureRows::Eight);
     // A warp a tile, and others that look for long lists before.
-    // A warp a tile, and others that look for long lists before.
     let warps = tiles.div_ceil(LOOKED) + tiles;
     let sampled = warps.div_ceil(block as usize / WARP) as u32;
     // Blocks ask for tiles until there are no more.
