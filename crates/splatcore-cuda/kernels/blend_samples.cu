@@ -42,6 +42,7 @@
 //   fewer rough, so the limit was set for the worst view to have 60 dB          213 (419), 63.8 (61.8) dB, at worst 62.2 (60.1)
 //   samples until 1/512 of the light is left, not 1/256, and the limit at 1/1150 for 1/1250
 //                                                                               209 (411), 64.1 (62.1) dB, at worst 63.0 (60.1); predicted 192 (365)
+//   a rough tile's list told with its number, a load less to wait for            203, from 209 in the same runs; mcmc_1m not measured
 // Slower or no faster: both kernels in one, 225 to 247 (458 to 515); tiles with long lists not sampled, 222 to 224 (449 to 554); tiles with several thin
 // splats or very long lists not sampled, 212 (432); one or two rough squares by the warp that sampled them, +22 (+55), predicted -20; by a warp or two warps
 // of blend_rough, +3 and -3 (+1 and -9), but details take up to 27 and 9 % longer; both forms in it, or in two kernels, -2 to +2 (-3 to 0);
@@ -69,9 +70,8 @@ __device__ __forceinline__ bool is_smooth(const Counters* counters, u32 tiles) {
 }
 
 // What is left to blend_rough: in lists of tiles, by the length of their own lists, as the longest are to begin first; behind those the list of tiles
-// without splats. Of each tile its number, and a bit for each of its squares.
+// without splats. Of each tile where its list begins and ends, its number, and a bit for each of its squares.
 #define EMPTY_LIST LENGTHS
-__device__ __forceinline__ u32 rough_tile(u32 tile, u32 squares) { return tile * (ALL_SQUARES + 1) + squares; }
 
 // 1448 splats and more, 1024, 724 and so on.
 __device__ __forceinline__ u32 length_class(u32 length) {
@@ -79,20 +79,21 @@ __device__ __forceinline__ u32 length_class(u32 length) {
 }
 
 // Leaves a block's BLOCK tiles from `first` on whole: places in the lists are asked for by the block, as all ask at the same few addresses.
-__device__ __forceinline__ void leave_tiles(u32* rough, const uint2* __restrict__ ranges, u32 first, u32 tiles, Counters* counters) {
+__device__ __forceinline__ void leave_tiles(uint4* rough, const uint2* __restrict__ ranges, u32 first, u32 tiles, Counters* counters) {
     __shared__ u32 places[EMPTY_LIST + 1];
     u32 thread = threadIdx.x, tile = first + thread, list = EMPTY_LIST, place = 0;
+    uint2 range = make_uint2(0, 0);
     if (thread <= EMPTY_LIST) places[thread] = 0;
     __syncthreads();
     if (tile < tiles) {
-        uint2 range = list_range(ranges, tile);
+        range = list_range(ranges, tile);
         if (range.x < range.y) list = length_class(range.y - range.x);
         place = atomicAdd(&places[list], 1);
     }
     __syncthreads();
     if (thread <= EMPTY_LIST && places[thread]) places[thread] = atomicAdd(&counters->rough_tiles[thread], places[thread]);
     __syncthreads();
-    if (tile < tiles) rough[list * tiles + places[list] + place] = rough_tile(tile, ALL_SQUARES);
+    if (tile < tiles) rough[list * tiles + places[list] + place] = make_uint4(range.x, range.y, tile, ALL_SQUARES);
 }
 
 // The squares of the tile at (x0, y0) that have pixels of the image.
@@ -364,7 +365,7 @@ __device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_ou
 // Of a picture that is not smooth all tiles are left to blend_rough, those without splats in a list of their own behind the others.
 extern "C" __global__ void __launch_bounds__(BLOCK, SAMPLES_BLOCKS)
     blend_samples(const Splat* __restrict__ splats, const u32* __restrict__ pairs, const uint2* __restrict__ ranges, Camera camera,
-                  Counters* counters, float* image, float* transmittances, u32* rough) {
+                  Counters* counters, float* image, float* transmittances, uint4* rough) {
     begin_kernel();
     __shared__ SamplesShared all_shared[WARPS];
     u64 all_pairs = counters->placed;
@@ -398,7 +399,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, SAMPLES_BLOCKS)
         }
         if (left && lane == 0) {
             u32 to = length_class(list.y - list.x);
-            rough[to * tiles + atomicAdd(&counters->rough_tiles[to], 1)] = rough_tile(tile, left);
+            rough[to * tiles + atomicAdd(&counters->rough_tiles[to], 1)] = make_uint4(list.x, list.y, tile, left);
         }
         __syncwarp();
     }

@@ -21,9 +21,9 @@ pub fn is_sampled(method: Blend, rows: PictureRows) -> bool {
     method == Blend::Samples && rows == PictureRows::Eight
 }
 
-/// Bytes of [`Buffers::rough`].
+/// Bytes of [`Buffers::rough`]: of a tile where its list begins and ends, its number, and which of its squares are left.
 pub fn rough_bytes(view: &KernelCamera) -> usize {
-    ROUGH_LISTS * 4 * view.tile_count()
+    ROUGH_LISTS * 16 * view.tile_count()
 }
 
 /// Addresses of what the kernels read and write.
@@ -62,25 +62,35 @@ pub fn blend(
     let block = programs::picture_block(Blend::Samples, PictureRows::Eight);
     // A warp a tile, and others that look for long lists before.
     let warps = tiles.div_ceil(LOOKED) + tiles;
-    let sampled = warps.div_ceil(block as usize / WARP) as u32;
+    queue.launch(
+        samples,
+        warps.div_ceil(block as usize / WARP) as u32,
+        block,
+        &mut arguments![
+            at.splats,
+            at.tile_lists,
+            at.ranges,
+            *view,
+            at.counters,
+            at.image,
+            at.transmittances,
+            at.rough
+        ],
+    )?;
     // Blocks ask for tiles until there are no more.
     let resident = (RESIDENT * queue.device.multiprocessors()).min(tiles as u32);
-    for (kernel, blocks) in [(samples, sampled), (rough, resident)] {
-        queue.launch(
-            kernel,
-            blocks,
-            block,
-            &mut arguments![
-                at.splats,
-                at.tile_lists,
-                at.ranges,
-                *view,
-                at.counters,
-                at.image,
-                at.transmittances,
-                at.rough
-            ],
-        )?;
-    }
-    Ok(())
+    queue.launch(
+        rough,
+        resident,
+        block,
+        &mut arguments![
+            at.splats,
+            at.tile_lists,
+            *view,
+            at.counters,
+            at.image,
+            at.transmittances,
+            at.rough
+        ],
+    )
 }
