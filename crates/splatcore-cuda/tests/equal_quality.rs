@@ -12,7 +12,7 @@
 #[path = "support/real.rs"]
 mod real;
 
-use real::{card, cut_out, held_out, in_reach, model};
+use real::{card, cut_out, held_out, in_reach, model, models_of_held_out};
 use splatcore_core::backend::{BackendError, RenderOptions};
 use splatcore_core::metrics::psnr_between;
 use splatcore_core::pipeline::{Blend, Intersect, Pipeline};
@@ -154,10 +154,7 @@ fn whole_images_on_a_card() {
     let Some(cameras) = held_out() else { return };
     let everywhere = std::env::var("SPLATCORE_PIPELINES").is_ok_and(|wish| wish == "all");
     let mut all = Vec::new();
-    for name in ["fox_220k.spz", "fox_mcmc_1m.sog"] {
-        let Some(scene) = model(&format!("models/{name}")) else {
-            continue;
-        };
+    for (name, scene) in models_of_held_out() {
         let views: Vec<_> = Pipeline::combinations(Blend::ALL)
             .into_iter()
             .map(|pipeline| {
@@ -182,10 +179,7 @@ fn large_images_on_a_card() {
         return;
     };
     let Some(cameras) = held_out() else { return };
-    for name in ["fox_220k.spz", "fox_mcmc_1m.sog"] {
-        let Some(scene) = model(&format!("models/{name}")) else {
-            continue;
-        };
+    for (name, scene) in models_of_held_out() {
         let mut renderer = backend.renderer(&scene).unwrap();
         let mut image = |camera: &Camera, blend: Blend| {
             let options = options(pipeline(Intersect::Exact, blend));

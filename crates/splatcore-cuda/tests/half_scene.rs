@@ -10,7 +10,7 @@ mod half;
 mod real;
 mod support;
 
-use real::{card, cut_out, held_out, in_reach, model};
+use real::{card, cut_out, held_out, in_reach, models_of_held_out};
 use splatcore_core::backend::{BackendError, RenderOptions};
 use splatcore_core::metrics::psnr_between;
 use splatcore_core::{Backend, Camera, Gaussians, Image};
@@ -79,10 +79,7 @@ fn pictures_of_trained_scenes_are_the_same_to_70_db() {
     let Some((full, is_card)) = backend() else { return };
     let halves = full.clone().with_half_scene(true);
     let Some(cameras) = held_out() else { return };
-    for name in ["fox_220k.spz", "fox_mcmc_1m.sog"] {
-        let Some(mut scene) = model(&format!("models/{name}")) else {
-            continue;
-        };
+    for (name, mut scene) in models_of_held_out() {
         let mut views = cameras.clone();
         if !is_card {
             views = vec![cut_out(&cameras[1], 96, 64)];

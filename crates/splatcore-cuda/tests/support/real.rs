@@ -43,6 +43,12 @@ pub fn model(name: &str) -> Option<Gaussians> {
     Some(scene::read(&shared(name)?).unwrap().gaussians)
 }
 
+/// The models that were trained on those photos, as far as they are there.
+pub fn models_of_held_out() -> impl Iterator<Item = (&'static str, Gaussians)> {
+    let names = ["fox_220k.spz", "fox_mcmc_1m.sog"].into_iter();
+    names.filter_map(|name| Some((name, model(&format!("models/{name}"))?)))
+}
+
 /// The middle of a view, pixels as large as before.
 pub fn cut_out(whole: &Camera, width: u32, height: u32) -> Camera {
     Camera {
