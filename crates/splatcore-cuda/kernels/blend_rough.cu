@@ -5,8 +5,9 @@
 // Launch: blocks of four warps, seven a multiprocessor: 72 registers, 24 KB of shared memory. Bound by barriers: of fox_220k 2.5 squares of a rough tile are
 // rough, and a third of the samples of the profiler wait for the tile's last warp. Times: blend_samples.cu.
 // Of details, orbits of four small models and hon_sui_sen_2500k at 3840x2160, both kernels: 102, 95, 88, 112, 365 us, where blend_picture.cu takes 103, 95, 89,
-// 110, 293 (the first three measured before a tile's list was told with its number, which took 6 of the fourth and 19 of the last). The last has 42 % of the
-// issue slots used for 61 %, and is no better with tiles in order (435), with all tiles without lists (419), or in eight blocks of 64 registers (443).
+// 110, 293 (the first three measured before a tile's list was told with its number, which took 6 of the fourth and 19 of the last). The last had 42 % of the
+// issue slots used for 61 % before that, and was slower still, from 384, with tiles in order (435), these in eight blocks of 64 registers (443), or no lists of
+// tiles at all (419).
 // Tiles without splats filled before, by blend_samples: 18 to 29 more; by blocks that have the longest lists then: up to 17 more.
 // The next tile's entry fetched ahead, its number asked for before the last tile is begun: 3 to 5 (11) more, of fox_220k and hon_sui_sen_2500k.
 

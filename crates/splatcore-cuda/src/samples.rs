@@ -15,15 +15,17 @@ const WARP: usize = 32;
 const LOOKED: usize = 4;
 /// Lists of tiles that are left to `blend_rough`: one for each class of lengths, and one of tiles without splats (ROUGH_LISTS).
 pub const ROUGH_LISTS: usize = 9;
+/// Bytes of what such a list says of a tile: where its own list begins and ends, its number, and which of its squares are left.
+const ROUGH_BYTES: usize = 16;
 
 /// Whether a picture of a method, without depth, is blended so.
 pub fn is_sampled(method: Blend, rows: PictureRows) -> bool {
     method == Blend::Samples && rows == PictureRows::Eight
 }
 
-/// Bytes of [`Buffers::rough`]: of a tile where its list begins and ends, its number, and which of its squares are left.
+/// Bytes of [`Buffers::rough`].
 pub fn rough_bytes(view: &KernelCamera) -> usize {
-    ROUGH_LISTS * 16 * view.tile_count()
+    ROUGH_LISTS * ROUGH_BYTES * view.tile_count()
 }
 
 /// Addresses of what the kernels read and write.
