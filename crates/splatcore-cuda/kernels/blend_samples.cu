@@ -42,7 +42,8 @@
 //   fewer rough, so the limit was set for the worst view to have 60 dB          213 (419), 63.8 (61.8) dB, at worst 62.2 (60.1)
 //   samples until 1/512 of the light is left, not 1/256, and the limit at 1/1150 for 1/1250
 //                                                                               209 (411), 64.1 (62.1) dB, at worst 63.0 (60.1); predicted 192 (365)
-//   a rough tile's list told with its number, a load less to wait for            203, from 209 in the same runs; mcmc_1m not measured
+//   a rough tile's list told with its number, a load less to wait for            203, from 209 in the same runs (404)
+//   rough tiles asked for when a block has none                                  201 (394), from 205 (404) in the same run: blend_rough.cu
 // Slower or no faster: both kernels in one, 225 to 247 (458 to 515); tiles with long lists not sampled, 222 to 224 (449 to 554); tiles with several thin
 // splats or very long lists not sampled, 212 (432); one or two rough squares by the warp that sampled them, +22 (+55), predicted -20; by a warp or two warps
 // of blend_rough, +3 and -3 (+1 and -9), but details take up to 27 and 9 % longer; both forms in it, or in two kernels, -2 to +2 (-3 to 0);
