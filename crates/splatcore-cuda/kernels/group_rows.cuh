@@ -90,6 +90,30 @@ __device__ __forceinline__ const u32* masked_words(const u32* keys, const u32* v
 __device__ __forceinline__ u32 mask_of_word(u32 word) { return word & ALL_TILES; }
 #endif
 
+// A lane's counts of tiles in bytes, of at most 255 masks.
+struct TileCounts {
+    u32 words[GROUP_TILES / 4] = {};
+    __device__ __forceinline__ void add(u32 mask) {
+#pragma unroll
+        for (u32 w = 0; w < GROUP_TILES / 4; ++w) words[w] += (mask >> (4 * w) & 15) * 0x00204081u & 0x01010101u;
+    }
+    // The sum over the warp, lane k's of tile k; counts begin anew.
+    __device__ __forceinline__ u32 take_sum(u32 lane) {
+        u32 sum = 0;
+#pragma unroll
+        for (u32 w = 0; w < GROUP_TILES / 4; ++w) {
+            u32 even = words[w] & 0x00ff00ffu, odd = words[w] >> 8 & 0x00ff00ffu;
+            for (u32 offset = 16; offset > 0; offset /= 2) {
+                even += __shfl_xor_sync(FULL_MASK, even, offset);
+                odd += __shfl_xor_sync(FULL_MASK, odd, offset);
+            }
+            if (lane / 4 == w) sum = (lane % 2 ? odd : even) >> (lane & 2 ? 16 : 0) & 0xffffu;
+            words[w] = 0;
+        }
+        return sum;
+    }
+};
+
 // What `project` tells lists.cu of a splat, so that its rows need not be found twice. Most splats touch tiles of 2x2 groups only: of
 // those (the number of the upper left group, the tiles in all four), of others (pairs, 0). Tile t of group g, both row by row, is bit
 // GROUP_TILES g + t, of large groups in two words.

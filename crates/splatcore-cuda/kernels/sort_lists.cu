@@ -160,30 +160,6 @@ __device__ __noinline__ u64 find_bound(Sorting& s, const u64* pairs, u32 count, 
     }
 }
 
-// A lane's counts of tiles in bytes, of at most 255 masks.
-struct TileCounts {
-    u32 words[GROUP_TILES / 4] = {};
-    __device__ __forceinline__ void add(u32 mask) {
-#pragma unroll
-        for (u32 w = 0; w < GROUP_TILES / 4; ++w) words[w] += (mask >> (4 * w) & 15) * 0x00204081u & 0x01010101u;
-    }
-    // The sum over the warp, lane k's of tile k; counts begin anew.
-    __device__ __forceinline__ u32 take_sum(u32 lane) {
-        u32 sum = 0;
-#pragma unroll
-        for (u32 w = 0; w < GROUP_TILES / 4; ++w) {
-            u32 even = words[w] & 0x00ff00ffu, odd = words[w] >> 8 & 0x00ff00ffu;
-            for (u32 offset = 16; offset > 0; offset /= 2) {
-                even += __shfl_xor_sync(FULL_MASK, even, offset);
-                odd += __shfl_xor_sync(FULL_MASK, odd, offset);
-            }
-            if (lane / 4 == w) sum = (lane % 2 ? odd : even) >> (lane & 2 ? 16 : 0) & 0xffffu;
-            words[w] = 0;
-        }
-        return sum;
-    }
-};
-
 // Loads a part of a long list, and what of its tiles is in front of the part and in all. Returns its size.
 __device__ __forceinline__ u32 load_part(Sorting& s, const u64* __restrict__ pairs, const u16* __restrict__ masks, u32 count, u32 part, u32 parts,
                                          u32& least, u32& most) {

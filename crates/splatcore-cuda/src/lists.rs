@@ -13,10 +13,6 @@ use splatcore_core::pipeline::{Blend, Pipeline};
 const BLOCK: usize = 256;
 /// Blocks of splats that a block of `count_lists` counts the pairs of.
 pub const COUNTED_BLOCKS: u32 = 4;
-/// Pairs of small groups that a block splits.
-pub const SECTION: usize = 1024;
-/// Large groups that have room for more pairs than these have long lists.
-const LONG_LISTS: usize = 600;
 /// Tiles along a side of a group, of pictures and of large pictures: for twice the pixels a side, about the same groups and pairs.
 pub const SIDES: [u32; 2] = [2, 4];
 /// A pair's slot leaves four bits for a small group's tiles.
@@ -149,17 +145,19 @@ pub fn expand(
     )
 }
 
-/// Blocks that split the lists of small groups with at most `pairs` pairs.
-fn sections(pairs: usize) -> usize {
-    pairs.div_ceil(SECTION).max(1)
+/// Pairs of a section. A block splits a section of small groups, or, of large groups, what a section has of one.
+pub fn section(side: u32) -> usize {
+    if has_entries(side) { 1024 } else { 2048 }
+}
+
+/// Sections of at most `pairs` pairs.
+fn sections(side: u32, pairs: usize) -> usize {
+    pairs.div_ceil(section(side)).max(1)
 }
 
 /// Bytes of [`Split::states`].
 pub fn split_state_bytes(side: u32, pairs: usize) -> usize {
-    match has_entries(side) {
-        true => 4 * places(side) * sections(pairs),
-        false => 0,
-    }
+    4 * places(side) * sections(side, pairs)
 }
 
 /// Addresses of what [`split`] reads and writes.
@@ -176,7 +174,7 @@ pub struct Split {
     /// Where each tile's list is, written here. Of small groups entries ([`has_entries`]): where it begins and ends, and the tile's number. Of large
     /// groups as a sort notes it; zero before.
     pub places: u64,
-    /// For small groups: what each block has of the last group in it ([`split_state_bytes`]), written here; zero before.
+    /// What each section has of the last group in it ([`split_state_bytes`]), written here. For small groups zero before.
     pub states: u64,
 }
 
@@ -191,21 +189,28 @@ pub fn split(
     [groups, capacity]: [usize; 2],
     at: Split,
 ) -> Result<(), BackendError> {
-    let (kernel, blocks, threads) = match *kernels {
-        [_, _, split_lists] => (split_lists, sections(capacity), BLOCK),
-        [_, _, _, split_long_lists] if capacity > LONG_LISTS * groups => {
-            (split_long_lists, 2 * groups, 2 * BLOCK)
+    let [keys, values] = at.pairs;
+    let (split_lists, blocks) = match *kernels {
+        [_, _, split_lists] => (split_lists, sections(SIDES[0], capacity)),
+        [_, _, count_sections, split_lists] => {
+            let sections = sections(SIDES[1], capacity);
+            queue.launch(
+                count_sections,
+                sections as u32,
+                BLOCK as u32,
+                &mut arguments![keys, values, at.group_ranges, at.counters, at.states],
+            )?;
+            (split_lists, groups + sections)
         }
-        [_, _, split_lists, _] => (split_lists, groups, BLOCK),
         _ => return Err(wrong_program("lists")),
     };
     queue.launch(
-        kernel,
+        split_lists,
         blocks as u32,
-        threads as u32,
+        BLOCK as u32,
         &mut arguments![
-            at.pairs[0],
-            at.pairs[1],
+            keys,
+            values,
             at.group_ranges,
             groups as u32,
             *view,

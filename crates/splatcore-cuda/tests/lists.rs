@@ -210,7 +210,12 @@ impl Frame<'_> {
         let entries = Buffer::from_slice(device, "test", &vec![[UNTOUCHED; 4]; tiles]).unwrap();
         let tile_ranges = zeros(device, 8 * tiles);
         let kernels = device.load(&programs::lists(self.method, self.side)).unwrap();
-        let states = zeros(device, lists::split_state_bytes(self.side, sorted.len()));
+        let state_bytes = lists::split_state_bytes(self.side, sorted.len());
+        let states = if lists::has_entries(self.side) {
+            zeros(device, state_bytes)
+        } else {
+            Buffer::from_slice(device, "test", &vec![UNTOUCHED; state_bytes / 4]).unwrap()
+        };
         let split = lists::Split {
             pairs: [keys.address(), values.address()],
             group_ranges: group_ranges.address(),
@@ -244,6 +249,11 @@ impl Frame<'_> {
                 "halted and went on"
             );
             return Vec::new();
+        }
+        if !lists::has_entries(self.side) {
+            let placed = counters.to_vec::<Counters>(1).unwrap()[0].placed;
+            let in_lists: u32 = entries.iter().map(|&[begin, end, ..]| end - begin).sum();
+            assert_eq!(placed, u64::from(in_lists));
         }
         let mut lists = vec![None; tiles];
         for &[begin, end, tile, _] in &entries {

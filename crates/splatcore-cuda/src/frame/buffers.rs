@@ -80,7 +80,9 @@ impl Layout {
         if let Lists::Split(side) = lists {
             layout.tile_plan = layout.tile_plan.above(lists::key_shift(side));
             layout.group_ranges = take(8 * lists.count(camera));
-            layout.split_states = take(lists::split_state_bytes(side, pairs));
+            if lists::has_entries(side) {
+                layout.split_states = take(lists::split_state_bytes(side, pairs));
+            }
         }
         layout.expand_states = take(4 * lists::sums(gaussians).max(1));
         layout.depth_histograms = take(layout.depth_plan.histogram_bytes());
@@ -94,8 +96,10 @@ impl Layout {
         layout.zeroed = take(0);
         layout.depth_states = take(layout.depth_plan.state_bytes(gaussians));
         layout.tile_states = take(layout.tile_plan.state_bytes(pairs));
-        if has_entries {
-            layout.entries = take(16 * camera.tile_count());
+        match lists {
+            Lists::Split(_) if has_entries => layout.entries = take(16 * camera.tile_count()),
+            Lists::Split(side) => layout.split_states = take(lists::split_state_bytes(side, pairs)),
+            _ => {}
         }
         layout.bytes = at;
         layout

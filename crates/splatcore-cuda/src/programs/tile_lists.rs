@@ -118,21 +118,21 @@ pub fn intersect(intersect: Intersect) -> Program {
     }
 }
 
-/// `count_lists`, `expand_lists`, `split_lists` and, of large groups, `split_long_lists`, for groups of `side` x `side` tiles.
+/// `count_lists`, `expand_lists`, of large groups `count_sections`, and `split_lists`, for groups of `side` x `side` tiles.
 pub fn lists(intersect: Intersect, side: u32) -> Program {
     let mut files = files!["footprint.cuh", "group_rows.cuh", "block.cuh", "lists.cu"];
-    let mut constants = vec![
+    let constants = vec![
         footprint(intersect),
         ("GROUP", side.to_string()),
         ("COUNTED_BLOCKS", lists::COUNTED_BLOCKS.to_string()),
+        ("SECTION", lists::section(side).to_string()),
     ];
     let kernels: &[&str] = if lists::has_entries(side) {
         files.extend(files!["split_lists.cu"]);
-        constants.push(("SECTION", lists::SECTION.to_string()));
         &["count_lists", "expand_lists", "split_lists"]
     } else {
         files.extend(files!["split_large_lists.cu"]);
-        &["count_lists", "expand_lists", "split_lists", "split_long_lists"]
+        &["count_lists", "expand_lists", "count_sections", "split_lists"]
     };
     Program {
         op: "lists",
