@@ -77,17 +77,14 @@ __device__ __forceinline__ u32 pair_key(u32 group, u32 mask) { return group; }
 __device__ __forceinline__ u32 group_of_key(u32 key) { return key; }
 __device__ __forceinline__ u32 pair_value(u32 slot, u32 mask) { return slot | mask << MASK_SHIFT; }
 __device__ __forceinline__ u32 slot_of_value(u32 value) { return value & ((1u << MASK_SHIFT) - 1); }
-// The word that has the mask, and the mask.
-__device__ __forceinline__ const u32* masked_words(const u32* keys, const u32* values) { return values; }
-__device__ __forceinline__ u32 mask_of_word(u32 word) { return word >> MASK_SHIFT; }
+__device__ __forceinline__ u32 mask_of_value(u32 value) { return value >> MASK_SHIFT; }
 #else
 #define KEY_SHIFT GROUP_TILES
 __device__ __forceinline__ u32 pair_key(u32 group, u32 mask) { return group << KEY_SHIFT | mask; }
 __device__ __forceinline__ u32 group_of_key(u32 key) { return key >> KEY_SHIFT; }
 __device__ __forceinline__ u32 pair_value(u32 slot, u32 mask) { return slot; }
 __device__ __forceinline__ u32 slot_of_value(u32 value) { return value; }
-__device__ __forceinline__ const u32* masked_words(const u32* keys, const u32* values) { return keys; }
-__device__ __forceinline__ u32 mask_of_word(u32 word) { return word & ALL_TILES; }
+__device__ __forceinline__ u32 mask_of_key(u32 key) { return key & ALL_TILES; }
 #endif
 
 // A lane's counts of tiles in bytes, of at most 255 masks.

@@ -22,17 +22,16 @@ struct Piece {
 };
 
 // The tiles of the pairs from `begin` to `end`, at most 255 turns of a warp, counted: lane k's of tile k.
-__device__ __forceinline__ u32 count_tiles(const u32* __restrict__ words, u32 begin, u32 end, u32 lane) {
+__device__ __forceinline__ u32 count_tiles(const u32* __restrict__ keys, u32 begin, u32 end, u32 lane) {
     TileCounts counts;
 #pragma unroll 4
-    for (u32 at = begin + lane; at < end; at += WARP) counts.add(mask_of_word(words[at]));
+    for (u32 at = begin + lane; at < end; at += WARP) counts.add(mask_of_key(keys[at]));
     return counts.take_sum(lane);
 }
 
 // `section_tiles`: GROUP_TILES counts a section. Of sections whose end no group crosses they are left alone, and nobody reads them.
-extern "C" __global__ void __launch_bounds__(BLOCK) count_sections(const u32* __restrict__ keys, const u32* __restrict__ values,
-                                                                    const uint2* __restrict__ group_ranges, const Counters* counters,
-                                                                    u32* section_tiles) {
+extern "C" __global__ void __launch_bounds__(BLOCK) count_sections(const u32* __restrict__ keys, const uint2* __restrict__ group_ranges,
+                                                                    const Counters* counters, u32* section_tiles) {
     begin_kernel();
     __shared__ u32 warp_tiles[WARPS][GROUP_TILES];
     if (counters->halted) return;
@@ -41,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) count_sections(const u32* __
     u32 group = group_of_key(keys[end]);
     if (group_of_key(keys[end - 1]) != group) return;
     u32 stretch_end = end - SECTION + (warp + 1) * STRETCH, begin = max(list_range(group_ranges, group).x, stretch_end - STRETCH);
-    u32 tiles = count_tiles(masked_words(keys, values), begin, stretch_end, lane);
+    u32 tiles = count_tiles(keys, begin, stretch_end, lane);
     if (lane < GROUP_TILES) warp_tiles[warp][lane] = tiles;
     __syncthreads();
     if (threadIdx.x >= GROUP_TILES) return;
@@ -77,9 +76,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) split_lists(const u32* __res
     Piece piece;
     if (counters->halted || !find_piece(keys, group_ranges, groups, (u32)counters->pairs, piece)) return;
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, below = (1u << lane) - 1, tile = lane % GROUP_TILES;
-    const u32* words = masked_words(keys, values);
     u32 begin = min(piece.begin + warp * STRETCH, piece.end), end = min(begin + STRETCH, piece.end);
-    u32 tiles = count_tiles(words, begin, end, lane), before = 0;
+    u32 tiles = count_tiles(keys, begin, end, lane), before = 0;
     for (u32 at = piece.range.x / SECTION * GROUP_TILES + threadIdx.x; at < piece.begin / SECTION * GROUP_TILES; at += BLOCK) before += section_tiles[at];
     before += __shfl_xor_sync(FULL_MASK, before, GROUP_TILES);
     if (lane < GROUP_TILES) {
@@ -99,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) split_lists(const u32* __res
 #pragma unroll 2
     for (u32 turn = begin; turn < end; turn += WARP) {
         bool valid = turn + lane < end;
-        u32 mask = valid ? mask_of_word(words[turn + lane]) : 0, slot = valid ? slot_of_value(values[turn + lane]) : 0;
+        u32 mask = valid ? mask_of_key(keys[turn + lane]) : 0, slot = valid ? slot_of_value(values[turn + lane]) : 0;
 #pragma unroll
         for (u32 k = 0; k < GROUP_TILES; ++k) {
             u32 vote = lanes_with_bit(mask, k);

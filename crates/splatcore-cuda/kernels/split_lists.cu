@@ -103,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) split_lists(const u32* __res
         u32 in_tail = __ballot_sync(FULL_MASK, key[k] == last_key);
 #pragma unroll
         for (u32 t = 0; t < GROUP_TILES; ++t) {
-            u32 number = __popc(__ballot_sync(FULL_MASK, mask_of_word(value[k]) >> t & 1) & in_tail);
+            u32 number = __popc(__ballot_sync(FULL_MASK, mask_of_value(value[k]) >> t & 1) & in_tail);
             tail += tile == t ? number : 0;
         }
     }
@@ -140,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) split_lists(const u32* __res
         u32 own_heads = heads & ~(lanes_from(lane) << 1);
         u32 head = own_heads ? WARP - 1 - __clz(own_heads) : 0, group_mask = lanes_from(head);
         u32 last_head = heads ? WARP - 1 - __clz(heads) : 0;
-        u32 n = range[k].y - range[k].x, mask = mask_of_word(value[k]), totals[GROUP_TILES];
+        u32 n = range[k].y - range[k].x, mask = mask_of_value(value[k]), totals[GROUP_TILES];
 #pragma unroll
         for (u32 t = 0; t < GROUP_TILES; ++t) {
             bool touches = mask >> t & 1;

@@ -198,7 +198,7 @@ pub fn split(
                 count_sections,
                 sections as u32,
                 BLOCK as u32,
-                &mut arguments![keys, values, at.group_ranges, at.counters, at.states],
+                &mut arguments![keys, at.group_ranges, at.counters, at.states],
             )?;
             (split_lists, groups + sections)
         }

@@ -98,6 +98,7 @@ impl Layout {
         layout.tile_states = take(layout.tile_plan.state_bytes(pairs));
         match lists {
             Lists::Split(_) if has_entries => layout.entries = take(16 * camera.tile_count()),
+            // Written before they are read, so not zeroed as those of small groups.
             Lists::Split(side) => layout.split_states = take(lists::split_state_bytes(side, pairs)),
             _ => {}
         }
