@@ -1,5 +1,5 @@
-//! Any bytes behind the header of a compressed PLY, whose counts are the first bytes: a scene or a one-line
-//! error. Changed headers are the target `ply`.
+//! Any bytes behind the header of a compressed PLY, whose counts are the first bytes: a scene or a
+//! one-line error. Changed headers are the target `ply`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

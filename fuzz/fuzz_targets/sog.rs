@@ -1,5 +1,5 @@
-//! Any bytes as a bundled SOG; and as a meta.json, a zero byte, and what is then every image, in a bundle whose
-//! checksums are right: a scene or a one-line error.
+//! Any bytes as a bundled SOG; and as a meta.json, a zero byte, and what is then every image, in a
+//! bundle whose checksums are right: a scene or a one-line error.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

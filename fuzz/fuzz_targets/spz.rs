@@ -1,5 +1,5 @@
-//! Any bytes as an SPZ file, and as what is inside the gzip of versions 1 to 3 (whose checksum a fuzzer does
-//! not guess): a scene or a one-line error.
+//! Any bytes as an SPZ file, and as what is inside the gzip of versions 1 to 3 (whose checksum a
+//! fuzzer does not guess): a scene or a one-line error.
 #![no_main]
 
 use flate2::{Compression, write::GzEncoder};

@@ -2,7 +2,8 @@
 
 use crate::reduce;
 
-/// A pinhole camera in OpenCV axes: x right, y down, z forward. The centre of pixel (0, 0) is at (0.5, 0.5).
+/// A pinhole camera in OpenCV axes: x right, y down, z forward. The centre of pixel (0, 0) is at
+/// (0.5, 0.5).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Camera {
     /// Image width in pixels.
@@ -76,8 +77,9 @@ impl Camera {
         )
     }
 
-    /// A camera at `eye` that looks at `target`, `up` pointing up in the image, with a vertical field of view
-    /// in radians. Degenerate `up` (parallel to the line of sight) is replaced by another axis.
+    /// A camera at `eye` that looks at `target`, `up` pointing up in the image, with a vertical
+    /// field of view in radians. Degenerate `up` (parallel to the line of sight) is replaced by
+    /// another axis.
     pub fn look_at(
         eye: [f64; 3],
         target: [f64; 3],
@@ -108,11 +110,14 @@ impl Camera {
         }
     }
 
-    /// What makes this camera unusable, or `None`: sizes and focal lengths must be positive and finite, the
-    /// rotation orthonormal within 1e-3 and right-handed.
+    /// What makes this camera unusable, or `None`: sizes and focal lengths must be positive and
+    /// finite, the rotation orthonormal within 1e-3 and right-handed.
     pub fn defect(&self) -> Option<String> {
         if self.width == 0 || self.height == 0 {
-            return Some(format!("image size {}x{} is empty", self.width, self.height));
+            return Some(format!(
+                "image size {}x{} is empty",
+                self.width, self.height
+            ));
         }
         if !(self.fx.is_finite() && self.fy.is_finite() && self.fx > 0.0 && self.fy > 0.0) {
             return Some(format!(
@@ -150,8 +155,8 @@ impl Camera {
     }
 }
 
-/// Radius of the training cameras: 1.1 times the largest distance of a camera from their mean position,
-/// INRIA's `cameras_extent`. At least a small positive number.
+/// Radius of the training cameras: 1.1 times the largest distance of a camera from their mean
+/// position, INRIA's `cameras_extent`. At least a small positive number.
 pub fn extent<'a>(cameras: impl Iterator<Item = &'a Camera> + Clone) -> f64 {
     let count = cameras.clone().count().max(1) as f64;
     let mut mean = [0.0; 3];
@@ -222,7 +227,14 @@ mod tests {
 
     #[test]
     fn look_at_puts_the_target_in_the_middle_and_up_upwards() {
-        let camera = Camera::look_at([1.0, -4.0, 2.0], [0.0, 0.0, 0.5], [0.0, 0.0, 1.0], 1.0, 64, 48);
+        let camera = Camera::look_at(
+            [1.0, -4.0, 2.0],
+            [0.0, 0.0, 0.5],
+            [0.0, 0.0, 1.0],
+            1.0,
+            64,
+            48,
+        );
         assert_eq!(camera.defect(), None);
         let target = camera.to_view([0.0, 0.0, 0.5]);
         assert!(target[0].abs() < 1e-12 && target[1].abs() < 1e-12 && target[2] > 0.0);
@@ -232,7 +244,9 @@ mod tests {
             "up in the world is up in the image, y points down"
         );
         let p = camera.position();
-        assert!((p[0] - 1.0).abs() < 1e-12 && (p[1] + 4.0).abs() < 1e-12 && (p[2] - 2.0).abs() < 1e-12);
+        assert!(
+            (p[0] - 1.0).abs() < 1e-12 && (p[1] + 4.0).abs() < 1e-12 && (p[2] - 2.0).abs() < 1e-12
+        );
     }
 
     #[test]
@@ -258,7 +272,8 @@ mod tests {
 
     #[test]
     fn extent_is_inrias() {
-        let at = |x: f64| Camera::look_at([x, 0.0, 0.0], [x, 0.0, 1.0], [0.0, -1.0, 0.0], 1.0, 8, 8);
+        let at =
+            |x: f64| Camera::look_at([x, 0.0, 0.0], [x, 0.0, 1.0], [0.0, -1.0, 0.0], 1.0, 8, 8);
         let cameras = [at(-1.0), at(3.0)];
         assert!((extent(cameras.iter()) - 2.2).abs() < 1e-9);
     }

@@ -19,7 +19,8 @@ pub fn scene(scene: &Gaussians) -> Result<(), BackendError> {
         return Ok(());
     }
     Err(BackendError::Input(format!(
-        "the scene's arrays do not belong together: {n} means, {} scales, {} rotations, {} opacities, {} \
+        "the scene's arrays do not belong together: {n} means, {} scales, {} rotations, {} \
+         opacities, {} \
          coefficients of degree {}",
         scene.log_scales.len(),
         scene.rotations.len(),
@@ -40,7 +41,10 @@ pub fn views(views: &[View]) -> Result<(), BackendError> {
         if [camera.width, camera.height] != [photo.width, photo.height]
             || photo.rgb.len() != 3 * pixels
             || photo.mask.as_ref().is_some_and(|mask| mask.len() != pixels)
-            || photo.alpha.as_ref().is_some_and(|alpha| alpha.len() != pixels)
+            || photo
+                .alpha
+                .as_ref()
+                .is_some_and(|alpha| alpha.len() != pixels)
         {
             return Err(BackendError::Input(format!(
                 "{}: the photo is {}x{}, its camera {}x{}",
@@ -99,12 +103,14 @@ pub fn snapshot(state: &LearnerState) -> Result<(), BackendError> {
 /// [`BackendError::Input`] with the numbers.
 pub fn exposures(exposures: &Exposures, views: usize) -> Result<(), BackendError> {
     let n = exposures.len();
-    let whole = exposures.first.len() == n && exposures.second.len() == n && exposures.seen.len() == n;
+    let whole =
+        exposures.first.len() == n && exposures.second.len() == n && exposures.seen.len() == n;
     if whole && (n == 0 || n == views) {
         return Ok(());
     }
     Err(BackendError::Input(format!(
-        "the snapshot holds the exposures of {n} photos (moments of {} and {}, counts of {}); there are {views}",
+        "the snapshot holds the exposures of {n} photos (moments of {} and {}, counts of {}); \
+         there are {views}",
         exposures.first.len(),
         exposures.second.len(),
         exposures.seen.len()

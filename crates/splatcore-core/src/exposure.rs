@@ -1,10 +1,11 @@
 //! Exposure: an affine transform of the rendered colour, one for each photo.
 //!
-//! Photos of one capture differ in exposure and white balance. A scene can hold only one colour for what it shows, so
-//! training may learn a transform for each photo beside the scene: the loss compares the photo with `A rgb + b` in place
-//! of the rendered `rgb`. Starts as the identity. As INRIA's trainer does it (graphdeco-inria/gaussian-splatting,
-//! "exposure compensation"; idea: Kerbl et al. 2024, A Hierarchical 3D Gaussian Representation), but for two things:
-//! each photo's Adam counts its own steps, and the mean transform is kept at the identity (see [`PULL`]).
+//! Photos of one capture differ in exposure and white balance. A scene can hold only one colour for
+//! what it shows, so training may learn a transform for each photo beside the scene: the loss
+//! compares the photo with `A rgb + b` in place of the rendered `rgb`. Starts as the identity. As
+//! INRIA's trainer does it (graphdeco-inria/gaussian-splatting, "exposure compensation"; idea:
+//! Kerbl et al. 2024, A Hierarchical 3D Gaussian Representation), but for two things: each photo's
+//! Adam counts its own steps, and the mean transform is kept at the identity (see [`PULL`]).
 
 use crate::{Image, Photo};
 
@@ -14,16 +15,19 @@ pub type Exposure = [f32; 12];
 /// What changes nothing.
 pub const IDENTITY: Exposure = [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0];
 
-/// At every step the photo's transform loses this share of what the mean over all views differs from the identity.
+/// At every step the photo's transform loses this share of what the mean over all views differs
+/// from the identity.
 ///
-/// Colours of the scene and transforms of all photos are known only together: any change of the one can be undone by the
-/// others. A photo that was not trained on has no transform, so its best guess is the mean one, and that is to be none.
+/// Colours of the scene and transforms of all photos are known only together: any change of the one
+/// can be undone by the others. A photo that was not trained on has no transform, so its best guess
+/// is the mean one, and that is to be none.
 pub const PULL: f32 = 0.1;
 
 /// What a transform makes of a colour; in this order of operations, each rounded, on every backend.
 ///
-/// The background of a picture goes through the transform with the picture, so a transparent photo has to stand on what
-/// comes out here: on the background itself it would pull every transform towards the identity.
+/// The background of a picture goes through the transform with the picture, so a transparent photo
+/// has to stand on what comes out here: on the background itself it would pull every transform
+/// towards the identity.
 pub fn of_colour(exposure: &Exposure, [r, g, b]: [f32; 3]) -> [f32; 3] {
     [0, 4, 8].map(|row: usize| {
         let [of_r, of_g, of_b, offset] = [0, 1, 2, 3].map(|column| exposure[row + column]);
@@ -31,7 +35,8 @@ pub fn of_colour(exposure: &Exposure, [r, g, b]: [f32; 3]) -> [f32; 3] {
     })
 }
 
-/// The transforms of all views with what Adam knows of them; empty before the first step that has any.
+/// The transforms of all views with what Adam knows of them; empty before the first step that has
+/// any.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exposures {
     /// The transforms.
@@ -66,11 +71,11 @@ impl Exposures {
     }
 }
 
-/// The affine transform, rows of `[A | b]`, that brings the image closest to the photo in the sense of least squares, over
-/// the pixels that count.
+/// The affine transform, rows of `[A | b]`, that brings the image closest to the photo in the sense
+/// of least squares, over the pixels that count.
 ///
-/// Where pixels do not determine it (an image of one colour) it is the one nearest to the identity: the normal equations
-/// hold a billionth of the distance to that.
+/// Where pixels do not determine it (an image of one colour) it is the one nearest to the identity:
+/// the normal equations hold a billionth of the distance to that.
 pub fn fit(image: &Image, photo: &Photo) -> [[f64; 4]; 3] {
     const TOWARDS_IDENTITY: f64 = 1e-9;
     // Normal equations of y = [A | b] (r, g, b, 1).
@@ -121,7 +126,11 @@ fn cholesky(matrix: &[[f64; 4]; 4]) -> [[f64; 4]; 4] {
         for k in 0..=j {
             let known: f64 = (0..k).map(|m| factor[j][m] * factor[k][m]).sum();
             let rest = matrix[j][k] - known;
-            factor[j][k] = if j == k { rest.sqrt() } else { rest / factor[k][k] };
+            factor[j][k] = if j == k {
+                rest.sqrt()
+            } else {
+                rest / factor[k][k]
+            };
         }
     }
     factor
@@ -176,7 +185,10 @@ mod tests {
                 let offset = if k == 3 { undo[c][3] } else { 0.0 };
                 let composed: f64 = (0..3).map(|m| undo[c][m] * DARKER[m][k]).sum::<f64>() + offset;
                 let wanted = f64::from(u8::from(c == k));
-                assert!((composed - wanted).abs() < 1e-4, "{c} {k}: {composed} ({row:?})");
+                assert!(
+                    (composed - wanted).abs() < 1e-4,
+                    "{c} {k}: {composed} ({row:?})"
+                );
             }
         }
         assert!(psnr(&image, &photo) < 20.0 && psnr_aligned(&image, &photo) > 90.0);
@@ -237,7 +249,10 @@ mod tests {
         );
         for (c, row) in none.iter().enumerate() {
             for (k, &value) in row.iter().enumerate() {
-                assert!((value - f64::from(u8::from(c == k))).abs() < 1e-9, "{none:?}");
+                assert!(
+                    (value - f64::from(u8::from(c == k))).abs() < 1e-9,
+                    "{none:?}"
+                );
             }
         }
     }

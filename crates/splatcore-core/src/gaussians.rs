@@ -4,8 +4,8 @@ use crate::sh;
 
 /// A set of 3D Gaussians as structure of arrays. Row `i` of every array belongs to Gaussian `i`.
 ///
-/// Parameters are stored as they are learned and as INRIA's PLY stores them: scales as natural logs,
-/// opacity as a logit, rotations as quaternions `w, x, y, z` that need not be normalised.
+/// Parameters are stored as they are learned and as INRIA's PLY stores them: scales as natural
+/// logs, opacity as a logit, rotations as quaternions `w, x, y, z` that need not be normalised.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Gaussians {
     /// Centres in world units, `[n][3]`.
@@ -16,8 +16,9 @@ pub struct Gaussians {
     pub rotations: Vec<[f32; 4]>,
     /// Opacity before the sigmoid, `[n]`.
     pub opacity_logits: Vec<f32>,
-    /// Spherical-harmonics coefficients, `[n][(sh_degree + 1)²]` of r, g, b: coefficient `k` of Gaussian `i`
-    /// is `sh[i * coefficients() + k]`. (INRIA's PLY is channel-major; the PLY reader and writer convert.)
+    /// Spherical-harmonics coefficients, `[n][(sh_degree + 1)²]` of r, g, b: coefficient `k` of
+    /// Gaussian `i` is `sh[i * coefficients() + k]`. (INRIA's PLY is channel-major; the PLY reader
+    /// and writer convert.)
     pub sh: Vec<[f32; 3]>,
     /// Degree of the spherical harmonics, 0 to 3.
     pub sh_degree: u8,
@@ -146,7 +147,8 @@ impl Gaussians {
             && self.sh_of(i).iter().all(|c| finite(c))
     }
 
-    /// Drops every Gaussian that is not sound (see [`Gaussians::is_sound`]) and returns how many were dropped.
+    /// Drops every Gaussian that is not sound (see [`Gaussians::is_sound`]) and returns how many
+    /// were dropped.
     pub fn drop_unsound(&mut self) -> usize {
         let sound: Vec<bool> = (0..self.len()).map(|i| self.is_sound(i)).collect();
         let dropped = sound.iter().filter(|&&s| !s).count();

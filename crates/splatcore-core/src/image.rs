@@ -2,8 +2,8 @@
 
 use crate::Camera;
 
-/// A linear array of f32 colours, `[height][width][3]`, row by row from the top left. Values are those of the
-/// photos (sRGB-encoded, 0 to 1), as everywhere in Gaussian splatting.
+/// A linear array of f32 colours, `[height][width][3]`, row by row from the top left. Values are
+/// those of the photos (sRGB-encoded, 0 to 1), as everywhere in Gaussian splatting.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Image {
     /// Width in pixels.
@@ -50,8 +50,8 @@ pub struct Photo {
     pub rgb: Vec<u8>,
     /// `[height * width]`, nonzero where the pixel counts; `None` when all of them do.
     pub mask: Option<Vec<u8>>,
-    /// `[height * width]`, how opaque the photo is, 0 to 255, where a colour is still to be put behind it
-    /// ([`Photo::on`]): `rgb` stands on black then. `None` when it is opaque.
+    /// `[height * width]`, how opaque the photo is, 0 to 255, where a colour is still to be put
+    /// behind it ([`Photo::on`]): `rgb` stands on black then. `None` when it is opaque.
     pub alpha: Option<Vec<u8>>,
 }
 
@@ -70,8 +70,8 @@ impl Photo {
         }
     }
 
-    /// The photo on a colour, opaque: rgb + (1 - alpha) colour, rounded. All in integers, so that every backend gets the
-    /// same bytes.
+    /// The photo on a colour, opaque: rgb + (1 - alpha) colour, rounded. All in integers, so that
+    /// every backend gets the same bytes.
     pub fn on(&self, colour: [u8; 3]) -> Self {
         let mut rgb = self.rgb.clone();
         for (pixel, &alpha) in rgb.chunks_exact_mut(3).zip(self.alpha.iter().flatten()) {

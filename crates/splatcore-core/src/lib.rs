@@ -1,6 +1,6 @@
-//! What every other splatcore crate agrees on: Gaussians, cameras, images, spherical harmonics, metrics,
-//! the choice of pipeline, and the traits a backend implements. No algorithm that a backend could do
-//! differently lives here, and nothing here reads or writes files.
+//! What every other splatcore crate agrees on: Gaussians, cameras, images, spherical harmonics,
+//! metrics, the choice of pipeline, and the traits a backend implements. No algorithm that a
+//! backend could do differently lives here, and nothing here reads or writes files.
 
 pub mod backend;
 pub mod camera;

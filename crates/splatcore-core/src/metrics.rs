@@ -41,10 +41,14 @@ pub fn psnr(image: &Image, photo: &Photo) -> f64 {
     -10.0 * (error / count.max(1) as f64).log10()
 }
 
-/// [`psnr`] after the affine transform of colours that brings the image closest to the photo ([`exposure::fit`]): how good
-/// the image is if exposure and white balance of the photo are not its business. Clamped after the transform.
+/// [`psnr`] after the affine transform of colours that brings the image closest to the photo
+/// ([`exposure::fit`]): how good the image is if exposure and white balance of the photo are not
+/// its business. Clamped after the transform.
 pub fn psnr_aligned(image: &Image, photo: &Photo) -> f64 {
-    psnr(&exposure::transformed(image, &exposure::fit(image, photo)), photo)
+    psnr(
+        &exposure::transformed(image, &exposure::fit(image, photo)),
+        photo,
+    )
 }
 
 /// PSNR in dB of one image against another, both clamped to [0, 1].
@@ -60,9 +64,9 @@ pub fn psnr_between(a: &Image, b: &Image) -> f64 {
     -10.0 * (error / (3 * a.data.len()).max(1) as f64).log10()
 }
 
-/// Mean structural similarity over pixels that count and channels: 11x11 Gaussian window, sigma 1.5, zero padding
-/// (Wang et al. 2004, as INRIA's code computes it). The image is clamped to [0, 1] first. Ignored pixels are
-/// zero in both images and are left out of the mean.
+/// Mean structural similarity over pixels that count and channels: 11x11 Gaussian window, sigma
+/// 1.5, zero padding (Wang et al. 2004, as INRIA's code computes it). The image is clamped to [0,
+/// 1] first. Ignored pixels are zero in both images and are left out of the mean.
 pub fn ssim(image: &Image, photo: &Photo) -> f64 {
     let total = (0..3).fold(0.0, |total, channel| {
         add_similarities(total, image, photo, channel)
@@ -70,14 +74,15 @@ pub fn ssim(image: &Image, photo: &Photo) -> f64 {
     total / (3 * photo.counted_pixels()).max(1) as f64
 }
 
-/// `total` and the similarity of every pixel that counts, in one channel. Row by row: of what is blurred no more than the
-/// window's rows are held, which stay in the cache.
+/// `total` and the similarity of every pixel that counts, in one channel. Row by row: of what is
+/// blurred no more than the window's rows are held, which stay in the cache.
 fn add_similarities(mut total: f64, image: &Image, photo: &Photo, channel: usize) -> f64 {
     let (width, height) = (image.width as usize, image.height as usize);
     let counts = |i: usize| photo.mask.as_ref().is_none_or(|mask| mask[i] != 0);
     let window = ssim_window();
     let row = || vec![0.0; width];
-    // Of x, y, x x, y y and x y: the window's rows, each blurred along itself; row y lies at y modulo their number.
+    // Of x, y, x x, y y and x y: the window's rows, each blurred along itself; row y lies at y
+    // modulo their number.
     let mut ring: [[Vec<f64>; 5]; 2 * SSIM_RADIUS + 1] =
         std::array::from_fn(|_| std::array::from_fn(|_| row()));
     let mut blurred: [Vec<f64>; 5] = std::array::from_fn(|_| row());
@@ -117,7 +122,11 @@ fn add_similarities(mut total: f64, image: &Image, photo: &Photo, channel: usize
         let [mean_x, mean_y, xx, yy, xy] = &blurred;
         for column in (0..width).filter(|column| counts(at * width + column)) {
             let (mx, my) = (mean_x[column], mean_y[column]);
-            let (vx, vy, cov) = (xx[column] - mx * mx, yy[column] - my * my, xy[column] - mx * my);
+            let (vx, vy, cov) = (
+                xx[column] - mx * mx,
+                yy[column] - my * my,
+                xy[column] - mx * my,
+            );
             total += ((2.0 * mx * my + SSIM_C1) * (2.0 * cov + SSIM_C2))
                 / ((mx * mx + my * my + SSIM_C1) * (vx + vy + SSIM_C2));
         }
@@ -129,7 +138,11 @@ fn add_similarities(mut total: f64, image: &Image, photo: &Photo, channel: usize
 const SIDE_BY_SIDE: usize = 16;
 
 /// `to[x]` = sum over k of `window[k] * from(k)[x]`, in the order of k.
-fn convolve<'a>(to: &mut [f64], window: &[f64; 2 * SSIM_RADIUS + 1], from: impl Fn(usize) -> &'a [f64]) {
+fn convolve<'a>(
+    to: &mut [f64],
+    window: &[f64; 2 * SSIM_RADIUS + 1],
+    from: impl Fn(usize) -> &'a [f64],
+) {
     let sources: [&[f64]; 2 * SSIM_RADIUS + 1] = std::array::from_fn(from);
     let (blocks, rest) = to.as_chunks_mut::<SIDE_BY_SIDE>();
     let done = SIDE_BY_SIDE * blocks.len();
@@ -159,7 +172,9 @@ mod tests {
     use super::*;
 
     fn photo(width: u32, height: u32, value: impl Fn(usize) -> u8) -> Photo {
-        let rgb = (0..width as usize * height as usize * 3).map(value).collect();
+        let rgb = (0..width as usize * height as usize * 3)
+            .map(value)
+            .collect();
         Photo {
             width,
             height,
@@ -211,8 +226,8 @@ mod tests {
             }
             for channel in 0..3 {
                 let mut sums = [0.0; 5];
-                for (u, v) in
-                    (y - radius..=y + radius).flat_map(|v| (x - radius..=x + radius).map(move |u| (u, v)))
+                for (u, v) in (y - radius..=y + radius)
+                    .flat_map(|v| (x - radius..=x + radius).map(move |u| (u, v)))
                 {
                     let i = (v * w + u) as usize;
                     if u < 0 || v < 0 || u >= w || v >= h || !counts(i) {
@@ -236,14 +251,27 @@ mod tests {
 
     #[test]
     fn ssim_is_that_of_its_definition() {
-        // Blocks of columns side by side and what is left of them, less than a window, a pixel, and nothing.
-        for (width, height) in [(35, 23), (16, 12), (7, 30), (40, 3), (1, 1), (1, 14), (0, 0)] {
+        // Blocks of columns side by side and what is left of them, less than a window, a pixel, and
+        // nothing.
+        for (width, height) in [
+            (35, 23),
+            (16, 12),
+            (7, 30),
+            (40, 3),
+            (1, 1),
+            (1, 14),
+            (0, 0),
+        ] {
             let mut p = photo(width, height, |i| (i * 37 % 256) as u8);
             let other = photo(width, height, |i| (i * 53 % 251) as u8);
             let mut image = other.to_image();
             for masked in [false, true] {
                 if masked {
-                    p.mask = Some((0..image.data.len()).map(|i| (i * 7 % 5 != 0) as u8).collect());
+                    p.mask = Some(
+                        (0..image.data.len())
+                            .map(|i| (i * 7 % 5 != 0) as u8)
+                            .collect(),
+                    );
                     // Whatever is there is not looked at.
                     for c in image.data.iter_mut().step_by(5) {
                         *c = [f32::NAN; 3];

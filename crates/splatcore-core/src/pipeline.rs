@@ -4,26 +4,28 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Which (tile, Gaussian) pairs exist. Losing nothing means that every pair with a fragment of alpha >= 1/255 exists.
+/// Which (tile, Gaussian) pairs exist. Losing nothing means that every pair with a fragment of
+/// alpha >= 1/255 exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Intersect {
     /// Square around the projected 3-sigma circle (INRIA's 3DGS). Cuts what lies beyond.
     Aabb,
-    /// Box of the ellipse alpha = 1/255, nowhere beyond the 3-sigma square (AdR-Gaussian, Wang et al. 2024, equation 10).
-    /// Cuts what `aabb` cuts.
+    /// Box of the ellipse alpha = 1/255, nowhere beyond the 3-sigma square (AdR-Gaussian, Wang et
+    /// al. 2024, equation 10). Cuts what `aabb` cuts.
     AdaptiveRadius,
     /// Box of the ellipse alpha = 1/255 (Speedy-Splat, Hanson et al. 2024). Loses nothing.
     Snugbox,
     /// The tiles that the ellipse alpha = 1/255 touches (Speedy-Splat). Loses nothing.
     Accutile,
-    /// Of the 3-sigma square the tiles that the 3-sigma box along the ellipse's axes touches (GSCore, Lee et al. 2024).
-    /// Cuts what lies beyond either.
+    /// Of the 3-sigma square the tiles that the 3-sigma box along the ellipse's axes touches
+    /// (GSCore, Lee et al. 2024). Cuts what lies beyond either.
     Obb,
-    /// Tiles at whose pixels the largest alpha reaches 1/255, tested tile by tile (StopThePop, Radl et al. 2024). Loses
-    /// nothing.
+    /// Tiles at whose pixels the largest alpha reaches 1/255, tested tile by tile (StopThePop, Radl
+    /// et al. 2024). Loses nothing.
     TileCull,
-    /// The ellipse alpha = 1/255 against each tile's rectangle of pixel centres (FlashGS, Feng et al. 2024). Loses nothing.
+    /// The ellipse alpha = 1/255 against each tile's rectangle of pixel centres (FlashGS, Feng et
+    /// al. 2024). Loses nothing.
     Exact,
 }
 
@@ -32,7 +34,9 @@ impl Intersect {
     pub fn loses_nothing(self) -> bool {
         match self {
             Intersect::Aabb | Intersect::AdaptiveRadius | Intersect::Obb => false,
-            Intersect::Snugbox | Intersect::Accutile | Intersect::TileCull | Intersect::Exact => true,
+            Intersect::Snugbox | Intersect::Accutile | Intersect::TileCull | Intersect::Exact => {
+                true
+            }
         }
     }
 }
@@ -43,21 +47,23 @@ impl Intersect {
 pub enum Blend {
     /// Every pixel walks the tile's whole list (INRIA's 3DGS).
     Scalar,
-    /// As [`Blend::Scalar`], but the exponent is compared with log2(1/255) before it is raised (TC-GS, Liao et al. 2025,
-    /// section 4.1).
+    /// As [`Blend::Scalar`], but the exponent is compared with log2(1/255) before it is raised
+    /// (TC-GS, Liao et al. 2025, section 4.1).
     EarlyCull,
-    /// Exponents of 16 pixels and 8 Gaussians as one product in half precision, in coordinates of the tile, every one
-    /// of them raised (TC-GS, sections 4.2 and 4.3 without 4.1: the ablation of its table 5).
+    /// Exponents of 16 pixels and 8 Gaussians as one product in half precision, in coordinates of
+    /// the tile, every one of them raised (TC-GS, sections 4.2 and 4.3 without 4.1: the ablation of
+    /// its table 5).
     #[serde(rename = "frag2mat")]
     Frag2Mat,
     /// [`Blend::EarlyCull`] and [`Blend::Frag2Mat`] together (TC-GS, section 4).
     TcGs,
-    /// As [`Blend::TcGs`], but in coordinates of the image: half precision overflows (the ablation of its table 6).
+    /// As [`Blend::TcGs`], but in coordinates of the image: half precision overflows (the ablation
+    /// of its table 6).
     TcGsGlobalFp16,
     /// As [`Blend::TcGsGlobalFp16`] in TF32: no overflow, but as few digits (likewise).
     TcGsGlobalTf32,
-    /// Exponents of a tile as one product on the matrix units, 256 Gaussians a batch, 16 a mini-batch, in a three-stage
-    /// pipeline with two buffers (GEMM-GS, Li et al. 2026, section 3).
+    /// Exponents of a tile as one product on the matrix units, 256 Gaussians a batch, 16 a
+    /// mini-batch, in a three-stage pipeline with two buffers (GEMM-GS, Li et al. 2026, section 3).
     GemmGs,
     /// As [`Blend::GemmGs`] with batches of 32 (its section 4.3, figure 7).
     #[serde(rename = "gemm-gs-32")]
@@ -71,24 +77,26 @@ pub enum Blend {
     /// As [`Blend::GemmGs`] with batches of 512 (likewise).
     #[serde(rename = "gemm-gs-512")]
     GemmGs512,
-    /// Exponents of 16 Gaussians and 16 pixels as one product on the matrix units, tile by tile: TensorGS's naive
-    /// tensorization (sections 4.2 and 4.3).
+    /// Exponents of 16 Gaussians and 16 pixels as one product on the matrix units, tile by tile:
+    /// TensorGS's naive tensorization (sections 4.2 and 4.3).
     #[serde(rename = "tensor-gs-1x1")]
     TensorGs1x1,
-    /// As [`Blend::TensorGs1x1`], but groups of 2x2 tiles share one list, each Gaussian with a mask of the tiles that it
-    /// touches (TensorGS, section 4.4; its default).
+    /// As [`Blend::TensorGs1x1`], but groups of 2x2 tiles share one list, each Gaussian with a mask
+    /// of the tiles that it touches (TensorGS, section 4.4; its default).
     #[serde(rename = "tensor-gs-2x2")]
     TensorGs2x2,
     /// As [`Blend::TensorGs2x2`] with groups of 4x4 tiles (its section 5.4, table 6).
     #[serde(rename = "tensor-gs-4x4")]
     TensorGs4x4,
-    /// Sub-tile culling in f32: each small block of pixels walks only the Gaussians whose ellipse touches it.
+    /// Sub-tile culling in f32: each small block of pixels walks only the Gaussians whose ellipse
+    /// touches it.
     Subtile,
-    /// The backend's fastest that blends every pixel. On CUDA sub-tile culling with scores and colours as products on the matrix
-    /// units; on the CPU the same as [`Blend::Subtile`].
+    /// The backend's fastest that blends every pixel. On CUDA sub-tile culling with scores and
+    /// colours as products on the matrix units; on the CPU the same as [`Blend::Subtile`].
     Splatcore,
-    /// As [`Blend::Splatcore`], but of a picture of 4 M pixels and more whose splats are large and many one place in four is blended, and the pixels are
-    /// interpolated where that tells them. A CUDA backend alone does so.
+    /// As [`Blend::Splatcore`], but of a picture of 4 M pixels and more whose splats are large and
+    /// many one place in four is blended, and the pixels are interpolated where that tells them. A
+    /// CUDA backend alone does so.
     Samples,
 }
 
@@ -98,19 +106,20 @@ pub enum Blend {
 pub enum Backward {
     /// Every pixel adds into the Gaussian's sums (INRIA's 3DGS; Atomic Aggregation, fig. 3).
     Atomic,
-    /// The lanes of a warp add up by shuffles, then one of them adds into the Gaussian's sums (Atomic Aggregation,
-    /// fig. 7).
+    /// The lanes of a warp add up by shuffles, then one of them adds into the Gaussian's sums
+    /// (Atomic Aggregation, fig. 7).
     WarpReduce,
-    /// As [`Backward::WarpReduce`], but a warp of which no lane has anything to add goes on at once (Atomic
-    /// Aggregation, fig. 8).
+    /// As [`Backward::WarpReduce`], but a warp of which no lane has anything to add goes on at once
+    /// (Atomic Aggregation, fig. 8).
     WarpReduceSkip,
-    /// A lane for each Gaussian of a bucket of 32, to which the tile's pixels are passed from lane to lane
-    /// (Taming 3DGS, Mallick et al. 2024, section 5).
+    /// A lane for each Gaussian of a bucket of 32, to which the tile's pixels are passed from lane
+    /// to lane (Taming 3DGS, Mallick et al. 2024, section 5).
     GaussianParallel,
     /// Sums over a block of pixels against the pixel basis in f32, then one ordered sum a Gaussian.
     Subtile,
-    /// The backend's fastest. On CUDA gradients as products on the matrix units, behind [`Blend::Splatcore`], whose weights
-    /// it repeats bit for bit; on the CPU the same as [`Backward::Subtile`].
+    /// The backend's fastest. On CUDA gradients as products on the matrix units, behind
+    /// [`Blend::Splatcore`], whose weights it repeats bit for bit; on the CPU the same as
+    /// [`Backward::Subtile`].
     Splatcore,
 }
 
@@ -140,8 +149,8 @@ impl Pipeline {
         blend: Blend::Scalar,
         backward: Backward::Atomic,
     };
-    /// Every combination of an intersect and a blend that every backend has, each with the backward of its blend's
-    /// kind.
+    /// Every combination of an intersect and a blend that every backend has, each with the backward
+    /// of its blend's kind.
     pub fn all() -> Vec<Pipeline> {
         Self::combinations(Blend::COMMON)
     }
@@ -157,8 +166,8 @@ impl Pipeline {
         };
         Intersect::ALL.iter().flat_map(with).collect()
     }
-    /// Every way to bring gradients together, behind the same forward pass (exact + scalar), to compare them. A
-    /// backend may lack some.
+    /// Every way to bring gradients together, behind the same forward pass (exact + scalar), to
+    /// compare them. A backend may lack some.
     pub fn backward_variants() -> Vec<Pipeline> {
         let with = |&backward| Pipeline {
             intersect: Intersect::Exact,
@@ -239,7 +248,8 @@ impl Blend {
     /// What every backend has.
     pub const COMMON: &'static [Blend] = &[Blend::Scalar, Blend::Splatcore];
 
-    /// The method of a picture with depth: this one if it can sum a fourth channel, else [`Blend::Subtile`]; depth is not interpolated.
+    /// The method of a picture with depth: this one if it can sum a fourth channel, else
+    /// [`Blend::Subtile`]; depth is not interpolated.
     pub fn with_inverse_depth(self) -> Blend {
         match self {
             Blend::Scalar | Blend::Subtile | Blend::Splatcore => self,
@@ -298,7 +308,8 @@ impl FromStr for Pipeline {
                 backward: backward.parse()?,
             }),
             _ => Err(format!(
-                "'{s}' is not a pipeline; write auto, vanilla or intersect+blend[+backward], for example exact+splatcore"
+                "'{s}' is not a pipeline; write auto, vanilla or intersect+blend[+backward], for \
+                 example exact+splatcore"
             )),
         }
     }
@@ -323,7 +334,10 @@ mod tests {
 
     #[test]
     fn every_pipeline_survives_its_name() {
-        for p in Pipeline::all().into_iter().chain(Pipeline::backward_variants()) {
+        for p in Pipeline::all()
+            .into_iter()
+            .chain(Pipeline::backward_variants())
+        {
             assert_eq!(p.to_string().parse::<Pipeline>(), Ok(p));
         }
         assert_eq!("auto".parse::<Pipeline>(), Ok(Pipeline::AUTO));
@@ -348,6 +362,9 @@ mod tests {
     #[test]
     fn unknown_names_are_answered_with_the_known_ones() {
         let error = "exact+fancy".parse::<Pipeline>().unwrap_err();
-        assert!(error.contains("fancy") && error.contains("splatcore"), "{error}");
+        assert!(
+            error.contains("fancy") && error.contains("splatcore"),
+            "{error}"
+        );
     }
 }

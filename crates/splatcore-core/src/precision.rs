@@ -12,13 +12,16 @@ pub const TWO_HALVES: f64 = HALF * HALF;
 pub const EXP_IN_HALF: f64 = 1.05e-3;
 /// Light that pictures of the fastest blend may leave out: a step of 8 bits.
 pub const LIGHT_LEFT: f64 = 1.0 / 256.0;
-/// Share of a depth that its order in pictures of the fastest blend does not tell apart: 2^17 keys an octave.
+/// Share of a depth that its order in pictures of the fastest blend does not tell apart: 2^17 keys
+/// an octave.
 pub const EQUAL_DEPTHS: f64 = 1.0 / (1 << 17) as f64;
-/// What a pixel of a large picture of [`Blend::Samples`] may be off by besides, as it may be interpolated from its neighbours, in scenes made to
-/// break it. Found: less than 0.007, even where pictures of details and of short lists are sampled too. Where points are smaller than a pixel it is what they can take of
-/// the light without being looked for, a tenth.
+/// What a pixel of a large picture of [`Blend::Samples`] may be off by besides, as it may be
+/// interpolated from its neighbours, in scenes made to break it. Found: less than 0.007, even where
+/// pictures of details and of short lists are sampled too. Where points are smaller than a pixel it
+/// is what they can take of the light without being looked for, a tenth.
 pub const INTERPOLATED: f64 = 0.02;
-/// PSNR in dB, against the same pipeline's image in f32, from which on an image counts as of equal quality.
+/// PSNR in dB, against the same pipeline's image in f32, from which on an image counts as of equal
+/// quality.
 pub const EQUAL_QUALITY: f64 = 60.0;
 
 /// The class of a blend.
@@ -30,12 +33,13 @@ pub enum Precision {
     Half(Half),
 }
 
-/// Where halves enter, as relative errors. The base-2 exponent of a fragment is a polynomial in the pixel's coordinates
-/// about a local origin, whose six coefficients a Gaussian has for each tile or group of tiles.
+/// Where halves enter, as relative errors. The base-2 exponent of a fragment is a polynomial in the
+/// pixel's coordinates about a local origin, whose six coefficients a Gaussian has for each tile or
+/// group of tiles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Half {
-    /// What the method promises, dB against the same pipeline's image in f32; `None` for an ablation that its paper
-    /// shows to fail.
+    /// What the method promises, dB against the same pipeline's image in f32; `None` for an
+    /// ablation that its paper shows to fail.
     pub psnr: Option<f64>,
     /// The local origin is the middle of a square of so many tiles a side.
     pub tiles: usize,
@@ -47,14 +51,17 @@ pub struct Half {
     pub alpha: f64,
     /// Of what a fragment takes of the light, alpha times transmittance.
     pub weight: f64,
-    /// So many fragments are weighted by a transmittance in halves before it is brought up to date in f32.
+    /// So many fragments are weighted by a transmittance in halves before it is brought up to date
+    /// in f32.
     pub batch: usize,
     /// Of a colour as it is multiplied with that.
     pub colour: f64,
-    /// A picture's pixel may stop behind the fragment that leaves less light than this, and need not stop where the reference does
-    /// (before the one that would leave less than 1e-4); 0 if it stops there.
+    /// A picture's pixel may stop behind the fragment that leaves less light than this, and need
+    /// not stop where the reference does (before the one that would leave less than 1e-4); 0 if it
+    /// stops there.
     pub light: f64,
-    /// Depths of a picture that are no further apart than this share of theirs may be taken to be equal.
+    /// Depths of a picture that are no further apart than this share of theirs may be taken to be
+    /// equal.
     pub depth: f64,
     /// What a pixel may be off by besides, as it may be interpolated; 0 if none is.
     pub interpolated: f64,
@@ -93,14 +100,16 @@ impl Precision {
 pub const GRADIENT_IN_SINGLE: f64 = 1e-4;
 /// The same where products of halves make it.
 pub const GRADIENT_IN_HALF: f64 = 5e-3;
-/// On real scenes, of a method in f32 behind a published blend in halves: what it takes for the colour behind a fragment is
-/// off by the error of the image, which counts for much where little light is left. DESIGN's bound is for our own
-/// methods; these are here to be compared. Found on five cut-outs of a photo: 6e-3 to 2.2e-2, the means' gradients.
+/// On real scenes, of a method in f32 behind a published blend in halves: what it takes for the
+/// colour behind a fragment is off by the error of the image, which counts for much where little
+/// light is left. DESIGN's bound is for our own methods; these are here to be compared. Found on
+/// five cut-outs of a photo: 6e-3 to 2.2e-2, the means' gradients.
 pub const GRADIENT_BEHIND_PUBLISHED: f64 = 3e-2;
 
 impl Pipeline {
-    /// Relative L2 error that gradients may have, each parameter group for itself, on a backend that has matrix units. Of a
-    /// forward pass in halves they inherit what is wrong with its image.
+    /// Relative L2 error that gradients may have, each parameter group for itself, on a backend
+    /// that has matrix units. Of a forward pass in halves they inherit what is wrong with its
+    /// image.
     pub fn gradient_tolerance(self) -> f64 {
         match (self.blend.precision(), self.backward) {
             (_, Backward::Splatcore) => GRADIENT_IN_HALF,
@@ -113,7 +122,8 @@ impl Pipeline {
 }
 
 impl Blend {
-    /// How exact the method is on matrix units. A backend may be more exact ([`crate::Backend::precision`]).
+    /// How exact the method is on matrix units. A backend may be more exact
+    /// ([`crate::Backend::precision`]).
     pub fn precision(self) -> Precision {
         match self {
             Blend::Scalar | Blend::EarlyCull | Blend::Subtile => Precision::Single,
@@ -127,9 +137,11 @@ impl Blend {
                 ..Half::scores(HALF, 0.0)
             }),
             // The authors' code: 61 to 65 dB.
-            Blend::GemmGs | Blend::GemmGs32 | Blend::GemmGs64 | Blend::GemmGs128 | Blend::GemmGs512 => {
-                Precision::Half(Half::scores(HALF, EQUAL_QUALITY))
-            }
+            Blend::GemmGs
+            | Blend::GemmGs32
+            | Blend::GemmGs64
+            | Blend::GemmGs128
+            | Blend::GemmGs512 => Precision::Half(Half::scores(HALF, EQUAL_QUALITY)),
             Blend::Splatcore => Precision::Half(SPLATCORE),
             Blend::Samples => Precision::Half(Half {
                 interpolated: INTERPOLATED,
@@ -142,8 +154,8 @@ impl Blend {
     }
 }
 
-/// About eight roundings on a weight's way through a batch. Pictures keep the transmittance in halves from batch to batch, whose errors add up at random;
-/// they are held to the same.
+/// About eight roundings on a weight's way through a batch. Pictures keep the transmittance in
+/// halves from batch to batch, whose errors add up at random; they are held to the same.
 const SPLATCORE: Half = Half {
     score: HALF,
     alpha: EXP_IN_HALF + HALF,

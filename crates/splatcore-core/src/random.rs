@@ -1,8 +1,8 @@
 //! Randomness that is the same on every backend and survives a checkpoint.
 //!
-//! Two kinds: [`Rng`], a small sequential generator whose whole state is two words (view order, initial
-//! points), and [`normal3`], a counter-based one that any thread of any backend can ask for the noise of
-//! Gaussian `i` at step `s` without knowing what the others drew.
+//! Two kinds: [`Rng`], a small sequential generator whose whole state is two words (view order,
+//! initial points), and [`normal3`], a counter-based one that any thread of any backend can ask for
+//! the noise of Gaussian `i` at step `s` without knowing what the others drew.
 
 use serde::{Deserialize, Serialize};
 
@@ -73,8 +73,8 @@ impl Rng {
     }
 }
 
-/// `count` of the views 0..`views`, without repetition and in order; all if there are no more. A function of the run's
-/// seed and the step alone, so that a resumed run draws the same.
+/// `count` of the views 0..`views`, without repetition and in order; all if there are no more. A
+/// function of the run's seed and the step alone, so that a resumed run draws the same.
 pub fn draw_views(seed: u64, step: u32, views: usize, count: usize) -> Vec<usize> {
     let mut drawn: Vec<usize> = (0..views).collect();
     if count < views {

@@ -1,6 +1,6 @@
-//! Photos at a fraction of their size, for training from coarse to fine: each side divided and rounded (as `--max-size`
-//! scales a side), pixels by a box filter of the area that each covers. All in integers, so that every backend gets the
-//! same bytes.
+//! Photos at a fraction of their size, for training from coarse to fine: each side divided and
+//! rounded (as `--max-size` scales a side), pixels by a box filter of the area that each covers.
+//! All in integers, so that every backend gets the same bytes.
 
 use crate::{BackendError, Photo};
 
@@ -23,8 +23,8 @@ pub fn check(divisor: u32) -> Result<(), BackendError> {
     )))
 }
 
-/// The pixels of a side of `from` pixels that pixel `x` of a side of `to` covers, first and last, and how much of each:
-/// in units of 1/`to` of a pixel, which add up to `from`.
+/// The pixels of a side of `from` pixels that pixel `x` of a side of `to` covers, first and last,
+/// and how much of each: in units of 1/`to` of a pixel, which add up to `from`.
 fn covered(from: u32, to: u32, x: u32) -> (u64, u64, impl Fn(u64) -> u64) {
     let (from, to, x) = (u64::from(from), u64::from(to), u64::from(x));
     let (start, end) = (x * from, (x + 1) * from);
@@ -54,7 +54,9 @@ fn averages<const CHANNELS: usize>(bytes: &[u8], from: [u32; 2], to: [u32; 2]) -
             let mut sums = [0; CHANNELS];
             for j in first..=last {
                 let (pixel, share) = (&line[CHANNELS * j as usize..][..CHANNELS], share(j));
-                sums.iter_mut().zip(pixel).for_each(|(sum, v)| *sum += share * v);
+                sums.iter_mut()
+                    .zip(pixel)
+                    .for_each(|(sum, v)| *sum += share * v);
             }
             out.extend(sums.map(|sum| ((2 * sum + area) / (2 * area)) as u8));
         }
@@ -63,7 +65,8 @@ fn averages<const CHANNELS: usize>(bytes: &[u8], from: [u32; 2], to: [u32; 2]) -
 }
 
 impl Photo {
-    /// The photo with each side divided by `divisor`. A pixel of it counts if all pixels that it covers count.
+    /// The photo with each side divided by `divisor`. A pixel of it counts if all pixels that it
+    /// covers count.
     pub fn reduced(&self, divisor: u32) -> Self {
         let from = [self.width, self.height];
         let to = from.map(|length| side(length, divisor));
@@ -77,7 +80,10 @@ impl Photo {
             height: to[1],
             rgb: averages::<3>(&self.rgb, from, to),
             mask: self.mask.as_ref().map(mask_rows),
-            alpha: self.alpha.as_ref().map(|alpha| averages::<1>(alpha, from, to)),
+            alpha: self
+                .alpha
+                .as_ref()
+                .map(|alpha| averages::<1>(alpha, from, to)),
         }
     }
 
@@ -169,14 +175,16 @@ mod tests {
                 (w, h, 3 * (w * h) as usize)
             );
             let [sx, sy] = [width as f64 / w as f64, height as f64 / h as f64];
-            let share =
-                |start: f64, end: f64, j: u32| (end.min(j as f64 + 1.0) - start.max(j as f64)).max(0.0);
+            let share = |start: f64, end: f64, j: u32| {
+                (end.min(j as f64 + 1.0) - start.max(j as f64)).max(0.0)
+            };
             let mask = photo.mask.as_ref().unwrap();
             for (y, x) in (0..h).flat_map(|y| (0..w).map(move |x| (y, x))) {
                 let (mut sums, mut counts) = ([0.0; 3], true);
                 for (j, i) in (0..height).flat_map(|j| (0..width).map(move |i| (j, i))) {
                     let (y, x) = (y as f64, x as f64);
-                    let weight = share(y * sy, (y + 1.0) * sy, j) * share(x * sx, (x + 1.0) * sx, i);
+                    let weight =
+                        share(y * sy, (y + 1.0) * sy, j) * share(x * sx, (x + 1.0) * sx, i);
                     let at = (j * width + i) as usize;
                     // Rounding may leave a sliver of a neighbour.
                     counts &= weight < 1e-9 || mask[at] != 0;
@@ -195,10 +203,16 @@ mod tests {
                     );
                 }
             }
-            assert_eq!(photo.counted_pixels_reduced(divisor), small.counted_pixels());
+            assert_eq!(
+                photo.counted_pixels_reduced(divisor),
+                small.counted_pixels()
+            );
         }
         let plain = photo(8, 6, false);
         assert_eq!(plain.reduced(1), plain);
-        assert_eq!(plain.reduced(2).counted_pixels(), plain.counted_pixels_reduced(2));
+        assert_eq!(
+            plain.reduced(2).counted_pixels(),
+            plain.counted_pixels_reduced(2)
+        );
     }
 }

@@ -1,16 +1,18 @@
 //! How large a Gaussian may be: a share of its distance from the nearest camera.
 //!
-//! Splatting replaces the projection near a Gaussian's mean by an affine one (Zwicker et al. 2001, EWA), which holds while the
-//! Gaussian is small against its depth. What has grown beyond that fits the photos that it was trained on and
-//! is drawn anywhere in others: of a million Gaussians of a scene, ten sheets of three to six times the radius of
-//! the cameras' positions, on a wall and next to its plane, covered half of a held-out photo (docs/measurements/training.md). A
-//! limit in units of the scene would not do: a sky far away may be of large Gaussians.
+//! Splatting replaces the projection near a Gaussian's mean by an affine one (Zwicker et al. 2001,
+//! EWA), which holds while the Gaussian is small against its depth. What has grown beyond that fits
+//! the photos that it was trained on and is drawn anywhere in others: of a million Gaussians of a
+//! scene, ten sheets of three to six times the radius of the cameras' positions, on a wall and next
+//! to its plane, covered half of a held-out photo (docs/measurements/training.md). A limit in units
+//! of the scene would not do: a sky far away may be of large Gaussians.
 
 use crate::camera::{Camera, dot};
 use crate::semantics::NEAR_PLANE;
 
-/// Natural log of the largest standard deviation, world units, of a Gaussian at `mean`: `share` of its distance from the
-/// nearest camera, whether that looks at it or not, and of the near plane at least. Infinite without cameras.
+/// Natural log of the largest standard deviation, world units, of a Gaussian at `mean`: `share` of
+/// its distance from the nearest camera, whether that looks at it or not, and of the near plane at
+/// least. Infinite without cameras.
 pub fn scale_limit(mean: [f32; 3], cameras: &[Camera], share: f32) -> f32 {
     let mean = mean.map(f64::from);
     let mut nearest = f64::INFINITY;
@@ -28,7 +30,16 @@ mod tests {
 
     #[test]
     fn the_nearest_camera_limits() {
-        let at = |z: f64| Camera::look_at([0.0, 0.0, z], [1.0, 2.0, z + 3.0], [0.0, 1.0, 0.0], 1.0, 8, 8);
+        let at = |z: f64| {
+            Camera::look_at(
+                [0.0, 0.0, z],
+                [1.0, 2.0, z + 3.0],
+                [0.0, 1.0, 0.0],
+                1.0,
+                8,
+                8,
+            )
+        };
         let cameras = [at(8.0), at(2.0), at(-4.0)];
         let limit = |mean| f64::from(scale_limit(mean, &cameras, 0.25));
         assert!((limit([0.0; 3]) - 0.5f64.ln()).abs() < 1e-6);

@@ -1,13 +1,15 @@
 //! The constants of the reference rasterizer (INRIA's, as in "3D Gaussian Splatting for Real-Time
 //! Radiance Field Rendering", 2023). Every backend and the f64 twin take them from here.
 
-/// A Gaussian is drawn only if its centre lies further than this from the camera plane (view-space z).
+/// A Gaussian is drawn only if its centre lies further than this from the camera plane (view-space
+/// z).
 pub const NEAR_PLANE: f64 = 0.2;
 /// The projection's Jacobian is evaluated at most this many times tan(half field of view) off axis.
 pub const FRUSTUM_CLAMP: f64 = 1.3;
 /// Added to both diagonal entries of the projected covariance, in square pixels (low-pass filter).
 pub const LOW_PASS: f64 = 0.3;
-/// Least value of det C / det (C + [`LOW_PASS`] I) in the antialiased mode, so that nothing is divided by zero.
+/// Least value of det C / det (C + [`LOW_PASS`] I) in the antialiased mode, so that nothing is
+/// divided by zero.
 pub const COMPENSATION_MIN: f64 = 2.5e-5;
 /// Alpha never exceeds this.
 pub const ALPHA_MAX: f64 = 0.99;

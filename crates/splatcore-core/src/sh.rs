@@ -83,7 +83,8 @@ mod tests {
                 let b = basis([s * phi.cos(), s * phi.sin(), z]);
                 for i in 0..16 {
                     for j in 0..16 {
-                        gram[i][j] += b[i] * b[j] * 4.0 * std::f64::consts::PI / (rows * columns) as f64;
+                        gram[i][j] +=
+                            b[i] * b[j] * 4.0 * std::f64::consts::PI / (rows * columns) as f64;
                     }
                 }
             }

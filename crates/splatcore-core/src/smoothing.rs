@@ -1,15 +1,17 @@
-//! Mip-Splatting's 3D smoothing filter (Yu et al. 2024, section 4.1): no Gaussian is finer than the photos can tell.
+//! Mip-Splatting's 3D smoothing filter (Yu et al. 2024, section 4.1): no Gaussian is finer than the
+//! photos can tell.
 //!
-//! A camera samples what lies at depth d with the interval d / f. The finest interval T among the training cameras that
-//! see a Gaussian bounds what its shape can be known by, so it is convolved with a Gaussian of variance 0.2 T² (eq. 8, where
-//! T is 1 / nu): its scales become sqrt(s² + 0.2 T²) and its opacity falls by as much as its volume grows. A
-//! learner keeps the filter of each Gaussian beside its parameters, as the log of the standard deviation, and renders
-//! through it; parameters stay free to shrink, and from the filter alone an ever finer one changes no picture.
+//! A camera samples what lies at depth d with the interval d / f. The finest interval T among the
+//! training cameras that see a Gaussian bounds what its shape can be known by, so it is convolved
+//! with a Gaussian of variance 0.2 T² (eq. 8, where T is 1 / nu): its scales become sqrt(s² + 0.2
+//! T²) and its opacity falls by as much as its volume grows. A learner keeps the filter of each
+//! Gaussian beside its parameters, as the log of the standard deviation, and renders through it;
+//! parameters stay free to shrink, and from the filter alone an ever finer one changes no picture.
 //! What leaves training is [`fuse`]d: a scene file needs no filter.
 //!
-//! Everything else goes by the Gaussians' own scales and opacities, as in the authors' code, but for the reset of
-//! opacities: there the filtered ones are capped, or those that the filter made faint would fall below what is
-//! drawn at all and never come back.
+//! Everything else goes by the Gaussians' own scales and opacities, as in the authors' code, but
+//! for the reset of opacities: there the filtered ones are capped, or those that the filter made
+//! faint would fall below what is drawn at all and never come back.
 
 use crate::camera::{Camera, dot};
 use crate::gaussians::Gaussians;
@@ -20,8 +22,9 @@ pub const VARIANCE: f64 = 0.2;
 /// A camera sees a mean that lies outside its image by no more than this share of the side.
 pub const MARGIN: f64 = 0.15;
 
-/// Natural log of the filter's standard deviation, world units, for a Gaussian at `mean`. One that no camera sees gets
-/// what the nearest camera would give if it turned towards it; without cameras there is no filter, negative infinity.
+/// Natural log of the filter's standard deviation, world units, for a Gaussian at `mean`. One that
+/// no camera sees gets what the nearest camera would give if it turned towards it; without cameras
+/// there is no filter, negative infinity.
 pub fn filter(mean: [f32; 3], cameras: &[Camera]) -> f32 {
     let mean = mean.map(f64::from);
     let (mut seen, mut unseen) = (f64::INFINITY, f64::INFINITY);
@@ -48,7 +51,8 @@ pub fn filter(mean: [f32; 3], cameras: &[Camera]) -> f32 {
     }
 }
 
-/// By how much the filter makes a log scale larger: ln(sqrt(s² + f²) / s), the logs of s and f given.
+/// By how much the filter makes a log scale larger: ln(sqrt(s² + f²) / s), the logs of s and f
+/// given.
 pub fn growth(log_scale: f64, filter: f64) -> f64 {
     let over = filter - log_scale;
     over.max(0.0) + 0.5 * (-2.0 * over.abs()).exp().ln_1p()
@@ -74,9 +78,13 @@ pub fn fuse(mut gaussians: Gaussians, filters: &[f32]) -> Gaussians {
     gaussians
 }
 
-/// The logit that caps a Gaussian's filtered opacity at `ceiling`: infinite if the filter takes more than that.
+/// The logit that caps a Gaussian's filtered opacity at `ceiling`: infinite if the filter takes
+/// more than that.
 pub fn ceiling_logit(ceiling: f32, log_scales: [f32; 3], filter: f32) -> f32 {
-    let lost: f64 = log_scales.iter().map(|&s| growth(s as f64, filter as f64)).sum();
+    let lost: f64 = log_scales
+        .iter()
+        .map(|&s| growth(s as f64, filter as f64))
+        .sum();
     let own = ceiling as f64 * lost.exp();
     match own < 1.0 {
         true => (own / (1.0 - own)).ln() as f32,
@@ -93,7 +101,14 @@ mod tests {
         Camera {
             fx: focal,
             fy: focal,
-            ..Camera::look_at([0.0, 0.0, z], [0.0, 0.0, z + 1.0], [0.0, -1.0, 0.0], 1.0, 100, 80)
+            ..Camera::look_at(
+                [0.0, 0.0, z],
+                [0.0, 0.0, z + 1.0],
+                [0.0, -1.0, 0.0],
+                1.0,
+                100,
+                80,
+            )
         }
     }
 
@@ -104,7 +119,8 @@ mod tests {
         // 4 / 100 and 2 / 80; the third looks away.
         let want = 0.2f64.sqrt() * 2.0 / 80.0;
         assert!((deviation([0.0; 3], &cameras) / want - 1.0).abs() < 1e-6);
-        // 64 pixels from the middle at most, margin included: 1.2 at a depth of 2 lies in the first image alone.
+        // 64 pixels from the middle at most, margin included: 1.2 at a depth of 2 lies in the first
+        // image alone.
         let beside = deviation([1.7, 0.0, 0.0], &cameras[..2]);
         assert!((beside / (0.2f64.sqrt() * 4.0 / 100.0) - 1.0).abs() < 1e-6);
         // Seen by none: as the nearest would, at its distance.

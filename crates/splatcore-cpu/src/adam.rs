@@ -1,11 +1,13 @@
-//! `adam`: Kingma & Ba 2015 as INRIA uses it: beta 0.9 and 0.999, epsilon 1e-15, bias correction by the step's number.
+//! `adam`: Kingma & Ba 2015 as INRIA uses it: beta 0.9 and 0.999, epsilon 1e-15, bias correction by
+//! the step's number.
 //!
-//! Every Gaussian is updated in every step, seen or not, as torch's Adam does: an unseen one has gradient 0, its
-//! moments decay and it keeps moving a little. With sparse Adam (gsplat's `SelectiveAdam`) `step` calls this for those in
-//! view alone; the bias correction stays that of the step's number. Harmonics above degree 0 may decay (Loshchilov & Hutter
-//! 2019): the decay is not divided by the second moment, so it pulls at all of them alike. Spherical harmonics above the
-//! active degree are left out: their gradients and moments are exactly 0, so their update is exactly 0. Twin:
-//! [`crate::twin`]'s `adam`.
+//! Every Gaussian is updated in every step, seen or not, as torch's Adam does: an unseen one has
+//! gradient 0, its moments decay and it keeps moving a little. With sparse Adam (gsplat's
+//! `SelectiveAdam`) `step` calls this for those in view alone; the bias correction stays that of
+//! the step's number. Harmonics above degree 0 may decay (Loshchilov & Hutter 2019): the decay is
+//! not divided by the second moment, so it pulls at all of them alike. Spherical harmonics above
+//! the active degree are left out: their gradients and moments are exactly 0, so their update is
+//! exactly 0. Twin: [`crate::twin`]'s `adam`.
 
 use crate::simd::{Lanes, dispatch};
 
@@ -36,8 +38,8 @@ impl Correction {
     }
 }
 
-/// Parameters of one kind with their gradients and moments: rows of `stride` floats of which the first `used` are
-/// updated.
+/// Parameters of one kind with their gradients and moments: rows of `stride` floats of which the
+/// first `used` are updated.
 pub struct Group<'a> {
     /// `[rows][stride]`
     pub parameters: &'a mut [f32],
@@ -73,7 +75,8 @@ fn kernel<L: Lanes>(group: &mut Group<'_>, correction: Correction) {
         update::<L>(group, 0, len, rest, correction.second);
         return;
     }
-    // A vector may run past `used` into coefficients whose gradients and moments are 0: their update is 0.
+    // A vector may run past `used` into coefficients whose gradients and moments are 0: their
+    // update is 0.
     let mut rates = [rest; 64];
     rates[..3].fill(base);
     let mut keeps = [1.0; 64];
@@ -83,7 +86,13 @@ fn kernel<L: Lanes>(group: &mut Group<'_>, correction: Correction) {
         let mut c = 0;
         while c < group.used && c + L::WIDTH <= group.stride {
             let keep = L::load(&keeps[c..]);
-            vector::<L>(group, row + c, L::load(&rates[c..]), keep, correction.second);
+            vector::<L>(
+                group,
+                row + c,
+                L::load(&rates[c..]),
+                keep,
+                correction.second,
+            );
             c += L::WIDTH;
         }
         for c in c..group.used {

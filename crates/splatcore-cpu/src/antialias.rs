@@ -1,8 +1,10 @@
-//! `antialias`: Mip-Splatting's 2D filter (Yu et al. 2024, section 4.2, eq. 10), a part of `project` and of
-//! `project_backward`: opacity times sqrt(det C / det (C + 0.3 I)). Twin: [`crate::twin`]'s `antialias`.
+//! `antialias`: Mip-Splatting's 2D filter (Yu et al. 2024, section 4.2, eq. 10), a part of
+//! `project` and of `project_backward`: opacity times sqrt(det C / det (C + 0.3 I)). Twin:
+//! [`crate::twin`]'s `antialias`.
 //!
-//! det C comes from the Gaussian and not from the entries of C, of which f32 leaves nothing for a needle. With
-//! Sigma = R S² Rᵀ, T = J W and n the cross product of T's two rows, det(T Sigma Tᵀ) = |det(S) S^-1 Rᵀ n|²: three squares.
+//! det C comes from the Gaussian and not from the entries of C, of which f32 leaves nothing for a
+//! needle. With Sigma = R S² Rᵀ, T = J W and n the cross product of T's two rows, det(T Sigma Tᵀ) =
+//! |det(S) S^-1 Rᵀ n|²: three squares.
 
 use crate::camera::KernelCamera;
 use crate::project::Geometry;
@@ -45,10 +47,14 @@ impl<L: Lanes> Compensation<L> {
     pub fn new(g: &Geometry<L>, camera: &KernelCamera) -> Self {
         let w = &camera.rotation;
         let [x, y] = [g.clamped[0] * g.inverse_z, g.clamped[1] * g.inverse_z];
-        let slope = c::<L>(camera.focal[0] as f64 * camera.focal[1] as f64) * g.inverse_z * g.inverse_z;
+        let slope =
+            c::<L>(camera.focal[0] as f64 * camera.focal[1] as f64) * g.inverse_z * g.inverse_z;
         let mut normal = [L::splat(0.0); 3];
         for i in 0..3 {
-            let along = x.mul_add(L::splat(w[0][i]), y.mul_add(L::splat(w[1][i]), L::splat(w[2][i])));
+            let along = x.mul_add(
+                L::splat(w[0][i]),
+                y.mul_add(L::splat(w[1][i]), L::splat(w[2][i])),
+            );
             normal[i] = slope * along;
         }
         let [a, b, d] = g.scales;
@@ -59,11 +65,13 @@ impl<L: Lanes> Compensation<L> {
             along[k] = r[0][k].mul_add(normal[0], r[1][k].mul_add(normal[1], r[2][k] * normal[2]));
             parts[k] = areas[k] * along[k];
         }
-        let determinant = parts[0].mul_add(parts[0], parts[1].mul_add(parts[1], parts[2] * parts[2]));
+        let determinant =
+            parts[0].mul_add(parts[0], parts[1].mul_add(parts[1], parts[2] * parts[2]));
         let ratio = determinant.div(g.determinant);
         let floor = c::<L>(COMPENSATION_MIN);
         let free = ratio.ge(floor);
-        // Both determinants of a splat that is larger than numbers go may be infinite: it loses nothing.
+        // Both determinants of a splat that is larger than numbers go may be infinite: it loses
+        // nothing.
         let lost = L::and_not(floor.ge(floor), L::splat(f32::MAX).ge(g.determinant));
         Self {
             ratio: L::select(lost, L::splat(1.0), ratio.max(floor).min(L::splat(1.0))),
@@ -103,7 +111,8 @@ impl<L: Lanes> Compensation<L> {
             // Each scale is in two of the three squares.
             log_scales[k] = gradient - along * own;
             for i in 0..3 {
-                // In this order, so that what a sphere gets is symmetric to the last bit: it has no rotation to change.
+                // In this order, so that what a sphere gets is symmetric to the last bit: it has no
+                // rotation to change.
                 rotation[i][k] = square * (own * self.normal[i].where_set(self.free));
                 d_normal[i] = along.mul_add(g.rotation[i][k], d_normal[i]);
             }

@@ -7,8 +7,8 @@ use crate::simd::Level;
 use crate::step::{Rows, rows_backward};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use splatcore_core::backend::{
-    BackendError, FrameCounts, Learner, LearnerState, MemoryPlan, RenderOptions, Rendered, Renderer,
-    StageTimes,
+    BackendError, FrameCounts, Learner, LearnerState, MemoryPlan, RenderOptions, Rendered,
+    Renderer, StageTimes,
 };
 use splatcore_core::pipeline::Blend;
 use splatcore_core::precision::GRADIENT_IN_SINGLE;
@@ -28,7 +28,8 @@ impl CpuBackend {
         Self::with_simd(threads, Level::best())
     }
 
-    /// A given instruction set, which must be one of [`Level::available`]; others fall back to the portable one.
+    /// A given instruction set, which must be one of [`Level::available`]; others fall back to the
+    /// portable one.
     pub fn with_simd(threads: Option<usize>, level: Level) -> Self {
         let level = if Level::available().contains(&level) {
             level
@@ -54,7 +55,9 @@ impl CpuBackend {
         });
         let pool = match pool {
             Ok(pool) => Arc::new(pool),
-            Err(error) => unreachable!("a pool of the calling thread alone starts no thread: {error}"),
+            Err(error) => {
+                unreachable!("a pool of the calling thread alone starts no thread: {error}")
+            }
         };
         Self { level, pool }
     }
@@ -93,7 +96,11 @@ impl Backend for CpuBackend {
         }))
     }
 
-    fn learner(&self, scene: &Gaussians, views: Arc<Vec<View>>) -> Result<Box<dyn Learner>, BackendError> {
+    fn learner(
+        &self,
+        scene: &Gaussians,
+        views: Arc<Vec<View>>,
+    ) -> Result<Box<dyn Learner>, BackendError> {
         check(scene)?;
         Ok(Box::new(CpuLearner::new(
             self.clone(),
@@ -114,10 +121,10 @@ impl Backend for CpuBackend {
         let n = gaussians as u64;
         let parameters = n * 4 * (11 + 3 * sh::coefficients(sh_degree) as u64);
         let pixels = largest_view[0] as u64 * largest_view[1] as u64;
-        // Splats, flags, depth keys and order; some 4 pairs a Gaussian with their slots; planes of image, loss and
-        // gradient.
-        let working =
-            n * (size_of::<Splat>() as u64 + 1 + 16 + 8 + 8 + 4 * (8 + 4 + 36)) + pixels * 4 * (4 + 3 + 8);
+        // Splats, flags, depth keys and order; some 4 pairs a Gaussian with their slots; planes of
+        // image, loss and gradient.
+        let working = n * (size_of::<Splat>() as u64 + 1 + 16 + 8 + 8 + 4 * (8 + 4 + 36))
+            + pixels * 4 * (4 + 3 + 8);
         MemoryPlan {
             parameters,
             moments: 2 * parameters,
@@ -150,7 +157,11 @@ impl Renderer for CpuRenderer {
         self.scene.len()
     }
 
-    fn render(&mut self, camera: &Camera, options: &RenderOptions) -> Result<Rendered, BackendError> {
+    fn render(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Rendered, BackendError> {
         let scene = (&self.scene, &[][..]);
         render(&self.backend, scene, &mut self.frame, camera, options)
     }
@@ -171,7 +182,11 @@ impl Renderer for CpuRenderer {
         )
     }
 
-    fn counts(&mut self, camera: &Camera, options: &RenderOptions) -> Result<FrameCounts, BackendError> {
+    fn counts(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<FrameCounts, BackendError> {
         let scene = (&self.scene, &[][..]);
         counts(&self.backend, scene, &mut self.frame, camera, options)
     }
@@ -230,7 +245,13 @@ pub(crate) fn gradients(
     image_gradient: &Image,
 ) -> Result<Gaussians, BackendError> {
     checks::image_gradient(image_gradient, camera)?;
-    let planes = [0, 1, 2].map(|c: usize| image_gradient.data.iter().map(|p| p[c]).collect::<Vec<f32>>());
+    let planes = [0, 1, 2].map(|c: usize| {
+        image_gradient
+            .data
+            .iter()
+            .map(|p| p[c])
+            .collect::<Vec<f32>>()
+    });
     let planes = planes.each_ref().map(|plane| plane.as_slice());
     let view = Scene::with_smoothing(scene, smoothing, options.sh_degree);
     let mut out = Gaussians::zeros(scene.len(), scene.sh_degree);

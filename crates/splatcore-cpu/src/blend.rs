@@ -1,11 +1,13 @@
 //! `blend`, method `splatcore`: sub-tile culling, then one vector of pixels at a time.
 //!
-//! A tile of 16x16 pixels is cut into blocks of 4 columns and as many rows as fill a vector (4x4 with 16 lanes, 4x2
-//! with 8). A chunk of the tile's list is tested against all blocks at once, a Gaussian a lane: per row of blocks the
-//! ellipse alpha = 1/255 covers one interval ([`crate::ellipse`]). Each block then walks only its own short list, its
-//! transmittance and colour in registers, and stops when its own pixels are opaque (DESIGN section 6.1).
+//! A tile of 16x16 pixels is cut into blocks of 4 columns and as many rows as fill a vector (4x4
+//! with 16 lanes, 4x2 with 8). A chunk of the tile's list is tested against all blocks at once, a
+//! Gaussian a lane: per row of blocks the ellipse alpha = 1/255 covers one interval
+//! ([`crate::ellipse`]). Each block then walks only its own short list, its transmittance and
+//! colour in registers, and stops when its own pixels are opaque (DESIGN section 6.1).
 //!
-//! What bounds it: about 27 vector instructions a (Gaussian, block), and one product of latency between neighbours. Reference semantics: section 3.
+//! What bounds it: about 27 vector instructions a (Gaussian, block), and one product of latency
+//! between neighbours. Reference semantics: section 3.
 
 use crate::intersect::Pair;
 use crate::project::Splat;
@@ -15,7 +17,8 @@ use splatcore_core::semantics::{ALPHA_MIN, TILE, TRANSMITTANCE_MIN};
 use crate::ellipse::Ellipse;
 use crate::shared::Disjoint;
 
-/// Splats of a tile's list that are culled and blended together. Small enough for the first-level cache.
+/// Splats of a tile's list that are culled and blended together. Small enough for the first-level
+/// cache.
 pub const CHUNK: usize = 256;
 /// Pixels of a tile.
 pub const PIXELS: usize = TILE * TILE;
@@ -41,7 +44,8 @@ pub struct Tile {
 pub struct Scratch {
     /// The chunk's splats, side by side.
     pub local: Box<[Splat; CHUNK]>,
-    /// For block `b`, the chunk's splats that touch it: `lists[b][..lengths[b]]`, with room for one vector more.
+    /// For block `b`, the chunk's splats that touch it: `lists[b][..lengths[b]]`, with room for one
+    /// vector more.
     pub lists: Vec<[u32; CHUNK + 16]>,
     /// See `lists`.
     pub lengths: [usize; MAX_BLOCKS],
@@ -111,8 +115,12 @@ fn kernel<L: Lanes>(
     target: &Target<'_>,
 ) {
     match target.inverse_depth {
-        None => blend_tile::<L, false, false>(splats, pairs, tile, scratch, &mut Counted::default()),
-        Some(_) => blend_tile::<L, false, true>(splats, pairs, tile, scratch, &mut Counted::default()),
+        None => {
+            blend_tile::<L, false, false>(splats, pairs, tile, scratch, &mut Counted::default())
+        }
+        Some(_) => {
+            blend_tile::<L, false, true>(splats, pairs, tile, scratch, &mut Counted::default())
+        }
     }
     for at in (0..PIXELS).step_by(L::WIDTH) {
         let t = L::load(&scratch.transmittance[at..]);
@@ -143,8 +151,8 @@ fn kernel<L: Lanes>(
     });
 }
 
-/// Visits the rows of all blocks, as far as they lie in the image: place in the block-by-block order, place in the image,
-/// pixels.
+/// Visits the rows of all blocks, as far as they lie in the image: place in the block-by-block
+/// order, place in the image, pixels.
 #[inline(always)]
 pub(crate) fn for_rows<L: Lanes>(tile: &Tile, mut visit: impl FnMut(usize, usize, usize)) {
     for from in (0..PIXELS).step_by(COLUMNS) {
@@ -188,8 +196,8 @@ pub(crate) fn centres<L: Lanes>(tile: &Tile, block: usize) -> [L; 2] {
     [L::load(&x), L::load(&y)]
 }
 
-/// Sets every pixel inside the image to transmittance 1 and colour 0; the others to a stopped pixel's state.
-/// Returns a bit for each block that has a pixel inside.
+/// Sets every pixel inside the image to transmittance 1 and colour 0; the others to a stopped
+/// pixel's state. Returns a bit for each block that has a pixel inside.
 #[inline(always)]
 pub(crate) fn start_pixels<L: Lanes>(tile: &Tile, scratch: &mut Scratch) -> u64 {
     let mut alive = 0;
@@ -257,7 +265,10 @@ pub(crate) fn cull<L: Lanes>(
                     continue;
                 }
                 let x = (tile.origin[0] + column * COLUMNS) as f32 + 0.5;
-                let touch = L::and(right.ge(L::splat(x)), L::splat(x + (COLUMNS - 1) as f32).ge(left));
+                let touch = L::and(
+                    right.ge(L::splat(x)),
+                    L::splat(x + (COLUMNS - 1) as f32).ge(left),
+                );
                 let block = row * across + column;
                 let length = scratch.lengths[block].min(CHUNK);
                 let added = L::write_set(touch, start as u32, &mut scratch.lists[block][length..]);
@@ -340,8 +351,8 @@ fn blend_block<L: Lanes, const COUNT: bool, const DEPTH: bool>(
         let splat = &scratch.local[index as usize % CHUNK];
         let (_, power) = power(splat, &centres);
         let alpha = power.exp2().min(alpha_max);
-        // A fragment below the threshold becomes one of alpha 0: it changes nothing, and the only thing that the next
-        // iteration waits for is one product.
+        // A fragment below the threshold becomes one of alpha 0: it changes nothing, and the only
+        // thing that the next iteration waits for is one product.
         let mut alpha = alpha.where_set(alpha.ge(alpha_min));
         let mut next = live * (one - alpha);
         let stop = L::and_not(running, next.ge(t_min));

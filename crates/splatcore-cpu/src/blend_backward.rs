@@ -1,25 +1,30 @@
-//! `blend_backward`, method `splatcore`: gradients of a tile's splats, given the gradient of its pixels.
+//! `blend_backward`, method `splatcore`: gradients of a tile's splats, given the gradient of its
+//! pixels.
 //!
-//! Front to back, like the forward pass and with its exact arithmetic, so every fragment takes the same decisions.
-//! With G = dL/dpixel, w = alpha T and R = what is still to come of G · image behind this fragment,
-//! dL/dalpha = T (colour · G) - R / (1 - alpha); R starts as G · (rendered pixel, background included).
+//! Front to back, like the forward pass and with its exact arithmetic, so every fragment takes the
+//! same decisions. With G = dL/dpixel, w = alpha T and R = what is still to come of G · image
+//! behind this fragment, dL/dalpha = T (colour · G) - R / (1 - alpha); R starts as G · (rendered
+//! pixel, background included).
 //!
-//! Sums over a block's pixels are products with the pixel basis (DESIGN section 1, backward): for as many splats as
-//! there are lanes, v = dL/d(ln alpha) and w are kept as rows, transposed once, and each pixel then adds
-//! v * (1, x, y, x², xy, y²) and w * G with a splat a lane. No horizontal sum is ever taken.
+//! Sums over a block's pixels are products with the pixel basis (DESIGN section 1, backward): for
+//! as many splats as there are lanes, v = dL/d(ln alpha) and w are kept as rows, transposed once,
+//! and each pixel then adds v * (1, x, y, x², xy, y²) and w * G with a splat a lane. No horizontal
+//! sum is ever taken.
 //!
-//! Each pair's nine sums go to the pair's own row; `project_backward` adds a splat's rows in a fixed order. So the result
-//! does not depend on the number of threads.
+//! Each pair's nine sums go to the pair's own row; `project_backward` adds a splat's rows in a
+//! fixed order. So the result does not depend on the number of threads.
 
-use crate::blend::{CHUNK, MAX_BLOCKS, PIXELS, Scratch, Tile, centres, cull, for_rows, power, start_pixels};
+use crate::blend::{
+    CHUNK, MAX_BLOCKS, PIXELS, Scratch, Tile, centres, cull, for_rows, power, start_pixels,
+};
 use crate::intersect::Pair;
 use crate::project::Splat;
 use crate::shared::Disjoint;
 use crate::simd::{Lanes, dispatch};
 use splatcore_core::semantics::{ALPHA_MIN, TRANSMITTANCE_MIN};
 
-/// Sums of a pair: v, v dx, v dy, v dx², v dx dy, v dy² (v = dL/d ln alpha, d from the splat's mean in pixels), and
-/// dL/dcolour r, g, b.
+/// Sums of a pair: v, v dx, v dy, v dx², v dx dy, v dy² (v = dL/d ln alpha, d from the splat's mean
+/// in pixels), and dL/dcolour r, g, b.
 pub const SUMS: usize = 9;
 /// A row of sums as written.
 pub type SumRow = [f32; SUMS];
@@ -57,8 +62,8 @@ pub struct Pixels<'a> {
 }
 
 dispatch! {
-    /// Writes the sums of every pair of one tile into its row of `all_sums`; `first_pair` is the number of the tile's
-    /// first pair.
+    /// Writes the sums of every pair of one tile into its row of `all_sums`; `first_pair` is the
+    /// number of the tile's first pair.
     pub fn blend_backward / kernel (
         splats: &[Splat], pairs: &[Pair], tile: &Tile, pixels: &Pixels<'_>, scratch: &mut BackwardScratch,
         first_pair: usize, all_sums: &Disjoint<'_, SumRow>
@@ -111,13 +116,19 @@ fn kernel<L: Lanes>(
 #[inline(always)]
 fn load_pixels<L: Lanes>(tile: &Tile, pixels: &Pixels<'_>, scratch: &mut BackwardScratch) {
     // The forward pass's colour planes are free: they take the rendered pixels.
-    for plane in scratch.gradient.iter_mut().chain(&mut scratch.scratch.colour) {
+    for plane in scratch
+        .gradient
+        .iter_mut()
+        .chain(&mut scratch.scratch.colour)
+    {
         plane.fill(0.0);
     }
     for_rows::<L>(tile, |to, from, len| {
         for c in 0..3 {
-            scratch.gradient[c][to..to + len].copy_from_slice(&pixels.gradient[c][from..from + len]);
-            scratch.scratch.colour[c][to..to + len].copy_from_slice(&pixels.colour[c][from..from + len]);
+            scratch.gradient[c][to..to + len]
+                .copy_from_slice(&pixels.gradient[c][from..from + len]);
+            scratch.scratch.colour[c][to..to + len]
+                .copy_from_slice(&pixels.colour[c][from..from + len]);
         }
     });
     for at in (0..PIXELS).step_by(L::WIDTH) {
@@ -182,7 +193,10 @@ fn block_backward<L: Lanes>(
         let weight = alpha * live;
         let toward = gradient[0].mul_add(
             L::splat(splat.colour[0]),
-            gradient[1].mul_add(L::splat(splat.colour[1]), gradient[2] * L::splat(splat.colour[2])),
+            gradient[1].mul_add(
+                L::splat(splat.colour[1]),
+                gradient[2] * L::splat(splat.colour[2]),
+            ),
         );
         behind = weight.neg_mul_add(toward, behind);
         let d_alpha = behind.neg_mul_add(transparency.reciprocal(), live * toward);
@@ -255,8 +269,9 @@ fn flush<L: Lanes>(
     L::transpose(&mut group.v[..L::WIDTH]);
     L::transpose(&mut group.w[..L::WIDTH]);
 
-    // Pixel coordinates relative to the block's middle, in half pixels: columns -3 -1 1 3, rows likewise. The moments are
-    // separable: three sums along each row, then along the column of rows.
+    // Pixel coordinates relative to the block's middle, in half pixels: columns -3 -1 1 3, rows
+    // likewise. The moments are separable: three sums along each row, then along the column of
+    // rows.
     let rows = L::WIDTH / 4;
     let mut along = [(zero, zero, zero); 4];
     for row in 0..rows {
@@ -276,7 +291,14 @@ fn flush<L: Lanes>(
                 (p.2 + s.2) + (q.2 + r.2),
             )
         }
-        2 => (p.0 + q.0, q.0 - p.0, p.0 + q.0, p.1 + q.1, q.1 - p.1, p.2 + q.2),
+        2 => (
+            p.0 + q.0,
+            q.0 - p.0,
+            p.0 + q.0,
+            p.1 + q.1,
+            q.1 - p.1,
+            p.2 + q.2,
+        ),
         _ => (p.0, zero, zero, p.1, zero, p.2),
     };
     let (half, quarter) = (L::splat(0.5), L::splat(0.25));

@@ -1,5 +1,6 @@
-//! `blend` and `blend_backward`, method `scalar` / `atomic`: every pixel walks the tile's whole list, as in INRIA's
-//! rasterizer. Kept plain: the baseline that the other methods are measured against, and the easiest to read.
+//! `blend` and `blend_backward`, method `scalar` / `atomic`: every pixel walks the tile's whole
+//! list, as in INRIA's rasterizer. Kept plain: the baseline that the other methods are measured
+//! against, and the easiest to read.
 
 use crate::blend::{Counted, Target, Tile};
 use crate::blend_backward::{Pixels, SumRow};
@@ -104,7 +105,8 @@ pub fn blend(
     }
 }
 
-/// Writes the sums of every pair of one tile into its row of `all_sums`; see [`crate::blend_backward`] for what they are.
+/// Writes the sums of every pair of one tile into its row of `all_sums`; see
+/// [`crate::blend_backward`] for what they are.
 pub fn blend_backward(
     splats: &[Splat],
     pairs: &[Pair],
@@ -120,24 +122,31 @@ pub fn blend_backward(
         let at = pixel[1] * tile.size[0] + pixel[0];
         let gradient = [0, 1, 2].map(|c: usize| pixels.gradient[c][at]);
         let mut behind: f32 = (0..3).map(|c| gradient[c] * pixels.colour[c][at]).sum();
-        walk(splats, pairs, tile, pixel, &mut Counted::default(), |splat, f| {
-            let weight = f.alpha * f.transmittance;
-            let toward: f32 = (0..3).map(|c| gradient[c] * splat.colour[c]).sum();
-            behind -= weight * toward;
-            let d_alpha = f.transmittance * toward - behind / (1.0 - f.alpha);
-            let v = if f.capped { 0.0 } else { d_alpha * f.alpha };
-            let [dx, dy] = f.offset;
-            let row = &mut sums[f.pair];
-            for (sum, term) in row
-                .iter_mut()
-                .zip([v, v * dx, v * dy, v * dx * dx, v * dx * dy, v * dy * dy])
-            {
-                *sum += term;
-            }
-            for c in 0..3 {
-                row[6 + c] += weight * gradient[c];
-            }
-        });
+        walk(
+            splats,
+            pairs,
+            tile,
+            pixel,
+            &mut Counted::default(),
+            |splat, f| {
+                let weight = f.alpha * f.transmittance;
+                let toward: f32 = (0..3).map(|c| gradient[c] * splat.colour[c]).sum();
+                behind -= weight * toward;
+                let d_alpha = f.transmittance * toward - behind / (1.0 - f.alpha);
+                let v = if f.capped { 0.0 } else { d_alpha * f.alpha };
+                let [dx, dy] = f.offset;
+                let row = &mut sums[f.pair];
+                for (sum, term) in
+                    row.iter_mut()
+                        .zip([v, v * dx, v * dy, v * dx * dx, v * dx * dy, v * dy * dy])
+                {
+                    *sum += term;
+                }
+                for c in 0..3 {
+                    row[6 + c] += weight * gradient[c];
+                }
+            },
+        );
     }
     // SAFETY: a pair belongs to one tile, and a tile to one thread.
     unsafe { all_sums.get(first_pair, pairs.len()) }.copy_from_slice(sums);

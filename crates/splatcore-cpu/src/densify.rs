@@ -1,5 +1,5 @@
-//! `densify`: changes of the set of Gaussians. One thread: it runs once in a hundred steps and touches each Gaussian once.
-//! Twin: [`crate::twin`]'s `densify`.
+//! `densify`: changes of the set of Gaussians. One thread: it runs once in a hundred steps and
+//! touches each Gaussian once. Twin: [`crate::twin`]'s `densify`.
 
 use splatcore_core::Gaussians;
 use splatcore_core::backend::{LearnerState, Refine, RefineReport, Scores};
@@ -15,7 +15,8 @@ const SPLIT_SHRINK: f32 = 0.8 * SPLIT_INTO as f32;
 /// Most copies of one Gaussian that MCMC's scale formula is evaluated for, as in its authors' code.
 const MAX_COPIES: usize = 51;
 
-/// Applies one refinement. `scores` are those of its [`splatcore_core::backend::Scoring`], if it has one.
+/// Applies one refinement. `scores` are those of its [`splatcore_core::backend::Scoring`], if it
+/// has one.
 pub fn densify(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores>) -> RefineReport {
     let mut report = match *refine {
         Refine::Adc {
@@ -48,7 +49,8 @@ pub fn densify(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores
                 .map(|i| {
                     scores.is_none_or(|scores| {
                         scores.largest[i] >= min_importance
-                            && (max_bad_share >= 1.0 || scores.bad[i] <= max_bad_share * scores.weight[i])
+                            && (max_bad_share >= 1.0
+                                || scores.bad[i] <= max_bad_share * scores.weight[i])
                     })
                 })
                 .collect();
@@ -146,8 +148,10 @@ fn grow(
             let g = &mut state.gaussians;
             let to = g.len() - 1;
             let normal = normal3(seed, step as u64, (SPLIT_INTO * i + child) as u64);
-            let rotation = rotation_from_quaternion(g.rotations[i].map(|v| v as f64)).unwrap_or_default();
-            let offset = std::array::from_fn::<f64, 3, _>(|k| (normal[k] * g.log_scales[i][k].exp()) as f64);
+            let rotation =
+                rotation_from_quaternion(g.rotations[i].map(|v| v as f64)).unwrap_or_default();
+            let offset =
+                std::array::from_fn::<f64, 3, _>(|k| (normal[k] * g.log_scales[i][k].exp()) as f64);
             for row in 0..3 {
                 let moved: f64 = (0..3).map(|k| rotation[row][k] * offset[k]).sum();
                 g.means[to][row] += moved as f32;
@@ -227,15 +231,18 @@ fn draw(gaussians: &Gaussians, candidates: &[usize], count: usize, rng: &mut Rng
         .collect();
     (0..count)
         .map(|_| {
-            let at =
-                (rng.next_u32() as f64 + rng.next_u32() as f64 / 4_294_967_296.0) / 4_294_967_296.0 * sum;
-            candidates[cumulative.partition_point(|&c| c <= at).min(candidates.len() - 1)]
+            let at = (rng.next_u32() as f64 + rng.next_u32() as f64 / 4_294_967_296.0)
+                / 4_294_967_296.0
+                * sum;
+            candidates[cumulative
+                .partition_point(|&c| c <= at)
+                .min(candidates.len() - 1)]
         })
         .collect()
 }
 
-/// Opacity and scale factor that `copies` Gaussians at one place need to look most like one of opacity `opacity`
-/// (Kheradmand et al. 2024, eq. 9).
+/// Opacity and scale factor that `copies` Gaussians at one place need to look most like one of
+/// opacity `opacity` (Kheradmand et al. 2024, eq. 9).
 pub fn share(opacity: f64, copies: usize) -> (f64, f64) {
     let copies = copies.clamp(1, MAX_COPIES);
     let shared = 1.0 - (1.0 - opacity).powf(1.0 / copies as f64);
@@ -251,7 +258,8 @@ pub fn share(opacity: f64, copies: usize) -> (f64, f64) {
     (shared, opacity / sum)
 }
 
-/// Gives every source in `drawn` the opacity and scale it shares with its copies, and clears its moments.
+/// Gives every source in `drawn` the opacity and scale it shares with its copies, and clears its
+/// moments.
 fn share_among(state: &mut LearnerState, drawn: &[usize], min_opacity: f32) {
     let mut sorted = drawn.to_vec();
     sorted.sort_unstable();
@@ -273,8 +281,8 @@ fn share_among(state: &mut LearnerState, drawn: &[usize], min_opacity: f32) {
 }
 
 fn relocate(state: &mut LearnerState, min_opacity: f32, rng: &mut Rng) -> usize {
-    let (alive, dead): (Vec<usize>, Vec<usize>) =
-        (0..state.gaussians.len()).partition(|&i| sigmoid(state.gaussians.opacity_logits[i]) > min_opacity);
+    let (alive, dead): (Vec<usize>, Vec<usize>) = (0..state.gaussians.len())
+        .partition(|&i| sigmoid(state.gaussians.opacity_logits[i]) > min_opacity);
     if alive.is_empty() || dead.is_empty() {
         return 0;
     }
@@ -293,7 +301,13 @@ fn relocate(state: &mut LearnerState, min_opacity: f32, rng: &mut Rng) -> usize 
     dead.len()
 }
 
-fn add(state: &mut LearnerState, growth: f32, limit: usize, min_opacity: f32, rng: &mut Rng) -> usize {
+fn add(
+    state: &mut LearnerState,
+    growth: f32,
+    limit: usize,
+    min_opacity: f32,
+    rng: &mut Rng,
+) -> usize {
     let n = state.gaussians.len();
     let target = ((n as f64 * (1.0 + growth as f64)) as usize).min(limit);
     let count = target.saturating_sub(n);
@@ -323,7 +337,10 @@ mod tests {
                 if copies == 1 {
                     assert!((factor - 1.0).abs() < 1e-12);
                 } else {
-                    assert!(factor < 1.0, "several copies must each be smaller: {factor}");
+                    assert!(
+                        factor < 1.0,
+                        "several copies must each be smaller: {factor}"
+                    );
                 }
             }
         }

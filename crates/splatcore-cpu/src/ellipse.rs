@@ -1,19 +1,21 @@
-//! Where a splat's alpha reaches 1/255: an ellipse, and the exact interval that it covers of a band of rows.
+//! Where a splat's alpha reaches 1/255: an ellipse, and the exact interval that it covers of a band
+//! of rows.
 //!
 //! With d = (dx, dy) from the splat's mean, log2 alpha = l + a dx² + b dx dy + c dy². The ellipse
 //! log2 alpha >= -log2 255 solved for dx is, for each dy with |dy| <= extent:
 //! dx = m dy ± sqrt(q - e dy²), m = -b / 2a, q = t / -a, e = c/a - m², t = l + log2 255.
-//! The right end is concave in dy, so over a band of dy its largest value lies at the ellipse's rightmost point or
-//! at the band's nearest edge; the left end is its mirror image. This is the exact test of FlashGS, and Speedy-Splat's
-//! AccuTile when the bands are rows of tiles.
+//! The right end is concave in dy, so over a band of dy its largest value lies at the ellipse's
+//! rightmost point or at the band's nearest edge; the left end is its mirror image. This is the
+//! exact test of FlashGS, and Speedy-Splat's AccuTile when the bands are rows of tiles.
 
 use crate::simd::Lanes;
 
 /// log2(255).
 pub const LOG2_255: f32 = 7.994_353_4;
 
-/// Added to t so that rounding, and reciprocals good to a few units in the last place, never lose a fragment that the
-/// blend would keep: a thousandth in log2 alpha and a ten-thousandth of t. Costs about 0.1 % of area.
+/// Added to t so that rounding, and reciprocals good to a few units in the last place, never lose a
+/// fragment that the blend would keep: a thousandth in log2 alpha and a ten-thousandth of t. Costs
+/// about 0.1 % of area.
 const MARGIN: (f32, f32) = (1e-3, 1e-4);
 
 /// An ellipse a lane, relative to its centre.
@@ -40,13 +42,15 @@ impl<L: Lanes> Ellipse<L> {
         let half = b * L::splat(0.5);
         let slope = half * inverse;
         let square = t * inverse;
-        // a c - (b/2)² with the product's rounding error given back (Kahan), or needles would lose their sign.
+        // a c - (b/2)² with the product's rounding error given back (Kahan), or needles would lose
+        // their sign.
         let product = half * half;
         let error = half.mul_add(half, -product);
         let determinant = a.mul_add(c, -product) - error;
         let curve = (determinant * inverse * inverse).max(L::splat(1e-12));
         let half_height = (square * curve.reciprocal()).sqrt_above();
-        let rightmost = slope * (square * (curve * slope.mul_add(slope, curve)).reciprocal()).sqrt_above();
+        let rightmost =
+            slope * (square * (curve * slope.mul_add(slope, curve)).reciprocal()).sqrt_above();
         Self {
             slope,
             square,
@@ -89,7 +93,8 @@ impl<L: Lanes> Ellipse<L> {
             .sqrt_above()
     }
 
-    /// Left and right end over the band `low <= dy <= high`; left > right where the band misses the ellipse.
+    /// Left and right end over the band `low <= dy <= high`; left > right where the band misses the
+    /// ellipse.
     #[inline(always)]
     pub fn interval(&self, low: L, high: L) -> (L, L) {
         let bottom = low.max(-self.half_height);
@@ -118,7 +123,8 @@ mod tests {
         out[0]
     }
 
-    /// Dense sampling of the ellipse's inside finds nothing outside the interval, and comes close to both ends.
+    /// Dense sampling of the ellipse's inside finds nothing outside the interval, and comes close
+    /// to both ends.
     #[test]
     fn the_interval_is_tight_and_loses_nothing() {
         let mut rng = Rng::new(3, 0);
@@ -126,7 +132,11 @@ mod tests {
             let (sx, sy) = (0.6 + 12.0 * rng.uniform(), 0.6 + 12.0 * rng.uniform());
             let r = 1.9 * rng.uniform() - 0.95;
             let k = std::f32::consts::LOG2_E / (1.0 - r * r);
-            let (a, b, c) = (-0.5 * k / (sx * sx), k * r / (sx * sy), -0.5 * k / (sy * sy));
+            let (a, b, c) = (
+                -0.5 * k / (sx * sx),
+                k * r / (sx * sy),
+                -0.5 * k / (sy * sy),
+            );
             let l = (0.02 + 0.97 * rng.uniform()).log2();
             let ellipse = Ellipse::new(
                 Portable::splat(a),

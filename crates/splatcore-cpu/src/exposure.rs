@@ -1,8 +1,10 @@
-//! `exposure`: the photo's own affine transform of colours, between `blend` and `loss`, and its update.
+//! `exposure`: the photo's own affine transform of colours, between `blend` and `loss`, and its
+//! update.
 //!
-//! `image' = A rgb + b` goes to the loss; back come dL/drgb = A^T dL/dimage', and the sums over pixels of
-//! dL/dimage' rgb^T and dL/dimage', the gradients of A and b. The rendered image stays as it was: `blend_backward` reads
-//! it. What it is for: [`splatcore_core::exposure`]. Twin: [`crate::twin`]'s `exposure`.
+//! `image' = A rgb + b` goes to the loss; back come dL/drgb = A^T dL/dimage', and the sums over
+//! pixels of dL/dimage' rgb^T and dL/dimage', the gradients of A and b. The rendered image stays as
+//! it was: `blend_backward` reads it. What it is for: [`splatcore_core::exposure`]. Twin:
+//! [`crate::twin`]'s `exposure`.
 
 use crate::adam::{BETA1, BETA2, Correction, EPSILON};
 use rayon::prelude::*;
@@ -35,7 +37,8 @@ impl Exposed {
         }
     }
 
-    /// Turns the gradient of `image` into that of the rendered planes, in place, and returns that of the transform.
+    /// Turns the gradient of `image` into that of the rendered planes, in place, and returns that
+    /// of the transform.
     pub fn backward(
         &mut self,
         exposure: &Exposure,
@@ -60,8 +63,9 @@ impl Exposed {
                         }
                         sums[4 * c + 3] += g[c] as f64;
                     }
-                    let back =
-                        |k: usize| exposure[k] * g[0] + (exposure[4 + k] * g[1] + exposure[8 + k] * g[2]);
+                    let back = |k: usize| {
+                        exposure[k] * g[0] + (exposure[4 + k] * g[1] + exposure[8 + k] * g[2])
+                    };
                     (red[i], green[i], blue[i]) = (back(0), back(1), back(2));
                 }
             });
@@ -80,8 +84,8 @@ pub fn background(exposure: Option<&Exposure>, background: [f32; 3]) -> [f32; 3]
     exposure.map_or(background, |exposure| of_colour(exposure, background))
 }
 
-/// Adam on one view's transform, corrected by how often that view was seen, and the pull of the mean of all views
-/// towards the identity ([`PULL`]).
+/// Adam on one view's transform, corrected by how often that view was seen, and the pull of the
+/// mean of all views towards the identity ([`PULL`]).
 pub fn update(exposures: &mut Exposures, view: usize, gradient: &[f64; 12], rate: f32) {
     let views = exposures.len() as f64;
     let mut deviation = [0.0f64; 12];

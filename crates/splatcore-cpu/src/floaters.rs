@@ -1,4 +1,5 @@
-//! `floaters`: which Gaussians hang before what every view shows at their place. What that means: [`splatcore_core::floaters`].
+//! `floaters`: which Gaussians hang before what every view shows at their place. What that means:
+//! [`splatcore_core::floaters`].
 
 use crate::backend::{CpuBackend, render};
 use crate::camera::KernelCamera;
@@ -7,7 +8,8 @@ use splatcore_core::backend::{BackendError, LearnerState, RenderOptions, Rendere
 use splatcore_core::floaters::belongs;
 use splatcore_core::{Gaussians, View};
 
-/// Renders the depth of all views; who stays: those that some view takes for a part of what it shows, or none for a floater.
+/// Renders the depth of all views; who stays: those that some view takes for a part of what it
+/// shows, or none for a floater.
 pub(crate) fn kept(
     backend: &CpuBackend,
     state: &LearnerState,
@@ -31,7 +33,10 @@ pub(crate) fn kept(
             }
         }
     }
-    Ok(verdicts.iter().map(|verdict| *verdict != Some(false)).collect())
+    Ok(verdicts
+        .iter()
+        .map(|verdict| *verdict != Some(false))
+        .collect())
 }
 
 /// What this view says of a Gaussian.

@@ -1,6 +1,6 @@
-//! Which tiles a splat touches, for every `intersect` method: the rows of tiles, and in each row one interval, since every
-//! method's shape is convex. On a card: kernels/footprint.cuh, whose header says what the methods are, what each of them
-//! loses and what holds between them.
+//! Which tiles a splat touches, for every `intersect` method: the rows of tiles, and in each row
+//! one interval, since every method's shape is convex. On a card: kernels/footprint.cuh, whose
+//! header says what the methods are, what each of them loses and what holds between them.
 
 use crate::ellipse::Ellipse;
 use crate::project::{Splat, square_tiles};
@@ -36,7 +36,8 @@ const EDGES: Side = Side {
 };
 
 dispatch! {
-    /// Appends the numbers of the tiles that each splat of `order` touches to `out`, and how many there are to `counts`.
+    /// Appends the numbers of the tiles that each splat of `order` touches to `out`, and how many
+    /// there are to `counts`.
     pub fn touched / kernel (
         method: Intersect, splats: &[Splat], order: &[u32], tiles: [usize; 2], out: &mut Vec<u32>, counts: &mut Vec<u32>
     )
@@ -53,7 +54,9 @@ fn kernel<L: Lanes>(
 ) {
     for group in order.chunks(L::WIDTH) {
         let ellipses = match method {
-            Intersect::Accutile | Intersect::TileCull | Intersect::Exact => ellipses::<L>(splats, group),
+            Intersect::Accutile | Intersect::TileCull | Intersect::Exact => {
+                ellipses::<L>(splats, group)
+            }
             _ => [[0.0; 16]; 5],
         };
         for (lane, &position) in group.iter().enumerate() {
@@ -141,7 +144,13 @@ fn row_of_tiles(row: usize, columns: Span, tiles: [usize; 2], out: &mut Vec<u32>
 
 /// The ellipse against the tiles' rectangles; rows of tiles are lanes.
 #[inline(always)]
-fn walk<L: Lanes>(splat: &Splat, ellipse: [f32; 5], side: Side, tiles: [usize; 2], out: &mut Vec<u32>) {
+fn walk<L: Lanes>(
+    splat: &Splat,
+    ellipse: [f32; 5],
+    side: Side,
+    tiles: [usize; 2],
+    out: &mut Vec<u32>,
+) {
     let [columns, rows] = snug(splat, side, tiles);
     let ([x0, x1], [y0, y1]) = (columns, rows);
     if x1 <= x0 || y1 <= y0 {
@@ -181,8 +190,9 @@ fn walk<L: Lanes>(splat: &Splat, ellipse: [f32; 5], side: Side, tiles: [usize; 2
     }
 }
 
-/// The 3-sigma box along the ellipse's axes, by its right end as a function of dy: largest at the rightmost corner, from
-/// where it falls by `above` a pixel towards larger dy and by `below` towards smaller. The left end mirrors it.
+/// The 3-sigma box along the ellipse's axes, by its right end as a function of dy: largest at the
+/// rightmost corner, from where it falls by `above` a pixel towards larger dy and by `below`
+/// towards smaller. The left end mirrors it.
 struct OrientedBox {
     rightmost: [f32; 2],
     half_height: f32,
@@ -192,7 +202,8 @@ struct OrientedBox {
 
 impl OrientedBox {
     fn new(splat: &Splat) -> Self {
-        // Eigenvalues and axes of the quadratic form -(a, b/2; b/2, c): the longer axis belongs to the smaller eigenvalue.
+        // Eigenvalues and axes of the quadratic form -(a, b/2; b/2, c): the longer axis belongs to
+        // the smaller eigenvalue.
         let [a, b, c] = splat.power;
         let (middle, difference, half) = (-0.5 * (a + c), 0.5 * (a - c), 0.5 * b);
         let spread = (difference * difference + half * half).sqrt();
@@ -200,10 +211,13 @@ impl OrientedBox {
         // In f64, or needles would lose their sign.
         let determinant = (a as f64 * c as f64 - half as f64 * half as f64) as f32;
         let across = (THREE_SIGMA / largest).sqrt();
-        // A needle whose determinant rounds to nothing or less is as long as INRIA's square allows; so `min` says of NaN.
-        let along = (THREE_SIGMA * largest / determinant).sqrt().min(splat.radius);
-        // Sine and cosine of the longer axis from those of twice its angle, the larger one first: the other would cancel. A
-        // round splat has no axis; its box is upright.
+        // A needle whose determinant rounds to nothing or less is as long as INRIA's square allows;
+        // so `min` says of NaN.
+        let along = (THREE_SIGMA * largest / determinant)
+            .sqrt()
+            .min(splat.radius);
+        // Sine and cosine of the longer axis from those of twice its angle, the larger one first:
+        // the other would cancel. A round splat has no axis; its box is upright.
         let (cosine2, sine2) = match spread > 0.0 {
             true => (difference / spread, (half / spread).abs()),
             false => (1.0, 0.0),
@@ -216,7 +230,10 @@ impl OrientedBox {
         };
         let along_fall = if cosine > UPRIGHT { sine / cosine } else { 0.0 };
         let across_fall = if sine > UPRIGHT { cosine / sine } else { 0.0 };
-        let corner = [along * cosine + across * sine, along * sine - across * cosine];
+        let corner = [
+            along * cosine + across * sine,
+            along * sine - across * cosine,
+        ];
         let half_height = along * sine + across * cosine;
         match b >= 0.0 {
             true => Self {
@@ -236,7 +253,11 @@ impl OrientedBox {
 
     fn right(&self, dy: f32) -> f32 {
         let from_corner = dy - self.rightmost[1];
-        let fall = if from_corner > 0.0 { self.above } else { self.below };
+        let fall = if from_corner > 0.0 {
+            self.above
+        } else {
+            self.below
+        };
         self.rightmost[0] - from_corner.abs() * fall
     }
 }
@@ -246,7 +267,12 @@ fn oriented_box(splat: &Splat, tiles: [usize; 2], out: &mut Vec<u32>) {
     let shape = OrientedBox::new(splat);
     let [columns, rows] = square(splat, tiles);
     let [x, y] = splat.mean;
-    let reach = span(y - shape.half_height, y + shape.half_height, EDGES, tiles[1]);
+    let reach = span(
+        y - shape.half_height,
+        y + shape.half_height,
+        EDGES,
+        tiles[1],
+    );
     let rows = common(reach, rows);
     for row in rows[0]..rows[1] {
         let low = (row * TILE) as f32 - y;
@@ -263,8 +289,8 @@ fn oriented_box(splat: &Splat, tiles: [usize; 2], out: &mut Vec<u32>) {
     }
 }
 
-/// Of the ellipse's box the tiles where the largest alpha over the pixel centres' rectangle reaches 1/255; they are
-/// neighbours, so each row is tested from both ends until one is in.
+/// Of the ellipse's box the tiles where the largest alpha over the pixel centres' rectangle reaches
+/// 1/255; they are neighbours, so each row is tested from both ends until one is in.
 fn tile_cull(splat: &Splat, ellipse: [f32; 5], tiles: [usize; 2], out: &mut Vec<u32>) {
     let [slope, square, curve, _, _] = ellipse;
     let turn = slope / (slope * slope + curve);
@@ -277,10 +303,11 @@ fn tile_cull(splat: &Splat, ellipse: [f32; 5], tiles: [usize; 2], out: &mut Vec<
         let low = (tile * TILE) as f32 + CENTRES.low - mean;
         (low, low + (CENTRES.high - CENTRES.low))
     };
-    // Alpha is largest at the mean or, seen from there, on the nearer vertical or the nearer horizontal edge; what is
-    // compared is the largest on the lines nearest to the mean.
+    // Alpha is largest at the mean or, seen from there, on the nearer vertical or the nearer
+    // horizontal edge; what is compared is the largest on the lines nearest to the mean.
     let contributes = |column: usize, row: usize| {
-        let ((left, right), (top, bottom)) = (extent(column, splat.mean[0]), extent(row, splat.mean[1]));
+        let ((left, right), (top, bottom)) =
+            (extent(column, splat.mean[0]), extent(row, splat.mean[1]));
         let (x, y) = (0.0f32.max(left).min(right), 0.0f32.max(top).min(bottom));
         let vertical = fall(x, (turn * x).max(top).min(bottom));
         let horizontal = fall((slope * y).max(left).min(right), y);
@@ -328,7 +355,8 @@ mod tests {
         assert_eq!(span(64.1, 70.0)[0], span(64.1, 70.0)[1]);
     }
 
-    /// A box of 30 by 3 pixels at 30 degrees, and its mirror image: corners as trigonometry has them.
+    /// A box of 30 by 3 pixels at 30 degrees, and its mirror image: corners as trigonometry has
+    /// them.
     #[test]
     fn the_oriented_box_has_the_corners_of_its_axes() {
         let (sigma1, sigma2, angle) = (10.0f64, 1.0f64, 30f64.to_radians());

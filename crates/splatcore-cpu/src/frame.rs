@@ -1,5 +1,5 @@
-//! One frame from Gaussians to pixels, and back to the splats' sums: runs the ops in order and owns the buffers between
-//! them, which are reused from frame to frame.
+//! One frame from Gaussians to pixels, and back to the splats' sums: runs the ops in order and owns
+//! the buffers between them, which are reused from frame to frame.
 
 use crate::blend::{self, Counted, Target, Tile};
 use crate::blend_backward::{self, BackwardScratch, Pixels, SumRow};
@@ -19,13 +19,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Gaussians that are projected, differentiated and updated together: their gradients stay in the second-level cache.
+/// Gaussians that are projected, differentiated and updated together: their gradients stay in the
+/// second-level cache.
 pub const ROWS: usize = 256;
 
 /// Buffers of a frame.
 #[derive(Default)]
 pub struct Frame {
-    /// Splats of Gaussians `ROWS * c ..` start at `ROWS * c`; the first `counts[c]` of them are valid.
+    /// Splats of Gaussians `ROWS * c ..` start at `ROWS * c`; the first `counts[c]` of them are
+    /// valid.
     pub splats: Vec<Splat>,
     /// See `splats`.
     pub counts: Vec<u32>,
@@ -72,7 +74,8 @@ impl Frame {
         result
     }
 
-    /// Projects, intersects, sorts and, unless `blend` is false, blends. Call inside the thread pool.
+    /// Projects, intersects, sorts and, unless `blend` is false, blends. Call inside the thread
+    /// pool.
     pub fn forward(
         &mut self,
         level: Level,
@@ -87,7 +90,9 @@ impl Frame {
             )));
         }
         let kernel_camera = KernelCamera::new(camera, options);
-        self.timed("project", |frame| frame.project(level, scene, &kernel_camera));
+        self.timed("project", |frame| {
+            frame.project(level, scene, &kernel_camera)
+        });
         self.timed("sort", |frame| {
             frame.visible.clear();
             for (chunk, &count) in frame.counts.iter().enumerate() {
@@ -186,14 +191,21 @@ impl Frame {
             }
             Blend::Scalar => for_tiles(&self.tile_order, &self.scratch, |tile, _| {
                 let (place, pairs) = (place(tile, camera, options), lists.of_tile(tile));
-                blend_scalar::blend(splats, pairs, &place, Some(&target), &mut Counted::default());
+                blend_scalar::blend(
+                    splats,
+                    pairs,
+                    &place,
+                    Some(&target),
+                    &mut Counted::default(),
+                );
             }),
             other => return Err(no_blend(other)),
         }
         Ok(())
     }
 
-    /// Fills `sums` from the gradient of the rendered planes. After [`Frame::forward`] of the same camera and options.
+    /// Fills `sums` from the gradient of the rendered planes. After [`Frame::forward`] of the same
+    /// camera and options.
     pub fn backward(
         &mut self,
         level: Level,
@@ -203,7 +215,9 @@ impl Frame {
     ) -> Result<(), BackendError> {
         let camera = &KernelCamera::new(camera, options);
         self.timed("blend_backward", |frame| {
-            frame.sums.resize(frame.lists.pairs.len(), SumRow::default());
+            frame
+                .sums
+                .resize(frame.lists.pairs.len(), SumRow::default());
             let all_sums = Disjoint::new(&mut frame.sums);
             let pixels = Pixels {
                 colour: frame.colour.each_ref().map(|plane| plane.as_slice()),
@@ -211,24 +225,31 @@ impl Frame {
             };
             let (splats, lists) = (&frame.splats, &frame.lists);
             match options.pipeline.backward {
-                Backward::Subtile | Backward::Splatcore => for_tiles(&frame.tile_order, &frame.scratch, |tile, scratch| {
-                    let place = place(tile, camera, options);
-                    let (pairs, first) = (lists.of_tile(tile), lists.tile_start[tile] as usize);
-                    blend_backward::blend_backward(
-                        level, splats, pairs, &place, &pixels, scratch, first, &all_sums,
-                    );
-                }),
-                Backward::Atomic => for_tiles(&frame.tile_order, &frame.scalar_sums, |tile, sums| {
-                    let place = place(tile, camera, options);
-                    let (pairs, first) = (lists.of_tile(tile), lists.tile_start[tile] as usize);
-                    blend_scalar::blend_backward(splats, pairs, &place, &pixels, sums, first, &all_sums);
-                }),
+                Backward::Subtile | Backward::Splatcore => {
+                    for_tiles(&frame.tile_order, &frame.scratch, |tile, scratch| {
+                        let place = place(tile, camera, options);
+                        let (pairs, first) = (lists.of_tile(tile), lists.tile_start[tile] as usize);
+                        blend_backward::blend_backward(
+                            level, splats, pairs, &place, &pixels, scratch, first, &all_sums,
+                        );
+                    })
+                }
+                Backward::Atomic => {
+                    for_tiles(&frame.tile_order, &frame.scalar_sums, |tile, sums| {
+                        let place = place(tile, camera, options);
+                        let (pairs, first) = (lists.of_tile(tile), lists.tile_start[tile] as usize);
+                        blend_scalar::blend_backward(
+                            splats, pairs, &place, &pixels, sums, first, &all_sums,
+                        );
+                    })
+                }
                 // A processor has no warps.
                 Backward::WarpReduce | Backward::WarpReduceSkip | Backward::GaussianParallel => {
                     return Err(BackendError::Unsupported {
                         backend: "cpu",
                         what: format!(
-                            "backward method '{}' (only the cuda backend has it); use atomic, subtile or splatcore",
+                            "backward method '{}' (only the cuda backend has it); use atomic, \
+                             subtile or splatcore",
                             options.pipeline.backward
                         ),
                     });
@@ -258,7 +279,14 @@ impl Frame {
                 for_tiles(&self.tile_order, &self.scratch, |tile, scratch| {
                     let (place, pairs) = (place(tile, camera, options), lists.of_tile(tile));
                     let mut counted = Counted::default();
-                    blend::blend_counted(level, splats, pairs, &place, &mut scratch.scratch, &mut counted);
+                    blend::blend_counted(
+                        level,
+                        splats,
+                        pairs,
+                        &place,
+                        &mut scratch.scratch,
+                        &mut counted,
+                    );
                     add(counted);
                 })
             }
@@ -282,7 +310,12 @@ impl Frame {
     /// The picture, interleaved.
     pub fn rendered(&self, camera: &Camera) -> Rendered {
         let [r, g, b] = &self.colour;
-        let data = r.iter().zip(g).zip(b).map(|((&r, &g), &b)| [r, g, b]).collect();
+        let data = r
+            .iter()
+            .zip(g)
+            .zip(b)
+            .map(|((&r, &g), &b)| [r, g, b])
+            .collect();
         let image = Image {
             width: camera.width,
             height: camera.height,
@@ -300,7 +333,9 @@ impl Frame {
 fn no_blend(blend: Blend) -> BackendError {
     BackendError::Unsupported {
         backend: "cpu",
-        what: format!("blend method '{blend}' (only the cuda backend has it); use scalar or splatcore"),
+        what: format!(
+            "blend method '{blend}' (only the cuda backend has it); use scalar or splatcore"
+        ),
     }
 }
 
@@ -326,5 +361,7 @@ fn for_tiles<S: Send>(order: &[u32], scratch: &[Mutex<S>], work: impl Fn(usize, 
 
 /// A scratch buffer left half-written by a panic is as good as any other.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    mutex
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -1,7 +1,9 @@
-//! `intersect`: the tiles' lists of splats in depth order. Which tiles a splat touches is [`crate::footprint`]'s.
+//! `intersect`: the tiles' lists of splats in depth order. Which tiles a splat touches is
+//! [`crate::footprint`]'s.
 //!
-//! Splats come in depth order, and a stable counting sort by tile keeps that order in every list. The order is cut
-//! into a fixed number of parts, one histogram each, so the result does not depend on the number of threads.
+//! Splats come in depth order, and a stable counting sort by tile keeps that order in every list.
+//! The order is cut into a fixed number of parts, one histogram each, so the result does not depend
+//! on the number of threads.
 
 use crate::footprint::touched;
 use crate::project::Splat;
@@ -25,8 +27,8 @@ pub struct Lists {
     pub tile_start: Vec<u32>,
     /// The numbers of each splat's pairs, splat after splat, in the order of the tiles.
     pub pairs_of_splats: Vec<u32>,
-    /// Where a splat's numbers start in `pairs_of_splats`, and how many there are, by position in the array of splats;
-    /// stale for splats that are not visible.
+    /// Where a splat's numbers start in `pairs_of_splats`, and how many there are, by position in
+    /// the array of splats; stale for splats that are not visible.
     pub slots: Vec<[u32; 2]>,
     parts: Vec<Part>,
 }
@@ -112,8 +114,8 @@ impl Lists {
                 unsafe { slots.get(position as usize, 1)[0] = [slot, count] };
                 for &tile in &part.tiles[at..at + count as usize] {
                     let next = &mut part.histogram[tile as usize];
-                    // SAFETY: the histograms' prefix sums give each pair of each part a place of its own, and slots are
-                    // counted through.
+                    // SAFETY: the histograms' prefix sums give each pair of each part a place of
+                    // its own, and slots are counted through.
                     unsafe {
                         pairs.get(*next as usize, 1)[0] = position;
                         pairs_of_splats.get(slot as usize, 1)[0] = *next;

@@ -13,8 +13,8 @@ use crate::score::score;
 use crate::smoothing::filters;
 use crate::step::update;
 use splatcore_core::backend::{
-    BackendError, FrameCounts, Learner, LearnerState, Profile, Refine, RefineReport, RenderOptions, Rendered,
-    Renderer, StageTimes, StepPlan,
+    BackendError, FrameCounts, Learner, LearnerState, Profile, Refine, RefineReport, RenderOptions,
+    Rendered, Renderer, StageTimes, StepPlan,
 };
 use splatcore_core::exposure::{Exposure, Exposures, IDENTITY};
 use splatcore_core::smoothing::fuse;
@@ -61,7 +61,11 @@ impl Renderer for CpuLearner {
         self.state.gaussians.len()
     }
 
-    fn render(&mut self, camera: &Camera, options: &RenderOptions) -> Result<Rendered, BackendError> {
+    fn render(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Rendered, BackendError> {
         render(
             &self.backend,
             (&self.state.gaussians, &self.state.smoothing),
@@ -87,7 +91,11 @@ impl Renderer for CpuLearner {
         )
     }
 
-    fn counts(&mut self, camera: &Camera, options: &RenderOptions) -> Result<FrameCounts, BackendError> {
+    fn counts(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<FrameCounts, BackendError> {
         counts(
             &self.backend,
             (&self.state.gaussians, &self.state.smoothing),
@@ -135,7 +143,8 @@ impl Learner for CpuLearner {
         pool.install(|| {
             let (gaussians, smoothing) = (&self.state.gaussians, &self.state.smoothing);
             let scene = Scene::with_smoothing(gaussians, smoothing, plan.render.sh_degree);
-            self.frame.forward(level, scene, camera, &plan.render, true)?;
+            self.frame
+                .forward(level, scene, camera, &plan.render, true)?;
             let (loss, exposed) = (&mut self.loss, &mut self.exposed);
             if let Some(transform) = &transform {
                 self.frame
@@ -193,7 +202,9 @@ impl Learner for CpuLearner {
     fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
         let start = Instant::now();
         let scoring = match refine {
-            Refine::Adc { consistency, .. } => consistency.as_ref().map(|consistency| &consistency.scoring),
+            Refine::Adc { consistency, .. } => {
+                consistency.as_ref().map(|consistency| &consistency.scoring)
+            }
             Refine::Prune { scoring, .. } => Some(scoring),
             _ => None,
         };
@@ -208,9 +219,20 @@ impl Learner for CpuLearner {
             None => None,
         };
         let mut report = densify(&mut self.state, refine, scores.as_ref());
-        if let Refine::PruneFloaters { render, depth_share } = refine {
+        if let Refine::PruneFloaters {
+            render,
+            depth_share,
+        } = refine
+        {
             let (state, frame) = (&self.state, &mut self.frame);
-            let keep = floaters::kept(&self.backend, state, frame, &self.views, render, *depth_share)?;
+            let keep = floaters::kept(
+                &self.backend,
+                state,
+                frame,
+                &self.views,
+                render,
+                *depth_share,
+            )?;
             report.pruned = remove(&mut self.state, &keep);
             report.count = self.state.gaussians.len();
         }

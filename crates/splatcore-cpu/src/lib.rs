@@ -1,7 +1,9 @@
-//! The portable backend: SIMD and threads, one file an op, each with a readable f64 twin in [`twin`].
+//! The portable backend: SIMD and threads, one file an op, each with a readable f64 twin in
+//! [`twin`].
 //!
-//! A frame ([`frame`]) runs `project`, `sort`, `intersect`, `blend`; a training step adds `loss`, `blend_backward`,
-//! `project_backward`, `adam` ([`step`]) and now and then `densify`. Results do not depend on the number of threads.
+//! A frame ([`frame`]) runs `project`, `sort`, `intersect`, `blend`; a training step adds `loss`,
+//! `blend_backward`, `project_backward`, `adam` ([`step`]) and now and then `densify`. Results do
+//! not depend on the number of threads.
 
 pub mod adam;
 mod antialias;

@@ -1,15 +1,18 @@
-//! `loss`: (1 - lambda) L1 + lambda (1 - SSIM) over the pixels that count, and its gradient with respect to the image.
+//! `loss`: (1 - lambda) L1 + lambda (1 - SSIM) over the pixels that count, and its gradient with
+//! respect to the image.
 //!
-//! SSIM as INRIA computes it: 11x11 Gaussian window, sigma 1.5, zeros outside the image, mean over pixels and
-//! channels. The window is separable, so three passes over rows do it: blur x, x - y, x² + y² (SSIM wants only the sum of
-//! the variances) and (x - y)² along rows; blur those along columns, form SSIM and its partial derivatives; blur the partials
-//! back (the window is symmetric) along columns and rows. Ignored pixels are 0 in both images and the mean runs over the
-//! others. Twin: [`crate::twin`]'s `loss`.
+//! SSIM as INRIA computes it: 11x11 Gaussian window, sigma 1.5, zeros outside the image, mean over
+//! pixels and channels. The window is separable, so three passes over rows do it: blur x, x - y, x²
+//! + y² (SSIM wants only the sum of the variances) and (x - y)² along rows; blur those along
+//! columns, form SSIM and its partial derivatives; blur the partials back (the window is symmetric)
+//! along columns and rows. Ignored pixels are 0 in both images and the mean runs over the others.
+//! Twin: [`crate::twin`]'s `loss`.
 //!
-//! A variance is a difference of two blurs, which f32 gets wrong by 1e-7 of x². So x and y are taken from 0.5 on, of
-//! which no variance knows, and what the images differ by is not a difference of three blurs: twice the covariance is the sum
-//! of the variances less the variance of x - y. With x², y² and xy the value of an image that was 1e-3 off its photo
-//! was 4 % wrong, and its gradient 2e-4.
+//! A variance is a difference of two blurs, which f32 gets wrong by 1e-7 of x². So x and y are
+//! taken from 0.5 on, of which no variance knows, and what the images differ by is not a difference
+//! of three blurs: twice the covariance is the sum of the variances less the variance of x - y.
+//! With x², y² and xy the value of an image that was 1e-3 off its photo was 4 % wrong, and its
+//! gradient 2e-4.
 
 use crate::shared::Disjoint;
 use crate::simd::{Lanes, Level, dispatch};
@@ -80,7 +83,11 @@ impl RowScratch {
         match &photo.mask {
             None => self.counts[..width].fill(1.0),
             Some(mask) => {
-                for (to, &m) in self.counts.iter_mut().zip(&mask[y * width..(y + 1) * width]) {
+                for (to, &m) in self
+                    .counts
+                    .iter_mut()
+                    .zip(&mask[y * width..(y + 1) * width])
+                {
                     *to = (m != 0) as u8 as f32;
                 }
             }
@@ -144,7 +151,10 @@ fn blur_column<L: Lanes>(
     let from = y.saturating_sub(SSIM_RADIUS);
     let to = (y + SSIM_RADIUS + 1).min(height);
     let inside = from + SSIM_RADIUS - y..to + SSIM_RADIUS - y;
-    let missing: f32 = (0..TAPS).filter(|k| !inside.contains(k)).map(|k| window[k]).sum();
+    let missing: f32 = (0..TAPS)
+        .filter(|k| !inside.contains(k))
+        .map(|k| window[k])
+        .sum();
     let mut x = 0;
     while x < width {
         let mut sum = L::splat(missing * outside);
@@ -195,7 +205,8 @@ fn moments_row_kernel<L: Lanes>(
 }
 
 dispatch! {
-    /// Pass 2: the moments blurred along the column, 1 - SSIM, and what SSIM's derivative is made of.
+    /// Pass 2: the moments blurred along the column, 1 - SSIM, and what SSIM's derivative is made
+    /// of.
     fn ssim_row / ssim_row_kernel (
         window: &[f32; TAPS], moments: [&[f32]; MOMENTS], size: [usize; 2], y: usize, scratch: &mut RowScratch,
         partials: [&mut [f32]; PARTIALS], sum: &mut f64
@@ -213,10 +224,22 @@ fn ssim_row_kernel<L: Lanes>(
     sum: &mut f64,
 ) {
     for k in 0..MOMENTS {
-        blur_column::<L>(window, moments[k], size, y, NO_PIXEL[k], &mut scratch.blurred[k]);
+        blur_column::<L>(
+            window,
+            moments[k],
+            size,
+            y,
+            NO_PIXEL[k],
+            &mut scratch.blurred[k],
+        );
     }
     let (c1, c2) = (L::splat(SSIM_C1 as f32), L::splat(SSIM_C2 as f32));
-    let (zero, one, two, centre) = (L::splat(0.0), L::splat(1.0), L::splat(2.0), L::splat(CENTRE));
+    let (zero, one, two, centre) = (
+        L::splat(0.0),
+        L::splat(1.0),
+        L::splat(2.0),
+        L::splat(CENTRE),
+    );
     let [d_mean, d_size, d_difference] = partials;
     let mut dissimilar = zero;
     let mut x = 0;
@@ -228,7 +251,8 @@ fn ssim_row_kernel<L: Lanes>(
         let [a, difference, squares, differences] = blurred;
         // Past the end of the row counts is 0, and so is everything.
         let counts = L::load(&scratch.counts[x..]);
-        // S = n1 n2 / (m1 m2), with n1 = m1 - difference² and n2 = m2 - unlike. No variance is below 0, whatever rounding says.
+        // S = n1 n2 / (m1 m2), with n1 = m1 - difference² and n2 = m2 - unlike. No variance is
+        // below 0, whatever rounding says.
         let b = a - difference;
         let (bright_a, bright_b) = (a + centre, b + centre);
         let m1 = bright_a.mul_add(bright_a, bright_b.mul_add(bright_b, c1));
@@ -239,14 +263,17 @@ fn ssim_row_kernel<L: Lanes>(
         let (inverse_m1, inverse_m2) = (m2 * inverse, m1 * inverse);
         let (g, c) = (n1 * inverse, n2 * inverse_m2);
         let lack = unlike * inverse_m2; // 1 - c
-        dissimilar = inverse.mul_add((difference * difference).mul_add(m2, n1 * unlike), dissimilar);
+        dissimilar = inverse.mul_add(
+            (difference * difference).mul_add(m2, n1 * unlike),
+            dissimilar,
+        );
         // Half of dS/dx, first by way of c = n2 / m2, then of n1 / m1.
         let by_c = g * (difference - a * lack);
         let relative = difference * inverse_m1;
         let by_l = c * relative * (bright_a * relative - one);
         store_tail(two * (by_c + by_l), d_mean, x);
-        // dS/dx² = -g c and dS/dxy = 2 g come as 2 x dS/dx² + y dS/dxy, in which they nearly cancel: as 2 g (1 - c) x - 2 g (x - y)
-        // nothing does.
+        // dS/dx² = -g c and dS/dxy = 2 g come as 2 x dS/dx² + y dS/dxy, in which they nearly
+        // cancel: as 2 g (1 - c) x - 2 g (x - y) nothing does.
         store_tail(two * (g * lack), d_size, x);
         store_tail(two * g, d_difference, x);
         x += L::WIDTH;
@@ -296,15 +323,26 @@ fn gradient_row_kernel<L: Lanes>(
         let not_negative = difference.ge(zero);
         let sign = L::select(not_positive, L::select(not_negative, zero, -one), one);
         let d_ssim = (a - centre).mul_add(d_size, d_mean) - difference * d_difference;
-        store_tail(l1_scale.mul_add(sign, ssim_scale * d_ssim) * counts, gradient, x);
+        store_tail(
+            l1_scale.mul_add(sign, ssim_scale * d_ssim) * counts,
+            gradient,
+            x,
+        );
         x += L::WIDTH;
     }
     *sum = total(absolute);
 }
 
 impl Loss {
-    /// Returns the loss of an image (a plane a channel) against a photo of the same size, and fills `gradient`.
-    pub fn fill(&mut self, level: Level, colour: &[Vec<f32>; 3], photo: &Photo, ssim_weight: f32) -> f64 {
+    /// Returns the loss of an image (a plane a channel) against a photo of the same size, and fills
+    /// `gradient`.
+    pub fn fill(
+        &mut self,
+        level: Level,
+        colour: &[Vec<f32>; 3],
+        photo: &Photo,
+        ssim_weight: f32,
+    ) -> f64 {
         let (width, height) = (photo.width as usize, photo.height as usize);
         let pixels = width * height;
         let values = (3 * photo.counted_pixels()) as f64;

@@ -1,5 +1,5 @@
-//! `project`: Gaussians to splats. EWA splatting (Zwicker et al. 2001) as INRIA's rasterizer does it, colour from
-//! spherical harmonics for survivors only. Twin: [`crate::twin`]'s `project`.
+//! `project`: Gaussians to splats. EWA splatting (Zwicker et al. 2001) as INRIA's rasterizer does
+//! it, colour from spherical harmonics for survivors only. Twin: [`crate::twin`]'s `project`.
 
 use crate::antialias::Compensation;
 use crate::camera::KernelCamera;
@@ -77,9 +77,10 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Projects Gaussians `first..first + in_view.len()`. Writes the splats that can change a pixel to the front of
-/// `splats`, in order, and their number to `count`; `in_view[i]` becomes 1 where INRIA's rasterizer would count the
-/// Gaussian as visible (its 3-sigma square touches the grid of tiles), which densification needs.
+/// Projects Gaussians `first..first + in_view.len()`. Writes the splats that can change a pixel to
+/// the front of `splats`, in order, and their number to `count`; `in_view[i]` becomes 1 where
+/// INRIA's rasterizer would count the Gaussian as visible (its 3-sigma square touches the grid of
+/// tiles), which densification needs.
 pub struct Output<'a> {
     /// At least `in_view.len()` long.
     pub splats: &'a mut [Splat],
@@ -203,7 +204,11 @@ pub(crate) fn geometry<L: Lanes>(columns: &[L; 10], camera: &KernelCamera) -> Ge
     let cu = symmetric_times(&covariance, &u);
     let cv = symmetric_times(&covariance, &v);
     let low_pass = L::splat(LOW_PASS as f32);
-    let projected = [dot3(&u, &cu) + low_pass, dot3(&u, &cv), dot3(&v, &cv) + low_pass];
+    let projected = [
+        dot3(&u, &cu) + low_pass,
+        dot3(&u, &cv),
+        dot3(&v, &cv) + low_pass,
+    ];
     let product = projected[1] * projected[1];
     let error = projected[1].mul_add(projected[1], -product);
     let determinant = projected[0].mul_add(projected[2], -product) - error;
@@ -288,7 +293,12 @@ pub(crate) fn load_geometry<L: Lanes>(scene: &Scene<'_>, rows: &Rows) -> [L; 10]
 }
 
 #[inline(always)]
-fn kernel<L: Lanes>(scene: Scene<'_>, camera: &KernelCamera, first: usize, output: &mut Output<'_>) {
+fn kernel<L: Lanes>(
+    scene: Scene<'_>,
+    camera: &KernelCamera,
+    first: usize,
+    output: &mut Output<'_>,
+) {
     let total = output.in_view.len();
     output.count = 0;
     let mut start = 0;
@@ -313,7 +323,11 @@ fn group<L: Lanes>(
     for flag in &mut output.in_view[start..start + lanes] {
         *flag = 0;
     }
-    let valid = if lanes == 32 { u32::MAX } else { (1 << lanes) - 1 };
+    let valid = if lanes == 32 {
+        u32::MAX
+    } else {
+        (1 << lanes) - 1
+    };
     let mut columns = load_geometry::<L>(scene, rows);
     let growth = smooth(scene, rows, &mut columns);
     let g = geometry(&columns, camera);
@@ -325,19 +339,24 @@ fn group<L: Lanes>(
         return;
     }
 
-    let u = (g.view[0] * g.inverse_z).mul_add(L::splat(camera.focal[0]), L::splat(camera.centre[0]));
-    let v = (g.view[1] * g.inverse_z).mul_add(L::splat(camera.focal[1]), L::splat(camera.centre[1]));
+    let u =
+        (g.view[0] * g.inverse_z).mul_add(L::splat(camera.focal[0]), L::splat(camera.centre[0]));
+    let v =
+        (g.view[1] * g.inverse_z).mul_add(L::splat(camera.focal[1]), L::splat(camera.centre[1]));
     let inverse_determinant = L::splat(1.0).div(g.determinant);
     let half = L::splat(-0.5 * LOG2_E) * inverse_determinant;
     let a = half * g.projected[2];
     let b = L::splat(LOG2_E) * inverse_determinant * g.projected[1];
     let power_c = half * g.projected[0];
     let middle = L::splat(0.5) * (g.projected[0] + g.projected[2]);
-    let spread = middle.mul_add(middle, -g.determinant).max(L::splat(0.1)).sqrt();
+    let spread = middle
+        .mul_add(middle, -g.determinant)
+        .max(L::splat(0.1))
+        .sqrt();
     let sigma3 = L::splat(3.0) * (middle + spread).sqrt();
 
-    // The square of `square_tiles` holds a tile exactly when it reaches past the first pixel and starts before the end
-    // of the last tile, since it is at least two pixels wide.
+    // The square of `square_tiles` holds a tile exactly when it reaches past the first pixel and
+    // starts before the end of the last tile, since it is at least two pixels wide.
     let radius = ceil(sigma3);
     let in_view = {
         let one_half = L::splat(1.5);
@@ -385,7 +404,13 @@ fn group<L: Lanes>(
     let basis = sh_basis(degree, unit);
     let coefficients = sh::coefficients(degree);
     let mut harmonics = [L::splat(0.0); 48];
-    load_columns(scene.sh, scene.sh_stride, rows, 3 * coefficients, &mut harmonics);
+    load_columns(
+        scene.sh,
+        scene.sh_stride,
+        rows,
+        3 * coefficients,
+        &mut harmonics,
+    );
     let mut fields = [[0.0f32; 16]; 13];
     for channel in 0..3 {
         let mut sum = L::splat(0.5);
@@ -423,8 +448,8 @@ fn group<L: Lanes>(
     }
 }
 
-/// log2(1 + 2^s) within a few units in the last place of 1 (absolute): a guess within 0.09, then two of Halley's steps,
-/// each of which cubes the error.
+/// log2(1 + 2^s) within a few units in the last place of 1 (absolute): a guess within 0.09, then
+/// two of Halley's steps, each of which cubes the error.
 #[inline(always)]
 pub(crate) fn log2_one_plus_exp2<L: Lanes>(s: L) -> L {
     let s = s.min(L::splat(100.0)).max(L::splat(-100.0));
@@ -447,12 +472,14 @@ fn ceil<L: Lanes>(x: L) -> L {
     L::select(x.ge(L::splat(4e6)), x, rounded + up)
 }
 
-/// INRIA's `getRect`: the tiles `[x0, y0, x1, y1)` that the square of half side `radius` around a mean touches.
-/// INRIA's pixel coordinates are ours minus a half.
+/// INRIA's `getRect`: the tiles `[x0, y0, x1, y1)` that the square of half side `radius` around a
+/// mean touches. INRIA's pixel coordinates are ours minus a half.
 pub fn square_tiles(mean: [f32; 2], radius: f32, tiles: [usize; 2]) -> [usize; 4] {
     let side = TILE as f32;
     let low = |v: f32, limit: usize| (((v - 0.5 - radius) / side).max(0.0) as usize).min(limit);
-    let high = |v: f32, limit: usize| (((v - 0.5 + radius + side - 1.0) / side).max(0.0) as usize).min(limit);
+    let high = |v: f32, limit: usize| {
+        (((v - 0.5 + radius + side - 1.0) / side).max(0.0) as usize).min(limit)
+    };
     [
         low(mean[0], tiles[0]),
         low(mean[1], tiles[1]),

@@ -1,18 +1,20 @@
-//! `project_backward`: from the splats' sums to the gradients of the Gaussians' parameters, through the inverse of
-//! `project`'s steps. A Gaussian a lane. Twin: [`crate::twin`]'s `project_backward`.
+//! `project_backward`: from the splats' sums to the gradients of the Gaussians' parameters, through
+//! the inverse of `project`'s steps. A Gaussian a lane. Twin: [`crate::twin`]'s `project_backward`.
 
 use crate::antialias::Compensation;
 use crate::blend_backward::{SUMS, SumRow};
 use crate::camera::KernelCamera;
 use crate::project::{Scene, Splat, direction, geometry, load_geometry, sh_basis, symmetric_times};
-use crate::simd::{Lanes, Rows, constant as c, dispatch, dot3, load_all, load_columns, store_columns};
+use crate::simd::{
+    Lanes, Rows, constant as c, dispatch, dot3, load_all, load_columns, store_columns,
+};
 use crate::smoothing::{smooth, smooth_backward};
 use splatcore_core::backend::Statistic;
 use splatcore_core::sh;
 use std::f32::consts::{LN_2, LOG2_E};
 
-/// Where gradients of one chunk of Gaussians go: rows are Gaussian minus `first`. Rows of Gaussians without a splat are
-/// left alone.
+/// Where gradients of one chunk of Gaussians go: rows are Gaussian minus `first`. Rows of Gaussians
+/// without a splat are left alone.
 pub struct GradientRows<'a> {
     /// Gaussian of row 0.
     pub first: usize,
@@ -33,8 +35,8 @@ pub struct GradientRows<'a> {
 }
 
 dispatch! {
-    /// Gradients of one chunk of Gaussians: `scene` holds the chunk's rows only, `splats` its splats, `slots[i]` the first
-    /// slot of `splats[i]` and their number.
+    /// Gradients of one chunk of Gaussians: `scene` holds the chunk's rows only, `splats` its
+    /// splats, `slots[i]` the first slot of `splats[i]` and their number.
     pub fn project_backward / kernel (
         scene: Scene<'_>, camera: &KernelCamera, splats: &[Splat], slots: &[[u32; 2]], pairs_of_splats: &[u32],
         sums: &[SumRow], out: &mut GradientRows<'_>
@@ -101,7 +103,11 @@ fn group<L: Lanes>(
         }
         for k in 0..3 {
             power[k][lane] = splat.power[k];
-            open[k][lane] = if splat.clamped >> k & 1 == 0 { 1.0 } else { 0.0 };
+            open[k][lane] = if splat.clamped >> k & 1 == 0 {
+                1.0
+            } else {
+                0.0
+            };
         }
         rows[lane] = splat.gaussian;
     }
@@ -130,8 +136,8 @@ fn group<L: Lanes>(
     let growth = smooth(scene, &local, &mut columns);
     let g = geometry(&columns, camera);
 
-    // a = -log2e/2 conic_xx, b = -log2e conic_xy, c = -log2e/2 conic_yy; as a symmetric matrix of gradients, the
-    // off-diagonal entry is half the gradient of conic_xy.
+    // a = -log2e/2 conic_xx, b = -log2e conic_xy, c = -log2e/2 conic_yy; as a symmetric matrix of
+    // gradients, the off-diagonal entry is half the gradient of conic_xy.
     let half = L::splat(-0.5 * LOG2_E);
     let d_conic = [half * sxx, half * sxy, half * syy];
     // d covariance = -M dM M with M the conic.
@@ -181,7 +187,8 @@ fn group<L: Lanes>(
     let d_u = twice(symmetric_times(&g.covariance, &pu));
     let d_v = twice(symmetric_times(&g.covariance, &pv));
     let w = &camera.rotation;
-    // J = [fx/z 0 -fx x/z²; 0 fy/z -fy y/z²]; x and y clamped to a multiple of z where they are not free.
+    // J = [fx/z 0 -fx x/z²; 0 fy/z -fy y/z²]; x and y clamped to a multiple of z where they are not
+    // free.
     let z = g.inverse_z;
     let (fx, fy) = (L::splat(camera.focal[0]) * z, L::splat(camera.focal[1]) * z);
     let axis = [constant3(w[0]), constant3(w[1]), constant3(w[2])];
@@ -267,8 +274,8 @@ fn group<L: Lanes>(
     // d ln(sigmoid)/d logit = 1 - opacity.
     let mut logits = [L::splat(0.0)];
     load_columns(scene.opacity_logits, 1, &local, 1, &mut logits);
-    let transparency =
-        L::splat(1.0).div(L::splat(1.0) + (logits[0] * L::splat(LOG2_E)).min(L::splat(126.0)).exp2());
+    let transparency = L::splat(1.0)
+        .div(L::splat(1.0) + (logits[0] * L::splat(LOG2_E)).min(L::splat(126.0)).exp2());
     let mut d_logit = [s * transparency];
     store_columns(&mut d_logit, out.opacity_logits, 1, &local, lanes);
 
@@ -300,8 +307,10 @@ fn group<L: Lanes>(
             );
         }
         let d_direction = sh_backward(degree, unit, &weight);
-        let radial =
-            d_direction[0].mul_add(unit[0], d_direction[1].mul_add(unit[1], d_direction[2] * unit[2]));
+        let radial = d_direction[0].mul_add(
+            unit[0],
+            d_direction[1].mul_add(unit[1], d_direction[2] * unit[2]),
+        );
         for j in 0..3 {
             d_world[j] = d_world[j] + (d_direction[j] - radial * unit[j]) * inverse_distance;
         }
@@ -332,7 +341,8 @@ fn twice<L: Lanes>(v: [L; 3]) -> [L; 3] {
     [v[0] + v[0], v[1] + v[1], v[2] + v[2]]
 }
 
-/// Gradient with respect to the direction, given the gradient `w[k]` with respect to each basis function.
+/// Gradient with respect to the direction, given the gradient `w[k]` with respect to each basis
+/// function.
 #[inline(always)]
 fn sh_backward<L: Lanes>(degree: u8, [x, y, z]: [L; 3], w: &[L; 16]) -> [L; 3] {
     let mut d = [
@@ -364,11 +374,12 @@ fn sh_backward<L: Lanes>(degree: u8, [x, y, z]: [L; 3], w: &[L; 16]) -> [L; 3] {
             + t[4] * (four * zz - three * xx - yy)
             + two * t[5] * x * z
             + three * t[6] * (xx - yy);
-        d[1] = d[1] + three * t[0] * (xx - yy) + t[1] * x * z + t[2] * (four * zz - xx - three * yy)
-            - six * t[3] * y * z
-            - two * t[4] * x * y
-            - two * t[5] * y * z
-            - six * t[6] * x * y;
+        d[1] =
+            d[1] + three * t[0] * (xx - yy) + t[1] * x * z + t[2] * (four * zz - xx - three * yy)
+                - six * t[3] * y * z
+                - two * t[4] * x * y
+                - two * t[5] * y * z
+                - six * t[6] * x * y;
         d[2] = d[2]
             + t[1] * x * y
             + eight * t[2] * y * z

@@ -1,8 +1,8 @@
-//! The camera and the photo that a step learns from: at a fraction of their size in training from coarse to fine, and
-//! transparent photos on the step's background.
+//! The camera and the photo that a step learns from: at a fraction of their size in training from
+//! coarse to fine, and transparent photos on the step's background.
 //!
-//! Reduced views are made when first needed and kept as long as the scale stays. A half takes a quarter of the photos'
-//! memory, a quarter a sixteenth.
+//! Reduced views are made when first needed and kept as long as the scale stays. A half takes a
+//! quarter of the photos' memory, a quarter a sixteenth.
 
 use splatcore_core::image::to_bytes;
 use splatcore_core::{Camera, Photo, View};

@@ -1,8 +1,9 @@
-//! `score`: how much of each Gaussian several views show, and how much of that where the picture is wrong. What the
-//! numbers mean: [`Scoring`] and [`Scores`].
+//! `score`: how much of each Gaussian several views show, and how much of that where the picture is
+//! wrong. What the numbers mean: [`Scoring`] and [`Scores`].
 //!
-//! With an image gradient of 1 in a channel at some pixels, a splat's dL/dcolour of that channel is the sum of its blending
-//! weights there. So one backward pass with the bad pixels in red and all pixels in green counts both.
+//! With an image gradient of 1 in a channel at some pixels, a splat's dL/dcolour of that channel is
+//! the sum of its blending weights there. So one backward pass with the bad pixels in red and all
+//! pixels in green counts both.
 
 use crate::backend::CpuBackend;
 use crate::exposure::{self, Exposed};
@@ -57,7 +58,12 @@ pub(crate) fn score(
             };
             let bad = bad_pixels(colour, &photo, scoring.error_threshold);
             let (ones, zeros) = (vec![1.0; bad.len()], vec![0.0; bad.len()]);
-            frame.backward(backend.level, camera, &scoring.render, [&bad, &ones, &zeros])
+            frame.backward(
+                backend.level,
+                camera,
+                &scoring.render,
+                [&bad, &ones, &zeros],
+            )
         })?;
         for chunk in 0..frame.counts.len() {
             let (splats, slots) = chunk_of(frame, chunk);
@@ -77,7 +83,8 @@ pub(crate) fn score(
     Ok(scores)
 }
 
-/// 1 where the L1 error of a counted pixel, min-max normalised over the counted pixels, is above the threshold.
+/// 1 where the L1 error of a counted pixel, min-max normalised over the counted pixels, is above
+/// the threshold.
 fn bad_pixels(colour: &[Vec<f32>; 3], photo: &Photo, threshold: f32) -> Vec<f32> {
     let error = |i: usize| -> f32 {
         let channel = |c: usize| (colour[c][i] - photo.rgb[3 * i + c] as f32 * (1.0 / 255.0)).abs();
@@ -93,7 +100,9 @@ fn bad_pixels(colour: &[Vec<f32>; 3], photo: &Photo, threshold: f32) -> Vec<f32>
         });
     let limit = least + threshold * (most - least);
     let bad = |i: usize| counts(i) && error(i) > limit;
-    (0..pixels).map(|i| if bad(i) { 1.0 } else { 0.0 }).collect()
+    (0..pixels)
+        .map(|i| if bad(i) { 1.0 } else { 0.0 })
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! `smoothing`: Mip-Splatting's 3D filter (Yu et al. 2024, section 4.1; [`splatcore_core::smoothing`]), a part of `project`
-//! and `project_backward`. Log scales grow and opacities fall as they are loaded, and gradients go back the same way; all
-//! in between knows nothing of it. Twin: [`crate::twin`]'s `smoothing`.
+//! `smoothing`: Mip-Splatting's 3D filter (Yu et al. 2024, section 4.1;
+//! [`splatcore_core::smoothing`]), a part of `project` and `project_backward`. Log scales grow and
+//! opacities fall as they are loaded, and gradients go back the same way; all in between knows
+//! nothing of it. Twin: [`crate::twin`]'s `smoothing`.
 
 use crate::project::{Scene, log2_one_plus_exp2};
 use crate::simd::{Lanes, Rows, load_columns};
@@ -19,7 +20,8 @@ pub(crate) fn filters(gaussians: &Gaussians, views: &[View]) -> Vec<f32> {
         .collect()
 }
 
-/// Makes the log scales in columns 3 to 5 larger; returns by how much, in log2: zero without a filter.
+/// Makes the log scales in columns 3 to 5 larger; returns by how much, in log2: zero without a
+/// filter.
 #[inline(always)]
 pub(crate) fn smooth<L: Lanes>(scene: &Scene<'_>, rows: &Rows, columns: &mut [L; 10]) -> [L; 3] {
     let mut growth = [L::splat(0.0); 3];
@@ -37,10 +39,14 @@ pub(crate) fn smooth<L: Lanes>(scene: &Scene<'_>, rows: &Rows, columns: &mut [L;
     growth
 }
 
-/// Turns gradients with respect to the grown log scales into those of the stored ones, given the gradient with respect to
-/// ln opacity, which fell by the growth.
+/// Turns gradients with respect to the grown log scales into those of the stored ones, given the
+/// gradient with respect to ln opacity, which fell by the growth.
 #[inline(always)]
-pub(crate) fn smooth_backward<L: Lanes>(growth: &[L; 3], opacity_gradient: L, log_scales: &mut [L; 3]) {
+pub(crate) fn smooth_backward<L: Lanes>(
+    growth: &[L; 3],
+    opacity_gradient: L,
+    log_scales: &mut [L; 3],
+) {
     for k in 0..3 {
         // s^2 / (s^2 + f^2)
         let own = (growth[k] * L::splat(-2.0)).exp2();

@@ -1,13 +1,15 @@
-//! `sort`: splats front to back by view-space z, ties by Gaussian index. One sort of the visible splats; the tiles'
-//! lists come from a stable counting sort in [`crate::intersect`], so no (tile, depth) keys are ever sorted.
+//! `sort`: splats front to back by view-space z, ties by Gaussian index. One sort of the visible
+//! splats; the tiles' lists come from a stable counting sort in [`crate::intersect`], so no (tile,
+//! depth) keys are ever sorted.
 
 use crate::project::Splat;
 
 const DIGIT: u32 = 11;
 const BUCKETS: usize = 1 << DIGIT;
 
-/// Puts the positions of `visible` (in Gaussian order) in depth order. Least-significant-digit radix sort, stable,
-/// three passes of 11 bits; depths are positive, so their bits order like the numbers.
+/// Puts the positions of `visible` (in Gaussian order) in depth order. Least-significant-digit
+/// radix sort, stable, three passes of 11 bits; depths are positive, so their bits order like the
+/// numbers.
 pub fn sort(splats: &[Splat], visible: &[u32], order: &mut Vec<u32>, scratch: &mut Vec<u64>) {
     let n = visible.len();
     scratch.clear();

@@ -1,5 +1,6 @@
-//! From a frame's sums to gradients and updated parameters, [`ROWS`] Gaussians at a time: `project_backward`, the
-//! regularisers, `adam`, the statistics and the noise run one after another while the rows are in the cache.
+//! From a frame's sums to gradients and updated parameters, [`ROWS`] Gaussians at a time:
+//! `project_backward`, the regularisers, `adam`, the statistics and the noise run one after another
+//! while the rows are in the cache.
 
 use crate::adam::{Correction, Group, adam};
 use crate::camera::KernelCamera;
@@ -150,8 +151,8 @@ pub(crate) fn rows_backward(
     );
 }
 
-/// `project_backward`, regularisers, `adam`, statistics and noise for all Gaussians; regularisers and `adam` for those with
-/// a splat alone if Adam is sparse.
+/// `project_backward`, regularisers, `adam`, statistics and noise for all Gaussians; regularisers
+/// and `adam` for those with a splat alone if Adam is sparse.
 pub(crate) fn update(
     level: Level,
     frame: &Frame,
@@ -212,7 +213,8 @@ pub(crate) fn update(
             );
             regularise(plan, count, &p, gradients);
             if plan.statistics.is_some() {
-                let (sum, times) = unsafe { (gradient_sum.get(first, rows), seen.get(first, rows)) };
+                let (sum, times) =
+                    unsafe { (gradient_sum.get(first, rows), seen.get(first, rows)) };
                 for i in 0..rows {
                     sum[i] += ndc_norm[i] * frame.in_view[first + i] as f32;
                     times[i] += frame.in_view[first + i] as u32;
@@ -316,7 +318,8 @@ pub(crate) fn update(
     );
 }
 
-/// The rows of a chunk that the optimiser takes: all, or for sparse Adam those that have a splat, as runs of neighbours.
+/// The rows of a chunk that the optimiser takes: all, or for sparse Adam those that have a splat,
+/// as runs of neighbours.
 fn taken_rows(
     plan: &StepPlan,
     first: usize,
@@ -328,7 +331,11 @@ fn taken_rows(
         return std::iter::once(0..rows).collect();
     }
     let mut runs: Vec<Range<usize>> = Vec::new();
-    for (splat, _) in splats.iter().zip(slots).filter(|(_, [_, pairs])| *pairs > 0) {
+    for (splat, _) in splats
+        .iter()
+        .zip(slots)
+        .filter(|(_, [_, pairs])| *pairs > 0)
+    {
         let row = splat.gaussian as usize - first;
         match runs.last_mut() {
             Some(run) if run.end == row => run.end += 1,
@@ -353,7 +360,11 @@ fn zero(gradients: &mut Gaussians, sh_used: usize) {
 fn regularise(plan: &StepPlan, count: usize, p: &RowSlices<'_>, gradients: &mut Gaussians) {
     if plan.opacity_regulariser != 0.0 {
         let weight = plan.opacity_regulariser / count as f32;
-        for (gradient, &logit) in gradients.opacity_logits.iter_mut().zip(p.opacity_logits.iter()) {
+        for (gradient, &logit) in gradients
+            .opacity_logits
+            .iter_mut()
+            .zip(p.opacity_logits.iter())
+        {
             let opacity = sigmoid(logit);
             *gradient += weight * opacity * (1.0 - opacity);
         }

@@ -1,4 +1,5 @@
-//! The conformance suite on the CPU: every instruction set that this machine has, one and two threads.
+//! The conformance suite on the CPU: every instruction set that this machine has, one and two
+//! threads.
 
 use splatcore_core::Backend;
 use splatcore_cpu::conformance::{self, scenes, step};

@@ -1,4 +1,5 @@
-//! Every `intersect` method finds the pairs that it should, on every instruction set that this machine has.
+//! Every `intersect` method finds the pairs that it should, on every instruction set that this
+//! machine has.
 
 use splatcore_core::pipeline::Intersect;
 use splatcore_cpu::conformance::footprints::{Field, Tiles, footprints_hold};
@@ -51,7 +52,10 @@ fn faults_are_found() {
     let level = Level::best();
     let fails = |fault: &dyn Fn(Intersect) -> Tiles, expected: &str| {
         let message = footprints_hold(&field, fault).expect_err(expected);
-        assert!(message.contains(expected), "{expected} is not in:\n{message}");
+        assert!(
+            message.contains(expected),
+            "{expected} is not in:\n{message}"
+        );
     };
     for method in [
         Intersect::Snugbox,
@@ -69,7 +73,8 @@ fn faults_are_found() {
                     .position(|s| s.mean.iter().all(|&v| (50.0..150.0).contains(&v)));
                 let splat = &field.splats[at.expect("some splat is in the middle")];
                 let [column, row] = splat.mean.map(|v| v as usize / 16);
-                lists[at.unwrap_or(0)].retain(|&tile| tile as usize != row * field.tiles[0] + column);
+                lists[at.unwrap_or(0)]
+                    .retain(|&tile| tile as usize != row * field.tiles[0] + column);
             }
             lists
         };

@@ -1,6 +1,7 @@
 //! Another program's images as test vectors: brush's reference renders, made with gsplat.
 //!
-//! They differ from the reference semantics in two constants: near plane 0.01 and alpha capped at 0.999.
+//! They differ from the reference semantics in two constants: near plane 0.01 and alpha capped at
+//! 0.999.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use safetensors::SafeTensors;
@@ -11,7 +12,8 @@ use splatcore_core::{Camera, Gaussians};
 use splatcore_cpu::{CpuBackend, twin};
 use std::path::PathBuf;
 
-/// Both sides are f32 or better on values up to a few units; measured 1.3e-6 for f64 against gsplat's f32.
+/// Both sides are f32 or better on values up to a few units; measured 1.3e-6 for f64 against
+/// gsplat's f32.
 const TOLERANCE: f64 = 5e-6;
 
 struct Reference {
@@ -111,7 +113,8 @@ fn twin_reproduces_another_programs_images() {
     for reference in references() {
         let frame = twin::render(&reference.scene, &camera(), &options(Pipeline::AUTO));
         let pixels = frame.image.iter().zip(&frame.transmittance);
-        let error = largest_difference(&reference, pixels.map(|(c, t)| [c[0], c[1], c[2], 1.0 - t]));
+        let error =
+            largest_difference(&reference, pixels.map(|(c, t)| [c[0], c[1], c[2], 1.0 - t]));
         eprintln!("{}: twin differs by at most {error:.2e}", reference.name);
         assert!(error < TOLERANCE, "{}: {error:e}", reference.name);
     }
@@ -134,8 +137,15 @@ fn backend_reproduces_another_programs_images() {
                 &reference,
                 pixels.map(|(c, &t)| [wide(c[0]), wide(c[1]), wide(c[2]), 1.0 - wide(t)]),
             );
-            eprintln!("{}, {pipeline}: differs by at most {error:.2e}", reference.name);
-            assert!(error < TOLERANCE, "{}, {pipeline}: {error:e}", reference.name);
+            eprintln!(
+                "{}, {pipeline}: differs by at most {error:.2e}",
+                reference.name
+            );
+            assert!(
+                error < TOLERANCE,
+                "{}, {pipeline}: {error:e}",
+                reference.name
+            );
         }
     }
 }

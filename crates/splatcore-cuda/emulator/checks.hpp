@@ -1,27 +1,32 @@
-// Checks of a kernel's memory accesses: what compute-sanitizer's memcheck and racecheck look for on a card. Only where
-// CHECKED is 1 (Emulated::with_checks): the compiler then calls the functions of gcc's and clang's ThreadSanitizer before each
-// access, and those of UndefinedBehaviorSanitizer where a pointer is not aligned as its type wants or an index is beyond
-// its array. The functions are these here; no sanitizer's library is linked.
+// Checks of a kernel's memory accesses: what compute-sanitizer's memcheck and racecheck look for on
+// a card. Only where CHECKED is 1 (Emulated::with_checks): the compiler then calls the functions of
+// gcc's and clang's ThreadSanitizer before each access, and those of UndefinedBehaviorSanitizer
+// where a pointer is not aligned as its type wants or an index is beyond its array. The functions
+// are these here; no sanitizer's library is linked.
 //
-// Memory: an access lies in one allocation, in shared memory, on the thread's own stack or in the program's constants, which
-// are not told apart; neither are the variables in shared memory, but for an index beyond an array of known length. clang
-// does not look at the alignment of a vector that is copied as a whole.
+// Memory: an access lies in one allocation, in shared memory, on the thread's own stack or in the
+// program's constants, which are not told apart; neither are the variables in shared memory, but
+// for an index beyond an array of known length. clang does not look at the alignment of a vector
+// that is copied as a whole.
 //
-// Races: two accesses of different threads to the same bytes, at least one a write, not both atomic, and neither ordered
-// before the other. What orders, and nothing else does:
+// Races: two accesses of different threads to the same bytes, at least one a write, not both
+// atomic, and neither ordered before the other. What orders, and nothing else does:
 //   - __syncthreads and its kin: all accesses of the block before it and after it;
-//   - __syncwarp: those of the lanes in its mask. Shuffles, votes and matrix instructions do not: CUDA promises no order
-//     of memory for them;
-//   - a fence, then a write of a flag, in one thread; a read of the flag, then a fence, in another: what the first thread
-//     had seen before its fence comes before what the second does after its own. A flag is whatever is accessed by volatile or
-//     atomically (`publish` and `observe` of device.cuh); __threadfence_block does so within a block only.
-// Which accesses meet depends on the values that a kernel sees, not on the order in which the emulator runs threads and
-// blocks: two accesses in a different order are still not ordered. Volatile accesses count as atomic, in shared memory too.
+//   - __syncwarp: those of the lanes in its mask. Shuffles, votes and matrix instructions do not:
+//     CUDA promises no order of memory for them;
+//   - a fence, then a write of a flag, in one thread; a read of the flag, then a fence, in another:
+//     what the first thread had seen before its fence comes before what the second does after its
+//     own. A flag is whatever is accessed by volatile or atomically (`publish` and `observe` of
+//     device.cuh); __threadfence_block does so within a block only.
+// Which accesses meet depends on the values that a kernel sees, not on the order in which the
+// emulator runs threads and blocks: two accesses in a different order are still not ordered.
+// Volatile accesses count as atomic, in shared memory too.
 //
-// Time is a count of synchronisations. An access is kept as (time, thread); another thread has seen it if its last
-// synchronisation with that thread is later. Of each word (of each byte, in memory where something smaller than a word was
-// accessed) two reads and two writes are kept, of different warps if there are, so that the next access meets one that it
-// is not ordered with; the sets of lanes or blocks beyond two are not kept, which can hide a race behind another one only.
+// Time is a count of synchronisations. An access is kept as (time, thread); another thread has seen
+// it if its last synchronisation with that thread is later. Of each word (of each byte, in memory
+// where something smaller than a word was accessed) two reads and two writes are kept, of different
+// warps if there are, so that the next access meets one that it is not ordered with; the sets of
+// lanes or blocks beyond two are not kept, which can hide a race behind another one only.
 
 namespace emulator {
 
@@ -37,17 +42,18 @@ enum Access { READ = 1, WRITE = 2, ATOMIC = 4 };
 // Where the linker put the library.
 extern "C" const char image_start[] __asm("__ehdr_start") __attribute__((visibility("hidden")));
 
-// What a thread knows of others beyond barriers: a node of a graph that only grows. As a release: of the block that began
-// at `start`, accesses before `barrier`, those of the lanes of `warp` before `lanes`, and what `one` says. Else `one` and
-// `other` together. Across blocks nothing, if `in_block`.
+// What a thread knows of others beyond barriers: a node of a graph that only grows. As a release:
+// of the block that began at `start`, accesses before `barrier`, those of the lanes of `warp`
+// before `lanes`, and what `one` says. Else `one` and `other` together. Across blocks nothing, if
+// `in_block`.
 struct Knowledge {
     unsigned start, barrier, warp;
     unsigned lanes[LANES];
     bool in_block;
     Knowledge *one, *other;
     unsigned visited;
-    Knowledge *next;    // while a search goes over it
-    Knowledge *earlier; // made before it
+    Knowledge* next;     // while a search goes over it
+    Knowledge* earlier;  // made before it
 };
 
 struct Slot {
@@ -88,10 +94,11 @@ static const void* argument_values[32];
 static unsigned argument_count;
 
 static unsigned now, block_start, barrier_time;
-static unsigned* block_starts;  // of the launch's blocks
+static unsigned* block_starts;                       // of the launch's blocks
 static unsigned warp_times[MAX_THREADS / LANES];     // of the last __syncwarp of all lanes
 static unsigned partial_times[MAX_THREADS / LANES];  // of the last one of some
-static unsigned partial[MAX_THREADS / LANES][LANES][LANES];  // [lane][of whom]: what those with a mask have seen
+static unsigned partial[MAX_THREADS / LANES][LANES]
+                       [LANES];  // [lane][of whom]: what those with a mask have seen
 
 static Told told[MAX_THREADS];
 static Knowledge* latest_knowledge;
@@ -133,10 +140,13 @@ UNCHECKED static bool knows(Knowledge* all, const Slot& slot) {
         work = node->next;
         node->visited = searches;
         if (node->in_block && slot.time < block_start) continue;
-        if (node->start && slot.time >= node->start && slot.time < (warp == node->warp ? node->lanes[lane] : node->barrier)) return true;
+        if (node->start && slot.time >= node->start &&
+            slot.time < (warp == node->warp ? node->lanes[lane] : node->barrier))
+            return true;
         Knowledge* more[2] = {node->one, node->other};
         for (int i = 0; i < 2; ++i)
-            if (more[i] && more[i]->visited != searches) more[i]->visited = searches, more[i]->next = work, work = more[i];
+            if (more[i] && more[i]->visited != searches)
+                more[i]->visited = searches, more[i]->next = work, work = more[i];
     }
     return false;
 }
@@ -145,7 +155,9 @@ UNCHECKED static bool knows(Knowledge* all, const Slot& slot) {
 UNCHECKED static inline bool is_ordered(const Slot& slot, bool is_shared) {
     if (slot.time >= block_start) {
         if (slot.thread == current - fibers || slot.time < barrier_time) return true;
-        if (slot.thread / LANES == current->warp->index && slot.time < seen_of_lane(current, slot.thread % LANES)) return true;
+        if (slot.thread / LANES == current->warp->index &&
+            slot.time < seen_of_lane(current, slot.thread % LANES))
+            return true;
     } else if (is_shared) {
         return true;
     }
@@ -175,15 +187,17 @@ UNCHECKED static void check_fence(bool in_block) {
     mine.fence = fence;
 }
 
-// What threads at a barrier know is everybody's from there on; so are their fences, since a flag is often written by one
-// thread after a barrier behind everybody's fences.
+// What threads at a barrier know is everybody's from there on; so are their fences, since a flag is
+// often written by one thread after a barrier behind everybody's fences.
 UNCHECKED static void share(unsigned first, unsigned count, const unsigned* members) {
     Told all = {};
     for (unsigned i = 0; i < count; ++i)
         if (!members || *members >> i & 1)
-            all.acquired = join(all.acquired, told[first + i].acquired), all.fence = join(all.fence, told[first + i].fence);
+            all.acquired = join(all.acquired, told[first + i].acquired),
+            all.fence = join(all.fence, told[first + i].fence);
     for (unsigned i = 0; i < count; ++i)
-        if (!members || *members >> i & 1) told[first + i].acquired = all.acquired, told[first + i].fence = all.fence;
+        if (!members || *members >> i & 1)
+            told[first + i].acquired = all.acquired, told[first + i].fence = all.fence;
 }
 
 // The block is at a barrier.
@@ -202,18 +216,24 @@ UNCHECKED static void check_warp_barrier(Warp* warp, unsigned members, unsigned 
         partial_times[w] = now;
         unsigned joined[LANES] = {};
         for (unsigned lane = 0; lane < LANES; ++lane)
-            for (unsigned of = 0; members >> lane & 1 && of < LANES; ++of) joined[of] = later(joined[of], partial[w][lane][of]);
+            for (unsigned of = 0; members >> lane & 1 && of < LANES; ++of)
+                joined[of] = later(joined[of], partial[w][lane][of]);
         for (unsigned lane = 0; lane < LANES; ++lane)
-            for (unsigned of = 0; members >> lane & 1 && of < LANES; ++of) partial[w][lane][of] = mask >> of & 1 ? now : joined[of];
+            for (unsigned of = 0; members >> lane & 1 && of < LANES; ++of)
+                partial[w][lane][of] = mask >> of & 1 ? now : joined[of];
     }
     if (fences_used) share(w * LANES, LANES, &members);
 }
 
-// --- Messages. `{code 0x12}` stands for a place in the library; library.rs puts file and line there.
+// --- Messages. `{code 0x12}` stands for a place in the library; library.rs puts file and line
+// there.
 
 UNCHECKED static const char* verb(unsigned kind) {
-    return kind & ATOMIC ? (kind & READ && kind & WRITE ? "changes atomically" : kind & WRITE ? "writes (volatile)" : "reads (volatile)")
-                         : kind & WRITE ? "writes" : "reads";
+    return kind & ATOMIC  ? (kind & READ && kind & WRITE ? "changes atomically"
+                             : kind & WRITE              ? "writes (volatile)"
+                                                         : "reads (volatile)")
+           : kind & WRITE ? "writes"
+                          : "reads";
 }
 
 // "the 256 bytes at 0x1234 (argument 2)"
@@ -233,25 +253,34 @@ UNCHECKED static void describe(const Region& region, char (&words)[160]) {
 }
 
 // An access that lies in no region, or not wholly in `nearest`.
-[[noreturn]] UNCHECKED __attribute__((noinline)) static void fail_outside(uintptr_t address, unsigned bytes, unsigned kind,
-                                                                          unsigned place, const Region* nearest) {
+[[noreturn]] UNCHECKED __attribute__((noinline)) static void fail_outside(
+    uintptr_t address, unsigned bytes, unsigned kind, unsigned place, const Region* nearest) {
     for (unsigned i = 0; i < MAX_THREADS; ++i)
         if (address - (uintptr_t)(stacks + i * STACK_BYTES) < STACK_BYTES)
-            fail("%s %u bytes of another thread's local memory {code 0x%x}", verb(kind), bytes, place);
-    if (!nearest) fail("%s %u bytes at %p, where nothing is allocated {code 0x%x}", verb(kind), bytes, (void*)address, place);
+            fail("%s %u bytes of another thread's local memory {code 0x%x}", verb(kind), bytes,
+                 place);
+    if (!nearest)
+        fail("%s %u bytes at %p, where nothing is allocated {code 0x%x}", verb(kind), bytes,
+             (void*)address, place);
     char where[160];
     describe(*nearest, where);
     size_t end = nearest->start + nearest->bytes;
     if (nearest->is_gone && address < end && address >= nearest->start)
-        fail("%s %u bytes at byte %zu of %s, which were given back {code 0x%x}", verb(kind), bytes, address - nearest->start, where, place);
+        fail("%s %u bytes at byte %zu of %s, which were given back {code 0x%x}", verb(kind), bytes,
+             address - nearest->start, where, place);
     if (address < nearest->start)
-        fail("%s %u bytes that begin %zu bytes before %s {code 0x%x}", verb(kind), bytes, nearest->start - address, where, place);
+        fail("%s %u bytes that begin %zu bytes before %s {code 0x%x}", verb(kind), bytes,
+             nearest->start - address, where, place);
     fail("%s %u bytes that begin %zu bytes %s the end of %s {code 0x%x}", verb(kind), bytes,
-         address < end ? end - address : address - end, address < end ? "before" : "after", where, place);
+         address < end ? end - address : address - end, address < end ? "before" : "after", where,
+         place);
 }
 
-[[noreturn]] UNCHECKED __attribute__((noinline)) static void fail_race(const Region& region, size_t offset, unsigned kind, unsigned place,
-                                                                       const Slot& slot, bool other_writes) {
+[[noreturn]] UNCHECKED __attribute__((noinline)) static void fail_race(const Region& region,
+                                                                       size_t offset, unsigned kind,
+                                                                       unsigned place,
+                                                                       const Slot& slot,
+                                                                       bool other_writes) {
     char where[160], other[64];
     describe(region, where);
     const char* missing = "__syncthreads";
@@ -265,14 +294,18 @@ UNCHECKED static void describe(const Region& region, char (&words)[160]) {
     } else if (slot.thread / LANES == self / LANES) {
         missing = "__syncwarp";
     }
-    fail("race at byte %zu of %s: this thread %s {code 0x%x} what %s %s %s {code 0x%x}, with no %s between them", offset, where,
-         verb(kind), place, other, slot.is_atomic ? "atomically" : "plainly", other_writes ? "wrote" : "read", slot.place, missing);
+    fail(
+        "race at byte %zu of %s: this thread %s {code 0x%x} what %s %s %s {code 0x%x}, with no %s "
+        "between them",
+        offset, where, verb(kind), place, other, slot.is_atomic ? "atomically" : "plainly",
+        other_writes ? "wrote" : "read", slot.place, missing);
 }
 
 // --- Accesses.
 
 UNCHECKED static Cell* new_cells(size_t bytes) {
-    void* cells = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* cells = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (cells == MAP_FAILED) fail("no memory for the checks");
     return (Cell*)cells;
 }
@@ -310,7 +343,8 @@ UNCHECKED static inline void keep(Slot* slots, const Slot& slot) {
     slots[0] = slot;
 }
 
-UNCHECKED static void track(Region& region, size_t offset, unsigned bytes, unsigned kind, unsigned place) {
+UNCHECKED static void track(Region& region, size_t offset, unsigned bytes, unsigned kind,
+                            unsigned place) {
     prepare_cells(region, offset, bytes);
     Slot slot = {now, (unsigned short)(current - fibers), (kind & ATOMIC) != 0, place};
     Told& mine = told[slot.thread];
@@ -319,14 +353,17 @@ UNCHECKED static void track(Region& region, size_t offset, unsigned bytes, unsig
         for (int i = 0; i < 2; ++i) {
             const Slot &write = cell->writes[i], &read = cell->reads[i];
             size_t at = size_t(cell - region.cells) << region.shift;
-            if (write.time && !(write.is_atomic && slot.is_atomic) && !is_ordered(write, region.is_shared))
+            if (write.time && !(write.is_atomic && slot.is_atomic) &&
+                !is_ordered(write, region.is_shared))
                 fail_race(region, at, kind, place, write, true);
-            if (kind & WRITE && read.time && !(read.is_atomic && slot.is_atomic) && !is_ordered(read, region.is_shared))
+            if (kind & WRITE && read.time && !(read.is_atomic && slot.is_atomic) &&
+                !is_ordered(read, region.is_shared))
                 fail_race(region, at, kind, place, read, false);
         }
         if (kind & ATOMIC) {
             if (kind & READ) mine.pending = join(mine.pending, cell->released);
-            if (kind & WRITE) cell->released = kind & READ ? join(cell->released, mine.fence) : mine.fence;
+            if (kind & WRITE)
+                cell->released = kind & READ ? join(cell->released, mine.fence) : mine.fence;
         } else if (kind & WRITE) {
             cell->released = nullptr;
         }
@@ -347,30 +384,37 @@ UNCHECKED static Region* find_region(uintptr_t address) {
     size_t low = 0, high = region_count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (regions[middle].start <= address) low = middle + 1;
-        else high = middle;
+        if (regions[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low ? &regions[low - 1] : nullptr;
 }
 
-UNCHECKED __attribute__((noinline)) static void check_access(const volatile void* pointer, size_t bytes, unsigned kind, const void* from) {
+UNCHECKED __attribute__((noinline)) static void check_access(const volatile void* pointer,
+                                                             size_t bytes, unsigned kind,
+                                                             const void* from) {
     uintptr_t address = (uintptr_t)pointer;
     if (!active || !bytes || address - (uintptr_t)current->stack < STACK_BYTES) return;
     unsigned place = unsigned((const char*)from - image_start);
     Region* region = last_region;
     if (address - (uintptr_t)image_start < image_bytes) {
-        if (address < (uintptr_t)emulated_shared_start || address >= (uintptr_t)emulated_rim_stop) return;
+        if (address < (uintptr_t)emulated_shared_start || address >= (uintptr_t)emulated_rim_stop)
+            return;
         region = &shared_region;
         if (address < region->start) fail_outside(address, unsigned(bytes), kind, place, region);
     } else if (address - region->start >= region->bytes) {
         region = find_region(address);
-        if (!region || (address - region->start >= region->bytes && region + 1 < regions + region_count &&
-                        region[1].start - address < address - region->start - region->bytes))
+        if (!region ||
+            (address - region->start >= region->bytes && region + 1 < regions + region_count &&
+             region[1].start - address < address - region->start - region->bytes))
             region = region ? region + 1 : region_count ? regions : nullptr;
         if (!region) fail_outside(address, unsigned(bytes), kind, place, region);
     }
     size_t offset = address - region->start;
-    if (address < region->start || offset >= region->bytes || bytes > region->bytes - offset || region->is_gone)
+    if (address < region->start || offset >= region->bytes || bytes > region->bytes - offset ||
+        region->is_gone)
         fail_outside(address, unsigned(bytes), kind, place, region);
     if (!region->is_shared) last_region = region;
     track(*region, offset, unsigned(bytes), kind, place);
@@ -386,7 +430,13 @@ UNCHECKED static void check_ranges(const Range* ranges, size_t count) {
     }
     region_count = count;
     for (size_t i = 0; i < count; ++i)
-        regions[i] = {(uintptr_t)ranges[i].start, (size_t)ranges[i].bytes, ranges[i].is_gone != 0, false, nullptr, 0, 2};
+        regions[i] = {(uintptr_t)ranges[i].start,
+                      (size_t)ranges[i].bytes,
+                      ranges[i].is_gone != 0,
+                      false,
+                      nullptr,
+                      0,
+                      2};
     regions[count] = {};
     last_region = &regions[count];
 }
@@ -395,11 +445,17 @@ UNCHECKED static void check_launch(unsigned grid) {
     const ElfW(Ehdr)* image = (const ElfW(Ehdr)*)image_start;
     const ElfW(Phdr)* parts = (const ElfW(Phdr)*)(image_start + image->e_phoff);
     for (unsigned i = 0; i < image->e_phnum; ++i)
-        if (parts[i].p_type == PT_LOAD && image_bytes < parts[i].p_vaddr + parts[i].p_memsz) image_bytes = parts[i].p_vaddr + parts[i].p_memsz;
+        if (parts[i].p_type == PT_LOAD && image_bytes < parts[i].p_vaddr + parts[i].p_memsz)
+            image_bytes = parts[i].p_vaddr + parts[i].p_memsz;
     block_starts = (unsigned*)realloc(block_starts, grid * sizeof(unsigned));
     if (!block_starts) abort();
-    shared_region = {(uintptr_t)emulated_shared_start + SHARED_RIM, size_t(emulated_shared_stop - emulated_shared_start) - SHARED_RIM,
-                     false, true, nullptr, 0, 2};
+    shared_region = {(uintptr_t)emulated_shared_start + SHARED_RIM,
+                     size_t(emulated_shared_stop - emulated_shared_start) - SHARED_RIM,
+                     false,
+                     true,
+                     nullptr,
+                     0,
+                     2};
 }
 
 UNCHECKED static void check_block() {
@@ -435,13 +491,17 @@ struct Argument<T*> {
 // Remembers which arguments are pointers, for messages.
 template <class... P>
 UNCHECKED static void note_arguments(void (*)(P...), void** arguments) {
-    static_assert(sizeof...(P) <= sizeof argument_values / sizeof argument_values[0], "more arguments than there is room for");
+    static_assert(sizeof...(P) <= sizeof argument_values / sizeof argument_values[0],
+                  "more arguments than there is room for");
     argument_count = 0;
-    ((argument_values[argument_count] = Argument<P>::pointer(arguments[argument_count]), argument_count += 1), ...);
+    ((argument_values[argument_count] = Argument<P>::pointer(arguments[argument_count]),
+      argument_count += 1),
+     ...);
 }
 
 // An access by a function of the emulator; the place is where that was called.
-#define CHECK_ACCESS(pointer, bytes, kind) emulator::check_access(pointer, bytes, kind, __builtin_return_address(0))
+#define CHECK_ACCESS(pointer, bytes, kind) \
+    emulator::check_access(pointer, bytes, kind, __builtin_return_address(0))
 
 #else
 
@@ -468,17 +528,33 @@ static inline void check_access(const volatile void*, size_t, unsigned, const vo
 
 #define EMULATOR_HOOK extern "C" __attribute__((visibility("hidden"), used)) UNCHECKED
 
-#define EMULATOR_SIZE(bytes)                                                                                          \
-    EMULATOR_HOOK void __tsan_read##bytes(void* p) { CHECK_ACCESS(p, bytes, emulator::READ); }                        \
-    EMULATOR_HOOK void __tsan_write##bytes(void* p) { CHECK_ACCESS(p, bytes, emulator::WRITE); }                      \
-    EMULATOR_HOOK void __tsan_unaligned_read##bytes(void* p) { CHECK_ACCESS(p, bytes, emulator::READ); }              \
-    EMULATOR_HOOK void __tsan_unaligned_write##bytes(void* p) { CHECK_ACCESS(p, bytes, emulator::WRITE); }            \
-    EMULATOR_HOOK void __tsan_volatile_read##bytes(void* p) { CHECK_ACCESS(p, bytes, emulator::READ | emulator::ATOMIC); } \
-    EMULATOR_HOOK void __tsan_volatile_write##bytes(void* p) { CHECK_ACCESS(p, bytes, emulator::WRITE | emulator::ATOMIC); } \
-    EMULATOR_HOOK void __tsan_unaligned_volatile_read##bytes(void* p) { CHECK_ACCESS(p, bytes, emulator::READ | emulator::ATOMIC); } \
-    EMULATOR_HOOK void __tsan_unaligned_volatile_write##bytes(void* p) { CHECK_ACCESS(p, bytes, emulator::WRITE | emulator::ATOMIC); } \
-    EMULATOR_HOOK void __tsan_read##bytes##_pc(void* p, void* from) { emulator::check_access(p, bytes, emulator::READ, from); } \
-    EMULATOR_HOOK void __tsan_write##bytes##_pc(void* p, void* from) { emulator::check_access(p, bytes, emulator::WRITE, from); }
+#define EMULATOR_SIZE(bytes)                                                                     \
+    EMULATOR_HOOK void __tsan_read##bytes(void* p) { CHECK_ACCESS(p, bytes, emulator::READ); }   \
+    EMULATOR_HOOK void __tsan_write##bytes(void* p) { CHECK_ACCESS(p, bytes, emulator::WRITE); } \
+    EMULATOR_HOOK void __tsan_unaligned_read##bytes(void* p) {                                   \
+        CHECK_ACCESS(p, bytes, emulator::READ);                                                  \
+    }                                                                                            \
+    EMULATOR_HOOK void __tsan_unaligned_write##bytes(void* p) {                                  \
+        CHECK_ACCESS(p, bytes, emulator::WRITE);                                                 \
+    }                                                                                            \
+    EMULATOR_HOOK void __tsan_volatile_read##bytes(void* p) {                                    \
+        CHECK_ACCESS(p, bytes, emulator::READ | emulator::ATOMIC);                               \
+    }                                                                                            \
+    EMULATOR_HOOK void __tsan_volatile_write##bytes(void* p) {                                   \
+        CHECK_ACCESS(p, bytes, emulator::WRITE | emulator::ATOMIC);                              \
+    }                                                                                            \
+    EMULATOR_HOOK void __tsan_unaligned_volatile_read##bytes(void* p) {                          \
+        CHECK_ACCESS(p, bytes, emulator::READ | emulator::ATOMIC);                               \
+    }                                                                                            \
+    EMULATOR_HOOK void __tsan_unaligned_volatile_write##bytes(void* p) {                         \
+        CHECK_ACCESS(p, bytes, emulator::WRITE | emulator::ATOMIC);                              \
+    }                                                                                            \
+    EMULATOR_HOOK void __tsan_read##bytes##_pc(void* p, void* from) {                            \
+        emulator::check_access(p, bytes, emulator::READ, from);                                  \
+    }                                                                                            \
+    EMULATOR_HOOK void __tsan_write##bytes##_pc(void* p, void* from) {                           \
+        emulator::check_access(p, bytes, emulator::WRITE, from);                                 \
+    }
 EMULATOR_SIZE(1)
 EMULATOR_SIZE(2)
 EMULATOR_SIZE(4)
@@ -486,8 +562,12 @@ EMULATOR_SIZE(8)
 EMULATOR_SIZE(16)
 #undef EMULATOR_SIZE
 
-EMULATOR_HOOK void __tsan_read_range(void* p, size_t bytes) { CHECK_ACCESS(p, bytes, emulator::READ); }
-EMULATOR_HOOK void __tsan_write_range(void* p, size_t bytes) { CHECK_ACCESS(p, bytes, emulator::WRITE); }
+EMULATOR_HOOK void __tsan_read_range(void* p, size_t bytes) {
+    CHECK_ACCESS(p, bytes, emulator::READ);
+}
+EMULATOR_HOOK void __tsan_write_range(void* p, size_t bytes) {
+    CHECK_ACCESS(p, bytes, emulator::WRITE);
+}
 EMULATOR_HOOK void* __tsan_memcpy(void* to, const void* from, size_t bytes) {
     CHECK_ACCESS(from, bytes, emulator::READ);
     CHECK_ACCESS(to, bytes, emulator::WRITE);
@@ -520,14 +600,18 @@ struct UbsanData {
 EMULATOR_HOOK void __ubsan_handle_type_mismatch_v1(UbsanData* data, void* pointer) {
     const unsigned char* log_alignment = (const unsigned char*)(data + 1);
     if (emulator::active)
-        emulator::fail("%p is not aligned to %u bytes as %s wants (%s:%u)", pointer, 1u << *log_alignment, data->type->name, data->file, data->line);
+        emulator::fail("%p is not aligned to %u bytes as %s wants (%s:%u)", pointer,
+                       1u << *log_alignment, data->type->name, data->file, data->line);
 }
 EMULATOR_HOOK void __ubsan_handle_out_of_bounds(UbsanData* data, size_t index) {
     if (emulator::active)
-        emulator::fail("index %zd is not one of %s (%s:%u)", index, data->type->name, data->file, data->line);
+        emulator::fail("index %zd is not one of %s (%s:%u)", index, data->type->name, data->file,
+                       data->line);
 }
 
 #endif
 
 // What the kernels of the next launch may access, by address.
-EMULATOR_EXPORT void splatcore_ranges(const emulator::Range* ranges, size_t count) { emulator::check_ranges(ranges, count); }
+EMULATOR_EXPORT void splatcore_ranges(const emulator::Range* ranges, size_t count) {
+    emulator::check_ranges(ranges, count);
+}

@@ -1,25 +1,70 @@
-// Warp collectives. A collective is complete when all lanes of its mask that did not return are at the same one (same
-// call, same mask), whatever path brought them there, as with independent thread scheduling on the hardware.
+// Warp collectives. A collective is complete when all lanes of its mask that did not return are at
+// the same one (same call, same mask), whatever path brought them there, as with independent thread
+// scheduling on the hardware.
 
 namespace emulator {
 
 enum Kind : unsigned char {
-    SYNC, SHUFFLE, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR, BALLOT, ANY, ALL, MATCH_ANY, MATCH_ALL,
-    ADD, MIN_SIGNED, MIN, MAX_SIGNED, MAX, AND, OR, XOR,
+    SYNC,
+    SHUFFLE,
+    SHUFFLE_UP,
+    SHUFFLE_DOWN,
+    SHUFFLE_XOR,
+    BALLOT,
+    ANY,
+    ALL,
+    MATCH_ANY,
+    MATCH_ALL,
+    ADD,
+    MIN_SIGNED,
+    MIN,
+    MAX_SIGNED,
+    MAX,
+    AND,
+    OR,
+    XOR,
     // A lane's value is the address of its operands, on its stack (matrix.hpp).
-    MULTIPLY_K8, MULTIPLY_K8_HALF, MULTIPLY_K16, MULTIPLY_TF32,
-    LOAD_X2, LOAD_X4, LOAD_X2_TRANSPOSED, LOAD_X4_TRANSPOSED,
+    MULTIPLY_K8,
+    MULTIPLY_K8_HALF,
+    MULTIPLY_K16,
+    MULTIPLY_TF32,
+    LOAD_X2,
+    LOAD_X4,
+    LOAD_X2_TRANSPOSED,
+    LOAD_X4_TRANSPOSED,
 };
 
 static const char* const NAMES[] = {
-    "__syncwarp", "__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "__ballot_sync",
-    "__any_sync", "__all_sync", "__match_any_sync", "__match_all_sync", "__reduce_add_sync", "__reduce_min_sync",
-    "__reduce_min_sync", "__reduce_max_sync", "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",
-    "__reduce_xor_sync", "mma_m16n8k8", "mma_m16n8k8 (half)", "mma_m16n8k16", "mma_m16n8k8_tf32",
-    "load_matrix_x2", "load_matrix_x4", "load_matrix_x2_transposed", "load_matrix_x4_transposed",
+    "__syncwarp",
+    "__shfl_sync",
+    "__shfl_up_sync",
+    "__shfl_down_sync",
+    "__shfl_xor_sync",
+    "__ballot_sync",
+    "__any_sync",
+    "__all_sync",
+    "__match_any_sync",
+    "__match_all_sync",
+    "__reduce_add_sync",
+    "__reduce_min_sync",
+    "__reduce_min_sync",
+    "__reduce_max_sync",
+    "__reduce_max_sync",
+    "__reduce_and_sync",
+    "__reduce_or_sync",
+    "__reduce_xor_sync",
+    "mma_m16n8k8",
+    "mma_m16n8k8 (half)",
+    "mma_m16n8k16",
+    "mma_m16n8k8_tf32",
+    "load_matrix_x2",
+    "load_matrix_x4",
+    "load_matrix_x2_transposed",
+    "load_matrix_x4_transposed",
 };
 
-#define EACH_LANE(lane, mask) for (unsigned rest = (mask), lane; rest && (lane = __builtin_ctz(rest), true); rest &= rest - 1)
+#define EACH_LANE(lane, mask) \
+    for (unsigned rest = (mask), lane; rest && (lane = __builtin_ctz(rest), true); rest &= rest - 1)
 
 template <class Join>
 UNCHECKED static inline void reduce(Warp* warp, unsigned members, Join join) {
@@ -34,42 +79,67 @@ static void resolve_matrix(Warp* warp, unsigned members, unsigned char kind);
 // What every member gets; the members' values are all there.
 UNCHECKED static void resolve(Warp* warp, unsigned members, unsigned char kind) {
     switch (kind) {
-    case SYNC:
-        break;
-    case SHUFFLE: case SHUFFLE_UP: case SHUFFLE_DOWN: case SHUFFLE_XOR:
-        // A lane that is not there gives anything on the hardware; here something that shows.
-        EACH_LANE(lane, members) {
-            unsigned source = warp->source[lane];
-            warp->result[lane] = members >> source & 1 ? warp->value[source] : 0xCDCDCDCDCDCDCDCDull;
+        case SYNC:
+            break;
+        case SHUFFLE:
+        case SHUFFLE_UP:
+        case SHUFFLE_DOWN:
+        case SHUFFLE_XOR:
+            // A lane that is not there gives anything on the hardware; here something that shows.
+            EACH_LANE(lane, members) {
+                unsigned source = warp->source[lane];
+                warp->result[lane] =
+                    members >> source & 1 ? warp->value[source] : 0xCDCDCDCDCDCDCDCDull;
+            }
+            break;
+        case BALLOT:
+        case ANY:
+        case ALL: {
+            unsigned votes = 0;
+            EACH_LANE(lane, members) votes |= unsigned(warp->value[lane] != 0) << lane;
+            unsigned result = kind == BALLOT ? votes : kind == ANY ? votes != 0 : votes == members;
+            EACH_LANE(lane, members) warp->result[lane] = result;
+            break;
         }
-        break;
-    case BALLOT: case ANY: case ALL: {
-        unsigned votes = 0;
-        EACH_LANE(lane, members) votes |= unsigned(warp->value[lane] != 0) << lane;
-        unsigned result = kind == BALLOT ? votes : kind == ANY ? votes != 0 : votes == members;
-        EACH_LANE(lane, members) warp->result[lane] = result;
-        break;
-    }
-    case MATCH_ANY: case MATCH_ALL: {
-        unsigned left = members;
-        while (left) {
-            unsigned long long value = warp->value[__builtin_ctz(left)];
-            unsigned same = 0;
-            EACH_LANE(lane, left) same |= unsigned(warp->value[lane] == value) << lane;
-            EACH_LANE(lane, same) warp->result[lane] = kind == MATCH_ANY || same == members ? same : 0;
-            left &= ~same;
+        case MATCH_ANY:
+        case MATCH_ALL: {
+            unsigned left = members;
+            while (left) {
+                unsigned long long value = warp->value[__builtin_ctz(left)];
+                unsigned same = 0;
+                EACH_LANE(lane, left) same |= unsigned(warp->value[lane] == value) << lane;
+                EACH_LANE(lane, same)
+                warp->result[lane] = kind == MATCH_ANY || same == members ? same : 0;
+                left &= ~same;
+            }
+            break;
         }
-        break;
-    }
-    case ADD: reduce(warp, members, [](unsigned a, unsigned b) { return a + b; }); break;
-    case MIN: reduce(warp, members, [](unsigned a, unsigned b) { return a < b ? a : b; }); break;
-    case MAX: reduce(warp, members, [](unsigned a, unsigned b) { return a > b ? a : b; }); break;
-    case MIN_SIGNED: reduce(warp, members, [](unsigned a, unsigned b) { return int(a) < int(b) ? a : b; }); break;
-    case MAX_SIGNED: reduce(warp, members, [](unsigned a, unsigned b) { return int(a) > int(b) ? a : b; }); break;
-    case AND: reduce(warp, members, [](unsigned a, unsigned b) { return a & b; }); break;
-    case OR: reduce(warp, members, [](unsigned a, unsigned b) { return a | b; }); break;
-    case XOR: reduce(warp, members, [](unsigned a, unsigned b) { return a ^ b; }); break;
-    default: resolve_matrix(warp, members, kind);
+        case ADD:
+            reduce(warp, members, [](unsigned a, unsigned b) { return a + b; });
+            break;
+        case MIN:
+            reduce(warp, members, [](unsigned a, unsigned b) { return a < b ? a : b; });
+            break;
+        case MAX:
+            reduce(warp, members, [](unsigned a, unsigned b) { return a > b ? a : b; });
+            break;
+        case MIN_SIGNED:
+            reduce(warp, members, [](unsigned a, unsigned b) { return int(a) < int(b) ? a : b; });
+            break;
+        case MAX_SIGNED:
+            reduce(warp, members, [](unsigned a, unsigned b) { return int(a) > int(b) ? a : b; });
+            break;
+        case AND:
+            reduce(warp, members, [](unsigned a, unsigned b) { return a & b; });
+            break;
+        case OR:
+            reduce(warp, members, [](unsigned a, unsigned b) { return a | b; });
+            break;
+        case XOR:
+            reduce(warp, members, [](unsigned a, unsigned b) { return a ^ b; });
+            break;
+        default:
+            resolve_matrix(warp, members, kind);
     }
 }
 
@@ -95,12 +165,17 @@ UNCHECKED static void recheck(Warp* warp) {
     }
 }
 
-UNCHECKED __attribute__((noinline)) static unsigned long long collective(Kind kind, unsigned mask, unsigned long long value,
-                                                               unsigned source, const char* file, int line) {
+UNCHECKED __attribute__((noinline)) static unsigned long long collective(Kind kind, unsigned mask,
+                                                                         unsigned long long value,
+                                                                         unsigned source,
+                                                                         const char* file,
+                                                                         int line) {
     Fiber* me = current;
     Warp* warp = me->warp;
     unsigned lane = me->lane, bit = 1u << lane;
-    if (!(mask & bit)) fail("%s with mask 0x%08x, which lacks the caller's lane %u (%s:%d)", NAMES[kind], mask, lane, file, line);
+    if (!(mask & bit))
+        fail("%s with mask 0x%08x, which lacks the caller's lane %u (%s:%d)", NAMES[kind], mask,
+             lane, file, line);
     me->place = {NAMES[kind], file, line};
     warp->value[lane] = value;
     warp->source[lane] = (unsigned char)source;
@@ -131,7 +206,8 @@ static inline T from_bits(unsigned long long bits) {
 }
 
 static inline void check_width(int width, const char* file, int line) {
-    if (width <= 0 || width > 32 || (width & (width - 1))) fail("a shuffle of width %d (%s:%d)", width, file, line);
+    if (width <= 0 || width > 32 || (width & (width - 1)))
+        fail("a shuffle of width %d (%s:%d)", width, file, line);
 }
 
 }  // namespace emulator
@@ -141,7 +217,8 @@ static inline void __syncwarp(unsigned mask = 0xffffffffu, EMULATOR_HERE) {
 }
 
 template <class T>
-static inline auto __shfl_sync(unsigned mask, T value, int source, int width = 32, EMULATOR_HERE) -> decltype(+value) {
+static inline auto __shfl_sync(unsigned mask, T value, int source, int width = 32, EMULATOR_HERE)
+    -> decltype(+value) {
     emulator::check_width(width, file, line);
     unsigned lane = emulator::current->lane;
     unsigned from = (lane & ~unsigned(width - 1)) | (unsigned(source) & unsigned(width - 1));
@@ -151,31 +228,34 @@ static inline auto __shfl_sync(unsigned mask, T value, int source, int width = 3
 
 // Beyond the segment a lane gets its own value.
 template <class T>
-static inline auto __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, EMULATOR_HERE) -> decltype(+value) {
+static inline auto __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32,
+                                  EMULATOR_HERE) -> decltype(+value) {
     emulator::check_width(width, file, line);
     unsigned lane = emulator::current->lane;
     unsigned from = delta <= (lane & unsigned(width - 1)) ? lane - delta : lane;
-    return emulator::from_bits<decltype(+value)>(
-        emulator::collective(emulator::SHUFFLE_UP, mask, emulator::to_bits(+value), from, file, line));
+    return emulator::from_bits<decltype(+value)>(emulator::collective(
+        emulator::SHUFFLE_UP, mask, emulator::to_bits(+value), from, file, line));
 }
 
 template <class T>
-static inline auto __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, EMULATOR_HERE) -> decltype(+value) {
+static inline auto __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32,
+                                    EMULATOR_HERE) -> decltype(+value) {
     emulator::check_width(width, file, line);
     unsigned lane = emulator::current->lane;
     unsigned from = delta < unsigned(width) - (lane & unsigned(width - 1)) ? lane + delta : lane;
-    return emulator::from_bits<decltype(+value)>(
-        emulator::collective(emulator::SHUFFLE_DOWN, mask, emulator::to_bits(+value), from, file, line));
+    return emulator::from_bits<decltype(+value)>(emulator::collective(
+        emulator::SHUFFLE_DOWN, mask, emulator::to_bits(+value), from, file, line));
 }
 
 template <class T>
-static inline auto __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, EMULATOR_HERE) -> decltype(+value) {
+static inline auto __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, EMULATOR_HERE)
+    -> decltype(+value) {
     emulator::check_width(width, file, line);
     unsigned lane = emulator::current->lane;
     unsigned from = lane ^ unsigned(bits);
     if (from > (lane | unsigned(width - 1))) from = lane;
-    return emulator::from_bits<decltype(+value)>(
-        emulator::collective(emulator::SHUFFLE_XOR, mask, emulator::to_bits(+value), from, file, line));
+    return emulator::from_bits<decltype(+value)>(emulator::collective(
+        emulator::SHUFFLE_XOR, mask, emulator::to_bits(+value), from, file, line));
 }
 
 static inline unsigned __ballot_sync(unsigned mask, int predicate, EMULATOR_HERE) {
@@ -189,11 +269,13 @@ static inline int __all_sync(unsigned mask, int predicate, EMULATOR_HERE) {
 }
 template <class T>
 static inline unsigned __match_any_sync(unsigned mask, T value, EMULATOR_HERE) {
-    return unsigned(emulator::collective(emulator::MATCH_ANY, mask, emulator::to_bits(+value), 0, file, line));
+    return unsigned(
+        emulator::collective(emulator::MATCH_ANY, mask, emulator::to_bits(+value), 0, file, line));
 }
 template <class T>
 static inline unsigned __match_all_sync(unsigned mask, T value, int* all, EMULATOR_HERE) {
-    unsigned same = unsigned(emulator::collective(emulator::MATCH_ALL, mask, emulator::to_bits(+value), 0, file, line));
+    unsigned same = unsigned(
+        emulator::collective(emulator::MATCH_ALL, mask, emulator::to_bits(+value), 0, file, line));
     *all = same != 0;
     return same;
 }
@@ -201,9 +283,9 @@ static inline unsigned __match_all_sync(unsigned mask, T value, int* all, EMULAT
 // On the hardware this depends on luck; a lane alone is always a right answer.
 static inline unsigned __activemask() { return 1u << emulator::current->lane; }
 
-#define EMULATOR_REDUCE(name, kind, scalar)                                                                           \
-    static inline scalar name(unsigned mask, scalar value, EMULATOR_HERE) {                                           \
-        return scalar(emulator::collective(emulator::kind, mask, unsigned(value), 0, file, line));                    \
+#define EMULATOR_REDUCE(name, kind, scalar)                                                        \
+    static inline scalar name(unsigned mask, scalar value, EMULATOR_HERE) {                        \
+        return scalar(emulator::collective(emulator::kind, mask, unsigned(value), 0, file, line)); \
     }
 EMULATOR_REDUCE(__reduce_add_sync, ADD, unsigned)
 EMULATOR_REDUCE(__reduce_add_sync, ADD, int)

@@ -1,7 +1,9 @@
-// CUDA C++'s words for a plain C++17 compiler, so that kernels run on a processor (src/device/emulated.rs).
-// Read in this order, as one text: emulator.hpp (words and types), fibers.hpp (threads, blocks, barriers), checks.hpp (of
-// memory accesses, where CHECKED is 1), collectives.hpp (warps), intrinsics.hpp (arithmetic and atomics), matrix.hpp (matrix units, halves, asynchronous
-// copies), the kernels in an unnamed namespace, and one EMULATOR_KERNEL per kernel. x86-64 and aarch64, GCC or clang.
+// CUDA C++'s words for a plain C++17 compiler, so that kernels run on a processor
+// (src/device/emulated.rs). Read in this order, as one text: emulator.hpp (words and types),
+// fibers.hpp (threads, blocks, barriers), checks.hpp (of memory accesses, where CHECKED is 1),
+// collectives.hpp (warps), intrinsics.hpp (arithmetic and atomics), matrix.hpp (matrix units,
+// halves, asynchronous copies), the kernels in an unnamed namespace, and one EMULATOR_KERNEL per
+// kernel. x86-64 and aarch64, GCC or clang.
 
 #include <math.h>
 #include <stddef.h>
@@ -28,8 +30,8 @@
 // Standard alignas may not follow __shared__.
 #define alignas(bytes) __attribute__((aligned(bytes)))
 
-// Shared memory: one block runs at a time, so a static is enough. The section gathers all of them to be poisoned when
-// a block starts.
+// Shared memory: one block runs at a time, so a static is enough. The section gathers all of them
+// to be poisoned when a block starts.
 #ifdef __APPLE__
 #define __shared__ __attribute__((section("__DATA,emulated_shared"))) static
 extern char emulated_shared_start[] __asm("section$start$__DATA$emulated_shared");
@@ -42,7 +44,8 @@ extern "C" char __stop_emulated_shared[] __attribute__((visibility("hidden")));
 #define emulated_shared_stop __stop_emulated_shared
 #endif
 
-// Functions of the emulator that access what is not theirs to check: other threads' stacks, the caller's memory.
+// Functions of the emulator that access what is not theirs to check: other threads' stacks, the
+// caller's memory.
 #if CHECKED && defined(__clang__)
 #define UNCHECKED __attribute__((disable_sanitizer_instrumentation))
 #elif CHECKED
@@ -51,8 +54,8 @@ extern "C" char __stop_emulated_shared[] __attribute__((visibility("hidden")));
 #define UNCHECKED
 #endif
 
-// Bytes on both sides of shared memory that belong to nobody. Assembly comes before all variables: the first are the start
-// of the section, the others a section that follows it.
+// Bytes on both sides of shared memory that belong to nobody. Assembly comes before all variables:
+// the first are the start of the section, the others a section that follows it.
 #if CHECKED
 #define SHARED_RIM 4096
 __asm(R"(
@@ -70,15 +73,19 @@ extern "C" char __stop_emulated_rim[] __attribute__((visibility("hidden")));
 #endif
 
 // Vector types, aligned as CUDA does: to their size where it is a power of two of at most 16 bytes.
-#define EMULATOR_VECTORS(name, scalar)                                                                                \
-    struct name##1 { scalar x; };                                                                                     \
-    struct __align__(2 * sizeof(scalar)) name##2 { scalar x, y; };                                                    \
-    struct name##3 { scalar x, y, z; };                                                                               \
-    struct __align__(4 * sizeof(scalar) < 16 ? 4 * sizeof(scalar) : 16) name##4 { scalar x, y, z, w; };               \
-    static inline name##1 make_##name##1(scalar x) { return {x}; }                                                    \
-    static inline name##2 make_##name##2(scalar x, scalar y) { return {x, y}; }                                       \
-    static inline name##3 make_##name##3(scalar x, scalar y, scalar z) { return {x, y, z}; }                          \
-    static inline name##4 make_##name##4(scalar x, scalar y, scalar z, scalar w) { return {x, y, z, w}; }
+#define EMULATOR_VECTORS(name, scalar)                                                       \
+    struct name##1 { scalar x; };                                                            \
+    struct __align__(2 * sizeof(scalar)) name##2 { scalar x, y; };                           \
+    struct name##3 { scalar x, y, z; };                                                      \
+    struct __align__(4 * sizeof(scalar) < 16 ? 4 * sizeof(scalar) : 16) name##4 {            \
+        scalar x, y, z, w;                                                                   \
+    };                                                                                       \
+    static inline name##1 make_##name##1(scalar x) { return {x}; }                           \
+    static inline name##2 make_##name##2(scalar x, scalar y) { return {x, y}; }              \
+    static inline name##3 make_##name##3(scalar x, scalar y, scalar z) { return {x, y, z}; } \
+    static inline name##4 make_##name##4(scalar x, scalar y, scalar z, scalar w) {           \
+        return {x, y, z, w};                                                                 \
+    }
 
 EMULATOR_VECTORS(char, signed char)
 EMULATOR_VECTORS(uchar, unsigned char)

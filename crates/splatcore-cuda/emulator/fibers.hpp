@@ -1,9 +1,11 @@
-// Threads, blocks and block barriers. Every CUDA thread of a block is a fiber: it has a stack and gives the processor
-// away only where it must wait. Blocks run one after another in the order of blockIdx, so a block may wait for what
-// an earlier one published. One launch at a time: the caller holds a lock.
+// Threads, blocks and block barriers. Every CUDA thread of a block is a fiber: it has a stack and
+// gives the processor away only where it must wait. Blocks run one after another in the order of
+// blockIdx, so a block may wait for what an earlier one published. One launch at a time: the caller
+// holds a lock.
 
-// Pushes what a function must preserve, stores the stack pointer at the first argument, takes the second one. It
-// ends by a return: the lanes of a warp wait at the same call, so the processor predicts it.
+// Pushes what a function must preserve, stores the stack pointer at the first argument, takes the
+// second one. It ends by a return: the lanes of a warp wait at the same call, so the processor
+// predicts it.
 extern "C" void emulator_switch(void** save, void* load) __asm("emulator_switch")
     __attribute__((visibility("hidden")));
 #if defined(__x86_64__)
@@ -69,12 +71,13 @@ constexpr unsigned LANES = 32;
 constexpr unsigned MAX_THREADS = 1024;
 // Not a power of two, or the tops of all stacks would compete for the same cache sets.
 constexpr size_t STACK_BYTES = 128 * 1024 + 5 * 64;
-// What shared memory holds before it is written. Not a number, as a float and as two halves, or what counts for nothing would pass
-// as 0; and no key that a sort leaves out.
+// What shared memory holds before it is written. Not a number, as a float and as two halves, or
+// what counts for nothing would pass as 0; and no key that a sort leaves out.
 constexpr unsigned POISON = 0xFFCDFFCDu;
 static inline void poison(void* start, size_t bytes) {
     size_t whole = bytes / sizeof POISON * sizeof POISON;
-    for (size_t at = 0; at < whole; at += sizeof POISON) memcpy((char*)start + at, &POISON, sizeof POISON);
+    for (size_t at = 0; at < whole; at += sizeof POISON)
+        memcpy((char*)start + at, &POISON, sizeof POISON);
     memcpy((char*)start + whole, &POISON, bytes - whole);
 }
 constexpr unsigned long long CANARY = 0x5AFE57AC5AFE57ACull;
@@ -101,11 +104,11 @@ struct Fiber {
 
 struct Warp {
     unsigned index;
-    unsigned last;       // lane that ran last
-    unsigned present;    // lanes that exist and did not return
-    unsigned ready;      // lanes that can run and do not
-    unsigned waiting;    // lanes at a collective
-    unsigned at_barrier; // lanes at a block barrier
+    unsigned last;        // lane that ran last
+    unsigned present;     // lanes that exist and did not return
+    unsigned ready;       // lanes that can run and do not
+    unsigned waiting;     // lanes at a collective
+    unsigned at_barrier;  // lanes at a block barrier
     unsigned mask[LANES];
     unsigned char kind[LANES];
     unsigned char source[LANES];
@@ -115,8 +118,8 @@ struct Warp {
 
 struct Block {
     unsigned threads, warps, alive;
-    unsigned arrived, count;   // at the barrier: threads, and those whose predicate holds
-    unsigned result, of;       // of the last complete barrier: the same
+    unsigned arrived, count;  // at the barrier: threads, and those whose predicate holds
+    unsigned result, of;      // of the last complete barrier: the same
 };
 
 typedef void (*Invoke)(void** arguments);
@@ -152,8 +155,8 @@ static void check_barrier();
 // Leaves the launch with an error; the fibers are abandoned.
 template <class... T>
 [[noreturn]] UNCHECKED __attribute__((noinline)) static void fail(const char* format, T... values) {
-    int n = snprintf(message, sizeof message, "kernel %s, block %u, thread %u: ", kernel_name, block_index.x,
-                     unsigned(current - fibers));
+    int n = snprintf(message, sizeof message, "kernel %s, block %u, thread %u: ", kernel_name,
+                     block_index.x, unsigned(current - fibers));
     snprintf(message + n, sizeof message - n, format, values...);
     failed = true;
     void* nowhere;
@@ -163,7 +166,8 @@ template <class... T>
 
 // Says who waits where, and leaves.
 [[noreturn]] UNCHECKED __attribute__((noinline)) static void deadlock() {
-    size_t n = snprintf(message, sizeof message, "kernel %s, block %u: no thread can go on:", kernel_name, block_index.x);
+    size_t n = snprintf(message, sizeof message,
+                        "kernel %s, block %u: no thread can go on:", kernel_name, block_index.x);
     unsigned shown = 0;
     for (unsigned w = 0; w < block.warps; ++w) {
         unsigned left = warps[w].present;
@@ -174,16 +178,19 @@ template <class... T>
             for (unsigned j = lane; j < LANES; ++j) {
                 const Place& place = fibers[w * LANES + j].place;
                 if (left >> j & 1 && place.line == one.place.line && place.call == one.place.call &&
-                    (warps[w].waiting >> j & 1) == collective && (!collective || warps[w].mask[j] == warps[w].mask[lane]))
+                    (warps[w].waiting >> j & 1) == collective &&
+                    (!collective || warps[w].mask[j] == warps[w].mask[lane]))
                     group |= 1u << j;
             }
             left &= ~group;
             if (++shown > 12 || n > sizeof message - 256) continue;
-            n += snprintf(message + n, sizeof message - n, "%s warp %u lanes 0x%08x wait at %s (%s:%d)",
-                          shown > 1 ? ";" : "", w, group, one.place.call, one.place.file, one.place.line);
+            n += snprintf(message + n, sizeof message - n,
+                          "%s warp %u lanes 0x%08x wait at %s (%s:%d)", shown > 1 ? ";" : "", w,
+                          group, one.place.call, one.place.file, one.place.line);
             if (collective) {
                 unsigned wanted = warps[w].mask[lane] & warps[w].present & ~group;
-                n += snprintf(message + n, sizeof message - n, " with mask 0x%08x, for lanes 0x%08x", warps[w].mask[lane], wanted);
+                n += snprintf(message + n, sizeof message - n,
+                              " with mask 0x%08x, for lanes 0x%08x", warps[w].mask[lane], wanted);
             }
         }
     }
@@ -209,7 +216,8 @@ UNCHECKED static inline Fiber* take(Warp* warp) {
     return &fibers[warp->index * LANES + lane];
 }
 
-// The next thread of the block, from the current warp if it has one and is not to be left; null if none is ready.
+// The next thread of the block, from the current warp if it has one and is not to be left; null if
+// none is ready.
 UNCHECKED static inline Fiber* pick(bool leave) {
     unsigned here = current->warp->index;
     if (!leave && warps[here].ready) return take(&warps[here]);
@@ -257,7 +265,8 @@ UNCHECKED static inline void wait() {
 
 // Lets others run; for loops that wait for something in memory.
 UNCHECKED __attribute__((noinline)) static void yield() {
-    if (++yields > MAX_YIELDS) fail("threads only wait for one another (in atomicCAS or __nanosleep)");
+    if (++yields > MAX_YIELDS)
+        fail("threads only wait for one another (in atomicCAS or __nanosleep)");
     current->warp->ready |= 1u << current->lane;
     go_to(pick(true));
 }
@@ -275,7 +284,8 @@ UNCHECKED static void complete_barrier() {
 }
 
 // A block barrier: returns when all threads that did not return are here.
-UNCHECKED __attribute__((noinline)) static void barrier(const char* call, bool predicate, const char* file, int line) {
+UNCHECKED __attribute__((noinline)) static void barrier(const char* call, bool predicate,
+                                                        const char* file, int line) {
     Fiber* me = current;
     me->place = {call, file, line};
     me->warp->at_barrier |= 1u << me->lane;
@@ -292,7 +302,9 @@ UNCHECKED __attribute__((noinline)) static void barrier(const char* call, bool p
 static void recheck(Warp* warp);
 
 // The lowest word of a stack, which nobody reaches unless it is too small.
-UNCHECKED static inline unsigned long long* canary(char* stack) { return (unsigned long long*)stack; }
+UNCHECKED static inline unsigned long long* canary(char* stack) {
+    return (unsigned long long*)stack;
+}
 
 UNCHECKED static void leave() {
     Fiber* me = current;
@@ -308,8 +320,8 @@ UNCHECKED static void leave() {
     if (block.arrived && block.arrived == block.alive) complete_barrier();
 }
 
-// What runs on a fiber's stack. A thread that ends hands its stack to one that did not start, so a kernel without
-// barriers runs as a plain loop.
+// What runs on a fiber's stack. A thread that ends hands its stack to one that did not start, so a
+// kernel without barriers runs as a plain loop.
 UNCHECKED static void fiber_main() {
     for (;;) {
         invoke(invoke_arguments);
@@ -337,7 +349,8 @@ UNCHECKED static void fiber_main() {
 // All stacks free: those of a launch that failed are taken back.
 UNCHECKED static bool prepare_stacks() {
     if (!stacks) {
-        void* mapped = mmap(nullptr, (MAX_THREADS + 1) * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void* mapped = mmap(nullptr, (MAX_THREADS + 1) * STACK_BYTES, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (mapped == MAP_FAILED) return false;
         // The room below the first stack takes its overflow.
         stacks = (char*)mapped + STACK_BYTES;
@@ -349,7 +362,8 @@ UNCHECKED static bool prepare_stacks() {
 }
 
 UNCHECKED static void run_block() {
-    poison(emulated_shared_start + SHARED_RIM, emulated_shared_stop - emulated_shared_start - SHARED_RIM);
+    poison(emulated_shared_start + SHARED_RIM,
+           emulated_shared_stop - emulated_shared_start - SHARED_RIM);
     blocks_started += 1;
     unsigned threads = block.threads;
     block = {threads, (threads + LANES - 1) / LANES, threads, 0, 0, 0, 0};
@@ -370,11 +384,15 @@ UNCHECKED static void run_block() {
     check_block_end();
 }
 
-UNCHECKED static int launch(const char* name, unsigned grid, unsigned threads, void** arguments, Invoke kernel) {
+UNCHECKED static int launch(const char* name, unsigned grid, unsigned threads, void** arguments,
+                            Invoke kernel) {
     kernel_name = name;
     failed = false;
-    if (grid == 0 || grid > 0x7fffffffu || threads == 0 || threads > MAX_THREADS || !prepare_stacks()) {
-        snprintf(message, sizeof message, "kernel %s: a launch of %u blocks of %u threads is not possible", name, grid, threads);
+    if (grid == 0 || grid > 0x7fffffffu || threads == 0 || threads > MAX_THREADS ||
+        !prepare_stacks()) {
+        snprintf(message, sizeof message,
+                 "kernel %s: a launch of %u blocks of %u threads is not possible", name, grid,
+                 threads);
         return 1;
     }
     invoke = kernel;
@@ -406,7 +424,8 @@ UNCHECKED static inline T argument(void* from) {
 }
 
 template <class... P, size_t... I>
-UNCHECKED static inline void call(void (*kernel)(P...), void** arguments, std::index_sequence<I...>) {
+UNCHECKED static inline void call(void (*kernel)(P...), void** arguments,
+                                  std::index_sequence<I...>) {
     kernel(argument<P>(arguments[I])...);
 }
 
@@ -423,11 +442,13 @@ UNCHECKED static inline void call(void (*kernel)(P...), void** arguments) {
 #define gridDim (emulator::grid_size)
 
 #define EMULATOR_EXPORT extern "C" __attribute__((visibility("default")))
-// Makes `splatcore_launch_<name>`, which runs the whole launch and returns 0, or 1 and splatcore_message().
-#define EMULATOR_KERNEL(name)                                                                                         \
-    EMULATOR_EXPORT int splatcore_launch_##name(unsigned grid, unsigned block, void** arguments) {                    \
-        emulator::note_arguments(&name, arguments);                                                                   \
-        return emulator::launch(#name, grid, block, arguments, [](void** a) { emulator::call(&name, a); });           \
+// Makes `splatcore_launch_<name>`, which runs the whole launch and returns 0, or 1 and
+// splatcore_message().
+#define EMULATOR_KERNEL(name)                                                                      \
+    EMULATOR_EXPORT int splatcore_launch_##name(unsigned grid, unsigned block, void** arguments) { \
+        emulator::note_arguments(&name, arguments);                                                \
+        return emulator::launch(#name, grid, block, arguments,                                     \
+                                [](void** a) { emulator::call(&name, a); });                       \
     }
 
 EMULATOR_EXPORT const char* splatcore_message() { return emulator::message; }
@@ -436,7 +457,9 @@ EMULATOR_EXPORT void splatcore_backward(int on) { emulator::backward = on != 0; 
 
 #define EMULATOR_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
-static inline void __syncthreads(EMULATOR_HERE) { emulator::barrier("__syncthreads", false, file, line); }
+static inline void __syncthreads(EMULATOR_HERE) {
+    emulator::barrier("__syncthreads", false, file, line);
+}
 static inline int __syncthreads_or(int predicate, EMULATOR_HERE) {
     emulator::barrier("__syncthreads_or", predicate != 0, file, line);
     return emulator::block.result != 0;
@@ -452,5 +475,7 @@ static inline int __syncthreads_count(int predicate, EMULATOR_HERE) {
 static inline void __nanosleep(unsigned) { emulator::yield(); }
 #define __trap() emulator::fail("__trap at %s:%d", __FILE__, __LINE__)
 #undef assert
-#define assert(condition)                                                                                             \
-    ((condition) ? (void)0 : emulator::fail("assertion failed at %s:%d: %s", __FILE__, __LINE__, #condition))
+#define assert(condition) \
+    ((condition)          \
+         ? (void)0        \
+         : emulator::fail("assertion failed at %s:%d: %s", __FILE__, __LINE__, #condition))

@@ -1,5 +1,5 @@
-// CUDA's arithmetic, bit and memory functions that C does not have. Approximate ones are exact to rounding here.
-// Names that some C libraries declare as well are macros.
+// CUDA's arithmetic, bit and memory functions that C does not have. Approximate ones are exact to
+// rounding here. Names that some C libraries declare as well are macros.
 
 namespace emulator {
 
@@ -11,7 +11,9 @@ static inline float sinpif(float x) { return float(::sin(M_PI * double(x))); }
 static inline float cospif(float x) { return float(::cos(M_PI * double(x))); }
 static inline float rcbrtf(float x) { return 1.0f / ::cbrtf(x); }
 static inline float rhypotf(float x, float y) { return 1.0f / ::hypotf(x, y); }
-static inline float norm3df(float x, float y, float z) { return float(::sqrt(double(x) * x + double(y) * y + double(z) * z)); }
+static inline float norm3df(float x, float y, float z) {
+    return float(::sqrt(double(x) * x + double(y) * y + double(z) * z));
+}
 static inline float rnorm3df(float x, float y, float z) { return 1.0f / norm3df(x, y, z); }
 static inline float saturate(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
 static inline void sincosf(float x, float* s, float* c) { *s = ::sinf(x), *c = ::cosf(x); }
@@ -79,11 +81,17 @@ static inline double __dmul_rn(double x, double y) { return x * y; }
 static inline double __ddiv_rn(double x, double y) { return x / y; }
 static inline double __fma_rn(double x, double y, double z) { return fma(x, y, z); }
 
-#define EMULATOR_MIN_MAX(a, b, common)                                                                                \
-    static inline common min(a x, b y) { common p = x, q = y; return p < q ? p : q; }                                 \
-    static inline common max(a x, b y) { common p = x, q = y; return p > q ? p : q; }
-#define EMULATOR_MIN_MAX_REAL(a, b, common, suffix)                                                                   \
-    static inline common min(a x, b y) { return fmin##suffix(x, y); }                                                 \
+#define EMULATOR_MIN_MAX(a, b, common)   \
+    static inline common min(a x, b y) { \
+        common p = x, q = y;             \
+        return p < q ? p : q;            \
+    }                                    \
+    static inline common max(a x, b y) { \
+        common p = x, q = y;             \
+        return p > q ? p : q;            \
+    }
+#define EMULATOR_MIN_MAX_REAL(a, b, common, suffix)                   \
+    static inline common min(a x, b y) { return fmin##suffix(x, y); } \
     static inline common max(a x, b y) { return fmax##suffix(x, y); }
 EMULATOR_MIN_MAX(int, int, int)
 EMULATOR_MIN_MAX(unsigned, unsigned, unsigned)
@@ -117,11 +125,19 @@ static inline long long __double_as_longlong(double x) { return emulator_bits<lo
 static inline double __longlong_as_double(long long x) { return emulator_bits<double>(x); }
 
 // Conversions: rn to nearest even, rz towards 0, rd down, ru up.
-#define EMULATOR_ROUNDED(from, to, real, integer, f)                                                                  \
-    static inline integer __##from##2##to##_rn(real x) { return emulator::to_integer<integer>(rint##f(x)); }          \
-    static inline integer __##from##2##to##_rz(real x) { return emulator::to_integer<integer>(trunc##f(x)); }         \
-    static inline integer __##from##2##to##_rd(real x) { return emulator::to_integer<integer>(floor##f(x)); }         \
-    static inline integer __##from##2##to##_ru(real x) { return emulator::to_integer<integer>(ceil##f(x)); }
+#define EMULATOR_ROUNDED(from, to, real, integer, f)       \
+    static inline integer __##from##2##to##_rn(real x) {   \
+        return emulator::to_integer<integer>(rint##f(x));  \
+    }                                                      \
+    static inline integer __##from##2##to##_rz(real x) {   \
+        return emulator::to_integer<integer>(trunc##f(x)); \
+    }                                                      \
+    static inline integer __##from##2##to##_rd(real x) {   \
+        return emulator::to_integer<integer>(floor##f(x)); \
+    }                                                      \
+    static inline integer __##from##2##to##_ru(real x) {   \
+        return emulator::to_integer<integer>(ceil##f(x));  \
+    }
 EMULATOR_ROUNDED(float, int, float, int, f)
 EMULATOR_ROUNDED(float, uint, float, unsigned, f)
 EMULATOR_ROUNDED(float, ll, float, long long, f)
@@ -164,7 +180,9 @@ static inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selectors) {
     }
     return result;
 }
-static inline unsigned __umulhi(unsigned x, unsigned y) { return unsigned((unsigned long long)x * y >> 32); }
+static inline unsigned __umulhi(unsigned x, unsigned y) {
+    return unsigned((unsigned long long)x * y >> 32);
+}
 static inline int __mulhi(int x, int y) { return int((long long)x * y >> 32); }
 static inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
     return (unsigned long long)((unsigned __int128)x * y >> 64);
@@ -177,10 +195,16 @@ static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shi
 }
 
 // Reads and writes with a caching hint.
-#define EMULATOR_LOAD(name)                                                                                           \
-    template <class T> static __forceinline__ T name(const T* address) { return *address; }
-#define EMULATOR_STORE(name)                                                                                          \
-    template <class T> static __forceinline__ void name(T* address, typename emulator::Same<T>::type value) { *address = value; }
+#define EMULATOR_LOAD(name)                           \
+    template <class T>                                \
+    static __forceinline__ T name(const T* address) { \
+        return *address;                              \
+    }
+#define EMULATOR_STORE(name)                                                               \
+    template <class T>                                                                     \
+    static __forceinline__ void name(T* address, typename emulator::Same<T>::type value) { \
+        *address = value;                                                                  \
+    }
 EMULATOR_LOAD(__ldg)
 EMULATOR_LOAD(__ldca)
 EMULATOR_LOAD(__ldcg)
@@ -192,8 +216,12 @@ EMULATOR_STORE(__stcg)
 EMULATOR_STORE(__stcs)
 EMULATOR_STORE(__stwt)
 
-UNCHECKED static inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST), emulator::check_fence(false); }
-UNCHECKED static inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST), emulator::check_fence(true); }
+UNCHECKED static inline void __threadfence() {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST), emulator::check_fence(false);
+}
+UNCHECKED static inline void __threadfence_block() {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST), emulator::check_fence(true);
+}
 static inline void __threadfence_system() { __threadfence(); }
 static inline long long clock64() { return (long long)emulator::nanoseconds(); }
 static inline unsigned long long __globaltimer() { return emulator::nanoseconds(); }
@@ -208,26 +236,27 @@ UNCHECKED static inline T atomic(T* address, Change change) {
     __atomic_load(address, &old, __ATOMIC_RELAXED);
     do {
         wanted = change(old);
-    } while (!__atomic_compare_exchange(address, &old, &wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+    } while (!__atomic_compare_exchange(address, &old, &wanted, false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_RELAXED));
     return old;
 }
 
 }  // namespace emulator
 
 // Only the types that CUDA has, in all three scopes.
-#define EMULATOR_ATOMIC_SCOPE(name, scalar, change)                                                                   \
-    static __forceinline__ scalar name(scalar* address, scalar value) {                                               \
-        return emulator::atomic(address, [value](scalar old) -> scalar { return change; });                           \
+#define EMULATOR_ATOMIC_SCOPE(name, scalar, change)                                         \
+    static __forceinline__ scalar name(scalar* address, scalar value) {                     \
+        return emulator::atomic(address, [value](scalar old) -> scalar { return change; }); \
     }
-#define EMULATOR_ATOMIC(name, scalar, change)                                                                         \
-    EMULATOR_ATOMIC_SCOPE(name, scalar, change)                                                                       \
-    EMULATOR_ATOMIC_SCOPE(name##_block, scalar, change)                                                               \
+#define EMULATOR_ATOMIC(name, scalar, change)           \
+    EMULATOR_ATOMIC_SCOPE(name, scalar, change)         \
+    EMULATOR_ATOMIC_SCOPE(name##_block, scalar, change) \
     EMULATOR_ATOMIC_SCOPE(name##_system, scalar, change)
-#define EMULATOR_ATOMICS(scalar)                                                                                      \
-    EMULATOR_ATOMIC(atomicMin, scalar, value < old ? value : old)                                                     \
-    EMULATOR_ATOMIC(atomicMax, scalar, value > old ? value : old)                                                     \
-    EMULATOR_ATOMIC(atomicAnd, scalar, old & value)                                                                   \
-    EMULATOR_ATOMIC(atomicOr, scalar, old | value)                                                                    \
+#define EMULATOR_ATOMICS(scalar)                                  \
+    EMULATOR_ATOMIC(atomicMin, scalar, value < old ? value : old) \
+    EMULATOR_ATOMIC(atomicMax, scalar, value > old ? value : old) \
+    EMULATOR_ATOMIC(atomicAnd, scalar, old& value)                \
+    EMULATOR_ATOMIC(atomicOr, scalar, old | value)                \
     EMULATOR_ATOMIC(atomicXor, scalar, old ^ value)
 EMULATOR_ATOMICS(int)
 EMULATOR_ATOMICS(unsigned)
@@ -248,17 +277,19 @@ EMULATOR_ATOMIC(atomicExch, unsigned long long, value)
 EMULATOR_ATOMIC(atomicExch, float, value)
 
 // A failed exchange lets others run, so that waiting for a lock comes to an end.
-#define EMULATOR_CAS(name, scalar)                                                                                    \
-    UNCHECKED static inline scalar name(scalar* address, scalar compare, scalar value) {                              \
-        CHECK_ACCESS(address, sizeof(scalar), emulator::READ | emulator::WRITE | emulator::ATOMIC);                   \
-        if (__atomic_compare_exchange_n(address, &compare, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))         \
-            return compare;                                                                                           \
-        emulator::yield();                                                                                            \
-        return compare;                                                                                               \
+#define EMULATOR_CAS(name, scalar)                                                         \
+    UNCHECKED static inline scalar name(scalar* address, scalar compare, scalar value) {   \
+        CHECK_ACCESS(address, sizeof(scalar),                                              \
+                     emulator::READ | emulator::WRITE | emulator::ATOMIC);                 \
+        if (__atomic_compare_exchange_n(address, &compare, value, false, __ATOMIC_SEQ_CST, \
+                                        __ATOMIC_SEQ_CST))                                 \
+            return compare;                                                                \
+        emulator::yield();                                                                 \
+        return compare;                                                                    \
     }
-#define EMULATOR_CAS_SCOPES(scalar)                                                                                   \
-    EMULATOR_CAS(atomicCAS, scalar)                                                                                   \
-    EMULATOR_CAS(atomicCAS_block, scalar)                                                                             \
+#define EMULATOR_CAS_SCOPES(scalar)       \
+    EMULATOR_CAS(atomicCAS, scalar)       \
+    EMULATOR_CAS(atomicCAS_block, scalar) \
     EMULATOR_CAS(atomicCAS_system, scalar)
 EMULATOR_CAS_SCOPES(int)
 EMULATOR_CAS_SCOPES(unsigned)

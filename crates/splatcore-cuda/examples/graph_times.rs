@@ -1,50 +1,61 @@
-//! Does a CUDA graph make a training step faster? `graph_times [GAUSSIANS WIDTHxHEIGHT]`; without arguments 220,000 Gaussians
-//! at 1080x1920, where kernels dominate, and 100,000 at 400x266, where launches do. Synthetic scenes, no data set needed.
+//! Does a CUDA graph make a training step faster? `graph_times [GAUSSIANS WIDTHxHEIGHT]`; without
+//! arguments 220,000 Gaussians at 1080x1920, where kernels dominate, and 100,000 at 400x266, where
+//! launches do. Synthetic scenes, no data set needed.
 //!
-//! A step is some 25 launches and fills in one stream. Between two of them a card stands still for about a microsecond,
-//! and the host needs two or so to issue one. Measured, microseconds of the clock a step, and those in which the host is
-//! busy (whatever is left of the step, it has for other work):
+//! A step is some 25 launches and fills in one stream. Between two of them a card stands still for
+//! about a microsecond, and the host needs two or so to issue one. Measured, microseconds of the
+//! clock a step, and those in which the host is busy (whatever is left of the step, it has for
+//! other work):
 //!
 //! - *as in training*: steps one after the other, with the look at the counters every 16 steps;
-//! - *launched one by one*: bursts of 15 steps and a wait, as the next two, so that the three compare;
-//! - *one graph, always the same*: a step captured once, launched again and again with the arguments it was captured with:
-//!   the most that a graph can gain;
-//! - *captured and updated anew*: each step captured, the graph of the last one updated with it (`cuGraphExecUpdate`), and
-//!   launched: what a graph gains without a change to any kernel;
-//! - *sum of the stages*, each step waited for, by events: what the kernels take, with the gaps within stages.
+//! - *launched one by one*: bursts of 15 steps and a wait, as the next two, so that the three
+//!   compare;
+//! - *one graph, always the same*: a step captured once, launched again and again with the
+//!   arguments it was captured with: the most that a graph can gain;
+//! - *captured and updated anew*: each step captured, the graph of the last one updated with it
+//!   (`cuGraphExecUpdate`), and launched: what a graph gains without a change to any kernel;
+//! - *sum of the stages*, each step waited for, by events: what the kernels take, with the gaps
+//!   within stages.
 //!
-//! Then what one launch of an empty kernel costs, by itself and as a node of a graph; what the driver takes of the host's
-//! time, and what is ours (a device that does nothing takes the card's place; that part needs no card).
+//! Then what one launch of an empty kernel costs, by itself and as a node of a graph; what the
+//! driver takes of the host's time, and what is ours (a device that does nothing takes the card's
+//! place; that part needs no card).
 //!
-//! PREDICTION for an H200: gaps of 1 to 2 us shrink to about 1 us in a graph, so 25 launches gain 15 to 30 us a step: of
-//! 900 us at 1080x1920 not worth its complexity (3 %), of 150 us at 400x266 up to a fifth. Host: 25 x 2 us = 50 us a step one by
-//! one, 5 to 10 us for a graph always the same, about 60 us for one captured and updated anew (capturing costs what launching
-//! does). So the host is no bound unless a step takes less than 50 us.
-//! Measured on an H200: 1119 us as in training, 1123 one by one, 1095 as one graph, 1101 captured anew; at 400x266 258, 259, 232 and
-//! 234. Host 82, 5 and 31 us (at full size). An empty kernel 3.2 us, 0.55 as a node. Not taken up: 2 % of a full-size step.
+//! PREDICTION for an H200: gaps of 1 to 2 us shrink to about 1 us in a graph, so 25 launches gain
+//! 15 to 30 us a step: of 900 us at 1080x1920 not worth its complexity (3 %), of 150 us at 400x266
+//! up to a fifth. Host: 25 x 2 us = 50 us a step one by one, 5 to 10 us for a graph always the
+//! same, about 60 us for one captured and updated anew (capturing costs what launching does). So
+//! the host is no bound unless a step takes less than 50 us. Measured on an H200: 1119 us as in
+//! training, 1123 one by one, 1095 as one graph, 1101 captured anew; at 400x266 258, 259, 232 and
+//! 234. Host 82, 5 and 31 us (at full size). An empty kernel 3.2 us, 0.55 as a node. Not taken up:
+//!      2 % of a full-size step.
 //!
 //! # If it gains: a graph without updates
 //!
-//! What differs from step to step: the camera (152 bytes, by value to eight kernels), Adam's rates with step and seed (64
-//! bytes, to two), the photo with its mask and the number of its pixels that count (to the loss). What differs after a
-//! refinement or a larger frame: addresses, capacities, grids. The graph is captured anew then, every 100 steps at most:
-//! some 100 us, 1 us a step.
+//! What differs from step to step: the camera (152 bytes, by value to eight kernels), Adam's rates
+//! with step and seed (64 bytes, to two), the photo with its mask and the number of its pixels that
+//! count (to the loss). What differs after a refinement or a larger frame: addresses, capacities,
+//! grids. The graph is captured anew then, every 100 steps at most: some 100 us, 1 us a step.
 //!
-//! 1. The three become one `struct Step` of 256 bytes in device memory, and kernels take its address. They read the camera
-//!    with uniform loads from there in place of the constant bank: a latency of some 500 cycles once a block, unseen in
-//!    kernels of many blocks.
-//! 2. A copy a step from pinned memory costs as much as the gap that it saves twice over. So the host writes the struct into
-//!    a ring of 64 places in pinned memory, which the card can read by itself, and the first node, a kernel of one block,
-//!    copies place `steps % 64` to the device and does the two fills of a frame on the way. The host is at most 32 steps ahead
+//! 1. The three become one `struct Step` of 256 bytes in device memory, and kernels take its
+//!    address. They read the camera with uniform loads from there in place of the constant bank: a
+//!    latency of some 500 cycles once a block, unseen in kernels of many blocks.
+//! 2. A copy a step from pinned memory costs as much as the gap that it saves twice over. So the
+//!    host writes the struct into a ring of 64 places in pinned memory, which the card can read by
+//!    itself, and the first node, a kernel of one block, copies place `steps % 64` to the device
+//!    and does the two fills of a frame on the way. The host is at most 32 steps ahead
 //!    (`LOOK_EVERY`), so no place is overwritten before it was read.
-//! 3. A halted device goes on counting launches but not `Counters::steps`: the ring needs a counter of its own that counts
-//!    launches, and taking steps again writes them to the places that come next.
-//! 4. Photos of different sizes have different grids: a graph a size (scenes have one to four), or the largest grid, whose
-//!    surplus blocks leave at once as those beyond `Counters::pairs` do.
-//! 5. A ring of photos (they do not fit on the card) and profiled steps (events between stages) stay out of graphs.
+//! 3. A halted device goes on counting launches but not `Counters::steps`: the ring needs a counter
+//!    of its own that counts launches, and taking steps again writes them to the places that come
+//!    next.
+//! 4. Photos of different sizes have different grids: a graph a size (scenes have one to four), or
+//!    the largest grid, whose surplus blocks leave at once as those beyond `Counters::pairs` do.
+//! 5. A ring of photos (they do not fit on the card) and profiled steps (events between stages)
+//!    stay out of graphs.
 //!
-//! Cheaper and with less gain: launches that may begin while the kernel before them ends (programmatic dependent launch, sm_90
-//! on) need `griddepcontrol.wait` at the top of each kernel and no graph; they hide the launch, not the tail.
+//! Cheaper and with less gain: launches that may begin while the kernel before them ends
+//! (programmatic dependent launch, sm_90 on) need `griddepcontrol.wait` at the top of each kernel
+//! and no graph; they hide the launch, not the tail.
 
 use cudarc::driver::{result, sys};
 use splatcore_core::backend::{Backend, Learner, StageTimes, StepPlan};
@@ -61,7 +72,8 @@ use std::time::Instant;
 
 type Answer<T> = Result<T, Box<dyn Error>>;
 
-/// Steps between two waits: fewer than a learner takes before it looks at the device's counters, which a graph must not hold.
+/// Steps between two waits: fewer than a learner takes before it looks at the device's counters,
+/// which a graph must not hold.
 const BURST: u32 = 15;
 const BURSTS: u32 = 20;
 /// Launches of an empty kernel in a graph, about those of a step.
@@ -82,8 +94,8 @@ fn camera(width: u32, height: u32) -> Camera {
     }
 }
 
-/// Gaussians all over the view and somewhat beyond, most a few pixels wide, some many; at 1080x1920 each in some six tiles, as
-/// trained scenes have it.
+/// Gaussians all over the view and somewhat beyond, most a few pixels wide, some many; at 1080x1920
+/// each in some six tiles, as trained scenes have it.
 fn scene(count: usize, camera: &Camera) -> Gaussians {
     let mut rng = Rng::new(7, 0);
     let mut scene = Gaussians::zeros(count, 3);
@@ -199,7 +211,10 @@ impl Graph {
         let stream = card.stream();
         // SAFETY: the stream is the card's, and capturing ends whatever `work` answers.
         let (done, graph) = unsafe {
-            result::stream::begin_capture(stream, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)?;
+            result::stream::begin_capture(
+                stream,
+                sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED,
+            )?;
             (work(), result::stream::end_capture(stream))
         };
         done?;
@@ -226,7 +241,8 @@ impl Graph {
     /// Takes the arguments of another graph of the same nodes.
     fn update(&mut self, graph: sys::CUgraph) -> Answer<()> {
         let mut info = std::mem::MaybeUninit::<sys::CUgraphExecUpdateResultInfo>::zeroed();
-        // SAFETY: both graphs are alive; the driver writes the answer; the new graph is not needed after that.
+        // SAFETY: both graphs are alive; the driver writes the answer; the new graph is not needed
+        // after that.
         unsafe {
             let updated = sys::cuGraphExecUpdate_v2(self.ready, graph, info.as_mut_ptr()).result();
             result::graph::destroy(graph)?;
@@ -292,7 +308,8 @@ fn measure(card: &Arc<Card>, count: usize, width: u32, height: u32) -> Answer<()
     let sum = of_a_step(stages.iter().map(|(_, seconds)| seconds).sum());
 
     println!(
-        "\n{count} Gaussians at {width}x{height}: {} visible, {} pairs, {nodes} launches and fills a step",
+        "\n{count} Gaussians at {width}x{height}: {} visible, {} pairs, {nodes} launches and fills \
+         a step",
         counts.visible, counts.pairs
     );
     println!("{:<36} {:>10} {:>10}", "us a step", "clock", "host");
@@ -356,7 +373,8 @@ fn empty_launches(card: &Arc<Card>) -> Answer<()> {
     let graph = Graph::new(card, all)?;
     let in_graph = time(&|| graph.launch())?;
     println!(
-        "\nan empty kernel: {:.2} us launched (host {:.2}), {:.2} us as one of {EMPTY_NODES} nodes of a graph (host {:.2})",
+        "\nan empty kernel: {:.2} us launched (host {:.2}), {:.2} us as one of {EMPTY_NODES} nodes \
+         of a graph (host {:.2})",
         plain.clock, plain.host, in_graph.clock, in_graph.host
     );
     Ok(())
@@ -415,7 +433,13 @@ impl Device for Idle {
             program.kernels.len()
         ])
     }
-    unsafe fn launch(&self, _: Kernel, _: u32, _: u32, _: &mut [*mut c_void]) -> Result<(), DeviceError> {
+    unsafe fn launch(
+        &self,
+        _: Kernel,
+        _: u32,
+        _: u32,
+        _: &mut [*mut c_void],
+    ) -> Result<(), DeviceError> {
         Ok(())
     }
     fn synchronize(&self) -> Result<(), DeviceError> {

@@ -1,6 +1,7 @@
-//! Times `sort` on the card of this machine: `sort_times [KEY_BITS PAIRS [BITS PASSES ITEMS WINDOW]]`. Without arguments, the
-//! sizes of frames with the plans that come into question. Microseconds, the median of 30 sorts, kernels alone in the queue;
-//! `host` is how long the launches took to issue, which bounds what can be seen.
+//! Times `sort` on the card of this machine: `sort_times [KEY_BITS PAIRS [BITS PASSES ITEMS
+//! WINDOW]]`. Without arguments, the sizes of frames with the plans that come into question.
+//! Microseconds, the median of 30 sorts, kernels alone in the queue; `host` is how long the
+//! launches took to issue, which bounds what can be seen.
 
 use splatcore_cuda::device::driver::Card;
 use splatcore_cuda::device::{Buffer, Device};
@@ -12,7 +13,8 @@ use std::sync::Arc;
 
 const NO_KEY: u32 = u32::MAX;
 
-/// Keys as a frame has them: a third of depths missing, or groups in the order of depth, that is, in none.
+/// Keys as a frame has them: a third of depths missing, or groups in the order of depth, that is,
+/// in none.
 fn keys(key_bits: u32, pairs: usize) -> Vec<u32> {
     let mut state = 1u64;
     let mut next = move || {
@@ -30,7 +32,12 @@ fn keys(key_bits: u32, pairs: usize) -> Vec<u32> {
         .collect()
 }
 
-fn time(device: &Arc<dyn Device>, key_bits: u32, pairs: usize, plan: Plan) -> Result<(), Box<dyn Error>> {
+fn time(
+    device: &Arc<dyn Device>,
+    key_bits: u32,
+    pairs: usize,
+    plan: Plan,
+) -> Result<(), Box<dyn Error>> {
     let queue = Queue::new(device.clone());
     let kernels = device.load(&programs::sort(plan))?;
     let input = keys(key_bits, pairs);
@@ -83,7 +90,8 @@ fn time(device: &Arc<dyn Device>, key_bits: u32, pairs: usize, plan: Plan) -> Re
         ""
     };
     println!(
-        "{pairs:>8} pairs of {key_bits:>2} bits: {:>2} bits x {}, {:>2} a thread, window {:>2}: {:7.1} us{chosen}",
+        "{pairs:>8} pairs of {key_bits:>2} bits: {:>2} bits x {}, {:>2} a thread, window {:>2}: \
+         {:7.1} us{chosen}",
         plan.bits,
         plan.passes,
         plan.items,

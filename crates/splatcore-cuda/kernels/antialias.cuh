@@ -1,23 +1,25 @@
-// Mip-Splatting's 2D filter (Yu et al. 2024, section 4.2, eq. 10), a part of `project` and `project_backward` if ANTIALIAS is
-// 1: the low pass makes a splat larger, so opacity falls by sqrt(det C / det (C + 0.3 I)), or it would become brighter as
-// well. CPU twin with the derivation: splatcore-cpu/src/antialias.rs.
+// Mip-Splatting's 2D filter (Yu et al. 2024, section 4.2, eq. 10), a part of `project` and
+// `project_backward` if ANTIALIAS is 1: the low pass makes a splat larger, so opacity falls by
+// sqrt(det C / det (C + 0.3 I)), or it would become brighter as well. CPU twin with the derivation:
+// splatcore-cpu/src/antialias.rs.
 //
-// About 40 instructions a Gaussian forward and 60 backward, in kernels that wait for memory; project_backward takes 80 to 86
-// registers in place of 64 (sm_90), so 6 blocks a multiprocessor in place of 8.
-// Prediction for an H200: fox_220k project 35 -> 36 us, project_backward 59 -> 65; off: the same machine code as before.
-// Measured:
+// About 40 instructions a Gaussian forward and 60 backward, in kernels that wait for memory;
+// project_backward takes 80 to 86 registers in place of 64 (sm_90), so 6 blocks a multiprocessor in
+// place of 8. Prediction for an H200: fox_220k project 35 -> 36 us, project_backward 59 -> 65; off:
+// the same machine code as before. Measured:
 
 #define COMPENSATION_MIN 2.5e-5f
 
 #if ANTIALIAS
-// det C as the sum of the squares of three parts: the entries of C do not hold it where C is a needle.
+// det C as the sum of the squares of three parts: the entries of C do not hold it where C is a
+// needle.
 struct Compensation {
-    float ratio;   // det C / det (C + 0.3 I), from its floor to 1: the square of the factor
-    bool free;     // the ratio is above its floor
+    float ratio;  // det C / det (C + 0.3 I), from its floor to 1: the square of the factor
+    bool free;    // the ratio is above its floor
     float determinant;
     float along[3], areas[3];  // the parts are their products
-    Vec3 normal;   // cross product of the rows of J W, world axes
-    float slope;   // fx fy / z^2
+    Vec3 normal;               // cross product of the rows of J W, world axes
+    float slope;               // fx fy / z^2
 };
 
 __device__ __forceinline__ Compensation make_compensation(const Geometry& g, const Camera& camera) {
@@ -25,14 +27,18 @@ __device__ __forceinline__ Compensation make_compensation(const Geometry& g, con
     const float* w = camera.rotation;
     float x = g.clamped_x * g.inverse_z, y = g.clamped_y * g.inverse_z;
     c.slope = camera.focal[0] * camera.focal[1] * g.inverse_z * g.inverse_z;
-    c.normal = {c.slope * fmaf(x, w[0], fmaf(y, w[3], w[6])), c.slope * fmaf(x, w[1], fmaf(y, w[4], w[7])),
+    c.normal = {c.slope * fmaf(x, w[0], fmaf(y, w[3], w[6])),
+                c.slope * fmaf(x, w[1], fmaf(y, w[4], w[7])),
                 c.slope * fmaf(x, w[2], fmaf(y, w[5], w[8]))};
     c.areas[0] = g.scales.y * g.scales.z;
     c.areas[1] = g.scales.x * g.scales.z;
     c.areas[2] = g.scales.x * g.scales.y;
-    c.along[0] = fmaf(g.rotation[0].x, c.normal.x, fmaf(g.rotation[1].x, c.normal.y, g.rotation[2].x * c.normal.z));
-    c.along[1] = fmaf(g.rotation[0].y, c.normal.x, fmaf(g.rotation[1].y, c.normal.y, g.rotation[2].y * c.normal.z));
-    c.along[2] = fmaf(g.rotation[0].z, c.normal.x, fmaf(g.rotation[1].z, c.normal.y, g.rotation[2].z * c.normal.z));
+    c.along[0] = fmaf(g.rotation[0].x, c.normal.x,
+                      fmaf(g.rotation[1].x, c.normal.y, g.rotation[2].x * c.normal.z));
+    c.along[1] = fmaf(g.rotation[0].y, c.normal.x,
+                      fmaf(g.rotation[1].y, c.normal.y, g.rotation[2].y * c.normal.z));
+    c.along[2] = fmaf(g.rotation[0].z, c.normal.x,
+                      fmaf(g.rotation[1].z, c.normal.y, g.rotation[2].z * c.normal.z));
     float a = c.areas[0] * c.along[0], b = c.areas[1] * c.along[1], d = c.areas[2] * c.along[2];
     c.determinant = fmaf(a, a, fmaf(b, b, d * d));
     float ratio = c.determinant / g.determinant;
@@ -45,15 +51,15 @@ __device__ __forceinline__ Compensation make_compensation(const Geometry& g, con
 
 // What the factor adds to the gradients.
 struct Pull {
-    float inverse;         // with respect to the projected covariance, as much of its inverse
+    float inverse;  // with respect to the projected covariance, as much of its inverse
     float log_scales[3];
     float rotation[3][3];
-    Vec3 view;             // with respect to the view-space position
+    Vec3 view;  // with respect to the view-space position
 };
 
 // `gradient` is the one with respect to ln opacity.
-__device__ __forceinline__ Pull compensation_backward(const Compensation& c, float gradient, const Geometry& g,
-                                                      const Camera& camera) {
+__device__ __forceinline__ Pull compensation_backward(const Compensation& c, float gradient,
+                                                      const Geometry& g, const Camera& camera) {
     Pull p = {};
     if (!c.free) return p;
     const float* w = camera.rotation;
@@ -68,7 +74,8 @@ __device__ __forceinline__ Pull compensation_backward(const Compensation& c, flo
         float square = c.areas[k] * inverse * c.areas[k], along = square * c.along[k];
         // Each scale is in two of the three parts.
         p.log_scales[k] = gradient - along * c.along[k];
-        // In this order, so that what a sphere gets is symmetric to the last bit: it has no rotation to change.
+        // In this order, so that what a sphere gets is symmetric to the last bit: it has no
+        // rotation to change.
         p.rotation[0][k] = __fmul_rn(square, __fmul_rn(c.along[k], c.normal.x));
         p.rotation[1][k] = __fmul_rn(square, __fmul_rn(c.along[k], c.normal.y));
         p.rotation[2][k] = __fmul_rn(square, __fmul_rn(c.along[k], c.normal.z));

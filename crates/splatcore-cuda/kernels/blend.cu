@@ -1,30 +1,31 @@
-// blend, method `scalar`: one thread a pixel, every pixel walks its tile's whole list (Kerbl et al. 2023 and its
-// rasterizer). CPU twin: splatcore-cpu/src/blend_scalar.rs.
+// blend, method `scalar`: one thread a pixel, every pixel walks its tile's whole list (Kerbl et al.
+// 2023 and its rasterizer). CPU twin: splatcore-cpu/src/blend_scalar.rs.
 //
-// Launch: a block of 256 threads a tile; the list comes through shared memory, 256 splats at a time.
-// Bound by instructions: about 22 for a warp and splat of the tile's list.
-// Prediction for fox_220k, 1.4 M pairs, 8 warps each: 11 M visits, 250 M warp instructions, 240 us at full rate on an H200,
-// 350 in practice (gsplat: 604). Measured: 333 us; mcmc_1m 990 us.
+// Launch: a block of 256 threads a tile; the list comes through shared memory, 256 splats at a
+// time. Bound by instructions: about 22 for a warp and splat of the tile's list.
+// Prediction for fox_220k, 1.4 M pairs, 8 warps each: 11 M visits, 250 M warp instructions, 240 us
+// at full rate on an H200, 350 in practice (gsplat: 604). Measured: 333 us; mcmc_1m 990 us.
 //
-// Constants: COUNT 1 counts fragments and writes no image. DEPTH 1 also sums 1/z, by the weights of the colours. CHECKPOINTS 1
-// leaves behind what blend_backward_gaussian_parallel.cu needs: bucket_tiles[bucket] = tile + 1, checkpoints[...][pixel of
-// the tile] = (transmittance, colour) before every bucket of 32 splats but a tile's first (written where the pixel goes on),
-// and stops[pixel] = the place in the sorted pairs where it stopped.
+// Constants: COUNT 1 counts fragments and writes no image. DEPTH 1 also sums 1/z, by the weights of
+// the colours. CHECKPOINTS 1 leaves behind what blend_backward_gaussian_parallel.cu needs:
+// bucket_tiles[bucket] = tile + 1, checkpoints[...][pixel of the tile] = (transmittance, colour)
+// before every bucket of 32 splats but a tile's first (written where the pixel goes on), and
+// stops[pixel] = the place in the sorted pairs where it stopped.
 
 #define BLOCK 256
 
-extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
-                                                          const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges,
-                                                          Camera camera, Counters* counters, float* image,
-                                                          float* transmittances
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
+          const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges, Camera camera,
+          Counters* counters, float* image, float* transmittances
 #if CHECKPOINTS
-                                                          ,
-                                                          u32* bucket_tiles, float4* checkpoints, u32* stops
+          ,
+          u32* bucket_tiles, float4* checkpoints, u32* stops
 #elif DEPTH
-                                                          ,
-                                                          float* inverse_depths
+          ,
+          float* inverse_depths
 #endif
-) {
+    ) {
     begin_kernel();
     __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
     __shared__ float4 powers[BLOCK];   // a, b, c
@@ -32,7 +33,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
     if (counters->halted) return;
     u32 thread = threadIdx.x;
     u32 tile = blockIdx.x;
-    u32 x = tile % camera.tiles_x * TILE + thread % TILE, y = tile / camera.tiles_x * TILE + thread / TILE;
+    u32 x = tile % camera.tiles_x * TILE + thread % TILE,
+        y = tile / camera.tiles_x * TILE + thread / TILE;
     bool inside = x < camera.width && y < camera.height;
     float px = x + 0.5f, py = y + 0.5f;
     uint2 range = list_range(ranges, tile);
@@ -69,7 +71,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
 #endif
             float4 centre = centres[k], power = powers[k];
             float dx = px - centre.x, dy = py - centre.y;
-            float exponent = fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
+            float exponent =
+                fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
             float raw = exp2_approx(exponent);
             ++evaluated;
             // NaN counts as nothing; the smaller one of NaN and the cap would be the cap.

@@ -1,34 +1,43 @@
-// blend, methods `gemm-gs` and `gemm-gs-32` to `-512`: GEMM-GS (Li et al., DAC 2026). The exponents of a batch of
-// Gaussians at a tile's 256 pixels are one matrix product (section 3.2 and 3.3, equations 6 to 8, algorithm 2):
-//     M_power = M_g M_p,   M_p's columns (x^2, y^2, x y, x, y, 1), pixels relative to the tile's centre (equation 4),
-//     M_g's rows (a, c, b, 2 a X + b Y, 2 c Y + b X, a X^2 + b X Y + c Y^2), Gaussians relative to it (X, Y),
-// on the matrix units; alpha, transmittance and colour stay in f32, a thread a pixel, as in method `scalar`.
+// blend, methods `gemm-gs` and `gemm-gs-32` to `-512`: GEMM-GS (Li et al., DAC 2026). The exponents
+// of a batch of Gaussians at a tile's 256 pixels are one matrix product (section 3.2 and 3.3,
+// equations 6 to 8, algorithm 2):
+//     M_power = M_g M_p,   M_p's columns (x^2, y^2, x y, x, y, 1), pixels relative to the tile's
+//     centre (equation 4), M_g's rows (a, c, b, 2 a X + b Y, 2 c Y + b X, a X^2 + b X Y + c Y^2),
+//     Gaussians relative to it (X, Y),
+// on the matrix units; alpha, transmittance and colour stay in f32, a thread a pixel, as in method
+// `scalar`.
 //
-// Launch (section 3.4): a block of 256 threads a tile, BATCH Gaussians at a time through three stages. Each stage is a batch
-// ahead of the next, and its results have two buffers, used in turn:
+// Launch (section 3.4): a block of 256 threads a tile, BATCH Gaussians at a time through three
+// stages. Each stage is a batch ahead of the next, and its results have two buffers, used in turn:
 //   1. asynchronous copies bring the batch's indices to shared memory;
-//   2. a thread fetches one Gaussian and makes its row of M_g (threads beyond BATCH have none, which costs the small
-//      batches of figure 7); it asks for the Gaussian before stage 3 of the batch before and uses it after;
-//   3. mini-batches of 16 Gaussians: a warp multiplies their rows with its 32 pixels in four `mma.m16n8k8`, brings each
-//      pixel's exponents to its own lane through shared memory that only this warp uses, and blends.
+//   2. a thread fetches one Gaussian and makes its row of M_g (threads beyond BATCH have none,
+//      which costs the small batches of figure 7); it asks for the Gaussian before stage 3 of the
+//      batch before and uses it after;
+//   3. mini-batches of 16 Gaussians: a warp multiplies their rows with its 32 pixels in four
+//      `mma.m16n8k8`, brings each pixel's exponents to its own lane through shared memory that only
+//      this warp uses, and blends.
 // One barrier a batch.
 //
-// Where the paper leaves a choice: factors are halves, sums f32. M_p is exact in halves, its coordinates being odd multiples
-// of 1/2, and the same everywhere: a lane keeps its part in four registers rather than read it from global memory. Of the 8
-// columns of an `mma` M_g has 6; the two left carry log2 of the opacity as a high and a low half, so that the product is
-// log2 alpha and line 14 of algorithm 2 needs no factor. As there, every exponent is raised before anything is tested.
-// Precision: a coefficient is off by at most 2^-11 of itself. The constant one weighs most: for a sigma of 0.55 pixels, 10
-// pixels from the centre, it is 240 and off by up to 2^-4; for a sigma of 4 pixels 4.5, and 2^-9. fox_220k, emulated, against
-// `scalar`: 78.8 dB with exact, 77.1 with aabb (the authors' code: 61).
+// Where the paper leaves a choice: factors are halves, sums f32. M_p is exact in halves, its
+// coordinates being odd multiples of 1/2, and the same everywhere: a lane keeps its part in four
+// registers rather than read it from global memory. Of the 8 columns of an `mma` M_g has 6; the two
+// left carry log2 of the opacity as a high and a low half, so that the product is log2 alpha and
+// line 14 of algorithm 2 needs no factor. As there, every exponent is raised before anything is
+// tested. Precision: a coefficient is off by at most 2^-11 of itself. The constant one weighs most:
+// for a sigma of 0.55 pixels, 10 pixels from the centre, it is 240 and off by up to 2^-4; for a
+// sigma of 4 pixels 4.5, and 2^-9. fox_220k, emulated, against `scalar`: 78.8 dB with exact, 77.1
+// with aabb (the authors' code: 61).
 //
-// Registers (sm_90): 58 (48 for 32, 64 for 512), four blocks a multiprocessor. Shared memory: 72 bytes for each Gaussian of a
-// batch and 8 KB, 26 KB for 256, 44 KB for 512.
-// Bound by instructions and, close behind, by exp and by shared memory. SASS of sm_90: 7.5 for a Gaussian that no pixel of
-// the warp keeps (exp, comparison, vote, branch; 3.5 are its share of the mini-batch: product, transposition, addresses),
-// 12 more for one that some pixel keeps. In clocks of a multiprocessor: 1.9 and 3 of issue, 2 of exp, 2 of shared memory.
-// Prediction for fox_220k on an H200: 9 M (Gaussian, warp) visits with exact, 32 M with aabb, of which some 7 M are kept:
-// 150 M and 325 M warp instructions, 145 and 310 us at full rate, 220 and 480 us in practice.
-// Measured: 258 us with exact, 613 with aabb; batches of 32, 64, 128 and 512 with aabb: 697, 659, 630, 612; mcmc_1m 646 and 1778.
+// Registers (sm_90): 58 (48 for 32, 64 for 512), four blocks a multiprocessor. Shared memory: 72
+// bytes for each Gaussian of a batch and 8 KB, 26 KB for 256, 44 KB for 512.
+// Bound by instructions and, close behind, by exp and by shared memory. SASS of sm_90: 7.5 for a
+// Gaussian that no pixel of the warp keeps (exp, comparison, vote, branch; 3.5 are its share of the
+// mini-batch: product, transposition, addresses), 12 more for one that some pixel keeps. In clocks
+// of a multiprocessor: 1.9 and 3 of issue, 2 of exp, 2 of shared memory. Prediction for fox_220k on
+// an H200: 9 M (Gaussian, warp) visits with exact, 32 M with aabb, of which some 7 M are kept: 150
+// M and 325 M warp instructions, 145 and 310 us at full rate, 220 and 480 us in practice. Measured:
+// 258 us with exact, 613 with aabb; batches of 32, 64, 128 and 512 with aabb: 697, 659, 630, 612;
+// mcmc_1m 646 and 1778.
 //
 // Constants: BATCH 32 to 512; COUNT as in blend.cu.
 
@@ -46,10 +55,12 @@ __device__ __forceinline__ u32 basis(float x, float y, u32 member) {
     return pack_half2(low, high);
 }
 
-// A Gaussian's row of M_g for a tile with this centre. A tile far beside a Gaussian overflows a half: the constant term
-// first, to minus infinity, since the linear ones are at most 3.2 times its square root. The product is minus infinity then,
-// or not-a-number where those overflow too: alpha 0 or nothing either way.
-__device__ __forceinline__ uint4 coefficients_of(float4 mean, float4 power, float centre_x, float centre_y) {
+// A Gaussian's row of M_g for a tile with this centre. A tile far beside a Gaussian overflows a
+// half: the constant term first, to minus infinity, since the linear ones are at most 3.2 times its
+// square root. The product is minus infinity then, or not-a-number where those overflow too: alpha
+// 0 or nothing either way.
+__device__ __forceinline__ uint4 coefficients_of(float4 mean, float4 power, float centre_x,
+                                                 float centre_y) {
     float x = mean.x - centre_x, y = mean.y - centre_y;
     float a = power.x, b = power.y, c = power.z, log2_opacity = mean.z;
     float constant = fmaf(fmaf(a, x, b * y), x, c * y * y);
@@ -59,16 +70,16 @@ __device__ __forceinline__ uint4 coefficients_of(float4 mean, float4 power, floa
                       pack_half2(log2_opacity, log2_opacity - half_low(opacity)));
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
-                                                          const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges,
-                                                          Camera camera, Counters* counters, float* image,
-                                                          float* transmittances) {
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
+          const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges, Camera camera,
+          Counters* counters, float* image, float* transmittances) {
     begin_kernel();
     __shared__ u32 indices[2][BATCH];
-    __shared__ uint4 rows[2][BATCH];      // of M_g, 8 halves each
+    __shared__ uint4 rows[2][BATCH];  // of M_g, 8 halves each
     __shared__ float4 colours[2][BATCH];
-    // Half a mini-batch of M_power for each warp: 8 floats a pixel, in two pieces that change places every four pixels so
-    // that neither writing nor reading meets a bank twice.
+    // Half a mini-batch of M_power for each warp: 8 floats a pixel, in two pieces that change
+    // places every four pixels so that neither writing nor reading meets a bank twice.
     __shared__ float4 powers[BLOCK * 2];
     if (counters->halted) return;
     u32 thread = threadIdx.x, lane = thread % WARP;
@@ -146,7 +157,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
         construct(0);
     }
     for (u32 batch = 0; batch < batches; ++batch) {
-        // Also the barrier that keeps the next rows from overwriting those that a slower warp still multiplies.
+        // Also the barrier that keeps the next rows from overwriting those that a slower warp still
+        // multiplies.
         if (__syncthreads_and(least == never)) break;
         copy_async_wait<0>();
         fetch(batch + 1);

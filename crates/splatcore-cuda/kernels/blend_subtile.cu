@@ -1,29 +1,30 @@
-// blend, method `subtile`: cull twice. Lists are per 16x16 tile; inside, a warp owns 8x4 pixels and tests 32 splats of
-// the list at once, one a lane, exact ellipse against its rectangle, then walks only those that touch it.
-// CPU twin: splatcore-cpu/src/blend.rs.
+// blend, method `subtile`: cull twice. Lists are per 16x16 tile; inside, a warp owns 8x4 pixels and
+// tests 32 splats of the list at once, one a lane, exact ellipse against its rectangle, then walks
+// only those that touch it. CPU twin: splatcore-cpu/src/blend.rs.
 //
-// Launch: a block of 256 threads (8 warps) a tile; the list comes through shared memory, 256 splats at a time.
-// Bound by instructions: some 30 for 32 (splat, warp) tests and 24 for each that survives. Prediction for fox_220k on an
-// H200: 1.4 M pairs x 8 tests = 11 M / 32 * 30 = 11 M, about 4.5 M survivors * 24 = 108 M warp instructions: 115 us at full
-// rate, 170 in practice. Measured: 281 us; mcmc_1m 707 us; 182 M fragments evaluated for 137 M
-// blended on fox_220k, 71 to 75 % of the issue slots busy: survivors cost more than counted.
+// Launch: a block of 256 threads (8 warps) a tile; the list comes through shared memory, 256 splats
+// at a time. Bound by instructions: some 30 for 32 (splat, warp) tests and 24 for each that
+// survives. Prediction for fox_220k on an H200: 1.4 M pairs x 8 tests = 11 M / 32 * 30 = 11 M,
+// about 4.5 M survivors * 24 = 108 M warp instructions: 115 us at full rate, 170 in practice.
+// Measured: 281 us; mcmc_1m 707 us; 182 M fragments evaluated for 137 M blended on fox_220k, 71 to
+// 75 % of the issue slots busy: survivors cost more than counted.
 //
 // Constants: COUNT, DEPTH and CHECKPOINTS as in blend.cu.
 
 #define BLOCK 256
 
-extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
-                                                          const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges,
-                                                          Camera camera, Counters* counters, float* image,
-                                                          float* transmittances
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
+          const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges, Camera camera,
+          Counters* counters, float* image, float* transmittances
 #if CHECKPOINTS
-                                                          ,
-                                                          u32* bucket_tiles, float4* checkpoints, u32* stops
+          ,
+          u32* bucket_tiles, float4* checkpoints, u32* stops
 #elif DEPTH
-                                                          ,
-                                                          float* inverse_depths
+          ,
+          float* inverse_depths
 #endif
-) {
+    ) {
     begin_kernel();
     __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
     __shared__ float4 powers[BLOCK];   // a, b, c
@@ -31,7 +32,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
     if (counters->halted) return;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     u32 tile = blockIdx.x;
-    u32 x0 = tile % camera.tiles_x * TILE + warp % 2 * SUBTILE_X, y0 = tile / camera.tiles_x * TILE + warp / 2 * SUBTILE_Y;
+    u32 x0 = tile % camera.tiles_x * TILE + warp % 2 * SUBTILE_X,
+        y0 = tile / camera.tiles_x * TILE + warp / 2 * SUBTILE_Y;
     u32 x = x0 + lane % SUBTILE_X, y = y0 + lane / SUBTILE_X;
     bool inside = x < camera.width && y < camera.height;
     float px = x + 0.5f, py = y + 0.5f;
@@ -70,13 +72,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK) blend(const Splat* __restric
                 checkpoints[(u64)(range.x / WARP + place / WARP - 1) * BLOCK + pixel] =
                     make_float4(transmittance, red, green, blue);
 #endif
-            bool touches = group + lane < batch &&
-                           touches_subtile(centres[group + lane], powers[group + lane], x0 + 0.5f, y0 + 0.5f);
+            bool touches =
+                group + lane < batch &&
+                touches_subtile(centres[group + lane], powers[group + lane], x0 + 0.5f, y0 + 0.5f);
             for (u32 left = __ballot_sync(FULL_MASK, touches); left; left &= left - 1) {
                 u32 k = group + __ffs(left) - 1;
                 float4 centre = centres[k], power = powers[k], colour = colours[k];
                 float dx = px - centre.x, dy = py - centre.y;
-                float exponent = fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
+                float exponent =
+                    fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
                 float raw = exp2_approx(exponent), alpha = fminf(raw, camera.alpha_max);
 #if COUNT
                 if (!done) ++evaluated;

@@ -1,47 +1,57 @@
-// blend, methods `tc-gs`, `frag2mat`, `tc-gs-global-fp16` and `tc-gs-global-tf32` (TC-GS, Liao et al. 2025, section 4): the
-// exponents beta = log2 alpha of all pixels and Gaussians of a tile are a product of matrices, B = U^T V (equation 18), on
-// the matrix units.
+// blend, methods `tc-gs`, `frag2mat`, `tc-gs-global-fp16` and `tc-gs-global-tf32` (TC-GS, Liao et
+// al. 2025, section 4): the exponents beta = log2 alpha of all pixels and Gaussians of a tile are a
+// product of matrices, B = U^T V (equation 18), on the matrix units.
 //
-//   Frag2Mat (4.2)   beta = u . v (equation 13); u has the monomials of the pixel (equation 14), v the coefficients of the
-//                    Gaussian (equation 12). The units take 8 terms, so v0 is split: three entries of v0 / 3 that meet a
-//                    1 each (section 5.1). m16n8k8: 16 pixels, 8 Gaussians; halves in and out (TF32: f32 out).
-//   G2L (4.3)        p and the mean are taken from the tile's centre (equations 19 to 21). Pixels are n + 1/2 with
+//   Frag2Mat (4.2)   beta = u . v (equation 13); u has the monomials of the pixel (equation 14), v
+//                    the coefficients of the Gaussian (equation 12). The units take 8 terms, so v0
+//                    is split: three entries of v0 / 3 that meet a 1 each (section 5.1). m16n8k8:
+//                    16 pixels, 8 Gaussians; halves in and out (TF32: f32 out).
+//   G2L (4.3)        p and the mean are taken from the tile's centre (equations 19 to 21). Pixels
+//                    are n + 1/2 with
 //                    |n| < 8 there, and u has no rounding at all.
-//   EarlyCull (4.1)  beta is compared with -log2 255 (equation 10), and only what is blended is raised.
-// The paper has natural logarithms, a splat's coefficients are in base 2. Where it is silent (transmittance, colour, the
-// exchange of exponents, which pixels a warp has) everything is f32 as in its algorithm 1.
+//   EarlyCull (4.1)  beta is compared with -log2 255 (equation 10), and only what is blended is
+//                    raised.
+// The paper has natural logarithms, a splat's coefficients are in base 2. Where it is silent
+// (transmittance, colour, the exchange of exponents, which pixels a warp has) everything is f32 as
+// in its algorithm 1.
 //
 // Constants: EARLY_CULL, LOCAL and TF32 choose the method,
-//   tc-gs 1 1 0 · frag2mat 0 1 0 (its table 5) · tc-gs-global-fp16 1 0 0 and tc-gs-global-tf32 1 0 1 (its table 6: the
-//   squares of coordinates overflow halves from 256 pixels on, and TF32 has no more digits);
-// COUNT 1 counts fragments and writes no image: those that a pixel looks at, not those computed for pixels that are done.
+//   tc-gs 1 1 0 · frag2mat 0 1 0 (its table 5) · tc-gs-global-fp16 1 0 0 and tc-gs-global-tf32 1 0
+//   1 (its table 6: the squares of coordinates overflow halves from 256 pixels on, and TF32 has no
+//   more digits);
+// COUNT 1 counts fragments and writes no image: those that a pixel looks at, not those computed for
+// pixels that are done.
 //
-// Launch: a block of 256 threads a tile, a warp 8x4 pixels, a lane one pixel. Batches of 256 Gaussians: a thread makes the
-// vector v of one of them for this tile and puts it and the colour into shared memory. For 8 Gaussians at a time a warp
-// makes two products (pixels 0 to 15, 16 to 31). An accumulator's row is one pixel, but spread over four lanes: the warp
-// sends it through 512 bytes of shared memory of its own (TF32: 1 KB), after which a lane has its pixel's 8 exponents and blends them in turn.
-// 40 registers, 13 KB shared (21 KB with TF32).
-// Bound by instructions, on sm_90: 20 for a warp and 8 Gaussians, and for each of them 3 if no lane blends it, 15 if any
-// does (scalar: 20 and 34).
-// What the digits cost: beta is off by at most 2^-11 (sum |u v| + |beta|), which tests/blend_tc_gs.rs holds it to. A third of v0 is as
-// many digits short as v0 is; what helps a needle is to put into the next entry what rounding left of the first (see
-// kernels/blend_splatcore.cu), which is not this method.
-// Prediction for fox_220k with exact pairs on an H200: 10.2 M visits of a warp by a Gaussian, 60 % of them with a blending
-// lane: 10.2 x 2.5 + 6.1 x 15 + 4.1 x 3 M and 10 M for batches and pixels = 140 M warp instructions, 133 us; at the 83 % of
-// that rate that scalar reaches, 160 us. frag2mat: one instruction more for a culled visit, 164. The authors' code: 203 us
-// with 1.40 M pairs.
-// Measured: tc-gs 220 us with exact pairs, 224 with accutile; mcmc_1m 550 and 568. tc-gs-global-fp16 5.2 dB, -tf32 15.4.
-// Tried: exponents in f32 through shared memory 244 us with exact, 250 with accutile (predicted 160); 16 Gaussians between two
-// votes 230 with accutile; 16x2 pixels a warp 252; colours as halves 263.
-// Tried: without the second argument of __launch_bounds__ nvcc saves three registers and computes shared addresses anew for
-// every 8 Gaussians, 20 instructions; a branch a lane in place of the vote, 4 instead of 3 for a culled visit.
+// Launch: a block of 256 threads a tile, a warp 8x4 pixels, a lane one pixel. Batches of 256
+// Gaussians: a thread makes the vector v of one of them for this tile and puts it and the colour
+// into shared memory. For 8 Gaussians at a time a warp makes two products (pixels 0 to 15, 16 to
+// 31). An accumulator's row is one pixel, but spread over four lanes: the warp sends it through 512
+// bytes of shared memory of its own (TF32: 1 KB), after which a lane has its pixel's 8 exponents
+// and blends them in turn. 40 registers, 13 KB shared (21 KB with TF32). Bound by instructions, on
+// sm_90: 20 for a warp and 8 Gaussians, and for each of them 3 if no lane blends it, 15 if any does
+// (scalar: 20 and 34). What the digits cost: beta is off by at most 2^-11 (sum |u v| + |beta|),
+// which tests/blend_tc_gs.rs holds it to. A third of v0 is as many digits short as v0 is; what
+// helps a needle is to put into the next entry what rounding left of the first (see
+// kernels/blend_splatcore.cu), which is not this method. Prediction for fox_220k with exact pairs
+// on an H200: 10.2 M visits of a warp by a Gaussian, 60 % of them with a blending lane: 10.2 x 2.5
+// + 6.1 x 15 + 4.1 x 3 M and 10 M for batches and pixels = 140 M warp instructions, 133 us; at the
+// 83 % of that rate that scalar reaches, 160 us. frag2mat: one instruction more for a culled visit,
+// 164. The authors' code: 203 us with 1.40 M pairs. Measured: tc-gs 220 us with exact pairs, 224
+//      with accutile; mcmc_1m 550 and 568. tc-gs-global-fp16 5.2 dB, -tf32 15.4.
+// Tried: exponents in f32 through shared memory 244 us with exact, 250 with accutile (predicted
+// 160); 16 Gaussians between two votes 230 with accutile; 16x2 pixels a warp 252; colours as halves
+// 263. Tried: without the second argument of __launch_bounds__ nvcc saves three registers and
+//      computes shared addresses anew for
+// every 8 Gaussians, 20 instructions; a branch a lane in place of the vote, 4 instead of 3 for a
+// culled visit.
 
 #define BLOCK 256
 #define GROUP 8  // Gaussians of a product
 #define WARP_WIDTH 8
 #define WARP_HEIGHT (WARP / WARP_WIDTH)
 
-// A fragment is blended if its exponent, or its alpha, is at least this; a pixel that is done blends nothing more.
+// A fragment is blended if its exponent, or its alpha, is at least this; a pixel that is done
+// blends nothing more.
 #if EARLY_CULL
 #define LEAST -LOG2_255
 #else
@@ -71,15 +81,17 @@ __device__ __forceinline__ float basis(u32 k, Point p) {
 #endif
 
 extern "C" __global__ void __launch_bounds__(BLOCK, 4)
-    blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs, const u32* __restrict__ pair_slots,
-          const uint2* __restrict__ ranges, Camera camera, Counters* counters, float* image, float* transmittances) {
+    blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
+          const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges, Camera camera,
+          Counters* counters, float* image, float* transmittances) {
     begin_kernel();
-    // V. Halves: all 8 entries; TF32: entries 0 to 3 of all Gaussians, then 4 to 7. 8 Gaussians are a B operand as they lie
-    // there, a word a lane.
+    // V. Halves: all 8 entries; TF32: entries 0 to 3 of all Gaussians, then 4 to 7. 8 Gaussians are
+    // a B operand as they lie there, a word a lane.
     __shared__ uint4 vectors[PARTS][BLOCK];
     __shared__ float4 colours[BLOCK];
-    // Exponents of each pixel with 8 Gaussians: halves as they come, or two float4 a row, exchanged in every other four rows:
-    // neither the stores of accumulators nor the loads of rows have bank conflicts so.
+    // Exponents of each pixel with 8 Gaussians: halves as they come, or two float4 a row, exchanged
+    // in every other four rows: neither the stores of accumulators nor the loads of rows have bank
+    // conflicts so.
 #if TF32
     __shared__ float4 exponents[BLOCK / WARP][WARP][2];
 #else
@@ -144,17 +156,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
         }
         float third = v[0] * (1.0f / 3.0f);
 #if TF32
-        vectors[0][thread] = make_uint4(to_tf32(third), to_tf32(third), to_tf32(third), to_tf32(v[1]));
+        vectors[0][thread] =
+            make_uint4(to_tf32(third), to_tf32(third), to_tf32(third), to_tf32(v[1]));
         vectors[1][thread] = make_uint4(to_tf32(v[2]), to_tf32(v[3]), to_tf32(v[4]), to_tf32(v[5]));
 #else
-        vectors[0][thread] = make_uint4(pack_half2(third, third), pack_half2(third, v[1]), pack_half2(v[2], v[3]),
-                                        pack_half2(v[4], v[5]));
+        vectors[0][thread] = make_uint4(pack_half2(third, third), pack_half2(third, v[1]),
+                                        pack_half2(v[2], v[3]), pack_half2(v[4], v[5]));
 #endif
         __syncthreads();
         u32 batch = min(range.y - start, (u32)BLOCK);
         const float4* group_colours = colours;
         const u32* columns = (const u32*)vectors + lane;
-        for (u32 first = 0; first < batch; first += GROUP, group_colours += GROUP, columns += WARP) {
+        for (u32 first = 0; first < batch;
+             first += GROUP, group_colours += GROUP, columns += WARP) {
             if (__all_sync(FULL_MASK, least == NEVER)) break;
             // The exponents before these have been read.
             __syncwarp();
@@ -171,7 +185,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
             }
             __syncwarp();
             u32 exchanged = lane / 4 % 2;
-            float4 low = exponents[warp][lane][exchanged], high = exponents[warp][lane][1 - exchanged];
+            float4 low = exponents[warp][lane][exchanged],
+                   high = exponents[warp][lane][1 - exchanged];
             float betas[GROUP] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 #else
             const u32 none[2] = {0, 0};
@@ -184,8 +199,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
             }
             __syncwarp();
             uint4 row = exponents[warp][lane];
-            float betas[GROUP] = {half_low(row.x), half_high(row.x), half_low(row.y), half_high(row.y),
-                                  half_low(row.z), half_high(row.z), half_low(row.w), half_high(row.w)};
+            float betas[GROUP] = {half_low(row.x),  half_high(row.x), half_low(row.y),
+                                  half_high(row.y), half_low(row.z),  half_high(row.z),
+                                  half_low(row.w),  half_high(row.w)};
 #endif
 #pragma unroll
             for (u32 k = 0; k < GROUP; ++k) {

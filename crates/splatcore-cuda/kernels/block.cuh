@@ -1,9 +1,10 @@
-// What the kernels that share out rows and pairs over a block of 256 threads have in common: intersect.cu,
-// intersect_groups.cu and lists.cu.
+// What the kernels that share out rows and pairs over a block of 256 threads have in common:
+// intersect.cu, intersect_groups.cu and lists.cu.
 
 #define BLOCK 256
 
-// Exclusive sum over the block; `total` gets the sum. `scratch` is free again after the next barrier.
+// Exclusive sum over the block; `total` gets the sum. `scratch` is free again after the next
+// barrier.
 __device__ __forceinline__ u32 block_scan(u32 value, u32* scratch, u32& total) {
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     u32 before = warp_scan(value, lane);
@@ -19,7 +20,8 @@ __device__ __forceinline__ u32 block_scan(u32 value, u32* scratch, u32& total) {
 
 // Exclusive sums of N values at a time. `scratch` is free again after the next barrier.
 template <int N>
-__device__ __forceinline__ void block_scans(u32 (&values)[N], u32 (&scratch)[N][BLOCK / WARP], u32 (&totals)[N]) {
+__device__ __forceinline__ void block_scans(u32 (&values)[N], u32 (&scratch)[N][BLOCK / WARP],
+                                            u32 (&totals)[N]) {
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
 #pragma unroll
     for (int n = 0; n < N; ++n) {

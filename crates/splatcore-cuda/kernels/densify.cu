@@ -1,35 +1,40 @@
 // densify: changes of the set of Gaussians, wholly on the device and the same at every run.
 //
-// Adaptive density control: Kerbl et al. 2023, section 5.2. MCMC: Kheradmand et al. 2024, equation 9. The order of
-// Gaussians afterwards is the CPU backend's: those that stay, then clones, then split children, each in order.
+// Adaptive density control: Kerbl et al. 2023, section 5.2. MCMC: Kheradmand et al. 2024, equation
+// 9. The order of Gaussians afterwards is the CPU backend's: those that stay, then clones, then
+//    split children, each in order.
 //
 // Everything is made of a few plain steps, each one thread an item and bound by memory:
-//   flags a Gaussian -> list      list_count, scan_sums, list_write: indices of the flagged, in order
-//   weights -> cumulative         weight_sums, scan_sums, weight_scan: in whole numbers of 2^-32, so sums have no order
-//   the K largest gradients       select_histogram, select_digit, four times: radix selection on the bits of the f32
-//   rows from a list              copy_rows in place (append, relocate), gather_rows to scratch and put_rows back (compact),
+//   flags a Gaussian -> list      list_count, scan_sums, list_write: indices of the flagged, in
+//   order weights -> cumulative         weight_sums, scan_sums, weight_scan: in whole numbers of
+//   2^-32, so sums have no order the K largest gradients       select_histogram, select_digit, four
+//   times: radix selection on the bits of the f32 rows from a list              copy_rows in place
+//   (append, relocate), gather_rows to scratch and put_rows back (compact),
 //                                 clear_rows
-// How many of each kind there are stays here, in `totals`: the host launches for the most that there may be and learns the numbers
-// later. A refinement may follow a step that found no room for its pairs, and may find no room for its own rows: whatever
-// changes the state goes by a number that is zero then.
+// How many of each kind there are stays here, in `totals`: the host launches for the most that
+// there may be and learns the numbers later. A refinement may follow a step that found no room for
+// its pairs, and may find no room for its own rows: whatever changes the state goes by a number
+// that is zero then.
 //
-// Random numbers are counter-based (splatcore_core::random), so that no thread waits for another's draw.
+// Random numbers are counter-based (splatcore_core::random), so that no thread waits for another's
+// draw.
 //
-// Prediction, 1 M Gaussians of 59 parameters and two moments, 708 bytes each: deciding reads 28 bytes a Gaussian and writes 1 to
-// 12: 20 us; compaction moves each byte twice, 2.8 GB: 700 us on an H200; one refinement is 1 to 2 ms of the 300 ms between two.
-// Measured, compact moments: adc with up to 212 k Gaussians 1.1 ms a round (the host launches some 100 kernels for it), mcmc with
+// Prediction, 1 M Gaussians of 59 parameters and two moments, 708 bytes each: deciding reads 28
+// bytes a Gaussian and writes 1 to 12: 20 us; compaction moves each byte twice, 2.8 GB: 700 us on
+// an H200; one refinement is 1 to 2 ms of the 300 ms between two. Measured, compact moments: adc
+// with up to 212 k Gaussians 1.1 ms a round (the host launches some 100 kernels for it), mcmc with
 // 1 M 0.2 ms.
 
 #define THREADS 256
 #define WARPS (THREADS / WARP)
 
 // Bits of a Gaussian's action.
-#define CHOSEN 1u   // grows
-#define EQUAL 2u    // its gradient is that at which the limit bites
-#define KEPT 4u     // stays
-#define CLONED 8u   // a copy of it is appended
-#define SPLIT 16u   // two children of it are appended
-#define DEAD 32u    // MCMC: to be moved
+#define CHOSEN 1u  // grows
+#define EQUAL 2u   // its gradient is that at which the limit bites
+#define KEPT 4u    // stays
+#define CLONED 8u  // a copy of it is appended
+#define SPLIT 16u  // two children of it are appended
+#define DEAD 32u   // MCMC: to be moved
 
 // Places in `totals`, the numbers of a refinement, u64 each.
 #define TOTAL_CLONED 0  // before pruning
@@ -41,7 +46,7 @@
 #define TOTAL_LISTED 6
 #define TOTAL_WEIGHT 7
 #define TOTAL_ADDED 8
-#define TOTAL_ALL 9         // Gaussians before, none if the device has halted
+#define TOTAL_ALL 9  // Gaussians before, none if the device has halted
 #define TOTAL_CHILDREN 10
 #define TOTAL_APPENDED 11   // clones and children
 #define TOTAL_COMPACTED 12  // rows of the arrays from which some go, none if all stay
@@ -58,8 +63,8 @@ __device__ __forceinline__ u64 random_bits(u64 seed, u64 step, u64 index, u64 la
 // --- Begin and end.
 
 // One warp. Nothing changes on a halted device, until the host has made room and asks again.
-extern "C" __global__ void begin_refinement(
-    u64* totals, const u32* __restrict__ gaussians, const Counters* counters) {
+extern "C" __global__ void begin_refinement(u64* totals, const u32* __restrict__ gaussians,
+                                            const Counters* counters) {
     begin_kernel();
     const u32 place = threadIdx.x;
     const bool counts = place == TOTAL_ALL || place == TOTAL_AFTER;
@@ -87,8 +92,11 @@ __device__ __forceinline__ float mean_gradient(const float* gradient_sum, const 
     return gradient_sum[i] / float(max(seen[i], 1u));
 }
 
-// Whether enough bad pixels are this Gaussian's (FastGS, Ren et al. 2025); without scores everyone's are.
-__device__ __forceinline__ bool agreed(const float* bad, float min_bad, u32 i) { return !bad || bad[i] >= min_bad; }
+// Whether enough bad pixels are this Gaussian's (FastGS, Ren et al. 2025); without scores
+// everyone's are.
+__device__ __forceinline__ bool agreed(const float* bad, float min_bad, u32 i) {
+    return !bad || bad[i] >= min_bad;
+}
 
 // Whole numbers in the order of the floats.
 __device__ __forceinline__ u32 sortable(float value) {
@@ -121,7 +129,8 @@ __device__ __forceinline__ T sum_block(T value, T* warps) {
     return sum;
 }
 
-// One block of THREADS: replaces the blocks' sums by the sums of those before each, and writes the total.
+// One block of THREADS: replaces the blocks' sums by the sums of those before each, and writes the
+// total.
 extern "C" __global__ void __launch_bounds__(THREADS) scan_sums(u64* sums, u32 count, u64* total) {
     begin_kernel();
     __shared__ u64 warps[WARPS];
@@ -161,15 +170,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 // --- Adaptive density control.
 
-// The largest gradients by radix selection: `selection` holds the bits known so far and how many more are to be found
-// among those that share them. Counts candidates with these bits by their next eight.
+// The largest gradients by radix selection: `selection` holds the bits known so far and how many
+// more are to be found among those that share them. Counts candidates with these bits by their next
+// eight.
 struct Selection {
     u32 prefix, remaining, all;
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    select_histogram(const float* __restrict__ gradient_sum, const u32* __restrict__ seen, u32 n, float threshold,
-                     const float* __restrict__ bad, float min_bad, u32 shift, const Selection* __restrict__ selection, u32* __restrict__ histogram) {
+    select_histogram(const float* __restrict__ gradient_sum, const u32* __restrict__ seen, u32 n,
+                     float threshold, const float* __restrict__ bad, float min_bad, u32 shift,
+                     const Selection* __restrict__ selection, u32* __restrict__ histogram) {
     begin_kernel();
     __shared__ u32 counts[256];
     counts[threadIdx.x] = 0;
@@ -179,13 +190,15 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         const float gradient = mean_gradient(gradient_sum, seen, i);
         const u32 key = sortable(gradient);
         const bool shares = shift == 24 || key >> (shift + 8) == selection->prefix;
-        if (gradient >= threshold && agreed(bad, min_bad, i) && shares) atomicAdd(&counts[key >> shift & 255u], 1u);
+        if (gradient >= threshold && agreed(bad, min_bad, i) && shares)
+            atomicAdd(&counts[key >> shift & 255u], 1u);
     }
     __syncthreads();
     if (counts[threadIdx.x]) atomicAdd(&histogram[threadIdx.x], counts[threadIdx.x]);
 }
 
-// One thread: the next eight bits of the gradient at which the limit of `room` bites; empties the histogram.
+// One thread: the next eight bits of the gradient at which the limit of `room` bites; empties the
+// histogram.
 extern "C" __global__ void select_digit(u32 shift, u32 room, Selection* selection, u32* histogram) {
     begin_kernel();
     if (shift == 24) selection->remaining = room;
@@ -193,16 +206,18 @@ extern "C" __global__ void select_digit(u32 shift, u32 room, Selection* selectio
     for (u32 digit = 0; digit < 256; ++digit) total += histogram[digit];
     if (shift == 24) selection->all = total <= selection->remaining;
     u32 digit = 255;
-    while (digit > 0 && histogram[digit] < selection->remaining) selection->remaining -= histogram[digit--];
+    while (digit > 0 && histogram[digit] < selection->remaining)
+        selection->remaining -= histogram[digit--];
     selection->prefix = selection->prefix << 8 | digit;
     for (u32 d = 0; d < 256; ++d) histogram[d] = 0;
 }
 
-// Who grows for certain, and who only if there is room among equals. Without `selection` everyone at the threshold.
+// Who grows for certain, and who only if there is room among equals. Without `selection` everyone
+// at the threshold.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    adc_choose(const float* __restrict__ gradient_sum, const u32* __restrict__ seen, u32 n, float threshold,
-               const float* __restrict__ bad, float min_bad, const Selection* __restrict__ selection,
-               u8* __restrict__ actions) {
+    adc_choose(const float* __restrict__ gradient_sum, const u32* __restrict__ seen, u32 n,
+               float threshold, const float* __restrict__ bad, float min_bad,
+               const Selection* __restrict__ selection, u8* __restrict__ actions) {
     begin_kernel();
     const u32 i = item();
     if (i >= n) return;
@@ -210,16 +225,18 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     u32 action = 0;
     if (gradient >= threshold && agreed(bad, min_bad, i)) {
         const u32 key = sortable(gradient);
-        if (!selection || selection->all || key > selection->prefix) action = CHOSEN;
-        else if (key == selection->prefix) action = EQUAL;
+        if (!selection || selection->all || key > selection->prefix)
+            action = CHOSEN;
+        else if (key == selection->prefix)
+            action = EQUAL;
     }
     actions[i] = u8(action);
 }
 
 // The first among equals.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    adc_admit(const u32* __restrict__ equals, const u64* __restrict__ count, const Selection* __restrict__ selection,
-              u8* __restrict__ actions) {
+    adc_admit(const u32* __restrict__ equals, const u64* __restrict__ count,
+              const Selection* __restrict__ selection, u8* __restrict__ actions) {
     begin_kernel();
     const u32 k = item();
     if (k < *count && k < selection->remaining) actions[equals[k]] = u8(CHOSEN);
@@ -227,9 +244,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 // What becomes of each Gaussian, its clone and its children, pruning included.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    adc_decide(const float* __restrict__ log_scales, const float* __restrict__ opacity_logits, u32 n, float split_scale,
-               float min_opacity, float max_scale, float log_shrink, u8* __restrict__ actions,
-               u64* __restrict__ totals) {
+    adc_decide(const float* __restrict__ log_scales, const float* __restrict__ opacity_logits,
+               u32 n, float split_scale, float min_opacity, float max_scale, float log_shrink,
+               u8* __restrict__ actions, u64* __restrict__ totals) {
     begin_kernel();
     const u32 i = item();
     u32 cloned = 0, split = 0;
@@ -240,7 +257,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         const bool chosen = actions[i] & CHOSEN;
         split = chosen && largest > split_scale;
         cloned = chosen && !split;
-        const float child[3] = {scales[0] - log_shrink, scales[1] - log_shrink, scales[2] - log_shrink};
+        const float child[3] = {scales[0] - log_shrink, scales[1] - log_shrink,
+                                scales[2] - log_shrink};
         u32 action = 0;
         if (!split && visible && largest <= max_scale) action = cloned ? KEPT | CLONED : KEPT;
         if (split && visible && largest_scale(child) <= max_scale) action = SPLIT;
@@ -252,8 +270,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (threadIdx.x == 0 && split) atomicAdd(&totals[TOTAL_SPLIT], u64(split));
 }
 
-// One thread: what becomes of the arrays, by who is kept, cloned and split; there is room for `most_rows`. Clones and children
-// are appended before others go.
+// One thread: what becomes of the arrays, by who is kept, cloned and split; there is room for
+// `most_rows`. Clones and children are appended before others go.
 extern "C" __global__ void decide_sizes(u64* totals, u32 most_rows, Counters* counters) {
     begin_kernel();
     u64 all = totals[TOTAL_ALL], kept = totals[TOTAL_KEPT], clones = totals[TOTAL_CLONES];
@@ -276,11 +294,12 @@ extern "C" __global__ void decide_sizes(u64* totals, u32 most_rows, Counters* co
     totals[TOTAL_AFTER] = after;
 }
 
-// Turns two copies of each listed parent, which lie behind the clones, into its children: drawn from the parent, smaller.
+// Turns two copies of each listed parent, which lie behind the clones, into its children: drawn
+// from the parent, smaller.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    split_children(float* __restrict__ means, float* __restrict__ log_scales, const float* __restrict__ rotations,
-                   const u32* __restrict__ parents, const u64* __restrict__ totals, float log_shrink, u64 seed,
-                   u64 step) {
+    split_children(float* __restrict__ means, float* __restrict__ log_scales,
+                   const float* __restrict__ rotations, const u32* __restrict__ parents,
+                   const u64* __restrict__ totals, float log_shrink, u64 seed, u64 step) {
     begin_kernel();
     const u32 k = item();
     if (k >= totals[TOTAL_CHILDREN]) return;
@@ -307,18 +326,20 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         double offset[3];
         for (int c = 0; c < 3; ++c) offset[c] = normal[c] * expf(scales[c]);
         for (int c = 0; c < 3; ++c)
-            mean[c] += float(rotation[c][0] * offset[0] + rotation[c][1] * offset[1] + rotation[c][2] * offset[2]);
+            mean[c] += float(rotation[c][0] * offset[0] + rotation[c][1] * offset[1] +
+                             rotation[c][2] * offset[2]);
     }
     for (int c = 0; c < 3; ++c) scales[c] -= log_shrink;
 }
 
 // --- Pruning by scores.
 
-// Who stays: those that make up enough of some view, and not too much of whose weight is in bad pixels (a share of 1 or
-// more asks nothing: sums may round to more than their whole).
+// Who stays: those that make up enough of some view, and not too much of whose weight is in bad
+// pixels (a share of 1 or more asks nothing: sums may round to more than their whole).
 extern "C" __global__ void __launch_bounds__(THREADS)
-    prune_mark(const float* __restrict__ bad, const float* __restrict__ weight, const float* __restrict__ largest, u32 n,
-               float min_importance, float max_bad_share, u8* __restrict__ actions) {
+    prune_mark(const float* __restrict__ bad, const float* __restrict__ weight,
+               const float* __restrict__ largest, u32 n, float min_importance, float max_bad_share,
+               u8* __restrict__ actions) {
     begin_kernel();
     const u32 i = item();
     if (i >= n) return;
@@ -328,9 +349,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 // --- Opacity reset.
 
-extern "C" __global__ void __launch_bounds__(THREADS) cap_opacity(
-    float* logits, const u64* __restrict__ all, float ceiling, const float* __restrict__ log_scales,
-    const float* __restrict__ smoothing) {
+extern "C" __global__ void __launch_bounds__(THREADS)
+    cap_opacity(float* logits, const u64* __restrict__ all, float ceiling,
+                const float* __restrict__ log_scales, const float* __restrict__ smoothing) {
     begin_kernel();
     const u32 i = item();
     if (i >= *all) return;
@@ -348,13 +369,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) cap_opacity(
 // --- MCMC.
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    mcmc_mark_dead(const float* __restrict__ opacity_logits, u32 n, float min_opacity, u8* __restrict__ actions) {
+    mcmc_mark_dead(const float* __restrict__ opacity_logits, u32 n, float min_opacity,
+                   u8* __restrict__ actions) {
     begin_kernel();
     const u32 i = item();
     if (i < n) actions[i] = opacity_of(opacity_logits[i]) > min_opacity ? 0 : DEAD;
 }
 
-// An opacity in units of 2^-32, 0 for the dead (`actions` may be null: nobody is) and at least 1 for the others.
+// An opacity in units of 2^-32, 0 for the dead (`actions` may be null: nobody is) and at least 1
+// for the others.
 __device__ __forceinline__ u64 weight(const float* opacity_logits, const u8* actions, u32 i) {
     if (actions && (actions[i] & DEAD)) return 0;
     const float opacity = opacity_of(opacity_logits[i]);
@@ -382,12 +405,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (i < n) cumulative[i] = sums[blockIdx.x] + through;
 }
 
-// Draws with replacement, in proportion to the weights, and counts how often each was drawn. As many as `wanted` says,
-// or `at_most` if that is null; none if there is no weight, or nothing is to change (`all` is 0). `moved` gets how many were
-// drawn.
+// Draws with replacement, in proportion to the weights, and counts how often each was drawn. As
+// many as `wanted` says, or `at_most` if that is null; none if there is no weight, or nothing is to
+// change (`all` is 0). `moved` gets how many were drawn.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    mcmc_draw(const u64* __restrict__ cumulative, u32 n, const u64* __restrict__ total, const u64* __restrict__ all,
-              const u64* __restrict__ wanted, u32 at_most, u64 seed, u64 step, u64 lane, u32* __restrict__ drawn, u32* __restrict__ copies,
+    mcmc_draw(const u64* __restrict__ cumulative, u32 n, const u64* __restrict__ total,
+              const u64* __restrict__ all, const u64* __restrict__ wanted, u32 at_most, u64 seed,
+              u64 step, u64 lane, u32* __restrict__ drawn, u32* __restrict__ copies,
               u64* __restrict__ moved) {
     begin_kernel();
     const u32 count = *total == 0 || *all == 0 ? 0 : wanted ? u32(*wanted) : at_most;
@@ -398,15 +422,19 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     u32 low = 0, high = n - 1;  // the first whose cumulative weight is beyond `at`
     while (low < high) {
         const u32 middle = low + (high - low) / 2;
-        if (cumulative[middle] > at) high = middle;
-        else low = middle + 1;
+        if (cumulative[middle] > at)
+            high = middle;
+        else
+            low = middle + 1;
     }
     drawn[k] = low;
     atomicAdd(&copies[low], 1u);
 }
 
-// Opacity and scale that a Gaussian shares with its copies so that the picture changes least (equation 9):
-//   o' = 1 - (1 - o)^(1/N),  s' = s o / sum over i = 1..N, k = 0..i-1 of C(i-1, k) (-1)^k o'^(k+1) / sqrt(k + 1).
+// Opacity and scale that a Gaussian shares with its copies so that the picture changes least
+// (equation 9):
+//   o' = 1 - (1 - o)^(1/N),  s' = s o / sum over i = 1..N, k = 0..i-1 of C(i-1, k) (-1)^k o'^(k+1)
+//   / sqrt(k + 1).
 // The inner index runs first here: the sum over i of C(i-1, k) is C(N, k+1), so N terms are left.
 extern "C" __global__ void __launch_bounds__(THREADS)
     mcmc_share(float* __restrict__ opacity_logits, float* __restrict__ log_scales, u32 n,
@@ -433,8 +461,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 #define TILE_ROWS 64
 
-// Copies words of `rows` rows, a tile of rows at a time so that indices within it fit 32 bits. `from(k)` and `to(k)`
-// are the addresses of row k. REPEATED: rows may have the same target, and get the same words.
+// Copies words of `rows` rows, a tile of rows at a time so that indices within it fit 32 bits.
+// `from(k)` and `to(k)` are the addresses of row k. REPEATED: rows may have the same target, and
+// get the same words.
 template <bool REPEATED, typename Word, typename From, typename To>
 __device__ __forceinline__ void copy_words(u32 rows, u32 row_bytes, From from, To to) {
     const u32 words = row_bytes / u32(sizeof(Word));
@@ -445,34 +474,44 @@ __device__ __forceinline__ void copy_words(u32 rows, u32 row_bytes, From from, T
             const u32 row = e / words, word = e - row * words;
             Word* target = (Word*)to(first + row) + word;
             const Word value = ((const Word*)from(first + row))[word];
-            if (REPEATED) store_same(target, value);
-            else *target = value;
+            if (REPEATED)
+                store_same(target, value);
+            else
+                *target = value;
         }
     }
 }
 
 template <bool REPEATED = false, typename From, typename To>
 __device__ __forceinline__ void copy_each(u32 rows, u32 row_bytes, From from, To to) {
-    if (row_bytes % 4 == 0) copy_words<REPEATED, u32>(rows, row_bytes, from, to);
-    else if (row_bytes % 2 == 0) copy_words<REPEATED, u16>(rows, row_bytes, from, to);
-    else copy_words<REPEATED, u8>(rows, row_bytes, from, to);
+    if (row_bytes % 4 == 0)
+        copy_words<REPEATED, u32>(rows, row_bytes, from, to);
+    else if (row_bytes % 2 == 0)
+        copy_words<REPEATED, u16>(rows, row_bytes, from, to);
+    else
+        copy_words<REPEATED, u8>(rows, row_bytes, from, to);
 }
 
-// Within one array: row targets[k], or base + *behind + k if that is null, becomes a copy of row sources[k / times], for as many
-// k as `wanted` says; no target is a source. Nothing lies in between if `behind` is null.
+// Within one array: row targets[k], or base + *behind + k if that is null, becomes a copy of row
+// sources[k / times], for as many k as `wanted` says; no target is a source. Nothing lies in
+// between if `behind` is null.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    copy_rows(u8* array, u32 row_bytes, const u32* __restrict__ sources, u32 times, const u32* __restrict__ targets,
-              u32 base, const u64* __restrict__ behind, const u64* __restrict__ wanted) {
+    copy_rows(u8* array, u32 row_bytes, const u32* __restrict__ sources, u32 times,
+              const u32* __restrict__ targets, u32 base, const u64* __restrict__ behind,
+              const u64* __restrict__ wanted) {
     begin_kernel();
     const u32 first = base + (behind ? u32(*behind) : 0);
     copy_each(
-        u32(*wanted), row_bytes, [&](u32 k) { return array + size_t(sources[k / times]) * row_bytes; },
+        u32(*wanted), row_bytes,
+        [&](u32 k) { return array + size_t(sources[k / times]) * row_bytes; },
         [&](u32 k) { return array + size_t(targets ? targets[k] : first + k) * row_bytes; });
 }
 
-// Sets the listed rows to zero, or those from `base` on if there is no list; one may be listed several times.
+// Sets the listed rows to zero, or those from `base` on if there is no list; one may be listed
+// several times.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    clear_rows(u8* array, u32 row_bytes, const u32* __restrict__ list, u32 base, const u64* __restrict__ wanted) {
+    clear_rows(u8* array, u32 row_bytes, const u32* __restrict__ list, u32 base,
+               const u64* __restrict__ wanted) {
     begin_kernel();
     __shared__ __align__(16) u32 zeros[256];
     if (threadIdx.x < 256) zeros[threadIdx.x] = 0;
@@ -487,11 +526,12 @@ __device__ __forceinline__ u32 rows_of_piece(u32 first, u32 most, u64 rows) {
     return rows > first ? u32(min(rows - first, u64(most))) : 0;
 }
 
-// A piece of the compacted array, of `rows` rows in all, into scratch: row r comes from row kept[r] for r < *listed, and those
-// after follow on each other from row `rest`.
+// A piece of the compacted array, of `rows` rows in all, into scratch: row r comes from row kept[r]
+// for r < *listed, and those after follow on each other from row `rest`.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    gather_rows(const u8* __restrict__ array, u8* __restrict__ scratch, u32 row_bytes, const u32* __restrict__ kept,
-                const u64* __restrict__ listed, u32 rest, u32 first, u32 most, const u64* __restrict__ rows) {
+    gather_rows(const u8* __restrict__ array, u8* __restrict__ scratch, u32 row_bytes,
+                const u32* __restrict__ kept, const u64* __restrict__ listed, u32 rest, u32 first,
+                u32 most, const u64* __restrict__ rows) {
     begin_kernel();
     const u32 before = u32(*listed);
     copy_each(
@@ -505,10 +545,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 // The piece goes to its place.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    put_rows(u8* __restrict__ array, const u8* __restrict__ scratch, u32 row_bytes, u32 first, u32 most,
-             const u64* __restrict__ rows) {
+    put_rows(u8* __restrict__ array, const u8* __restrict__ scratch, u32 row_bytes, u32 first,
+             u32 most, const u64* __restrict__ rows) {
     begin_kernel();
     copy_each(
-        rows_of_piece(first, most, *rows), row_bytes, [&](u32 k) { return scratch + size_t(k) * row_bytes; },
+        rows_of_piece(first, most, *rows), row_bytes,
+        [&](u32 k) { return scratch + size_t(k) * row_bytes; },
         [&](u32 k) { return array + size_t(first + k) * row_bytes; });
 }

@@ -1,6 +1,7 @@
-// What kernels may use beyond plain CUDA C++: fixed-width names, vector types' helpers and the few PTX instructions
-// needed, wrapped once. No CUDA header is included anywhere, so the driver and libnvrtc are all that a user needs.
-// EMULATED is defined when the kernels run on a processor (src/device/emulated.rs): every wrapper has a plain twin.
+// What kernels may use beyond plain CUDA C++: fixed-width names, vector types' helpers and the few
+// PTX instructions needed, wrapped once. No CUDA header is included anywhere, so the driver and
+// libnvrtc are all that a user needs. EMULATED is defined when the kernels run on a processor
+// (src/device/emulated.rs): every wrapper has a plain twin.
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -11,14 +12,16 @@ typedef unsigned long long u64;
 #define NO_KEY 0xffffffffu  // what `sort` leaves out
 #define WARP 32
 
-// The first statement of every kernel. From sm_90 on a kernel is launched when the last block of the one before it has ended, not
-// when what that wrote has been seen everywhere (programmatic dependent launch), and waits here for the latter. As each
-// waits for its predecessor, each has seen the end of all before it.
-// Prediction for an H200: some 2 us less for each of a frame's 14 launches, fox_220k 266 us by the clock to 240. Measured: 268.0
-// to 249.6; a training step 957.5 to 932.3 (means of three runs that take turns, each within 1 us of its mean).
-// Tried: griddepcontrol.launch_dependents in front of the wait, so that blocks take the places of those that end: 263.7 and
-// 973; behind it 263.1 and 946. Blocks that wait hold registers and shared memory; why that costs so much is not known. Only in
-// short kernels, whose successors wait no sooner than they must: see lists.cu and sort.cu.
+// The first statement of every kernel. From sm_90 on a kernel is launched when the last block of
+// the one before it has ended, not when what that wrote has been seen everywhere (programmatic
+// dependent launch), and waits here for the latter. As each waits for its predecessor, each has
+// seen the end of all before it. Prediction for an H200: some 2 us less for each of a frame's 14
+// launches, fox_220k 266 us by the clock to 240. Measured: 268.0 to 249.6; a training step 957.5 to
+// 932.3 (means of three runs that take turns, each within 1 us of its mean). Tried:
+// griddepcontrol.launch_dependents in front of the wait, so that blocks take the places of those
+// that end: 263.7 and 973; behind it 263.1 and 946. Blocks that wait hold registers and shared
+// memory; why that costs so much is not known. Only in short kernels, whose successors wait no
+// sooner than they must: see lists.cu and sort.cu.
 __device__ __forceinline__ void begin_kernel() {
 #if !defined(EMULATED) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -133,16 +136,19 @@ __device__ __forceinline__ u32 lanes_with_bit(u32 word, u32 bit) {
     return __ballot_sync(FULL_MASK, word >> bit & 1);
 #else
     u32 lanes;
-    asm volatile("{.reg .pred p; .reg .b32 b; and.b32 b, %1, %2; setp.ne.u32 p, b, 0; vote.sync.ballot.b32 %0, p, 0xffffffff;}"
-                 : "=r"(lanes)
-                 : "r"(word), "r"(1u << bit));
+    asm volatile(
+        "{.reg .pred p; .reg .b32 b; and.b32 b, %1, %2; setp.ne.u32 p, b, 0; vote.sync.ballot.b32 "
+        "%0, p, 0xffffffff;}"
+        : "=r"(lanes)
+        : "r"(word), "r"(1u << bit));
     return lanes;
 #endif
 }
 
 // Sum over the warp, in every lane; the order of additions is fixed.
 __device__ __forceinline__ float warp_sum(float value) {
-    for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(FULL_MASK, value, offset);
+    for (int offset = 16; offset > 0; offset /= 2)
+        value += __shfl_xor_sync(FULL_MASK, value, offset);
     return value;
 }
 
@@ -154,17 +160,20 @@ __device__ __forceinline__ u32 warp_scan(u32 value, u32 lane) {
         if (lane >= offset) value += before;
 #else
         // The shuffle says itself whether there is such a lane.
-        asm volatile("{.reg .pred p; .reg .u32 before; shfl.sync.up.b32 before|p, %0, %1, 0, 0xffffffff; @p add.u32 %0, %0, before;}"
-                     : "+r"(value)
-                     : "r"(offset));
+        asm volatile(
+            "{.reg .pred p; .reg .u32 before; shfl.sync.up.b32 before|p, %0, %1, 0, 0xffffffff; @p "
+            "add.u32 %0, %0, before;}"
+            : "+r"(value)
+            : "r"(offset));
 #endif
     }
     return value;
 }
 
-// Decoupled look-back (Merrill and Garland 2016): the sum of `aggregate` over all blocks before `block`. A state is a
-// 30-bit value under two bits that say whether it is the block's own sum or the sum up to and including the block, so
-// one word says it all and needs no fence. `states` must be zero at launch. All lanes of one warp call it.
+// Decoupled look-back (Merrill and Garland 2016): the sum of `aggregate` over all blocks before
+// `block`. A state is a 30-bit value under two bits that say whether it is the block's own sum or
+// the sum up to and including the block, so one word says it all and needs no fence. `states` must
+// be zero at launch. All lanes of one warp call it.
 #define STATE_VALUE 0x3fffffffu
 #define STATE_OWN 0x40000000u
 #define STATE_PREFIX 0x80000000u
@@ -184,7 +193,8 @@ __device__ __forceinline__ u32 look_back(u32* states, u32 block, u32 aggregate, 
         u32 prefixes = __ballot_sync(FULL_MASK, (state & STATE_PREFIX) != 0);
         u32 last = prefixes ? (u32)__ffs(prefixes) - 1 : WARP;
         u32 value = lane <= last ? state & STATE_VALUE : 0;
-        for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(FULL_MASK, value, offset);
+        for (int offset = 16; offset > 0; offset /= 2)
+            value += __shfl_xor_sync(FULL_MASK, value, offset);
         sum += value;
         if (prefixes) break;
     }

@@ -1,22 +1,25 @@
-// exposure: each photo's own affine transform of the rendered colour, between `blend` and `loss`. As INRIA's trainer has
-// it (graphdeco-inria/gaussian-splatting, exposure compensation); what differs and why: splatcore-core/src/exposure.rs.
+// exposure: each photo's own affine transform of the rendered colour, between `blend` and `loss`.
+// As INRIA's trainer has it (graphdeco-inria/gaussian-splatting, exposure compensation); what
+// differs and why: splatcore-core/src/exposure.rs.
 //
-//   expose           image' = A rgb + b, written beside the image: `blend_backward` still reads the rendered one
-//   expose_backward  dL/drgb = A^T dL/dimage' in place of dL/dimage'; a block's sums of dL/dimage' rgb^T and dL/dimage'
-//   update_exposure  one block: adds the blocks' sums in a fixed order, takes Adam's step on this view's twelve numbers,
-//                    pulls the mean of all views towards the identity
+//   expose           image' = A rgb + b, written beside the image: `blend_backward` still reads the
+//                    rendered one
+//   expose_backward  dL/drgb = A^T dL/dimage' in place of dL/dimage'; a block's sums of dL/dimage'
+//                    rgb^T and dL/dimage'
+//   update_exposure  one block: adds the blocks' sums in a fixed order, takes Adam's step on this
+//                    view's twelve numbers, pulls the mean of all views towards the identity
 //
-// Ignored pixels have a gradient of 0 and with that no part in any sum. Sums are f32 over a block's 2048 pixels and f64
-// over the blocks. CPU twin: splatcore-cpu/src/exposure.rs.
+// Ignored pixels have a gradient of 0 and with that no part in any sum. Sums are f32 over a block's
+// 2048 pixels and f64 over the blocks. CPU twin: splatcore-cpu/src/exposure.rs.
 //
-// Shape: a thread of `expose` takes one pixel, of `expose_backward` 8 that lie 256 apart, so that reads and writes are
-// whole lines and the twelve sums leave a warp once for 256 pixels.
+// Shape: a thread of `expose` takes one pixel, of `expose_backward` 8 that lie 256 apart, so that
+// reads and writes are whole lines and the twelve sums leave a warp once for 256 pixels.
 //
-// Bound by memory. Prediction for an H200 at 1080x1920, 2.07 M pixels: `expose` reads and writes 12 bytes a pixel, 50 MB,
-// 12 us; `expose_backward` reads 24 and writes 12, 75 MB, 17 us; arithmetic of both is 80 instructions a pixel, 5 us.
-// `update_exposure` 4 us, which is its launch and two rounds to memory. Together 33 us, less what the second cache still
-// holds of the image and the gradient (25 MB each of its 50).
-// Measured:
+// Bound by memory. Prediction for an H200 at 1080x1920, 2.07 M pixels: `expose` reads and writes 12
+// bytes a pixel, 50 MB, 12 us; `expose_backward` reads 24 and writes 12, 75 MB, 17 us; arithmetic
+// of both is 80 instructions a pixel, 5 us. `update_exposure` 4 us, which is its launch and two
+// rounds to memory. Together 33 us, less what the second cache still holds of the image and the
+// gradient (25 MB each of its 50). Measured:
 //
 // Constants: none.
 
@@ -45,8 +48,8 @@ __device__ __forceinline__ Transform load_transform(const float* numbers) {
 
 // image and exposed are [3][pixels], exposure the rows of [A | b].
 extern "C" __global__ void __launch_bounds__(THREADS)
-    expose(const float* __restrict__ image, const float* __restrict__ exposure, float* __restrict__ exposed, u32 pixels,
-           const Counters* __restrict__ counters) {
+    expose(const float* __restrict__ image, const float* __restrict__ exposure,
+           float* __restrict__ exposed, u32 pixels, const Counters* __restrict__ counters) {
     begin_kernel();
     const u32 i = blockIdx.x * THREADS + threadIdx.x;
     if (i >= pixels || counters->halted) return;
@@ -54,13 +57,16 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const float r = image[i], g = image[pixels + i], b = image[2 * pixels + i];
 #pragma unroll
     for (int c = 0; c < 3; ++c)
-        exposed[c * pixels + i] = fmaf(t.row[c][0], r, fmaf(t.row[c][1], g, fmaf(t.row[c][2], b, t.row[c][3])));
+        exposed[c * pixels + i] =
+            fmaf(t.row[c][0], r, fmaf(t.row[c][1], g, fmaf(t.row[c][2], b, t.row[c][3])));
 }
 
-// gradient [3][pixels]: of the exposed image in, of the rendered one out; partials [NUMBERS][blocks] out.
+// gradient [3][pixels]: of the exposed image in, of the rendered one out; partials
+// [NUMBERS][blocks] out.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    expose_backward(const float* __restrict__ image, const float* __restrict__ exposure, float* __restrict__ gradient,
-                    float* __restrict__ partials, u32 pixels, const Counters* __restrict__ counters) {
+    expose_backward(const float* __restrict__ image, const float* __restrict__ exposure,
+                    float* __restrict__ gradient, float* __restrict__ partials, u32 pixels,
+                    const Counters* __restrict__ counters) {
     begin_kernel();
     if (counters->halted) return;
     __shared__ float warp_sums[THREADS / WARP][NUMBERS];
@@ -78,7 +84,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
 #pragma unroll
         for (int k = 0; k < 3; ++k)
-            gradient[k * pixels + i] = fmaf(t.row[0][k], g[0], fmaf(t.row[1][k], g[1], t.row[2][k] * g[2]));
+            gradient[k * pixels + i] =
+                fmaf(t.row[0][k], g[0], fmaf(t.row[1][k], g[1], t.row[2][k] * g[2]));
 #pragma unroll
         for (int c = 0; c < 3; ++c) {
 #pragma unroll
@@ -100,14 +107,16 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 // Sum over the warp, in lane 0; the order of additions is fixed.
 __device__ __forceinline__ double warp_total(double value) {
-    for (int step = WARP / 2; step > 0; step /= 2) value += __shfl_down_sync(FULL_MASK, value, step);
+    for (int step = WARP / 2; step > 0; step /= 2)
+        value += __shfl_down_sync(FULL_MASK, value, step);
     return value;
 }
 
 // One block of a warp a number. exposures, first and second are [views][NUMBERS], seen [views].
 extern "C" __global__ void __launch_bounds__(NUMBERS* WARP)
-    update_exposure(const float* __restrict__ partials, u32 blocks, float* exposures, float* first, float* second, u32* seen,
-                    u32 view, u32 views, float rate, const Counters* __restrict__ counters) {
+    update_exposure(const float* __restrict__ partials, u32 blocks, float* exposures, float* first,
+                    float* second, u32* seen, u32 view, u32 views, float rate,
+                    const Counters* __restrict__ counters) {
     begin_kernel();
     if (counters->halted) return;
     const u32 number = threadIdx.x / WARP, lane = threadIdx.x % WARP;
@@ -116,7 +125,8 @@ extern "C" __global__ void __launch_bounds__(NUMBERS* WARP)
 #pragma unroll 4
     for (u32 i = lane; i < blocks; i += WARP) gradient += partials[number * blocks + i];
 #pragma unroll 4
-    for (u32 i = lane; i < views; i += WARP) deviation += exposures[NUMBERS * i + number] - identity;
+    for (u32 i = lane; i < views; i += WARP)
+        deviation += exposures[NUMBERS * i + number] - identity;
     gradient = warp_total(gradient);
     deviation = warp_total(deviation);
     const u32 taken = seen[view] + 1;
@@ -128,7 +138,8 @@ extern "C" __global__ void __launch_bounds__(NUMBERS* WARP)
     const float m = fmaf(BETA1, first[at], (1.0f - BETA1) * g);
     const float v = fmaf(BETA2, second[at], (1.0f - BETA2) * g * g);
     // 1 - beta^t without the loss of digits of the difference.
-    const float first_correction = -expm1f(float(taken) * LN_BETA1), second_correction = -expm1f(float(taken) * LN_BETA2);
+    const float first_correction = -expm1f(float(taken) * LN_BETA1),
+                second_correction = -expm1f(float(taken) * LN_BETA2);
     const float moved = rate / first_correction * m / (sqrtf(v / second_correction) + EPSILON);
     exposures[at] -= moved + PULL * float(deviation / views);
     first[at] = m;

@@ -1,5 +1,6 @@
-// Rows of groups of GROUP x GROUP tiles that a splat touches, for lists.cu and the counting in project.cu: of GROUP rows of
-// tiles (footprint.cuh) the groups from the first to the last tile of all of them.
+// Rows of groups of GROUP x GROUP tiles that a splat touches, for lists.cu and the counting in
+// project.cu: of GROUP rows of tiles (footprint.cuh) the groups from the first to the last tile of
+// all of them.
 //
 // Constant: GROUP, 2 or 4.
 
@@ -15,14 +16,16 @@ struct Row {
     u32 row;
 };
 
-__device__ __forceinline__ Row make_row(const Footprint& footprint, uint2 tile_rows, u32 row, const Camera& camera) {
+__device__ __forceinline__ Row make_row(const Footprint& footprint, uint2 tile_rows, u32 row,
+                                        const Camera& camera) {
     Row r;
     r.row = row;
 #pragma unroll
     for (u32 k = 0; k < GROUP; ++k) {
         u32 tile_row = row * GROUP + k;
         r.spans[k] = make_uint2(0, 0);
-        if (tile_row >= tile_rows.x && tile_row < tile_rows.y) r.spans[k] = footprint_row(footprint, tile_row, camera);
+        if (tile_row >= tile_rows.x && tile_row < tile_rows.y)
+            r.spans[k] = footprint_row(footprint, tile_row, camera);
     }
     return r;
 }
@@ -47,7 +50,9 @@ __device__ __forceinline__ uint2 groups_of(const Row& r) {
 
 // Rows of groups, first and one past the last.
 __device__ __forceinline__ uint2 group_rows(uint2 tile_rows) {
-    return tile_rows.x < tile_rows.y ? make_uint2(tile_rows.x / GROUP, (tile_rows.y + GROUP - 1) / GROUP) : make_uint2(0, 0);
+    return tile_rows.x < tile_rows.y
+               ? make_uint2(tile_rows.x / GROUP, (tile_rows.y + GROUP - 1) / GROUP)
+               : make_uint2(0, 0);
 }
 
 // The tiles of the group in column `column` of a row, as bits, row by row.
@@ -55,7 +60,8 @@ __device__ __forceinline__ u32 mask_of(const Row& r, u32 column) {
     u32 mask = 0, first = column * GROUP;
 #pragma unroll
     for (u32 k = 0; k < GROUP; ++k) {
-        u32 begin = min(max(r.spans[k].x, first), first + GROUP) - first, end = min(max(r.spans[k].y, first), first + GROUP) - first;
+        u32 begin = min(max(r.spans[k].x, first), first + GROUP) - first,
+            end = min(max(r.spans[k].y, first), first + GROUP) - first;
         mask |= ((1u << max(begin, end)) - (1u << begin)) << (GROUP * k);
     }
     return mask;
@@ -69,8 +75,9 @@ __device__ __forceinline__ u32 tile_of_group(u32 group, u32 k, const Camera& cam
     return x < camera.tiles_x && y < camera.tiles_y ? y * camera.tiles_x + x : NO_TILE;
 }
 
-// A pair of a group and a splat is two words, a key, by which it is sorted, and a value. The mask of its tiles is where there is room: of
-// small groups, of which there are more, above the slot; of large ones below the group.
+// A pair of a group and a splat is two words, a key, by which it is sorted, and a value. The mask
+// of its tiles is where there is room: of small groups, of which there are more, above the slot; of
+// large ones below the group.
 #if GROUP == 2
 #define MASK_SHIFT 28
 __device__ __forceinline__ u32 pair_key(u32 group, u32 mask) { return group; }
@@ -92,7 +99,8 @@ struct TileCounts {
     u32 words[GROUP_TILES / 4] = {};
     __device__ __forceinline__ void add(u32 mask) {
 #pragma unroll
-        for (u32 w = 0; w < GROUP_TILES / 4; ++w) words[w] += (mask >> (4 * w) & 15) * 0x00204081u & 0x01010101u;
+        for (u32 w = 0; w < GROUP_TILES / 4; ++w)
+            words[w] += (mask >> (4 * w) & 15) * 0x00204081u & 0x01010101u;
     }
     // The sum over the warp, lane k's of tile k; counts begin anew.
     __device__ __forceinline__ u32 take_sum(u32 lane) {
@@ -111,21 +119,30 @@ struct TileCounts {
     }
 };
 
-// What `project` tells lists.cu of a splat, so that its rows need not be found twice. Most splats touch tiles of 2x2 groups only: of
-// those (the number of the upper left group, the tiles in all four), of others (pairs, 0). Tile t of group g, both row by row, is bit
-// GROUP_TILES g + t, of large groups in two words.
+// What `project` tells lists.cu of a splat, so that its rows need not be found twice. Most splats
+// touch tiles of 2x2 groups only: of those (the number of the upper left group, the tiles in all
+// four), of others (pairs, 0). Tile t of group g, both row by row, is bit GROUP_TILES g + t, of
+// large groups in two words.
 #define NEAR 2  // groups along a side
 #define NEAR_TILES (NEAR * GROUP_TILES)
-#define BEYOND 0x80000000u  // in the number of a splat's pairs while they are counted: some tiles lie elsewhere
+#define BEYOND \
+    0x80000000u  // in the number of a splat's pairs while they are counted: some tiles lie
+                 // elsewhere
 #if GROUP == 2
 typedef uint2 Reach;
-__device__ __forceinline__ Reach near_reach(u32 group, u32 upper, u32 lower) { return make_uint2(group, upper | lower << NEAR_TILES); }
+__device__ __forceinline__ Reach near_reach(u32 group, u32 upper, u32 lower) {
+    return make_uint2(group, upper | lower << NEAR_TILES);
+}
 __device__ __forceinline__ Reach far_reach(u32 pairs) { return make_uint2(pairs, 0); }
 __device__ __forceinline__ bool is_near(const Reach& reach) { return reach.y != 0; }
-__device__ __forceinline__ u32 near_mask(const Reach& reach, u32 g) { return reach.y >> (GROUP_TILES * g) & ALL_TILES; }
+__device__ __forceinline__ u32 near_mask(const Reach& reach, u32 g) {
+    return reach.y >> (GROUP_TILES * g) & ALL_TILES;
+}
 #else
 typedef uint4 Reach;
-__device__ __forceinline__ Reach near_reach(u32 group, u32 upper, u32 lower) { return make_uint4(group, upper, lower, 0); }
+__device__ __forceinline__ Reach near_reach(u32 group, u32 upper, u32 lower) {
+    return make_uint4(group, upper, lower, 0);
+}
 __device__ __forceinline__ Reach far_reach(u32 pairs) { return make_uint4(pairs, 0, 0, 0); }
 __device__ __forceinline__ bool is_near(const Reach& reach) { return (reach.y | reach.z) != 0; }
 __device__ __forceinline__ u32 near_mask(const Reach& reach, u32 g) {
@@ -134,7 +151,9 @@ __device__ __forceinline__ u32 near_mask(const Reach& reach, u32 g) {
 #endif
 
 // Whether a splat that has so many pairs is one that gets a whole block.
-__device__ __forceinline__ bool is_long(const Reach& reach, u32 pairs) { return !is_near(reach) && pairs > LONG_LIST; }
+__device__ __forceinline__ bool is_long(const Reach& reach, u32 pairs) {
+    return !is_near(reach) && pairs > LONG_LIST;
+}
 
 // The groups of a splat.
 __device__ __forceinline__ u32 pairs_of(const Reach& reach) {
@@ -145,7 +164,8 @@ __device__ __forceinline__ u32 pairs_of(const Reach& reach) {
     return groups;
 }
 
-// The tiles of a row of two groups, as half a Reach whose first column of groups is `column`; `fits` tells whether there are no others.
+// The tiles of a row of two groups, as half a Reach whose first column of groups is `column`;
+// `fits` tells whether there are no others.
 __device__ __forceinline__ u32 near_tiles(const Row& r, u32 column, bool& fits) {
     uint2 tiles = tiles_of(r);
     fits = tiles.x >= column * GROUP && tiles.y <= (column + NEAR) * GROUP;

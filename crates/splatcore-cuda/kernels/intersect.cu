@@ -1,38 +1,42 @@
-// intersect: the (tile, Gaussian) pairs, expanded in depth order, so that a stable sort by tile number alone gives every
-// tile its list front to back. Every method's shape
+// intersect: the (tile, Gaussian) pairs, expanded in depth order, so that a stable sort by tile
+// number alone gives every tile its list front to back. Every method's shape
 // is a run of rows of tiles and one interval in each (footprint.cuh).
 // CPU twin: splatcore-cpu/src/intersect.rs.
 //
-// `expand`: writes tile and slot of every pair, and its number where the backward pass will want it. A block takes 256
-// splats in depth order and finds the place of their pairs by look-back over the blocks. Inside, work is shared out twice:
-// first a thread finds the interval of one row of one splat, whoever's it is, 256 rows at a time; then a thread writes one
-// pair, whichever row's it is. So a splat of one tile and one that covers the image cost the same for each pair.
-// Splats of more than LONG_LIST pairs go to a queue; `expand_long` gives each a block of its own: the nearest splats are
-// often the largest, and a block of 256 of them would keep one multiprocessor busy long after the others.
+// `expand`: writes tile and slot of every pair, and its number where the backward pass will want
+// it. A block takes 256 splats in depth order and finds the place of their pairs by look-back over
+// the blocks. Inside, work is shared out twice: first a thread finds the interval of one row of one
+// splat, whoever's it is, 256 rows at a time; then a thread writes one pair, whichever row's it is.
+// So a splat of one tile and one that covers the image cost the same for each pair. Splats of more
+// than LONG_LIST pairs go to a queue; `expand_long` gives each a block of its own: the nearest
+// splats are often the largest, and a block of 256 of them would keep one multiprocessor busy long
+// after the others.
 //
-// Bound by instructions: some 70 a row and 35 a pair (two bisections of 8 steps). Prediction on an H200: fox_220k, 1.35 M
-// pairs and about 0.6 M rows, 3 M warp instructions, 25 us; mcmc_1m, 4.4 M pairs, 70 us.
-// Tried: a thread a pair that walks its splat's rows to find its tile (fox_220k 129 us, mcmc_1m 3990 us: pairs of splats
-// with 60 rows and more each walk half of them); rows and pairs shared out, but without the queue (29 and 237 us, most of the
-// card idle for most of the time: 9 % of the issue slots busy). Prediction for the queue: mcmc_1m 80 us;
-// measured 90 us (fox_220k 30 us).
+// Bound by instructions: some 70 a row and 35 a pair (two bisections of 8 steps). Prediction on an
+// H200: fox_220k, 1.35 M pairs and about 0.6 M rows, 3 M warp instructions, 25 us; mcmc_1m, 4.4 M
+// pairs, 70 us. Tried: a thread a pair that walks its splat's rows to find its tile (fox_220k 129
+// us, mcmc_1m 3990 us: pairs of splats with 60 rows and more each walk half of them); rows and
+// pairs shared out, but without the queue (29 and 237 us, most of the card idle for most of the
+// time: 9 % of the issue slots busy). Prediction for the queue: mcmc_1m 80 us; measured 90 us
+// (fox_220k 30 us).
 //
 // Constants: INTERSECT as in footprint.cuh, which says what the methods are.
 
-extern "C" __global__ void __launch_bounds__(BLOCK) expand(const Splat* __restrict__ splats, const u32* __restrict__ order,
-                                                            const u32* __restrict__ tile_counts, Camera camera,
-                                                            u32 pair_capacity, u32* tiles, u32* pair_slots, u32* pair_numbers,
-                                                            u32* first_pairs, u32* long_slots, u32* states, Counters* counters) {
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    expand(const Splat* __restrict__ splats, const u32* __restrict__ order,
+           const u32* __restrict__ tile_counts, Camera camera, u32 pair_capacity, u32* tiles,
+           u32* pair_slots, u32* pair_numbers, u32* first_pairs, u32* long_slots, u32* states,
+           Counters* counters) {
     begin_kernel();
     __shared__ Footprint footprints[BLOCK];
-    __shared__ uint2 row_spans[BLOCK];     // rows of tiles of each splat
+    __shared__ uint2 row_spans[BLOCK];  // rows of tiles of each splat
     __shared__ u32 slots[BLOCK];
-    __shared__ u32 row_starts[BLOCK];      // first of the block's rows of each splat
-    __shared__ u32 pair_starts[BLOCK];     // first of the chunk's pairs of each row
-    __shared__ u32 chunk_tiles[BLOCK];     // first tile of each row
+    __shared__ u32 row_starts[BLOCK];   // first of the block's rows of each splat
+    __shared__ u32 pair_starts[BLOCK];  // first of the chunk's pairs of each row
+    __shared__ u32 chunk_tiles[BLOCK];  // first tile of each row
     __shared__ u32 chunk_slots[BLOCK];
     __shared__ u32 chunk_shifts[BLOCK];
-    __shared__ u32 shifts[BLOCK];          // pairs of long lists before each splat
+    __shared__ u32 shifts[BLOCK];  // pairs of long lists before each splat
     __shared__ u32 scratch[4][BLOCK / WARP];
     __shared__ u32 block_start;
     // More pairs than there is room for: nothing after this may change anything.
@@ -76,7 +80,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand(const Splat* __restri
     for (u32 chunk = 0; chunk < total_rows; chunk += BLOCK) {
         u32 length = 0, k = chunk + thread;
         if (k < total_rows) {
-            // Splats without rows share their start with the next one; the last of them is the one that has rows.
+            // Splats without rows share their start with the next one; the last of them is the one
+            // that has rows.
             u32 i = owner_of(row_starts, k), row = row_spans[i].x + k - row_starts[i];
             uint2 span = footprint_row(footprints[i], row, camera);
             length = span.y - span.x;
@@ -99,10 +104,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand(const Splat* __restri
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) expand_long(const Splat* __restrict__ splats,
-                                                                 const u32* __restrict__ long_slots, Camera camera, u32* tiles,
-                                                                 u32* pair_slots, u32* pair_numbers,
-                                                                 const u32* __restrict__ first_pairs, const Counters* counters) {
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    expand_long(const Splat* __restrict__ splats, const u32* __restrict__ long_slots, Camera camera,
+                u32* tiles, u32* pair_slots, u32* pair_numbers, const u32* __restrict__ first_pairs,
+                const Counters* counters) {
     begin_kernel();
     __shared__ u32 pair_starts[BLOCK];
     __shared__ u32 chunk_tiles[BLOCK];

@@ -1,20 +1,23 @@
-// intersect, for blends that work on groups of tiles: the (group, Gaussian) pairs, expanded in depth order, each with a
-// mask of the group's tiles that the Gaussian touches (TensorGS, section 4.4.2, "Constructing the grouped Gaussian list").
-// A group is GROUP x GROUP tiles; bit GROUP * (row in the group) + column in the group of a mask is a tile. A stable sort
-// by group number then gives every group one list front to back; as the paper's entries, sorted by (group, depth).
+// intersect, for blends that work on groups of tiles: the (group, Gaussian) pairs, expanded in
+// depth order, each with a mask of the group's tiles that the Gaussian touches (TensorGS, section
+// 4.4.2, "Constructing the grouped Gaussian list"). A group is GROUP x GROUP tiles; bit GROUP *
+// (row in the group) + column in the group of a mask is a tile. A stable sort by group number then
+// gives every group one list front to back; as the paper's entries, sorted by (group, depth).
 //
-// Built as intersect.cu builds the tiles' lists, from the same footprints: `expand_groups` shares out first rows, then
-// pairs, over its block; splats of more than LONG_LIST pairs go to a queue, and `expand_groups_long` gives each a block. Two
-// things differ. A row here joins GROUP rows of tiles, whose intervals can leave a gap of whole groups between them (a
-// flat needle passes between the pixel centres of two rows), so the groups touched are a union of intervals, and a group in
-// a gap gets no pair. And `project` counts tiles, not groups, so `expand_groups` walks its rows twice, to count first.
-// It replaces counters->pairs, which never grows by that: buffers for the tiles' pairs hold the groups'.
+// Built as intersect.cu builds the tiles' lists, from the same footprints: `expand_groups` shares
+// out first rows, then pairs, over its block; splats of more than LONG_LIST pairs go to a queue,
+// and `expand_groups_long` gives each a block. Two things differ. A row here joins GROUP rows of
+// tiles, whose intervals can leave a gap of whole groups between them (a flat needle passes between
+// the pixel centres of two rows), so the groups touched are a union of intervals, and a group in a
+// gap gets no pair. And `project` counts tiles, not groups, so `expand_groups` walks its rows
+// twice, to count first. It replaces counters->pairs, which never grows by that: buffers for the
+// tiles' pairs hold the groups'.
 //
-// Launch: a block of 256 threads for 256 splats, as for `expand` and `expand_long`. At GROUP 4 (sm_90) 48 registers and
-// 26 KB of shared memory: 5 blocks an SM.
-// Bound by instructions: some 70 a row of tiles, twice, and 60 a pair. Prediction on an H200: fox_220k, exact, about 0.6 M
-// rows of tiles and 0.7 M pairs at GROUP 2, 4 M warp instructions; at the rate of `expand` (3 M in 30 us) 40 us.
-// Measured: 29 us for 2x2 (both kernels).
+// Launch: a block of 256 threads for 256 splats, as for `expand` and `expand_long`. At GROUP 4
+// (sm_90) 48 registers and 26 KB of shared memory: 5 blocks an SM.
+// Bound by instructions: some 70 a row of tiles, twice, and 60 a pair. Prediction on an H200:
+// fox_220k, exact, about 0.6 M rows of tiles and 0.7 M pairs at GROUP 2, 4 M warp instructions; at
+// the rate of `expand` (3 M in 30 us) 40 us. Measured: 29 us for 2x2 (both kernels).
 //
 // Constants: INTERSECT as in footprint.cuh; GROUP, 2 or 4.
 
@@ -24,23 +27,27 @@ struct GroupRow {
 };
 
 // Row `row` of groups; `rows` are the splat's rows of tiles.
-__device__ __forceinline__ GroupRow make_group_row(const Footprint& f, uint2 rows, u32 row, const Camera& camera) {
+__device__ __forceinline__ GroupRow make_group_row(const Footprint& f, uint2 rows, u32 row,
+                                                   const Camera& camera) {
     GroupRow g;
 #pragma unroll
     for (u32 r = 0; r < GROUP; ++r) {
         u32 tile_row = row * GROUP + r;
         g.spans[r] = make_uint2(0, 0);
-        if (tile_row >= rows.x && tile_row < rows.y) g.spans[r] = footprint_row(f, tile_row, camera);
+        if (tile_row >= rows.x && tile_row < rows.y)
+            g.spans[r] = footprint_row(f, tile_row, camera);
     }
     return g;
 }
 
-// The groups that a row touches, as disjoint intervals, ascending; returns how many groups there are.
+// The groups that a row touches, as disjoint intervals, ascending; returns how many groups there
+// are.
 __device__ __forceinline__ u32 find_runs(const GroupRow& g, uint2 runs[GROUP]) {
 #pragma unroll
     for (u32 r = 0; r < GROUP; ++r) {
         uint2 span = g.spans[r];
-        runs[r] = span.x < span.y ? make_uint2(span.x / GROUP, (span.y - 1) / GROUP + 1) : make_uint2(0, 0);
+        runs[r] = span.x < span.y ? make_uint2(span.x / GROUP, (span.y - 1) / GROUP + 1)
+                                  : make_uint2(0, 0);
     }
 #pragma unroll
     for (u32 sorted = 1; sorted < GROUP; ++sorted)
@@ -82,20 +89,26 @@ __device__ __forceinline__ u32 tile_mask(const GroupRow& g, u32 column) {
     u32 mask = 0;
 #pragma unroll
     for (u32 r = 0; r < GROUP; ++r) {
-        u32 first = max(g.spans[r].x, column * GROUP), end = min(g.spans[r].y, column * GROUP + GROUP);
-        if (first < end) mask |= ((1u << (end - first)) - 1) << (r * GROUP + first - column * GROUP);
+        u32 first = max(g.spans[r].x, column * GROUP),
+            end = min(g.spans[r].y, column * GROUP + GROUP);
+        if (first < end)
+            mask |= ((1u << (end - first)) - 1) << (r * GROUP + first - column * GROUP);
     }
     return mask;
 }
 
 // The rows of groups that hold these rows of tiles.
 __device__ __forceinline__ uint2 group_rows(uint2 rows) {
-    return rows.x < rows.y ? make_uint2(rows.x / GROUP, (rows.y - 1) / GROUP + 1) : make_uint2(0, 0);
+    return rows.x < rows.y ? make_uint2(rows.x / GROUP, (rows.y - 1) / GROUP + 1)
+                           : make_uint2(0, 0);
 }
 
-__device__ __forceinline__ u32 groups_across(const Camera& camera) { return (camera.tiles_x + GROUP - 1) / GROUP; }
+__device__ __forceinline__ u32 groups_across(const Camera& camera) {
+    return (camera.tiles_x + GROUP - 1) / GROUP;
+}
 
-// Where the pairs go: group, slot and mask of every pair, and its number, which the sort moves about.
+// Where the pairs go: group, slot and mask of every pair, and its number, which the sort moves
+// about.
 struct GroupPairs {
     u32* groups;
     u32* slots;
@@ -103,8 +116,8 @@ struct GroupPairs {
     u16* masks;
 };
 
-__device__ __forceinline__ void write_pair(const GroupPairs& to, u32 pair, const GroupRow& g, u32 row, u32 k, u32 slot,
-                                           const Camera& camera) {
+__device__ __forceinline__ void write_pair(const GroupPairs& to, u32 pair, const GroupRow& g,
+                                           u32 row, u32 k, u32 slot, const Camera& camera) {
     uint2 runs[GROUP];
     find_runs(g, runs);
     u32 column = nth_group(runs, k);
@@ -114,25 +127,25 @@ __device__ __forceinline__ void write_pair(const GroupPairs& to, u32 pair, const
     to.masks[pair] = (u16)tile_mask(g, column);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) expand_groups(const Splat* __restrict__ splats,
-                                                                   const u32* __restrict__ order, Camera camera,
-                                                                   u32 pair_capacity, u32* groups, u32* pair_slots,
-                                                                   u32* pair_numbers, u16* masks, u32* first_pairs,
-                                                                   u32* long_slots, u32* states, Counters* counters) {
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    expand_groups(const Splat* __restrict__ splats, const u32* __restrict__ order, Camera camera,
+                  u32 pair_capacity, u32* groups, u32* pair_slots, u32* pair_numbers, u16* masks,
+                  u32* first_pairs, u32* long_slots, u32* states, Counters* counters) {
     begin_kernel();
     __shared__ Footprint footprints[BLOCK];
-    __shared__ uint2 tile_rows[BLOCK];    // rows of tiles of each splat
-    __shared__ u32 first_rows[BLOCK];     // first row of groups of each splat
+    __shared__ uint2 tile_rows[BLOCK];  // rows of tiles of each splat
+    __shared__ u32 first_rows[BLOCK];   // first row of groups of each splat
     __shared__ u32 slots[BLOCK];
-    __shared__ u32 row_starts[BLOCK];     // first of the block's rows of groups of each splat
-    __shared__ u32 shifts[BLOCK];         // pairs of each splat, then pairs of long lists before it
-    __shared__ u32 pair_starts[BLOCK];    // first of the chunk's pairs of each row
+    __shared__ u32 row_starts[BLOCK];   // first of the block's rows of groups of each splat
+    __shared__ u32 shifts[BLOCK];       // pairs of each splat, then pairs of long lists before it
+    __shared__ u32 pair_starts[BLOCK];  // first of the chunk's pairs of each row
     __shared__ GroupRow chunk_rows[BLOCK];
     __shared__ u32 chunk_numbers[BLOCK];  // each row's number
     __shared__ u32 chunk_owners[BLOCK];   // each row's splat
     __shared__ u32 scratch[5][BLOCK / WARP];
     __shared__ u32 block_start;
-    // As in `expand`: more pairs of tiles than there is room for, and nothing after this may change anything.
+    // As in `expand`: more pairs of tiles than there is room for, and nothing after this may change
+    // anything.
     u64 pairs = observe(&counters->pairs);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         counters->needed = max(counters->needed, pairs);
@@ -162,10 +175,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_groups(const Splat* _
 
     // Count.
     for (u32 k = thread; k < total_rows; k += BLOCK) {
-        // Splats without rows share their start with the next one; the last of them is the one that has rows.
+        // Splats without rows share their start with the next one; the last of them is the one that
+        // has rows.
         u32 i = owner_of(row_starts, k), row = first_rows[i] + k - row_starts[i];
         uint2 runs[GROUP];
-        atomicAdd(&shifts[i], find_runs(make_group_row(footprints[i], tile_rows[i], row, camera), runs));
+        atomicAdd(&shifts[i],
+                  find_runs(make_group_row(footprints[i], tile_rows[i], row, camera), runs));
     }
     __syncthreads();
     u32 own_pairs = shifts[thread], total_pairs, long_pairs;
@@ -176,8 +191,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_groups(const Splat* _
         u32 start = look_back(states, blockIdx.x, total_pairs, lane);
         if (lane == 0) {
             block_start = start;
-            // All blocks before this one have read the tiles' count by now; those after it, if any, have no splat, and
-            // whichever of the two counts they read there is room for it.
+            // All blocks before this one have read the tiles' count by now; those after it, if any,
+            // have no splat, and whichever of the two counts they read there is room for it.
             if (first + BLOCK >= visible) publish(&counters->pairs, (u64)start + total_pairs);
         }
     }
@@ -204,7 +219,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_groups(const Splat* _
         __syncthreads();
         for (u32 p = thread; p < in_chunk; p += BLOCK) {
             u32 r = owner_of(pair_starts, p), i = chunk_owners[r];
-            write_pair(to, base + p + shifts[i], chunk_rows[r], chunk_numbers[r], p - pair_starts[r], slots[i], camera);
+            write_pair(to, base + p + shifts[i], chunk_rows[r], chunk_numbers[r],
+                       p - pair_starts[r], slots[i], camera);
         }
         base += in_chunk;
         // The next chunk overwrites what this one reads.
@@ -212,11 +228,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_groups(const Splat* _
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) expand_groups_long(const Splat* __restrict__ splats,
-                                                                        const u32* __restrict__ long_slots, Camera camera,
-                                                                        u32* groups, u32* pair_slots, u32* pair_numbers,
-                                                                        u16* masks, const u32* __restrict__ first_pairs,
-                                                                        const Counters* counters) {
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    expand_groups_long(const Splat* __restrict__ splats, const u32* __restrict__ long_slots,
+                       Camera camera, u32* groups, u32* pair_slots, u32* pair_numbers, u16* masks,
+                       const u32* __restrict__ first_pairs, const Counters* counters) {
     begin_kernel();
     __shared__ u32 pair_starts[BLOCK];
     __shared__ GroupRow chunk_rows[BLOCK];
@@ -240,7 +255,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) expand_groups_long(const Spl
             __syncthreads();
             for (u32 p = thread; p < in_chunk; p += BLOCK) {
                 u32 r = owner_of(pair_starts, p);
-                write_pair(to, base + p, chunk_rows[r], chunk + r, p - pair_starts[r], slot, camera);
+                write_pair(to, base + p, chunk_rows[r], chunk + r, p - pair_starts[r], slot,
+                           camera);
             }
             base += in_chunk;
             __syncthreads();

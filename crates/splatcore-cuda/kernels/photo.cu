@@ -1,18 +1,21 @@
-// photo: what a step learns from, made of the photo that is kept. Each side divided (training from coarse to fine): every
-// pixel is the mean of the area that it covers, and counts if all that it covers counts. Photos with alpha, which are kept
-// on black, are put on the step's background: rgb + (1 - alpha) colour, after the photo's own transform of colours where
-// there is one. CPU twin, the same bytes: splatcore_core::{Photo::{reduced, on}, exposure::of_colour}.
+// photo: what a step learns from, made of the photo that is kept. Each side divided (training from
+// coarse to fine): every pixel is the mean of the area that it covers, and counts if all that it
+// covers counts. Photos with alpha, which are kept on black, are put on the step's background: rgb
+// + (1 - alpha) colour, after the photo's own transform of colours where there is one. CPU twin,
+// the same bytes: splatcore_core::{Photo::{reduced, on}, exposure::of_colour}.
 //
-// Launch: one thread a pixel of the result, blocks of 256; only in steps that need it. Made anew in every step rather than
-// kept: a half and a quarter of every photo would take a third more memory, and photos that come through the ring would
-// need theirs too.
+// Launch: one thread a pixel of the result, blocks of 256; only in steps that need it. Made anew in
+// every step rather than kept: a half and a quarter of every photo would take a third more memory,
+// and photos that come through the ring would need theirs too.
 //
-// Bound by memory and latency. Prediction for 1080x1920 on an H200: 6.2 MB read and 1.6 (a half) or 0.4 (a quarter) written
-// are 1.8 us, with the launch and the scattered bytes 4 to 5 us; full size on a background 14.5 MB, 5 us. Measured:
+// Bound by memory and latency. Prediction for 1080x1920 on an H200: 6.2 MB read and 1.6 (a half) or
+// 0.4 (a quarter) written are 1.8 us, with the launch and the scattered bytes 4 to 5 us; full size
+// on a background 14.5 MB, 5 us. Measured:
 //
 // Sizes and sums are those of 64 bits where a side is no multiple of the result's: slower, 20 us.
 
-// The pixels first..last of a side of `from` pixels that pixel `x` of a side of `to` covers, each by share(j) / to.
+// The pixels first..last of a side of `from` pixels that pixel `x` of a side of `to` covers, each
+// by share(j) / to.
 struct Covered {
     u64 start, end, to;
     u32 first, last;
@@ -35,9 +38,11 @@ struct Pixel {
     bool counts;
 };
 
-// The pixel at (x, y) of a photo of width x height reduced to to_width x to_height; alpha and mask may be none.
-__device__ __forceinline__ Pixel reduced(const u8* __restrict__ rgb, const u8* __restrict__ alpha, const u8* __restrict__ mask,
-                                         u32 width, u32 height, u32 to_width, u32 to_height, u32 x, u32 y) {
+// The pixel at (x, y) of a photo of width x height reduced to to_width x to_height; alpha and mask
+// may be none.
+__device__ __forceinline__ Pixel reduced(const u8* __restrict__ rgb, const u8* __restrict__ alpha,
+                                         const u8* __restrict__ mask, u32 width, u32 height,
+                                         u32 to_width, u32 to_height, u32 x, u32 y) {
     Pixel pixel = {{0, 0, 0, 0}, true};
     u32 side_x = width / to_width, side_y = height / to_height;
     if (side_x * to_width == width && side_y * to_height == height) {
@@ -69,8 +74,10 @@ struct Colour {
     float value[3];
 };
 
-// The background's channel c in 8 bits. A transform is the rows of [A | b]; every operation rounds, as on the CPU.
-__device__ __forceinline__ u32 behind(const Colour& background, const float* __restrict__ exposure, int c) {
+// The background's channel c in 8 bits. A transform is the rows of [A | b]; every operation rounds,
+// as on the CPU.
+__device__ __forceinline__ u32 behind(const Colour& background, const float* __restrict__ exposure,
+                                      int c) {
     float value = background.value[c];
     if (exposure) {
         const float* row = exposure + 4 * c;
@@ -82,18 +89,21 @@ __device__ __forceinline__ u32 behind(const Colour& background, const float* __r
 }
 
 // Writes rgb_out, and mask_out if there is a mask.
-extern "C" __global__ void __launch_bounds__(256) photo(const u8* __restrict__ rgb, const u8* __restrict__ alpha,
-                                                        const u8* __restrict__ mask, u32 width, u32 height, u32 to_width,
-                                                        u32 to_height, Colour background,
-                                                        const float* __restrict__ exposure, u8* __restrict__ rgb_out,
-                                                        u8* __restrict__ mask_out) {
+extern "C" __global__ void __launch_bounds__(256)
+    photo(const u8* __restrict__ rgb, const u8* __restrict__ alpha, const u8* __restrict__ mask,
+          u32 width, u32 height, u32 to_width, u32 to_height, Colour background,
+          const float* __restrict__ exposure, u8* __restrict__ rgb_out, u8* __restrict__ mask_out) {
     begin_kernel();
     u32 at = blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= to_width * to_height) return;
-    Pixel pixel = reduced(rgb, alpha, mask, width, height, to_width, to_height, at % to_width, at / to_width);
+    Pixel pixel =
+        reduced(rgb, alpha, mask, width, height, to_width, to_height, at % to_width, at / to_width);
     for (int c = 0; c < 3; ++c) {
         u32 value = pixel.value[c];
-        if (alpha) value = min(value + ((255 - pixel.value[3]) * behind(background, exposure, c) + 127) / 255, 255u);
+        if (alpha)
+            value =
+                min(value + ((255 - pixel.value[3]) * behind(background, exposure, c) + 127) / 255,
+                    255u);
         rgb_out[3ull * at + c] = (u8)value;
     }
     if (mask) mask_out[at] = pixel.counts;

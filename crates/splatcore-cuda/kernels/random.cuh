@@ -1,5 +1,5 @@
-// Counter-based random numbers, the same as splatcore_core::random's on every backend: any thread can ask for the number
-// of (seed, step, index, lane).
+// Counter-based random numbers, the same as splatcore_core::random's on every backend: any thread
+// can ask for the number of (seed, step, index, lane).
 
 __device__ __forceinline__ u64 mix(u64 x) {
     u64 z = x + 0x9E3779B97F4A7C15ull;

@@ -1,6 +1,6 @@
-// What the ops of a frame share: the camera, the projected Gaussian, the counters, and the geometry that `project` and
-// `project_backward` both need. Frames and units as in splatcore_core: OpenCV camera, pixels, centre of the first pixel
-// at (0.5, 0.5).
+// What the ops of a frame share: the camera, the projected Gaussian, the counters, and the geometry
+// that `project` and `project_backward` both need. Frames and units as in splatcore_core: OpenCV
+// camera, pixels, centre of the first pixel at (0.5, 0.5).
 
 #define TILE 16
 // A splat with more pairs than this is left to kernels that give it a whole block.
@@ -30,27 +30,29 @@ struct Camera {
 #define LENGTHS 8  // classes of tiles, by the length of their lists
 #define ROUGH_LISTS (LENGTHS + 1)
 
-// What the device counts. The first 24 bytes live through the frames of a training: once `halted`, nothing changes any
-// more until the host has made room for `needed` pairs and `rows` Gaussians and takes the missing steps and refinements again. The rest is zeroed every frame.
+// What the device counts. The first 24 bytes live through the frames of a training: once `halted`,
+// nothing changes any more until the host has made room for `needed` pairs and `rows` Gaussians and
+// takes the missing steps and refinements again. The rest is zeroed every frame.
 struct Counters {
-    u32 halted;     // 1: more pairs, or more Gaussians, than there is room for
-    u32 steps;      // training steps and refinements done
-    u64 needed;     // most pairs that a frame wanted
-    u64 rows;       // Gaussians that a refinement wanted room for, 0 if it had it
-    u32 visible;    // slots in use
-    u32 longs;      // slots with more than LONG_LIST pairs, in the queue that `expand` makes; in that of `count_lists` parts of blocks too
-    u64 pairs;      // (tile, Gaussian) pairs of this frame
+    u32 halted;   // 1: more pairs, or more Gaussians, than there is room for
+    u32 steps;    // training steps and refinements done
+    u64 needed;   // most pairs that a frame wanted
+    u64 rows;     // Gaussians that a refinement wanted room for, 0 if it had it
+    u32 visible;  // slots in use
+    u32 longs;    // slots with more than LONG_LIST pairs, in the queue that `expand` makes; in that
+                  // of `count_lists` parts of blocks too
+    u64 pairs;    // (tile, Gaussian) pairs of this frame
     u64 evaluated;  // fragments whose alpha was computed (counting only)
     u64 blended;    // fragments that changed their pixel (counting only)
     u64 placed;     // entries of the tiles' lists that have their place (lists.cu)
     u32 firsts;     // tiles that are to be blended first, and last
     u32 lasts;
-    u32 far;        // splats that `deal_far` deals
-    u32 ended;      // blocks of `deal_far`
-    u32 items;      // of sort_lists.cu
-    u32 longest;    // most pairs that a list of a frame wanted; lives through frames
-    u32 most_far;   // most entries of the queue of far splats that a frame wanted; likewise
-    u32 rough_begun;               // tiles that `blend_rough` was asked for
+    u32 far;          // splats that `deal_far` deals
+    u32 ended;        // blocks of `deal_far`
+    u32 items;        // of sort_lists.cu
+    u32 longest;      // most pairs that a list of a frame wanted; lives through frames
+    u32 most_far;     // most entries of the queue of far splats that a frame wanted; likewise
+    u32 rough_begun;  // tiles that `blend_rough` was asked for
     u32 rough_tiles[ROUGH_LISTS];  // that are left to it, in lists (blend_samples.cu)
 };
 
@@ -60,21 +62,25 @@ struct __align__(16) Splat {
     u32 gaussian;  // row in the scene
     float a, b, c, radius;
     float red, green, blue;  // clamped below at 0
-    u32 clamped;             // bit c: channel c was clamped; as a float, 1/z of the mean in view space within 2^-20
+    u32 clamped;  // bit c: channel c was clamped; as a float, 1/z of the mean in view space within
+                  // 2^-20
 };
 
-// Where a list begins and ends; `sort` leaves (not the first, one past the last), zero for a list without pairs.
+// Where a list begins and ends; `sort` leaves (not the first, one past the last), zero for a list
+// without pairs.
 __device__ __forceinline__ uint2 list_range(const uint2* __restrict__ ranges, u32 list) {
     uint2 range = ranges[list];
     return make_uint2(range.y ? ~range.x : 0, range.y);
 }
 
-// slot_of[g]: slot of Gaussian g, or NO_SLOT, under a bit that says whether INRIA's rasterizer counts it as in view.
+// slot_of[g]: slot of Gaussian g, or NO_SLOT, under a bit that says whether INRIA's rasterizer
+// counts it as in view.
 #define NO_SLOT 0x7fffffffu
 #define IN_VIEW 0x80000000u
 
-// The ellipse alpha = 1/255 around a splat's mean; derivation in splatcore-cpu/src/ellipse.rs. Products and sums are
-// written so that the compiler cannot contract them differently in two kernels: both must find the same tiles.
+// The ellipse alpha = 1/255 around a splat's mean; derivation in splatcore-cpu/src/ellipse.rs.
+// Products and sums are written so that the compiler cannot contract them differently in two
+// kernels: both must find the same tiles.
 struct Ellipse {
     float slope, square, curve, half_height, rightmost;
 };
@@ -105,7 +111,9 @@ struct Vec3 {
     float x, y, z;
 };
 
-__device__ __forceinline__ float dot(Vec3 a, Vec3 b) { return fmaf(a.x, b.x, fmaf(a.y, b.y, a.z * b.z)); }
+__device__ __forceinline__ float dot(Vec3 a, Vec3 b) {
+    return fmaf(a.x, b.x, fmaf(a.y, b.y, a.z * b.z));
+}
 __device__ __forceinline__ Vec3 row_of(const float* matrix, int row) {
     return {matrix[3 * row], matrix[3 * row + 1], matrix[3 * row + 2]};
 }
@@ -116,27 +124,30 @@ struct Symmetric {
 };
 
 __device__ __forceinline__ Vec3 times(const Symmetric& s, Vec3 v) {
-    return {fmaf(s.xx, v.x, fmaf(s.xy, v.y, s.xz * v.z)), fmaf(s.xy, v.x, fmaf(s.yy, v.y, s.yz * v.z)),
+    return {fmaf(s.xx, v.x, fmaf(s.xy, v.y, s.xz * v.z)),
+            fmaf(s.xy, v.x, fmaf(s.yy, v.y, s.yz * v.z)),
             fmaf(s.xz, v.x, fmaf(s.yz, v.y, s.zz * v.z))};
 }
 
-// Everything between a Gaussian's parameters and its 2D covariance (Zwicker et al. 2002; Kerbl et al. 2023).
+// Everything between a Gaussian's parameters and its 2D covariance (Zwicker et al. 2002; Kerbl et
+// al. 2023).
 struct Geometry {
-    Vec3 view;               // view-space position
+    Vec3 view;                   // view-space position
     float clamped_x, clamped_y;  // as the Jacobian uses them
-    float free_x, free_y;    // 1 where the clamp did nothing
+    float free_x, free_y;        // 1 where the clamp did nothing
     float inverse_z;
-    float qw, qx, qy, qz;    // normalised
-    float inverse_norm;      // of the stored quaternion
-    Vec3 rotation[3];        // rows
+    float qw, qx, qy, qz;  // normalised
+    float inverse_norm;    // of the stored quaternion
+    Vec3 rotation[3];      // rows
     Vec3 scales;
-    Symmetric covariance;    // world
-    Vec3 u, v;               // rows of J W
-    float xx, xy, yy;        // projected covariance with the low pass
+    Symmetric covariance;  // world
+    Vec3 u, v;             // rows of J W
+    float xx, xy, yy;      // projected covariance with the low pass
     float determinant;
 };
 
-__device__ __forceinline__ Geometry make_geometry(Vec3 mean, Vec3 log_scales, float4 quaternion, const Camera& camera) {
+__device__ __forceinline__ Geometry make_geometry(Vec3 mean, Vec3 log_scales, float4 quaternion,
+                                                  const Camera& camera) {
     Geometry g;
     const float* w = camera.rotation;
     g.view.x = fmaf(mean.x, w[0], fmaf(mean.y, w[1], fmaf(mean.z, w[2], camera.translation[0])));
@@ -156,22 +167,27 @@ __device__ __forceinline__ Geometry make_geometry(Vec3 mean, Vec3 log_scales, fl
     g.qx = q.y * g.inverse_norm;
     g.qy = q.z * g.inverse_norm;
     g.qz = q.w * g.inverse_norm;
-    g.rotation[0] = {1.0f - 2.0f * fmaf(g.qy, g.qy, g.qz * g.qz), 2.0f * fmaf(g.qx, g.qy, -(g.qw * g.qz)),
-                     2.0f * fmaf(g.qx, g.qz, g.qw * g.qy)};
-    g.rotation[1] = {2.0f * fmaf(g.qx, g.qy, g.qw * g.qz), 1.0f - 2.0f * fmaf(g.qx, g.qx, g.qz * g.qz),
+    g.rotation[0] = {1.0f - 2.0f * fmaf(g.qy, g.qy, g.qz * g.qz),
+                     2.0f * fmaf(g.qx, g.qy, -(g.qw * g.qz)), 2.0f * fmaf(g.qx, g.qz, g.qw * g.qy)};
+    g.rotation[1] = {2.0f * fmaf(g.qx, g.qy, g.qw * g.qz),
+                     1.0f - 2.0f * fmaf(g.qx, g.qx, g.qz * g.qz),
                      2.0f * fmaf(g.qy, g.qz, -(g.qw * g.qx))};
     g.rotation[2] = {2.0f * fmaf(g.qx, g.qz, -(g.qw * g.qy)), 2.0f * fmaf(g.qy, g.qz, g.qw * g.qx),
                      1.0f - 2.0f * fmaf(g.qx, g.qx, g.qy * g.qy)};
     g.scales = {expf(log_scales.x), expf(log_scales.y), expf(log_scales.z)};
     Vec3 m[3];
     for (int i = 0; i < 3; ++i)
-        m[i] = {g.rotation[i].x * g.scales.x, g.rotation[i].y * g.scales.y, g.rotation[i].z * g.scales.z};
-    g.covariance = {dot(m[0], m[0]), dot(m[0], m[1]), dot(m[0], m[2]), dot(m[1], m[1]), dot(m[1], m[2]), dot(m[2], m[2])};
+        m[i] = {g.rotation[i].x * g.scales.x, g.rotation[i].y * g.scales.y,
+                g.rotation[i].z * g.scales.z};
+    g.covariance = {dot(m[0], m[0]), dot(m[0], m[1]), dot(m[0], m[2]),
+                    dot(m[1], m[1]), dot(m[1], m[2]), dot(m[2], m[2])};
 
     float fx = camera.focal[0] * g.inverse_z, fy = camera.focal[1] * g.inverse_z;
     float off_x = -(fx * g.clamped_x * g.inverse_z), off_y = -(fy * g.clamped_y * g.inverse_z);
-    g.u = {fmaf(fx, w[0], off_x * w[6]), fmaf(fx, w[1], off_x * w[7]), fmaf(fx, w[2], off_x * w[8])};
-    g.v = {fmaf(fy, w[3], off_y * w[6]), fmaf(fy, w[4], off_y * w[7]), fmaf(fy, w[5], off_y * w[8])};
+    g.u = {fmaf(fx, w[0], off_x * w[6]), fmaf(fx, w[1], off_x * w[7]),
+           fmaf(fx, w[2], off_x * w[8])};
+    g.v = {fmaf(fy, w[3], off_y * w[6]), fmaf(fy, w[4], off_y * w[7]),
+           fmaf(fy, w[5], off_y * w[8])};
     Vec3 cu = times(g.covariance, g.u), cv = times(g.covariance, g.v);
     g.xx = dot(g.u, cu) + LOW_PASS;
     g.xy = dot(g.u, cv);
@@ -185,7 +201,8 @@ __device__ __forceinline__ Geometry make_geometry(Vec3 mean, Vec3 log_scales, fl
 
 // Unit vector from the camera to a mean; returns 1 / distance.
 __device__ __forceinline__ float view_direction(Vec3 mean, const Camera& camera, Vec3& unit) {
-    Vec3 d = {mean.x - camera.position[0], mean.y - camera.position[1], mean.z - camera.position[2]};
+    Vec3 d = {mean.x - camera.position[0], mean.y - camera.position[1],
+              mean.z - camera.position[2]};
     float inverse = 1.0f / sqrtf(fmaxf(dot(d, d), 1e-30f));
     unit = {d.x * inverse, d.y * inverse, d.z * inverse};
     return inverse;
@@ -206,7 +223,8 @@ __device__ __forceinline__ float view_direction(Vec3 mean, const Camera& camera,
 #define SH_C3_5 1.445305721320277f
 #define SH_C3_6 -0.5900435899266435f
 
-// Real spherical harmonics up to `degree`, in INRIA's order and signs; the rest of `b` is left alone.
+// Real spherical harmonics up to `degree`, in INRIA's order and signs; the rest of `b` is left
+// alone.
 __device__ __forceinline__ void sh_basis(u32 degree, Vec3 d, float* b) {
     float x = d.x, y = d.y, z = d.z;
     b[0] = SH_C0;

@@ -23,7 +23,8 @@ pub struct Options {
     pub device: Option<usize>,
     /// How learners store Adam's moments.
     pub moments: Moments,
-    /// Renderers store spherical harmonics as halves: less memory and time, no gradients. Learners take no notice.
+    /// Renderers store spherical harmonics as halves: less memory and time, no gradients. Learners
+    /// take no notice.
     pub half_scene: bool,
 }
 
@@ -79,7 +80,8 @@ impl CudaBackend {
         Self { half_scene, ..self }
     }
 
-    /// The same, but pictures of so many pixels and more are blended as [`programs::LARGE_PICTURE`] says; for tests and measurements.
+    /// The same, but pictures of so many pixels and more are blended as [`programs::LARGE_PICTURE`]
+    /// says; for tests and measurements.
     pub fn with_large_pictures_from(self, pixels: usize) -> Self {
         Self {
             large_picture: pixels,
@@ -119,7 +121,11 @@ impl Backend for CudaBackend {
         )?))
     }
 
-    fn learner(&self, scene: &Gaussians, views: Arc<Vec<View>>) -> Result<Box<dyn Learner>, BackendError> {
+    fn learner(
+        &self,
+        scene: &Gaussians,
+        views: Arc<Vec<View>>,
+    ) -> Result<Box<dyn Learner>, BackendError> {
         check(scene)?;
         let state = LearnerState::fresh(scene.clone());
         Ok(Box::new(CudaLearner::new(
@@ -135,7 +141,9 @@ impl Backend for CudaBackend {
         let n = gaussians as u64;
         let bytes = |of_group: &dyn Fn(usize) -> usize| {
             let widths = state::widths(sh_degree).into_iter().enumerate();
-            n * widths.map(|(k, width)| (width * of_group(k)) as u64).sum::<u64>()
+            n * widths
+                .map(|(k, width)| (width * of_group(k)) as u64)
+                .sum::<u64>()
         };
         let pixels = largest_view[0] as u64 * largest_view[1] as u64;
         MemoryPlan {
@@ -146,8 +154,9 @@ impl Backend for CudaBackend {
     }
 }
 
-/// What a step needs besides the state and the photos: splat, keys, order, counts, slots, gradients; some 6 pairs a
-/// Gaussian with keys, orders and sums; planes of image, gradient and the loss's derivatives.
+/// What a step needs besides the state and the photos: splat, keys, order, counts, slots,
+/// gradients; some 6 pairs a Gaussian with keys, orders and sums; planes of image, gradient and the
+/// loss's derivatives.
 pub(crate) fn working_bytes(gaussians: usize, pixels: u64) -> u64 {
     gaussians as u64 * (48 + 28 + 2 + 64 + 6 * (20 + 1 + 48)) + pixels * 4 * (3 + 1 + 3 + 6)
 }

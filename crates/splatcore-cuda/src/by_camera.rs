@@ -1,4 +1,5 @@
-//! What an op needs that goes through all photos' cameras for each Gaussian: its kernel, and the cameras on the device.
+//! What an op needs that goes through all photos' cameras for each Gaussian: its kernel, and the
+//! cameras on the device.
 
 use crate::camera::KernelCamera;
 use crate::device::buffer::failed;
@@ -37,7 +38,9 @@ impl ByCamera {
             return Err(wrong_program(program.op));
         };
         let options = RenderOptions::default();
-        let cameras = views.iter().map(|view| KernelCamera::new(&view.camera, &options));
+        let cameras = views
+            .iter()
+            .map(|view| KernelCamera::new(&view.camera, &options));
         Ok(Self {
             kernel,
             cameras: Buffer::from_slice(device, "cameras", &cameras.collect::<Vec<_>>())?,

@@ -94,12 +94,14 @@ pub struct Buffers {
     pub group_places: u64,
     /// The tiles' lists, written here.
     pub tile_lists: u64,
-    /// Where each is: of small groups entries ([`lists::has_entries`]), of large ones as a sort notes it; these are zero before.
+    /// Where each is: of small groups entries ([`lists::has_entries`]), of large ones as a sort
+    /// notes it; these are zero before.
     pub places: u64,
 }
 
-/// Deals the pairs of splats over many groups, of which there were `entries` in earlier frames, and lists what [`sort`] sorts. There is room for
-/// `capacity` pairs of `groups` groups in the tiles' lists.
+/// Deals the pairs of splats over many groups, of which there were `entries` in earlier frames, and
+/// lists what [`sort`] sorts. There is room for `capacity` pairs of `groups` groups in the tiles'
+/// lists.
 ///
 /// # Errors
 /// If the launch failed.
@@ -138,7 +140,8 @@ pub fn deal_far(
     )
 }
 
-/// Sorts the lists of `groups` groups, `items` with the parts of long ones in earlier frames, and splits them.
+/// Sorts the lists of `groups` groups, `items` with the parts of long ones in earlier frames, and
+/// splits them.
 ///
 /// # Errors
 /// If the launch failed.

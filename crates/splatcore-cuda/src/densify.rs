@@ -1,17 +1,20 @@
-//! `densify`: changes of the set of Gaussians, on the device; launches `kernels/densify.cu`, which says how and how fast.
-//! CPU twin: `splatcore_cpu::densify`; the order of Gaussians afterwards is the same.
+//! `densify`: changes of the set of Gaussians, on the device; launches `kernels/densify.cu`, which
+//! says how and how fast. CPU twin: `splatcore_cpu::densify`; the order of Gaussians afterwards is
+//! the same.
 //!
-//! Memory beside the state: lists of some 5 (adc) to 21 (mcmc) bytes a Gaussian, and scratch of 32 bytes a Gaussian to
-//! compact through; kept for the next refinement where memory is plenty (`pool`).
+//! Memory beside the state: lists of some 5 (adc) to 21 (mcmc) bytes a Gaussian, and scratch of 32
+//! bytes a Gaussian to compact through; kept for the next refinement where memory is plenty
+//! (`pool`).
 //!
-//! Where the host waits: not at all where memory is plenty ([`Densify::launch`]). Sizes stay on the device, the host launches for
-//! the most that there may be, and learns the numbers with the look that tells it how far the steps are. It guesses how much
-//! room adc's growth takes from the rounds before; should that be too little, the device halts as it does when pairs have no room.
-//! Where memory is short, and for what asks for scores, [`Densify::refine`] waits for the sizes and reserves no more than they
-//! ask for.
+//! Where the host waits: not at all where memory is plenty ([`Densify::launch`]). Sizes stay on the
+//! device, the host launches for the most that there may be, and learns the numbers with the look
+//! that tells it how far the steps are. It guesses how much room adc's growth takes from the rounds
+//! before; should that be too little, the device halts as it does when pairs have no room. Where
+//! memory is short, and for what asks for scores, [`Densify::refine`] waits for the sizes and
+//! reserves no more than they ask for.
 //!
-//! What costs time is allocating and freeing (each free waits for the device), and growing the state by way of the host, a tenth
-//! at a time: both are left to where memory is short.
+//! What costs time is allocating and freeing (each free waits for the device), and growing the
+//! state by way of the host, a tenth at a time: both are left to where memory is short.
 
 mod adc;
 mod mcmc;
@@ -123,7 +126,8 @@ pub struct Densify {
     ring: Ring,
     /// For refinements that the host waits for.
     counters: Buffer,
-    /// By how many rows the last round of adc that was heard of grew for a moment, and of how many Gaussians.
+    /// By how many rows the last round of adc that was heard of grew for a moment, and of how many
+    /// Gaussians.
     growth: Option<(usize, usize)>,
 }
 
@@ -141,19 +145,24 @@ impl Densify {
     /// # Errors
     /// If compiling failed.
     pub fn new(device: Arc<dyn Device>) -> Result<Self, BackendError> {
-        let kernels =
-            Kernels::new(device.load(&program()).map_err(failed)?).ok_or_else(|| wrong_program("densify"))?;
+        let kernels = Kernels::new(device.load(&program()).map_err(failed)?)
+            .ok_or_else(|| wrong_program("densify"))?;
         Ok(Self {
             kernels,
             pool: Pool::new(device.clone()),
             ring: Ring::new(&device)?,
-            counters: Buffer::from_slice(&device, "counters of a refinement", &[Counters::default()])?,
+            counters: Buffer::from_slice(
+                &device,
+                "counters of a refinement",
+                &[Counters::default()],
+            )?,
             growth: None,
             device,
         })
     }
 
-    /// Whether [`Densify::launch`] takes this refinement of this state. The host must know the count, but for a reset.
+    /// Whether [`Densify::launch`] takes this refinement of this state. The host must know the
+    /// count, but for a reset.
     pub fn can_launch(&self, state: &State, refine: &Refine) -> bool {
         let most = match *refine {
             Refine::Adc {
@@ -165,8 +174,9 @@ impl Densify {
         state.count > 0 && rows::is_plenty(&self.device, state.bytes_of(2 * most))
     }
 
-    /// Rows that a round of adc over `n` Gaussians is given to grow by for a moment: twice what the last one took. All launches
-    /// until the host hears of it are for so many more, and what it wants beyond them halts the device.
+    /// Rows that a round of adc over `n` Gaussians is given to grow by for a moment: twice what the
+    /// last one took. All launches until the host hears of it are for so many more, and what it
+    /// wants beyond them halts the device.
     fn growth_of(&self, n: usize) -> usize {
         let (rows, of) = self.growth.unwrap_or((n, 2 * n));
         let twice = 2.0 * rows as f64 * n as f64 / of.max(1) as f64;
@@ -178,12 +188,14 @@ impl Densify {
         self.growth = Some(((rows as usize).saturating_sub(before), before));
     }
 
-    /// Puts a refinement into the queue and waits for nothing. `state.count` is what there may be at most afterwards. The device
-    /// does nothing if it has halted before, halts itself if there is too little room (`counters.rows` says how much there must be),
-    /// and else counts the refinement as a step. What came of it: [`Densify::hear`].
+    /// Puts a refinement into the queue and waits for nothing. `state.count` is what there may be
+    /// at most afterwards. The device does nothing if it has halted before, halts itself if there
+    /// is too little room (`counters.rows` says how much there must be), and else counts the
+    /// refinement as a step. What came of it: [`Densify::hear`].
     ///
     /// # Errors
-    /// If memory is short, there would be 2^31 Gaussians or more, or the device failed; nothing has changed then.
+    /// If memory is short, there would be 2^31 Gaussians or more, or the device failed; nothing has
+    /// changed then.
     pub fn launch(
         &mut self,
         state: &mut State,
@@ -195,13 +207,18 @@ impl Densify {
         Ok(Launched { place, before })
     }
 
-    /// What came of a refinement that the device has done; `totals` are as of then or later, but not of
-    /// [`totals::REFINEMENTS`] refinements later.
+    /// What came of a refinement that the device has done; `totals` are as of then or later, but
+    /// not of [`totals::REFINEMENTS`] refinements later.
     pub fn hear(&mut self, refine: &Refine, launched: Launched, totals: &Totals) -> RefineReport {
         self.note(refine, launched.before, totals.of(launched.place))
     }
 
-    fn note(&mut self, refine: &Refine, before: usize, numbers: &[u64; totals::PLACES]) -> RefineReport {
+    fn note(
+        &mut self,
+        refine: &Refine,
+        before: usize,
+        numbers: &[u64; totals::PLACES],
+    ) -> RefineReport {
         if let Refine::Adc { .. } = refine {
             self.growth = Some((numbers[totals::APPENDED] as usize, before));
         }
@@ -226,11 +243,12 @@ impl Densify {
         self.ring.read()
     }
 
-    /// Applies one refinement, with the scores that it asks for, and waits until it is done. Deterministic.
+    /// Applies one refinement, with the scores that it asks for, and waits until it is done.
+    /// Deterministic.
     ///
     /// # Errors
-    /// If memory is short (the state is then as before, perhaps with more capacity), there would be 2^31 Gaussians or
-    /// more, or the device failed.
+    /// If memory is short (the state is then as before, perhaps with more capacity), there would be
+    /// 2^31 Gaussians or more, or the device failed.
     pub fn refine(
         &mut self,
         state: &mut State,
@@ -238,7 +256,9 @@ impl Densify {
         scores: Option<&DeviceScores>,
     ) -> Result<RefineReport, BackendError> {
         // The last two are the learner's, which has the cameras.
-        if state.count == 0 || matches!(refine, Refine::SmoothingFilter | Refine::LimitScales { .. }) {
+        if state.count == 0
+            || matches!(refine, Refine::SmoothingFilter | Refine::LimitScales { .. })
+        {
             return Ok(RefineReport {
                 count: state.count,
                 ..RefineReport::default()
@@ -314,7 +334,12 @@ impl Densify {
         })
     }
 
-    fn reset_opacity(&self, state: &State, ceiling: f32, numbers: Numbers) -> Result<(), BackendError> {
+    fn reset_opacity(
+        &self,
+        state: &State,
+        ceiling: f32,
+        numbers: Numbers,
+    ) -> Result<(), BackendError> {
         let group = &state.groups[OPACITIES];
         let (logits, all, ceiling) = (
             group.parameters.address(),
@@ -389,8 +414,14 @@ impl Densify {
         self.pool.take("sums of a refinement", bytes)
     }
 
-    /// Decides the sizes by who is kept, cloned and split; the lists and arrays have room for `rows`.
-    fn decide_sizes(&self, work: &Work<'_>, rows: usize, counters: u64) -> Result<(), BackendError> {
+    /// Decides the sizes by who is kept, cloned and split; the lists and arrays have room for
+    /// `rows`.
+    fn decide_sizes(
+        &self,
+        work: &Work<'_>,
+        rows: usize,
+        counters: u64,
+    ) -> Result<(), BackendError> {
         let (numbers, rows) = (work.numbers.address(), rows as u32);
         // SAFETY: the arguments of decide_sizes.
         unsafe {
@@ -415,8 +446,15 @@ impl Densify {
         }
     }
 
-    /// First half of a list of the Gaussians with one of `bits`: how many there are goes to `total`.
-    fn count(&self, work: &Work<'_>, bits: u32, n: usize, total: usize) -> Result<Lent<'_>, BackendError> {
+    /// First half of a list of the Gaussians with one of `bits`: how many there are goes to
+    /// `total`.
+    fn count(
+        &self,
+        work: &Work<'_>,
+        bits: u32,
+        n: usize,
+        total: usize,
+    ) -> Result<Lent<'_>, BackendError> {
         let sums = self.sums(n)?;
         let (actions, count, address) = (work.actions.address(), n as u32, sums.address());
         // SAFETY: the arguments of list_count.
@@ -431,8 +469,8 @@ impl Densify {
         Ok(sums)
     }
 
-    /// Second half: writes their indices in order, u32, to `list`, which has room for as many as the total of that name, unless
-    /// that is 0.
+    /// Second half: writes their indices in order, u32, to `list`, which has room for as many as
+    /// the total of that name, unless that is 0.
     fn list(
         &self,
         work: &Work<'_>,
@@ -441,7 +479,12 @@ impl Densify {
         sums: &Buffer,
         list: &Buffer,
     ) -> Result<(), BackendError> {
-        let (actions, count, sums, list) = (work.actions.address(), n as u32, sums.address(), list.address());
+        let (actions, count, sums, list) = (
+            work.actions.address(),
+            n as u32,
+            sums.address(),
+            list.address(),
+        );
         let wanted = work.numbers.at(total);
         // SAFETY: the arguments of list_write.
         unsafe {
@@ -455,7 +498,8 @@ impl Densify {
 
     /// Room for a list of Gaussians.
     fn indices(&self, count: usize) -> Result<Lent<'_>, BackendError> {
-        self.pool.take("lists of a refinement", count * size_of::<u32>())
+        self.pool
+            .take("lists of a refinement", count * size_of::<u32>())
     }
 
     /// Sets rows from `base` on to zero, as many as the u64 at `wanted` says, at most `most`.
@@ -468,7 +512,8 @@ impl Densify {
         most: usize,
     ) -> Result<(), BackendError> {
         debug_assert!((base + most) * row_bytes <= array.bytes());
-        let (address, row_bytes, no_list, base) = (array.address(), row_bytes as u32, 0u64, base as u32);
+        let (address, row_bytes, no_list, base) =
+            (array.address(), row_bytes as u32, 0u64, base as u32);
         // SAFETY: the arguments of clear_rows; the array has the rows.
         unsafe {
             self.tiles(

@@ -1,5 +1,6 @@
-//! `exposure`: each photo's own affine transform of colours, between `blend` and `loss`; launches `kernels/exposure.cu`,
-//! which says how and how fast. What it is for: [`splatcore_core::exposure`].
+//! `exposure`: each photo's own affine transform of colours, between `blend` and `loss`; launches
+//! `kernels/exposure.cu`, which says how and how fast. What it is for:
+//! [`splatcore_core::exposure`].
 
 use crate::device::buffer::failed;
 use crate::device::program::files;
@@ -10,7 +11,8 @@ use splatcore_core::BackendError;
 use splatcore_core::exposure::{Exposure, Exposures};
 use std::sync::Arc;
 
-/// Threads of a block of the two large kernels, and pixels of a thread of the second; as in the kernel file.
+/// Threads of a block of the two large kernels, and pixels of a thread of the second; as in the
+/// kernel file.
 const THREADS: u32 = 256;
 const BATCH: u32 = 8;
 /// Numbers of a transform, of which each has a warp in the last kernel.
@@ -27,8 +29,8 @@ pub fn program() -> Program {
     }
 }
 
-/// Transforms and moments of all views, and what lies between the kernels. Takes no memory before the first step that
-/// learns a transform.
+/// Transforms and moments of all views, and what lies between the kernels. Takes no memory before
+/// the first step that learns a transform.
 pub struct Exposed {
     views: usize,
     /// Whether there are transforms.
@@ -127,8 +129,9 @@ impl Exposed {
         })
     }
 
-    /// Puts the transform of `image` (`[3][pixels]` f32) into the queue and returns where its result is. The first time
-    /// all transforms become the identity. `counters` is the address of the frame's counters.
+    /// Puts the transform of `image` (`[3][pixels]` f32) into the queue and returns where its
+    /// result is. The first time all transforms become the identity. `counters` is the address of
+    /// the frame's counters.
     ///
     /// # Errors
     /// If memory is short, compiling failed or the device failed.
@@ -164,8 +167,8 @@ impl Exposed {
         Ok(self.image.address())
     }
 
-    /// Turns the gradient of what [`Exposed::expose`] made into that of `image`, in place, and keeps the sums for
-    /// [`Exposed::update`].
+    /// Turns the gradient of what [`Exposed::expose`] made into that of `image`, in place, and
+    /// keeps the sums for [`Exposed::update`].
     ///
     /// # Errors
     /// If compiling failed or the device failed.
@@ -238,7 +241,9 @@ impl Exposed {
             return Ok(known);
         }
         let loaded = kernels.get(&program()).map_err(failed)?;
-        let loaded: [Kernel; 3] = loaded[..].try_into().map_err(|_| wrong_program("exposure"))?;
+        let loaded: [Kernel; 3] = loaded[..]
+            .try_into()
+            .map_err(|_| wrong_program("exposure"))?;
         Ok(*self.kernels.insert(loaded))
     }
 }

@@ -1,6 +1,6 @@
-//! Groups of tiles (TensorGS, section 4.4): one list for a square of tiles, with a mask for each of its Gaussians that
-//! says which of the tiles it touches. Launches kernels/intersect_groups.cu, which says how; the sort sees group
-//! numbers where they otherwise see tile numbers.
+//! Groups of tiles (TensorGS, section 4.4): one list for a square of tiles, with a mask for each of
+//! its Gaussians that says which of the tiles it touches. Launches kernels/intersect_groups.cu,
+//! which says how; the sort sees group numbers where they otherwise see tile numbers.
 
 use crate::camera::KernelCamera;
 use crate::device::Kernel;
@@ -52,8 +52,8 @@ pub struct Lists {
     pub counters: u64,
 }
 
-/// Writes the (group, Gaussian) pairs of at most `gaussians` splats in depth order. There is room for as many as there
-/// are (tile, Gaussian) pairs, of which no more than `capacity` are allowed.
+/// Writes the (group, Gaussian) pairs of at most `gaussians` splats in depth order. There is room
+/// for as many as there are (tile, Gaussian) pairs, of which no more than `capacity` are allowed.
 ///
 /// # Errors
 /// If a launch failed.

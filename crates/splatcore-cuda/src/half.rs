@@ -1,9 +1,10 @@
 //! Spherical harmonics as halves, for scenes that are only rendered.
 //!
-//! A Gaussian at SH degree 3 takes 140 bytes so, not 236, and `project` reads 140 for each in view. A half has 11 bits: a
-//! colour moves by 1.2e-4 at most for a base coefficient of 1.8 (white or black) and by less for the others, which are
-//! smaller; a picture by less still, for errors of many Gaussians average out. Everything else stays f32: means and shapes
-//! decide where a Gaussian is, and are a fifth of the bytes. Degree 0 stays f32 too: it has nothing to gain.
+//! A Gaussian at SH degree 3 takes 140 bytes so, not 236, and `project` reads 140 for each in view.
+//! A half has 11 bits: a colour moves by 1.2e-4 at most for a base coefficient of 1.8 (white or
+//! black) and by less for the others, which are smaller; a picture by less still, for errors of
+//! many Gaussians average out. Everything else stays f32: means and shapes decide where a Gaussian
+//! is, and are a fifth of the bytes. Degree 0 stays f32 too: it has nothing to gain.
 
 use splatcore_core::{Gaussians, sh};
 
@@ -35,12 +36,14 @@ fn nearest(value: f32) -> u16 {
     let bits = value.to_bits();
     let sign = (bits >> 16) as u16 & 0x8000;
     let magnitude = bits & 0x7fff_ffff;
-    // Below 2^-14 a half is a multiple of 2^-24: adding 2^-1 to the magnitude, an f32 whose last bit is worth that, rounds.
+    // Below 2^-14 a half is a multiple of 2^-24: adding 2^-1 to the magnitude, an f32 whose last
+    // bit is worth that, rounds.
     if magnitude < (127 - 14) << 23 {
         let shifted = f32::from_bits(magnitude) + 0.5;
         return sign | (shifted.to_bits() - 0.5f32.to_bits()) as u16;
     }
-    // Thirteen bits fewer: half of their unit, less a little for the even ones, so that they keep what lies half-way.
+    // Thirteen bits fewer: half of their unit, less a little for the even ones, so that they keep
+    // what lies half-way.
     let rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
     sign | ((rounded >> 13) - (112 << 10)) as u16
 }
@@ -56,7 +59,11 @@ mod tests {
             0 => fraction * 2f64.powi(-24),
             _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
         };
-        if half & 0x8000 == 0 { magnitude } else { -magnitude }
+        if half & 0x8000 == 0 {
+            magnitude
+        } else {
+            -magnitude
+        }
     }
 
     #[test]

@@ -8,7 +8,8 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// The values of a launch as the device wants them: the addresses of each. For use inside the call itself.
+/// The values of a launch as the device wants them: the addresses of each. For use inside the call
+/// itself.
 macro_rules! arguments {
     ($($value:expr),* $(,)?) => {
         [$(std::ptr::from_ref(&$value).cast_mut().cast::<std::ffi::c_void>()),*]
@@ -18,7 +19,9 @@ pub(crate) use arguments;
 
 /// A program that has not the kernels that its launcher knows.
 pub(crate) fn wrong_program(op: &str) -> BackendError {
-    device_error(format!("the program of {op} has other kernels than asked for"))
+    device_error(format!(
+        "the program of {op} has other kernels than asked for"
+    ))
 }
 
 /// A device's queue, with marks between stages when someone wants their times.
@@ -101,15 +104,17 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// The stages' times in seconds, gaps between launches included; stages of one name are added up. The queue has
-    /// passed the marks.
+    /// The stages' times in seconds, gaps between launches included; stages of one name are added
+    /// up. The queue has passed the marks.
     ///
     /// # Errors
     /// If the device failed.
     pub fn times(&self) -> Result<StageTimes, BackendError> {
         let mut times = StageTimes::new();
         for pair in self.marks.windows(2) {
-            let [(_, from), (stage, to)] = pair else { continue };
+            let [(_, from), (stage, to)] = pair else {
+                continue;
+            };
             let seconds = self.device.seconds(from, to).map_err(failed)?;
             match times.iter_mut().find(|(name, _)| name == stage) {
                 Some((_, sum)) => *sum += seconds,

@@ -11,9 +11,9 @@
 //! | which of them hang before what the views show | `floaters.rs` |
 //! | how are pictures of it made | `render.rs` |
 //!
-//! Here: what a learner holds, and what it answers to the trainer. Whatever reads the state first waits until all steps and
-//! refinements asked for are done (`settle`); those themselves wait for nothing, but for refinements where memory is short or views
-//! must be looked at.
+//! Here: what a learner holds, and what it answers to the trainer. Whatever reads the state first
+//! waits until all steps and refinements asked for are done (`settle`); those themselves wait for
+//! nothing, but for refinements where memory is short or views must be looked at.
 
 mod adam;
 mod compared;
@@ -40,7 +40,9 @@ use crate::programs::Kernels;
 use crate::state::State;
 use adam::AdamKind;
 use pending::Pending;
-use splatcore_core::backend::{Learner, LearnerState, Profile, Refine, RefineReport, StageTimes, StepPlan};
+use splatcore_core::backend::{
+    Learner, LearnerState, Profile, Refine, RefineReport, StageTimes, StepPlan,
+};
 use splatcore_core::exposure::Exposure;
 use splatcore_core::smoothing::fuse;
 use splatcore_core::{BackendError, Gaussians, View, checks};
@@ -78,7 +80,8 @@ pub struct CudaLearner {
     guessed: bool,
     /// What came of refinements that nobody waited for, until someone asks.
     reports: Vec<RefineReport>,
-    /// The counters as they were at the last look, once the queue has passed `looked`, and the numbers of the refinements.
+    /// The counters as they were at the last look, once the queue has passed `looked`, and the
+    /// numbers of the refinements.
     mirror: Pinned,
     numbers: Pinned,
     /// Where in the queue the last look was.
@@ -107,7 +110,10 @@ impl CudaLearner {
         let mut exposed = Exposed::new(&device, views.len())?;
         exposed.replace(&state.exposures)?;
         // What must be compiled is, at the same time.
-        let (loss, densify) = rayon::join(|| Loss::new(device.clone()), || Densify::new(device.clone()));
+        let (loss, densify) = rayon::join(
+            || Loss::new(device.clone()),
+            || Densify::new(device.clone()),
+        );
         Ok(Self {
             state: State::upload_as(&device, state, moments)?,
             photos: Photos::new(&device, views, PHOTO_SHARE)?,

@@ -1,9 +1,11 @@
-//! The NVIDIA backend: every op of rendering and training on the device, from the first photo to the last step.
+//! The NVIDIA backend: every op of rendering and training on the device, from the first photo to
+//! the last step.
 //!
-//! Kernels are CUDA C++ text in `kernels/`, one file an op or method, compiled at run time for the card at hand
-//! ([`device::nvrtc`]); `src/<op>.rs` launches them. [`frame`] holds the order of ops of a frame, [`learner`] that of a
-//! step. [`CudaBackend::open`] opens a card; [`CudaBackend::on`] takes any [`device::Device`], the emulator included, with
-//! which the conformance suite runs where there is no card.
+//! Kernels are CUDA C++ text in `kernels/`, one file an op or method, compiled at run time for the
+//! card at hand ([`device::nvrtc`]); `src/<op>.rs` launches them. [`frame`] holds the order of ops
+//! of a frame, [`learner`] that of a step. [`CudaBackend::open`] opens a card; [`CudaBackend::on`]
+//! takes any [`device::Device`], the emulator included, with which the conformance suite runs where
+//! there is no card.
 
 pub mod backend;
 pub mod by_camera;

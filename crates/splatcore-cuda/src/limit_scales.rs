@@ -1,6 +1,6 @@
 //! `limit_scales`: no Gaussian is larger than a share of its distance from the nearest camera
-//! ([`splatcore_core::scale_limit`]), on the device; launches `kernels/limit_scales.cu`. CPU twin: `splatcore_cpu`'s
-//! `limit_scales`.
+//! ([`splatcore_core::scale_limit`]), on the device; launches `kernels/limit_scales.cu`. CPU twin:
+//! `splatcore_cpu`'s `limit_scales`.
 
 use crate::by_camera::{ByCamera, THREADS};
 use crate::device::Program;
@@ -23,7 +23,12 @@ pub fn program() -> Program {
 ///
 /// # Errors
 /// If the device failed.
-pub fn limit_scales(op: &ByCamera, queue: &Queue, state: &State, share: f32) -> Result<(), BackendError> {
+pub fn limit_scales(
+    op: &ByCamera,
+    queue: &Queue,
+    state: &State,
+    share: f32,
+) -> Result<(), BackendError> {
     let (count, log_share) = (state.count as u32, share.ln());
     queue.launch(
         op.kernel,

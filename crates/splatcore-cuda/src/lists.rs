@@ -1,5 +1,6 @@
-//! `lists`: launches kernels/lists.cu and split_lists.cu, or split_large_lists.cu, which say how: the tiles' lists of a picture by way of
-//! groups of tiles. Training keeps intersect.cu's pairs, which its sums need.
+//! `lists`: launches kernels/lists.cu and split_lists.cu, or split_large_lists.cu, which say how:
+//! the tiles' lists of a picture by way of groups of tiles. Training keeps intersect.cu's pairs,
+//! which its sums need.
 
 use crate::camera::KernelCamera;
 use crate::device::Kernel;
@@ -13,7 +14,8 @@ use splatcore_core::pipeline::{Blend, Pipeline};
 const BLOCK: usize = 256;
 /// Blocks of splats that a block of `count_lists` counts the pairs of.
 pub const COUNTED_BLOCKS: u32 = 4;
-/// Tiles along a side of a group, of pictures and of large pictures: for twice the pixels a side, about the same groups and pairs.
+/// Tiles along a side of a group, of pictures and of large pictures: for twice the pixels a side,
+/// about the same groups and pairs.
 pub const SIDES: [u32; 2] = [2, 4];
 /// A pair's slot leaves four bits for a small group's tiles.
 const MOST_SLOTS: usize = 1 << 28;
@@ -23,10 +25,17 @@ pub const LARGE_KEY_SHIFT: u32 = SIDES[1] * SIDES[1];
 const MOST_LARGE_GROUPS: usize = (1 << (u32::BITS - LARGE_KEY_SHIFT)) - 1;
 
 /// Tiles along a side of the groups that a frame's lists come from, if they come from groups.
-pub fn side(pipeline: Pipeline, purpose: Purpose, gaussians: usize, rows: PictureRows) -> Option<u32> {
+pub fn side(
+    pipeline: Pipeline,
+    purpose: Purpose,
+    gaussians: usize,
+    rows: PictureRows,
+) -> Option<u32> {
     let [small, large] = SIDES;
     match rows {
-        _ if !matches!(pipeline.blend, Blend::Splatcore | Blend::Samples) || purpose != Purpose::Image => {
+        _ if !matches!(pipeline.blend, Blend::Splatcore | Blend::Samples)
+            || purpose != Purpose::Image =>
+        {
             None
         }
         PictureRows::Four => (gaussians < MOST_SLOTS).then_some(small),
@@ -39,7 +48,8 @@ pub fn has_large_groups(view: &KernelCamera) -> bool {
     groups::count(view, SIDES[1]) <= MOST_LARGE_GROUPS
 }
 
-/// Whether these are small groups: their tiles' lists have entries, in the order in which tiles are to be blended.
+/// Whether these are small groups: their tiles' lists have entries, in the order in which tiles are
+/// to be blended.
 pub fn has_entries(side: u32) -> bool {
     side == SIDES[0]
 }
@@ -54,7 +64,8 @@ pub fn reach_bytes(side: u32) -> usize {
     if side == SIDES[0] { 8 } else { 16 }
 }
 
-/// More pairs than these are refused: their places in the tiles' lists are numbered too, and sorts count them in 30 bits.
+/// More pairs than these are refused: their places in the tiles' lists are numbered too, and sorts
+/// count them in 30 bits.
 pub fn most_pairs(side: u32) -> usize {
     (u32::MAX as usize / places(side)).min(MOST_PAIRS as usize)
 }
@@ -79,21 +90,25 @@ pub struct Buffers {
     pub order: u64,
     /// What `project` says of each slot's groups (`Reach` of kernels/group_rows.cuh).
     pub reaches: u64,
-    /// Key of each pair, to be sorted: its group from bit [`key_shift`] on, and what `pair_key` of kernels/group_rows.cuh adds.
+    /// Key of each pair, to be sorted: its group from bit [`key_shift`] on, and what `pair_key` of
+    /// kernels/group_rows.cuh adds.
     pub keys: u64,
     /// Value of each pair, to be sorted with it: its slot, and what `pair_value` adds.
     pub values: u64,
-    /// What goes first, written here: places in the depth order of splats with long lists, and parts of blocks with many pairs.
+    /// What goes first, written here: places in the depth order of splats with long lists, and
+    /// parts of blocks with many pairs.
     pub longs: u64,
     /// `reaches` in depth order, written here.
     pub ordered_reaches: u64,
-    /// The pairs of each block of splats ([`sums`] words), written here, and behind them those of each range of blocks, zero.
+    /// The pairs of each block of splats ([`sums`] words), written here, and behind them those of
+    /// each range of blocks, zero.
     pub block_pairs: u64,
     /// The counters.
     pub counters: u64,
 }
 
-/// Writes the (group, Gaussian) pairs of at most `gaussians` splats in depth order; more than `capacity` halt the frame.
+/// Writes the (group, Gaussian) pairs of at most `gaussians` splats in depth order; more than
+/// `capacity` halt the frame.
 ///
 /// # Errors
 /// If a launch failed.
@@ -145,7 +160,8 @@ pub fn expand(
     )
 }
 
-/// Pairs of a section. A block splits a section of small groups, or, of large groups, what a section has of one.
+/// Pairs of a section. A block splits a section of small groups, or, of large groups, what a
+/// section has of one.
 pub fn section(side: u32) -> usize {
     if has_entries(side) { 1024 } else { 2048 }
 }
@@ -171,10 +187,11 @@ pub struct Split {
     pub counters: u64,
     /// The tiles' lists, written here.
     pub tile_lists: u64,
-    /// Where each tile's list is, written here. Of small groups entries ([`has_entries`]): where it begins and ends, and the tile's number. Of large
-    /// groups as a sort notes it; zero before.
+    /// Where each tile's list is, written here. Of small groups entries ([`has_entries`]): where it
+    /// begins and ends, and the tile's number. Of large groups as a sort notes it; zero before.
     pub places: u64,
-    /// What each section has of the last group in it ([`split_state_bytes`]), written here. For small groups zero before.
+    /// What each section has of the last group in it ([`split_state_bytes`]), written here. For
+    /// small groups zero before.
     pub states: u64,
 }
 

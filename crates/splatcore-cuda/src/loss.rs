@@ -1,5 +1,5 @@
-//! `loss`: (1 - w) L1 + w (1 - SSIM) and its gradient; launches `kernels/loss.cu`, which says how and how fast.
-//! CPU twin: `splatcore_cpu::twin`'s `loss`.
+//! `loss`: (1 - w) L1 + w (1 - SSIM) and its gradient; launches `kernels/loss.cu`, which says how
+//! and how fast. CPU twin: `splatcore_cpu::twin`'s `loss`.
 
 use crate::device::buffer::{device_error, failed};
 use crate::device::program::files;
@@ -9,7 +9,8 @@ use splatcore_core::BackendError;
 use splatcore_core::metrics::{SSIM_C1, SSIM_C2, ssim_window};
 use std::sync::Arc;
 
-/// Threads of a block of the two large kernels, and pixels of a block across; as in the kernel file.
+/// Threads of a block of the two large kernels, and pixels of a block across; as in the kernel
+/// file.
 const THREADS: u32 = 128;
 const TILE_WIDTH: u32 = 116;
 const FORWARD_ROWS: u32 = 16;
@@ -63,7 +64,9 @@ impl Loss {
                 .load(&program(masked))
                 .map_err(failed)?
                 .try_into()
-                .map_err(|_| device_error("the program of loss has other kernels than asked for".into()))
+                .map_err(|_| {
+                    device_error("the program of loss has other kernels than asked for".into())
+                })
         };
         let (plain, masked) = rayon::join(|| load(false), || load(true));
         let ([forward, backward, sum], [masked_forward, masked_backward, _]) = (plain?, masked?);
@@ -77,24 +80,26 @@ impl Loss {
         })
     }
 
-    /// One channel at a time whatever the size of the image, for a third of the memory; same results but for the last
-    /// bits of the value.
+    /// One channel at a time whatever the size of the image, for a third of the memory; same
+    /// results but for the last bits of the value.
     pub fn frugal(mut self) -> Self {
         self.frugal = true;
         self
     }
 
-    /// Bytes that an image of this size needs on the device, besides the image, the photo and the gradient.
+    /// Bytes that an image of this size needs on the device, besides the image, the photo and the
+    /// gradient.
     pub fn bytes(width: u32, height: u32) -> u64 {
         let plan = Plan::new(width, height, false);
         plan.map_bytes + plan.partial_bytes
     }
 
-    /// Puts the loss of `image` (`[3][height * width]` f32) against `photo` (`[height * width][3]` u8) into the queue.
-    /// `mask` is `[height * width]` u8, 0 where a pixel is ignored, or the address 0 if all count; `counted` is how
-    /// many count. `counters` is the address of a frame's counters, or 0 for none: while they say that the device has
-    /// halted nothing is written. Writes `gradient`, dL/dimage, `[3][height * width]` f32, 0 where ignored, and `value`, the loss, one
-    /// f64. Nothing counted: all zero. The same inputs give the same bits.
+    /// Puts the loss of `image` (`[3][height * width]` f32) against `photo` (`[height * width][3]`
+    /// u8) into the queue. `mask` is `[height * width]` u8, 0 where a pixel is ignored, or the
+    /// address 0 if all count; `counted` is how many count. `counters` is the address of a frame's
+    /// counters, or 0 for none: while they say that the device has halted nothing is written.
+    /// Writes `gradient`, dL/dimage, `[3][height * width]` f32, 0 where ignored, and `value`, the
+    /// loss, one f64. Nothing counted: all zero. The same inputs give the same bits.
     ///
     /// Does not wait; allocates only when the image is larger than all before.
     ///
@@ -102,7 +107,8 @@ impl Loss {
     /// If the image has more than 2^32 / 3 pixels, memory is short, or the launch failed.
     ///
     /// # Safety
-    /// The addresses are of this device and hold what is said above. `image` and `gradient` are aligned to 16.
+    /// The addresses are of this device and hold what is said above. `image` and `gradient` are
+    /// aligned to 16.
     pub unsafe fn launch(
         &mut self,
         image: u64,
@@ -231,7 +237,8 @@ impl Plan {
     }
 }
 
-/// Makes a buffer at least this large, no larger than needed: photos of a scene mostly have one size.
+/// Makes a buffer at least this large, no larger than needed: photos of a scene mostly have one
+/// size.
 fn exactly(device: &Arc<dyn Device>, buffer: &mut Buffer, bytes: u64) -> Result<(), BackendError> {
     if bytes > buffer.bytes() as u64 {
         // The old memory goes first: both together may not fit.

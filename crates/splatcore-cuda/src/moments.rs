@@ -1,18 +1,22 @@
 //! How Adam's moments lie on the device; the kernels' side is `kernels/moments.cuh`.
 //!
-//! A Gaussian at SH degree 3 has 59 numbers: 236 bytes of parameters, 8 of statistics, and 472 of moments in f32 or 188
-//! compact, in all 716 or 432. Compact moments are rounded by chance so that their expectation is right. What rounding costs:
+//! A Gaussian at SH degree 3 has 59 numbers: 236 bytes of parameters, 8 of statistics, and 472 of
+//! moments in f32 or 188 compact, in all 716 or 432. Compact moments are rounded by chance so that
+//! their expectation is right. What rounding costs:
 //! - First moments as [`Format::Bf16`] differ from the true ones by some 1 %, without bias.
-//! - Second moments of the harmonics as [`Format::Log8`]: decay by 0.001 a step now and then takes a whole step down the
-//!   codes, so a second moment wanders about its expectation, the true one. Simulated, 6000 steps, gradients normal: by
-//!   39 %, the step length by 19 %, and steps are 5 % longer on average; seen in 3 % of the steps only: 54, 25 and 9 %.
-//!   A gradient pulls a low one up at once, so of 20,000 none took steps more than 3 times Adam's.
+//! - Second moments of the harmonics as [`Format::Log8`]: decay by 0.001 a step now and then takes
+//!   a whole step down the codes, so a second moment wanders about its expectation, the true one.
+//!   Simulated, 6000 steps, gradients normal: by 39 %, the step length by 19 %, and steps are 5 %
+//!   longer on average; seen in 3 % of the steps only: 54, 25 and 9 %. A gradient pulls a low one
+//!   up at once, so of 20,000 none took steps more than 3 times Adam's.
 //!
-//! The range of [`Format::Log8`], 3.5e-31 to 64, follows from the gradients. Above: a second moment is at most the largest
-//! squared gradient, and a harmonic's gradient at most the basis, 1.1, times the sum of the loss's over one channel of all
-//! pixels: 1/3 of 0.8 for L1 and of 0.2 * 100 for SSIM, whose slope is at most some 1 / sqrt(C1), in black surroundings.
-//! That is below 8. Below: the square of Adam's epsilon, 1e-30. Beneath that epsilon rules the quotient, and taking 0 for a
-//! second moment changes little; a higher bottom would let tiny first moments be divided by epsilon alone, a huge step.
+//! The range of [`Format::Log8`], 3.5e-31 to 64, follows from the gradients. Above: a second moment
+//! is at most the largest squared gradient, and a harmonic's gradient at most the basis, 1.1, times
+//! the sum of the loss's over one channel of all pixels: 1/3 of 0.8 for L1 and of 0.2 * 100 for
+//! SSIM, whose slope is at most some 1 / sqrt(C1), in black surroundings. That is below 8. Below:
+//! the square of Adam's epsilon, 1e-30. Beneath that epsilon rules the quotient, and taking 0 for a
+//! second moment changes little; a higher bottom would let tiny first moments be divided by epsilon
+//! alone, a huge step.
 
 /// How moments are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -20,7 +24,8 @@ pub enum Moments {
     /// f32, 8 bytes a number.
     #[default]
     Full,
-    /// First moments bf16; second moments bf16, of spherical harmonics 8 bits; 3 to 4 bytes a number.
+    /// First moments bf16; second moments bf16, of spherical harmonics 8 bits; 3 to 4 bytes a
+    /// number.
     Compact,
 }
 
@@ -42,7 +47,8 @@ pub enum Format {
     F32,
     /// The high half of an f32.
     Bf16,
-    /// Code 0 is 0; code c is `2^(6 - 27/64 (255 - c))`, neighbours a factor 1.34 apart. For values that are not negative.
+    /// Code 0 is 0; code c is `2^(6 - 27/64 (255 - c))`, neighbours a factor 1.34 apart. For values
+    /// that are not negative.
     Log8,
 }
 
@@ -60,12 +66,15 @@ impl Format {
         }
     }
 
-    /// Numbers as they are stored, each rounded to nearest (of two equally near ones bf16 takes the even one). What
-    /// [`Format::decode`] gave becomes what it was.
+    /// Numbers as they are stored, each rounded to nearest (of two equally near ones bf16 takes the
+    /// even one). What [`Format::decode`] gave becomes what it was.
     pub fn encode(self, numbers: &[f32]) -> Vec<u8> {
         match self {
             Self::F32 => bytemuck::cast_slice(numbers).to_vec(),
-            Self::Bf16 => numbers.iter().flat_map(|&v| bf16(v).to_ne_bytes()).collect(),
+            Self::Bf16 => numbers
+                .iter()
+                .flat_map(|&v| bf16(v).to_ne_bytes())
+                .collect(),
             Self::Log8 => {
                 let values = log8_values();
                 // From here on the next code is nearer.
@@ -140,13 +149,20 @@ mod tests {
             (Format::Log8, (0..=255).collect()),
             (
                 Format::F32,
-                [1.5f32, -0.0, f32::NAN, 1e-45].map(f32::to_ne_bytes).concat(),
+                [1.5f32, -0.0, f32::NAN, 1e-45]
+                    .map(f32::to_ne_bytes)
+                    .concat(),
             ),
         ] {
-            assert!(format.encode(&decoded(format, &stored)) == stored, "{format:?}");
+            assert!(
+                format.encode(&decoded(format, &stored)) == stored,
+                "{format:?}"
+            );
         }
         let values = log8_values();
-        assert!(values.is_sorted() && values[1] > 3.5e-31 && values[1] < 3.6e-31 && values[255] == 64.0);
+        assert!(
+            values.is_sorted() && values[1] > 3.5e-31 && values[1] < 3.6e-31 && values[255] == 64.0
+        );
     }
 
     #[test]

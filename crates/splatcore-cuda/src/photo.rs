@@ -1,5 +1,5 @@
-//! What a step learns from, made of the photo that is kept: `kernels/photo.cu`. Twin: `splatcore_core::Photo`'s `reduced` and
-//! `on`, and `splatcore_core::exposure::of_colour`.
+//! What a step learns from, made of the photo that is kept: `kernels/photo.cu`. Twin:
+//! `splatcore_core::Photo`'s `reduced` and `on`, and `splatcore_core::exposure::of_colour`.
 
 use crate::device::buffer::{device_error, failed};
 use crate::device::program::files;
@@ -54,9 +54,10 @@ impl StepPhoto {
         self.kernel.is_some()
     }
 
-    /// Photo `index`, which lies there as `kept`, with each side divided by `scale`, if it has alpha on a background, which
-    /// goes through the transform of colours at the address `exposure` (0: none): from the queue's present place on until
-    /// the next call. Unless it needs neither it is made in the queue.
+    /// Photo `index`, which lies there as `kept`, with each side divided by `scale`, if it has
+    /// alpha on a background, which goes through the transform of colours at the address `exposure`
+    /// (0: none): from the queue's present place on until the next call. Unless it needs neither it
+    /// is made in the queue.
     ///
     /// # Errors
     /// If memory is short, the kernel does not compile or the device failed.
@@ -106,7 +107,8 @@ impl StepPhoto {
                 false => pixels as u64,
             };
         }
-        // SAFETY: the arguments of photo; what is kept has the photo's size, the buffers that of the result.
+        // SAFETY: the arguments of photo; what is kept has the photo's size, the buffers that of
+        // the result.
         unsafe {
             self.device.launch(
                 kernel,

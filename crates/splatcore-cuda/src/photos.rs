@@ -1,5 +1,5 @@
-//! The photos to learn from, 8 bits a channel: on the device if they fit in a share of its memory, else brought there one
-//! by one through pinned memory.
+//! The photos to learn from, 8 bits a channel: on the device if they fit in a share of its memory,
+//! else brought there one by one through pinned memory.
 
 use crate::device::buffer::{device_error, failed};
 use crate::device::{Buffer, Device, Event, Pinned};
@@ -63,7 +63,11 @@ impl Photos {
     ///
     /// # Errors
     /// If not even the ring fits.
-    pub fn new(device: &Arc<dyn Device>, views: Arc<Vec<View>>, share: f64) -> Result<Self, BackendError> {
+    pub fn new(
+        device: &Arc<dyn Device>,
+        views: Arc<Vec<View>>,
+        share: f64,
+    ) -> Result<Self, BackendError> {
         let total: usize = views.iter().map(|view| view.photo.bytes()).sum();
         let store = if total as f64 <= share * device.memory().0 as f64 {
             let mut resident = Vec::with_capacity(views.len());
@@ -81,7 +85,11 @@ impl Photos {
             }
             Store::Resident(resident)
         } else {
-            let largest = views.iter().map(|view| view.photo.bytes()).max().unwrap_or(0);
+            let largest = views
+                .iter()
+                .map(|view| view.photo.bytes())
+                .max()
+                .unwrap_or(0);
             let mut slots = Vec::with_capacity(RING);
             for _ in 0..RING {
                 slots.push(Slot {
@@ -114,8 +122,8 @@ impl Photos {
         matches!(self.store, Store::Resident(_))
     }
 
-    /// A photo, from the queue's present place on; at most the last of `RING` calls' photos are there. Call
-    /// [`Photos::used`] once the launches that read it are in the queue.
+    /// A photo, from the queue's present place on; at most the last of `RING` calls' photos are
+    /// there. Call [`Photos::used`] once the launches that read it are in the queue.
     ///
     /// # Errors
     /// If there is no such view or the device failed.
@@ -139,14 +147,19 @@ impl Photos {
                 let photo = &self.views[index].photo;
                 let bytes = photo.bytes();
                 if bytes > slot.buffer.bytes() {
-                    return Err(device_error(format!("photo {index} has grown since the start")));
+                    return Err(device_error(format!(
+                        "photo {index} has grown since the start"
+                    )));
                 }
                 let mask = photo.mask.as_deref().unwrap_or(&[]);
                 let alpha = photo.alpha.as_deref().unwrap_or(&[]);
-                // SAFETY: the slot has room for the largest photo with its mask, and the queue has passed its last use.
+                // SAFETY: the slot has room for the largest photo with its mask, and the queue has
+                // passed its last use.
                 unsafe {
                     slot.pinned.fill(&[&photo.rgb, mask, alpha]);
-                    slot.pinned.upload(slot.buffer.address(), bytes).map_err(failed)?;
+                    slot.pinned
+                        .upload(slot.buffer.address(), bytes)
+                        .map_err(failed)?;
                 }
                 let rgb = slot.buffer.address();
                 let mask_at = rgb + photo.rgb.len() as u64;
@@ -184,7 +197,8 @@ impl Photos {
                 let planes = |kept: &Kept| {
                     [&kept.mask, &kept.alpha].map(|plane| plane.as_ref().map_or(0, Buffer::bytes))
                 };
-                let each = |kept: &Kept| (kept.rgb.bytes() + planes(kept).iter().sum::<usize>()) as u64;
+                let each =
+                    |kept: &Kept| (kept.rgb.bytes() + planes(kept).iter().sum::<usize>()) as u64;
                 all.iter().map(each).sum()
             }
             Store::Ring { slots, .. } => slots.iter().map(|slot| slot.buffer.bytes() as u64).sum(),

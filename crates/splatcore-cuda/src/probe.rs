@@ -94,14 +94,19 @@ fn self_test(device: Option<usize>) -> Result<String, String> {
         rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         translation: [0.0; 3],
     };
-    let mut renderer = backend.renderer(&scene).map_err(|error| error.to_string())?;
+    let mut renderer = backend
+        .renderer(&scene)
+        .map_err(|error| error.to_string())?;
     let rendered = renderer
         .render(&camera, &RenderOptions::default())
         .map_err(|error| error.to_string())?;
     let centre = rendered.image.data[16 * 33 + 16];
     // Colour 0.5 times the sigmoid of 2.
     let expected = 0.5 / (1.0 + (-2.0f32).exp());
-    if centre.iter().any(|v| (v - expected).abs() > 1e-4 || v.is_nan()) {
+    if centre
+        .iter()
+        .any(|v| (v - expected).abs() > 1e-4 || v.is_nan())
+    {
         return Err(format!("rendered {centre:?} where {expected} was expected"));
     }
     Ok(format!(

@@ -20,7 +20,8 @@ pub struct CudaRenderer {
     order: Option<Vec<u32>>,
     count: usize,
     sh_degree: u8,
-    /// Degree whose rows are stored: 3 for 2, whose rows of 27 floats can only be copied one by one (halves are filled up).
+    /// Degree whose rows are stored: 3 for 2, whose rows of 27 floats can only be copied one by one
+    /// (halves are filled up).
     stored_degree: u8,
     /// Harmonics are stored as halves.
     half: bool,
@@ -120,17 +121,26 @@ impl Renderer for CudaRenderer {
         self.count
     }
 
-    fn render(&mut self, camera: &Camera, options: &RenderOptions) -> Result<Rendered, BackendError> {
+    fn render(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Rendered, BackendError> {
         self.unchecked = None;
         let scene = self.scene();
         let options = self.limited(options);
         render(&mut self.frame, scene, camera, &options)
     }
 
-    fn render_only(&mut self, camera: &Camera, options: &RenderOptions) -> Result<(), BackendError> {
+    fn render_only(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<(), BackendError> {
         let scene = self.scene();
         let options = self.limited(options);
-        self.frame.forward(scene, camera, &options, Purpose::Image)?;
+        self.frame
+            .forward(scene, camera, &options, Purpose::Image)?;
         self.unchecked = Some((camera.clone(), options));
         Ok(())
     }
@@ -139,7 +149,8 @@ impl Renderer for CudaRenderer {
         if let Some((camera, options)) = self.unchecked.take() {
             let counters = self.frame.counters()?;
             if counters.halted != 0 {
-                // Room for every frame since the last look, though only the last one is rendered again.
+                // Room for every frame since the last look, though only the last one is rendered
+                // again.
                 self.frame.make_room(&counters)?;
                 let scene = self.scene();
                 forward(&mut self.frame, scene, &camera, &options, Purpose::Image)?;
@@ -184,7 +195,11 @@ impl Renderer for CudaRenderer {
         Ok(gradients)
     }
 
-    fn counts(&mut self, camera: &Camera, options: &RenderOptions) -> Result<FrameCounts, BackendError> {
+    fn counts(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<FrameCounts, BackendError> {
         let scene = self.scene();
         let options = self.limited(options);
         counts(&mut self.frame, scene, camera, &options)
@@ -376,13 +391,17 @@ mod tests {
     use splatcore_cpu::CpuBackend;
     use splatcore_cpu::conformance::scenes::{plain_camera, random_scene};
 
-    /// Vanilla has a pair for every tile of a square; what a picture's sorts are launched for grew with them.
+    /// Vanilla has a pair for every tile of a square; what a picture's sorts are launched for grew
+    /// with them.
     #[test]
     fn pictures_make_no_room_for_the_pairs_of_another_pipeline() {
-        let Some(device) = device_of_tests() else { return };
+        let Some(device) = device_of_tests() else {
+            return;
+        };
         let kernels = Arc::new(Kernels::new(device.clone()));
         let frame = Frame::new(Queue::new(device), kernels.clone(), false).unwrap();
-        let mut renderer = CudaRenderer::new(&random_scene(17, 200, 0), frame, kernels, false).unwrap();
+        let mut renderer =
+            CudaRenderer::new(&random_scene(17, 200, 0), frame, kernels, false).unwrap();
         let (camera, picture) = (plain_camera(90, 70), RenderOptions::default());
         let vanilla = RenderOptions {
             pipeline: Pipeline::VANILLA,
@@ -394,7 +413,11 @@ mod tests {
             renderer.finish().unwrap();
             if options.pipeline == vanilla.pipeline {
                 let counters = renderer.frame.counters().unwrap();
-                assert!(counters.needed as usize > 2 * wanted, "{} pairs", counters.needed);
+                assert!(
+                    counters.needed as usize > 2 * wanted,
+                    "{} pairs",
+                    counters.needed
+                );
             } else {
                 wanted = wanted.max(renderer.frame.picture_pairs);
                 assert_eq!(renderer.frame.counters().unwrap().pairs as usize, wanted);
@@ -424,10 +447,14 @@ mod tests {
         let kernels = Arc::new(Kernels::new(device.clone()));
         let frame = Frame::new(Queue::new(device.clone()), kernels.clone(), false).unwrap();
         let scene = some_large(count);
-        Some((CudaRenderer::new(&scene, frame, kernels, false).unwrap(), device))
+        Some((
+            CudaRenderer::new(&scene, frame, kernels, false).unwrap(),
+            device,
+        ))
     }
 
-    /// The sizes of a picture with small groups of tiles and of one with large ones, and from how many pixels on those are used.
+    /// The sizes of a picture with small groups of tiles and of one with large ones, and from how
+    /// many pixels on those are used.
     const PICTURES: [([u32; 2], usize); 2] = [([200, 150], usize::MAX), ([400, 300], 0)];
 
     #[test]
@@ -470,7 +497,10 @@ mod tests {
                 renderer.finish().unwrap();
                 let room = [renderer.frame.list_room, renderer.frame.far_room];
                 assert!(room[0] >= counters.longest as usize && room[1] >= counters.far as usize);
-                assert_eq!(renderer.render(&camera, &options).unwrap().image, wanted.image);
+                assert_eq!(
+                    renderer.render(&camera, &options).unwrap().image,
+                    wanted.image
+                );
             }
         }
     }
@@ -486,7 +516,10 @@ mod tests {
         renderer.frame.cannot_deal = false;
         let (free, total) = device.memory();
         device.set_memory_limit(total - free + 1000);
-        assert_eq!(renderer.render(&camera, &options).unwrap().image, wanted.image);
+        assert_eq!(
+            renderer.render(&camera, &options).unwrap().image,
+            wanted.image
+        );
         assert!(renderer.frame.cannot_deal && !renderer.frame.deals);
     }
 
@@ -504,7 +537,10 @@ mod tests {
             ..Counters::default()
         };
         renderer.frame.make_room(&halted_by(60_000)).unwrap();
-        assert_eq!(renderer.render(&camera, &options).unwrap().image, wanted.image);
+        assert_eq!(
+            renderer.render(&camera, &options).unwrap().image,
+            wanted.image
+        );
         assert!(renderer.frame.deals);
         renderer.frame.make_room(&halted_by(70_000)).unwrap();
         let sorted = renderer.render(&camera, &options).unwrap();
@@ -512,7 +548,8 @@ mod tests {
         assert!(psnr_between(&wanted.image, &sorted.image) > 70.0);
     }
 
-    /// Gaussians in no order are rendered in another; gradients are those of the scene all the same.
+    /// Gaussians in no order are rendered in another; gradients are those of the scene all the
+    /// same.
     #[test]
     fn a_scene_in_no_order_is_rendered_and_learned_from_as_any_other() {
         let Some((mut renderer, _)) = random_renderer(20_000) else {
@@ -533,7 +570,13 @@ mod tests {
             renderer.gradients(&camera, &options, &gradient).unwrap(),
             on_cpu.gradients(&camera, &options, &gradient).unwrap(),
         ];
-        let norm = |values: &[f32]| values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+        let norm = |values: &[f32]| {
+            values
+                .iter()
+                .map(|v| f64::from(*v).powi(2))
+                .sum::<f64>()
+                .sqrt()
+        };
         for (here, there) in state::flat(&here).into_iter().zip(state::flat(&there)) {
             let difference: Vec<f32> = here.iter().zip(there).map(|(a, b)| a - b).collect();
             let (off, all) = (norm(&difference), norm(there));

@@ -1,4 +1,5 @@
-//! `samples`: launches kernels/blend_samples.cu and blend_rough.cu, which say how: the blend of large pictures.
+//! `samples`: launches kernels/blend_samples.cu and blend_rough.cu, which say how: the blend of
+//! large pictures.
 
 use crate::camera::KernelCamera;
 use crate::device::Kernel;
@@ -13,9 +14,11 @@ const RESIDENT: u32 = 7;
 const WARP: usize = 32;
 /// Tiles that the first warps of `blend_samples` look at.
 const LOOKED: usize = 4;
-/// Lists of tiles that are left to `blend_rough`: one for each class of lengths, and one of tiles without splats (ROUGH_LISTS).
+/// Lists of tiles that are left to `blend_rough`: one for each class of lengths, and one of tiles
+/// without splats (ROUGH_LISTS).
 pub const ROUGH_LISTS: usize = 9;
-/// Bytes of what such a list says of a tile: where its own list begins and ends, its number, and which of its squares are left.
+/// Bytes of what such a list says of a tile: where its own list begins and ends, its number, and
+/// which of its squares are left.
 const ROUGH_BYTES: usize = 16;
 
 /// Whether a picture of a method, without depth, is blended so.

@@ -1,5 +1,6 @@
-//! `smoothing`: Mip-Splatting's 3D filter for each Gaussian, on the device; launches `kernels/smoothing.cu`. What it is:
-//! [`splatcore_core::smoothing`]. CPU twin: `splatcore_cpu`'s `smoothing`.
+//! `smoothing`: Mip-Splatting's 3D filter for each Gaussian, on the device; launches
+//! `kernels/smoothing.cu`. What it is: [`splatcore_core::smoothing`]. CPU twin: `splatcore_cpu`'s
+//! `smoothing`.
 
 use crate::by_camera::{ByCamera, THREADS};
 use crate::device::Program;

@@ -52,7 +52,11 @@ impl Plan {
         // Half the keys a thread keep twice the multiprocessors busy.
         let items = if capacity <= LARGE { 8 } else { 16 };
         // What a round of the look-back costs grows with the digits.
-        let window = if capacity <= SMALL && bits < WIDE { 16 } else { 8 };
+        let window = if capacity <= SMALL && bits < WIDE {
+            16
+        } else {
+            8
+        };
         Self {
             bits,
             passes,
@@ -113,17 +117,18 @@ pub struct Input {
     pub count: u64,
     /// Pairs that there is room for.
     pub capacity: usize,
-    /// All `capacity` places are read, whatever the count, and those with key `NO_KEY` are left out.
+    /// All `capacity` places are read, whatever the count, and those with key `NO_KEY` are left
+    /// out.
     pub has_gaps: bool,
-    /// Where to note, for each key (without the bits below its digits) below `lists`, the places of its pairs (`list_range` of
-    /// kernels/splat.cuh), zero before; or 0.
+    /// Where to note, for each key (without the bits below its digits) below `lists`, the places of
+    /// its pairs (`list_range` of kernels/splat.cuh), zero before; or 0.
     pub ranges: u64,
     /// Keys that have a place there.
     pub lists: usize,
 }
 
-/// Sorts by the bits that the plan covers, stable. `histograms` are zero; the kernels are those of `programs::sort(plan)`.
-/// Returns which of the two places holds the result.
+/// Sorts by the bits that the plan covers, stable. `histograms` are zero; the kernels are those of
+/// `programs::sort(plan)`. Returns which of the two places holds the result.
 ///
 /// # Errors
 /// If a launch failed.

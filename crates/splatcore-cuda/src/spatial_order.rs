@@ -1,6 +1,7 @@
-//! The order in which a scene's Gaussians lie on the device: neighbours in space next to each other, along a Morton curve. A block of `project`
-//! then meets few groups of tiles, and asks for the places of all its pairs of a group at once (kernels/deal.cuh). Files that were
-//! compressed have such an order, those of a trainer have none.
+//! The order in which a scene's Gaussians lie on the device: neighbours in space next to each
+//! other, along a Morton curve. A block of `project` then meets few groups of tiles, and asks for
+//! the places of all its pairs of a group at once (kernels/deal.cuh). Files that were compressed
+//! have such an order, those of a trainer have none.
 
 use rayon::prelude::*;
 
@@ -8,7 +9,8 @@ use rayon::prelude::*;
 const FEWEST: usize = 1 << 14;
 /// Gaussians that are looked at to know whether a scene has such an order.
 const SAMPLES: usize = 4096;
-/// Neighbours in the file must be so many times nearer to each other than two Gaussians far apart in it.
+/// Neighbours in the file must be so many times nearer to each other than two Gaussians far apart
+/// in it.
 const NEARER: f32 = 4.0;
 /// Bits of a cell's number along an axis.
 const CELL_BITS: u32 = 10;
@@ -38,7 +40,9 @@ fn is_spatial(means: &[[f32; 3]]) -> bool {
     let median_distance = |apart: usize| {
         let between = |i: usize| {
             let other = means[(i + apart) % means.len()];
-            (0..3).map(|c| (means[i][c] - other[c]).powi(2)).sum::<f32>()
+            (0..3)
+                .map(|c| (means[i][c] - other[c]).powi(2))
+                .sum::<f32>()
         };
         median(samples(means.len()).map(between))
     };
@@ -51,13 +55,16 @@ fn median(values: impl Iterator<Item = f32>) -> f32 {
     values[values.len() / 2]
 }
 
-/// Where cells begin on an axis, and how many there are for a unit of length. A hundredth of the Gaussians on either side, which may be
-/// very far away, share the outer cells.
+/// Where cells begin on an axis, and how many there are for a unit of length. A hundredth of the
+/// Gaussians on either side, which may be very far away, share the outer cells.
 fn range(means: &[[f32; 3]], axis: usize) -> [f32; 2] {
     let mut values: Vec<f32> = samples(means.len()).map(|i| means[i][axis]).collect();
     values.sort_unstable_by(f32::total_cmp);
     let (low, high) = (values[SAMPLES / 100], values[SAMPLES - 1 - SAMPLES / 100]);
-    [low, (1 << CELL_BITS) as f32 / (high - low).max(f32::MIN_POSITIVE)]
+    [
+        low,
+        (1 << CELL_BITS) as f32 / (high - low).max(f32::MIN_POSITIVE),
+    ]
 }
 
 /// The number of a mean's cell along the curve: the bits of its three coordinates take turns.
@@ -78,7 +85,9 @@ mod tests {
 
     fn random_means(count: usize) -> Vec<[f32; 3]> {
         let mut rng = Rng::new(5, 0);
-        (0..count).map(|_| [0; 3].map(|_| rng.uniform() - 0.5)).collect()
+        (0..count)
+            .map(|_| [0; 3].map(|_| rng.uniform() - 0.5))
+            .collect()
     }
 
     #[test]
@@ -99,7 +108,10 @@ mod tests {
         assert_eq!(cell(&[1.0, 0.0, 0.0], &axes), 0b001);
         assert_eq!(cell(&[0.5, 1.5, 1.0], &axes), 0b110);
         assert_eq!(cell(&[2.0, 0.0, 1.0], &axes), 0b1100);
-        assert_eq!(cell(&[1e9, -5.0, f32::NAN], &axes), 0x0924_9249 & ((1 << 30) - 1));
+        assert_eq!(
+            cell(&[1e9, -5.0, f32::NAN], &axes),
+            0x0924_9249 & ((1 << 30) - 1)
+        );
     }
 
     #[test]

@@ -60,7 +60,8 @@ pub struct State {
     pub sh_degree: u8,
     /// How moments are stored.
     pub moments: Moments,
-    /// Means 3, log scales 3, rotations 4 (w x y z), opacity logits 1, spherical harmonics 3 (degree + 1)^2.
+    /// Means 3, log scales 3, rotations 4 (w x y z), opacity logits 1, spherical harmonics 3
+    /// (degree + 1)^2.
     pub groups: [Group; 5],
     /// Sum of NDC gradient norms since the last refinement, `[capacity]` f32.
     pub gradient_sum: Buffer,
@@ -107,8 +108,8 @@ impl State {
         Self::upload_as(device, state, Moments::Full)
     }
 
-    /// Uploads a state. Its moments are rounded to what can be stored; those that [`State::download`] gave stay as they
-    /// are.
+    /// Uploads a state. Its moments are rounded to what can be stored; those that
+    /// [`State::download`] gave stay as they are.
     ///
     /// # Errors
     /// If it does not fit on the device.
@@ -117,7 +118,11 @@ impl State {
         state: &LearnerState,
         moments: Moments,
     ) -> Result<Self, BackendError> {
-        let (parameters, first, second) = (flat(&state.gaussians), flat(&state.first), flat(&state.second));
+        let (parameters, first, second) = (
+            flat(&state.gaussians),
+            flat(&state.first),
+            flat(&state.second),
+        );
         let widths = widths(state.gaussians.sh_degree);
         let mut groups = Vec::with_capacity(5);
         for k in 0..5 {
@@ -151,12 +156,17 @@ impl State {
         })
     }
 
-    /// Becomes another state, its moments stored as they are now. What is there goes first: both together may not fit.
+    /// Becomes another state, its moments stored as they are now. What is there goes first: both
+    /// together may not fit.
     ///
     /// # Errors
     /// If it does not fit; there is no Gaussian then.
     pub fn replace(&mut self, state: &LearnerState) -> Result<(), BackendError> {
-        let (parameters, first, second) = (flat(&state.gaussians), flat(&state.first), flat(&state.second));
+        let (parameters, first, second) = (
+            flat(&state.gaussians),
+            flat(&state.first),
+            flat(&state.second),
+        );
         let widths = widths(state.gaussians.sh_degree);
         self.capacity = 0;
         self.set_count(0)?;
@@ -227,7 +237,8 @@ impl State {
     /// # Errors
     /// If the device failed.
     pub fn filters(&self) -> Result<Vec<f32>, BackendError> {
-        self.smoothing.to_vec(if self.smoothed { self.count } else { 0 })
+        self.smoothing
+            .to_vec(if self.smoothed { self.count } else { 0 })
     }
 
     /// Everything.
@@ -246,12 +257,17 @@ impl State {
         })
     }
 
-    fn gather_moments(&self, which: impl Fn(&Group) -> (&Buffer, Format)) -> Result<Gaussians, BackendError> {
+    fn gather_moments(
+        &self,
+        which: impl Fn(&Group) -> (&Buffer, Format),
+    ) -> Result<Gaussians, BackendError> {
         let mut gaussians = Gaussians::zeros(self.count, self.sh_degree);
         for (group, numbers) in self.groups.iter().zip(flat_mut(&mut gaussians)) {
             match which(group) {
                 (buffer, Format::F32) => buffer.read(0, numbers)?,
-                (buffer, format) => format.decode(&buffer.to_vec(format.bytes() * numbers.len())?, numbers),
+                (buffer, format) => {
+                    format.decode(&buffer.to_vec(format.bytes() * numbers.len())?, numbers)
+                }
             }
         }
         Ok(gaussians)

@@ -1,4 +1,5 @@
-//! Every way to bring gradients together against the f64 twin, with the method that the pipeline names.
+//! Every way to bring gradients together against the f64 twin, with the method that the pipeline
+//! names.
 //!
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -19,7 +20,8 @@ use std::sync::Arc;
 
 /// The blends that leave behind what a backward pass wants: all others make way for one of these.
 const FORWARDS: [Blend; 2] = [Blend::Scalar, Blend::Subtile];
-/// Lists of a square, of a slanted box and of an ellipse: a method sees no more of an intersect than its lists.
+/// Lists of a square, of a slanted box and of an ellipse: a method sees no more of an intersect
+/// than its lists.
 const LISTS: [Intersect; 3] = [Intersect::Aabb, Intersect::Obb, Intersect::Exact];
 
 /// A method behind every forward pass.
@@ -34,7 +36,8 @@ fn everywhere(backward: Backward) -> Vec<Pipeline> {
     LISTS.into_iter().flat_map(behind).collect()
 }
 
-/// What leaves checkpoints behind is in f32, and so is what stands in for ours in front of a method in f32.
+/// What leaves checkpoints behind is in f32, and so is what stands in for ours in front of a method
+/// in f32.
 #[test]
 fn the_forward_passes_of_the_methods() {
     for &blend in Blend::ALL {
@@ -62,7 +65,11 @@ fn match_the_twin(pipelines: &[Pipeline]) {
 #[test]
 fn methods_match_the_twin_behind_the_same_forward_pass() {
     let variants = Pipeline::backward_variants();
-    assert!(variants.iter().any(|p| p.backward == Backward::WarpReduceSkip));
+    assert!(
+        variants
+            .iter()
+            .any(|p| p.backward == Backward::WarpReduceSkip)
+    );
     match_the_twin(&variants);
 }
 
@@ -77,11 +84,23 @@ fn methods_in_f32_match_the_twin_behind_sub_tiles() {
         backward,
         ..Pipeline::AUTO
     };
-    match_the_twin(&[Backward::Atomic, Backward::WarpReduceSkip, Backward::Subtile].map(splatcore));
+    match_the_twin(
+        &[
+            Backward::Atomic,
+            Backward::WarpReduceSkip,
+            Backward::Subtile,
+        ]
+        .map(splatcore),
+    );
 }
 
 /// Gradients on the emulator, its threads from the first to the last or the other way round.
-fn emulated(scene: &Gaussians, pipeline: Pipeline, deterministic: bool, reversed: bool) -> Option<Gaussians> {
+fn emulated(
+    scene: &Gaussians,
+    pipeline: Pipeline,
+    deterministic: bool,
+    reversed: bool,
+) -> Option<Gaussians> {
     let device = match Emulated::new() {
         Ok(device) => device,
         Err(error) => {
@@ -97,7 +116,11 @@ fn emulated(scene: &Gaussians, pipeline: Pipeline, deterministic: bool, reversed
         ..RenderOptions::default()
     };
     let mut renderer = backend.renderer(scene).unwrap();
-    Some(renderer.gradients(&camera, &options, &noise(&camera)).unwrap())
+    Some(
+        renderer
+            .gradients(&camera, &options, &noise(&camera))
+            .unwrap(),
+    )
 }
 
 fn noise(camera: &Camera) -> Image {
@@ -109,7 +132,8 @@ fn noise(camera: &Camera) -> Image {
     image
 }
 
-/// Every splat in every tile, 19 buckets each: more pairs than the first guess, so that there is room anew in between.
+/// Every splat in every tile, 19 buckets each: more pairs than the first guess, so that there is
+/// room anew in between.
 #[test]
 fn gaussian_parallel_finds_room_for_its_buckets() {
     let Some(device) = device() else { return };
@@ -128,13 +152,18 @@ fn gaussian_parallel_finds_room_for_its_buckets() {
             },
             ..RenderOptions::default()
         };
-        let gradients = renderer.gradients(&camera, &options, &noise(&camera)).unwrap();
+        let gradients = renderer
+            .gradients(&camera, &options, &noise(&camera))
+            .unwrap();
         let counts = renderer.counts(&camera, &options).unwrap();
         assert_eq!(counts.pairs, 600 * 45);
         gradients.opacity_logits
     });
     let distance = |a: &[f32], b: &[f32]| {
-        let squares = a.iter().zip(b).map(|(a, b)| (a - b) as f64 * (a - b) as f64);
+        let squares = a
+            .iter()
+            .zip(b)
+            .map(|(a, b)| (a - b) as f64 * (a - b) as f64);
         squares.sum::<f64>().sqrt()
     };
     let size = distance(&other, &vec![0.0; other.len()]);
@@ -151,9 +180,18 @@ fn gaussian_parallel_does_not_depend_on_the_order_of_threads() {
     let scene = scenes::random_scene(9, 900, 1);
     for pipeline in everywhere(Backward::GaussianParallel) {
         let run = |deterministic, reversed| emulated(&scene, pipeline, deterministic, reversed);
-        let Some(first) = run(false, false) else { return };
-        assert!(first.means.iter().flatten().any(|&v| v != 0.0), "{pipeline}");
-        assert_eq!(Some(&first), run(false, true).as_ref(), "{pipeline}, other order");
+        let Some(first) = run(false, false) else {
+            return;
+        };
+        assert!(
+            first.means.iter().flatten().any(|&v| v != 0.0),
+            "{pipeline}"
+        );
+        assert_eq!(
+            Some(&first),
+            run(false, true).as_ref(),
+            "{pipeline}, other order"
+        );
         // Ordered sums need no replacement.
         assert_eq!(
             Some(&first),

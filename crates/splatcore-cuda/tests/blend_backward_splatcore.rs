@@ -29,7 +29,12 @@ fn stack(opacities: &[f32]) -> Gaussians {
 }
 
 /// Of each Gaussian, for an image gradient of 1 in all channels.
-fn gradients(device: &Arc<dyn Device>, scene: &Gaussians, backward: Backward, background: f32) -> Gaussians {
+fn gradients(
+    device: &Arc<dyn Device>,
+    scene: &Gaussians,
+    backward: Backward,
+    background: f32,
+) -> Gaussians {
     let camera = scenes::plain_camera(16, 16);
     let options = RenderOptions {
         pipeline: Pipeline {
@@ -39,13 +44,15 @@ fn gradients(device: &Arc<dyn Device>, scene: &Gaussians, backward: Backward, ba
         background: [background; 3],
         ..RenderOptions::default()
     };
-    let mut renderer = CudaBackend::on(device.clone(), false).renderer(scene).unwrap();
+    let mut renderer = CudaBackend::on(device.clone(), false)
+        .renderer(scene)
+        .unwrap();
     let ones = Image::filled(16, 16, [1.0; 3]);
     renderer.gradients(&camera, &options, &ones).unwrap()
 }
 
-/// Numbers, and none of them more than twice the largest that f32 finds. (Where so little light is left, halves cannot do
-/// better: the weights of what is in front are off by as much.)
+/// Numbers, and none of them more than twice the largest that f32 finds. (Where so little light is
+/// left, halves cannot do better: the weights of what is in front are off by as much.)
 fn check(device: &Arc<dyn Device>, opacities: &[f32], background: f32) {
     let scene = stack(opacities);
     let [ours, f32s] = [Backward::Splatcore, Backward::Subtile]
@@ -53,7 +60,11 @@ fn check(device: &Arc<dyn Device>, opacities: &[f32], background: f32) {
     let groups = |g: &Gaussians| {
         let mut means = g.means.as_flattened().to_vec();
         means.extend(g.log_scales.as_flattened());
-        [means, g.opacity_logits.clone(), g.sh.as_flattened().to_vec()]
+        [
+            means,
+            g.opacity_logits.clone(),
+            g.sh.as_flattened().to_vec(),
+        ]
     };
     for (ours, f32s) in groups(&ours).iter().zip(&groups(&f32s)) {
         let most = f32s.iter().fold(0.0f32, |most, v| most.max(v.abs()));
@@ -64,9 +75,9 @@ fn check(device: &Arc<dyn Device>, opacities: &[f32], background: f32) {
     }
 }
 
-/// A faint fragment or two, then two of which each leaves a fiftieth: halves of their weights add up to exactly 1, where
-/// 1.2e-4 to 4e-4 should be left to divide by. The first takes the way that looks at every fragment's transmittance, since
-/// pixels stop behind it.
+/// A faint fragment or two, then two of which each leaves a fiftieth: halves of their weights add
+/// up to exactly 1, where 1.2e-4 to 4e-4 should be left to divide by. The first takes the way that
+/// looks at every fragment's transmittance, since pixels stop behind it.
 #[test]
 fn weights_that_add_up_to_everything() {
     let Some(device) = device() else { return };
@@ -82,7 +93,8 @@ fn weights_that_add_up_to_everything() {
     }
 }
 
-/// Up to a hundredth of the light is left where a pixel stops. Divided by nothing it would be no finite half.
+/// Up to a hundredth of the light is left where a pixel stops. Divided by nothing it would be no
+/// finite half.
 #[test]
 fn light_behind_the_last_fragment() {
     let Some(device) = device() else { return };

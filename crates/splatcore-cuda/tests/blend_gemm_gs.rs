@@ -34,7 +34,8 @@ fn options(intersect: Intersect, blend: Blend) -> RenderOptions {
     }
 }
 
-/// On the emulator, its threads from the first to the last or the other way round; `None` where there is none.
+/// On the emulator, its threads from the first to the last or the other way round; `None` where
+/// there is none.
 fn render(
     scene: &Gaussians,
     camera: &Camera,
@@ -49,12 +50,15 @@ fn render(
         }
     };
     device.set_backward(reversed);
-    let mut renderer = CudaBackend::on(Arc::new(device), true).renderer(scene).unwrap();
+    let mut renderer = CudaBackend::on(Arc::new(device), true)
+        .renderer(scene)
+        .unwrap();
     let rendered = renderer.render(camera, options).unwrap();
     Some((rendered, renderer.counts(camera, options).unwrap()))
 }
 
-/// Gaussians of this size and opacity about the middle, at all depths: the tile there has all of them.
+/// Gaussians of this size and opacity about the middle, at all depths: the tile there has all of
+/// them.
 fn crowd(count: usize, log_scale: f32, opacity_logit: f32) -> Gaussians {
     let mut rng = Rng::new(11, 95);
     let mut scene = scenes::random_scene(11, count, 0);
@@ -70,7 +74,8 @@ fn crowd(count: usize, log_scale: f32, opacity_logit: f32) -> Gaussians {
     scene
 }
 
-/// Largest distance from the twin as a share of what it may be, and the number of pixels where it is more.
+/// Largest distance from the twin as a share of what it may be, and the number of pixels where it
+/// is more.
 fn against_the_bound(
     rendered: &Rendered,
     scene: &Gaussians,
@@ -79,7 +84,9 @@ fn against_the_bound(
     precision: Precision,
 ) -> (f64, usize) {
     let [width, height] = [camera.width, camera.height].map(|side| side as usize);
-    let pixels = (0..width * height).map(|i| [i % width, i / width]).collect();
+    let pixels = (0..width * height)
+        .map(|i| [i % width, i / width])
+        .collect();
     let expected = Reference::new(scene, camera, options)
         .pixels(precision, pixels)
         .pixels;
@@ -89,7 +96,8 @@ fn against_the_bound(
     for (i, (pixel, (_, expected))) in rendered.image.data.iter().zip(expected).enumerate() {
         let colours = pixel.iter().zip(expected.colour);
         let errors = colours.map(|(got, want)| (*got as f64 - want).abs() / bound(&expected, 0));
-        let error = (rendered.transmittance[i] as f64 - expected.transmittance).abs() / bound(&expected, 1);
+        let error =
+            (rendered.transmittance[i] as f64 - expected.transmittance).abs() / bound(&expected, 1);
         let shares: Vec<f64> = errors.chain([error]).collect();
         // Not-a-number is beyond every bound, and a bound that is none forgives nothing.
         beyond += usize::from(!shares.iter().all(|&share| share <= 1.0));
@@ -106,7 +114,8 @@ fn batches_of_all_sizes_make_the_same_image() {
     let camera = scenes::plain_camera(70, 50);
     for (scene, name) in [(&long, "long lists"), (&stopping, "pixels that stop")] {
         for intersect in [Intersect::Aabb, Intersect::Exact] {
-            let run = |blend, reversed| render(scene, &camera, &options(intersect, blend), reversed);
+            let run =
+                |blend, reversed| render(scene, &camera, &options(intersect, blend), reversed);
             let Some(first) = run(Blend::GemmGs, false) else {
                 return;
             };
@@ -130,9 +139,14 @@ fn batches_of_all_sizes_make_the_same_image() {
         ..camera
     };
     let share = |scene| {
-        let counts = render(scene, &tile, &options(Intersect::Exact, Blend::GemmGs), false)
-            .unwrap()
-            .1;
+        let counts = render(
+            scene,
+            &tile,
+            &options(Intersect::Exact, Blend::GemmGs),
+            false,
+        )
+        .unwrap()
+        .1;
         assert!(counts.pairs > 2 * 256, "{counts:?}");
         counts.fragments_evaluated as f64 / (256 * counts.pairs) as f64
     };
@@ -177,8 +191,12 @@ fn images_are_as_close_as_halves_allow() {
             eprintln!("{name}, {intersect}: {largest:.2} of the bound, {psnr:.1} dB");
             assert_eq!(beyond, 0, "{name}, {intersect}: {largest} of the bound");
             assert!(psnr >= EQUAL_QUALITY, "{name}, {intersect}: {psnr} dB");
-            // The bound is of halves: it does not forgive everything, and f32's does not forgive this.
-            assert!(largest > 0.02, "{name}, {intersect}: only {largest} of the bound");
+            // The bound is of halves: it does not forgive everything, and f32's does not forgive
+            // this.
+            assert!(
+                largest > 0.02,
+                "{name}, {intersect}: only {largest} of the bound"
+            );
             assert!(
                 judge(Precision::Single).1 > 0,
                 "{name}, {intersect}: no half was rounded"
@@ -186,7 +204,10 @@ fn images_are_as_close_as_halves_allow() {
             // Only what is at a cut-off is counted otherwise.
             let apart = |a: u64, b: u64| a.abs_diff(b) as f64 / b as f64;
             assert_eq!(counts.pairs, scalar_counts.pairs);
-            let evaluated = apart(counts.fragments_evaluated, scalar_counts.fragments_evaluated);
+            let evaluated = apart(
+                counts.fragments_evaluated,
+                scalar_counts.fragments_evaluated,
+            );
             let blended = apart(counts.fragments_blended, scalar_counts.fragments_blended);
             assert!(
                 evaluated < 1e-3 && blended < 1e-3,
@@ -196,16 +217,28 @@ fn images_are_as_close_as_halves_allow() {
     }
 }
 
-/// Needles in an image's diagonals and a wide image's columns, in tiles that only the square of three sigma reaches: there
-/// the constant coefficient is beyond what a half can hold, in the wide image the linear ones as well, and minus infinity
-/// and infinity make not-a-number. None of it may show.
+/// Needles in an image's diagonals and a wide image's columns, in tiles that only the square of
+/// three sigma reaches: there the constant coefficient is beyond what a half can hold, in the wide
+/// image the linear ones as well, and minus infinity and infinity make not-a-number. None of it may
+/// show.
 #[test]
 fn overflowing_coefficients_are_nothing() {
     let diagonals = |i: usize| {
-        let turn = if i.is_multiple_of(2) { 0.25f32 } else { -0.25 } * std::f32::consts::PI + 0.02 * i as f32;
-        (turn, 0.5, [0.1 * i as f32, -0.05 * i as f32, 0.1 * i as f32])
+        let turn = if i.is_multiple_of(2) { 0.25f32 } else { -0.25 } * std::f32::consts::PI
+            + 0.02 * i as f32;
+        (
+            turn,
+            0.5,
+            [0.1 * i as f32, -0.05 * i as f32, 0.1 * i as f32],
+        )
     };
-    let columns = |i: usize| (0.5 * std::f32::consts::PI, 0.8, [0.3 * i as f32 - 1.9, 0.0, 0.0]);
+    let columns = |i: usize| {
+        (
+            0.5 * std::f32::consts::PI,
+            0.8,
+            [0.3 * i as f32 - 1.9, 0.0, 0.0],
+        )
+    };
     let cases: [(_, _, &dyn Fn(usize) -> _, _); 2] = [
         ("diagonals", [330, 330], &diagonals, [65520.0, 0.0]),
         ("columns", [30_000, 16], &columns, [65520.0, 65520.0]),
@@ -235,7 +268,11 @@ fn overflowing_coefficients_are_nothing() {
         let (share, beyond) = against_the_bound(&rendered, &scene, &camera, &ours, precision);
         eprintln!("{name}: {share:.2} of the bound, coefficients up to {largest:.0?}");
         assert_eq!(beyond, 0, "{name}: {share} of the bound");
-        let drawn = rendered.image.data.iter().filter(|pixel| **pixel != BACKGROUND);
+        let drawn = rendered
+            .image
+            .data
+            .iter()
+            .filter(|pixel| **pixel != BACKGROUND);
         assert!(drawn.count() > 200, "{name}: nothing to see");
     }
 }
@@ -260,14 +297,22 @@ fn largest_coefficients(scene: &Gaussians, camera: &Camera, options: &RenderOpti
 fn nothing_leaves_the_background() {
     let camera = scenes::odd_camera(33, 17, 0.2);
     let empty = Gaussians::empty(0);
-    let Some((rendered, counts)) = render(&empty, &camera, &options(Intersect::Aabb, Blend::GemmGs), false)
-    else {
+    let Some((rendered, counts)) = render(
+        &empty,
+        &camera,
+        &options(Intersect::Aabb, Blend::GemmGs),
+        false,
+    ) else {
         return;
     };
     assert!(rendered.image.data.iter().all(|pixel| *pixel == BACKGROUND));
     assert!(rendered.transmittance.iter().all(|&t| t == 1.0));
     assert_eq!(
-        (counts.pairs, counts.fragments_evaluated, counts.fragments_blended),
+        (
+            counts.pairs,
+            counts.fragments_evaluated,
+            counts.fragments_blended
+        ),
         (0, 0, 0)
     );
 }

@@ -1,12 +1,13 @@
-//! TC-GS's blends: `early-cull`, `frag2mat`, `tc-gs` and the two without local coordinates, against the CPU's image in f32.
+//! TC-GS's blends: `early-cull`, `frag2mat`, `tc-gs` and the two without local coordinates, against
+//! the CPU's image in f32.
 //!
-//! How far a pixel may be off follows from the digits of the product. A fragment's base-2 exponent is the product of six
-//! coefficients v of the Gaussian with six monomials u of the pixel (TC-GS, equation 11). With v rounded by eps = 2^-11
-//! of itself (11 binary digits, to nearest), and u too where it is not exact, the exponent is off by at most
-//! E = sum of |v u| (eps_v + eps_u + a few roundings of f32): the paper's proposition A.3, for rounding to nearest. So
-//! alpha lies in alpha 2^±E. Replacing the fragments of a pixel one by one, front to back, moves it by at most
-//! T |difference of alpha| · brightest colour each, T being the largest transmittance in front that the intervals allow;
-//! a fragment whose interval holds 1/255 may be there or not; where the interval of T reaches 1e-4 the pixel may stop.
+//! How far a pixel may be off follows from the digits of the product. A fragment's base-2 exponent
+//! is the product of six coefficients v of the Gaussian with six monomials u of the pixel (TC-GS,
+//! equation 11). With v rounded by eps = 2^-11 of itself (11 binary digits, to nearest), and u too
+//! where it is not exact, the exponent is off by at most E = sum of |v u| (eps_v + eps_u + a few
+//! roundings of f32): the paper's proposition A.3, for rounding to nearest. So alpha lies in alpha
+//! 2^±E. Replacing the fragments of a pixel one by one, front to back, moves it by at most T
+//! |difference of alpha| · brightest colour each, T being the largest transmittance in front that the intervals allow; a fragment whose interval holds 1/255 may be there or not; where the interval of T reaches 1e-4 the pixel may stop.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use splatcore_core::backend::{Backend, FrameCounts, RenderOptions};
@@ -29,7 +30,8 @@ use std::sync::Arc;
 
 /// Relative error of a number rounded to 11 binary digits, half or TF32.
 const ROUNDED: f64 = 1.0 / 2048.0;
-/// Relative error of the few operations in f32 that a term goes through before and after it is rounded to a half.
+/// Relative error of the few operations in f32 that a term goes through before and after it is
+/// rounded to a half.
 const SINGLE: f64 = 16.0 / 16_777_216.0;
 /// Half of the smallest step of a half: what rounding loses of the smallest numbers.
 const SMALLEST: f64 = 1.0 / 33_554_432.0;
@@ -62,7 +64,12 @@ fn options(intersect: Intersect, blend: Blend) -> RenderOptions {
     }
 }
 
-fn render(backend: &dyn Backend, scene: &Gaussians, camera: &Camera, options: &RenderOptions) -> Image {
+fn render(
+    backend: &dyn Backend,
+    scene: &Gaussians,
+    camera: &Camera,
+    options: &RenderOptions,
+) -> Image {
     let mut renderer = backend.renderer(scene).unwrap();
     renderer.render(camera, options).unwrap().image
 }
@@ -109,8 +116,9 @@ fn exponent_error(splat: &Splat, pixel: [usize; 2], local: bool) -> f64 {
 /// How far each pixel may be from the image in f32.
 fn bounds(scene: &Gaussians, camera: &Camera, options: &RenderOptions, local: bool) -> Vec<f64> {
     let splats = twin::visible_splats(&Scene::from(scene), camera, options);
-    // A backend's `exact` may keep pairs just below 1/255, which roundings may lift above it: whatever reaches 1/255 in a
-    // pixel is in its list with `exact`, so every splat may be in every list here.
+    // A backend's `exact` may keep pairs just below 1/255, which roundings may lift above it:
+    // whatever reaches 1/255 in a pixel is in its list with `exact`, so every splat may be in every
+    // list here.
     let cut_offs = match options.pipeline.intersect {
         Intersect::Exact => CutOffs::None,
         _ => CutOffs::Reference,
@@ -164,7 +172,9 @@ fn differences(a: &Image, b: &Image) -> Vec<f64> {
 /// Pixels beyond their bound.
 fn beyond(differences: &[f64], bounds: &[f64]) -> usize {
     let pairs = differences.iter().zip(bounds);
-    pairs.filter(|(difference, bound)| difference > bound).count()
+    pairs
+        .filter(|(difference, bound)| difference > bound)
+        .count()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -177,7 +187,10 @@ fn largest(values: &[f64]) -> f64 {
 
 /// Some hundred Gaussians of all shapes on 9 x 5 tiles.
 fn random_case(seed: u64) -> (Gaussians, Camera) {
-    (random_scene(seed, 400, 1), odd_camera(130, 70, 0.4 * seed as f64))
+    (
+        random_scene(seed, 400, 1),
+        odd_camera(130, 70, 0.4 * seed as f64),
+    )
 }
 
 /// Gaussians that halves are bad at, among others that they hide or shine through.
@@ -225,8 +238,9 @@ fn breakers() -> Vec<(&'static str, Gaussians, Camera)> {
     ]
 }
 
-/// Random roundings of beta by 2^-12 or so of terms about 10 are errors of alpha of 1e-3 or so, of which a pixel's fragments
-/// average out most: 70 dB. The authors' code reaches 47 to 60 on models of a million Gaussians, which are thinner.
+/// Random roundings of beta by 2^-12 or so of terms about 10 are errors of alpha of 1e-3 or so, of
+/// which a pixel's fragments average out most: 70 dB. The authors' code reaches 47 to 60 on models
+/// of a million Gaussians, which are thinner.
 #[test]
 fn halves_in_local_coordinates_keep_the_image() {
     let Some(ours) = backend() else { return };
@@ -244,14 +258,19 @@ fn halves_in_local_coordinates_keep_the_image() {
                 let psnr = psnr_between(&reference, &image);
                 let off = differences(&reference, &image);
                 eprintln!(
-                    "scene {seed} {intersect}+{blend}: {psnr:.1} dB, off by {:.1e} at most, {:.1e} on average; allowed \
+                    "scene {seed} {intersect}+{blend}: {psnr:.1} dB, off by {:.1e} at most, {:.1e} \
+                     on average; allowed \
                      {:.1e}, {:.1e}",
                     largest(&off),
                     mean(&off),
                     largest(&bounds),
                     mean(&bounds)
                 );
-                assert_eq!(beyond(&off, &bounds), 0, "scene {seed}, {intersect}+{blend}");
+                assert_eq!(
+                    beyond(&off, &bounds),
+                    0,
+                    "scene {seed}, {intersect}+{blend}"
+                );
                 assert!(psnr > 60.0, "scene {seed}, {intersect}+{blend}: {psnr} dB");
             }
         }
@@ -274,7 +293,8 @@ fn what_breaks_halves_stays_within_its_bounds() {
                 let psnr = psnr_between(&reference, &image);
                 let off = differences(&reference, &image);
                 eprintln!(
-                    "{name} {intersect}+{blend}: {psnr:.1} dB, off by {:.1e} at most, allowed {:.1e}, {:.1e} on average",
+                    "{name} {intersect}+{blend}: {psnr:.1} dB, off by {:.1e} at most, allowed \
+                     {:.1e}, {:.1e} on average",
                     largest(&off),
                     largest(&bounds),
                     mean(&bounds)
@@ -286,8 +306,8 @@ fn what_breaks_halves_stays_within_its_bounds() {
     }
 }
 
-/// The paper's table 6: without local coordinates the same kernel loses the image, in half precision all but the corner
-/// in which the squares of coordinates can be halves.
+/// The paper's table 6: without local coordinates the same kernel loses the image, in half
+/// precision all but the corner in which the squares of coordinates can be halves.
 #[test]
 fn global_coordinates_lose_the_image() {
     let Some(ours) = backend() else { return };
@@ -298,7 +318,10 @@ fn global_coordinates_lose_the_image() {
     let reference = render(&cpu, &scene, &camera, &scalar);
     let psnr = |blend| {
         let image = render(&ours, &scene, &camera, &options(Intersect::Exact, blend));
-        assert!(image.data.iter().flatten().all(|v| v.is_finite()), "{blend}");
+        assert!(
+            image.data.iter().flatten().all(|v| v.is_finite()),
+            "{blend}"
+        );
         let found = psnr_between(&reference, &image);
         let beyond = beyond(
             &differences(&reference, &image),
@@ -329,7 +352,8 @@ fn global_coordinates_lose_the_image() {
     );
 }
 
-/// That the two lose it for want of digits alone: they keep their own bounds, which are narrow where coordinates are small.
+/// That the two lose it for want of digits alone: they keep their own bounds, which are narrow
+/// where coordinates are small.
 #[test]
 fn global_coordinates_keep_the_bounds_of_their_digits() {
     let Some(ours) = backend() else { return };
@@ -348,7 +372,8 @@ fn global_coordinates_keep_the_bounds_of_their_digits() {
             let off = differences(&reference, &image);
             let psnr = psnr_between(&reference, &image);
             eprintln!(
-                "{width}x{height} {blend}: {psnr:.1} dB, off by {:.1e} at most, allowed {:.1e}, {:.1e} on average",
+                "{width}x{height} {blend}: {psnr:.1} dB, off by {:.1e} at most, allowed {:.1e}, \
+                 {:.1e} on average",
                 largest(&off),
                 largest(&bounds),
                 mean(&bounds)
@@ -373,7 +398,11 @@ fn early_cull_is_scalar() {
             "{intersect}: {different} pixels differ, by {:.1e} at most",
             largest(&off)
         );
-        assert!(different <= off.len() / 1000, "{different} of {}", off.len());
+        assert!(
+            different <= off.len() / 1000,
+            "{different} of {}",
+            off.len()
+        );
         // A fragment of this alpha, of the brightest colour.
         assert!(largest(&off) <= 4.0 * ALPHA_MIN);
     }
@@ -443,5 +472,8 @@ fn a_training_pass_is_its_own() {
         .unwrap()
         .render(&camera, &options(Intersect::Exact, Blend::TcGs))
         .unwrap_err();
-    assert!(error.to_string().contains("use scalar or splatcore"), "{error}");
+    assert!(
+        error.to_string().contains("use scalar or splatcore"),
+        "{error}"
+    );
 }

@@ -1,8 +1,9 @@
-//! TensorGS: the lists and masks of groups of tiles against what follows from the tiles' own lists, and images against the
-//! CPU's in f32 and the f64 twin.
+//! TensorGS: the lists and masks of groups of tiles against what follows from the tiles' own lists,
+//! and images against the CPU's in f32 and the f64 twin.
 //!
-//! How far a pixel may be off is in splatcore_cpu::conformance::bounds: coefficients of two halves (relative error 2^-22)
-//! about the middle of a square of 4 tiles (`Blend::precision`), products summed in f32, all else in f32.
+//! How far a pixel may be off is in splatcore_cpu::conformance::bounds: coefficients of two halves
+//! (relative error 2^-22) about the middle of a square of 4 tiles (`Blend::precision`), products
+//! summed in f32, all else in f32.
 //!
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -72,7 +73,9 @@ fn expand(
     view: &KernelCamera,
     (tile_pairs, room): (usize, usize),
 ) -> Expanded {
-    let kernels = device.load(&programs::intersect_groups(method, side)).unwrap();
+    let kernels = device
+        .load(&programs::intersect_groups(method, side))
+        .unwrap();
     let count = splats.len();
     let all = Buffer::from_slice(device, "test", splats).unwrap();
     let order = Buffer::from_slice(device, "test", order).unwrap();
@@ -178,16 +181,32 @@ fn lists_of_groups_are_the_tiles_lists_joined() {
                     expected.push((group, slot, mask, expected.len() as u32));
                 }
             }
-            assert!(longs > 3 && expected.len() < total, "{what}: {longs} long lists");
-            let got = expand(&device, method, side, (&splats, &order), &view, (total, total));
+            assert!(
+                longs > 3 && expected.len() < total,
+                "{what}: {longs} long lists"
+            );
+            let got = expand(
+                &device,
+                method,
+                side,
+                (&splats, &order),
+                &view,
+                (total, total),
+            );
             assert_eq!(got.counters.pairs as usize, expected.len(), "{what}");
             let different = (0..expected.len()).find(|&i| got.pairs[i] != expected[i]);
             if let Some(i) = different {
-                panic!("{what}, pair {i}: {:?}, not {:?}", got.pairs[i], expected[i]);
+                panic!(
+                    "{what}, pair {i}: {:?}, not {:?}",
+                    got.pairs[i], expected[i]
+                );
             }
             assert_eq!(got.first_pairs, first_pairs, "{what}");
             assert_eq!(got.counters.longs, longs, "{what}");
-            assert_eq!((got.counters.halted, got.counters.needed), (0, total as u64));
+            assert_eq!(
+                (got.counters.halted, got.counters.needed),
+                (0, total as u64)
+            );
             eprintln!(
                 "{what}: {total} pairs of tiles, {} of groups, {longs} long lists",
                 expected.len()
@@ -219,7 +238,8 @@ fn lists_of_groups_are_the_tiles_lists_joined() {
 fn groups_cover_the_image() {
     let side = |blend| groups::side(blend);
     assert_eq!(METHODS.map(side), [None, Some(2), Some(4)]);
-    let view = |width, height| KernelCamera::new(&plain_camera(width, height), &RenderOptions::default());
+    let view =
+        |width, height| KernelCamera::new(&plain_camera(width, height), &RenderOptions::default());
     for (size, counts) in [
         ([64, 64], [4, 1]),
         ([65, 64], [6, 2]),
@@ -227,15 +247,29 @@ fn groups_cover_the_image() {
         ([200, 33], [14, 4]),
     ] {
         let view = view(size[0], size[1]);
-        assert_eq!([2, 4].map(|side| groups::count(&view, side)), counts, "{size:?}");
+        assert_eq!(
+            [2, 4].map(|side| groups::count(&view, side)),
+            counts,
+            "{size:?}"
+        );
     }
 }
 
-fn render(backend: &dyn Backend, scene: &Gaussians, camera: &Camera, options: &RenderOptions) -> Rendered {
-    backend.renderer(scene).unwrap().render(camera, options).unwrap()
+fn render(
+    backend: &dyn Backend,
+    scene: &Gaussians,
+    camera: &Camera,
+    options: &RenderOptions,
+) -> Rendered {
+    backend
+        .renderer(scene)
+        .unwrap()
+        .render(camera, options)
+        .unwrap()
 }
 
-/// Every method within its bounds of the twin, and at the PSNR that it promises against the CPU's image.
+/// Every method within its bounds of the twin, and at the PSNR that it promises against the CPU's
+/// image.
 fn stays_within_bounds(name: &str, scene: &Gaussians, camera: &Camera, intersects: &[Intersect]) {
     let Some(device) = device() else { return };
     let ours = CudaBackend::on(device, false);
@@ -256,12 +290,20 @@ fn stays_within_bounds(name: &str, scene: &Gaussians, camera: &Camera, intersect
             let what = format!("{name}, {intersect}+{blend}");
             eprintln!("{what}: {:.1} dB", psnr_between(&single.image, &got.image));
             let (width, height) = (camera.width as usize, camera.height as usize);
-            let pixels = (0..width * height).map(|i| [i % width, i / width]).collect();
+            let pixels = (0..width * height)
+                .map(|i| [i % width, i / width])
+                .collect();
             let precision = blend.precision();
             let expected = Reference::new(scene, camera, &options).pixels(precision, pixels);
             // f32's own error where nothing cancels, as for the conformance suite's scenes.
             let tolerance = 2e-5;
-            let outcome = compare::bounded(&what, &expected, [&got, &single], precision.psnr(), tolerance);
+            let outcome = compare::bounded(
+                &what,
+                &expected,
+                [&got, &single],
+                precision.psnr(),
+                tolerance,
+            );
             outcome.unwrap_or_else(|message| panic!("{message}"));
         }
     }
@@ -324,7 +366,8 @@ fn gaussians_over_the_whole_image_stay_within_bounds() {
     });
 }
 
-/// A pixel or two wide, far from the middle of their group: the six terms of an exponent are in the thousands and cancel.
+/// A pixel or two wide, far from the middle of their group: the six terms of an exponent are in the
+/// thousands and cancel.
 #[test]
 fn small_gaussians_stay_within_bounds() {
     let mut rng = Rng::new(9, 98);
@@ -356,8 +399,8 @@ fn depth_ties_stay_within_bounds() {
     });
 }
 
-/// A square is 3 sigma of the longer axis on all sides: for a needle it holds groups in which the exponents are beyond what
-/// halves hold, and those must count as nothing.
+/// A square is 3 sigma of the longer axis on all sides: for a needle it holds groups in which the
+/// exponents are beyond what halves hold, and those must count as nothing.
 #[test]
 fn exponents_beyond_halves_are_nothing() {
     let mut scene = random_scene(3, 40, 0);
@@ -389,7 +432,8 @@ fn empty_groups_show_the_background() {
         let options = options(Intersect::Exact, blend);
         let got = render(&backend, &scene, &camera, &options);
         let of_corner = |i: usize| i % 210 < 64 && i / 210 < 64;
-        let background = |&(i, pixel): &(usize, &[f32; 3])| !of_corner(i) && *pixel == options.background;
+        let background =
+            |&(i, pixel): &(usize, &[f32; 3])| !of_corner(i) && *pixel == options.background;
         let all = got.image.data.iter().enumerate();
         assert_eq!(
             all.clone().filter(background).count(),
@@ -407,7 +451,8 @@ fn empty_groups_show_the_background() {
     }
 }
 
-/// Fragments are those of `scalar` but for the few of which the last digits decide; pairs are the groups'.
+/// Fragments are those of `scalar` but for the few of which the last digits decide; pairs are the
+/// groups'.
 #[test]
 fn counts_are_of_the_same_fragments_and_fewer_pairs() {
     let Some(device) = device() else { return };
@@ -416,8 +461,11 @@ fn counts_are_of_the_same_fragments_and_fewer_pairs() {
     let camera = odd_camera(210, 130, 0.3);
     let mut renderer = backend.renderer(&scene).unwrap();
     for intersect in [Intersect::Exact, Intersect::Aabb] {
-        let mut count =
-            |blend| -> FrameCounts { renderer.counts(&camera, &options(intersect, blend)).unwrap() };
+        let mut count = |blend| -> FrameCounts {
+            renderer
+                .counts(&camera, &options(intersect, blend))
+                .unwrap()
+        };
         let scalar = count(Blend::Scalar);
         let [one, two, four] = METHODS.map(count);
         for (blend, counts) in METHODS.into_iter().zip([one, two, four]) {
@@ -427,7 +475,10 @@ fn counts_are_of_the_same_fragments_and_fewer_pairs() {
                 near(counts.fragments_evaluated, scalar.fragments_evaluated),
                 "{what}"
             );
-            assert!(near(counts.fragments_blended, scalar.fragments_blended), "{what}");
+            assert!(
+                near(counts.fragments_blended, scalar.fragments_blended),
+                "{what}"
+            );
             assert_eq!(counts.visible, scalar.visible, "{what}");
         }
         assert_eq!(one.pairs, scalar.pairs, "{intersect}");
@@ -438,7 +489,10 @@ fn counts_are_of_the_same_fragments_and_fewer_pairs() {
             ratio(two.pairs, one.pairs),
             ratio(four.pairs, one.pairs)
         );
-        assert!(two.pairs < one.pairs && four.pairs < two.pairs, "{intersect}");
+        assert!(
+            two.pairs < one.pairs && four.pairs < two.pairs,
+            "{intersect}"
+        );
         assert!(
             4 * two.pairs > one.pairs && 4 * four.pairs > two.pairs,
             "{intersect}"
@@ -446,7 +500,8 @@ fn counts_are_of_the_same_fragments_and_fewer_pairs() {
     }
 }
 
-/// Image passes with groups between training passes without: neither leaves the other anything to trip over.
+/// Image passes with groups between training passes without: neither leaves the other anything to
+/// trip over.
 #[test]
 fn training_takes_tiles() {
     let Some(device) = device() else { return };
@@ -470,7 +525,8 @@ fn training_takes_tiles() {
     assert_eq!(first.image.data, again.image.data);
 }
 
-/// What a barrier too few would show: the emulator lets the threads of a block take turns in either order.
+/// What a barrier too few would show: the emulator lets the threads of a block take turns in either
+/// order.
 #[test]
 fn images_do_not_depend_on_the_order_of_threads() {
     let mut scene = random_scene(23, 400, 0);

@@ -1,4 +1,5 @@
-//! All of splatcore's kernels under the emulator's checks of memory accesses, which must find no mistake.
+//! All of splatcore's kernels under the emulator's checks of memory accesses, which must find no
+//! mistake.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -8,7 +9,8 @@ mod support;
 
 use checked::checked;
 use splatcore_core::backend::{
-    BackendError, Consistency, Learner, LearnerState, Refine, RenderOptions, Scoring, Statistic, StepPlan,
+    BackendError, Consistency, Learner, LearnerState, Refine, RenderOptions, Scoring, Statistic,
+    StepPlan,
 };
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
 use splatcore_core::{Backend, Gaussians, Image, Pipeline, View};
@@ -35,8 +37,8 @@ fn all_ones(width: u32, height: u32) -> Image {
     Image::filled(width, height, [1.0; 3])
 }
 
-/// Gaussians of all kinds, some in more tiles than fit one list, so many that several blocks share them, and so many of them
-/// out of view that some blocks have none.
+/// Gaussians of all kinds, some in more tiles than fit one list, so many that several blocks share
+/// them, and so many of them out of view that some blocks have none.
 fn scene() -> Gaussians {
     let mut scene = random_scene(5, 600, 1);
     for mean in &mut scene.means[320..] {
@@ -52,9 +54,10 @@ fn scene() -> Gaussians {
 /// Of a picture with lists that are long where kernels tell them from others.
 fn size(pipeline: Pipeline) -> [u32; 2] {
     match (pipeline.intersect, pipeline.blend) {
-        (Intersect::Exact, Blend::Scalar | Blend::Splatcore | Blend::TensorGs2x2 | Blend::TensorGs4x4) => {
-            [150, 100]
-        }
+        (
+            Intersect::Exact,
+            Blend::Scalar | Blend::Splatcore | Blend::TensorGs2x2 | Blend::TensorGs4x4,
+        ) => [150, 100],
         _ => [70, 45],
     }
 }
@@ -246,7 +249,9 @@ fn jobs() -> Vec<Job> {
             },
             |learner| {
                 learner.refine(&Refine::LimitScales { share: 0.02 })?;
-                learner.refine(&Refine::ResetOpacity { ceiling: 0.01 }).map(drop)
+                learner
+                    .refine(&Refine::ResetOpacity { ceiling: 0.01 })
+                    .map(drop)
             },
         ),
     ];
@@ -255,11 +260,13 @@ fn jobs() -> Vec<Job> {
             .iter()
             .map(|&blend| picture(with(Intersect::Exact, blend), |_| {})),
     );
-    jobs.extend([Blend::Splatcore, Blend::Scalar, Blend::Subtile].map(|blend| {
-        picture(with(Intersect::Exact, blend), |options| {
-            options.inverse_depth = true
-        })
-    }));
+    jobs.extend(
+        [Blend::Splatcore, Blend::Scalar, Blend::Subtile].map(|blend| {
+            picture(with(Intersect::Exact, blend), |options| {
+                options.inverse_depth = true
+            })
+        }),
+    );
     jobs.push(picture(Pipeline::AUTO, |options| options.antialias = true));
     jobs.extend(Backward::ALL.iter().map(|&backward| {
         let pipeline = Pipeline {
@@ -323,7 +330,8 @@ fn jobs() -> Vec<Job> {
     jobs
 }
 
-/// `SPLATCORE_PIPELINES=all` for more pairs of methods, `SPLATCORE_CHECK=mcmc` for the jobs with that in their names.
+/// `SPLATCORE_PIPELINES=all` for more pairs of methods, `SPLATCORE_CHECK=mcmc` for the jobs with
+/// that in their names.
 #[test]
 fn no_kernel_of_splatcore_makes_one() {
     let Some(device) = checked() else { return };

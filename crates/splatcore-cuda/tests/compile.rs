@@ -1,5 +1,5 @@
-//! Every kernel compiles for every supported architecture, for one of them in every variant. Needs libnvrtc, but no driver
-//! and no card; SPLATCORE_TEST_NVRTC=required fails where it is missing.
+//! Every kernel compiles for every supported architecture, for one of them in every variant. Needs
+//! libnvrtc, but no driver and no card; SPLATCORE_TEST_NVRTC=required fails where it is missing.
 
 use rayon::prelude::*;
 use splatcore_cuda::device::Program;
@@ -8,7 +8,8 @@ use splatcore_cuda::programs;
 
 /// Turing, Ampere (data centre and consumer), Ada, Hopper, Blackwell (data centre and consumer).
 const ARCHITECTURES: [u32; 7] = [75, 80, 86, 89, 90, 100, 120];
-/// This one gets every variant; the others the last variant of each op, since no kernel asks for the architecture.
+/// This one gets every variant; the others the last variant of each op, since no kernel asks for
+/// the architecture.
 const THOROUGH: u32 = 90;
 
 #[test]
@@ -16,7 +17,10 @@ fn every_kernel_compiles_for_every_architecture() {
     let nvrtc = match nvrtc() {
         Ok(nvrtc) => nvrtc,
         Err(error) => {
-            assert!(std::env::var_os("SPLATCORE_TEST_NVRTC").is_none(), "{error}");
+            assert!(
+                std::env::var_os("SPLATCORE_TEST_NVRTC").is_none(),
+                "{error}"
+            );
             eprintln!("skipped: {error}");
             return;
         }
@@ -39,11 +43,14 @@ fn every_kernel_compiles_for_every_architecture() {
             }
         }
     }
-    let compile = |&(architecture, program): &(u32, &Program)| match nvrtc.compile(program, architecture) {
-        Ok(code) if code.is_empty() => Some(format!("{} for sm_{architecture}: no code", program.op)),
-        Ok(_) => None,
-        Err(error) => Some(error.to_string()),
-    };
+    let compile =
+        |&(architecture, program): &(u32, &Program)| match nvrtc.compile(program, architecture) {
+            Ok(code) if code.is_empty() => {
+                Some(format!("{} for sm_{architecture}: no code", program.op))
+            }
+            Ok(_) => None,
+            Err(error) => Some(error.to_string()),
+        };
     let failures: Vec<String> = tasks.par_iter().filter_map(compile).collect();
     eprintln!(
         "{} programs compiled by NVRTC {:?} from {}",
@@ -54,7 +61,8 @@ fn every_kernel_compiles_for_every_architecture() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// A constant that a program's text does not read makes it compile, and fill the cache, once for every value.
+/// A constant that a program's text does not read makes it compile, and fill the cache, once for
+/// every value.
 #[test]
 fn every_constant_is_read() {
     for program in programs::all() {

@@ -1,7 +1,8 @@
 //! The conformance suite on the card of this machine, or on the emulator where there is none.
 //!
-//! `SPLATCORE_TEST_DEVICE=card` insists on a card, `emulator` on the emulator. `SPLATCORE_CHECK=NAME` runs the check of that name, or, if
-//! there is none, those whose names contain it; `SPLATCORE_LIST_CHECKS=1` prints their names instead, one a line after `check: `.
+//! `SPLATCORE_TEST_DEVICE=card` insists on a card, `emulator` on the emulator.
+//! `SPLATCORE_CHECK=NAME` runs the check of that name, or, if there is none, those whose names
+//! contain it; `SPLATCORE_LIST_CHECKS=1` prints their names instead, one a line after `check: `.
 
 use splatcore_cpu::conformance;
 use splatcore_cuda::device::Device;
@@ -10,8 +11,9 @@ use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::{CudaBackend, device::nvrtc};
 use std::sync::{Arc, Mutex};
 
-/// A card, else the emulator, else `None` with a line that says why; and how many checks may run at a time. The emulator
-/// runs different kernels at the same time, and about half the work is the twin's.
+/// A card, else the emulator, else `None` with a line that says why; and how many checks may run at
+/// a time. The emulator runs different kernels at the same time, and about half the work is the
+/// twin's.
 fn device() -> Option<(Arc<dyn Device>, usize)> {
     let wish = std::env::var("SPLATCORE_TEST_DEVICE").unwrap_or_default();
     if wish != "emulator" {
@@ -41,7 +43,8 @@ fn device() -> Option<(Arc<dyn Device>, usize)> {
     }
 }
 
-/// What the pictures of no check are large enough for: its name, and the check that is taken as if they were.
+/// What the pictures of no check are large enough for: its name, and the check that is taken as if
+/// they were.
 const LARGE: [(&str, &str); 2] = [
     ("large pictures", "images match the twin"),
     ("depth of large pictures", "inverse depth matches the twin"),
@@ -59,7 +62,9 @@ fn conformance_with_sums_in_fixed_order() {
         names().for_each(|name| println!("check: {name}"));
         return;
     }
-    let Some((device, threads)) = device() else { return };
+    let Some((device, threads)) = device() else {
+        return;
+    };
     let backend = CudaBackend::on(device, true);
     let large = backend.clone().with_large_pictures_from(0);
     let all = conformance::CHECKS
@@ -88,8 +93,13 @@ fn conformance_with_sums_in_fixed_order() {
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
-                    let next = checks.lock().expect("no check panics under the lock").next();
-                    let Some((name, check, backend)) = next else { break };
+                    let next = checks
+                        .lock()
+                        .expect("no check panics under the lock")
+                        .next();
+                    let Some((name, check, backend)) = next else {
+                        break;
+                    };
                     let start = std::time::Instant::now();
                     let outcome = check(backend);
                     eprintln!(
@@ -106,6 +116,8 @@ fn conformance_with_sums_in_fixed_order() {
             });
         }
     });
-    let failures = failures.into_inner().expect("a check that panics ends the test");
+    let failures = failures
+        .into_inner()
+        .expect("a check that panics ends the test");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

@@ -1,5 +1,5 @@
-//! kernels/deal.cuh, deal_far.cu and sort_lists.cu: pairs dealt to groups of tiles in no order, and the tiles' lists made of them, against a plain
-//! computation from each splat's own tiles.
+//! kernels/deal.cuh, deal_far.cu and sort_lists.cu: pairs dealt to groups of tiles in no order, and
+//! the tiles' lists made of them, against a plain computation from each splat's own tiles.
 //!
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -74,7 +74,11 @@ impl Case<'_> {
         let mut masks = vec![UNTOUCHED as u16; count * room];
         for (group, own) in self.dealt.iter().enumerate() {
             for (place, &(depth, slot, mask)) in own.iter().enumerate().take(room) {
-                let low = if self.side == 2 { slot << 4 | mask } else { slot };
+                let low = if self.side == 2 {
+                    slot << 4 | mask
+                } else {
+                    slot
+                };
                 pairs[group * room + place] = [low, depth.to_bits()];
                 masks[group * room + place] = mask as u16;
             }
@@ -113,7 +117,9 @@ impl Case<'_> {
             tile_lists: tile_lists.address(),
             places: places.address(),
         };
-        let deal_far = device.load(&programs::deal_far(self.method, kinds)).unwrap();
+        let deal_far = device
+            .load(&programs::deal_far(self.method, kinds))
+            .unwrap();
         let sort_lists = device.load(&programs::sort_lists(kinds)).unwrap();
         let queue = Queue::new(device.clone());
         // Fewer entries and items than there are.
@@ -123,8 +129,12 @@ impl Case<'_> {
 
         let mut read = [Counters::default()];
         counters.read(0, &mut read).unwrap();
-        let tile_lists: Vec<u32> = tile_lists.to_vec(lists::places(self.side) * capacity).unwrap();
-        let words: Vec<u32> = places.to_vec(if has_entries { 4 } else { 2 } * tiles).unwrap();
+        let tile_lists: Vec<u32> = tile_lists
+            .to_vec(lists::places(self.side) * capacity)
+            .unwrap();
+        let words: Vec<u32> = places
+            .to_vec(if has_entries { 4 } else { 2 } * tiles)
+            .unwrap();
         if read[0].halted != 0 {
             assert!(
                 tile_lists.iter().all(|&word| word == UNTOUCHED),
@@ -144,7 +154,9 @@ impl Case<'_> {
                 for entry in words.chunks(4) {
                     let tile = entry[2];
                     assert!(
-                        lists[tile as usize].replace(list(entry[0], entry[1])).is_none(),
+                        lists[tile as usize]
+                            .replace(list(entry[0], entry[1]))
+                            .is_none(),
                         "tile {tile} twice"
                     );
                     order.push(tile);
@@ -206,12 +218,14 @@ fn view_of(size: [u32; 2]) -> KernelCamera {
 fn mask_in(view: &KernelCamera, side: u32, group: u32) -> u32 {
     let columns = view.tiles[0].div_ceil(side);
     let inside = |t: &u32| {
-        group % columns * side + t % side < view.tiles[0] && group / columns * side + t / side < view.tiles[1]
+        group % columns * side + t % side < view.tiles[0]
+            && group / columns * side + t / side < view.tiles[1]
     };
     (0..side * side).filter(inside).map(|t| 1 << t).sum()
 }
 
-/// Lists of all lengths that are handled in different ways, with depths spread in ways that are hard on bins.
+/// Lists of all lengths that are handled in different ways, with depths spread in ways that are
+/// hard on bins.
 #[test]
 fn lists_are_sorted_and_split() {
     let Some(device) = device() else { return };
@@ -251,12 +265,14 @@ fn lists_are_sorted_and_split() {
     for side in lists::SIDES {
         let count = groups::count(&view, side);
         for (n, (name, depth)) in spreads.iter().enumerate() {
-            // Every length, spread over the groups; a slot has one pair a group, and masks may be empty.
+            // Every length, spread over the groups; a slot has one pair a group, and masks may be
+            // empty.
             let mut dealt = vec![Vec::new(); count];
             for (group, own) in dealt.iter_mut().enumerate() {
                 let length = lengths[(group * 5 + n) % lengths.len()];
                 let all = mask_in(&view, side, group as u32);
-                let mut slots: Vec<u32> = (0..length as u32).map(|k| 3 * k + group as u32).collect();
+                let mut slots: Vec<u32> =
+                    (0..length as u32).map(|k| 3 * k + group as u32).collect();
                 rng.shuffle(&mut slots);
                 for (k, slot) in slots.into_iter().enumerate() {
                     own.push((depth(&mut rng, k), slot, rng.next_u32() & all));
@@ -292,12 +308,19 @@ fn lists_are_sorted_and_split() {
                 all.iter().map(parts).sum::<usize>(),
                 "{what}"
             );
-            for (tile, (got, wanted)) in got.lists.iter().zip(case.lists_of(&case.dealt)).enumerate() {
-                assert!(*got == wanted, "{what}, tile {tile} of {} pairs", wanted.len());
+            for (tile, (got, wanted)) in
+                got.lists.iter().zip(case.lists_of(&case.dealt)).enumerate()
+            {
+                assert!(
+                    *got == wanted,
+                    "{what}, tile {tile} of {} pairs",
+                    wanted.len()
+                );
             }
             // Tiles of groups with more than half of an average list come first.
             let columns = view.tiles[0].div_ceil(side);
-            let group_of = |tile: u32| tile / view.tiles[0] / side * columns + tile % view.tiles[0] / side;
+            let group_of =
+                |tile: u32| tile / view.tiles[0] / side * columns + tile % view.tiles[0] / side;
             let is_long = |&tile: &u32| 2 * all[group_of(tile) as usize] * count > total;
             let firsts = got.order.iter().filter(|tile| is_long(tile)).count();
             assert!(got.order[..firsts].iter().all(is_long), "{what}");
@@ -305,7 +328,8 @@ fn lists_are_sorted_and_split() {
     }
 }
 
-/// What `project` says of each splat: the first of 2x2 groups, the tiles in the upper and the lower ones, rows of groups, whether it goes farther.
+/// What `project` says of each splat: the first of 2x2 groups, the tiles in the upper and the lower
+/// ones, rows of groups, whether it goes farther.
 const NEAR: &str = r#"
 extern "C" __global__ void near_groups(const Splat* splats, u32 count, Camera camera, uint4* near, uint2* rows) {
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -332,7 +356,10 @@ fn near_or_far(
         kernels: &["near_groups"],
     };
     let kernel = device.load(&program).unwrap()[0];
-    let (near, rows) = (zeros(device, 16 * splats.len()), zeros(device, 8 * splats.len()));
+    let (near, rows) = (
+        zeros(device, 16 * splats.len()),
+        zeros(device, 8 * splats.len()),
+    );
     launch_on_splats(device, kernel, splats, view, [&near, &rows]);
     let near: Vec<[u32; 4]> = near.to_vec(splats.len()).unwrap();
     let rows: Vec<[u32; 2]> = rows.to_vec(splats.len()).unwrap();
@@ -354,7 +381,8 @@ fn near_or_far(
     near.iter().zip(&rows).map(of).collect()
 }
 
-/// Splats of many shapes: near ones are dealt here, as `project` does it; the others' pairs find their lists, and all are sorted.
+/// Splats of many shapes: near ones are dealt here, as `project` does it; the others' pairs find
+/// their lists, and all are sorted.
 #[test]
 fn far_splats_are_dealt() {
     let Some(device) = device() else { return };
@@ -362,7 +390,10 @@ fn far_splats_are_dealt() {
     let view = KernelCamera::new(&camera, &RenderOptions::default());
     let splats = many_shapes(&camera);
     let mut rng = Rng::new(11, 98);
-    let depths: Vec<f32> = splats.iter().map(|_| 1.0 + (rng.below(200) as f32)).collect();
+    let depths: Vec<f32> = splats
+        .iter()
+        .map(|_| 1.0 + (rng.below(200) as f32))
+        .collect();
     for side in lists::SIDES {
         let count = groups::count(&view, side);
         let kinds = dealt::Groups::new(side, count).unwrap();
@@ -370,7 +401,10 @@ fn far_splats_are_dealt() {
         for method in METHODS {
             let what = format!("{method}, groups of {side}x{side}");
             let tiles = tile_lists(&device, method, &splats, &view);
-            let wanted: Vec<Vec<Group>> = tiles.iter().map(|list| groups_of(list, &view, side)).collect();
+            let wanted: Vec<Vec<Group>> = tiles
+                .iter()
+                .map(|list| groups_of(list, &view, side))
+                .collect();
             let (mut dealt, mut all, mut far) =
                 (vec![Vec::new(); count], vec![Vec::new(); count], Vec::new());
             for (i, own) in near_or_far(&device, method, kinds, &splats, &view)
@@ -389,7 +423,10 @@ fn far_splats_are_dealt() {
                 match own {
                     Ok(own) => {
                         let with_tiles = wanted[i].iter().copied().filter(|(_, mask)| *mask != 0);
-                        assert!(own.iter().copied().eq(with_tiles), "{what}, splat {i}: {own:?}");
+                        assert!(
+                            own.iter().copied().eq(with_tiles),
+                            "{what}, splat {i}: {own:?}"
+                        );
                         deal(&own, true);
                         nears += 1;
                     }
@@ -426,7 +463,8 @@ fn far_splats_are_dealt() {
             }
             assert_eq!(got.lists, case.lists_of(&all), "{what}");
 
-            // Without room for one more nothing is split, and what there should have been room for is known.
+            // Without room for one more nothing is split, and what there should have been room for
+            // is known.
             let (total, longest) = (lengths.iter().sum::<usize>(), lengths.iter().max().unwrap());
             let missing = [
                 Missing {

@@ -1,12 +1,12 @@
-//! The refinement kernels, run on the processor: the conformance suite's checks, the CPU backend's order and values,
-//! many blocks and pieces, and memory that runs out.
+//! The refinement kernels, run on the processor: the conformance suite's checks, the CPU backend's
+//! order and values, many blocks and pieces, and memory that runs out.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 mod support;
 
 use splatcore_core::backend::{
-    Consistency, LearnerState, MemoryPlan, Refine, RefineReport, RenderOptions, Rendered, Scores, Scoring,
-    StageTimes, StepPlan,
+    Consistency, LearnerState, MemoryPlan, Refine, RefineReport, RenderOptions, Rendered, Scores,
+    Scoring, StageTimes, StepPlan,
 };
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::random::Rng;
@@ -57,7 +57,11 @@ impl Backend for OnlyRefines {
     fn renderer(&self, _: &Gaussians) -> Result<Box<dyn Renderer>, BackendError> {
         no()
     }
-    fn learner(&self, scene: &Gaussians, _: Arc<Vec<View>>) -> Result<Box<dyn Learner>, BackendError> {
+    fn learner(
+        &self,
+        scene: &Gaussians,
+        _: Arc<Vec<View>>,
+    ) -> Result<Box<dyn Learner>, BackendError> {
         Ok(Box::new(Refined {
             device: self.0.clone(),
             densify: Densify::new(self.0.clone())?,
@@ -76,7 +80,12 @@ impl Renderer for Refined {
     fn render(&mut self, _: &Camera, _: &RenderOptions) -> Result<Rendered, BackendError> {
         no()
     }
-    fn gradients(&mut self, _: &Camera, _: &RenderOptions, _: &Image) -> Result<Gaussians, BackendError> {
+    fn gradients(
+        &mut self,
+        _: &Camera,
+        _: &RenderOptions,
+        _: &Image,
+    ) -> Result<Gaussians, BackendError> {
         no()
     }
     fn counts(
@@ -86,7 +95,12 @@ impl Renderer for Refined {
     ) -> Result<splatcore_core::backend::FrameCounts, BackendError> {
         no()
     }
-    fn stage_times(&mut self, _: &Camera, _: &RenderOptions, _: bool) -> Result<StageTimes, BackendError> {
+    fn stage_times(
+        &mut self,
+        _: &Camera,
+        _: &RenderOptions,
+        _: bool,
+    ) -> Result<StageTimes, BackendError> {
         no()
     }
 }
@@ -130,7 +144,11 @@ fn the_conformance_suite_agrees() {
     ];
     let wrong: Vec<String> = checks
         .iter()
-        .filter_map(|(name, check)| check(&backend).err().map(|message| format!("{name}: {message}")))
+        .filter_map(|(name, check)| {
+            check(&backend)
+                .err()
+                .map(|message| format!("{name}: {message}"))
+        })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -205,8 +223,13 @@ fn refined_by(
     (report, state.download().unwrap(), state.capacity)
 }
 
-/// Same rows in the same order; bits, but for the means of split children, which go through log, sin and cos.
-fn assert_same_as_cpu(device: &Arc<Emulated>, before: &LearnerState, refine: &Refine) -> RefineReport {
+/// Same rows in the same order; bits, but for the means of split children, which go through log,
+/// sin and cos.
+fn assert_same_as_cpu(
+    device: &Arc<Emulated>,
+    before: &LearnerState,
+    refine: &Refine,
+) -> RefineReport {
     assert_same_by_scores(device, before, refine, None)
 }
 
@@ -249,7 +272,10 @@ fn adc_is_the_cpus_in_order_and_bits() {
     let n = 3001;
     let before = state(5, n, 3);
     let all = assert_same_as_cpu(&device, &before, &adc(1.7e-3, None, 100_000));
-    assert!(all.cloned > 200 && all.split > 200 && all.pruned > 200, "{all:?}");
+    assert!(
+        all.cloned > 200 && all.split > 200 && all.pruned > 200,
+        "{all:?}"
+    );
     let large = assert_same_as_cpu(&device, &before, &adc(1.7e-3, Some(9.0), 100_000));
     assert!(large.pruned > all.pruned, "{large:?}");
     // Limits that fall among equal gradients; room for all; for one; for none; already beyond.
@@ -415,9 +441,13 @@ fn a_single_survivor_takes_all() {
         for i in 0..81 {
             assert_eq!(after.gaussians.means[i], before.gaussians.means[40]);
             let got = sigmoid(after.gaussians.opacity_logits[i]) as f64;
-            assert!((got - shared.max(0.005)).abs() < 1e-6, "{got}, {shared} is right");
+            assert!(
+                (got - shared.max(0.005)).abs() < 1e-6,
+                "{got}, {shared} is right"
+            );
             for k in 0..3 {
-                let grown = (after.gaussians.log_scales[i][k] - before.gaussians.log_scales[40][k]) as f64;
+                let grown =
+                    (after.gaussians.log_scales[i][k] - before.gaussians.log_scales[40][k]) as f64;
                 assert!(
                     (grown - factor.ln()).abs() < 1e-5,
                     "{grown}, {} is right",
@@ -443,7 +473,8 @@ fn all_dead_stay_where_they_are() {
     assert_eq!(capacity, 310, "no more than the limit");
 }
 
-/// A draw's probability is the opacity: 20,000 draws over four opacities, within four standard errors.
+/// A draw's probability is the opacity: 20,000 draws over four opacities, within four standard
+/// errors.
 #[test]
 fn draws_follow_opacity() {
     let Some(device) = device() else { return };
@@ -472,7 +503,8 @@ fn draws_follow_opacity() {
     }
 }
 
-/// When memory is short, capacity grows by a tenth, the state stays as it was and the error says what was wanted.
+/// When memory is short, capacity grows by a tenth, the state stays as it was and the error says
+/// what was wanted.
 #[test]
 fn growth_keeps_the_state_and_fails_cleanly() {
     let Some(device) = device() else { return };
@@ -506,10 +538,13 @@ fn growth_keeps_the_state_and_fails_cleanly() {
     );
 }
 
-/// When memory is plenty, capacity doubles, nothing goes by way of the host, and later refinements allocate nothing.
+/// When memory is plenty, capacity doubles, nothing goes by way of the host, and later refinements
+/// allocate nothing.
 #[test]
 fn where_memory_is_plenty_nothing_waits() {
-    let Some(watched) = Watched::new() else { return };
+    let Some(watched) = Watched::new() else {
+        return;
+    };
     let shared: Arc<dyn Device> = watched.clone();
     let before = state(10, 1000, 3);
     let mut held = State::upload(&shared, &before).unwrap();
@@ -534,6 +569,8 @@ fn where_memory_is_plenty_nothing_waits() {
     );
     // Not kept when it is needed elsewhere.
     watched.watch().said_free = Some(0);
-    densify.refine(&mut held, &mcmc(0.005, 0.0, 1), None).unwrap();
+    densify
+        .refine(&mut held, &mcmc(0.005, 0.0, 1), None)
+        .unwrap();
     assert_eq!(watched.watch().bytes as u64, held.bytes() + densify.bytes());
 }

@@ -95,10 +95,22 @@ fn shuffles_in_divergent_code() {
         for i in 0..64usize {
             let (warp, lane) = (i & !31, i & 31);
             let odd: f32 = data[warp..warp + 32].iter().skip(1).step_by(2).sum();
-            // The last even lane has none below it and keeps its own value; so do the first of each group of 8 later.
+            // The last even lane has none below it and keeps its own value; so do the first of each
+            // group of 8 later.
             let once = |lane: usize| data[warp + 30] + 1000.0 * data[warp + (lane + 2).min(30)];
-            let even = |lane: usize| once(lane) + once(if lane.is_multiple_of(8) { lane } else { lane - 2 });
-            assert_eq!(got[i], if lane % 2 == 1 { odd } else { even(lane) }, "thread {i}");
+            let even = |lane: usize| {
+                once(lane)
+                    + once(if lane.is_multiple_of(8) {
+                        lane
+                    } else {
+                        lane - 2
+                    })
+            };
+            assert_eq!(
+                got[i],
+                if lane % 2 == 1 { odd } else { even(lane) },
+                "thread {i}"
+            );
         }
     }
 }
@@ -194,7 +206,11 @@ fn barriers_shared_memory_and_early_return() {
             let start = i / 128 * 128;
             let end = (start + 128).min(n);
             let flags = [30000.0, 10000.0, 0.0][i / 128];
-            assert_eq!(got[i], data[end - 1 - (i - start)] * 2.0 + flags, "thread {i}");
+            assert_eq!(
+                got[i],
+                data[end - 1 - (i - start)] * 2.0 + flags,
+                "thread {i}"
+            );
         }
     }
 }
@@ -230,7 +246,10 @@ fn atomics() {
     let floats: Vec<f32> = get(&device, sums, 6);
     assert_eq!(floats[..3], [50.0, 50.0, 50.0]);
     assert_eq!(get::<f64>(&device, sums, 3)[2], 75.0);
-    assert_eq!(get::<u32>(&device, counts, 7), [299, 0, 127, 0, 300, 300, 300]);
+    assert_eq!(
+        get::<u32>(&device, counts, 7),
+        [299, 0, 127, 0, 300, 300, 300]
+    );
 }
 
 const STRUCT: &str = r#"
@@ -283,7 +302,8 @@ fn struct_by_value() {
     assert_eq!(got, expected);
 }
 
-/// Inclusive sum over all blocks in one launch: each block publishes its total and adds those before it.
+/// Inclusive sum over all blocks in one launch: each block publishes its total and adds those
+/// before it.
 const SCAN: &str = r#"
 extern "C" __global__ void scan(const u32* in, u32* out, u32 n) {
     __shared__ u32 warp_sums[BLOCK / 32], before;
@@ -321,7 +341,13 @@ fn look_back_over_many_blocks() {
         .map(|i| i.wrapping_mul(2_654_435_761) >> 25)
         .collect();
     let (input, output) = (put(&device, &data), put(&device, &vec![0u32; n + blocks]));
-    run(&device, kernel, (blocks as u32, 128), (input, output, n as u32)).unwrap();
+    run(
+        &device,
+        kernel,
+        (blocks as u32, 128),
+        (input, output, n as u32),
+    )
+    .unwrap();
     let got: Vec<u32> = get(&device, output, n);
     let mut sum = 0;
     for i in 0..n {
@@ -416,8 +442,9 @@ fn mistakes_are_found() {
     ];
     let kernels = load(&device, MISTAKES, names);
     let output = put(&device, &[0u32; 64]);
-    let run =
-        |index: usize, grid: u32, block: u32| run(&device, kernels[index], (grid, block), (0, output, 33));
+    let run = |index: usize, grid: u32, block: u32| {
+        run(&device, kernels[index], (grid, block), (0, output, 33))
+    };
 
     let words = error_of(run(0, 1, 65));
     assert!(

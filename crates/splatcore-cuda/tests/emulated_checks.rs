@@ -1,7 +1,8 @@
-//! The emulator's checks of memory accesses: planted mistakes that they must find, each with a twin without the mistake. That
-//! splatcore's own kernels make none is for checked_kernels.rs.
+//! The emulator's checks of memory accesses: planted mistakes that they must find, each with a twin
+//! without the mistake. That splatcore's own kernels make none is for checked_kernels.rs.
 //!
-//! Every other test of this crate may be run under the checks as well: `SPLATCORE_EMULATOR=checked`.
+//! Every other test of this crate may be run under the checks as well:
+//! `SPLATCORE_EMULATOR=checked`.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -58,7 +59,7 @@ extern "C" __global__ void two_blocks(u32* in, u32* out, u32 how) {
     if (how) *out += 1;
     else atomicAdd(out, 1u);
 }
-// Every block adds to what the one before it left. 1: no fence before the flag, 2: none after it, 3: no barrier.
+// Each block adds to its predecessor's sum. Missing: 1 fence before the flag, 2 after, 3 barrier.
 extern "C" __global__ void chain(u32* in, u32* out, u32 how) {
     u32* flags = in;
     u32* own = out + 64 * blockIdx.x;
@@ -195,7 +196,8 @@ impl Planted {
         }
     }
 
-    /// In both orders of threads: the mistake is found, with these words; without it the kernel runs.
+    /// In both orders of threads: the mistake is found, with these words; without it the kernel
+    /// runs.
     fn expect(&self, name: &str, shape: (u32, u32), how: u32, gone: bool, words: &[&str]) {
         for backward in [false, true] {
             self.device.set_backward(backward);
@@ -227,7 +229,12 @@ fn planted_mistakes_are_found() {
     of_block(
         "block_barrier",
         2,
-        &["race", "no __syncthreads between", "planted.cu:6", "planted.cu:7"],
+        &[
+            "race",
+            "no __syncthreads between",
+            "planted.cu:6",
+            "planted.cu:7",
+        ],
     );
 
     of_block("warp_barrier", 0, &[]);
@@ -248,7 +255,13 @@ fn planted_mistakes_are_found() {
         false,
         &["block 0, thread 255", past, "(argument 1) (planted.cu:19)"],
     );
-    planted.expect("read_past", (1, 256), 100_000_000, false, &["reads 4 bytes"]);
+    planted.expect(
+        "read_past",
+        (1, 256),
+        100_000_000,
+        false,
+        &["reads 4 bytes"],
+    );
 
     of_block("read", 0, &[]);
     let gone = [
@@ -260,7 +273,11 @@ fn planted_mistakes_are_found() {
     planted.expect("read", (1, 64), 0, true, &gone);
 
     of_block("index", 0, &[]);
-    of_block("index", 1, &["index 32 is not one of", "[32]", "planted.cu:23"]);
+    of_block(
+        "index",
+        1,
+        &["index 32 is not one of", "[32]", "planted.cu:23"],
+    );
     of_block("row", 0, &[]);
     of_block(
         "row",
@@ -268,9 +285,17 @@ fn planted_mistakes_are_found() {
         &["is not aligned to 16 bytes", "float4", "planted.cu:28"],
     );
     of_block("bytes", 0, &[]);
-    of_block("bytes", 1, &["race", "no __syncwarp between", "planted.cu:31"]);
+    of_block(
+        "bytes",
+        1,
+        &["race", "no __syncwarp between", "planted.cu:31"],
+    );
     of_block("local", 0, &[]);
-    of_block("local", 1, &["of another thread's local memory", "planted.cu:37"]);
+    of_block(
+        "local",
+        1,
+        &["of another thread's local memory", "planted.cu:37"],
+    );
 
     let blocks = |name, how, words: &[&str]| planted.expect(name, (4, 64), how, false, words);
     planted.expect("two_blocks", (3, 1), 0, false, &[]);
@@ -299,7 +324,11 @@ fn planted_mistakes_are_found() {
     }
 
     of_block("copy", 0, &[]);
-    of_block("copy", 1, &["race", "no __syncthreads between", "planted.cu:79"]);
+    of_block(
+        "copy",
+        1,
+        &["race", "no __syncthreads between", "planted.cu:79"],
+    );
     planted.expect("matrix", (1, 32), 0, false, &[]);
     planted.expect(
         "matrix",
@@ -334,7 +363,8 @@ fn shared_memory_ends_where_its_variables_end() {
     );
 }
 
-/// The message of what is wrong beside buffers that another kernel has, and that the next launch is fine.
+/// The message of what is wrong beside buffers that another kernel has, and that the next launch is
+/// fine.
 #[test]
 fn a_launch_that_fails_leaves_nothing_behind() {
     let Some(device) = checked() else { return };

@@ -1,29 +1,30 @@
-//! Equal trainings on the CPU and on the device end at the same quality: the procedural dataset, the same settings and seed,
-//! both strategies, held-out PSNR.
+//! Equal trainings on the CPU and on the device end at the same quality: the procedural dataset,
+//! the same settings and seed, both strategies, held-out PSNR.
 //!
-//! What equal means depends on the strategy. Everything random in adc is a function of seed, step and Gaussian, so both
-//! backends make the same run, until roundings tip a decision (who is split, who is pruned); in the emulator's short runs they
-//! seldom do. mcmc draws whom to copy, each backend in its own way: same seed, other draws, and only means over seeds can be
-//! compared.
+//! What equal means depends on the strategy. Everything random in adc is a function of seed, step
+//! and Gaussian, so both backends make the same run, until roundings tip a decision (who is split,
+//! who is pruned); in the emulator's short runs they seldom do. mcmc draws whom to copy, each
+//! backend in its own way: same seed, other draws, and only means over seeds can be compared.
 //!
-//! How far equal runs are apart the CPU says of itself: `spread_of_the_cpu` (ignored, as it asserts nothing) trains each seed
-//! again with sums in another order, and with starting opacities off by a half's rounding. Measured at the emulator's size,
-//! in dB, standard deviations over 8 seeds:
+//! How far equal runs are apart the CPU says of itself: `spread_of_the_cpu` (ignored, as it asserts
+//! nothing) trains each seed again with sums in another order, and with starting opacities off by a
+//! half's rounding. Measured at the emulator's size, in dB, standard deviations over 8 seeds:
 //!
 //! | | another seed | another order of sums | a half's rounding |
 //! | --- | --- | --- | --- |
 //! | adc | 0.60 | 0.000 | 0.001 |
 //! | mcmc | 0.05 | 0.001 | 0.010 |
 //!
-//! At 64x48 pixels and 400 steps: 0.17, 0.000 and 0.065 for adc (opacities reset to 0.01), 0.10, 0.031 and
-//! 0.047 for mcmc: longer runs are a lottery.
+//! At 64x48 pixels and 400 steps: 0.17, 0.000 and 0.065 for adc (opacities reset to 0.01), 0.10,
+//! 0.031 and 0.047 for mcmc: longer runs are a lottery.
 //!
-//! So adc is held to ten times what roundings do, and mcmc to what unrelated runs of as many seeds may be apart. Of 40 seeds of
-//! mcmc, blended in f32, the emulator was 0.022 dB from the CPU with a standard error of 0.014. A device whose scales learn at
-//! 0.8 of their rate is 0.06 dB off with adc, which fails.
+//! So adc is held to ten times what roundings do, and mcmc to what unrelated runs of as many seeds
+//! may be apart. Of 40 seeds of mcmc, blended in f32, the emulator was 0.022 dB from the CPU with a
+//! standard error of 0.014. A device whose scales learn at 0.8 of their rate is 0.06 dB off with
+//! adc, which fails.
 //!
-//! `SPLATCORE_TEST_DEVICE=card` insists on a card, `emulator` on the emulator, as elsewhere. On a card photos are of 256
-//! pixels, runs of 3,000 steps, of three seeds.
+//! `SPLATCORE_TEST_DEVICE=card` insists on a card, `emulator` on the emulator, as elsewhere. On a
+//! card photos are of 256 pixels, runs of 3,000 steps, of three seeds.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use splatcore_core::precision::HALF;
@@ -56,8 +57,8 @@ struct Size {
 struct Plan {
     strategy: Strategy,
     seeds: u64,
-    /// Most that the means may differ by, dB. Without one it is the contract and two standard errors of a difference of means
-    /// of unrelated runs, as the CPU's own seeds have it.
+    /// Most that the means may differ by, dB. Without one it is the contract and two standard
+    /// errors of a difference of means of unrelated runs, as the CPU's own seeds have it.
     bound: Option<f64>,
 }
 
@@ -210,7 +211,11 @@ fn device() -> Option<(CudaBackend, &'static Size)> {
     let wish = std::env::var("SPLATCORE_TEST_DEVICE").unwrap_or_default();
     if wish != "emulator" {
         let card = Card::open(None).map_err(|error| error.to_string());
-        match card.and_then(|card| nvrtc::nvrtc().map(|_| card).map_err(|error| error.to_string())) {
+        match card.and_then(|card| {
+            nvrtc::nvrtc()
+                .map(|_| card)
+                .map_err(|error| error.to_string())
+        }) {
             Ok(card) => return Some((CudaBackend::on(Arc::new(card), true), &ON_A_CARD)),
             Err(error) if wish == "card" => panic!("{error}"),
             Err(error) => eprintln!("no card ({error}); the kernels are emulated"),
@@ -250,7 +255,8 @@ fn compare(device: &dyn Backend, photos: &Photos, size: &Size, plan: &Plan) -> O
         .bound
         .unwrap_or(CONTRACT + 2.0 * 2.0f64.sqrt() * of_seeds / root);
     let line = format!(
-        "{strategy:?}: the device is {mean:+.4} dB from the CPU in the mean of {} seeds, standard error {:.4}; {bound:.3} dB \
+        "{strategy:?}: the device is {mean:+.4} dB from the CPU in the mean of {} seeds, standard \
+         error {:.4}; {bound:.3} dB \
          allowed (standard deviation of the CPU over the seeds: {of_seeds:.3} dB)",
         plan.seeds,
         deviation / root
@@ -263,13 +269,18 @@ fn compare(device: &dyn Backend, photos: &Photos, size: &Size, plan: &Plan) -> O
 
 #[test]
 fn both_backends_train_to_the_same_quality() {
-    let Some((device, size)) = device() else { return };
+    let Some((device, size)) = device() else {
+        return;
+    };
     let photos = Photos::new(size);
     let compared = |plan: &Plan| compare(&device, &photos, size, plan);
     let failures: Vec<String> = match device.describe().contains("emulated") {
         // Different kernels are emulated side by side.
         true => std::thread::scope(|scope| {
-            let threads = size.plans.each_ref().map(|plan| scope.spawn(|| compared(plan)));
+            let threads = size
+                .plans
+                .each_ref()
+                .map(|plan| scope.spawn(|| compared(plan)));
             threads
                 .into_iter()
                 .filter_map(|thread| thread.join().unwrap())
@@ -280,7 +291,8 @@ fn both_backends_train_to_the_same_quality() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// What seeds and roundings do to the CPU's own result. `SPLATCORE_TEST_DEVICE=card`: at the size for cards.
+/// What seeds and roundings do to the CPU's own result. `SPLATCORE_TEST_DEVICE=card`: at the size
+/// for cards.
 #[test]
 #[ignore = "measures, asserts nothing"]
 fn spread_of_the_cpu() {
@@ -300,14 +312,22 @@ fn spread_of_the_cpu() {
     for strategy in [Strategy::Adc, Strategy::Mcmc] {
         let ends: Vec<[End; 3]> = (0..seeds)
             .map(|seed| {
-                let end =
-                    |(pipeline, shake)| train(&cpu, &photos, &config(size, strategy, seed, pipeline), shake);
+                let end = |(pipeline, shake)| {
+                    train(
+                        &cpu,
+                        &photos,
+                        &config(size, strategy, seed, pipeline),
+                        shake,
+                    )
+                };
                 variants.map(end)
             })
             .collect();
         let psnr: Vec<f64> = ends.iter().map(|ends| ends[0].psnr).collect();
         let [mean, deviation] = mean_and_deviation(&psnr);
-        eprintln!("{strategy:?}: {mean:.3} dB, standard deviation over {seeds} seeds {deviation:.3}");
+        eprintln!(
+            "{strategy:?}: {mean:.3} dB, standard deviation over {seeds} seeds {deviation:.3}"
+        );
         for (variant, name) in [
             (1, "another order of sums"),
             (2, "opacities off by a half's rounding"),
@@ -318,7 +338,8 @@ fn spread_of_the_cpu() {
                 .collect();
             let [mean, deviation] = mean_and_deviation(&differences);
             eprintln!(
-                "{strategy:?}: {name}: {mean:+.3}, standard deviation {deviation:.3}: {differences:+.3?}"
+                "{strategy:?}: {name}: {mean:+.3}, standard deviation {deviation:.3}: \
+                 {differences:+.3?}"
             );
         }
     }

@@ -1,12 +1,13 @@
-//! Equal quality on real scenes: the PSNR of every pipeline's image against the CPU's image in f32 is what its blend
-//! promises (`Blend::precision`).
+//! Equal quality on real scenes: the PSNR of every pipeline's image against the CPU's image in f32
+//! is what its blend promises (`Blend::precision`).
 //!
-//! On a card: two trained models from the held-out cameras of the photos that they were trained on, at full size; every
-//! blend with `exact` from all cameras, all other pairs of methods from the first (`SPLATCORE_PIPELINES=all`: from all).
-//! On the emulator: `exact` with every blend on one small cut-out at full resolution.
+//! On a card: two trained models from the held-out cameras of the photos that they were trained on,
+//! at full size; every blend with `exact` from all cameras, all other pairs of methods from the
+//! first (`SPLATCORE_PIPELINES=all`: from all). On the emulator: `exact` with every blend on one
+//! small cut-out at full resolution.
 //!
-//! Conservative intersects are compared with `exact`. Those that lose fragments by design are compared with themselves on
-//! the CPU; what they lose is printed, not judged.
+//! Conservative intersects are compared with `exact`. Those that lose fragments by design are
+//! compared with themselves on the CPU; what they lose is printed, not judged.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 #[path = "support/real.rs"]
@@ -24,7 +25,8 @@ use splatcore_cuda::device::emulated::Emulated;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Below this an image is plainly broken: what the global-coordinate ablations of TC-GS must come to in half precision.
+/// Below this an image is plainly broken: what the global-coordinate ablations of TC-GS must come
+/// to in half precision.
 const BROKEN: f64 = 30.0;
 
 fn pipeline(intersect: Intersect, blend: Blend) -> Pipeline {
@@ -42,7 +44,8 @@ fn options(pipeline: Pipeline) -> RenderOptions {
     }
 }
 
-/// Whether fragments of alpha 1/255 or more may be lost, so that the picture differs from that of `exact`.
+/// Whether fragments of alpha 1/255 or more may be lost, so that the picture differs from that of
+/// `exact`.
 fn loses(intersect: Intersect) -> bool {
     !intersect.loses_nothing()
 }
@@ -116,7 +119,9 @@ fn failures(
             Some(least) => worst >= least,
             // In whole images coordinates reach a thousand pixels; in a small cut-out they do not.
             None => {
-                !whole || worst < BROKEN || (pipeline.blend == Blend::TcGsGlobalTf32 && worst < EQUAL_QUALITY)
+                !whole
+                    || worst < BROKEN
+                    || (pipeline.blend == Blend::TcGsGlobalTf32 && worst < EQUAL_QUALITY)
             }
         };
         let line = format!(
@@ -137,7 +142,10 @@ fn failures(
             failures.push(line);
         }
     }
-    assert!(judged >= Blend::COMMON.len(), "{name}: nothing was rendered");
+    assert!(
+        judged >= Blend::COMMON.len(),
+        "{name}: nothing was rendered"
+    );
     failures
 }
 
@@ -171,7 +179,8 @@ fn whole_images_on_a_card() {
     report(all);
 }
 
-/// Of large pictures not all pixels may be blended. The reference is the card's own in f32, as the CPU takes minutes.
+/// Of large pictures not all pixels may be blended. The reference is the card's own in f32, as the
+/// CPU takes minutes.
 #[test]
 fn large_images_on_a_card() {
     let Some(backend) = card() else {
@@ -189,7 +198,8 @@ fn large_images_on_a_card() {
             let mut worst = f64::INFINITY;
             for whole in &cameras {
                 let camera = whole.resized(width, height);
-                let [sampled, wanted] = [Blend::Samples, Blend::Scalar].map(|blend| image(&camera, blend));
+                let [sampled, wanted] =
+                    [Blend::Samples, Blend::Scalar].map(|blend| image(&camera, blend));
                 worst = worst.min(psnr_between(&sampled, &wanted));
             }
             eprintln!("{name}, {width}x{height}: {worst:.2} dB at worst");

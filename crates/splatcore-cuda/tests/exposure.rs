@@ -1,4 +1,5 @@
-//! The exposure kernels and the CPU's op against the f64 twin, on images of many blocks; the kernels run on the processor.
+//! The exposure kernels and the CPU's op against the f64 twin, on images of many blocks; the
+//! kernels run on the processor.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use splatcore_core::exposure::{Exposures, IDENTITY};
@@ -49,7 +50,11 @@ fn planes(rows: &[[f32; 3]]) -> [Vec<f32>; 3] {
 }
 
 /// Relative to the size of the whole.
-fn assert_close(what: &str, got: impl IntoIterator<Item = f32>, want: impl IntoIterator<Item = f64>) {
+fn assert_close(
+    what: &str,
+    got: impl IntoIterator<Item = f32>,
+    want: impl IntoIterator<Item = f64>,
+) {
     let (mut error, mut size, mut count) = (0.0f64, 0.0f64, 0);
     let (mut got, mut want) = (got.into_iter(), want.into_iter());
     loop {
@@ -92,10 +97,17 @@ impl Step {
         }
     }
 
-    fn check(&self, what: &str, exposed: [Vec<f32>; 3], gradient: [Vec<f32>; 3], after: &Exposures) {
+    fn check(
+        &self,
+        what: &str,
+        exposed: [Vec<f32>; 3],
+        gradient: [Vec<f32>; 3],
+        after: &Exposures,
+    ) {
         let view = self.view;
-        let wide =
-            |rows: &[[f32; 3]]| -> Vec<[f64; 3]> { rows.iter().map(|row| row.map(f64::from)).collect() };
+        let wide = |rows: &[[f32; 3]]| -> Vec<[f64; 3]> {
+            rows.iter().map(|row| row.map(f64::from)).collect()
+        };
         let transform = self.before.parameters[view].map(f64::from);
         let (image, of_exposed) = (wide(&self.image), wide(&self.gradient));
         let want_image = twin::apply(&image, &transform);
@@ -166,7 +178,8 @@ fn the_kernels_match_the_twin_and_stand_still_when_halted() {
         exposed.replace(&step.before).unwrap();
         assert!(exposed.download().unwrap() == step.before);
         let image = Buffer::from_slice(&device, "image", &planes(&step.image).concat()).unwrap();
-        let gradient = Buffer::from_slice(&device, "gradient", &planes(&step.gradient).concat()).unwrap();
+        let gradient =
+            Buffer::from_slice(&device, "gradient", &planes(&step.gradient).concat()).unwrap();
         let from = |address: &Buffer| -> [Vec<f32>; 3] {
             let all: Vec<f32> = address.to_vec(3 * pixels).unwrap();
             [0, 1, 2].map(|c| all[c * pixels..(c + 1) * pixels].to_vec())
@@ -186,7 +199,9 @@ fn the_kernels_match_the_twin_and_stand_still_when_halted() {
             exposed
                 .backward(&queue, &kernels, image.address(), of, pixels, view, at)
                 .unwrap();
-            exposed.update(&queue, &kernels, pixels, view, RATE, at).unwrap();
+            exposed
+                .update(&queue, &kernels, pixels, view, RATE, at)
+                .unwrap();
             device.synchronize().unwrap();
             if halted == 1 {
                 assert!(

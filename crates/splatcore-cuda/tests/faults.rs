@@ -1,5 +1,5 @@
-//! Scenes, images and cards at which a renderer may fail: a clear error or the right picture, never a panic, a hang or a
-//! wrong picture.
+//! Scenes, images and cards at which a renderer may fail: a clear error or the right picture, never
+//! a panic, a hang or a wrong picture.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 mod support;
@@ -28,7 +28,12 @@ const VANILLA: RenderOptions = RenderOptions {
 };
 
 /// The picture is the CPU's, up to rounding: of methods in halves, up to what theirs can be.
-fn assert_like_cpu(backend: &dyn Backend, scene: &Gaussians, camera: &Camera, options: &RenderOptions) {
+fn assert_like_cpu(
+    backend: &dyn Backend,
+    scene: &Gaussians,
+    camera: &Camera,
+    options: &RenderOptions,
+) {
     let draw = |backend: &dyn Backend| {
         let mut renderer = backend.renderer(scene).unwrap();
         renderer.render(camera, options).unwrap()
@@ -37,7 +42,10 @@ fn assert_like_cpu(backend: &dyn Backend, scene: &Gaussians, camera: &Camera, op
     assert_eq!(got.transmittance.len(), want.transmittance.len());
     let (width, height) = (camera.width, camera.height);
     let drawn = want.image.data.iter().filter(|&&b| b != options.background);
-    assert!(drawn.count() > 0, "{width}x{height}: nothing in the picture");
+    assert!(
+        drawn.count() > 0,
+        "{width}x{height}: nothing in the picture"
+    );
     let precision = backend.precision(options.pipeline.blend);
     if precision != Precision::Single {
         let across = width as usize;
@@ -59,22 +67,35 @@ fn assert_like_cpu(backend: &dyn Backend, scene: &Gaussians, camera: &Camera, op
 
 #[test]
 fn images_of_any_shape() {
-    let Some(watched) = Watched::new() else { return };
+    let Some(watched) = Watched::new() else {
+        return;
+    };
     let mut scene = random_scene(61, 60, 1);
     // The last of a row of 16,384 tiles' pixels would be beyond the others' reach.
     scene.log_scales[7] = [1.5; 3];
     for [width, height] in [[1, 1], [1, 5000], [16384, 1], [17, 16], [3, 300]] {
         for pipeline in [Pipeline::AUTO, Pipeline::VANILLA] {
-            let options = RenderOptions { pipeline, ..VANILLA };
-            assert_like_cpu(&watched.backend(), &scene, &plain_camera(width, height), &options);
+            let options = RenderOptions {
+                pipeline,
+                ..VANILLA
+            };
+            assert_like_cpu(
+                &watched.backend(),
+                &scene,
+                &plain_camera(width, height),
+                &options,
+            );
         }
     }
 }
 
-/// More tiles than two digits can number: the sort makes three passes. Gaussians on both ends and in the middle.
+/// More tiles than two digits can number: the sort makes three passes. Gaussians on both ends and
+/// in the middle.
 #[test]
 fn more_than_65536_tiles() {
-    let Some(watched) = Watched::new() else { return };
+    let Some(watched) = Watched::new() else {
+        return;
+    };
     let camera = Camera {
         fx: 1e6,
         fy: 1e6,
@@ -91,10 +112,13 @@ fn more_than_65536_tiles() {
 /// Pairs that cannot be numbered are counted, told, and forgotten: what comes after is right.
 #[test]
 fn more_pairs_than_can_be_numbered() {
-    let Some(watched) = Watched::new() else { return };
+    let Some(watched) = Watched::new() else {
+        return;
+    };
     let backend = watched.backend();
     let small = camera(16, 16);
-    // 4,096 and 16,384 tiles; the second number of pairs is 2^32 + 16,384, which looks small in 32 bits.
+    // 4,096 and 16,384 tiles; the second number of pairs is 2^32 + 16,384, which looks small in 32
+    // bits.
     for (side, count) in [(1024, 262_400), (2048, (1 << 18) + 1)] {
         let large = camera(side, side);
         let mut scene = huge(count);
@@ -144,10 +168,14 @@ fn more_pairs_than_can_be_numbered() {
 /// More pixels than the kernels can number.
 #[test]
 fn an_image_too_large_is_refused() {
-    let Some(watched) = Watched::new() else { return };
+    let Some(watched) = Watched::new() else {
+        return;
+    };
     for [width, height] in [[40_000, 40_000], [u32::MAX, u32::MAX], [u32::MAX, 1]] {
         let mut renderer = watched.backend().renderer(&huge(1)).unwrap();
-        let error = renderer.render(&camera(width, height), &VANILLA).unwrap_err();
+        let error = renderer
+            .render(&camera(width, height), &VANILLA)
+            .unwrap_err();
         assert!(error.to_string().contains("--size"), "{error}");
         renderer.render(&camera(20, 20), &VANILLA).unwrap();
     }
@@ -155,7 +183,9 @@ fn an_image_too_large_is_refused() {
 
 #[test]
 fn a_hundred_thousand_and_none_or_one_visible() {
-    let Some(watched) = Watched::new() else { return };
+    let Some(watched) = Watched::new() else {
+        return;
+    };
     let mut scene = Gaussians::zeros(100_000, 0);
     scene.rotations.fill([1.0, 0.0, 0.0, 0.0]);
     scene.log_scales.fill([-2.0; 3]);
@@ -193,15 +223,23 @@ impl SelectLast for Gaussians {
     }
 }
 
-/// Every number of some Gaussians in turn is not a number, infinite or huge: those may go missing, the others are drawn,
-/// and nothing panics or hangs.
+/// Every number of some Gaussians in turn is not a number, infinite or huge: those may go missing,
+/// the others are drawn, and nothing panics or hangs.
 #[test]
 fn values_that_are_not_finite() {
-    let Some(watched) = Watched::new() else { return };
+    let Some(watched) = Watched::new() else {
+        return;
+    };
     let backend = watched.backend();
     let sound = random_scene(62, 30, 1);
     let mut broken = sound.clone();
-    for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, -f32::MAX] {
+    for value in [
+        f32::NAN,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::MAX,
+        -f32::MAX,
+    ] {
         for array in 0..5 {
             for part in 0..4 {
                 broken.push_from(&sound, (array * 4 + part) % 30);
@@ -217,7 +255,8 @@ fn values_that_are_not_finite() {
         }
     }
     let shown = camera(60, 50);
-    let views: Arc<Vec<View>> = Arc::new(vec![view(shown.clone(), false), view(camera(33, 20), true)]);
+    let views: Arc<Vec<View>> =
+        Arc::new(vec![view(shown.clone(), false), view(camera(33, 20), true)]);
     for pipeline in Pipeline::all() {
         let options = RenderOptions {
             pipeline,
@@ -267,7 +306,8 @@ fn refinements(max_gaussians: usize) -> [Refine; 3] {
     [mcmc, adc, Refine::ResetOpacity { ceiling: 0.01 }]
 }
 
-/// Everything that a learner and a renderer can do, whatever comes before; the messages of what failed, in order.
+/// Everything that a learner and a renderer can do, whatever comes before; the messages of what
+/// failed, in order.
 fn everything(backend: &dyn Backend) -> Vec<Result<(), String>> {
     let scene = random_scene(63, 15, 1);
     let views = Arc::new(vec![
@@ -278,7 +318,8 @@ fn everything(backend: &dyn Backend) -> Vec<Result<(), String>> {
     let options = RenderOptions::default();
     let ones = Image::filled(18, 20, [1.0; 3]);
     let mut results = Vec::new();
-    let mut note = |result: Result<(), BackendError>| results.push(result.map_err(|error| error.to_string()));
+    let mut note =
+        |result: Result<(), BackendError>| results.push(result.map_err(|error| error.to_string()));
     match backend.renderer(&scene) {
         Err(error) => note(Err(error)),
         Ok(mut renderer) => {
@@ -301,7 +342,11 @@ fn everything(backend: &dyn Backend) -> Vec<Result<(), String>> {
                 note(learner.refine(&refine).map(drop));
                 note(learner.refine_later(&refine).map(drop));
             }
-            note(learner.timed_step(&step::plan(Pipeline::AUTO, 4, 0)).map(drop));
+            note(
+                learner
+                    .timed_step(&step::plan(Pipeline::AUTO, 4, 0))
+                    .map(drop),
+            );
             note(learner.scene().map(drop));
             let snapshot = learner.snapshot();
             let state = snapshot.as_ref().ok().cloned();
@@ -317,20 +362,26 @@ fn everything(backend: &dyn Backend) -> Vec<Result<(), String>> {
     results
 }
 
-/// After any number of calls the card answers nothing but errors: so does everything else, and nothing hangs, panics or
-/// pretends to have worked.
+/// After any number of calls the card answers nothing but errors: so does everything else, and
+/// nothing hangs, panics or pretends to have worked.
 #[test]
 fn a_card_taken_away() {
-    let Some(watched) = Watched::new() else { return };
+    let Some(watched) = Watched::new() else {
+        return;
+    };
     assert!(everything(&watched.backend()).iter().all(Result::is_ok));
     let all = watched.watch().calls;
     assert!(all > 500, "{all}");
-    // About a hundred places, and all kinds of them, but for the last: what is dropped waits once more, and tells nobody.
+    // About a hundred places, and all kinds of them, but for the last: what is dropped waits once
+    // more, and tells nobody.
     for at in (0..all - 1).step_by(1 + all / 97) {
         watched.watch().calls_left = Some(at);
         let results = everything(&watched.backend());
         watched.watch().calls_left = None;
-        let first = results.iter().position(Result::is_err).unwrap_or(results.len());
+        let first = results
+            .iter()
+            .position(Result::is_err)
+            .unwrap_or(results.len());
         // The call in which it happened fails, or at the latest the next one.
         assert!(
             results[first..].iter().all(Result::is_err),

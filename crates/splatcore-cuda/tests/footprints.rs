@@ -1,4 +1,5 @@
-//! kernels/footprint.cuh finds, for every `intersect` method, the pairs that it should and that the portable backend finds.
+//! kernels/footprint.cuh finds, for every `intersect` method, the pairs that it should and that the
+//! portable backend finds.
 //!
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -45,8 +46,19 @@ fn on_device(splat: &splatcore_cpu::project::Splat) -> [u32; 12] {
     let [a, b, c] = splat.power;
     let [x, y] = splat.mean;
     let [red, green, blue] = splat.colour;
-    let [x, y, l, a, b, c, radius, red, green, blue] =
-        [x, y, splat.log2_opacity, a, b, c, splat.radius, red, green, blue].map(f32::to_bits);
+    let [x, y, l, a, b, c, radius, red, green, blue] = [
+        x,
+        y,
+        splat.log2_opacity,
+        a,
+        b,
+        c,
+        splat.radius,
+        red,
+        green,
+        blue,
+    ]
+    .map(f32::to_bits);
     [
         x,
         y,
@@ -97,7 +109,10 @@ fn tiles_on_device(device: &Arc<dyn Device>, field: &Field, method: Intersect) -
     ];
     // SAFETY: these are the kernel's arguments, and the buffers are as long as it says above.
     unsafe { device.launch(kernel, count.div_ceil(128), 128, &mut arguments) }.unwrap();
-    let (mut marked, mut counted) = (vec![0u32; (count * words) as usize], vec![0u32; count as usize]);
+    let (mut marked, mut counted) = (
+        vec![0u32; (count * words) as usize],
+        vec![0u32; count as usize],
+    );
     bits.read(0, &mut marked).unwrap();
     counts.read(0, &mut counted).unwrap();
     let of_splat = |(own, &counted): (&[u32], &u32)| {

@@ -1,5 +1,5 @@
-//! Scenes whose harmonics are stored as halves: nothing but the rounding of the coefficients changes, pictures of trained
-//! scenes keep 70 dB, and less memory is taken.
+//! Scenes whose harmonics are stored as halves: nothing but the rounding of the coefficients
+//! changes, pictures of trained scenes keep 70 dB, and less memory is taken.
 //!
 //! On a card whole images, on the emulator a small cut-out at full resolution.
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -46,13 +46,25 @@ fn render(backend: &CudaBackend, scene: &Gaussians, camera: &Camera, sh_degree: 
     renderer.render(camera, &options).unwrap().image
 }
 
-/// The picture is that of the scene with rounded coefficients, whatever degree is stored and asked for.
+/// The picture is that of the scene with rounded coefficients, whatever degree is stored and asked
+/// for.
 #[test]
 fn only_the_coefficients_are_rounded() {
-    let Some((full, is_card)) = backend() else { return };
+    let Some((full, is_card)) = backend() else {
+        return;
+    };
     let halves = full.clone().with_half_scene(true);
     let camera = odd_camera(61, 37, 0.7);
-    for (stored, asked) in [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2), (3, 0), (3, 2), (3, 3)] {
+    for (stored, asked) in [
+        (0, 0),
+        (1, 0),
+        (1, 1),
+        (2, 1),
+        (2, 2),
+        (3, 0),
+        (3, 2),
+        (3, 3),
+    ] {
         let scene = random_scene(40 + stored as u64, 300, stored);
         let mut rounded = scene.clone();
         if stored > 0 {
@@ -76,7 +88,9 @@ fn only_the_coefficients_are_rounded() {
 
 #[test]
 fn pictures_of_trained_scenes_are_the_same_to_70_db() {
-    let Some((full, is_card)) = backend() else { return };
+    let Some((full, is_card)) = backend() else {
+        return;
+    };
     let halves = full.clone().with_half_scene(true);
     let Some(cameras) = held_out() else { return };
     for (name, mut scene) in models_of_held_out() {
@@ -85,7 +99,10 @@ fn pictures_of_trained_scenes_are_the_same_to_70_db() {
             views = vec![cut_out(&cameras[1], 96, 64)];
             scene = in_reach(&scene, &views[0]);
         }
-        let (mut whole, mut rounded) = (full.renderer(&scene).unwrap(), halves.renderer(&scene).unwrap());
+        let (mut whole, mut rounded) = (
+            full.renderer(&scene).unwrap(),
+            halves.renderer(&scene).unwrap(),
+        );
         let options = RenderOptions::default();
         let mut worst = f64::INFINITY;
         for camera in &views {
@@ -132,7 +149,8 @@ fn gradients_are_refused_and_huge_coefficients_are_not() {
     let image = renderer.render(&camera, &options).unwrap().image;
     assert!(image.data.as_flattened().iter().all(|v| v.is_finite()));
     let refused = |error: BackendError| {
-        matches!(error, BackendError::Unsupported { .. }) && error.to_string().contains("--half-scene")
+        matches!(error, BackendError::Unsupported { .. })
+            && error.to_string().contains("--half-scene")
     };
     assert!(refused(
         renderer.gradients(&camera, &options, &image).unwrap_err()

@@ -1,4 +1,5 @@
-//! Half precision and TF32 of kernels/matrix.cuh against plain arithmetic, on a card or on the emulator (support/machine.rs).
+//! Half precision and TF32 of kernels/matrix.cuh against plain arithmetic, on a card or on the
+//! emulator (support/machine.rs).
 
 #[path = "support/half.rs"]
 mod half;
@@ -41,9 +42,9 @@ extern "C" __global__ void tf32(const float* in, u32* out, u32 n) {
 /// Halves where rounding, signs and exponents are at their limits.
 fn special_halves() -> Vec<u16> {
     let positive = [
-        0, 1, 2, 3, 0x3ff, 0x400, 0x401, 0x1000, 0x13ff, 0x1801, 0x37ff, 0x3800, 0x3bff, 0x3c00, 0x3c01,
-        0x3c02, 0x3e01, 0x4248, 0x5155, 0x63ff, 0x6400, 0x6801, 0x77ff, 0x7800, 0x7bfe, 0x7bff, INFINITY,
-        0x7c01, 0x7e00, 0x7fff,
+        0, 1, 2, 3, 0x3ff, 0x400, 0x401, 0x1000, 0x13ff, 0x1801, 0x37ff, 0x3800, 0x3bff, 0x3c00,
+        0x3c01, 0x3c02, 0x3e01, 0x4248, 0x5155, 0x63ff, 0x6400, 0x6801, 0x77ff, 0x7800, 0x7bfe,
+        0x7bff, INFINITY, 0x7c01, 0x7e00, 0x7fff,
     ];
     positive
         .into_iter()
@@ -53,7 +54,9 @@ fn special_halves() -> Vec<u16> {
 
 #[test]
 fn half_arithmetic_rounds_once() {
-    let Some(machine) = Machine::find() else { return };
+    let Some(machine) = Machine::find() else {
+        return;
+    };
     let special = special_halves();
     let mut triples = Vec::new();
     for &a in &special {
@@ -138,7 +141,11 @@ fn half_arithmetic_rounds_once() {
                     expected[k]
                 );
             }
-            assert!(same(result(8), a), "{a:#06x} to f32 and back: {:#06x}", result(8));
+            assert!(
+                same(result(8), a),
+                "{a:#06x} to f32 and back: {:#06x}",
+                result(8)
+            );
         }
     }
 }
@@ -168,7 +175,9 @@ fn around_halves() -> Vec<f32> {
 
 #[test]
 fn packing_rounds_to_nearest_even() {
-    let Some(machine) = Machine::find() else { return };
+    let Some(machine) = Machine::find() else {
+        return;
+    };
     let values = around_halves();
     let n = values.len();
     // Low and high halves come from different places.
@@ -194,7 +203,9 @@ fn packing_rounds_to_nearest_even() {
 
 #[test]
 fn tf32_rounds_ties_away_from_zero() {
-    let Some(machine) = Machine::find() else { return };
+    let Some(machine) = Machine::find() else {
+        return;
+    };
     let mut random = Random(2);
     let mut bits = vec![
         0,

@@ -1,5 +1,5 @@
-//! A learner whose memory runs out: what the error says, that the state is whole afterwards, and how much a refinement
-//! needs beside the state.
+//! A learner whose memory runs out: what the error says, that the state is whole afterwards, and
+//! how much a refinement needs beside the state.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 mod support;
@@ -18,7 +18,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use support::{Watched, camera, huge, view};
 
-/// Small photos, and a large one of which every Gaussian covers all 56 tiles: more pairs than the first guess (5120).
+/// Small photos, and a large one of which every Gaussian covers all 56 tiles: more pairs than the
+/// first guess (5120).
 fn views() -> Arc<Vec<View>> {
     let sizes = [[20, 20], [220, 60], [33, 18], [40, 7]];
     Arc::new(sizes.map(|[w, h]| view(camera(w, h), false)).to_vec())
@@ -84,8 +85,8 @@ fn patiently<T>(
     }
 }
 
-/// Steps, a refinement, more steps, a picture; returns the state's bits, the errors on the way, and the views of the steps
-/// that were left out.
+/// Steps, a refinement, more steps, a picture; returns the state's bits, the errors on the way, and
+/// the views of the steps that were left out.
 fn train(watched: &Arc<Watched>) -> (Vec<u32>, Vec<BackendError>, Vec<usize>) {
     let (mut errors, mut left_out) = (Vec::new(), Vec::new());
     let backend = watched.backend();
@@ -110,7 +111,9 @@ fn train(watched: &Arc<Watched>) -> (Vec<u32>, Vec<BackendError>, Vec<usize>) {
             taken
         });
         // So that the error is of this step.
-        patiently(watched, &mut errors, &mut learner, |learner| learner.finish());
+        patiently(watched, &mut errors, &mut learner, |learner| {
+            learner.finish()
+        });
         left_out.extend(learner.left_out());
         if step == 3 {
             patiently(watched, &mut errors, &mut learner, |learner| {
@@ -151,10 +154,13 @@ fn check(error: &BackendError) -> String {
     buffer.clone()
 }
 
-/// Every fifth allocation of a run fails once: what was asked for fails, and done again gives what it would have given.
+/// Every fifth allocation of a run fails once: what was asked for fails, and done again gives what
+/// it would have given.
 #[test]
 fn an_allocation_may_fail_once() {
-    let Some(watched) = Watched::new() else { return };
+    let Some(watched) = Watched::new() else {
+        return;
+    };
     let (want, errors, left_out) = train(&watched);
     assert!(errors.is_empty() && left_out.is_empty());
     let all = watched.watch().allocations;
@@ -180,7 +186,9 @@ fn an_allocation_may_fail_once() {
 /// With every limit from nothing to plenty, until the error was told.
 #[test]
 fn memory_may_be_short() {
-    let Some(watched) = Watched::new() else { return };
+    let Some(watched) = Watched::new() else {
+        return;
+    };
     let (want, ..) = train(&watched);
     let enough = watched.watch().peak as u64;
     let (mut told, mut left_out) = (0, 0);
@@ -221,10 +229,14 @@ fn memory_may_be_short() {
 /// Gaussians after the growth of [`grow`].
 const GROWN: usize = 4000;
 
-/// Grows by a third, step by step, until there are [`GROWN`]. Returns the state's bits, and of all growth the allocations,
-/// the bytes that were kept of them, and those that went by way of the host.
+/// Grows by a third, step by step, until there are [`GROWN`]. Returns the state's bits, and of all
+/// growth the allocations, the bytes that were kept of them, and those that went by way of the
+/// host.
 fn grow(watched: &Arc<Watched>, reserve: bool) -> (Vec<u32>, [usize; 3]) {
-    let mut learner = watched.backend().learner(&huge(GAUSSIANS), views()).unwrap();
+    let mut learner = watched
+        .backend()
+        .learner(&huge(GAUSSIANS), views())
+        .unwrap();
     if reserve {
         learner.reserve(GROWN).unwrap();
     }
@@ -254,30 +266,39 @@ fn grow(watched: &Arc<Watched>, reserve: bool) -> (Vec<u32>, [usize; 3]) {
     )
 }
 
-/// With room made at the start nothing is moved when a set grows, and the result is the same. Where there is no memory for
-/// so much it grows as ever.
+/// With room made at the start nothing is moved when a set grows, and the result is the same. Where
+/// there is no memory for so much it grows as ever.
 #[test]
 fn reserved_room_is_used() {
-    let Some(watched) = Watched::new() else { return };
+    let Some(watched) = Watched::new() else {
+        return;
+    };
     let (want, [allocations, kept, moved]) = grow(&watched, false);
     let (got, [fewer, none, little]) = grow(&watched, true);
     eprintln!(
-        "allocations of refinements {allocations}, {fewer} with reserved room; bytes kept {kept}, {none}; bytes by way of \
+        "allocations of refinements {allocations}, {fewer} with reserved room; bytes kept {kept}, \
+         {none}; bytes by way of \
          the host {moved}, {little}"
     );
     assert!(got == want, "the result differs");
     assert_eq!(none, 0, "a refinement kept memory");
-    // Lists of the refinement alone, and the read-back and zeroing of its totals; else nine arrays at least go there and
-    // back.
+    // Lists of the refinement alone, and the read-back and zeroing of its totals; else nine arrays
+    // at least go there and back.
     assert!(
         fewer + 15 * 5 < allocations,
         "{fewer} of {allocations} allocations"
     );
-    assert!(little < 4096 && moved > 100 * little, "{little} of {moved} bytes");
+    assert!(
+        little < 4096 && moved > 100 * little,
+        "{little} of {moved} bytes"
+    );
     // 14 parameters with two moments each and two statistics.
     assert_eq!(kept, (4 * 3 * 14 + 8) * (GROWN - GAUSSIANS));
 
-    let mut learner = watched.backend().learner(&huge(GAUSSIANS), views()).unwrap();
+    let mut learner = watched
+        .backend()
+        .learner(&huge(GAUSSIANS), views())
+        .unwrap();
     let before = watched.watch().bytes;
     watched.watch().said_free = Some(400 * GROWN as u64);
     learner.reserve(GROWN).unwrap();
@@ -317,7 +338,9 @@ fn lively(n: usize) -> LearnerState {
 /// The peak of a refinement against what the state takes after it.
 #[test]
 fn a_refinement_needs_little_beside_the_state() {
-    let Some(watched) = Watched::new() else { return };
+    let Some(watched) = Watched::new() else {
+        return;
+    };
     watched.watch().said_free = Some(0);
     let device: Arc<dyn Device> = watched.clone();
     let adc = |max_gaussians| adc_above(0.5, max_gaussians);
@@ -331,7 +354,10 @@ fn a_refinement_needs_little_beside_the_state() {
         ("mcmc, relocating only", mcmc(0.0, n)),
     ];
     let both = [Moments::Full, Moments::Compact];
-    for (moments, (name, refine)) in both.iter().flat_map(|m| cases.iter().map(move |case| (*m, case))) {
+    for (moments, (name, refine)) in both
+        .iter()
+        .flat_map(|m| cases.iter().map(move |case| (*m, case)))
+    {
         let mut state = State::upload_as(&device, &lively(n), moments).unwrap();
         let mut densify = Densify::new(device.clone()).unwrap();
         let before = state.bytes();
@@ -340,7 +366,8 @@ fn a_refinement_needs_little_beside_the_state() {
         let (after, peak) = (state.bytes(), watched.watch().peak as u64 - densify.bytes());
         let rows = (before / n as u64) * count as u64;
         eprintln!(
-            "{moments:?}, {name}: {n} to {count} Gaussians, {before} to {after} bytes ({} a Gaussian, room for {}), peak {peak}: {:.3} of the \
+            "{moments:?}, {name}: {n} to {count} Gaussians, {before} to {after} bytes ({} a \
+             Gaussian, room for {}), peak {peak}: {:.3} of the \
              state after, {:.3} of its rows in use",
             after / count as u64,
             state.capacity,
@@ -359,7 +386,9 @@ fn a_refinement_needs_little_beside_the_state() {
 /// Steps and refinements go into the queue without a wait for what they find.
 #[test]
 fn refinements_are_not_waited_for() {
-    let Some(watched) = Watched::new() else { return };
+    let Some(watched) = Watched::new() else {
+        return;
+    };
     let backend = watched.backend();
     let mut learner = backend.learner(&huge(GAUSSIANS), views()).unwrap();
     let take = |learner: &mut Box<dyn Learner>, numbers: std::ops::RangeInclusive<u32>| {

@@ -1,5 +1,5 @@
-//! kernels/lists.cu: pairs with groups of tiles, and the tiles' lists split from them, against a plain computation from each
-//! splat's own tiles.
+//! kernels/lists.cu: pairs with groups of tiles, and the tiles' lists split from them, against a
+//! plain computation from each splat's own tiles.
 //!
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -32,12 +32,14 @@ use std::sync::Arc;
 const METHODS: [Intersect; 3] = [Intersect::Aabb, Intersect::Obb, Intersect::Exact];
 /// More pairs than these are a long list (LONG_LIST of kernels/splat.cuh).
 const LONG: usize = 64;
-/// More pairs than these that are to be written row by row are many (MANY_PAIRS of kernels/lists.cu).
+/// More pairs than these that are to be written row by row are many (MANY_PAIRS of
+/// kernels/lists.cu).
 const MANY: usize = 1024;
 /// What no kernel writes.
 const UNTOUCHED: u32 = 0xcdcd_cdcd;
 
-/// What `project` says of each splat's groups, and how many pairs it counts. In blocks of 256 threads.
+/// What `project` says of each splat's groups, and how many pairs it counts. In blocks of 256
+/// threads.
 const COUNT: &str = r#"
 extern "C" __global__ void counts(const Splat* splats, u32 count, Camera camera, u32* counts, Reach* reaches) {
     __shared__ Counting counting[256 / WARP];
@@ -65,7 +67,11 @@ fn count_groups(
     let like = programs::project(0, 0, method, Some(side));
     let program = Program {
         op: "counts",
-        files: like.files.into_iter().chain([("counts.cu", COUNT)]).collect(),
+        files: like
+            .files
+            .into_iter()
+            .chain([("counts.cu", COUNT)])
+            .collect(),
         constants: like.constants,
         kernels: &["counts"],
     };
@@ -85,8 +91,8 @@ fn count_groups(
     )
 }
 
-/// What a reach says: the number of the first of 2x2 groups and the tiles in all four, in one word or two (of four; the last says nothing),
-/// or pairs and 0.
+/// What a reach says: the number of the first of 2x2 groups and the tiles in all four, in one word
+/// or two (of four; the last says nothing), or pairs and 0.
 type Reach = Vec<u32>;
 
 /// The pairs that a near splat's reach stands for.
@@ -108,7 +114,9 @@ fn is_near(reach: &Reach) -> bool {
 /// Whether all groups lie in 2x2 of them.
 fn are_near(groups: &[Group], view: &KernelCamera, side: u32) -> bool {
     let columns = view.tiles[0].div_ceil(side);
-    let places = groups.iter().map(|(group, _)| (group % columns, group / columns));
+    let places = groups
+        .iter()
+        .map(|(group, _)| (group % columns, group / columns));
     let (xs, ys): (Vec<u32>, Vec<u32>) = places.unzip();
     let width = |of: &[u32]| {
         of.iter()
@@ -157,7 +165,8 @@ impl Frame<'_> {
         let order = Buffer::from_slice(device, "test", self.order).unwrap();
         let reaches = Buffer::from_slice(device, "test", &self.reaches.concat()).unwrap();
         let counters = Buffer::from_slice(device, "test", &[counters]).unwrap();
-        let untouched = |length| Buffer::from_slice(device, "test", &vec![UNTOUCHED; length]).unwrap();
+        let untouched =
+            |length| Buffer::from_slice(device, "test", &vec![UNTOUCHED; length]).unwrap();
         let [keys, values] = [0; 2].map(|_| untouched(self.pairs));
         let longs = untouched(count);
         let ordered_reaches = untouched(count * lists::reach_bytes(self.side) / 4);
@@ -173,10 +182,20 @@ impl Frame<'_> {
             block_pairs: block_pairs.address(),
             counters: counters.address(),
         };
-        let kernels = device.load(&programs::lists(self.method, self.side)).unwrap();
+        let kernels = device
+            .load(&programs::lists(self.method, self.side))
+            .unwrap();
         let queue = Queue::new(device.clone());
         // Fewer blocks than long lists; more threads than splats.
-        lists::expand(&queue, &kernels, self.view, [count + 300, capacity], 3, buffers).unwrap();
+        lists::expand(
+            &queue,
+            &kernels,
+            self.view,
+            [count + 300, capacity],
+            3,
+            buffers,
+        )
+        .unwrap();
         Expanded {
             pairs: keys
                 .to_vec(self.pairs)
@@ -209,7 +228,9 @@ impl Frame<'_> {
         let tile_lists = Buffer::from_slice(device, "test", &vec![UNTOUCHED; room]).unwrap();
         let entries = Buffer::from_slice(device, "test", &vec![[UNTOUCHED; 4]; tiles]).unwrap();
         let tile_ranges = zeros(device, 8 * tiles);
-        let kernels = device.load(&programs::lists(self.method, self.side)).unwrap();
+        let kernels = device
+            .load(&programs::lists(self.method, self.side))
+            .unwrap();
         let state_bytes = lists::split_state_bytes(self.side, sorted.len());
         let states = if lists::has_entries(self.side) {
             zeros(device, state_bytes)
@@ -230,7 +251,14 @@ impl Frame<'_> {
             .address(),
         };
         let most = [ranges.len(), sorted.len()];
-        lists::split(&Queue::new(device.clone()), &kernels, self.view, most, split).unwrap();
+        lists::split(
+            &Queue::new(device.clone()),
+            &kernels,
+            self.view,
+            most,
+            split,
+        )
+        .unwrap();
         let tile_lists: Vec<u32> = tile_lists.to_vec(room).unwrap();
         let mut entries: Vec<[u32; 4]> = entries.to_vec(tiles).unwrap();
         if !lists::has_entries(self.side) {
@@ -258,7 +286,10 @@ impl Frame<'_> {
         let mut lists = vec![None; tiles];
         for &[begin, end, tile, _] in &entries {
             let list = tile_lists[begin as usize..end as usize].to_vec();
-            assert!(lists[tile as usize].replace(list).is_none(), "tile {tile} twice");
+            assert!(
+                lists[tile as usize].replace(list).is_none(),
+                "tile {tile} twice"
+            );
         }
         lists.into_iter().map(Option::unwrap).collect()
     }
@@ -306,7 +337,13 @@ fn check(device: &Arc<dyn Device>, what: &str, splats: &[Splat], size: [u32; 2])
     lists::SIDES.map(|side| check_side(device, what, splats, size, side))
 }
 
-fn check_side(device: &Arc<dyn Device>, what: &str, splats: &[Splat], size: [u32; 2], side: u32) -> Seen {
+fn check_side(
+    device: &Arc<dyn Device>,
+    what: &str,
+    splats: &[Splat],
+    size: [u32; 2],
+    side: u32,
+) -> Seen {
     let camera = plain_camera(size[0], size[1]);
     let view = KernelCamera::new(&camera, &RenderOptions::default());
     let groups = groups::count(&view, side);
@@ -320,12 +357,17 @@ fn check_side(device: &Arc<dyn Device>, what: &str, splats: &[Splat], size: [u32
     for method in METHODS {
         let what = format!("{what}, {method}, groups of {side}x{side}");
         let tiles = tile_lists(device, method, splats, &view);
-        let pairs: Vec<Vec<Group>> = tiles.iter().map(|list| groups_of(list, &view, side)).collect();
+        let pairs: Vec<Vec<Group>> = tiles
+            .iter()
+            .map(|list| groups_of(list, &view, side))
+            .collect();
         let (counts, reaches) = count_groups(device, (method, side), splats, &view);
         let (mut near, mut missed) = (0, 0);
         for (i, (reach, own)) in reaches.iter().zip(&pairs).enumerate() {
-            // A shape wider than the ellipse begins to its left, a needle's first tile may lie right of it.
-            missed += (method == Intersect::Exact && !is_near(reach) && are_near(own, &view, side)) as usize;
+            // A shape wider than the ellipse begins to its left, a needle's first tile may lie
+            // right of it.
+            missed += (method == Intersect::Exact && !is_near(reach) && are_near(own, &view, side))
+                as usize;
             near += is_near(reach) as usize;
             match is_near(reach) {
                 true => assert_eq!(&near_groups(reach, &view, side), own, "{what}, splat {i}"),
@@ -338,10 +380,14 @@ fn check_side(device: &Arc<dyn Device>, what: &str, splats: &[Splat], size: [u32
             if pairs[slot as usize].len() > LONG {
                 longs.push(place as u32);
             }
-            wanted.extend(pairs[slot as usize].iter().map(|&(group, mask)| match side {
-                2 => [group, slot | mask << 28],
-                _ => [group << 16 | mask, slot],
-            }));
+            wanted.extend(
+                pairs[slot as usize]
+                    .iter()
+                    .map(|&(group, mask)| match side {
+                        2 => [group, slot | mask << 28],
+                        _ => [group << 16 | mask, slot],
+                    }),
+            );
         }
         let frame = Frame {
             device,
@@ -407,15 +453,23 @@ fn check_side(device: &Arc<dyn Device>, what: &str, splats: &[Splat], size: [u32
         seen.near += near;
         seen.missed += missed;
         seen.far += pairs.iter().filter(|own| !own.is_empty()).count() - near - long_splats;
-        seen.gaps += pairs.iter().flatten().filter(|(_, mask)| *mask == 0).count();
+        seen.gaps += pairs
+            .iter()
+            .flatten()
+            .filter(|(_, mask)| *mask == 0)
+            .count();
         seen.empty += ranges.iter().filter(|[begin, end]| begin == end).count();
-        let longest = ranges.iter().map(|[begin, end]| (end - begin) as usize).max();
+        let longest = ranges
+            .iter()
+            .map(|[begin, end]| (end - begin) as usize)
+            .max();
         seen.longest = seen.longest.max(longest.unwrap_or(0));
     }
     seen
 }
 
-/// Splats over the whole image, so flat that rows have gaps, or nowhere; three blocks of them; 63 x 25 tiles.
+/// Splats over the whole image, so flat that rows have gaps, or nowhere; three blocks of them; 63 x
+/// 25 tiles.
 #[test]
 fn lists_are_those_of_each_tile() {
     let Some(device) = device() else { return };
@@ -425,7 +479,11 @@ fn lists_are_those_of_each_tile() {
     // Of large groups a splat has fewer.
     for (seen, longs, parts, near) in [(small, 9, 3, 5), (large, 0, 3, 2)] {
         assert!(
-            seen.longs > longs && seen.parts > parts && seen.gaps > 0 && seen.near > near && seen.far > 99,
+            seen.longs > longs
+                && seen.parts > parts
+                && seen.gaps > 0
+                && seen.near > near
+                && seen.far > 99,
             "{} long lists, {} parts, {} gaps, {} near splats, {} others",
             seen.longs,
             seen.parts,
@@ -436,7 +494,8 @@ fn lists_are_those_of_each_tile() {
     }
 }
 
-/// Most splats of a scene: a few pixels to a few tiles, of any direction; some beyond the image's edges.
+/// Most splats of a scene: a few pixels to a few tiles, of any direction; some beyond the image's
+/// edges.
 #[test]
 fn small_splats_have_their_groups_told() {
     let Some(device) = device() else { return };
@@ -479,7 +538,8 @@ fn small_splats_have_their_groups_told() {
     }
 }
 
-/// Groups of hundreds of pairs: `split` takes several turns. One tile, a row and a column of them, and an even number.
+/// Groups of hundreds of pairs: `split` takes several turns. One tile, a row and a column of them,
+/// and an even number.
 #[test]
 fn long_lists_of_few_tiles_are_in_order() {
     let Some(device) = device() else { return };
@@ -487,12 +547,17 @@ fn long_lists_of_few_tiles_are_in_order() {
         let camera = plain_camera(size[0], size[1]);
         let splats = splats::splats(&random_scene(15, 1500, 0), &camera);
         for seen in check(&device, &format!("{size:?}"), &splats, size) {
-            assert!(seen.longest > 512, "{size:?}: at most {} pairs", seen.longest);
+            assert!(
+                seen.longest > 512,
+                "{size:?}: at most {} pairs",
+                seen.longest
+            );
         }
     }
 }
 
-/// A group whose pairs are more than `split` looks back over at once, between others: the pairs of a block, and of a group that is long.
+/// A group whose pairs are more than `split` looks back over at once, between others: the pairs of
+/// a block, and of a group that is long.
 #[test]
 fn lists_of_many_sections_are_in_order() {
     let Some(device) = device() else { return };
@@ -505,7 +570,9 @@ fn lists_of_many_sections_are_in_order() {
         radius: 12.0,
         ..shape
     };
-    let mut splats: Vec<Splat> = (0..11_000).map(|_| at([96.0, 32.0], 3.0, &mut rng)).collect();
+    let mut splats: Vec<Splat> = (0..11_000)
+        .map(|_| at([96.0, 32.0], 3.0, &mut rng))
+        .collect();
     splats.extend((0..900).map(|_| at([90.0, 32.0], 60.0, &mut rng)));
     let [small, large] = check(&device, "many sections", &splats, [192, 64]);
     assert!(
@@ -574,18 +641,21 @@ fn more_blocks_than_are_added_up_one_by_one() {
     }
 }
 
-/// What a barrier too few would show: the emulator lets the threads of a block take turns in either order.
+/// What a barrier too few would show: the emulator lets the threads of a block take turns in either
+/// order.
 #[test]
 fn lists_do_not_depend_on_the_order_of_threads() {
-    let Ok(emulated) = Emulated::new() else { return };
+    let Ok(emulated) = Emulated::new() else {
+        return;
+    };
     emulated.set_backward(true);
     let device: Arc<dyn Device> = Arc::new(emulated);
     let splats = many_shapes(&plain_camera(1000, 392));
     check(&device, "threads backward", &splats, [1000, 392]);
 }
 
-/// A renderer launches a picture's sorts for as many pairs as it takes it to have. Forty Gaussians that cover everything have
-/// five times as many.
+/// A renderer launches a picture's sorts for as many pairs as it takes it to have. Forty Gaussians
+/// that cover everything have five times as many.
 #[test]
 fn pictures_of_more_pairs_than_expected_are_right() {
     let Some(device) = device() else { return };

@@ -1,6 +1,7 @@
-//! A long run on the device takes no more memory, events or host memory than a short one: whatever a step, a refinement,
-//! a look at the counters, a picture or a snapshot takes, it gives back. Emulated; one test a process, since the heap is
-//! counted. `SPLATCORE_LONG_RUN=STEPS` makes it longer.
+//! A long run on the device takes no more memory, events or host memory than a short one: whatever
+//! a step, a refinement, a look at the counters, a picture or a snapshot takes, it gives back.
+//! Emulated; one test a process, since the heap is counted. `SPLATCORE_LONG_RUN=STEPS` makes it
+//! longer.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 #[path = "../../splatcore-train/tests/common/heap.rs"]
@@ -87,7 +88,9 @@ fn take(learner: &mut dyn Learner, adc: bool, number: u32) {
 #[test]
 fn a_long_run_takes_no_more_than_a_short_one() {
     let steps = std::env::var("SPLATCORE_LONG_RUN").map_or(STEPS, |text| text.parse().unwrap());
-    let Some(watched) = Watched::new() else { return };
+    let Some(watched) = Watched::new() else {
+        return;
+    };
     for (name, adc, resident) in [("adc", true, true), ("mcmc", false, false)] {
         // With photos on the device, and with photos that come through the ring.
         watched.watch().said_free = (!resident).then_some(0);
@@ -95,7 +98,9 @@ fn a_long_run_takes_no_more_than_a_short_one() {
         let sizes = [[20, 16], [17, 24], [33, 9]];
         let views: Vec<View> = sizes.map(|[w, h]| view(camera(w, h), w == 17)).to_vec();
         let backend = watched.backend();
-        let mut learner = backend.learner(&random_scene(3, 40, 1), Arc::new(views)).unwrap();
+        let mut learner = backend
+            .learner(&random_scene(3, 40, 1), Arc::new(views))
+            .unwrap();
         let start = learner.snapshot().unwrap();
         let mut most = 0;
         let mut levels = Vec::with_capacity(steps as usize);

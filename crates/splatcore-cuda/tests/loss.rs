@@ -27,7 +27,13 @@ fn case(width: u32, height: u32, masked: bool) -> (Vec<[f32; 3]>, Photo) {
     let mut rng = Rng::new(3 + width as u64, height as u64);
     let n = (width * height) as usize;
     let rgb: Vec<u8> = (0..3 * n)
-        .map(|i| if i / 3 % 7 < 3 { 200 } else { rng.below(256) as u8 })
+        .map(|i| {
+            if i / 3 % 7 < 3 {
+                200
+            } else {
+                rng.below(256) as u8
+            }
+        })
         .collect();
     let image = (0..n)
         .map(|i| {
@@ -57,7 +63,9 @@ fn on_device(
     weight: f32,
 ) -> (Vec<[f32; 3]>, f64) {
     let n = image.len();
-    let planes: Vec<f32> = (0..3).flat_map(|c| image.iter().map(move |p| p[c])).collect();
+    let planes: Vec<f32> = (0..3)
+        .flat_map(|c| image.iter().map(move |p| p[c]))
+        .collect();
     let planes = Buffer::from_slice(device, "image", &planes).unwrap();
     let rgb = Buffer::from_slice(device, "photo", &photo.rgb).unwrap();
     let mask = photo
@@ -84,11 +92,14 @@ fn on_device(
     .unwrap();
     device.synchronize().unwrap();
     let flat: Vec<f32> = gradient.to_vec(3 * n).unwrap();
-    let gradient = (0..n).map(|i| [flat[i], flat[n + i], flat[2 * n + i]]).collect();
+    let gradient = (0..n)
+        .map(|i| [flat[i], flat[n + i], flat[2 * n + i]])
+        .collect();
     (gradient, value.to_vec::<f64>(1).unwrap()[0])
 }
 
-/// Relative error of the gradient, which must be 0 at ignored pixels. The value may be off by [`value_bound`].
+/// Relative error of the gradient, which must be 0 at ignored pixels. The value may be off by
+/// [`value_bound`].
 fn gradient_error(
     device: &Arc<dyn Device>,
     name: &str,
@@ -125,13 +136,16 @@ fn gradient_error(
     relative
 }
 
-/// How far the value may be off: what f32 does to it, since nothing that is rounded to 16 bits has a part in it.
+/// How far the value may be off: what f32 does to it, since nothing that is rounded to 16 bits has
+/// a part in it.
 ///
-/// Roundings add up as a random walk (Higham & Mary 2019, "A new approach to probabilistic rounding error analysis"): a blur,
-/// 24 roundings of 2^-24 with those of the taps, is off by sqrt(24) 2^-24 of the blur of absolute values. With d = a - b, V the
-/// sum of both variances and E = blur(d^2) - blur(d)^2 it is 1 - S = 1 - l (1 - E / (V + C2)). V and E are differences of blurs:
-/// V, of values around 0.5, is off by the blur of their squares, and E by blur(d^2) and by what blur(d), as a difference of two
-/// blurs, is off times 2 blur(d). Every pixel may be off the same way: errors of flat surfaces do not average out.
+/// Roundings add up as a random walk (Higham & Mary 2019, "A new approach to probabilistic rounding
+/// error analysis"): a blur, 24 roundings of 2^-24 with those of the taps, is off by sqrt(24) 2^-24
+/// of the blur of absolute values. With d = a - b, V the sum of both variances and E = blur(d^2) -
+/// blur(d)^2 it is 1 - S = 1 - l (1 - E / (V + C2)). V and E are differences of blurs: V, of values
+/// around 0.5, is off by the blur of their squares, and E by blur(d^2) and by what blur(d), as a
+/// difference of two blurs, is off times 2 blur(d). Every pixel may be off the same way: errors of
+/// flat surfaces do not average out.
 fn value_bound(image: &[[f64; 3]], photo: &Photo, weight: f64) -> f64 {
     let (width, height) = (photo.width as i64, photo.height as i64);
     let window = ssim_window();
@@ -170,7 +184,8 @@ fn value_bound(image: &[[f64; 3]], photo: &Photo, weight: f64) -> f64 {
             let unlike = difference_squares - difference * difference;
             let denominator = squares - a * a - b * b + SSIM_C2;
             let means = (a + 0.5).powi(2) + (b + 0.5).powi(2) + SSIM_C1;
-            // What the difference of means is off, and with it what 1 - l is, whose own terms are exact to a few roundings.
+            // What the difference of means is off, and with it what 1 - l is, whose own terms are
+            // exact to a few roundings.
             let slack = rounding * size;
             let off_mean = 2.0 * difference.abs() * slack + slack * slack;
             let off_unlike = rounding * difference_squares + off_mean;
@@ -179,25 +194,30 @@ fn value_bound(image: &[[f64; 3]], photo: &Photo, weight: f64) -> f64 {
             let off_l = off_mean / means + 4.0 * rounding * difference * difference / means;
             let dissimilar = share + difference * difference / means;
             total += weight
-                * ((off_unlike + share * off_denominator) / denominator + off_l + rounding * dissimilar);
+                * ((off_unlike + share * off_denominator) / denominator
+                    + off_l
+                    + rounding * dissimilar);
             let [u, v] = values(x, y);
             // Both are rounded, and so is what is taken from them; then the sum of a column.
-            total += (1.0 - weight) * (2f64.powi(-24) * (u.abs() + v.abs()) + rounding * (u - v).abs());
+            total +=
+                (1.0 - weight) * (2f64.powi(-24) * (u.abs() + v.abs()) + rounding * (u - v).abs());
         }
     }
     total / (3 * photo.counted_pixels()) as f64
 }
 
-/// What gradients may be off. g is rounded to a half: a rounding is off by 2.1e-4 in the sense of squares (2^-10 / sqrt(12) of
-/// the power of two below, over mantissas spread evenly in the logarithm), and the blur, which adds up independent ones with
-/// weights whose squares add up to 0.035, leaves 3.9e-5 of it. f32's own part is a fifth of that where terms cancel.
+/// What gradients may be off. g is rounded to a half: a rounding is off by 2.1e-4 in the sense of
+/// squares (2^-10 / sqrt(12) of the power of two below, over mantissas spread evenly in the
+/// logarithm), and the blur, which adds up independent ones with weights whose squares add up to
+/// 0.035, leaves 3.9e-5 of it. f32's own part is a fifth of that where terms cancel.
 const GRADIENT_TOLERANCE: f64 = 5e-5;
 
-/// Where an image is smaller than the window, or pixels are missing in it, fewer roundings average out; that of a single pixel is
-/// 2^-11 at most.
+/// Where an image is smaller than the window, or pixels are missing in it, fewer roundings average
+/// out; that of a single pixel is 2^-11 at most.
 const SMALL_TOLERANCE: f64 = 1.0 / 2048.0;
 
-/// Sizes below, at and above the tile's 116 x 16, rows aligned and not, tiles inside and at the rim.
+/// Sizes below, at and above the tile's 116 x 16, rows aligned and not, tiles inside and at the
+/// rim.
 #[test]
 fn loss_and_gradient_match_the_twin() {
     let Some(device) = device() else { return };
@@ -224,8 +244,9 @@ fn loss_and_gradient_match_the_twin() {
     }
 }
 
-/// Halves alone would be 1e-3 to 6e-3 off here; what they lose must reach the first derivative. And the value, which is small
-/// here, was 1.3e-4 off as long as variances came of values around 0 and the two images' difference of three large blurs.
+/// Halves alone would be 1e-3 to 6e-3 off here; what they lose must reach the first derivative. And
+/// the value, which is small here, was 1.3e-4 off as long as variances came of values around 0 and
+/// the two images' difference of three large blurs.
 #[test]
 fn the_gradient_is_right_where_its_terms_cancel() {
     let Some(device) = device() else { return };
@@ -268,7 +289,10 @@ fn ignored_pixels_change_nothing_even_when_not_numbers() {
     for i in (0..image.len()).filter(|&i| mask[i] == 0) {
         image[i] = [f32::NAN; 3];
     }
-    assert_eq!(on_device(&device, &mut kernels, &image, &photo, 0.2), before);
+    assert_eq!(
+        on_device(&device, &mut kernels, &image, &photo, 0.2),
+        before
+    );
     photo.mask = Some(vec![0; image.len()]);
     let nothing = on_device(&device, &mut kernels, &image, &photo, 0.2);
     assert_eq!(nothing.1, 0.0);
@@ -309,7 +333,8 @@ fn a_halted_device_computes_no_loss() {
         }
         .unwrap();
         let gradient: Vec<f32> = gradient.to_vec(3 * n).unwrap();
-        let untouched = gradient.iter().all(|&g| g == 7.0) && value.to_vec::<f64>(1).unwrap() == [7.0];
+        let untouched =
+            gradient.iter().all(|&g| g == 7.0) && value.to_vec::<f64>(1).unwrap() == [7.0];
         assert_eq!(untouched, halted == 1);
     }
 }
@@ -317,14 +342,19 @@ fn a_halted_device_computes_no_loss() {
 /// A missing barrier would show.
 #[test]
 fn the_order_of_threads_does_not_matter() {
-    let Ok(emulated) = Emulated::new() else { return };
+    let Ok(emulated) = Emulated::new() else {
+        return;
+    };
     let emulated = Arc::new(emulated);
     let device: Arc<dyn Device> = emulated.clone();
     let mut kernels = Loss::new(device.clone()).unwrap();
     let (image, photo) = case(130, 20, true);
     let forward = on_device(&device, &mut kernels, &image, &photo, 0.2);
     emulated.set_backward(true);
-    assert_eq!(on_device(&device, &mut kernels, &image, &photo, 0.2), forward);
+    assert_eq!(
+        on_device(&device, &mut kernels, &image, &photo, 0.2),
+        forward
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Matrix units and asynchronous copies of kernels/matrix.cuh against plain arithmetic, on a card or on the emulator
-//! (support/machine.rs).
+//! Matrix units and asynchronous copies of kernels/matrix.cuh against plain arithmetic, on a card
+//! or on the emulator (support/machine.rs).
 
 #[path = "support/half.rs"]
 mod half;
@@ -121,8 +121,11 @@ fn products(k: usize) -> Vec<Product> {
             &|l, j| (l * 8 + j + 1) as f32,
             &|i, j| -((8 * (8 * i + j)) as f32),
         ),
-        // To the last digit of a half, if it is rounded once: one by one the terms would leave no trace.
-        product("small beside large", &|_, _| 1.0, &|_, _| 1.0, &|_, _| 2048.0),
+        // To the last digit of a half, if it is rounded once: one by one the terms would leave no
+        // trace.
+        product("small beside large", &|_, _| 1.0, &|_, _| 1.0, &|_, _| {
+            2048.0
+        }),
         // Infinite, not-a-number, and more than the greatest half.
         product(
             "infinities",
@@ -171,11 +174,12 @@ fn products(k: usize) -> Vec<Product> {
     all
 }
 
-/// All products of one kernel. `input` rounds A and B, `sum` C and D, of which `sum_digits` binary digits remain.
+/// All products of one kernel. `input` rounds A and B, `sum` C and D, of which `sum_digits` binary
+/// digits remain.
 ///
-/// On the emulator D is the exact sum, rounded once. Cards add in steps of 4 terms or more (Fasi et al. 2021, "Numerical
-/// behavior of NVIDIA tensor cores"): a step cuts each of its 5 terms and its sum at 23 binary places below the largest or
-/// more, and gives a D in the format.
+/// On the emulator D is the exact sum, rounded once. Cards add in steps of 4 terms or more (Fasi et
+/// al. 2021, "Numerical behavior of NVIDIA tensor cores"): a step cuts each of its 5 terms and its
+/// sum at 23 binary places below the largest or more, and gives a D in the format.
 fn check_products(
     kernel: &'static str,
     k: usize,
@@ -183,7 +187,9 @@ fn check_products(
     sum: impl Fn(f64) -> f64,
     sum_digits: i32,
 ) {
-    let Some(machine) = Machine::find() else { return };
+    let Some(machine) = Machine::find() else {
+        return;
+    };
     let products = products(k);
     let words: Vec<u32> = products
         .iter()
@@ -191,7 +197,13 @@ fn check_products(
         .map(|value| value.to_bits())
         .collect();
     let cases = products.len();
-    let got = machine.run((&PRODUCTS, kernel), (cases as u32, 32), &words, cases * 128, 0);
+    let got = machine.run(
+        (&PRODUCTS, kernel),
+        (cases as u32, 32),
+        &words,
+        cases * 128,
+        0,
+    );
     for (case, product) in products.iter().enumerate() {
         for (i, j) in (0..16).flat_map(|i| (0..8).map(move |j| (i, j))) {
             let terms = (0..k).map(|l| input(product.a[i * k + l]) * input(product.b[l * 8 + j]));
@@ -200,7 +212,10 @@ fn check_products(
                 .collect();
             let exact: f64 = terms.iter().sum();
             let size: f64 = terms.iter().map(|term| term.abs()).sum();
-            let (expected, result) = (sum(exact), f64::from(f32::from_bits(got[case * 128 + i * 8 + j])));
+            let (expected, result) = (
+                sum(exact),
+                f64::from(f32::from_bits(got[case * 128 + i * 8 + j])),
+            );
             let steps = (k / 4) as f64;
             let slack = steps * size * (6.0 * 2f64.powi(-23) + 2f64.powi(-sum_digits));
             let right = if !expected.is_finite() || !machine.is_card {
@@ -274,7 +289,9 @@ extern "C" __global__ void matrices(const u32* in, u32* out, u32) {
 
 #[test]
 fn matrices_from_rows_anywhere() {
-    let Some(machine) = Machine::find() else { return };
+    let Some(machine) = Machine::find() else {
+        return;
+    };
     let (threads, words) = (64, 768);
     let mut random = Random(4);
     let mut input: Vec<u32> = (0..threads).map(|_| 1 + random.below(191)).collect();
@@ -309,14 +326,19 @@ fn matrices_from_rows_anywhere() {
             .chain((0..2).map(plain))
             .chain((0..4).map(transposed))
             .collect();
-        assert_eq!(got[20 * thread..20 * thread + 20], expected, "thread {thread}");
+        assert_eq!(
+            got[20 * thread..20 * thread + 20],
+            expected,
+            "thread {thread}"
+        );
     }
 }
 
 const COPIES: Text = Text {
     kernels: &["copies", "next_block"],
     text: r#"
-// Three groups of copies a thread, the last of two; each is looked at as early as allowed, then all by another thread.
+// Three groups of copies a thread, the last of two; each is looked at as early as allowed, then all
+// by another thread.
 extern "C" __global__ void copies(const uint4* in, u32* out, u32) {
     __shared__ uint4 to[4][64];
     __shared__ u32 word[64];
@@ -359,7 +381,9 @@ extern "C" __global__ void next_block(const uint4* in, u32* out, u32) {
 
 #[test]
 fn copies_arrive_in_groups() {
-    let Some(machine) = Machine::find() else { return };
+    let Some(machine) = Machine::find() else {
+        return;
+    };
     let input: Vec<u32> = (0..4 * 192).map(|i| 0x1000_0000 + i).collect();
     let got = machine.run((&COPIES, "copies"), (1, 64), &input, 6 * 64, 0);
     for i in 0..64 {

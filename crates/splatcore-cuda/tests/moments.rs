@@ -1,4 +1,5 @@
-//! Compact moments: formats and their rounding on the device, and a learner that keeps its moments so.
+//! Compact moments: formats and their rounding on the device, and a learner that keeps its moments
+//! so.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 mod support;
@@ -23,8 +24,9 @@ use support::Watched;
 
 const FORMATS: [Format; 2] = [Format::Bf16, Format::Log8];
 
-/// `read`: numbers of stored ones. `rounded`: the sum, in units that make it exact in f64, of a value rounded with each
-/// chance there is. `decay`: each thread a number that decays for so many steps with the learner's chances.
+/// `read`: numbers of stored ones. `rounded`: the sum, in units that make it exact in f64, of a
+/// value rounded with each chance there is. `decay`: each thread a number that decays for so many
+/// steps with the learner's chances.
 const TEXT: &str = concat!(
     include_str!("../kernels/random.cuh"),
     include_str!("../kernels/moments.cuh"),
@@ -181,16 +183,23 @@ fn rounding_by_chance_keeps_the_mean() {
         let means: Vec<f64> = to.to_vec(values.len()).unwrap();
         let changes: Vec<u32> = changes.to_vec(values.len()).unwrap();
         for ((&value, mean), changes) in values.iter().zip(means).zip(changes) {
-            // bf16 adds whole chances; of Log8 the gap in 65,536 parts and the errors of log2 and exp2.
+            // bf16 adds whole chances; of Log8 the gap in 65,536 parts and the errors of log2 and
+            // exp2.
             let (value, tolerance) = match signed {
                 true => (value as f64, 0.0),
-                false => (value as f64, (1e-5 * value as f64).max(1e-5 * bottom as f64)),
+                false => (
+                    value as f64,
+                    (1e-5 * value as f64).max(1e-5 * bottom as f64),
+                ),
             };
             assert!(
                 (mean - value).abs() <= tolerance,
                 "{format:?}: {value:e} becomes {mean:e}"
             );
-            assert!(changes <= 2, "{format:?}: {value:e} becomes {changes} values");
+            assert!(
+                changes <= 2,
+                "{format:?}: {value:e} becomes {changes} values"
+            );
         }
     }
 }
@@ -240,7 +249,9 @@ fn decay_is_right_on_average() {
     let count = 12_000u32;
     for format in FORMATS {
         let kernels = Kernels::new(&device, format);
-        let start: Vec<f32> = (0..count).map(|i| 1e-22 * 2.7f32.powi(i as i32 % 45)).collect();
+        let start: Vec<f32> = (0..count)
+            .map(|i| 1e-22 * 2.7f32.powi(i as i32 % 45))
+            .collect();
         let stored = format.encode(&start);
         let start = decode(format, &stored);
         let buffer = Buffer::from_slice(&device, "moments", &stored).unwrap();
@@ -258,7 +269,8 @@ fn decay_is_right_on_average() {
             let variance = ratios.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / count as f64;
             let error = (variance / count as f64).sqrt();
             eprintln!(
-                "{format:?}: {} steps: {mean:.4} of what is right, {:.1} standard errors; numbers spread by {:.3}",
+                "{format:?}: {} steps: {mean:.4} of what is right, {:.1} standard errors; numbers \
+                 spread by {:.3}",
                 round * steps,
                 (mean - 1.0) / error,
                 variance.sqrt()
@@ -289,7 +301,8 @@ fn some_steps(learner: &mut dyn Learner, steps: std::ops::RangeInclusive<u32>) {
     }
 }
 
-/// Refinements move rows and clear them; from moments that both can store, full and compact ones become the same.
+/// Refinements move rows and clear them; from moments that both can store, full and compact ones
+/// become the same.
 #[test]
 fn refinements_keep_moments_with_their_rows() {
     let Some(device) = device() else { return };
@@ -332,7 +345,15 @@ fn refinements_keep_moments_with_their_rows() {
                 state_bits(&after) == state_bits(&full.snapshot().unwrap()),
                 "degree {degree}: {refine:?}"
             );
-            let kept = |state: &LearnerState| state.second.sh.iter().flatten().filter(|&&v| v > 0.0).count();
+            let kept = |state: &LearnerState| {
+                state
+                    .second
+                    .sh
+                    .iter()
+                    .flatten()
+                    .filter(|&&v| v > 0.0)
+                    .count()
+            };
             assert!(kept(&after) > 100 && (kept(&after) < kept(&before) || report.count == 200));
             // And training goes on.
             some_steps(compact.as_mut(), 7..=8);
@@ -361,19 +382,26 @@ fn loss_after(backend: &CudaBackend, scene: &Gaussians, steps: u32) -> f64 {
 fn training_gets_as_far_as_with_full_moments() {
     let Some(device) = device() else { return };
     let scene = random_scene(51, 150, 3);
-    let [full, compact] = [Moments::Full, Moments::Compact].map(|moments| backend(&device, moments));
+    let [full, compact] =
+        [Moments::Full, Moments::Compact].map(|moments| backend(&device, moments));
     let start = loss_after(&full, &scene, 3);
-    let (full, compact) = (loss_after(&full, &scene, 60), loss_after(&compact, &scene, 60));
+    let (full, compact) = (
+        loss_after(&full, &scene, 60),
+        loss_after(&compact, &scene, 60),
+    );
     eprintln!("loss {start:.5} at first, {full:.5} with full, {compact:.5} with compact moments");
     assert!(full < 0.8 * start, "nothing is learnt here");
     assert!((compact / full - 1.0).abs() < 0.02);
     assert!(compact != full, "moments were not compact");
 }
 
-/// Issue: at most 450 bytes a Gaussian while training at degree 3, and in a refinement at most 1.2 times that.
+/// Issue: at most 450 bytes a Gaussian while training at degree 3, and in a refinement at most 1.2
+/// times that.
 #[test]
 fn at_most_450_bytes_a_gaussian() {
-    let Some(watched) = Watched::new() else { return };
+    let Some(watched) = Watched::new() else {
+        return;
+    };
     let device: Arc<dyn Device> = watched.clone();
     let n = 6000;
     let mut scene = random_scene(1, n, 3);
@@ -382,7 +410,8 @@ fn at_most_450_bytes_a_gaussian() {
         *logit = -9.0;
     }
     for (moments, bytes) in [(Moments::Full, 716), (Moments::Compact, 432)] {
-        let state = State::upload_as(&device, &LearnerState::fresh(scene.clone()), moments).unwrap();
+        let state =
+            State::upload_as(&device, &LearnerState::fresh(scene.clone()), moments).unwrap();
         // And an empty array of filters, and the count.
         assert_eq!(state.bytes(), bytes * n as u64 + 4 + 4);
         let plan = backend(&device, moments).memory_plan(n, 3, [1, 1]);
@@ -408,15 +437,21 @@ fn at_most_450_bytes_a_gaussian() {
         step: 1,
     };
     for refine in [mcmc, adc] {
-        let mut state =
-            State::upload_as(&device, &LearnerState::fresh(scene.clone()), Moments::Compact).unwrap();
+        let mut state = State::upload_as(
+            &device,
+            &LearnerState::fresh(scene.clone()),
+            Moments::Compact,
+        )
+        .unwrap();
         watched.watch().forget_peak();
         let count = densify.refine(&mut state, &refine, None).unwrap().count;
         let (after, peak) = (
             state.bytes() as f64 / count as f64,
             watched.watch().peak as f64 / count as f64,
         );
-        eprintln!("{count} Gaussians: {after:.0} bytes each, {peak:.0} at the peak of the refinement");
+        eprintln!(
+            "{count} Gaussians: {after:.0} bytes each, {peak:.0} at the peak of the refinement"
+        );
         assert!(after <= 450.0 && peak <= 1.2 * 450.0);
     }
 }
@@ -431,7 +466,9 @@ fn a_full_learner_takes_over() {
         .unwrap();
     some_steps(compact.as_mut(), 1..=4);
     let snapshot = compact.snapshot().unwrap();
-    let mut full = backend(&device, Moments::Full).learner(&scene, views).unwrap();
+    let mut full = backend(&device, Moments::Full)
+        .learner(&scene, views)
+        .unwrap();
     full.restore(&snapshot).unwrap();
     assert!(state_bits(&full.snapshot().unwrap()) == state_bits(&snapshot));
     some_steps(full.as_mut(), 5..=8);

@@ -1,5 +1,6 @@
-//! A splat whose exponent is not a number counts as nothing, in every blend and every backward pass. `project` lets none
-//! through today; nothing else would show if a blend took the cap on alpha for one.
+//! A splat whose exponent is not a number counts as nothing, in every blend and every backward
+//! pass. `project` lets none through today; nothing else would show if a blend took the cap on
+//! alpha for one.
 //!
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -23,7 +24,8 @@ use std::sync::Arc;
 /// One tile.
 const SIDE: u32 = 16;
 const PIXELS: usize = (SIDE * SIDE) as usize;
-/// Splats of a bucket (kernels/blend_backward_gaussian_parallel.cu); as many splats are a tile's list at most, here.
+/// Splats of a bucket (kernels/blend_backward_gaussian_parallel.cu); as many splats are a tile's
+/// list at most, here.
 const BUCKET: usize = 32;
 /// Floats of a row of sums.
 const SUMS: usize = 12;
@@ -35,7 +37,11 @@ fn sound(gaussian: u32) -> Splat {
         gaussian,
         power: [-0.03, 0.005, -0.02],
         radius: 20.0,
-        colour: [0.9 - 0.2 * gaussian as f32, 0.3, 0.2 + 0.3 * gaussian as f32],
+        colour: [
+            0.9 - 0.2 * gaussian as f32,
+            0.3,
+            0.2 + 0.3 * gaussian as f32,
+        ],
         clamped: 0,
     }
 }
@@ -134,12 +140,18 @@ impl Tile {
     }
 
     /// Image, transmittances and counters.
-    fn blend(&self, blend: Blend, count: bool, checkpoints: bool) -> (Vec<f32>, Vec<f32>, Counters) {
+    fn blend(
+        &self,
+        blend: Blend,
+        count: bool,
+        checkpoints: bool,
+    ) -> (Vec<f32>, Vec<f32>, Counters) {
         let program = programs::blend(blend, count, checkpoints);
         self.blend_by(&(program, programs::BLEND_BLOCK, Third::Slots), blend)
     }
 
-    /// Image and transmittances as of a large picture with so many entries of lists: one that is sampled, or of details.
+    /// Image and transmittances as of a large picture with so many entries of lists: one that is
+    /// sampled, or of details.
     fn blend_samples(&self, entries: u64) -> (Vec<f32>, Vec<f32>) {
         self.image.fill(0xff, 12 * PIXELS).unwrap();
         self.transmittances.fill(0xff, 4 * PIXELS).unwrap();
@@ -287,7 +299,9 @@ fn no_blend_takes_them_for_anything() {
         let picture = |rows| {
             let program = programs::blend_picture(blend, rows);
             let block = programs::picture_block(blend, rows);
-            thirds.iter().map(move |&third| (program.clone(), block, third))
+            thirds
+                .iter()
+                .map(move |&third| (program.clone(), block, third))
         };
         // Large ones of `samples` have a test of their own.
         let pictures: Vec<_> = [PictureRows::Four, PictureRows::Eight]
@@ -310,7 +324,10 @@ fn no_blend_takes_them_for_anything() {
             );
         }
         // There is something to be wrong about, and every pixel goes on to the last splat.
-        assert!(transmittances.iter().all(|t| (0.01..0.99).contains(t)), "{blend}");
+        assert!(
+            transmittances.iter().all(|t| (0.01..0.99).contains(t)),
+            "{blend}"
+        );
         let (_, _, counts) = without.blend(blend, true, false);
         assert_eq!(counts.blended, 2 * PIXELS as u64, "{blend}");
         for (what, splat, _) in unsound() {
@@ -351,7 +368,11 @@ fn no_large_picture_takes_them_for_anything() {
         };
         for entries in [1 << 10, 0] {
             let got = Tile::new(&device, kept).blend_samples(entries);
-            let pairs = got.0.iter().zip(&expected.0).chain(got.1.iter().zip(&expected.1));
+            let pairs = got
+                .0
+                .iter()
+                .zip(&expected.0)
+                .chain(got.1.iter().zip(&expected.1));
             for (i, (a, b)) in pairs.enumerate() {
                 // `<` is false for what is not a number.
                 assert!((a - b).abs() < 4e-3, "{what}: value {i} is {a}, not {b}");

@@ -1,9 +1,11 @@
-//! Options of training, alone and in pairs: each has an effect beside every other one, and the device trains to what the
-//! CPU trains to. Pairs that make no sense are refused, by an error that names both.
+//! Options of training, alone and in pairs: each has an effect beside every other one, and the
+//! device trains to what the CPU trains to. Pairs that make no sense are refused, by an error that
+//! names both.
 //!
-//! A few steps of the procedural scene with a schedule in which everything happens: growth, pruning, an opacity reset, all
-//! sizes of the photos. Emulated. On the device every option alone and all together, with `SPLATCORE_CHECK=NAME` the pairs
-//! of one option, with `SPLATCORE_CHECK=" + "` all of them, which takes some minutes.
+//! A few steps of the procedural scene with a schedule in which everything happens: growth,
+//! pruning, an opacity reset, all sizes of the photos. Emulated. On the device every option alone
+//! and all together, with `SPLATCORE_CHECK=NAME` the pairs of one option, with `SPLATCORE_CHECK=" +
+//! "` all of them, which takes some minutes.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 mod support;
@@ -19,7 +21,8 @@ use splatcore_cpu::CpuBackend;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
 use splatcore_train::config::{
-    Background, Config, DEFAULT, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule, Strategy,
+    Background, Config, DEFAULT, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule,
+    Strategy,
 };
 use splatcore_train::schedule::Schedule;
 use splatcore_train::{TrainError, Trainer, init};
@@ -45,7 +48,9 @@ const OPTIONS: [(&str, Set); 17] = [
     ("resolution-schedule coarse-to-fine", |c| {
         c.resolution_schedule = ResolutionSchedule::CoarseToFine;
     }),
-    ("optimizer sparse-adam", |c| c.optimizer = Optimizer::SparseAdam),
+    ("optimizer sparse-adam", |c| {
+        c.optimizer = Optimizer::SparseAdam
+    }),
     ("sh-regulariser", |c| c.sh_regulariser = 4000.0),
     ("background random", |c| c.background = Background::Random),
     ("antialias", |c| c.antialias = true),
@@ -56,14 +61,15 @@ const OPTIONS: [(&str, Set); 17] = [
     (AUTO, |c| c.pipeline = Pipeline::AUTO),
 ];
 
-/// How far apart the two may be: relative L2 of what a step adds to moments and statistics, the same of parameters, and PSNR
-/// between pictures.
+/// How far apart the two may be: relative L2 of what a step adds to moments and statistics, the
+/// same of parameters, and PSNR between pictures.
 ///
-/// In f32 they are 3e-5, 3e-3 and more than 100 dB apart, but where the L1 error of one of the coarse photos' 80 pixels,
-/// or a fragment's alpha, is within roundings of a change of sign or of its threshold: 2.5e-4, 4e-2 and 85 dB in 120
-/// pairs. On matrix units gradients are held to 5e-3, and what a step adds to a moment is a difference of gradient and
-/// moment, smaller than both: 5e-2, 0.2 and 79 dB. A device that leaves an option out is 0.3 or more apart in one of
-/// them, or Gaussians are: each was tried.
+/// In f32 they are 3e-5, 3e-3 and more than 100 dB apart, but where the L1 error of one of the
+/// coarse photos' 80 pixels, or a fragment's alpha, is within roundings of a change of sign or of
+/// its threshold: 2.5e-4, 4e-2 and 85 dB in 120 pairs. On matrix units gradients are held to 5e-3,
+/// and what a step adds to a moment is a difference of gradient and moment, smaller than both:
+/// 5e-2, 0.2 and 79 dB. A device that leaves an option out is 0.3 or more apart in one of them, or
+/// Gaussians are: each was tried.
 fn allowed(pipeline: Pipeline) -> (f64, f64, f64) {
     match pipeline.backward {
         Backward::Splatcore => (0.1, 0.25, 75.0),
@@ -80,7 +86,8 @@ const REFUSED: [(&str, &str); 2] = [
 /// The matrix units' pipeline; on the CPU the same methods as [`SINGLE`].
 const AUTO: &str = "pipeline auto";
 
-/// All in f32, so that the device and the CPU are near each other and whatever one of them leaves out shows.
+/// All in f32, so that the device and the CPU are near each other and whatever one of them leaves
+/// out shows.
 const SINGLE: Pipeline = Pipeline {
     intersect: Intersect::Exact,
     blend: Blend::Subtile,
@@ -135,8 +142,8 @@ fn alone_and_in_pairs() -> Vec<Vec<usize>> {
     (0..n).map(|i| vec![i]).chain(pairs).collect()
 }
 
-/// What is trained on the device: every option alone, and of each strategy and each pipeline all options at a time. With
-/// `SPLATCORE_CHECK` all pairs whose names hold that.
+/// What is trained on the device: every option alone, and of each strategy and each pipeline all
+/// options at a time. With `SPLATCORE_CHECK` all pairs whose names hold that.
 fn on_the_device() -> Vec<Vec<usize>> {
     let mut choices = alone_and_in_pairs();
     if let Ok(wanted) = std::env::var("SPLATCORE_CHECK") {
@@ -239,7 +246,9 @@ fn left_half(view: &View) -> View {
         },
         photo: Photo {
             width,
-            rgb: rows.flat_map(|row| row[..3 * width as usize].to_vec()).collect(),
+            rgb: rows
+                .flat_map(|row| row[..3 * width as usize].to_vec())
+                .collect(),
             ..view.photo.clone()
         },
         ..view.clone()
@@ -326,7 +335,8 @@ fn no_option_is_ignored_beside_another() {
 struct Apart {
     /// Relative L2 of what a step adds to the first moments, of any group of parameters.
     moments: f64,
-    /// The same of parameters. Larger: where a gradient is all but 0, its sign is chance, and Adam makes a whole step of it.
+    /// The same of parameters. Larger: where a gradient is all but 0, its sign is chance, and Adam
+    /// makes a whole step of it.
     parameters: f64,
     /// Of the statistics and the photos' exposures.
     others: f64,
@@ -340,13 +350,15 @@ struct Apart {
 }
 
 fn relative(want: &[f32], got: &[f32], before: &[f32]) -> f64 {
-    let norm = |of: &dyn Fn(usize) -> f64| (0..want.len()).map(|i| of(i).powi(2)).sum::<f64>().sqrt();
+    let norm =
+        |of: &dyn Fn(usize) -> f64| (0..want.len()).map(|i| of(i).powi(2)).sum::<f64>().sqrt();
     let error = norm(&|i| (got[i] - want[i]) as f64);
     let change = norm(&|i| (want[i] - before[i]) as f64);
     if error == 0.0 { 0.0 } else { error / change }
 }
 
-/// Means, log scales, opacities, base colours, other harmonics. Rotations of round Gaussians have no gradient but roundings.
+/// Means, log scales, opacities, base colours, other harmonics. Rotations of round Gaussians have
+/// no gradient but roundings.
 fn groups(g: &Gaussians) -> [Vec<f32>; 5] {
     let harmonics = |base: bool| -> Vec<f32> {
         let of = g.sh.iter().enumerate();
@@ -439,11 +451,13 @@ fn in_step(photos: &Photos, config: &Config, device: &dyn Backend) -> Result<Apa
     Ok(apart)
 }
 
-/// Steps and refinements of the device against the CPU's, each from the same state; and the same bits where photos come one
-/// by one.
+/// Steps and refinements of the device against the CPU's, each from the same state; and the same
+/// bits where photos come one by one.
 #[test]
 fn the_device_trains_what_the_cpu_trains() {
-    let Some(watched) = Watched::new() else { return };
+    let Some(watched) = Watched::new() else {
+        return;
+    };
     let Some(short_of_memory) = Watched::new() else {
         return;
     };
@@ -472,8 +486,10 @@ fn the_device_trains_what_the_cpu_trains() {
                 gaussians,
             } = apart;
             let line = format!(
-                "moments {moments:.1e}, parameters {parameters:.1e}, others {others:.1e}, pictures {step:.1} dB, after a \
-                 refinement {refinement:.1} dB, at least {left} Gaussians, {gaussians} apart: {what}"
+                "moments {moments:.1e}, parameters {parameters:.1e}, others {others:.1e}, pictures \
+                 {step:.1} dB, after a \
+                 refinement {refinement:.1} dB, at least {left} Gaussians, {gaussians} apart: \
+                 {what}"
             );
             eprintln!("{line}");
             let same_bits = || {
@@ -486,7 +502,8 @@ fn the_device_trains_what_the_cpu_trains() {
                     "{what}: photos that come one by one train something else"
                 ));
             }
-            // A pixel near the limit is bad by one picture and not by the other. (Nor do the backends draw for mcmc alike.)
+            // A pixel near the limit is bad by one picture and not by the other. (Nor do the
+            // backends draw for mcmc alike.)
             let may_decide_otherwise = config.pipeline == Pipeline::AUTO;
             let sound = moments < most
                 && parameters < most_of_parameters
@@ -494,7 +511,9 @@ fn the_device_trains_what_the_cpu_trains() {
                 && step > least
                 && left > 10
                 && (may_decide_otherwise || gaussians == 0)
-                && (may_decide_otherwise || refinement > least || config.strategy == Strategy::Mcmc);
+                && (may_decide_otherwise
+                    || refinement > least
+                    || config.strategy == Strategy::Mcmc);
             (!sound).then_some(line)
         })
         .collect();

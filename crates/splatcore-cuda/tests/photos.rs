@@ -13,12 +13,16 @@ use splatcore_cuda::photos::Photos;
 use std::sync::Arc;
 use support::{Watched, view};
 
-/// Views of different sizes, every third one with a mask, every fifth with alpha; more than the ring has places.
+/// Views of different sizes, every third one with a mask, every fifth with alpha; more than the
+/// ring has places.
 fn views(count: usize, masks: bool) -> Arc<Vec<View>> {
     let size = |i: usize| [[48, 36], [17, 53], [64, 40], [1, 9]][i % 4];
     let all = (0..count).map(|i| {
         let [width, height] = size(i);
-        let mut view = view(odd_camera(width, height, 0.3 * i as f64), masks && i % 3 == 1);
+        let mut view = view(
+            odd_camera(width, height, 0.3 * i as f64),
+            masks && i % 3 == 1,
+        );
         let alpha = || {
             (0..width * height)
                 .map(|pixel| (pixel * 3 + i as u32) as u8)
@@ -32,7 +36,9 @@ fn views(count: usize, masks: bool) -> Arc<Vec<View>> {
 
 #[test]
 fn the_ring_holds_what_resident_photos_hold() {
-    let Some(watched) = Watched::new() else { return };
+    let Some(watched) = Watched::new() else {
+        return;
+    };
     let device: Arc<dyn Device> = watched.clone();
     let views = views(7, true);
     let mut ring = Photos::new(&device, views.clone(), 0.0).unwrap();
@@ -75,7 +81,9 @@ fn the_ring_holds_what_resident_photos_hold() {
 #[test]
 fn training_through_the_ring_gives_the_same_bits() {
     for masks in [false, true] {
-        let Some(watched) = Watched::new() else { return };
+        let Some(watched) = Watched::new() else {
+            return;
+        };
         let views = views(160, masks);
         let scene = random_scene(31, 60, 1);
         let train = || {
@@ -97,7 +105,9 @@ fn training_through_the_ring_gives_the_same_bits() {
         assert_eq!(before, 2);
         // Photos may take 0.4 of what is free.
         let photos: usize = views.iter().map(|view| view.photo.bytes()).sum();
-        watched.emulated.set_memory_limit((photos as f64 / 0.45) as u64);
+        watched
+            .emulated
+            .set_memory_limit((photos as f64 / 0.45) as u64);
         let streamed = train();
         assert!(
             watched.watch().pinned > 2 * before,

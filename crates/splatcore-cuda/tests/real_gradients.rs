@@ -1,15 +1,19 @@
-//! Gradients on a real scene: cut-outs of a trained model at full resolution, every backward method against the f64 twin.
+//! Gradients on a real scene: cut-outs of a trained model at full resolution, every backward method
+//! against the f64 twin.
 //!
-//! Where a comparison is in doubt (alpha near 1/255 or the cap, transmittance near 1e-4, depths that f32 does not tell
-//! apart) a rounding decides whether a fragment is there at all. The image's gradient is zero at those pixels, on both
-//! sides; everywhere else DESIGN section 3's bound for f32 holds: relative L2 at most 1e-4 for each group of parameters.
+//! Where a comparison is in doubt (alpha near 1/255 or the cap, transmittance near 1e-4, depths
+//! that f32 does not tell apart) a rounding decides whether a fragment is there at all. The image's
+//! gradient is zero at those pixels, on both sides; everywhere else DESIGN section 3's bound for
+//! f32 holds: relative L2 at most 1e-4 for each group of parameters.
 //!
-//! Trained scenes have needles, and of a needle's projected covariance f32 keeps the smaller eigenvalue to no more than
-//! half an epsilon times the ratio of both (`splatcore_cpu::conformance::gradients`). One needle of 266 pixels by 1.7
-//! that reaches into a picture from outside makes nearly all of the error of its scales: 4e-4 in one of the cut-outs on
-//! the CPU, where the 6063 of 8530 Gaussians that f32 can hold to the bound have 7e-6. So on the larger cut-outs the
-//! bound is for those (seven to eight of ten, with 95 % of the norm of the scales' gradient), and for all together what
-//! the ratio leaves. On the small cut-out it holds for all.
+//! Trained scenes have needles, and of a needle's projected covariance f32 keeps the smaller
+//! eigenvalue to no more than half an epsilon times the ratio of both
+//! (`splatcore_cpu::conformance::gradients`). One needle of 266 pixels by 1.7 that reaches into a
+//! picture from outside makes nearly all of the error of its scales: 4e-4 in one of the cut-outs on
+//! the CPU, where the 6063 of 8530 Gaussians that f32 can hold to the bound have 7e-6. So on the
+//! larger cut-outs the bound is for those (seven to eight of ten, with 95 % of the norm of the
+//! scales' gradient), and for all together what the ratio leaves. On the small cut-out it holds for
+//! all.
 //!
 //! On a card four cut-outs of 256x192 pixels; on the emulator one of 96x64.
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -35,8 +39,8 @@ use std::sync::Arc;
 const TOLERANCE: f64 = 1e-4;
 /// About as many roundings go into a projected covariance and back out of its inverse.
 const ROUNDINGS: f64 = 16.0;
-/// Share of the pixels that must be left to compare. Where hundreds of fragments meet in a pixel, one of them often is
-/// near a cut-off.
+/// Share of the pixels that must be left to compare. Where hundreds of fragments meet in a pixel,
+/// one of them often is near a cut-off.
 const SURE: f64 = 0.25;
 
 fn options(pipeline: Pipeline) -> RenderOptions {
@@ -61,16 +65,20 @@ fn behind(blend: Blend, backward: Backward) -> Pipeline {
     }
 }
 
-/// Every way to bring gradients together, and published blends, whose authors' code has no backward pass.
+/// Every way to bring gradients together, and published blends, whose authors' code has no backward
+/// pass.
 fn pipelines() -> Vec<Pipeline> {
-    let methods = Backward::ALL.iter().map(|&method| behind(Blend::Scalar, method));
+    let methods = Backward::ALL
+        .iter()
+        .map(|&method| behind(Blend::Scalar, method));
     let published = [Blend::EarlyCull, Blend::TcGs, Blend::GemmGs];
     methods
         .chain(published.map(|blend| behind(blend, Backward::Subtile)))
         .collect()
 }
 
-/// A random gradient of the image, zero where a comparison is in doubt, and the share of pixels where none is.
+/// A random gradient of the image, zero where a comparison is in doubt, and the share of pixels
+/// where none is.
 fn sure_gradient(scene: &Gaussians, camera: &Camera) -> (Image, f64) {
     let mut rng = Rng::new(29, 4);
     let doubts = twin::render(scene, camera, &options(PLAIN)).doubts;
@@ -94,7 +102,10 @@ fn sure_gradient(scene: &Gaussians, camera: &Camera) -> (Image, f64) {
 fn error_of(want: &[f64], got: &[f64], kept: &[bool]) -> (f64, f64) {
     let width = want.len() / kept.len().max(1);
     let pick = |values: &[f64]| -> Vec<f64> {
-        let rows = values.chunks(width.max(1)).zip(kept).filter(|(_, kept)| **kept);
+        let rows = values
+            .chunks(width.max(1))
+            .zip(kept)
+            .filter(|(_, kept)| **kept);
         rows.flat_map(|(row, _)| row.to_vec()).collect()
     };
     let (want, got) = (pick(want), pick(got));
@@ -158,7 +169,9 @@ fn misses(
     }
     let mut renderer = backend.renderer(&scene).unwrap();
     for &pipeline in pipelines {
-        let found = renderer.gradients(camera, &options(pipeline), &gradient).unwrap();
+        let found = renderer
+            .gradients(camera, &options(pipeline), &gradient)
+            .unwrap();
         let found = Scene::from(&found);
         let bound = backend.gradient_tolerance(pipeline);
         let of_all = ("all", &all, loosest.max(bound));
@@ -168,7 +181,8 @@ fn misses(
                 let (error, cosine) = error_of(&want.group(group), &found.group(group), kept);
                 line += &format!(" {group:?} {error:.1e}");
                 // `<=` and `>=` are false for NaN.
-                // An error of that size at right angles: below 0.9999 for the published blends in halves alone.
+                // An error of that size at right angles: below 0.9999 for the published blends in
+                // halves alone.
                 let least_cosine = (1.0 - 0.5 * tolerance * tolerance).min(0.9999);
                 if !(error <= tolerance && cosine >= least_cosine) {
                     missed.push(format!(
@@ -190,7 +204,10 @@ fn a_real_scene_has_the_twins_gradients() {
     let (backend, cut_outs) = match card() {
         Some(backend) => {
             let four = cameras.iter().take(4);
-            (backend, four.map(|camera| cut_out(camera, 256, 192)).collect())
+            (
+                backend,
+                four.map(|camera| cut_out(camera, 256, 192)).collect(),
+            )
         }
         None => match Emulated::new() {
             Ok(emulated) => {
@@ -204,7 +221,14 @@ fn a_real_scene_has_the_twins_gradients() {
         },
     };
     let small = cut_out(&cameras[1], 96, 64);
-    let mut missed = misses(&backend, &pipelines(), true, "small cut-out", &scene, &small);
+    let mut missed = misses(
+        &backend,
+        &pipelines(),
+        true,
+        "small cut-out",
+        &scene,
+        &small,
+    );
     for (i, camera) in cut_outs.iter().enumerate() {
         let name = format!("cut-out {i}");
         missed.extend(misses(&backend, &pipelines(), false, &name, &scene, camera));
@@ -219,9 +243,17 @@ fn so_has_the_cpu() {
         return;
     };
     let backend = CpuBackend::new(None);
-    let methods = [Backward::Atomic, Backward::Splatcore].map(|method| behind(Blend::Scalar, method));
+    let methods =
+        [Backward::Atomic, Backward::Splatcore].map(|method| behind(Blend::Scalar, method));
     let small = cut_out(&cameras[1], 96, 64);
-    let mut missed = misses(&backend, &methods, true, "small cut-out, cpu", &scene, &small);
+    let mut missed = misses(
+        &backend,
+        &methods,
+        true,
+        "small cut-out, cpu",
+        &scene,
+        &small,
+    );
     // With the longest needle.
     let large = cut_out(&cameras[3], 256, 192);
     missed.extend(misses(

@@ -1,5 +1,6 @@
-//! kernels/blend_samples.cu and blend_rough.cu: what of a large picture is interpolated is the natural spline through samples, in f64 here;
-//! everything else is blended, and all that is more than interpolation can tell is.
+//! kernels/blend_samples.cu and blend_rough.cu: what of a large picture is interpolated is the
+//! natural spline through samples, in f64 here; everything else is blended, and all that is more
+//! than interpolation can tell is.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 #[path = "support/device.rs"]
@@ -18,7 +19,8 @@ const SQUARE: usize = 8;
 const SAMPLES: [f64; 8] = [0.0, 2.0, 4.25, 6.5, 8.5, 10.75, 13.0, 15.0];
 /// Their parts of a pixel.
 const PARTS: usize = 4;
-/// What two blends may differ by at a pixel whose colour is at most 1 or so: they stop at different fragments, and round.
+/// What two blends may differ by at a pixel whose colour is at most 1 or so: they stop at different
+/// fragments, and round.
 const ROUNDING: f64 = LIGHT_LEFT + 1e-3;
 
 /// Takes every picture for a large one.
@@ -33,7 +35,8 @@ fn picture(renderer: &mut dyn Renderer, camera: &Camera, blend: Blend) -> Render
     renderer.render(camera, &options).unwrap()
 }
 
-/// The picture of `samples`, and that of `splatcore`; each by a renderer of its own, so that neither finds the other's pixels.
+/// The picture of `samples`, and that of `splatcore`; each by a renderer of its own, so that
+/// neither finds the other's pixels.
 fn pictures(scene: &Gaussians, camera: &Camera) -> Option<[Rendered; 2]> {
     let of = |blend| Some(picture(renderer(scene)?.as_mut(), camera, blend));
     Some([of(Blend::Samples)?, of(Blend::Splatcore)?])
@@ -54,7 +57,8 @@ fn pixel(picture: &Rendered, x: usize, y: usize) -> [f64; 4] {
     [r, g, b, picture.transmittance[i]].map(f64::from)
 }
 
-/// How much each sample is of pixel `x` of a tile: the natural cubic spline, from its second derivatives.
+/// How much each sample is of pixel `x` of a tile: the natural cubic spline, from its second
+/// derivatives.
 fn spline(x: usize) -> [f64; 8] {
     let at = SAMPLES;
     std::array::from_fn(|sample| {
@@ -82,7 +86,12 @@ fn spline(x: usize) -> [f64; 8] {
 
 /// The same of the cubic polynomial through the four nearest samples.
 fn cubic(x: usize) -> [f64; 8] {
-    let first = SAMPLES.iter().filter(|&&p| p < x as f64).count().clamp(2, 6) - 2;
+    let first = SAMPLES
+        .iter()
+        .filter(|&&p| p < x as f64)
+        .count()
+        .clamp(2, 6)
+        - 2;
     let near = first..first + 4;
     std::array::from_fn(|sample| {
         let factor = |k: usize| {
@@ -100,7 +109,10 @@ fn cubic(x: usize) -> [f64; 8] {
 fn table(name: &str) -> Vec<Vec<f64>> {
     let source = include_str!("../kernels/blend_samples.cu");
     let start = source.find(&format!("{name}[8][SAMPLES] = {{")).unwrap();
-    let rows = source[start..].lines().skip(1).take_while(|line| *line != "};");
+    let rows = source[start..]
+        .lines()
+        .skip(1)
+        .take_while(|line| *line != "};");
     let row = |line: &str| {
         let numbers = line.trim().trim_start_matches('{').trim_end_matches("},");
         numbers
@@ -132,14 +144,16 @@ fn weights_are_those_of_the_spline() {
     }
 }
 
-/// What of pixels between samples there are in a square: how far the large picture is from the other and from the spline, and these from each other.
+/// What of pixels between samples there are in a square: how far the large picture is from the
+/// other and from the spline, and these from each other.
 struct Square {
     from_blended: f64,
     from_spline: f64,
     between: f64,
 }
 
-/// Pictures of `splatcore` whose pixels lie so many quarters of a pixel further right and down: row by row.
+/// Pictures of `splatcore` whose pixels lie so many quarters of a pixel further right and down: row
+/// by row.
 fn shifted(scene: &Gaussians, camera: &Camera) -> Vec<Rendered> {
     let mut renderer = renderer(scene).unwrap();
     let mut render = |down: usize, right: usize| {
@@ -150,7 +164,9 @@ fn shifted(scene: &Gaussians, camera: &Camera) -> Vec<Rendered> {
         };
         picture(renderer.as_mut(), &camera, Blend::Splatcore)
     };
-    (0..PARTS * PARTS).map(|k| render(k / PARTS, k % PARTS)).collect()
+    (0..PARTS * PARTS)
+        .map(|k| render(k / PARTS, k % PARTS))
+        .collect()
 }
 
 /// Of all squares of whole tiles.
@@ -158,7 +174,8 @@ fn squares([large, plain]: &[Rendered; 2], shifted: &[Rendered]) -> Vec<Square> 
     let weights: Vec<[f64; 8]> = (0..TILE).map(spline).collect();
     let [width, height] = [plain.image.width as usize, plain.image.height as usize];
     let mut all = Vec::new();
-    for (tile_y, tile_x) in (0..height / TILE).flat_map(|y| (0..width / TILE).map(move |x| (y, x))) {
+    for (tile_y, tile_x) in (0..height / TILE).flat_map(|y| (0..width / TILE).map(move |x| (y, x)))
+    {
         let [left, top] = [tile_x * TILE, tile_y * TILE];
         let interpolated = |x: usize, y: usize| {
             let mut sum = [0.0; 4];
@@ -180,8 +197,13 @@ fn squares([large, plain]: &[Rendered; 2], shifted: &[Rendered]) -> Vec<Square> 
                 from_spline: 0.0,
                 between: 0.0,
             };
-            for (y, x) in (0..SQUARE).flat_map(|y| (0..SQUARE).map(move |x| (square_y + y, square_x + x))) {
-                let (got, blended) = (pixel(large, left + x, top + y), pixel(plain, left + x, top + y));
+            for (y, x) in
+                (0..SQUARE).flat_map(|y| (0..SQUARE).map(move |x| (square_y + y, square_x + x)))
+            {
+                let (got, blended) = (
+                    pixel(large, left + x, top + y),
+                    pixel(plain, left + x, top + y),
+                );
                 let wanted = interpolated(x, y);
                 for k in 0..4 {
                     square.from_blended = square.from_blended.max(distance(got[k], blended[k]));
@@ -195,7 +217,8 @@ fn squares([large, plain]: &[Rendered; 2], shifted: &[Rendered]) -> Vec<Square> 
     all
 }
 
-/// Gaussians many of which are so large, and tiles' lists of them so long, that large pictures of them are sampled.
+/// Gaussians many of which are so large, and tiles' lists of them so long, that large pictures of
+/// them are sampled.
 fn smooth_scene(seed: u64) -> Gaussians {
     let mut scene = random_scene(seed, 200, 0);
     for (i, scales) in scene.log_scales.iter_mut().enumerate() {
@@ -269,7 +292,8 @@ fn a_star_between_samples_is_seen() {
     };
     let (mut seen, mut worst) = (0, 0.0f64);
     for (y, x) in (0..240).flat_map(|y| (0..320).map(move |x| (y, x))) {
-        let [large, plain, dark] = [&pictures[0], &pictures[1], &without].map(|picture| pixel(picture, x, y));
+        let [large, plain, dark] =
+            [&pictures[0], &pictures[1], &without].map(|picture| pixel(picture, x, y));
         seen += ((plain[0] - dark[0]).abs() > 0.3) as usize;
         for k in 0..4 {
             worst = worst.max(distance(large[k], plain[k]));
@@ -296,7 +320,8 @@ fn is_blended([large, plain]: &[Rendered; 2]) -> bool {
 
 #[test]
 fn pictures_of_details_and_of_short_lists_are_blended() {
-    // Tiles without splats too, and those of which only a part is in the picture; rows that are filled four pixels at a time, and one by one.
+    // Tiles without splats too, and those of which only a part is in the picture; rows that are
+    // filled four pixels at a time, and one by one.
     for camera in [plain_camera(300, 200), odd_camera(181, 93, 0.7)] {
         let mut details = random_scene(5, 9000, 0);
         for scale in details.log_scales.as_flattened_mut() {

@@ -1,4 +1,5 @@
-//! `sort` against a stable sort on the host, in every plan and in variants of its constants, on a card or on the emulator.
+//! `sort` against a stable sort on the host, in every plan and in variants of its constants, on a
+//! card or on the emulator.
 //!
 //! `SPLATCORE_TEST_DEVICE=card` insists on a card, `emulator` on the emulator.
 
@@ -34,7 +35,11 @@ fn device() -> Option<Arc<dyn Device>> {
     let wish = std::env::var("SPLATCORE_TEST_DEVICE").unwrap_or_default();
     if wish != "emulator" {
         let card = Card::open(None).map_err(|error| error.to_string());
-        match card.and_then(|card| nvrtc::nvrtc().map(|_| card).map_err(|error| error.to_string())) {
+        match card.and_then(|card| {
+            nvrtc::nvrtc()
+                .map(|_| card)
+                .map_err(|error| error.to_string())
+        }) {
             Ok(card) => return Some(Arc::new(card)),
             Err(error) if wish == "card" => panic!("{error}"),
             Err(error) => eprintln!("no card ({error}); the kernels are emulated"),
@@ -67,10 +72,12 @@ fn sorted(queue: &Queue, kernels: &[Kernel], plan: Plan, case: &Case) -> Vec<(u3
     let values = [&numbers, &vec![0xABAB_ABAB; capacity]]
         .map(|data| Buffer::from_slice(device, "values", data).unwrap());
     let count = Buffer::from_slice(device, "count", &[case.count as u32]).unwrap();
-    let histograms = Buffer::from_slice(device, "histograms", &vec![0u8; plan.histogram_bytes()]).unwrap();
+    let histograms =
+        Buffer::from_slice(device, "histograms", &vec![0u8; plan.histogram_bytes()]).unwrap();
     let ranges = Buffer::from_slice(device, "ranges", &vec![[0u32; 2]; LISTS]).unwrap();
     // Left over from another frame: states that look published.
-    let states = Buffer::from_slice(device, "states", &vec![0xFFu8; plan.state_bytes(capacity)]).unwrap();
+    let states =
+        Buffer::from_slice(device, "states", &vec![0xFFu8; plan.state_bytes(capacity)]).unwrap();
     let at = sort::sort(
         queue,
         kernels,
@@ -147,7 +154,12 @@ fn cases(plan: Plan) -> Vec<(String, Case)> {
     let three = 3 * piece + 17;
     for count in [0, 1, 31, piece - 1, piece, piece + 1, three] {
         // Beyond the number of pairs there is room, and what looks like keys.
-        add("random", (0..three + 5).map(|_| any()).collect(), count, false);
+        add(
+            "random",
+            (0..three + 5).map(|_| any()).collect(),
+            count,
+            false,
+        );
     }
     // More than there is room for.
     add(
@@ -229,7 +241,8 @@ fn every_plan_sorts() {
     }
 }
 
-/// Digits, keys a thread and windows that `Plan::new` does not choose, for whoever measures them, and the other constants.
+/// Digits, keys a thread and windows that `Plan::new` does not choose, for whoever measures them,
+/// and the other constants.
 #[test]
 fn other_constants_sort() {
     let Some(device) = device() else { return };
@@ -297,7 +310,9 @@ extern "C" __global__ void look_back_test(const u32* states, u32 piece, u32* sum
             let mut random = Random(last as u64 + 5);
             let own: Vec<u32> = (0..pieces * digits).map(|_| random.below(5000)).collect();
             let sum_to = |piece: usize, digit: usize| -> u32 {
-                (0..piece).map(|earlier| own[earlier * digits + digit]).sum()
+                (0..piece)
+                    .map(|earlier| own[earlier * digits + digit])
+                    .sum()
             };
             let mut states = vec![0u32; pieces * row];
             for piece in 0..pieces {
@@ -311,14 +326,20 @@ extern "C" __global__ void look_back_test(const u32* states, u32 piece, u32* sum
             let states = Buffer::from_slice(&device, "states", &states).unwrap();
             let sums = Buffer::from_slice(&device, "sums", &vec![7u32; digits]).unwrap();
             for piece in [1usize, 2, 8, 17, 22] {
-                let (mut from, mut number, mut to) = (states.address(), piece as u32, sums.address());
+                let (mut from, mut number, mut to) =
+                    (states.address(), piece as u32, sums.address());
                 let mut arguments: [*mut c_void; 3] = [
                     from_mut(&mut from).cast(),
                     from_mut(&mut number).cast(),
                     from_mut(&mut to).cast(),
                 ];
-                // SAFETY: the kernel takes these three, and the buffers have the sizes that it counts on.
-                unsafe { device.launch(kernel, 1, BLOCK as u32, &mut arguments).unwrap() };
+                // SAFETY: the kernel takes these three, and the buffers have the sizes that it
+                // counts on.
+                unsafe {
+                    device
+                        .launch(kernel, 1, BLOCK as u32, &mut arguments)
+                        .unwrap()
+                };
                 let got: Vec<u32> = sums.to_vec(digits).unwrap();
                 let expected: Vec<u32> = (0..digits).map(|digit| sum_to(piece, digit)).collect();
                 assert_eq!(
@@ -356,20 +377,24 @@ fn counting_zeroes_the_states_of_all_pieces() {
                 from_mut(&mut to).cast(),
                 from_mut(&mut zeroed).cast(),
             ];
-            // SAFETY: the kernel takes these five, and the buffers have the sizes that it counts on.
+            // SAFETY: the kernel takes these five, and the buffers have the sizes that it counts
+            // on.
             unsafe { device.launch(count_digits, 3, 512, &mut arguments).unwrap() };
             let states: Vec<u32> = states.to_vec(4 * row).unwrap();
             let is_zero = |states: &[u32]| states.iter().all(|state| *state == 0);
             assert!(is_zero(&states[..pieces * row]), "{n} keys, {plan:?}");
             // The rest may be large and is left alone.
             assert!(
-                states[pieces * row..].iter().all(|state| *state == u32::MAX),
+                states[pieces * row..]
+                    .iter()
+                    .all(|state| *state == u32::MAX),
                 "{n} keys, {plan:?}"
             );
             let mut expected = vec![0u32; row];
             for key in &data[..n] {
                 for pass in 0..plan.passes {
-                    let digit = key.checked_shr(plan.bits * pass).unwrap_or(0) & ((1 << plan.bits) - 1);
+                    let digit =
+                        key.checked_shr(plan.bits * pass).unwrap_or(0) & ((1 << plan.bits) - 1);
                     expected[((pass << plan.bits) + digit) as usize] += 1;
                 }
             }
@@ -379,8 +404,8 @@ fn counting_zeroes_the_states_of_all_pieces() {
     }
 }
 
-/// After a frame that had too little room the counts may be of other keys: the result means nothing, but nothing outside the
-/// buffers may change.
+/// After a frame that had too little room the counts may be of other keys: the result means
+/// nothing, but nothing outside the buffers may change.
 #[test]
 fn wrong_counts_do_no_harm() {
     let Some(device) = device() else { return };
@@ -402,7 +427,8 @@ fn wrong_counts_do_no_harm() {
         states.address(),
     ];
     let (mut capacity, mut pass, mut lists) = (1000u32, 0u32, 0u32);
-    let [from, out, none, histograms, states] = addresses.each_mut().map(|it| from_mut(it).cast::<c_void>());
+    let [from, out, none, histograms, states] =
+        addresses.each_mut().map(|it| from_mut(it).cast::<c_void>());
     let (capacity, pass) = (from_mut(&mut capacity).cast(), from_mut(&mut pass).cast());
     let lists = from_mut(&mut lists).cast();
     let mut arguments = [
@@ -462,7 +488,8 @@ fn depth_keys_are_in_order(device: &Arc<dyn Device>, side: Option<u32>, bits: u3
             ..RenderOptions::default()
         };
         let view = KernelCamera::new(&plain_camera(64, 64), &options);
-        // Three neighbours at each of a thousand depths over all that f32 holds beyond the near plane, and one a little further.
+        // Three neighbours at each of a thousand depths over all that f32 holds beyond the near
+        // plane, and one a little further.
         let first = near_plane.max(1e-4).to_bits();
         let step = (f32::MAX.to_bits() - first) / 1000;
         let depths: Vec<f32> = (0..1000)
@@ -471,7 +498,8 @@ fn depth_keys_are_in_order(device: &Arc<dyn Device>, side: Option<u32>, bits: u3
         let count = depths.len() as u32;
         let from = Buffer::from_slice(device, "depths", &depths).unwrap();
         let to = Buffer::from_slice(device, "keys", &vec![NO_KEY; depths.len()]).unwrap();
-        let (mut from_at, mut number, mut view, mut to_at) = (from.address(), count, view, to.address());
+        let (mut from_at, mut number, mut view, mut to_at) =
+            (from.address(), count, view, to.address());
         let mut arguments: [*mut c_void; 4] = [
             from_mut(&mut from_at).cast(),
             from_mut(&mut number).cast(),
@@ -514,8 +542,14 @@ fn plans_cover_their_keys_in_little_memory() {
     ] {
         for key_bits in 1..=sort::ALL_BITS {
             let plan = Plan::new(key_bits, capacity);
-            assert!(plan.bits * plan.passes >= key_bits, "{key_bits} bits: {plan:?}");
-            assert!(Plan::all().contains(&plan), "{plan:?} is not among all plans");
+            assert!(
+                plan.bits * plan.passes >= key_bits,
+                "{key_bits} bits: {plan:?}"
+            );
+            assert!(
+                Plan::all().contains(&plan),
+                "{plan:?} is not among all plans"
+            );
             // A sort holds 16 bytes a pair.
             let bytes = plan.state_bytes(capacity);
             assert!(
@@ -524,7 +558,15 @@ fn plans_cover_their_keys_in_little_memory() {
             );
         }
     }
-    for (count, bits) in [(0, 1), (1, 1), (2, 1), (3, 2), (2048, 11), (2049, 12), (8160, 13)] {
+    for (count, bits) in [
+        (0, 1),
+        (1, 1),
+        (2, 1),
+        (3, 2),
+        (2048, 11),
+        (2049, 12),
+        (8160, 13),
+    ] {
         assert_eq!(sort::key_bits(count), bits, "{count} keys");
     }
 }

@@ -25,7 +25,9 @@ pub fn write_atomically(
         .tempfile_in(folder)
         .map_err(failed)?;
     let mut writer = BufWriter::with_capacity(1 << 20, file.as_file());
-    write(&mut writer).and_then(|()| writer.flush()).map_err(failed)?;
+    write(&mut writer)
+        .and_then(|()| writer.flush())
+        .map_err(failed)?;
     drop(writer);
     file.as_file().sync_all().map_err(failed)?;
     #[cfg(unix)]
@@ -40,8 +42,8 @@ pub fn write_atomically(
     Ok(())
 }
 
-/// Removes what a process that was killed in [`write_atomically`] left in a folder; nobody may be writing there. What cannot
-/// be removed stays: it is in nobody's way.
+/// Removes what a process that was killed in [`write_atomically`] left in a folder; nobody may be
+/// writing there. What cannot be removed stays: it is in nobody's way.
 pub fn remove_unfinished(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;
@@ -78,7 +80,10 @@ mod tests {
         .unwrap_err();
         assert!(error.to_string().contains("disk full"));
         assert_eq!(std::fs::read(&path).unwrap(), b"old");
-        assert_eq!(std::fs::read_dir(folder.path().join("a")).unwrap().count(), 1);
+        assert_eq!(
+            std::fs::read_dir(folder.path().join("a")).unwrap().count(),
+            1
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Files that are no data at all, but what was left in its place: told by their first bytes.
 
-/// What a file is that should have been a scene or a photo, and what to do about it; nothing if it is none of the usual
-/// accidents.
+/// What a file is that should have been a scene or a photo, and what to do about it; nothing if it
+/// is none of the usual accidents.
 pub(crate) fn accident(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     let text = bytes
         .strip_prefix(b"\xef\xbb\xbf")

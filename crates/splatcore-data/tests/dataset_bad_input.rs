@@ -46,10 +46,16 @@ fn every_cut_of_a_binary_file_is_an_error() {
         );
     }
     for cut in 0..images.len() {
-        assert!(colmap::parse_images_bin(&images[..cut], path()).is_err(), "{cut}");
+        assert!(
+            colmap::parse_images_bin(&images[..cut], path()).is_err(),
+            "{cut}"
+        );
     }
     for cut in 0..points.len() {
-        assert!(colmap::parse_points_bin(&points[..cut], path()).is_err(), "{cut}");
+        assert!(
+            colmap::parse_points_bin(&points[..cut], path()).is_err(),
+            "{cut}"
+        );
     }
     let longer = [cameras, vec![0]].concat();
     let error = colmap::parse_cameras_bin(&longer, path())
@@ -78,10 +84,13 @@ fn counts_that_do_not_fit_are_refused_before_anything_is_allocated() {
             );
         }
         let ply = format!(
-            "ply\nformat binary_little_endian 1.0\nelement vertex {count}\nproperty float x\nproperty float y\n\
+            "ply\nformat binary_little_endian 1.0\nelement vertex {count}\nproperty float \
+             x\nproperty float y\n\
              property float z\nend_header\n123"
         );
-        let error = parse_point_cloud(ply.as_bytes(), path()).unwrap_err().to_string();
+        let error = parse_point_cloud(ply.as_bytes(), path())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("has room for 0"), "{error}");
     }
 }
@@ -105,7 +114,10 @@ fn unknown_camera_models_are_named() {
     let error = colmap::parse_cameras_txt(b"# c\n1 MAGIC 4 4 1 2 3\n", path())
         .unwrap_err()
         .to_string();
-    assert!(error.contains("MAGIC") && error.contains("line 2"), "{error}");
+    assert!(
+        error.contains("MAGIC") && error.contains("line 2"),
+        "{error}"
+    );
     let error = colmap::parse_cameras_txt(b"1 PINHOLE 4 4 1 2 3\n", path())
         .unwrap_err()
         .to_string();
@@ -120,8 +132,7 @@ fn unknown_camera_models_are_named() {
 fn bad_cameras_and_poses_are_left_out_or_named() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    let cameras =
-        "1 PINHOLE 64 48 60 60 32 24\n2 PINHOLE 64 48 NaN 60 32 24\n3 SIMPLE_RADIAL 64 48 60 32 24 inf\n";
+    let cameras = "1 PINHOLE 64 48 60 60 32 24\n2 PINHOLE 64 48 NaN 60 32 24\n3 SIMPLE_RADIAL 64 48 60 32 24 inf\n";
     let images = [(1, "a.png"), (2, "b.png"), (3, "c.png"), (1, "gone.png")];
     colmap_text(root, cameras, &images, "1 0 0 nan 1 2 3 0.1\n");
     for name in ["a", "b", "c", "d"] {
@@ -150,7 +161,10 @@ fn bad_cameras_and_poses_are_left_out_or_named() {
     let error = Dataset::open(root, &OpenOptions::default())
         .unwrap_err()
         .to_string();
-    assert!(error.contains("camera 77") && error.contains("a.png"), "{error}");
+    assert!(
+        error.contains("camera 77") && error.contains("a.png"),
+        "{error}"
+    );
     std::fs::write(&images, "# none\n").unwrap();
     let error = Dataset::open(root, &OpenOptions::default())
         .unwrap_err()
@@ -185,7 +199,8 @@ fn parse_everything(bytes: &[u8]) {
 fn seeds() -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> = binary_model().into();
     seeds.push(b"1 OPENCV 640 480 500 500 320 240 0.1 0.01 0.001 0.002\n".to_vec());
-    seeds.push(b"1 1 0 0 0 1 2 3 1 a b.png\n2.5 3.5 -1 4 5 6\n2 1 0 0 0 1 2 3 1 c.png\n\n".to_vec());
+    seeds
+        .push(b"1 1 0 0 0 1 2 3 1 a b.png\n2.5 3.5 -1 4 5 6\n2 1 0 0 0 1 2 3 1 c.png\n\n".to_vec());
     seeds.push(b"1 0.5 1 2 255 0 1 0.3 1 2 3 4\n".to_vec());
     seeds.push(
         b"{\"fl_x\": 500.5, \"k1\": 0.1, \"frames\": [{\"file_path\": \"a.png\", \"transform_matrix\": \
@@ -194,8 +209,10 @@ fn seeds() -> Vec<Vec<u8>> {
     );
     for format in ["ascii", "binary_little_endian", "binary_big_endian"] {
         let header = format!(
-            "ply\nformat {format} 1.0\ncomment c\nelement vertex 2\nproperty float x\nproperty double y\n\
-             property float z\nproperty uchar red\nproperty ushort green\nproperty float blue\nelement face 0\n\
+            "ply\nformat {format} 1.0\ncomment c\nelement vertex 2\nproperty float x\nproperty \
+             double y\n\
+             property float z\nproperty uchar red\nproperty ushort green\nproperty float \
+             blue\nelement face 0\n\
              property list uchar int vertex_indices\nend_header\n"
         );
         let body: &[u8] = if format == "ascii" {

@@ -8,8 +8,8 @@ use std::path::Path;
 /// Rays (x/z, y/z).
 const RAYS: [[f64; 2]; 4] = [[0.0, 0.0], [0.3, -0.2], [-0.55, 0.1], [0.45, 0.42]];
 
-/// A line of `cameras.txt` without its id, and where pycolmap 4.2.1 (`Camera.img_from_cam`) projects [`RAYS`].
-/// Models in the order of their numbers.
+/// A line of `cameras.txt` without its id, and where pycolmap 4.2.1 (`Camera.img_from_cam`)
+/// projects [`RAYS`]. Models in the order of their numbers.
 const COLMAP: [(&str, [[f64; 2]; 4]); 17] = [
     (
         "SIMPLE_PINHOLE 640 480 500 320 240",
@@ -102,7 +102,8 @@ const COLMAP: [(&str, [[f64; 2]; 4]); 17] = [
         ],
     ),
     (
-        "THIN_PRISM_FISHEYE 640 480 300 305 322 238 0.02 -0.01 0.002 -0.003 0.004 -0.001 0.003 -0.002",
+        "THIN_PRISM_FISHEYE 640 480 300 305 322 238 0.02 -0.01 0.002 -0.003 0.004 -0.001 0.003 \
+         -0.002",
         [
             [322.000000000, 238.000000000],
             [408.358051031, 179.468432079],
@@ -111,7 +112,8 @@ const COLMAP: [(&str, [[f64; 2]; 4]); 17] = [
         ],
     ),
     (
-        "RAD_TAN_THIN_PRISM_FISHEYE 640 480 300 305 322 238 0.02 -0.01 0.004 -0.001 0.0005 -0.0001 0.002 -0.003 0.003 -0.002 0.001 0.0015",
+        "RAD_TAN_THIN_PRISM_FISHEYE 640 480 300 305 322 238 0.02 -0.01 0.004 -0.001 0.0005 -0.0001 \
+         0.002 -0.003 0.003 -0.002 0.001 0.0015",
         [
             [322.000000000, 238.000000000],
             [408.945218778, 179.120116276],
@@ -180,7 +182,10 @@ fn every_model_projects_as_colmap_does() {
         for (ray, want) in RAYS.into_iter().zip(pixels) {
             let got = camera.pixel(ray).unwrap();
             let off = (got[0] - want[0]).hypot(got[1] - want[1]);
-            assert!(off < 1e-8, "{line}: {ray:?} at {got:?}, COLMAP says {want:?}");
+            assert!(
+                off < 1e-8,
+                "{line}: {ray:?} at {got:?}, COLMAP says {want:?}"
+            );
         }
     }
 }
@@ -243,14 +248,15 @@ fn an_undistorted_view_has_no_empty_border_and_is_as_wide_as_that_allows() {
                 );
             }
         }
-        // A little wider and some pixel of the border would be empty (or the limit on zoom is reached).
+        // A little wider and some pixel of the border would be empty (or the limit on zoom is
+        // reached).
         let wider = Camera {
             fx: target.fx * 0.98,
             fy: target.fy * 0.98,
             ..target.clone()
         };
-        let whole =
-            (0..640 * 480).all(|i| pixel(&wider, (i % 640) as f64 + 0.5, (i / 640) as f64 + 0.5).is_some());
+        let whole = (0..640 * 480)
+            .all(|i| pixel(&wider, (i % 640) as f64 + 0.5, (i / 640) as f64 + 0.5).is_some());
         assert!(
             !whole || target.fx <= 0.5 * source.camera.fx + 1e-9,
             "{line} could be wider"

@@ -78,7 +78,9 @@ fn alpha_is_straight_and_composited_on_the_background() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     colmap_text(root, PINHOLE, &[(1, "a.png"), (1, "b.png")], POINTS);
-    let eight = RgbaImage::from_fn(64, 48, |x, _| Rgba([200, 100, 0, if x < 32 { 0 } else { 51 }]));
+    let eight = RgbaImage::from_fn(64, 48, |x, _| {
+        Rgba([200, 100, 0, if x < 32 { 0 } else { 51 }])
+    });
     save(eight, &root.join("images/a.png"));
     let sixteen = ImageBuffer::from_fn(64, 48, |_, _| Rgba([65535u16, 0, 0, 32768]));
     save(
@@ -90,7 +92,9 @@ fn alpha_is_straight_and_composited_on_the_background() {
         background: [1.0, 0.5, 0.0],
         keep_alpha: false,
     };
-    let views = open(root).load_views(&[0, 1], &options, &|_, _| {}).unwrap();
+    let views = open(root)
+        .load_views(&[0, 1], &options, &|_, _| {})
+        .unwrap();
     assert_eq!(&views[0].photo.rgb[..3], &[255, 128, 0]);
     // 0.2 of the colour, 0.8 of the background.
     assert_eq!(&views[0].photo.rgb[63 * 3..64 * 3], &[244, 122, 0]);
@@ -102,7 +106,12 @@ fn alpha_is_straight_and_composited_on_the_background() {
 fn alpha_that_is_kept_gives_the_same_photo_on_any_background() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    colmap_text(root, PINHOLE, &[(1, "a.png"), (1, "b.png"), (1, "c.png")], POINTS);
+    colmap_text(
+        root,
+        PINHOLE,
+        &[(1, "a.png"), (1, "b.png"), (1, "c.png")],
+        POINTS,
+    );
     let smooth = RgbaImage::from_fn(64, 48, |x, y| {
         Rgba([200, 4 * x as u8, 5 * y as u8, (3 * x + y) as u8])
     });
@@ -119,7 +128,9 @@ fn alpha_that_is_kept_gives_the_same_photo_on_any_background() {
                 background,
                 keep_alpha,
             };
-            open(root).load_views(&[0, 1, 2], &options, &|_, _| {}).unwrap()
+            open(root)
+                .load_views(&[0, 1, 2], &options, &|_, _| {})
+                .unwrap()
         };
         let kept = load([0.3, 0.3, 0.3], true);
         let alphas: Vec<bool> = kept.iter().map(|view| view.photo.alpha.is_some()).collect();
@@ -134,7 +145,8 @@ fn alpha_that_is_kept_gives_the_same_photo_on_any_background() {
                     .zip(&composed.photo.rgb)
                     .map(|(a, b)| a.abs_diff(*b))
                     .max();
-                // Rounded once more, and scaled before in place of after it was put on the background.
+                // Rounded once more, and scaled before in place of after it was put on the
+                // background.
                 assert!(worst.unwrap() <= 2, "{background:?}: {worst:?}");
                 assert!(on.alpha.is_none() && on.rgb.len() == composed.photo.rgb.len());
             }
@@ -199,7 +211,8 @@ fn save_turned(image: image::RgbImage, orientation: u8, path: &Path) {
 fn exif_turns_a_photo_only_where_it_fits_no_other_way() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    let cameras = "1 PINHOLE 64 48 60 61 32 24\n2 PINHOLE 48 64 61 60 24 32\n3 PINHOLE 24 32 30 30 12 16\n";
+    let cameras =
+        "1 PINHOLE 64 48 60 61 32 24\n2 PINHOLE 48 64 61 60 24 32\n3 PINHOLE 24 32 30 30 12 16\n";
     let names = ["a.jpg", "b.jpg", "c.jpg"];
     colmap_text(
         root,
@@ -253,7 +266,8 @@ fn every_unusable_photo_is_named() {
     let error = error(root);
     assert!(
         error.contains("/0.png")
-            && error.ends_with("(the same goes for 8 others: 1.png, 2.png, 3.png, 4.png, 5.png, ...)"),
+            && error
+                .ends_with("(the same goes for 8 others: 1.png, 2.png, 3.png, 4.png, 5.png, ...)"),
         "{error}"
     );
     assert_eq!(open(root).unusable_photos().len(), 9);
@@ -281,7 +295,8 @@ fn masks_are_found_by_either_name_and_follow_the_photo() {
     for name in names {
         save(pattern(64, 48), &root.join("images").join(name));
     }
-    let left = |w: u32, h: u32| GrayImage::from_fn(w, h, |x, _| Luma([if x < w / 2 { 255 } else { 20 }]));
+    let left =
+        |w: u32, h: u32| GrayImage::from_fn(w, h, |x, _| Luma([if x < w / 2 { 255 } else { 20 }]));
     save(left(64, 48), &root.join("masks/a.jpg.png"));
     save(left(32, 24), &root.join("masks/sub/b.png"));
     save(left(64, 48), &root.join("masks/c.png.png"));
@@ -308,7 +323,8 @@ fn masks_are_found_by_either_name_and_follow_the_photo() {
 
 #[test]
 fn a_distorted_photo_of_a_known_scene_comes_out_straight() {
-    // What each pixel shows is a function of its ray alone, so the right answer is known everywhere.
+    // What each pixel shows is a function of its ray alone, so the right answer is known
+    // everywhere.
     let scene = |ray: [f64; 2]| -> [f64; 3] {
         [ray[0], ray[1], ray[0] + ray[1]].map(|v| 127.0 + 100.0 * (9.0 * v).sin())
     };
@@ -332,7 +348,10 @@ fn a_distorted_photo_of_a_known_scene_comes_out_straight() {
         let mut worst = 0.0f64;
         for y in 0..240u32 {
             for x in 0..320u32 {
-                let ray = [(x as f64 + 0.5 - c.cx) / c.fx, (y as f64 + 0.5 - c.cy) / c.fy];
+                let ray = [
+                    (x as f64 + 0.5 - c.cx) / c.fx,
+                    (y as f64 + 0.5 - c.cy) / c.fy,
+                ];
                 let at = (y * 320 + x) as usize * 3;
                 for (channel, want) in scene(ray).into_iter().enumerate() {
                     worst = worst.max((view.photo.rgb[at + channel] as f64 - want).abs());

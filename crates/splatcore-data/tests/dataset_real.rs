@@ -5,7 +5,9 @@ mod dataset_support;
 use dataset_support::shared;
 
 use splatcore_core::{Image, Photo, metrics};
-use splatcore_data::dataset::{Dataset, Format, Lens, LoadOptions, OpenOptions, Split, colmap, undistort};
+use splatcore_data::dataset::{
+    Dataset, Format, Lens, LoadOptions, OpenOptions, Split, colmap, undistort,
+};
 use std::path::Path;
 
 fn open(path: &Path) -> Dataset {
@@ -91,13 +93,18 @@ fn bonsai_is_scaled_as_usual() {
         (252, 0, 1, 71_343)
     );
     assert_eq!(dataset.format, Format::ColmapBinary);
-    let (train, test) = (dataset.select(Split::Train, 8), dataset.select(Split::Test, 8));
+    let (train, test) = (
+        dataset.select(Split::Train, 8),
+        dataset.select(Split::Test, 8),
+    );
     assert_eq!((train.len(), test.len(), test[1]), (220, 32, 8));
     let options = LoadOptions {
         max_size: Some(400),
         ..LoadOptions::default()
     };
-    let views = dataset.load_views(&test[..2], &options, &|_, _| {}).unwrap();
+    let views = dataset
+        .load_views(&test[..2], &options, &|_, _| {})
+        .unwrap();
     let declared = &dataset.entries[0].camera.camera;
     let camera = &views[0].camera;
     assert_eq!((views[0].photo.width, views[0].photo.height), (400, 267));
@@ -120,7 +127,9 @@ fn bonsai_is_scaled_as_usual() {
 
 #[test]
 fn chair_has_declared_splits_and_points_like_inrias() {
-    let Some(path) = shared("posed/chair") else { return };
+    let Some(path) = shared("posed/chair") else {
+        return;
+    };
     let dataset = open(&path);
     assert_eq!(dataset.format, Format::TransformsSplit);
     assert_eq!(dataset.select(Split::Train, 8).len(), 100);
@@ -135,7 +144,8 @@ fn chair_has_declared_splits_and_points_like_inrias() {
     let points = &dataset.points;
     assert!(points.random && points.positions.len() == 50_000);
     for axis in 0..3 {
-        let of = |f: fn(f32, f32) -> f32| points.positions.iter().map(|p| p[axis]).reduce(f).unwrap();
+        let of =
+            |f: fn(f32, f32) -> f32| points.positions.iter().map(|p| p[axis]).reduce(f).unwrap();
         let (low, high) = (of(f32::min), of(f32::max));
         assert!(
             (-1.6..-1.0).contains(&low) && (1.0..1.6).contains(&high),
@@ -164,7 +174,10 @@ fn every_random_point_is_seen() {
     for path in [chair, fox] {
         let dataset = open(&path);
         for p in dataset.points.positions.iter().step_by(17) {
-            let seen = dataset.entries.iter().any(|e| e.camera.sees(p.map(|v| v as f64)));
+            let seen = dataset
+                .entries
+                .iter()
+                .any(|e| e.camera.sees(p.map(|v| v as f64)));
             assert!(seen, "{}: no camera sees {p:?}", path.display());
         }
         let same = open(&path);
@@ -172,8 +185,8 @@ fn every_random_point_is_seen() {
     }
 }
 
-/// Mean difference of two photos in dB where the second, rendered by another camera of the same pose, is resampled
-/// to the first.
+/// Mean difference of two photos in dB where the second, rendered by another camera of the same
+/// pose, is resampled to the first.
 #[test]
 fn fox_comes_out_as_the_photos_that_another_program_undistorted() {
     let (Some(fox), Some(reference)) = (shared("posed/fox"), shared("posed/fox_colmap")) else {
@@ -190,7 +203,10 @@ fn fox_comes_out_as_the_photos_that_another_program_undistorted() {
 
     for i in [0, 49] {
         // The poses are the same, through another convention.
-        let (a, b) = (&fox.entries[i].camera.camera, &reference.entries[i].camera.camera);
+        let (a, b) = (
+            &fox.entries[i].camera.camera,
+            &reference.entries[i].camera.camera,
+        );
         assert_eq!(
             fox.entries[i].name,
             format!("images/{}", reference.entries[i].name)
@@ -201,19 +217,23 @@ fn fox_comes_out_as_the_photos_that_another_program_undistorted() {
                 assert!((a.rotation[r][c] - b.rotation[r][c]).abs() < 1e-4);
             }
         }
-        // Undistorted with the reference's own camera, the pixels are the reference's: bicubic both, the
-        // reference then JPEG, which alone costs 49 dB.
+        // Undistorted with the reference's own camera, the pixels are the reference's: bicubic
+        // both, the reference then JPEG, which alone costs 49 dB.
         let given = &reference
             .load_views(&[i], &LoadOptions::default(), &|_, _| {})
             .unwrap()[0];
         let photo = image::open(&fox.entries[i].image).unwrap().into_rgb8();
-        let (ours, mask) = undistort::undistort(&fox.entries[i].camera, &given.camera, &photo, None);
+        let (ours, mask) =
+            undistort::undistort(&fox.entries[i].camera, &given.camera, &photo, None);
         let psnr = difference(&ours, &given.photo);
         eprintln!("fox {i}: {psnr:.2} dB against the reference's undistorted photo");
         assert!(psnr > 44.0, "photo {i}: {psnr:.2} dB");
         assert!(mask.is_none());
-        // The view that is trained on: a camera of our own choice, as wide as or wider than the reference's.
-        let view = &fox.load_views(&[i], &LoadOptions::default(), &|_, _| {}).unwrap()[0];
+        // The view that is trained on: a camera of our own choice, as wide as or wider than the
+        // reference's.
+        let view = &fox
+            .load_views(&[i], &LoadOptions::default(), &|_, _| {})
+            .unwrap()[0];
         eprintln!(
             "fox {i}: focal {:.2} (the reference has {:.2})",
             view.camera.fx, given.camera.fx
@@ -235,7 +255,10 @@ fn fox_comes_out_as_the_photos_that_another_program_undistorted() {
 }
 
 fn difference(ours: &image::RgbImage, given: &Photo) -> f64 {
-    let data = ours.pixels().map(|p| p.0.map(|v| v as f32 / 255.0)).collect();
+    let data = ours
+        .pixels()
+        .map(|p| p.0.map(|v| v as f32 / 255.0))
+        .collect();
     let image = Image {
         width: ours.width(),
         height: ours.height(),

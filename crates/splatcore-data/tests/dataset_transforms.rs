@@ -48,7 +48,9 @@ fn opengl_axes_become_opencvs() {
     assert_eq!(dataset.entries[0].name, "images/a.png");
     let camera = &dataset.entries[0].camera;
     let position = camera.camera.position();
-    assert!(position[0].abs() < 1e-12 && position[1].abs() < 1e-12 && (position[2] - 4.0).abs() < 1e-12);
+    assert!(
+        position[0].abs() < 1e-12 && position[1].abs() < 1e-12 && (position[2] - 4.0).abs() < 1e-12
+    );
     // A point to the right of and above the origin is right of and above the middle: y points down.
     assert_eq!(camera.project([0.4, 0.0, 0.0]), Some([37.0, 24.0]));
     assert_eq!(camera.project([0.0, 0.4, 0.0]), Some([32.0, 19.0]));
@@ -133,7 +135,8 @@ fn nerfstudios_splits_masks_points_and_smaller_copies_are_used() {
         ),
     );
     let mut ply = b"ply\nformat binary_big_endian 1.0\nelement vertex 2\nproperty double x\nproperty float y\n\
-        property float z\nproperty uchar red\nproperty uchar green\nproperty uchar blue\nproperty float nx\nend_header\n"
+        property float z\nproperty uchar red\nproperty uchar green\nproperty uchar blue\nproperty \
+        float nx\nend_header\n"
         .to_vec();
     for i in 0..2 {
         ply.extend((i as f64).to_be_bytes());
@@ -148,8 +151,15 @@ fn nerfstudios_splits_masks_points_and_smaller_copies_are_used() {
     assert_eq!(dataset.select(Split::Test, 8), [2]);
     assert_eq!(dataset.select(Split::All, 8), [0, 1, 2]);
     assert!(dataset.entries[0].mask.is_some() && dataset.entries[1].mask.is_none());
-    assert!(dataset.warnings[0].contains("gone.png"), "{:?}", dataset.warnings);
-    assert_eq!(dataset.points.positions, [[0.0, 2.5, -1.0], [1.0, 2.5, -1.0]]);
+    assert!(
+        dataset.warnings[0].contains("gone.png"),
+        "{:?}",
+        dataset.warnings
+    );
+    assert_eq!(
+        dataset.points.positions,
+        [[0.0, 2.5, -1.0], [1.0, 2.5, -1.0]]
+    );
     assert_eq!(dataset.points.colours[1], [1, 2, 4]);
     assert!(!dataset.points.random);
 
@@ -169,8 +179,9 @@ fn degenerate_poses_are_left_out_and_scaled_ones_repaired() {
     for name in ["flat", "mirror", "scaled", "short"] {
         save(pattern(64, 48), &root.join(format!("{name}.png")));
     }
-    let with =
-        |name: &str, matrix: &str| format!(r#"{{"file_path": "{name}.png", "transform_matrix": {matrix}}}"#);
+    let with = |name: &str, matrix: &str| {
+        format!(r#"{{"file_path": "{name}.png", "transform_matrix": {matrix}}}"#)
+    };
     let frames = [
         with("flat", "[[1,0,0,0],[0,0,0,0],[0,0,1,4],[0,0,0,1]]"),
         with("mirror", "[[-1,0,0,0],[0,1,0,0],[0,0,1,4],[0,0,0,1]]"),
@@ -181,7 +192,10 @@ fn degenerate_poses_are_left_out_and_scaled_ones_repaired() {
     write(
         root,
         "transforms.json",
-        &format!(r#"{{"camera_angle_x": 0.8, "frames": [{}]}}"#, frames.join(",")),
+        &format!(
+            r#"{{"camera_angle_x": 0.8, "frames": [{}]}}"#,
+            frames.join(",")
+        ),
     );
     let dataset = open(root);
     assert_eq!(dataset.entries.len(), 1);
@@ -247,7 +261,10 @@ fn what_is_wrong_is_named() {
         ),
         &["unknown camera model EQUIRECTANGULAR", "frames[0]"],
     );
-    says(&format!(r#"{{"frames": [{}]}}"#, frame("a.png", "")), &["fl_x"]);
+    says(
+        &format!(r#"{{"frames": [{}]}}"#, frame("a.png", "")),
+        &["fl_x"],
+    );
     says(
         &format!(r#"{{"fl_x": 9, "frames": [{}]}}"#, frame("b.png", "")),
         &["none of the 1 listed", "b.png"],

@@ -1,4 +1,5 @@
-//! The procedural dataset, read back by a parser of this file's own and checked against the ray tracer.
+//! The procedural dataset, read back by a parser of this file's own and checked against the ray
+//! tracer.
 
 // Helpers of tests are tests, too.
 #![allow(clippy::unwrap_used)]
@@ -102,7 +103,10 @@ fn read(folder: &Path) -> Dataset {
         .iter()
         .map(|line| {
             let v = numbers(line.split(' '));
-            let track = v[8..].chunks(2).map(|o| (o[0] as usize, o[1] as usize)).collect();
+            let track = v[8..]
+                .chunks(2)
+                .map(|o| (o[0] as usize, o[1] as usize))
+                .collect();
             let colour = [v[4], v[5], v[6]].map(|c| c / 255.0);
             (
                 v[0] as usize,
@@ -124,9 +128,14 @@ fn project(camera: &Camera, p: [f64; 3]) -> [f64; 2] {
     [camera.fx * x / z + camera.cx, camera.fy * y / z + camera.cy]
 }
 
-/// The ray through an image position, written independently of the renderer: solved from the projection.
+/// The ray through an image position, written independently of the renderer: solved from the
+/// projection.
 fn ray(camera: &Camera, x: f64, y: f64) -> [f64; 3] {
-    let local = [(x - camera.cx) / camera.fx, (y - camera.cy) / camera.fy, 1.0];
+    let local = [
+        (x - camera.cx) / camera.fx,
+        (y - camera.cy) / camera.fy,
+        1.0,
+    ];
     let column = |i: usize| {
         [
             camera.rotation[0][i],
@@ -142,8 +151,8 @@ fn ray(camera: &Camera, x: f64, y: f64) -> [f64; 3] {
     .unwrap()
 }
 
-/// Mean absolute difference of the colours of points and of the pixels that they project to, and the share of
-/// projections that fall into the image.
+/// Mean absolute difference of the colours of points and of the pixels that they project to, and
+/// the share of projections that fall into the image.
 fn colour_difference(data: &Dataset, pose: impl Fn(&Camera) -> Camera) -> (f64, f64) {
     let (mut sum, mut inside, mut all) = (0.0, 0, 0);
     for point in data.points.values() {
@@ -151,11 +160,19 @@ fn colour_difference(data: &Dataset, pose: impl Fn(&Camera) -> Camera) -> (f64, 
             let view = &data.views[image];
             let [x, y] = project(&pose(&view.camera), point.position);
             all += 1;
-            if x < 0.0 || y < 0.0 || x >= view.camera.width as f64 || y >= view.camera.height as f64 {
+            if x < 0.0 || y < 0.0 || x >= view.camera.width as f64 || y >= view.camera.height as f64
+            {
                 continue;
             }
-            let pixel = view.rgb.get_pixel(x as u32, y as u32).0.map(|v| v as f64 / 255.0);
-            sum += (0..3).map(|i| (pixel[i] - point.colour[i]).abs()).sum::<f64>() / 3.0;
+            let pixel = view
+                .rgb
+                .get_pixel(x as u32, y as u32)
+                .0
+                .map(|v| v as f64 / 255.0);
+            sum += (0..3)
+                .map(|i| (pixel[i] - point.colour[i]).abs())
+                .sum::<f64>()
+                / 3.0;
             inside += 1;
         }
     }
@@ -167,7 +184,10 @@ fn points_have_the_colours_of_the_pixels_they_project_to() {
     let data = dataset();
     let (right, inside) = colour_difference(data, Clone::clone);
     assert!(right < 0.05, "mean difference {right}");
-    assert!(inside > 0.98, "{inside} of the projections fall into the image");
+    assert!(
+        inside > 0.98,
+        "{inside} of the projections fall into the image"
+    );
     // The same measure tells wrong conventions from right ones.
     let inverted = |c: &Camera| {
         let mut wrong = c.clone();
@@ -183,7 +203,10 @@ fn points_have_the_colours_of_the_pixels_they_project_to() {
         }
         wrong
     };
-    for (wrong, inside) in [colour_difference(data, inverted), colour_difference(data, y_up)] {
+    for (wrong, inside) in [
+        colour_difference(data, inverted),
+        colour_difference(data, y_up),
+    ] {
         assert!(
             wrong > 2.0 * right || inside < 0.5,
             "{wrong} with {inside} inside"
@@ -196,7 +219,8 @@ fn points_lie_at_the_depth_that_the_tracer_sees() {
     let (data, world) = (dataset(), World::new());
     let (mut good, mut bad, mut grazing) = (0, 0, 0);
     for point in data.points.values() {
-        // The noise is 0.3 pixels at the distance of one of the views in the track, at most 2.5 sigma an axis.
+        // The noise is 0.3 pixels at the distance of one of the views in the track, at most 2.5
+        // sigma an axis.
         let pixel = |image: usize| {
             let camera = &data.views[&image].camera;
             camera
@@ -235,8 +259,14 @@ fn points_lie_at_the_depth_that_the_tracer_sees() {
         }
     }
     assert!(good > 3000, "{good} observations");
-    assert!(grazing < good / 10, "{grazing} of {good} at a grazing angle");
-    assert!(bad * 500 <= good, "{bad} of {good} observations at another depth");
+    assert!(
+        grazing < good / 10,
+        "{grazing} of {good} at a grazing angle"
+    );
+    assert!(
+        bad * 500 <= good,
+        "{bad} of {good} observations at another depth"
+    );
 }
 
 #[test]
@@ -248,7 +278,11 @@ fn pixel_centres_are_at_one_half() {
             let view = &data.views[&id];
             let eye = view.camera.position();
             for (column, row, pixel) in view.rgb.enumerate_pixels() {
-                let at = ray(&view.camera, column as f64 + 0.5 + dx, row as f64 + 0.5 + dy);
+                let at = ray(
+                    &view.camera,
+                    column as f64 + 0.5 + dx,
+                    row as f64 + 0.5 + dy,
+                );
                 let colour = world.look(eye, at).colour.map(encode_srgb);
                 sum += (0..3)
                     .map(|i| (colour[i] - pixel.0[i] as f64 / 255.0).powi(2))
@@ -413,15 +447,22 @@ fn what_cannot_be_done_is_said_in_one_line() {
             "points",
         ),
     ] {
-        let error = write_dataset(path, &options, &|_, _| {}).unwrap_err().to_string();
-        assert!(error.contains(word) && error.lines().count() == 1, "{error}");
+        let error = write_dataset(path, &options, &|_, _| {})
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains(word) && error.lines().count() == 1,
+            "{error}"
+        );
     }
     assert_eq!(std::fs::read_dir(path).unwrap().count(), 0);
 
     let taken = path.join("taken");
     std::fs::create_dir_all(taken.join("sparse/0")).unwrap();
     std::fs::write(taken.join("sparse/0/cameras.bin"), b"").unwrap();
-    let error = write_dataset(&taken, &tiny, &|_, _| {}).unwrap_err().to_string();
+    let error = write_dataset(&taken, &tiny, &|_, _| {})
+        .unwrap_err()
+        .to_string();
     assert!(
         error.contains("cameras.bin") && error.contains("empty folder"),
         "{error}"
@@ -429,6 +470,8 @@ fn what_cannot_be_done_is_said_in_one_line() {
 
     let file = path.join("file");
     std::fs::write(&file, b"").unwrap();
-    let error = write_dataset(&file, &tiny, &|_, _| {}).unwrap_err().to_string();
+    let error = write_dataset(&file, &tiny, &|_, _| {})
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("cannot be written"), "{error}");
 }

@@ -35,7 +35,9 @@ fn real_files_decode_as_a_peer_decodes_them() {
         let Some(path) = shared(&format!("formats/splat22k/{name}.compressed.ply")) else {
             return;
         };
-        let Some(expected) = shared(&format!("formats/expected/{name}.compressed.ply.every50.ply")) else {
+        let Some(expected) = shared(&format!(
+            "formats/expected/{name}.compressed.ply.every50.ply"
+        )) else {
             return;
         };
         let scene = scene::read(&path).unwrap();
@@ -92,7 +94,13 @@ fn words_become_parameters() {
             -1.0, 10.0, -7.0, 3.0, 20.0, 5.0, -9.0, -8.0, -6.0, -3.0, -2.0, -1.0,
         ];
         let colour_bounds = [-1.0, 0.0, 0.5, 3.0, 2.0, 2.5];
-        let file = compressed_ply(&bounds, colours.then_some(&colour_bounds), &[words], &[], big);
+        let file = compressed_ply(
+            &bounds,
+            colours.then_some(&colour_bounds),
+            &[words],
+            &[],
+            big,
+        );
         let g = scene::parse(&file, Path::new("one.ply")).unwrap().gaussians;
         let close = |got: &[f32], want: &[f32]| {
             assert_eq!(got.len(), want.len());
@@ -102,7 +110,10 @@ fn words_become_parameters() {
             );
         };
         close(&g.means[0], &[3.0, 10.0 + 10.0 / 1023.0, -7.0]);
-        close(&g.log_scales[0], &[-9.0 + 6.0 * 1024.0 / 2047.0, -2.0, -1.0]);
+        close(
+            &g.log_scales[0],
+            &[-9.0 + 6.0 * 1024.0 / 2047.0, -2.0, -1.0],
+        );
         let half = 0.5f32.sqrt();
         let [w, x, z] = [half, (512.0 / 1023.0 - 0.5) * 2.0f32.sqrt(), -half];
         close(
@@ -110,7 +121,11 @@ fn words_become_parameters() {
             &[w, x, (1.0 - w * w - x * x - z * z).max(0.0).sqrt(), z],
         );
         close(&[sigmoid(g.opacity_logits[0])], &[0.4]);
-        let rgb = if colours { [3.0, 0.4, 0.5] } else { [1.0, 0.2, 0.0] };
+        let rgb = if colours {
+            [3.0, 0.4, 0.5]
+        } else {
+            [1.0, 0.2, 0.0]
+        };
         close(&g.sh_of(0)[0].map(sh::to_colour), &rgb);
     }
 }
@@ -133,7 +148,10 @@ fn a_chunk_is_256_gaussians() {
     bounds[12..].copy_from_slice(&[5.0; 12]);
     let file = compressed_ply(&bounds, None, &vec![[0, 0, 0, 0]; 257], &[], false);
     let g = scene::parse(&file, Path::new("two.ply")).unwrap().gaussians;
-    assert_eq!((g.len(), g.means[255], g.means[256]), (257, [0.0; 3], [5.0; 3]));
+    assert_eq!(
+        (g.len(), g.means[255], g.means[256]),
+        (257, [0.0; 3], [5.0; 3])
+    );
     // Nothing in it is no error.
     let empty = compressed_ply(&[], None, &[], &[], false);
     assert_eq!(
@@ -148,7 +166,13 @@ fn a_chunk_is_256_gaussians() {
 #[test]
 fn broken_files_are_explained() {
     let sh = vec![vec![7; 24]; 300];
-    let file = compressed_ply(&[1.0; 24], Some(&[0.5; 12]), &vec![[1, 2, 3, 4]; 300], &sh, false);
+    let file = compressed_ply(
+        &[1.0; 24],
+        Some(&[0.5; 12]),
+        &vec![[1, 2, 3, 4]; 300],
+        &sh,
+        false,
+    );
     assert_eq!(
         scene::parse(&file, Path::new("good.ply"))
             .unwrap()
@@ -177,12 +201,28 @@ fn broken_files_are_explained() {
             "element sh 4000000000",
             "declares 4000000000 rows of element \"sh\" of 24 bytes",
         ),
-        ("element chunk", "element block", "without the element \"chunk\""),
-        ("uint packed_color", "float packed_color", "packed_color is F32"),
-        ("uint packed_scale", "uint packed_scala", "lacks packed_scale"),
+        (
+            "element chunk",
+            "element block",
+            "without the element \"chunk\"",
+        ),
+        (
+            "uint packed_color",
+            "float packed_color",
+            "packed_color is F32",
+        ),
+        (
+            "uint packed_scale",
+            "uint packed_scala",
+            "lacks packed_scale",
+        ),
         ("float max_z", "float max_w", "lacks max_z"),
         ("float max_b", "float max_c", "lacks max_b"),
-        ("uchar f_rest_23", "uchar f_rust_23", "23 properties f_rest_*"),
+        (
+            "uchar f_rest_23",
+            "uchar f_rust_23",
+            "23 properties f_rest_*",
+        ),
         ("uchar f_rest_23", "uchar f_rest_24", "lacks f_rest_23"),
         ("uchar f_rest_0", "list uchar uchar f_rest_0", "holds lists"),
         ("binary_little_endian", "ascii", "cannot be ascii"),

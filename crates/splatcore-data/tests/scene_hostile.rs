@@ -12,8 +12,8 @@ use std::cell::Cell;
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// The system's allocator, which also keeps count for each thread: tests run side by side, and the parsers take
-/// their large memory on the caller's thread.
+/// The system's allocator, which also keeps count for each thread: tests run side by side, and the
+/// parsers take their large memory on the caller's thread.
 struct Counting;
 
 thread_local! {
@@ -83,7 +83,8 @@ static FILES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     files.push(packed(300, 45));
     files.push(packed(300, 0));
     files.extend(
-        [(1, 3), (2, 2), (2, 0)].map(|(version, degree)| Sog::random(version, 300, degree, 5).bundle()),
+        [(1, 3), (2, 2), (2, 0)]
+            .map(|(version, degree)| Sog::random(version, 300, degree, 5).bundle()),
     );
     files.push(zip(&Sog::random(2, 300, 1, 6).files(), true));
     for name in [
@@ -106,7 +107,8 @@ static FILES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
 /// An ascii file with a list before its Gaussians.
 fn ascii() -> Vec<u8> {
     let mut text =
-        "ply\nformat ascii 1.0\nelement face 2\nproperty list uchar int vertex_indices\n".to_string();
+        "ply\nformat ascii 1.0\nelement face 2\nproperty list uchar int vertex_indices\n"
+            .to_string();
     text += "element vertex 50\n";
     for name in scene_support::names(1) {
         text += &format!("property float {name}\n");
@@ -136,10 +138,11 @@ fn packed(count: usize, sh: usize) -> Vec<u8> {
     )
 }
 
-/// What a parser may use for a file: its data as f32 where the file has bytes, while a vector grows; 8 MiB
-/// for zstd's window, and a little.
+/// What a parser may use for a file: its data as f32 where the file has bytes, while a vector
+/// grows; 8 MiB for zstd's window, and a little.
 fn allowed(file: &[u8]) -> usize {
-    // Compressed files: the unpacked attributes and the floats made of them, at most 16 bytes a packed byte.
+    // Compressed files: the unpacked attributes and the floats made of them, at most 16 bytes a
+    // packed byte.
     let per_byte = if file.starts_with(b"ply") { 8 } else { 32 };
     per_byte * file.len() + (9 << 20)
 }
@@ -150,9 +153,17 @@ fn check(file: &[u8]) -> Result<(), TestCaseError> {
 
 fn check_named(file: &[u8], name: &str) -> Result<(), TestCaseError> {
     let (result, peak) = parse_named(file, name);
-    prop_assert!(peak <= allowed(file), "{peak} bytes for a file of {}", file.len());
+    prop_assert!(
+        peak <= allowed(file),
+        "{peak} bytes for a file of {}",
+        file.len()
+    );
     if let Err(message) = result {
-        prop_assert!(!message.contains('\n') && message.len() < 600, "{}", message);
+        prop_assert!(
+            !message.contains('\n') && message.len() < 600,
+            "{}",
+            message
+        );
     }
     Ok(())
 }
@@ -162,7 +173,11 @@ fn the_unmutated_files_are_read() {
     for file in FILES.iter() {
         let (result, peak) = parse(file);
         assert!(result.as_ref().is_ok_and(|&count| count > 0), "{result:?}");
-        assert!(peak <= allowed(file), "{peak} bytes for a file of {}", file.len());
+        assert!(
+            peak <= allowed(file),
+            "{peak} bytes for a file of {}",
+            file.len()
+        );
     }
 }
 
@@ -312,7 +327,8 @@ fn bombs_do_not_go_off() {
     }
 }
 
-/// Zeros that a zip archive packs a thousand times smaller: in an image, in meta.json, and as pixels.
+/// Zeros that a zip archive packs a thousand times smaller: in an image, in meta.json, and as
+/// pixels.
 #[test]
 fn zip_bombs_do_not_go_off() {
     let bomb = |count: u64, member: usize, bytes: usize| {
@@ -324,7 +340,9 @@ fn zip_bombs_do_not_go_off() {
     };
     let (result, peak) = bomb(300, 0, 64 << 20);
     assert!(
-        result.as_ref().is_err_and(|e| e.contains("unpacks to more than")),
+        result
+            .as_ref()
+            .is_err_and(|e| e.contains("unpacks to more than")),
         "{result:?}"
     );
     assert!(peak < 4 << 20, "{peak} bytes");

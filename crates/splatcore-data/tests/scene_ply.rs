@@ -21,7 +21,11 @@ fn the_real_model_is_rewritten_byte_for_byte() {
     let scene = scene::read(&path).unwrap();
     assert_eq!(scene.format, "PLY, binary little-endian");
     assert_eq!(
-        (scene.gaussians.len(), scene.gaussians.sh_degree, scene.dropped),
+        (
+            scene.gaussians.len(),
+            scene.gaussians.sh_degree,
+            scene.dropped
+        ),
         (22_575, 3, 0)
     );
     assert!(scene.notes.is_empty(), "{:?}", scene.notes);
@@ -59,7 +63,10 @@ fn all_variants_hold_the_same_gaussians() {
             "{name}: {:?}",
             scene.notes
         );
-        assert!(scene.gaussians == want.with_sh_degree(degree), "{name} differs");
+        assert!(
+            scene.gaussians == want.with_sh_degree(degree),
+            "{name} differs"
+        );
     }
 }
 
@@ -210,7 +217,8 @@ impl Foreign {
         }
         if self.encoding == 0 {
             // An empty line now and then does no harm.
-            self.bytes.extend(self.end.repeat(1 + numbers.len() % 2).bytes());
+            self.bytes
+                .extend(self.end.repeat(1 + numbers.len() % 2).bytes());
         }
     }
 }
@@ -261,10 +269,13 @@ fn unsound_rows_are_dropped_and_counted() {
     assert!(scene.gaussians == g);
 
     let ascii = "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n\
-        property float f_dc_0\nproperty float f_dc_1\nproperty float f_dc_2\nproperty float opacity\n\
-        property float scale_0\nproperty float scale_1\nproperty float scale_2\nproperty float rot_0\n\
+        property float f_dc_0\nproperty float f_dc_1\nproperty float f_dc_2\nproperty float \
+        opacity\n\
+        property float scale_0\nproperty float scale_1\nproperty float scale_2\nproperty float \
+        rot_0\n\
         property float rot_1\nproperty float rot_2\nproperty float rot_3\nend_header\n\
-        nan 0 0 0 0 0 0 0 0 0 1 0 0 0\n-nan(ind) 0 0 0 0 0 0 0 0 0 1 0 0 0\n1e3 0 0 0 0 0 0 0 0 0 1 0 0 0";
+        nan 0 0 0 0 0 0 0 0 0 1 0 0 0\n-nan(ind) 0 0 0 0 0 0 0 0 0 1 0 0 0\n1e3 0 0 0 0 0 0 0 0 0 \
+        1 0 0 0";
     let scene = parse(ascii.as_bytes());
     assert_eq!((scene.dropped, scene.gaussians.len()), (2, 1));
     assert_eq!(scene.gaussians.means, [[1000.0, 0.0, 0.0]]);
@@ -307,7 +318,8 @@ fn info_describes_a_scene() {
     );
 }
 
-/// Brush's and Postshot's ways to say that a scene wants Mip-Splatting's 2D filter; both are written.
+/// Brush's and Postshot's ways to say that a scene wants Mip-Splatting's 2D filter; both are
+/// written.
 #[test]
 fn comments_tell_of_the_2d_filter() {
     let folder = tempfile::tempdir().unwrap();
@@ -324,7 +336,11 @@ fn comments_tell_of_the_2d_filter() {
         &["SplatRenderMode: mip"][..],
         &["antialiased 1"],
         &["  splatrendermode:   MIP  "],
-        &["Exported from Brush", "SH degree: 0", "SplatRenderMode: mip"],
+        &[
+            "Exported from Brush",
+            "SH degree: 0",
+            "SplatRenderMode: mip",
+        ],
         &["antialiased 0", "SplatRenderMode: mip"],
         &["antialiased 1", "made by nobody"],
     ] {
@@ -345,7 +361,10 @@ fn comments_tell_of_the_2d_filter() {
     write_ply(&path, &random(3, 0, 1), true).unwrap();
     let bytes = std::fs::read(&path).unwrap();
     let header = String::from_utf8_lossy(&bytes[..200]).into_owned();
-    for comment in ["\ncomment SplatRenderMode: mip\n", "\ncomment antialiased 1\n"] {
+    for comment in [
+        "\ncomment SplatRenderMode: mip\n",
+        "\ncomment antialiased 1\n",
+    ] {
         assert!(header.contains(comment), "{header}");
     }
     let json = serde_json::to_value(scene::info(&path).unwrap()).unwrap();

@@ -44,7 +44,10 @@ fn broken_files_get_a_line_that_says_what_and_where() {
     );
     for count in ["11", "4000000000", "18446744073709551615"] {
         let message = error(&with(&good, "vertex 10", &format!("vertex {count}")));
-        assert!(message.contains(&format!("declares {count} rows")), "{message}");
+        assert!(
+            message.contains(&format!("declares {count} rows")),
+            "{message}"
+        );
     }
     for (from, to, says) in [
         (
@@ -57,8 +60,16 @@ fn broken_files_get_a_line_that_says_what_and_where() {
             "element vertex",
             "line 3: an element needs a name and a count",
         ),
-        ("element vertex 10", "element points 10", "no element \"vertex\""),
-        ("element vertex 10\n", "", "line 3: a property before any element"),
+        (
+            "element vertex 10",
+            "element points 10",
+            "no element \"vertex\"",
+        ),
+        (
+            "element vertex 10\n",
+            "",
+            "line 3: a property before any element",
+        ),
         (
             "property float x",
             "property half x",
@@ -111,7 +122,8 @@ fn broken_files_get_a_line_that_says_what_and_where() {
     assert!(error(header).contains("no end_header line"));
 
     let cloud = "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\n\
-        property uchar red\nelement face 0\nproperty list uchar int vertex_indices\nend_header\n0 0 0 0\n";
+        property uchar red\nelement face 0\nproperty list uchar int vertex_indices\nend_header\n0 \
+        0 0 0\n";
     let message = error(cloud.as_bytes());
     assert!(
         message.contains("point cloud or mesh") && message.contains("f_dc_0"),
@@ -167,7 +179,9 @@ fn other_files_are_told_by_content() {
     let folder = tempfile::tempdir().unwrap();
     let message = scene::read(folder.path()).unwrap_err().to_string();
     assert!(
-        message.contains("is a folder, not a scene file; give a Gaussian .ply, .spz, .sog or .splat file"),
+        message.contains(
+            "is a folder, not a scene file; give a Gaussian .ply, .spz, .sog or .splat file"
+        ),
         "{message}"
     );
     std::fs::write(folder.path().join("scene.ply"), b"").unwrap();

@@ -31,7 +31,12 @@ fn real_files_decode_as_a_peer_decodes_them() {
         let scene = scene::read(&path).unwrap();
         let unbundled = if path.is_dir() { ", unbundled" } else { "" };
         assert_eq!(scene.format, format!("SOG version 2{unbundled}"));
-        assert_eq!((scene.dropped, scene.notes.len()), (0, 0), "{:?}", scene.notes);
+        assert_eq!(
+            (scene.dropped, scene.notes.len()),
+            (0, 0),
+            "{:?}",
+            scene.notes
+        );
         assert_eq!(
             (scene.gaussians.len(), scene.gaussians.sh_degree),
             (22_575, degree)
@@ -137,7 +142,11 @@ fn pixels_become_parameters() {
         set("shN_labels.webp", [65, 0, 3, 255]);
         let centroids = sog.image("shN_centroids.webp");
         // Entry 65 is the second of the second row.
-        centroids.pixels[64 * 3 + 3..][..3].copy_from_slice(&[[0, 255, 51, 1], [1, 1, 1, 2], [2, 2, 2, 0]]);
+        centroids.pixels[64 * 3 + 3..][..3].copy_from_slice(&[
+            [0, 255, 51, 1],
+            [1, 1, 1, 2],
+            [2, 2, 2, 0],
+        ]);
         let scene = parse(&sog.bundle());
         assert_eq!(scene.antialiased, version == 2);
         let g = scene.gaussians;
@@ -154,7 +163,10 @@ fn pixels_become_parameters() {
             &[1.0 - 1.5f64.exp(), 2.0f64.exp() - 1.0, third.exp() - 1.0],
         );
         let [w, y, z] = [1.0, -0.6, -0.2].map(|v: f64| v * 0.5f64.sqrt());
-        close(&g.rotations[2], &[w, (1.0 - w * w - y * y - z * z).sqrt(), y, z]);
+        close(
+            &g.rotations[2],
+            &[w, (1.0 - w * w - y * y - z * z).sqrt(), y, z],
+        );
         match version {
             1 => {
                 close(&g.log_scales[2], &[-9.0, -1.0, -5.6]);
@@ -202,7 +214,9 @@ fn packing_does_not_matter() {
         let scene = scene::read(&path).unwrap();
         assert_eq!(scene.gaussians, want);
         let files = std::fs::read_dir(folder.path()).unwrap();
-        let bytes: u64 = files.map(|file| file.unwrap().metadata().unwrap().len()).sum();
+        let bytes: u64 = files
+            .map(|file| file.unwrap().metadata().unwrap().len())
+            .sum();
         assert_eq!(scene.bytes, bytes);
         let info = scene::info(&path).unwrap();
         assert_eq!(
@@ -396,9 +410,17 @@ fn broken_folders_and_archives_are_explained() {
     sog.write_folder(folder.path());
     let error = || scene::read(folder.path()).unwrap_err().to_string();
     std::fs::write(folder.path().join("quats.webp"), b"RIFF....WEBPVP8L").unwrap();
-    assert!(error().contains("quats.webp: cannot be decoded"), "{}", error());
+    assert!(
+        error().contains("quats.webp: cannot be decoded"),
+        "{}",
+        error()
+    );
     std::fs::remove_file(folder.path().join("quats.webp")).unwrap();
-    assert!(error().contains("quats.webp: cannot be read"), "{}", error());
+    assert!(
+        error().contains("quats.webp: cannot be read"),
+        "{}",
+        error()
+    );
     std::fs::write(folder.path().join("meta.json"), b"{\"frames\": []}").unwrap();
     assert!(error().contains("JSON"), "{}", error());
 
@@ -409,8 +431,12 @@ fn broken_folders_and_archives_are_explained() {
     };
     let text = sog.meta.to_string();
     assert!(error(text.as_bytes()).contains("give it by its path, or give its folder"));
-    assert!(error(&zip(&[("a.ply".into(), b"ply\n".to_vec())], false)).contains("without a meta.json"));
-    assert!(error(&zip(&[("meta.json".into(), b"{".to_vec())], false)).contains("meta.json: is no SOG"));
+    assert!(
+        error(&zip(&[("a.ply".into(), b"ply\n".to_vec())], false)).contains("without a meta.json")
+    );
+    assert!(
+        error(&zip(&[("meta.json".into(), b"{".to_vec())], false)).contains("meta.json: is no SOG")
+    );
     // A changed byte is caught by the archive's checksum.
     let mut file = sog.bundle();
     let at = file.windows(4).position(|w| w == b"VP8L").unwrap() + 200;
@@ -428,7 +454,11 @@ fn streamed_scenes_are_named() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("lod-meta.json"), &lod).unwrap();
     let bundle = folder.path().join("lod.sog");
-    std::fs::write(&bundle, zip(&[("lod-meta.json".into(), lod.into_bytes())], false)).unwrap();
+    std::fs::write(
+        &bundle,
+        zip(&[("lod-meta.json".into(), lod.into_bytes())], false),
+    )
+    .unwrap();
     for path in [
         folder.path().to_path_buf(),
         folder.path().join("lod-meta.json"),
@@ -452,7 +482,10 @@ fn streamed_scenes_are_named() {
     );
     for (chunk, count) in [("0_0", 7887), ("1_0", 3851), ("2_0", 3239)] {
         let scene = scene::read(&lod.join(chunk)).unwrap();
-        assert_eq!((scene.gaussians.len(), scene.gaussians.sh_degree), (count, 3));
+        assert_eq!(
+            (scene.gaussians.len(), scene.gaussians.sh_degree),
+            (count, 3)
+        );
         assert_eq!((scene.dropped, scene.notes.len()), (0, 0));
     }
 }

@@ -109,16 +109,22 @@ fn bytes_become_parameters() {
 fn what_is_no_splat_is_refused() {
     let good = row([1.0; 3], [1.0; 3], [9; 4], [200; 4]).repeat(20);
     assert_eq!(
-        scene::parse(&good, Path::new("a.splat")).unwrap().gaussians.len(),
+        scene::parse(&good, Path::new("a.splat"))
+            .unwrap()
+            .gaussians
+            .len(),
         20
     );
     // Only the name tells.
-    let unnamed = scene::parse(&good, Path::new("a.bin")).unwrap_err().to_string();
+    let unnamed = scene::parse(&good, Path::new("a.bin"))
+        .unwrap_err()
+        .to_string();
     assert!(unnamed.contains("no known scene format"), "{unnamed}");
     assert!(error(&good[..good.len() - 1]).contains("639 bytes are not a multiple"));
     assert!(error(b"").contains("empty"));
     assert!(
-        error(&b"These are 32 bytes of prose, you.".repeat(320)[..3200]).contains("not rows of 32 bytes")
+        error(&b"These are 32 bytes of prose, you.".repeat(320)[..3200])
+            .contains("not rows of 32 bytes")
     );
     assert!(error(&row([1.0; 3], [-1.0; 3], [9; 4], [200; 4]).repeat(20)).contains("not rows"));
     let mut random_bytes = splatcore_core::random::Rng::new(1, 0);
@@ -135,7 +141,10 @@ fn what_is_no_splat_is_refused() {
     let mut file = good;
     file[..2].copy_from_slice(&[0x1f, 0x8b]);
     assert_eq!(
-        scene::parse(&file, Path::new("a.splat")).unwrap().gaussians.len(),
+        scene::parse(&file, Path::new("a.splat"))
+            .unwrap()
+            .gaussians
+            .len(),
         20
     );
 }

@@ -23,7 +23,8 @@ fn error(bytes: &[u8]) -> String {
     message
 }
 
-/// Files by Niantic's library and by splat-transform, against what splat-transform decodes from them.
+/// Files by Niantic's library and by splat-transform, against what splat-transform decodes from
+/// them.
 #[test]
 fn real_files_decode_as_a_peer_decodes_them() {
     for (name, version, degree) in [
@@ -60,13 +61,20 @@ fn real_files_decode_as_a_peer_decodes_them() {
                 .all(|(a, b)| (a - b).abs() <= bound * b.abs().max(1.0))
         };
         for (row, i) in (0..all.len()).step_by(50).enumerate() {
-            assert!(close(&all.means[i], &want.means[row], 1e-6), "{name} {i} mean");
+            assert!(
+                close(&all.means[i], &want.means[row], 1e-6),
+                "{name} {i} mean"
+            );
             assert!(
                 close(&all.log_scales[i], &want.log_scales[row], 1e-6),
                 "{name} {i} scale"
             );
             assert!(
-                close(all.sh_of(i).as_flattened(), want.sh_of(row).as_flattened(), 1e-6),
+                close(
+                    all.sh_of(i).as_flattened(),
+                    want.sh_of(row).as_flattened(),
+                    1e-6
+                ),
                 "{name} {i} sh"
             );
             let alphas = [all.opacity_logits[i], want.opacity_logits[row]].map(sigmoid);
@@ -74,15 +82,17 @@ fn real_files_decode_as_a_peer_decodes_them() {
                 (alphas[0] - alphas[1]).abs() < 1e-6,
                 "{name} {i} alpha {alphas:?}"
             );
-            let dot: f32 = (0..4).map(|c| all.rotations[i][c] * want.rotations[row][c]).sum();
+            let dot: f32 = (0..4)
+                .map(|c| all.rotations[i][c] * want.rotations[row][c])
+                .sum();
             let same = want.rotations[row].map(|q| q * dot.signum());
             assert!(close(&all.rotations[i], &same, 1e-6), "{name} {i} rotation");
         }
     }
 }
 
-/// The same scene before it was rounded, within the errors that shared/data's README measured; alphas almost
-/// exactly, because the model was made from bytes.
+/// The same scene before it was rounded, within the errors that shared/data's README measured;
+/// alphas almost exactly, because the model was made from bytes.
 #[test]
 fn real_files_are_near_the_unrounded_model() {
     let Some(model) = shared("formats/splat22k/model.ply") else {
@@ -101,13 +111,21 @@ fn real_files_are_near_the_unrounded_model() {
             assert!((got.means[i][c] - want.means[i][c]).abs() < 1.3e-4);
             assert!((got.log_scales[i][c] - want.log_scales[i][c]).abs() < 0.032);
         }
-        let (a, b) = (sigmoid(got.opacity_logits[i]), sigmoid(want.opacity_logits[i]));
+        let (a, b) = (
+            sigmoid(got.opacity_logits[i]),
+            sigmoid(want.opacity_logits[i]),
+        );
         assert!((a - b).abs() < 1e-5, "{a} {b}");
         let length = |q: [f32; 4]| q.iter().map(|v| v * v).sum::<f32>().sqrt();
-        let dot: f32 = (0..4).map(|c| got.rotations[i][c] * want.rotations[i][c]).sum();
+        let dot: f32 = (0..4)
+            .map(|c| got.rotations[i][c] * want.rotations[i][c])
+            .sum();
         let cosine = dot.abs() / length(got.rotations[i]) / length(want.rotations[i]);
         // 0.21 degrees, and what an f32 near 1 can tell.
-        assert!(2.0 * cosine.min(1.0).acos().to_degrees() < 0.3, "{i}: {cosine}");
+        assert!(
+            2.0 * cosine.min(1.0).acos().to_degrees() < 0.3,
+            "{i}: {cosine}"
+        );
         for (a, b) in got.sh_of(i)[1..].iter().zip(&want.sh_of(i)[1..]) {
             square += (0..3).map(|c| f64::from(a[c] - b[c]).powi(2)).sum::<f64>();
         }
@@ -167,7 +185,9 @@ fn known_bytes_become_known_numbers() {
                 .to_le_bytes()
                 .to_vec(),
         };
-        let sh: Vec<u8> = (0..45).map(|i| if i % 3 == 0 { 128 + i } else { 64 }).collect();
+        let sh: Vec<u8> = (0..45)
+            .map(|i| if i % 3 == 0 { 128 + i } else { 64 })
+            .collect();
         let file = Spz {
             version,
             count: 1,
@@ -208,7 +228,10 @@ fn known_bytes_become_known_numbers() {
                 g.rotations[0]
             );
         }
-        for (c, want) in [-0.5 / 0.15, 0.5 / 0.15, -0.3 / 0.15].into_iter().enumerate() {
+        for (c, want) in [-0.5 / 0.15, 0.5 / 0.15, -0.3 / 0.15]
+            .into_iter()
+            .enumerate()
+        {
             assert!((g.sh[0][c] - want).abs() < 1e-6);
         }
         // Odd in (y, z) and so negated: functions 1, 2, 4, 7, 9, 11, 12, 14.
@@ -219,7 +242,11 @@ fn known_bytes_become_known_numbers() {
                 1.0
             };
             let red = 3.0 * (k as f32 - 1.0) / 128.0;
-            assert_eq!(g.sh[k], [sign * red, -0.5 * sign, -0.5 * sign], "coefficient {k}");
+            assert_eq!(
+                g.sh[k],
+                [sign * red, -0.5 * sign, -0.5 * sign],
+                "coefficient {k}"
+            );
         }
     }
 }
@@ -254,7 +281,12 @@ fn random_bytes_of_every_version_and_degree_are_sound() {
                 "version {version} degree {degree}"
             );
             assert_eq!(scene.gaussians.sh_degree, degree.min(3));
-            assert_eq!(scene.notes.len(), usize::from(degree == 4), "{:?}", scene.notes);
+            assert_eq!(
+                scene.notes.len(),
+                usize::from(degree == 4),
+                "{:?}",
+                scene.notes
+            );
             // A degree more or less does not move the coefficients below.
             let low = parse(
                 &Spz {
@@ -287,13 +319,20 @@ fn infinite_half_positions_are_dropped() {
     let mut file = Spz::random(1, 2, 0, 1);
     file.streams[0] = vec![0, 0x7c, 0, 0, 0, 0, 0, 0x3c, 0, 0, 0, 0];
     let scene = parse(&file.file());
-    assert_eq!((scene.dropped, scene.gaussians.means), (1, vec![[1.0, 0.0, 0.0]]));
+    assert_eq!(
+        (scene.dropped, scene.gaussians.means),
+        (1, vec![[1.0, 0.0, 0.0]])
+    );
 }
 
 #[test]
 fn empty_scenes_and_extensions_are_no_trouble() {
     for version in [2, 4] {
-        assert!(parse(&Spz::random(version, 0, 2, 1).file()).gaussians.is_empty());
+        assert!(
+            parse(&Spz::random(version, 0, 2, 1).file())
+                .gaussians
+                .is_empty()
+        );
         let mut file = Spz::random(version, 5, 1, 1);
         file.flags = 2;
         file.extensions = [
@@ -306,7 +345,10 @@ fn empty_scenes_and_extensions_are_no_trouble() {
         file.extensions.extend(0u32.to_le_bytes());
         let scene = parse(&file.file());
         assert_eq!(scene.gaussians.len(), 5);
-        assert_eq!(scene.notes, ["extensions were ignored: 0x00000002, 0xadbe0002"]);
+        assert_eq!(
+            scene.notes,
+            ["extensions were ignored: 0x00000002, 0xadbe0002"]
+        );
     }
 }
 
@@ -341,7 +383,11 @@ fn broken_files_get_a_line_that_says_what_and_where() {
     assert!(error(&damaged).contains("gzip data is broken"));
     for (byte, value, says) in [
         (4, 5, "byte 4: SPZ version 5 is unknown"),
-        (4, 3, "byte 4: an SPZ header of version 3 that is not inside gzip"),
+        (
+            4,
+            3,
+            "byte 4: an SPZ header of version 3 that is not inside gzip",
+        ),
         (
             8,
             0x91,
@@ -363,7 +409,11 @@ fn broken_files_get_a_line_that_says_what_and_where() {
             5,
             "byte 15: the header declares 5 streams, its attributes are 6",
         ),
-        (16, 31, "byte 16: the table of contents is declared at byte 31"),
+        (
+            16,
+            31,
+            "byte 16: the table of contents is declared at byte 31",
+        ),
         (11, 0xff, "byte 8: the header declares 4278190480 Gaussians"),
         (32 + 7, 1, "ends inside the positions"),
         (128, 0, "positions: the zstd data is broken"),
@@ -388,7 +438,10 @@ fn broken_files_get_a_line_that_says_what_and_where() {
     );
     // Headers inside gzip.
     assert!(error(&Spz { version: 4, ..old }.gzip()).contains("version 4 inside gzip"));
-    assert!(error(&gzip(b"ply\nformat binary_little_endian 1.0\n")).contains("gzip data inside is not SPZ"));
+    assert!(
+        error(&gzip(b"ply\nformat binary_little_endian 1.0\n"))
+            .contains("gzip data inside is not SPZ")
+    );
     assert!(error(&gzip(b"short")).contains("ends too early"));
     let more = Spz {
         version: 3,

@@ -1,8 +1,9 @@
 //! Where the time of a run went.
 //!
-//! Stages of steps are timed in one step of many (device events on a card, which nobody waits for) and taken to be the
-//! same in the steps between; refinements, checkpoints and measuring are timed every time. What is left of the wall
-//! clock is idle time of the device: launches that came too late, waits for the host.
+//! Stages of steps are timed in one step of many (device events on a card, which nobody waits for)
+//! and taken to be the same in the steps between; refinements, checkpoints and measuring are timed
+//! every time. What is left of the wall clock is idle time of the device: launches that came too
+//! late, waits for the host.
 
 use serde::Serialize;
 use splatcore_core::backend::Profile;
@@ -11,7 +12,8 @@ use std::fmt;
 /// One step of so many is timed; in short runs one of fewer, so that there are some twenty.
 pub const PROFILE_EVERY: u32 = 500;
 
-/// Whether the stages of this step are timed. Never where the loss is sampled: the device has just been idle there.
+/// Whether the stages of this step are timed. Never where the loss is sampled: the device has just
+/// been idle there.
 pub(crate) fn is_profiled(step: u32, iterations: u32) -> bool {
     let every = (iterations / 20).clamp(1, PROFILE_EVERY);
     step % every == every * 9 / 20
@@ -39,9 +41,11 @@ pub struct Breakdown {
     pub steps: u32,
     /// Steps of which the stages were timed.
     pub sampled_steps: u32,
-    /// Wall-clock seconds, with measuring while training and checkpoints, without loading and the final measure.
+    /// Wall-clock seconds, with measuring while training and checkpoints, without loading and the
+    /// final measure.
     pub seconds: f64,
-    /// The stages as the backend names them, in the order they run, then `refine`, `checkpoint`, `evaluation`, `idle`.
+    /// The stages as the backend names them, in the order they run, then `refine`, `checkpoint`,
+    /// `evaluation`, `idle`.
     pub parts: Vec<Part>,
 }
 
@@ -122,7 +126,11 @@ mod tests {
             profile,
         };
         let found = Breakdown::new(&spent).unwrap();
-        let parts: Vec<_> = found.parts.iter().map(|part| (part.name, part.seconds)).collect();
+        let parts: Vec<_> = found
+            .parts
+            .iter()
+            .map(|part| (part.name, part.seconds))
+            .collect();
         let want = [
             ("blend", 10.0),
             ("loss", 10.0),

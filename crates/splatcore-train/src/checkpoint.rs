@@ -1,11 +1,12 @@
 //! A run on disk: everything needed to go on bit for bit, in one safetensors file.
 //!
-//! Tensors (little-endian, as safetensors defines): `parameters.*`, `first.*`, `second.*` with `* = means [n,3]`,
-//! `log_scales [n,3]`, `rotations [n,4]`, `opacity_logits [n]`, `sh [n,k,3]`, all F32; `gradient_sum [n]` F32,
-//! `seen [n]` U32; `view_order [views]` U32, `rng [2]` U64; the curve as `curve.step` U32, `curve.loss` F64,
-//! `curve.gaussians` U64, `curve.seconds` F64. Of a run that learns exposures also `exposure.parameters`,
-//! `exposure.first`, `exposure.second [views,12]` F32 and `exposure.seen [views]` U32; of an antialiased one
-//! `smoothing [n]` F32. Everything else is in the header's metadata, as text.
+//! Tensors (little-endian, as safetensors defines): `parameters.*`, `first.*`, `second.*` with `* =
+//! means [n,3]`, `log_scales [n,3]`, `rotations [n,4]`, `opacity_logits [n]`, `sh [n,k,3]`, all
+//! F32; `gradient_sum [n]` F32, `seen [n]` U32; `view_order [views]` U32, `rng [2]` U64; the curve
+//! as `curve.step` U32, `curve.loss` F64, `curve.gaussians` U64, `curve.seconds` F64. Of a run that
+//! learns exposures also `exposure.parameters`, `exposure.first`, `exposure.second [views,12]` F32
+//! and `exposure.seen [views]` U32; of an antialiased one `smoothing [n]` F32. Everything else is
+//! in the header's metadata, as text.
 
 use crate::observer::CurvePoint;
 use crate::view_order::ViewOrder;
@@ -50,12 +51,14 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Writes the file beside its final name, then renames it. Streams: needs no second copy of the state.
+    /// Writes the file beside its final name, then renames it. Streams: needs no second copy of the
+    /// state.
     ///
     /// # Errors
     /// When the file cannot be written; an older one under this name is then untouched.
     pub fn save(&self, path: &Path) -> Result<(), DataError> {
-        let curve = |value: fn(&CurvePoint) -> f64| self.curve.iter().map(value).collect::<Vec<f64>>();
+        let curve =
+            |value: fn(&CurvePoint) -> f64| self.curve.iter().map(value).collect::<Vec<f64>>();
         let steps: Vec<u32> = self.curve.iter().map(|p| p.step).collect();
         let counts: Vec<u64> = self.curve.iter().map(|p| p.gaussians).collect();
         let (losses, seconds) = (curve(|p| p.loss), curve(|p| p.seconds));
@@ -74,7 +77,11 @@ impl Checkpoint {
             add("means", vec![n, 3], little_endian(&set.means, 4));
             add("log_scales", vec![n, 3], little_endian(&set.log_scales, 4));
             add("rotations", vec![n, 4], little_endian(&set.rotations, 4));
-            add("opacity_logits", vec![n], little_endian(&set.opacity_logits, 4));
+            add(
+                "opacity_logits",
+                vec![n],
+                little_endian(&set.opacity_logits, 4),
+            );
             add("sh", vec![n, k, 3], little_endian(&set.sh, 4));
         }
         let exposures = &self.state.exposures;
@@ -102,7 +109,12 @@ impl Checkpoint {
         );
         add("seen", "U32", n, little_endian(&self.state.seen, 4));
         if !self.state.smoothing.is_empty() {
-            add("smoothing", "F32", n, little_endian(&self.state.smoothing, 4));
+            add(
+                "smoothing",
+                "F32",
+                n,
+                little_endian(&self.state.smoothing, 4),
+            );
         }
         add(
             "view_order",
@@ -113,8 +125,18 @@ impl Checkpoint {
         add("rng", "U64", 2, little_endian(&words, 8));
         add("curve.step", "U32", steps.len(), little_endian(&steps, 4));
         add("curve.loss", "F64", steps.len(), little_endian(&losses, 8));
-        add("curve.gaussians", "U64", steps.len(), little_endian(&counts, 8));
-        add("curve.seconds", "F64", steps.len(), little_endian(&seconds, 8));
+        add(
+            "curve.gaussians",
+            "U64",
+            steps.len(),
+            little_endian(&counts, 8),
+        );
+        add(
+            "curve.seconds",
+            "F64",
+            steps.len(),
+            little_endian(&seconds, 8),
+        );
 
         let mut metadata = json!({
             "format": FORMAT,
@@ -146,7 +168,9 @@ impl Checkpoint {
         splatcore_data::file::write_atomically(path, |out| {
             out.write_all(&(header.len() as u64).to_le_bytes())?;
             out.write_all(&header)?;
-            tensors.iter().try_for_each(|(_, _, _, data)| out.write_all(data))
+            tensors
+                .iter()
+                .try_for_each(|(_, _, _, data)| out.write_all(data))
         })
     }
 
@@ -170,7 +194,11 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn open(path: &'a Path, bytes: &'a [u8]) -> Result<Self, DataError> {
         let damaged = |e: safetensors::SafeTensorError| {
-            DataError::new(path, format!("is not a complete safetensors file ({e})"), REMEDY)
+            DataError::new(
+                path,
+                format!("is not a complete safetensors file ({e})"),
+                REMEDY,
+            )
         };
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
         let metadata = header.metadata().clone().unwrap_or_default();
@@ -178,7 +206,10 @@ impl<'a> Reader<'a> {
         if found("format") != FORMAT {
             return Err(DataError::new(
                 path,
-                format!("is not a splatcore checkpoint (format {:?})", found("format")),
+                format!(
+                    "is not a splatcore checkpoint (format {:?})",
+                    found("format")
+                ),
                 "give the checkpoint.safetensors of a training run",
             ));
         }
@@ -291,7 +322,8 @@ impl<'a> Reader<'a> {
             .ok()
             .and_then(|t| t.shape().get(1).copied())
             .unwrap_or(0);
-        let Some(sh_degree) = (0..=sh::MAX_DEGREE).find(|&d| sh::coefficients(d) == coefficients) else {
+        let Some(sh_degree) = (0..=sh::MAX_DEGREE).find(|&d| sh::coefficients(d) == coefficients)
+        else {
             return Err(self.damaged(
                 &harmonics,
                 "is missing or does not hold 1, 4, 9 or 16 coefficients",
@@ -323,7 +355,9 @@ impl<'a> Reader<'a> {
             .tensors
             .tensor(name)
             .map_err(|_| self.damaged(name, "is missing"))?;
-        if tensor.dtype() != dtype || tensor.shape().len() != 1 + inner.len() || tensor.shape()[1..] != *inner
+        if tensor.dtype() != dtype
+            || tensor.shape().len() != 1 + inner.len()
+            || tensor.shape()[1..] != *inner
         {
             return Err(self.damaged(
                 name,
@@ -357,7 +391,10 @@ impl<'a> Reader<'a> {
         if values.len() == count {
             return Ok(values);
         }
-        Err(self.damaged(name, &format!("has {} rows, expected {count}", values.len())))
+        Err(self.damaged(
+            name,
+            &format!("has {} rows, expected {count}", values.len()),
+        ))
     }
 
     fn text(&self, key: &str) -> Result<&str, DataError> {
@@ -376,7 +413,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-const REMEDY: &str = "the checkpoint is damaged: take an older copy, or start anew without --resume";
+const REMEDY: &str =
+    "the checkpoint is damaged: take an older copy, or start anew without --resume";
 
 /// The bytes of plain values made of `word`-byte numbers, in little-endian order.
 fn little_endian<T: bytemuck::NoUninit>(values: &[T], word: usize) -> Cow<'_, [u8]> {

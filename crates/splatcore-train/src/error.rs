@@ -18,7 +18,8 @@ pub enum TrainError {
     Config(#[from] ConfigError),
     /// There is nothing to learn from.
     #[error(
-        "no photo to train on; check the dataset with `splatcore info`, its masks, and that --test-every does not hold out every view"
+        "no photo to train on; check the dataset with `splatcore info`, its masks, and that \
+         --test-every does not hold out every view"
     )]
     NoViews,
     /// There is nothing to start from.
@@ -34,7 +35,8 @@ pub enum TrainError {
     },
     /// The loss is infinite or not a number.
     #[error(
-        "the loss is {loss} at step {step} (view '{view}'), {since}; the last checkpoint is kept: resume from it, \
+        "the loss is {loss} at step {step} (view '{view}'), {since}; the last checkpoint is kept: \
+         resume from it, \
          with lower learning rates if it happens again"
     )]
     NotFinite {
@@ -49,7 +51,8 @@ pub enum TrainError {
     },
     /// No Gaussian is finite. Such show nothing, so that the loss may well be.
     #[error(
-        "training has diverged: at step {step} no Gaussian is finite any more; start anew with lower learning rates (an \
+        "training has diverged: at step {step} no Gaussian is finite any more; start anew with \
+         lower learning rates (an \
          older checkpoint, if there is one, is kept)"
     )]
     Diverged {
@@ -58,8 +61,10 @@ pub enum TrainError {
     },
     /// A refinement pruned the last Gaussian.
     #[error(
-        "no Gaussian is left after the refinement at step {step}; check the poses and the starting points \
-         (`splatcore info`), or lower --min-opacity and --prune-importance, or leave --prune-bad-share at 1"
+        "no Gaussian is left after the refinement at step {step}; check the poses and the starting \
+         points \
+         (`splatcore info`), or lower --min-opacity and --prune-importance, or leave \
+         --prune-bad-share at 1"
     )]
     Empty {
         /// Step of the refinement.

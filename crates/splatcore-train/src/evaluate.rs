@@ -5,9 +5,9 @@ use serde::Serialize;
 use splatcore_core::backend::{BackendError, RenderOptions, Renderer};
 use splatcore_core::{Image, View, metrics};
 
-/// The highest PSNR reported, in dB. An image equal to its photo has an infinite one, which JSON cannot hold and
-/// which would swallow every other view in the mean; 100 dB is a root mean square error of 1e-5, far below the
-/// 8 bits of a photo.
+/// The highest PSNR reported, in dB. An image equal to its photo has an infinite one, which JSON
+/// cannot hold and which would swallow every other view in the mean; 100 dB is a root mean square
+/// error of 1e-5, far below the 8 bits of a photo.
 pub const MAX_PSNR: f64 = 100.0;
 
 /// Scores of one view.
@@ -19,13 +19,14 @@ pub struct ViewScore {
     pub psnr: f64,
     /// Structural similarity, at most 1; 0 if the image is not finite.
     pub ssim: f64,
-    /// PSNR after the affine transform of colours that fits best (see [`metrics::psnr_aligned`]), if asked for.
+    /// PSNR after the affine transform of colours that fits best (see [`metrics::psnr_aligned`]),
+    /// if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub psnr_aligned: Option<f64>,
 }
 
-/// Scores of a scene. Serialises as `{"psnr","ssim","gaussians","views":[{"name","psnr","ssim"}]}`, with `psnr_aligned` beside
-/// each `ssim` if it was asked for.
+/// Scores of a scene. Serialises as `{"psnr","ssim","gaussians","views":[{"name","psnr","ssim"}]}`,
+/// with `psnr_aligned` beside each `ssim` if it was asked for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evaluation {
     /// Mean over the views.
@@ -41,15 +42,16 @@ pub struct Evaluation {
     pub views: Vec<ViewScore>,
 }
 
-/// What [`evaluate`] calls for every view: its number among the scored ones, the view, its image, its score.
+/// What [`evaluate`] calls for every view: its number among the scored ones, the view, its image,
+/// its score.
 pub type Each<'a> = &'a (dyn Fn(usize, &View, &Image, &ViewScore) + Sync);
 
-/// Renders every view and scores it. Views of which the mask leaves no pixel are left out. `each` gets every
-/// scored view with its image (for a report, or to save it), on the thread that scored it, several at once and in
-/// any order.
+/// Renders every view and scores it. Views of which the mask leaves no pixel are left out. `each`
+/// gets every scored view with its image (for a report, or to save it), on the thread that scored
+/// it, several at once and in any order.
 ///
-/// Renders one view after the other (a backend uses the whole machine for one), then scores a batch of them on
-/// rayon's current threads; at most that many images are held.
+/// Renders one view after the other (a backend uses the whole machine for one), then scores a batch
+/// of them on rayon's current threads; at most that many images are held.
 ///
 /// # Errors
 /// What the renderer reports, or [`BackendError::Input`] when there is no view to score.
@@ -62,7 +64,8 @@ pub fn evaluate(
     evaluate_with(renderer, views, options, false, each)
 }
 
-/// As [`evaluate`]; with `align_colour` also the PSNR of images whose colours were fitted to their photos.
+/// As [`evaluate`]; with `align_colour` also the PSNR of images whose colours were fitted to their
+/// photos.
 ///
 /// # Errors
 /// As [`evaluate`].
@@ -102,11 +105,13 @@ pub fn evaluate_with(
     }
     if scores.is_empty() {
         return Err(BackendError::Input(
-            "no view to evaluate: the split is empty (see --split and --test-every) or its masks leave no pixel"
+            "no view to evaluate: the split is empty (see --split and --test-every) or its masks \
+             leave no pixel"
                 .into(),
         ));
     }
-    let mean = |value: fn(&ViewScore) -> f64| scores.iter().map(value).sum::<f64>() / scores.len() as f64;
+    let mean =
+        |value: fn(&ViewScore) -> f64| scores.iter().map(value).sum::<f64>() / scores.len() as f64;
     Ok(Evaluation {
         psnr: mean(|s| s.psnr),
         ssim: mean(|s| s.ssim),
@@ -116,7 +121,8 @@ pub fn evaluate_with(
     })
 }
 
-/// Scores one image against its view's photo; with `align_colour` also with its colours fitted to it.
+/// Scores one image against its view's photo; with `align_colour` also with its colours fitted to
+/// it.
 ///
 /// # Errors
 /// [`BackendError::Input`] when their sizes differ.
@@ -128,7 +134,8 @@ pub fn score(view: &View, image: &Image, align_colour: bool) -> Result<ViewScore
         || photo.rgb.len() != 3 * pixels
     {
         return Err(BackendError::Input(format!(
-            "view '{}': the image is {}x{}, the photo {}x{}; camera and photo must have the same size",
+            "view '{}': the image is {}x{}, the photo {}x{}; camera and photo must have the same \
+             size",
             view.name, image.width, image.height, photo.width, photo.height
         )));
     }

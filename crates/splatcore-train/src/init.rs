@@ -7,8 +7,8 @@ use splatcore_core::gaussians::{Gaussians, logit};
 use splatcore_core::random::Rng;
 use splatcore_core::sh;
 
-/// Lower bound of the mean squared distance to the neighbours, as in INRIA's code: duplicates get a scale of
-/// 3e-4 instead of zero.
+/// Lower bound of the mean squared distance to the neighbours, as in INRIA's code: duplicates get a
+/// scale of 3e-4 instead of zero.
 pub const MIN_SQUARED_DISTANCE: f64 = 1e-7;
 /// Scale of a point that has no neighbour at all, as a share of the cameras' extent.
 pub const LONELY_SCALE: f64 = 0.01;
@@ -24,14 +24,20 @@ pub struct Start {
     pub surplus: usize,
 }
 
-/// One isotropic Gaussian a point (Kerbl et al. 2023, section 5.1): its scale is the root of the mean squared
-/// distance to the 3 nearest other points (times `init-scale`), rotation identity, opacity `init-opacity`, the
-/// colour in SH degree 0, higher degrees zero.
+/// One isotropic Gaussian a point (Kerbl et al. 2023, section 5.1): its scale is the root of the
+/// mean squared distance to the 3 nearest other points (times `init-scale`), rotation identity,
+/// opacity `init-opacity`, the colour in SH degree 0, higher degrees zero.
 ///
-/// With fewer than 4 points the mean is over the neighbours there are; a lone point gets [`LONELY_SCALE`] times
-/// `extent` (of the cameras, world units). With more points than `max-gaussians` a random choice of them (by
-/// `seed`) is used. Points without a colour (`colours` too short) are grey. The same input gives the same result.
-pub fn from_points(positions: &[[f32; 3]], colours: &[[u8; 3]], config: &Config, extent: f64) -> Start {
+/// With fewer than 4 points the mean is over the neighbours there are; a lone point gets
+/// [`LONELY_SCALE`] times `extent` (of the cameras, world units). With more points than
+/// `max-gaussians` a random choice of them (by `seed`) is used. Points without a colour (`colours`
+/// too short) are grey. The same input gives the same result.
+pub fn from_points(
+    positions: &[[f32; 3]],
+    colours: &[[u8; 3]],
+    config: &Config,
+    extent: f64,
+) -> Start {
     let config = config.resolved();
     let mut used: Vec<usize> = (0..positions.len())
         .filter(|&i| positions[i].iter().all(|v| v.is_finite()))
@@ -78,8 +84,8 @@ pub fn from_points(positions: &[[f32; 3]], colours: &[[u8; 3]], config: &Config,
     }
 }
 
-/// For each point the mean squared distance to its 3 nearest other points (to all others if there are fewer),
-/// or `None` if it is alone. Points must be finite.
+/// For each point the mean squared distance to its 3 nearest other points (to all others if there
+/// are fewer), or `None` if it is alone. Points must be finite.
 fn mean_squared_distances(points: &[[f32; 3]]) -> Vec<Option<f64>> {
     let points: Vec<[f64; 3]> = points.iter().map(|p| p.map(f64::from)).collect();
     let neighbours = points.len().saturating_sub(1).min(3);
@@ -111,7 +117,9 @@ mod tests {
 
     fn cloud(n: usize) -> Vec<[f32; 3]> {
         let mut rng = Rng::new(1, 0);
-        (0..n).map(|_| std::array::from_fn(|_| rng.normal())).collect()
+        (0..n)
+            .map(|_| std::array::from_fn(|_| rng.normal()))
+            .collect()
     }
 
     #[test]
@@ -121,7 +129,11 @@ mod tests {
         for (i, p) in points.iter().enumerate() {
             let mut squared: Vec<f64> = (0..points.len())
                 .filter(|&j| j != i)
-                .map(|j| (0..3).map(|a| (p[a] as f64 - points[j][a] as f64).powi(2)).sum())
+                .map(|j| {
+                    (0..3)
+                        .map(|a| (p[a] as f64 - points[j][a] as f64).powi(2))
+                        .sum()
+                })
                 .collect();
             squared.sort_by(f64::total_cmp);
             let want = (squared[..3].iter().sum::<f64>() / 3.0).sqrt();

@@ -11,8 +11,8 @@
 //! | how good is the result | [`evaluate`](mod@evaluate) |
 //! | will it fit | [`memory`] |
 //!
-//! Backends are known by the traits of [`splatcore_core::backend`] only: the photos, the gradients and the
-//! Gaussians live wherever the backend keeps them; this crate says what to do and when.
+//! Backends are known by the traits of [`splatcore_core::backend`] only: the photos, the gradients
+//! and the Gaussians live wherever the backend keeps them; this crate says what to do and when.
 
 pub mod breakdown;
 pub mod checkpoint;

@@ -10,7 +10,8 @@ use std::fmt;
 pub struct Memory {
     /// Gaussians at the start.
     pub initial: usize,
-    /// Gaussians expected in the end; for `adc` without a limit a rough guess, see [`expected_gaussians`].
+    /// Gaussians expected in the end; for `adc` without a limit a rough guess, see
+    /// [`expected_gaussians`].
     pub expected: usize,
     /// Whether `expected` is a limit rather than a guess.
     pub limited: bool,
@@ -18,14 +19,16 @@ pub struct Memory {
     pub plan: MemoryPlan,
     /// Photos and masks, bytes.
     pub photos: u64,
-    /// A checkpoint's copy of parameters and moments, bytes; 0 if it is made in other memory than the backend's.
+    /// A checkpoint's copy of parameters and moments, bytes; 0 if it is made in other memory than
+    /// the backend's.
     pub copy: u64,
     /// Free memory of the machine, bytes, if known and if it is what the backend uses.
     pub available: Option<u64>,
 }
 
-/// How many Gaussians a run ends with: the limit if there is one (`mcmc` reaches it), else a guess for `adc`:
-/// four times the starting points, at least 100,000 (typical of photo sets; glossy or leafy scenes grow further).
+/// How many Gaussians a run ends with: the limit if there is one (`mcmc` reaches it), else a guess
+/// for `adc`: four times the starting points, at least 100,000 (typical of photo sets; glossy or
+/// leafy scenes grow further).
 pub fn expected_gaussians(config: &Config, initial: usize) -> usize {
     let config = config.resolved();
     let most = config.max_gaussians.unwrap_or(usize::MAX);
@@ -67,8 +70,8 @@ pub fn plan<'a>(
 }
 
 impl Memory {
-    /// The most that is held at once: everything, and while a checkpoint is saved a copy of parameters and
-    /// moments.
+    /// The most that is held at once: everything, and while a checkpoint is saved a copy of
+    /// parameters and moments.
     pub fn peak(&self) -> u64 {
         let MemoryPlan {
             parameters,
@@ -82,9 +85,12 @@ impl Memory {
 
     /// One line if the peak exceeds the memory at hand, with what to do.
     pub fn warning(&self) -> Option<String> {
-        let available = self.available.filter(|&available| self.peak() > available)?;
+        let available = self
+            .available
+            .filter(|&available| self.peak() > available)?;
         Some(format!(
-            "this run may need {} but {} are free: lower --max-gaussians, --max-size or --sh-degree",
+            "this run may need {} but {} are free: lower --max-gaussians, --max-size or \
+             --sh-degree",
             Bytes(self.peak()),
             Bytes(available)
         ))
@@ -101,7 +107,8 @@ impl fmt::Display for Memory {
         } = self.plan;
         write!(
             f,
-            "memory: {} Gaussians at first, {kind} {} later: parameters {}, moments {}, working {}, photos {}; peak about {}",
+            "memory: {} Gaussians at first, {kind} {} later: parameters {}, moments {}, working \
+             {}, photos {}; peak about {}",
             self.initial,
             self.expected,
             Bytes(parameters),
@@ -136,7 +143,8 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Memory that the system would give without swapping, in bytes; `None` where it does not say (Linux does).
+/// Memory that the system would give without swapping, in bytes; `None` where it does not say
+/// (Linux does).
 pub fn available() -> Option<u64> {
     parse_available(&std::fs::read_to_string("/proc/meminfo").ok()?)
 }
@@ -181,7 +189,10 @@ mod tests {
         assert_eq!(memory.warning(), None);
         memory.available = Some(1606);
         assert!(memory.warning().unwrap().contains("--max-gaussians"));
-        assert!(memory.to_string().contains("peak about 1.6 KiB"), "{memory}");
+        assert!(
+            memory.to_string().contains("peak about 1.6 KiB"),
+            "{memory}"
+        );
     }
 
     #[test]

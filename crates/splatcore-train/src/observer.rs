@@ -59,8 +59,8 @@ pub trait Observer {
         let _ = progress;
         Signal::Continue
     }
-    /// Called after every `eval-every` steps with the scene as it is, to render and measure held-out views
-    /// ([`crate::evaluate()`]). The time it takes is not counted as training.
+    /// Called after every `eval-every` steps with the scene as it is, to render and measure
+    /// held-out views ([`crate::evaluate()`]). The time it takes is not counted as training.
     fn measure(&mut self, step: u32, renderer: &mut dyn Renderer, options: &RenderOptions) {
         let _ = (step, renderer, options);
     }

@@ -16,7 +16,10 @@ pub(crate) struct Saver {
 impl Saver {
     /// `saved` is the step of the checkpoint that a run was resumed from.
     pub fn new(saved: Option<u32>) -> Self {
-        Self { saved, writing: None }
+        Self {
+            saved,
+            writing: None,
+        }
     }
 
     /// Whether `path` holds the checkpoint of this step. Call after [`Saver::wait`].

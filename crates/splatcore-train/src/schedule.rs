@@ -1,13 +1,15 @@
-//! What happens at which step: learning rates, SH degree, refinements. Pure functions of the config.
+//! What happens at which step: learning rates, SH degree, refinements. Pure functions of the
+//! config.
 //!
-//! `adc` is INRIA's current code (graphdeco-inria/gaussian-splatting, `arguments/__init__.py`, `train.py`),
-//! `mcmc` is 3dgs-mcmc, as gsplat also has it. Differences, all deliberate:
+//! `adc` is INRIA's current code (graphdeco-inria/gaussian-splatting, `arguments/__init__.py`,
+//! `train.py`), `mcmc` is 3dgs-mcmc, as gsplat also has it. Differences, all deliberate:
 //!
-//! - INRIA refines between the backward pass and the optimiser's step of the same iteration; replacing the
-//!   parameters there drops their gradients, so that this iteration's step does nothing. Here the step comes
-//!   first (it is one call to the device), then the refinement: one Adam step more per round.
-//! - INRIA also prunes Gaussians that were large on screen (`max_radii2D > 20`), but zeroes that array while
-//!   densifying, just before testing it: the test never holds. It is left out.
+//! - INRIA refines between the backward pass and the optimiser's step of the same iteration;
+//!   replacing the parameters there drops their gradients, so that this iteration's step does
+//!   nothing. Here the step comes first (it is one call to the device), then the refinement: one
+//!   Adam step more per round.
+//! - INRIA also prunes Gaussians that were large on screen (`max_radii2D > 20`), but zeroes that
+//!   array while densifying, just before testing it: the test never holds. It is left out.
 //! - Steps scale with `iterations` (see [`Config::resolved`]).
 
 use crate::config::{
@@ -22,8 +24,8 @@ use splatcore_core::semantics::Semantics;
 /// Where colours of backgrounds are among a step's random numbers; the small numbers are Gaussians.
 const BACKGROUND: u64 = u64::MAX;
 
-/// Exponential decay: `from` at `t = 0`, `to` at `t = 1`, a straight line on a logarithmic axis; `t` is clamped
-/// (INRIA's `get_expon_lr_func` without its delay, which their defaults switch off).
+/// Exponential decay: `from` at `t = 0`, `to` at `t = 1`, a straight line on a logarithmic axis;
+/// `t` is clamped (INRIA's `get_expon_lr_func` without its delay, which their defaults switch off).
 pub fn log_linear(from: f64, to: f64, t: f64) -> f64 {
     let t = t.clamp(0.0, 1.0);
     (from.ln() * (1.0 - t) + to.ln() * t).exp()
@@ -74,8 +76,8 @@ impl Schedule {
         (step / every).min(self.config.sh_degree as u32) as u8
     }
 
-    /// What the photos' sides are divided by at step `step`: from coarse to fine 4 in the first half of `coarse-until`, 2
-    /// in the second, then 1.
+    /// What the photos' sides are divided by at step `step`: from coarse to fine 4 in the first
+    /// half of `coarse-until`, 2 in the second, then 1.
     pub fn scale(&self, step: u32) -> u32 {
         let until = self.config.coarse_until.unwrap_or(0);
         match self.config.resolution_schedule {
@@ -85,8 +87,8 @@ impl Schedule {
         }
     }
 
-    /// What is behind the scene while it learns at step `step`: the config's colour, or if that is random one of the 2^24
-    /// of 8 bits, a function of seed and step.
+    /// What is behind the scene while it learns at step `step`: the config's colour, or if that is
+    /// random one of the 2^24 of 8 bits, a function of seed and step.
     fn background(&self, step: u32) -> [f32; 3] {
         match self.config.background {
             Background::Random => [0, 1, 2].map(|channel| {
@@ -143,11 +145,14 @@ impl Schedule {
         }
     }
 
-    /// What follows step `step`, in order: pruning of floaters, then by scores, at multiples of `prune-every` after `densify-from`, if asked
-    /// for, to the end of the run but for its last step, with the opacities as they were learnt; densification and pruning when `densify-from < step < densify-until`
-    /// and `step` is a multiple of `densify-every`; then, for adc before `densify-until`, the opacity reset at
-    /// multiples of `opacity-reset-every`, and once at `densify-from` on a white background (where opaque white
-    /// haze costs nothing to the loss); then the limit on scales and the 3D filter. Large Gaussians are pruned only after the first reset interval.
+    /// What follows step `step`, in order: pruning of floaters, then by scores, at multiples of
+    /// `prune-every` after `densify-from`, if asked for, to the end of the run but for its last
+    /// step, with the opacities as they were learnt; densification and pruning when `densify-from <
+    /// step < densify-until` and `step` is a multiple of `densify-every`; then, for adc before
+    /// `densify-until`, the opacity reset at multiples of `opacity-reset-every`, and once at
+    /// `densify-from` on a white background (where opaque white haze costs nothing to the loss);
+    /// then the limit on scales and the 3D filter. Large Gaussians are pruned only after the first
+    /// reset interval.
     pub fn refinements(&self, step: u32) -> Vec<Refine> {
         let mut refinements = Vec::new();
         refinements.extend(self.floaters(step));
@@ -173,7 +178,8 @@ impl Schedule {
                 gradient_threshold: c.densify_gradient.unwrap_or(2e-4) as f32,
                 split_scale: (c.split_scale * self.extent) as f32,
                 min_opacity: c.min_opacity as f32,
-                max_scale: (step > self.reset_every()).then_some((c.prune_scale * self.extent) as f32),
+                max_scale: (step > self.reset_every())
+                    .then_some((c.prune_scale * self.extent) as f32),
                 max_gaussians,
                 consistency: (c.densify_score == DensifyScore::Consistent).then(|| Consistency {
                     scoring: self.scoring(step, c.score_views),
@@ -206,9 +212,9 @@ impl Schedule {
         self.config.opacity_reset_every.unwrap_or(3000).max(1)
     }
 
-    /// The 3D filter of an antialiased run follows the means: before the first step (as step 0), and every
-    /// [`SMOOTHING_EVERY`] steps, last of all that happens then, but for so many steps at the end, in which parameters can
-    /// come to rest in it. As in Mip-Splatting's code.
+    /// The 3D filter of an antialiased run follows the means: before the first step (as step 0),
+    /// and every [`SMOOTHING_EVERY`] steps, last of all that happens then, but for so many steps at
+    /// the end, in which parameters can come to rest in it. As in Mip-Splatting's code.
     fn smoothing(&self, step: u32) -> Option<Refine> {
         let due = step.is_multiple_of(SMOOTHING_EVERY)
             && (step == 0 || step + SMOOTHING_EVERY <= self.config.iterations);
@@ -228,8 +234,9 @@ impl Schedule {
             && step < c.iterations
     }
 
-    /// From the end of densification on, every `densify-every` steps, and after the last: scales grow with every step. Limits
-    /// from the start cost half a decibel, as few Gaussians must cover everything then.
+    /// From the end of densification on, every `densify-every` steps, and after the last: scales
+    /// grow with every step. Limits from the start cost half a decibel, as few Gaussians must cover
+    /// everything then.
     fn scale_limit(&self, step: u32) -> Option<Refine> {
         let c = &self.config;
         let share = c.max_scale.unwrap_or(0.0) as f32;
@@ -249,7 +256,8 @@ impl Schedule {
         let c = &self.config;
         let asked = c.prune_importance > 0.0 || c.prune_bad_share < 1.0;
         (asked && self.prunes(step)).then(|| Refine::Prune {
-            // All of them: what no photo shows is gone, and a sample would take what only others show.
+            // All of them: what no photo shows is gone, and a sample would take what only others
+            // show.
             scoring: self.scoring(step, usize::MAX),
             min_importance: c.prune_importance as f32,
             max_bad_share: c.prune_bad_share as f32,
@@ -272,8 +280,9 @@ impl Schedule {
         }
     }
 
-    /// How many Gaussians there will be in the end if there are `gaussians` after step `step`, as far as that is known:
-    /// mcmc grows by the same factor every time; what adc does depends on the photos, it counts as nothing.
+    /// How many Gaussians there will be in the end if there are `gaussians` after step `step`, as
+    /// far as that is known: mcmc grows by the same factor every time; what adc does depends on the
+    /// photos, it counts as nothing.
     pub fn gaussians_in_the_end(&self, step: u32, gaussians: usize) -> usize {
         let c = &self.config;
         if c.strategy != Strategy::Mcmc {

@@ -18,16 +18,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The loss is fetched every so many steps: the device has to be waited for, and then stands idle until it is given
-/// work again. A number of steps, not a time, so that the same run always has the same curve.
+/// The loss is fetched every so many steps: the device has to be waited for, and then stands idle
+/// until it is given work again. A number of steps, not a time, so that the same run always has the
+/// same curve.
 pub const SAMPLE_EVERY: u32 = 50;
-/// Between two samples, progress is told when this much time has passed, with the loss of the last one.
+/// Between two samples, progress is told when this much time has passed, with the loss of the last
+/// one.
 pub const TELL_EVERY: Duration = Duration::from_millis(500);
-/// Without `checkpoint-every`, the state is saved when this much time of training has passed since the last save.
+/// Without `checkpoint-every`, the state is saved when this much time of training has passed since
+/// the last save.
 pub const SAVE_EVERY: Duration = Duration::from_secs(300);
 /// The curve keeps about this many points at most.
 pub const CURVE_POINTS: u32 = 500;
-/// Weight of a new sample in the smoothed loss, once there are as many as its inverse; before, a plain mean.
+/// Weight of a new sample in the smoothed loss, once there are as many as its inverse; before, a
+/// plain mean.
 const SMOOTHING: f64 = 0.1;
 
 /// How a run ended.
@@ -40,7 +44,8 @@ pub enum Outcome {
         /// Steps taken.
         step: u32,
     },
-    /// The time is up (see [`Trainer::stop_after`]); a checkpoint was written if there is a path for it.
+    /// The time is up (see [`Trainer::stop_after`]); a checkpoint was written if there is a path
+    /// for it.
     TimeLimit {
         /// Steps taken.
         step: u32,
@@ -49,8 +54,8 @@ pub enum Outcome {
 
 /// A run: a learner, where it is in the schedule, and what has been seen of it.
 ///
-/// A checkpoint may be taken after any step; a trainer resumed from it takes the remaining steps bit for bit as
-/// this one would have (given the learner's word that it restores bit for bit).
+/// A checkpoint may be taken after any step; a trainer resumed from it takes the remaining steps
+/// bit for bit as this one would have (given the learner's word that it restores bit for bit).
 pub struct Trainer {
     schedule: Schedule,
     learner: Box<dyn Learner>,
@@ -73,11 +78,12 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// A fresh run. `views` are the training photos, `init` the Gaussians to start from (see [`crate::init`]);
-    /// they get the config's SH degree.
+    /// A fresh run. `views` are the training photos, `init` the Gaussians to start from (see
+    /// [`crate::init`]); they get the config's SH degree.
     ///
     /// # Errors
-    /// Wrong settings, no photos, photos that do not fit their cameras, no Gaussians, what the backend reports.
+    /// Wrong settings, no photos, photos that do not fit their cameras, no Gaussians, what the
+    /// backend reports.
     pub fn new(
         config: &Config,
         backend: &dyn Backend,
@@ -121,11 +127,12 @@ impl Trainer {
         })
     }
 
-    /// Goes on where a checkpoint left off. `config` and `views` must be those of the run that wrote it, but for
-    /// [`crate::config::HARMLESS_ON_RESUME`].
+    /// Goes on where a checkpoint left off. `config` and `views` must be those of the run that
+    /// wrote it, but for [`crate::config::HARMLESS_ON_RESUME`].
     ///
     /// # Errors
-    /// [`TrainError::Mismatch`] when they are not, naming the first difference; else as [`Trainer::new`].
+    /// [`TrainError::Mismatch`] when they are not, naming the first difference; else as
+    /// [`Trainer::new`].
     pub fn resume(
         config: &Config,
         backend: &dyn Backend,
@@ -143,7 +150,12 @@ impl Trainer {
         };
         let before = Config::from_toml(&checkpoint.config, "the checkpoint's config".as_ref())?;
         if let Some((key, old, new)) = before.difference(config)? {
-            return mismatch(&key, old, new, "set it back, or start anew without --resume");
+            return mismatch(
+                &key,
+                old,
+                new,
+                "set it back, or start anew without --resume",
+            );
         }
         if checkpoint.backend != backend.name() {
             return mismatch(
@@ -199,8 +211,8 @@ impl Trainer {
         self.path = Some(path.into());
     }
 
-    /// Ends [`Trainer::run`] at the first step after which [`Trainer::seconds`] has reached this: seconds trained,
-    /// over all resumes, without loading and measuring.
+    /// Ends [`Trainer::run`] at the first step after which [`Trainer::seconds`] has reached this:
+    /// seconds trained, over all resumes, without loading and measuring.
     pub fn stop_after(&mut self, seconds: f64) {
         self.time_limit = Some(seconds);
     }
@@ -218,15 +230,16 @@ impl Trainer {
 
     /// Takes the remaining steps. For each: the step, then what the schedule refines after it (see
     /// [`Schedule::refinements`]); every [`SAMPLE_EVERY`] steps the loss is sampled. Saves every
-    /// `checkpoint-every` steps (or every [`SAVE_EVERY`]), when stopped, and at the end; files are written while
-    /// training goes on, and the last one may still be being written when this returns: [`Trainer::wait_saved`].
-    /// May be called again after an interrupt.
+    /// `checkpoint-every` steps (or every [`SAVE_EVERY`]), when stopped, and at the end; files are
+    /// written while training goes on, and the last one may still be being written when this
+    /// returns: [`Trainer::wait_saved`]. May be called again after an interrupt.
     ///
     /// # Errors
-    /// [`TrainError::NotFinite`] within [`SAMPLE_EVERY`] steps of the loss becoming infinite or not a number
-    /// (nothing is saved then: the last checkpoint is from before), [`TrainError::Empty`] when every Gaussian was
-    /// pruned, [`TrainError::Diverged`] when none is finite at a checkpoint, [`TrainError::OutOfMemory`] (the state is saved, if it still can be had), and what the backend or the
-    /// disk report.
+    /// [`TrainError::NotFinite`] within [`SAMPLE_EVERY`] steps of the loss becoming infinite or not
+    /// a number (nothing is saved then: the last checkpoint is from before), [`TrainError::Empty`]
+    /// when every Gaussian was pruned, [`TrainError::Diverged`] when none is finite at a
+    /// checkpoint, [`TrainError::OutOfMemory`] (the state is saved, if it still can be had), and
+    /// what the backend or the disk report.
     pub fn run_ahead(&mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
         let outcome = self.take_steps(observer);
         match outcome {
@@ -241,7 +254,9 @@ impl Trainer {
         let config = self.schedule.config().clone();
         let iterations = config.iterations;
         let every = |interval: u32, step: u32| interval > 0 && step.is_multiple_of(interval);
-        let curve_every = iterations.div_ceil(CURVE_POINTS).next_multiple_of(SAMPLE_EVERY);
+        let curve_every = iterations
+            .div_ceil(CURVE_POINTS)
+            .next_multiple_of(SAMPLE_EVERY);
         let (begun, first_step) = (Instant::now(), self.step);
         let mut clock = Clock::start(self.seconds, self.step);
         let (mut saved_at, mut told_at) = (self.seconds, self.seconds);
@@ -279,7 +294,9 @@ impl Trainer {
                 finite_at = Some(step);
                 self.samples += 1;
                 let weight = SMOOTHING.max(1.0 / self.samples as f64);
-                let smoothed = self.smoothed_loss.map_or(loss, |old| old + weight * (loss - old));
+                let smoothed = self
+                    .smoothed_loss
+                    .map_or(loss, |old| old + weight * (loss - old));
                 self.smoothed_loss = Some(smoothed);
                 self.seconds = clock.seconds();
                 if step == 1 || last || every(curve_every, step) {
@@ -346,7 +363,8 @@ impl Trainer {
                 self.save(observer)?;
             }
         }
-        // A run resumed from its last checkpoint has nothing left to do, but perhaps another place to save to.
+        // A run resumed from its last checkpoint has nothing left to do, but perhaps another place
+        // to save to.
         self.save(observer)?;
         if self.step > first_step {
             self.spent.profile.add(self.learner.take_profile()?);
@@ -393,9 +411,14 @@ impl Trainer {
         Ok(())
     }
 
-    /// After memory ran out: the state goes to disk if the learner still gives it. A photo of which the step was left
-    /// out comes next when the run is resumed; a round of densification that failed stays undone.
-    fn save_what_there_is(&mut self, error: BackendError, observer: &mut dyn Observer) -> TrainError {
+    /// After memory ran out: the state goes to disk if the learner still gives it. A photo of which
+    /// the step was left out comes next when the run is resumed; a round of densification that
+    /// failed stays undone.
+    fn save_what_there_is(
+        &mut self,
+        error: BackendError,
+        observer: &mut dyn Observer,
+    ) -> TrainError {
         let sound = self.learner.last_loss().is_ok_and(f64::is_finite);
         for view in self.learner.left_out().into_iter().rev() {
             self.order.put_back(view);
@@ -443,7 +466,8 @@ impl Trainer {
         let start = Instant::now();
         // One at a time: two snapshots and a third in the making would take too much memory.
         match self.wait_saved(observer) {
-            // The one that begins now takes its place, and hours of training are worth more than a copy of them.
+            // The one that begins now takes its place, and hours of training are worth more than a
+            // copy of them.
             Err(TrainError::Data(error)) => observer.not_saved(&error),
             waited => waited?,
         }
@@ -497,7 +521,8 @@ impl Trainer {
         Ok(self.learner.scene()?)
     }
 
-    /// Name and transform of colours of each training photo, as the rows of `[A | b]`; none if the run learns none.
+    /// Name and transform of colours of each training photo, as the rows of `[A | b]`; none if the
+    /// run learns none.
     ///
     /// # Errors
     /// What the backend reports.
@@ -507,7 +532,8 @@ impl Trainer {
         Ok(names.zip(transforms).collect())
     }
 
-    /// The learner as a renderer of the present scene, and how to render it: to evaluate without another upload.
+    /// The learner as a renderer of the present scene, and how to render it: to evaluate without
+    /// another upload.
     pub fn renderer(&mut self) -> (&mut dyn splatcore_core::Renderer, RenderOptions) {
         let options = RenderOptions {
             sh_degree: self.schedule.config().sh_degree,

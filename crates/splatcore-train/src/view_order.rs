@@ -2,8 +2,8 @@
 
 use splatcore_core::random::Rng;
 
-/// Random permutations of the views, one after the other: every view is seen once before any is seen again
-/// (INRIA's viewpoint stack).
+/// Random permutations of the views, one after the other: every view is seen once before any is
+/// seen again (INRIA's viewpoint stack).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ViewOrder {
     /// The permutation at hand, indices into the views.
@@ -35,8 +35,8 @@ impl ViewOrder {
         view
     }
 
-    /// A view that was given and not used comes next, before those that were never given. One of a round that is over
-    /// comes in this round anyway.
+    /// A view that was given and not used comes next, before those that were never given. One of a
+    /// round that is over comes in this round anyway.
     pub fn put_back(&mut self, view: usize) {
         let given = &self.order[..self.used.min(self.order.len())];
         if let Some(at) = given.iter().rposition(|&one| one as usize == view) {
@@ -53,7 +53,11 @@ mod tests {
     #[test]
     fn every_view_once_before_any_twice_and_each_round_differs() {
         let mut order = ViewOrder::new((0..20).collect(), 3);
-        let mut round = || (0..20).filter_map(|_| order.next_view()).collect::<Vec<_>>();
+        let mut round = || {
+            (0..20)
+                .filter_map(|_| order.next_view())
+                .collect::<Vec<_>>()
+        };
         let (first, second) = (round(), round());
         assert_ne!(first, second);
         for mut round in [first, second] {
@@ -89,7 +93,9 @@ mod tests {
     fn seeds_differ_and_repeat() {
         let round = |seed| {
             let mut order = ViewOrder::new((0..20).collect(), seed);
-            (0..40).filter_map(|_| order.next_view()).collect::<Vec<_>>()
+            (0..40)
+                .filter_map(|_| order.next_view())
+                .collect::<Vec<_>>()
         };
         assert_eq!(round(1), round(1));
         assert_ne!(round(1), round(2));

@@ -1,4 +1,5 @@
-//! The set of training photos as a whole: can it be trained on, and is it the one that a checkpoint knew.
+//! The set of training photos as a whole: can it be trained on, and is it the one that a checkpoint
+//! knew.
 
 use crate::error::TrainError;
 use splatcore_core::View;

@@ -1,5 +1,5 @@
-//! Mip-Splatting's own experiment in small (Yu et al. 2024, section 6.2): trained at one size, measured at a quarter of it
-//! against photos averaged to that size.
+//! Mip-Splatting's own experiment in small (Yu et al. 2024, section 6.2): trained at one size,
+//! measured at a quarter of it against photos averaged to that size.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,8 @@ use splatcore_train::config::{Config, DEFAULT};
 use splatcore_train::{Trainer, evaluate, init};
 use std::sync::Arc;
 
-/// PSNR of held-out views at the photos' size and at a quarter of it, by the learner and by the scene that it gives away.
+/// PSNR of held-out views at the photos' size and at a quarter of it, by the learner and by the
+/// scene that it gives away.
 fn trained(dataset: &Dataset, antialias: bool) -> [f64; 3] {
     let config = Config {
         antialias,
@@ -68,7 +69,8 @@ fn antialiased_scenes_look_right_from_afar() {
     write_dataset(folder.path(), &options, &|_, _| ()).unwrap();
     let dataset = Dataset::open(folder.path(), &OpenOptions::default()).unwrap();
     let [without, with] = [false, true].map(|antialias| trained(&dataset, antialias));
-    let report = format!("full, quarter, quarter as a file: without {without:.2?}, with {with:.2?}");
+    let report =
+        format!("full, quarter, quarter as a file: without {without:.2?}, with {with:.2?}");
     eprintln!("{report}");
     // Nothing is lost where there is no aliasing, and what the file holds is what was learnt.
     assert!(with[0] > without[0] - 0.3, "{report}");

@@ -1,4 +1,5 @@
-//! The whole trainer on the real CPU backend: it learns, and a resumed run ends bit for bit where it would have.
+//! The whole trainer on the real CPU backend: it learns, and a resumed run ends bit for bit where
+//! it would have.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +16,9 @@ use std::sync::Arc;
 /// A cloud of coloured blobs.
 fn truth() -> Gaussians {
     let positions = points(40);
-    let colours: Vec<[u8; 3]> = (0..40u8).map(|i| [i * 6, 255 - i * 5, (i % 7) * 36]).collect();
+    let colours: Vec<[u8; 3]> = (0..40u8)
+        .map(|i| [i * 6, 255 - i * 5, (i % 7) * 36])
+        .collect();
     let mut scene = init::from_points(&positions, &colours, &DEFAULT, 1.0).gaussians;
     scene.opacity_logits.fill(2.0);
     for scale in &mut scene.log_scales {
@@ -31,7 +34,10 @@ fn photos(backend: &CpuBackend, n: usize) -> Arc<Vec<View>> {
         let angle = i as f64 * std::f64::consts::TAU / n as f64;
         let eye = [5.0 * angle.cos(), -1.0, 5.0 * angle.sin()];
         let camera = Camera::look_at(eye, [0.0; 3], [0.0, -1.0, 0.0], 0.8, 40, 28);
-        let image = renderer.render(&camera, &RenderOptions::default()).unwrap().image;
+        let image = renderer
+            .render(&camera, &RenderOptions::default())
+            .unwrap()
+            .image;
         View {
             name: format!("{i:03}.png"),
             camera,
@@ -59,7 +65,10 @@ fn assert_same(a: &LearnerState, b: &LearnerState) {
         rows.concat().iter().map(|v| v.to_bits()).collect()
     };
     assert_eq!(a.gaussians.len(), b.gaussians.len());
-    assert!(bits(&a.gaussians) == bits(&b.gaussians), "parameters differ");
+    assert!(
+        bits(&a.gaussians) == bits(&b.gaussians),
+        "parameters differ"
+    );
     assert!(bits(&a.first) == bits(&b.first), "first moments differ");
     assert!(bits(&a.second) == bits(&b.second), "second moments differ");
     assert_eq!((&a.gradient_sum, &a.seen), (&b.gradient_sum, &b.seen));
@@ -81,17 +90,20 @@ fn resuming_from_a_file_is_bit_exact() {
             antialias,
             ..config(strategy)
         };
-        let mut whole = Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
+        let mut whole =
+            Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
         assert_eq!(whole.run(&mut ()).unwrap(), Outcome::Finished);
         let whole = whole.checkpoint().unwrap();
         assert!(whole.state.gaussians.len() > 40, "the set must have grown");
         // In between, at a refinement, just after a reset, at a reset and refinement, near the end.
         for stop in [17, 40, 71, 140, 233] {
-            let first = Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
+            let first =
+                Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
             // Another backend of another number of threads: only the file connects the two.
             let other = CpuBackend::new(Some(1));
             let checkpoint = stopped_at(first, stop, &path);
-            let mut second = Trainer::resume(&config, &other, Arc::clone(&views), checkpoint).unwrap();
+            let mut second =
+                Trainer::resume(&config, &other, Arc::clone(&views), checkpoint).unwrap();
             assert_eq!(second.run(&mut ()).unwrap(), Outcome::Finished);
             let second = second.checkpoint().unwrap();
             assert_same(&second.state, &whole.state);
@@ -103,15 +115,18 @@ fn resuming_from_a_file_is_bit_exact() {
     }
 }
 
-/// Photos 12 degrees apart leave a held-out view little room for invention, so it must come out almost as well as
-/// the photos that were trained on.
+/// Photos 12 degrees apart leave a held-out view little room for invention, so it must come out
+/// almost as well as the photos that were trained on.
 #[test]
 fn training_brings_the_photos_back() {
     let backend = CpuBackend::new(None);
     let views = photos(&backend, 30);
     let held_out = |i: usize| i.is_multiple_of(5);
     let keep = |wanted: bool| -> Vec<View> {
-        let chosen = views.iter().enumerate().filter(|(i, _)| held_out(*i) == wanted);
+        let chosen = views
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| held_out(*i) == wanted);
         chosen.map(|(_, view)| view.clone()).collect()
     };
     let (test, train) = (keep(true), Arc::new(keep(false)));
@@ -123,7 +138,8 @@ fn training_brings_the_photos_back() {
             opacity_reset_every: Some(5000),
             ..config(strategy)
         };
-        let mut trainer = Trainer::new(&config, &backend, Arc::clone(&train), start(&config)).unwrap();
+        let mut trainer =
+            Trainer::new(&config, &backend, Arc::clone(&train), start(&config)).unwrap();
         let psnr = |trainer: &mut Trainer, views: &[View]| {
             let (renderer, options) = trainer.renderer();
             evaluate(renderer, views, &options, &|_, _, _, _| ())
@@ -133,9 +149,13 @@ fn training_brings_the_photos_back() {
         let before = psnr(&mut trainer, &test);
         trainer.run(&mut ()).unwrap();
         let (after, trained) = (psnr(&mut trainer, &test), psnr(&mut trainer, &train));
-        let (first, last) = (trainer.curve()[0], trainer.curve()[trainer.curve().len() - 1]);
+        let (first, last) = (
+            trainer.curve()[0],
+            trainer.curve()[trainer.curve().len() - 1],
+        );
         eprintln!(
-            "{strategy:?}: held-out {before:.2} -> {after:.2} dB, trained {trained:.2} dB; {first:?} -> {last:?}"
+            "{strategy:?}: held-out {before:.2} -> {after:.2} dB, trained {trained:.2} dB; \
+             {first:?} -> {last:?}"
         );
         assert!(
             after > before + 10.0 && after > 30.0,

@@ -23,12 +23,17 @@ fn scores_are_means_of_the_metrics_and_keep_order() {
     };
     let mut renderer = Mock::default().renderer(&scene()).unwrap();
     let seen = std::sync::Mutex::new(vec![None; 7]);
-    let result = evaluate(&mut *renderer, &views, &options, &|i, view, image, score| {
-        assert_eq!(score.psnr, metrics::psnr(image, &view.photo));
-        assert_eq!(score.ssim, metrics::ssim(image, &view.photo));
-        let before = seen.lock().unwrap()[i].replace(score.clone());
-        assert!(before.is_none(), "view {i} twice");
-    })
+    let result = evaluate(
+        &mut *renderer,
+        &views,
+        &options,
+        &|i, view, image, score| {
+            assert_eq!(score.psnr, metrics::psnr(image, &view.photo));
+            assert_eq!(score.ssim, metrics::ssim(image, &view.photo));
+            let before = seen.lock().unwrap()[i].replace(score.clone());
+            assert!(before.is_none(), "view {i} twice");
+        },
+    )
     .unwrap();
     let seen: Vec<_> = seen.into_inner().unwrap().into_iter().flatten().collect();
     assert_eq!(result.views, seen);
@@ -57,7 +62,8 @@ fn the_json_is_that_of_the_contract_and_holds_no_infinity() {
     let result = evaluate(&mut *renderer, &views, &options, &|_, _, _, _| ()).unwrap();
     let json = serde_json::to_string(&result).unwrap();
     assert!(
-        json.starts_with("{\"psnr\":") && json.contains("{\"name\":\"000.png\",\"psnr\":100.0,\"ssim\":"),
+        json.starts_with("{\"psnr\":")
+            && json.contains("{\"name\":\"000.png\",\"psnr\":100.0,\"ssim\":"),
         "{json}"
     );
     assert!(json.contains(",\"gaussians\":5,\"views\":["), "{json}");
@@ -67,7 +73,8 @@ fn the_json_is_that_of_the_contract_and_holds_no_infinity() {
         background: [f32::NAN; 3],
         ..options
     };
-    let Evaluation { psnr, ssim, .. } = evaluate(&mut *renderer, &views, &options, &|_, _, _, _| ()).unwrap();
+    let Evaluation { psnr, ssim, .. } =
+        evaluate(&mut *renderer, &views, &options, &|_, _, _, _| ()).unwrap();
     assert_eq!((psnr, ssim), (0.0, 0.0));
 }
 

@@ -1,5 +1,5 @@
-//! Exposures on the real CPU backend: photos whose exposures differ train a better scene with them than without, and a
-//! resumed run ends bit for bit where it would have.
+//! Exposures on the real CPU backend: photos whose exposures differ train a better scene with them
+//! than without, and a resumed run ends bit for bit where it would have.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,7 +21,9 @@ const HELD_OUT: usize = 4;
 
 /// A cloud of coloured blobs, none so bright that a gain would be cut off.
 fn truth() -> Gaussians {
-    let colours: Vec<[u8; 3]> = (0..40u8).map(|i| [i * 4, 170 - i * 4, (i % 7) * 24]).collect();
+    let colours: Vec<[u8; 3]> = (0..40u8)
+        .map(|i| [i * 4, 170 - i * 4, (i % 7) * 24])
+        .collect();
     let mut scene = init::from_points(&points(40), &colours, &DEFAULT, 1.0).gaussians;
     scene.opacity_logits.fill(2.0);
     for scale in &mut scene.log_scales {
@@ -30,8 +32,8 @@ fn truth() -> Gaussians {
     scene
 }
 
-/// Photos of the cloud from a circle with their gains of red, green and blue: each training photo has its own, those held
-/// out the training photos' mean.
+/// Photos of the cloud from a circle with their gains of red, green and blue: each training photo
+/// has its own, those held out the training photos' mean.
 fn photos(backend: &CpuBackend) -> Vec<(View, [f32; 3])> {
     let mut renderer = backend.renderer(&truth()).unwrap();
     let mut rng = Rng::new(7, 4);
@@ -48,7 +50,10 @@ fn photos(backend: &CpuBackend) -> Vec<(View, [f32; 3])> {
         let angle = i as f64 * std::f64::consts::TAU / PHOTOS as f64;
         let eye = [5.0 * angle.cos(), -1.0, 5.0 * angle.sin()];
         let camera = Camera::look_at(eye, [0.0; 3], [0.0, -1.0, 0.0], 0.8, 40, 28);
-        let mut image = renderer.render(&camera, &RenderOptions::default()).unwrap().image;
+        let mut image = renderer
+            .render(&camera, &RenderOptions::default())
+            .unwrap()
+            .image;
         let gains = if held_out(i) { mean } else { drawn[i] };
         for pixel in &mut image.data {
             *pixel = [0, 1, 2].map(|c| gains[c] * pixel[c]);
@@ -61,7 +66,14 @@ fn photos(backend: &CpuBackend) -> Vec<(View, [f32; 3])> {
             alpha: None,
         };
         let name = format!("{i:03}.png");
-        (View { name, camera, photo }, gains)
+        (
+            View {
+                name,
+                camera,
+                photo,
+            },
+            gains,
+        )
     };
     (0..PHOTOS).map(&mut view).collect()
 }
@@ -104,7 +116,8 @@ fn photos_of_different_exposures_make_a_better_scene() {
     let (train, test) = (Arc::new(split(&photos, false)), split(&photos, true));
     let run = |exposure: bool| -> (Trainer, Evaluation) {
         let config = config(exposure);
-        let mut trainer = Trainer::new(&config, &backend, Arc::clone(&train), start(&config)).unwrap();
+        let mut trainer =
+            Trainer::new(&config, &backend, Arc::clone(&train), start(&config)).unwrap();
         trainer.run(&mut ()).unwrap();
         let (renderer, options) = trainer.renderer();
         let found = evaluate_with(renderer, &test, &options, true, &|_, _, _, _| ()).unwrap();
@@ -121,9 +134,11 @@ fn photos_of_different_exposures_make_a_better_scene() {
         aligned(&exposed)
     );
     assert!(without.exposures().unwrap().is_empty());
-    // Over four seeds of the gains: 34.6 to 36.0 dB without, 42.3 to 42.9 with; aligned 39.9 to 41.4 and 46.9 to 47.3.
+    // Over four seeds of the gains: 34.6 to 36.0 dB without, 42.3 to 42.9 with; aligned 39.9 to
+    // 41.4 and 46.9 to 47.3.
     assert!(aligned(&exposed) > aligned(&plain) + 4.0);
-    // A held-out photo's own exposure is unknown; the scene has the mean one of the photos that it was trained on.
+    // A held-out photo's own exposure is unknown; the scene has the mean one of the photos that it
+    // was trained on.
     assert!(exposed.psnr > plain.psnr + 4.0);
 
     let exposures = with.exposures().unwrap();
@@ -187,7 +202,10 @@ fn resuming_with_exposures_is_bit_exact() {
         let checkpoint = stopped_at(first, stop, &path);
         let mut second = Trainer::resume(&config, &other, Arc::clone(&views), checkpoint).unwrap();
         assert_eq!(second.run(&mut ()).unwrap(), Outcome::Finished);
-        assert!(second.checkpoint().unwrap().state == whole, "stopped at {stop}");
+        assert!(
+            second.checkpoint().unwrap().state == whole,
+            "stopped at {stop}"
+        );
     }
     // The switch is a setting like any other.
     let checkpoint = Checkpoint::load(&path).unwrap();

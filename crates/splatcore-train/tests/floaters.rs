@@ -1,5 +1,6 @@
-//! `--prune-floaters` on a model that has them: fox_220k, trained with adc by INRIA's program, shows a veil in the one held-out
-//! view that looks from outside the range of the training views (docs/measurements/training.md).
+//! `--prune-floaters` on a model that has them: fox_220k, trained with adc by INRIA's program,
+//! shows a veil in the one held-out view that looks from outside the range of the training views
+//! (docs/measurements/training.md).
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 #[path = "../../splatcore-data/tests/shared/mod.rs"]
@@ -27,15 +28,25 @@ fn views(dataset: &Path, split: Split) -> Vec<View> {
 
 /// PSNR of the view with the veil, and the mean of the others.
 fn quality(learner: &mut dyn Learner, held_out: &[View]) -> (f64, f64) {
-    let found = evaluate(learner, held_out, &RenderOptions::default(), &|_, _, _, _| ()).unwrap();
-    let (veiled, others): (Vec<_>, Vec<_>) = found.views.iter().partition(|view| view.name.contains("0110"));
+    let found = evaluate(
+        learner,
+        held_out,
+        &RenderOptions::default(),
+        &|_, _, _, _| (),
+    )
+    .unwrap();
+    let (veiled, others): (Vec<_>, Vec<_>) = found
+        .views
+        .iter()
+        .partition(|view| view.name.contains("0110"));
     let sum: f64 = others.iter().map(|view| view.psnr).sum();
     (veiled[0].psnr, sum / others.len() as f64)
 }
 
 #[test]
 fn a_veil_goes_and_the_scene_stays() {
-    let (Some(model), Some(dataset)) = (shared("models/fox_220k.spz"), shared("posed/fox_colmap")) else {
+    let (Some(model), Some(dataset)) = (shared("models/fox_220k.spz"), shared("posed/fox_colmap"))
+    else {
         return;
     };
     let gaussians = scene::read(&model).unwrap().gaussians;
@@ -50,7 +61,8 @@ fn a_veil_goes_and_the_scene_stays() {
     let pruned = learner.refine(&refine).unwrap().pruned;
     let after = quality(learner.as_mut(), &held_out);
     eprintln!(
-        "{pruned} of {} removed; 0110 and the others have {before:.2?} dB before, {after:.2?} dB after",
+        "{pruned} of {} removed; 0110 and the others have {before:.2?} dB before, {after:.2?} dB \
+         after",
         gaussians.len()
     );
     assert!(pruned > 0 && pruned * 50 < gaussians.len());

@@ -1,5 +1,5 @@
-//! A long run takes no more memory than a short one: steps, refinements, checkpoints and measurements leave nothing behind.
-//! One test a process: all its threads' memory is counted.
+//! A long run takes no more memory than a short one: steps, refinements, checkpoints and
+//! measurements leave nothing behind. One test a process: all its threads' memory is counted.
 #![allow(clippy::unwrap_used)]
 
 #[path = "common/heap.rs"]
@@ -19,8 +19,9 @@ static HEAP: heap::Counted = heap::Counted;
 const STEPS: u32 = 6000;
 /// The set has its final size after this step, and all that grows has grown.
 const SETTLED: u32 = 2000;
-/// The curve's points (500 at most, 32 bytes each, in vectors that double) and what a checkpoint in the making or a thread
-/// pool holds at one moment and not at another. A leak of 10 bytes a step is more.
+/// The curve's points (500 at most, 32 bytes each, in vectors that double) and what a checkpoint in
+/// the making or a thread pool holds at one moment and not at another. A leak of 10 bytes a step is
+/// more.
 const SLACK: usize = 40_000;
 const RESIDENT_SLACK: usize = 8 << 20;
 
@@ -38,7 +39,9 @@ fn views() -> Arc<Vec<View>> {
             photo: Photo {
                 width,
                 height,
-                rgb: (0..3 * pixels).map(|_| (255.0 * rng.uniform()) as u8).collect(),
+                rgb: (0..3 * pixels)
+                    .map(|_| (255.0 * rng.uniform()) as u8)
+                    .collect(),
                 mask: None,
                 alpha: None,
             },
@@ -126,8 +129,11 @@ fn a_long_run_takes_no_more_memory_than_a_short_one() {
         assert!(third > 20, "{} levels", settled.len());
         let (first, last) = (&settled[..third], &settled[settled.len() - third..]);
         let (from, to) = (least(first, |level| level.1), least(last, |level| level.1));
-        let (resident_from, resident_to) = (least(first, |level| level.2), least(last, |level| level.2));
-        eprintln!("{strategy:?}: heap {from} -> {to} bytes, resident {resident_from} -> {resident_to}");
+        let (resident_from, resident_to) =
+            (least(first, |level| level.2), least(last, |level| level.2));
+        eprintln!(
+            "{strategy:?}: heap {from} -> {to} bytes, resident {resident_from} -> {resident_to}"
+        );
         assert!(
             to < from + SLACK,
             "{strategy:?}: the heap grew from {from} to {to} bytes"

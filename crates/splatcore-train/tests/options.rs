@@ -1,4 +1,5 @@
-//! Options of training on the real CPU backend: runs with them resume bit for bit, learn, and do what they claim.
+//! Options of training on the real CPU backend: runs with them resume bit for bit, learn, and do
+//! what they claim.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +10,8 @@ use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::{Camera, Gaussians, Photo, View, metrics};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::{
-    Background, Config, DEFAULT, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule, Strategy,
+    Background, Config, DEFAULT, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule,
+    Strategy,
 };
 use splatcore_train::{Checkpoint, Outcome, Trainer, evaluate, init};
 use std::sync::Arc;
@@ -99,12 +101,17 @@ fn resuming_with_every_option_is_bit_exact() {
         let whole = trained(&backend, &config, &views).checkpoint().unwrap();
         // At a quarter, at half just after the change, at full size.
         for stop in [17, 61, 233] {
-            let first = Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
+            let first =
+                Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
             let checkpoint = stopped_at(first, stop, &path);
-            let mut second = Trainer::resume(&config, &backend, Arc::clone(&views), checkpoint).unwrap();
+            let mut second =
+                Trainer::resume(&config, &backend, Arc::clone(&views), checkpoint).unwrap();
             assert_eq!(second.run(&mut ()).unwrap(), Outcome::Finished);
             let second = second.checkpoint().unwrap();
-            assert!(second.state == whole.state, "{strategy:?}: resumed at {stop}");
+            assert!(
+                second.state == whole.state,
+                "{strategy:?}: resumed at {stop}"
+            );
         }
         let mut other = config.clone();
         other.sh_regulariser = 0.0;
@@ -209,8 +216,11 @@ fn a_random_background_fills_holes() {
     };
     let mut on_black = trained(&backend, &base, &Arc::new(on_black));
     let mut on_random = trained(&backend, &random, &views);
-    let [black, filled] = [&mut on_black, &mut on_random].map(|trainer| psnr(&backend, trainer, [1.0; 3]));
-    eprintln!("seen on white: trained on black {black:.2} dB, on random backgrounds {filled:.2} dB");
+    let [black, filled] =
+        [&mut on_black, &mut on_random].map(|trainer| psnr(&backend, trainer, [1.0; 3]));
+    eprintln!(
+        "seen on white: trained on black {black:.2} dB, on random backgrounds {filled:.2} dB"
+    );
     assert!(
         filled > black + 6.0,
         "{black} dB on black, {filled} dB on random backgrounds"
@@ -242,7 +252,9 @@ fn the_regulariser_of_harmonics_shrinks_them() {
         let scene = trained(&backend, &config, &views).scene().unwrap();
         let k = scene.coefficients();
         let rest = scene.sh.iter().enumerate().filter(|(i, _)| i % k != 0);
-        let squares: f32 = rest.map(|(_, c)| c.iter().map(|v| v * v).sum::<f32>()).sum();
+        let squares: f32 = rest
+            .map(|(_, c)| c.iter().map(|v| v * v).sum::<f32>())
+            .sum();
         (squares / scene.len() as f32).sqrt()
     };
     let (free, held) = (size(0.0), size(100.0));

@@ -1,4 +1,5 @@
-//! The loop: what is asked of the learner, when it is saved, and that a resumed run ends where it would have.
+//! The loop: what is asked of the learner, when it is saved, and that a resumed run ends where it
+//! would have.
 
 #![allow(clippy::unwrap_used)]
 
@@ -95,7 +96,8 @@ fn resuming_is_bit_exact_across_refinements_and_resets() {
         let config = config(strategy);
         let whole = end_of(trainer(&config, &Mock::default()));
         assert_ne!(whole.state.gaussians.len(), 60, "the set must have changed");
-        // Before anything, between, at a refinement, at a reset, at both, after densification, one before the end.
+        // Before anything, between, at a refinement, at a reset, at both, after densification, one
+        // before the end.
         for stop in [1, 37, 50, 74, 75, 90, 180, 199, 225, 301, 399] {
             let mut first = trainer(&config, &Mock::default());
             first.save_to(&path);
@@ -119,7 +121,10 @@ fn many_interrupts_and_going_on_in_place_change_nothing() {
     let mut trainer = trainer(&config, &Mock::default());
     let mut observer = StopAt::new(&[3, 4, 100, 250]);
     for step in [3, 4, 100, 250] {
-        assert_eq!(trainer.run(&mut observer).unwrap(), Outcome::Interrupted { step });
+        assert_eq!(
+            trainer.run(&mut observer).unwrap(),
+            Outcome::Interrupted { step }
+        );
     }
     assert_same(&end_of(trainer), &whole);
 }
@@ -148,7 +153,13 @@ fn the_learner_is_asked_in_order() {
             (125, "adc")
         ]
     );
-    assert_eq!(refinements.iter().filter(|(_, kind)| *kind == "reset").count(), 4);
+    assert_eq!(
+        refinements
+            .iter()
+            .filter(|(_, kind)| *kind == "reset")
+            .count(),
+        4
+    );
     assert_eq!(refinements.last(), Some(&(275, "adc")));
     let plans: Vec<_> = log
         .iter()
@@ -228,8 +239,12 @@ impl Observer for Watch {
     }
     fn measure(&mut self, step: u32, renderer: &mut dyn Renderer, options: &RenderOptions) {
         let views = views(3);
-        let result = splatcore_train::evaluate(renderer, &views, options, &|_, _, _, _| ()).unwrap();
-        assert_eq!((result.views.len(), result.gaussians), (3, renderer.count()));
+        let result =
+            splatcore_train::evaluate(renderer, &views, options, &|_, _, _, _| ()).unwrap();
+        assert_eq!(
+            (result.views.len(), result.gaussians),
+            (3, renderer.count())
+        );
         self.measured.push(step);
         std::thread::sleep(std::time::Duration::from_millis(30));
     }
@@ -265,7 +280,10 @@ fn the_observer_hears_everything_and_measuring_is_not_training_time() {
     assert_eq!(watch.measured, (1..=10).map(|i| 40 * i).collect::<Vec<_>>());
     assert_eq!(watch.saved, [150, 300, 400]);
     let last = watch.progress.last().unwrap();
-    assert_eq!((last.step, last.iterations, last.seconds_left), (400, 400, 0.0));
+    assert_eq!(
+        (last.step, last.iterations, last.seconds_left),
+        (400, 400, 0.0)
+    );
     assert_eq!(last.last_refine.unwrap().0, 275);
     assert!(last.steps_per_second > 0.0 && last.loss.is_finite());
     // Ten pauses of 30 ms; the last one comes after the last sample.
@@ -276,7 +294,8 @@ fn the_observer_hears_everything_and_measuring_is_not_training_time() {
     );
     let steps: Vec<u32> = trainer.curve().iter().map(|p| p.step).collect();
     assert_eq!((steps[0], steps[1], steps.len()), (1, 50, 9));
-    // A sample makes the device wait: nothing else asks for the loss (every checkpoint here is at one).
+    // A sample makes the device wait: nothing else asks for the loss (every checkpoint here is at
+    // one).
     assert_eq!(losses.load(Ordering::Relaxed), 9);
 }
 
@@ -361,7 +380,10 @@ fn a_file_is_written_while_the_caller_goes_on_and_is_whole_when_waited_for() {
     assert!(watch.saved.is_empty());
     trainer.wait_saved(&mut watch).unwrap();
     assert_eq!(watch.saved, [400]);
-    assert_same(&Checkpoint::load(&path).unwrap(), &trainer.checkpoint().unwrap());
+    assert_same(
+        &Checkpoint::load(&path).unwrap(),
+        &trainer.checkpoint().unwrap(),
+    );
     // Nor does a trainer that is dropped leave half a file.
     std::fs::remove_file(&path).unwrap();
     trainer.run_ahead(&mut ()).unwrap();
@@ -382,7 +404,8 @@ fn memory_that_runs_out_leaves_a_checkpoint() {
     broken.save_to(&path);
     let error = broken.run(&mut ()).unwrap_err().to_string();
     assert!(
-        error.contains("a list of pairs needs 9 bytes; buy more") && error.contains("step 122 is saved"),
+        error.contains("a list of pairs needs 9 bytes; buy more")
+            && error.contains("step 122 is saved"),
         "{error}"
     );
     let checkpoint = Checkpoint::load(&path).unwrap();
@@ -392,7 +415,10 @@ fn memory_that_runs_out_leaves_a_checkpoint() {
     assert_same(&end_of(second), &end_of(trainer(&config, &Mock::default())));
 
     // Without a place to save to, it is what the backend said.
-    let error = trainer(&config, &mock()).run(&mut ()).unwrap_err().to_string();
+    let error = trainer(&config, &mock())
+        .run(&mut ())
+        .unwrap_err()
+        .to_string();
     assert!(error.ends_with("buy more"), "{error}");
 }
 
@@ -460,7 +486,10 @@ fn nothing_to_train_on_or_with_is_said() {
     masked
         .iter_mut()
         .for_each(|view| view.photo.mask = Some(vec![0; 96]));
-    assert!(matches!(new(masked.into(), start(&config)), TrainError::NoViews));
+    assert!(matches!(
+        new(masked.into(), start(&config)),
+        TrainError::NoViews
+    ));
 }
 
 /// Removes what is in the way of checkpoints when the first one could not be written.

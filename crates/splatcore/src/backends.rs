@@ -11,8 +11,8 @@ use splatcore_train::config::{self, BackendChoice};
 /// `--device`.
 #[derive(clap::Args)]
 pub struct DeviceArgs {
-    /// Which NVIDIA card computes, as `splatcore doctor` numbers them [0]. Only the cuda backend has cards: with this,
-    /// auto takes the card or says why it cannot
+    /// Which NVIDIA card computes, as `splatcore doctor` numbers them [0]. Only the cuda backend
+    /// has cards: with this, auto takes the card or says why it cannot
     #[arg(long, value_name = "N")]
     pub device: Option<usize>,
 }
@@ -20,13 +20,14 @@ pub struct DeviceArgs {
 /// `--backend`, `--device` and `--threads`, for every command but train (whose config holds them).
 #[derive(clap::Args)]
 pub struct BackendArgs {
-    /// Where to compute: auto (the fastest at hand), cpu, cuda. Time and which memory is used depend on it,
-    /// quality does not
+    /// Where to compute: auto (the fastest at hand), cpu, cuda. Time and which memory is used
+    /// depend on it, quality does not
     #[arg(long, value_name = "NAME", default_value = "auto", value_enum)]
     pub backend: BackendChoice,
     #[command(flatten)]
     device: DeviceArgs,
-    /// Threads of the cpu backend [all cores]. Fewer take longer and leave cores to others; the result is the same
+    /// Threads of the cpu backend [all cores]. Fewer take longer and leave cores to others; the
+    /// result is the same
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
 }
@@ -34,9 +35,10 @@ pub struct BackendArgs {
 /// `--half-scene`, for commands that only render.
 #[derive(clap::Args)]
 pub struct HalfSceneArgs {
-    /// Keep spherical harmonics on the card as halves. A scene of degree 3 takes 140 bytes a Gaussian in place of 236, and
-    /// projection, which waits for memory, takes about two thirds of its time. Pictures differ from those of the full
-    /// scene by roundings, 70 dB or better; gradients cannot be had. Only the cuda backend has it
+    /// Keep spherical harmonics on the card as halves. A scene of degree 3 takes 140 bytes a
+    /// Gaussian in place of 236, and projection, which waits for memory, takes about two thirds of
+    /// its time. Pictures differ from those of the full scene by roundings, 70 dB or better;
+    /// gradients cannot be had. Only the cuda backend has it
     #[arg(long)]
     pub half_scene: bool,
 }
@@ -101,7 +103,9 @@ pub fn check_device(device: Option<usize>) -> Result<()> {
         device,
         ..Options::default()
     };
-    device.map_or(Ok(()), |_| open(BackendChoice::Cuda, None, options).map(drop))
+    device.map_or(Ok(()), |_| {
+        open(BackendChoice::Cuda, None, options).map(drop)
+    })
 }
 
 /// Opens the backend that a training run asks for, on this card if one is named.
@@ -121,8 +125,8 @@ pub fn for_training(config: &Config, device: Option<usize>) -> Result<Opened> {
     open(config.backend, config.threads, options)
 }
 
-/// Opens a backend. `threads` also bounds the threads that decode photos and measure images; the options are the cuda
-/// backend's, the cpu backend has no use for them.
+/// Opens a backend. `threads` also bounds the threads that decode photos and measure images; the
+/// options are the cuda backend's, the cpu backend has no use for them.
 ///
 /// # Errors
 /// As [`check`].
@@ -135,12 +139,16 @@ pub fn open(choice: BackendChoice, threads: Option<usize>, options: Options) -> 
             .num_threads(threads)
             .build_global();
     }
-    let opened = choose(choice, || Box::new(CpuBackend::new(threads)), || cuda(options))?;
+    let opened = choose(
+        choice,
+        || Box::new(CpuBackend::new(threads)),
+        || cuda(options),
+    )?;
     with_half_scene(opened, options.half_scene)
 }
 
-/// So many threads as are asked for, but no more than a machine can have a use for: thousands take minutes to start, and
-/// the result is the same.
+/// So many threads as are asked for, but no more than a machine can have a use for: thousands take
+/// minutes to start, and the result is the same.
 fn at_most(threads: usize) -> usize {
     const ENOUGH: usize = 64;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -155,7 +163,8 @@ fn at_most(threads: usize) -> usize {
 fn with_half_scene(opened: Opened, half_scene: bool) -> Result<Opened> {
     match half_scene && opened.backend.name() == "cpu" {
         true => Err(anyhow!(
-            "--half-scene is of the cuda backend alone, and the backend is {}; leave it out or compute on a card",
+            "--half-scene is of the cuda backend alone, and the backend is {}; leave it out or \
+             compute on a card",
             opened.line.trim_start_matches("backend: ")
         )),
         false => Ok(opened),
@@ -166,7 +175,8 @@ fn with_half_scene(opened: Opened, half_scene: bool) -> Result<Opened> {
 fn with_device(choice: BackendChoice, device: Option<usize>) -> Result<BackendChoice> {
     match (choice, device) {
         (BackendChoice::Cpu, Some(device)) => Err(anyhow!(WrongUsage(format!(
-            "--device {device} names an NVIDIA card and --backend cpu uses none; leave one of them out"
+            "--device {device} names an NVIDIA card and --backend cpu uses none; leave one of them \
+             out"
         )))),
         (_, Some(_)) => Ok(BackendChoice::Cuda),
         (choice, None) => Ok(choice),
@@ -192,12 +202,16 @@ fn choose(
             Ok(backend) => (backend, String::new()),
             Err(reason) => {
                 return Err(anyhow!(
-                    "the CUDA backend cannot be used: {reason}; or compute on the processor with --backend cpu"
+                    "the CUDA backend cannot be used: {reason}; or compute on the processor with \
+                     --backend cpu"
                 ));
             }
         },
         BackendChoice::Auto => match cuda() {
-            Ok(backend) => (backend, " (auto: a card is faster than the processor)".into()),
+            Ok(backend) => (
+                backend,
+                " (auto: a card is faster than the processor)".into(),
+            ),
             Err(reason) => (cpu(), format!(" (auto: {reason})")),
         },
     };
@@ -217,7 +231,11 @@ mod tests {
     #[test]
     fn auto_takes_the_card_and_says_why_not() {
         let chosen = |choice, card: Result<(), &str>| {
-            let opened = choose(choice, || cpu(1), || card.map(|()| cpu(2)).map_err(str::to_owned));
+            let opened = choose(
+                choice,
+                || cpu(1),
+                || card.map(|()| cpu(2)).map_err(str::to_owned),
+            );
             opened
                 .map(|opened| opened.line)
                 .map_err(|error| error.to_string())
@@ -243,7 +261,8 @@ mod tests {
 
     #[test]
     fn a_named_card_is_wanted() {
-        let chosen = |choice, device| with_device(choice, device).map_err(|error| error.to_string());
+        let chosen =
+            |choice, device| with_device(choice, device).map_err(|error| error.to_string());
         for choice in [BackendChoice::Auto, BackendChoice::Cuda] {
             assert_eq!(chosen(choice, Some(1)), Ok(BackendChoice::Cuda));
             assert_eq!(chosen(choice, None), Ok(choice));
@@ -258,7 +277,8 @@ mod tests {
 
     #[test]
     fn halves_are_for_cards() {
-        let opened = |reason: &str| choose(BackendChoice::Auto, || cpu(1), || Err(reason.into())).unwrap();
+        let opened =
+            |reason: &str| choose(BackendChoice::Auto, || cpu(1), || Err(reason.into())).unwrap();
         assert!(with_half_scene(opened("no driver"), false).is_ok());
         let refused = with_half_scene(opened("no driver"), true).err().unwrap();
         let line = refused.to_string();
@@ -270,8 +290,18 @@ mod tests {
 
     #[test]
     fn only_what_was_asked_for_is_opened() {
-        choose(BackendChoice::Cpu, || cpu(1), || panic!("the card was opened")).unwrap();
+        choose(
+            BackendChoice::Cpu,
+            || cpu(1),
+            || panic!("the card was opened"),
+        )
+        .unwrap();
         let card = || Ok(cpu(2));
-        choose(BackendChoice::Auto, || panic!("the processor was opened"), card).unwrap();
+        choose(
+            BackendChoice::Auto,
+            || panic!("the processor was opened"),
+            card,
+        )
+        .unwrap();
     }
 }

@@ -1,4 +1,5 @@
-//! Where the cameras of `render` and `bench` come from: a dataset, a cameras.json, or an orbit around the scene.
+//! Where the cameras of `render` and `bench` come from: a dataset, a cameras.json, or an orbit
+//! around the scene.
 
 use crate::load;
 use anyhow::{Context, Result, bail};
@@ -31,12 +32,13 @@ pub struct CameraArgs {
     /// Folder of the dataset's photos in place of `images`, for example images_4
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["orbit", "cameras"])]
     images: Option<String>,
-    /// Scale the dataset's cameras so that the longer side is at most this many pixels. Time falls with the square
+    /// Scale the dataset's cameras so that the longer side is at most this many pixels. Time falls
+    /// with the square
     #[arg(long, value_name = "PX", conflicts_with_all = ["orbit", "cameras", "size"],
           value_parser = clap::value_parser!(u32).range(1..))]
     max_size: Option<u32>,
-    /// Size of the images in pixels [the cameras' own; for --orbit 1280x720]. Time and memory grow with the
-    /// area; another shape than the camera's stretches the image
+    /// Size of the images in pixels [the cameras' own; for --orbit 1280x720]. Time and memory grow
+    /// with the area; another shape than the camera's stretches the image
     #[arg(long, value_name = "WxH")]
     size: Option<Size>,
     /// Which way is up for --orbit: x, -x, y, -y, z or -z. PLY files of photo sets mostly have -y
@@ -48,11 +50,12 @@ pub struct CameraArgs {
         conflicts_with_all = ["dataset", "cameras"]
     )]
     up: Up,
-    /// --orbit: distance from the centre, times the one that shows 95 % of the Gaussians (less of a scene with a
-    /// far background)
+    /// --orbit: distance from the centre, times the one that shows 95 % of the Gaussians (less of a
+    /// scene with a far background)
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = positive, conflicts_with_all = ["dataset", "cameras"])]
     distance: f64,
-    /// Colour behind the scene: black, white, or r,g,b from 0 to 1 [that of the run beside the scene, or black]
+    /// Colour behind the scene: black, white, or r,g,b from 0 to 1 [that of the run beside the
+    /// scene, or black]
     #[arg(long, value_name = "COLOUR", value_parser = load::one_colour)]
     background: Option<Background>,
 }
@@ -63,14 +66,14 @@ struct Source {
     /// Use the cameras of this dataset (its photos are decoded too, to know their sizes)
     #[arg(long, value_name = "DATASET")]
     dataset: Option<PathBuf>,
-    /// Use the cameras of a JSON file as INRIA's trainer writes it (cameras.json): an array of {"img_name",
-    /// "width", "height", "position": [x,y,z] of the camera in the world, "rotation": camera-to-world matrix in
-    /// three rows (columns: right, down, forward), "fx", "fy"} in pixels; "cx" and "cy" may be added, else the
-    /// principal point is the middle
+    /// Use the cameras of a JSON file as INRIA's trainer writes it (cameras.json): an array of
+    /// {"img_name", "width", "height", "position": [x,y,z] of the camera in the world, "rotation":
+    /// camera-to-world matrix in three rows (columns: right, down, forward), "fx", "fy"} in pixels;
+    /// "cx" and "cy" may be added, else the principal point is the middle
     #[arg(long, value_name = "FILE")]
     cameras: Option<PathBuf>,
-    /// Use N cameras on a circle around the scene's centre (medians of the Gaussians), looking inwards. Time
-    /// grows with N
+    /// Use N cameras on a circle around the scene's centre (medians of the Gaussians), looking
+    /// inwards. Time grows with N
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     orbit: Option<u32>,
 }
@@ -81,7 +84,8 @@ pub struct NamedCamera {
     pub name: String,
     /// At the size to render.
     pub camera: Camera,
-    /// What was photographed from there, if a dataset knows; of another size when `--size` was given.
+    /// What was photographed from there, if a dataset knows; of another size when `--size` was
+    /// given.
     pub photo: Option<Photo>,
 }
 
@@ -112,7 +116,12 @@ impl CameraArgs {
         Ok((cameras, background))
     }
 
-    fn of_dataset(&self, folder: &Path, background: [f32; 3], test_every: u32) -> Result<Vec<NamedCamera>> {
+    fn of_dataset(
+        &self,
+        folder: &Path,
+        background: [f32; 3],
+        test_every: u32,
+    ) -> Result<Vec<NamedCamera>> {
         let dataset = load::dataset(folder, self.images.as_deref(), 0)?;
         let indices = load::select(&dataset, folder, self.split, test_every)?;
         let views = load::views(
@@ -151,8 +160,12 @@ struct JsonCamera {
 
 /// Reads INRIA's cameras.json; see `--cameras`.
 fn read_json(path: &Path) -> Result<Vec<NamedCamera>> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| anyhow::anyhow!("{}: cannot be read ({e}); give a cameras.json", path.display()))?;
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        anyhow::anyhow!(
+            "{}: cannot be read ({e}); give a cameras.json",
+            path.display()
+        )
+    })?;
     let entries: Vec<JsonCamera> = serde_json::from_str(&text).with_context(|| {
         format!(
             "{}: is not an array of cameras (see `splatcore render --help`, --cameras)",
@@ -163,7 +176,10 @@ fn read_json(path: &Path) -> Result<Vec<NamedCamera>> {
         bail!("{}: holds no camera; give at least one", path.display());
     }
     let named = |(i, entry): (usize, JsonCamera)| {
-        let name = entry.img_name.clone().unwrap_or_else(|| format!("camera_{i:04}"));
+        let name = entry
+            .img_name
+            .clone()
+            .unwrap_or_else(|| format!("camera_{i:04}"));
         let camera = entry.camera();
         let too_large = camera.width.max(camera.height) > MAX_SIDE;
         let defect = camera
@@ -187,7 +203,8 @@ fn read_json(path: &Path) -> Result<Vec<NamedCamera>> {
 impl JsonCamera {
     /// World-to-camera is the transpose of the given rotation; translation `-Rᵀ position`.
     fn camera(&self) -> Camera {
-        let rotation: [[f64; 3]; 3] = std::array::from_fn(|i| std::array::from_fn(|j| self.rotation[j][i]));
+        let rotation: [[f64; 3]; 3] =
+            std::array::from_fn(|i| std::array::from_fn(|j| self.rotation[j][i]));
         let p = self.position;
         Camera {
             width: self.width,
@@ -197,17 +214,28 @@ impl JsonCamera {
             cx: self.cx.unwrap_or(self.width as f64 / 2.0),
             cy: self.cy.unwrap_or(self.height as f64 / 2.0),
             rotation,
-            translation: std::array::from_fn(|i| -(0..3).map(|j| rotation[i][j] * p[j]).sum::<f64>()),
+            translation: std::array::from_fn(|i| {
+                -(0..3).map(|j| rotation[i][j] * p[j]).sum::<f64>()
+            }),
         }
     }
 }
 
-/// `count` cameras on a circle around the median of the visible Gaussians' centres. The distance is such that
-/// 95 % of them lie within the view, but at most 2.5 times as many units as the nearer half needs: a far
-/// background must not make a dot of what the photos were about.
-fn orbit(scene: &Gaussians, count: u32, up: Up, distance: f64, size: Size) -> Result<Vec<NamedCamera>> {
+/// `count` cameras on a circle around the median of the visible Gaussians' centres. The distance is
+/// such that 95 % of them lie within the view, but at most 2.5 times as many units as the nearer
+/// half needs: a far background must not make a dot of what the photos were about.
+fn orbit(
+    scene: &Gaussians,
+    count: u32,
+    up: Up,
+    distance: f64,
+    size: Size,
+) -> Result<Vec<NamedCamera>> {
     let visible = |i: &usize| sigmoid(scene.opacity_logits[*i]) >= 0.1;
-    let mut means: Vec<[f32; 3]> = (0..scene.len()).filter(visible).map(|i| scene.means[i]).collect();
+    let mut means: Vec<[f32; 3]> = (0..scene.len())
+        .filter(visible)
+        .map(|i| scene.means[i])
+        .collect();
     if means.is_empty() {
         means = scene.means.clone();
     }
@@ -225,7 +253,10 @@ fn orbit(scene: &Gaussians, count: u32, up: Up, distance: f64, size: Size) -> Re
             .sqrt() as f32
     };
     let mut distances: Vec<f32> = means.iter().map(from_centre).collect();
-    let (most, half) = (percentile(&mut distances, 0.95), percentile(&mut distances, 0.5));
+    let (most, half) = (
+        percentile(&mut distances, 0.95),
+        percentile(&mut distances, 0.5),
+    );
     let radius = (most.min(2.5 * half) as f64).max(1e-3);
 
     let Size(width, height) = size;
@@ -270,9 +301,12 @@ impl FromStr for Size {
             .split_once(['x', 'X'])
             .and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
         match sides {
-            Some((w, h)) if (1..=MAX_SIDE).contains(&w) && (1..=MAX_SIDE).contains(&h) => Ok(Self(w, h)),
+            Some((w, h)) if (1..=MAX_SIDE).contains(&w) && (1..=MAX_SIDE).contains(&h) => {
+                Ok(Self(w, h))
+            }
             _ => Err(format!(
-                "'{s}' is not a size; write WxH in pixels, 1 to {MAX_SIDE} each, for example 1280x720"
+                "'{s}' is not a size; write WxH in pixels, 1 to {MAX_SIDE} each, for example \
+                 1280x720"
             )),
         }
     }
@@ -331,13 +365,26 @@ mod tests {
         for bad in ["640", "0x5", "5x", "99999x5", "axb"] {
             assert!(bad.parse::<Size>().is_err(), "{bad}");
         }
-        assert_eq!("-y".parse(), Ok(Up { axis: 1, sign: -1.0 }));
+        assert_eq!(
+            "-y".parse(),
+            Ok(Up {
+                axis: 1,
+                sign: -1.0
+            })
+        );
         assert!("w".parse::<Up>().is_err());
     }
 
     #[test]
     fn a_json_camera_is_the_camera_it_was_written_from() {
-        let wanted = Camera::look_at([1.0, -2.0, 3.0], [0.2, 0.1, 0.0], [0.0, -1.0, 0.0], 0.9, 64, 48);
+        let wanted = Camera::look_at(
+            [1.0, -2.0, 3.0],
+            [0.2, 0.1, 0.0],
+            [0.0, -1.0, 0.0],
+            0.9,
+            64,
+            48,
+        );
         let r = wanted.rotation;
         let transposed: [[f64; 3]; 3] = std::array::from_fn(|i| std::array::from_fn(|j| r[j][i]));
         let text = serde_json::json!([{
@@ -375,7 +422,8 @@ mod tests {
                 );
                 // Image y points down, so a point above the centre has a smaller y.
                 let (above, _) = up.axes();
-                let above = camera.to_view(std::array::from_fn(|k| [4.5, 2.0, 1.0][k] + 0.1 * above[k]));
+                let above =
+                    camera.to_view(std::array::from_fn(|k| [4.5, 2.0, 1.0][k] + 0.1 * above[k]));
                 assert!(above[1] < -0.05, "{above:?}");
             }
         }

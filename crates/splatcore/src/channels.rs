@@ -1,9 +1,10 @@
 //! Depth and alpha of rendered views, as files beside the pictures.
 //!
-//! Of `NAME.png`: `NAME_alpha.png`, 8 bits, is what the scene takes of the light; `NAME_depth.npy`, f32 as NumPy reads it, is
-//! [`Rendered::depth`]; `NAME_depth.png`, 16 bits, is its inverse to look at, with one scale for all views of the command, so
-//! that a sequence does not flicker. The scale is known when the last view is rendered, so these come last, from the .npy
-//! files; `depth.json` says what it is.
+//! Of `NAME.png`: `NAME_alpha.png`, 8 bits, is what the scene takes of the light; `NAME_depth.npy`,
+//! f32 as NumPy reads it, is [`Rendered::depth`]; `NAME_depth.png`, 16 bits, is its inverse to look
+//! at, with one scale for all views of the command, so that a sequence does not flicker. The scale
+//! is known when the last view is rendered, so these come last, from the .npy files; `depth.json`
+//! says what it is.
 
 use crate::output;
 use anyhow::{Context, Result, bail};
@@ -14,8 +15,8 @@ use splatcore_data::file::write_bytes;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// This share of a view's pixels is at most as near as what its white stands for; some spot before the lens must not
-/// darken all the rest.
+/// This share of a view's pixels is at most as near as what its white stands for; some spot before
+/// the lens must not darken all the rest.
 const DARKER: f64 = 0.999;
 
 /// What was asked for, and what is left to be written.
@@ -49,11 +50,18 @@ impl Channels {
     }
 
     /// Writes a view's files beside its picture, but for the .png of depth.
-    pub fn write(&mut self, picture: &Path, rendered: &Rendered, taken: &mut HashSet<PathBuf>) -> Result<()> {
+    pub fn write(
+        &mut self,
+        picture: &Path,
+        rendered: &Rendered,
+        taken: &mut HashSet<PathBuf>,
+    ) -> Result<()> {
         let size = [rendered.image.width, rendered.image.height];
         if self.alpha {
             let alpha = rendered.transmittance.iter().map(|left| 1.0 - left);
-            let bytes = alpha.map(|v| (v.clamp(0.0, 1.0) * 255.0 + 0.5) as u8).collect();
+            let bytes = alpha
+                .map(|v| (v.clamp(0.0, 1.0) * 255.0 + 0.5) as u8)
+                .collect();
             write_grey::<u8>(&beside(picture, "_alpha", "png", taken), size, bytes)?;
         }
         if self.depth {
@@ -93,7 +101,11 @@ impl Channels {
 
 /// Inverse depth that few pixels are beyond; 0 if nothing is seen.
 fn white(depth: &[f32]) -> f32 {
-    let mut seen: Vec<f32> = depth.iter().filter(|&&z| z > 0.0).map(|z| 1.0 / z).collect();
+    let mut seen: Vec<f32> = depth
+        .iter()
+        .filter(|&&z| z > 0.0)
+        .map(|z| 1.0 / z)
+        .collect();
     if seen.is_empty() {
         return 0.0;
     }
@@ -136,10 +148,11 @@ where
 /// What every .npy file of version 1.0 starts with.
 const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
 
-/// The part before the numbers: the magic, the length of what follows, and that, filled up so that the numbers start at a
-/// multiple of 64 bytes.
+/// The part before the numbers: the magic, the length of what follows, and that, filled up so that
+/// the numbers start at a multiple of 64 bytes.
 fn npy_header([width, height]: [u32; 2]) -> Vec<u8> {
-    let mut text = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({height}, {width}), }}");
+    let mut text =
+        format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({height}, {width}), }}");
     let before = MAGIC.len() + 2;
     let filled = (before + text.len() + 1).next_multiple_of(64) - before;
     text = format!("{text:<0$}\n", filled - 1);
@@ -158,7 +171,8 @@ fn write_npy(path: &Path, size: [u32; 2], values: &[f32]) -> Result<()> {
 
 /// What [`write_npy`] wrote a moment ago.
 fn read_npy(path: &Path) -> Result<([u32; 2], Vec<f32>)> {
-    let bytes = std::fs::read(path).with_context(|| format!("{}: cannot be read back", path.display()))?;
+    let bytes =
+        std::fs::read(path).with_context(|| format!("{}: cannot be read back", path.display()))?;
     match parse_npy(&bytes) {
         Some(parsed) => Ok(parsed),
         None => bail!(
@@ -181,8 +195,8 @@ fn parse_npy(bytes: &[u8]) -> Option<([u32; 2], Vec<f32>)> {
         .iter()
         .map(|&four| f32::from_le_bytes(four))
         .collect();
-    let whole =
-        bytes.starts_with(&npy_header(size)) && values.len() as u64 == size[0] as u64 * size[1] as u64;
+    let whole = bytes.starts_with(&npy_header(size))
+        && values.len() as u64 == size[0] as u64 * size[1] as u64;
     whole.then_some((size, values))
 }
 

@@ -1,5 +1,5 @@
-//! Ctrl-C (and the system's request to end): while training, the first asks for a checkpoint and an end, the
-//! second ends at once. At any other time the first ends at once, as usual.
+//! Ctrl-C (and the system's request to end): while training, the first asks for a checkpoint and an
+//! end, the second ends at once. At any other time the first ends at once, as usual.
 
 use anyhow::{Context, Result};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -41,7 +41,10 @@ fn handle() {
         .compare_exchange(TRAINING, STOPPING, Ordering::SeqCst, Ordering::SeqCst)
         .is_ok()
     {
-        eprintln!("stopping: a checkpoint is saved after this step (again to stop at once, without saving)");
+        eprintln!(
+            "stopping: a checkpoint is saved after this step (again to stop at once, without \
+             saving)"
+        );
     } else {
         // The shell's convention for a program ended by SIGINT.
         std::process::exit(130);

@@ -1,5 +1,5 @@
-//! Photos in, Gaussian splats out: every splatcore library under one name, for programs that want more than the
-//! command line.
+//! Photos in, Gaussian splats out: every splatcore library under one name, for programs that want
+//! more than the command line.
 //!
 //! - [`core`]: Gaussians, cameras, images, metrics, the traits that a backend implements
 //! - [`data`]: datasets and scene files in, scene files out

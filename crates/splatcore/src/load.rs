@@ -29,7 +29,12 @@ pub fn scene(path: &Path) -> Result<(Gaussians, bool)> {
 }
 
 /// The photos of a split, at least one; `folder` is the dataset's.
-pub fn select(dataset: &Dataset, folder: &Path, split: Split, test_every: u32) -> Result<Vec<usize>> {
+pub fn select(
+    dataset: &Dataset,
+    folder: &Path,
+    split: Split,
+    test_every: u32,
+) -> Result<Vec<usize>> {
     let indices = dataset.select(split, test_every as usize);
     if indices.is_empty() {
         bail!(
@@ -59,7 +64,12 @@ pub fn dataset(path: &Path, images: Option<&str>, seed: u64) -> Result<Dataset> 
     }
     let missing = &dataset.missing;
     if !missing.is_empty() {
-        let names = missing.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+        let names = missing
+            .iter()
+            .take(SHOWN)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(", ");
         let more = if missing.len() > SHOWN { ", ..." } else { "" };
         eprintln!(
             "warning: {} of {} listed images do not exist and are left out: {names}{more}",
@@ -87,7 +97,9 @@ pub fn views(dataset: &Dataset, indices: &[usize], options: &LoadOptions) -> Res
 /// A background to render on. Only training can have `random`.
 pub fn one_colour(text: &str) -> Result<Background, String> {
     match text.parse() {
-        Ok(Background::Random) => Err("'random' is for training; write black, white, or r,g,b".into()),
+        Ok(Background::Random) => {
+            Err("'random' is for training; write black, white, or r,g,b".into())
+        }
         parsed => parsed,
     }
 }
@@ -99,8 +111,8 @@ pub fn max_size_of(scene: &Path) -> Option<u32> {
         .max_size
 }
 
-/// Background and `--test-every` for a scene: what was typed, else what the config.toml beside the scene says
-/// (a run writes one), else black and 8.
+/// Background and `--test-every` for a scene: what was typed, else what the config.toml beside the
+/// scene says (a run writes one), else black and 8.
 pub fn settings_of(
     scene: &Path,
     background: Option<Background>,

@@ -1,4 +1,5 @@
-//! The command `splatcore`: what was typed goes to one file under `commands/` each; errors become one line.
+//! The command `splatcore`: what was typed goes to one file under `commands/` each; errors become
+//! one line.
 
 mod backends;
 mod cameras;
@@ -17,7 +18,8 @@ use std::process::ExitCode;
 
 /// Photos in, Gaussian splats out.
 ///
-/// Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage.
+/// Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong
+/// usage.
 #[derive(Parser)]
 #[command(
     name = "splatcore",

@@ -7,7 +7,8 @@ use splatcore_data::file::write_bytes;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Flags that were typed and make no sense: the program ends with exit code 2, as where clap itself finds out.
+/// Flags that were typed and make no sense: the program ends with exit code 2, as where clap itself
+/// finds out.
 #[derive(Debug)]
 pub struct WrongUsage(pub String);
 
@@ -19,8 +20,8 @@ impl std::fmt::Display for WrongUsage {
 
 impl std::error::Error for WrongUsage {}
 
-/// Writes a line to stdout. A reader that went away (`splatcore info x | head -1`) has what it wanted: the
-/// program ends quietly.
+/// Writes a line to stdout. A reader that went away (`splatcore info x | head -1`) has what it
+/// wanted: the program ends quietly.
 pub fn print(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
@@ -44,8 +45,8 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
 
 /// An 8-bit PNG, complete or not at all; values are clamped to [0, 1].
 pub fn write_png(path: &Path, image: &Image) -> Result<()> {
-    let picture =
-        image::RgbImage::from_raw(image.width, image.height, image.to_bytes()).with_context(|| {
+    let picture = image::RgbImage::from_raw(image.width, image.height, image.to_bytes())
+        .with_context(|| {
             format!(
                 "{}: the image is not {}x{}",
                 path.display(),
@@ -60,12 +61,14 @@ pub fn write_png(path: &Path, image: &Image) -> Result<()> {
     Ok(write_bytes(path, bytes.get_ref())?)
 }
 
-/// Makes the folder if need be and finds out now, not after hours of work, whether files can be written there.
+/// Makes the folder if need be and finds out now, not after hours of work, whether files can be
+/// written there.
 pub fn check_writable(folder: &Path) -> Result<()> {
     check_folder(folder, "choose another folder with -o")
 }
 
-/// As [`check_writable`], for the folder of a file that will be written later; `flag` names the file.
+/// As [`check_writable`], for the folder of a file that will be written later; `flag` names the
+/// file.
 pub fn check_file_writable(file: &Path, flag: &str) -> Result<()> {
     if file.is_dir() {
         bail!(
@@ -94,7 +97,9 @@ fn check_folder(folder: &Path, elsewhere: &str) -> Result<()> {
     // The kind has neither a number nor the temporary name that tempfile adds.
     let kind = error.kind();
     let (why, remedy) = match kind {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => (kind.to_string(), "make room on the disk"),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            (kind.to_string(), "make room on the disk")
+        }
         // The folder itself, or one above it.
         ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
             ("a file is in the way".into(), "move that file away")
@@ -107,9 +112,14 @@ fn check_folder(folder: &Path, elsewhere: &str) -> Result<()> {
     )
 }
 
-/// Where the picture of a view goes: the view's name, subfolders kept, with the extension `png`. Parts that lead
-/// out of the folder (`..`, a leading `/`) are left out. A name already taken keeps its own extension too.
-pub fn png_path(folder: &Path, view: &str, taken: &mut std::collections::HashSet<PathBuf>) -> PathBuf {
+/// Where the picture of a view goes: the view's name, subfolders kept, with the extension `png`.
+/// Parts that lead out of the folder (`..`, a leading `/`) are left out. A name already taken keeps
+/// its own extension too.
+pub fn png_path(
+    folder: &Path,
+    view: &str,
+    taken: &mut std::collections::HashSet<PathBuf>,
+) -> PathBuf {
     let mut inside: PathBuf = Path::new(view)
         .components()
         .filter(|part| matches!(part, std::path::Component::Normal(_)))
@@ -135,7 +145,11 @@ pub fn png_path(folder: &Path, view: &str, taken: &mut std::collections::HashSet
 pub fn one_line(error: &anyhow::Error) -> String {
     let mut out = String::new();
     for cause in error.chain() {
-        let text = cause.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = cause
+            .to_string()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         if out.contains(&text) {
             continue;
         }
@@ -202,7 +216,10 @@ mod tests {
         let error = anyhow::anyhow!("disk\nfull")
             .context("x.ply: cannot be written")
             .context("saving");
-        assert_eq!(one_line(&error), "saving: x.ply: cannot be written: disk full");
+        assert_eq!(
+            one_line(&error),
+            "saving: x.ply: cannot be written: disk full"
+        );
         let error = anyhow::anyhow!("b").context("a: b");
         assert_eq!(one_line(&error), "a: b");
     }
@@ -219,7 +236,11 @@ mod tests {
         );
         assert_eq!(
             [0, 1, 1200].map(|n| counted(n, "held-out photo")),
-            ["0 held-out photos", "1 held-out photo", "1,200 held-out photos"]
+            [
+                "0 held-out photos",
+                "1 held-out photo",
+                "1,200 held-out photos"
+            ]
         );
     }
 }

@@ -20,9 +20,12 @@ impl Progress {
     /// Starts at 0 of `total`.
     pub fn new(label: &str, total: u64) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(8));
+            let bar =
+                ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(8));
             // A template that does not parse would only cost the looks.
-            if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:10}] {pos}/{len} {wide_msg}") {
+            if let Ok(style) =
+                ProgressStyle::with_template("{prefix} [{bar:10}] {pos}/{len} {wide_msg}")
+            {
                 bar.set_style(style.progress_chars("=> "));
             }
             bar.set_prefix(label.to_owned());

@@ -17,7 +17,8 @@ use splatcore_data::{file, scene};
 use splatcore_train::config::Background;
 use splatcore_train::trainer::Outcome;
 use splatcore_train::{
-    Breakdown, Checkpoint, Config, Evaluation, Observer, Signal, Trainer, evaluate_with, init, memory,
+    Breakdown, Checkpoint, Config, Evaluation, Observer, Signal, Trainer, evaluate_with, init,
+    memory,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -124,7 +125,8 @@ pub struct Metrics {
 /// Also when the run was interrupted: the message says how to go on.
 pub fn run(job: &Job) -> Result<Metrics> {
     let (config, files) = (&job.config, Files::of(&job.folder));
-    // What is wrong with it is said before anything else is done, what is right when the work begins.
+    // What is wrong with it is said before anything else is done, what is right when the work
+    // begins.
     let backend = backends::for_training(config, job.device)?;
     let dataset = load::dataset(&job.dataset, job.images.as_deref(), config.seed)?;
     let checkpoint = prepare_folder(job, &files)?;
@@ -135,13 +137,24 @@ pub fn run(job: &Job) -> Result<Metrics> {
         false => (&test, "test"),
     };
     if test.is_empty() {
-        eprintln!("no photo is held out: quality is measured on the photos trained on, which flatters it");
+        eprintln!(
+            "no photo is held out: quality is measured on the photos trained on, which flatters it"
+        );
     }
 
     let mut trainer = match checkpoint {
         Some(checkpoint) => {
-            eprintln!("resuming at step {} of {}", checkpoint.step, config.iterations);
-            plan_memory(config, &*backend, checkpoint.state.gaussians.len(), &train, &test);
+            eprintln!(
+                "resuming at step {} of {}",
+                checkpoint.step, config.iterations
+            );
+            plan_memory(
+                config,
+                &*backend,
+                checkpoint.state.gaussians.len(),
+                &train,
+                &test,
+            );
             Trainer::resume(config, &*backend, Arc::clone(&train), checkpoint)?
         }
         None => {
@@ -203,11 +216,13 @@ pub fn run(job: &Job) -> Result<Metrics> {
     let unsound = gaussians.drop_unsound();
     if unsound > 0 {
         eprintln!(
-            "warning: {} with a value that is not finite left out of the scene; try lower learning rates",
+            "warning: {} with a value that is not finite left out of the scene; try lower learning \
+             rates",
             counted(unsound, "Gaussian")
         );
     }
-    // Checkpoint and scene, of a million Gaussians nearly a gigabyte, go to disk while the views are measured.
+    // Checkpoint and scene, of a million Gaussians nearly a gigabyte, go to disk while the views
+    // are measured.
     let measured = std::thread::scope(|scope| -> Result<_> {
         let writer = scope.spawn(|| scene::write_ply(&files.scene, &gaussians, config.antialias));
         let (renderer, options) = trainer.renderer();
@@ -252,7 +267,8 @@ pub fn run(job: &Job) -> Result<Metrics> {
     Ok(metrics)
 }
 
-/// `exposures.json`: by name of the photo, the rows of `[A | b]` that turn a rendered colour into the photo's.
+/// `exposures.json`: by name of the photo, the rows of `[A | b]` that turn a rendered colour into
+/// the photo's.
 fn write_exposures(path: &Path, exposures: Vec<(String, Exposure)>) -> Result<()> {
     let rows = |e: Exposure| [0, 4, 8].map(|at| [e[at], e[at + 1], e[at + 2], e[at + 3]]);
     let table: BTreeMap<String, [[f32; 4]; 3]> = exposures
@@ -269,22 +285,28 @@ fn prepare_folder(job: &Job, files: &Files) -> Result<Option<Checkpoint>> {
     if !job.resume && !job.overwrite && occupied {
         if files.checkpoint.is_file() {
             bail!(
-                "{folder}: already holds a run; add --resume to go on with it, --overwrite to replace it, or choose \
+                "{folder}: already holds a run; add --resume to go on with it, --overwrite to \
+                 replace it, or choose \
                  another folder with -o"
             );
         }
-        bail!("{folder}: is not empty; choose another folder with -o, or add --overwrite to write into it");
+        bail!(
+            "{folder}: is not empty; choose another folder with -o, or add --overwrite to write \
+             into it"
+        );
     }
     if job.resume && !files.checkpoint.is_file() {
         bail!(
-            "{}: there is no checkpoint to resume from; start without --resume (with --overwrite if the folder is not \
+            "{}: there is no checkpoint to resume from; start without --resume (with --overwrite \
+             if the folder is not \
              empty)",
             files.checkpoint.display()
         );
     }
     output::check_writable(&job.folder)?;
     if job.resume || job.overwrite {
-        // A run that was killed while it wrote may have left half a checkpoint, as large as a whole one.
+        // A run that was killed while it wrote may have left half a checkpoint, as large as a whole
+        // one.
         file::remove_unfinished(&job.folder);
     }
     Ok(if job.resume {
@@ -309,7 +331,11 @@ fn load_photos(dataset: &Dataset, config: &Config) -> Result<Photos> {
             "{}: all that there is, {}, is held out and nothing left to train on; add photos{}",
             dataset.root.display(),
             counted(indices.len(), "photo"),
-            match dataset.entries.iter().any(|entry| entry.declared_split.is_some()) {
+            match dataset
+                .entries
+                .iter()
+                .any(|entry| entry.declared_split.is_some())
+            {
                 true => ", or change the splits that the files declare",
                 false => ", or use --test-every 0 to hold out none",
             }
@@ -446,7 +472,10 @@ fn report(
         ("Time trained".into(), duration(metrics.seconds)),
     ];
     if let Some(psnr) = found.psnr_aligned {
-        summary.push(("PSNR, colours aligned".into(), format!("{} dB", decibels(psnr))));
+        summary.push((
+            "PSNR, colours aligned".into(),
+            format!("{} dB", decibels(psnr)),
+        ));
     }
     if let Some(reason) = metrics.stopped {
         summary.push(("Stopped by".into(), reason.into()));

@@ -25,7 +25,8 @@ fn npy(path: &Path, [width, height]: [usize; 2]) -> Vec<f32> {
     numbers
 }
 
-/// Two discs that hide all behind their middle, nine and twelve units before the camera, side by side; the rest is empty.
+/// Two discs that hide all behind their middle, nine and twelve units before the camera, side by
+/// side; the rest is empty.
 #[test]
 fn depth_is_that_of_the_means_and_nothing_is_zero() {
     let folder = tempfile::tempdir().unwrap();
@@ -64,7 +65,10 @@ fn depth_is_that_of_the_means_and_nothing_is_zero() {
         let of = |suffix: &str| out.join(format!("{name}{suffix}"));
         let depth = npy(&of("_depth.npy"), [90, 30]);
         let picture = image::open(of("_depth.png")).unwrap();
-        assert!(matches!(picture, image::DynamicImage::ImageLuma16(_)), "16 bits");
+        assert!(
+            matches!(picture, image::DynamicImage::ImageLuma16(_)),
+            "16 bits"
+        );
         let (picture, alpha) = (
             picture.to_luma16(),
             image::open(of("_alpha.png")).unwrap().to_luma8(),
@@ -80,7 +84,11 @@ fn depth_is_that_of_the_means_and_nothing_is_zero() {
             );
             assert!(alpha.get_pixel(x, 15).0[0] > 230);
         }
-        let corner = (depth[0], picture.get_pixel(0, 0).0[0], alpha.get_pixel(0, 0).0[0]);
+        let corner = (
+            depth[0],
+            picture.get_pixel(0, 0).0[0],
+            alpha.get_pixel(0, 0).0[0],
+        );
         assert_eq!(corner, (0.0, 0, 0), "{name}");
     }
 }

@@ -39,7 +39,10 @@ fn a_run_with_exposures_writes_them_and_measures_aligned_colours() {
             let row = row.as_array().unwrap();
             assert_eq!(row.len(), 4, "{name}");
             // Not far from the identity after 60 steps, but not there.
-            assert!((row[c].as_f64().unwrap() - 1.0).abs() < 0.2, "{name}: {rows:?}");
+            assert!(
+                (row[c].as_f64().unwrap() - 1.0).abs() < 0.2,
+                "{name}: {rows:?}"
+            );
         }
         let first = rows[0][0].as_f64().unwrap();
         assert!(first != 1.0, "{name} has learned nothing");
@@ -65,11 +68,21 @@ fn a_run_with_exposures_writes_them_and_measures_aligned_colours() {
             .sum();
         assert!((sum / views.len() as f64 - mean).abs() < 1e-9);
     }
-    for (key, other) in [("psnr", &plain), ("psnr", &aligned), ("psnr_aligned", &aligned)] {
+    for (key, other) in [
+        ("psnr", &plain),
+        ("psnr", &aligned),
+        ("psnr_aligned", &aligned),
+    ] {
         let (a, b) = (metrics[key].as_f64().unwrap(), other[key].as_f64().unwrap());
         assert!((a - b).abs() < 1e-4, "{key}: {a} {b}");
     }
-    let table = succeeds(&["eval", text(&scene), "--dataset", photos(), "--align-colour"]);
+    let table = succeeds(&[
+        "eval",
+        text(&scene),
+        "--dataset",
+        photos(),
+        "--align-colour",
+    ]);
     assert_eq!(table.matches("colours aligned").count(), 3, "{table}");
 
     // Another run in its place has none.
@@ -99,11 +112,15 @@ fn wrong_rates_are_refused() {
     let output = splatcore(&command).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr.contains("--lr-exposure 0: must be above 0"), "{stderr}");
+    assert!(
+        stderr.contains("--lr-exposure 0: must be above 0"),
+        "{stderr}"
+    );
 }
 
-/// Every second photo is taken at half the exposure, and all of them are transparent at the top. What is behind the scene is
-/// then exposed like the scene, and does not hold the transforms at the identity.
+/// Every second photo is taken at half the exposure, and all of them are transparent at the top.
+/// What is behind the scene is then exposed like the scene, and does not hold the transforms at the
+/// identity.
 #[test]
 fn what_transparent_photos_stand_on_is_exposed_too() {
     let folder = tempfile::tempdir().unwrap();
@@ -148,12 +165,18 @@ fn what_transparent_photos_stand_on_is_exposed_too() {
             continue;
         };
         let green_of_white: f64 = (0..4).map(|k| rows[1][k].as_f64().unwrap()).sum();
-        if dark(i) { &mut of_dark } else { &mut of_bright }.push(green_of_white);
+        if dark(i) {
+            &mut of_dark
+        } else {
+            &mut of_bright
+        }
+        .push(green_of_white);
     }
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let (dark, bright) = (mean(&of_dark), mean(&of_bright));
     eprintln!("white becomes {dark:.3} in dark photos, {bright:.3} in bright ones");
-    // Found: 0.80 of it so early in a run; 0.95 where the photos were put on white while they were loaded.
+    // Found: 0.80 of it so early in a run; 0.95 where the photos were put on white while they were
+    // loaded.
     assert!(dark < 0.88 * bright, "{dark} {bright}");
 
     // Held-out photos stand on white itself.

@@ -1,5 +1,5 @@
-//! A run that is killed outright at any moment, in the middle of a checkpoint too, loses what it did since the last
-//! checkpoint and nothing else.
+//! A run that is killed outright at any moment, in the middle of a checkpoint too, loses what it
+//! did since the last checkpoint and nothing else.
 #![allow(clippy::unwrap_used)] // helpers of tests
 #![cfg(unix)]
 
@@ -137,7 +137,8 @@ fn killed_at_any_moment_a_run_goes_on() {
             "kill {kills}: files of runs before were not cleared away"
         );
         halves += left;
-        let found = Checkpoint::load(&checkpoint).unwrap_or_else(|error| panic!("kill {kills}: {error}"));
+        let found =
+            Checkpoint::load(&checkpoint).unwrap_or_else(|error| panic!("kill {kills}: {error}"));
         assert!(
             found.step > step,
             "kill {kills}: from step {step} to {}",
@@ -149,5 +150,8 @@ fn killed_at_any_moment_a_run_goes_on() {
     succeeds(&arguments(&parts, &["--resume"]));
     assert_eq!(unfinished(&parts), Vec::<PathBuf>::new());
     let scene = |folder: &Path| std::fs::read(folder.join("scene.ply")).unwrap();
-    assert!(scene(&whole) == scene(&parts), "the killed run ends elsewhere");
+    assert!(
+        scene(&whole) == scene(&parts),
+        "the killed run ends elsewhere"
+    );
 }

@@ -9,7 +9,10 @@ use serde_json::Value;
 
 /// Tables of each paper, in the order printed.
 const TABLES: [(&str, &[&str]); 3] = [
-    ("tc-gs", &["Table 3", "Table 4", "Table 5", "Table 6", "Figure 3"]),
+    (
+        "tc-gs",
+        &["Table 3", "Table 4", "Table 5", "Table 6", "Figure 3"],
+    ),
     (
         "gemm-gs",
         &["Table 2", "Figure 5", "Figure 3", "Figure 6", "Figure 7"],
@@ -55,7 +58,10 @@ fn every_table_is_printed_and_written() {
     let folder = tempfile::tempdir().unwrap();
     let scene = write_scene(folder.path());
     for (paper, tables) in TABLES {
-        let (file, html) = (folder.path().join("paper.json"), folder.path().join("paper.html"));
+        let (file, html) = (
+            folder.path().join("paper.json"),
+            folder.path().join("paper.html"),
+        );
         let files = ["--json", text(&file), "--html", text(&html)];
         let people = succeeds(&[&["bench", text(&scene)][..], &quick(paper), &files].concat());
         let found = json(&std::fs::read_to_string(&file).unwrap());
@@ -74,9 +80,15 @@ fn every_table_is_printed_and_written() {
         }
         assert!(html.contains("<svg") && !html.contains("<script") && !html.contains("src="));
         assert!(!html.contains("http:") && !html.contains("https:") && !html.contains("url("));
-        assert_eq!((&found["backend"], &found["passes"]), (&"cpu".into(), &2.into()));
+        assert_eq!(
+            (&found["backend"], &found["passes"]),
+            (&"cpu".into(), &2.into())
+        );
         let about = &found["scenes"][0];
-        assert_eq!((&about["gaussians"], &about["views"]), (&50.into(), &2.into()));
+        assert_eq!(
+            (&about["gaussians"], &about["views"]),
+            (&50.into(), &2.into())
+        );
         assert_eq!(about["size"], serde_json::json!([32, 24]));
 
         for table in found["tables"].as_array().unwrap() {
@@ -115,19 +127,26 @@ fn what_the_backend_lacks_is_a_row_that_says_so() {
         .find(|line| line.starts_with("3DGS(+TC-GS)"))
         .unwrap();
     assert!(
-        line.contains("not available on this backend") && line.contains("323.4") && line.contains("2.13×"),
+        line.contains("not available on this backend")
+            && line.contains("323.4")
+            && line.contains("2.13×"),
         "{people}"
     );
     let found = json(&std::fs::read_to_string(&file).unwrap());
     let missing = found["scenes"][0]["missing"].as_array().unwrap();
     let of = |name: &str| missing.iter().find(|m| m["pipeline"] == name).unwrap();
     let reason = of("aabb+tc-gs")["reason"].as_str().unwrap();
-    assert!(reason.contains("cpu") && reason.contains("tc-gs"), "{reason}");
+    assert!(
+        reason.contains("cpu") && reason.contains("tc-gs"),
+        "{reason}"
+    );
     let table = &found["tables"][0];
     let row = &table["rows"][1];
     assert_eq!(row["note"], "not available on this backend");
     assert!(
-        measured(table, row).iter().all(|(_, value)| value.is_none()),
+        measured(table, row)
+            .iter()
+            .all(|(_, value)| value.is_none()),
         "{row}"
     );
 }
@@ -159,7 +178,10 @@ fn speed_ups_follow_from_the_times() {
     for (i, scale) in [1, 2, 3].into_iter().enumerate() {
         let row = &lines[lines.len() - 3 + i];
         assert!(
-            row["label"].as_str().unwrap().ends_with(&format!("{scale}x")),
+            row["label"]
+                .as_str()
+                .unwrap()
+                .ends_with(&format!("{scale}x")),
             "{row}"
         );
         let cells = measured(table, row);
@@ -185,7 +207,10 @@ fn several_scenes_stand_beside_one_another() {
     std::fs::copy(&first, &second).unwrap();
     let scenes = ["bench", text(&first), text(&second)];
     let people = succeeds(&[&scenes[..], &quick("tensor-gs")].concat());
-    let headings = people.lines().find(|line| line.contains("here: scene")).unwrap();
+    let headings = people
+        .lines()
+        .find(|line| line.contains("here: scene"))
+        .unwrap();
     assert!(
         headings.contains("here: again") && headings.contains("paper"),
         "{people}"

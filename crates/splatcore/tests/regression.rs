@@ -6,7 +6,8 @@ mod common;
 
 use common::{fails, json, photos, some_photos, splatcore, succeeds, text, write_scene};
 
-/// Runs, must exit 2 with one line that begins with `error: ` first on stderr; returns all of stderr.
+/// Runs, must exit 2 with one line that begins with `error: ` first on stderr; returns all of
+/// stderr.
 fn is_wrong_usage(args: &[&str]) -> String {
     let output = splatcore(args).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -104,7 +105,13 @@ fn four_billion_steps_begin_at_once() {
             "--strategy",
             strategy,
         ];
-        succeeds(&[&args[..], &["--iterations", "4294967295", "--time-limit", "0.1"]].concat());
+        succeeds(
+            &[
+                &args[..],
+                &["--iterations", "4294967295", "--time-limit", "0.1"],
+            ]
+            .concat(),
+        );
         let metrics = std::fs::read_to_string(out.join("metrics.json")).unwrap();
         assert_eq!(json(&metrics)["stopped"], "time limit");
     }
@@ -236,13 +243,17 @@ fn all_unusable_photos_are_named_at_once() {
     let info = json(&succeeds(&["info", text(&dataset), "--json"]));
     let warnings = info["warnings"].as_array().unwrap();
     assert_eq!((warnings.len(), &info["images"]), (3, &9.into()), "{info}");
-    for ((warning, i), what) in warnings
-        .iter()
-        .zip([2, 4, 6])
-        .zip(["0 bytes", "git lfs pull", "48x64"])
+    for ((warning, i), what) in
+        warnings
+            .iter()
+            .zip([2, 4, 6])
+            .zip(["0 bytes", "git lfs pull", "48x64"])
     {
         let warning = warning.as_str().unwrap();
-        assert!(warning.contains(&names[i]) && warning.contains(what), "{warning}");
+        assert!(
+            warning.contains(&names[i]) && warning.contains(what),
+            "{warning}"
+        );
     }
     let line = ends_in_error(&["train", text(&dataset), "-o", text(&out)]);
     assert!(
@@ -262,8 +273,18 @@ fn a_place_that_cannot_be_written_is_told_with_what_helps() {
         "{line}"
     );
     let below = scene.join("b.json");
-    let line = fails(&["bench", text(&scene), "--orbit", "1", "--json", text(&below)]);
-    assert!(line.contains("with --json") && !line.contains("-o "), "{line}");
+    let line = fails(&[
+        "bench",
+        text(&scene),
+        "--orbit",
+        "1",
+        "--json",
+        text(&below),
+    ]);
+    assert!(
+        line.contains("with --json") && !line.contains("-o "),
+        "{line}"
+    );
     let line = fails(&[
         "bench",
         text(&scene),
@@ -272,7 +293,10 @@ fn a_place_that_cannot_be_written_is_told_with_what_helps() {
         "--json",
         text(folder.path()),
     ]);
-    assert!(line.contains("is a folder") && line.contains("--json"), "{line}");
+    assert!(
+        line.contains("is a folder") && line.contains("--json"),
+        "{line}"
+    );
 }
 
 /// They were "in no known scene format", or held "neither a COLMAP model".
@@ -290,7 +314,11 @@ fn what_is_given_in_place_of_a_scene_is_recognised() {
     checkpoint.extend(b"{\"a\":1}");
     for (name, bytes, wanted) in [
         ("lfs.ply", &lfs[..], "git lfs pull"),
-        ("page.spz", b"\n<!DOCTYPE html><title>404</title>", "web page"),
+        (
+            "page.spz",
+            b"\n<!DOCTYPE html><title>404</title>",
+            "web page",
+        ),
         ("c.safetensors", &checkpoint, "scene.ply"),
     ] {
         let path = folder.path().join(name);

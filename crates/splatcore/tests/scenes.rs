@@ -52,11 +52,21 @@ fn render_from_an_orbit_a_dataset_and_a_file() {
             .to_rgb8();
         assert_eq!(picture.dimensions(), (40, 30));
         // The scene is in the middle, the corners show the background.
-        let bright = picture.pixels().filter(|p| p.0.iter().any(|&v| v > 20)).count();
+        let bright = picture
+            .pixels()
+            .filter(|p| p.0.iter().any(|&v| v > 20))
+            .count();
         assert!((100..1190).contains(&bright), "{bright}");
     }
 
-    let dataset = ["--dataset", photos(), "--split", "test", "--background", "0,0,1"];
+    let dataset = [
+        "--dataset",
+        photos(),
+        "--split",
+        "test",
+        "--background",
+        "0,0,1",
+    ];
     succeeds(
         &[
             &["render", text(&scene), "-o", text(&out), "--max-size", "32"],
@@ -83,7 +93,10 @@ fn render_from_an_orbit_a_dataset_and_a_file() {
         text(&cameras),
     ];
     succeeds(&[&args[..], &pipeline].concat());
-    assert_eq!(image::image_dimensions(out.join("sub/a.png")).unwrap(), (20, 10));
+    assert_eq!(
+        image::image_dimensions(out.join("sub/a.png")).unwrap(),
+        (20, 10)
+    );
 }
 
 #[test]
@@ -93,7 +106,10 @@ fn convert_writes_what_it_read() {
     let path = |name: &str| folder.path().join(name);
     let (same, flat) = (path("a b/same.ply"), path("flat.PLY"));
     let said = succeeds(&["convert", text(&scene), "-o", text(&same)]);
-    assert!(said.starts_with("50 Gaussians of SH degree 1 in "), "{said}");
+    assert!(
+        said.starts_with("50 Gaussians of SH degree 1 in "),
+        "{said}"
+    );
     assert!(std::fs::read(&scene).unwrap() == std::fs::read(&same).unwrap());
     // antimatter15's format: position, scale, colour with alpha, rotation.
     let mut row = [0u8; 32];
@@ -102,21 +118,37 @@ fn convert_writes_what_it_read() {
     }
     row[24..32].copy_from_slice(&[255, 128, 0, 200, 255, 128, 128, 128]);
     std::fs::write(path("one.splat"), row).unwrap();
-    let said = succeeds(&["convert", text(&path("one.splat")), "-o", text(&path("one.ply"))]);
+    let said = succeeds(&[
+        "convert",
+        text(&path("one.splat")),
+        "-o",
+        text(&path("one.ply")),
+    ]);
     assert!(said.starts_with("1 Gaussian of SH degree 0 in "), "{said}");
     let info = json(&succeeds(&["info", text(&path("one.ply")), "--json"]));
     assert_eq!(info["bounds"]["min"], serde_json::json!([1.0, 2.0, 3.0]));
 
-    succeeds(&["convert", text(&scene), "-o", text(&flat), "--sh-degree", "0"]);
+    succeeds(&[
+        "convert",
+        text(&scene),
+        "-o",
+        text(&flat),
+        "--sh-degree",
+        "0",
+    ]);
     let info = json(&succeeds(&["info", text(&flat), "--json"]));
-    assert_eq!((&info["gaussians"], &info["sh_degree"]), (&50.into(), &0.into()));
+    assert_eq!(
+        (&info["gaussians"], &info["sh_degree"]),
+        (&50.into(), &0.into())
+    );
     let line = fails(&["convert", text(&scene), "-o", text(&flat)]);
     assert!(line.contains("--overwrite"), "{line}");
     succeeds(&["convert", text(&scene), "-o", text(&flat), "--overwrite"]);
     assert!(std::fs::read(&scene).unwrap() == std::fs::read(&flat).unwrap());
 }
 
-/// A sky around all cameras, and three faint Gaussians amid them, which every camera sees before it.
+/// A sky around all cameras, and three faint Gaussians amid them, which every camera sees before
+/// it.
 #[test]
 fn convert_leaves_out_floaters() {
     let folder = tempfile::tempdir().unwrap();
@@ -131,9 +163,19 @@ fn convert_leaves_out_floaters() {
         scene.rotations[i] = [1.0, 0.0, 0.0, 0.0];
         scene.opacity_logits[i] = if floats { -1.0 } else { 4.0 };
     }
-    let (whole, clean) = (folder.path().join("whole.ply"), folder.path().join("clean.ply"));
+    let (whole, clean) = (
+        folder.path().join("whole.ply"),
+        folder.path().join("clean.ply"),
+    );
     write_ply(&whole, &scene, false).unwrap();
-    let args = ["convert", text(&whole), "-o", text(&clean), "--backend", "cpu"];
+    let args = [
+        "convert",
+        text(&whole),
+        "-o",
+        text(&clean),
+        "--backend",
+        "cpu",
+    ];
     let flags = ["--prune-floaters", "0.8", "--dataset", photos()];
     let output = splatcore(&[&args[..], &flags].concat()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -155,9 +197,19 @@ fn convert_limits_sizes() {
         scene.rotations[i] = [1.0, 0.0, 0.0, 0.0];
         scene.opacity_logits[i] = 3.0;
     }
-    let (whole, clean) = (folder.path().join("whole.ply"), folder.path().join("clean.ply"));
+    let (whole, clean) = (
+        folder.path().join("whole.ply"),
+        folder.path().join("clean.ply"),
+    );
     write_ply(&whole, &scene, false).unwrap();
-    let args = ["convert", text(&whole), "-o", text(&clean), "--backend", "cpu"];
+    let args = [
+        "convert",
+        text(&whole),
+        "-o",
+        text(&clean),
+        "--backend",
+        "cpu",
+    ];
     let flags = ["--max-scale", "0.25", "--dataset", photos()];
     let output = splatcore(&[&args[..], &flags].concat()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -167,7 +219,11 @@ fn convert_limits_sizes() {
     for (i, scales) in clean.log_scales.iter().enumerate() {
         let limited = (scales[0] - 250f32.ln()).abs() < 0.02;
         assert!(
-            if i % 10 == 7 { limited } else { scales[0] == 2.0 },
+            if i % 10 == 7 {
+                limited
+            } else {
+                scales[0] == 2.0
+            },
             "{i}: {scales:?}"
         );
         assert_eq!(scales[1..], [0.0, -1.0]);
@@ -195,7 +251,10 @@ fn bench_fills_the_contract() {
     let people = succeeds(&[&args[..], &["--passes", "3", "--json", text(&file)]].concat());
     assert!(people.contains("exact+samples+splatcore"), "{people}");
     let bench = json(&std::fs::read_to_string(&file).unwrap());
-    assert_eq!((&bench["gaussians"], &bench["views"]), (&50.into(), &2.into()));
+    assert_eq!(
+        (&bench["gaussians"], &bench["views"]),
+        (&50.into(), &2.into())
+    );
     assert_eq!(
         (&bench["backend"], &bench["size"]),
         (&"cpu".into(), &serde_json::json!([64, 48]))
@@ -216,7 +275,9 @@ fn bench_fills_the_contract() {
             .all(|p| timed.contains(&p.to_string()) != skipped.contains(&p.to_string()))
     );
     assert!(
-        Pipeline::all().iter().all(|p| timed.contains(&p.to_string())),
+        Pipeline::all()
+            .iter()
+            .all(|p| timed.contains(&p.to_string())),
         "{timed:?}"
     );
     // What nobody named is not complained about among the results.
@@ -227,11 +288,14 @@ fn bench_fills_the_contract() {
                 .as_f64()
                 .unwrap_or_else(|| panic!("no {name}: {row}"))
         };
-        // What the numbers are to each other, `timing` tests with known ones: a busy machine makes anything of these.
+        // What the numbers are to each other, `timing` tests with known ones: a busy machine makes
+        // anything of these.
         for name in ["project", "intersect", "sort", "blend", "blend_backward"] {
             assert!(stage(name) > 0.0, "{name}: {row}");
         }
-        assert!(row["gpu_ms"].as_f64().unwrap() > 0.0 && row["backward_ms"].as_f64().unwrap() > 0.0);
+        assert!(
+            row["gpu_ms"].as_f64().unwrap() > 0.0 && row["backward_ms"].as_f64().unwrap() > 0.0
+        );
         let step_stages = row["step_stages"].as_object().unwrap();
         assert!(step_stages["loss"].as_f64().unwrap() > 0.0, "{row}");
         assert!(
@@ -252,7 +316,9 @@ fn bench_fills_the_contract() {
         .collect();
     // What is blended does not depend on how it was found, but for rounding at the 3-sigma square.
     assert!(
-        blended.iter().all(|b| b.abs_diff(blended[0]) * 50 <= blended[0]),
+        blended
+            .iter()
+            .all(|b| b.abs_diff(blended[0]) * 50 <= blended[0]),
         "{blended:?}"
     );
 }
@@ -265,7 +331,10 @@ fn bench_compares_backward_methods_and_says_which_are_missing() {
     let cameras = ["--dataset", photos(), "--max-size", "32", "--passes", "1"];
     let args = [&["bench", text(&scene), "--backend", "cpu"][..], &cameras].concat();
     let people = succeeds(&[&args[..], &["--backward", "--json", text(&file)]].concat());
-    assert!(people.contains("skipped: the cpu backend has no"), "{people}");
+    assert!(
+        people.contains("skipped: the cpu backend has no"),
+        "{people}"
+    );
     let bench = json(&std::fs::read_to_string(&file).unwrap());
     let names = |list: &str| -> Vec<String> {
         let rows = bench[list].as_array().unwrap();
@@ -330,7 +399,11 @@ fn eval_reports_every_view() {
     let found = json(&succeeds(&args));
     let views = found["views"].as_array().unwrap();
     assert_eq!((views.len(), &found["gaussians"]), (10, &50.into()));
-    let mean = views.iter().map(|v| v["psnr"].as_f64().unwrap()).sum::<f64>() / 10.0;
+    let mean = views
+        .iter()
+        .map(|v| v["psnr"].as_f64().unwrap())
+        .sum::<f64>()
+        / 10.0;
     assert!((found["psnr"].as_f64().unwrap() - mean).abs() < 1e-9 && mean > 0.0);
     let html = std::fs::read_to_string(report).unwrap();
     assert_eq!(html.matches("data:image/jpeg;base64,").count(), 30);

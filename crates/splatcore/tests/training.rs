@@ -1,4 +1,5 @@
-//! Training from the command line: every file is written, an interrupted run goes on as if never stopped.
+//! Training from the command line: every file is written, an interrupted run goes on as if never
+//! stopped.
 
 mod common;
 
@@ -40,8 +41,14 @@ fn a_run_writes_everything_and_repeats_from_its_config() {
     assert_eq!(metrics["views"].as_array().unwrap().len(), 2);
     let breakdown = &metrics["breakdown"];
     let parts = breakdown["parts"].as_array().unwrap();
-    let sum = |key: &str| parts.iter().map(|part| part[key].as_f64().unwrap()).sum::<f64>();
-    // Idle time is what is left; on a busy machine the sampled steps may have been slower than the others.
+    let sum = |key: &str| {
+        parts
+            .iter()
+            .map(|part| part[key].as_f64().unwrap())
+            .sum::<f64>()
+    };
+    // Idle time is what is left; on a busy machine the sampled steps may have been slower than the
+    // others.
     assert!(sum("share") > 1.0 - 1e-6, "{breakdown}");
     assert!((sum("seconds") / breakdown["seconds"].as_f64().unwrap() - sum("share")).abs() < 1e-6);
     assert_eq!(breakdown["steps"], 120);
@@ -224,7 +231,8 @@ fn an_interrupted_run_goes_on_bit_for_bit() {
     );
 }
 
-/// A limit ends a run with all its files; resumed without it, the run ends in the same bytes as one never stopped.
+/// A limit ends a run with all its files; resumed without it, the run ends in the same bytes as one
+/// never stopped.
 #[test]
 fn a_time_limit_ends_a_run_like_any_other() {
     let folder = tempfile::tempdir().unwrap();
@@ -242,7 +250,10 @@ fn a_time_limit_ends_a_run_like_any_other() {
     succeeds(&[&["train", photos(), "-o", text(&whole)][..], &flags].concat());
     let metrics = |folder: &Path| json(&String::from_utf8(read(folder, "metrics.json")).unwrap());
     let full = metrics(&whole);
-    assert!(full.get("stopped").is_none() && full["steps"] == 400, "{full}");
+    assert!(
+        full.get("stopped").is_none() && full["steps"] == 400,
+        "{full}"
+    );
 
     // A fifth of the time that the whole run took.
     let limit = (0.2 * full["seconds"].as_f64().unwrap()).to_string();
@@ -289,7 +300,8 @@ fn a_time_limit_ends_a_run_like_any_other() {
     );
 }
 
-/// The processor's results are the same bits with and without the flag, and a run may change it when it is resumed.
+/// The processor's results are the same bits with and without the flag, and a run may change it
+/// when it is resumed.
 #[test]
 fn deterministic_is_a_setting() {
     let folder = tempfile::tempdir().unwrap();
@@ -312,7 +324,8 @@ fn deterministic_is_a_setting() {
     assert!(read(&with, "scene.ply") == read(&without, "scene.ply"));
     let config = |folder: &Path| String::from_utf8(read(folder, "config.toml")).unwrap();
     assert!(
-        config(&with).contains("deterministic = true") && config(&without).contains("deterministic = false")
+        config(&with).contains("deterministic = true")
+            && config(&without).contains("deterministic = false")
     );
     run(&without, &["--resume", "--deterministic"]);
 }

@@ -40,11 +40,15 @@ fn every_command_explains_every_flag() {
             let flag = line.trim_start();
             // Explanations are further in; they name flags too.
             let outer = line.len() - flag.len() < 10;
-            if outer && (flag.starts_with("--") || (flag.starts_with('-') && flag.contains(", --"))) {
+            if outer && (flag.starts_with("--") || (flag.starts_with('-') && flag.contains(", --")))
+            {
                 let explained = lines
                     .peek()
                     .is_some_and(|next| next.starts_with("          ") && !next.trim().is_empty());
-                assert!(explained || flag.split("  ").count() > 1, "{command}: {line}");
+                assert!(
+                    explained || flag.split("  ").count() > 1,
+                    "{command}: {line}"
+                );
             }
         }
     }
@@ -80,10 +84,24 @@ fn wrong_usage_exits_2() {
             "--size",
             "huge",
         ],
-        &["bench", "scene.ply", "--orbit", "1", "--pipeline", "exact+fancy"],
+        &[
+            "bench",
+            "scene.ply",
+            "--orbit",
+            "1",
+            "--pipeline",
+            "exact+fancy",
+        ],
         &["eval", "scene.ply"],
         &["convert", "scene.ply", "-o", "scene.sog"],
-        &["convert", "scene.ply", "-o", "a.ply", "--prune-floaters", "0.8"],
+        &[
+            "convert",
+            "scene.ply",
+            "-o",
+            "a.ply",
+            "--prune-floaters",
+            "0.8",
+        ],
         &["convert", "scene.ply", "-o", "a.ply", "--max-scale", "0.25"],
         &["convert", "scene.ply", "-o", "a.ply", "--dataset", "photos"],
         &["convert", "scene.ply", "-o", "a.ply", "--max-size", "9"],
@@ -110,7 +128,14 @@ fn bad_input_is_answered_with_one_line() {
     std::fs::write(path("cut.ply"), &bytes[..bytes.len() - 100]).unwrap();
     for args in [
         &["info", &path("cut.ply")][..],
-        &["render", &path("cut.ply"), "-o", &path("out"), "--orbit", "1"],
+        &[
+            "render",
+            &path("cut.ply"),
+            "-o",
+            &path("out"),
+            "--orbit",
+            "1",
+        ],
         &["bench", &path("cut.ply"), "--orbit", "1"],
         &["eval", &path("cut.ply"), "--dataset", photos()],
     ] {
@@ -121,7 +146,10 @@ fn bad_input_is_answered_with_one_line() {
 
     std::fs::write(path("noise.ply"), b"\x01\x02\x03 no scene at all").unwrap();
     let line = fails(&["info", &path("noise.ply")]);
-    assert!(line.contains("noise.ply") && line.contains(".spz"), "{line}");
+    assert!(
+        line.contains("noise.ply") && line.contains(".spz"),
+        "{line}"
+    );
 
     std::fs::create_dir(path("empty")).unwrap();
     let line = fails(&["train", &path("empty"), "-o", &path("out")]);
@@ -174,13 +202,19 @@ fn wrong_settings_are_answered_with_one_line() {
         "{line}"
     );
     // A machine with a card has nothing to say here.
-    if splatcore(&["doctor", "--json"]).output().is_ok_and(|doctor| {
-        let found = common::json(&String::from_utf8_lossy(&doctor.stdout));
-        found["cuda"]["available"] == false
-    }) {
+    if splatcore(&["doctor", "--json"])
+        .output()
+        .is_ok_and(|doctor| {
+            let found = common::json(&String::from_utf8_lossy(&doctor.stdout));
+            found["cuda"]["available"] == false
+        })
+    {
         for wish in [["--backend", "cuda"], ["--device", "0"]] {
             let line = train(&wish);
-            assert!(line.contains("CUDA") && line.contains("--backend cpu"), "{line}");
+            assert!(
+                line.contains("CUDA") && line.contains("--backend cpu"),
+                "{line}"
+            );
         }
         let line = fails(&["doctor", "--device", "7"]);
         assert!(line.contains("CUDA") && !line.contains("trusted"), "{line}");
@@ -201,7 +235,14 @@ fn cameras_that_make_no_sense_are_refused() {
     let out = folder.path().join("out");
     let render = |text_of_file: &str| {
         std::fs::write(&file, text_of_file).unwrap();
-        let args = ["render", text(&scene), "-o", text(&out), "--cameras", text(&file)];
+        let args = [
+            "render",
+            text(&scene),
+            "-o",
+            text(&out),
+            "--cameras",
+            text(&file),
+        ];
         let output = splatcore(&args).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{stderr}");

@@ -1,8 +1,9 @@
 //! What the twin says of a view, for all pipelines at once.
 //!
-//! It depends on a pipeline's `intersect` and on how exact its blend is, and on nothing else of it. So it is computed once for
-//! each of these, before the backend is asked; and once for all intersects whose lists are equal, as everything follows from
-//! the lists. Intersects are done side by side on the machine's threads, each by the sequential twin.
+//! It depends on a pipeline's `intersect` and on how exact its blend is, and on nothing else of it.
+//! So it is computed once for each of these, before the backend is asked; and once for all
+//! intersects whose lists are equal, as everything follows from the lists. Intersects are done side
+//! by side on the machine's threads, each by the sequential twin.
 
 use super::bounds::{ExpectedPixels, Reference};
 use crate::twin::{CutOffs, Lists, Scene, TwinFrame};
@@ -32,7 +33,8 @@ struct Answer {
 }
 
 impl Answers {
-    /// Computes what is wanted. Of `options` the pipeline does not matter; `pixels` are for [`Wanted::Pixels`].
+    /// Computes what is wanted. Of `options` the pipeline does not matter; `pixels` are for
+    /// [`Wanted::Pixels`].
     pub fn new(
         scene: &Gaussians,
         camera: &Camera,
@@ -83,7 +85,11 @@ impl Answers {
     ///
     /// # Errors
     /// If it was not asked for.
-    pub fn pixels(&self, intersect: Intersect, precision: Precision) -> Result<&ExpectedPixels, String> {
+    pub fn pixels(
+        &self,
+        intersect: Intersect,
+        precision: Precision,
+    ) -> Result<&ExpectedPixels, String> {
         let precision = arithmetic(precision);
         let expected = self.of(intersect).and_then(|answer| {
             let mut expected = answer.expected.iter();
@@ -122,12 +128,18 @@ pub fn by_lists(
             },
             ..options.clone()
         };
-        (intersect, Lists::new(scene, camera, &options, CutOffs::Reference))
+        (
+            intersect,
+            Lists::new(scene, camera, &options, CutOffs::Reference),
+        )
     };
     let all: Vec<(Intersect, Lists)> = intersects.par_iter().map(lists).collect();
     let mut groups: Vec<(Vec<Intersect>, Lists)> = Vec::new();
     for (intersect, lists) in all {
-        match groups.iter_mut().find(|(_, known)| known.tiles == lists.tiles) {
+        match groups
+            .iter_mut()
+            .find(|(_, known)| known.tiles == lists.tiles)
+        {
             Some((of, _)) => of.push(intersect),
             None => groups.push((vec![intersect], lists)),
         }
@@ -142,13 +154,19 @@ mod tests {
     use crate::twin;
     use splatcore_core::pipeline::Blend;
 
-    /// Frame and bounds are those that each pipeline alone would get, though the first and the last share theirs.
+    /// Frame and bounds are those that each pipeline alone would get, though the first and the last
+    /// share theirs.
     #[test]
     fn answers_are_those_of_each_pipeline() {
         let (scene, camera) = (random_scene(5, 200, 1), odd_camera(45, 33, 0.4));
         let pixels: Vec<[usize; 2]> = (0..45 * 33).step_by(7).map(|i| [i % 45, i / 45]).collect();
         let intersects = [Intersect::TileCull, Intersect::Aabb, Intersect::Exact];
-        let blends = [Blend::TcGs, Blend::GemmGs, Blend::Splatcore, Blend::TensorGs2x2];
+        let blends = [
+            Blend::TcGs,
+            Blend::GemmGs,
+            Blend::Splatcore,
+            Blend::TensorGs2x2,
+        ];
         let mut wanted = vec![];
         for intersect in intersects {
             wanted.push((intersect, Wanted::Frame));
@@ -171,6 +189,8 @@ mod tests {
             }
         }
         answers.frame(Intersect::Obb).unwrap_err();
-        answers.pixels(Intersect::Exact, Precision::Single).unwrap_err();
+        answers
+            .pixels(Intersect::Exact, Precision::Single)
+            .unwrap_err();
     }
 }

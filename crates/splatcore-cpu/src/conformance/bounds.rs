@@ -1,14 +1,17 @@
 //! How far a pixel may be from the twin when exponents are computed in few digits.
 //!
-//! A fragment's base-2 exponent is s = sum of v_i u_i over the monomials u = (1, x, y, x², xy, y²) of the pixel about a
-//! local origin. A backend that rounds v_i by a relative eps and s by eps_s is off by at most
+//! A fragment's base-2 exponent is s = sum of v_i u_i over the monomials u = (1, x, y, x², xy, y²)
+//! of the pixel about a local origin. A backend that rounds v_i by a relative eps and s by eps_s is
+//! off by at most
 //!     E = sum of eps |v_i u_i| + eps_s |s|,
-//! to which comes what f32 loses before (`before`). With exp and alpha rounded by rho, alpha = 2^s lies within
-//! alpha 2^±E (1 ± rho): to first order its relative error is ln 2 · E. A fragment whose alpha is off by D moves the
-//! pixel by at most T D times the brightest colour, T being the transmittance in front of it, and the transmittance
-//! itself lies in an interval whose ends are the products of the ends of 1 - alpha. A fragment whose interval of alpha
-//! holds 1/255 may be there or not: D is its whole alpha. A pixel whose interval of T holds 1e-4 may stop or not: D is
-//! all that is left; so it is behind the fragment with which a picture's pixel may stop ([`Half::light`]). These two are kept apart, as `cut_offs`.
+//! to which comes what f32 loses before (`before`). With exp and alpha rounded by rho, alpha = 2^s
+//! lies within alpha 2^±E (1 ± rho): to first order its relative error is ln 2 · E. A fragment
+//! whose alpha is off by D moves the pixel by at most T D times the brightest colour, T being the
+//! transmittance in front of it, and the transmittance itself lies in an interval whose ends are
+//! the products of the ends of 1 - alpha. A fragment whose interval of alpha holds 1/255 may be
+//! there or not: D is its whole alpha. A pixel whose interval of T holds 1e-4 may stop or not: D is
+//! all that is left; so it is behind the fragment with which a picture's pixel may stop
+//! ([`Half::light`]). These two are kept apart, as `cut_offs`.
 
 use crate::twin::blend::{CutOffs, DEPTH_WINDOW, alpha, walk};
 use crate::twin::intersect::smallest_distance;
@@ -24,8 +27,8 @@ use std::f64::consts::LOG2_E;
 
 /// Smallest step of a half below 2^-14, halved: what rounding loses of the smallest numbers.
 const HALF_SUBNORMAL: f64 = 1.0 / (1u64 << 25) as f64;
-/// Roundings of f32 in a chain of operations like these: about as many go into a projected centre, into a projected
-/// covariance and back out of its inverse, and into a polynomial.
+/// Roundings of f32 in a chain of operations like these: about as many go into a projected centre,
+/// into a projected covariance and back out of its inverse, and into a polynomial.
 const ROUNDINGS: f64 = 16.0;
 
 /// A view of a scene in f64, pixel by pixel.
@@ -33,20 +36,24 @@ pub struct Reference {
     lists: Lists,
     /// Of each splat of the lists.
     shapes: Vec<Shape>,
-    /// As the lists, and whatever a backend may put into its own besides: the margins of its tests are smaller than this
-    /// one, but errors of an exponent may be larger than they.
+    /// As the lists, and whatever a backend may put into its own besides: the margins of its tests
+    /// are smaller than this one, but errors of an exponent may be larger than they.
     reach: Vec<Vec<usize>>,
     /// Brightest colour in reach of each tile, or behind.
     brightest: Vec<f64>,
 }
 
-/// Splats with no alpha of this much of 1/255 in a tile are in no backend's list unless in the twin's.
+/// Splats with no alpha of this much of 1/255 in a tile are in no backend's list unless in the
+/// twin's.
 const REACH: f64 = 0.5;
 
 /// First and last pixel centre of a tile, one axis.
 fn range(tile: usize, size: u32) -> [f64; 2] {
     let from = tile * TILE;
-    [from as f64 + 0.5, (from + TILE).min(size as usize) as f64 - 0.5]
+    [
+        from as f64 + 0.5,
+        (from + TILE).min(size as usize) as f64 - 0.5,
+    ]
 }
 
 /// What the twin says of a pixel, and how far from it is right.
@@ -96,8 +103,9 @@ struct Interval {
     high: f64,
 }
 
-/// Errors of transmittance that stem from errors of weights. Where T is what the weights leave, an error shrinks with T
-/// as soon as weights are made from the T that has it, and not before: within a batch it stays whole.
+/// Errors of transmittance that stem from errors of weights. Where T is what the weights leave, an
+/// error shrinks with T as soon as weights are made from the T that has it, and not before: within
+/// a batch it stays whole.
 struct Loose {
     batch: usize,
     fresh: VecDeque<f64>,
@@ -159,7 +167,10 @@ impl Reference {
             colours.chain(behind).fold(0.0, f64::max)
         };
         Self {
-            shapes: splats.iter().map(|splat| Shape::new(splat, camera)).collect(),
+            shapes: splats
+                .iter()
+                .map(|splat| Shape::new(splat, camera))
+                .collect(),
             brightest: reach.iter().map(brightest).collect(),
             reach,
             lists,
@@ -173,7 +184,11 @@ impl Reference {
     }
 
     /// Some pixels, for backends of each of these precisions.
-    pub fn pixels_of(&self, precisions: &[Precision], pixels: &[[usize; 2]]) -> Vec<ExpectedPixels> {
+    pub fn pixels_of(
+        &self,
+        precisions: &[Precision],
+        pixels: &[[usize; 2]],
+    ) -> Vec<ExpectedPixels> {
         let one = |&[x, y]: &[usize; 2]| self.pixel(x, y, precisions);
         let found: Vec<Vec<Expected>> = pixels.par_iter().map(one).collect();
         let of = |(k, &precision)| ExpectedPixels {
@@ -254,7 +269,8 @@ impl Reference {
         let tile = (y / TILE) * self.lists.tiles.columns + x / TILE;
         let (list, brightest) = (&self.reach[tile], self.brightest[tile]);
         let centre = [x as f64 + 0.5, y as f64 + 0.5];
-        // The backend's transmittance: an interval from errors of alpha, and what errors of weights do to it besides.
+        // The backend's transmittance: an interval from errors of alpha, and what errors of weights
+        // do to it besides.
         let (mut low, mut high) = (1.0f64, 1.0f64);
         let mut loose = Loose::new(batch);
         for (place, (&k, exponent)) in list.iter().zip(exponents).enumerate() {
@@ -274,10 +290,15 @@ impl Reference {
                 break;
             }
             if behind_low - loose.sum() < TRANSMITTANCE_MIN {
-                // Whether it stops here or later, it and the twin share out no more than what is left.
+                // Whether it stops here or later, it and the twin share out no more than what is
+                // left.
                 expected.cut_offs[0] += before * brightest;
                 expected.cut_offs[1] += before + loose.sum();
-                expected.doubtful += if stops { 0 } else { (list.len() - place) as u64 };
+                expected.doubtful += if stops {
+                    0
+                } else {
+                    (list.len() - place) as u64
+                };
                 break;
             }
             if doubtful {
@@ -290,8 +311,8 @@ impl Reference {
             if depth > 0.0 {
                 let apart = depth * splat.depth + DEPTH_WINDOW * (1.0 + splat.depth);
                 near.retain(|earlier| splat.depth - earlier.depth <= apart);
-                // Exchanging two moves the pixel by T a1 a2 (c1 - c2), whatever is between them. Those of one depth have the order
-                // of their Gaussians.
+                // Exchanging two moves the pixel by T a1 a2 (c1 - c2), whatever is between them.
+                // Those of one depth have the order of their Gaussians.
                 let exchanged = near.iter().filter(|earlier| earlier.depth < splat.depth);
                 expected.cut_offs[0] += exchanged
                     .map(|earlier| earlier.taken * most * earlier.difference(splat))
@@ -302,14 +323,16 @@ impl Reference {
                     colour: splat.colour,
                 });
             }
-            // An error of a weight takes its light from what is behind; one of the colour or of the sum does not.
+            // An error of a weight takes its light from what is behind; one of the colour or of the
+            // sum does not.
             expected.rounding[0] += (off + taken * colour + 2.0 * SINGLE) * brightest;
             if colour >= HALF {
                 expected.rounding[0] += HALF_SUBNORMAL * brightest;
             }
             (low, high) = (behind_low, behind_high);
             if low - loose.sum() < light {
-                // It may stop behind this one, and share out what is left here in another way than the twin.
+                // It may stop behind this one, and share out what is left here in another way than
+                // the twin.
                 expected.cut_offs[0] += (high + loose.sum()) * brightest;
                 expected.cut_offs[1] += high + loose.sum();
                 break;
@@ -345,9 +368,16 @@ impl Shape {
     fn new(splat: &Splat, camera: &Camera) -> Self {
         let [a, b, c] = splat.conic;
         let [xx, xy, yy] = splat.covariance;
-        let (middle, root) = (0.5 * (xx + yy), (0.25 * (xx - yy) * (xx - yy) + xy * xy).sqrt());
+        let (middle, root) = (
+            0.5 * (xx + yy),
+            (0.25 * (xx - yy) * (xx - yy) + xy * xy).sqrt(),
+        );
         let smaller = (xx * yy - xy * xy) / (middle + root);
-        let reach = camera.translation.iter().fold(0.0, |m: f64, t| m.max(t.abs())) / splat.depth;
+        let reach = camera
+            .translation
+            .iter()
+            .fold(0.0, |m: f64, t| m.max(t.abs()))
+            / splat.depth;
         let centre = |mean: f64, principal: f64, focal: f64| {
             (mean - principal).abs() + principal.abs() + focal * reach
         };
@@ -363,9 +393,10 @@ impl Shape {
         }
     }
 
-    /// Log2 alpha, and what f32 loses of it whatever the blend does. The centre is off by roundings of the terms that it is
-    /// the sum of; the covariance by roundings of its larger eigenvalue, which the inverse turns into the ratio of both
-    /// eigenvalues; the polynomial by roundings of its terms; the opacity by roundings of its logarithm.
+    /// Log2 alpha, and what f32 loses of it whatever the blend does. The centre is off by roundings
+    /// of the terms that it is the sum of; the covariance by roundings of its larger eigenvalue,
+    /// which the inverse turns into the ratio of both eigenvalues; the polynomial by roundings of
+    /// its terms; the opacity by roundings of its logarithm.
     fn exponent(&self, splat: &Splat, pixel: [usize; 2]) -> Exponent {
         let [a, b, c] = self.power;
         let d = [0, 1].map(|k| pixel[k] as f64 + 0.5 - splat.mean[k]);
@@ -377,20 +408,27 @@ impl Shape {
         Exponent {
             offset: d,
             score: self.log2_opacity + terms[0] + terms[1] + terms[2],
-            before: ROUNDINGS * SINGLE * (polynomial + shape + shift + self.log2_opacity.abs().min(64.0)),
+            before: ROUNDINGS
+                * SINGLE
+                * (polynomial + shape + shift + self.log2_opacity.abs().min(64.0)),
         }
     }
 
     /// See the module's documentation; `None` if all of it is below 1/255.
-    fn interval(&self, exponent: &Exponent, pixel: [usize; 2], half: Option<&Half>) -> Option<Interval> {
+    fn interval(
+        &self,
+        exponent: &Exponent,
+        pixel: [usize; 2],
+        half: Option<&Half>,
+    ) -> Option<Interval> {
         let mut error = exponent.before;
         let mut rho = 4.0 * SINGLE;
         if let Some(half) = half {
             error += self.product(exponent, pixel, half);
             rho = half.alpha;
         }
-        // In logarithms: far from a splat alpha is 0 in f64, and 2^E infinite. Most splats are far from most pixels; log2(1 +
-        // rho) is less than 2 rho.
+        // In logarithms: far from a splat alpha is 0 in f64, and 2^E infinite. Most splats are far
+        // from most pixels; log2(1 + rho) is less than 2 rho.
         let most = exponent.score + error;
         if most < ALPHA_MIN.log2() - 2.0 * rho {
             return None;

@@ -27,7 +27,8 @@ const OPTIONS: RenderOptions = RenderOptions {
     antialias: false,
 };
 
-/// The nearest number with an 11-bit fraction (no subnormals: coefficients that small add nothing here).
+/// The nearest number with an 11-bit fraction (no subnormals: coefficients that small add nothing
+/// here).
 fn to_half(value: f64) -> f64 {
     if value == 0.0 {
         return 0.0;
@@ -59,7 +60,8 @@ fn render(reference: &Reference, camera: &Camera, round: fn(f64) -> f64, bias: f
             let [a, b, c] = splat.conic;
             let [a, b, c] = [-0.5 * LOG2_E * a, -LOG2_E * b, -0.5 * LOG2_E * c];
             let o = [d[0] - local[0], d[1] - local[1]];
-            let constant = splat.opacity.log2() + a * o[0] * o[0] + b * o[0] * o[1] + c * o[1] * o[1];
+            let constant =
+                splat.opacity.log2() + a * o[0] * o[0] + b * o[0] * o[1] + c * o[1] * o[1];
             let score = round(constant)
                 + round(2.0 * a * o[0] + b * o[1]) * local[0]
                 + round(2.0 * c * o[1] + b * o[0]) * local[1]
@@ -81,7 +83,8 @@ fn render(reference: &Reference, camera: &Camera, round: fn(f64) -> f64, bias: f
             transmittance *= 1.0 - found;
         }
         for k in 0..3 {
-            out.image.data[i][k] = (colour[k] + transmittance * OPTIONS.background[k] as f64) as f32;
+            out.image.data[i][k] =
+                (colour[k] + transmittance * OPTIONS.background[k] as f64) as f32;
         }
         out.transmittance[i] = transmittance as f32;
     }
@@ -99,7 +102,9 @@ fn judged(
     let exact = render(&reference, camera, |v| v, 0.0);
     let found = render(&reference, camera, round, bias);
     let (width, height) = (camera.width as usize, camera.height as usize);
-    let pixels = (0..width * height).map(|i| [i % width, i / width]).collect();
+    let pixels = (0..width * height)
+        .map(|i| [i % width, i / width])
+        .collect();
     let expected = reference.pixels(Precision::Half(class), pixels);
     compare::bounded("it", &expected, [&found, &exact], class.psnr, 1e-6)
 }

@@ -9,8 +9,8 @@ use splatcore_core::precision::Precision;
 /// A doubtful pixel's bound is first-order; this much of it covers the rest.
 const DOUBT_MARGIN: f64 = 1.1;
 
-/// Every pixel within `tolerance`, those near a cut-off within what that could move them besides; PSNR of what is left
-/// at least 80 dB (or better, where the tolerance is).
+/// Every pixel within `tolerance`, those near a cut-off within what that could move them besides;
+/// PSNR of what is left at least 80 dB (or better, where the tolerance is).
 pub fn frames(what: &str, twin: &TwinFrame, backend: &Rendered, tolerance: f64) -> Outcome {
     let pixels = twin.width * twin.height;
     let image = &backend.image;
@@ -38,11 +38,16 @@ pub fn frames(what: &str, twin: &TwinFrame, backend: &Rendered, tolerance: f64) 
             let error = (got as f64 - want).abs();
             let beyond = (error - DOUBT_MARGIN * doubt).max(0.0);
             // `beyond` of a NaN is 0, so ask for the number itself.
-            let beyond = if got.is_finite() { beyond } else { f64::INFINITY };
+            let beyond = if got.is_finite() {
+                beyond
+            } else {
+                f64::INFINITY
+            };
             if beyond > worst.as_ref().map_or(tolerance, |(most, _)| *most) {
                 let (x, y) = (i % twin.width, i / twin.width);
                 let message = format!(
-                    "pixel ({x}, {y}) {name} is {got}, the twin has {want:.7} (off by {error:.2e}, {doubt:.2e} of \
+                    "pixel ({x}, {y}) {name} is {got}, the twin has {want:.7} (off by {error:.2e}, \
+                     {doubt:.2e} of \
                      it near a cut-off, {tolerance:.1e} allowed)"
                 );
                 worst = Some((beyond, message));
@@ -70,9 +75,10 @@ pub fn frames(what: &str, twin: &TwinFrame, backend: &Rendered, tolerance: f64) 
     })
 }
 
-/// An image of a backend of few digits: every pixel within the bounds of [`super::bounds`] and `tolerance` of the twin,
-/// and `least` dB against the same pipeline's image with f32 blending, where comparisons that roundings may tip are made
-/// good. Where a method promises nothing its image must be finite. Looks at the pixels of `expected` alone.
+/// An image of a backend of few digits: every pixel within the bounds of [`super::bounds`] and
+/// `tolerance` of the twin, and `least` dB against the same pipeline's image with f32 blending,
+/// where comparisons that roundings may tip are made good. Where a method promises nothing its
+/// image must be finite. Looks at the pixels of `expected` alone.
 pub fn bounded(
     what: &str,
     expected: &ExpectedPixels,
@@ -115,8 +121,10 @@ pub fn bounded(
             let beyond = error - tolerance - interpolated - rounding - DOUBT_MARGIN * cut_offs;
             if beyond > worst.as_ref().map_or(0.0, |(most, _)| *most) {
                 let message = format!(
-                    "pixel ({x}, {y}) {name} is {got}, the twin has {want:.7} (off by {error:.2e}; {rounding:.2e} from \
-                     roundings, {interpolated} where interpolated and {cut_offs:.2e} near cut-offs allowed)"
+                    "pixel ({x}, {y}) {name} is {got}, the twin has {want:.7} (off by {error:.2e}; \
+                     {rounding:.2e} from \
+                     roundings, {interpolated} where interpolated and {cut_offs:.2e} near cut-offs \
+                     allowed)"
                 );
                 worst = Some((beyond, message));
             }
@@ -140,13 +148,15 @@ pub fn bounded(
         return Err(format!("{what}: {message}; PSNR {psnr:.1} dB"));
     }
     ensure(psnr >= least, || {
-        format!("{what}: PSNR against the image blended in f32 is {psnr:.1} dB, {least:.0} are promised")
+        format!(
+            "{what}: PSNR against the image blended in f32 is {psnr:.1} dB, {least:.0} are promised"
+        )
     })
 }
 
-/// Relative L2 within `tolerance` and cosine at least 0.9999, for each parameter group; a Gaussian without any
-/// gradient in the twin has exactly none in the backend. With `shape_as_one` the errors of scales and rotations are
-/// relative to both together.
+/// Relative L2 within `tolerance` and cosine at least 0.9999, for each parameter group; a Gaussian
+/// without any gradient in the twin has exactly none in the backend. With `shape_as_one` the errors
+/// of scales and rotations are relative to both together.
 pub fn gradients(
     what: &str,
     twin: &Scene,
@@ -164,7 +174,8 @@ pub fn gradients(
         for (i, (w, g)) in rows(&want, per_row).zip(rows(&got, per_row)).enumerate() {
             if w.iter().all(|&v| v == 0.0) && g.iter().any(|&v| v != 0.0) {
                 return Err(format!(
-                    "{what}: {group:?} of Gaussian {i} has gradient {g:?} where the twin has exactly none"
+                    "{what}: {group:?} of Gaussian {i} has gradient {g:?} where the twin has \
+                     exactly none"
                 ));
             }
         }
@@ -179,8 +190,9 @@ pub fn gradients(
     Ok(())
 }
 
-/// What errors of a group's gradient are relative to at least. The gradient of a round Gaussian's rotation is the difference of
-/// two equal terms of the size of its scales' gradients: what f32 leaves of them is not the rotation's error.
+/// What errors of a group's gradient are relative to at least. The gradient of a round Gaussian's
+/// rotation is the difference of two equal terms of the size of its scales' gradients: what f32
+/// leaves of them is not the rotation's error.
 pub fn floor(twin: &Scene, group: Group, shape_as_one: bool) -> f64 {
     let scales = norm(&twin.group(Group::LogScales));
     match group {
@@ -192,7 +204,8 @@ pub fn floor(twin: &Scene, group: Group, shape_as_one: bool) -> f64 {
     }
 }
 
-/// Relative L2 and cosine of two vectors. Errors are relative to the larger of the wanted vector's norm and `floor`.
+/// Relative L2 and cosine of two vectors. Errors are relative to the larger of the wanted vector's
+/// norm and `floor`.
 pub fn vectors(what: &str, want: &[f64], got: &[f64], floor: f64, tolerance: f64) -> Outcome {
     let difference: Vec<f64> = want.iter().zip(got).map(|(a, b)| a - b).collect();
     let (size, error) = (norm(want), norm(&difference));
@@ -204,16 +217,18 @@ pub fn vectors(what: &str, want: &[f64], got: &[f64], floor: f64, tolerance: f64
             .max_by(|&a, &b| difference[a].abs().total_cmp(&difference[b].abs()))
             .unwrap_or(0);
         format!(
-            "{what}: relative L2 error {relative:.2e} (norm {size:.3e}), {tolerance:.1e} allowed; worst at {worst}: {} \
+            "{what}: relative L2 error {relative:.2e} (norm {size:.3e}), {tolerance:.1e} allowed; \
+             worst at {worst}: {} \
              for {}",
             got[worst], want[worst]
         )
     })?;
     let dot: f64 = want.iter().zip(got).map(|(a, b)| a * b).sum();
     let cosine = dot / (size * norm(got)).max(f64::MIN_POSITIVE);
-    ensure(size <= 1e-3 * floor || size == 0.0 || cosine >= 0.9999, || {
-        format!("{what}: cosine {cosine:.6}, 0.9999 is needed")
-    })
+    ensure(
+        size <= 1e-3 * floor || size == 0.0 || cosine >= 0.9999,
+        || format!("{what}: cosine {cosine:.6}, 0.9999 is needed"),
+    )
 }
 
 fn rows(values: &[f64], per_row: usize) -> impl Iterator<Item = &[f64]> {

@@ -1,7 +1,8 @@
 //! Inverse depth against the twin, for every pipeline.
 //!
-//! Two things are compared: the sum of 1/z by the weights of the colours, pixel by pixel, and what users look at, that sum
-//! over the light that was taken, as PSNR with the largest value of the picture as the peak.
+//! Two things are compared: the sum of 1/z by the weights of the colours, pixel by pixel, and what
+//! users look at, that sum over the light that was taken, as PSNR with the largest value of the
+//! picture as the peak.
 
 use super::answers::Answers;
 use super::forward::frames_and_bounds;
@@ -14,20 +15,22 @@ use splatcore_core::pipeline::Intersect;
 use splatcore_core::semantics::{ALPHA_MIN, Semantics};
 use splatcore_core::{Pipeline, Precision, Renderer};
 
-/// Least PSNR in dB of the normalised inverse depth: of f32, and of halves. Measured: 121 and 71 at worst.
+/// Least PSNR in dB of the normalised inverse depth: of f32, and of halves. Measured: 121 and 71 at
+/// worst.
 const LEAST: [f64; 2] = [100.0, 60.0];
-/// Most that a pixel of it may be off, as a share of the peak, in halves: some ten roundings of 2^-11 on a weight's way
-/// through a batch, half of them in the weights that it is divided by too.
+/// Most that a pixel of it may be off, as a share of the peak, in halves: some ten roundings of
+/// 2^-11 on a weight's way through a batch, half of them in the weights that it is divided by too.
 const WORST_IN_HALVES: f64 = 0.02;
-/// A first-order bound of what comparisons near a cut-off could move; this much of it covers the rest.
+/// A first-order bound of what comparisons near a cut-off could move; this much of it covers the
+/// rest.
 const DOUBT_MARGIN: f64 = 1.1;
-/// Of the pixels that took light, so many at least must be far enough from cut-offs to be compared, unless the picture has
-/// but a few.
+/// Of the pixels that took light, so many at least must be far enough from cut-offs to be compared,
+/// unless the picture has but a few.
 const LEAST_SURE: f64 = 0.3;
 const FEW: usize = 64;
 
-/// Scenes of [`cases`] to look at: usual ones, nothing at all, one pixel, layers of many and of equal depths, depths from
-/// the near plane on.
+/// Scenes of [`cases`] to look at: usual ones, nothing at all, one pixel, layers of many and of
+/// equal depths, depths from the near plane on.
 const SCENES: [&str; 9] = [
     "random 0",
     "random 1",
@@ -40,10 +43,12 @@ const SCENES: [&str; 9] = [
     "about the near plane",
 ];
 
-/// The sums and the expected inverse depth of every pipeline, none unless asked for, and the same picture with and without.
+/// The sums and the expected inverse depth of every pipeline, none unless asked for, and the same
+/// picture with and without.
 pub fn inverse_depth_matches_the_twin(backend: &dyn Backend) -> Outcome {
     let selection = Selection::new(backend)?;
-    let of_interest = |case: &Case| !case.antialias && SCENES.iter().any(|name| case.name.starts_with(name));
+    let of_interest =
+        |case: &Case| !case.antialias && SCENES.iter().any(|name| case.name.starts_with(name));
     let cases: Vec<Case> = cases().into_iter().filter(of_interest).collect();
     ensure(cases.len() == SCENES.len(), || {
         "a scene of the suite has another name".into()
@@ -73,7 +78,12 @@ pub fn inverse_depth_matches_the_twin(backend: &dyn Backend) -> Outcome {
     gather(outcomes)
 }
 
-fn one_case(backend: &dyn Backend, case: &Case, pipelines: &[Pipeline], semantics: Semantics) -> Outcome {
+fn one_case(
+    backend: &dyn Backend,
+    case: &Case,
+    pipelines: &[Pipeline],
+    semantics: Semantics,
+) -> Outcome {
     let mut renderer = backend.renderer(&case.scene).map_err(said)?;
     let options = |pipeline| RenderOptions {
         semantics,
@@ -156,13 +166,16 @@ fn one_pipeline(
         let got = sums[i] as f64 / (1.0 - rendered.transmittance[i] as f64);
         let error = (got - normalised(i)).abs() / peak;
         square += error * error;
-        ensure(precision == Precision::Single || error <= WORST_IN_HALVES, || {
-            format!(
-                "pixel {} has inverse depth {got}, the twin {:.7}",
-                place(i, twin),
-                normalised(i)
-            )
-        })?;
+        ensure(
+            precision == Precision::Single || error <= WORST_IN_HALVES,
+            || {
+                format!(
+                    "pixel {} has inverse depth {got}, the twin {:.7}",
+                    place(i, twin),
+                    normalised(i)
+                )
+            },
+        )?;
     }
     ensure(all < FEW || sure as f64 >= LEAST_SURE * all as f64, || {
         format!("only {sure} of {all} pixels are far from a cut-off")
@@ -180,7 +193,10 @@ fn place(i: usize, twin: &TwinFrame) -> String {
 
 /// The sums, finite and one a pixel.
 fn sums(rendered: &Rendered, pixels: usize) -> Result<&[f32], String> {
-    let sums = rendered.inverse_depth.as_deref().ok_or("no inverse depth")?;
+    let sums = rendered
+        .inverse_depth
+        .as_deref()
+        .ok_or("no inverse depth")?;
     ensure(sums.len() == pixels, || {
         format!("{} sums for {pixels} pixels", sums.len())
     })?;
@@ -191,11 +207,18 @@ fn sums(rendered: &Rendered, pixels: usize) -> Result<&[f32], String> {
 }
 
 /// How much of each pixel's light comparisons may move that roundings could tip.
-fn doubts(answers: &Answers, intersect: Intersect, precision: Precision) -> Result<Vec<f64>, String> {
+fn doubts(
+    answers: &Answers,
+    intersect: Intersect,
+    precision: Precision,
+) -> Result<Vec<f64>, String> {
     if precision == Precision::Single {
         let doubts = &answers.frame(intersect)?.doubts;
         return Ok(doubts.iter().map(|doubt| doubt.transmittance).collect());
     }
     let expected = &answers.pixels(intersect, precision)?.pixels;
-    Ok(expected.iter().map(|(_, pixel)| pixel.cut_offs[1]).collect())
+    Ok(expected
+        .iter()
+        .map(|(_, pixel)| pixel.cut_offs[1])
+        .collect())
 }

@@ -20,7 +20,11 @@ fn options(pipeline: Pipeline) -> RenderOptions {
 type Bits = (Vec<u32>, Vec<u32>);
 
 /// Image and gradients as bits; no gradients of a pipeline that has those of another.
-fn results(renderer: &mut dyn Renderer, camera: &Camera, pipeline: Pipeline) -> Result<Bits, String> {
+fn results(
+    renderer: &mut dyn Renderer,
+    camera: &Camera,
+    pipeline: Pipeline,
+) -> Result<Bits, String> {
     let options = options(pipeline);
     let rendered = renderer.render(camera, &options).map_err(said)?;
     let image = rendered
@@ -42,15 +46,25 @@ fn results(renderer: &mut dyn Renderer, camera: &Camera, pipeline: Pipeline) -> 
         height: camera.height,
         data,
     };
-    let gradients = renderer.gradients(camera, &options, &gradient).map_err(said)?;
+    let gradients = renderer
+        .gradients(camera, &options, &gradient)
+        .map_err(said)?;
     Ok((image, bits(&gradients)))
 }
 
 /// Every number of a scene as bits.
 pub fn bits(g: &Gaussians) -> Vec<u32> {
-    let rows = g.means.as_flattened().iter().chain(g.log_scales.as_flattened());
-    let rows = rows.chain(g.rotations.as_flattened()).chain(&g.opacity_logits);
-    rows.chain(g.sh.as_flattened()).map(|v| v.to_bits()).collect()
+    let rows = g
+        .means
+        .as_flattened()
+        .iter()
+        .chain(g.log_scales.as_flattened());
+    let rows = rows
+        .chain(g.rotations.as_flattened())
+        .chain(&g.opacity_logits);
+    rows.chain(g.sh.as_flattened())
+        .map(|v| v.to_bits())
+        .collect()
 }
 
 /// Every number of a learner's state as bits.
@@ -60,14 +74,25 @@ pub fn state_bits(s: &LearnerState) -> Vec<u32> {
     all.extend(bits(&s.second));
     all.extend(s.gradient_sum.iter().map(|v| v.to_bits()));
     all.extend(&s.seen);
-    let transforms = [&s.exposures.parameters, &s.exposures.first, &s.exposures.second];
-    all.extend(transforms.into_iter().flatten().flatten().map(|v| v.to_bits()));
+    let transforms = [
+        &s.exposures.parameters,
+        &s.exposures.first,
+        &s.exposures.second,
+    ];
+    all.extend(
+        transforms
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|v| v.to_bits()),
+    );
     all.extend(&s.exposures.seen);
     all.extend(s.smoothing.iter().map(|v| v.to_bits()));
     all
 }
 
-/// Image and gradients twice from one renderer and once from another are the same bits, for every pipeline.
+/// Image and gradients twice from one renderer and once from another are the same bits, for every
+/// pipeline.
 pub fn runs_are_bit_equal(backend: &dyn Backend) -> Outcome {
     let scene = random_scene(41, 700, 1);
     let camera = odd_camera(90, 61, 0.2);
@@ -99,7 +124,11 @@ pub fn buffers_are_not_remembered(backend: &dyn Backend) -> Outcome {
     let large = odd_camera(160, 120, -0.4);
     let mut used = backend.renderer(&scene).map_err(said)?;
     for pipeline in Selection::new(backend)?.pipelines(Weight::Blends) {
-        let fresh = results(backend.renderer(&scene).map_err(said)?.as_mut(), &small, pipeline)?;
+        let fresh = results(
+            backend.renderer(&scene).map_err(said)?.as_mut(),
+            &small,
+            pipeline,
+        )?;
         results(used.as_mut(), &large, pipeline)?;
         let found = results(used.as_mut(), &small, pipeline)?;
         ensure(fresh == found, || {
@@ -137,7 +166,8 @@ fn go_on(learner: &mut dyn Learner, from: u32, antialias: bool) -> Result<Vec<u3
     Ok(state_bits(&learner.snapshot().map_err(said)?))
 }
 
-/// Snapshot, go on; restore into another learner, go on: the same bits. The snapshot itself comes back unchanged.
+/// Snapshot, go on; restore into another learner, go on: the same bits. The snapshot itself comes
+/// back unchanged.
 pub fn snapshots_go_on_bit_for_bit(backend: &dyn Backend) -> Outcome {
     gather([false, true].map(|antialias| one_goes_on_bit_for_bit(backend, antialias)))
 }
@@ -153,7 +183,9 @@ fn one_goes_on_bit_for_bit(backend: &dyn Backend, antialias: bool) -> Outcome {
     })?;
     let straight_on = go_on(learner.as_mut(), 5, antialias)?;
     // Another number of Gaussians, and used: nothing of it may survive.
-    let mut other = backend.learner(&random_scene(44, 50, 2), views).map_err(said)?;
+    let mut other = backend
+        .learner(&random_scene(44, 50, 2), views)
+        .map_err(said)?;
     go_on(other.as_mut(), 1, antialias)?;
     other.restore(&snapshot).map_err(said)?;
     let restored = other.snapshot().map_err(said)?;

@@ -7,7 +7,8 @@ use splatcore_core::backend::{Backend, LearnerState, RenderOptions};
 use splatcore_core::{Camera, Image, Pipeline};
 use std::sync::Arc;
 
-/// Sizes that do not fit, views that do not exist, cameras that cannot be, arrays of different lengths.
+/// Sizes that do not fit, views that do not exist, cameras that cannot be, arrays of different
+/// lengths.
 pub fn contradictions_are_errors(backend: &dyn Backend) -> Outcome {
     let scene = random_scene(71, 20, 1);
     let options = RenderOptions::default();

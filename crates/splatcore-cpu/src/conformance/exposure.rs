@@ -1,4 +1,5 @@
-//! Exposures: a step through a photo's own transform against the twin, and that nobody else notices.
+//! Exposures: a step through a photo's own transform against the twin, and that nobody else
+//! notices.
 
 use super::determinism::{bits, state_bits};
 use super::scenes::{random_scene, views};
@@ -32,14 +33,15 @@ pub(super) fn exposures(seed: u64, count: usize) -> Exposures {
     }
 }
 
-/// A learner with such transforms, and what it learns from: photos that its first images, transformed, come nowhere near, as in
-/// [`super::step::scene_and_views`].
+/// A learner with such transforms, and what it learns from: photos that its first images,
+/// transformed, come nowhere near, as in [`super::step::scene_and_views`].
 fn learner(backend: &dyn Backend, seed: u64) -> Result<LearnerAndViews, String> {
     let mut views = views();
     let scene = random_scene(seed, 150, 1);
     let exposures = exposures(seed, views.len());
     for (index, (view, transform)) in views.iter_mut().zip(&exposures.parameters).enumerate() {
-        let image = twin::render(&scene, &view.camera, &plan(Pipeline::AUTO, 1, index).render).image;
+        let image =
+            twin::render(&scene, &view.camera, &plan(Pipeline::AUTO, 1, index).render).image;
         let seen = exposure::apply(&image, &transform.map(f64::from));
         for (byte, value) in view.photo.rgb.iter_mut().zip(seen.as_flattened()) {
             keep_away(byte, &[*value]);
@@ -53,8 +55,8 @@ fn learner(backend: &dyn Backend, seed: u64) -> Result<LearnerAndViews, String> 
     Ok((learner, views))
 }
 
-/// Loss, gradients of the scene and of the twelve numbers, their update; on several views, one of them masked. Other
-/// views' transforms stay.
+/// Loss, gradients of the scene and of the twelve numbers, their update; on several views, one of
+/// them masked. Other views' transforms stay.
 pub fn exposures_match_the_twin(backend: &dyn Backend) -> Outcome {
     gather([Pipeline::AUTO, Pipeline::VANILLA].map(|pipeline| exposed_steps(backend, pipeline)))
 }
@@ -84,15 +86,17 @@ fn exposed_steps(backend: &dyn Backend, pipeline: Pipeline) -> Outcome {
         let rate = plan.exposure.unwrap_or(0.0) as f64;
         let want = exposure::step(&before.exposures, view, &twin.exposure, rate);
         let found = &after.exposures;
-        let got = [&found.parameters, &found.first, &found.second].map(|rows| rows[view].map(f64::from));
+        let got =
+            [&found.parameters, &found.first, &found.second].map(|rows| rows[view].map(f64::from));
         let names = ["transform", "first moments", "second moments"];
         for (name, (want, got)) in names.iter().zip(want.iter().zip(&got)) {
             let what = format!("{what}, {name}");
             compare::vectors(&what, want, got, 0.0, tolerance)?;
         }
         let old = before.exposures.parameters[view].map(f64::from);
-        let moved =
-            |new: &[f64; 12]| -> Vec<f64> { new.iter().zip(old).map(|(new, old)| new - old).collect() };
+        let moved = |new: &[f64; 12]| -> Vec<f64> {
+            new.iter().zip(old).map(|(new, old)| new - old).collect()
+        };
         // A difference of numbers about 1 in f32 is 1e-7 off beside a movement of 1e-3.
         compare::vectors(
             &format!("{what}, movement of the transform"),
@@ -117,8 +121,8 @@ fn exposed_steps(backend: &dyn Backend, pipeline: Pipeline) -> Outcome {
     Ok(())
 }
 
-/// Steps that learn no exposure are the same bits whatever transforms there are, and leave them alone; the first that
-/// learns one finds every transform to be the identity.
+/// Steps that learn no exposure are the same bits whatever transforms there are, and leave them
+/// alone; the first that learns one finds every transform to be the identity.
 pub fn no_exposure_leaves_no_trace(backend: &dyn Backend) -> Outcome {
     let run = |exposures: Exposures| -> Result<LearnerState, String> {
         let scene = random_scene(62, 150, 1);
@@ -157,10 +161,15 @@ pub fn no_exposure_leaves_no_trace(backend: &dyn Backend) -> Outcome {
     let loss = learner.last_loss().map_err(said)?;
     let allowed = loss_tolerance(backend, Pipeline::AUTO) * twin.loss;
     ensure((loss - twin.loss).abs() <= allowed, || {
-        format!("first exposed step: loss {loss}, the twin has {}", twin.loss)
+        format!(
+            "first exposed step: loss {loss}, the twin has {}",
+            twin.loss
+        )
     })?;
     let found = &state.exposures;
-    let untouched = [0, 2].iter().all(|&view| found.parameters[view] == IDENTITY);
+    let untouched = [0, 2]
+        .iter()
+        .all(|&view| found.parameters[view] == IDENTITY);
     let learned = (0..12).all(|k| {
         let moved = (found.parameters[1][k] - IDENTITY[k]) as f64;
         (moved + 0.01 * twin.exposure[k].signum()).abs() < 1e-4

@@ -1,8 +1,9 @@
-//! Which (tile, splat) pairs the `intersect` methods find, on splats made to be difficult: random, needle-thin, tiny, huge,
-//! at the border and round ones, with opacities from 1/255 to 0.99.
+//! Which (tile, splat) pairs the `intersect` methods find, on splats made to be difficult: random,
+//! needle-thin, tiny, huge, at the border and round ones, with opacities from 1/255 to 0.99.
 //!
-//! For any implementation: it is called with the splats and returns each one's tiles. The judges are alpha at every pixel
-//! centre in f64, from the splat as the blend will read it, and the twin, from the Gaussians.
+//! For any implementation: it is called with the splats and returns each one's tiles. The judges
+//! are alpha at every pixel centre in f64, from the splat as the blend will read it, and the twin,
+//! from the Gaussians.
 
 use super::{Outcome, ensure, gather};
 use crate::camera::KernelCamera;
@@ -96,7 +97,8 @@ impl Field {
     /// log2(255 alpha) at the best point of the rectangle of a tile's pixel centres.
     fn best(&self, splat: &Splat, tile: u32) -> f64 {
         let (column, row) = (tile as usize % self.tiles[0], tile as usize / self.tiles[0]);
-        let rectangle = [column, row].map(|k| [(k * TILE) as f64 + 0.5, ((k + 1) * TILE) as f64 - 0.5]);
+        let rectangle =
+            [column, row].map(|k| [(k * TILE) as f64 + 0.5, ((k + 1) * TILE) as f64 - 0.5]);
         let [a, b, c] = splat.power.map(f64::from);
         let shape = twin::project::Splat {
             index: 0,
@@ -184,8 +186,8 @@ fn above(splat: &Splat, [x, y]: [f64; 2]) -> f64 {
     splat.log2_opacity as f64 + a * dx * dx + b * dx * dy + c * dy * dy - ALPHA_MIN.log2()
 }
 
-/// Whether INRIA's square may leave out a pixel: it lies outside, or within the pixel's width that its rounding loses on the
-/// right and at the bottom.
+/// Whether INRIA's square may leave out a pixel: it lies outside, or within the pixel's width that
+/// its rounding loses on the right and at the bottom.
 fn outside_square(splat: &Splat, pixel: [f64; 2]) -> bool {
     let radius = splat.radius as f64;
     (0..2).any(|k| {
@@ -209,12 +211,19 @@ fn missing_from(some: &[u32], all: &[u32]) -> Vec<u32> {
 
 /// Everything that theory says of the methods. `tiles_of` gives the tiles that a method finds.
 pub fn footprints_hold(field: &Field, mut tiles_of: impl FnMut(Intersect) -> Tiles) -> Outcome {
-    let found: Vec<Tiles> = Intersect::ALL.iter().map(|&method| tiles_of(method)).collect();
+    let found: Vec<Tiles> = Intersect::ALL
+        .iter()
+        .map(|&method| tiles_of(method))
+        .collect();
     let of = |method: Intersect| -> &Tiles {
         let at = Intersect::ALL.iter().position(|&m| m == method);
         &found[at.unwrap_or(0)]
     };
-    let needed: Tiles = field.splats.iter().map(|splat| field.needed(splat)).collect();
+    let needed: Tiles = field
+        .splats
+        .iter()
+        .map(|splat| field.needed(splat))
+        .collect();
     let mut outcomes = vec![well_formed(field, &found)];
     for &method in Intersect::ALL {
         outcomes.push(loses_what_it_says(field, method, of(method), &needed));
@@ -240,7 +249,8 @@ pub fn footprints_hold(field: &Field, mut tiles_of: impl FnMut(Intersect) -> Til
 fn well_formed(field: &Field, found: &[Tiles]) -> Outcome {
     let tiles = (field.tiles[0] * field.tiles[1]) as u32;
     let good = |list: &Vec<u32>| {
-        list.windows(2).all(|pair| pair[0] < pair[1]) && list.last().is_none_or(|&tile| tile < tiles)
+        list.windows(2).all(|pair| pair[0] < pair[1])
+            && list.last().is_none_or(|&tile| tile < tiles)
     };
     ensure(
         found
@@ -250,7 +260,8 @@ fn well_formed(field: &Field, found: &[Tiles]) -> Outcome {
     )
 }
 
-/// Conservative methods lose no tile that holds a fragment; the others only fragments beyond their limit, and some of those.
+/// Conservative methods lose no tile that holds a fragment; the others only fragments beyond their
+/// limit, and some of those.
 fn loses_what_it_says(field: &Field, method: Intersect, found: &Tiles, needed: &Tiles) -> Outcome {
     let mut losses = 0;
     for (i, splat) in field.splats.iter().enumerate() {
@@ -262,9 +273,14 @@ fn loses_what_it_says(field: &Field, method: Intersect, found: &Tiles, needed: &
                 Intersect::Obb => outside_square(splat, pixel) || beyond_three_sigma(splat, pixel),
                 _ => false,
             };
-            if let Some(pixel) = field.pixels(tile).filter(kept).find(|&pixel| !excused(pixel)) {
+            if let Some(pixel) = field
+                .pixels(tile)
+                .filter(kept)
+                .find(|&pixel| !excused(pixel))
+            {
                 return Err(format!(
-                    "{method} loses tile {tile} of splat {i}, whose alpha at {pixel:?} is {:.5}: {splat:?}",
+                    "{method} loses tile {tile} of splat {i}, whose alpha at {pixel:?} is {:.5}: \
+                     {splat:?}",
                     ALPHA_MIN * above(splat, pixel).exp2()
                 ));
             }
@@ -277,13 +293,14 @@ fn loses_what_it_says(field: &Field, method: Intersect, found: &Tiles, needed: &
     )
 }
 
-/// Every pair of which the twin is sure is found; what is found beyond the twin's is doubtful or, for the ellipse's methods,
-/// rare: f32 adds a margin.
+/// Every pair of which the twin is sure is found; what is found beyond the twin's is doubtful or,
+/// for the ellipse's methods, rare: f32 adds a margin.
 fn matches_the_twin(field: &Field, method: Intersect, found: &Tiles) -> Outcome {
     let (mut extra, mut pairs) = (0, 0);
     for (i, splat) in field.splats.iter().enumerate() {
         let gaussian = splat.gaussian as usize;
-        let Some(wide) = twin::project::project(&field.scene, gaussian, &field.camera, 0.2, 0) else {
+        let Some(wide) = twin::project::project(&field.scene, gaussian, &field.camera, 0.2, 0)
+        else {
             return Err(format!("the twin does not see Gaussian {gaussian}"));
         };
         // What f32 leaves of a thinner one is not the twin's ellipse.
@@ -323,11 +340,15 @@ fn contained(smaller: Intersect, few: &Tiles, larger: Intersect, many: &Tiles) -
         .sum();
     let [few, many] = [few, many].map(|lists| lists.iter().map(Vec::len).sum::<usize>());
     ensure(beyond == 0 && few < many, || {
-        format!("{smaller} has {few} pairs, {larger} {many}; {beyond} of the former's are not the latter's")
+        format!(
+            "{smaller} has {few} pairs, {larger} {many}; {beyond} of the former's are not the \
+             latter's"
+        )
     })
 }
 
-/// Where the ellipse alpha = 1/255 lies inside 3 sigma, `obb` has what `exact` and `aabb` both have.
+/// Where the ellipse alpha = 1/255 lies inside 3 sigma, `obb` has what `exact` and `aabb` both
+/// have.
 fn faint_ones_fit(field: &Field, exact: &Tiles, aabb: &Tiles, obb: &Tiles) -> Outcome {
     let limit = 4.5f64.exp() * ALPHA_MIN;
     let mut faint = 0;
@@ -338,7 +359,10 @@ fn faint_ones_fit(field: &Field, exact: &Tiles, aabb: &Tiles, obb: &Tiles) -> Ou
         }
         faint += 1;
         let lost = missing_from(&exact[i], &obb[i]);
-        if let Some(tile) = lost.into_iter().find(|tile| aabb[i].binary_search(tile).is_ok()) {
+        if let Some(tile) = lost
+            .into_iter()
+            .find(|tile| aabb[i].binary_search(tile).is_ok())
+        {
             return Err(format!(
                 "obb lacks tile {tile} of splat {i}, though it is faint: {splat:?}"
             ));
@@ -369,7 +393,8 @@ fn same_but_for_roundings(field: &Field, culled: &Tiles, exact: &Tiles) -> Outco
             let best = field.best(splat, tile);
             ensure(best < 0.0 && best > -5e-3, || {
                 format!(
-                    "tile-cull and exact differ in tile {tile} of splat {i}, where log2(255 alpha) reaches {best:.5}: {splat:?}"
+                    "tile-cull and exact differ in tile {tile} of splat {i}, where log2(255 alpha) \
+                     reaches {best:.5}: {splat:?}"
                 )
             })?;
         }

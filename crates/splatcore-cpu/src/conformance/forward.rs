@@ -14,12 +14,16 @@ use splatcore_core::{Pipeline, Precision, Renderer};
 /// Pixels that a scene may have near a cut-off before it tests too little.
 const MOST_DOUBTFUL: f64 = 0.1;
 
-/// Every scene of [`super::scenes`] and `super::hostile`, every pipeline: f32 within the scene's tolerance, halves
-/// within their bounds; other constants too.
+/// Every scene of [`super::scenes`] and `super::hostile`, every pipeline: f32 within the scene's
+/// tolerance, halves within their bounds; other constants too.
 pub fn images_match_the_twin(backend: &dyn Backend) -> Outcome {
     let selection = Selection::new(backend)?;
     if !selection.lacking().is_empty() {
-        let names: Vec<_> = selection.lacking().iter().map(|blend| blend.name()).collect();
+        let names: Vec<_> = selection
+            .lacking()
+            .iter()
+            .map(|blend| blend.name())
+            .collect();
         eprintln!(
             "{}: not checked, as it lacks them: {}",
             backend.name(),
@@ -99,7 +103,12 @@ fn one_intersect<'a>(
         if wanted(precision, case) == Wanted::Frame {
             let twin = answers.frame(pipeline.intersect)?;
             outcomes.push(enough_sure_pixels(case, twin));
-            outcomes.push(compare::frames(&what, twin, &rendered, case.image_tolerance));
+            outcomes.push(compare::frames(
+                &what,
+                twin,
+                &rendered,
+                case.image_tolerance,
+            ));
             continue;
         }
         if single.is_none() {
@@ -121,8 +130,9 @@ fn one_intersect<'a>(
     gather(outcomes)
 }
 
-/// What plain halves reach on this suite's scenes: the published methods promise their quality on trained scenes, which
-/// tests of whole pictures hold them to. Measured: 50 dB on needles, 57 on a picture of 17 pixels.
+/// What plain halves reach on this suite's scenes: the published methods promise their quality on
+/// trained scenes, which tests of whole pictures hold them to. Measured: 50 dB on needles, 57 on a
+/// picture of 17 pixels.
 const PLAIN_HALVES: f64 = 45.0;
 
 /// PSNR that a method is held to on a scene.
@@ -133,7 +143,11 @@ fn promise(precision: Precision) -> Option<f64> {
     }
 }
 
-fn render(renderer: &mut dyn Renderer, case: &Case, options: &RenderOptions) -> Result<Rendered, String> {
+fn render(
+    renderer: &mut dyn Renderer,
+    case: &Case,
+    options: &RenderOptions,
+) -> Result<Rendered, String> {
     renderer.render(&case.camera, options).map_err(said)
 }
 
@@ -216,8 +230,13 @@ pub(super) fn frames_and_bounds(
     wanted
 }
 
-/// Fragments of which roundings decide whether they are blended: for f32 one of each pixel near a cut-off.
-fn doubtful_fragments(answers: &Answers, intersect: Intersect, precision: Precision) -> Result<u64, String> {
+/// Fragments of which roundings decide whether they are blended: for f32 one of each pixel near a
+/// cut-off.
+fn doubtful_fragments(
+    answers: &Answers,
+    intersect: Intersect,
+    precision: Precision,
+) -> Result<u64, String> {
     let doubts = &answers.frame(intersect)?.doubts;
     let pixels = doubts.iter().filter(|d| d.any).count() as u64;
     if precision == Precision::Single {
@@ -227,8 +246,8 @@ fn doubtful_fragments(answers: &Answers, intersect: Intersect, precision: Precis
     Ok(pixels + expected.iter().map(|(_, e)| e.doubtful).sum::<u64>())
 }
 
-/// What `bench` reports: every pipeline blends the twin's fragments, evaluates no fewer, and `exact` with sub-tile
-/// culling evaluates less than `aabb` without.
+/// What `bench` reports: every pipeline blends the twin's fragments, evaluates no fewer, and
+/// `exact` with sub-tile culling evaluates less than `aabb` without.
 pub fn counts_match_the_twin(backend: &dyn Backend) -> Outcome {
     let scene = random_scene(31, 900, 0);
     let camera = super::scenes::odd_camera(110, 75, 0.3);
@@ -236,7 +255,9 @@ pub fn counts_match_the_twin(backend: &dyn Backend) -> Outcome {
     let mut evaluated = Vec::new();
     let pipelines = Selection::new(backend)?.pipelines(Weight::Methods);
     let (width, height) = (camera.width as usize, camera.height as usize);
-    let pixels: Vec<_> = (0..width * height).map(|i| [i % width, i / width]).collect();
+    let pixels: Vec<_> = (0..width * height)
+        .map(|i| [i % width, i / width])
+        .collect();
     let wanted = frames_and_bounds(&pipelines, |pipeline| backend.precision(pipeline.blend));
     let answers = Answers::new(&scene, &camera, &RenderOptions::default(), &pixels, &wanted);
     for pipeline in pipelines {
@@ -259,20 +280,32 @@ pub fn counts_match_the_twin(backend: &dyn Backend) -> Outcome {
                 )
             },
         )?;
-        ensure(counts.fragments_evaluated >= counts.fragments_blended, || {
+        ensure(
+            counts.fragments_evaluated >= counts.fragments_blended,
+            || {
+                format!(
+                    "{what}: {} evaluated, {} blended",
+                    counts.fragments_evaluated, counts.fragments_blended
+                )
+            },
+        )?;
+        ensure(counts.visible as usize <= scene.len(), || {
             format!(
-                "{what}: {} evaluated, {} blended",
-                counts.fragments_evaluated, counts.fragments_blended
+                "{what}: {} Gaussians visible of {}",
+                counts.visible,
+                scene.len()
             )
         })?;
-        ensure(counts.visible as usize <= scene.len(), || {
-            format!("{what}: {} Gaussians visible of {}", counts.visible, scene.len())
-        })?;
-        // `exact` may keep a few pairs of which roundings decide; `aabb` may drop those that no pixel sees.
+        // `exact` may keep a few pairs of which roundings decide; `aabb` may drop those that no
+        // pixel sees.
         let (least, most) = match pipeline.intersect {
             Intersect::Aabb => (twin.pairs / 2, twin.pairs),
-            Intersect::AdaptiveRadius | Intersect::Obb => (twin.pairs / 2, twin.pairs + twin.pairs / 100),
-            Intersect::Snugbox | Intersect::Accutile => (twin.pairs / 2, twin.pairs + twin.pairs / 20),
+            Intersect::AdaptiveRadius | Intersect::Obb => {
+                (twin.pairs / 2, twin.pairs + twin.pairs / 100)
+            }
+            Intersect::Snugbox | Intersect::Accutile => {
+                (twin.pairs / 2, twin.pairs + twin.pairs / 20)
+            }
             Intersect::TileCull | Intersect::Exact => {
                 (twin.pairs - twin.pairs / 100, twin.pairs + twin.pairs / 20)
             }

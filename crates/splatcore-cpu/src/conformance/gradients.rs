@@ -1,20 +1,22 @@
 //! Gradients against the twin, on every scene and pipeline.
 //!
-//! The bound is DESIGN section 3's. Measured on the CPU: 3e-6, and 3e-5 for the image of one pixel. Needles need more: f32 holds the entries of a projected covariance to
-//! epsilon of its larger eigenvalue, which is epsilon times their ratio of the smaller one, and everything that passes
-//! through the inverse takes that error on. There the bound is `ROUNDINGS` times that, and relative to scales and
-//! rotations together: the short axis is nearly all low-pass, so most of the projected covariance's gradient, with its
-//! error, belongs to neither scale.
+//! The bound is DESIGN section 3's. Measured on the CPU: 3e-6, and 3e-5 for the image of one pixel.
+//! Needles need more: f32 holds the entries of a projected covariance to epsilon of its larger
+//! eigenvalue, which is epsilon times their ratio of the smaller one, and everything that passes
+//! through the inverse takes that error on. There the bound is `ROUNDINGS` times that, and relative
+//! to scales and rotations together: the short axis is nearly all low-pass, so most of the
+//! projected covariance's gradient, with its error, belongs to neither scale.
 //!
-//! A sum over pixels of either sign may be small against its terms, and then so is not what rounding does to it. Products of
-//! halves, whose bound leaves room for some ten roundings of a sum that is as large as its terms, get that much more room in
-//! a group that a relative noise in the image's gradient changes by more than itself (found: 2.6 times for the opacities
-//! of Gaussians far outside the frustum, 2.3 times for those of huge ones, about once for most).
+//! A sum over pixels of either sign may be small against its terms, and then so is not what
+//! rounding does to it. Products of halves, whose bound leaves room for some ten roundings of a sum
+//! that is as large as its terms, get that much more room in a group that a relative noise in the
+//! image's gradient changes by more than itself (found: 2.6 times for the opacities of Gaussians
+//! far outside the frustum, 2.3 times for those of huge ones, about once for most).
 //!
-//! And what a nearly opaque fragment leaves, 0.01 to 0.03, is off by some per cent of itself where alphas and weights are
-//! halves, and with it the mean colour behind it, of which its own is subtracted. What that does to a group, of signs at
-//! random, is added twice (found: 1e-3 to 1.1e-2 in eight stacks of opaque Gaussians, for the opacities, which a few pixels
-//! decide there).
+//! And what a nearly opaque fragment leaves, 0.01 to 0.03, is off by some per cent of itself where
+//! alphas and weights are halves, and with it the mean colour behind it, of which its own is
+//! subtracted. What that does to a group, of signs at random, is added twice (found: 1e-3 to 1.1e-2
+//! in eight stacks of opaque Gaussians, for the opacities, which a few pixels decide there).
 
 use super::answers::by_lists;
 use super::scenes::{Case, cases};
@@ -35,8 +37,8 @@ const ROUNDINGS: f64 = 16.0;
 /// What roundings of random signs do is a draw; so many times another draw's size holds it.
 const DEVIATIONS: f64 = 2.0;
 
-/// Every scene of [`super::scenes`], every pipeline: DESIGN section 3's bounds for f32, with a random gradient of the
-/// image at all pixels that are away from every cut-off.
+/// Every scene of [`super::scenes`], every pipeline: DESIGN section 3's bounds for f32, with a
+/// random gradient of the image at all pixels that are away from every cut-off.
 pub fn gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
     let selection = Selection::new(backend)?;
     let check = |case: &Case| one_case(backend, case, &selection.training(case.weight));
@@ -45,7 +47,11 @@ pub fn gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
 
 /// As [`gradients_match_the_twin`], of these pipelines; for methods that not every backend has.
 pub fn pipelines_match_the_twin(backend: &dyn Backend, pipelines: &[Pipeline]) -> Outcome {
-    gather(cases().iter().map(|case| one_case(backend, case, pipelines)))
+    gather(
+        cases()
+            .iter()
+            .map(|case| one_case(backend, case, pipelines)),
+    )
 }
 
 fn one_case(backend: &dyn Backend, case: &Case, pipelines: &[Pipeline]) -> Outcome {
@@ -56,8 +62,11 @@ fn one_case(backend: &dyn Backend, case: &Case, pipelines: &[Pipeline]) -> Outco
     let mut outcomes = Vec::new();
     for &intersect in Intersect::ALL {
         for &pipeline in pipelines.iter().filter(|p| p.intersect == intersect) {
-            let found = expected.iter().find(|of| of.intersects.contains(&intersect));
-            let of_these = found.ok_or_else(|| format!("the twin was not asked for {intersect}"))?;
+            let found = expected
+                .iter()
+                .find(|of| of.intersects.contains(&intersect));
+            let of_these =
+                found.ok_or_else(|| format!("the twin was not asked for {intersect}"))?;
             let options = case.options(pipeline);
             let what = format!("{}, {pipeline}", case.name);
             let found = renderer.gradients(&case.camera, &options, &of_these.image);
@@ -67,7 +76,13 @@ fn one_case(backend: &dyn Backend, case: &Case, pipelines: &[Pipeline]) -> Outco
                     let found = Scene::from(&found);
                     let tolerance = tolerance(case, backend.gradient_tolerance(pipeline));
                     let judge = |tolerance: &dyn Fn(Group) -> f64| {
-                        compare::gradients(&what, &of_these.scene, &found, tolerance, case.ill_conditioned)
+                        compare::gradients(
+                            &what,
+                            &of_these.scene,
+                            &found,
+                            tolerance,
+                            case.ill_conditioned,
+                        )
                     };
                     judge(&|_| tolerance).or_else(|why| {
                         if pipeline.backward != Backward::Splatcore {
@@ -75,7 +90,8 @@ fn one_case(backend: &dyn Backend, case: &Case, pipelines: &[Pipeline]) -> Outco
                         }
                         let [gains, light] = halves_do(case, intersect);
                         judge(&|group| {
-                            tolerance * gains[group as usize].max(1.0) + DEVIATIONS * light[group as usize]
+                            tolerance * gains[group as usize].max(1.0)
+                                + DEVIATIONS * light[group as usize]
                         })
                     })
                 }
@@ -88,7 +104,8 @@ fn one_case(backend: &dyn Backend, case: &Case, pipelines: &[Pipeline]) -> Outco
 /// What is right for the pipelines of some intersects.
 struct Expected {
     intersects: Vec<Intersect>,
-    /// A random gradient of the image, zero where a comparison is in doubt: roundings must not decide what is compared.
+    /// A random gradient of the image, zero where a comparison is in doubt: roundings must not
+    /// decide what is compared.
     image: Image,
     /// What it makes of the parameters.
     scene: Scene,
@@ -121,9 +138,10 @@ fn expected(case: &Case, intersects: &[Intersect]) -> Vec<Expected> {
     groups.into_par_iter().map(one).collect()
 }
 
-/// Of each group, what halves do to its gradient: by what factor it changes more than the image's gradient that it is made of,
-/// if that is off by a small share of itself, of either sign at random, at every pixel and in every channel; and by what
-/// share of its size it changes if the light that every fragment leaves is off by two roundings to halves, of its alpha and of its
+/// Of each group, what halves do to its gradient: by what factor it changes more than the image's
+/// gradient that it is made of, if that is off by a small share of itself, of either sign at
+/// random, at every pixel and in every channel; and by what share of its size it changes if the
+/// light that every fragment leaves is off by two roundings to halves, of its alpha and of its
 /// weight, and the colour behind it with it. Its size is what [`compare::gradients`] takes for it.
 fn halves_do(case: &Case, intersect: Intersect) -> [[f64; Group::ALL.len()]; 2] {
     const NOISE: f64 = 1e-3;
@@ -134,16 +152,20 @@ fn halves_do(case: &Case, intersect: Intersect) -> [[f64; Group::ALL.len()]; 2] 
     });
     let lists = Lists::new(&scene, &case.camera, &options, CutOffs::Reference);
     let gradients = |noise: f64, rounding: f64| {
-        let (mut rng, mut signs, mut others) = (image_gradients(), Rng::new(18, 93), Rng::new(19, 93));
+        let (mut rng, mut signs, mut others) =
+            (image_gradients(), Rng::new(18, 93), Rng::new(19, 93));
         let mut image = |_, doubt: &Doubt| {
             let gradient = image_gradient(&mut rng, doubt);
-            gradient.map(|g| f64::from(g) * (1.0 + if signs.uniform() < 0.5 { noise } else { -noise }))
+            gradient
+                .map(|g| f64::from(g) * (1.0 + if signs.uniform() < 0.5 { noise } else { -noise }))
         };
         let mut light = |alpha: f64| {
             let off = rounding * alpha / (1.0 - alpha);
             1.0 + if others.uniform() < 0.5 { off } else { -off }
         };
-        lists.gradients_in_light(&scene, &mut image, &mut light).scene
+        lists
+            .gradients_in_light(&scene, &mut image, &mut light)
+            .scene
     };
     let exact = gradients(0.0, 0.0);
     [(NOISE, 0.0, NOISE), (0.0, HALF, 1.0)].map(|(noise, rounding, by)| {

@@ -1,5 +1,5 @@
-//! Scenes made to break half precision: large coordinates that cancel, ranges that overflow, values at the cut-offs.
-//! f32 loses digits on most of them too, so they are held to [`super::bounds`].
+//! Scenes made to break half precision: large coordinates that cancel, ranges that overflow, values
+//! at the cut-offs. f32 loses digits on most of them too, so they are held to [`super::bounds`].
 
 use super::scenes::{Case, gather, plain_camera, random_colour, single};
 use super::selection::Weight;
@@ -18,8 +18,8 @@ fn case(name: &str, scene: Gaussians, size: [u32; 2]) -> Case {
     case
 }
 
-/// A Gaussian in the plane z = 0 at `mean` pixels from the image's centre, with standard deviations in pixels along an
-/// axis at `angle` and across it.
+/// A Gaussian in the plane z = 0 at `mean` pixels from the image's centre, with standard deviations
+/// in pixels along an axis at `angle` and across it.
 fn flat(
     mean: [f32; 2],
     sigma: [f32; 2],
@@ -60,8 +60,8 @@ pub fn cases(large: bool) -> Vec<Case> {
     cases
 }
 
-/// Means 1e3 to 1e5 pixels away, from where the ellipse still covers the image. Those far away are round: f32 itself
-/// has no digits left of others.
+/// Means 1e3 to 1e5 pixels away, from where the ellipse still covers the image. Those far away are
+/// round: f32 itself has no digits left of others.
 fn far_means() -> Case {
     let (mut rng, size) = (Rng::new(201, 94), [64, 48]);
     let parts: Vec<_> = (0..48)

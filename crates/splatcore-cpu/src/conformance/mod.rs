@@ -1,7 +1,9 @@
-//! One test body for every backend: what DESIGN section 3 promises, checked against [`crate::twin`].
+//! One test body for every backend: what DESIGN section 3 promises, checked against
+//! [`crate::twin`].
 //!
-//! A backend's test calls [`all`] and prints the failures, or calls the checks one by one. Every check makes its own
-//! data from fixed seeds and returns a message that names scene, pipeline, place and numbers.
+//! A backend's test calls [`all`] and prints the failures, or calls the checks one by one. Every
+//! check makes its own data from fixed seeds and returns a message that names scene, pipeline,
+//! place and numbers.
 
 pub mod answers;
 pub mod bounds;
@@ -41,7 +43,10 @@ pub const CHECKS: &[Check] = &[
         depth::inverse_depth_matches_the_twin,
     ),
     ("counts match the twin", forward::counts_match_the_twin),
-    ("gradients match the twin", gradients::gradients_match_the_twin),
+    (
+        "gradients match the twin",
+        gradients::gradients_match_the_twin,
+    ),
     ("runs are bit-equal", determinism::runs_are_bit_equal),
     (
         "buffers are not remembered",
@@ -54,7 +59,10 @@ pub const CHECKS: &[Check] = &[
     ("a step matches the twin", step::a_step_matches_the_twin),
     ("statistics match the twin", step::statistics_match_the_twin),
     ("a rim is not in view", step::a_rim_is_not_in_view),
-    ("regularisers match the twin", step::regularisers_match_the_twin),
+    (
+        "regularisers match the twin",
+        step::regularisers_match_the_twin,
+    ),
     (
         "ignored pixels change nothing",
         step::ignored_pixels_change_nothing,
@@ -85,7 +93,10 @@ pub const CHECKS: &[Check] = &[
         "alpha stands on the background",
         step_options::alpha_stands_on_the_background,
     ),
-    ("exposures match the twin", exposure::exposures_match_the_twin),
+    (
+        "exposures match the twin",
+        exposure::exposures_match_the_twin,
+    ),
     (
         "no exposure leaves no trace",
         exposure::no_exposure_leaves_no_trace,
@@ -101,9 +112,15 @@ pub const CHECKS: &[Check] = &[
     ),
     ("growth wants agreement", refine::growth_wants_agreement),
     ("pruning follows scores", refine::pruning_follows_scores),
-    ("scores see what steps see", refine::scores_see_what_steps_see),
+    (
+        "scores see what steps see",
+        refine::scores_see_what_steps_see,
+    ),
     ("floaters go", refine::floaters_go),
-    ("scales keep to their limit", refine::scales_keep_to_their_limit),
+    (
+        "scales keep to their limit",
+        refine::scales_keep_to_their_limit,
+    ),
     ("opacity reset caps", refine::opacity_reset_caps),
     (
         "filters stay with their Gaussians",
@@ -115,7 +132,10 @@ pub const CHECKS: &[Check] = &[
     ),
     ("mcmc relocates", refine::mcmc_relocates),
     ("mcmc grows", refine::mcmc_grows),
-    ("contradictions are errors", errors::contradictions_are_errors),
+    (
+        "contradictions are errors",
+        errors::contradictions_are_errors,
+    ),
 ];
 
 /// Outcome of one check.

@@ -21,10 +21,11 @@ pub struct Case {
     pub sh_degree: u8,
     /// Largest error of a pixel that is not near a cut-off.
     pub image_tolerance: f64,
-    /// Whether ellipses are so thin that f32 loses digits of their shape (see [`super::gradients`]).
+    /// Whether ellipses are so thin that f32 loses digits of their shape (see
+    /// [`super::gradients`]).
     pub ill_conditioned: bool,
-    /// Whether f32 too is held to what roundings can do to the scene, as its images may be off by more than
-    /// `image_tolerance`.
+    /// Whether f32 too is held to what roundings can do to the scene, as its images may be off by
+    /// more than `image_tolerance`.
     pub bounded: bool,
     /// Rendered with Mip-Splatting's 2D filter.
     pub antialias: bool,
@@ -63,8 +64,9 @@ impl Case {
             scene,
             camera,
             background: [0.0; 3],
-            // f32 puts a centre 1e-5 px off at a hundred pixels, a splat's sigma is at least 0.55 px: 2e-5 for one
-            // fragment, less for many, whose errors average out. Measured on the CPU: 3e-6 at most.
+            // f32 puts a centre 1e-5 px off at a hundred pixels, a splat's sigma is at least 0.55
+            // px: 2e-5 for one fragment, less for many, whose errors average out. Measured on the
+            // CPU: 3e-6 at most.
             image_tolerance: 2e-5,
             ill_conditioned: false,
             bounded: false,
@@ -75,7 +77,8 @@ impl Case {
     }
 }
 
-/// A camera at z = -4 that looks along +z without any rotation, so that depth is exactly z + 4 in f32 too.
+/// A camera at z = -4 that looks along +z without any rotation, so that depth is exactly z + 4 in
+/// f32 too.
 pub fn plain_camera(width: u32, height: u32) -> Camera {
     let focal = 0.9 * width.max(height) as f64;
     Camera {
@@ -123,7 +126,12 @@ pub fn random_scene(seed: u64, count: usize, sh_degree: u8) -> Gaussians {
 }
 
 /// One Gaussian.
-pub(super) fn single(mean: [f32; 3], log_scales: [f32; 3], opacity: f32, colour: [f32; 3]) -> Gaussians {
+pub(super) fn single(
+    mean: [f32; 3],
+    log_scales: [f32; 3],
+    opacity: f32,
+    colour: [f32; 3],
+) -> Gaussians {
     Gaussians {
         means: vec![mean],
         log_scales: vec![log_scales],
@@ -258,7 +266,12 @@ fn degenerate_cases() -> Vec<Case> {
     let far_reaching = gather((0..9).map(|i| {
         let mean = [0.2 * rng.normal(), 0.2 * rng.normal(), 0.3 * rng.normal()];
         let scale = if i % 3 == 0 { -3.0 } else { 0.7 };
-        single(mean, [scale, scale - 0.4, scale], 0.3, random_colour(&mut rng))
+        single(
+            mean,
+            [scale, scale - 0.4, scale],
+            0.3,
+            random_colour(&mut rng),
+        )
     }));
     cases.push(Case::new(
         "covering a hundred tiles",
@@ -273,8 +286,8 @@ fn degenerate_cases() -> Vec<Case> {
         needle
     }));
     let mut needles = Case::new("needles", needles, odd_camera(80, 60, 0.4));
-    // A needle's covariance has entries of 100 px² and a short axis of 0.55 px, of which f32 leaves 1e-5; its power is
-    // a difference of terms a hundred times larger. Measured on the CPU: 9e-6.
+    // A needle's covariance has entries of 100 px² and a short axis of 0.55 px, of which f32 leaves
+    // 1e-5; its power is a difference of terms a hundred times larger. Measured on the CPU: 9e-6.
     needles.image_tolerance = 1e-4;
     needles.ill_conditioned = true;
     cases.push(needles);
@@ -309,7 +322,11 @@ fn degenerate_cases() -> Vec<Case> {
 
     // Whole quarters, so that depths are equal in f32 and f64 alike.
     let ties = gather((0..120).map(|i| {
-        let mean = [0.5 * rng.normal(), 0.5 * rng.normal(), 0.25 * (i % 3) as f32];
+        let mean = [
+            0.5 * rng.normal(),
+            0.5 * rng.normal(),
+            0.25 * (i % 3) as f32,
+        ];
         single(mean, [-1.2; 3], 0.5, random_colour(&mut rng))
     }));
     cases.push(Case::new("depth ties", ties, plain_camera(64, 48)));
@@ -319,7 +336,12 @@ fn degenerate_cases() -> Vec<Case> {
         let angle = rng.uniform() * std::f32::consts::TAU;
         let mean = [far * angle.cos(), far * angle.sin(), 2.0 * rng.uniform()];
         let size = (0.4 * far).ln();
-        single(mean, [size, size - 1.0, size - 0.5], 0.8, random_colour(&mut rng))
+        single(
+            mean,
+            [size, size - 1.0, size - 0.5],
+            0.8,
+            random_colour(&mut rng),
+        )
     }));
     cases.push(Case::new(
         "far outside the frustum",
@@ -328,22 +350,34 @@ fn degenerate_cases() -> Vec<Case> {
     ));
 
     let crowd = gather((0..3000).map(|_| {
-        let mean = [0.1 * rng.normal(), 0.1 * rng.normal(), 3.0 * rng.uniform() - 1.5];
+        let mean = [
+            0.1 * rng.normal(),
+            0.1 * rng.normal(),
+            3.0 * rng.uniform() - 1.5,
+        ];
         single(mean, [-3.2; 3], 0.02, random_colour(&mut rng))
     }));
-    cases.push(Case::new("thousands in one tile", crowd, plain_camera(48, 48)));
+    cases.push(Case::new(
+        "thousands in one tile",
+        crowd,
+        plain_camera(48, 48),
+    ));
 
     let near = gather((0..40).map(|i| {
         let z = -4.0 + 0.2 + [1e-3, -1e-3, 0.05, 0.3, 1.0][i % 5];
         let mean = [0.05 * rng.normal(), 0.05 * rng.normal(), z];
         single(mean, [-4.0; 3], 0.6, random_colour(&mut rng))
     }));
-    cases.push(Case::new("about the near plane", near, plain_camera(64, 48)));
+    cases.push(Case::new(
+        "about the near plane",
+        near,
+        plain_camera(64, 48),
+    ));
     cases
 }
 
-/// Photos to learn from: a scene like the one that learns, noise on top so that no pixel equals its photo, the
-/// second one with a mask, sizes that differ.
+/// Photos to learn from: a scene like the one that learns, noise on top so that no pixel equals its
+/// photo, the second one with a mask, sizes that differ.
 pub fn views() -> Vec<View> {
     let sizes = [[48u32, 36u32], [41, 29], [33, 47]];
     let mut rng = Rng::new(12, 92);
@@ -396,8 +430,9 @@ pub fn transparent_views() -> Vec<View> {
     views
 }
 
-/// A photo of flat surfaces, one of them with grain, and an image that is nearly it (`[height * width]` of r, g, b, off by so much):
-/// where the terms of the loss's gradient nearly cancel, as late in a training.
+/// A photo of flat surfaces, one of them with grain, and an image that is nearly it (`[height *
+/// width]` of r, g, b, off by so much): where the terms of the loss's gradient nearly cancel, as
+/// late in a training.
 pub fn nearly_its_photo(width: u32, height: u32, noise: f32) -> (Vec<[f32; 3]>, Photo) {
     let mut rng = Rng::new(7, noise.to_bits() as u64);
     let n = (width * height) as usize;

@@ -1,9 +1,9 @@
 //! Which pipelines a backend is checked with.
 //!
-//! All combinations of an intersect and a blend that the backend has; on emulated kernels, which are some thousand times
-//! slower, a selection in which every method occurs: every intersect with scalar and splatcore, every blend with aabb
-//! and exact. `SPLATCORE_PIPELINES=all` in the environment asks for all of them there too, `some` for the selection
-//! anywhere.
+//! All combinations of an intersect and a blend that the backend has; on emulated kernels, which
+//! are some thousand times slower, a selection in which every method occurs: every intersect with
+//! scalar and splatcore, every blend with aabb and exact. `SPLATCORE_PIPELINES=all` in the
+//! environment asks for all of them there too, `some` for the selection anywhere.
 
 use splatcore_core::backend::{Backend, BackendError, RenderOptions};
 use splatcore_core::pipeline::{Blend, Intersect};
@@ -72,13 +72,20 @@ impl Selection {
             Err(format!(
                 "{} lacks {} that every backend must have",
                 backend.name(),
-                if of_intersect { "an intersect" } else { "a blend" }
+                if of_intersect {
+                    "an intersect"
+                } else {
+                    "a blend"
+                }
             ))
         };
         if found.intersects != Intersect::ALL {
             return lacking(true);
         }
-        if Blend::COMMON.iter().any(|blend| !found.blends.contains(blend)) {
+        if Blend::COMMON
+            .iter()
+            .any(|blend| !found.blends.contains(blend))
+        {
             return lacking(false);
         }
         Ok(found)
@@ -117,7 +124,8 @@ impl Selection {
             .collect()
     }
 
-    /// Pipelines for what follows an image: gradients and steps, which other blends than these leave to `subtile`.
+    /// Pipelines for what follows an image: gradients and steps, which other blends than these
+    /// leave to `subtile`.
     pub fn training(&self, weight: Weight) -> Vec<Pipeline> {
         let common = |p: &Pipeline| Blend::COMMON.contains(&p.blend);
         self.pipelines(weight).into_iter().filter(common).collect()
@@ -141,6 +149,9 @@ fn has(backend: &dyn Backend, intersect: Intersect, blend: Blend) -> Result<bool
     match tried {
         Ok(_) => Ok(true),
         Err(BackendError::Unsupported { .. }) => Ok(false),
-        Err(error) => Err(format!("{intersect}+{blend} of nothing: {}", super::said(error))),
+        Err(error) => Err(format!(
+            "{intersect}+{blend} of nothing: {}",
+            super::said(error)
+        )),
     }
 }

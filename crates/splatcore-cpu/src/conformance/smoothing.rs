@@ -1,5 +1,5 @@
-//! Mip-Splatting's 3D filter: what it is for each Gaussian, pictures, gradients and steps through it, and what becomes of it
-//! when Gaussians change.
+//! Mip-Splatting's 3D filter: what it is for each Gaussian, pictures, gradients and steps through
+//! it, and what becomes of it when Gaussians change.
 
 use super::scenes::{odd_camera, random_scene, views};
 use super::step::steps_match_the_twin;
@@ -22,7 +22,12 @@ type Subject = (Box<dyn Learner>, Gaussians, Vec<Camera>);
 fn learner(backend: &dyn Backend) -> Result<Subject, String> {
     let views = Arc::new(views());
     let mut scene = random_scene(71, 200, 1);
-    for (i, mean) in scene.means.iter_mut().enumerate().filter(|(i, _)| i % 9 == 4) {
+    for (i, mean) in scene
+        .means
+        .iter_mut()
+        .enumerate()
+        .filter(|(i, _)| i % 9 == 4)
+    {
         *mean = [40.0 + i as f32, -70.0, 3.0];
     }
     let cameras = views.iter().map(|view| view.camera.clone()).collect();
@@ -30,7 +35,8 @@ fn learner(backend: &dyn Backend) -> Result<Subject, String> {
     Ok((learner, scene, cameras))
 }
 
-/// Each Gaussian's filter is that of the finest camera that sees it, and stays until it is computed again.
+/// Each Gaussian's filter is that of the finest camera that sees it, and stays until it is computed
+/// again.
 pub fn filters_follow_the_cameras(backend: &dyn Backend) -> Outcome {
     let (mut learner, scene, cameras) = learner(backend)?;
     let state = learner.snapshot().map_err(said)?;
@@ -44,7 +50,11 @@ pub fn filters_follow_the_cameras(backend: &dyn Backend) -> Outcome {
         "computing filters changed parameters".into()
     })?;
     ensure(state.smoothing.len() == scene.len(), || {
-        format!("{} filters of {} Gaussians", state.smoothing.len(), scene.len())
+        format!(
+            "{} filters of {} Gaussians",
+            state.smoothing.len(),
+            scene.len()
+        )
     })?;
     let mut kinds = [0; 3];
     for (i, &got) in state.smoothing.iter().enumerate() {
@@ -55,7 +65,12 @@ pub fn filters_follow_the_cameras(backend: &dyn Backend) -> Outcome {
             wanted
                 .iter()
                 .any(|want| (got - want).abs() <= 2.0 * FILTER_TOLERANCE),
-            || format!("the filter of Gaussian {i} is {got}, {} is right", wanted[0]),
+            || {
+                format!(
+                    "the filter of Gaussian {i} is {got}, {} is right",
+                    wanted[0]
+                )
+            },
         )?;
         let finest = (0..3).find(|&k| filter(scene.means[i], &cameras[k..=k]) == wanted[0]);
         kinds[finest.unwrap_or(0)] += 1;
@@ -67,11 +82,13 @@ pub fn filters_follow_the_cameras(backend: &dyn Backend) -> Outcome {
 
 /// Filters from much finer to much coarser than the Gaussians.
 fn some_filters(count: usize) -> Vec<f32> {
-    (0..count).map(|i| [-5.0, -2.2, -1.6, -0.9][i % 4]).collect()
+    (0..count)
+        .map(|i| [-5.0, -2.2, -1.6, -0.9][i % 4])
+        .collect()
 }
 
-/// A learner renders and differentiates through its filters as the twin does, with the 2D filter and without; the scene
-/// that it gives away looks the same.
+/// A learner renders and differentiates through its filters as the twin does, with the 2D filter
+/// and without; the scene that it gives away looks the same.
 pub fn filtered_pictures_match_the_twin(backend: &dyn Backend) -> Outcome {
     let (mut learner, scene, _) = learner(backend)?;
     let mut state = learner.snapshot().map_err(said)?;
@@ -120,7 +137,8 @@ pub fn filtered_pictures_match_the_twin(backend: &dyn Backend) -> Outcome {
             data,
         };
         let wanted: Vec<[f64; 3]> = image.data.iter().map(|g| g.map(f64::from)).collect();
-        let mut exact = twin::gradients_scene(&smooth, &camera, &options, CutOffs::Reference, &wanted).scene;
+        let mut exact =
+            twin::gradients_scene(&smooth, &camera, &options, CutOffs::Reference, &wanted).scene;
         twin::smoothing::smooth_backward(&wide, &filters, &mut exact);
         let got = learner.gradients(&camera, &options, &image).map_err(said)?;
         let tolerance = backend.gradient_tolerance(options.pipeline);

@@ -1,5 +1,5 @@
-//! One training step against the twin: gradients through Adam's moments, the update, statistics, regularisers, masks
-//! and noise.
+//! One training step against the twin: gradients through Adam's moments, the update, statistics,
+//! regularisers, masks and noise.
 
 use super::determinism::{bits, state_bits};
 use super::scenes::{plain_camera, random_scene, views};
@@ -14,7 +14,8 @@ use splatcore_core::exposure::IDENTITY;
 use splatcore_core::{Gaussians, Learner, Pipeline, View};
 use std::sync::Arc;
 
-/// DESIGN section 3's bound for f32. Here pixels near a cut-off cannot be left out; measured on the CPU: 3e-6.
+/// DESIGN section 3's bound for f32. Here pixels near a cut-off cannot be left out; measured on the
+/// CPU: 3e-6.
 pub(super) const GRADIENT_TOLERANCE: f64 = 1e-4;
 
 /// Further than a few steps move an image.
@@ -82,9 +83,13 @@ pub(super) fn twin_step(state: &LearnerState, view: &View, plan: &StepPlan) -> T
         None => (loss.gradient, [0.0; 12]),
     };
     let (camera, render) = (&view.camera, &plan.render);
-    let mut gradients = twin::gradients_scene(&smooth, camera, render, CutOffs::Reference, &image_gradient);
+    let mut gradients =
+        twin::gradients_scene(&smooth, camera, render, CutOffs::Reference, &image_gradient);
     twin::smoothing::smooth_backward(scene, &filters, &mut gradients.scene);
-    let (opacity, scale) = (plan.opacity_regulariser as f64, plan.scale_regulariser as f64);
+    let (opacity, scale) = (
+        plan.opacity_regulariser as f64,
+        plan.scale_regulariser as f64,
+    );
     adam::regularise(scene, opacity, scale, &mut gradients.scene);
     TwinStep {
         loss: loss.value,
@@ -109,18 +114,34 @@ pub(super) fn gradient_of(before: &LearnerState, after: &LearnerState) -> Scene 
     gradient
 }
 
-/// Moments and parameters after a step follow from those before it and the gradient, number by number.
-fn adam_was_applied(what: &str, before: &LearnerState, after: &LearnerState, plan: &StepPlan) -> Outcome {
+/// Moments and parameters after a step follow from those before it and the gradient, number by
+/// number.
+fn adam_was_applied(
+    what: &str,
+    before: &LearnerState,
+    after: &LearnerState,
+    plan: &StepPlan,
+) -> Outcome {
     let wide = |g| Scene::from(g);
     let gradient = gradient_of(before, after);
     let (old, new) = (wide(&before.gaussians), wide(&after.gaussians));
-    let (first, old_second, second) = (wide(&after.first), wide(&before.second), wide(&after.second));
+    let (first, old_second, second) = (
+        wide(&after.first),
+        wide(&before.second),
+        wide(&after.second),
+    );
     for group in Group::ALL {
         let rate = adam::rate_of(&plan.rates, group);
         let (old, new, gradient) = (old.group(group), new.group(group), gradient.group(group));
-        let (first, old_second, second) = (first.group(group), old_second.group(group), second.group(group));
+        let (first, old_second, second) = (
+            first.group(group),
+            old_second.group(group),
+            second.group(group),
+        );
         let expected: Vec<f64> = (0..gradient.len())
-            .map(|k| adam::BETA_2 * old_second[k] + (1.0 - adam::BETA_2) * gradient[k] * gradient[k])
+            .map(|k| {
+                adam::BETA_2 * old_second[k] + (1.0 - adam::BETA_2) * gradient[k] * gradient[k]
+            })
             .collect();
         // 1 - 0.999 is 1.3e-5 off in f32.
         compare::vectors(
@@ -135,7 +156,8 @@ fn adam_was_applied(what: &str, before: &LearnerState, after: &LearnerState, pla
             let allowed = 1e-4 * rate + 2e-7 * want.abs();
             ensure((new[k] - want).abs() <= allowed, || {
                 format!(
-                    "{what}: number {k} of {group:?} went from {} to {}; with its moments Adam makes {want}",
+                    "{what}: number {k} of {group:?} went from {} to {}; with its moments Adam \
+                     makes {want}",
                     old[k], new[k]
                 )
             })?;
@@ -154,8 +176,8 @@ pub(super) fn loss_tolerance(backend: &dyn Backend, pipeline: Pipeline) -> f64 {
 
 pub(super) type LearnerAndViews = (Box<dyn Learner>, Arc<Vec<View>>);
 
-/// A scene, and photos to learn from that its first images come nowhere near, as L1's gradient changes sign where they are
-/// equal, and backends of few digits are on the other side there.
+/// A scene, and photos to learn from that its first images come nowhere near, as L1's gradient
+/// changes sign where they are equal, and backends of few digits are on the other side there.
 pub(super) fn scene_and_views(seed: u64) -> (Gaussians, Arc<Vec<View>>) {
     let scene = random_scene(seed, 180, 2);
     let mut views = views();
@@ -202,7 +224,10 @@ pub fn a_step_matches_the_twin(backend: &dyn Backend) -> Outcome {
 }
 
 /// With a filter for each of so many Gaussians: antialiased, 2D and 3D.
-pub(super) fn steps_match_the_twin(backend: &dyn Backend, filters: Option<fn(usize) -> Vec<f32>>) -> Outcome {
+pub(super) fn steps_match_the_twin(
+    backend: &dyn Backend,
+    filters: Option<fn(usize) -> Vec<f32>>,
+) -> Outcome {
     let (scene, views) = scene_and_views(51);
     gather([Pipeline::AUTO, Pipeline::VANILLA].map(|pipeline| {
         let learner = backend.learner(&scene, views.clone()).map_err(said)?;
@@ -253,13 +278,16 @@ fn steps_of_pipeline(
     Ok(())
 }
 
-/// Sum of NDC gradient norms, of either kind, and times seen, over steps; without `statistics` they stay. A pipeline may
-/// refuse the absolute kind; [`Pipeline::AUTO`] may not.
+/// Sum of NDC gradient norms, of either kind, and times seen, over steps; without `statistics` they
+/// stay. A pipeline may refuse the absolute kind; [`Pipeline::AUTO`] may not.
 pub fn statistics_match_the_twin(backend: &dyn Backend) -> Outcome {
     let pipelines = [Pipeline::AUTO, Pipeline::VANILLA];
     let kinds = [Statistic::Mean, Statistic::Absolute];
     let (scene, views) = scene_and_views(52);
-    for (pipeline, kind) in pipelines.into_iter().flat_map(|p| kinds.map(|kind| (p, kind))) {
+    for (pipeline, kind) in pipelines
+        .into_iter()
+        .flat_map(|p| kinds.map(|kind| (p, kind)))
+    {
         let (mut refused, mut absolutely_more) = (false, false);
         let mut learner = backend.learner(&scene, views.clone()).map_err(said)?;
         let n = learner.count();
@@ -328,8 +356,9 @@ pub fn statistics_match_the_twin(backend: &dyn Backend) -> Outcome {
     Ok(())
 }
 
-/// A nearly opaque Gaussian just outside the image: its 3-sigma square misses the tiles, so it does not count as in
-/// view, but `exact` blends its rim and gives it a gradient. The statistic must leave it out, or its mean would be off.
+/// A nearly opaque Gaussian just outside the image: its 3-sigma square misses the tiles, so it does
+/// not count as in view, but `exact` blends its rim and gives it a gradient. The statistic must
+/// leave it out, or its mean would be off.
 pub fn a_rim_is_not_in_view(backend: &dyn Backend) -> Outcome {
     let mut view = views().swap_remove(0);
     view.camera = plain_camera(view.photo.width, view.photo.height);
@@ -351,7 +380,9 @@ pub fn a_rim_is_not_in_view(backend: &dyn Backend) -> Outcome {
         (twin.in_view[0] == Some(false) && twin.ndc_norms[0] > 0.0).then_some(scene)
     });
     let scene = found.ok_or("the scene tests nothing: no such place was found")?;
-    let mut learner = backend.learner(&scene, Arc::new(vec![view])).map_err(said)?;
+    let mut learner = backend
+        .learner(&scene, Arc::new(vec![view]))
+        .map_err(said)?;
     learner.step(&plan).map_err(said)?;
     let state = learner.snapshot().map_err(said)?;
     ensure(state.seen[0] == 0 && state.gradient_sum[0] == 0.0, || {
@@ -435,12 +466,14 @@ pub fn noise_matches_the_twin(backend: &dyn Backend) -> Outcome {
         learner.snapshot().map_err(said)
     };
     let (still, moved) = (step(None, 1)?, step(Some(5.0), 1)?);
-    ensure(state_bits(&moved) == state_bits(&step(Some(5.0), 1)?), || {
-        "noise differs between two equal runs".into()
-    })?;
-    ensure(bits(&step(None, 1)?.gaussians) == bits(&still.gaussians), || {
-        "steps without noise differ".into()
-    })?;
+    ensure(
+        state_bits(&moved) == state_bits(&step(Some(5.0), 1)?),
+        || "noise differs between two equal runs".into(),
+    )?;
+    ensure(
+        bits(&step(None, 1)?.gaussians) == bits(&still.gaussians),
+        || "steps without noise differ".into(),
+    )?;
     let mut back = moved.clone();
     back.gaussians.means = still.gaussians.means.clone();
     ensure(state_bits(&back) == state_bits(&still), || {

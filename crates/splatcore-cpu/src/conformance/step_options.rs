@@ -1,5 +1,5 @@
-//! The options of a step, each against the step without it: decay of the harmonics, sparse Adam, photos at a fraction of
-//! their size, photos on the step's background.
+//! The options of a step, each against the step without it: decay of the harmonics, sparse Adam,
+//! photos at a fraction of their size, photos on the step's background.
 
 use super::determinism::{bits, state_bits};
 use super::exposure::exposures;
@@ -13,7 +13,8 @@ use splatcore_core::image::to_bytes;
 use splatcore_core::{BackendError, Gaussians, Pipeline, View};
 use std::sync::Arc;
 
-/// A learner in the midst of training: moments are not zero, some Gaussians are out of the view of the next step.
+/// A learner in the midst of training: moments are not zero, some Gaussians are out of the view of
+/// the next step.
 fn trained(backend: &dyn Backend, seed: u64) -> Result<LearnerState, String> {
     let scene = random_scene(seed, 180, 2);
     let mut learner = backend.learner(&scene, Arc::new(views())).map_err(said)?;
@@ -41,7 +42,8 @@ fn after(
     run().map_err(said)
 }
 
-/// Harmonics above degree 0 and up to the degree in use lose their share before the update; nothing else changes.
+/// Harmonics above degree 0 and up to the degree in use lose their share before the update; nothing
+/// else changes.
 pub fn harmonics_decay(backend: &dyn Backend) -> Outcome {
     let before = trained(backend, 61)?;
     let mut plan = plan(Pipeline::AUTO, 4, 0);
@@ -101,10 +103,13 @@ fn row(state: &LearnerState, i: usize) -> Vec<f32> {
         ]
         .concat()
     };
-    [&state.gaussians, &state.first, &state.second].map(row).concat()
+    [&state.gaussians, &state.first, &state.second]
+        .map(row)
+        .concat()
 }
 
-/// Those with a splat are updated as plain Adam does, regularisers included; the others are left alone, but for noise.
+/// Those with a splat are updated as plain Adam does, regularisers included; the others are left
+/// alone, but for noise.
 pub fn sparse_adam_leaves_the_unseen_alone(backend: &dyn Backend) -> Outcome {
     let before = trained(backend, 62)?;
     let count = before.gaussians.len();
@@ -122,7 +127,12 @@ pub fn sparse_adam_leaves_the_unseen_alone(backend: &dyn Backend) -> Outcome {
     let view = &views()[1];
     let frame = twin::render(&before.gaussians, &view.camera, &plan.render);
     let loss = twin::loss::loss(&frame.image, &view.photo, plan.ssim_weight as f64);
-    let gradients = twin::gradients(&before.gaussians, &view.camera, &plan.render, &loss.gradient);
+    let gradients = twin::gradients(
+        &before.gaussians,
+        &view.camera,
+        &plan.render,
+        &loss.gradient,
+    );
     let reached = |i: usize| gradients.scene.means[i].iter().any(|v| v.abs() > 1e-9);
     let (mut updated, mut untouched) = (Vec::new(), Vec::new());
     for i in 0..count {
@@ -136,7 +146,10 @@ pub fn sparse_adam_leaves_the_unseen_alone(backend: &dyn Backend) -> Outcome {
         } else {
             updated.push(i);
             ensure(new.iter().zip(&plain).all(close), || {
-                format!("sparse Adam made another update of Gaussian {i} than Adam: {new:?} for {plain:?}")
+                format!(
+                    "sparse Adam made another update of Gaussian {i} than Adam: {new:?} for \
+                     {plain:?}"
+                )
             })?;
             let seen = reached(i) || frame.in_view[i] != Some(false);
             ensure(seen, || {
@@ -177,7 +190,8 @@ pub fn sparse_adam_leaves_the_unseen_alone(backend: &dyn Backend) -> Outcome {
     Ok(())
 }
 
-/// A step at a scale is a step of views of that size: sizes that the scale divides and others, with a mask and without.
+/// A step at a scale is a step of views of that size: sizes that the scale divides and others, with
+/// a mask and without.
 pub fn reduced_views_are_smaller_views(backend: &dyn Backend) -> Outcome {
     let before = trained(backend, 63)?;
     for scale in [2, 4] {
@@ -213,8 +227,8 @@ pub fn reduced_views_are_smaller_views(backend: &dyn Backend) -> Outcome {
     })
 }
 
-/// A photo with alpha is learnt from as the opaque photo on the step's background, with exposures on what the photo's
-/// transform makes of it.
+/// A photo with alpha is learnt from as the opaque photo on the step's background, with exposures
+/// on what the photo's transform makes of it.
 pub fn alpha_stands_on_the_background(backend: &dyn Backend) -> Outcome {
     let mut before = trained(backend, 64)?;
     before.exposures = exposures(65, views().len());
@@ -248,7 +262,10 @@ pub fn alpha_stands_on_the_background(backend: &dyn Backend) -> Outcome {
         plan.scale = scale;
         let alpha = after(backend, &before, transparent_views(), &plan)?;
         ensure(state_bits(&alpha) == state_bits(&opaque), || {
-            format!("view {index} with alpha at 1/{scale} is another step than its photo on the background")
+            format!(
+                "view {index} with alpha at 1/{scale} is another step than its photo on the \
+                 background"
+            )
         })?;
         plan.render.background = [1.0, 0.0, 40.0 / 255.0];
         let other = after(backend, &before, transparent_views(), &plan)?;

@@ -8,8 +8,8 @@ use std::ops::{Add, Mul, Neg, Sub};
 #[derive(Clone, Copy)]
 pub struct F32x8(__m256);
 
-// SAFETY of every block below: values of this type exist only inside functions that `dispatch!` made for processors
-// with these instructions; loads and stores check the slice's length first.
+// SAFETY of every block below: values of this type exist only inside functions that `dispatch!`
+// made for processors with these instructions; loads and stores check the slice's length first.
 
 impl Add for F32x8 {
     type Output = Self;

@@ -1,10 +1,12 @@
 //! Wide f32 arithmetic, chosen at run time.
 //!
-//! Kernels are written once, generic over [`Lanes`], and marked `#[inline(always)]`. `dispatch!` instantiates a
-//! kernel for each instruction set inside a function that has the matching `#[target_feature]`, so that everything
-//! inlines into code for that instruction set, and calls the one for a [`Level`].
+//! Kernels are written once, generic over [`Lanes`], and marked `#[inline(always)]`. `dispatch!`
+//! instantiates a kernel for each instruction set inside a function that has the matching
+//! `#[target_feature]`, so that everything inlines into code for that instruction set, and calls
+//! the one for a [`Level`].
 //!
-//! A `Lanes` value exists only inside such a function; that is the safety argument for every intrinsic here.
+//! A `Lanes` value exists only inside such a function; that is the safety argument for every
+//! intrinsic here.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -113,7 +115,8 @@ pub trait Lanes:
     fn max(self, b: Self) -> Self;
     /// Square root, correctly rounded.
     fn sqrt(self) -> Self;
-    /// Square root of a value that is not negative, at most 1.0002 times too large and never too small.
+    /// Square root of a value that is not negative, at most 1.0002 times too large and never too
+    /// small.
     fn sqrt_above(self) -> Self {
         self.sqrt()
     }
@@ -131,8 +134,8 @@ pub trait Lanes:
     fn any(mask: Self::Mask) -> bool;
     /// Lane i as bit i.
     fn bits(mask: Self::Mask) -> u32;
-    /// Writes `first + lane` for every lane set, in order, to the front of `list`, which must have room for `WIDTH`; what
-    /// stands behind them in that room is lost. Returns how many there are.
+    /// Writes `first + lane` for every lane set, in order, to the front of `list`, which must have
+    /// room for `WIDTH`; what stands behind them in that room is lost. Returns how many there are.
     #[inline(always)]
     fn write_set(mask: Self::Mask, first: u32, list: &mut [u32]) -> usize {
         let list = &mut list[..Self::WIDTH];
@@ -183,8 +186,8 @@ macro_rules! dispatch {
                 $kernel::<$crate::simd::F32x8>($($arg),*)
             }
             match level {
-                // SAFETY: a level is only made by `Level::available`, which asked the processor. Every
-                // processor with AVX2 has BMI, LZCNT and POPCNT.
+                // SAFETY: a level is only made by `Level::available`, which asked the processor.
+                // Every processor with AVX2 has BMI, LZCNT and POPCNT.
                 #[cfg(target_arch = "x86_64")]
                 $crate::simd::Level::Avx512 => unsafe { avx512($($arg),*) },
                 #[cfg(target_arch = "x86_64")]
@@ -198,8 +201,9 @@ macro_rules! dispatch {
 }
 pub(crate) use dispatch;
 
-// Closures and `array::map` over vectors stay calls: a closure is compiled without the instruction set of the function it
-// is written in, and then cannot be inlined into it. So kernels use loops and the small functions below.
+// Closures and `array::map` over vectors stay calls: a closure is compiled without the instruction
+// set of the function it is written in, and then cannot be inlined into it. So kernels use loops
+// and the small functions below.
 
 /// One vector from each array.
 #[inline(always)]
@@ -226,10 +230,16 @@ pub fn dot3<L: Lanes>(a: &[L; 3], b: &[L; 3]) -> L {
 /// Row numbers, one a lane; only the first `WIDTH` are used.
 pub type Rows = [u32; 16];
 
-/// Sets `out[c]`, for `c` in 0..columns, to lane-wise `data[rows[lane] * stride + c]`: reads `WIDTH` rows and
-/// transposes them.
+/// Sets `out[c]`, for `c` in 0..columns, to lane-wise `data[rows[lane] * stride + c]`: reads
+/// `WIDTH` rows and transposes them.
 #[inline(always)]
-pub fn load_columns<L: Lanes>(data: &[f32], stride: usize, rows: &Rows, columns: usize, out: &mut [L]) {
+pub fn load_columns<L: Lanes>(
+    data: &[f32],
+    stride: usize,
+    rows: &Rows,
+    columns: usize,
+    out: &mut [L],
+) {
     let mut c = 0;
     while c + L::WIDTH <= columns {
         for lane in 0..L::WIDTH {
@@ -302,7 +312,12 @@ mod tests {
         expect("neg", -va, &|i| -a[i], 0.0);
         expect("div", va.div(vb), &|i| a[i] / b[i], 1e-7);
         expect("fma", va.mul_add(vb, va), &|i| a[i] * b[i] + a[i], 1e-5);
-        expect("fnma", va.neg_mul_add(vb, va), &|i| a[i] - a[i] * b[i], 1e-5);
+        expect(
+            "fnma",
+            va.neg_mul_add(vb, va),
+            &|i| a[i] - a[i] * b[i],
+            1e-5,
+        );
         expect("min", va.min(vb), &|i| a[i].min(b[i]), 0.0);
         expect("max", va.max(vb), &|i| a[i].max(b[i]), 0.0);
         expect("sqrt", (va * va).sqrt(), &|i| (a[i] * a[i]).sqrt(), 1e-7);
@@ -331,7 +346,13 @@ mod tests {
         expect(
             "where_set",
             va.where_set(L::and_not(mask, upper)),
-            &|i| if a[i] >= b[i] && a[i] < 0.5 { a[i] } else { 0.0 },
+            &|i| {
+                if a[i] >= b[i] && a[i] < 0.5 {
+                    a[i]
+                } else {
+                    0.0
+                }
+            },
             0.0,
         );
         let mut rows: Vec<L> = (0..w)
@@ -372,11 +393,17 @@ mod tests {
             .sum::<u32>();
         let mut list = [99; 20];
         let count = L::write_set(mask, 5, &mut list);
-        let lanes: Vec<u32> = (0..w).filter(|&i| a[i] >= b[i]).map(|i| 5 + i as u32).collect();
+        let lanes: Vec<u32> = (0..w)
+            .filter(|&i| a[i] >= b[i])
+            .map(|i| 5 + i as u32)
+            .collect();
         if list[..count] != lanes || list[w..] != [99; 20][w..] {
             failures.push(format!("write_set: {list:?}, {count} of {lanes:?}"));
         }
-        if L::bits(L::and(mask, upper)) != want || L::any(L::splat(f32::NAN).ge(va)) || !L::any(va.ge(va)) {
+        if L::bits(L::and(mask, upper)) != want
+            || L::any(L::splat(f32::NAN).ge(va))
+            || !L::any(va.ge(va))
+        {
             failures.push("masks".into());
         }
     }

@@ -8,7 +8,8 @@ use std::ops::{Add, Mul, Neg, Sub};
 #[derive(Clone, Copy)]
 pub struct F32x4(float32x4_t);
 
-// SAFETY of every block below: NEON is a baseline feature of aarch64; loads and stores check the slice's length first.
+// SAFETY of every block below: NEON is a baseline feature of aarch64; loads and stores check the
+// slice's length first.
 
 impl Add for F32x4 {
     type Output = Self;

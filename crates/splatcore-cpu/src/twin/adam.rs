@@ -1,5 +1,6 @@
-//! `adam`: Kingma and Ba 2015, algorithm 1, dense: a Gaussian without gradient still moves by its moments.
-//! Also the two additions of MCMC training (Kheradmand et al. 2024) that touch a step: regularisers and noise.
+//! `adam`: Kingma and Ba 2015, algorithm 1, dense: a Gaussian without gradient still moves by its
+//! moments. Also the two additions of MCMC training (Kheradmand et al. 2024) that touch a step:
+//! regularisers and noise.
 
 use super::project::{Shape, sigmoid};
 use super::{Group, Scene};
@@ -26,8 +27,8 @@ pub fn update(first: f64, second: f64, rate: f64, step: u32) -> f64 {
     -rate * unbiased_first / (unbiased_second.sqrt() + EPSILON)
 }
 
-/// What a number loses by decoupled weight decay in a step, before its update: its share `rate * weight` (Loshchilov and
-/// Hutter 2019, algorithm 2, with the rate as schedule multiplier).
+/// What a number loses by decoupled weight decay in a step, before its update: its share `rate *
+/// weight` (Loshchilov and Hutter 2019, algorithm 2, with the rate as schedule multiplier).
 pub fn decay(number: f64, rate: f64, weight: f64) -> f64 {
     rate * weight * number
 }
@@ -57,7 +58,10 @@ pub fn adam(
     for group in Group::ALL {
         let rate = rate_of(rates, group);
         let numbers = scene.group_mut(group).into_iter();
-        let moved = first.group_mut(group).into_iter().zip(second.group_mut(group));
+        let moved = first
+            .group_mut(group)
+            .into_iter()
+            .zip(second.group_mut(group));
         for ((number, (m, v)), g) in numbers.zip(moved).zip(gradient.group(group)) {
             moments(m, v, g);
             *number += update(*m, *v, rate, step);
@@ -65,8 +69,8 @@ pub fn adam(
     }
 }
 
-/// Adds the gradients of `opacity_weight` times the mean opacity and `scale_weight` times the mean scale over
-/// Gaussians and axes (Kheradmand et al. 2024, section 3.4).
+/// Adds the gradients of `opacity_weight` times the mean opacity and `scale_weight` times the mean
+/// scale over Gaussians and axes (Kheradmand et al. 2024, section 3.4).
 pub fn regularise(scene: &Scene, opacity_weight: f64, scale_weight: f64, gradient: &mut Scene) {
     let n = scene.len() as f64;
     for i in 0..scene.len() {
@@ -86,8 +90,9 @@ pub fn regularisers(scene: &Scene, opacity_weight: f64, scale_weight: f64) -> f6
     opacity_weight * opacity / n + scale_weight * scale / (3.0 * n)
 }
 
-/// How far exploration moves the mean of Gaussian `i`: `noise * sigmoid(-100 (opacity - 0.005)) * Sigma * n`
-/// (Kheradmand et al. 2024, equations 7 and 8), all parameters as they are after the update.
+/// How far exploration moves the mean of Gaussian `i`: `noise * sigmoid(-100 (opacity - 0.005)) *
+/// Sigma * n` (Kheradmand et al. 2024, equations 7 and 8), all parameters as they are after the
+/// update.
 pub fn exploration(scene: &Scene, i: usize, noise: f64, seed: u64, step: u32) -> [f64; 3] {
     let Some(shape) = Shape::new(scene.log_scales[i], scene.rotations[i]) else {
         return [0.0; 3];
@@ -117,7 +122,8 @@ mod tests {
         }
     }
 
-    /// Two steps of the textbook recurrence worked out: m = 0.9*0.1*1 + 0.1*2, v = 0.999*0.001*1 + 0.001*4.
+    /// Two steps of the textbook recurrence worked out: m = 0.9*0.1*1 + 0.1*2, v = 0.999*0.001*1 +
+    /// 0.001*4.
     #[test]
     fn the_second_step_follows_the_recurrence() {
         let (mut m, mut v) = (0.0, 0.0);

@@ -1,8 +1,9 @@
-//! The 2D filter of Mip-Splatting (Yu et al. 2024, section 4.2, eq. 10): `project` widens every splat by 0.3 px², which
-//! must not make it brighter as well.
+//! The 2D filter of Mip-Splatting (Yu et al. 2024, section 4.2, eq. 10): `project` widens every
+//! splat by 0.3 px², which must not make it brighter as well.
 //!
-//! With C the projected covariance and C' = C + 0.3 I, the opacity is multiplied by sqrt(det C / det C'), so that the
-//! integral over the image stays what it was. The ratio has a floor, below which the factor is constant.
+//! With C the projected covariance and C' = C + 0.3 I, the opacity is multiplied by sqrt(det C /
+//! det C'), so that the integral over the image stays what it was. The ratio has a floor, below
+//! which the factor is constant.
 
 use super::Scene;
 use super::blend_backward::SplatGradient;
@@ -19,8 +20,8 @@ pub fn compensate(splat: &mut Splat) {
     splat.opacity *= splat.compensation;
 }
 
-/// The factor's part of the gradient with respect to the covariance: d ln sqrt(det C / det C') = (C^-1 - C'^-1) / 2, times
-/// dL/d ln opacity. Zero without the filter and at its floor.
+/// The factor's part of the gradient with respect to the covariance: d ln sqrt(det C / det C') =
+/// (C^-1 - C'^-1) / 2, times dL/d ln opacity. Zero without the filter and at its floor.
 pub fn covariance_gradient(splat: &Splat, gradient: &SplatGradient) -> [[f64; 2]; 2] {
     if splat.compensation == 1.0 || splat.compensation <= COMPENSATION_MIN.sqrt() {
         return [[0.0; 2]; 2];

@@ -1,9 +1,11 @@
-//! `blend`: a pixel walks its tile's list front to back (Kerbl et al. 2023, equation 3 and its rasterizer).
+//! `blend`: a pixel walks its tile's list front to back (Kerbl et al. 2023, equation 3 and its
+//! rasterizer).
 //!
-//! Four comparisons make the image discontinuous or kinked: alpha below 1/255, alpha above its cap, transmittance
-//! below 1e-4, and the order of depths. Two remedies, for two uses. [`CutOffs::None`] leaves the first three out,
-//! so that finite differences are valid everywhere. And [`Doubt`] tells for each pixel how far it could move if
-//! roundings tipped a comparison, so that a test can be strict with all the others.
+//! Four comparisons make the image discontinuous or kinked: alpha below 1/255, alpha above its cap,
+//! transmittance below 1e-4, and the order of depths. Two remedies, for two uses. [`CutOffs::None`]
+//! leaves the first three out, so that finite differences are valid everywhere. And [`Doubt`] tells
+//! for each pixel how far it could move if roundings tipped a comparison, so that a test can be
+//! strict with all the others.
 
 use super::intersect::TileLists;
 use super::project::Splat;
@@ -13,7 +15,8 @@ use splatcore_core::semantics::{ALPHA_MIN, TILE, TRANSMITTANCE_MIN};
 
 /// A comparison of alpha is in doubt within this relative distance.
 pub const ALPHA_WINDOW: f64 = 1e-3;
-/// A comparison of transmittance is in doubt within this relative distance: errors of many alphas add up.
+/// A comparison of transmittance is in doubt within this relative distance: errors of many alphas
+/// add up.
 pub const TRANSMITTANCE_WINDOW: f64 = 2e-3;
 /// The order of two different depths is in doubt within this relative distance.
 pub const DEPTH_WINDOW: f64 = 4e-6;
@@ -34,7 +37,8 @@ pub struct Doubt {
     pub colour: f64,
     /// Most that the transmittance could move.
     pub transmittance: f64,
-    /// Whether any comparison is in doubt, those included that move only gradients (the cap on alpha).
+    /// Whether any comparison is in doubt, those included that move only gradients (the cap on
+    /// alpha).
     pub any: bool,
 }
 
@@ -96,7 +100,8 @@ pub fn blend(
             out.image.push(colour);
             out.transmittance.push(pixel.transmittance);
             let weighted = |f: &Fragment| f.transmittance * f.alpha / splats[f.splat].depth;
-            out.inverse_depth.push(pixel.fragments.iter().map(weighted).sum());
+            out.inverse_depth
+                .push(pixel.fragments.iter().map(weighted).sum());
             out.doubts.push(pixel.doubt);
             out.fragments_blended += pixel.fragments.len() as u64;
         }
@@ -162,7 +167,8 @@ pub fn walk(
         let (_, alpha) = alpha(&splats[k], centre);
         if alpha >= ALPHA_MIN * (1.0 - ALPHA_WINDOW) {
             pixel.doubt.any = true;
-            pixel.doubt.colour += alpha * brightest.max(splats[k].colour.into_iter().fold(0.0, f64::max));
+            pixel.doubt.colour +=
+                alpha * brightest.max(splats[k].colour.into_iter().fold(0.0, f64::max));
             pixel.doubt.transmittance += alpha;
         }
     }
@@ -189,16 +195,16 @@ impl Pixel {
         self.transmittance *= 1.0 - alpha;
     }
 
-    /// A fragment of this alpha may or may not be there: it takes `alpha` of the light that its own colour and all
-    /// that is behind would share.
+    /// A fragment of this alpha may or may not be there: it takes `alpha` of the light that its own
+    /// colour and all that is behind would share.
     fn doubt(&mut self, alpha: f64, brightest: f64) {
         self.doubt.any = true;
         self.doubt.colour += self.transmittance * alpha * brightest;
         self.doubt.transmittance += self.transmittance * alpha;
     }
 
-    /// Exchanging two neighbours in depth moves the pixel by T a1 a2 (c1 - c2). Equal depths are no doubt: their
-    /// order is the index.
+    /// Exchanging two neighbours in depth moves the pixel by T a1 a2 (c1 - c2). Equal depths are no
+    /// doubt: their order is the index.
     fn doubt_order(&mut self, splats: &[Splat], next: usize, alpha: f64) {
         let Some(last) = self.fragments.last() else {
             return;

@@ -1,8 +1,10 @@
-//! `blend_backward`: from the gradient of the image to those of every splat's centre, conic, opacity and colour.
+//! `blend_backward`: from the gradient of the image to those of every splat's centre, conic,
+//! opacity and colour.
 //!
 //! With B the colour behind fragment i as it would look through full transmittance, the pixel is
-//! ... + T_i (alpha_i c_i + (1 - alpha_i) B_i), so dL/dc_i = T_i alpha_i g and dL/dalpha_i = T_i g·(c_i - B_i).
-//! Walking back to front, B starts as the background and takes each fragment in: no division anywhere.
+//! ... + T_i (alpha_i c_i + (1 - alpha_i) B_i), so dL/dc_i = T_i alpha_i g and dL/dalpha_i = T_i
+//! g·(c_i - B_i). Walking back to front, B starts as the background and takes each fragment in: no
+//! division anywhere.
 
 use super::blend::{CutOffs, Doubt, walk};
 use super::intersect::TileLists;
@@ -28,8 +30,9 @@ pub struct SplatGradient {
     pub absolute: [f64; 2],
 }
 
-/// One gradient a splat. `image_gradient` is asked pixel by pixel, row by row, and told what is in doubt there; `light` gets the
-/// alpha of every fragment and says by what the colour behind it is to be multiplied: 1, but to find what errors there do.
+/// One gradient a splat. `image_gradient` is asked pixel by pixel, row by row, and told what is in
+/// doubt there; `light` gets the alpha of every fragment and says by what the colour behind it is
+/// to be multiplied: 1, but to find what errors there do.
 pub fn blend_backward(
     splats: &[Splat],
     tiles: &TileLists,
@@ -72,7 +75,9 @@ pub fn blend_backward(
             out.conic[2] += d_power * -0.5 * dy * dy;
             // The offset is pixel minus centre, so the sign turns.
             let d_mean = [d_power * (a * dx + b * dy), d_power * (b * dx + c * dy)];
-            let of_tile = of_tiles.entry((i % width / TILE, fragment.splat)).or_default();
+            let of_tile = of_tiles
+                .entry((i % width / TILE, fragment.splat))
+                .or_default();
             for k in 0..2 {
                 out.mean[k] += d_mean[k];
                 of_tile[k] += d_mean[k];
@@ -84,7 +89,10 @@ pub fn blend_backward(
 }
 
 /// Adds the absolute values of the sums of a row of tiles, and forgets them.
-fn add_absolute(of_tiles: &mut BTreeMap<(usize, usize), [f64; 2]>, gradients: &mut [SplatGradient]) {
+fn add_absolute(
+    of_tiles: &mut BTreeMap<(usize, usize), [f64; 2]>,
+    gradients: &mut [SplatGradient],
+) {
     for ((_, splat), sums) in std::mem::take(of_tiles) {
         for (total, sum) in gradients[splat].absolute.iter_mut().zip(sums) {
             *total += sum.abs();

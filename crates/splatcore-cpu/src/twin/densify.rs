@@ -1,7 +1,7 @@
 //! `densify`: how the set of Gaussians changes.
 //!
-//! Adaptive density control: Kerbl et al. 2023, section 5.2, and its code. MCMC: Kheradmand et al. 2024,
-//! equation 9 and supplement.
+//! Adaptive density control: Kerbl et al. 2023, section 5.2, and its code. MCMC: Kheradmand et al.
+//! 2024, equation 9 and supplement.
 
 use super::Scene;
 use super::project::sigmoid;
@@ -25,8 +25,8 @@ pub fn mean_gradient(sum: f64, seen: u32) -> f64 {
     if seen == 0 { 0.0 } else { sum / seen as f64 }
 }
 
-/// Which Gaussians grow. Each growth adds one Gaussian, so at most `max_gaussians - n` of them happen, those with
-/// the largest mean gradients first, ties by index.
+/// Which Gaussians grow. Each growth adds one Gaussian, so at most `max_gaussians - n` of them
+/// happen, those with the largest mean gradients first, ties by index.
 pub fn growth(
     scene: &Scene,
     mean_gradients: &[f64],
@@ -37,7 +37,11 @@ pub fn growth(
     let mut candidates: Vec<usize> = (0..scene.len())
         .filter(|&i| mean_gradients[i] >= gradient_threshold)
         .collect();
-    candidates.sort_by(|&a, &b| mean_gradients[b].total_cmp(&mean_gradients[a]).then(a.cmp(&b)));
+    candidates.sort_by(|&a, &b| {
+        mean_gradients[b]
+            .total_cmp(&mean_gradients[a])
+            .then(a.cmp(&b))
+    });
     candidates.truncate(max_gaussians.saturating_sub(scene.len()));
     let mut decisions = vec![Growth::Keep; scene.len()];
     for i in candidates {
@@ -59,18 +63,25 @@ pub fn largest_scale(log_scales: [f64; 3]) -> f64 {
 }
 
 /// Whether a Gaussian is removed: too transparent, or larger than `max_scale`.
-pub fn is_pruned(opacity_logit: f64, log_scales: [f64; 3], min_opacity: f64, max_scale: Option<f64>) -> bool {
-    sigmoid(opacity_logit) < min_opacity || max_scale.is_some_and(|most| largest_scale(log_scales) > most)
+pub fn is_pruned(
+    opacity_logit: f64,
+    log_scales: [f64; 3],
+    min_opacity: f64,
+    max_scale: Option<f64>,
+) -> bool {
+    sigmoid(opacity_logit) < min_opacity
+        || max_scale.is_some_and(|most| largest_scale(log_scales) > most)
 }
 
-/// Opacity of each of `copies` Gaussians in one place that together are as opaque as one of `opacity`:
-/// (1 - new)^copies = 1 - opacity.
+/// Opacity of each of `copies` Gaussians in one place that together are as opaque as one of
+/// `opacity`: (1 - new)^copies = 1 - opacity.
 pub fn shared_opacity(opacity: f64, copies: usize) -> f64 {
     1.0 - (1.0 - opacity).powf(1.0 / copies as f64)
 }
 
-/// Factor on the scales of `copies` Gaussians so that together they keep the integral along a ray through the
-/// centre (equation 9): o / sum over i = 1..N, k = 0..i-1 of C(i-1, k) (-1)^k new^(k+1) / sqrt(k + 1).
+/// Factor on the scales of `copies` Gaussians so that together they keep the integral along a ray
+/// through the centre (equation 9): o / sum over i = 1..N, k = 0..i-1 of C(i-1, k) (-1)^k new^(k+1)
+/// / sqrt(k + 1).
 pub fn shared_scale_factor(opacity: f64, copies: usize) -> f64 {
     let new = shared_opacity(opacity, copies);
     let mut sum = 0.0;
@@ -89,8 +100,8 @@ pub fn shared_scale_factor(opacity: f64, copies: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// The opaque stack that equation 9 is about: 1 - (1 - new g(x))^N, g = exp(-x²/2), integrates over a line to
-    /// what one Gaussian of the old opacity and scale does.
+    /// The opaque stack that equation 9 is about: 1 - (1 - new g(x))^N, g = exp(-x²/2), integrates
+    /// over a line to what one Gaussian of the old opacity and scale does.
     #[test]
     fn copies_keep_centre_and_integral() {
         for opacity in [0.1, 0.6, 0.95] {
@@ -120,9 +131,15 @@ mod tests {
         scene.log_scales[2] = [1.0; 3];
         let gradients = [0.5, 0.1, 0.9, 0.7];
         let all = growth(&scene, &gradients, 0.2, 1.5, 100);
-        assert_eq!(all, [Growth::Clone, Growth::Keep, Growth::Split, Growth::Clone]);
+        assert_eq!(
+            all,
+            [Growth::Clone, Growth::Keep, Growth::Split, Growth::Clone]
+        );
         let two = growth(&scene, &gradients, 0.2, 1.5, 6);
-        assert_eq!(two, [Growth::Keep, Growth::Keep, Growth::Split, Growth::Clone]);
+        assert_eq!(
+            two,
+            [Growth::Keep, Growth::Keep, Growth::Split, Growth::Clone]
+        );
         assert_eq!(growth(&scene, &gradients, 0.2, 1.5, 3), [Growth::Keep; 4]);
     }
 

@@ -1,4 +1,5 @@
-//! `exposure`: each photo's affine transform of the rendered colour, `A rgb + b`, as the rows of `[A | b]`.
+//! `exposure`: each photo's affine transform of the rendered colour, `A rgb + b`, as the rows of
+//! `[A | b]`.
 //!
 //! Between `blend` and `loss`; see [`splatcore_core::exposure`] for what it is for.
 
@@ -13,10 +14,14 @@ pub fn apply(image: &[[f64; 3]], exposure: &[f64; 12]) -> Vec<[f64; 3]> {
             + exposure[4 * c + 2] * rgb[2]
             + exposure[4 * c + 3]
     };
-    image.iter().map(|rgb| [0, 1, 2].map(|c| row(c, rgb))).collect()
+    image
+        .iter()
+        .map(|rgb| [0, 1, 2].map(|c| row(c, rgb)))
+        .collect()
 }
 
-/// Gradients of a scalar with respect to `image` and to the transform, given that with respect to [`apply`]'s result.
+/// Gradients of a scalar with respect to `image` and to the transform, given that with respect to
+/// [`apply`]'s result.
 pub fn backward(
     image: &[[f64; 3]],
     exposure: &[f64; 12],
@@ -31,19 +36,24 @@ pub fn backward(
             of_exposure[4 * c + 3] += g[c];
         }
     }
-    let of_pixel = |g: &[f64; 3]| [0, 1, 2].map(|k| (0..3).map(|c| exposure[4 * c + k] * g[c]).sum());
+    let of_pixel =
+        |g: &[f64; 3]| [0, 1, 2].map(|k| (0..3).map(|c| exposure[4 * c + k] * g[c]).sum());
     (gradient.iter().map(of_pixel).collect(), of_exposure)
 }
 
-/// One view's transform and moments after a step, from the state before it: `(parameters, first, second)`. Adam counts
-/// the steps on this view alone; then the mean of all views is pulled towards the identity.
+/// One view's transform and moments after a step, from the state before it: `(parameters, first,
+/// second)`. Adam counts the steps on this view alone; then the mean of all views is pulled towards
+/// the identity.
 pub fn step(before: &Exposures, view: usize, gradient: &[f64; 12], rate: f64) -> [[f64; 12]; 3] {
     let wide = |values: &[f32; 12]| values.map(f64::from);
     let mut parameters = wide(&before.parameters[view]);
     let (mut first, mut second) = (wide(&before.first[view]), wide(&before.second[view]));
     let taken = before.seen[view] + 1;
     for k in 0..12 {
-        let deviations = before.parameters.iter().map(|p| p[k] as f64 - IDENTITY[k] as f64);
+        let deviations = before
+            .parameters
+            .iter()
+            .map(|p| p[k] as f64 - IDENTITY[k] as f64);
         let mean = deviations.sum::<f64>() / before.len() as f64;
         moments(&mut first[k], &mut second[k], gradient[k]);
         parameters[k] += update(first[k], second[k], rate, taken) - PULL as f64 * mean;
@@ -71,7 +81,9 @@ mod tests {
         let photo = Photo {
             width: WIDTH as u32,
             height: HEIGHT as u32,
-            rgb: (0..3 * WIDTH * HEIGHT).map(|_| rng.next_u32() as u8).collect(),
+            rgb: (0..3 * WIDTH * HEIGHT)
+                .map(|_| rng.next_u32() as u8)
+                .collect(),
             mask: Some((0..WIDTH * HEIGHT).map(|i| (i % 7 > 1) as u8).collect()),
             alpha: None,
         };
@@ -118,7 +130,8 @@ mod tests {
         assert!(of_image.contains(&[0.0; 3]), "no pixel is masked");
     }
 
-    /// By hand: the first step on a view is the rate against the gradient's sign, whatever other views have seen.
+    /// By hand: the first step on a view is the rate against the gradient's sign, whatever other
+    /// views have seen.
     #[test]
     fn a_view_counts_its_own_steps() {
         let mut exposures = Exposures::fresh(3);
@@ -129,7 +142,8 @@ mod tests {
         }
     }
 
-    /// Without gradients the mean of all views returns to the identity while their differences stay.
+    /// Without gradients the mean of all views returns to the identity while their differences
+    /// stay.
     #[test]
     fn the_mean_returns_to_the_identity() {
         let mut exposures = Exposures::fresh(4);

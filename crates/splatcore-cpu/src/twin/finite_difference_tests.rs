@@ -1,8 +1,9 @@
-//! Every gradient of the twin against central differences, with and without the rasterizer's cut-offs.
+//! Every gradient of the twin against central differences, with and without the rasterizer's
+//! cut-offs.
 //!
-//! The tolerance: a central difference with step h errs by h² f'''/6 + 1e-16 |L| / h. With h = 1e-5 and numbers of
-//! order 1 that is about 1e-10 beside gradients of order 1e-2 to 1e1, so a relative L2 of 1e-7 holds with room,
-//! while any wrong term shows up as 1e-2 or more.
+//! The tolerance: a central difference with step h errs by h² f'''/6 + 1e-16 |L| / h. With h = 1e-5
+//! and numbers of order 1 that is about 1e-10 beside gradients of order 1e-2 to 1e1, so a relative
+//! L2 of 1e-7 holds with room, while any wrong term shows up as 1e-2 or more.
 
 use super::*;
 use splatcore_core::pipeline::{Intersect, Pipeline};
@@ -30,7 +31,14 @@ fn random_scene(rng: &mut Rng, count: usize, sh_degree: u8) -> Scene {
 }
 
 fn camera() -> Camera {
-    let camera = Camera::look_at([0.4, -0.3, -3.0], [0.1, 0.0, 0.2], [0.1, -1.0, 0.0], 0.9, 22, 18);
+    let camera = Camera::look_at(
+        [0.4, -0.3, -3.0],
+        [0.1, 0.0, 0.2],
+        [0.1, -1.0, 0.0],
+        0.9,
+        22,
+        18,
+    );
     // Different focal lengths and an off-centre principal point, so that no x and y are mixed up.
     Camera {
         fx: camera.fx * 1.15,
@@ -81,7 +89,10 @@ fn check(scene: &Scene, options: &RenderOptions, cut_offs: CutOffs, weights: &[[
             "{group:?} {cut_offs:?} {}: error {error:e} beside {size:e}",
             options.pipeline
         );
-        assert!(size > 1e-6 || gradient.is_empty(), "{group:?} tests nothing");
+        assert!(
+            size > 1e-6 || gradient.is_empty(),
+            "{group:?} tests nothing"
+        );
     }
 }
 
@@ -101,7 +112,8 @@ fn gradients_match_finite_differences_without_cut_offs() {
     }
 }
 
-/// The filter's factor depends on scales, rotations and means; of small splats most, of tiny ones it is at its floor.
+/// The filter's factor depends on scales, rotations and means; of small splats most, of tiny ones
+/// it is at its floor.
 #[test]
 fn antialiased_gradients_match_finite_differences() {
     for sh_degree in [0, 2] {
@@ -136,7 +148,14 @@ fn smoothed_gradients_match_finite_differences() {
     let weights = random_weights(&mut rng);
     let options = options(Intersect::Exact);
     let smooth = |scene: &Scene| smoothing::smooth(scene, &filters);
-    let mut exact = gradients_scene(&smooth(&scene), &camera(), &options, CutOffs::None, &weights).scene;
+    let mut exact = gradients_scene(
+        &smooth(&scene),
+        &camera(),
+        &options,
+        CutOffs::None,
+        &weights,
+    )
+    .scene;
     smoothing::smooth_backward(&scene, &filters, &mut exact);
     for group in [Group::Means, Group::LogScales, Group::OpacityLogits] {
         let gradient = exact.group(group);
@@ -162,7 +181,11 @@ fn smoothed_gradients_match_finite_differences() {
 
 #[test]
 fn gradients_match_finite_differences_away_from_cut_offs() {
-    for (seed, intersect) in [(1, Intersect::Exact), (2, Intersect::Aabb), (3, Intersect::Exact)] {
+    for (seed, intersect) in [
+        (1, Intersect::Exact),
+        (2, Intersect::Aabb),
+        (3, Intersect::Exact),
+    ] {
         let mut rng = Rng::new(seed, 7);
         let mut scene = random_scene(&mut rng, 12, 2);
         // Nearly opaque ones: the cap and the early stop are at work.
@@ -182,7 +205,10 @@ fn gradients_match_finite_differences_away_from_cut_offs() {
                 sure += 1;
             }
         }
-        assert!(sure > 300, "only {sure} of 396 pixels are away from cut-offs");
+        assert!(
+            sure > 300,
+            "only {sure} of 396 pixels are away from cut-offs"
+        );
         assert!(
             frame.transmittance.iter().any(|&t| t < 1e-2),
             "no pixel is opaque"

@@ -7,8 +7,8 @@
 //! * `snugbox` (Speedy-Splat): does the box of the ellipse alpha = 1/255 touch the tile?
 //! * `accutile` (Speedy-Splat): does that ellipse touch it?
 //! * `obb` (GSCore): do the square and the 3-sigma box along the ellipse's axes touch the tile?
-//! * `exact` (FlashGS) and `tile-cull` (StopThePop): does the largest alpha over the rectangle of the tile's pixel
-//!   centres reach 1/255?
+//! * `exact` (FlashGS) and `tile-cull` (StopThePop): does the largest alpha over the rectangle of
+//!   the tile's pixel centres reach 1/255?
 //!
 //! The square and the 3-sigma box cut faint fragments; the ellipse loses nothing.
 
@@ -30,14 +30,20 @@ pub struct TileLists {
     pub rows: usize,
     /// Indices into the sorted splats, `[rows * columns]`.
     pub lists: Vec<Vec<usize>>,
-    /// Splats that roundings could put into or out of the tile so that pixels change, `[rows * columns]`.
+    /// Splats that roundings could put into or out of the tile so that pixels change, `[rows *
+    /// columns]`.
     pub doubtful: Vec<Vec<usize>>,
     /// Brightest colour of the list, of any channel, `[rows * columns]`.
     pub brightest: Vec<f64>,
 }
 
 /// Lists of `splats` (sorted). Without cut-offs every splat is in every tile.
-pub fn intersect(splats: &[Splat], camera: &Camera, method: Intersect, cut_offs: CutOffs) -> TileLists {
+pub fn intersect(
+    splats: &[Splat],
+    camera: &Camera,
+    method: Intersect,
+    cut_offs: CutOffs,
+) -> TileLists {
     let columns = (camera.width as usize).div_ceil(TILE);
     let rows = (camera.height as usize).div_ceil(TILE);
     let mut tiles = TileLists {
@@ -63,9 +69,11 @@ pub fn intersect(splats: &[Splat], camera: &Camera, method: Intersect, cut_offs:
                         let square = aabb(splat, column, row, columns, rows);
                         square.min(oriented_box(splat, column, row))
                     }
-                    (_, Intersect::TileCull | Intersect::Exact) => {
-                        reaches(splat, centres(column, camera.width), centres(row, camera.height))
-                    }
+                    (_, Intersect::TileCull | Intersect::Exact) => reaches(
+                        splat,
+                        centres(column, camera.width),
+                        centres(row, camera.height),
+                    ),
                 };
                 let tile = row * columns + column;
                 if found.inside() {
@@ -77,13 +85,18 @@ pub fn intersect(splats: &[Splat], camera: &Camera, method: Intersect, cut_offs:
             }
         }
     }
-    let brightest = |list: &Vec<usize>| list.iter().flat_map(|&k| splats[k].colour).fold(0.0, f64::max);
+    let brightest = |list: &Vec<usize>| {
+        list.iter()
+            .flat_map(|&k| splats[k].colour)
+            .fold(0.0, f64::max)
+    };
     tiles.brightest = tiles.lists.iter().map(brightest).collect();
     tiles
 }
 
-/// Whether a splat counts as seen by this camera: INRIA's rasterizer says so when the 3-sigma square touches the grid
-/// of tiles, whatever the opacity. Densification counts by it under every `intersect`. `None` when roundings decide.
+/// Whether a splat counts as seen by this camera: INRIA's rasterizer says so when the 3-sigma
+/// square touches the grid of tiles, whatever the opacity. Densification counts by it under every
+/// `intersect`. `None` when roundings decide.
 pub fn in_view(splat: &Splat, camera: &Camera) -> Option<bool> {
     let columns = (camera.width as usize).div_ceil(TILE);
     let rows = (camera.height as usize).div_ceil(TILE);
@@ -128,8 +141,8 @@ impl Found {
 }
 
 fn aabb(splat: &Splat, column: usize, row: usize, columns: usize, rows: usize) -> Found {
-    // INRIA's getRect: tiles floor((p - r) / 16) up to, not including, floor((p + r + 15) / 16). There p counts from
-    // the centre of the first pixel, half a pixel less than here.
+    // INRIA's getRect: tiles floor((p - r) / 16) up to, not including, floor((p + r + 15) / 16).
+    // There p counts from the centre of the first pixel, half a pixel less than here.
     let inside = |radius: f64, slack: f64| {
         let covers = |centre: f64, tile: usize, count: usize| {
             let side = TILE as f64;
@@ -161,8 +174,8 @@ fn centres(tile: usize, size: u32) -> [f64; 2] {
     [(tile * TILE) as f64 + 0.5, to as f64 - 0.5]
 }
 
-/// Whether the ellipse's box touches a tile: its half sides are those of the ellipse alpha = 1/255, which is as many
-/// standard deviations large as the opacity makes it.
+/// Whether the ellipse's box touches a tile: its half sides are those of the ellipse alpha = 1/255,
+/// which is as many standard deviations large as the opacity makes it.
 fn snugbox(splat: &Splat, column: usize, row: usize) -> Found {
     let inside = |window: f64| {
         let square = 2.0 * (splat.opacity / ALPHA_MIN * (1.0 + window)).ln();
@@ -186,7 +199,8 @@ fn reaches(splat: &Splat, x: [f64; 2], y: [f64; 2]) -> Found {
     )
 }
 
-/// Whether the 3-sigma box along the ellipse's axes touches a tile: no line along a side of either keeps them apart.
+/// Whether the 3-sigma box along the ellipse's axes touches a tile: no line along a side of either
+/// keeps them apart.
 fn oriented_box(splat: &Splat, column: usize, row: usize) -> Found {
     let [xx, xy, yy] = splat.covariance;
     let determinant = xx * yy - xy * xy;
@@ -207,9 +221,9 @@ fn oriented_box(splat: &Splat, column: usize, row: usize) -> Found {
             && dot(d, u).abs() <= p + tile
             && dot(d, v).abs() <= q + tile
     };
-    // f32 leaves a thin ellipse fewer digits of its inverse covariance, and a nearly round one fewer of its angle; a turn
-    // by `turn` moves a corner by that times the other half side. Whatever the angle, a box holds the square of diagonal
-    // 2 q.
+    // f32 leaves a thin ellipse fewer digits of its inverse covariance, and a nearly round one
+    // fewer of its angle; a turn by `turn` moves a corner by that times the other half side.
+    // Whatever the angle, a box holds the square of diagonal 2 q.
     let window = SQUARE_WINDOW + 4.0 * f32::EPSILON as f64 * xx * yy / determinant;
     let turn = (SQUARE_WINDOW * middle / spread).min(1.0);
     let slack = SQUARE_WINDOW * (splat.mean[0].abs() + splat.mean[1].abs() + p + 1.0);
@@ -224,8 +238,8 @@ fn oriented_box(splat: &Splat, column: usize, row: usize) -> Found {
     )
 }
 
-/// The smallest squared Mahalanobis distance dᵀ Q d from the splat's centre to a rectangle. A convex function:
-/// zero if the centre is inside, else the least of the four edges' minima.
+/// The smallest squared Mahalanobis distance dᵀ Q d from the splat's centre to a rectangle. A
+/// convex function: zero if the centre is inside, else the least of the four edges' minima.
 pub fn smallest_distance(splat: &Splat, x: [f64; 2], y: [f64; 2]) -> f64 {
     let [a, b, c] = splat.conic;
     let [left, right] = x.map(|v| v - splat.mean[0]);
@@ -281,9 +295,13 @@ mod tests {
             let mut searched = f64::INFINITY;
             for i in 0..=600 {
                 for j in 0..=600 {
-                    let d = [0.5 + i as f64 * 0.025 - mean[0], 0.5 + j as f64 * 0.025 - mean[1]];
+                    let d = [
+                        0.5 + i as f64 * 0.025 - mean[0],
+                        0.5 + j as f64 * 0.025 - mean[1],
+                    ];
                     let [a, b, c] = splat.conic;
-                    searched = searched.min(a * d[0] * d[0] + 2.0 * b * d[0] * d[1] + c * d[1] * d[1]);
+                    searched =
+                        searched.min(a * d[0] * d[0] + 2.0 * b * d[0] * d[1] + c * d[1] * d[1]);
                 }
             }
             assert!(
@@ -293,7 +311,8 @@ mod tests {
         }
     }
 
-    /// A radius of 5 around x = 21 (21.5 here) reaches from 16 to 26: the second tile only, as in INRIA's getRect.
+    /// A radius of 5 around x = 21 (21.5 here) reaches from 16 to 26: the second tile only, as in
+    /// INRIA's getRect.
     #[test]
     fn the_square_takes_inrias_tiles() {
         let camera = Camera::look_at([0.0; 3], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0], 1.0, 64, 16);

@@ -1,5 +1,5 @@
-//! A view up to the point where pixels begin: splats in order and the list of each tile. Pictures and gradients are made
-//! from nothing else, so methods whose lists are equal have equal results.
+//! A view up to the point where pixels begin: splats in order and the list of each tile. Pictures
+//! and gradients are made from nothing else, so methods whose lists are equal have equal results.
 
 use super::blend::{CutOffs, Doubt, blend};
 use super::blend_backward::blend_backward;
@@ -67,8 +67,9 @@ impl Lists {
         frame
     }
 
-    /// Gradients of a scalar with respect to every parameter of `scene`, from which these lists are, given its gradient with
-    /// respect to each pixel: asked row by row, which may depend on what is in doubt there.
+    /// Gradients of a scalar with respect to every parameter of `scene`, from which these lists
+    /// are, given its gradient with respect to each pixel: asked row by row, which may depend on
+    /// what is in doubt there.
     pub fn gradients(
         &self,
         scene: &Scene,

@@ -1,8 +1,10 @@
-//! `loss`: (1 - w) L1 + w (1 - SSIM) over the pixels that count, and its gradient with respect to the image.
+//! `loss`: (1 - w) L1 + w (1 - SSIM) over the pixels that count, and its gradient with respect to
+//! the image.
 //!
-//! L1 and SSIM are means over counted pixels and channels. SSIM is that of [`splatcore_core::metrics::ssim`]
-//! (Wang et al. 2004; 11x11 Gaussian window, zeros outside the image and at ignored pixels) on the image as it is,
-//! not clamped to [0, 1]. Source of the mix: Kerbl et al. 2023, equation 7, with w = 0.2.
+//! L1 and SSIM are means over counted pixels and channels. SSIM is that of
+//! [`splatcore_core::metrics::ssim`] (Wang et al. 2004; 11x11 Gaussian window, zeros outside the
+//! image and at ignored pixels) on the image as it is, not clamped to [0, 1]. Source of the mix:
+//! Kerbl et al. 2023, equation 7, with w = 0.2.
 
 use splatcore_core::Photo;
 use splatcore_core::metrics::{SSIM_C1, SSIM_C2, SSIM_RADIUS, ssim_window};
@@ -42,7 +44,8 @@ pub fn loss(image: &[[f64; 3]], photo: &Photo, ssim_weight: f64) -> Loss {
         let y: Vec<f64> = (0..width * height)
             .map(|i| masked(i, photo.rgb[3 * i + channel] as f64 / 255.0))
             .collect();
-        let product = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a * b).collect() };
+        let product =
+            |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a * b).collect() };
         let blurred = |plane: &[f64]| blur(plane, width, height);
         let (mean_x, mean_y) = (blurred(&x), blurred(&y));
         let (xx, yy, xy) = (
@@ -50,7 +53,8 @@ pub fn loss(image: &[[f64; 3]], photo: &Photo, ssim_weight: f64) -> Loss {
             blurred(&product(&y, &y)),
             blurred(&product(&x, &y)),
         );
-        // Derivatives of the SSIM map with respect to blur(x), blur(x²) and blur(x y), zero where ignored.
+        // Derivatives of the SSIM map with respect to blur(x), blur(x²) and blur(x y), zero where
+        // ignored.
         let mut d_mean = vec![0.0; x.len()];
         let mut d_xx = vec![0.0; x.len()];
         let mut d_xy = vec![0.0; x.len()];
@@ -88,7 +92,11 @@ pub fn loss(image: &[[f64; 3]], photo: &Photo, ssim_weight: f64) -> Loss {
 /// Convolution with the SSIM window, zeros outside the image, straight from the definition.
 fn blur(plane: &[f64], width: usize, height: usize) -> Vec<f64> {
     let window = ssim_window();
-    let along = |plane: &[f64], step: usize, position: &dyn Fn(usize) -> usize, length: usize| -> Vec<f64> {
+    let along = |plane: &[f64],
+                 step: usize,
+                 position: &dyn Fn(usize) -> usize,
+                 length: usize|
+     -> Vec<f64> {
         (0..plane.len())
             .map(|i| {
                 let p = position(i);
@@ -130,14 +138,20 @@ mod tests {
     /// All pixels of images smaller and larger than the window, so borders and corners are in.
     #[test]
     fn gradient_matches_finite_differences() {
-        for (width, height, masked) in [(17, 14, false), (17, 14, true), (4, 23, true), (1, 1, false)] {
+        for (width, height, masked) in [
+            (17, 14, false),
+            (17, 14, true),
+            (4, 23, true),
+            (1, 1, false),
+        ] {
             let (image, photo) = case(width, height, masked);
             let exact = loss(&image, &photo, 0.2).gradient;
             let largest = exact
                 .iter()
                 .flatten()
                 .fold(0.0f64, |a: f64, b: &f64| a.max(b.abs()));
-            // L1's kink is |x - y| away, at least 1e-5 here in all but hopeless luck; the step stays below that.
+            // L1's kink is |x - y| away, at least 1e-5 here in all but hopeless luck; the step
+            // stays below that.
             let h = 1e-6;
             for i in 0..image.len() {
                 for c in 0..3 {

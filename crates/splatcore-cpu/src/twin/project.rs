@@ -1,7 +1,7 @@
 //! `project`: a 3D Gaussian becomes a 2D one on the image, with a depth, an opacity and a colour.
 //!
-//! Sources: Zwicker et al. 2002, "EWA Splatting" (the local affine approximation); Kerbl et al. 2023, section 4
-//! and its rasterizer (clamp, low-pass, radius).
+//! Sources: Zwicker et al. 2002, "EWA Splatting" (the local affine approximation); Kerbl et al.
+//! 2023, section 4 and its rasterizer (clamp, low-pass, radius).
 
 use super::Scene;
 use super::matrix::{product, transpose};
@@ -36,9 +36,15 @@ pub struct Splat {
     pub sh_degree: u8,
 }
 
-/// Projects Gaussian `i`; `None` when its centre is at or before the near plane, or when its numbers give no
-/// ellipse (zero quaternion, overflow).
-pub fn project(scene: &Scene, i: usize, camera: &Camera, near_plane: f64, sh_degree: u8) -> Option<Splat> {
+/// Projects Gaussian `i`; `None` when its centre is at or before the near plane, or when its
+/// numbers give no ellipse (zero quaternion, overflow).
+pub fn project(
+    scene: &Scene,
+    i: usize,
+    camera: &Camera,
+    near_plane: f64,
+    sh_degree: u8,
+) -> Option<Splat> {
     let t = camera.to_view(scene.means[i]);
     if t[2].is_nan() || t[2] <= near_plane {
         return None;
@@ -106,7 +112,8 @@ impl Shape {
     }
 }
 
-/// The derivative of the projection at a view-space point, with the point pulled into the widened frustum.
+/// The derivative of the projection at a view-space point, with the point pulled into the widened
+/// frustum.
 pub struct Jacobian {
     /// d(pixel x, pixel y) / d(view x, y, z).
     pub rows: [[f64; 3]; 2],

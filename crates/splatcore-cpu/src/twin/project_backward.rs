@@ -25,19 +25,22 @@ pub fn project_backward(
     let z = t[2];
     let jacobian = jacobian(t, camera);
 
-    // Conic Q = C^-1: dL/dC = -Q dL/dQ Q, all symmetric; the coefficient xy stands for two equal entries.
+    // Conic Q = C^-1: dL/dC = -Q dL/dQ Q, all symmetric; the coefficient xy stands for two equal
+    // entries.
     let [qa, qb, qc] = splat.conic;
     let q = [[qa, qb], [qb, qc]];
     let [ga, gb, gc] = gradient.conic;
     let d_q = [[ga, gb / 2.0], [gb / 2.0, gc]];
     let through_conic = product(&product(&q, &d_q), &q);
     let through_opacity = covariance_gradient(splat, gradient);
-    let d_covariance: [[f64; 2]; 2] = from_fn(|i| from_fn(|j| through_opacity[i][j] - through_conic[i][j]));
+    let d_covariance: [[f64; 2]; 2] =
+        from_fn(|i| from_fn(|j| through_opacity[i][j] - through_conic[i][j]));
 
     // C = M Sigma Mᵀ with M = J W: dL/dSigma = Mᵀ G M, dL/dM = 2 G M Sigma, dL/dJ = dL/dM Wᵀ.
     let m = product(&jacobian.rows, &camera.rotation);
     let d_sigma = product(&product(&transpose(&m), &d_covariance), &m);
-    let d_m = product(&product(&d_covariance, &m), &shape.covariance).map(|row| row.map(|v| 2.0 * v));
+    let d_m =
+        product(&product(&d_covariance, &m), &shape.covariance).map(|row| row.map(|v| 2.0 * v));
     let d_jacobian = product(&d_m, &transpose(&camera.rotation));
 
     // Centre: u = fx x/z + cx. Jacobian row: (f/z, -f r/z) with r = x/z, constant where clamped.
@@ -59,7 +62,8 @@ pub fn project_backward(
 
     // Sigma = N Nᵀ, N = R S: dL/dN = 2 dL/dSigma N.
     let d_factor = product(&d_sigma, &shape.factor).map(|row| row.map(|v| 2.0 * v));
-    let d_rotation: [[f64; 3]; 3] = d_factor.map(|row| std::array::from_fn(|k| row[k] * shape.scales[k]));
+    let d_rotation: [[f64; 3]; 3] =
+        d_factor.map(|row| std::array::from_fn(|k| row[k] * shape.scales[k]));
     for k in 0..3 {
         let d_scale: f64 = (0..3).map(|r| d_factor[r][k] * shape.rotation[r][k]).sum();
         out.log_scales[i][k] += d_scale * shape.scales[k];
@@ -120,7 +124,8 @@ pub fn quaternion_gradient(q: [f64; 4], d: &[[f64; 3]; 3]) -> [f64; 4] {
     std::array::from_fn(|k| (d_unit[k] - along * unit[k]) / norm)
 }
 
-/// Derivatives of [`sh::basis`] with respect to x, y and z, as polynomials (the direction's length is not held).
+/// Derivatives of [`sh::basis`] with respect to x, y and z, as polynomials (the direction's length
+/// is not held).
 pub fn basis_gradient(direction: [f64; 3]) -> [[f64; 3]; 16] {
     let [x, y, z] = direction;
     let (xx, yy, zz) = (x * x, y * y, z * z);

@@ -1,7 +1,9 @@
-//! The 3D filter of Mip-Splatting (Yu et al. 2024, section 4.1, eq. 8): every Gaussian convolved with one of its own.
+//! The 3D filter of Mip-Splatting (Yu et al. 2024, section 4.1, eq. 8): every Gaussian convolved
+//! with one of its own.
 //!
-//! Sigma becomes Sigma + f² I and the opacity sqrt(|Sigma| / |Sigma + f² I|) of what it was. A Gaussian of scales
-//! sqrt(s² + f²) and the lower opacity is rendered in its place; gradients come back through these two formulas.
+//! Sigma becomes Sigma + f² I and the opacity sqrt(|Sigma| / |Sigma + f² I|) of what it was. A
+//! Gaussian of scales sqrt(s² + f²) and the lower opacity is rendered in its place; gradients come
+//! back through these two formulas.
 
 use super::Scene;
 use super::project::sigmoid;
@@ -18,7 +20,8 @@ pub fn smooth(scene: &Scene, filters: &[f64]) -> Scene {
     smooth
 }
 
-/// Turns gradients with respect to the convolved Gaussians into those of the ones they were made of.
+/// Turns gradients with respect to the convolved Gaussians into those of the ones they were made
+/// of.
 pub fn smooth_backward(scene: &Scene, filters: &[f64], gradient: &mut Scene) {
     for (i, filter) in filters.iter().enumerate() {
         let (scales, factor) = convolved(scene.log_scales[i], *filter);
@@ -30,7 +33,8 @@ pub fn smooth_backward(scene: &Scene, filters: &[f64], gradient: &mut Scene) {
         for k in 0..3 {
             // d ln s' / d ln s, and the factor is the product of s / s'.
             let own = (2.0 * scene.log_scales[i][k]).exp() / (scales[k] * scales[k]);
-            gradient.log_scales[i][k] = own * gradient.log_scales[i][k] + (1.0 - own) * d_ln_opacity;
+            gradient.log_scales[i][k] =
+                own * gradient.log_scales[i][k] + (1.0 - own) * d_ln_opacity;
         }
     }
 }

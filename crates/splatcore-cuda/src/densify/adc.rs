@@ -46,9 +46,10 @@ impl Densify {
         let work = self.work(n, numbers)?;
         // Whose bad pixels count, and how many are enough; no address: nobody asks.
         let agreement = match (consistency, scores) {
-            (Some(consistency), Some(scores)) => {
-                (scores.bad.address(), consistency.min_bad * scores.views as f32)
-            }
+            (Some(consistency), Some(scores)) => (
+                scores.bad.address(),
+                consistency.min_bad * scores.views as f32,
+            ),
             _ => (0, 0.0),
         };
         let room = max_gaussians.saturating_sub(n);
@@ -108,7 +109,13 @@ impl Densify {
 
         self.decide_sizes(&work, rows, counters)?;
         self.list(&work, (CLONED, totals::CLONES), n, &clone_sums, &clone_list)?;
-        self.list(&work, (SPLIT, totals::PARENTS), n, &parent_sums, &parent_list)?;
+        self.list(
+            &work,
+            (SPLIT, totals::PARENTS),
+            n,
+            &parent_sums,
+            &parent_list,
+        )?;
         let (clones, children) = (numbers.at(totals::CLONES), numbers.at(totals::CHILDREN));
         self.append(state, (&clone_list, 1), (n, 0), (clones, sizes.clones))?;
         let most_children = SPLIT_INTO as usize * sizes.parents;
@@ -121,14 +128,17 @@ impl Densify {
         self.clear_new_moments(state, n, numbers.at(totals::APPENDED), sizes.appended)?;
         if most_children > 0 {
             let address = |group: usize| state.groups[group].parameters.address();
-            let (means, scales, rotations) = (address(MEANS), address(LOG_SCALES), address(ROTATIONS));
+            let (means, scales, rotations) =
+                (address(MEANS), address(LOG_SCALES), address(ROTATIONS));
             let (list, numbers, step) = (parent_list.address(), numbers.address(), step as u64);
             // SAFETY: the arguments of split_children; the rows were appended above.
             unsafe {
                 self.each(
                     self.kernels.split_children,
                     most_children,
-                    &mut arguments![means, scales, rotations, list, numbers, log_shrink, seed, step],
+                    &mut arguments![
+                        means, scales, rotations, list, numbers, log_shrink, seed, step
+                    ],
                 )
             }?;
         }
@@ -167,8 +177,8 @@ impl Densify {
         })
     }
 
-    /// What there is room for, if there is room for `room` Gaussians more: each that grows makes one of them, and needs two rows
-    /// for a moment if it is split.
+    /// What there is room for, if there is room for `room` Gaussians more: each that grows makes
+    /// one of them, and needs two rows for a moment if it is split.
     fn most(&self, n: usize, room: usize) -> Sizes {
         let room = room.min(n);
         let appended = self.growth_of(n).min(SPLIT_INTO as usize * room);
@@ -182,8 +192,8 @@ impl Densify {
         }
     }
 
-    /// Marks who grows: those at the threshold on whom the views agree, or if they are more than `room`, the largest
-    /// gradients, ties by index.
+    /// Marks who grows: those at the threshold on whom the views agree, or if they are more than
+    /// `room`, the largest gradients, ties by index.
     fn choose(
         &self,
         state: &State,
@@ -232,7 +242,9 @@ impl Densify {
             self.each(
                 self.kernels.adc_choose,
                 n,
-                &mut arguments![sums, seen, count, threshold, bad, min_bad, selection, actions],
+                &mut arguments![
+                    sums, seen, count, threshold, bad, min_bad, selection, actions
+                ],
             )
         }?;
         if selected.is_some() {

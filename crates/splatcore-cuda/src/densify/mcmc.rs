@@ -1,5 +1,5 @@
-//! MCMC (Kheradmand et al. 2024): the dead move onto the living, then the set grows. By how many the host knows; how many are dead
-//! stays on the device.
+//! MCMC (Kheradmand et al. 2024): the dead move onto the living, then the set grows. By how many
+//! the host knows; how many are dead stays on the device.
 
 use super::*;
 use crate::state::LOG_SCALES;
@@ -45,7 +45,9 @@ impl Densify {
         let work = self.work(n, numbers)?;
         let dead = self.indices(n)?;
         let draw = Draw {
-            cumulative: self.pool.take("weights of a refinement", n * size_of::<u64>())?,
+            cumulative: self
+                .pool
+                .take("weights of a refinement", n * size_of::<u64>())?,
             sums: self.sums(n)?,
             drawn: self.indices(n.max(added))?,
             copies: self.indices(n)?,
@@ -116,7 +118,8 @@ impl Densify {
         }
     }
 
-    /// Draws as many as the u64 at `wanted` says, or `at_most` if that is 0; how many goes to the total `moved`.
+    /// Draws as many as the u64 at `wanted` says, or `at_most` if that is 0; how many goes to the
+    /// total `moved`.
     fn draw(
         &self,
         state: &State,
@@ -139,14 +142,15 @@ impl Densify {
                 self.kernels.mcmc_draw,
                 threads,
                 &mut arguments![
-                    cumulative, count, total, all, wanted, at_most, seed, step, lane, drawn, copies, moved
+                    cumulative, count, total, all, wanted, at_most, seed, step, lane, drawn,
+                    copies, moved
                 ],
             )
         }
     }
 
-    /// Gives those drawn, as many as the u64 at `wanted` says, at most `most`, the opacity and scale they share with their copies,
-    /// and clears their moments.
+    /// Gives those drawn, as many as the u64 at `wanted` says, at most `most`, the opacity and
+    /// scale they share with their copies, and clears their moments.
     fn share(
         &self,
         state: &State,

@@ -1,5 +1,5 @@
-//! Memory beside the state, kept from one refinement to the next where memory is plenty: allocating takes the driver some
-//! 50 us, and freeing waits for the device.
+//! Memory beside the state, kept from one refinement to the next where memory is plenty: allocating
+//! takes the driver some 50 us, and freeing waits for the device.
 
 use super::rows::is_plenty;
 use crate::device::{Buffer, Device};
@@ -29,8 +29,8 @@ impl Pool {
         }
     }
 
-    /// At least `bytes` with undefined content: the smallest buffer that has them, or a new one, somewhat larger if memory
-    /// is plenty, since the next refinement will want more.
+    /// At least `bytes` with undefined content: the smallest buffer that has them, or a new one,
+    /// somewhat larger if memory is plenty, since the next refinement will want more.
     ///
     /// # Errors
     /// If memory is short.

@@ -1,5 +1,5 @@
-//! Moving whole rows: appending, overwriting, compacting, growing. One array at a time, so that little memory is needed
-//! beside the state.
+//! Moving whole rows: appending, overwriting, compacting, growing. One array at a time, so that
+//! little memory is needed beside the state.
 
 use super::*;
 
@@ -7,7 +7,8 @@ use super::*;
 const SCRATCH_A_ROW: usize = 32;
 const SCRATCH_AT_MOST: usize = 32 << 20;
 const SCRATCH_AT_LEAST: usize = 64 << 10;
-/// An array larger than this share of the state grows by way of the host, so that two of it never lie on the device.
+/// An array larger than this share of the state grows by way of the host, so that two of it never
+/// lie on the device.
 const SHARE_ON_DEVICE: usize = 10;
 
 /// One array of the state.
@@ -17,7 +18,8 @@ struct Rows<'a> {
     moments: bool,
 }
 
-/// What becomes of arrays from which rows go: the rows in `kept` stay, in order, and behind them all from row `rest` on.
+/// What becomes of arrays from which rows go: the rows in `kept` stay, in order, and behind them
+/// all from row `rest` on.
 pub(super) struct Compacted<'a> {
     pub kept: &'a Buffer,
     /// Where the device has the length of that list, u64.
@@ -61,12 +63,13 @@ pub(super) fn is_plenty(device: &Arc<dyn Device>, bytes: u64) -> bool {
     bytes <= device.memory().0 / PLENTY
 }
 
-/// Makes room for `rows` Gaussians: nothing if there is, else more than asked, but no more than `limit` needs. What the
-/// state holds stays.
+/// Makes room for `rows` Gaussians: nothing if there is, else more than asked, but no more than
+/// `limit` needs. What the state holds stays.
 ///
-/// Where memory is plenty there is then room for twice as many, and arrays are copied on the device. Elsewhere there is
-/// room for a tenth more; arrays that are a small part of the state are copied on the device, the others by way of the
-/// host: slower (some 10 GB/s), but the peak stays near the size of the state.
+/// Where memory is plenty there is then room for twice as many, and arrays are copied on the
+/// device. Elsewhere there is room for a tenth more; arrays that are a small part of the state are
+/// copied on the device, the others by way of the host: slower (some 10 GB/s), but the peak stays
+/// near the size of the state.
 ///
 /// # Errors
 /// If memory is short; the state is as before then.
@@ -108,7 +111,12 @@ pub fn reserve(
 }
 
 /// Copies the first `used` bytes, which both have.
-fn copy(device: &Arc<dyn Device>, to: &Buffer, from: &Buffer, used: usize) -> Result<(), BackendError> {
+fn copy(
+    device: &Arc<dyn Device>,
+    to: &Buffer,
+    from: &Buffer,
+    used: usize,
+) -> Result<(), BackendError> {
     if used == 0 {
         return Ok(());
     }
@@ -139,9 +147,9 @@ fn grow_by_host(
 }
 
 impl Densify {
-    /// Appends rows, `times` after each other of each row in the list of Gaussians, from `base` and the u64 at `behind` (0: nothing)
-    /// on; as many as the u64 at `wanted` says, at most `most`, for which there is room. Their moments are left to
-    /// [`Densify::clear_new_moments`].
+    /// Appends rows, `times` after each other of each row in the list of Gaussians, from `base` and
+    /// the u64 at `behind` (0: nothing) on; as many as the u64 at `wanted` says, at most `most`,
+    /// for which there is room. Their moments are left to [`Densify::clear_new_moments`].
     pub(super) fn append(
         &self,
         state: &mut State,
@@ -169,7 +177,8 @@ impl Densify {
         Ok(())
     }
 
-    /// Clears the moments of rows from `base` on, as many as the u64 at `wanted` says, at most `most`.
+    /// Clears the moments of rows from `base` on, as many as the u64 at `wanted` says, at most
+    /// `most`.
     pub(super) fn clear_new_moments(
         &self,
         state: &mut State,
@@ -186,8 +195,8 @@ impl Densify {
         Ok(())
     }
 
-    /// Overwrites the rows in `targets` by those in `sources`, as many as the u64 at `wanted` says, at most `n`, with
-    /// moments zero. No target is a source.
+    /// Overwrites the rows in `targets` by those in `sources`, as many as the u64 at `wanted` says,
+    /// at most `n`, with moments zero. No target is a source.
     pub(super) fn overwrite(
         &self,
         state: &mut State,
@@ -205,14 +214,17 @@ impl Densify {
                 self.tiles(
                     self.kernels.copy_rows,
                     n,
-                    &mut arguments![address, row_bytes, from, times, to, no_base, nothing, wanted],
+                    &mut arguments![
+                        address, row_bytes, from, times, to, no_base, nothing, wanted
+                    ],
                 )
             }?;
         }
         self.clear_moments(state, targets, wanted, n)
     }
 
-    /// Clears the moments of the listed Gaussians, as many as the u64 at `wanted` says, at most `most`.
+    /// Clears the moments of the listed Gaussians, as many as the u64 at `wanted` says, at most
+    /// `most`.
     pub(super) fn clear_moments(
         &self,
         state: &State,
@@ -244,8 +256,8 @@ impl Densify {
         self.pool.take("scratch of a refinement", bytes)
     }
 
-    /// In place: rows only move towards the start, so a piece whose rows are gathered into scratch can be written back
-    /// before the next piece is read.
+    /// In place: rows only move towards the start, so a piece whose rows are gathered into scratch
+    /// can be written back before the next piece is read.
     pub(super) fn compact(
         &self,
         state: &mut State,
@@ -291,12 +303,15 @@ impl Densify {
         for start in (0..most).step_by(piece) {
             let here = piece.min(most - start);
             let (first, count) = (start as u32, here as u32);
-            // SAFETY: the arguments of gather_rows and put_rows; a piece fits the scratch and the array.
+            // SAFETY: the arguments of gather_rows and put_rows; a piece fits the scratch and the
+            // array.
             unsafe {
                 self.tiles(
                     self.kernels.gather_rows,
                     here,
-                    &mut arguments![address, through, bytes, list, listed, rest, first, count, rows],
+                    &mut arguments![
+                        address, through, bytes, list, listed, rest, first, count, rows
+                    ],
                 )?;
                 self.tiles(
                     self.kernels.put_rows,

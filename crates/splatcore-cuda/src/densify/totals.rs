@@ -23,7 +23,8 @@ pub(super) const COMPACTED: usize = 12;
 pub(super) const AFTER: usize = 13;
 pub(super) const PLACES: usize = 16;
 
-/// So many refinements can be told apart: at least as many as steps and refinements can be in the queue.
+/// So many refinements can be told apart: at least as many as steps and refinements can be in the
+/// queue.
 pub const REFINEMENTS: usize = 32;
 
 /// The numbers of the last refinements.
@@ -134,6 +135,8 @@ pub(super) fn report(refine: &Refine, numbers: &[u64; PLACES]) -> RefineReport {
             added: number(ADDED),
             ..report
         },
-        Refine::SmoothingFilter | Refine::LimitScales { .. } | Refine::ResetOpacity { .. } => report,
+        Refine::SmoothingFilter | Refine::LimitScales { .. } | Refine::ResetOpacity { .. } => {
+            report
+        }
     }
 }

@@ -17,7 +17,11 @@ impl Buffer {
     ///
     /// # Errors
     /// [`BackendError::OutOfMemory`] with name, size, what is free and what helps.
-    pub fn new(device: &Arc<dyn Device>, name: &'static str, bytes: usize) -> Result<Self, BackendError> {
+    pub fn new(
+        device: &Arc<dyn Device>,
+        name: &'static str,
+        bytes: usize,
+    ) -> Result<Self, BackendError> {
         let bytes = bytes.max(4);
         let address = device.allocate(bytes).map_err(|error| match error {
             DeviceError::OutOfMemory { bytes, free } => BackendError::OutOfMemory {
@@ -65,7 +69,8 @@ impl Buffer {
         self.name
     }
 
-    /// Grows to at least `bytes`, by a quarter more than needed; the content is lost then. Returns whether it grew.
+    /// Grows to at least `bytes`, by a quarter more than needed; the content is lost then. Returns
+    /// whether it grew.
     ///
     /// # Errors
     /// As [`Buffer::new`]; the old memory is gone then.
@@ -190,11 +195,13 @@ fn remedy(name: &str) -> &'static str {
     if about(&["photos", "masks"]) {
         "use smaller photos (--max-size)"
     } else if about(&["pairs", "gradient sums"]) {
-        "use smaller photos (--max-size; for pictures --size), fewer Gaussians (--max-gaussians), or --pipeline auto"
+        "use smaller photos (--max-size; for pictures --size), fewer Gaussians (--max-gaussians), \
+         or --pipeline auto"
     } else if about(&["image", "transmittance", "loss", "states of a frame"]) {
         "use smaller photos (--max-size; for pictures --size)"
     } else {
-        "use fewer Gaussians (--max-gaussians when training) or a lower --sh-degree, or compute with --backend cpu"
+        "use fewer Gaussians (--max-gaussians when training) or a lower --sh-degree, or compute \
+         with --backend cpu"
     }
 }
 

@@ -1,5 +1,5 @@
-//! An NVIDIA card through its driver, opened at run time by cudarc: a program with this module starts on machines
-//! without one.
+//! An NVIDIA card through its driver, opened at run time by cudarc: a program with this module
+//! starts on machines without one.
 
 use super::nvrtc;
 use super::{Device, DeviceError, Event, Kernel, Program};
@@ -28,7 +28,8 @@ pub struct Card {
     overlaps: bool,
 }
 
-// SAFETY: the driver's calls are thread-safe once the context is current, which every method sees to.
+// SAFETY: the driver's calls are thread-safe once the context is current, which every method sees
+// to.
 unsafe impl Send for Card {}
 // SAFETY: as above.
 unsafe impl Sync for Card {}
@@ -43,9 +44,15 @@ pub struct DriverInfo {
 }
 
 fn words(error: result::DriverError) -> String {
-    let text =
-        |s: Result<&std::ffi::CStr, _>| s.map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-    format!("{} ({})", text(error.error_string()), text(error.error_name()))
+    let text = |s: Result<&std::ffi::CStr, _>| {
+        s.map(|s| s.to_string_lossy().into_owned())
+            .unwrap_or_default()
+    };
+    format!(
+        "{} ({})",
+        text(error.error_string()),
+        text(error.error_name())
+    )
 }
 
 fn failed(what: &str) -> impl Fn(result::DriverError) -> DeviceError + '_ {
@@ -54,10 +61,12 @@ fn failed(what: &str) -> impl Fn(result::DriverError) -> DeviceError + '_ {
             sys::CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
             | sys::CUresult::CUDA_ERROR_LAUNCH_FAILED
             | sys::CUresult::CUDA_ERROR_MISALIGNED_ADDRESS => {
-                "; this is a defect of splatcore, please report it; the last checkpoint is still good (--resume)"
+                "; this is a defect of splatcore, please report it; the last checkpoint is still \
+                 good (--resume)"
             }
             sys::CUresult::CUDA_ERROR_LAUNCH_TIMEOUT => {
-                "; the system ends kernels on cards that drive a display after some seconds: use smaller photos \
+                "; the system ends kernels on cards that drive a display after some seconds: use \
+                 smaller photos \
                  (--max-size)"
             }
             sys::CUresult::CUDA_ERROR_INVALID_CONTEXT
@@ -65,7 +74,8 @@ fn failed(what: &str) -> impl Fn(result::DriverError) -> DeviceError + '_ {
             | sys::CUresult::CUDA_ERROR_NO_DEVICE
             | sys::CUresult::CUDA_ERROR_ECC_UNCORRECTABLE
             | sys::CUresult::CUDA_ERROR_UNKNOWN => {
-                "; the card may have been taken away or reset: check nvidia-smi, then go on with --resume"
+                "; the card may have been taken away or reset: check nvidia-smi, then go on with \
+                 --resume"
             }
             _ => "",
         };
@@ -82,8 +92,9 @@ pub fn driver_info() -> Result<DriverInfo, NoCard> {
     if !unsafe { sys::is_culib_present() } {
         return Err(NoCard {
             reason: "no NVIDIA driver (libcuda) was found".into(),
-            remedy: "install NVIDIA's driver from https://www.nvidia.com/drivers, or use --backend cpu"
-                .into(),
+            remedy:
+                "install NVIDIA's driver from https://www.nvidia.com/drivers, or use --backend cpu"
+                    .into(),
         });
     }
     let stuck = |error| {
@@ -100,7 +111,8 @@ pub fn driver_info() -> Result<DriverInfo, NoCard> {
         let _ = sys::cuDriverGetVersion(&mut info.version);
         for ordinal in 0..result::device::get_count().map_err(stuck)? {
             let device = result::device::get(ordinal).map_err(stuck)?;
-            let attribute = |which| result::device::get_attribute(device, which).unwrap_or(0) as u32;
+            let attribute =
+                |which| result::device::get_attribute(device, which).unwrap_or(0) as u32;
             use sys::CUdevice_attribute::*;
             let capability = 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
                 + attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
@@ -132,17 +144,18 @@ fn no_such_card(ordinal: usize, cards: &[(String, u32, u64)]) -> NoCard {
                 if n == 1 { "one".into() } else { n.to_string() },
                 known.join(", ")
             ),
-            remedy:
-                "choose one of them with --device (CUDA_VISIBLE_DEVICES hides and renumbers cards), or use \
+            remedy: "choose one of them with --device (CUDA_VISIBLE_DEVICES hides and renumbers \
+                 cards), or use \
                      --backend cpu"
-                    .into(),
+                .into(),
         },
     }
 }
 
 /// Least compute capability on which a kernel can await its predecessor by itself.
 const OVERLAPPING_CAPABILITY: u32 = 90;
-/// The variable that, set to 0, has every kernel launched only when the one before it has ended, to see what that costs.
+/// The variable that, set to 0, has every kernel launched only when the one before it has ended, to
+/// see what that costs.
 const OVERLAP_VARIABLE: &str = "SPLATCORE_OVERLAP";
 
 /// Least compute capability: the products of `blend_splatcore` need Turing's matrix units.
@@ -178,7 +191,8 @@ impl Card {
             let device = result::device::get(ordinal as c_int).map_err(stuck)?;
             let context = result::primary_ctx::retain(device).map_err(stuck)?;
             result::ctx::set_current(context).map_err(stuck)?;
-            let stream = result::stream::create(result::stream::StreamKind::NonBlocking).map_err(stuck)?;
+            let stream =
+                result::stream::create(result::stream::StreamKind::NonBlocking).map_err(stuck)?;
             let multiprocessors = result::device::get_attribute(
                 device,
                 sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
@@ -268,7 +282,8 @@ impl Device for Card {
         self.current()?;
         // SAFETY: the context is current; the memory is written before it is given away.
         unsafe {
-            let address = result::malloc_host(bytes, 0).map_err(failed("allocating pinned host memory"))?;
+            let address =
+                result::malloc_host(bytes, 0).map_err(failed("allocating pinned host memory"))?;
             std::ptr::write_bytes(address.cast::<u8>(), 0, bytes);
             Ok(address.cast())
         }
@@ -284,15 +299,23 @@ impl Device for Card {
     unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
         self.current()?;
         // SAFETY: the caller's promise. From pageable memory the driver copies before it returns.
-        unsafe { result::memcpy_htod_async(to, from, self.stream) }.map_err(failed("copying to the card"))?;
+        unsafe { result::memcpy_htod_async(to, from, self.stream) }
+            .map_err(failed("copying to the card"))?;
         self.synchronize()
     }
 
-    unsafe fn upload_pinned(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), DeviceError> {
+    unsafe fn upload_pinned(
+        &self,
+        to: u64,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<(), DeviceError> {
         self.current()?;
         // SAFETY: the caller's promise.
-        unsafe { result::memcpy_htod_async(to, std::slice::from_raw_parts(from, bytes), self.stream) }
-            .map_err(failed("copying to the card"))
+        unsafe {
+            result::memcpy_htod_async(to, std::slice::from_raw_parts(from, bytes), self.stream)
+        }
+        .map_err(failed("copying to the card"))
     }
 
     unsafe fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError> {
@@ -303,11 +326,18 @@ impl Device for Card {
         self.synchronize()
     }
 
-    unsafe fn download_pinned(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), DeviceError> {
+    unsafe fn download_pinned(
+        &self,
+        to: *mut u8,
+        from: u64,
+        bytes: usize,
+    ) -> Result<(), DeviceError> {
         self.current()?;
         // SAFETY: the caller's promise.
-        unsafe { result::memcpy_dtoh_async(std::slice::from_raw_parts_mut(to, bytes), from, self.stream) }
-            .map_err(failed("copying from the card"))
+        unsafe {
+            result::memcpy_dtoh_async(std::slice::from_raw_parts_mut(to, bytes), from, self.stream)
+        }
+        .map_err(failed("copying from the card"))
     }
 
     unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
@@ -320,7 +350,8 @@ impl Device for Card {
     unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError> {
         self.current()?;
         // SAFETY: the caller's promise.
-        unsafe { result::memset_d8_async(to, byte, bytes, self.stream) }.map_err(failed("filling memory"))
+        unsafe { result::memset_d8_async(to, byte, bytes, self.stream) }
+            .map_err(failed("filling memory"))
     }
 
     // A step that waits for its compiler leaves the card idle for a second.
@@ -363,7 +394,14 @@ impl Device for Card {
         if !kernel.awaits {
             // SAFETY: the kernel came from `load`, the arguments are the caller's promise.
             return unsafe {
-                result::launch_kernel(function, (grid, 1, 1), (block, 1, 1), 0, self.stream, arguments)
+                result::launch_kernel(
+                    function,
+                    (grid, 1, 1),
+                    (block, 1, 1),
+                    0,
+                    self.stream,
+                    arguments,
+                )
             }
             .map_err(failed("launching a kernel"));
         }
@@ -386,7 +424,8 @@ impl Device for Card {
             attrs: &raw mut early,
             numAttrs: 1,
         };
-        // SAFETY: as above; drivers know this call from CUDA 11.8 on, as they do the cards that await.
+        // SAFETY: as above; drivers know this call from CUDA 11.8 on, as they do the cards that
+        // await.
         unsafe {
             sys::cuLaunchKernelEx(
                 &raw const config,
@@ -407,8 +446,8 @@ impl Device for Card {
 
     fn record(&self) -> Result<Event, DeviceError> {
         self.current()?;
-        let event =
-            result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(failed("an event"))?;
+        let event = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT)
+            .map_err(failed("an event"))?;
         let event = Event(event as usize);
         self.record_again(&event)?;
         Ok(event)
@@ -417,7 +456,8 @@ impl Device for Card {
     fn record_again(&self, event: &Event) -> Result<(), DeviceError> {
         self.current()?;
         // SAFETY: the event came from `record`.
-        unsafe { result::event::record(event.0 as sys::CUevent, self.stream) }.map_err(failed("an event"))
+        unsafe { result::event::record(event.0 as sys::CUevent, self.stream) }
+            .map_err(failed("an event"))
     }
 
     fn passed(&self, event: &Event) -> Result<bool, DeviceError> {

@@ -1,12 +1,14 @@
-//! Kernels on this processor: each CUDA thread is a fiber (see `emulator/`), so barriers, shuffles and look-back
-//! behave as on a card, some thousand times slower. For tests: memory starts poisoned and has guard zones, and
-//! a deadlock is an error that says who waits where.
+//! Kernels on this processor: each CUDA thread is a fiber (see `emulator/`), so barriers, shuffles
+//! and look-back behave as on a card, some thousand times slower. For tests: memory starts poisoned
+//! and has guard zones, and a deadlock is an error that says who waits where.
 //!
-//! [`Emulated::with_checks`] can also look at every access of memory and tell which lies outside all buffers and which two make a
-//! race, between blocks too; see emulator/checks.hpp. That is some ten times slower again.
+//! [`Emulated::with_checks`] can also look at every access of memory and tell which lies outside
+//! all buffers and which two make a race, between blocks too; see emulator/checks.hpp. That is some
+//! ten times slower again.
 //!
-//! Limits: `(int)x` of an out-of-range float is the processor's, not the saturated one of a card; stacks are 128 KiB;
-//! blocks never run at the same time, so without checks races between blocks do not show.
+//! Limits: `(int)x` of an out-of-range float is the processor's, not the saturated one of a card;
+//! stacks are 128 KiB; blocks never run at the same time, so without checks races between blocks do
+//! not show.
 
 mod library;
 mod memory;
@@ -62,11 +64,17 @@ impl State {
         };
         let wanted = bytes as u64;
         if wanted > free {
-            return Err(DeviceError::OutOfMemory { bytes: wanted, free });
+            return Err(DeviceError::OutOfMemory {
+                bytes: wanted,
+                free,
+            });
         }
         self.memory
             .allocate(bytes, pinned)
-            .ok_or(DeviceError::OutOfMemory { bytes: wanted, free })
+            .ok_or(DeviceError::OutOfMemory {
+                bytes: wanted,
+                free,
+            })
     }
 
     fn release(&mut self, address: u64) {
@@ -96,12 +104,16 @@ pub(crate) fn device_of_tests() -> Option<std::sync::Arc<dyn Device>> {
 }
 
 impl Emulated {
-    /// Finds the C++ compiler: `$CXX`, g++, c++ or clang++. Checked if [`EMULATOR_VARIABLE`] says so.
+    /// Finds the C++ compiler: `$CXX`, g++, c++ or clang++. Checked if [`EMULATOR_VARIABLE`] says
+    /// so.
     ///
     /// # Errors
     /// If there is none, or no emulator for this system.
     pub fn new() -> Result<Self, DeviceError> {
-        match std::env::var(EMULATOR_VARIABLE).unwrap_or_default().as_str() {
+        match std::env::var(EMULATOR_VARIABLE)
+            .unwrap_or_default()
+            .as_str()
+        {
             "" => Self::with_checks(false),
             "checked" => Self::with_checks(true),
             other => Err(DeviceError::Failed(format!(
@@ -110,9 +122,9 @@ impl Emulated {
         }
     }
 
-    /// As [`Emulated::new`], whatever the environment says. Checked kernels look at every access: whether it lies in a buffer
-    /// that is alive, and whether another thread's access makes it a race. They stop at the first one that is wrong, with an
-    /// error that says where.
+    /// As [`Emulated::new`], whatever the environment says. Checked kernels look at every access:
+    /// whether it lies in a buffer that is alive, and whether another thread's access makes it a
+    /// race. They stop at the first one that is wrong, with an error that says where.
     ///
     /// # Errors
     /// As [`Emulated::new`].
@@ -136,8 +148,8 @@ impl Emulated {
         self.state().limit = bytes;
     }
 
-    /// Lets the threads of a block take turns from the last to the first: a kernel that lacks a barrier gives other
-    /// results then.
+    /// Lets the threads of a block take turns from the last to the first: a kernel that lacks a
+    /// barrier gives other results then.
     pub fn set_backward(&self, backward: bool) {
         self.backward.store(backward, Ordering::Relaxed);
     }
@@ -193,7 +205,12 @@ impl Device for Emulated {
         unsafe { self.upload_pinned(to, from.as_ptr(), from.len()) }
     }
 
-    unsafe fn upload_pinned(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), DeviceError> {
+    unsafe fn upload_pinned(
+        &self,
+        to: u64,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<(), DeviceError> {
         self.state().memory.check_range("upload", to, bytes)?;
         // SAFETY: the device side was checked just now, the host side is the caller's promise.
         unsafe { std::ptr::copy(from, to as *mut u8, bytes) };
@@ -205,7 +222,12 @@ impl Device for Emulated {
         unsafe { self.download_pinned(to.as_mut_ptr(), from, to.len()) }
     }
 
-    unsafe fn download_pinned(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), DeviceError> {
+    unsafe fn download_pinned(
+        &self,
+        to: *mut u8,
+        from: u64,
+        bytes: usize,
+    ) -> Result<(), DeviceError> {
         self.state().memory.check_range("download", from, bytes)?;
         // SAFETY: as for the upload.
         unsafe { std::ptr::copy(from as *const u8, to, bytes) };

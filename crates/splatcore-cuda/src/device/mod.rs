@@ -1,5 +1,6 @@
-//! Where kernels run: an NVIDIA card through its driver ([`driver`]), or this processor, thread by thread
-//! ([`emulated`]), which is slow and needs a C++ compiler but shows whether a kernel is right where there is no card.
+//! Where kernels run: an NVIDIA card through its driver ([`driver`]), or this processor, thread by
+//! thread ([`emulated`]), which is slow and needs a C++ compiler but shows whether a kernel is
+//! right where there is no card.
 //!
 //! Everything goes through one in-order queue, like a CUDA stream.
 
@@ -47,8 +48,8 @@ pub struct Event(pub usize);
 
 /// Memory and kernels of one device.
 ///
-/// Addresses are the device's own; [`Buffer`] owns them. The methods that take addresses are unsafe because a wrong
-/// one corrupts memory of the device (of this process, when emulated).
+/// Addresses are the device's own; [`Buffer`] owns them. The methods that take addresses are unsafe
+/// because a wrong one corrupts memory of the device (of this process, when emulated).
 pub trait Device: Send + Sync {
     /// One line: card, compute capability, driver.
     fn describe(&self) -> String;
@@ -86,8 +87,14 @@ pub trait Device: Send + Sync {
     /// Copies from pinned memory to the device when the queue gets there; returns at once.
     ///
     /// # Safety
-    /// Both sides own that many bytes, and the pinned side does not change until the queue has passed.
-    unsafe fn upload_pinned(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), DeviceError>;
+    /// Both sides own that many bytes, and the pinned side does not change until the queue has
+    /// passed.
+    unsafe fn upload_pinned(
+        &self,
+        to: u64,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<(), DeviceError>;
     /// Waits for the queue and copies to the host.
     ///
     /// # Safety
@@ -97,7 +104,12 @@ pub trait Device: Send + Sync {
     ///
     /// # Safety
     /// Both sides own that many bytes, and nobody reads the pinned side until the queue has passed.
-    unsafe fn download_pinned(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), DeviceError>;
+    unsafe fn download_pinned(
+        &self,
+        to: *mut u8,
+        from: u64,
+        bytes: usize,
+    ) -> Result<(), DeviceError>;
     /// Copies on the device.
     ///
     /// # Safety
@@ -108,16 +120,19 @@ pub trait Device: Send + Sync {
     /// # Safety
     /// `to` owns that many bytes.
     unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError>;
-    /// Whether programs that will be wanted later are better compiled with the first ones, all at once.
+    /// Whether programs that will be wanted later are better compiled with the first ones, all at
+    /// once.
     fn compiles_ahead(&self) -> bool {
         false
     }
-    /// Compiles (or takes from the cache) a program and returns its kernels in the order of `program.kernels`.
+    /// Compiles (or takes from the cache) a program and returns its kernels in the order of
+    /// `program.kernels`.
     ///
     /// # Errors
     /// With the compiler's own words.
     fn load(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError>;
-    /// Puts a launch of `grid` blocks of `block` threads into the queue; `arguments` point to the values.
+    /// Puts a launch of `grid` blocks of `block` threads into the queue; `arguments` point to the
+    /// values.
     ///
     /// # Safety
     /// The arguments are those of the kernel.

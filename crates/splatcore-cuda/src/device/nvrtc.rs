@@ -1,7 +1,7 @@
 //! The compiler, NVRTC: found at run time wherever it may be, its results cached on disk.
 //!
-//! Opened by hand and not through cudarc, because cudarc cannot be told where to look, and a Python environment's
-//! wheels (`pip install nvidia-cuda-nvrtc`) are where most users have it.
+//! Opened by hand and not through cudarc, because cudarc cannot be told where to look, and a Python
+//! environment's wheels (`pip install nvidia-cuda-nvrtc`) are where most users have it.
 
 use super::DeviceError;
 use super::program::Program;
@@ -12,7 +12,8 @@ use std::sync::OnceLock;
 
 /// How to get NVRTC.
 pub const REMEDY: &str = "install the CUDA toolkit, or run `pip install nvidia-cuda-nvrtc` (CUDA 13) or \
-                          `pip install nvidia-cuda-nvrtc-cu12` (CUDA 12) in an active Python environment, or set \
+                          `pip install nvidia-cuda-nvrtc-cu12` (CUDA 12) in an active Python \
+                          environment, or set \
                           CUDA_PATH to a toolkit's folder";
 
 type Handle = *mut c_void;
@@ -29,7 +30,11 @@ pub struct Nvrtc {
 /// Names under which the library is looked for, newest first.
 fn names() -> &'static [&'static str] {
     if cfg!(windows) {
-        &["nvrtc64_130_0.dll", "nvrtc64_120_0.dll", "nvrtc64_112_0.dll"]
+        &[
+            "nvrtc64_130_0.dll",
+            "nvrtc64_120_0.dll",
+            "nvrtc64_112_0.dll",
+        ]
     } else {
         &[
             "libnvrtc.so.13",
@@ -57,7 +62,10 @@ fn folders() -> Vec<PathBuf> {
         prefixes.push(home.join(".local"));
     }
     // The interpreter on the path: <prefix>/bin/python3.
-    for folder in std::env::var_os("PATH").iter().flat_map(std::env::split_paths) {
+    for folder in std::env::var_os("PATH")
+        .iter()
+        .flat_map(std::env::split_paths)
+    {
         if ["python3", "python", "python.exe"]
             .iter()
             .any(|name| folder.join(name).exists())
@@ -75,7 +83,9 @@ fn folders() -> Vec<PathBuf> {
                 .flatten()
             {
                 if entry.file_name().to_string_lossy().starts_with("python3") {
-                    sites.extend(["site-packages", "dist-packages"].map(|name| entry.path().join(name)));
+                    sites.extend(
+                        ["site-packages", "dist-packages"].map(|name| entry.path().join(name)),
+                    );
                 }
             }
         }
@@ -181,7 +191,8 @@ impl Nvrtc {
         let read = || -> Result<Vec<u32>, DeviceError> {
             let count: unsafe extern "C" fn(*mut c_int) -> c_int =
                 self.function("nvrtcGetNumSupportedArchs")?;
-            let fill: unsafe extern "C" fn(*mut c_int) -> c_int = self.function("nvrtcGetSupportedArchs")?;
+            let fill: unsafe extern "C" fn(*mut c_int) -> c_int =
+                self.function("nvrtcGetSupportedArchs")?;
             let mut n = 0;
             // SAFETY: n is what the second call fills.
             unsafe {
@@ -194,7 +205,8 @@ impl Nvrtc {
         read().unwrap_or_default()
     }
 
-    /// Compiles to machine code for a compute capability, or to PTX where this version does not know it.
+    /// Compiles to machine code for a compute capability, or to PTX where this version does not
+    /// know it.
     ///
     /// # Errors
     /// With the compiler's log.
@@ -226,7 +238,8 @@ impl Nvrtc {
         let create: Create = self.function("nvrtcCreateProgram")?;
         let compile: unsafe extern "C" fn(Handle, c_int, *const *const c_char) -> c_int =
             self.function("nvrtcCompileProgram")?;
-        let destroy: unsafe extern "C" fn(*mut Handle) -> c_int = self.function("nvrtcDestroyProgram")?;
+        let destroy: unsafe extern "C" fn(*mut Handle) -> c_int =
+            self.function("nvrtcDestroyProgram")?;
         let mut handle: Handle = std::ptr::null_mut();
         // SAFETY: all pointers outlive the calls.
         unsafe {
@@ -249,7 +262,9 @@ impl Nvrtc {
                 let log = self
                     .get(handle, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog")
                     .unwrap_or_default();
-                let log = String::from_utf8_lossy(&log).trim_end_matches('\0').to_string();
+                let log = String::from_utf8_lossy(&log)
+                    .trim_end_matches('\0')
+                    .to_string();
                 Err(DeviceError::Failed(format!(
                     "{}.cu did not compile for {architecture} ({}):\n{log}",
                     program.op,
@@ -301,7 +316,8 @@ impl Nvrtc {
     }
 
     fn error_name(&self, code: c_int) -> String {
-        let Ok(text) = self.function::<unsafe extern "C" fn(c_int) -> *const c_char>("nvrtcGetErrorString")
+        let Ok(text) =
+            self.function::<unsafe extern "C" fn(c_int) -> *const c_char>("nvrtcGetErrorString")
         else {
             return code.to_string();
         };
@@ -315,20 +331,22 @@ impl Nvrtc {
 /// Where compiled kernels are kept: `SPLATCORE_CACHE`, or `splatcore` in the user's cache folder.
 pub fn cache_folder() -> PathBuf {
     let base = std::env::var_os("SPLATCORE_CACHE").map(PathBuf::from);
-    base.or_else(|| std::env::var_os("XDG_CACHE_HOME").map(|dir| PathBuf::from(dir).join("splatcore")))
-        .or_else(|| std::env::var_os("LOCALAPPDATA").map(|dir| PathBuf::from(dir).join("splatcore")))
-        .or_else(|| std::env::home_dir().map(|home| home.join(".cache/splatcore")))
-        .unwrap_or_else(|| std::env::temp_dir().join("splatcore"))
-        .join("kernels")
+    base.or_else(|| {
+        std::env::var_os("XDG_CACHE_HOME").map(|dir| PathBuf::from(dir).join("splatcore"))
+    })
+    .or_else(|| std::env::var_os("LOCALAPPDATA").map(|dir| PathBuf::from(dir).join("splatcore")))
+    .or_else(|| std::env::home_dir().map(|home| home.join(".cache/splatcore")))
+    .unwrap_or_else(|| std::env::temp_dir().join("splatcore"))
+    .join("kernels")
 }
 
 /// FNV-1a over everything that decides the result, twice with different starts.
 fn key(parts: &[&str]) -> String {
     let hash = |start: u64| {
         parts.iter().fold(start, |hash, part| {
-            part.bytes()
-                .chain([0xff])
-                .fold(hash, |h, byte| (h ^ byte as u64).wrapping_mul(0x100_0000_01b3))
+            part.bytes().chain([0xff]).fold(hash, |h, byte| {
+                (h ^ byte as u64).wrapping_mul(0x100_0000_01b3)
+            })
         })
     };
     format!(
@@ -338,7 +356,8 @@ fn key(parts: &[&str]) -> String {
     )
 }
 
-/// Compiled code from the cache, or from the compiler and then into the cache. `driver` is the driver's version.
+/// Compiled code from the cache, or from the compiler and then into the cache. `driver` is the
+/// driver's version.
 ///
 /// # Errors
 /// If there is no compiler or it refuses. A cache that cannot be written is no error.

@@ -39,9 +39,14 @@ impl Pinned {
     pub unsafe fn fill(&mut self, parts: &[&[u8]]) {
         let mut at = 0;
         for part in parts {
-            assert!(part.len() <= self.bytes - at, "the parts fit their pinned memory");
+            assert!(
+                part.len() <= self.bytes - at,
+                "the parts fit their pinned memory"
+            );
             // SAFETY: checked above; the device is not at it, as the caller says.
-            unsafe { std::ptr::copy_nonoverlapping(part.as_ptr(), self.address.add(at), part.len()) };
+            unsafe {
+                std::ptr::copy_nonoverlapping(part.as_ptr(), self.address.add(at), part.len())
+            };
             at += part.len();
         }
     }
@@ -54,8 +59,12 @@ impl Pinned {
     /// # Panics
     /// If the memory is smaller.
     pub unsafe fn value<T: bytemuck::AnyBitPattern>(&self) -> T {
-        assert!(size_of::<T>() <= self.bytes, "the value fits its pinned memory");
-        // SAFETY: checked above, any bits are a value, and the device is not at it, as the caller says.
+        assert!(
+            size_of::<T>() <= self.bytes,
+            "the value fits its pinned memory"
+        );
+        // SAFETY: checked above, any bits are a value, and the device is not at it, as the caller
+        // says.
         unsafe { self.address.cast::<T>().read_unaligned() }
     }
 

@@ -16,8 +16,8 @@ fn prelude() -> Vec<File> {
     files!["device.cuh", "splat.cuh"]
 }
 
-/// The variable that names a folder with kernel files to use in place of the built-in ones, file by file, so that a
-/// changed constant needs no new build.
+/// The variable that names a folder with kernel files to use in place of the built-in ones, file by
+/// file, so that a changed constant needs no new build.
 pub const KERNELS_VARIABLE: &str = "SPLATCORE_KERNELS";
 
 /// What the kernels of this crate begin with: see `kernels/device.cuh`.
@@ -37,7 +37,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// What the compiler gets: constants, prelude and files in one text, since kernels include no header.
+    /// What the compiler gets: constants, prelude and files in one text, since kernels include no
+    /// header.
     pub fn source(&self) -> String {
         let mut source = String::new();
         for (name, value) in &self.constants {
@@ -45,17 +46,17 @@ impl Program {
         }
         let folder = std::env::var_os(KERNELS_VARIABLE);
         for (name, text) in prelude().into_iter().chain(self.files.iter().copied()) {
-            let other = folder
-                .as_ref()
-                .and_then(|folder| std::fs::read_to_string(std::path::Path::new(folder).join(name)).ok());
+            let other = folder.as_ref().and_then(|folder| {
+                std::fs::read_to_string(std::path::Path::new(folder).join(name)).ok()
+            });
             let text = other.as_deref().unwrap_or(text);
             source.push_str(&format!("#line 1 \"{name}\"\n{text}\n"));
         }
         source
     }
 
-    /// Whether every kernel of this source begins with `begin_kernel`, and so may be launched before the one in front of it has
-    /// ended. Those of tests and of users' experiments need not.
+    /// Whether every kernel of this source begins with `begin_kernel`, and so may be launched
+    /// before the one in front of it has ended. Those of tests and of users' experiments need not.
     pub fn awaits(source: &str) -> bool {
         source.matches("extern \"C\" __global__").count() == source.matches(BEGINNING).count()
     }

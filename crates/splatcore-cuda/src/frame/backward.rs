@@ -23,8 +23,8 @@ impl Frame {
         }
     }
 
-    /// From `image_gradient` to the gradients of every slot. The last forward was for `Purpose::Training`, with the same
-    /// options.
+    /// From `image_gradient` to the gradients of every slot. The last forward was for
+    /// `Purpose::Training`, with the same options.
     ///
     /// # Errors
     /// If memory is short, a kernel does not compile or the device fails.
@@ -59,7 +59,8 @@ impl Frame {
         self.queue.mark("project_backward")
     }
 
-    /// The first half of [`Frame::backward`]: the sums of every slot, a row of 12 floats. Returns their address.
+    /// The first half of [`Frame::backward`]: the sums of every slot, a row of 12 floats. Returns
+    /// their address.
     ///
     /// # Errors
     /// As [`Frame::backward`].

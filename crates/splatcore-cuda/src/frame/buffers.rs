@@ -128,11 +128,19 @@ impl Frame {
     }
 
     /// The lists of a picture with groups to be split if its pairs can be dealt to them.
-    pub(super) fn dealt(&self, scene: SceneAddresses, view: &KernelCamera, lists: Lists) -> Option<Lists> {
-        let Lists::Split(side) = lists else { return None };
+    pub(super) fn dealt(
+        &self,
+        scene: SceneAddresses,
+        view: &KernelCamera,
+        lists: Lists,
+    ) -> Option<Lists> {
+        let Lists::Split(side) = lists else {
+            return None;
+        };
         let count = lists.count(view);
         let groups = dealt::Groups::new(side, count)?;
-        let can = scene.is_spatial && self.list_room <= dealt::most_listed(count) && !self.cannot_deal;
+        let can =
+            scene.is_spatial && self.list_room <= dealt::most_listed(count) && !self.cannot_deal;
         can.then_some(Lists::Dealt(groups))
     }
 
@@ -161,31 +169,43 @@ impl Frame {
 
     /// Refuses more pairs than can be numbered. Returns the most.
     fn check_pairs(&self, pairs: u64) -> Result<usize, BackendError> {
-        let most = self.split_side.map_or(MOST_PAIRS as usize, lists::most_pairs);
+        let most = self
+            .split_side
+            .map_or(MOST_PAIRS as usize, lists::most_pairs);
         if pairs <= most as u64 {
             return Ok(most);
         }
         Err(BackendError::OutOfMemory {
             backend: "cuda",
-            buffer: format!("{pairs} (tile, Gaussian) pairs, more than the {most} that can be numbered,"),
+            buffer: format!(
+                "{pairs} (tile, Gaussian) pairs, more than the {most} that can be numbered,"
+            ),
             bytes: pairs * 20,
-            remedy:
-                "use a smaller size (--max-size; for pictures --size), fewer Gaussians (--max-gaussians), or \
+            remedy: "use a smaller size (--max-size; for pictures --size), fewer Gaussians \
+                 (--max-gaussians), or \
                      --pipeline auto"
-                    .into(),
+                .into(),
         })
     }
 
     /// Memory for pairs that are dealt to `count` groups.
-    fn reserve_dealt(&mut self, gaussians: usize, side: u32, count: usize) -> Result<(), BackendError> {
+    fn reserve_dealt(
+        &mut self,
+        gaussians: usize,
+        side: u32,
+        count: usize,
+    ) -> Result<(), BackendError> {
         if self.list_room == 0 {
             // Guesses; the first frame tells.
-            self.list_room = (16 * gaussians / count.max(1)).clamp(1 << 10, dealt::most_listed(count));
+            self.list_room =
+                (16 * gaussians / count.max(1)).clamp(1 << 10, dealt::most_listed(count));
         }
         self.far_room = self.far_room.max(gaussians);
-        self.dealt_pairs.reserve_exactly(8 * count * self.list_room)?;
+        self.dealt_pairs
+            .reserve_exactly(8 * count * self.list_room)?;
         if !lists::has_entries(side) {
-            self.dealt_masks.reserve_exactly(2 * count * self.list_room)?;
+            self.dealt_masks
+                .reserve_exactly(2 * count * self.list_room)?;
         }
         self.far.reserve_exactly(dealt::FAR_BYTES * self.far_room)?;
         Ok(())
@@ -232,7 +252,8 @@ impl Frame {
         Ok(())
     }
 
-    /// Pairs that a frame is launched for, as far as there is room. A picture that has more is rendered again.
+    /// Pairs that a frame is launched for, as far as there is room. A picture that has more is
+    /// rendered again.
     pub(super) fn pair_room(&self, gaussians: usize, lists: Lists) -> usize {
         let Some(side) = lists.split_side() else {
             return self.pair_capacity;
@@ -316,7 +337,8 @@ impl Frame {
         }
         if let Some(side) = lists.split_side() {
             let room = self.pair_room(gaussians, lists);
-            self.tile_lists.reserve_exactly(4 * lists::places(side) * room)?;
+            self.tile_lists
+                .reserve_exactly(4 * lists::places(side) * room)?;
         }
         let mut buckets = 0;
         if checkpoints {

@@ -31,7 +31,8 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    /// Whether the sort moves numbers of pairs, by which others look up what belongs to a pair, and not slots.
+    /// Whether the sort moves numbers of pairs, by which others look up what belongs to a pair, and
+    /// not slots.
     pub(super) fn is_numbered(&self) -> bool {
         self.purpose == Purpose::Training || matches!(self.lists, Lists::Groups(_))
     }
@@ -44,23 +45,32 @@ impl Frame {
     }
 
     /// How tiles are blended.
-    pub(super) fn blend_program(&self, pipeline: Pipeline, purpose: Purpose, rows: PictureRows) -> Program {
+    pub(super) fn blend_program(
+        &self,
+        pipeline: Pipeline,
+        purpose: Purpose,
+        rows: PictureRows,
+    ) -> Program {
         let method = match purpose {
-            Purpose::Training => programs::blend_in_training(pipeline.blend, self.backward_method(pipeline)),
+            Purpose::Training => {
+                programs::blend_in_training(pipeline.blend, self.backward_method(pipeline))
+            }
             Purpose::Image | Purpose::Counting => pipeline.blend,
         };
         match purpose {
             Purpose::Image => programs::blend_picture(method, rows),
             Purpose::Counting => programs::blend(method, true, false),
-            Purpose::Training => programs::blend(method, false, self.checkpoints(pipeline, purpose)),
+            Purpose::Training => {
+                programs::blend(method, false, self.checkpoints(pipeline, purpose))
+            }
         }
     }
 
     /// Renders into `image` and `transmittance`.
     ///
     /// # Errors
-    /// If the camera cannot be, memory is short, a kernel does not compile or the device fails. Too little room for the
-    /// pairs is no error here: see [`Frame::counters`].
+    /// If the camera cannot be, memory is short, a kernel does not compile or the device fails. Too
+    /// little room for the pairs is no error here: see [`Frame::counters`].
     pub fn forward(
         &mut self,
         scene: SceneAddresses,
@@ -71,7 +81,8 @@ impl Frame {
         self.forward_with(scene, camera, options, purpose, &[])
     }
 
-    /// As [`Frame::forward`]; if kernels must be compiled for it, these programs are too, at the same time.
+    /// As [`Frame::forward`]; if kernels must be compiled for it, these programs are too, at the
+    /// same time.
     ///
     /// # Errors
     /// As [`Frame::forward`].
@@ -90,7 +101,8 @@ impl Frame {
         }
         if camera.width as u64 * camera.height as u64 > MOST_PIXELS {
             return Err(BackendError::Input(format!(
-                "{}x{} pixels are more than the {MOST_PIXELS} that this backend can number; use --max-size or --size",
+                "{}x{} pixels are more than the {MOST_PIXELS} that this backend can number; use \
+                 --max-size or --size",
                 camera.width, camera.height
             )));
         }
@@ -119,7 +131,8 @@ impl Frame {
         self.checkpointed |= checkpoints;
         let side = pass.lists.split_side();
         if side.is_some() && side != self.split_side {
-            // What other lists had for pairs says nothing about these: they would be launched for far too many.
+            // What other lists had for pairs says nothing about these: they would be launched for
+            // far too many.
             self.forget()?;
         }
         self.split_side = side;
@@ -134,7 +147,8 @@ impl Frame {
             (reserved, ..) => reserved?,
         }
         if samples::is_sampled(pass.blend, rows) {
-            self.rough.reserve_exactly(samples::rough_bytes(&pass.view))?;
+            self.rough
+                .reserve_exactly(samples::rough_bytes(&pass.view))?;
         }
         if options.inverse_depth {
             self.inverse_depth.reserve_exactly(4 * pass.view.pixels())?;
@@ -143,7 +157,14 @@ impl Frame {
             self.group_masks.reserve_exactly(2 * self.pair_capacity)?;
         }
         self.look_up(
-            Kind::new(scene, options, purpose, self.statistic, pass.rows, pass.lists),
+            Kind::new(
+                scene,
+                options,
+                purpose,
+                self.statistic,
+                pass.rows,
+                pass.lists,
+            ),
             more,
         )?;
         self.clear()?;
@@ -171,7 +192,11 @@ impl Frame {
             clear,
             blocks.min(2 * self.queue.device.multiprocessors()),
             CLEAR_BLOCK as u32,
-            &mut arguments![self.cleared.address(), pieces as u64, self.counters.address()],
+            &mut arguments![
+                self.cleared.address(),
+                pieces as u64,
+                self.counters.address()
+            ],
         )
     }
 
@@ -241,13 +266,15 @@ impl Frame {
         let &[blend] = self.kernels_of(Op::Blend) else {
             return self.blend_samples(pass, pairs);
         };
-        // What only some variants use: masks, or a plane for depth, or checkpoints and the places of buckets.
+        // What only some variants use: masks, or a plane for depth, or checkpoints and the places
+        // of buckets.
         let (blocks, extra) = match pass.lists {
             Lists::Groups(_) => (pass.lists.count(&pass.view), self.group_masks.address()),
             _ if pass.inverse_depth => (pass.view.tile_count(), self.inverse_depth.address()),
-            Lists::Tiles | Lists::Split(_) | Lists::Dealt(_) => {
-                (pass.view.tile_count(), self.cleared_at(self.layout.bucket_tiles))
-            }
+            Lists::Tiles | Lists::Split(_) | Lists::Dealt(_) => (
+                pass.view.tile_count(),
+                self.cleared_at(self.layout.bucket_tiles),
+            ),
         };
         let threads = match pass.purpose {
             Purpose::Image => programs::picture_block(pass.blend, pass.rows),

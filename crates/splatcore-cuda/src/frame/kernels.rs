@@ -1,4 +1,5 @@
-//! The kernels that a frame runs, looked up when the kind of frame changes and not launch by launch.
+//! The kernels that a frame runs, looked up when the kind of frame changes and not launch by
+//! launch.
 
 use super::pairs::Lists;
 use super::{Frame, Purpose, SceneAddresses};
@@ -84,8 +85,8 @@ impl Loaded {
 }
 
 impl Frame {
-    /// Looks up the kernels of this kind of frame, and of sorts by the present layout, unless they are those of the last
-    /// frame. What must be compiled is, together with `more`.
+    /// Looks up the kernels of this kind of frame, and of sorts by the present layout, unless they
+    /// are those of the last frame. What must be compiled is, together with `more`.
     pub(super) fn look_up(&mut self, kind: Kind, more: &[Program]) -> Result<(), BackendError> {
         let mut plans = vec![self.layout.depth_plan, self.layout.tile_plan];
         plans.dedup();
@@ -95,7 +96,10 @@ impl Frame {
             return Ok(());
         }
         let ops = self.ops(&kind);
-        let sorts: Vec<(Plan, Program)> = plans.iter().map(|&plan| (plan, programs::sort(plan))).collect();
+        let sorts: Vec<(Plan, Program)> = plans
+            .iter()
+            .map(|&plan| (plan, programs::sort(plan)))
+            .collect();
         let programs = ops.iter().map(|(_, program)| program);
         let programs = programs
             .chain(sorts.iter().map(|(_, program)| program))
@@ -118,7 +122,8 @@ impl Frame {
         Ok(())
     }
 
-    /// The programs of such a frame but for its sorts, if it is not a large picture and pairs are not dealt.
+    /// The programs of such a frame but for its sorts, if it is not a large picture and pairs are
+    /// not dealt.
     pub(crate) fn programs(
         &self,
         scene: SceneAddresses,
@@ -126,7 +131,14 @@ impl Frame {
         purpose: Purpose,
     ) -> impl Iterator<Item = Program> {
         let lists = Lists::new(options.pipeline, purpose, scene.count, PictureRows::Four);
-        let kind = Kind::new(scene, options, purpose, self.statistic, PictureRows::Four, lists);
+        let kind = Kind::new(
+            scene,
+            options,
+            purpose,
+            self.statistic,
+            PictureRows::Four,
+            lists,
+        );
         let ops = self.ops(&kind);
         ops.into_iter().map(|(_, program)| program)
     }
@@ -136,9 +148,12 @@ impl Frame {
         let (stored, pipeline) = (kind.stored, kind.options.pipeline);
         let in_use = kind.options.sh_degree.min(stored);
         let side = kind.lists.split_side();
-        let filtered = |program| programs::filtered(program, kind.options.antialias, kind.smoothing);
+        let filtered =
+            |program| programs::filtered(program, kind.options.antialias, kind.smoothing);
         let project = filtered(match kind.lists {
-            Lists::Dealt(groups) => programs::project_dealt(in_use, stored, pipeline.intersect, groups),
+            Lists::Dealt(groups) => {
+                programs::project_dealt(in_use, stored, pipeline.intersect, groups)
+            }
             _ => programs::project(in_use, stored, pipeline.intersect, side),
         });
         let mut all = vec![
@@ -162,7 +177,10 @@ impl Frame {
         match kind.lists {
             Lists::Tiles => {}
             Lists::Groups(side) => {
-                all.push((Op::Groups, programs::intersect_groups(pipeline.intersect, side)));
+                all.push((
+                    Op::Groups,
+                    programs::intersect_groups(pipeline.intersect, side),
+                ));
             }
             Lists::Dealt(groups) => {
                 all.push((Op::Groups, programs::deal_far(pipeline.intersect, groups)));
@@ -183,7 +201,8 @@ impl Frame {
         all
     }
 
-    /// The kernels of a program of the frame that was last looked up; none if it has no such program.
+    /// The kernels of a program of the frame that was last looked up; none if it has no such
+    /// program.
     pub(super) fn kernels_of(&self, op: Op) -> &[Kernel] {
         let found = self.loaded.ops.iter().find(|&&(known, _)| known == op);
         found.map_or(&[], |(_, kernels)| kernels)

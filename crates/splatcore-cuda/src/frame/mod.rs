@@ -1,7 +1,9 @@
-//! The buffers of a frame and the order of its ops: project, sort by depth, intersect, sort by tile, blend; then
-//! backward. Nothing here waits for the device: sizes stay there, launches cover capacities.
+//! The buffers of a frame and the order of its ops: project, sort by depth, intersect, sort by
+//! tile, blend; then backward. Nothing here waits for the device: sizes stay there, launches cover
+//! capacities.
 //!
-//! `buffers` has the memory, `kernels` what runs, `forward` and `backward` the two passes, `pairs` the middle of the first.
+//! `buffers` has the memory, `kernels` what runs, `forward` and `backward` the two passes, `pairs`
+//! the middle of the first.
 
 mod backward;
 mod buffers;
@@ -22,7 +24,8 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C)]
 pub struct Counters {
-    /// 1 once there was no room for the pairs, or for the Gaussians of a refinement: from there on nothing changed.
+    /// 1 once there was no room for the pairs, or for the Gaussians of a refinement: from there on
+    /// nothing changed.
     pub halted: u32,
     /// Training steps and refinements done.
     pub steps: u32,
@@ -115,7 +118,8 @@ pub struct Frame {
     kernels: Arc<Kernels>,
     loaded: kernels::Loaded,
     deterministic: bool,
-    /// What the backward pass leaves for densification; as [`Statistic::Mean`] where a method has no rows of pairs.
+    /// What the backward pass leaves for densification; as [`Statistic::Mean`] where a method has
+    /// no rows of pairs.
     pub statistic: Statistic,
     /// Pixels from which on pictures are blended as large ones.
     pub large_picture: usize,
@@ -189,12 +193,16 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Empty buffers; they grow with the first frame. `deterministic` replaces every method of summing gradients by the
-    /// one that has a fixed order.
+    /// Empty buffers; they grow with the first frame. `deterministic` replaces every method of
+    /// summing gradients by the one that has a fixed order.
     ///
     /// # Errors
     /// If not even that fits.
-    pub fn new(queue: Queue, kernels: Arc<Kernels>, deterministic: bool) -> Result<Self, BackendError> {
+    pub fn new(
+        queue: Queue,
+        kernels: Arc<Kernels>,
+        deterministic: bool,
+    ) -> Result<Self, BackendError> {
         let device = queue.device.clone();
         let empty = |name| Buffer::new(&device, name, 0);
         Ok(Self {
@@ -220,7 +228,10 @@ impl Frame {
             slot_of: empty("slots")?,
             first_pairs: empty("first pairs")?,
             long_slots: empty("slots with long lists")?,
-            tiles: [empty("tile keys of the pairs")?, empty("tile keys of the pairs")?],
+            tiles: [
+                empty("tile keys of the pairs")?,
+                empty("tile keys of the pairs")?,
+            ],
             pair_slots: empty("slots of the pairs")?,
             pair_values: [empty("order of the pairs")?, empty("order of the pairs")?],
             group_masks: empty("tiles of the pairs with groups")?,

@@ -1,4 +1,5 @@
-//! From projected Gaussians to the sorted lists of the tiles: sort by depth, intersect, sort by tile.
+//! From projected Gaussians to the sorted lists of the tiles: sort by depth, intersect, sort by
+//! tile.
 
 use super::forward::{Pass, wrong_program};
 use super::kernels::Op;
@@ -26,7 +27,12 @@ pub(super) enum Lists {
 }
 
 impl Lists {
-    pub(super) fn new(pipeline: Pipeline, purpose: Purpose, gaussians: usize, rows: PictureRows) -> Self {
+    pub(super) fn new(
+        pipeline: Pipeline,
+        purpose: Purpose,
+        gaussians: usize,
+        rows: PictureRows,
+    ) -> Self {
         match groups::side(pipeline.blend) {
             Some(side) if purpose != Purpose::Training => Lists::Groups(side),
             _ => lists::side(pipeline, purpose, gaussians, rows).map_or(Lists::Tiles, Lists::Split),
@@ -69,7 +75,8 @@ impl Frame {
                 ranges: 0,
                 lists: 0,
             },
-            [self.layout.depth_histograms, self.layout.depth_states].map(|offset| self.cleared_at(offset)),
+            [self.layout.depth_histograms, self.layout.depth_states]
+                .map(|offset| self.cleared_at(offset)),
         )?;
         self.queue.mark("sort")
     }
@@ -83,7 +90,10 @@ impl Frame {
             true => self.pair_values[0].address(),
             false => 0,
         };
-        let most = [pass.scene.count, self.pair_room(pass.scene.count, pass.lists)];
+        let most = [
+            pass.scene.count,
+            self.pair_room(pass.scene.count, pass.lists),
+        ];
         let long_blocks = self.long_blocks(pass.scene.count);
         match pass.lists {
             Lists::Tiles => {
@@ -189,7 +199,8 @@ impl Frame {
         })
     }
 
-    /// The tiles' lists, and their entries where they have some; the blend knows where the table is that others have.
+    /// The tiles' lists, and their entries where they have some; the blend knows where the table is
+    /// that others have.
     fn lists_to_blend(&self, side: u32) -> (u64, u64) {
         let entries = match lists::has_entries(side) {
             true => self.tile_places(side),
@@ -198,8 +209,13 @@ impl Frame {
         (self.tile_lists.address(), entries)
     }
 
-    /// The tiles' lists from pairs most of which `project` has dealt. Returns what [`Frame::sort_by_list`] does.
-    pub(super) fn sort_dealt(&self, pass: &Pass, groups: dealt::Groups) -> Result<(u64, u64), BackendError> {
+    /// The tiles' lists from pairs most of which `project` has dealt. Returns what
+    /// [`Frame::sort_by_list`] does.
+    pub(super) fn sort_dealt(
+        &self,
+        pass: &Pass,
+        groups: dealt::Groups,
+    ) -> Result<(u64, u64), BackendError> {
         let at = self.dealt_buffers(groups.side);
         let most = [
             pass.lists.count(&pass.view),
@@ -226,7 +242,8 @@ impl Frame {
         Ok(self.lists_to_blend(groups.side))
     }
 
-    /// The lists, each front to back. Returns what [`Frame::pairs`] does; where lists have entries, these in place of the table.
+    /// The lists, each front to back. Returns what [`Frame::pairs`] does; where lists have entries,
+    /// these in place of the table.
     pub(super) fn sort_by_list(&mut self, pass: &Pass) -> Result<(u64, u64), BackendError> {
         let values = match pass.is_numbered() {
             true => &self.pair_values[0],
@@ -250,7 +267,8 @@ impl Frame {
                 ranges,
                 lists: pass.lists.count(&pass.view),
             },
-            [self.layout.tile_histograms, self.layout.tile_states].map(|offset| self.cleared_at(offset)),
+            [self.layout.tile_histograms, self.layout.tile_states]
+                .map(|offset| self.cleared_at(offset)),
         )?;
         self.queue.mark("sort")?;
         let sorted = self.pairs(pass.is_numbered());
@@ -269,15 +287,25 @@ impl Frame {
             places: self.tile_places(side),
             states: self.cleared_at(self.layout.split_states),
         };
-        lists::split(&self.queue, self.kernels_of(Op::Groups), &pass.view, most, split)?;
+        lists::split(
+            &self.queue,
+            self.kernels_of(Op::Groups),
+            &pass.view,
+            most,
+            split,
+        )?;
         self.queue.mark("split")?;
         Ok(self.lists_to_blend(side))
     }
 
-    /// The sorted pairs, and the table from pair numbers to slots (0 where the pairs are slots themselves).
+    /// The sorted pairs, and the table from pair numbers to slots (0 where the pairs are slots
+    /// themselves).
     pub(super) fn pairs(&self, numbered: bool) -> (u64, u64) {
         match (numbered, self.sorted) {
-            (true, sorted) => (self.pair_values[sorted].address(), self.pair_slots.address()),
+            (true, sorted) => (
+                self.pair_values[sorted].address(),
+                self.pair_slots.address(),
+            ),
             (_, 0) => (self.pair_slots.address(), 0),
             (_, _) => (self.pair_values[1].address(), 0),
         }

@@ -100,7 +100,13 @@ impl AdamKind {
 
     /// Its kernels.
     pub(super) fn program(self) -> Program {
-        let plain = programs::adam(self.in_use, self.stored, self.moments, self.sparse, self.absolute);
+        let plain = programs::adam(
+            self.in_use,
+            self.stored,
+            self.moments,
+            self.sparse,
+            self.absolute,
+        );
         programs::filtered(plain, self.antialias, self.smoothing)
     }
 }

@@ -1,5 +1,5 @@
-//! What is compared: the picture of a view and its photo, as training sees both. A step and a score (`score.rs`) look the
-//! same way, so that a score judges what the steps before it could learn.
+//! What is compared: the picture of a view and its photo, as training sees both. A step and a score
+//! (`score.rs`) look the same way, so that a score judges what the steps before it could learn.
 
 use super::CudaLearner;
 use crate::camera::KernelCamera;
@@ -30,8 +30,9 @@ pub(super) struct Compared {
 }
 
 impl CudaLearner {
-    /// Renders a view and brings its photo: call [`crate::photos::Photos::used`] once the launches that read it are in the
-    /// queue. If kernels must be compiled for it, the programs `more` are too, at the same time.
+    /// Renders a view and brings its photo: call [`crate::photos::Photos::used`] once the launches
+    /// that read it are in the queue. If kernels must be compiled for it, the programs `more` are
+    /// too, at the same time.
     pub(super) fn compared(
         &mut self,
         look: Look<'_>,
@@ -55,16 +56,16 @@ impl CudaLearner {
         let reduced = (look.scale != 1).then(|| view.camera.reduced(look.scale));
         let camera = reduced.as_ref().unwrap_or(&view.camera);
         let scene = self.scene_addresses();
-        let camera = self
-            .frame
-            .forward_with(scene, camera, look.render, Purpose::Training, &more)?;
+        let camera =
+            self.frame
+                .forward_with(scene, camera, look.render, Purpose::Training, &more)?;
         let (mut image, mut transform) = (self.frame.image.address(), 0);
         if look.exposure {
             let counters = self.frame.counters_address();
             let (queue, pixels) = (&self.frame.queue, camera.pixels());
-            image = self
-                .exposed
-                .expose(queue, &self.kernels, image, pixels, look.view, counters)?;
+            image =
+                self.exposed
+                    .expose(queue, &self.kernels, image, pixels, look.view, counters)?;
             queue.mark("exposure")?;
             transform = self.exposed.of(look.view);
         }
@@ -78,6 +79,10 @@ impl CudaLearner {
             look.render.background,
             transform,
         )?;
-        Ok(Compared { camera, image, photo })
+        Ok(Compared {
+            camera,
+            image,
+            photo,
+        })
     }
 }

@@ -1,5 +1,5 @@
-//! Which Gaussians hang before what the views show? Launches `kernels/floaters.cu`, which says how and how fast. CPU twin:
-//! `splatcore_cpu`'s `floaters`.
+//! Which Gaussians hang before what the views show? Launches `kernels/floaters.cu`, which says how
+//! and how fast. CPU twin: `splatcore_cpu`'s `floaters`.
 
 use super::{CudaLearner, DeviceScores};
 use crate::device::Buffer;
@@ -16,8 +16,8 @@ use splatcore_core::pipeline::Blend;
 /// As in the kernel file.
 const THREADS: usize = 256;
 
-/// How the views are rendered that floaters are looked for in: in f32, as what a training does should not depend on what
-/// pictures for people leave out.
+/// How the views are rendered that floaters are looked for in: in f32, as what a training does
+/// should not depend on what pictures for people leave out.
 pub(super) fn with_depth(render: &RenderOptions) -> RenderOptions {
     let mut options = render.clone();
     options.inverse_depth = true;
@@ -26,8 +26,8 @@ pub(super) fn with_depth(render: &RenderOptions) -> RenderOptions {
 }
 
 impl CudaLearner {
-    /// Verdicts of all views, as `largest` of scores that have nothing else: below 0 goes. Nothing is pending. Waits for
-    /// the device once a view.
+    /// Verdicts of all views, as `largest` of scores that have nothing else: below 0 goes. Nothing
+    /// is pending. Waits for the device once a view.
     pub(super) fn find_floaters(
         &mut self,
         render: &RenderOptions,
@@ -53,8 +53,13 @@ impl CudaLearner {
         let options = with_depth(render);
         for view in views.iter() {
             let scene = self.scene_addresses();
-            let (camera, _) =
-                renderer::forward(&mut self.frame, scene, &view.camera, &options, Purpose::Image)?;
+            let (camera, _) = renderer::forward(
+                &mut self.frame,
+                scene,
+                &view.camera,
+                &options,
+                Purpose::Image,
+            )?;
             self.frame.queue.launch(
                 floaters,
                 n.div_ceil(THREADS) as u32,

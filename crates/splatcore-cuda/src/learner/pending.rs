@@ -1,11 +1,13 @@
 //! Which steps and refinements has the device done, and what if it stopped?
 //!
-//! Each is launched and left alone: it is *pending* until the host has seen the device's counters beyond it. Should a frame want
-//! more pairs than there is room for, or a refinement more Gaussians, the device changes nothing from there on
-//! (`Counters::halted`); the host makes room and asks again for what is missing.
+//! Each is launched and left alone: it is *pending* until the host has seen the device's counters
+//! beyond it. Should a frame want more pairs than there is room for, or a refinement more
+//! Gaussians, the device changes nothing from there on (`Counters::halted`); the host makes room
+//! and asks again for what is missing.
 //!
-//! By how much a round of adc grew, the host knows only once it has seen the device beyond it. Until then `state.count` is the
-//! most that there may be, by which the next steps are launched; how many there are is on the device (`State::device_count`).
+//! By how much a round of adc grew, the host knows only once it has seen the device beyond it.
+//! Until then `state.count` is the most that there may be, by which the next steps are launched;
+//! how many there are is on the device (`State::device_count`).
 
 use super::CudaLearner;
 use crate::densify::{self, Launched, Totals};
@@ -53,7 +55,11 @@ impl CudaLearner {
                 continue;
             };
             let report = self.densify.hear(&refine, launched, totals);
-            self.profile.refine += marks.times()?.iter().map(|(_, seconds)| seconds).sum::<f64>();
+            self.profile.refine += marks
+                .times()?
+                .iter()
+                .map(|(_, seconds)| seconds)
+                .sum::<f64>();
             self.reports.push(report);
             self.known = report.count;
             if let Refine::Adc { .. } = refine {
@@ -65,15 +71,19 @@ impl CudaLearner {
         Ok(())
     }
 
-    /// Reads what the last look saw, which is long past, and looks again: the device always has steps left to do while the
-    /// host waits.
+    /// Reads what the last look saw, which is long past, and looks again: the device always has
+    /// steps left to do while the host waits.
     fn look(&mut self) -> Result<(), BackendError> {
         let device = self.frame.queue.device.clone();
         if let (true, Some(event)) = (self.looking, &self.looked) {
             device.wait(event).map_err(failed)?;
             // SAFETY: the queue has passed the copies.
-            let (counters, totals) =
-                unsafe { (self.mirror.value::<Counters>(), self.numbers.value::<Totals>()) };
+            let (counters, totals) = unsafe {
+                (
+                    self.mirror.value::<Counters>(),
+                    self.numbers.value::<Totals>(),
+                )
+            };
             self.confirm(&counters, &totals)?;
             if counters.halted != 0 {
                 return self.settle().map(drop);
@@ -98,8 +108,8 @@ impl CudaLearner {
         Ok(())
     }
 
-    /// Reads the marks that were left by steps, all of which the queue has passed. Those of a halted device did no work: their
-    /// times are of nothing.
+    /// Reads the marks that were left by steps, all of which the queue has passed. Those of a
+    /// halted device did no work: their times are of nothing.
     fn read_marks(&mut self, halted: bool) -> Result<(), BackendError> {
         for marks in self.profiled.drain(..).filter(|_| !halted) {
             self.profile.add_step(marks.times()?);
@@ -124,11 +134,12 @@ impl CudaLearner {
         Ok(())
     }
 
-    /// Waits until every step and refinement asked for is done. Returns how often room had to be made for that.
+    /// Waits until every step and refinement asked for is done. Returns how often room had to be
+    /// made for that.
     ///
     /// # Errors
-    /// [`BackendError::OutOfMemory`] if a step's frame, or what a refinement adds, does not fit: that one is left out, all others
-    /// are done.
+    /// [`BackendError::OutOfMemory`] if a step's frame, or what a refinement adds, does not fit:
+    /// that one is left out, all others are done.
     pub(super) fn settle(&mut self) -> Result<u32, BackendError> {
         let mut rounds = 0;
         loop {
@@ -156,8 +167,8 @@ impl CudaLearner {
         }
     }
 
-    /// Waits for the queue; returns what it has not done because the device halted, which is so no more, and the counters. Nothing
-    /// is pending then, and the count is known.
+    /// Waits for the queue; returns what it has not done because the device halted, which is so no
+    /// more, and the counters. Nothing is pending then, and the count is known.
     fn missing(&mut self) -> Result<(Counters, Vec<Missing>), BackendError> {
         let counters = self.frame.counters()?;
         let refined = |pending: &Pending| matches!(pending, Pending::Refine { .. });
@@ -209,7 +220,8 @@ impl CudaLearner {
         }
     }
 
-    /// Takes steps and refinements one after the other, so that one that does not fit takes no other with it.
+    /// Takes steps and refinements one after the other, so that one that does not fit takes no
+    /// other with it.
     fn one_by_one(&mut self, missing: &[Missing]) -> Result<u32, BackendError> {
         let mut first_error = Ok(missing.len() as u32);
         for missing in missing {
@@ -225,7 +237,9 @@ impl CudaLearner {
             };
             match taken {
                 Ok(()) => {}
-                Err(error @ BackendError::OutOfMemory { .. }) => first_error = first_error.and(Err(error)),
+                Err(error @ BackendError::OutOfMemory { .. }) => {
+                    first_error = first_error.and(Err(error))
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -233,7 +247,11 @@ impl CudaLearner {
     }
 
     /// Takes one step and waits for it.
-    pub(super) fn alone(&mut self, plan: &StepPlan, timed: bool) -> Result<StageTimes, BackendError> {
+    pub(super) fn alone(
+        &mut self,
+        plan: &StepPlan,
+        timed: bool,
+    ) -> Result<StageTimes, BackendError> {
         loop {
             if timed {
                 self.frame.queue.start_marks()?;

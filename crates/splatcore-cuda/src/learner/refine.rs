@@ -28,7 +28,9 @@ impl CudaLearner {
         };
         match *refine {
             _ if self.state.count == 0 => Ok(()),
-            Refine::LimitScales { share } => limit_scales::limit_scales(op, queue, &self.state, share),
+            Refine::LimitScales { share } => {
+                limit_scales::limit_scales(op, queue, &self.state, share)
+            }
             _ => smoothing::smooth(op, queue, &mut self.state),
         }
     }
@@ -39,12 +41,19 @@ impl CudaLearner {
         let refined = match (score::scoring_of(refine), refine) {
             _ if self.state.count == 0 => Ok(None),
             (Some(scoring), _) => self.score(scoring).map(Some),
-            (_, Refine::PruneFloaters { render, depth_share }) => {
-                self.find_floaters(render, *depth_share).map(Some)
-            }
+            (
+                _,
+                Refine::PruneFloaters {
+                    render,
+                    depth_share,
+                },
+            ) => self.find_floaters(render, *depth_share).map(Some),
             _ => Ok(None),
         }
-        .and_then(|scores| self.densify.refine(&mut self.state, refine, scores.as_ref()));
+        .and_then(|scores| {
+            self.densify
+                .refine(&mut self.state, refine, scores.as_ref())
+        });
         let refined = refined.and_then(|report| self.refine_by_camera(refine).map(|()| report));
         self.known = self.state.count;
         let marked = self.frame.queue.mark("refine");
@@ -80,7 +89,10 @@ impl CudaLearner {
             .map(|view| view.camera.width as u64 * view.camera.height as u64);
         let working = working_bytes(gaussians, pixels.max().unwrap_or(0));
         let device = &self.frame.queue.device;
-        let more = self.state.bytes_of(gaussians).saturating_sub(self.state.bytes());
+        let more = self
+            .state
+            .bytes_of(gaussians)
+            .saturating_sub(self.state.bytes());
         if more.saturating_add(working) > device.memory().0 {
             return Ok(());
         }

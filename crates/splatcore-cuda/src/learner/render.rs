@@ -30,7 +30,11 @@ impl Renderer for CudaLearner {
         self.known
     }
 
-    fn render(&mut self, camera: &Camera, options: &RenderOptions) -> Result<Rendered, BackendError> {
+    fn render(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Rendered, BackendError> {
         self.settle()?;
         let scene = self.scene_addresses();
         renderer::render(&mut self.frame, scene, camera, options)
@@ -58,7 +62,11 @@ impl Renderer for CudaLearner {
         )
     }
 
-    fn counts(&mut self, camera: &Camera, options: &RenderOptions) -> Result<FrameCounts, BackendError> {
+    fn counts(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<FrameCounts, BackendError> {
         self.settle()?;
         let scene = self.scene_addresses();
         renderer::counts(&mut self.frame, scene, camera, options)

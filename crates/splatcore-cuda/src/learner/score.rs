@@ -1,5 +1,5 @@
-//! Scores of the Gaussians over several views; launches `kernels/scores.cu`, which says how and how fast.
-//! CPU twin: `splatcore_cpu`'s `score`.
+//! Scores of the Gaussians over several views; launches `kernels/scores.cu`, which says how and how
+//! fast. CPU twin: `splatcore_cpu`'s `score`.
 
 use super::CudaLearner;
 use super::compared::{Compared, Look};
@@ -30,15 +30,17 @@ pub struct DeviceScores {
 /// The scoring that a refinement asks for.
 pub(super) fn scoring_of(refine: &Refine) -> Option<&Scoring> {
     match refine {
-        Refine::Adc { consistency, .. } => consistency.as_ref().map(|consistency| &consistency.scoring),
+        Refine::Adc { consistency, .. } => {
+            consistency.as_ref().map(|consistency| &consistency.scoring)
+        }
         Refine::Prune { scoring, .. } => Some(scoring),
         _ => None,
     }
 }
 
 impl CudaLearner {
-    /// Scores the Gaussians as they are. Nothing is pending. Waits once for all views, more often only if one of them
-    /// has more pairs than there is room for.
+    /// Scores the Gaussians as they are. Nothing is pending. Waits once for all views, more often
+    /// only if one of them has more pairs than there is room for.
     pub(super) fn score(&mut self, scoring: &Scoring) -> Result<DeviceScores, BackendError> {
         let n = self.state.count;
         let views = self.photos.views().len();
@@ -76,7 +78,11 @@ impl CudaLearner {
                     exposure: scoring.exposure && self.exposed.any(),
                     render: &scoring.render,
                 };
-                let Compared { camera, image, photo } = self.compared(look, Vec::new())?;
+                let Compared {
+                    camera,
+                    image,
+                    photo,
+                } = self.compared(look, Vec::new())?;
                 let least = ranges.address() + (k * size_of::<u32>()) as u64;
                 let most = least + half as u64;
                 let gradient = self.frame.image_gradient.address();
@@ -95,12 +101,15 @@ impl CudaLearner {
                     blocks,
                     THREADS,
                     &mut arguments![
-                        image, photo.rgb, photo.mask, pixels, threshold, counters, least, most, gradient
+                        image, photo.rgb, photo.mask, pixels, threshold, counters, least, most,
+                        gradient
                     ],
                 )?;
                 self.photos.used()?;
                 let scene = self.scene_addresses();
-                let sums = self.frame.backward_to_slots(scene, &camera, &scoring.render)?;
+                let sums = self
+                    .frame
+                    .backward_to_slots(scene, &camera, &scoring.render)?;
                 self.frame.queue.launch(
                     add_scores,
                     (n as u32).div_ceil(THREADS),

@@ -1,5 +1,5 @@
-//! What does a step launch? The picture and its photo (`compared.rs`), their loss, its gradients, Adam (`adam.rs`). Nothing
-//! here waits for the device.
+//! What does a step launch? The picture and its photo (`compared.rs`), their loss, its gradients,
+//! Adam (`adam.rs`). Nothing here waits for the device.
 
 use super::CudaLearner;
 use super::adam::AdamKind;
@@ -65,7 +65,8 @@ impl CudaLearner {
         }
     }
 
-    /// As [`CudaLearner::launch`]; if memory is short for as many Gaussians as there may be, for as many as there are.
+    /// As [`CudaLearner::launch`]; if memory is short for as many Gaussians as there may be, for as
+    /// many as there are.
     pub(super) fn launch_or_settle(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         match self.launch(plan) {
             Err(BackendError::OutOfMemory { .. }) if self.guessed => {
@@ -76,8 +77,9 @@ impl CudaLearner {
         }
     }
 
-    /// What steps with more spherical harmonics will want, pictures with all of them, and the search for floaters: without this a
-    /// first run of 7,000 steps waits 2 s longer for its compiler (H200, 16 cores: 9.2 s, 6.8 with it, 5.4 once all is cached).
+    /// What steps with more spherical harmonics will want, pictures with all of them, and the
+    /// search for floaters: without this a first run of 7,000 steps waits 2 s longer for its
+    /// compiler (H200, 16 cores: 9.2 s, 6.8 with it, 5.4 once all is cached).
     fn later_programs(&self, plan: &StepPlan, adam: AdamKind) -> Vec<Program> {
         let (scene, stored) = (self.scene_addresses(), self.state.sh_degree);
         let mut options = plan.render.clone();
@@ -103,14 +105,17 @@ impl CudaLearner {
         Err(BackendError::Unsupported {
             backend: "cuda",
             what: format!(
-                "absolute gradient statistics behind backward method '{}', which keeps no sums of each tile; use \
-                 --densify-statistic mean, or a pipeline that ends in subtile, splatcore or gaussian-parallel",
+                "absolute gradient statistics behind backward method '{}', which keeps no sums of \
+                 each tile; use \
+                 --densify-statistic mean, or a pipeline that ends in subtile, splatcore or \
+                 gaussian-parallel",
                 plan.render.pipeline.backward
             ),
         })
     }
 
-    /// The image's gradient becomes that of the rendered image, before the photo's transform of colours.
+    /// The image's gradient becomes that of the rendered image, before the photo's transform of
+    /// colours.
     fn through_exposure(&mut self, camera: &KernelCamera, view: usize) -> Result<(), BackendError> {
         self.exposed.backward(
             &self.frame.queue,
@@ -125,7 +130,12 @@ impl CudaLearner {
     }
 
     /// Adam's step on the photo's transform of colours.
-    fn learn_exposure(&mut self, camera: &KernelCamera, view: usize, rate: f32) -> Result<(), BackendError> {
+    fn learn_exposure(
+        &mut self,
+        camera: &KernelCamera,
+        view: usize,
+        rate: f32,
+    ) -> Result<(), BackendError> {
         let counters = self.frame.counters_address();
         let (queue, pixels) = (&self.frame.queue, camera.pixels());
         self.exposed

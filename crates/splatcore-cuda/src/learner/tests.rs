@@ -62,8 +62,15 @@ fn train(learner: &mut CudaLearner, mut before_step: impl FnMut(u32, &mut CudaLe
     }
     let loss = learner.last_loss().unwrap().to_bits();
     let state = learner.snapshot().unwrap();
-    let rendered = learner.render(&odd_camera(50, 40, 0.4), &plan(1).render).unwrap();
-    let image = rendered.image.data.as_flattened().iter().map(|v| v.to_bits());
+    let rendered = learner
+        .render(&odd_camera(50, 40, 0.4), &plan(1).render)
+        .unwrap();
+    let image = rendered
+        .image
+        .data
+        .as_flattened()
+        .iter()
+        .map(|v| v.to_bits());
     let seen = state.seen.iter().map(|&seen| seen as u64).sum();
     (state_bits(&state), loss, report, image.collect(), seen)
 }
@@ -72,7 +79,11 @@ fn train(learner: &mut CudaLearner, mut before_step: impl FnMut(u32, &mut CudaLe
 fn halts_change_nothing() {
     let Some(device) = device() else { return };
     let want = train(&mut learner(&device), |_, _| ());
-    assert!(want.2.cloned + want.2.split > 0 && want.4 > 500, "{:?}", want.2);
+    assert!(
+        want.2.cloned + want.2.split > 0 && want.4 > 500,
+        "{:?}",
+        want.2
+    );
     // At the first step, right before the refinement, right after it, at the last; then everywhere.
     let places: [&[u32]; 6] = [&[1], &[10], &[11], &[21], &[2, 5, 9, 10, 13, 20], &[]];
     for at in places {
@@ -81,7 +92,12 @@ fn halts_change_nothing() {
                 learner.frame.shrink_pairs(TOO_FEW);
             }
         });
-        assert!(got == want, "halted at {at:?}: {:?} and {:?}", got.2, want.2);
+        assert!(
+            got == want,
+            "halted at {at:?}: {:?} and {:?}",
+            got.2,
+            want.2
+        );
     }
 }
 
@@ -92,20 +108,26 @@ fn halts_change_nothing_with_compact_moments() {
     let want = train(&mut learner_with(&device, Moments::Compact), |_, _| ());
     let full = train(&mut learner(&device), |_, _| ());
     assert!(want != full, "moments were not compact");
-    let got = train(&mut learner_with(&device, Moments::Compact), |step, learner| {
-        if [2, 5, 9, 10, 13, 20].contains(&step) {
-            learner.frame.shrink_pairs(TOO_FEW);
-        }
-    });
+    let got = train(
+        &mut learner_with(&device, Moments::Compact),
+        |step, learner| {
+            if [2, 5, 9, 10, 13, 20].contains(&step) {
+                learner.frame.shrink_pairs(TOO_FEW);
+            }
+        },
+    );
     assert!(got == want);
 }
 
-/// The frames that did not run tell how many pairs they want of Gaussians that have not grown yet, so the steps that
-/// are taken again may halt again.
+/// The frames that did not run tell how many pairs they want of Gaussians that have not grown yet,
+/// so the steps that are taken again may halt again.
 #[test]
 fn several_halts_in_one_window() {
     let Some(device) = device() else { return };
-    for name in ["exact+splatcore+splatcore", "exact+scalar+gaussian-parallel"] {
+    for name in [
+        "exact+splatcore+splatcore",
+        "exact+scalar+gaussian-parallel",
+    ] {
         let mut reference = learner(&device);
         let mut halting = learner(&device);
         for step in 1..LOOK_EVERY as u32 {
@@ -126,7 +148,8 @@ fn several_halts_in_one_window() {
             reference.last_loss().unwrap().to_bits(),
             "{name}"
         );
-        let same = state_bits(&halting.snapshot().unwrap()) == state_bits(&reference.snapshot().unwrap());
+        let same =
+            state_bits(&halting.snapshot().unwrap()) == state_bits(&reference.snapshot().unwrap());
         assert!(same, "{name}");
     }
 }
@@ -306,8 +329,12 @@ fn profiling_changes_nothing() {
     // Steps 3, 8, 13 and 18.
     assert!(found.steps == 4 && found.refine > 0.0, "{found:?}");
     assert_eq!(profiled.take_profile().unwrap(), Profile::default());
-    // The device stood still at 13 or before it was seen at 18: both are taken again, without marks.
+    // The device stood still at 13 or before it was seen at 18: both are taken again, without
+    // marks.
     let found = halting.take_profile().unwrap();
-    assert!((2..4).contains(&found.steps) && found.refine > 0.0, "{found:?}");
+    assert!(
+        (2..4).contains(&found.steps) && found.refine > 0.0,
+        "{found:?}"
+    );
     assert_eq!(reference.take_profile().unwrap().steps, 0);
 }

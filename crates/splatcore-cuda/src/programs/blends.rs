@@ -21,14 +21,18 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
     let (op, files, constants): (_, _, &[_]) = match blend {
         Blend::Scalar => ("blend", files!["blend.cu"], &[COUNT, CHECKPOINTS, DEPTH]),
         Blend::EarlyCull => ("blend_early_cull", files!["blend_early_cull.cu"], &[COUNT]),
-        Blend::Frag2Mat | Blend::TcGs | Blend::TcGsGlobalFp16 | Blend::TcGsGlobalTf32 => {
-            ("blend_tc_gs", files!["matrix.cuh", "blend_tc_gs.cu"], &[COUNT])
-        }
-        Blend::GemmGs | Blend::GemmGs32 | Blend::GemmGs64 | Blend::GemmGs128 | Blend::GemmGs512 => (
-            "blend_gemm_gs",
-            files!["matrix.cuh", "blend_gemm_gs.cu"],
+        Blend::Frag2Mat | Blend::TcGs | Blend::TcGsGlobalFp16 | Blend::TcGsGlobalTf32 => (
+            "blend_tc_gs",
+            files!["matrix.cuh", "blend_tc_gs.cu"],
             &[COUNT],
         ),
+        Blend::GemmGs | Blend::GemmGs32 | Blend::GemmGs64 | Blend::GemmGs128 | Blend::GemmGs512 => {
+            (
+                "blend_gemm_gs",
+                files!["matrix.cuh", "blend_gemm_gs.cu"],
+                &[COUNT],
+            )
+        }
         Blend::TensorGs1x1 | Blend::TensorGs2x2 | Blend::TensorGs4x4 => (
             "blend_tensor_gs",
             files!["matrix.cuh", "blend_tensor_gs.cu"],
@@ -86,13 +90,14 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
     }
 }
 
-/// Bytes of a splat's row of halves in kernels/blend_picture.cu, without and with depth. Eight rows side by side lie in different
-/// banks.
+/// Bytes of a splat's row of halves in kernels/blend_picture.cu, without and with depth. Eight rows
+/// side by side lie in different banks.
 const PICTURE_ROW_BYTES: [u32; 2] = [80, 112];
 
-/// Pixels from which on a picture is large: its splats are too, and a warp does better with more pixels. On an H200 the blend of
-/// 3840x2160 takes 8 % less for it (fox_220k; 1 % with a million smaller Gaussians), that of 1080x1920 1 % less and 10 % more.
-/// Its lists come from larger groups of tiles too (`lists::SIDES`).
+/// Pixels from which on a picture is large: its splats are too, and a warp does better with more
+/// pixels. On an H200 the blend of 3840x2160 takes 8 % less for it (fox_220k; 1 % with a million
+/// smaller Gaussians), that of 1080x1920 1 % less and 10 % more. Its lists come from larger groups
+/// of tiles too (`lists::SIDES`).
 pub const LARGE_PICTURE: usize = 1 << 22;
 
 /// Rows of pixels, 8 in each, that a warp of kernels/blend_picture.cu has.
@@ -114,7 +119,8 @@ impl PictureRows {
     }
 }
 
-/// `blend` of a picture that nothing is learned from, or what takes its place (`blend_samples` and `blend_rough`).
+/// `blend` of a picture that nothing is learned from, or what takes its place (`blend_samples` and
+/// `blend_rough`).
 pub fn blend_picture(method: Blend, rows: PictureRows) -> Program {
     match method {
         _ if samples::is_sampled(method, rows) => return blend_samples(),
@@ -160,7 +166,8 @@ fn blend_samples() -> Program {
     }
 }
 
-/// Threads of a block of [`blend_picture`]: a lane has a column of its warp's pixels, four lanes have the same.
+/// Threads of a block of [`blend_picture`]: a lane has a column of its warp's pixels, four lanes
+/// have the same.
 pub fn picture_block(method: Blend, rows: PictureRows) -> u32 {
     match method {
         Blend::Splatcore | Blend::Samples => 4 * TILE_PIXELS / rows.count(),
@@ -174,16 +181,16 @@ pub fn blend_with_inverse_depth(method: Blend, rows: PictureRows) -> Program {
     with(with_depth, "ROW_BYTES", PICTURE_ROW_BYTES[1])
 }
 
-/// The blend of a training pass. [`Backward::Splatcore`] repeats the weights of [`Blend::Splatcore`] bit for bit and wants
-/// no other image. A method in f32 wants one in f32, or what it takes for the colour behind a fragment is off where little
-/// light is left; the published methods keep the image that is theirs all the same. Only methods in f32 leave checkpoints.
+/// The blend of a training pass. [`Backward::Splatcore`] repeats the weights of
+/// [`Blend::Splatcore`] bit for bit and wants no other image. A method in f32 wants one in f32, or
+/// what it takes for the colour behind a fragment is off where little light is left; the published
+/// methods keep the image that is theirs all the same. Only methods in f32 leave checkpoints.
 pub fn blend_in_training(blend: Blend, backward: Backward) -> Blend {
     match (blend, backward) {
         (_, Backward::Splatcore) => Blend::Splatcore,
         (Blend::Scalar, _) => Blend::Scalar,
-        (Blend::Subtile | Blend::Splatcore | Blend::Samples, _) | (_, Backward::GaussianParallel) => {
-            Blend::Subtile
-        }
+        (Blend::Subtile | Blend::Splatcore | Blend::Samples, _)
+        | (_, Backward::GaussianParallel) => Blend::Subtile,
         // Its lists are of groups of tiles, sums are of tiles.
         (Blend::TensorGs1x1 | Blend::TensorGs2x2 | Blend::TensorGs4x4, _) => Blend::Subtile,
         _ => blend,

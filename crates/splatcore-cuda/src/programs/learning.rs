@@ -64,7 +64,8 @@ pub fn sum_pairs(absolute: bool) -> Program {
     }
 }
 
-/// `project_backward`, which takes the statistic of densification from the pairs' absolute values if `absolute`.
+/// `project_backward`, which takes the statistic of densification from the pairs' absolute values
+/// if `absolute`.
 pub fn project_backward(in_use: u8, stored: u8, absolute: bool) -> Program {
     let mut constants = harmonics(in_use, stored);
     constants.push(("ABSOLUTE", (absolute as u8).to_string()));

@@ -1,4 +1,5 @@
-//! Every compilation unit of a frame and a step, by what it depends on, and the kernels that came of them.
+//! Every compilation unit of a frame and a step, by what it depends on, and the kernels that came
+//! of them.
 
 mod blends;
 mod kernels;
@@ -38,7 +39,8 @@ fn footprint(intersect: Intersect) -> (&'static str, String) {
     ("INTERSECT", number.to_string())
 }
 
-/// The constants of Mip-Splatting's filters, 0 if there is none: kernels/antialias.cuh and smoothing.cuh.
+/// The constants of Mip-Splatting's filters, 0 if there is none: kernels/antialias.cuh and
+/// smoothing.cuh.
 const NO_FILTER: [&str; 2] = ["ANTIALIAS", "SMOOTHING"];
 
 /// The program with another value of a constant that it has.
@@ -51,7 +53,8 @@ fn with(mut program: Program, constant: &str, value: impl ToString) -> Program {
     program
 }
 
-/// `project`, `project_backward` or `adam` with Mip-Splatting's 2D filter if `antialias`, with the 3D filter if `smoothing`.
+/// `project`, `project_backward` or `adam` with Mip-Splatting's 2D filter if `antialias`, with the
+/// 3D filter if `smoothing`.
 pub fn filtered(program: Program, antialias: bool, smoothing: bool) -> Program {
     let program = with(program, "ANTIALIAS", antialias as u8);
     with(program, "SMOOTHING", smoothing as u8)
@@ -117,23 +120,31 @@ pub fn all() -> Vec<Program> {
     for degree in 0..=sh::MAX_DEGREE {
         for absolute in [false, true] {
             let plain = project_backward(degree, sh::MAX_DEGREE, absolute);
-            all.extend(FILTERS.map(|[antialias, smoothing]| filtered(plain.clone(), antialias, smoothing)));
+            all.extend(
+                FILTERS.map(|[antialias, smoothing]| filtered(plain.clone(), antialias, smoothing)),
+            );
             all.push(plain);
         }
         for plain in projects(degree, Intersect::Exact) {
             let halves = of_half_scene(plain.clone(), sh::MAX_DEGREE);
             all.extend([halves.clone(), filtered(halves, true, false)]);
-            all.extend(FILTERS.map(|[antialias, smoothing]| filtered(plain.clone(), antialias, smoothing)));
+            all.extend(
+                FILTERS.map(|[antialias, smoothing]| filtered(plain.clone(), antialias, smoothing)),
+            );
             if degree < sh::MAX_DEGREE {
                 all.push(plain);
             }
         }
         for moments in [Moments::Full, Moments::Compact] {
-            all.extend([false, true].map(|sparse| adam(degree, sh::MAX_DEGREE, moments, sparse, false)));
+            all.extend(
+                [false, true].map(|sparse| adam(degree, sh::MAX_DEGREE, moments, sparse, false)),
+            );
             all.push(adam(degree, degree, moments, false, false));
         }
         let absolute = adam(degree, sh::MAX_DEGREE, Moments::Compact, false, true);
-        all.extend(FILTERS.map(|[antialias, smoothing]| filtered(absolute.clone(), antialias, smoothing)));
+        all.extend(
+            FILTERS.map(|[antialias, smoothing]| filtered(absolute.clone(), antialias, smoothing)),
+        );
         all.push(absolute);
         all.push(write_gradients(degree, sh::MAX_DEGREE));
     }

@@ -7,7 +7,8 @@ use crate::sort::{self, Plan};
 use crate::{dealt, lists};
 use splatcore_core::pipeline::Intersect;
 
-/// `project`, which counts pairs with groups of `side` x `side` tiles, as pictures have them, or with tiles if there is no `side`.
+/// `project`, which counts pairs with groups of `side` x `side` tiles, as pictures have them, or
+/// with tiles if there is no `side`.
 pub fn project(in_use: u8, stored: u8, intersect: Intersect, side: Option<u32>) -> Program {
     let mut constants = harmonics(in_use, stored);
     constants.push(footprint(intersect));
@@ -36,7 +37,12 @@ pub fn project(in_use: u8, stored: u8, intersect: Intersect, side: Option<u32>) 
 }
 
 /// `project` that deals pairs to groups.
-pub fn project_dealt(in_use: u8, stored: u8, intersect: Intersect, groups: dealt::Groups) -> Program {
+pub fn project_dealt(
+    in_use: u8,
+    stored: u8,
+    intersect: Intersect,
+    groups: dealt::Groups,
+) -> Program {
     let mut program = project(in_use, stored, intersect, Some(groups.side));
     program.files.insert(3, files!["deal.cuh"][0]);
     program.constants.extend(groups.constants());
@@ -69,7 +75,9 @@ fn dealt_lists(op: &'static str, intersect: Intersect, groups: dealt::Groups) ->
 pub fn deal_far(intersect: Intersect, groups: dealt::Groups) -> Program {
     let mut program = dealt_lists("deal_far", intersect, groups);
     program.files.extend(files!["deal_far.cu"]);
-    program.constants.push(("FAR_ROWS", dealt::FAR_ROWS.to_string()));
+    program
+        .constants
+        .push(("FAR_ROWS", dealt::FAR_ROWS.to_string()));
     program.kernels = &["deal_far"];
     program
 }
@@ -118,7 +126,8 @@ pub fn intersect(intersect: Intersect) -> Program {
     }
 }
 
-/// `count_lists`, `expand_lists`, of large groups `count_sections`, and `split_lists`, for groups of `side` x `side` tiles.
+/// `count_lists`, `expand_lists`, of large groups `count_sections`, and `split_lists`, for groups
+/// of `side` x `side` tiles.
 pub fn lists(intersect: Intersect, side: u32) -> Program {
     let mut files = files!["footprint.cuh", "group_rows.cuh", "block.cuh", "lists.cu"];
     let constants = vec![
@@ -132,7 +141,12 @@ pub fn lists(intersect: Intersect, side: u32) -> Program {
         &["count_lists", "expand_lists", "split_lists"]
     } else {
         files.extend(files!["split_large_lists.cu"]);
-        &["count_lists", "expand_lists", "count_sections", "split_lists"]
+        &[
+            "count_lists",
+            "expand_lists",
+            "count_sections",
+            "split_lists",
+        ]
     };
     Program {
         op: "lists",

@@ -1,4 +1,5 @@
-//! The device of tests that may run on a card: this machine's if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
+//! The device of tests that may run on a card: this machine's if `SPLATCORE_TEST_DEVICE=card`, else
+//! the emulator.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use splatcore_cuda::device::Device;

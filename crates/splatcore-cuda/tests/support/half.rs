@@ -1,5 +1,5 @@
-//! Halves in plain arithmetic. A finite half is a whole multiple of 2^-24, so the reference adds and multiplies in integers,
-//! and rounds by comparing with the middle between two halves.
+//! Halves in plain arithmetic. A finite half is a whole multiple of 2^-24, so the reference adds
+//! and multiplies in integers, and rounds by comparing with the middle between two halves.
 #![allow(dead_code)] // not every test uses everything
 
 pub const INFINITY: u16 = 0x7c00;
@@ -16,7 +16,11 @@ pub fn units(half: u16) -> i128 {
         0 => fraction,
         _ => (fraction + 0x400) << (exponent - 1),
     };
-    if half & SIGN == 0 { magnitude } else { -magnitude }
+    if half & SIGN == 0 {
+        magnitude
+    } else {
+        -magnitude
+    }
 }
 
 pub fn value_of(half: u16) -> f64 {
@@ -28,7 +32,8 @@ pub fn value_of(half: u16) -> f64 {
     }
 }
 
-/// The middle between a half and the next greater one, in units of 2^-25; what would be the next after the last is 65536.
+/// The middle between a half and the next greater one, in units of 2^-25; what would be the next
+/// after the last is 65536.
 pub fn middle(half: u16) -> i128 {
     let next = if half + 1 == INFINITY {
         1 << 40
@@ -58,11 +63,13 @@ pub fn to_half(value: f64) -> u16 {
         return 0x7fff;
     }
     let sign = if value.is_sign_negative() { SIGN } else { 0 };
-    sign | nearest(&value.abs(), |half| middle(half) as f64 / f64::from(1 << 25))
+    sign | nearest(&value.abs(), |half| {
+        middle(half) as f64 / f64::from(1 << 25)
+    })
 }
 
-/// What an operation rounds to: `exact` in units of 2^-48 where all operands are finite, else `limit`, which also gives the
-/// sign of zero.
+/// What an operation rounds to: `exact` in units of 2^-48 where all operands are finite, else
+/// `limit`, which also gives the sign of zero.
 pub fn rounded(operands: &[u16], limit: f64, exact: impl Fn() -> i128) -> u16 {
     if operands.iter().any(|half| half & INFINITY == INFINITY) {
         return to_half(limit);

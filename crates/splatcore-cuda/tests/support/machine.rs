@@ -1,5 +1,5 @@
-//! A card or the emulator for tests of small kernels that use kernels/matrix.cuh. `SPLATCORE_TEST_DEVICE=card` insists on a
-//! card, `emulator` on the emulator.
+//! A card or the emulator for tests of small kernels that use kernels/matrix.cuh.
+//! `SPLATCORE_TEST_DEVICE=card` insists on a card, `emulator` on the emulator.
 #![allow(dead_code, clippy::unwrap_used)] // not every test uses everything; helpers of tests
 
 use splatcore_cuda::device::driver::Card;
@@ -28,19 +28,25 @@ impl Text {
     }
 }
 
-/// Compiles for architectures that take different branches of matrix.cuh. Needs libnvrtc; SPLATCORE_TEST_NVRTC=required
-/// fails where it is missing.
+/// Compiles for architectures that take different branches of matrix.cuh. Needs libnvrtc;
+/// SPLATCORE_TEST_NVRTC=required fails where it is missing.
 pub fn compile_everywhere(texts: &[&Text]) {
     let nvrtc = match nvrtc::nvrtc() {
         Ok(nvrtc) => nvrtc,
         Err(error) => {
-            assert!(std::env::var_os("SPLATCORE_TEST_NVRTC").is_none(), "{error}");
+            assert!(
+                std::env::var_os("SPLATCORE_TEST_NVRTC").is_none(),
+                "{error}"
+            );
             eprintln!("skipped: {error}");
             return;
         }
     };
     let known = nvrtc.architectures();
-    for architecture in [75, 80, 90, 120].into_iter().filter(|one| known.contains(one)) {
+    for architecture in [75, 80, 90, 120]
+        .into_iter()
+        .filter(|one| known.contains(one))
+    {
         for text in texts {
             let code = nvrtc.compile(&text.program(), architecture);
             assert!(code.is_ok(), "sm_{architecture}: {}", code.err().unwrap());
@@ -59,7 +65,11 @@ impl Machine {
         let wish = std::env::var("SPLATCORE_TEST_DEVICE").unwrap_or_default();
         if wish != "emulator" {
             let card = Card::open(None).map_err(|error| error.to_string());
-            match card.and_then(|card| nvrtc::nvrtc().map(|_| card).map_err(|error| error.to_string())) {
+            match card.and_then(|card| {
+                nvrtc::nvrtc()
+                    .map(|_| card)
+                    .map_err(|error| error.to_string())
+            }) {
                 Ok(card) => {
                     return Some(Self {
                         device: Box::new(card),
@@ -86,7 +96,8 @@ impl Machine {
         }
     }
 
-    /// Runs the kernel `name` of `text`, which takes (input, output, number), and returns the output.
+    /// Runs the kernel `name` of `text`, which takes (input, output, number), and returns the
+    /// output.
     pub fn try_run(
         &self,
         (text, name): (&Text, &str),
@@ -97,7 +108,11 @@ impl Machine {
     ) -> Result<Vec<u32>, DeviceError> {
         let device = &*self.device;
         let program = text.program();
-        let index = program.kernels.iter().position(|kernel| *kernel == name).unwrap();
+        let index = program
+            .kernels
+            .iter()
+            .position(|kernel| *kernel == name)
+            .unwrap();
         let kernel = device.load(&program)?[index];
         let mut output = vec![0u32; outputs];
         let mut addresses = [
@@ -116,7 +131,9 @@ impl Machine {
             device.fill(addresses[1], 0xAB, outputs * 4)?;
             let launched = device
                 .launch(kernel, grid, block, &mut arguments)
-                .and_then(|()| device.download(bytemuck::cast_slice_mut(&mut output), addresses[1]));
+                .and_then(|()| {
+                    device.download(bytemuck::cast_slice_mut(&mut output), addresses[1])
+                });
             for address in addresses {
                 device.release(address);
             }

@@ -1,4 +1,5 @@
-//! A device that watches the emulator: it counts calls and memory, and can run out of memory or be taken away.
+//! A device that watches the emulator: it counts calls and memory, and can run out of memory or be
+//! taken away.
 #![allow(dead_code)] // not every test uses everything
 
 use splatcore_core::{Camera, Gaussians, Photo, View};
@@ -121,7 +122,10 @@ impl Device for Watched {
             .map_or(usize::MAX, |limit| limit.saturating_sub(watch.bytes));
         if bytes > 4 && (bytes > free || watch.no_memory.contains(&(watch.allocations - 1))) {
             let (free, wanted) = (free as u64, bytes as u64);
-            return Err(DeviceError::OutOfMemory { bytes: wanted, free });
+            return Err(DeviceError::OutOfMemory {
+                bytes: wanted,
+                free,
+            });
         }
         let address = self.emulated.allocate(bytes)?;
         watch.sizes.insert(address, bytes);
@@ -149,7 +153,12 @@ impl Device for Watched {
         self.watch().moved += from.len();
         unsafe { self.emulated.upload(to, from) }
     }
-    unsafe fn upload_pinned(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), DeviceError> {
+    unsafe fn upload_pinned(
+        &self,
+        to: u64,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<(), DeviceError> {
         self.call()?;
         unsafe { self.emulated.upload_pinned(to, from, bytes) }
     }
@@ -161,7 +170,12 @@ impl Device for Watched {
         drop(watch);
         unsafe { self.emulated.download(to, from) }
     }
-    unsafe fn download_pinned(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), DeviceError> {
+    unsafe fn download_pinned(
+        &self,
+        to: *mut u8,
+        from: u64,
+        bytes: usize,
+    ) -> Result<(), DeviceError> {
         self.call()?;
         unsafe { self.emulated.download_pinned(to, from, bytes) }
     }
@@ -241,7 +255,11 @@ pub fn huge(count: usize) -> Gaussians {
     scene.log_scales.fill([4.0; 3]);
     scene.opacity_logits.fill(3.0);
     for i in 0..count {
-        scene.means[i] = [0.1 * (i % 3) as f32, 0.1 * (i % 5) as f32, 4.0 + 0.01 * i as f32];
+        scene.means[i] = [
+            0.1 * (i % 3) as f32,
+            0.1 * (i % 5) as f32,
+            4.0 + 0.01 * i as f32,
+        ];
         scene.sh[i] = [(i % 7) as f32 * 0.3 - 1.0, 0.5, (i % 2) as f32];
     }
     scene

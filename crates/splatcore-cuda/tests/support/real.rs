@@ -23,7 +23,11 @@ pub fn card() -> Option<CudaBackend> {
     }
     let opened = Card::open(None)
         .map_err(|error| error.to_string())
-        .and_then(|card| nvrtc::nvrtc().map(|_| card).map_err(|error| error.to_string()));
+        .and_then(|card| {
+            nvrtc::nvrtc()
+                .map(|_| card)
+                .map_err(|error| error.to_string())
+        });
     match opened {
         Ok(card) => Some(CudaBackend::on(Arc::new(card), false)),
         Err(error) if wish == "card" => panic!("{error}"),

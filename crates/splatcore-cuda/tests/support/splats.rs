@@ -53,7 +53,8 @@ pub fn splats(scene: &Gaussians, camera: &Camera) -> Vec<Splat> {
         .collect()
 }
 
-/// Of all shapes and sizes, some over the whole image, some so flat and faint that they leave gaps between rows of tiles.
+/// Of all shapes and sizes, some over the whole image, some so flat and faint that they leave gaps
+/// between rows of tiles.
 pub fn many_shapes(camera: &Camera) -> Vec<Splat> {
     let mut rng = Rng::new(5, 98);
     let mut scene = random_scene(14, 500, 0);
@@ -62,7 +63,8 @@ pub fn many_shapes(camera: &Camera) -> Vec<Splat> {
     }
     let mut splats = splats(&scene, camera);
     for i in 0..90u32 {
-        // Almost level, wide, and at its opacity thinner than the step from one row of pixels to the next.
+        // Almost level, wide, and at its opacity thinner than the step from one row of pixels to
+        // the next.
         let (slope, y) = (
             0.008 + 0.0001 * i as f32,
             16.0 * (1 + i % 20) as f32 + 0.1 * rng.normal(),
@@ -97,7 +99,12 @@ extern "C" __global__ void tiles(const Splat* splats, u32 count, Camera camera, 
 }"#;
 
 /// Launches `count` threads at least, in blocks of 256.
-pub fn launch(device: &Arc<dyn Device>, kernel: Kernel, count: usize, arguments: &mut [*mut c_void]) {
+pub fn launch(
+    device: &Arc<dyn Device>,
+    kernel: Kernel,
+    count: usize,
+    arguments: &mut [*mut c_void],
+) {
     let grid = count.div_ceil(256) as u32;
     // SAFETY: the callers give each kernel the arguments of its signature.
     unsafe { device.launch(kernel, grid, 256, arguments) }.unwrap();

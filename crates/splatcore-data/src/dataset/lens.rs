@@ -1,22 +1,25 @@
-//! How a lens bends light: from the ideal pinhole's image plane (x/z, y/z) to the real one, and back.
+//! How a lens bends light: from the ideal pinhole's image plane (x/z, y/z) to the real one, and
+//! back.
 
-/// A lens, acting on the image plane at distance 1 (a ray (x/z, y/z) in camera axes, x right, y down).
+/// A lens, acting on the image plane at distance 1 (a ray (x/z, y/z) in camera axes, x right, y
+/// down).
 ///
-/// The formulas are those of OpenCV and COLMAP (`src/colmap/sensor/models`); several of COLMAP's models are one
-/// variant here with some coefficients 0.
+/// The formulas are those of OpenCV and COLMAP (`src/colmap/sensor/models`); several of COLMAP's
+/// models are one variant here with some coefficients 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Lens {
     /// None: a pinhole.
     None,
-    /// OpenCV's rational model: `(1 + k1 r² + k2 r⁴ + k3 r⁶) / (1 + k4 r² + k5 r⁴ + k6 r⁶)` and tangential p1, p2.
+    /// OpenCV's rational model: `(1 + k1 r² + k2 r⁴ + k3 r⁶) / (1 + k4 r² + k5 r⁴ + k6 r⁶)` and
+    /// tangential p1, p2.
     OpenCv {
         /// k1 to k6.
         k: [f64; 6],
         /// p1, p2.
         p: [f64; 2],
     },
-    /// Equidistant fisheye: radius `theta (1 + k1 theta² + k2 theta⁴ + k3 theta⁶ + k4 theta⁸)`, then tangential p1,
-    /// p2 and thin prism sx, sy (Weng et al. 1992) in the theta plane.
+    /// Equidistant fisheye: radius `theta (1 + k1 theta² + k2 theta⁴ + k3 theta⁶ + k4 theta⁸)`,
+    /// then tangential p1, p2 and thin prism sx, sy (Weng et al. 1992) in the theta plane.
     Fisheye {
         /// k1 to k4.
         k: [f64; 4],
@@ -25,8 +28,8 @@ pub enum Lens {
         /// sx1, sy1.
         s: [f64; 2],
     },
-    /// Equidistant fisheye with six radial terms, then tangential and thin prism terms of the bent point
-    /// (Project Aria's FISHEYE624).
+    /// Equidistant fisheye with six radial terms, then tangential and thin prism terms of the bent
+    /// point (Project Aria's FISHEYE624).
     RadTanThinPrism {
         /// k0 to k5.
         k: [f64; 6],
@@ -93,7 +96,9 @@ impl Lens {
             Lens::RadTanThinPrism { k, p, s } => k.iter().chain(p).chain(s).all(|v| v.is_finite()),
             Lens::Fov { omega } => omega.is_finite() && omega.abs() < std::f64::consts::PI,
             Lens::Division { k } => k.is_finite(),
-            Lens::Eucm { alpha, beta } => (0.0..=1.0).contains(alpha) && *beta > 0.0 && beta.is_finite(),
+            Lens::Eucm { alpha, beta } => {
+                (0.0..=1.0).contains(alpha) && *beta > 0.0 && beta.is_finite()
+            }
         };
         (!finite).then(|| format!("the lens coefficients are not usable ({self:?})"))
     }
@@ -135,8 +140,8 @@ impl Lens {
         bent.iter().all(|v| v.is_finite()).then_some(bent)
     }
 
-    /// The ray that lands on a point of the real image plane; `None` where there is none within 90 degrees of the
-    /// axis. Polynomials are inverted by Newton's method to 1e-10.
+    /// The ray that lands on a point of the real image plane; `None` where there is none within 90
+    /// degrees of the axis. Polynomials are inverted by Newton's method to 1e-10.
     pub fn undistort(&self, point: Point) -> Option<Point> {
         let r2 = point[0] * point[0] + point[1] * point[1];
         let ray = match *self {
@@ -148,7 +153,11 @@ impl Lens {
                 if theta >= std::f64::consts::FRAC_PI_2 {
                     return None;
                 }
-                let scale = if theta < 1e-9 { 1.0 } else { theta.tan() / theta };
+                let scale = if theta < 1e-9 {
+                    1.0
+                } else {
+                    theta.tan() / theta
+                };
                 plane.map(|v| v * scale)
             }
             Lens::Fov { omega } => {
@@ -187,8 +196,9 @@ impl Lens {
         ray.iter().all(|v| v.is_finite()).then_some(ray)
     }
 
-    /// Largest |ray| up to which the mapping does not fold back on itself, searched to 89 degrees off axis in
-    /// steps of 0.25 degrees. Beyond it several rays land on one pixel and the model means nothing.
+    /// Largest |ray| up to which the mapping does not fold back on itself, searched to 89 degrees
+    /// off axis in steps of 0.25 degrees. Beyond it several rays land on one pixel and the model
+    /// means nothing.
     pub fn fold_radius(&self) -> f64 {
         if matches!(self, Lens::None) {
             return f64::INFINITY;
@@ -200,7 +210,8 @@ impl Lens {
             for d in 0..DIRECTIONS {
                 let (sin, cos) = (d as f64 * std::f64::consts::TAU / DIRECTIONS as f64).sin_cos();
                 let ray = [radius * cos, radius * sin];
-                let unfolded = jacobian(|r| self.distort(r), ray).is_some_and(|j| determinant(j) > 0.0);
+                let unfolded =
+                    jacobian(|r| self.distort(r), ray).is_some_and(|j| determinant(j) > 0.0);
                 if !unfolded {
                     return last;
                 }
@@ -210,7 +221,8 @@ impl Lens {
         last
     }
 
-    /// The polynomial part, in the plane where it acts (the image plane, or the theta plane of a fisheye).
+    /// The polynomial part, in the plane where it acts (the image plane, or the theta plane of a
+    /// fisheye).
     fn bend(&self, [x, y]: Point) -> Point {
         let r2 = x * x + y * y;
         match *self {

@@ -48,7 +48,8 @@ impl LensCamera {
 
     /// Whether a pixel position is inside the image.
     pub fn inside(&self, [x, y]: [f64; 2]) -> bool {
-        (0.0..=self.camera.width as f64).contains(&x) && (0.0..=self.camera.height as f64).contains(&y)
+        (0.0..=self.camera.width as f64).contains(&x)
+            && (0.0..=self.camera.height as f64).contains(&y)
     }
 
     /// The same view at another size.

@@ -1,7 +1,8 @@
 //! Datasets in: posed photos from COLMAP or from `transforms.json`.
 //!
-//! [`Dataset::open`] reads poses, lenses and points and decodes no pixel; [`Dataset::load_views`] decodes photos,
-//! removes lens distortion, scales, and returns pinhole [`splatcore_core::View`]s. Which file answers which question:
+//! [`Dataset::open`] reads poses, lenses and points and decodes no pixel; [`Dataset::load_views`]
+//! decodes photos, removes lens distortion, scales, and returns pinhole [`splatcore_core::View`]s.
+//! Which file answers which question:
 //!
 //! | question | file |
 //! | --- | --- |
@@ -91,8 +92,8 @@ pub struct Entry {
     pub image: PathBuf,
     /// The mask's file, if there is one.
     pub mask: Option<PathBuf>,
-    /// Camera as read: pinhole part, lens, pose. Its size is the declared one, which the file may be a scaled
-    /// version of.
+    /// Camera as read: pinhole part, lens, pose. Its size is the declared one, which the file may
+    /// be a scaled version of.
     pub camera: LensCamera,
     /// The split that the files declare, if they do.
     pub declared_split: Option<Split>,
@@ -130,15 +131,17 @@ struct Found {
 }
 
 impl Dataset {
-    /// Reads poses, lenses and points; decodes no pixels (it may read headers of photos for their sizes).
+    /// Reads poses, lenses and points; decodes no pixels (it may read headers of photos for their
+    /// sizes).
     ///
-    /// `path` is a dataset's folder, a folder with `cameras.bin` or `cameras.txt`, or a `transforms*.json`.
-    /// Looked for in this order: COLMAP in `sparse/0` and `sparse`; `transforms.json`; `transforms_train.json`;
-    /// COLMAP in the folder itself and in `colmap/sparse/0` (nerfstudio).
+    /// `path` is a dataset's folder, a folder with `cameras.bin` or `cameras.txt`, or a
+    /// `transforms*.json`. Looked for in this order: COLMAP in `sparse/0` and `sparse`;
+    /// `transforms.json`; `transforms_train.json`; COLMAP in the folder itself and in
+    /// `colmap/sparse/0` (nerfstudio).
     ///
     /// # Errors
-    /// Nothing known in the folder, a file that is truncated or corrupt, an unknown camera model, or no photo that
-    /// has both a file and a usable camera.
+    /// Nothing known in the folder, a file that is truncated or corrupt, an unknown camera model,
+    /// or no photo that has both a file and a usable camera.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset, DataError> {
         let found = find(path, options)?;
         let (mut warnings, mut left_out) = (found.warnings, found.left_out);
@@ -168,7 +171,8 @@ impl Dataset {
         let mut points = found.points;
         points.drop_non_finite(&mut warnings);
         if points.positions.is_empty() {
-            points = random_points::inside_what_is_seen(&entries, options.random_points, options.seed);
+            points =
+                random_points::inside_what_is_seen(&entries, options.random_points, options.seed);
         }
         Ok(Dataset {
             root: found.root,
@@ -188,7 +192,11 @@ impl Points {
         if self.positions.iter().all(kept) {
             return;
         }
-        let both = self.positions.iter().zip(&self.colours).filter(|(p, _)| kept(p));
+        let both = self
+            .positions
+            .iter()
+            .zip(&self.colours)
+            .filter(|(p, _)| kept(p));
         (self.positions, self.colours) = both.map(|(p, c)| (*p, *c)).unzip();
         warnings.push(format!(
             "{} of {before} points dropped: their position is not finite",
@@ -221,7 +229,10 @@ fn none_left(images: &Path, missing: &[String], left_out: &[String]) -> DataErro
 fn find(path: &Path, options: &OpenOptions) -> Result<Found, DataError> {
     let kind = std::fs::metadata(path).map_err(|e| DataError::read(path, &e))?;
     if kind.is_file() {
-        if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("json")) {
+        if path
+            .extension()
+            .is_some_and(|e| e.eq_ignore_ascii_case("json"))
+        {
             return transforms::open_file(path, options);
         }
         return Err(DataError::new(
@@ -250,12 +261,15 @@ fn find(path: &Path, options: &OpenOptions) -> Result<Found, DataError> {
         return colmap::open(path, &model, format, options);
     }
     let remedy = match path.join("scene.ply").is_file() {
-        true => "it seems to be the results of a run: give its scene.ply, or the folder of the photos",
+        true => {
+            "it seems to be the results of a run: give its scene.ply, or the folder of the photos"
+        }
         false => "pose the photos with COLMAP first, or give the folder that holds the model",
     };
     Err(DataError::new(
         path,
-        "holds neither a COLMAP model (cameras.bin or cameras.txt in sparse/0, sparse or the folder itself) nor \
+        "holds neither a COLMAP model (cameras.bin or cameras.txt in sparse/0, sparse or the \
+         folder itself) nor \
          transforms.json or transforms_train.json",
         remedy,
     ))

@@ -1,5 +1,5 @@
-//! Decoding photos and masks to 8 bits. Poses belong to the pixels as stored, as COLMAP sees them: EXIF orientation only
-//! counts where those cannot be what was posed (see `views.rs`).
+//! Decoding photos and masks to 8 bits. Poses belong to the pixels as stored, as COLMAP sees them:
+//! EXIF orientation only counts where those cannot be what was posed (see `views.rs`).
 
 use crate::{DataError, foreign};
 use image::metadata::Orientation;
@@ -118,8 +118,8 @@ fn composite(
     out
 }
 
-/// Decodes a mask: 255 where the pixel counts (at least half of white), else 0, at the given size of its photo, of which it
-/// may be a smaller or larger copy.
+/// Decodes a mask: 255 where the pixel counts (at least half of white), else 0, at the given size
+/// of its photo, of which it may be a smaller or larger copy.
 pub(super) fn decode_mask(path: &Path, width: u32, height: u32) -> Result<GrayImage, DataError> {
     let mut mask = decode_any(path)?.into_luma8();
     for pixel in mask.pixels_mut() {
@@ -141,8 +141,12 @@ pub(super) fn decode_mask(path: &Path, width: u32, height: u32) -> Result<GrayIm
     Ok(image::imageops::resize(&mask, width, height, nearest))
 }
 
-/// Whether an image of one size may be a scaled version of one of another: their shapes agree within a pixel (rounding).
-pub(super) fn same_shape((width, height): (u32, u32), (other_width, other_height): (u32, u32)) -> bool {
+/// Whether an image of one size may be a scaled version of one of another: their shapes agree
+/// within a pixel (rounding).
+pub(super) fn same_shape(
+    (width, height): (u32, u32),
+    (other_width, other_height): (u32, u32),
+) -> bool {
     let (w, h) = (width as f64, height as f64);
     let (ow, oh) = (other_width as f64, other_height as f64);
     (w * oh / ow - h).abs().min((h * ow / oh - w).abs()) <= 1.0
@@ -179,7 +183,11 @@ fn accident(path: &Path, bytes: &[u8]) -> Option<DataError> {
 }
 
 fn undecodable(path: &Path, error: &image::ImageError) -> DataError {
-    let one_line = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+    let one_line = error
+        .to_string()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     let problem = match error {
         image::ImageError::Unsupported(_) => {
             format!("not an image that can be read, JPEG, PNG or WebP ({one_line})")
@@ -189,11 +197,13 @@ fn undecodable(path: &Path, error: &image::ImageError) -> DataError {
     DataError::new(path, problem, REMEDY)
 }
 
-/// Finds what the decoder would let pass: four colour components (CMYK, YCCK), whose conversion needs a colour
-/// profile, and data cut short, which it fills with grey.
+/// Finds what the decoder would let pass: four colour components (CMYK, YCCK), whose conversion
+/// needs a colour profile, and data cut short, which it fills with grey.
 fn check_jpeg(bytes: &[u8], path: &Path) -> Result<(), DataError> {
     let mut at = 2;
-    while let Some(&[marker_start, marker, high, low]) = bytes.get(at..).and_then(|b| b.first_chunk::<4>()) {
+    while let Some(&[marker_start, marker, high, low]) =
+        bytes.get(at..).and_then(|b| b.first_chunk::<4>())
+    {
         if marker_start != 0xFF {
             return Ok(());
         }

@@ -14,24 +14,34 @@ type Columns<'a> = Vec<(&'a str, Scalar)>;
 /// The vertices, which must come first and hold no lists.
 fn vertices<'a>(header: &'a Header, path: &Path) -> Result<(&'a Element, Columns<'a>), DataError> {
     let wrong = |problem: &str| DataError::new(path, problem, REMEDY);
-    let vertex = header.elements.first().filter(|element| element.name == "vertex");
+    let vertex = header
+        .elements
+        .first()
+        .filter(|element| element.name == "vertex");
     let vertex = vertex.ok_or_else(|| wrong("the first element is not vertex"))?;
-    let columns = vertex.properties.iter().map(|property| match property.kind {
-        Kind::Scalar(scalar) => Ok((property.name.as_str(), scalar)),
-        Kind::List { .. } => Err(wrong("a vertex with a list property")),
-    });
+    let columns = vertex
+        .properties
+        .iter()
+        .map(|property| match property.kind {
+            Kind::Scalar(scalar) => Ok((property.name.as_str(), scalar)),
+            Kind::List { .. } => Err(wrong("a vertex with a list property")),
+        });
     Ok((vertex, columns.collect::<Result<_, _>>()?))
 }
 
-/// Reads a point cloud. Colours are 8 bit, 16 bit, or floats in [0, 1]; without them points are grey. `path` is
-/// for messages only. Positions may be non-finite.
+/// Reads a point cloud. Colours are 8 bit, 16 bit, or floats in [0, 1]; without them points are
+/// grey. `path` is for messages only. Positions may be non-finite.
 pub fn parse(bytes: &[u8], path: &Path) -> Result<Points, DataError> {
     let header = Header::parse(bytes, path)?;
     let (vertex, columns) = vertices(&header, path)?;
     let column = |names: [&str; 3]| columns.iter().position(|(name, _)| names.contains(name));
     let xyz = [column(["x"; 3]), column(["y"; 3]), column(["z"; 3])];
     let [Some(x), Some(y), Some(z)] = xyz else {
-        return Err(DataError::new(path, "the vertices have no x, y or z", REMEDY));
+        return Err(DataError::new(
+            path,
+            "the vertices have no x, y or z",
+            REMEDY,
+        ));
     };
     let rgb = [
         column(["red", "r", "diffuse_red"]),
@@ -40,7 +50,8 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<Points, DataError> {
     ];
     let body = &bytes[header.end..];
     let stride = vertex.least_stride();
-    // An ascii row has at least a digit and a separator for each value; the last may lack the separator.
+    // An ascii row has at least a digit and a separator for each value; the last may lack the
+    // separator.
     let (smallest, room) = match header.encoding {
         Encoding::Ascii => (2 * columns.len() as u64, body.len() as u64 + 1),
         _ => (stride as u64, body.len() as u64),
@@ -67,7 +78,9 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<Points, DataError> {
         random: false,
     };
     let mut push = |row: &[f64]| {
-        points.positions.push([row[x], row[y], row[z]].map(|v| v as f32));
+        points
+            .positions
+            .push([row[x], row[y], row[z]].map(|v| v as f32));
         points.colours.push(rgb.map(|column| {
             let Some(column) = column else { return 128 };
             let scale = match columns[column].1 {
@@ -80,7 +93,8 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<Points, DataError> {
     };
     let mut row = vec![0.0; columns.len()];
     if header.encoding == Encoding::Ascii {
-        let text = std::str::from_utf8(body).map_err(|_| DataError::new(path, "not ascii", REMEDY))?;
+        let text =
+            std::str::from_utf8(body).map_err(|_| DataError::new(path, "not ascii", REMEDY))?;
         let mut lines = text
             .lines()
             .zip(header.lines + 1..)

@@ -4,10 +4,11 @@ use super::{Entry, LensCamera, Points, photo};
 use splatcore_core::camera::extent;
 use splatcore_core::random::Rng;
 
-/// Half the cube's side as a share of what the cameras see at the focus. 0.9 makes it 1.3 for the NeRF-synthetic
-/// scenes, the cube that INRIA's loader uses for them.
+/// Half the cube's side as a share of what the cameras see at the focus. 0.9 makes it 1.3 for the
+/// NeRF-synthetic scenes, the cube that INRIA's loader uses for them.
 const CUBE: f64 = 0.9;
-/// Share of the points that go between and behind what the cameras look at, where there is a background.
+/// Share of the points that go between and behind what the cameras look at, where there is a
+/// background.
 const BEYOND: f32 = 0.3;
 /// Draws in the cube before a point is put on a camera's ray instead.
 const DRAWS: usize = 20;
@@ -16,10 +17,10 @@ const STREAM: u64 = 0x706f_696e;
 
 /// `count` grey points, each seen by at least one camera.
 ///
-/// Cameras that look at a common place fill a cube around the point closest to all optical axes; if the photos have
-/// a background (no alpha channel), some points lie along random pixels' rays, up to four times as far. Other
-/// cameras (looking outwards, or in parallel, or just one) get all their points along rays, uniform in log depth,
-/// in terms of the cameras' extent.
+/// Cameras that look at a common place fill a cube around the point closest to all optical axes; if
+/// the photos have a background (no alpha channel), some points lie along random pixels' rays, up
+/// to four times as far. Other cameras (looking outwards, or in parallel, or just one) get all
+/// their points along rays, uniform in log depth, in terms of the cameras' extent.
 pub(super) fn inside_what_is_seen(entries: &[Entry], count: usize, seed: u64) -> Points {
     let cameras: Vec<&LensCamera> = entries.iter().map(|e| &e.camera).collect();
     let mut rng = Rng::new(seed, STREAM);
@@ -71,7 +72,10 @@ fn focus(cameras: &[&LensCamera]) -> Option<Focus> {
     let (mut half_side, mut distance) = (0.0, 0.0);
     for camera in cameras {
         let p = camera.camera.position();
-        let away = (0..3).map(|i| (p[i] - centre[i]).powi(2)).sum::<f64>().sqrt();
+        let away = (0..3)
+            .map(|i| (p[i] - centre[i]).powi(2))
+            .sum::<f64>()
+            .sqrt();
         let [x, y] = camera.camera.tan_half_fov();
         half_side += CUBE * away * x.min(y).min(1.0) / n;
         distance += away / n;
@@ -84,7 +88,8 @@ fn focus(cameras: &[&LensCamera]) -> Option<Focus> {
     })
 }
 
-/// The point with the least sum of squared distances to the optical axes; `None` if they are (nearly) parallel.
+/// The point with the least sum of squared distances to the optical axes; `None` if they are
+/// (nearly) parallel.
 fn closest_to_axes(cameras: &[&LensCamera]) -> Option<[f64; 3]> {
     let n = cameras.len() as f64;
     let mut a = [[0.0; 3]; 3];
@@ -100,11 +105,13 @@ fn closest_to_axes(cameras: &[&LensCamera]) -> Option<[f64; 3]> {
         }
     }
     let det3 = |m: [[f64; 3]; 3]| {
-        m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0])
+        m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1])
+            - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0])
             + m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0])
     };
     let det = det3(a);
-    // The product of the eigenvalues; two are near 1, the smallest is the mean squared sine between the axes.
+    // The product of the eigenvalues; two are near 1, the smallest is the mean squared sine between
+    // the axes.
     if det.is_nan() || det < 1e-3 {
         return None;
     }

@@ -1,5 +1,5 @@
-//! Scaling photos down: separable Catmull-Rom whose support grows with the step, so that nothing aliases. That is
-//! what Pillow's `resize` does, through which most trainers scale their photos.
+//! Scaling photos down: separable Catmull-Rom whose support grows with the step, so that nothing
+//! aliases. That is what Pillow's `resize` does, through which most trainers scale their photos.
 
 use image::RgbImage;
 
@@ -9,7 +9,8 @@ struct Taps {
     weights: Vec<f32>,
 }
 
-/// Taps from `from` to `to` pixels, `to <= from`; those beyond the edge are left out and the rest renormalised.
+/// Taps from `from` to `to` pixels, `to <= from`; those beyond the edge are left out and the rest
+/// renormalised.
 fn taps(from: u32, to: u32) -> Vec<Taps> {
     let step = from as f64 / to as f64;
     (0..to)
@@ -82,7 +83,11 @@ mod tests {
     fn agrees_with_the_image_crate_within_its_rounding() {
         let photo = RgbImage::from_fn(123, 77, |x, y| {
             let noise = splatcore_core::random::mix((x * 1000 + y) as u64);
-            Rgb([noise as u8, (noise >> 8) as u8, if x % 20 < 10 { 255 } else { 0 }])
+            Rgb([
+                noise as u8,
+                (noise >> 8) as u8,
+                if x % 20 < 10 { 255 } else { 0 },
+            ])
         });
         for (width, height) in [(123, 77), (61, 38), (122, 76), (40, 77), (5, 3), (1, 1)] {
             let ours = shrink(&photo, width, height);

@@ -38,8 +38,8 @@ impl FromStr for Split {
 }
 
 impl Dataset {
-    /// Indices of the entries of a split, ascending. If the files declare splits, those are used; else every
-    /// `test_every`-th entry by name, starting with the first, is held out (0: none is).
+    /// Indices of the entries of a split, ascending. If the files declare splits, those are used;
+    /// else every `test_every`-th entry by name, starting with the first, is held out (0: none is).
     pub fn select(&self, split: Split, test_every: usize) -> Vec<usize> {
         let declared = self.entries.iter().any(|e| e.declared_split.is_some());
         let belongs = |i: usize| {

@@ -1,21 +1,22 @@
-//! Removing lens distortion: a pinhole camera for a lens camera, and the photo that it would have taken.
+//! Removing lens distortion: a pinhole camera for a lens camera, and the photo that it would have
+//! taken.
 
 use super::LensCamera;
 use image::{GrayImage, RgbImage};
 use splatcore_core::Camera;
 
-/// The pinhole's focal length is at least this share of the lens camera's: a wider view would spread the middle of
-/// the photo over too few pixels.
+/// The pinhole's focal length is at least this share of the lens camera's: a wider view would
+/// spread the middle of the photo over too few pixels.
 const SMALLEST_ZOOM: f64 = 0.5;
 /// And at most this many times as long.
 const LARGEST_ZOOM: f64 = 8.0;
 /// The principal point is put in the middle unless that costs this much more zoom than keeping it.
 const CENTRING_COST: f64 = 1.25;
 
-/// The pinhole camera, of the same size and pose, that sees as much as possible of what the lens camera sees and
-/// nothing else: every pixel's centre lies inside the photo. Its principal point is in the middle (or stays, where
-/// it is far off). If no zoom makes the view fit, the lens camera's own pinhole part is returned, and
-/// [`undistort`] masks what the photo does not show.
+/// The pinhole camera, of the same size and pose, that sees as much as possible of what the lens
+/// camera sees and nothing else: every pixel's centre lies inside the photo. Its principal point is
+/// in the middle (or stays, where it is far off). If no zoom makes the view fit, the lens camera's
+/// own pinhole part is returned, and [`undistort`] masks what the photo does not show.
 pub fn pinhole_for(source: &LensCamera) -> Camera {
     let own = &source.camera;
     let fold = source.lens.fold_radius();
@@ -42,8 +43,9 @@ fn zoomed(camera: &Camera, zoom: f64) -> Camera {
     }
 }
 
-/// Smallest factor on the focal lengths of `target` with which its border lies inside the source. Inside the fold
-/// radius the lens maps without overlap, so that the border decides for the whole image.
+/// Smallest factor on the focal lengths of `target` with which its border lies inside the source.
+/// Inside the fold radius the lens maps without overlap, so that the border decides for the whole
+/// image.
 fn smallest_zoom(source: &LensCamera, target: &Camera, fold: f64) -> Option<f64> {
     let border = border(target);
     let (right, bottom) = (
@@ -59,7 +61,8 @@ fn smallest_zoom(source: &LensCamera, target: &Camera, fold: f64) -> Option<f64>
             ];
             ray[0].hypot(ray[1]) <= fold
                 && source.pixel(ray).is_some_and(|[x, y]| {
-                    (0.5 - slack..=right + slack).contains(&x) && (0.5 - slack..=bottom + slack).contains(&y)
+                    (0.5 - slack..=right + slack).contains(&x)
+                        && (0.5 - slack..=bottom + slack).contains(&y)
                 })
         })
     };
@@ -93,8 +96,8 @@ fn border(camera: &Camera) -> Vec<[f64; 2]> {
     points
 }
 
-/// Resamples a photo (of the source's size) and its mask to a pinhole of the same pose: bicubic for colours,
-/// nearest for the mask. Pixels that the photo does not show become masked out.
+/// Resamples a photo (of the source's size) and its mask to a pinhole of the same pose: bicubic for
+/// colours, nearest for the mask. Pixels that the photo does not show become masked out.
 pub fn undistort(
     source: &LensCamera,
     target: &Camera,
@@ -135,9 +138,11 @@ fn nearest(mask: &GrayImage, [x, y]: [f64; 2]) -> u8 {
     mask.get_pixel(x, y).0[0]
 }
 
-/// Catmull-Rom interpolation (Keys 1981, a = -1/2) at a position in pixels, centres at +0.5; the edge is repeated.
+/// Catmull-Rom interpolation (Keys 1981, a = -1/2) at a position in pixels, centres at +0.5; the
+/// edge is repeated.
 fn bicubic(photo: &RgbImage, [x, y]: [f64; 2]) -> [u8; 3] {
-    // The pixel to the left of and above the position; positions are not negative, so a cast is a floor.
+    // The pixel to the left of and above the position; positions are not negative, so a cast is a
+    // floor.
     let (x, y) = (x + 0.5, y + 0.5);
     let (left, top) = (x as i32 - 1, y as i32 - 1);
     let (wx, wy) = (

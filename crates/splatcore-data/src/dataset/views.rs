@@ -15,19 +15,21 @@ pub struct LoadOptions {
     pub max_size: Option<u32>,
     /// Straight alpha is composited on this colour, sRGB values from 0 to 1.
     pub background: [f32; 3],
-    /// Alpha is kept with the photo, which stands on black then, so that another colour can be put behind it in every
-    /// step; `background` is not used. A third more memory for photos with alpha.
+    /// Alpha is kept with the photo, which stands on black then, so that another colour can be put
+    /// behind it in every step; `background` is not used. A third more memory for photos with
+    /// alpha.
     pub keep_alpha: bool,
 }
 
 impl Dataset {
-    /// Loads the photos of some entries, in that order, on all threads. Each view is a pinhole's: lens distortion
-    /// is removed by resampling; a pinhole photo that fits already keeps its pixels as they are. The camera and
-    /// the mask are scaled with the photo. `progress` is called with (done, total), from any thread.
+    /// Loads the photos of some entries, in that order, on all threads. Each view is a pinhole's:
+    /// lens distortion is removed by resampling; a pinhole photo that fits already keeps its pixels
+    /// as they are. The camera and the mask are scaled with the photo. `progress` is called with
+    /// (done, total), from any thread.
     ///
     /// # Errors
-    /// The first photo in the given order that cannot be read or decoded, or whose shape contradicts its camera; how many
-    /// others there are, and which, is said too.
+    /// The first photo in the given order that cannot be read or decoded, or whose shape
+    /// contradicts its camera; how many others there are, and which, is said too.
     ///
     /// # Panics
     /// If an index is not below `entries.len()`.
@@ -46,7 +48,10 @@ impl Dataset {
                 view
             })
             .collect();
-        let failed = indices.iter().zip(&loaded).filter(|(_, view)| view.is_err());
+        let failed = indices
+            .iter()
+            .zip(&loaded)
+            .filter(|(_, view)| view.is_err());
         let others: Vec<&str> = failed
             .skip(1)
             .map(|(&index, _)| self.entries[index].name.as_str())
@@ -59,11 +64,12 @@ impl Dataset {
         })
     }
 
-    /// Photos that [`Dataset::load_views`] would refuse, as far as their headers tell, a line each: no images, or of another
-    /// shape than their cameras. Decodes no pixel.
+    /// Photos that [`Dataset::load_views`] would refuse, as far as their headers tell, a line each:
+    /// no images, or of another shape than their cameras. Decodes no pixel.
     pub fn unusable_photos(&self) -> Vec<String> {
         let defect = |entry: &Entry| {
-            let fits = photo::size(&entry.image).and_then(|(width, height)| fitted(entry, width, height));
+            let fits =
+                photo::size(&entry.image).and_then(|(width, height)| fitted(entry, width, height));
             fits.err().map(|error| error.to_string())
         };
         self.entries.par_iter().filter_map(defect).collect()
@@ -121,7 +127,8 @@ fn load(entry: &Entry, options: &LoadOptions) -> Result<View, DataError> {
     })
 }
 
-/// Size at which the longer side is at most `max_size`: each side times `max_size / longer`, rounded, at least 1.
+/// Size at which the longer side is at most `max_size`: each side times `max_size / longer`,
+/// rounded, at least 1.
 fn scaled(width: u32, height: u32, max_size: Option<u32>) -> (u32, u32) {
     let longer = width.max(height);
     match max_size {
@@ -134,10 +141,14 @@ fn scaled(width: u32, height: u32, max_size: Option<u32>) -> (u32, u32) {
     }
 }
 
-/// The entry's camera at the size of its file, which may be a scaled version of the declared image. If only a quarter turn,
-/// which EXIF asks for, makes the shapes agree, what was posed is the turned photo: then also the turn, and the camera has
-/// the turned size.
-fn fitted(entry: &Entry, width: u32, height: u32) -> Result<(LensCamera, Option<Orientation>), DataError> {
+/// The entry's camera at the size of its file, which may be a scaled version of the declared image.
+/// If only a quarter turn, which EXIF asks for, makes the shapes agree, what was posed is the
+/// turned photo: then also the turn, and the camera has the turned size.
+fn fitted(
+    entry: &Entry,
+    width: u32,
+    height: u32,
+) -> Result<(LensCamera, Option<Orientation>), DataError> {
     let camera = &entry.camera.camera;
     let declared = (camera.width, camera.height);
     if (width, height) == declared {
@@ -159,7 +170,8 @@ fn fitted(entry: &Entry, width: u32, height: u32) -> Result<(LensCamera, Option<
             "the photo is {width}x{height} pixels but its camera is {}x{}, which is another shape",
             declared.0, declared.1
         ),
-        "use the photos that were posed, or scaled versions of them (rotated or cropped ones do not fit)",
+        "use the photos that were posed, or scaled versions of them (rotated or cropped ones do \
+         not fit)",
     )
     .at(Place::Part(format!("image '{}'", entry.name))))
 }

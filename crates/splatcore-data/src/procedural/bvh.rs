@@ -23,7 +23,8 @@ enum Kind {
 impl Tree {
     /// Builds the tree by splitting at the median along the longest side.
     pub(super) fn new(shapes: &[Shape]) -> Self {
-        let mut items: Vec<(usize, [V; 2])> = shapes.iter().map(Shape::bounds).enumerate().collect();
+        let mut items: Vec<(usize, [V; 2])> =
+            shapes.iter().map(Shape::bounds).enumerate().collect();
         let mut tree = Self { nodes: Vec::new() };
         tree.grow(&mut items);
         tree
@@ -49,7 +50,9 @@ impl Tree {
         }
         let side = |i: usize| bounds[1][i] - bounds[0][i];
         let axis = (0..3).fold(0, |best, i| if side(i) > side(best) { i } else { best });
-        items.sort_by(|a, b| (a.1[0][axis] + a.1[1][axis]).total_cmp(&(b.1[0][axis] + b.1[1][axis])));
+        items.sort_by(|a, b| {
+            (a.1[0][axis] + a.1[1][axis]).total_cmp(&(b.1[0][axis] + b.1[1][axis]))
+        });
         let (left, right) = items.split_at_mut(items.len() / 2);
         self.grow(left);
         self.nodes[at].kind = Kind::Inner {
@@ -91,7 +94,9 @@ impl Tree {
             origin,
             direction,
             |shape| {
-                blocked = shapes[shape].hit(origin, direction).is_some_and(|t| t < limit);
+                blocked = shapes[shape]
+                    .hit(origin, direction)
+                    .is_some_and(|t| t < limit);
                 (!blocked).then_some(limit)
             },
             limit,
@@ -99,8 +104,15 @@ impl Tree {
         blocked
     }
 
-    /// Visits the shapes whose boxes the ray meets before the limit that `visit` last returned, until `None`.
-    fn walk(&self, origin: V, direction: V, mut visit: impl FnMut(usize) -> Option<f64>, mut limit: f64) {
+    /// Visits the shapes whose boxes the ray meets before the limit that `visit` last returned,
+    /// until `None`.
+    fn walk(
+        &self,
+        origin: V,
+        direction: V,
+        mut visit: impl FnMut(usize) -> Option<f64>,
+        mut limit: f64,
+    ) {
         // A direction along an axis would make 0 times infinity below.
         let inverse = direction.map(|d| 1.0 / if d.abs() < 1e-12 { 1e-12 } else { d });
         let mut stack = [0usize; 32];
@@ -167,10 +179,16 @@ mod tests {
                 .filter_map(|i| Some((shapes[i].hit(origin, direction)?, i)))
                 .min_by(|a, b| a.0.total_cmp(&b.0));
             assert_eq!(tree.nearest(&shapes, origin, direction, 100.0), all);
-            assert_eq!(tree.blocked(&shapes, origin, direction, 100.0), all.is_some());
+            assert_eq!(
+                tree.blocked(&shapes, origin, direction, 100.0),
+                all.is_some()
+            );
             hits += usize::from(all.is_some());
         }
         assert!(hits > 500);
-        assert_eq!(Tree::new(&[]).nearest(&[], [0.0; 3], [0.0, 0.0, 1.0], 1.0), None);
+        assert_eq!(
+            Tree::new(&[]).nearest(&[], [0.0; 3], [0.0, 0.0, 1.0], 1.0),
+            None
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! COLMAP's text model: `cameras.txt`, `images.txt`, `points3D.txt`.
 //!
-//! Format: <https://colmap.github.io/format.html>. Poses are world to camera, quaternions w x y z; image ids and
-//! point ids count from 1.
+//! Format: <https://colmap.github.io/format.html>. Poses are world to camera, quaternions w x y z;
+//! image ids and point ids count from 1.
 
 use super::render::Point;
 use crate::DataError;
@@ -10,8 +10,8 @@ use splatcore_core::Camera;
 use std::io::Write;
 use std::path::Path;
 
-/// Writes the three files into `folder`; `names[i]` is the photo of `cameras[i]`, and all cameras share the
-/// intrinsics of the first. `images.txt` comes last: without it a folder is no dataset.
+/// Writes the three files into `folder`; `names[i]` is the photo of `cameras[i]`, and all cameras
+/// share the intrinsics of the first. `images.txt` comes last: without it a folder is no dataset.
 pub(super) fn write(
     folder: &Path,
     cameras: &[Camera],
@@ -33,10 +33,18 @@ pub(super) fn write(
     // The index of each observation within its image, as it will stand in images.txt.
     let mut seen: Vec<Vec<(usize, [f64; 2])>> = vec![Vec::new(); cameras.len()];
     write_atomically(&folder.join("points3D.txt"), |w| {
-        writeln!(w, "# POINT3D_ID X Y Z R G B ERROR TRACK[] (IMAGE_ID POINT2D_IDX)")?;
+        writeln!(
+            w,
+            "# POINT3D_ID X Y Z R G B ERROR TRACK[] (IMAGE_ID POINT2D_IDX)"
+        )?;
         for (i, point) in points.iter().enumerate() {
             let ([x, y, z], [r, g, b]) = (point.position, point.colour);
-            write!(w, "{} {x:.7} {y:.7} {z:.7} {r} {g} {b} {:.4}", i + 1, point.error)?;
+            write!(
+                w,
+                "{} {x:.7} {y:.7} {z:.7} {r} {g} {b} {:.4}",
+                i + 1,
+                point.error
+            )?;
             for &(view, pixel) in &point.track {
                 write!(w, " {} {}", view + 1, seen[view].len())?;
                 seen[view].push((i + 1, pixel));
@@ -63,8 +71,8 @@ pub(super) fn write(
     })
 }
 
-/// Quaternion w x y z, w not negative, of a rotation matrix in rows. The largest of the four components is found
-/// first, so that nothing divides by a small number (Shepperd 1978).
+/// Quaternion w x y z, w not negative, of a rotation matrix in rows. The largest of the four
+/// components is found first, so that nothing divides by a small number (Shepperd 1978).
 pub(super) fn quaternion(m: &[[f64; 3]; 3]) -> [f64; 4] {
     let trace = m[0][0] + m[1][1] + m[2][2];
     let fours = [trace, m[0][0], m[1][1], m[2][2]].map(|d| 1.0 + 2.0 * d - trace);

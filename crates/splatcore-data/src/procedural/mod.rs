@@ -1,10 +1,10 @@
-//! A dataset that needs no download: a garden square, ray-traced by a small renderer that knows nothing of
-//! Gaussians, written as photos with a COLMAP text model.
+//! A dataset that needs no download: a garden square, ray-traced by a small renderer that knows
+//! nothing of Gaussians, written as photos with a COLMAP text model.
 //!
-//! [`write_dataset`] writes it. [`World`] is the scene; [`World::look`] follows one ray, which is how tests check
-//! photos and points against the truth. Axes: x right, y down, z forward, so up is -y, as in most published
-//! Gaussian scenes. Lengths are in metres; cameras stand about 6 from the centre; a painted sphere of radius 13
-//! closes the scene.
+//! [`write_dataset`] writes it. [`World`] is the scene; [`World::look`] follows one ray, which is
+//! how tests check photos and points against the truth. Axes: x right, y down, z forward, so up is
+//! -y, as in most published Gaussian scenes. Lengths are in metres; cameras stand about 6 from the
+//! centre; a painted sphere of radius 13 closes the scene.
 //!
 //! `shape`: solids and rays · `bvh`: which shapes a ray may meet · `texture`: noise and paints ·
 //! `world`: what stands where · `trace`: light · `rig`: cameras · `render`: pixels and points ·
@@ -93,19 +93,24 @@ impl ProceduralOptions {
 }
 
 /// Renders the scene and writes it as a dataset: `images/view_0000.png` and so on, and
-/// `sparse/0/{cameras,images,points3D}.txt`. `progress(done, all)` is called after every photo, from any thread,
-/// one call at a time and in order.
+/// `sparse/0/{cameras,images,points3D}.txt`. `progress(done, all)` is called after every photo,
+/// from any thread, one call at a time and in order.
 ///
 /// # Errors
-/// When the options are out of range, when `folder` already holds a binary COLMAP model (which readers would take
-/// instead of this one), or when a file cannot be written. Files already complete stay.
+/// When the options are out of range, when `folder` already holds a binary COLMAP model (which
+/// readers would take instead of this one), or when a file cannot be written. Files already
+/// complete stay.
 pub fn write_dataset(
     folder: &Path,
     options: &ProceduralOptions,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<(), DataError> {
     if let Some(defect) = options.defect() {
-        return Err(DataError::new(folder, defect, "choose a value in that range"));
+        return Err(DataError::new(
+            folder,
+            defect,
+            "choose a value in that range",
+        ));
     }
     let sparse = folder.join("sparse").join("0");
     for name in ["cameras.bin", "images.bin", "points3D.bin"] {
@@ -119,7 +124,9 @@ pub fn write_dataset(
     }
     let world = World::new();
     let cameras = rig::cameras(options);
-    let names: Vec<String> = (0..options.views).map(|i| format!("view_{i:04}.png")).collect();
+    let names: Vec<String> = (0..options.views)
+        .map(|i| format!("view_{i:04}.png"))
+        .collect();
     let done = Mutex::new(0);
     cameras
         .par_iter()
@@ -141,7 +148,12 @@ pub fn write_dataset(
 fn write_png(path: &Path, options: &ProceduralOptions, rgb: &[u8]) -> Result<(), DataError> {
     let mut bytes = Vec::new();
     image::codecs::png::PngEncoder::new(&mut bytes)
-        .write_image(rgb, options.width, options.height, image::ExtendedColorType::Rgb8)
+        .write_image(
+            rgb,
+            options.width,
+            options.height,
+            image::ExtendedColorType::Rgb8,
+        )
         .map_err(|error| DataError::write(path, &std::io::Error::other(error)))?;
     write_bytes(path, &bytes)
 }

@@ -7,9 +7,14 @@ use super::world::World;
 use rayon::prelude::*;
 use splatcore_core::{Camera, random};
 
-/// Unit direction, world axes, of the ray through an image position in pixels; (0.5, 0.5) is the first centre.
+/// Unit direction, world axes, of the ray through an image position in pixels; (0.5, 0.5) is the
+/// first centre.
 pub(super) fn direction(camera: &Camera, x: f64, y: f64) -> V {
-    let local = [(x - camera.cx) / camera.fx, (y - camera.cy) / camera.fy, 1.0];
+    let local = [
+        (x - camera.cx) / camera.fx,
+        (y - camera.cy) / camera.fy,
+        1.0,
+    ];
     let r = &camera.rotation;
     unit(std::array::from_fn(|i| {
         r[0][i] * local[0] + r[1][i] * local[1] + r[2][i] * local[2]
@@ -25,9 +30,14 @@ const FIRST_RAYS: u32 = 4;
 /// A pixel whose first rays differ by no more than this, in linear light, gets no others.
 const EVEN: f64 = 0.03;
 
-/// Renders a view, `[height][width][3]` sRGB bytes. Each pixel is the mean, in linear light, of up to `samples`
-/// rays spread over its square.
-pub(super) fn photo(world: &World, camera: &Camera, view: usize, options: &ProceduralOptions) -> Vec<u8> {
+/// Renders a view, `[height][width][3]` sRGB bytes. Each pixel is the mean, in linear light, of up
+/// to `samples` rays spread over its square.
+pub(super) fn photo(
+    world: &World,
+    camera: &Camera,
+    view: usize,
+    options: &ProceduralOptions,
+) -> Vec<u8> {
     let (width, height) = (camera.width as usize, camera.height as usize);
     let few = options.samples.min(FIRST_RAYS);
     let sets = [Spread::new(few, 0), Spread::new(options.samples - few, few)];
@@ -62,7 +72,8 @@ pub(super) fn photo(world: &World, camera: &Camera, view: usize, options: &Proce
     rgb
 }
 
-/// Positions in a pixel: one in each row and each column of a count x count grid, at a random place of its cell.
+/// Positions in a pixel: one in each row and each column of a count x count grid, at a random place
+/// of its cell.
 struct Spread {
     count: u32,
     stride: u32,
@@ -81,7 +92,8 @@ impl Spread {
 
     /// x and y in [0, 1).
     fn position(&self, s: u32, seed: u64, pixel: u64) -> [f64; 2] {
-        let jitter = |lane| random::uniform_at(seed, (1 + self.first + s) as u64, pixel, lane) as f64;
+        let jitter =
+            |lane| random::uniform_at(seed, (1 + self.first + s) as u64, pixel, lane) as f64;
         let count = self.count as f64;
         [
             (s as f64 + jitter(0)) / count,
@@ -110,7 +122,8 @@ pub(super) struct Point {
     pub colour: [u8; 3],
     /// Views that see it, with where they see it, in pixels.
     pub track: Vec<(usize, [f64; 2])>,
-    /// Mean distance in pixels between where the views see the surface and where they would see the point.
+    /// Mean distance in pixels between where the views see the surface and where they would see the
+    /// point.
     pub error: f64,
 }
 
@@ -119,8 +132,8 @@ const TRACK: usize = 3;
 /// Standard deviation of a point's position, in pixels at its distance.
 const NOISE: f64 = 0.3;
 
-/// Surface points under random pixels of random views that at least [`TRACK`] views see, up to the number asked
-/// for.
+/// Surface points under random pixels of random views that at least [`TRACK`] views see, up to the
+/// number asked for.
 pub(super) fn points(world: &World, cameras: &[Camera], options: &ProceduralOptions) -> Vec<Point> {
     let needed = TRACK.min(cameras.len());
     let mut found = Vec::with_capacity(options.points);
@@ -140,11 +153,20 @@ pub(super) fn points(world: &World, cameras: &[Camera], options: &ProceduralOpti
     found
 }
 
-fn point(world: &World, cameras: &[Camera], candidate: u64, seed: u64, needed: usize) -> Option<Point> {
+fn point(
+    world: &World,
+    cameras: &[Camera],
+    candidate: u64,
+    seed: u64,
+    needed: usize,
+) -> Option<Point> {
     // Steps of the photos' jitter begin at 1 and stay small; this one is out of their way.
     let random = |lane| random::uniform_at(seed, u32::MAX as u64, candidate, lane) as f64;
     let from = &cameras[(random(0) * cameras.len() as f64) as usize % cameras.len()];
-    let (x, y) = (random(1) * from.width as f64, random(2) * from.height as f64);
+    let (x, y) = (
+        random(1) * from.width as f64,
+        random(2) * from.height as f64,
+    );
     let seen = world.look(from.position(), direction(from, x, y));
     let surface = along(from.position(), direction(from, x, y), seen.distance);
 
@@ -163,7 +185,8 @@ fn point(world: &World, cameras: &[Camera], candidate: u64, seed: u64, needed: u
     if track.len() < needed {
         return None;
     }
-    let noise = random::normal3(seed, u32::MAX as u64, candidate).map(|n| n.clamp(-2.5, 2.5) as f64);
+    let noise =
+        random::normal3(seed, u32::MAX as u64, candidate).map(|n| n.clamp(-2.5, 2.5) as f64);
     let offset = scale(noise, NOISE * seen.distance / from.fx);
     let position = add(surface, offset);
     let error = track
@@ -205,7 +228,8 @@ mod tests {
             let spread = Spread::new(count, 0);
             let at: Vec<[f64; 2]> = (0..count).map(|s| spread.position(s, 3, 11)).collect();
             for axis in 0..2 {
-                let mut cells: Vec<u32> = at.iter().map(|p| (p[axis] * count as f64) as u32).collect();
+                let mut cells: Vec<u32> =
+                    at.iter().map(|p| (p[axis] * count as f64) as u32).collect();
                 cells.sort_unstable();
                 assert_eq!(cells, (0..count).collect::<Vec<_>>());
             }

@@ -10,8 +10,9 @@ const DISTANCE: f64 = 6.6;
 /// Vertical field of view, degrees.
 const FIELD_OF_VIEW: f64 = 42.0;
 
-/// Cameras on three rings around the square, all of one kind. Consecutive cameras stand next to each other and on
-/// different rings, so that leaving out every 8th takes from all rings and leaves neighbours on each side.
+/// Cameras on three rings around the square, all of one kind. Consecutive cameras stand next to
+/// each other and on different rings, so that leaving out every 8th takes from all rings and leaves
+/// neighbours on each side.
 pub(super) fn cameras(options: &ProceduralOptions) -> Vec<Camera> {
     let fov_y = {
         // An upright picture gets the field of view across, so that the square fits.
@@ -21,7 +22,8 @@ pub(super) fn cameras(options: &ProceduralOptions) -> Vec<Camera> {
     };
     (0..options.views)
         .map(|i| {
-            let wobble = |lane: u64| random::uniform_at(options.seed, 0, i as u64, lane) as f64 * 2.0 - 1.0;
+            let wobble =
+                |lane: u64| random::uniform_at(options.seed, 0, i as u64, lane) as f64 * 2.0 - 1.0;
             let turn = (i as f64 + 0.1 * wobble(0)) / options.views as f64 * std::f64::consts::TAU;
             let rise = (ELEVATIONS[i % ELEVATIONS.len()] + 0.8 * wobble(1)).to_radians();
             let target = [0.15 * wobble(2), -0.72 + 0.08 * wobble(3), 0.15 * wobble(4)];

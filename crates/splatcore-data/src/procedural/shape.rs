@@ -1,4 +1,5 @@
-//! Solid shapes: where a ray meets them, their normals, boxes around them, and coordinates to paint them by.
+//! Solid shapes: where a ray meets them, their normals, boxes around them, and coordinates to paint
+//! them by.
 
 use super::vector::{V, add, along, cross, dot, length, scale, sub, unit};
 
@@ -36,7 +37,8 @@ pub(super) const SKIN: f64 = 1e-6;
 impl Shape {
     /// Corners of an axis-aligned box around the shape.
     pub(super) fn bounds(&self) -> [V; 2] {
-        let ball = |centre: V, radius: f64| [centre.map(|c| c - radius), centre.map(|c| c + radius)];
+        let ball =
+            |centre: V, radius: f64| [centre.map(|c| c - radius), centre.map(|c| c + radius)];
         match *self {
             Shape::Sphere { centre, radius } => ball(centre, radius),
             Shape::Cuboid { centre, half, .. } => {
@@ -135,8 +137,8 @@ impl Shape {
         }
     }
 
-    /// The point in the shape's own coordinates, for painting: a sphere's in units of its radius, a box's turned
-    /// back, a frustum's and a torus's with y along the axis.
+    /// The point in the shape's own coordinates, for painting: a sphere's in units of its radius, a
+    /// box's turned back, a frustum's and a torus's with y along the axis.
     pub(super) fn local(&self, p: V) -> V {
         match *self {
             Shape::Sphere { centre, radius } => scale(sub(p, centre), 1.0 / radius),
@@ -150,7 +152,9 @@ impl Shape {
     pub(super) fn occluder(&self) -> Option<(V, f64)> {
         match *self {
             Shape::Sphere { centre, radius } => Some((centre, radius)),
-            Shape::Cuboid { centre, half, .. } => Some((centre, half[0].min(half[1]).min(half[2]) * 1.1)),
+            Shape::Cuboid { centre, half, .. } => {
+                Some((centre, half[0].min(half[1]).min(half[2]) * 1.1))
+            }
             Shape::Frustum { from, to, radii } => {
                 let radius = radii[0].max(radii[1]) * 0.8;
                 (radius > 0.1).then(|| (along(from, unit(sub(to, from)), radius), radius))
@@ -209,7 +213,8 @@ fn hit_frustum(origin: V, direction: V, from: V, to: V, radii: [f64; 2]) -> Opti
     nearest.is_finite().then_some(nearest)
 }
 
-/// Walks along the ray by the exact distance to the torus, which never oversteps; `o` is relative to the centre.
+/// Walks along the ray by the exact distance to the torus, which never oversteps; `o` is relative
+/// to the centre.
 fn hit_torus(o: V, direction: V, normal: V, major: f64, minor: f64) -> Option<f64> {
     let reach = major + minor;
     let b = dot(o, direction);
@@ -342,7 +347,10 @@ mod tests {
             let direction = unit(sub([0.1, 0.0, 0.0], origin));
             let t = shape.hit(origin, direction).unwrap();
             let p = along(origin, direction, t);
-            assert_eq!(shape.hit(along(p, shape.normal(p), 1e-4), shape.normal(p)), None);
+            assert_eq!(
+                shape.hit(along(p, shape.normal(p), 1e-4), shape.normal(p)),
+                None
+            );
         }
     }
 }

@@ -59,7 +59,8 @@ impl Paint {
 
 /// Smooth noise in [0, 1] with features of one unit, the same everywhere and always.
 pub(super) fn noise(p: V) -> f64 {
-    // The rounding instruction is missing on old processors, and the function that stands in for it is slow.
+    // The rounding instruction is missing on old processors, and the function that stands in for it
+    // is slow.
     let whole = p.map(|v| v as i64 - i64::from(v < 0.0));
     let cell = whole.map(|c| c as f64);
     let f: V = std::array::from_fn(|i| smoothstep(0.0, 1.0, p[i] - cell[i]));

@@ -1,4 +1,5 @@
-//! What a ray sees: the nearest surface, lit by the sun (with shadows) and the sky, mirrored once if it shines.
+//! What a ray sees: the nearest surface, lit by the sun (with shadows) and the sky, mirrored once
+//! if it shines.
 
 use super::shape::SKIN;
 use super::texture::Paint;
@@ -46,8 +47,8 @@ impl World {
         }
     }
 
-    /// Whether nothing lies between a point inside the backdrop and a point of a surface, but for the last
-    /// thousandth of the way.
+    /// Whether nothing lies between a point inside the backdrop and a point of a surface, but for
+    /// the last thousandth of the way.
     pub fn sees(&self, from: [f64; 3], surface: [f64; 3]) -> bool {
         let way = sub(surface, from);
         let distance = length(way);
@@ -105,13 +106,24 @@ impl World {
         // Off the surface, so that rounding does not make it shade itself.
         let start = along(p, n, 1e-4);
         let facing = dot(n, self.sun);
-        let lit = facing > 0.0 && !self.tree.blocked(&self.shapes, start, self.sun, f64::INFINITY);
-        let sunlight = if lit { scale(SUNLIGHT, facing) } else { [0.0; 3] };
+        let lit = facing > 0.0
+            && !self
+                .tree
+                .blocked(&self.shapes, start, self.sun, f64::INFINITY);
+        let sunlight = if lit {
+            scale(SUNLIGHT, facing)
+        } else {
+            [0.0; 3]
+        };
         let skylight = mix(SKYLIGHT[1], SKYLIGHT[0], 0.5 - 0.5 * n[1]);
-        let matt = mul(albedo, add(sunlight, scale(skylight, self.openness(p, n, own))));
+        let matt = mul(
+            albedo,
+            add(sunlight, scale(skylight, self.openness(p, n, own))),
+        );
         let colour = if material.mirror > 0.0 && mirrors {
             let cosine = -dot(n, direction);
-            let share = material.mirror + (1.0 - material.mirror) * (1.0 - cosine).clamp(0.0, 1.0).powi(5);
+            let share =
+                material.mirror + (1.0 - material.mirror) * (1.0 - cosine).clamp(0.0, 1.0).powi(5);
             let away = unit(along(direction, n, 2.0 * cosine));
             let glint = if lit {
                 dot(away, self.sun).max(0.0).powi(60)
@@ -127,8 +139,8 @@ impl World {
         colour.map(|c| c.clamp(0.0, 1.0))
     }
 
-    /// Share of the sky that nearby solids leave open: form factors of balls that stand for them, and of the
-    /// ground for what is close above it.
+    /// Share of the sky that nearby solids leave open: form factors of balls that stand for them,
+    /// and of the ground for what is close above it.
     fn openness(&self, p: V, n: V, own: Option<usize>) -> f64 {
         let mut open = 1.0;
         for &(centre, radius, shape) in &self.occluders {

@@ -1,4 +1,5 @@
-//! The scene: a garden square under a painted sky. Metres, y down, the square's centre at the origin.
+//! The scene: a garden square under a painted sky. Metres, y down, the square's centre at the
+//! origin.
 
 use super::bvh::Tree;
 use super::shape::Shape;
@@ -128,7 +129,12 @@ impl Builder {
         self.ball(at(-0.95, -0.35, 0.42 + 0.55), 0.55, copper);
 
         // A wooden chest with a striped ball on it.
-        self.block(at(1.15, 0.35, 0.0), [1.3, 0.8, 0.9], -0.45, matt(Paint::Wood));
+        self.block(
+            at(1.15, 0.35, 0.0),
+            [1.3, 0.8, 0.9],
+            -0.45,
+            matt(Paint::Wood),
+        );
         let stripes = Paint::Wedges {
             count: 5.0,
             colours: [[0.80, 0.10, 0.08], [0.88, 0.84, 0.76]],
@@ -140,7 +146,13 @@ impl Builder {
             count: 4.0,
             colours: [[0.90, 0.88, 0.82], [0.85, 0.28, 0.06]],
         };
-        self.ring(at(0.85, -0.62, 0.46), [0.2, -0.35, -1.0], 0.36, 0.13, matt(buoy));
+        self.ring(
+            at(0.85, -0.62, 0.46),
+            [0.2, -0.35, -1.0],
+            0.36,
+            0.13,
+            matt(buoy),
+        );
 
         // A traffic cone, a column with a lamp, steps.
         let bands = Paint::Bands {
@@ -153,7 +165,12 @@ impl Builder {
             0.2,
             plain(0.10, 0.10, 0.11),
         );
-        self.cone(at(-0.35, 1.35, 0.06), at(-0.35, 1.35, 1.06), 0.26, matt(bands));
+        self.cone(
+            at(-0.35, 1.35, 0.06),
+            at(-0.35, 1.35, 1.06),
+            0.26,
+            matt(bands),
+        );
         self.rod(
             at(-2.15, 1.05, 0.0),
             at(-2.15, 1.05, 1.55),
@@ -228,7 +245,12 @@ impl Builder {
         for i in 0..14 {
             let turn = (i as f64 + 0.5) / 14.0 * std::f64::consts::TAU;
             let (x, z) = (3.1 * turn.cos(), 3.1 * turn.sin());
-            self.rod(at(x, z, 0.0), at(x, z, 0.42), 0.045, plain(0.80, 0.78, 0.72));
+            self.rod(
+                at(x, z, 0.0),
+                at(x, z, 0.42),
+                0.045,
+                plain(0.80, 0.78, 0.72),
+            );
             self.ball(at(x, z, 0.45), 0.065, plain(0.72, 0.14, 0.10));
         }
     }
@@ -240,7 +262,11 @@ impl Builder {
             let far = 9.2 + ((i * 5) % 4) as f64 * 0.5;
             let (x, z) = (far * turn.cos(), far * turn.sin());
             let tall = 1.9 + ((i * 3) % 5) as f64 * 0.22;
-            let green = mix([0.07, 0.24, 0.09], [0.20, 0.34, 0.08], ((i * 4) % 9) as f64 / 8.0);
+            let green = mix(
+                [0.07, 0.24, 0.09],
+                [0.20, 0.34, 0.08],
+                ((i * 4) % 9) as f64 / 8.0,
+            );
             let leaves = matt(Paint::Mottled {
                 grain: 0.35,
                 colours: [scale(green, 0.7), green],
@@ -323,7 +349,11 @@ impl World {
         let cover = clouds([2.6 * turn[0] + 5.0, 7.0 * up, 2.6 * turn[2]], 3);
         let sky = mix(sky, [0.93, 0.94, 0.95], 0.75 * smoothstep(0.5, 0.75, cover));
         let ridge = 0.05 + 0.10 * clouds(scale(turn, 2.3), 2);
-        let hill = mix([0.30, 0.38, 0.28], [0.36, 0.47, 0.52], smoothstep(0.0, 0.12, up));
+        let hill = mix(
+            [0.30, 0.38, 0.28],
+            [0.36, 0.47, 0.52],
+            smoothstep(0.0, 0.12, up),
+        );
         mix(hill, sky, smoothstep(ridge - 0.006, ridge + 0.006, up))
     }
 }

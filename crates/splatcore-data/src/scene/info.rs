@@ -23,8 +23,8 @@ pub struct SceneInfo {
     pub dropped: usize,
     /// The box around all centres, world units; none for an empty scene.
     pub bounds: Option<Bounds>,
-    /// Median over the Gaussians of the geometric mean of their three standard deviations, world units;
-    /// none for an empty scene.
+    /// Median over the Gaussians of the geometric mean of their three standard deviations, world
+    /// units; none for an empty scene.
     pub median_scale: Option<f32>,
     /// Whether the file says that the scene was trained with Mip-Splatting's 2D filter.
     pub antialiased: bool,
@@ -93,7 +93,11 @@ fn median_scale(gaussians: &Gaussians) -> Option<f32> {
     let middle = logs.len() / 2;
     let (below, &mut upper, _) = logs.select_nth_unstable_by(middle, f32::total_cmp);
     let lower = match gaussians.len() % 2 {
-        0 => below.iter().copied().max_by(f32::total_cmp).unwrap_or(upper),
+        0 => below
+            .iter()
+            .copied()
+            .max_by(f32::total_cmp)
+            .unwrap_or(upper),
         _ => upper,
     };
     // JSON has no infinity.

@@ -1,10 +1,11 @@
 //! Scene files: sets of Gaussians in and out.
 //!
-//! In: PLY as INRIA's trainer writes it, its many variants and PlayCanvas's compressed PLY ([`ply`]), SPZ
-//! versions 1 to 4 ([`spz`]), SOG versions 1 and 2, bundled or as a folder ([`sog`]), and antimatter15's .splat
-//! ([`splat`]). Out: PLY in INRIA's layout ([`write_ply`]). [`read`] tells the format by content, so a wrong
-//! extension does not matter (but .splat has no content to tell it by); whatever the format, what comes back is
-//! in PLY space (x right, y down, z forward) and in the parametrisation of [`Gaussians`].
+//! In: PLY as INRIA's trainer writes it, its many variants and PlayCanvas's compressed PLY
+//! ([`ply`]), SPZ versions 1 to 4 ([`spz`]), SOG versions 1 and 2, bundled or as a folder
+//! ([`sog`]), and antimatter15's .splat ([`splat`]). Out: PLY in INRIA's layout ([`write_ply`]).
+//! [`read`] tells the format by content, so a wrong extension does not matter (but .splat has no
+//! content to tell it by); whatever the format, what comes back is in PLY space (x right, y down, z
+//! forward) and in the parametrisation of [`Gaussians`].
 
 mod info;
 mod opacity;
@@ -25,24 +26,26 @@ use std::ops::Deref;
 use std::path::Path;
 
 /// The remedy that ends most errors about a file of the wrong kind.
-const KNOWN_FORMATS: &str =
-    "give a Gaussian .ply, .spz, .sog or .splat file, or the folder of an unbundled SOG (with meta.json)";
+const KNOWN_FORMATS: &str = "give a Gaussian .ply, .spz, .sog or .splat file, or the folder of an unbundled SOG (with meta.json)";
 
 /// A scene as a file holds it.
 #[derive(Clone, Debug)]
 pub struct SceneFile {
     /// The Gaussians, unsound ones already dropped.
     pub gaussians: Gaussians,
-    /// The format found, for people: "PLY, binary little-endian", "SPZ version 3", "SOG version 2, unbundled".
+    /// The format found, for people: "PLY, binary little-endian", "SPZ version 3", "SOG version 2,
+    /// unbundled".
     pub format: String,
     /// Size of the file; for unbundled SOG of all its files.
     pub bytes: u64,
     /// Gaussians left out because a value was NaN or infinite or the rotation all zero.
     pub dropped: usize,
-    /// What else a user may want to know, a line each: parts that were skipped, degrees that were cut.
+    /// What else a user may want to know, a line each: parts that were skipped, degrees that were
+    /// cut.
     pub notes: Vec<String>,
-    /// Whether the scene was trained with Mip-Splatting's 2D filter in place of the +0.3 px² dilation, and is to be
-    /// rendered with it. Not every format can say so: PLY does in a comment, SPZ and SOG have a field.
+    /// Whether the scene was trained with Mip-Splatting's 2D filter in place of the +0.3 px²
+    /// dilation, and is to be rendered with it. Not every format can say so: PLY does in a comment,
+    /// SPZ and SOG have a field.
     pub antialiased: bool,
 }
 
@@ -67,11 +70,12 @@ impl SceneFile {
     }
 }
 
-/// Reads a scene file; the format is told by content. A folder that holds a meta.json, and the path of that
-/// meta.json, are an unbundled SOG.
+/// Reads a scene file; the format is told by content. A folder that holds a meta.json, and the path
+/// of that meta.json, are an unbundled SOG.
 ///
 /// # Errors
-/// If there is no such file, it is another kind of folder, it is in no known format, or its content is broken.
+/// If there is no such file, it is another kind of folder, it is in no known format, or its content
+/// is broken.
 pub fn read(path: &Path) -> Result<SceneFile, DataError> {
     if path.is_dir() {
         return read_folder(path);
@@ -83,13 +87,16 @@ pub fn read(path: &Path) -> Result<SceneFile, DataError> {
     }
 }
 
-/// Reads a scene from the bytes of a file in any known format; `path` is for messages, and for its extension if
-/// that is .splat.
+/// Reads a scene from the bytes of a file in any known format; `path` is for messages, and for its
+/// extension if that is .splat.
 ///
 /// # Errors
-/// As [`read`], but for opening. The meta.json of an unbundled SOG is an error: its images are other files.
+/// As [`read`], but for opening. The meta.json of an unbundled SOG is an error: its images are
+/// other files.
 pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
-    let is_splat = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("splat"));
+    let is_splat = path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("splat"));
     match bytes {
         [b'p', b'l', b'y', b'\n' | b'\r' | b' ', ..] => ply::parse(bytes, path),
         [b'N', b'G', b'S', b'P', ..] => spz::parse(bytes, path),
@@ -102,13 +109,15 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
     }
 }
 
-/// Whether a path is a scene of more than one file: a folder that holds a SOG's meta.json or lod-meta.json, or
-/// one of these files. Such a path looks like a dataset's (a folder, or a transforms.json) but is none.
+/// Whether a path is a scene of more than one file: a folder that holds a SOG's meta.json or
+/// lod-meta.json, or one of these files. Such a path looks like a dataset's (a folder, or a
+/// transforms.json) but is none.
 pub fn is_unbundled(path: &Path) -> bool {
     if path.is_dir() {
         return path.join(sog::META).is_file() || path.join(sog::LOD_META).is_file();
     }
-    open(path).is_ok_and(|bytes| starts_as_json(&bytes) && (sog::is_meta(&bytes) || sog::is_lod(&bytes)))
+    open(path)
+        .is_ok_and(|bytes| starts_as_json(&bytes) && (sog::is_meta(&bytes) || sog::is_lod(&bytes)))
 }
 
 fn read_folder(path: &Path) -> Result<SceneFile, DataError> {
@@ -120,7 +129,11 @@ fn read_folder(path: &Path) -> Result<SceneFile, DataError> {
         Some(scene) => format!("give {}", scene.display()),
         None => KNOWN_FORMATS.into(),
     };
-    Err(DataError::new(path, "is a folder, not a scene file", remedy))
+    Err(DataError::new(
+        path,
+        "is a folder, not a scene file",
+        remedy,
+    ))
 }
 
 fn starts_as_json(bytes: &[u8]) -> bool {
@@ -156,8 +169,8 @@ fn open(path: &Path) -> Result<Content, DataError> {
         return Err(DataError::new(path, "is empty", remedy));
     }
     let file = File::open(path).map_err(failed)?;
-    // SAFETY: the map is private to this call and read-only. Should another program cut the file short meanwhile,
-    // the system ends this program, as it would for every program that maps files.
+    // SAFETY: the map is private to this call and read-only. Should another program cut the file
+    // short meanwhile, the system ends this program, as it would for every program that maps files.
     match unsafe { Mmap::map(&file) } {
         Ok(map) => Ok(Content::Mapped(map)),
         // Some file systems cannot map.

@@ -1,8 +1,9 @@
 //! `.splat`, the format of antimatter15's viewer: 32 bytes a Gaussian and nothing else.
 //!
-//! Position and standard deviations as three f32 each, colour and opacity as four bytes, rotation as four bytes
-//! `w, x, y, z` around 128; little-endian, PLY's axes, no spherical harmonics. The format: `convert.py` of
-//! github.com/antimatter15/splat. No magic number: the file's name tells, and [`is_plausible`] checks.
+//! Position and standard deviations as three f32 each, colour and opacity as four bytes, rotation
+//! as four bytes `w, x, y, z` around 128; little-endian, PLY's axes, no spherical harmonics. The
+//! format: `convert.py` of github.com/antimatter15/splat. No magic number: the file's name tells,
+//! and [`is_plausible`] checks.
 
 use super::SceneFile;
 use super::opacity::logit_of_byte;
@@ -18,9 +19,9 @@ const LOOKED_AT: usize = 4096;
 /// No real scene has centres or sizes beyond this, in any unit.
 const LARGEST: f32 = 1e9;
 
-/// Reads a scene from the bytes of a .splat file; `path` is for messages only. Opacities of 0 and 1 become
-/// logits of ∓[`super::spz::LARGEST_LOGIT`]; a standard deviation of 0, whose log is infinite, the smallest
-/// normal f32.
+/// Reads a scene from the bytes of a .splat file; `path` is for messages only. Opacities of 0 and 1
+/// become logits of ∓[`super::spz::LARGEST_LOGIT`]; a standard deviation of 0, whose log is
+/// infinite, the smallest normal f32.
 ///
 /// # Errors
 /// If the size is no multiple of 32 bytes, or the values are not those of Gaussians.
@@ -57,7 +58,9 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
             });
             *sh = std::array::from_fn(|c| ((f64::from(row[24 + c]) / 255.0 - 0.5) / sh::C0) as f32);
             *logit = logit_of_byte(row[27]);
-            *rotation = unit(std::array::from_fn(|c| f64::from(row[28 + c]) / 127.5 - 1.0));
+            *rotation = unit(std::array::from_fn(|c| {
+                f64::from(row[28 + c]) / 127.5 - 1.0
+            }));
         });
     Ok(SceneFile::checked(
         gaussians,
@@ -68,8 +71,8 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
     ))
 }
 
-/// Whether the bytes can be a .splat file: whole rows, of which nearly all hold finite positions and standard
-/// deviations of no absurd size. Compressed or text data fails.
+/// Whether the bytes can be a .splat file: whole rows, of which nearly all hold finite positions
+/// and standard deviations of no absurd size. Compressed or text data fails.
 pub fn is_plausible(bytes: &[u8]) -> bool {
     let (rows, rest) = bytes.as_chunks::<ROW>();
     if rows.is_empty() || !rest.is_empty() {

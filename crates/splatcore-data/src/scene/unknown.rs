@@ -4,10 +4,10 @@ use super::{KNOWN_FORMATS, sog, starts_as_json};
 use crate::{DataError, foreign};
 use std::path::Path;
 
-const CONVERT: &str = "convert it to .ply, .spz or .sog first, for example with PlayCanvas's splat-transform";
+const CONVERT: &str =
+    "convert it to .ply, .spz or .sog first, for example with PlayCanvas's splat-transform";
 
-const CHECKPOINT: &str =
-    "give the scene.ply beside it; a run that has none yet makes it when it ends: train with --resume";
+const CHECKPOINT: &str = "give the scene.ply beside it; a run that has none yet makes it when it ends: train with --resume";
 
 /// The error about a file in no known format: what it seems to be, and what to do.
 pub fn format(bytes: &[u8], path: &Path) -> DataError {
@@ -46,7 +46,9 @@ fn json(bytes: &[u8], path: &Path) -> DataError {
 
 /// .ksplat has no magic number, only versions: 0.1 so far, in a header of 4096 bytes.
 fn is_ksplat(bytes: &[u8], path: &Path) -> bool {
-    let named = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("ksplat"));
+    let named = path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("ksplat"));
     named && bytes.starts_with(&[0]) && bytes.len() >= 4096
 }
 

@@ -39,12 +39,16 @@ pub fn save(image: impl Into<image::DynamicImage>, path: &Path) {
 /// Loads everything without scaling.
 pub fn load_all(dataset: &splatcore_data::dataset::Dataset) -> Vec<splatcore_core::View> {
     let all: Vec<usize> = (0..dataset.entries.len()).collect();
-    dataset.load_views(&all, &Default::default(), &|_, _| {}).unwrap()
+    dataset
+        .load_views(&all, &Default::default(), &|_, _| {})
+        .unwrap()
 }
 
-/// Little-endian bytes of a COLMAP binary model with one SIMPLE_RADIAL camera, two images, three points.
+/// Little-endian bytes of a COLMAP binary model with one SIMPLE_RADIAL camera, two images, three
+/// points.
 pub fn binary_model() -> [Vec<u8>; 3] {
-    let f64s = |out: &mut Vec<u8>, values: &[f64]| values.iter().for_each(|v| out.extend(v.to_le_bytes()));
+    let f64s =
+        |out: &mut Vec<u8>, values: &[f64]| values.iter().for_each(|v| out.extend(v.to_le_bytes()));
     let mut cameras = 1u64.to_le_bytes().to_vec();
     cameras.extend(7u32.to_le_bytes());
     cameras.extend(2u32.to_le_bytes());

@@ -1,4 +1,5 @@
-//! What the tests of scene files share: real data, random Gaussians, small writers of foreign layouts.
+//! What the tests of scene files share: real data, random Gaussians, small writers of foreign
+//! layouts.
 #![allow(dead_code, unused_imports)] // not every test uses everything
 
 #[path = "../shared/mod.rs"]
@@ -23,7 +24,9 @@ pub fn random(count: usize, sh_degree: u8, seed: u64) -> Gaussians {
     g.rotations
         .iter_mut()
         .for_each(|q| *q = std::array::from_fn(|_| rng.normal()));
-    g.opacity_logits.iter_mut().for_each(|o| *o = rng.normal() * 3.0);
+    g.opacity_logits
+        .iter_mut()
+        .for_each(|o| *o = rng.normal() * 3.0);
     g.sh.iter_mut()
         .for_each(|c| *c = std::array::from_fn(|_| rng.normal() * 0.3));
     g
@@ -43,7 +46,10 @@ pub fn names(sh_degree: u8) -> Vec<String> {
 
 /// One parameter of Gaussian `i` by its PLY name.
 pub fn value(g: &Gaussians, i: usize, name: &str) -> f32 {
-    let number = |prefix: &str| name.strip_prefix(prefix).map(|n| n.parse::<usize>().unwrap());
+    let number = |prefix: &str| {
+        name.strip_prefix(prefix)
+            .map(|n| n.parse::<usize>().unwrap())
+    };
     let higher = g.coefficients() - 1;
     match name {
         "x" => g.means[i][0],
@@ -163,7 +169,8 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Compares Gaussians 0, 50, 100, ... with what a peer decoded from the same file, to float rounding.
+/// Compares Gaussians 0, 50, 100, ... with what a peer decoded from the same file, to float
+/// rounding.
 pub fn agrees_with_peer(all: &Gaussians, expected: &Path) {
     let want = scene::read(expected).unwrap().gaussians;
     assert_eq!(
@@ -190,7 +197,9 @@ pub fn agrees_with_peer(all: &Gaussians, expected: &Path) {
         );
         let alphas = [all.opacity_logits[i], want.opacity_logits[row]].map(sigmoid);
         close("alpha", i, &alphas[..1], &alphas[1..]);
-        let dot: f32 = (0..4).map(|c| all.rotations[i][c] * want.rotations[row][c]).sum();
+        let dot: f32 = (0..4)
+            .map(|c| all.rotations[i][c] * want.rotations[row][c])
+            .sum();
         close(
             "rotation",
             i,
@@ -200,7 +209,8 @@ pub fn agrees_with_peer(all: &Gaussians, expected: &Path) {
     }
 }
 
-/// A compressed PLY of given words; `bounds` are 12 a chunk, `colours` 6 a chunk, `sh` bytes a Gaussian.
+/// A compressed PLY of given words; `bounds` are 12 a chunk, `colours` 6 a chunk, `sh` bytes a
+/// Gaussian.
 pub fn compressed_ply(
     bounds: &[f32],
     colours: Option<&[f32]>,

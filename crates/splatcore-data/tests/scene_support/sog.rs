@@ -22,7 +22,9 @@ pub struct Sog {
 
 /// A codebook that rises from `from` to `to`.
 pub fn codebook(from: f64, to: f64) -> Value {
-    (0..256).map(|i| from + (to - from) * i as f64 / 255.0).collect()
+    (0..256)
+        .map(|i| from + (to - from) * i as f64 / 255.0)
+        .collect()
 }
 
 impl Sog {
@@ -86,7 +88,10 @@ impl Sog {
     }
 
     pub fn image(&mut self, name: &str) -> &mut Image {
-        self.images.iter_mut().find(|image| image.name == name).unwrap()
+        self.images
+            .iter_mut()
+            .find(|image| image.name == name)
+            .unwrap()
     }
 
     /// Names and bytes of all files.

@@ -1,5 +1,5 @@
-//! Where tests, those of other crates too, find real data: the folder that `SPLATCORE_DATA` names, or `shared/data` beside
-//! the project.
+//! Where tests, those of other crates too, find real data: the folder that `SPLATCORE_DATA` names,
+//! or `shared/data` beside the project.
 
 use std::path::{Path, PathBuf};
 

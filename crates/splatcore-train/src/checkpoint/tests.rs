@@ -99,7 +99,10 @@ fn a_checkpoint_survives_the_disk_bit_for_bit() {
         assert_eq!(read.seconds.to_bits(), checkpoint.seconds.to_bits());
         let again = folder.path().join("again");
         read.save(&again).unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), std::fs::read(&again).unwrap());
+        assert_eq!(
+            std::fs::read(&path).unwrap(),
+            std::fs::read(&again).unwrap()
+        );
     }
 }
 
@@ -159,15 +162,27 @@ fn foreign_and_inconsistent_files_say_what_is_wrong() {
             "\"version\":\"2\"",
             "of version 2; this program reads version 1",
         ),
-        ("\"step\":\"1234\"", "\"step\":\"x\"", "step: is not a number"),
+        (
+            "\"step\":\"1234\"",
+            "\"step\":\"x\"",
+            "step: is not a number",
+        ),
         ("\"backend\"", "\"bbckend\"", "backend: is missing"),
-        ("\"second.means\"", "\"second.meanz\"", "second.means: is missing"),
+        (
+            "\"second.means\"",
+            "\"second.meanz\"",
+            "second.means: is missing",
+        ),
         (
             "\"exposure.seen\"",
             "\"exposure.sewn\"",
             "exposure.seen: is missing",
         ),
-        ("\"shape\":[9,4]", "\"shape\":[4,9]", "rotations: is F32 [4, 9]"),
+        (
+            "\"shape\":[9,4]",
+            "\"shape\":[4,9]",
+            "rotations: is F32 [4, 9]",
+        ),
         (
             "\"shape\":[9,4,3]",
             "\"shape\":[9,3,4]",
@@ -187,7 +202,10 @@ fn foreign_and_inconsistent_files_say_what_is_wrong() {
     ] {
         std::fs::write(&path, edited(&good, from, to)).unwrap();
         let error = Checkpoint::load(&path).unwrap_err().to_string();
-        assert!(error.contains(wanted) && !error.contains('\n'), "{to}: {error}");
+        assert!(
+            error.contains(wanted) && !error.contains('\n'),
+            "{to}: {error}"
+        );
     }
     assert!(
         Checkpoint::load(&folder.path().join("none"))

@@ -99,7 +99,8 @@ pub enum Background {
 }
 
 impl Background {
-    /// Red, green, blue from 0 to 1; of a random one the colour of pictures that are not for training.
+    /// Red, green, blue from 0 to 1; of a random one the colour of pictures that are not for
+    /// training.
     pub fn colour(self) -> [f32; 3] {
         match self {
             Self::Black | Self::Random => [0.0; 3],
@@ -131,7 +132,9 @@ impl FromStr for Background {
         }
         let values: Vec<f32> = s.split(',').filter_map(|v| v.trim().parse().ok()).collect();
         match values.as_slice() {
-            &[r, g, b] if s.split(',').count() == 3 && values.iter().all(|v| (0.0..=1.0).contains(v)) => {
+            &[r, g, b]
+                if s.split(',').count() == 3 && values.iter().all(|v| (0.0..=1.0).contains(v)) =>
+            {
                 Ok(match [r, g, b] {
                     [0.0, 0.0, 0.0] => Self::Black,
                     [1.0, 1.0, 1.0] => Self::White,
@@ -139,7 +142,8 @@ impl FromStr for Background {
                 })
             }
             _ => Err(format!(
-                "'{s}' is not a colour; write black, white, random, or r,g,b with values from 0 to 1, for example 0.5,0.5,0.5"
+                "'{s}' is not a colour; write black, white, random, or r,g,b with values from 0 to \
+                 1, for example 0.5,0.5,0.5"
             )),
         }
     }

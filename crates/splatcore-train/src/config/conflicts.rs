@@ -1,7 +1,9 @@
-//! Settings that go ill together: those that contradict each other, and flags that would have no effect beside the others.
+//! Settings that go ill together: those that contradict each other, and flags that would have no
+//! effect beside the others.
 //!
-//! A contradiction is refused wherever it comes from. A setting without effect is refused when it was typed with another
-//! value than the default's: a config file names every setting, those too that its strategy does not look at.
+//! A contradiction is refused wherever it comes from. A setting without effect is refused when it
+//! was typed with another value than the default's: a config file names every setting, those too
+//! that its strategy does not look at.
 
 use super::{Config, ConfigError, DensifyScore, DensifyStatistic, ResolutionSchedule, Strategy};
 
@@ -22,10 +24,12 @@ impl Config {
             return refuse("densify-statistic", &"absolute", problem);
         }
         if self.strategy == Strategy::Mcmc && self.densify_score != DensifyScore::Gradient {
-            let problem = "mcmc grows wherever opacity is; use --strategy adc, or leave it at gradient";
+            let problem =
+                "mcmc grows wherever opacity is; use --strategy adc, or leave it at gradient";
             return refuse("densify-score", &"consistent", problem);
         }
-        if let (ResolutionSchedule::CoarseToFine, Some(until)) = (self.resolution_schedule, self.coarse_until)
+        if let (ResolutionSchedule::CoarseToFine, Some(until)) =
+            (self.resolution_schedule, self.coarse_until)
             && until > self.iterations
         {
             let problem = "is after the last step (iterations), so that photos would never have their full size; \
@@ -45,7 +49,10 @@ impl Config {
         let consistent = self.densify_score == DensifyScore::Consistent;
         let prunes_bad = self.prune_bad_share < 1.0;
         let prunes = self.prune_importance > 0.0 || prunes_bad;
-        let (adc, mcmc) = (self.strategy == Strategy::Adc, self.strategy == Strategy::Mcmc);
+        let (adc, mcmc) = (
+            self.strategy == Strategy::Adc,
+            self.strategy == Strategy::Mcmc,
+        );
         let coarse = self.resolution_schedule == ResolutionSchedule::CoarseToFine;
         let (used, reason) = match key {
             "densify-gradient"
@@ -54,7 +61,9 @@ impl Config {
             | "opacity-reset-every"
             | "opacity-reset-to" => (adc, ADC),
             "noise-rate" | "growth" => (mcmc, "only --strategy mcmc looks at it"),
-            "score-views" | "score-threshold" => (consistent, "only --densify-score consistent looks at it"),
+            "score-views" | "score-threshold" => {
+                (consistent, "only --densify-score consistent looks at it")
+            }
             "score-error" => (
                 consistent || prunes_bad,
                 "only --densify-score consistent and --prune-bad-share look at it",
@@ -63,7 +72,10 @@ impl Config {
                 prunes || self.resolved().prune_floaters > Some(0.0),
                 "only --prune-importance, --prune-bad-share and --prune-floaters look at it",
             ),
-            "coarse-until" => (coarse, "only --resolution-schedule coarse-to-fine looks at it"),
+            "coarse-until" => (
+                coarse,
+                "only --resolution-schedule coarse-to-fine looks at it",
+            ),
             "lr-exposure" | "lr-exposure-final" => (self.exposure, "only --exposure looks at it"),
             "lr-sh-rest" | "sh-every" | "sh-regulariser" => {
                 (self.sh_degree > 0, "--sh-degree 0 has no harmonics for it")
@@ -83,7 +95,9 @@ mod tests {
 
     fn layered(file: Option<&Path>, line: &str) -> Result<Config, String> {
         let command = Config::augment_args(clap::Command::new("train").no_binary_name(true));
-        let matches = command.try_get_matches_from(line.split_whitespace()).unwrap();
+        let matches = command
+            .try_get_matches_from(line.split_whitespace())
+            .unwrap();
         Config::layered(file, &matches).map_err(|error| error.to_string())
     }
 
@@ -108,7 +122,10 @@ mod tests {
             ),
         ] {
             let error = layered(None, line).unwrap_err();
-            assert!(error.contains(wanted) && !error.contains('\n'), "{line}: {error}");
+            assert!(
+                error.contains(wanted) && !error.contains('\n'),
+                "{line}: {error}"
+            );
         }
         for line in [
             "--strategy mcmc --prune-importance 0.5 --score-error 0.2 --prune-bad-share 0.9",
@@ -171,7 +188,10 @@ mod tests {
             };
             let error = layered(None, &format!("{context} --{key} {value}")).unwrap_err();
             let wanted = format!("--{key} has no effect here: ");
-            assert!(error.starts_with(&wanted) && !error.contains('\n'), "{error}");
+            assert!(
+                error.starts_with(&wanted) && !error.contains('\n'),
+                "{error}"
+            );
             let sound = layered(None, &format!("--{key} {value} {cure}"));
             assert!(sound.is_ok(), "{sound:?}");
         }

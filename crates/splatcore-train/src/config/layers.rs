@@ -9,9 +9,9 @@ use toml::{Table, Value};
 /// The number of iterations for which the literature states its schedules.
 pub const REFERENCE_ITERATIONS: u32 = 30_000;
 
-/// Keys that may differ when a run is resumed: they change neither the data nor the sequence of steps.
-/// (`backend` is checked by what was really used, `auto` and `cpu` may be the same; `moments` are floats in a checkpoint,
-/// which every way to keep them can take over.)
+/// Keys that may differ when a run is resumed: they change neither the data nor the sequence of
+/// steps. (`backend` is checked by what was really used, `auto` and `cpu` may be the same;
+/// `moments` are floats in a checkpoint, which every way to keep them can take over.)
 pub const HARMLESS_ON_RESUME: [&str; 6] = [
     "threads",
     "backend",
@@ -28,12 +28,13 @@ pub fn scaled_steps(steps: u32, iterations: u32) -> u32 {
 }
 
 impl Config {
-    /// Defaults, overridden by the preset that flags or `file` name, overridden by the keys of `file`, overridden by the
-    /// flags that were really typed; validated. `matches` are those of the command that flattens [`Config`].
+    /// Defaults, overridden by the preset that flags or `file` name, overridden by the keys of
+    /// `file`, overridden by the flags that were really typed; validated. `matches` are those of
+    /// the command that flattens [`Config`].
     ///
     /// # Errors
-    /// An unreadable file, bad TOML, an unknown key (with the nearest known one), a value out of range, settings that
-    /// contradict each other, a flag without effect.
+    /// An unreadable file, bad TOML, an unknown key (with the nearest known one), a value out of
+    /// range, settings that contradict each other, a flag without effect.
     pub fn layered(file: Option<&Path>, matches: &clap::ArgMatches) -> Result<Self, ConfigError> {
         let mut table = match file {
             Some(path) => Self::explicit(&read(path)?, path)?,
@@ -57,15 +58,17 @@ impl Config {
         }
         let config = Self::over_preset(table)?;
         config.validate()?;
-        let idle = typed.into_iter().find_map(|key| Some((config.idle(&key)?, key)));
+        let idle = typed
+            .into_iter()
+            .find_map(|key| Some((config.idle(&key)?, key)));
         match idle {
             Some((reason, key)) => Err(ConfigError::Idle { key, reason }),
             None => Ok(config),
         }
     }
 
-    /// Defaults or the preset that it names, overridden by the keys of a file. Values are not yet checked (flags may
-    /// still replace them).
+    /// Defaults or the preset that it names, overridden by the keys of a file. Values are not yet
+    /// checked (flags may still replace them).
     ///
     /// # Errors
     /// As [`Config::layered`].
@@ -81,7 +84,8 @@ impl Config {
         Self::over_preset(Self::explicit(text, path)?)
     }
 
-    /// Settings over those of the preset that is among them, if there is one, else over the defaults.
+    /// Settings over those of the preset that is among them, if there is one, else over the
+    /// defaults.
     fn over_preset(settings: Table) -> Result<Self, ConfigError> {
         let name = settings.get("preset").and_then(Value::as_str);
         let preset = name.and_then(|name| Preset::from_str(name, false).ok());
@@ -99,7 +103,8 @@ impl Config {
             remedy,
         };
         let at = |e: &toml::de::Error| e.span().map(|span| line_of(text, span.start));
-        let one_line = |e: &toml::de::Error| e.message().split_whitespace().collect::<Vec<_>>().join(" ");
+        let one_line =
+            |e: &toml::de::Error| e.message().split_whitespace().collect::<Vec<_>>().join(" ");
         let table: Table = toml::from_str(text).map_err(|e| {
             failed(
                 at(&e),
@@ -143,18 +148,23 @@ impl Config {
         Ok(read.to_table()?.into_iter().filter(named).collect())
     }
 
-    /// The complete config as a file that reproduces the run: every setting that has a value, resolved, each
-    /// under a line that says what it does. Reading it back gives [`Config::resolved`].
+    /// The complete config as a file that reproduces the run: every setting that has a value,
+    /// resolved, each under a line that says what it does. Reading it back gives
+    /// [`Config::resolved`].
     ///
     /// # Errors
     /// Only a config that TOML cannot hold (see [`Config::validate`]).
     pub fn to_toml(&self) -> Result<String, ConfigError> {
-        let text = toml::to_string(&self.resolved()).map_err(|e| ConfigError::Convert(e.to_string()))?;
+        let text =
+            toml::to_string(&self.resolved()).map_err(|e| ConfigError::Convert(e.to_string()))?;
         let command = Self::augment_args(clap::Command::new("train"));
         let mut out = String::from(
-            "# Settings of a splatcore training run; `splatcore train DATASET --config THIS_FILE` repeats it.\n\
-             # Steps that follow from `iterations` are written out: when you change it, delete those lines\n\
-             # (coarse-until, sh-every, densify-from, densify-until, opacity-reset-every, prune-every) to let them follow again.\n",
+            "# Settings of a splatcore training run; `splatcore train DATASET --config THIS_FILE` \
+             repeats it.\n\
+             # Steps that follow from `iterations` are written out: when you change it, delete \
+             those lines\n\
+             # (coarse-until, sh-every, densify-from, densify-until, opacity-reset-every, \
+             prune-every) to let them follow again.\n",
         );
         for line in text.lines() {
             let key = line.split(' ').next().unwrap_or_default();
@@ -170,7 +180,8 @@ impl Config {
         Ok(out)
     }
 
-    /// Keys and values by name, as they are (call [`Config::resolved`] first to have the derived ones too).
+    /// Keys and values by name, as they are (call [`Config::resolved`] first to have the derived
+    /// ones too).
     ///
     /// # Errors
     /// As [`Config::to_toml`].
@@ -178,16 +189,20 @@ impl Config {
         Table::try_from(self).map_err(|e| ConfigError::Convert(e.to_string()))
     }
 
-    /// The first key, in order of the alphabet, in which two resolved configs differ though it matters to the
-    /// sequence of steps, with both values: `(key, self's, other's)`.
+    /// The first key, in order of the alphabet, in which two resolved configs differ though it
+    /// matters to the sequence of steps, with both values: `(key, self's, other's)`.
     ///
     /// # Errors
     /// As [`Config::to_toml`].
-    pub fn difference(&self, other: &Self) -> Result<Option<(String, String, String)>, ConfigError> {
+    pub fn difference(
+        &self,
+        other: &Self,
+    ) -> Result<Option<(String, String, String)>, ConfigError> {
         let (mine, theirs) = (self.resolved().to_table()?, other.resolved().to_table()?);
         let text = |value: Option<&Value>| value.map_or("not set".to_owned(), Value::to_string);
         let mut names: Vec<&String> = mine.keys().chain(theirs.keys()).collect();
-        // What was typed rather than what follows from it: `iterations` before the steps derived from it.
+        // What was typed rather than what follows from it: `iterations` before the steps derived
+        // from it.
         names.sort_by_key(|key| {
             (
                 !["preset", "iterations", "strategy"].contains(&key.as_str()),

@@ -1,4 +1,5 @@
-//! Named sets of settings: what `--preset` puts in place of the defaults. The config file and flags override them.
+//! Named sets of settings: what `--preset` puts in place of the defaults. The config file and flags
+//! override them.
 
 use super::{Config, DEFAULT, ResolutionSchedule, Strategy};
 use serde::{Deserialize, Serialize};
@@ -16,8 +17,9 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// The defaults with this preset's settings. MCMC, as its time and memory are known in advance and pictures from
-    /// outside the range of the photos do not fall apart; coarse photos first, which gained on what was measured.
+    /// The defaults with this preset's settings. MCMC, as its time and memory are known in advance
+    /// and pictures from outside the range of the photos do not fall apart; coarse photos first,
+    /// which gained on what was measured.
     pub fn config(self) -> Config {
         let (iterations, gaussians) = match self {
             Self::Fast => (7_000, 300_000),

@@ -4,20 +4,24 @@ use super::layers::scaled_steps;
 use super::{Config, ConfigError, DensifyStatistic, Strategy};
 
 impl Config {
-    /// The same config with every setting that depends on `iterations` or `strategy` filled in. What may stay
-    /// unset means "no limit" or "not at all". Resolving twice changes nothing.
+    /// The same config with every setting that depends on `iterations` or `strategy` filled in.
+    /// What may stay unset means "no limit" or "not at all". Resolving twice changes nothing.
     ///
-    /// Steps are INRIA's (3dgs-mcmc's) times `iterations / 30000`, so that a short run passes through the same
-    /// phases. Some do not shrink with the run, because they are about evidence and recovery rather than progress:
-    /// - `sh-every` stays 1000 down to 10,000 steps and `densify-from` 500 down to 15,000 (then a tenth and a thirtieth
-    ///   of the run), as in 3dgs-mcmc and gsplat, which do not scale them: harmonics that come early fit the training
-    ///   views' own colours. docs/measurements/cuda.md has the numbers; one view decides them, and they are noisy.
-    /// - `densify-every` stays 100: a Gaussian's mean gradient comes from the views that saw it since the last
-    ///   round, and fewer than some tens of photos say little. A short run has fewer rounds, not hastier ones.
-    /// - `opacity-reset-every` is at least 10 rounds: after a reset everything useful needs several hundred steps
-    ///   to climb back above `min-opacity`-like values before pruning may judge it. Runs of up to 2,000 steps
-    ///   therefore have no reset at all, those of 7,000 have three. `prune-every` of an adc run is the same, so that scores
-    ///   are taken right before a reset and never soon after one, when nothing makes up much of any photo.
+    /// Steps are INRIA's (3dgs-mcmc's) times `iterations / 30000`, so that a short run passes
+    /// through the same phases. Some do not shrink with the run, because they are about evidence
+    /// and recovery rather than progress:
+    /// - `sh-every` stays 1000 down to 10,000 steps and `densify-from` 500 down to 15,000 (then a
+    ///   tenth and a thirtieth of the run), as in 3dgs-mcmc and gsplat, which do not scale them:
+    ///   harmonics that come early fit the training views' own colours. docs/measurements/cuda.md
+    ///   has the numbers; one view decides them, and they are noisy.
+    /// - `densify-every` stays 100: a Gaussian's mean gradient comes from the views that saw it
+    ///   since the last round, and fewer than some tens of photos say little. A short run has fewer
+    ///   rounds, not hastier ones.
+    /// - `opacity-reset-every` is at least 10 rounds: after a reset everything useful needs several
+    ///   hundred steps to climb back above `min-opacity`-like values before pruning may judge it.
+    ///   Runs of up to 2,000 steps therefore have no reset at all, those of 7,000 have three.
+    ///   `prune-every` of an adc run is the same, so that scores are taken right before a reset and
+    ///   never soon after one, when nothing makes up much of any photo.
     pub fn resolved(&self) -> Self {
         let (mcmc, steps) = (self.strategy == Strategy::Mcmc, |n| {
             scaled_steps(n, self.iterations)
@@ -31,8 +35,12 @@ impl Config {
             opacity_regulariser: self.opacity_regulariser.or(by_strategy(0.0, 0.01)),
             scale_regulariser: self.scale_regulariser.or(by_strategy(0.0, 0.01)),
             coarse_until: self.coarse_until.or(Some(steps(10_000))),
-            sh_every: self.sh_every.or(Some((self.iterations / 10).clamp(1, 1000))),
-            densify_from: self.densify_from.or(Some((self.iterations / 30).clamp(1, 500))),
+            sh_every: self
+                .sh_every
+                .or(Some((self.iterations / 10).clamp(1, 1000))),
+            densify_from: self
+                .densify_from
+                .or(Some((self.iterations / 30).clamp(1, 500))),
             densify_until: self
                 .densify_until
                 .or(Some(steps(if mcmc { 25_000 } else { 15_000 }))),
@@ -55,17 +63,24 @@ impl Config {
     /// Checks every value, and that they do not contradict each other.
     ///
     /// # Errors
-    /// The first value that makes no sense, alone or beside another one, with what is expected instead.
+    /// The first value that makes no sense, alone or beside another one, with what is expected
+    /// instead.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let check = |sound: bool, key: &'static str, value: &dyn ToString, problem: &'static str| {
-            sound.then_some(()).ok_or_else(|| ConfigError::Value {
-                key,
-                value: value.to_string(),
-                problem,
-            })
-        };
+        let check =
+            |sound: bool, key: &'static str, value: &dyn ToString, problem: &'static str| {
+                sound.then_some(()).ok_or_else(|| ConfigError::Value {
+                    key,
+                    value: value.to_string(),
+                    problem,
+                })
+            };
         let at_least_1 = "must be at least 1";
-        check(self.iterations >= 1, "iterations", &self.iterations, at_least_1)?;
+        check(
+            self.iterations >= 1,
+            "iterations",
+            &self.iterations,
+            at_least_1,
+        )?;
         check(
             self.sh_degree <= 3,
             "sh-degree",
@@ -95,7 +110,10 @@ impl Config {
             ("max-gaussians", self.max_gaussians.map(|n| n as u64)),
             ("threads", self.threads.map(|n| n as u64)),
             ("sh-every", self.sh_every.map(u64::from)),
-            ("opacity-reset-every", self.opacity_reset_every.map(u64::from)),
+            (
+                "opacity-reset-every",
+                self.opacity_reset_every.map(u64::from),
+            ),
             ("prune-every", self.prune_every.map(u64::from)),
             ("score-views", Some(self.score_views as u64)),
         ] {
@@ -161,7 +179,12 @@ impl Config {
             ("score-error", self.score_error),
             ("prune-bad-share", self.prune_bad_share),
         ] {
-            check((0.0..=1.0).contains(&value), key, &value, "must be from 0 to 1")?;
+            check(
+                (0.0..=1.0).contains(&value),
+                key,
+                &value,
+                "must be from 0 to 1",
+            )?;
         }
         for (key, value) in [
             ("min-opacity", Some(self.min_opacity)),

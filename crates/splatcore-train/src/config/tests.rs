@@ -7,7 +7,9 @@ fn command() -> clap::Command {
 }
 
 fn matches(line: &str) -> clap::ArgMatches {
-    command().try_get_matches_from(line.split_whitespace()).unwrap()
+    command()
+        .try_get_matches_from(line.split_whitespace())
+        .unwrap()
 }
 
 fn parse(text: &str) -> Result<Config, ConfigError> {
@@ -30,7 +32,8 @@ fn flags_beat_the_file_and_the_file_beats_defaults() {
         "iterations = 7000\nseed = 4\nbackground = \"white\"\nmax-size = 400\nlr-scales = 0.01\n",
     )
     .unwrap();
-    let line = "--seed 9 --strategy mcmc --max-gaussians 5000 --iterations 30000 --pipeline vanilla";
+    let line =
+        "--seed 9 --strategy mcmc --max-gaussians 5000 --iterations 30000 --pipeline vanilla";
     let config = Config::layered(Some(&file), &matches(line)).unwrap();
     let want = Config {
         // Typed, though it is also the default.
@@ -107,28 +110,43 @@ fn errors_name_file_line_and_remedy() {
         ("x = 1", "known keys: preset, iterations, strategy"),
         ("[train]\niterations = 1", "line 1: unknown key `train`"),
         ("seed = 1\niterations = \"many\"", "line 2: iterations: "),
-        ("strategy = \"best\"", "line 1: strategy: unknown variant `best`"),
+        (
+            "strategy = \"best\"",
+            "line 1: strategy: unknown variant `best`",
+        ),
         ("background = \"grey\"", "r,g,b"),
         ("pipeline = \"fast\"", "is not a pipeline"),
         ("seed = = 1", "line 1: is not TOML"),
         ("iterations = -3", "line 1: iterations: "),
     ] {
         let error = parse(text).unwrap_err().to_string();
-        assert!(error.contains(wanted) && !error.contains('\n'), "{text}: {error}");
+        assert!(
+            error.contains(wanted) && !error.contains('\n'),
+            "{text}: {error}"
+        );
     }
     let missing = Config::from_file(Path::new("no/such.toml"))
         .unwrap_err()
         .to_string();
-    assert!(missing.starts_with("no/such.toml: cannot be read"), "{missing}");
+    assert!(
+        missing.starts_with("no/such.toml: cannot be read"),
+        "{missing}"
+    );
 }
 
 #[test]
 fn values_out_of_range_are_refused() {
     for (line, wanted) in [
         ("--iterations 0", "iterations = 0: must be at least 1"),
-        ("--test-every 1", "test-every = 1: would hold out every photo"),
+        (
+            "--test-every 1",
+            "test-every = 1: would hold out every photo",
+        ),
         ("--max-gaussians 0", "max-gaussians = 0"),
-        ("--ssim-weight 1.5", "ssim-weight = 1.5: must be from 0 to 1"),
+        (
+            "--ssim-weight 1.5",
+            "ssim-weight = 1.5: must be from 0 to 1",
+        ),
         ("--lr-means 0", "lr-means = 0: must be above 0"),
         ("--lr-scales NaN", "lr-scales = NaN"),
         ("--lr-exposure 0", "lr-exposure = 0: must be above 0"),
@@ -138,7 +156,9 @@ fn values_out_of_range_are_refused() {
         ("--eval-every 0", "leave it out"),
         ("--densify-every 0", "densify-every = 0"),
     ] {
-        let error = Config::layered(None, &matches(line)).unwrap_err().to_string();
+        let error = Config::layered(None, &matches(line))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(wanted), "{line}: {error}");
     }
     for line in [
@@ -148,7 +168,9 @@ fn values_out_of_range_are_refused() {
         "--seed 9223372036854775808",
     ] {
         assert!(
-            command().try_get_matches_from(line.split_whitespace()).is_err(),
+            command()
+                .try_get_matches_from(line.split_whitespace())
+                .is_err(),
             "{line}"
         );
     }
@@ -163,7 +185,13 @@ fn schedules_follow_the_iterations_unless_set() {
             ..DEFAULT
         }
         .resolved();
-        [c.sh_every, c.densify_from, c.densify_until, c.opacity_reset_every].map(Option::unwrap)
+        [
+            c.sh_every,
+            c.densify_from,
+            c.densify_until,
+            c.opacity_reset_every,
+        ]
+        .map(Option::unwrap)
     };
     assert_eq!(at(30_000), [1000, 500, 15_000, 3000]);
     assert_eq!(at(15_000), [1000, 500, 7500, 1500]);
@@ -236,13 +264,20 @@ fn a_preset_lies_between_the_defaults_and_what_is_said() {
         std::fs::write(&path, file.unwrap_or_default()).unwrap();
         Config::layered(file.map(|_| path.as_path()), &matches(line)).unwrap()
     };
-    let [fast, balanced, quality] = [Preset::Fast, Preset::Balanced, Preset::Quality].map(Preset::config);
+    let [fast, balanced, quality] =
+        [Preset::Fast, Preset::Balanced, Preset::Quality].map(Preset::config);
     assert_eq!(layered(None, "--preset fast"), fast);
     assert_eq!(parse("preset = \"quality\"").unwrap(), quality);
     let steps = [&fast, &balanced, &quality].map(|preset| preset.iterations);
-    assert!(steps.is_sorted() && steps[0] < DEFAULT.iterations, "{steps:?}");
+    assert!(
+        steps.is_sorted() && steps[0] < DEFAULT.iterations,
+        "{steps:?}"
+    );
     let gaussians = [&fast, &balanced, &quality].map(|preset| preset.max_gaussians);
-    assert!(gaussians.is_sorted() && gaussians[0].is_some(), "{gaussians:?}");
+    assert!(
+        gaussians.is_sorted() && gaussians[0].is_some(),
+        "{gaussians:?}"
+    );
     // A flag beats the preset even with the default's value, a file beats it too.
     let typed = layered(None, "--preset fast --iterations 30000");
     assert_eq!(
@@ -262,11 +297,14 @@ fn a_preset_lies_between_the_defaults_and_what_is_said() {
         }
     );
     // A typed preset takes the place of the file's.
-    assert_eq!(layered(Some("preset = \"fast\""), "--preset quality"), quality);
+    assert_eq!(
+        layered(Some("preset = \"fast\""), "--preset quality"),
+        quality
+    );
     for preset in [fast, balanced, quality] {
         assert!(preset.validate().is_ok());
-        // What is written has every value, so that a later version's preset changes nothing; and resuming with another
-        // preset is refused.
+        // What is written has every value, so that a later version's preset changes nothing; and
+        // resuming with another preset is refused.
         let text = preset.to_toml().unwrap();
         assert_eq!(parse(&text).unwrap(), preset.resolved());
         assert!(text.contains(&format!("\niterations = {}\n", preset.iterations)));
@@ -287,7 +325,11 @@ fn a_preset_lies_between_the_defaults_and_what_is_said() {
 fn options_of_a_step_are_checked() {
     let error = Config::layered(None, &matches("--sh-regulariser=-1")).unwrap_err();
     assert!(error.to_string().contains("sh-regulariser = -1"));
-    for line in ["--optimizer sgd", "--resolution-schedule fine", "--preset best"] {
+    for line in [
+        "--optimizer sgd",
+        "--resolution-schedule fine",
+        "--preset best",
+    ] {
         let parsed = command().try_get_matches_from(line.split_whitespace());
         assert!(parsed.is_err(), "{line}");
     }

@@ -31,7 +31,9 @@ fn steps_of(all: &[(u32, Refine)], wanted: impl Fn(&Refine) -> bool) -> Vec<u32>
 }
 
 fn resets(config: &Config) -> Vec<u32> {
-    steps_of(&refinements(config), |r| matches!(r, Refine::ResetOpacity { .. }))
+    steps_of(&refinements(config), |r| {
+        matches!(r, Refine::ResetOpacity { .. })
+    })
 }
 
 #[test]
@@ -45,10 +47,15 @@ fn rates_are_inrias() {
         2.0 * 1.6e-4 * 10f64.powf(-0.5)
     ));
     let first = schedule.rates(1);
-    assert!(close(first.means, 2.0 * 1.6e-4 * 10f64.powf(-2.0 / 30_000.0)));
+    assert!(close(
+        first.means,
+        2.0 * 1.6e-4 * 10f64.powf(-2.0 / 30_000.0)
+    ));
     assert!(close(first.sh_base, 2.5e-3) && close(first.sh_rest, 1.25e-4));
     assert!(
-        close(first.opacity_logits, 0.025) && close(first.log_scales, 5e-3) && close(first.rotations, 1e-3)
+        close(first.opacity_logits, 0.025)
+            && close(first.log_scales, 5e-3)
+            && close(first.rotations, 1e-3)
     );
     assert_eq!(log_linear(1.0, 4.0, 9.0), log_linear(1.0, 4.0, 1.0));
 }
@@ -127,7 +134,8 @@ fn adc_refines_when_inria_does() {
     // Densification comes before the reset of the same step.
     let at_3000: Vec<_> = all.iter().filter(|(s, _)| *s == 3000).collect();
     assert!(
-        matches!(at_3000[0].1, Refine::Adc { .. }) && matches!(at_3000[1].1, Refine::ResetOpacity { .. })
+        matches!(at_3000[0].1, Refine::Adc { .. })
+            && matches!(at_3000[1].1, Refine::ResetOpacity { .. })
     );
     assert_eq!(
         all[0].1,
@@ -173,7 +181,10 @@ fn mcmc_relocates_and_walks_but_never_resets() {
         ..PLAIN
     };
     let all = refinements(&config);
-    assert_eq!((all[0].0, all[all.len() - 1].0, all.len()), (600, 24_900, 244));
+    assert_eq!(
+        (all[0].0, all[all.len() - 1].0, all.len()),
+        (600, 24_900, 244)
+    );
     assert_eq!(
         all[0].1,
         Refine::Mcmc {
@@ -201,7 +212,11 @@ fn plans_of_adc_collect_statistics_until_densification_ends() {
             && plan.step == 14_999
     );
     assert_eq!(
-        (plan.opacity_regulariser, plan.scale_regulariser, plan.ssim_weight),
+        (
+            plan.opacity_regulariser,
+            plan.scale_regulariser,
+            plan.ssim_weight
+        ),
         (0.0, 0.0, 0.2)
     );
     assert!(schedule.plan(15_000, 0).statistics.is_none());
@@ -209,7 +224,10 @@ fn plans_of_adc_collect_statistics_until_densification_ends() {
         densify_until: Some(0),
         ..PLAIN
     };
-    assert!(refinements(&frozen).is_empty() && Schedule::new(&frozen, 1.0).plan(1, 0).statistics.is_none());
+    assert!(
+        refinements(&frozen).is_empty()
+            && Schedule::new(&frozen, 1.0).plan(1, 0).statistics.is_none()
+    );
 }
 
 #[test]
@@ -226,8 +244,13 @@ fn pruning_by_scores_comes_first_and_never_last() {
     let all = refinements(&config);
     let rounds = steps_of(&all, |r| matches!(r, Refine::Prune { .. }));
     assert_eq!(rounds, (1..10).map(|k| 3000 * k).collect::<Vec<u32>>());
-    // Before growth, whose clones would share weights, and before the reset that takes opacities away.
-    let at_3000: Vec<_> = all.iter().filter(|(s, _)| *s == 3000).map(|(_, r)| r).collect();
+    // Before growth, whose clones would share weights, and before the reset that takes opacities
+    // away.
+    let at_3000: Vec<_> = all
+        .iter()
+        .filter(|(s, _)| *s == 3000)
+        .map(|(_, r)| r)
+        .collect();
     assert!(matches!(
         at_3000[..],
         [
@@ -265,7 +288,11 @@ fn floaters_go_first() {
         |r| matches!(r, Refine::PruneFloaters { depth_share, .. } if *depth_share == 0.8),
     );
     assert_eq!(rounds, (1..10).map(|k| 3000 * k).collect::<Vec<u32>>());
-    let at_3000: Vec<_> = all.iter().filter(|(s, _)| *s == 3000).map(|(_, r)| r).collect();
+    let at_3000: Vec<_> = all
+        .iter()
+        .filter(|(s, _)| *s == 3000)
+        .map(|(_, r)| r)
+        .collect();
     assert!(matches!(
         at_3000[..],
         [
@@ -285,7 +312,13 @@ fn floaters_go_first() {
         strategy: Strategy::Mcmc,
         ..DEFAULT
     };
-    assert!(steps_of(&refinements(&mcmc), |r| matches!(r, Refine::PruneFloaters { .. })).is_empty());
+    assert!(
+        steps_of(&refinements(&mcmc), |r| matches!(
+            r,
+            Refine::PruneFloaters { .. }
+        ))
+        .is_empty()
+    );
 }
 
 /// From the end of densification to the last step, and after whatever else that does.
@@ -301,7 +334,10 @@ fn mcmc_limits_scales_in_the_end() {
             |r| matches!(r, Refine::LimitScales { share } if *share == 0.25),
         )
     };
-    assert_eq!(limits(&mcmc), (250..=300).map(|k| 100 * k).collect::<Vec<u32>>());
+    assert_eq!(
+        limits(&mcmc),
+        (250..=300).map(|k| 100 * k).collect::<Vec<u32>>()
+    );
     assert!(limits(&DEFAULT).is_empty());
     // The last step is one, whether its number is round or not.
     let short = Config {
@@ -477,7 +513,10 @@ fn pruning_is_never_soon_after_a_reset() {
                 Refine::ResetOpacity { .. } => reset = Some(*step),
                 Refine::Prune { .. } => {
                     let since = reset.map_or(u32::MAX, |reset| step - reset);
-                    assert!(since >= 1000, "{iterations}: pruned {since} steps after a reset");
+                    assert!(
+                        since >= 1000,
+                        "{iterations}: pruned {since} steps after a reset"
+                    );
                 }
                 _ => {}
             }
@@ -492,8 +531,12 @@ fn pruning_is_never_soon_after_a_reset() {
 /// Rounds are found without walking all steps, of which there may be four billion.
 #[test]
 fn the_final_number_is_that_of_every_round_in_turn() {
-    for (start, densify_from, growth) in [(200, 50, 0.05), (10, 50, 0.05), (200, 333, 0.5), (5000, 50, 0.05)]
-    {
+    for (start, densify_from, growth) in [
+        (200, 50, 0.05),
+        (10, 50, 0.05),
+        (200, 333, 0.5),
+        (5000, 50, 0.05),
+    ] {
         let config = Config {
             iterations: 1000,
             strategy: Strategy::Mcmc,

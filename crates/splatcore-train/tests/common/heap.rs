@@ -1,4 +1,5 @@
-//! Counts the bytes of the heap, so that a leak of a few bytes a step shows long before the process grows by it.
+//! Counts the bytes of the heap, so that a leak of a few bytes a step shows long before the process
+//! grows by it.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,5 +1,5 @@
-//! A learner that learns nothing but has all the state of a real one, so that a trainer that forgets or
-//! repeats anything ends elsewhere.
+//! A learner that learns nothing but has all the state of a real one, so that a trainer that
+//! forgets or repeats anything ends elsewhere.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use splatcore_core::backend::*;
@@ -44,7 +44,11 @@ impl Backend for Mock {
     fn renderer(&self, scene: &Gaussians) -> Result<Box<dyn Renderer>, BackendError> {
         Ok(Box::new(self.make(scene)))
     }
-    fn learner(&self, scene: &Gaussians, _: Arc<Vec<View>>) -> Result<Box<dyn Learner>, BackendError> {
+    fn learner(
+        &self,
+        scene: &Gaussians,
+        _: Arc<Vec<View>>,
+    ) -> Result<Box<dyn Learner>, BackendError> {
         Ok(Box::new(self.make(scene)))
     }
     fn memory_plan(&self, gaussians: usize, _: u8, largest: [u32; 2]) -> MemoryPlan {
@@ -108,20 +112,34 @@ impl Renderer for MockLearner {
     fn count(&self) -> usize {
         self.state.gaussians.len()
     }
-    fn render(&mut self, camera: &Camera, options: &RenderOptions) -> Result<Rendered, BackendError> {
+    fn render(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Rendered, BackendError> {
         Ok(Rendered {
             image: Image::filled(camera.width, camera.height, options.background),
             transmittance: vec![1.0; camera.width as usize * camera.height as usize],
             inverse_depth: None,
         })
     }
-    fn gradients(&mut self, _: &Camera, _: &RenderOptions, _: &Image) -> Result<Gaussians, BackendError> {
+    fn gradients(
+        &mut self,
+        _: &Camera,
+        _: &RenderOptions,
+        _: &Image,
+    ) -> Result<Gaussians, BackendError> {
         Ok(Gaussians::empty(0))
     }
     fn counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<FrameCounts, BackendError> {
         Ok(FrameCounts::default())
     }
-    fn stage_times(&mut self, _: &Camera, _: &RenderOptions, _: bool) -> Result<StageTimes, BackendError> {
+    fn stage_times(
+        &mut self,
+        _: &Camera,
+        _: &RenderOptions,
+        _: bool,
+    ) -> Result<StageTimes, BackendError> {
         Ok(vec![])
     }
 }
@@ -147,15 +165,18 @@ impl Learner for MockLearner {
             for axis in 0..3 {
                 let gradient = g[axis] + s.gaussians.means[i][axis];
                 s.first.means[i][axis] = 0.9 * s.first.means[i][axis] + 0.1 * gradient;
-                s.second.means[i][axis] = 0.999 * s.second.means[i][axis] + 0.001 * gradient * gradient;
+                s.second.means[i][axis] =
+                    0.999 * s.second.means[i][axis] + 0.001 * gradient * gradient;
                 s.gaussians.means[i][axis] -= plan.rates.means * s.first.means[i][axis];
                 self.loss += f64::from(gradient * gradient);
             }
             s.gaussians.opacity_logits[i] -=
                 plan.rates.opacity_logits * g[0] + 0.001 * plan.opacity_regulariser;
-            s.gaussians.log_scales[i][0] -= plan.rates.log_scales * g[1] * plan.scale_regulariser.max(0.1);
+            s.gaussians.log_scales[i][0] -=
+                plan.rates.log_scales * g[1] * plan.scale_regulariser.max(0.1);
             if let Some(noise) = plan.noise {
-                s.gaussians.means[i][0] += noise * 1e-3 * normal3(plan.seed, plan.step.into(), i as u64)[0];
+                s.gaussians.means[i][0] +=
+                    noise * 1e-3 * normal3(plan.seed, plan.step.into(), i as u64)[0];
             }
             if plan.statistics.is_some() && g[2] > 0.0 {
                 s.gradient_sum[i] += 1e-3 * g[2];
@@ -229,14 +250,19 @@ impl Learner for MockLearner {
             }
             Refine::Prune { min_importance, .. } => {
                 let keep: Vec<bool> = (0..before)
-                    .map(|i| sigmoid(self.state.gaussians.opacity_logits[i]) >= 0.1 * min_importance)
+                    .map(|i| {
+                        sigmoid(self.state.gaussians.opacity_logits[i]) >= 0.1 * min_importance
+                    })
                     .collect();
                 let s = &mut self.state;
                 for set in [&mut s.gaussians, &mut s.first, &mut s.second] {
                     set.retain(|i| keep[i]);
                 }
                 let kept = |i: &usize| keep[*i];
-                s.gradient_sum = (0..before).filter(kept).map(|i| s.gradient_sum[i]).collect();
+                s.gradient_sum = (0..before)
+                    .filter(kept)
+                    .map(|i| s.gradient_sum[i])
+                    .collect();
                 s.seen = (0..before).filter(kept).map(|i| s.seen[i]).collect();
                 let count = self.count();
                 Ok(RefineReport {
@@ -262,9 +288,12 @@ impl Learner for MockLearner {
                 step,
                 ..
             } => {
-                let added = ((before as f32 * growth) as usize).min(max_gaussians.saturating_sub(before));
+                let added =
+                    ((before as f32 * growth) as usize).min(max_gaussians.saturating_sub(before));
                 let rows: Vec<usize> = (0..added)
-                    .map(|lane| (uniform_at(seed, step.into(), 0, lane as u64) * before as f32) as usize)
+                    .map(|lane| {
+                        (uniform_at(seed, step.into(), 0, lane as u64) * before as f32) as usize
+                    })
                     .collect();
                 self.grow(&rows, seed, step);
                 Ok(RefineReport {
@@ -298,7 +327,9 @@ pub fn views(n: usize) -> Arc<Vec<View>> {
             photo: Photo {
                 width: 12,
                 height: 8,
-                rgb: (0..12 * 8 * 3).map(|p| ((p * 3 + i * 17) % 256) as u8).collect(),
+                rgb: (0..12 * 8 * 3)
+                    .map(|p| ((p * 3 + i * 17) % 256) as u8)
+                    .collect(),
                 mask: None,
                 alpha: None,
             },

@@ -1,4 +1,5 @@
-//! `splatcore bench`: the time of each stage, counts, and equality with the reference, for each pipeline.
+//! `splatcore bench`: the time of each stage, counts, and equality with the reference, for each
+//! pipeline.
 
 mod paper;
 mod steps;
@@ -23,10 +24,11 @@ use steps::Steps;
 
 /// Time the stages of rendering.
 ///
-/// Times are milliseconds a frame: for each pass the mean over the cameras, then the median over the passes.
-/// `gpu_ms` is the sum of the forward stages; on the cpu backend it and the stages are wall-clock time of the
-/// kernels. `frame_ms` is wall-clock time of whole frames asked for one after the other, the images left where they
-/// are. Counts are means over the cameras. The pipelines take turns, a pass each.
+/// Times are milliseconds a frame: for each pass the mean over the cameras, then the median over
+/// the passes. `gpu_ms` is the sum of the forward stages; on the cpu backend it and the stages are
+/// wall-clock time of the kernels. `frame_ms` is wall-clock time of whole frames asked for one
+/// after the other, the images left where they are. Counts are means over the cameras. The
+/// pipelines take turns, a pass each.
 ///
 /// With --paper the tables of a paper on tensor cores, its numbers beside those measured here.
 #[derive(clap::Args)]
@@ -37,24 +39,26 @@ pub struct Args {
     scenes: Vec<PathBuf>,
     #[command(flatten)]
     cameras: CameraArgs,
-    /// Pipelines to time, separated by commas: auto, vanilla, intersect+blend[+backward]; or all, which is every
-    /// intersection with every blend that the backend has [auto; with --backward every method of the backward pass].
-    /// Time grows with their number
+    /// Pipelines to time, separated by commas: auto, vanilla, intersect+blend[+backward]; or all,
+    /// which is every intersection with every blend that the backend has [auto; with --backward
+    /// every method of the backward pass]. Time grows with their number
     #[arg(long, value_name = "P,P|all")]
     pipeline: Option<Pipelines>,
-    /// Also time the backward pass (gradients of all parameters) and whole training steps, on the dataset's photos
-    /// if there are any; five times the time
+    /// Also time the backward pass (gradients of all parameters) and whole training steps, on the
+    /// dataset's photos if there are any; five times the time
     #[arg(long, conflicts_with = "half_scene")]
     backward: bool,
-    /// Passes over the cameras after one to warm up. More passes give steadier medians and take longer
+    /// Passes over the cameras after one to warm up. More passes give steadier medians and take
+    /// longer
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     passes: u32,
-    /// Print the tables of this paper: the paper's numbers, and those measured here in the same layout. Up to 18
-    /// pipelines; those that the backend lacks say so in their row
+    /// Print the tables of this paper: the paper's numbers, and those measured here in the same
+    /// layout. Up to 18 pipelines; those that the backend lacks say so in their row
     #[arg(long, value_name = "NAME", value_enum, conflicts_with_all = ["pipeline", "backward", "half_scene"])]
     paper: Option<Paper>,
-    /// Also write the results as JSON: {"device","backend","scene","gaussians","size","views","rows":[...]}; with
-    /// --paper {"paper","device","backend","passes","scenes":[...],"tables":[...]}
+    /// Also write the results as JSON:
+    /// {"device","backend","scene","gaussians","size","views","rows":[...]}; with --paper
+    /// {"paper","device","backend","passes","scenes":[...],"tables":[...]}
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Also write the tables of --paper as a page with plots, readable without a network

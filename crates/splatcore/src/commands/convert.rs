@@ -1,4 +1,5 @@
-//! `splatcore convert`: a scene in any format that is read, as PLY; without its floaters and with sizes limited, if asked for.
+//! `splatcore convert`: a scene in any format that is read, as PLY; without its floaters and with
+//! sizes limited, if asked for.
 
 use crate::backends::BackendArgs;
 use crate::load;
@@ -14,8 +15,8 @@ use std::sync::Arc;
 
 /// Write a scene as PLY, which every viewer and converter reads.
 ///
-/// Reads what `splatcore info` calls a scene and writes INRIA's layout: binary, 32-bit floats, in the same order and world.
-/// Gaussians with a value that is not finite are left out.
+/// Reads what `splatcore info` calls a scene and writes INRIA's layout: binary, 32-bit floats, in
+/// the same order and world. Gaussians with a value that is not finite are left out.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("cleaning").multiple(true)))]
 pub struct Args {
@@ -24,23 +25,27 @@ pub struct Args {
     /// The file to write
     #[arg(short, long, value_name = "FILE.ply")]
     output: PathBuf,
-    /// Cut the spherical harmonics to this degree [the scene's own]. A Gaussian takes 248 bytes at degree 3, 188 at 2, 104
-    /// at 1 and 68 at 0, which also loads and renders faster; reflections are lost
+    /// Cut the spherical harmonics to this degree [the scene's own]. A Gaussian takes 248 bytes at
+    /// degree 3, 188 at 2, 104 at 1 and 68 at 0, which also loads and renders faster; reflections
+    /// are lost
     #[arg(long, value_name = "0..3", value_parser = clap::value_parser!(u8).range(0..=3))]
     sh_degree: Option<u8>,
-    /// Leave out floaters, as training's flag of this name does: Gaussians nearer than this share of the depth that the
-    /// cameras of --dataset see at their place, in every one that can tell; try 0.8. Views from beside the photos gain much, those
-    /// between them nothing; haze, glass and smoke may go too. Renders each view once, and takes the memory of training
+    /// Leave out floaters, as training's flag of this name does: Gaussians nearer than this share
+    /// of the depth that the cameras of --dataset see at their place, in every one that can tell;
+    /// try 0.8. Views from beside the photos gain much, those between them nothing; haze, glass and
+    /// smoke may go too. Renders each view once, and takes the memory of training
     #[arg(long, value_name = "SHARE", value_parser = share, requires = "dataset", group = "cleaning")]
     prune_floaters: Option<f32>,
-    /// Limit sizes, as training's flag of this name does: no Gaussian larger than this share of its distance to the nearest
-    /// camera of --dataset; try 0.25. What is larger may cover half of a view from beside the photos. Takes the memory of training
+    /// Limit sizes, as training's flag of this name does: no Gaussian larger than this share of its
+    /// distance to the nearest camera of --dataset; try 0.25. What is larger may cover half of a
+    /// view from beside the photos. Takes the memory of training
     #[arg(long, value_name = "SHARE", value_parser = share, requires = "dataset", group = "cleaning")]
     max_scale: Option<f32>,
     /// The photos that the scene was made of, for --prune-floaters and --max-scale
     #[arg(long, value_name = "DATASET", requires = "cleaning")]
     dataset: Option<PathBuf>,
-    /// Whose cameras tell: those of all photos, or without the held-out ones (train), so that these can measure the result
+    /// Whose cameras tell: those of all photos, or without the held-out ones (train), so that these
+    /// can measure the result
     #[arg(long, value_name = "SPLIT", default_value_t = Split::All, requires = "dataset")]
     split: Split,
     /// Every Nth photo is held out [that of the run beside the scene, or 8]
@@ -49,7 +54,8 @@ pub struct Args {
     /// Folder of the dataset's photos in place of `images`, for example images_4
     #[arg(long, value_name = "FOLDER", requires = "dataset")]
     images: Option<String>,
-    /// Look at this many pixels on the longer side. Time falls with the square, and hardly what is found
+    /// Look at this many pixels on the longer side. Time falls with the square, and hardly what is
+    /// found
     #[arg(long, value_name = "PX", default_value_t = 960, requires = "dataset",
           value_parser = clap::value_parser!(u32).range(1..))]
     max_size: u32,
@@ -63,9 +69,13 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let output = &args.output;
-    if !output.extension().is_some_and(|e| e.eq_ignore_ascii_case("ply")) {
+    if !output
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("ply"))
+    {
         bail!(WrongUsage(format!(
-            "{}: only PLY is written; end the name in .ply (PlayCanvas's splat-transform makes other formats of one)",
+            "{}: only PLY is written; end the name in .ply (PlayCanvas's splat-transform makes \
+             other formats of one)",
             output.display()
         )));
     }

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 
 /// Make a small dataset, train on it, show the result.
 ///
-/// A small ray tracer paints a garden square from 48 sides (DIR/photos); then train, eval and report as for real
-/// photos (DIR/run). Takes up to three minutes on two cores.
+/// A small ray tracer paints a garden square from 48 sides (DIR/photos); then train, eval and
+/// report as for real photos (DIR/run). Takes up to three minutes on two cores.
 #[derive(clap::Args)]
 #[command(allow_negative_numbers = true)]
 pub struct Args {
@@ -50,12 +50,15 @@ fn config(args: &Args) -> Config {
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let (photos, folder) = (args.output.join("photos"), args.output.join("run"));
-    let occupied =
-        |folder: &PathBuf| std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-    // Photos are the same every time, so old ones are simply painted over; a run is someone's result.
+    let occupied = |folder: &PathBuf| {
+        std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+    };
+    // Photos are the same every time, so old ones are simply painted over; a run is someone's
+    // result.
     if !args.photos_only && !args.overwrite && occupied(&folder) {
         bail!(
-            "{}: already holds a run; add --overwrite to replace it, or choose another folder with -o",
+            "{}: already holds a run; add --overwrite to replace it, or choose another folder with \
+             -o",
             folder.display()
         );
     }
@@ -88,7 +91,8 @@ pub fn run(args: Args) -> Result<()> {
     })?;
     let (found, files) = (&metrics.evaluation, Files::of(&folder));
     output::print(&format!(
-        "PSNR {:.2} dB, SSIM {:.4} on {} held-out photos; {} Gaussians, trained in {}\nphotos   {}\nscene    {}  \
+        "PSNR {:.2} dB, SSIM {:.4} on {} held-out photos; {} Gaussians, trained in {}\nphotos   \
+         {}\nscene    {}  \
          (opens in any Gaussian splat viewer)\nreport   {}  (photo, render and error side by side)",
         found.psnr,
         found.ssim,

@@ -15,8 +15,8 @@ use splatcore_train::memory::{self, Bytes};
 
 /// Say what this machine and this build can do, and check that they compute correctly.
 ///
-/// The self-test takes well under a second on the processor, up to a minute on a card whose kernels are not in the
-/// cache yet. Exit code 1 if a check fails.
+/// The self-test takes well under a second on the processor, up to a minute on a card whose kernels
+/// are not in the cache yet. Exit code 1 if a check fails.
 #[derive(clap::Args)]
 #[command(allow_negative_numbers = true)]
 pub struct Args {
@@ -66,8 +66,8 @@ pub fn run(args: Args) -> Result<()> {
     backends::check_device(args.device.device)?;
     let checks = self_test(&CpuBackend::new(None));
     let cuda = Cuda::from(splatcore_cuda::probe(args.device.device));
-    let passed =
-        checks.iter().all(|check| check.passed) && cuda.self_test.as_ref().is_none_or(|test| test.passed);
+    let passed = checks.iter().all(|check| check.passed)
+        && cuda.self_test.as_ref().is_none_or(|test| test.passed);
     let doctor = Doctor {
         version: env!("CARGO_PKG_VERSION"),
         cpu: cpu(),
@@ -84,7 +84,8 @@ pub fn run(args: Args) -> Result<()> {
     }
     if !passed {
         bail!(
-            "the self-test failed: results of this build on this machine cannot be trusted; please report it"
+            "the self-test failed: results of this build on this machine cannot be trusted; please \
+             report it"
         );
     }
     Ok(())
@@ -144,7 +145,8 @@ fn cpu_name() -> Option<String> {
             .args(["-n", "machdep.cpu.brand_string"])
             .output()
             .ok()?;
-        return Some(String::from_utf8(said.stdout).ok()?.trim().to_owned()).filter(|name| !name.is_empty());
+        return Some(String::from_utf8(said.stdout).ok()?.trim().to_owned())
+            .filter(|name| !name.is_empty());
     }
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;
@@ -154,7 +156,9 @@ fn cpu_name() -> Option<String> {
 /// Memory of the machine in bytes, where the system says (Linux).
 fn total_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
     line.trim()
         .strip_suffix("kB")?
         .trim()
@@ -168,9 +172,16 @@ fn self_test(backend: &dyn Backend) -> Vec<Check> {
     let mut checks = Vec::new();
     let mut add = |name: String, result: Result<(bool, String), BackendError>| {
         let (passed, found) = result.unwrap_or_else(|error| (false, error.to_string()));
-        checks.push(Check { name, passed, found });
+        checks.push(Check {
+            name,
+            passed,
+            found,
+        });
     };
-    for pipeline in Pipeline::all().into_iter().filter(|p| *p != Pipeline::VANILLA) {
+    for pipeline in Pipeline::all()
+        .into_iter()
+        .filter(|p| *p != Pipeline::VANILLA)
+    {
         add(
             format!("{pipeline} renders as vanilla"),
             agreement(backend, pipeline),
@@ -228,9 +239,9 @@ fn agreement(backend: &dyn Backend, pipeline: Pipeline) -> Result<(bool, String)
     ))
 }
 
-/// The largest relative error, over the groups of parameters, of the gradient's component along a random direction
-/// in that group, against a central difference. The Gaussians are large and faint, so that no pixel is near a
-/// threshold and the image is a smooth function of them.
+/// The largest relative error, over the groups of parameters, of the gradient's component along a
+/// random direction in that group, against a central difference. The Gaussians are large and faint,
+/// so that no pixel is near a threshold and the image is a smooth function of them.
 fn gradient(backend: &dyn Backend, pipeline: Pipeline) -> Result<(bool, String), BackendError> {
     let mut scene = random_scene(6, 0.4..0.7);
     let options = RenderOptions {
@@ -239,10 +250,18 @@ fn gradient(backend: &dyn Backend, pipeline: Pipeline) -> Result<(bool, String),
     };
     let mut rng = Rng::new(2, 0);
     let mut weights = Image::filled(LOOK[0], LOOK[1], [0.0; 3]);
-    weights.data.iter_mut().flatten().for_each(|w| *w = rng.normal());
+    weights
+        .data
+        .iter_mut()
+        .flatten()
+        .for_each(|w| *w = rng.normal());
     let loss = |scene: &Gaussians| -> Result<f64, BackendError> {
         let image = backend.renderer(scene)?.render(&camera(), &options)?.image;
-        let products = image.data.iter().flatten().zip(weights.data.iter().flatten());
+        let products = image
+            .data
+            .iter()
+            .flatten()
+            .zip(weights.data.iter().flatten());
         Ok(products.map(|(v, w)| *v as f64 * *w as f64).sum())
     };
     let mut found = backend
@@ -250,7 +269,10 @@ fn gradient(backend: &dyn Backend, pipeline: Pipeline) -> Result<(bool, String),
         .gradients(&camera(), &options, &weights)?;
     let mut worst = 0.0f64;
     for group in 0..groups(&mut scene).len() {
-        let direction: Vec<f32> = groups(&mut scene)[group].iter().map(|_| rng.normal()).collect();
+        let direction: Vec<f32> = groups(&mut scene)[group]
+            .iter()
+            .map(|_| rng.normal())
+            .collect();
         let loss_at = |step: f32| {
             let mut moved = scene.clone();
             groups(&mut moved)[group]
@@ -300,8 +322,9 @@ fn random_scene(count: usize, log_scales: std::ops::Range<f32>) -> Gaussians {
         let mut centred = || 2.0 * rng.uniform() - 1.0;
         let depth = (i as f32 + 0.5) / count as f32 * 2.0 - 1.0;
         scene.means[i] = [spread * centred(), spread * centred(), depth];
-        scene.log_scales[i] =
-            [0; 3].map(|_| log_scales.start + (log_scales.end - log_scales.start) * (0.5 + 0.5 * centred()));
+        scene.log_scales[i] = [0; 3].map(|_| {
+            log_scales.start + (log_scales.end - log_scales.start) * (0.5 + 0.5 * centred())
+        });
         scene.rotations[i] = [1.0, 0.5 * centred(), 0.5 * centred(), 0.5 * centred()];
         scene.opacity_logits[i] = if count > 100 {
             2.0 * centred()

@@ -24,37 +24,41 @@ pub struct Args {
     /// The photos to compare with
     #[arg(long, value_name = "DATASET")]
     dataset: PathBuf,
-    /// Which photos: test (held out: the honest measure), train, all. Time and photo memory grow with their number
+    /// Which photos: test (held out: the honest measure), train, all. Time and photo memory grow
+    /// with their number
     #[arg(long, value_name = "SPLIT", default_value_t = Split::Test)]
     split: Split,
-    /// Every Nth photo, sorted by name from the first, is held out [that of the run beside the scene, or 8]
+    /// Every Nth photo, sorted by name from the first, is held out [that of the run beside the
+    /// scene, or 8]
     #[arg(long, value_name = "N")]
     test_every: Option<u32>,
     /// Folder of the dataset's photos in place of `images`, for example images_4
     #[arg(long, value_name = "FOLDER")]
     images: Option<String>,
-    /// Scale photos so that the longer side is at most this many pixels [their own size]. Time and memory fall
-    /// with the square; numbers of different sizes cannot be compared (smaller ones are higher)
+    /// Scale photos so that the longer side is at most this many pixels [their own size]. Time and
+    /// memory fall with the square; numbers of different sizes cannot be compared (smaller ones are
+    /// higher)
     #[arg(long, value_name = "PX", value_parser = clap::value_parser!(u32).range(1..))]
     max_size: Option<u32>,
-    /// Colour behind the scene and transparent photos: black, white, or r,g,b from 0 to 1 [that of the run beside
-    /// the scene, or black]. Another one than in training lowers the numbers
+    /// Colour behind the scene and transparent photos: black, white, or r,g,b from 0 to 1 [that of
+    /// the run beside the scene, or black]. Another one than in training lowers the numbers
     #[arg(long, value_name = "COLOUR", value_parser = load::one_colour)]
     background: Option<Background>,
-    /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. Changes time, not
-    /// quality
+    /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. Changes
+    /// time, not quality
     #[arg(long, value_name = "NAME", default_value_t = Pipeline::AUTO)]
     pipeline: Pipeline,
-    /// Also give psnr_aligned: the PSNR after the affine transform of colours that brings each picture closest to its
-    /// photo, for photos whose exposure or white balance differs from the scene's. Not to be compared with PSNR. Takes
-    /// a moment
+    /// Also give psnr_aligned: the PSNR after the affine transform of colours that brings each
+    /// picture closest to its photo, for photos whose exposure or white balance differs from the
+    /// scene's. Not to be compared with PSNR. Takes a moment
     #[arg(long)]
     align_colour: bool,
-    /// Also write a page with photo, render and error of up to 40 views. Takes some time and 0.3 MB a view
+    /// Also write a page with photo, render and error of up to 40 views. Takes some time and 0.3 MB
+    /// a view
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
-    /// Print one JSON object: {"psnr","ssim","gaussians","views":[{"name","psnr","ssim"}]}, and "psnr_aligned" with
-    /// --align-colour
+    /// Print one JSON object: {"psnr","ssim","gaussians","views":[{"name","psnr","ssim"}]}, and
+    /// "psnr_aligned" with --align-colour
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -78,12 +82,17 @@ pub fn run(args: Args) -> Result<()> {
         keep_alpha: false,
     };
     let views = load::views(&dataset, &indices, &options)?;
-    let longest = views.iter().map(|v| v.photo.width.max(v.photo.height)).max();
-    if let (None, Some(trained), Some(longest)) = (args.max_size, load::max_size_of(&args.scene), longest)
+    let longest = views
+        .iter()
+        .map(|v| v.photo.width.max(v.photo.height))
+        .max();
+    if let (None, Some(trained), Some(longest)) =
+        (args.max_size, load::max_size_of(&args.scene), longest)
         && longest > trained
     {
         eprintln!(
-            "warning: the run beside the scene measured at --max-size {trained}, this is at {longest} pixels: the numbers \
+            "warning: the run beside the scene measured at --max-size {trained}, this is at \
+             {longest} pixels: the numbers \
              cannot be compared"
         );
     }
@@ -107,11 +116,18 @@ pub fn run(args: Args) -> Result<()> {
             ("PSNR, colours aligned".to_owned(), psnr)
         });
         let mut report = Report {
-            title: format!("{} against {}", args.scene.display(), args.dataset.display()),
+            title: format!(
+                "{} against {}",
+                args.scene.display(),
+                args.dataset.display()
+            ),
             summary: vec![
                 ("PSNR".into(), format!("{} dB", decibels(evaluation.psnr))),
                 ("SSIM".into(), format!("{:.4}", evaluation.ssim)),
-                ("Gaussians".into(), output::thousands(evaluation.gaussians as u64)),
+                (
+                    "Gaussians".into(),
+                    output::thousands(evaluation.gaussians as u64),
+                ),
                 (
                     "Views".into(),
                     format!("{} ({} split)", evaluation.views.len(), args.split),
@@ -134,8 +150,8 @@ pub fn run(args: Args) -> Result<()> {
     }
 }
 
-/// Renders and scores every view with a progress bar, with `align_colour` also after fitting colours; with `want_pictures`
-/// also encodes some for a report.
+/// Renders and scores every view with a progress bar, with `align_colour` also after fitting
+/// colours; with `want_pictures` also encodes some for a report.
 pub fn measure(
     renderer: &mut dyn Renderer,
     views: &[View],
@@ -163,16 +179,22 @@ pub fn measure(
                     .unwrap_or_else(PoisonError::into_inner)
                     .insert(i, made);
             }
-            progress.update(done.fetch_add(1, Ordering::Relaxed) + 1, || score.name.clone());
+            progress.update(done.fetch_add(1, Ordering::Relaxed) + 1, || {
+                score.name.clone()
+            });
         },
     )?;
-    let pictures = pictures.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let pictures = pictures
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
     Ok((evaluation, pictures.into_values().collect::<Result<_>>()?))
 }
 
 /// PSNR after fitting colours, for people; nothing if it was not asked for.
 fn aligned(psnr: Option<f64>) -> String {
-    psnr.map_or(String::new(), |psnr| format!("  colours aligned {psnr:>6.2} dB"))
+    psnr.map_or(String::new(), |psnr| {
+        format!("  colours aligned {psnr:>6.2} dB")
+    })
 }
 
 /// The scores for people.

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 /// Say what a scene file or a dataset holds.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A scene (.ply, .spz, .sog, .splat), or a dataset: a folder with a COLMAP model or transforms.json. A scene is
-    /// read whole, of a dataset's photos only the headers
+    /// A scene (.ply, .spz, .sog, .splat), or a dataset: a folder with a COLMAP model or
+    /// transforms.json. A scene is read whole, of a dataset's photos only the headers
     #[arg(value_name = "FILE_OR_DATASET")]
     path: PathBuf,
     /// Folder of the dataset's photos in place of `images`, for example images_4
@@ -85,7 +85,11 @@ fn of_scene(info: &SceneInfo) -> String {
 fn of_dataset(info: &DatasetInfo) -> String {
     // The format's name is what serde writes.
     let format = serde_json::to_value(info.format).ok();
-    let format = format.as_ref().and_then(|v| v.as_str()).unwrap_or("?").to_owned();
+    let format = format
+        .as_ref()
+        .and_then(|v| v.as_str())
+        .unwrap_or("?")
+        .to_owned();
     let [[w, h], [wide, high]] = info.sizes;
     let size = if [w, h] == [wide, high] {
         format!("{w}x{h}")

@@ -17,24 +17,28 @@ use std::path::PathBuf;
 pub struct Args {
     /// The scene: .ply, .spz, .sog or .splat
     scene: PathBuf,
-    /// Folder for the pictures; each is named after its view, subfolders kept. Files of the same name are replaced
+    /// Folder for the pictures; each is named after its view, subfolders kept. Files of the same
+    /// name are replaced
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
     #[command(flatten)]
     cameras: CameraArgs,
-    /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. Changes time, not
-    /// quality
+    /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. Changes
+    /// time, not quality
     #[arg(long, value_name = "NAME", default_value_t = Pipeline::AUTO)]
     pipeline: Pipeline,
-    /// Also NAME_depth.npy, depth along the view axis in world units as NumPy reads it (f32, 0 where nothing is), and
-    /// NAME_depth.png, its inverse to look at in 16 bits, one scale for all pictures, which depth.json holds. Depth is the
-    /// inverse of the mean of 1/z over the Gaussians that make up a pixel, by their share of its colour; where only a
-    /// little is seen (--alpha) it is the depth of that little. Takes little more time to render and as much again to
-    /// write; pictures stay as they are, but for roundings with a --pipeline whose blend has no depth (all but scalar,
-    /// subtile and splatcore): subtile takes its place, splatcore that of samples, which interpolates
+    /// Also NAME_depth.npy, depth along the view axis in world units as NumPy reads it (f32, 0
+    /// where nothing is), and NAME_depth.png, its inverse to look at in 16 bits, one scale for all
+    /// pictures, which depth.json holds. Depth is the inverse of the mean of 1/z over the Gaussians
+    /// that make up a pixel, by their share of its colour; where only a little is seen (--alpha) it
+    /// is the depth of that little. Takes little more time to render and as much again to write;
+    /// pictures stay as they are, but for roundings with a --pipeline whose blend has no depth (all
+    /// but scalar, subtile and splatcore): subtile takes its place, splatcore that of samples,
+    /// which interpolates
     #[arg(long)]
     depth: bool,
-    /// Also NAME_alpha.png: how much of what is behind the scene each pixel hides, 8 bits. Rendering takes no longer
+    /// Also NAME_alpha.png: how much of what is behind the scene each pixel hides, 8 bits.
+    /// Rendering takes no longer
     #[arg(long)]
     alpha: bool,
     #[command(flatten)]

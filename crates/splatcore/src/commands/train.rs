@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// Turn posed photos into a scene of Gaussians.
 ///
-/// Writes scene.ply, metrics.json, config.toml (repeats the run), checkpoint.safetensors (for --resume) and
-/// report.html into the folder. Ctrl-C saves a checkpoint and says how to go on.
+/// Writes scene.ply, metrics.json, config.toml (repeats the run), checkpoint.safetensors (for
+/// --resume) and report.html into the folder. Ctrl-C saves a checkpoint and says how to go on.
 #[derive(clap::Args)]
 #[command(allow_negative_numbers = true)]
 pub struct Args {
@@ -24,20 +24,20 @@ pub struct Args {
     /// Take settings from a file, for example the config.toml of another run; flags override it
     #[arg(long, value_name = "FILE.toml")]
     config: Option<PathBuf>,
-    /// Go on from the checkpoint in DIR with the settings of its config.toml: the result is the same as without
-    /// the interruption
+    /// Go on from the checkpoint in DIR with the settings of its config.toml: the result is the
+    /// same as without the interruption
     #[arg(long, conflicts_with = "overwrite")]
     resume: bool,
     /// Replace the run that DIR holds; other files there stay
     #[arg(long)]
     overwrite: bool,
-    /// Folder of the photos in place of `images`, for example images_4: smaller photos decode faster and take
-    /// less memory; detail finer than their pixels is lost
+    /// Folder of the photos in place of `images`, for example images_4: smaller photos decode
+    /// faster and take less memory; detail finer than their pixels is lost
     #[arg(long, value_name = "FOLDER")]
     images: Option<String>,
-    /// Stop when so many seconds have been trained (as metrics.json counts them: over all resumes, without loading
-    /// and measuring) and end as usual, with all files; --resume goes on from there. The schedules still follow
-    /// --iterations
+    /// Stop when so many seconds have been trained (as metrics.json counts them: over all resumes,
+    /// without loading and measuring) and end as usual, with all files; --resume goes on from
+    /// there. The schedules still follow --iterations
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<f64>,
     #[command(flatten)]
@@ -46,7 +46,8 @@ pub struct Args {
     settings: Config,
 }
 
-/// Runs the command. `typed` are this command's arguments, to tell flags that were typed from defaults.
+/// Runs the command. `typed` are this command's arguments, to tell flags that were typed from
+/// defaults.
 pub fn run(args: Args, typed: &clap::ArgMatches) -> Result<()> {
     let files = Files::of(&args.output);
     let base = match args.resume && args.config.is_none() && files.config.is_file() {
@@ -98,13 +99,15 @@ pub fn run(args: Args, typed: &clap::ArgMatches) -> Result<()> {
     ))
 }
 
-/// Who typed a value that makes no sense, or that nothing looks at, used the command wrongly; who has it in a file has a
-/// wrong file.
+/// Who typed a value that makes no sense, or that nothing looks at, used the command wrongly; who
+/// has it in a file has a wrong file.
 fn blame(error: ConfigError, typed: &clap::ArgMatches) -> anyhow::Error {
     match &error {
-        ConfigError::Value { key, value, problem } if is_typed(typed, key) => {
-            WrongUsage(format!("--{key} {value}: {problem}")).into()
-        }
+        ConfigError::Value {
+            key,
+            value,
+            problem,
+        } if is_typed(typed, key) => WrongUsage(format!("--{key} {value}: {problem}")).into(),
         ConfigError::Idle { .. } => WrongUsage(error.to_string()).into(),
         _ => error.into(),
     }
@@ -124,7 +127,12 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 /// The command that goes on with a run, ready for a shell. Settings are in the run's config.toml.
-fn resume_command(dataset: &Path, folder: &Path, images: Option<&str>, device: Option<usize>) -> String {
+fn resume_command(
+    dataset: &Path,
+    folder: &Path,
+    images: Option<&str>,
+    device: Option<usize>,
+) -> String {
     let quoted = |path: &Path| quote(&path.to_string_lossy());
     let images = images.map_or(String::new(), |name| format!(" --images {}", quote(name)));
     let device = device.map_or(String::new(), |number| format!(" --device {number}"));
@@ -156,7 +164,12 @@ mod tests {
     fn the_resume_command_survives_a_shell() {
         let command = resume_command(Path::new("my photos"), Path::new("out"), None, None);
         assert_eq!(command, "splatcore train 'my photos' -o out --resume");
-        let command = resume_command(Path::new("it's"), Path::new("a/b"), Some("images_4"), Some(1));
+        let command = resume_command(
+            Path::new("it's"),
+            Path::new("a/b"),
+            Some("images_4"),
+            Some(1),
+        );
         assert_eq!(
             command,
             r"splatcore train 'it'\''s' -o a/b --images images_4 --device 1 --resume"

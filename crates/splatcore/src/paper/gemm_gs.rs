@@ -142,8 +142,8 @@ const BASES: [Base; 6] = [
 /// Why c3dgs and LightGaussian have no numbers here.
 const COMPRESSED: &str = "compressed model: give it as SCENE";
 
-/// Figure 6: width and height times so many, and the mean speed-up on an A100 that section 4.3 (at 1x section 4.2)
-/// states.
+/// Figure 6: width and height times so many, and the mean speed-up on an A100 that section 4.3 (at
+/// 1x section 4.2) states.
 const RESOLUTIONS: [(u32, f64); 3] = [(1, 1.42), (2, 1.73), (3, 1.74)];
 
 /// Figure 7: batch sizes, with our names.
@@ -163,9 +163,14 @@ pub fn specs() -> Vec<Spec> {
 fn table_2() -> Spec {
     let mut lines = Vec::new();
     for base in &BASES {
-        let with_mean = |values: &[f64; 13]| [&values[..], &[values.iter().sum::<f64>() / 13.0]].concat();
+        let with_mean =
+            |values: &[f64; 13]| [&values[..], &[values.iter().sum::<f64>() / 13.0]].concat();
         let of = |label: &str, blend: &str| match base.intersect {
-            Some(intersect) => Line::new(label, Run::new(intersect, blend), Run::new(intersect, "scalar")),
+            Some(intersect) => Line::new(
+                label,
+                Run::new(intersect, blend),
+                Run::new(intersect, "scalar"),
+            ),
             None => Line::elsewhere(label, COMPRESSED),
         };
         lines.push(of(base.name, "scalar").paper(&with_mean(&base.without)));
@@ -182,11 +187,18 @@ fn table_2() -> Spec {
     Spec {
         name: "Table 2",
         caption: "average image rendering latency, ms",
-        remarks: vec!["Speedup: over the base method's own row. The mean over the 13 scenes is ours."],
+        remarks: vec![
+            "Speedup: over the base method's own row. The mean over the 13 scenes is ours.",
+        ],
         paper: vec![("", paper)],
-        here: [Metric::Ms, Metric::FrameMs, Metric::OverVanilla, Metric::Psnr]
-            .map(Here::from)
-            .to_vec(),
+        here: [
+            Metric::Ms,
+            Metric::FrameMs,
+            Metric::OverVanilla,
+            Metric::Psnr,
+        ]
+        .map(Here::from)
+        .to_vec(),
         lines,
         plot: (0, vec![13]),
     }
@@ -213,10 +225,16 @@ fn figure_5() -> Spec {
         name: "Figure 5",
         caption: "mean speed-up over each base method, on A100 and H100",
         remarks: vec![
-            "The figure prints no numbers; these are those of section 4.2. splatcore's is over vanilla 3DGS.",
+            "The figure prints no numbers; these are those of section 4.2. splatcore's is over \
+             vanilla 3DGS.",
         ],
-        paper: vec![("speed-up", vec![("A100", Format::Times), ("H100", Format::Times)])],
-        here: [Metric::SpeedUp, Metric::OverVanilla].map(Here::from).to_vec(),
+        paper: vec![(
+            "speed-up",
+            vec![("A100", Format::Times), ("H100", Format::Times)],
+        )],
+        here: [Metric::SpeedUp, Metric::OverVanilla]
+            .map(Here::from)
+            .to_vec(),
         lines,
         plot: (0, vec![0, 1]),
     }
@@ -232,14 +250,19 @@ fn blend_alone() -> Spec {
         // Section 2.3: blending is nearly 70% of vanilla's time.
         let share = (intersect == "aabb").then_some(70.0);
         lines.push(Line::new(base.name, scalar(), scalar()).paper_some(&[share]));
-        lines.push(Line::new("+ GEMM-GS", Run::new(intersect, "gemm-gs"), scalar()));
+        lines.push(Line::new(
+            "+ GEMM-GS",
+            Run::new(intersect, "gemm-gs"),
+            scalar(),
+        ));
     }
     lines.push(Line::splatcore(1));
     Spec {
         name: "Figure 3",
         caption: "time of blending alone",
         remarks: vec![
-            "Section 2.3: nearly 70% of vanilla's time on an A100; the paper has no other number of blending alone.",
+            "Section 2.3: nearly 70% of vanilla's time on an A100; the paper has no other number \
+             of blending alone.",
         ],
         paper: vec![("", vec![("blend %", Format::Percent)])],
         here: [Metric::BlendMs, Metric::BlendSpeedUp, Metric::BlendShare]
@@ -254,7 +277,11 @@ fn figure_6() -> Spec {
     let mut lines = Vec::new();
     for (scale, speed_up) in RESOLUTIONS {
         let vanilla = || Run::vanilla(scale);
-        lines.push(Line::new(format!("{scale}x, Vanilla 3DGS"), vanilla(), vanilla()));
+        lines.push(Line::new(
+            format!("{scale}x, Vanilla 3DGS"),
+            vanilla(),
+            vanilla(),
+        ));
         let matrix = Run::new("aabb", "gemm-gs").at(scale);
         lines.push(Line::new(format!("{scale}x, GEMM-GS"), matrix, vanilla()).paper(&[speed_up]));
     }
@@ -266,11 +293,18 @@ fn figure_6() -> Spec {
     Spec {
         name: "Figure 6",
         caption: "latency at 1x to 3x the width and height, ms",
-        remarks: vec!["The figure prints no numbers; the speed-ups are those of sections 4.2 and 4.3."],
+        remarks: vec![
+            "The figure prints no numbers; the speed-ups are those of sections 4.2 and 4.3.",
+        ],
         paper: vec![("A100", vec![("speed-up", Format::Times)])],
-        here: [Metric::Ms, Metric::SpeedUp, Metric::BlendMs, Metric::BlendSpeedUp]
-            .map(Here::from)
-            .to_vec(),
+        here: [
+            Metric::Ms,
+            Metric::SpeedUp,
+            Metric::BlendMs,
+            Metric::BlendSpeedUp,
+        ]
+        .map(Here::from)
+        .to_vec(),
         lines,
         plot: (1, vec![0]),
     }
@@ -288,9 +322,14 @@ fn figure_7() -> Spec {
         caption: "latency by batch size b, ms",
         remarks: vec!["The figure prints no numbers; section 4.3 finds smaller batches slower."],
         paper: vec![],
-        here: [Metric::Ms, Metric::SpeedUp, Metric::BlendMs, Metric::BlendSpeedUp]
-            .map(Here::from)
-            .to_vec(),
+        here: [
+            Metric::Ms,
+            Metric::SpeedUp,
+            Metric::BlendMs,
+            Metric::BlendSpeedUp,
+        ]
+        .map(Here::from)
+        .to_vec(),
         lines,
         plot: (0, vec![]),
     }
@@ -321,7 +360,11 @@ mod tests {
     fn means_are_those_of_the_text() {
         for base in &BASES {
             let mean = base.speed_up.iter().sum::<f64>() / 13.0;
-            assert!((mean - base.mean_a100).abs() <= 0.012, "{}: {mean}", base.name);
+            assert!(
+                (mean - base.mean_a100).abs() <= 0.012,
+                "{}: {mean}",
+                base.name
+            );
         }
     }
 }

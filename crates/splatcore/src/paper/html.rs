@@ -31,7 +31,10 @@ fn write_table(table: &Table, out: &mut String) {
     );
     for group in &table.groups {
         let (columns, title) = (group.columns.len(), escape(&group.title));
-        let _ = write!(out, "<th class=\"first\" colspan=\"{columns}\">{title}</th>");
+        let _ = write!(
+            out,
+            "<th class=\"first\" colspan=\"{columns}\">{title}</th>"
+        );
     }
     out.push_str("</tr>\n<tr><th></th>");
     for group in &table.groups {
@@ -51,7 +54,10 @@ fn write_table(table: &Table, out: &mut String) {
         for (group, columns) in table.spans() {
             if let Some(note) = table.note_in(row, columns.clone()) {
                 let (columns, note) = (columns.len(), escape(note));
-                let _ = write!(out, "<td class=\"first note\" colspan=\"{columns}\">{note}</td>");
+                let _ = write!(
+                    out,
+                    "<td class=\"first note\" colspan=\"{columns}\">{note}</td>"
+                );
                 said = true;
                 continue;
             }
@@ -79,12 +85,17 @@ fn class(first: bool, paper: bool) -> &'static str {
     }
 }
 
-/// The plotted columns, a bar for each beside the row's name. Rows of another kind of number are left out.
+/// The plotted columns, a bar for each beside the row's name. Rows of another kind of number are
+/// left out.
 fn bars(table: &Table) -> BarChart {
     let heading = |at: usize| {
         let group = table.spans().find(|(_, columns)| columns.contains(&at));
         group.map_or(String::new(), |(group, columns)| {
-            format!("{}, {}", group.title, group.columns[at - columns.start].name)
+            format!(
+                "{}, {}",
+                group.title,
+                group.columns[at - columns.start].name
+            )
         })
     };
     let rows = table.rows.iter().filter(|row| row.format.is_none());
@@ -117,17 +128,26 @@ mod tests {
             let tables = paper.tables(&[scene]);
             let html = page(paper.about(), &[("Device".into(), "a & b".into())], &tables);
             for table in &tables {
-                assert!(html.contains(&format!("<h2>{}: ", table.name)), "{}", table.name);
+                assert!(
+                    html.contains(&format!("<h2>{}: ", table.name)),
+                    "{}",
+                    table.name
+                );
             }
             assert!(!html.contains("<script") && html.contains("a &amp; b"));
             for outside in ["http:", "https:", "url(", "src=", "@import"] {
                 assert!(!html.contains(outside), "{outside}");
             }
-            for tag in ["table", "tr", "th", "td", "svg", "figure", "div", "body", "html"] {
-                let open =
-                    html.matches(&format!("<{tag}>")).count() + html.matches(&format!("<{tag} ")).count();
+            for tag in [
+                "table", "tr", "th", "td", "svg", "figure", "div", "body", "html",
+            ] {
+                let open = html.matches(&format!("<{tag}>")).count()
+                    + html.matches(&format!("<{tag} ")).count();
                 let close = html.matches(&format!("</{tag}>")).count();
-                assert!(open == close && open > 0, "{tag}: {open} opened, {close} closed");
+                assert!(
+                    open == close && open > 0,
+                    "{tag}: {open} opened, {close} closed"
+                );
             }
         }
     }

@@ -1,7 +1,9 @@
-//! The tables of the papers on tensor cores, in their own layout: what was measured here beside what they print.
+//! The tables of the papers on tensor cores, in their own layout: what was measured here beside
+//! what they print.
 //!
-//! One file a paper holds its numbers, with the table that each came from, and which pipelines its rows are;
-//! [`table`] turns that and the measurements into tables, [`text`] and [`html`] write them.
+//! One file a paper holds its numbers, with the table that each came from, and which pipelines its
+//! rows are; [`table`] turns that and the measurements into tables, [`text`] and [`html`] write
+//! them.
 
 mod gemm_gs;
 mod html;
@@ -65,7 +67,8 @@ impl Paper {
         specs.iter().map(|spec| spec.fill(scenes)).collect()
     }
 
-    /// Everything that the tables need, each once. Vanilla comes first: the others are compared with it.
+    /// Everything that the tables need, each once. Vanilla comes first: the others are compared
+    /// with it.
     pub fn runs(self) -> Vec<Run> {
         let mut runs = vec![Run::vanilla(1)];
         for run in self.specs().iter().flat_map(table::Spec::runs) {
@@ -116,7 +119,9 @@ impl Run {
 
     /// What splatcore renders with if nothing else is asked for.
     pub fn splatcore(scale: u32) -> Self {
-        let Pipeline { intersect, blend, .. } = Pipeline::AUTO;
+        let Pipeline {
+            intersect, blend, ..
+        } = Pipeline::AUTO;
         Self::new(intersect.name(), blend.name()).at(scale)
     }
 
@@ -230,10 +235,18 @@ pub(crate) mod tests {
                         table.name,
                         row.label
                     );
-                    let here = table.columns().zip(&row.cells).filter(|(c, _)| !c.from_paper);
+                    let here = table
+                        .columns()
+                        .zip(&row.cells)
+                        .filter(|(c, _)| !c.from_paper);
                     let filled = here.filter(|(_, cell)| cell.is_some()).count();
                     // Rows that cannot be run here say why.
-                    assert!(filled > 0 || row.note.is_some(), "{}: {}", table.name, row.label);
+                    assert!(
+                        filled > 0 || row.note.is_some(),
+                        "{}: {}",
+                        table.name,
+                        row.label
+                    );
                 }
             }
         }

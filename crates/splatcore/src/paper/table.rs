@@ -111,7 +111,9 @@ impl Metric {
     fn format(self) -> Format {
         match self {
             Metric::Fps => Format::Fps,
-            Metric::Ms | Metric::FrameMs | Metric::ProjectMs | Metric::SortMs | Metric::BlendMs => Format::Ms,
+            Metric::Ms | Metric::FrameMs | Metric::ProjectMs | Metric::SortMs | Metric::BlendMs => {
+                Format::Ms
+            }
             Metric::SpeedUp | Metric::OverVanilla | Metric::BlendSpeedUp => Format::Times,
             Metric::Psnr | Metric::PsnrPhotos => Format::Decibels,
             Metric::Pairs | Metric::Blended | Metric::Culled | Metric::Skipped => Format::Millions,
@@ -126,7 +128,9 @@ impl Metric {
         let blend = row.stage("blend");
         let project = row.stage("project");
         let sort = row.gpu_ms - project - blend;
-        let culled = row.fragments_evaluated.saturating_sub(row.fragments_blended);
+        let culled = row
+            .fragments_evaluated
+            .saturating_sub(row.fragments_blended);
         let all = TILE_PIXELS * row.pairs;
         let skipped = all.saturating_sub(row.fragments_evaluated);
         let millions = |count: u64| Some(count as f64 / 1e6);
@@ -174,9 +178,11 @@ pub struct Line {
     pub label: String,
     /// One for each of the paper's columns.
     pub paper: Vec<Option<f64>>,
-    /// What runs, one for each variant that [`Here::variant`] names; none if splatcore cannot run it.
+    /// What runs, one for each variant that [`Here::variant`] names; none if splatcore cannot run
+    /// it.
     pub runs: Vec<Compared>,
-    /// All numbers of the row are of this kind, in place of the columns' own: the paper's rows of speed-ups.
+    /// All numbers of the row are of this kind, in place of the columns' own: the paper's rows of
+    /// speed-ups.
     pub instead: Option<Metric>,
     /// Said in place of numbers.
     pub note: Option<&'static str>,
@@ -206,7 +212,8 @@ impl Line {
         }
     }
 
-    /// splatcore's own pipeline, the last row of every table; compared with vanilla in each of so many variants.
+    /// splatcore's own pipeline, the last row of every table; compared with vanilla in each of so
+    /// many variants.
     pub fn splatcore(variants: usize) -> Self {
         let one = Compared {
             run: Run::splatcore(1),
@@ -469,7 +476,8 @@ impl Table {
         spans.map(|(group, start)| (group, start..start + group.columns.len()))
     }
 
-    /// What to say in place of these cells of a row: its note, if they are ours and none has a number.
+    /// What to say in place of these cells of a row: its note, if they are ours and none has a
+    /// number.
     pub fn note_in<'a>(&self, row: &'a TableRow, cells: Range<usize>) -> Option<&'a str> {
         let ours = self
             .columns()
@@ -481,7 +489,9 @@ impl Table {
 
     /// A cell as text; empty if there is no number.
     pub fn text(&self, row: &TableRow, cell: usize) -> String {
-        let format = row.format.or_else(|| self.columns().nth(cell).map(|c| c.format));
+        let format = row
+            .format
+            .or_else(|| self.columns().nth(cell).map(|c| c.format));
         match (row.cells[cell], format) {
             (Some(value), Some(format)) => format.text(value),
             _ => String::new(),
@@ -501,7 +511,10 @@ mod tests {
             name: "Table 0",
             caption: "a test",
             remarks: vec![],
-            paper: vec![("truck", vec![("FPS", Format::Fps), ("speed-up", Format::Times)])],
+            paper: vec![(
+                "truck",
+                vec![("FPS", Format::Fps), ("speed-up", Format::Times)],
+            )],
             here: vec![
                 Metric::Ms.into(),
                 Metric::SpeedUp.into(),
@@ -539,7 +552,8 @@ mod tests {
             assert_eq!(found.len(), 5);
             for (a, b) in found.iter().zip(expected) {
                 assert!(
-                    a.is_some() == b.is_some() && a.zip(b).is_none_or(|(a, b)| (a - b).abs() < 1e-9),
+                    a.is_some() == b.is_some()
+                        && a.zip(b).is_none_or(|(a, b)| (a - b).abs() < 1e-9),
                     "{found:?} {expected:?}"
                 );
             }

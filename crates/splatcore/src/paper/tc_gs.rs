@@ -1,7 +1,7 @@
 //! Numbers and layout of TC-GS.
 //!
-//! SSIM and LPIPS of its table 3 are left out: here images are compared with vanilla's, which says more about a
-//! renderer, and with the photos by PSNR.
+//! SSIM and LPIPS of its table 3 are left out: here images are compared with vanilla's, which says
+//! more about a renderer, and with the photos by PSNR.
 
 use super::table::{Format, Here, Line, Metric, Spec};
 use super::{About, Run};
@@ -29,8 +29,8 @@ struct Base {
     with: Quality,
     /// Table 3, the speed-ups as printed.
     speed_up: [f64; 3],
-    /// Table 4: drjohnson, train, flowers; milliseconds of alpha blending with TC-GS, speed-up as printed,
-    /// milliseconds without.
+    /// Table 4: drjohnson, train, flowers; milliseconds of alpha blending with TC-GS, speed-up as
+    /// printed, milliseconds without.
     blend: [[f64; 3]; 3],
 }
 
@@ -41,7 +41,11 @@ const BASES: [Base; 4] = [
         without: [(161.548, 23.687), (131.373, 29.803), (128.88, 26.546)],
         with: [(323.423, 23.682), (286.819, 29.803), (258.809, 26.544)],
         speed_up: [2.13, 2.185, 2.01],
-        blend: [[1.348, 3.49, 4.705], [1.217, 3.57, 4.348], [0.880, 3.68, 3.236]],
+        blend: [
+            [1.348, 3.49, 4.705],
+            [1.217, 3.57, 4.348],
+            [0.880, 3.68, 3.236],
+        ],
     },
     Base {
         name: "FlashGS",
@@ -49,7 +53,11 @@ const BASES: [Base; 4] = [
         without: [(326.835, 23.706), (563.590, 29.789), (399.772, 26.551)],
         with: [(539.387, 23.684), (735.777, 29.806), (479.338, 26.508)],
         speed_up: [1.65, 1.305, 1.199],
-        blend: [[0.540, 2.18, 1.179], [0.609, 2.03, 1.234], [0.625, 2.38, 1.487]],
+        blend: [
+            [0.540, 2.18, 1.179],
+            [0.609, 2.03, 1.234],
+            [0.625, 2.38, 1.487],
+        ],
     },
     Base {
         name: "Speedy-Splat",
@@ -57,7 +65,11 @@ const BASES: [Base; 4] = [
         without: [(268.602, 23.687), (315.822, 29.803), (264.23, 26.546)],
         with: [(521.284, 23.684), (579.988, 29.802), (465.308, 26.544)],
         speed_up: [1.94, 1.84, 1.76],
-        blend: [[0.510, 3.86, 1.969], [0.672, 3.46, 2.326], [0.592, 3.52, 2.083]],
+        blend: [
+            [0.510, 3.86, 1.969],
+            [0.672, 3.46, 2.326],
+            [0.592, 3.52, 2.083],
+        ],
     },
     Base {
         name: "AdR-Gaussian",
@@ -65,15 +77,23 @@ const BASES: [Base; 4] = [
         without: [(278.65, 23.635), (324.18, 29.814), (261.339, 26.52)],
         with: [(545.154, 23.632), (612.063, 29.815), (467.310, 26.519)],
         speed_up: [1.955, 1.89, 1.78],
-        blend: [[0.406, 4.76, 1.931], [0.518, 4.23, 2.191], [0.469, 4.39, 2.061]],
+        blend: [
+            [0.406, 4.76, 1.931],
+            [0.518, 4.23, 2.191],
+            [0.469, 4.39, 2.061],
+        ],
     },
 ];
 
-/// Table 5: EarlyCull, Frag2Mat with G2L, our name; frames a second of 3DGS on truck and drjohnson, of Speedy-Splat on
-/// truck and drjohnson.
+/// Table 5: EarlyCull, Frag2Mat with G2L, our name; frames a second of 3DGS on truck and drjohnson,
+/// of Speedy-Splat on truck and drjohnson.
 const ABLATION: [(&str, &str, [f64; 4]); 4] = [
     ("neither", "scalar", [169.834, 108.123, 366.457, 349.673]),
-    ("EarlyCull", "early-cull", [210.110, 163.967, 406.434, 371.605]),
+    (
+        "EarlyCull",
+        "early-cull",
+        [210.110, 163.967, 406.434, 371.605],
+    ),
     (
         "Frag2Mat with G2L",
         "frag2mat",
@@ -84,7 +104,11 @@ const ABLATION: [(&str, &str, [f64; 4]); 4] = [
 
 /// Table 6: what runs, our name; PSNR and frames a second on drjohnson, then on truck.
 const PRECISION: [(&str, &str, [f64; 4]); 4] = [
-    ("FP32, no Frag2Mat", "scalar", [29.48, 108.123, 25.44, 169.834]),
+    (
+        "FP32, no Frag2Mat",
+        "scalar",
+        [29.48, 108.123, 25.44, 169.834],
+    ),
     (
         "Frag2Mat, FP16",
         "tc-gs-global-fp16",
@@ -95,7 +119,11 @@ const PRECISION: [(&str, &str, [f64; 4]); 4] = [
         "tc-gs-global-tf32",
         [20.02, 181.429, 14.27, 290.047],
     ),
-    ("Frag2Mat, G2L, FP16", "tc-gs", [29.46, 253.77, 25.44, 361.839]),
+    (
+        "Frag2Mat, G2L, FP16",
+        "tc-gs",
+        [29.46, 253.77, 25.44, 361.839],
+    ),
 ];
 
 /// Figure 3's renderers, then the other intersection methods.
@@ -131,7 +159,9 @@ fn table_3() -> Spec {
             .flat_map(|&(fps, psnr)| [Some(fps), None, Some(psnr)]);
         let with = base.with.iter().zip(base.speed_up);
         let with = with.flat_map(|(&(fps, psnr), times)| [Some(fps), Some(times), Some(psnr)]);
-        lines.push(Line::new(base.name, scalar(), scalar()).paper_some(&without.collect::<Vec<_>>()));
+        lines.push(
+            Line::new(base.name, scalar(), scalar()).paper_some(&without.collect::<Vec<_>>()),
+        );
         let matrix = Run::new(base.intersect, "tc-gs");
         let label = format!("{}(+TC-GS)", base.name);
         lines.push(Line::new(label, matrix, scalar()).paper_some(&with.collect::<Vec<_>>()));
@@ -141,10 +171,14 @@ fn table_3() -> Spec {
         name: "Table 3",
         caption: "comparison with/without the TC-GS module",
         remarks: vec![
-            "speed-up: over the row above, splatcore's over 3DGS. PSNR in the paper: against the photos.",
+            "speed-up: over the row above, splatcore's over 3DGS. PSNR in the paper: against the \
+             photos.",
             "The paper prints 2.13× for 3DGS on Tanks & Temple; its frame rates give 2.00×.",
         ],
-        paper: DATASETS.iter().map(|&dataset| (dataset, columns())).collect(),
+        paper: DATASETS
+            .iter()
+            .map(|&dataset| (dataset, columns()))
+            .collect(),
         here: [
             Metric::Fps,
             Metric::SpeedUp,
@@ -223,10 +257,14 @@ fn table_5() -> Spec {
         name: "Table 5",
         caption: "rendering FPS; ablation of EarlyCull and of Frag2Mat with G2L",
         remarks: vec![
-            "speed-up: over the renderer's row without either; splatcore's frame rate is the same in both columns.",
+            "speed-up: over the renderer's row without either; splatcore's frame rate is the same \
+             in both columns.",
         ],
         paper: vec![
-            ("3DGS", vec![("truck", Format::Fps), ("drjohnson", Format::Fps)]),
+            (
+                "3DGS",
+                vec![("truck", Format::Fps), ("drjohnson", Format::Fps)],
+            ),
             (
                 "SpeedySplat",
                 vec![("truck", Format::Fps), ("drjohnson", Format::Fps)],
@@ -256,12 +294,18 @@ fn table_6() -> Spec {
         name: "Table 6",
         caption: "precision and coordinates, on original 3DGS",
         remarks: vec![
-            "Without G2L coordinates are those of the image: too large for FP16, too long for TF32.",
+            "Without G2L coordinates are those of the image: too large for FP16, too long for \
+             TF32.",
         ],
         paper: vec![("drjohnson", columns()), ("truck", columns())],
-        here: [Metric::PsnrPhotos, Metric::Psnr, Metric::Fps, Metric::SpeedUp]
-            .map(Here::from)
-            .to_vec(),
+        here: [
+            Metric::PsnrPhotos,
+            Metric::Psnr,
+            Metric::Fps,
+            Metric::SpeedUp,
+        ]
+        .map(Here::from)
+        .to_vec(),
         lines,
         plot: (1, vec![0, 2]),
     }
@@ -277,8 +321,10 @@ fn figure_3() -> Spec {
         name: "Figure 3",
         caption: "where the time goes, and fragments blended, culled and skipped, for each intersection method",
         remarks: vec![
-            "The figure prints no numbers; section 1 says that over 80% of the pairs that remain are culled.",
-            "Means over the views. Culled: alpha was computed, and below 1/255 (or the pixel's last). Skipped: 256 a pair, less \
+            "The figure prints no numbers; section 1 says that over 80% of the pairs that remain \
+             are culled.",
+            "Means over the views. Culled: alpha was computed, and below 1/255 (or the pixel's \
+             last). Skipped: 256 a pair, less \
              those computed; also pixels of a tile that are outside the image.",
         ],
         paper: vec![],
@@ -314,10 +360,18 @@ mod tests {
                     continue;
                 }
                 // Some are cut after two digits, not rounded.
-                assert!((found - times).abs() < 0.01, "{} {dataset}: {found}", base.name);
+                assert!(
+                    (found - times).abs() < 0.01,
+                    "{} {dataset}: {found}",
+                    base.name
+                );
             }
             for [with, times, without] in base.blend {
-                assert!((without / with - times).abs() <= 0.006, "{} {with}", base.name);
+                assert!(
+                    (without / with - times).abs() <= 0.006,
+                    "{} {with}",
+                    base.name
+                );
             }
         }
     }
@@ -326,9 +380,11 @@ mod tests {
     #[test]
     fn the_ablations_agree_with_the_text() {
         let speed_up = |row: usize| (0..4).map(move |i| ABLATION[row].2[i] / ABLATION[0].2[i]);
-        let range = |row: usize| speed_up(row).fold((f64::MAX, f64::MIN), |r, v| (r.0.min(v), r.1.max(v)));
-        let near =
-            |(a, b): (f64, f64), low: f64, high: f64| (a - low).abs() < 0.01 && (b - high).abs() < 0.01;
+        let range =
+            |row: usize| speed_up(row).fold((f64::MAX, f64::MIN), |r, v| (r.0.min(v), r.1.max(v)));
+        let near = |(a, b): (f64, f64), low: f64, high: f64| {
+            (a - low).abs() < 0.01 && (b - high).abs() < 0.01
+        };
         assert!(near(range(1), 1.06, 1.51), "{:?}", range(1));
         assert!(near(range(2), 1.97, 2.24), "{:?}", range(2));
         assert_eq!([PRECISION[0].2[3], PRECISION[0].2[1]], ABLATION[0].2[..2]);

@@ -29,7 +29,8 @@ const MAIN: [(&str, &str, f64); 3] = [
     ("TensorGS", GROUPED, 1.65),
 ];
 
-/// Figure 5: renderers, their intersection method, the mean speed-up that TensorGS adds, from section 5.2.
+/// Figure 5: renderers, their intersection method, the mean speed-up that TensorGS adds, from
+/// section 5.2.
 const BASES: [(&str, Option<&str>, f64); 4] = [
     ("gsplat", None, 1.58),
     ("AdR-Gaussian", Some("adaptive-radius"), 1.40),
@@ -190,11 +191,15 @@ fn table_3() -> Spec {
         name: "Table 3",
         caption: "PSNR in FP32 and FP16",
         remarks: vec![
-            "The paper also trains the FP16 row's model in FP16; here both rows render the same model. FP16: TensorGS, 2x2.",
+            "The paper also trains the FP16 row's model in FP16; here both rows render the same \
+             model. FP16: TensorGS, 2x2.",
         ],
         paper: vec![(
             "PSNR",
-            SCENES.iter().map(|&scene| (scene, Format::Decibels)).collect(),
+            SCENES
+                .iter()
+                .map(|&scene| (scene, Format::Decibels))
+                .collect(),
         )],
         here: [Metric::PsnrPhotos, Metric::Psnr].map(Here::from).to_vec(),
         lines,

@@ -10,14 +10,21 @@ pub fn text(table: &Table) -> String {
     let mut lines = vec![format!("{}: {}", table.name, table.caption)];
     let cell = |row: usize, column: usize| {
         let text = table.text(&table.rows[row], column);
-        if text.is_empty() { NOTHING.to_owned() } else { text }
+        if text.is_empty() {
+            NOTHING.to_owned()
+        } else {
+            text
+        }
     };
     let mut widths: Vec<usize> = table
         .columns()
         .enumerate()
         .map(|(i, column)| {
             let cells = (0..table.rows.len()).map(|row| cell(row, i).chars().count());
-            cells.chain([column.name.chars().count()]).max().unwrap_or(0)
+            cells
+                .chain([column.name.chars().count()])
+                .max()
+                .unwrap_or(0)
         })
         .collect();
     // A heading over several columns may be wider than all of them: the first then makes room.
@@ -37,7 +44,9 @@ pub fn text(table: &Table) -> String {
         over.push_str(&format!(" | {:^width$}", group.title));
         under.push_str(" | ");
         let names = group.columns.iter().zip(widths);
-        let names: Vec<String> = names.map(|(c, &width)| format!("{:>width$}", c.name)).collect();
+        let names: Vec<String> = names
+            .map(|(c, &width)| format!("{:>width$}", c.name))
+            .collect();
         under.push_str(&names.join("  "));
     }
     lines.push(over.trim_end().to_owned());
@@ -85,7 +94,10 @@ mod tests {
                     chars.filter(|(_, c)| *c == '|').map(|(at, _)| at).collect()
                 };
                 let rows = &lines[1..3 + table.rows.len()];
-                assert!(rows.iter().all(|line| bars(line) == bars(rows[1])), "{text}");
+                assert!(
+                    rows.iter().all(|line| bars(line) == bars(rows[1])),
+                    "{text}"
+                );
                 assert!(!bars(rows[0]).is_empty());
             }
         }

@@ -58,7 +58,8 @@ impl BarChart {
         }
         let _ = writeln!(
             out,
-            "</figcaption>\n<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"bars of the table below\">"
+            "</figcaption>\n<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"bars \
+             of the table below\">"
         );
         let mut y = GAP / 2.0;
         for (name, bars) in &groups {
@@ -73,7 +74,8 @@ impl BarChart {
                 let length = bar.value * scale;
                 let _ = writeln!(
                     out,
-                    "<rect class=\"b{}\" x=\"{LEFT}\" y=\"{y:.1}\" width=\"{length:.1}\" height=\"{:.1}\"/>\
+                    "<rect class=\"b{}\" x=\"{LEFT}\" y=\"{y:.1}\" width=\"{length:.1}\" \
+                     height=\"{:.1}\"/>\
                      <text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
                     series % COLOURS,
                     BAR - 2.0,

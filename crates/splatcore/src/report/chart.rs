@@ -1,4 +1,5 @@
-//! Line charts as inline SVG text: axes, round ticks, one or more lines. No scripts, no fonts of its own.
+//! Line charts as inline SVG text: axes, round ticks, one or more lines. No scripts, no fonts of
+//! its own.
 
 use super::escape;
 use std::fmt::Write;
@@ -46,12 +47,14 @@ impl Chart {
         let (x_ticks, x_range) = axis(all().map(|p| p.0), 6, false);
         let (y_ticks, y_range) = axis(all().map(|p| p.1), 5, true);
         let x = |v: f64| LEFT + (v - x_range.0) / (x_range.1 - x_range.0) * (WIDTH - LEFT - RIGHT);
-        let y =
-            |v: f64| HEIGHT - BOTTOM - (v - y_range.0) / (y_range.1 - y_range.0) * (HEIGHT - TOP - BOTTOM);
+        let y = |v: f64| {
+            HEIGHT - BOTTOM - (v - y_range.0) / (y_range.1 - y_range.0) * (HEIGHT - TOP - BOTTOM)
+        };
 
         let title = escape(&self.title);
         let mut out = format!(
-            "<figure class=\"chart\"><figcaption>{title}{}</figcaption>\n<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+            "<figure class=\"chart\"><figcaption>{title}{}</figcaption>\n<svg viewBox=\"0 0 \
+             {WIDTH} {HEIGHT}\" \
              role=\"img\" aria-label=\"{title}\">\n",
             legend(&lines)
         );
@@ -120,7 +123,12 @@ fn legend(lines: &[(&str, Vec<(f64, f64)>)]) -> String {
     }
     let mut out = String::new();
     for (i, (name, _)) in lines.iter().enumerate() {
-        let _ = write!(out, " <span class=\"key k{}\">{}</span>", i % 4, escape(name));
+        let _ = write!(
+            out,
+            " <span class=\"key k{}\">{}</span>",
+            i % 4,
+            escape(name)
+        );
     }
     out
 }
@@ -145,8 +153,13 @@ fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Round tick values for the data, and the range the axis spans. With `round_out` the range ends on ticks.
-fn axis(values: impl Iterator<Item = f64>, about: usize, round_out: bool) -> (Vec<f64>, (f64, f64)) {
+/// Round tick values for the data, and the range the axis spans. With `round_out` the range ends on
+/// ticks.
+fn axis(
+    values: impl Iterator<Item = f64>,
+    about: usize,
+    round_out: bool,
+) -> (Vec<f64>, (f64, f64)) {
     let (mut low, mut high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |r, v| {
         (r.0.min(v), r.1.max(v))
     });

@@ -1,5 +1,5 @@
-//! `report.html`: one file that shows how a run went, readable offline in any browser, without scripts. Its parts serve
-//! other pages too.
+//! `report.html`: one file that shows how a run went, readable offline in any browser, without
+//! scripts. Its parts serve other pages too.
 
 mod bars;
 mod chart;
@@ -39,7 +39,10 @@ impl Report {
         let mut out = summary(&self.summary);
         let charts: String = self.charts.iter().map(Chart::to_svg).collect();
         if !charts.is_empty() {
-            let _ = writeln!(out, "<h2>Training</h2>\n<div class=\"charts\">\n{charts}</div>");
+            let _ = writeln!(
+                out,
+                "<h2>Training</h2>\n<div class=\"charts\">\n{charts}</div>"
+            );
         }
         self.write_views(&mut out);
         if let Some(config) = &self.config {
@@ -60,11 +63,16 @@ impl Report {
         if self.views.is_empty() {
             return;
         }
-        let colours: Vec<String> = HEAT.iter().map(|[r, g, b]| format!("rgb({r},{g},{b})")).collect();
+        let colours: Vec<String> = HEAT
+            .iter()
+            .map(|[r, g, b]| format!("rgb({r},{g},{b})"))
+            .collect();
         let _ = writeln!(
             out,
-            "<h2>{}</h2>\n<p class=\"note\">Photo, render, and error: the mean over red, green and blue of \
-             |render - photo|, from 0 <span class=\"scale\" style=\"background:linear-gradient(90deg,{})\"></span> \
+            "<h2>{}</h2>\n<p class=\"note\">Photo, render, and error: the mean over red, green and \
+             blue of \
+             |render - photo|, from 0 <span class=\"scale\" \
+             style=\"background:linear-gradient(90deg,{})\"></span> \
              to {BRIGHTEST_ERROR} and more, the same scale for every view.</p>",
             escape(&self.views_title),
             colours.join(",")
@@ -73,7 +81,8 @@ impl Report {
             let name = escape(&view.name);
             let _ = writeln!(
                 out,
-                "<section><h3>{name} <span class=\"note\">PSNR {} dB, SSIM {:.4}</span></h3>\n<div class=\"row\">",
+                "<section><h3>{name} <span class=\"note\">PSNR {} dB, SSIM {:.4}</span></h3>\n<div \
+                 class=\"row\">",
                 decibels(view.psnr),
                 view.ssim
             );
@@ -97,7 +106,8 @@ impl Report {
 pub fn document(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{0}</title>\n\
+         <meta name=\"viewport\" content=\"width=device-width, \
+         initial-scale=1\">\n<title>{0}</title>\n\
          <style>\n{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n{body}\
          <footer>Written by splatcore {2}.</footer>\n</body>\n</html>\n",
         escape(title),
@@ -112,7 +122,11 @@ pub fn summary(facts: &[(String, String)]) -> String {
         return String::new();
     }
     let row = |(name, value): &(String, String)| {
-        format!("<tr><th>{}</th><td>{}</td></tr>\n", escape(name), escape(value))
+        format!(
+            "<tr><th>{}</th><td>{}</td></tr>\n",
+            escape(name),
+            escape(value)
+        )
     };
     let rows: String = facts.iter().map(row).collect();
     format!("<table class=\"summary\">\n{rows}</table>\n")
@@ -180,7 +194,8 @@ mod tests {
             }],
             views_title: "Held-out views".into(),
             views: vec![
-                ViewPictures::new(&view, &Image::filled(4, 2, [0.5; 3]), f64::INFINITY, 1.0).unwrap(),
+                ViewPictures::new(&view, &Image::filled(4, 2, [0.5; 3]), f64::INFINITY, 1.0)
+                    .unwrap(),
             ],
             config: Some("x = \"<>\"".into()),
         }
@@ -191,7 +206,9 @@ mod tests {
         let html = report().to_html();
         assert!(!html.contains("<script"), "{html}");
         assert!(
-            html.contains("a &amp; b") && html.contains("&lt;script&gt;.png") && html.contains("&lt;&gt;")
+            html.contains("a &amp; b")
+                && html.contains("&lt;script&gt;.png")
+                && html.contains("&lt;&gt;")
         );
     }
 
@@ -203,12 +220,17 @@ mod tests {
             "{html}"
         );
         assert_eq!(html.matches("data:image/jpeg;base64,").count(), 3);
-        for tag in ["section", "figure", "table", "svg", "div", "h2", "body", "html"] {
+        for tag in [
+            "section", "figure", "table", "svg", "div", "h2", "body", "html",
+        ] {
             let (open, close) = (
                 html.matches(&format!("<{tag}")).count(),
                 html.matches(&format!("</{tag}>")).count(),
             );
-            assert!(open == close && open > 0, "{tag}: {open} opened, {close} closed");
+            assert!(
+                open == close && open > 0,
+                "{tag}: {open} opened, {close} closed"
+            );
         }
     }
 
@@ -217,7 +239,10 @@ mod tests {
         assert_eq!(pictured(3), [0, 1, 2]);
         let many = pictured(250);
         assert!(
-            many.len() == MAX_VIEWS && many[0] == 0 && many[39] > 240 && many.windows(2).all(|w| w[0] < w[1])
+            many.len() == MAX_VIEWS
+                && many[0] == 0
+                && many[39] > 240
+                && many.windows(2).all(|w| w[0] < w[1])
         );
         assert!(pictured(0).is_empty());
     }

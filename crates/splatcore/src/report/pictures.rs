@@ -53,7 +53,12 @@ fn greyed(photo: &Photo) -> Vec<u8> {
 /// The heat map of |render - photo|, `[height][width][3]` bytes; ignored pixels have no error.
 fn error_map(render: &Image, photo: &Photo) -> Vec<u8> {
     let mut out = Vec::with_capacity(photo.rgb.len());
-    for (i, (a, b)) in render.data.iter().zip(photo.rgb.chunks_exact(3)).enumerate() {
+    for (i, (a, b)) in render
+        .data
+        .iter()
+        .zip(photo.rgb.chunks_exact(3))
+        .enumerate()
+    {
         let ignored = photo.mask.as_ref().is_some_and(|mask| mask[i] == 0);
         let error: f32 = (0..3)
             .map(|c| (a[c].clamp(0.0, 1.0) - b[c] as f32 / 255.0).abs())
@@ -67,7 +72,8 @@ fn error_map(render: &Image, photo: &Photo) -> Vec<u8> {
     out
 }
 
-/// Colours of the heat map at 0, 1/4, 1/2, 3/4 and 1: dark to bright, readable without colour vision too.
+/// Colours of the heat map at 0, 1/4, 1/2, 3/4 and 1: dark to bright, readable without colour
+/// vision too.
 pub const HEAT: [[u8; 3]; 5] = [
     [4, 4, 16],
     [84, 18, 108],
@@ -90,8 +96,9 @@ fn heat(value: f32) -> [u8; 3] {
 
 /// `[height][width][3]` bytes as a JPEG inside a URI, scaled down when large.
 fn data_uri(width: u32, height: u32, rgb: Vec<u8>) -> anyhow::Result<String> {
-    let mut picture = image::RgbImage::from_raw(width, height, rgb)
-        .ok_or_else(|| anyhow::anyhow!("a picture of {width}x{height} has the wrong number of bytes"))?;
+    let mut picture = image::RgbImage::from_raw(width, height, rgb).ok_or_else(|| {
+        anyhow::anyhow!("a picture of {width}x{height} has the wrong number of bytes")
+    })?;
     let longer = width.max(height);
     if longer > MAX_SIDE {
         let side = |s: u32| ((s as u64 * MAX_SIDE as u64 / longer as u64) as u32).max(1);

@@ -73,10 +73,17 @@ pub fn some_photos(folder: &Path, count: usize) -> Vec<String> {
     std::fs::create_dir_all(to.join("images")).unwrap();
     std::fs::create_dir_all(to.join("sparse/0")).unwrap();
     for name in ["cameras.txt", "points3D.txt"] {
-        std::fs::copy(from.join("sparse/0").join(name), to.join("sparse/0").join(name)).unwrap();
+        std::fs::copy(
+            from.join("sparse/0").join(name),
+            to.join("sparse/0").join(name),
+        )
+        .unwrap();
     }
     let images = std::fs::read_to_string(from.join("sparse/0/images.txt")).unwrap();
-    let lines: Vec<&str> = images.lines().filter(|line| !line.starts_with('#')).collect();
+    let lines: Vec<&str> = images
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect();
     let kept = &lines[..2 * count];
     std::fs::write(to.join("sparse/0/images.txt"), kept.join("\n") + "\n").unwrap();
     let names = kept

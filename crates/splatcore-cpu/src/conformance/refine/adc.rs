@@ -37,8 +37,8 @@ fn twin_growth(before: &LearnerState, threshold: f32, limit: usize) -> Vec<Growt
     )
 }
 
-/// Without pruning: who stays stays as it was, a clone equals its parent, a split parent is replaced by two smaller
-/// ones within its spread.
+/// Without pruning: who stays stays as it was, a clone equals its parent, a split parent is
+/// replaced by two smaller ones within its spread.
 pub fn adc_clones_and_splits(backend: &dyn Backend) -> Outcome {
     let before = state(61, 400);
     let threshold = 1.7e-3;
@@ -72,7 +72,9 @@ pub fn adc_clones_and_splits(backend: &dyn Backend) -> Outcome {
             .count();
         let new_clones = family
             .iter()
-            .filter(|&&j| same_row(&before.gaussians, i, &after.gaussians, j) && moments_are_zero(&after, j))
+            .filter(|&&j| {
+                same_row(&before.gaussians, i, &after.gaussians, j) && moments_are_zero(&after, j)
+            })
             .count();
         let right = match growth[i] {
             Growth::Keep => originals == 1,
@@ -81,7 +83,8 @@ pub fn adc_clones_and_splits(backend: &dyn Backend) -> Outcome {
         };
         ensure(right, || {
             format!(
-                "Gaussian {i} should {:?}: {originals} of it are as before, {new_clones} are copies without moments",
+                "Gaussian {i} should {:?}: {originals} of it are as before, {new_clones} are \
+                 copies without moments",
                 growth[i]
             )
         })?;
@@ -91,23 +94,35 @@ pub fn adc_clones_and_splits(backend: &dyn Backend) -> Outcome {
             }
         }
     }
-    // Drawn from the parent: a squared distance of 3 (one an axis) on average, standard error sqrt(6 / children).
-    let (mean, error) = (square / (2 * splits) as f64, (6.0 / (2 * splits) as f64).sqrt());
+    // Drawn from the parent: a squared distance of 3 (one an axis) on average, standard error
+    // sqrt(6 / children).
+    let (mean, error) = (
+        square / (2 * splits) as f64,
+        (6.0 / (2 * splits) as f64).sqrt(),
+    );
     ensure((mean - 3.0).abs() < 4.0 * error, || {
         format!("split children lie at a mean squared distance of {mean:.2} sigmas, 3 is right")
     })
 }
 
 /// Checks a split child and returns its squared distance from its parent in sigmas.
-fn split_child(before: &Gaussians, parent: usize, after: &Gaussians, child: usize) -> Result<f64, String> {
+fn split_child(
+    before: &Gaussians,
+    parent: usize,
+    after: &Gaussians,
+    child: usize,
+) -> Result<f64, String> {
     for k in 0..3 {
         let want = before.log_scales[parent][k] as f64 - densify::SPLIT_DIVISOR.ln();
-        ensure((after.log_scales[child][k] as f64 - want).abs() < 1e-5, || {
-            format!(
-                "a child of Gaussian {parent} has log scale {}, {want} is right",
-                after.log_scales[child][k]
-            )
-        })?;
+        ensure(
+            (after.log_scales[child][k] as f64 - want).abs() < 1e-5,
+            || {
+                format!(
+                    "a child of Gaussian {parent} has log scale {}, {want} is right",
+                    after.log_scales[child][k]
+                )
+            },
+        )?;
     }
     ensure(
         after.rotations[child] == before.rotations[parent]
@@ -115,8 +130,10 @@ fn split_child(before: &Gaussians, parent: usize, after: &Gaussians, child: usiz
         || format!("a child of Gaussian {parent} has another rotation or opacity"),
     )?;
     let wide = Scene::from(before);
-    let shape = Shape::new(wide.log_scales[parent], wide.rotations[parent]).ok_or("no quaternion")?;
-    let offset: [f64; 3] = std::array::from_fn(|k| after.means[child][k] as f64 - wide.means[parent][k]);
+    let shape =
+        Shape::new(wide.log_scales[parent], wide.rotations[parent]).ok_or("no quaternion")?;
+    let offset: [f64; 3] =
+        std::array::from_fn(|k| after.means[child][k] as f64 - wide.means[parent][k]);
     let axes = matrix::transpose_times(&shape.rotation, offset);
     let distance: f64 = (0..3).map(|k| (axes[k] / shape.scales[k]).powi(2)).sum();
     // 5 sigma in three dimensions: 1.5e-5 a child.
@@ -148,10 +165,15 @@ pub fn adc_prunes_and_respects_the_limit(backend: &dyn Backend) -> Outcome {
         "the scene tests nothing".into()
     })?;
     ensure(
-        report.pruned == 300 - kept.len() && report.count == kept.len() && report.cloned + report.split == 0,
+        report.pruned == 300 - kept.len()
+            && report.count == kept.len()
+            && report.cloned + report.split == 0,
         || format!("{report:?}; the twin keeps {}", kept.len()),
     )?;
-    for (i, family) in families(&before.gaussians, &after.gaussians)?.iter().enumerate() {
+    for (i, family) in families(&before.gaussians, &after.gaussians)?
+        .iter()
+        .enumerate()
+    {
         let right = match (kept.contains(&i), family.as_slice()) {
             (true, &[j]) => survived(&before, i, &after, j),
             (false, &[]) => true,

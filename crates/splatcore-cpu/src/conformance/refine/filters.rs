@@ -47,9 +47,14 @@ pub fn filters_stay_with_their_gaussians(backend: &dyn Backend) -> Outcome {
                 after.gaussians.len()
             )
         })?;
-        for (i, family) in families(&before.gaussians, &after.gaussians)?.iter().enumerate() {
+        for (i, family) in families(&before.gaussians, &after.gaussians)?
+            .iter()
+            .enumerate()
+        {
             ensure(
-                family.iter().all(|&j| after.smoothing[j] == before.smoothing[i]),
+                family
+                    .iter()
+                    .all(|&j| after.smoothing[j] == before.smoothing[i]),
                 || format!("a Gaussian that came from {i} has another filter"),
             )?;
         }
@@ -66,7 +71,10 @@ pub fn opacity_reset_caps_filtered_opacities(backend: &dyn Backend) -> Outcome {
     let mut capped = [0; 2];
     for i in 0..150 {
         let opacity = |logit: f32| sigmoid(logit as f64);
-        let (was, is) = (opacity(old.opacity_logits[i]), opacity(new.opacity_logits[i]));
+        let (was, is) = (
+            opacity(old.opacity_logits[i]),
+            opacity(new.opacity_logits[i]),
+        );
         let stays = was <= 0.01;
         ensure((is - was.min(0.01)).abs() < 1e-6, || {
             format!("the filtered opacity of Gaussian {i} went from {was} to {is}")

@@ -11,13 +11,18 @@ use splatcore_core::{Gaussians, Pipeline, View};
 use std::sync::Arc;
 
 const SHARE: f32 = 0.8;
-/// Relative error of a ratio of depths near which roundings decide: of f32, and of halves, which may hold the pixel's.
+/// Relative error of a ratio of depths near which roundings decide: of f32, and of halves, which
+/// may hold the pixel's.
 const DOUBT: f64 = 0.02;
 /// A mean so near to the border of a pixel may be in either.
 const BORDER: f64 = 1e-3;
 
 /// What the twin says of every Gaussian in one view: `Err` where roundings decide.
-fn verdicts(state: &LearnerState, view: &View, options: &RenderOptions) -> Vec<Result<Option<bool>, ()>> {
+fn verdicts(
+    state: &LearnerState,
+    view: &View,
+    options: &RenderOptions,
+) -> Vec<Result<Option<bool>, ()>> {
     let camera = &view.camera;
     let frame = twin::render(&state.gaussians, camera, options);
     let mean = |i: usize| state.gaussians.means[i].map(f64::from);
@@ -58,7 +63,8 @@ fn verdicts(state: &LearnerState, view: &View, options: &RenderOptions) -> Vec<R
         .collect()
 }
 
-/// A wall before the first view and faint Gaussians between them; other views see some of those beside the wall.
+/// A wall before the first view and faint Gaussians between them; other views see some of those
+/// beside the wall.
 fn wall_and_floaters() -> Gaussians {
     let (rows, floaters) = (14, 120);
     let camera = &views()[0].camera;
@@ -96,8 +102,8 @@ fn wall_and_floaters() -> Gaussians {
     scene
 }
 
-/// Who is a part of what some view shows stays, who only hangs before it goes, and who nobody can tell stays; survivors keep
-/// their rows and statistics. Without views all stay.
+/// Who is a part of what some view shows stays, who only hangs before it goes, and who nobody can
+/// tell stays; survivors keep their rows and statistics. Without views all stay.
 pub fn floaters_go(backend: &dyn Backend) -> Outcome {
     gather([Pipeline::AUTO, Pipeline::VANILLA].map(|pipeline| one_pipeline(backend, pipeline)))
 }
@@ -119,7 +125,9 @@ fn one_pipeline(backend: &dyn Backend, pipeline: Pipeline) -> Outcome {
     // 1 stays, 0 goes.
     let want: Vec<Option<usize>> = (0..n)
         .map(|i| {
-            let of = |wanted: Result<Option<bool>, ()>| said_by_views.iter().any(|view| view[i] == wanted);
+            let of = |wanted: Result<Option<bool>, ()>| {
+                said_by_views.iter().any(|view| view[i] == wanted)
+            };
             match () {
                 () if of(Ok(Some(true))) => Some(1),
                 () if of(Err(())) => None,
@@ -135,7 +143,11 @@ fn one_pipeline(backend: &dyn Backend, pipeline: Pipeline) -> Outcome {
     let counts = [count(Some(0)), count(Some(1)), count(None), cleared.count()];
     ensure(
         counts[0] > 10 && counts[1] > 40 && 5 * counts[2] < n && counts[3] > 3,
-        || format!("the scene tests nothing: {counts:?} go, stay, are doubtful, are judged differently"),
+        || {
+            format!(
+                "the scene tests nothing: {counts:?} go, stay, are doubtful, are judged differently"
+            )
+        },
     )?;
     let refine = Refine::PruneFloaters {
         render,
@@ -157,7 +169,10 @@ fn one_pipeline(backend: &dyn Backend, pipeline: Pipeline) -> Outcome {
         report.pruned == n - after.gaussians.len() && report.count == after.gaussians.len(),
         || format!("{pipeline}: {report:?}, {} are left", after.gaussians.len()),
     )?;
-    for (i, family) in families(&before.gaussians, &after.gaussians)?.iter().enumerate() {
+    for (i, family) in families(&before.gaussians, &after.gaussians)?
+        .iter()
+        .enumerate()
+    {
         ensure(want[i].is_none_or(|want| family.len() == want), || {
             format!(
                 "{pipeline}: Gaussian {i} became {} Gaussians, {:?} are right",

@@ -20,7 +20,12 @@ fn mcmc(growth: f32, max_gaussians: usize) -> Refine {
 }
 
 /// A family of copies shares opacity and scale by equation 9 and has no moments.
-fn family_shares(before: &LearnerState, i: usize, after: &LearnerState, family: &[usize]) -> Outcome {
+fn family_shares(
+    before: &LearnerState,
+    i: usize,
+    after: &LearnerState,
+    family: &[usize],
+) -> Outcome {
     let copies = family.len();
     let opacity = sigmoid(before.gaussians.opacity_logits[i] as f64);
     let shared = densify::shared_opacity(opacity, copies);
@@ -28,19 +33,24 @@ fn family_shares(before: &LearnerState, i: usize, after: &LearnerState, family: 
     for &j in family {
         let g = &after.gaussians;
         ensure(
-            g.means[j] == before.gaussians.means[i] && g.rotations[j] == before.gaussians.rotations[i],
+            g.means[j] == before.gaussians.means[i]
+                && g.rotations[j] == before.gaussians.rotations[i],
             || format!("a copy of Gaussian {i} lies elsewhere"),
         )?;
         // The floor of the authors' code.
         let got = sigmoid(g.opacity_logits[j] as f64);
         ensure((got - shared.max(0.02)).abs() < 1e-5, || {
-            format!("{copies} copies of an opacity of {opacity:.5} have {got:.5} each, {shared:.5} is right")
+            format!(
+                "{copies} copies of an opacity of {opacity:.5} have {got:.5} each, {shared:.5} is \
+                 right"
+            )
         })?;
         for k in 0..3 {
             let grown = (g.log_scales[j][k] - before.gaussians.log_scales[i][k]) as f64;
             ensure((grown - factor.ln()).abs() < 1e-4, || {
                 format!(
-                    "{copies} copies of an opacity of {opacity:.5} have {:.6} of the scale each, {factor:.6} is right",
+                    "{copies} copies of an opacity of {opacity:.5} have {:.6} of the scale each, \
+                     {factor:.6} is right",
                     grown.exp()
                 )
             })?;
@@ -66,7 +76,8 @@ fn picture(gaussians: &Gaussians) -> Image {
     }
 }
 
-/// Without growth: the dead move onto the living, whose families share; nobody else changes; the picture stays.
+/// Without growth: the dead move onto the living, whose families share; nobody else changes; the
+/// picture stays.
 pub fn mcmc_relocates(backend: &dyn Backend) -> Outcome {
     let mut before = state(64, 500);
     let dead: Vec<bool> = (0..500).map(|i| i % 9 == 4).collect();
@@ -85,7 +96,10 @@ pub fn mcmc_relocates(backend: &dyn Backend) -> Outcome {
         || format!("{report:?}; {count} of 500 are dead"),
     )?;
     let (mut drawn, mut drawn_opacity) = (0, 0.0);
-    for (i, family) in families(&before.gaussians, &after.gaussians)?.iter().enumerate() {
+    for (i, family) in families(&before.gaussians, &after.gaussians)?
+        .iter()
+        .enumerate()
+    {
         match (dead[i], family.as_slice()) {
             (true, []) => {}
             (true, _) => return Err(format!("Gaussian {i} is dead and was not moved")),
@@ -101,9 +115,11 @@ pub fn mcmc_relocates(backend: &dyn Backend) -> Outcome {
             }
         }
     }
-    ensure(drawn == count, || format!("{drawn} were drawn for {count} dead"))?;
-    // Drawn in proportion to opacity: the mean opacity of those drawn is E[o²]/E[o], here 0.58, not E[o] = 0.47. Its
-    // standard error over some 55 draws is 0.03.
+    ensure(drawn == count, || {
+        format!("{drawn} were drawn for {count} dead")
+    })?;
+    // Drawn in proportion to opacity: the mean opacity of those drawn is E[o²]/E[o], here 0.58, not
+    // E[o] = 0.47. Its standard error over some 55 draws is 0.03.
     let (mut first, mut second) = (0.0, 0.0);
     for i in (0..500).filter(|&i| !dead[i]) {
         let o = sigmoid(before.gaussians.opacity_logits[i] as f64);
@@ -112,7 +128,9 @@ pub fn mcmc_relocates(backend: &dyn Backend) -> Outcome {
     }
     let (got, want) = (drawn_opacity / drawn as f64, second / first);
     ensure((got - want).abs() < 0.1, || {
-        format!("those drawn have a mean opacity of {got:.3}; in proportion to opacity it is {want:.3}")
+        format!(
+            "those drawn have a mean opacity of {got:.3}; in proportion to opacity it is {want:.3}"
+        )
     })?;
     // The dead were nearly invisible, and families look like their parents but for their flanks.
     let psnr = metrics::psnr_between(&picture(&before.gaussians), &picture(&after.gaussians));
@@ -133,7 +151,10 @@ pub fn mcmc_grows(backend: &dyn Backend) -> Outcome {
             [report.relocated, report.added, report.count] == [0, want, 400 + want],
             || format!("limit {limit}: {report:?}; growth by {want} is right"),
         )?;
-        for (i, family) in families(&before.gaussians, &after.gaussians)?.iter().enumerate() {
+        for (i, family) in families(&before.gaussians, &after.gaussians)?
+            .iter()
+            .enumerate()
+        {
             match family.as_slice() {
                 [] => return Err(format!("limit {limit}: Gaussian {i} is gone")),
                 &[j] => ensure(survived(&before, i, &after, j), || {

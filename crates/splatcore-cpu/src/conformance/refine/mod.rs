@@ -1,5 +1,5 @@
-//! Densification: nothing is lost, what is new is what it should be. The order of Gaussians afterwards is the
-//! backend's own affair: harmonics tell who came from whom.
+//! Densification: nothing is lost, what is new is what it should be. The order of Gaussians
+//! afterwards is the backend's own affair: harmonics tell who came from whom.
 
 mod adc;
 mod filters;
@@ -28,7 +28,11 @@ fn state(seed: u64, count: usize) -> LearnerState {
     let gaussians = random_scene(seed, count, 1);
     let moments = |scale: f32| {
         let mut m = random_scene(seed + 1, count, 1);
-        for v in m.sh.iter_mut().flatten().chain(m.means.iter_mut().flatten()) {
+        for v in
+            m.sh.iter_mut()
+                .flatten()
+                .chain(m.means.iter_mut().flatten())
+        {
             *v = scale * v.abs() + 1e-3;
         }
         m
@@ -55,8 +59,8 @@ fn learner(backend: &dyn Backend, state: &LearnerState) -> Result<Box<dyn Learne
     Ok(learner)
 }
 
-/// Refines, and checks what holds for every refinement: shapes, the report's count, and that doing it again from the
-/// same state gives the same.
+/// Refines, and checks what holds for every refinement: shapes, the report's count, and that doing
+/// it again from the same state gives the same.
 fn refined(
     backend: &dyn Backend,
     before: &LearnerState,
@@ -99,9 +103,14 @@ fn refined(
 /// Rows of `after` by the harmonics of the row of `before` that they come from.
 fn families(before: &Gaussians, after: &Gaussians) -> Result<Vec<Vec<usize>>, String> {
     let key = |g: &Gaussians, i: usize| -> Vec<u32> {
-        g.sh_of(i).as_flattened().iter().map(|v| v.to_bits()).collect()
+        g.sh_of(i)
+            .as_flattened()
+            .iter()
+            .map(|v| v.to_bits())
+            .collect()
     };
-    let parents: HashMap<Vec<u32>, usize> = (0..before.len()).map(|i| (key(before, i), i)).collect();
+    let parents: HashMap<Vec<u32>, usize> =
+        (0..before.len()).map(|i| (key(before, i), i)).collect();
     let mut families = vec![Vec::new(); before.len()];
     for i in 0..after.len() {
         let parent = parents
@@ -165,7 +174,9 @@ pub fn opacity_reset_caps(backend: &dyn Backend) -> Outcome {
     rest.first.opacity_logits = before.first.opacity_logits.clone();
     rest.second.opacity_logits = before.second.opacity_logits.clone();
     ensure(
-        rest.gaussians == before.gaussians && rest.first == before.first && rest.second == before.second,
+        rest.gaussians == before.gaussians
+            && rest.first == before.first
+            && rest.second == before.second,
         || "an opacity reset changed something else".into(),
     )
 }

@@ -8,8 +8,8 @@ use splatcore_core::backend::{Backend, Refine};
 use splatcore_core::scale_limit::scale_limit;
 use std::sync::Arc;
 
-/// Each Gaussian's scales are capped at a share of its distance from the nearest camera, also where no camera looks; all
-/// else stays.
+/// Each Gaussian's scales are capped at a share of its distance from the nearest camera, also where
+/// no camera looks; all else stays.
 pub fn scales_keep_to_their_limit(backend: &dyn Backend) -> Outcome {
     let mut before = state(66, 150);
     // Behind the cameras, too.
@@ -21,7 +21,9 @@ pub fn scales_keep_to_their_limit(backend: &dyn Backend) -> Outcome {
     let mut learner = backend.learner(&before.gaussians, views).map_err(said)?;
     learner.restore(&before).map_err(said)?;
     let share = 0.02;
-    let report = learner.refine(&Refine::LimitScales { share }).map_err(said)?;
+    let report = learner
+        .refine(&Refine::LimitScales { share })
+        .map_err(said)?;
     ensure(report.count == 150, || format!("{report:?}"))?;
     let mut after = learner.snapshot().map_err(said)?;
     let (mut capped, mut nearest) = ([0; 2], [0; 3]);
@@ -35,7 +37,9 @@ pub fn scales_keep_to_their_limit(backend: &dyn Backend) -> Outcome {
             // Below the limit nothing moves; roundings decide at the limit itself.
             let right = (new - old.min(limit)).abs() < 1e-5 && (old > limit - 1e-5 || new == old);
             ensure(right, || {
-                format!("log scale {k} of Gaussian {i} went from {old} to {new}, its limit is {limit}")
+                format!(
+                    "log scale {k} of Gaussian {i} went from {old} to {new}, its limit is {limit}"
+                )
             })?;
             capped[usize::from(old > limit)] += 1;
         }
@@ -43,9 +47,10 @@ pub fn scales_keep_to_their_limit(backend: &dyn Backend) -> Outcome {
             .find(|&c| scale_limit(mean, &cameras[c..=c], share) == limit)
             .unwrap_or(0)] += 1;
     }
-    ensure(capped.iter().chain(&nearest).all(|&count| count > 10), || {
-        format!("tests too little: {capped:?} scales, {nearest:?} Gaussians by camera")
-    })?;
+    ensure(
+        capped.iter().chain(&nearest).all(|&count| count > 10),
+        || format!("tests too little: {capped:?} scales, {nearest:?} Gaussians by camera"),
+    )?;
     after.gaussians.log_scales = before.gaussians.log_scales.clone();
     ensure(after == before, || {
         "a limit on scales changed something else".into()

@@ -62,8 +62,8 @@ fn scoring(pipeline: Pipeline, views: usize, seen: Seen) -> Scoring {
     }
 }
 
-/// The twin's scores of a Gaussian: weights in pixels that are bad for certain, in those that may be, in all; and the
-/// largest of the last in one view.
+/// The twin's scores of a Gaussian: weights in pixels that are bad for certain, in those that may
+/// be, in all; and the largest of the last in one view.
 #[derive(Clone, Copy, Default)]
 struct TwinScore {
     certain: f64,
@@ -85,7 +85,10 @@ fn twin_scores(state: &LearnerState, scoring: &Scoring, views: &[View]) -> Vec<T
             image = exposure::apply(&image, &transform.map(f64::from));
             behind = of_colour(transform, behind);
         }
-        let photo = &views[view].photo.reduced(scoring.scale).on(to_bytes(behind));
+        let photo = &views[view]
+            .photo
+            .reduced(scoring.scale)
+            .on(to_bytes(behind));
         let counts = |i: usize| photo.mask.as_ref().is_none_or(|mask| mask[i] != 0);
         let error = |i: usize| {
             let channel = |c: usize| (image[i][c] - photo.rgb[3 * i + c] as f64 / 255.0).abs();
@@ -98,7 +101,13 @@ fn twin_scores(state: &LearnerState, scoring: &Scoring, views: &[View]) -> Vec<T
         let limit = least + THRESHOLD as f64 * (most - least);
         let gradient: Vec<[f64; 3]> = (0..image.len())
             .map(|i| {
-                let beyond = |limit: f64| if counts(i) && error(i) > limit { 1.0 } else { 0.0 };
+                let beyond = |limit: f64| {
+                    if counts(i) && error(i) > limit {
+                        1.0
+                    } else {
+                        0.0
+                    }
+                };
                 [beyond(limit + DOUBT), beyond(limit - DOUBT), 1.0]
             })
             .collect();
@@ -146,7 +155,12 @@ fn run(
 }
 
 /// Compares how often each Gaussian is there afterwards with what the twin decided, where it could.
-fn compare(what: &str, before: &LearnerState, after: &LearnerState, want: &[Option<usize>]) -> Outcome {
+fn compare(
+    what: &str,
+    before: &LearnerState,
+    after: &LearnerState,
+    want: &[Option<usize>],
+) -> Outcome {
     let families = families(&before.gaussians, &after.gaussians)?;
     let sure = want.iter().flatten().count();
     ensure(10 * sure >= 9 * want.len(), || {
@@ -176,7 +190,8 @@ const PIPELINES: [Pipeline; 2] = [Pipeline::AUTO, Pipeline::VANILLA];
 /// Bad pixels a view from which on a Gaussian grows.
 const MIN_BAD: f64 = 2.5;
 
-/// How many of each Gaussian there are after growth by these scores of two views; `None` where roundings decide.
+/// How many of each Gaussian there are after growth by these scores of two views; `None` where
+/// roundings decide.
 fn grown(scores: &[TwinScore]) -> Vec<Option<usize>> {
     let copies = |score: &TwinScore| {
         let grows = decided(score.certain, score.possible, 2.0 * MIN_BAD);
@@ -185,7 +200,8 @@ fn grown(scores: &[TwinScore]) -> Vec<Option<usize>> {
     scores.iter().map(copies).collect()
 }
 
-/// With consistency, of those at the threshold only they grow that have enough weight in bad pixels.
+/// With consistency, of those at the threshold only they grow that have enough weight in bad
+/// pixels.
 fn growth(backend: &dyn Backend, pipeline: Pipeline, before: &LearnerState, seen: Seen) -> Outcome {
     // Two of three views: which ones is part of the contract.
     let of = |seen: Seen| {
@@ -207,13 +223,22 @@ fn growth(backend: &dyn Backend, pipeline: Pipeline, before: &LearnerState, seen
                 ..seen
             },
         ),
-        (seen.alpha, Seen { alpha: false, ..seen }),
+        (
+            seen.alpha,
+            Seen {
+                alpha: false,
+                ..seen
+            },
+        ),
     ];
     for (_, other) in without.into_iter().filter(|(differs, _)| *differs) {
-        let otherwise = want.iter().zip(of(other)).filter(|(want, other)| match want {
-            Some(want) => other.is_some_and(|other| other != *want),
-            None => false,
-        });
+        let otherwise = want
+            .iter()
+            .zip(of(other))
+            .filter(|(want, other)| match want {
+                Some(want) => other.is_some_and(|other| other != *want),
+                None => false,
+            });
         let count = otherwise.count();
         ensure(count >= 5, || {
             format!("{seen:?} tests nothing beside {other:?}: {count} Gaussians grow otherwise")
@@ -233,7 +258,12 @@ fn growth(backend: &dyn Backend, pipeline: Pipeline, before: &LearnerState, seen
         step: 700,
     };
     let (_, after) = run(backend, before, seen, &refine)?;
-    compare(&format!("{pipeline}, growth, {seen:?}"), before, &after, &want)
+    compare(
+        &format!("{pipeline}, growth, {seen:?}"),
+        before,
+        &after,
+        &want,
+    )
 }
 
 /// As `growth` says, of photos as they are.
@@ -241,8 +271,9 @@ pub fn growth_wants_agreement(backend: &dyn Backend) -> Outcome {
     gather(PIPELINES.map(|pipeline| growth(backend, pipeline, &state(71), PLAIN)))
 }
 
-/// Pictures and photos are compared as a step compares them: reduced, through the photos' exposures, transparent photos on
-/// what the exposure makes of the background. A learner without exposures scores as if none were asked for.
+/// Pictures and photos are compared as a step compares them: reduced, through the photos'
+/// exposures, transparent photos on what the exposure makes of the background. A learner without
+/// exposures scores as if none were asked for.
 pub fn scores_see_what_steps_see(backend: &dyn Backend) -> Outcome {
     let (exposure, alpha) = (true, true);
     let cases = [
@@ -276,9 +307,10 @@ pub fn scores_see_what_steps_see(backend: &dyn Backend) -> Outcome {
         max_bad_share: 0.7,
     };
     let plain = run(backend, &before, PLAIN, &refine(false))?;
-    ensure(run(backend, &before, PLAIN, &refine(true))? == plain, || {
-        "without exposures a score that asks for them is another one, or makes some".into()
-    })?;
+    ensure(
+        run(backend, &before, PLAIN, &refine(true))? == plain,
+        || "without exposures a score that asks for them is another one, or makes some".into(),
+    )?;
 
     let mut wrong = scoring(Pipeline::AUTO, 1, PLAIN);
     wrong.scale = 3;
@@ -344,10 +376,14 @@ pub fn pruning_follows_scores(backend: &dyn Backend) -> Outcome {
                 let (report, after) = run(backend, &before, PLAIN, &refine)?;
                 compare(&what, &before, &after, &want)?;
                 ensure(
-                    report.pruned == 180 - after.gaussians.len() && report.count == after.gaussians.len(),
+                    report.pruned == 180 - after.gaussians.len()
+                        && report.count == after.gaussians.len(),
                     || format!("{what}: {report:?}"),
                 )?;
-                for (i, family) in families(&before.gaussians, &after.gaussians)?.iter().enumerate() {
+                for (i, family) in families(&before.gaussians, &after.gaussians)?
+                    .iter()
+                    .enumerate()
+                {
                     for &j in family {
                         ensure(
                             super::survived(&before, i, &after, j)

@@ -13,20 +13,26 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What stands before every program, by file name.
 const PRELUDE: [(&str, &str); 6] = [
-    ("emulator.hpp", include_str!("../../../emulator/emulator.hpp")),
+    (
+        "emulator.hpp",
+        include_str!("../../../emulator/emulator.hpp"),
+    ),
     ("fibers.hpp", include_str!("../../../emulator/fibers.hpp")),
     ("checks.hpp", include_str!("../../../emulator/checks.hpp")),
     (
         "collectives.hpp",
         include_str!("../../../emulator/collectives.hpp"),
     ),
-    ("intrinsics.hpp", include_str!("../../../emulator/intrinsics.hpp")),
+    (
+        "intrinsics.hpp",
+        include_str!("../../../emulator/intrinsics.hpp"),
+    ),
     ("matrix.hpp", include_str!("../../../emulator/matrix.hpp")),
 ];
 
-/// No contraction, so that results do not depend on the processor; type punning and overflow as on the device. `-O1`:
-/// the conformance suite's kernels run as fast as with `-O2` and compile in three quarters of the time, which is most of
-/// the suite's where nothing is cached.
+/// No contraction, so that results do not depend on the processor; type punning and overflow as on
+/// the device. `-O1`: the conformance suite's kernels run as fast as with `-O2` and compile in
+/// three quarters of the time, which is most of the suite's where nothing is cached.
 const OPTIONS: [&str; 11] = [
     "-x",
     "c++",
@@ -41,9 +47,9 @@ const OPTIONS: [&str; 11] = [
     "-w",
 ];
 
-/// For checked kernels: calls before every access, of functions that are the emulator's own (emulator/checks.hpp), and line
-/// numbers to tell where; the rest is the compiler's own in [`options`]. Given when compiling only: the linker would add the
-/// sanitizers' libraries.
+/// For checked kernels: calls before every access, of functions that are the emulator's own
+/// (emulator/checks.hpp), and line numbers to tell where; the rest is the compiler's own in
+/// [`options`]. Given when compiling only: the linker would add the sanitizers' libraries.
 const CHECKS: [&str; 2] = ["-g1", "-fsanitize=thread"];
 
 type Launch = unsafe extern "C" fn(u32, u32, *mut *mut c_void) -> c_int;
@@ -86,8 +92,13 @@ impl Entry {
         backward: bool,
         ranges: &[Range],
     ) -> Result<(), DeviceError> {
-        let _one = self.library.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the functions are the library's own, under its lock; the arguments are the caller's promise.
+        let _one = self
+            .library
+            .lock
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the functions are the library's own, under its lock; the arguments are the
+        // caller's promise.
         unsafe {
             (self.library.backward)(c_int::from(backward));
             (self.library.ranges)(ranges.as_ptr(), ranges.len());
@@ -95,7 +106,10 @@ impl Entry {
                 return Ok(());
             }
             let words = CStr::from_ptr((self.library.message)()).to_string_lossy();
-            Err(DeviceError::Failed(places::name(&words, &self.library.path)))
+            Err(DeviceError::Failed(places::name(
+                &words,
+                &self.library.path,
+            )))
         }
     }
 }
@@ -109,12 +123,16 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// `$CXX`, else the first of g++, c++, clang++ that answers; its kernels check their accesses if `checked`.
+    /// `$CXX`, else the first of g++, c++, clang++ that answers; its kernels check their accesses
+    /// if `checked`.
     ///
     /// # Errors
     /// If none does, or this system is not one that the emulator knows.
     pub fn find(checked: bool) -> Result<Self, DeviceError> {
-        if !cfg!(all(unix, any(target_arch = "x86_64", target_arch = "aarch64"))) {
+        if !cfg!(all(
+            unix,
+            any(target_arch = "x86_64", target_arch = "aarch64")
+        )) {
             return Err(DeviceError::Failed(
                 "emulated kernels need Linux or macOS on x86-64 or aarch64".into(),
             ));
@@ -147,11 +165,13 @@ impl Compiler {
             .collect::<Vec<_>>()
             .join(", ");
         Err(DeviceError::Failed(format!(
-            "emulated kernels need a C++ compiler and none answers (tried {tried}); install g++ or set CXX"
+            "emulated kernels need a C++ compiler and none answers (tried {tried}); install g++ or \
+             set CXX"
         )))
     }
 
-    /// The kernels of a program, compiled at most once per cache folder and loaded at most once per process.
+    /// The kernels of a program, compiled at most once per cache folder and loaded at most once per
+    /// process.
     ///
     /// # Errors
     /// With the compiler's words.
@@ -169,7 +189,8 @@ impl Compiler {
             .entry(path.clone())
             .or_default()
             .clone();
-        // Two threads that want the same program: the second waits here. Others compile at the same time.
+        // Two threads that want the same program: the second waits here. Others compile at the same
+        // time.
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entries) = &*slot {
             return Ok(entries.clone());
@@ -198,7 +219,12 @@ impl Compiler {
         let [text, object, library] =
             ["cpp", "o", "so"].map(|ending| work.path().join("program").with_extension(ending));
         fs::write(&text, source).map_err(failed)?;
-        self.run(op, &[&["-c"], self.options.as_slice()].concat(), &text, &object)?;
+        self.run(
+            op,
+            &[&["-c"], self.options.as_slice()].concat(),
+            &text,
+            &object,
+        )?;
         self.run(op, &["-shared"], &object, &library)?;
         fs::rename(&library, path).map_err(failed)
     }
@@ -231,7 +257,8 @@ fn options(checked: bool, is_clang: bool) -> Vec<&'static str> {
     let mut options = OPTIONS.to_vec();
     if checked {
         options.extend(CHECKS);
-        // Functions of their own for volatile accesses. Atomic operations are the emulator's, which checks them itself.
+        // Functions of their own for volatile accesses. Atomic operations are the emulator's, which
+        // checks them itself.
         options.extend::<&[&str]>(if is_clang {
             &[
                 "-fsanitize=alignment,array-bounds",
@@ -251,9 +278,13 @@ fn options(checked: bool, is_clang: bool) -> Vec<&'static str> {
     options
 }
 
-/// The whole C++ text. Kernels are in an unnamed namespace, so that no name of theirs meets one of the C library's.
+/// The whole C++ text. Kernels are in an unnamed namespace, so that no name of theirs meets one of
+/// the C library's.
 fn source(program: &Program, checked: bool) -> String {
-    let mut source = format!("#define EMULATED 1\n#define CHECKED {}\n", u8::from(checked));
+    let mut source = format!(
+        "#define EMULATED 1\n#define CHECKED {}\n",
+        u8::from(checked)
+    );
     for (name, text) in PRELUDE {
         source.push_str(&format!("#line 1 \"{name}\"\n{text}"));
     }
@@ -266,7 +297,8 @@ fn source(program: &Program, checked: bool) -> String {
     source
 }
 
-/// Where libraries are kept: `SPLATCORE_EMULATOR_CACHE`, else a folder in the system's temporary one.
+/// Where libraries are kept: `SPLATCORE_EMULATOR_CACHE`, else a folder in the system's temporary
+/// one.
 fn cache() -> Result<PathBuf, DeviceError> {
     let chosen = std::env::var_os("SPLATCORE_EMULATOR_CACHE").filter(|name| !name.is_empty());
     let folder = match &chosen {
@@ -274,14 +306,18 @@ fn cache() -> Result<PathBuf, DeviceError> {
         None => std::env::temp_dir().join("splatcore-emulator"),
     };
     let failed = |error: std::io::Error| {
-        DeviceError::Failed(format!("cannot use the cache {}: {error}", folder.display()))
+        DeviceError::Failed(format!(
+            "cannot use the cache {}: {error}",
+            folder.display()
+        ))
     };
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(&folder).map_err(failed)?;
-    // In a temporary folder for all users somebody else may have been first, and we would load their code.
+    // In a temporary folder for all users somebody else may have been first, and we would load
+    // their code.
     #[cfg(unix)]
     if chosen.is_none() {
         use std::os::unix::fs::MetadataExt;
@@ -293,7 +329,8 @@ fn cache() -> Result<PathBuf, DeviceError> {
         };
         if !*CHECKED.get_or_init(|| ours().unwrap_or(false)) {
             return Err(DeviceError::Failed(format!(
-                "the cache {} belongs to somebody else or others may write it; set SPLATCORE_EMULATOR_CACHE",
+                "the cache {} belongs to somebody else or others may write it; set \
+                 SPLATCORE_EMULATOR_CACHE",
                 folder.display()
             )));
         }
@@ -310,7 +347,8 @@ fn open(program: &Program, path: &Path) -> Result<Vec<&'static Entry>, DeviceErr
             path.display()
         ))
     };
-    // SAFETY: the library is our own text without constructors; it is never unloaded, so its functions stay.
+    // SAFETY: the library is our own text without constructors; it is never unloaded, so its
+    // functions stay.
     unsafe {
         let library = Box::leak(Box::new(libloading::Library::new(path).map_err(failed)?));
         let shared = Box::leak(Box::new(Library {

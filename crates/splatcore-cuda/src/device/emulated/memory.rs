@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 const ZONE: usize = 256;
 /// What the zones hold.
 const GUARD: u8 = 0xFD;
-/// What fresh device memory holds, word by word: not a number, as an `f32` and as two halves, and as a `u32` 4.3e9, so a use without a
-/// write shows.
+/// What fresh device memory holds, word by word: not a number, as an `f32` and as two halves, and
+/// as a `u32` 4.3e9, so a use without a write shows.
 const FRESH: [u8; 4] = 0xFFCD_FFCDu32.to_le_bytes();
 /// What memory holds just before it is given back.
 const GONE: u8 = 0xDD;
@@ -54,7 +54,10 @@ impl Memory {
 
     /// What there is and what there was, by address.
     pub fn ranges(&self) -> Vec<Range> {
-        let blocks = self.blocks.iter().map(|(&start, block)| (start, block.bytes, 0));
+        let blocks = self
+            .blocks
+            .iter()
+            .map(|(&start, block)| (start, block.bytes, 0));
         let gone = self.gone.iter().map(|&(start, bytes)| (start, bytes, 1));
         let mut ranges: Vec<Range> = blocks
             .chain(gone)
@@ -73,8 +76,8 @@ impl Memory {
         self.used
     }
 
-    /// Memory aligned to 256 between two guard zones, poisoned, or zeroed if `pinned`; `None` if the system has no
-    /// more.
+    /// Memory aligned to 256 between two guard zones, poisoned, or zeroed if `pinned`; `None` if
+    /// the system has no more.
     pub fn allocate(&mut self, bytes: usize, pinned: bool) -> Option<u64> {
         let layout = layout(bytes)?;
         // SAFETY: the layout is not empty; both fills stay within it.
@@ -101,7 +104,8 @@ impl Memory {
     /// Gives memory back.
     ///
     /// # Errors
-    /// If `address` is none of ours, or its guard zones are damaged (it is given back all the same).
+    /// If `address` is none of ours, or its guard zones are damaged (it is given back all the
+    /// same).
     pub fn release(&mut self, address: u64) -> Result<(), DeviceError> {
         let Some(Block { bytes, pinned }) = self.blocks.remove(&address) else {
             return Err(DeviceError::Failed(format!(
@@ -130,7 +134,8 @@ impl Memory {
             };
             self.gone_bytes -= bytes as u64;
             if let Some(layout) = layout(bytes) {
-                // SAFETY: `allocate` made it with the same layout, and nobody else knows it any more.
+                // SAFETY: `allocate` made it with the same layout, and nobody else knows it any
+                // more.
                 unsafe { dealloc((address as usize - ZONE) as *mut u8, layout) };
             }
         }
@@ -184,14 +189,21 @@ impl Drop for Memory {
 }
 
 fn layout(bytes: usize) -> Option<Layout> {
-    Layout::from_size_align(bytes.checked_add(2 * ZONE)?.checked_next_multiple_of(ZONE)?, ZONE).ok()
+    Layout::from_size_align(
+        bytes
+            .checked_add(2 * ZONE)?
+            .checked_next_multiple_of(ZONE)?,
+        ZONE,
+    )
+    .ok()
 }
 
 /// Says what was overwritten beside an allocation of ours, and repairs it.
 fn damage(address: u64, bytes: usize) -> Option<String> {
     let size = layout(bytes)?.size();
     let base = (address as usize - ZONE) as *mut u8;
-    // SAFETY: the allocation is alive and has zones of these sizes on both sides; nobody else refers to them.
+    // SAFETY: the allocation is alive and has zones of these sizes on both sides; nobody else
+    // refers to them.
     let (before, after) = unsafe {
         (
             std::slice::from_raw_parts_mut(base, ZONE),

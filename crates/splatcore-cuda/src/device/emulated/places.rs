@@ -1,11 +1,13 @@
-//! Where in the kernels' text something was: what a library says as `{code 0x12}`, told as file and line.
+//! Where in the kernels' text something was: what a library says as `{code 0x12}`, told as file and
+//! line.
 
 use std::path::Path;
 use std::process::Command;
 
 const OPEN: &str = "{code 0x";
 
-/// The message with every place named, by `addr2line`, which comes with the linker; without it places stay as they are.
+/// The message with every place named, by `addr2line`, which comes with the linker; without it
+/// places stay as they are.
 pub fn name(words: &str, library: &Path) -> String {
     let mut parts = words.split(OPEN);
     let mut named = parts.next().unwrap_or_default().to_owned();
@@ -25,7 +27,8 @@ pub fn name(words: &str, library: &Path) -> String {
     named
 }
 
-/// The line of a function that was inlined first, then those that called it; none of the emulator's.
+/// The line of a function that was inlined first, then those that called it; none of the
+/// emulator's.
 fn find(return_address: u64, library: &Path) -> Option<String> {
     let output = Command::new("addr2line")
         .arg("-i")

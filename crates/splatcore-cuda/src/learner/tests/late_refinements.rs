@@ -1,4 +1,5 @@
-//! Refinements that nobody waits for end in the state of those that someone waits for, whatever halts on the way.
+//! Refinements that nobody waits for end in the state of those that someone waits for, whatever
+//! halts on the way.
 
 use super::*;
 
@@ -93,11 +94,17 @@ fn later_is_as_at_once() {
                 learner.frame.shrink_pairs(TOO_FEW);
             }
         });
-        assert!(got == want, "halted at {at:?}: {:?} and {:?}", got.2, want.2);
+        assert!(
+            got == want,
+            "halted at {at:?}: {:?} and {:?}",
+            got.2,
+            want.2
+        );
     }
 }
 
-/// A round of adc that grows by more than the host thought halts the device, and is done when there is room.
+/// A round of adc that grows by more than the host thought halts the device, and is done when there
+/// is room.
 #[test]
 fn rounds_may_outgrow_their_room() {
     let Some(device) = device() else { return };
@@ -105,7 +112,8 @@ fn rounds_may_outgrow_their_room() {
     let run = |rows: Option<u64>, later: bool| {
         let kernels = Arc::new(Kernels::new(device.clone()));
         let frame = Frame::new(Queue::new(device.clone()), kernels.clone(), true).unwrap();
-        let mut learner = CudaLearner::new(&state, Arc::new(views()), frame, kernels, Moments::Full).unwrap();
+        let mut learner =
+            CudaLearner::new(&state, Arc::new(views()), frame, kernels, Moments::Full).unwrap();
         let all = Refine::Adc {
             gradient_threshold: 0.0,
             split_scale: 0.0,
@@ -141,11 +149,16 @@ fn rounds_may_outgrow_their_room() {
     for (rows, rounds) in [(1500, 1), (2000, 1), (3000, 0)] {
         let got = run(Some(rows), true);
         assert_eq!(got.0, rounds, "room for {rows}");
-        assert!(got.1 == reports && got.2 == bits, "room for {rows}: {:?}", got.1);
+        assert!(
+            got.1 == reports && got.2 == bits,
+            "room for {rows}: {:?}",
+            got.1
+        );
     }
 }
 
-/// Between two looks the host knows the most that there may be; those who ask for the count are told what was seen.
+/// Between two looks the host knows the most that there may be; those who ask for the count are
+/// told what was seen.
 #[test]
 fn the_count_is_what_was_seen() {
     let Some(device) = device() else { return };
@@ -167,10 +180,16 @@ fn the_count_is_what_was_seen() {
         learner.step(&plan(step)).unwrap();
     }
     let reports = learner.refined();
-    assert_eq!((reports.len(), reports[0].count, reports[0].pruned), (1, 0, 120));
+    assert_eq!(
+        (reports.len(), reports[0].count, reports[0].pruned),
+        (1, 0, 120)
+    );
     assert_eq!((learner.count(), learner.state.count), (0, 0));
     assert!(learner.last_loss().unwrap().is_finite());
     let nothing = RefineReport::default();
-    assert_eq!(learner.refine_later(&prune_all(100)).unwrap(), Some(nothing));
+    assert_eq!(
+        learner.refine_later(&prune_all(100)).unwrap(),
+        Some(nothing)
+    );
     assert_eq!(learner.snapshot().unwrap().gaussians.len(), 0);
 }

@@ -24,8 +24,12 @@ impl<'a> Reader<'a> {
     }
 
     fn error(&self, problem: impl Into<String>) -> DataError {
-        DataError::new(self.path, problem, "the file is corrupt: export the model again")
-            .at(Place::Byte(self.at as u64))
+        DataError::new(
+            self.path,
+            problem,
+            "the file is corrupt: export the model again",
+        )
+        .at(Place::Byte(self.at as u64))
     }
 
     fn truncated(&self, what: &str) -> DataError {
@@ -68,7 +72,10 @@ impl<'a> Reader<'a> {
                 self.at += bytes as usize;
                 Ok(())
             }
-            _ => Err(self.error(format!("{count} {what} declared, {} bytes are left", self.left()))),
+            _ => Err(self.error(format!(
+                "{count} {what} declared, {} bytes are left",
+                self.left()
+            ))),
         }
     }
 

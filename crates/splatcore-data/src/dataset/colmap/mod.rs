@@ -26,8 +26,8 @@ pub(super) fn format_in(folder: &Path) -> Option<Format> {
     }
 }
 
-/// The dataset's folder for a model's folder: the nearest of it, its parent and its grandparent that holds
-/// `images`; else the model's folder.
+/// The dataset's folder for a model's folder: the nearest of it, its parent and its grandparent
+/// that holds `images`; else the model's folder.
 pub(super) fn root_of(model: &Path) -> PathBuf {
     let full = std::fs::canonicalize(model).unwrap_or_else(|_| model.to_path_buf());
     let nearest = full

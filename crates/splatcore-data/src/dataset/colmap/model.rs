@@ -63,7 +63,8 @@ pub fn parameter_count(id: i32) -> Option<usize> {
 pub(super) fn unknown(what: &str) -> (String, String) {
     if what == "17" || what == "EQUIRECTANGULAR" {
         return (
-            "the camera model EQUIRECTANGULAR (17) covers the whole sphere and has no pinhole view".into(),
+            "the camera model EQUIRECTANGULAR (17) covers the whole sphere and has no pinhole view"
+                .into(),
             "cut the panoramas into perspective images first".into(),
         );
     }
@@ -77,9 +78,14 @@ pub(super) fn unknown(what: &str) -> (String, String) {
     )
 }
 
-/// The camera of a model and its parameters, in COLMAP's order. `None` if the model is unknown or the number of
-/// parameters is not its own.
-pub(super) fn camera(model: i32, width: u32, height: u32, parameters: &[f64]) -> Option<LensCamera> {
+/// The camera of a model and its parameters, in COLMAP's order. `None` if the model is unknown or
+/// the number of parameters is not its own.
+pub(super) fn camera(
+    model: i32,
+    width: u32,
+    height: u32,
+    parameters: &[f64],
+) -> Option<LensCamera> {
     if parameter_count(model)? != parameters.len() {
         return None;
     }

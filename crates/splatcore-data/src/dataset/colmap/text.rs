@@ -13,12 +13,21 @@ fn error(path: &Path, line: usize, problem: impl Into<String>) -> DataError {
 }
 
 /// Lines with their number from 1, trimmed, comments left out.
-fn lines<'a>(bytes: &'a [u8], path: &Path) -> Result<impl Iterator<Item = (usize, &'a str)>, DataError> {
+fn lines<'a>(
+    bytes: &'a [u8],
+    path: &Path,
+) -> Result<impl Iterator<Item = (usize, &'a str)>, DataError> {
     let text = std::str::from_utf8(bytes).map_err(|e| {
-        let line = 1 + bytes[..e.valid_up_to()].iter().filter(|&&b| b == b'\n').count();
+        let line = 1 + bytes[..e.valid_up_to()]
+            .iter()
+            .filter(|&&b| b == b'\n')
+            .count();
         error(path, line, "not UTF-8 text")
     })?;
-    let numbered = text.lines().enumerate().map(|(i, line)| (i + 1, line.trim()));
+    let numbered = text
+        .lines()
+        .enumerate()
+        .map(|(i, line)| (i + 1, line.trim()));
     Ok(numbered.filter(|(_, line)| !line.starts_with('#')))
 }
 
@@ -94,7 +103,10 @@ pub fn parse_cameras_txt(bytes: &[u8], path: &Path) -> Result<Vec<ColmapCamera>,
             error(
                 path,
                 line,
-                format!("{name} needs {wanted} parameters, {} are given", parameters.len()),
+                format!(
+                    "{name} needs {wanted} parameters, {} are given",
+                    parameters.len()
+                ),
             )
         })?;
         cameras.push(ColmapCamera { id, camera });
@@ -102,8 +114,9 @@ pub fn parse_cameras_txt(bytes: &[u8], path: &Path) -> Result<Vec<ColmapCamera>,
     Ok(cameras)
 }
 
-/// `images.txt`: IMAGE_ID, QW, QX, QY, QZ, TX, TY, TZ, CAMERA_ID, NAME, then a line of 2D points, which may be
-/// empty. `path` is for messages only. A file that leaves out the lines of points is read too.
+/// `images.txt`: IMAGE_ID, QW, QX, QY, QZ, TX, TY, TZ, CAMERA_ID, NAME, then a line of 2D points,
+/// which may be empty. `path` is for messages only. A file that leaves out the lines of points is
+/// read too.
 pub fn parse_images_txt(bytes: &[u8], path: &Path) -> Result<Vec<ColmapImage>, DataError> {
     let mut images = Vec::new();
     let mut points_next = false;
@@ -142,8 +155,8 @@ pub fn parse_images_txt(bytes: &[u8], path: &Path) -> Result<Vec<ColmapImage>, D
     Ok(images)
 }
 
-/// `points3D.txt`: POINT3D_ID, X, Y, Z, R, G, B, ERROR, TRACK. `path` is for messages only. Positions may be
-/// non-finite.
+/// `points3D.txt`: POINT3D_ID, X, Y, Z, R, G, B, ERROR, TRACK. `path` is for messages only.
+/// Positions may be non-finite.
 pub fn parse_points_txt(bytes: &[u8], path: &Path) -> Result<Points, DataError> {
     let mut points = Points::default();
     for (line, text) in lines(bytes, path)?.filter(|(_, text)| !text.is_empty()) {

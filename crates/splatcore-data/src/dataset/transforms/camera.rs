@@ -5,7 +5,8 @@ use crate::dataset::colmap::LARGEST_SIDE;
 use crate::dataset::{Lens, LensCamera};
 use splatcore_core::Camera;
 
-/// Models whose formula is OpenCV's with some coefficients 0. A model that is not named is one of these too.
+/// Models whose formula is OpenCV's with some coefficients 0. A model that is not named is one of
+/// these too.
 const PERSPECTIVE: [&str; 7] = [
     "OPENCV",
     "FULL_OPENCV",
@@ -87,8 +88,8 @@ pub(super) fn camera(
 
 type Pose = ([[f64; 3]; 3], [f64; 3]);
 
-/// World-to-camera pose in OpenCV axes from camera-to-world in OpenGL axes. A uniform scale of the rotation is
-/// divided out.
+/// World-to-camera pose in OpenCV axes from camera-to-world in OpenGL axes. A uniform scale of the
+/// rotation is divided out.
 pub(super) fn world_to_camera(matrix: &[Vec<f64>]) -> Result<Pose, String> {
     if !(3..=4).contains(&matrix.len()) || matrix.iter().any(|row| row.len() != 4) {
         return Err("transform_matrix is not 4x4 or 3x4".into());
@@ -97,7 +98,8 @@ pub(super) fn world_to_camera(matrix: &[Vec<f64>]) -> Result<Pose, String> {
         return Err("transform_matrix is not finite".into());
     }
     let m = |r: usize, c: usize| matrix[r][c];
-    // Columns of the camera-to-world rotation are rows of its inverse; y and z change sign with the axes.
+    // Columns of the camera-to-world rotation are rows of its inverse; y and z change sign with the
+    // axes.
     let sign = [1.0, -1.0, -1.0];
     let rows: [[f64; 3]; 3] = std::array::from_fn(|i| std::array::from_fn(|j| sign[i] * m(j, i)));
     let det = rows[0][0] * (rows[1][1] * rows[2][2] - rows[1][2] * rows[2][1])

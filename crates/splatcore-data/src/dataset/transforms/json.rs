@@ -4,8 +4,8 @@ use crate::{DataError, Place};
 use serde::Deserialize;
 use std::path::Path;
 
-/// Camera parameters, which may stand at the top, in a frame, or both (the frame's win). Pixels, but for the
-/// angles, which are radians.
+/// Camera parameters, which may stand at the top, in a frame, or both (the frame's win). Pixels,
+/// but for the angles, which are radians.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "the names are the format's own")]
@@ -45,8 +45,8 @@ pub struct Frame {
     pub intrinsics: Intrinsics,
 }
 
-/// A whole file. Unknown keys are ignored, among them nerfstudio's `applied_transform`, which poses and points
-/// have gone through already.
+/// A whole file. Unknown keys are ignored, among them nerfstudio's `applied_transform`, which poses
+/// and points have gone through already.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Transforms {
     /// The photos.
@@ -96,7 +96,9 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<Transforms, DataError> {
 
 /// What is wrong with the JSON, in words of the file and not of this program.
 fn problem(bytes: &[u8], error: &serde_json::Error) -> String {
-    let line = bytes.split(|&b| b == b'\n').nth(error.line().saturating_sub(1));
+    let line = bytes
+        .split(|&b| b == b'\n')
+        .nth(error.line().saturating_sub(1));
     let rest = line.and_then(|line| line.get(error.column().saturating_sub(1)..));
     let rest = rest.unwrap_or_default();
     // Where files are one line, as many are, its number says nothing.
@@ -149,7 +151,10 @@ impl Intrinsics {
             k6: self.k6.or(general.k6),
             p1: self.p1.or(general.p1),
             p2: self.p2.or(general.p2),
-            camera_model: self.camera_model.clone().or_else(|| general.camera_model.clone()),
+            camera_model: self
+                .camera_model
+                .clone()
+                .or_else(|| general.camera_model.clone()),
             is_fisheye: self.is_fisheye.or(general.is_fisheye),
         }
     }

@@ -1,4 +1,5 @@
-//! `transforms.json` as instant-ngp and nerfstudio write it, and Blender's `transforms_train.json` with siblings.
+//! `transforms.json` as instant-ngp and nerfstudio write it, and Blender's `transforms_train.json`
+//! with siblings.
 
 mod camera;
 mod json;
@@ -16,7 +17,10 @@ pub(super) fn open_file(path: &Path, options: &OpenOptions) -> Result<Found, Dat
     let transforms = read(path)?;
     let mut found = start(&root, Format::Transforms, options);
     let names = |list: &Option<Vec<String>>| -> HashSet<String> {
-        list.iter().flatten().map(|name| plain(name).to_owned()).collect()
+        list.iter()
+            .flatten()
+            .map(|name| plain(name).to_owned())
+            .collect()
     };
     let train = names(&transforms.train_filenames);
     let test = match names(&transforms.test_filenames) {
@@ -55,7 +59,9 @@ pub(super) fn open_splits(root: &Path, options: &OpenOptions) -> Result<Found, D
         declared.then_some(Split::Train)
     })?;
     if let Some(test) = test {
-        add(&mut found, &test, &read(&test)?, options, |_| Some(Split::Test))?;
+        add(&mut found, &test, &read(&test)?, options, |_| {
+            Some(Split::Test)
+        })?;
     }
     found.points = points(root, &transforms, &mut found.warnings)?;
     Ok(found)
@@ -161,7 +167,11 @@ fn mask(root: &Path, frame: &Frame, name: &str, warnings: &mut Vec<String>) -> O
     None
 }
 
-fn points(root: &Path, transforms: &Transforms, warnings: &mut Vec<String>) -> Result<Points, DataError> {
+fn points(
+    root: &Path,
+    transforms: &Transforms,
+    warnings: &mut Vec<String>,
+) -> Result<Points, DataError> {
     let Some(name) = &transforms.ply_file_path else {
         return Ok(Points::default());
     };

@@ -8,7 +8,12 @@ use splatcore_core::Gaussians;
 use std::path::Path;
 
 /// Decodes the element `vertex`.
-pub fn decode(bytes: &[u8], header: &Header, layout: &Layout, path: &Path) -> Result<Gaussians, DataError> {
+pub fn decode(
+    bytes: &[u8],
+    header: &Header,
+    layout: &Layout,
+    path: &Path,
+) -> Result<Gaussians, DataError> {
     let mut lines = bytes[header.end..]
         .split(|&b| b == b'\n')
         .enumerate()
@@ -37,9 +42,14 @@ pub fn decode(bytes: &[u8], header: &Header, layout: &Layout, path: &Path) -> Re
     // A value takes a digit and a blank at least.
     let least = 2 * vertex.properties.len() as u64;
     let left = (bytes.len() - header.end) as u64 + 1;
-    if vertex.count.checked_mul(least).is_none_or(|needed| needed > left) {
+    if vertex
+        .count
+        .checked_mul(least)
+        .is_none_or(|needed| needed > left)
+    {
         let problem = format!(
-            "the header declares {} rows of element \"vertex\", {left} bytes of data cannot hold them",
+            "the header declares {} rows of element \"vertex\", {left} bytes of data cannot hold \
+             them",
             vertex.count
         );
         return Err(DataError::new(path, problem, TRUNCATED).at(Place::Byte(bytes.len() as u64)));
@@ -62,9 +72,10 @@ fn numbers(line: &[u8], element: &Element, row: &mut [f32]) -> Result<(), String
         .filter(|word| !word.is_empty());
     for (column, property) in element.properties.iter().enumerate() {
         let mut number = || {
-            let word = words
-                .next()
-                .ok_or(format!("the line ends before property {}", shown(&property.name)))?;
+            let word = words.next().ok_or(format!(
+                "the line ends before property {}",
+                shown(&property.name)
+            ))?;
             parse(word).ok_or_else(|| {
                 let word = shown(&String::from_utf8_lossy(word));
                 format!("{word} is no number (property {})", shown(&property.name))

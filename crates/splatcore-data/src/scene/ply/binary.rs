@@ -62,7 +62,8 @@ fn fitting(bytes: &[u8], at: usize, element: &Element, path: &Path) -> Result<us
         _ => {
             let whole = left / stride.max(1);
             let problem = format!(
-                "the header declares {} rows of element {} of at least {stride} bytes, the data ends after {whole}",
+                "the header declares {} rows of element {} of at least {stride} bytes, the data \
+                 ends after {whole}",
                 element.count,
                 shown(&element.name),
             );
@@ -123,7 +124,8 @@ fn walk(
             {
                 row[column] = value(field, 0, scalar, big);
             }
-            at = after(bytes, at, property.kind, big).ok_or_else(|| ends_inside(bytes, vertex, i, path))?;
+            at = after(bytes, at, property.kind, big)
+                .ok_or_else(|| ends_inside(bytes, vertex, i, path))?;
         }
         fill_row(gaussians, i, &layout.slots, |slot| row[slot.column]);
     }
@@ -131,15 +133,21 @@ fn walk(
 }
 
 /// Where an element that is not wanted ends.
-fn skip(bytes: &[u8], mut at: usize, element: &Element, big: bool, path: &Path) -> Result<usize, DataError> {
+fn skip(
+    bytes: &[u8],
+    mut at: usize,
+    element: &Element,
+    big: bool,
+    path: &Path,
+) -> Result<usize, DataError> {
     let count = fitting(bytes, at, element, path)?;
     if let Some(stride) = element.stride() {
         return Ok(at + count * stride);
     }
     for row in 0..count {
         for property in &element.properties {
-            at =
-                after(bytes, at, property.kind, big).ok_or_else(|| ends_inside(bytes, element, row, path))?;
+            at = after(bytes, at, property.kind, big)
+                .ok_or_else(|| ends_inside(bytes, element, row, path))?;
         }
     }
     Ok(at)

@@ -1,8 +1,9 @@
-//! The compressed PLY of PlayCanvas and SuperSplat: 16 bytes a Gaussian, in chunks of 256 that share bounds.
+//! The compressed PLY of PlayCanvas and SuperSplat: 16 bytes a Gaussian, in chunks of 256 that
+//! share bounds.
 //!
-//! Element `chunk` holds each chunk's bounds of positions, log scales and, in newer files, colours; `vertex`
-//! four words a Gaussian; `sh`, where there is one, a byte for each higher coefficient. The format:
-//! developer.playcanvas.com, "The Compressed PLY Format".
+//! Element `chunk` holds each chunk's bounds of positions, log scales and, in newer files, colours;
+//! `vertex` four words a Gaussian; `sh`, where there is one, a byte for each higher coefficient.
+//! The format: developer.playcanvas.com, "The Compressed PLY Format".
 
 use super::TRUNCATED;
 use super::binary::number;
@@ -45,7 +46,10 @@ const WORDS: [&str; 4] = [
 /// Whether the Gaussians of this file are packed.
 pub fn is_compressed(header: &Header) -> bool {
     let packed = |e: &Element| e.properties.iter().any(|p| p.name == WORDS[0]);
-    header.elements.iter().any(|e| e.name == "vertex" && packed(e))
+    header
+        .elements
+        .iter()
+        .any(|e| e.name == "vertex" && packed(e))
 }
 
 /// Decodes a compressed PLY.
@@ -55,7 +59,8 @@ pub fn decode(
     notes: &mut Vec<String>,
     path: &Path,
 ) -> Result<Gaussians, DataError> {
-    let wrong = |problem: String| DataError::new(path, problem, EXPORT).at(Place::Part("header".into()));
+    let wrong =
+        |problem: String| DataError::new(path, problem, EXPORT).at(Place::Part("header".into()));
     let big = match header.encoding {
         Encoding::Little => false,
         Encoding::Big => true,
@@ -67,7 +72,12 @@ pub fn decode(
         Some((&header.elements[found], tables[found].clone()))
     };
     let required = |name: &str| {
-        table(name).ok_or_else(|| wrong(format!("a compressed PLY without the element {}", shown(name))))
+        table(name).ok_or_else(|| {
+            wrong(format!(
+                "a compressed PLY without the element {}",
+                shown(name)
+            ))
+        })
     };
     let (chunk, chunk_rows) = required("chunk")?;
     let (vertex, vertex_rows) = required("vertex")?;
@@ -76,7 +86,10 @@ pub fn decode(
     // `tables` made sure that all rows are there.
     let count = vertex.count as usize;
     if chunk.count < vertex.count.div_ceil(CHUNK as u64) {
-        let problem = format!("{} chunks of {CHUNK} cannot hold {count} Gaussians", chunk.count);
+        let problem = format!(
+            "{} chunks of {CHUNK} cannot hold {count} Gaussians",
+            chunk.count
+        );
         return Err(wrong(problem));
     }
     if let Some((sh, _)) = sh.as_ref().filter(|(sh, _)| sh.count != vertex.count) {
@@ -113,25 +126,27 @@ pub fn decode(
         gaussians.sh.par_chunks_mut(CHUNK * k),
     )
         .into_par_iter()
-        .for_each(|((chunk, rows), means, log_scales, rotations, logits, sh)| {
-            let bound = |at: usize| number(chunk, at, Scalar::F32, big);
-            let b: [f64; 12] = std::array::from_fn(|i| bound(bounds[i]));
-            let mut colours = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0];
-            if let Some(at) = &colour_bounds {
-                colours = std::array::from_fn(|i| bound(at[i]));
-            }
-            for (i, row) in rows.chunks_exact(stride).enumerate() {
-                let [position, rotation, scale, colour] =
-                    std::array::from_fn(|w| number(row, words[w], Scalar::U32, big) as u32);
-                means[i] = lerp(&b[..6], unpack_11_10_11(position)).map(|v| v as f32);
-                log_scales[i] = lerp(&b[6..], unpack_11_10_11(scale)).map(|v| v as f32);
-                rotations[i] = smallest_three(rotation);
-                let [red, green, blue, alpha] = colour.to_be_bytes();
-                let rgb = lerp(&colours, [red, green, blue].map(|c| f64::from(c) / 255.0));
-                sh[i * k] = rgb.map(|c| ((c - 0.5) / sh::C0) as f32);
-                logits[i] = logit_of_byte(alpha);
-            }
-        });
+        .for_each(
+            |((chunk, rows), means, log_scales, rotations, logits, sh)| {
+                let bound = |at: usize| number(chunk, at, Scalar::F32, big);
+                let b: [f64; 12] = std::array::from_fn(|i| bound(bounds[i]));
+                let mut colours = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0];
+                if let Some(at) = &colour_bounds {
+                    colours = std::array::from_fn(|i| bound(at[i]));
+                }
+                for (i, row) in rows.chunks_exact(stride).enumerate() {
+                    let [position, rotation, scale, colour] =
+                        std::array::from_fn(|w| number(row, words[w], Scalar::U32, big) as u32);
+                    means[i] = lerp(&b[..6], unpack_11_10_11(position)).map(|v| v as f32);
+                    log_scales[i] = lerp(&b[6..], unpack_11_10_11(scale)).map(|v| v as f32);
+                    rotations[i] = smallest_three(rotation);
+                    let [red, green, blue, alpha] = colour.to_be_bytes();
+                    let rgb = lerp(&colours, [red, green, blue].map(|c| f64::from(c) / 255.0));
+                    sh[i * k] = rgb.map(|c| ((c - 0.5) / sh::C0) as f32);
+                    logits[i] = logit_of_byte(alpha);
+                }
+            },
+        );
     if let Some((element, rows)) = sh {
         let table = sh_table();
         let rows = bytes[rows].par_chunks_exact(element.least_stride());
@@ -155,7 +170,11 @@ pub fn decode(
 }
 
 /// Where each element's rows are, all inside the file, and where the last one ends.
-fn tables(bytes: &[u8], header: &Header, path: &Path) -> Result<(Vec<Range<usize>>, usize), DataError> {
+fn tables(
+    bytes: &[u8],
+    header: &Header,
+    path: &Path,
+) -> Result<(Vec<Range<usize>>, usize), DataError> {
     let mut at = header.end;
     let mut tables = Vec::with_capacity(header.elements.len());
     for element in &header.elements {
@@ -171,11 +190,14 @@ fn tables(bytes: &[u8], header: &Header, path: &Path) -> Result<(Vec<Range<usize
             .filter(|&length| length <= left as u64)
         else {
             let problem = format!(
-                "the header declares {} rows of element {name} of {stride} bytes, the data ends after {}",
+                "the header declares {} rows of element {name} of {stride} bytes, the data ends \
+                 after {}",
                 element.count,
                 left / stride.max(1)
             );
-            return Err(DataError::new(path, problem, TRUNCATED).at(Place::Byte(bytes.len() as u64)));
+            return Err(
+                DataError::new(path, problem, TRUNCATED).at(Place::Byte(bytes.len() as u64))
+            );
         };
         tables.push(at..at + length as usize);
         at += length as usize;
@@ -199,7 +221,9 @@ fn offsets<const N: usize>(
 fn offset_of(element: &Element, name: &str, scalar: Scalar) -> Result<usize, String> {
     let mut offset = 0;
     for property in &element.properties {
-        let Kind::Scalar(found) = property.kind else { break };
+        let Kind::Scalar(found) = property.kind else {
+            break;
+        };
         if property.name == name {
             return match found == scalar {
                 true => Ok(offset),
@@ -243,7 +267,8 @@ fn higher(element: &Element) -> Result<(u8, Vec<[usize; 3]>), String> {
     Ok((sh_degree, found))
 }
 
-/// The coefficient of each byte: 0 and 255 are the ends of [-4, 4], the others the middles of 1/256ths.
+/// The coefficient of each byte: 0 and 255 are the ends of [-4, 4], the others the middles of
+/// 1/256ths.
 fn sh_table() -> [f32; 256] {
     std::array::from_fn(|byte| {
         let unit = match byte {
@@ -269,8 +294,8 @@ fn unpack_11_10_11(word: u32) -> [f64; 3] {
     ]
 }
 
-/// The index of the largest of w, x, y, z in the top two bits, then the three others in 10 bits each over
-/// [-1/√2, 1/√2]; the largest is positive, from the unit length. Returns w, x, y, z.
+/// The index of the largest of w, x, y, z in the top two bits, then the three others in 10 bits
+/// each over [-1/√2, 1/√2]; the largest is positive, from the unit length. Returns w, x, y, z.
 fn smallest_three(word: u32) -> [f32; 4] {
     let largest = (word >> 30) as usize;
     let mut wxyz = [0.0f64; 4];

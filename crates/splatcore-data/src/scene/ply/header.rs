@@ -135,7 +135,8 @@ impl Header {
         let mut end = 0;
         let mut lines = 0;
         loop {
-            let at = |problem: String| DataError::new(path, problem, BROKEN).at(Place::Line(lines + 1));
+            let at =
+                |problem: String| DataError::new(path, problem, BROKEN).at(Place::Line(lines + 1));
             let rest = &bytes[end..bytes.len().min(LONGEST)];
             let Some(length) = rest.iter().position(|&b| b == b'\n') else {
                 return Err(at("the PLY header has no end_header line".into()));
@@ -157,7 +158,10 @@ impl Header {
                         Some("binary_little_endian") => Encoding::Little,
                         Some("binary_big_endian") => Encoding::Big,
                         other => {
-                            return Err(at(format!("unknown PLY format {}", shown(other.unwrap_or("")))));
+                            return Err(at(format!(
+                                "unknown PLY format {}",
+                                shown(other.unwrap_or(""))
+                            )));
                         }
                     });
                 }
@@ -170,7 +174,8 @@ impl Header {
                     None => return Err(at("a property before any element".into())),
                 },
                 "end_header" => {
-                    let encoding = encoding.ok_or_else(|| at("the header has no format line".into()))?;
+                    let encoding =
+                        encoding.ok_or_else(|| at("the header has no format line".into()))?;
                     return Ok(Self {
                         encoding,
                         elements,
@@ -187,8 +192,9 @@ impl Header {
     }
 }
 
-/// What a comment says of the 2D filter, if it is about that: `SplatRenderMode: mip` as Brush writes it, or `default` or
-/// another mode; `antialiased 1` as Postshot does, or 0. Case does not matter, and of several comments the last counts.
+/// What a comment says of the 2D filter, if it is about that: `SplatRenderMode: mip` as Brush
+/// writes it, or `default` or another mode; `antialiased 1` as Postshot does, or 0. Case does not
+/// matter, and of several comments the last counts.
 fn says_antialiased<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<bool> {
     let is = |word: &str, name: &str| word.eq_ignore_ascii_case(name);
     let (name, value) = (words.next()?, words.next()?);
@@ -219,7 +225,8 @@ fn property<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Property, St
             .next()
             .ok_or("a property needs a type and a name".to_string())
     };
-    let scalar = |name: &str| Scalar::named(name).ok_or(format!("unknown property type {}", shown(name)));
+    let scalar =
+        |name: &str| Scalar::named(name).ok_or(format!("unknown property type {}", shown(name)));
     let first = next()?;
     let kind = match first {
         "list" => {

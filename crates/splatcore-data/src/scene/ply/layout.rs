@@ -9,8 +9,8 @@ pub(super) const EXPORT: &str = "give a PLY as a 3D Gaussian splatting trainer w
 
 /// Parameters that are not higher spherical harmonics, in the order of [`Layout::slots`].
 const NAMES: [&str; 14] = [
-    "x", "y", "z", "scale_0", "scale_1", "scale_2", "rot_0", "rot_1", "rot_2", "rot_3", "opacity", "f_dc_0",
-    "f_dc_1", "f_dc_2",
+    "x", "y", "z", "scale_0", "scale_1", "scale_2", "rot_0", "rot_1", "rot_2", "rot_3", "opacity",
+    "f_dc_0", "f_dc_1", "f_dc_2",
 ];
 
 /// Where a value is found in a row.
@@ -36,7 +36,9 @@ pub struct Layout {
 
 impl Layout {
     pub fn find(header: &Header, path: &Path) -> Result<Self, DataError> {
-        let wrong = |problem: String| DataError::new(path, problem, EXPORT).at(Place::Part("header".into()));
+        let wrong = |problem: String| {
+            DataError::new(path, problem, EXPORT).at(Place::Part("header".into()))
+        };
         let Some(element) = header.elements.iter().position(|e| e.name == "vertex") else {
             return Err(wrong("the PLY has no element \"vertex\"".into()));
         };
@@ -64,8 +66,9 @@ impl Layout {
             24 => 2,
             45 => 3,
             _ => {
-                let problem =
-                    format!("{rest} properties f_rest_*, where 0, 9, 24 or 45 make a degree of 0 to 3");
+                let problem = format!(
+                    "{rest} properties f_rest_*, where 0, 9, 24 or 45 make a degree of 0 to 3"
+                );
                 return Err(wrong(problem));
             }
         };
@@ -103,7 +106,8 @@ impl<'a> Columns<'a> {
                     scalar,
                 };
                 offset += scalar.size();
-                let known = NAMES.contains(&property.name.as_str()) || property.name.starts_with("f_rest_");
+                let known =
+                    NAMES.contains(&property.name.as_str()) || property.name.starts_with("f_rest_");
                 if columns.insert(property.name.as_str(), slot).is_some() && known {
                     return Err(format!(
                         "property {} is declared twice",
@@ -120,7 +124,10 @@ impl<'a> Columns<'a> {
     }
 
     fn rest_count(&self) -> usize {
-        self.0.keys().filter(|name| name.starts_with("f_rest_")).count()
+        self.0
+            .keys()
+            .filter(|name| name.starts_with("f_rest_"))
+            .count()
     }
 }
 

@@ -1,11 +1,12 @@
 //! PLY: the format of INRIA's 3DGS, and what other programs make of it.
 //!
-//! Read: binary of both byte orders and ascii, any scalar type, any property order, SH degree 0 to 3; unknown
-//! properties and elements, lists too, are skipped. Also read: PlayCanvas's compressed PLY (`compressed`).
-//! Written: INRIA's own layout. A scene trained with Mip-Splatting's 2D filter is known by a comment, read and written.
+//! Read: binary of both byte orders and ascii, any scalar type, any property order, SH degree 0 to
+//! 3; unknown properties and elements, lists too, are skipped. Also read: PlayCanvas's compressed
+//! PLY (`compressed`). Written: INRIA's own layout. A scene trained with Mip-Splatting's 2D filter
+//! is known by a comment, read and written.
 //!
-//! The format: Greg Turk, "The PLY Polygon File Format", 1994. The properties: Kerbl et al., "3D Gaussian
-//! Splatting", 2023, `GaussianModel.save_ply`.
+//! The format: Greg Turk, "The PLY Polygon File Format", 1994. The properties: Kerbl et al., "3D
+//! Gaussian Splatting", 2023, `GaussianModel.save_ply`.
 
 mod ascii;
 pub(crate) mod binary;
@@ -25,8 +26,8 @@ use std::path::Path;
 /// Reads a scene from the bytes of a PLY file; `path` is for messages only.
 ///
 /// # Errors
-/// If the header is broken, holds no Gaussians or declares more than the file holds, or if a value is missing
-/// or is no number.
+/// If the header is broken, holds no Gaussians or declares more than the file holds, or if a value
+/// is missing or is no number.
 pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
     let header = Header::parse(bytes, path)?;
     let mut notes = Vec::new();
@@ -44,7 +45,9 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
     let layout = Layout::find(&header, path)?;
     let gaussians = match header.encoding {
         Encoding::Ascii => ascii::decode(bytes, &header, &layout, path)?,
-        Encoding::Little | Encoding::Big => binary::decode(bytes, &header, &layout, &mut notes, path)?,
+        Encoding::Little | Encoding::Big => {
+            binary::decode(bytes, &header, &layout, &mut notes, path)?
+        }
     };
     let format = format!("PLY, {}", header.encoding.name());
     Ok(SceneFile::checked(

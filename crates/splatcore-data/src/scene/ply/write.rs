@@ -6,9 +6,10 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
 
-/// Writes Gaussians as INRIA's trainer does: binary little-endian f32, `x y z nx ny nz f_dc_* f_rest_* opacity
-/// scale_* rot_*` with zero normals and channel-major `f_rest_*`. Every bit of every parameter is kept. `antialiased` says
-/// that the scene is to be shown with Mip-Splatting's 2D filter, in comments as Brush and Postshot write and read them.
+/// Writes Gaussians as INRIA's trainer does: binary little-endian f32, `x y z nx ny nz f_dc_*
+/// f_rest_* opacity scale_* rot_*` with zero normals and channel-major `f_rest_*`. Every bit of
+/// every parameter is kept. `antialiased` says that the scene is to be shown with Mip-Splatting's
+/// 2D filter, in comments as Brush and Postshot write and read them.
 ///
 /// # Errors
 /// If the file cannot be written; then nothing is left under its name but what was there before.
@@ -53,7 +54,8 @@ fn header(count: usize, higher: usize, antialiased: bool) -> String {
         true => "comment SplatRenderMode: mip\ncomment antialiased 1\n",
         false => "",
     };
-    let mut header = format!("ply\nformat binary_little_endian 1.0\n{comments}element vertex {count}\n");
+    let mut header =
+        format!("ply\nformat binary_little_endian 1.0\n{comments}element vertex {count}\n");
     for name in names {
         // Writing into a String cannot fail.
         let _ = writeln!(header, "property float {name}");

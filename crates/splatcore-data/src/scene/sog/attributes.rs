@@ -37,7 +37,8 @@ pub fn decode(meta: &Meta, sh_degree: u8, pixels: &Pixels, notes: &mut Vec<Strin
                 log_scales[row] = std::array::from_fn(|c| meta.scales[c][scale[c] as usize]);
                 rotations[row] = smallest_three(pixels.get(QUATS, i));
                 let colour = pixels.get(SH0, i);
-                let [red, green, blue, logit] = std::array::from_fn(|c| meta.sh0[c][colour[c] as usize]);
+                let [red, green, blue, logit] =
+                    std::array::from_fn(|c| meta.sh0[c][colour[c] as usize]);
                 logits[row] = logit;
                 let sh = &mut sh[row * k..(row + 1) * k];
                 sh[0] = [red, green, blue];
@@ -54,7 +55,8 @@ pub fn decode(meta: &Meta, sh_degree: u8, pixels: &Pixels, notes: &mut Vec<Strin
     let strangers = strangers.into_inner();
     if strangers > 0 {
         notes.push(format!(
-            "{strangers} Gaussians name an entry that the palette lacks: their colours do not change with direction"
+            "{strangers} Gaussians name an entry that the palette lacks: their colours do not \
+             change with direction"
         ));
     }
     gaussians
@@ -81,9 +83,9 @@ fn unlog(value: f64) -> f32 {
     value.abs().exp_m1().copysign(value) as f32
 }
 
-/// Alpha tells which of w, x, y, z is largest (252 to 255); red, green and blue are the others in order, over
-/// [-1/√2, 1/√2]; the largest is positive, from the unit length. Returns w, x, y, z; of any other alpha zeros,
-/// which no rotation has.
+/// Alpha tells which of w, x, y, z is largest (252 to 255); red, green and blue are the others in
+/// order, over [-1/√2, 1/√2]; the largest is positive, from the unit length. Returns w, x, y, z; of
+/// any other alpha zeros, which no rotation has.
 fn smallest_three([r, g, b, mode]: [u8; 4]) -> [f32; 4] {
     let Some(largest) = mode.checked_sub(252).map(usize::from) else {
         return [0.0; 4];

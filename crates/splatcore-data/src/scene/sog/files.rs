@@ -26,8 +26,13 @@ pub enum Files<'a> {
 impl<'a> Files<'a> {
     /// The files of a zip archive that holds a meta.json.
     pub fn bundle(bytes: &'a [u8], path: &'a Path) -> Result<Self, DataError> {
-        let archive = ZipArchive::new(Cursor::new(bytes))
-            .map_err(|e| DataError::new(path, format!("the zip archive is broken ({})", line(&e)), AGAIN))?;
+        let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|e| {
+            DataError::new(
+                path,
+                format!("the zip archive is broken ({})", line(&e)),
+                AGAIN,
+            )
+        })?;
         let prefix = |wanted: &str| {
             let names = archive.file_names_raw();
             let prefixes = names.filter_map(|name| name.strip_suffix(wanted.as_bytes()));
@@ -65,7 +70,9 @@ impl<'a> Files<'a> {
     pub fn read(&mut self, name: &str, most: u64) -> Result<Content, DataError> {
         match self {
             Self::Folder { folder, .. } => open(&folder.join(name)),
-            Self::Bundle { archive, prefix, .. } => {
+            Self::Bundle {
+                archive, prefix, ..
+            } => {
                 let name_inside = format!("{prefix}{}", name.strip_prefix("./").unwrap_or(name));
                 let read = unpack(archive, &name_inside, most);
                 read.map(Content::Read)
@@ -88,7 +95,11 @@ impl<'a> Files<'a> {
 }
 
 /// Memory grows with what comes, not with what the archive declares.
-fn unpack(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str, most: u64) -> Result<Vec<u8>, String> {
+fn unpack(
+    archive: &mut ZipArchive<Cursor<&[u8]>>,
+    name: &str,
+    most: u64,
+) -> Result<Vec<u8>, String> {
     let file = archive.by_name(name).map_err(|e| match e {
         ZipError::FileNotFound => "is missing in the archive".to_string(),
         e => format!("cannot be unpacked ({})", line(&e)),
@@ -100,7 +111,9 @@ fn unpack(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str, most: u64) -> Res
         .map_err(|e| format!("cannot be unpacked ({})", line(&e)))?;
     match bytes.len() as u64 <= most {
         true => Ok(bytes),
-        false => Err(format!("unpacks to more than the {most} bytes that it may take")),
+        false => Err(format!(
+            "unpacks to more than the {most} bytes that it may take"
+        )),
     }
 }
 

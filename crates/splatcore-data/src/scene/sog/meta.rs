@@ -1,4 +1,5 @@
-//! meta.json, checked, with the differences of versions 1 and 2 taken out: bytes become values by tables.
+//! meta.json, checked, with the differences of versions 1 and 2 taken out: bytes become values by
+//! tables.
 
 use serde::Deserialize;
 use splatcore_core::sh;
@@ -66,7 +67,9 @@ impl Higher {
                     Some(degree) => row(degree).to_string(),
                     None => "192, 512 or 960".into(),
                 };
-                Err(format!("the palette is {width} pixels wide in place of {wanted}"))
+                Err(format!(
+                    "the palette is {width} pixels wide in place of {wanted}"
+                ))
             }
         }
     }
@@ -108,7 +111,8 @@ enum Numbers {
 impl Meta {
     /// Reads the text; an error says which part of it is wrong.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
-        let raw: RawMeta = serde_json::from_slice(plain(text)).map_err(|e| format!("is no SOG ({e})"))?;
+        let raw: RawMeta =
+            serde_json::from_slice(plain(text)).map_err(|e| format!("is no SOG ({e})"))?;
         let version = match raw.version {
             // Some writers gave the old layout its number.
             None | Some(1) => 1,
@@ -129,7 +133,8 @@ impl Meta {
             _ => raw.count.ok_or("count is missing")?,
         };
         // Labels and image sizes are 32-bit; this keeps later sums far from overflow.
-        let count = u32::try_from(count).map_err(|_| format!("declares {count} Gaussians"))? as usize;
+        let count =
+            u32::try_from(count).map_err(|_| format!("declares {count} Gaussians"))? as usize;
 
         let mut files = Vec::with_capacity(7);
         files.extend(raw.means.names::<2>("means")?);
@@ -220,7 +225,8 @@ impl RawPart {
         for (i, (to, from)) in table.iter_mut().zip(list).enumerate() {
             let value = match (from, list[1], list[255]) {
                 (Some(value), ..) => *value,
-                // An early splat-transform wrote a null first; PlayCanvas's engine extrapolates as here.
+                // An early splat-transform wrote a null first; PlayCanvas's engine extrapolates as
+                // here.
                 (None, Some(next), Some(last)) if i == 0 => next + (next - last) / 255.0,
                 _ => return Err(broken()),
             };

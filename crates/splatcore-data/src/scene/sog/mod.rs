@@ -1,9 +1,11 @@
-//! SOG (Spatially Ordered Gaussians), PlayCanvas's format: parameters as bytes in the pixels of lossless images.
+//! SOG (Spatially Ordered Gaussians), PlayCanvas's format: parameters as bytes in the pixels of
+//! lossless images.
 //!
-//! The format: developer.playcanvas.com, "The SOG Format" (version 2, with codebooks); version 1, without
-//! a version number and with bounds in place of codebooks, as PlayCanvas's engine reads it. A bundle is a zip of
-//! the files of the unbundled folder. `meta` reads meta.json and makes both versions one, `files` finds the
-//! images and bounds what they may unpack to, `pixels` decodes them, `attributes` makes Gaussians of pixels.
+//! The format: developer.playcanvas.com, "The SOG Format" (version 2, with codebooks); version 1,
+//! without a version number and with bounds in place of codebooks, as PlayCanvas's engine reads it.
+//! A bundle is a zip of the files of the unbundled folder. `meta` reads meta.json and makes both
+//! versions one, `files` finds the images and bounds what they may unpack to, `pixels` decodes
+//! them, `attributes` makes Gaussians of pixels.
 
 mod attributes;
 mod files;
@@ -23,26 +25,29 @@ pub(super) const META: &str = "meta.json";
 /// The file that names all chunks of a streamed SOG.
 pub(super) const LOD_META: &str = "lod-meta.json";
 
-/// Real scenes take 12 to 25 bytes a Gaussian, whose floats take 56 to 236. Gaussians beyond this many times the
-/// files' size (and beyond [`ALWAYS_ALLOWED`]) are refused, so that a small file cannot claim all memory.
+/// Real scenes take 12 to 25 bytes a Gaussian, whose floats take 56 to 236. Gaussians beyond this
+/// many times the files' size (and beyond [`ALWAYS_ALLOWED`]) are refused, so that a small file
+/// cannot claim all memory.
 const LARGEST_RATIO: u64 = 100;
 /// Bytes of floats that any file may unpack to.
 const ALWAYS_ALLOWED: u64 = 64 << 20;
 
 const AGAIN: &str = "the scene is incomplete or damaged: get or export it again";
 
-/// Reads a scene from the bytes of a bundled SOG (.sog, a zip archive); `path` is for messages only. Opacities
-/// of 0 and 1 become logits of ∓[`super::spz::LARGEST_LOGIT`].
+/// Reads a scene from the bytes of a bundled SOG (.sog, a zip archive); `path` is for messages
+/// only. Opacities of 0 and 1 become logits of ∓[`super::spz::LARGEST_LOGIT`].
 ///
 /// # Errors
-/// If the archive or an image is broken, a file is missing, or meta.json declares what the images do not hold.
+/// If the archive or an image is broken, a file is missing, or meta.json declares what the images
+/// do not hold.
 pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
     let mut files = Files::bundle(bytes, path)?;
     let text = files.read(META, meta::LONGEST)?;
     load(&text, &mut files, Some(bytes.len() as u64))
 }
 
-/// Reads an unbundled SOG: `text` is the content of the meta.json at `path`; the images lie beside it.
+/// Reads an unbundled SOG: `text` is the content of the meta.json at `path`; the images lie beside
+/// it.
 ///
 /// # Errors
 /// As [`parse`], and if an image cannot be read.
@@ -65,7 +70,8 @@ pub(super) fn lod_error(path: &Path) -> DataError {
     DataError::new(
         path,
         "is a streamed SOG (levels of detail in many chunks), which is not read as a whole",
-        "give one chunk's folder (such as 0_0), or join a level first: splat-transform lod-meta.json scene.sog",
+        "give one chunk's folder (such as 0_0), or join a level first: splat-transform \
+         lod-meta.json scene.sog",
     )
 }
 
@@ -77,7 +83,11 @@ fn load(text: &[u8], files: &mut Files, bundle: Option<u64>) -> Result<SceneFile
         check_size(&meta, 0, 0, bundle, files)?;
     }
     let images = pixels::fetch(&meta, files)?;
-    let stored = text.len() as u64 + images.iter().map(|image| image.bytes.len() as u64).sum::<u64>();
+    let stored = text.len() as u64
+        + images
+            .iter()
+            .map(|image| image.bytes.len() as u64)
+            .sum::<u64>();
     let bytes = bundle.unwrap_or(stored);
     let sh_degree = match &meta.higher {
         Some(higher) => {
@@ -92,7 +102,10 @@ fn load(text: &[u8], files: &mut Files, bundle: Option<u64>) -> Result<SceneFile
     check_size(&meta, sh_degree, unpacked, bytes, files)?;
 
     // Memory is taken on this thread, whichever thread then decodes.
-    let mut pixels: Vec<Vec<u8>> = images.iter().map(|image| vec![0; image.unpacked()]).collect();
+    let mut pixels: Vec<Vec<u8>> = images
+        .iter()
+        .map(|image| vec![0; image.unpacked()])
+        .collect();
     images
         .par_iter()
         .zip(&mut pixels)
@@ -120,14 +133,23 @@ fn load(text: &[u8], files: &mut Files, bundle: Option<u64>) -> Result<SceneFile
     ))
 }
 
-/// Refuses scenes that would take far more memory than files of `stored` bytes can sensibly ask for: as floats,
-/// or as the `pixels` bytes of their images.
-fn check_size(meta: &Meta, sh_degree: u8, pixels: u64, stored: u64, files: &Files) -> Result<(), DataError> {
+/// Refuses scenes that would take far more memory than files of `stored` bytes can sensibly ask
+/// for: as floats, or as the `pixels` bytes of their images.
+fn check_size(
+    meta: &Meta,
+    sh_degree: u8,
+    pixels: u64,
+    stored: u64,
+    files: &Files,
+) -> Result<(), DataError> {
     // At most 2³² Gaussians of 236 bytes: no overflow.
     let floats = meta.count as u64 * 4 * (11 + 3 * sh::coefficients(sh_degree)) as u64;
     if floats.max(pixels) <= ALWAYS_ALLOWED + LARGEST_RATIO * stored {
         return Ok(());
     }
-    let problem = format!("declares {} Gaussians in files of {stored} bytes", meta.count);
+    let problem = format!(
+        "declares {} Gaussians in files of {stored} bytes",
+        meta.count
+    );
     Err(files.error(META, problem))
 }

@@ -7,7 +7,8 @@ use crate::scene::Content;
 use image::{ColorType, ImageDecoder, ImageFormat, ImageReader, Limits};
 use std::io::Cursor;
 
-/// Pixels beyond those of its Gaussians that an image may have: the next power of two of both sides is usual.
+/// Pixels beyond those of its Gaussians that an image may have: the next power of two of both sides
+/// is usual.
 const LARGEST_PADDING: usize = 4;
 /// Such pixels of a small image.
 const ALWAYS_PADDED: usize = 1 << 16;
@@ -45,8 +46,9 @@ pub fn fetch<'a>(meta: &'a Meta, files: &mut Files) -> Result<Vec<Image<'a>>, Da
             CENTROIDS => {
                 let higher = meta.higher.as_ref();
                 let palette = higher.and_then(|higher| higher.palette).unwrap_or(1);
-                (height > HIGHEST_PALETTE || height * PALETTE_ROW < palette)
-                    .then(|| format!("is {height} rows high, which do not make a palette of {palette}"))
+                (height > HIGHEST_PALETTE || height * PALETTE_ROW < palette).then(|| {
+                    format!("is {height} rows high, which do not make a palette of {palette}")
+                })
             }
             _ => {
                 let pixels = width * height;
@@ -93,13 +95,21 @@ impl<'a> Image<'a> {
         let mut decoder = decoder(&self.bytes).map_err(broken)?;
         let mut limits = Limits::no_limits();
         limits.max_alloc = Some(2 * pixels.len() as u64 + ALWAYS_READ);
-        decoder.set_limits(limits).map_err(|e| broken(described(&e)))?;
-        decoder.read_image(pixels).map_err(|e| broken(described(&e)))
+        decoder
+            .set_limits(limits)
+            .map_err(|e| broken(described(&e)))?;
+        decoder
+            .read_image(pixels)
+            .map_err(|e| broken(described(&e)))
     }
 
     /// Whether this is a WebP that does not give back the bytes that were put in.
     pub fn is_lossy(&self) -> bool {
-        let Some(mut rest) = self.bytes.strip_prefix(b"RIFF").and_then(|rest| rest.get(8..)) else {
+        let Some(mut rest) = self
+            .bytes
+            .strip_prefix(b"RIFF")
+            .and_then(|rest| rest.get(8..))
+        else {
             return false;
         };
         while let [a, b, c, d, s0, s1, s2, s3, data @ ..] = rest {
@@ -125,7 +135,9 @@ fn decoder(bytes: &[u8]) -> Result<impl ImageDecoder + '_, String> {
         .map_err(|e| described(&e))?;
     match reader.format() {
         // The format allows any lossless 8-bit format; these two are seen.
-        Some(ImageFormat::WebP | ImageFormat::Png) => reader.into_decoder().map_err(|e| described(&e)),
+        Some(ImageFormat::WebP | ImageFormat::Png) => {
+            reader.into_decoder().map_err(|e| described(&e))
+        }
         _ => Err("is neither a WebP nor a PNG image".into()),
     }
 }

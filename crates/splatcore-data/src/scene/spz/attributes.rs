@@ -1,14 +1,16 @@
 //! The attributes: from bytes to parameters, and from SPZ's axes to PLY's.
 //!
-//! SPZ has x right, y up, z back; PLY x right, y down, z forward. The change is a half turn about x, which
-//! negates y and z of positions and of quaternions, and those spherical harmonics that are odd in (y, z).
+//! SPZ has x right, y up, z back; PLY x right, y down, z forward. The change is a half turn about
+//! x, which negates y and z of positions and of quaternions, and those spherical harmonics that are
+//! odd in (y, z).
 
 use super::container::Packed;
 use crate::scene::opacity::logit_of_byte;
 use rayon::prelude::*;
 use splatcore_core::{Gaussians, sh};
 
-/// Standard colour coefficient of SPZ, in place of SH's 0.2821, so that a byte reaches beyond [0, 1].
+/// Standard colour coefficient of SPZ, in place of SH's 0.2821, so that a byte reaches beyond [0,
+/// 1].
 const COLOUR_SCALE: f32 = 0.15;
 
 /// Sign of each basis function, in the order of [`sh::basis`], under (x, y, z) -> (x, -y, -z).
@@ -33,7 +35,9 @@ pub fn decode(packed: &Packed) -> Gaussians {
         .for_each(|(mean, bytes)| {
             let [x, y, z] = match bytes.as_chunks::<3>() {
                 (&[x, y, z], _) => [x, y, z].map(|b| fixed_24(b) * step),
-                _ => std::array::from_fn(|c| half(u16::from_le_bytes([bytes[2 * c], bytes[2 * c + 1]]))),
+                _ => std::array::from_fn(|c| {
+                    half(u16::from_le_bytes([bytes[2 * c], bytes[2 * c + 1]]))
+                }),
             };
             *mean = [x, -y, -z];
         });
@@ -89,14 +93,16 @@ fn fixed_24([a, b, c]: [u8; 3]) -> f32 {
     (i32::from_le_bytes([0, a, b, c]) >> 8) as f32
 }
 
-/// Versions 1 and 2: x, y, z as bytes over [-1, 1], w >= 0 from the unit length. Returns w, x, y, z.
+/// Versions 1 and 2: x, y, z as bytes over [-1, 1], w >= 0 from the unit length. Returns w, x, y,
+/// z.
 fn first_three(bytes: [u8; 3]) -> [f32; 4] {
     let [x, y, z] = bytes.map(|b| f32::from(b) * (1.0 / 127.5) - 1.0);
     [(1.0 - (x * x + y * y + z * z)).max(0.0).sqrt(), x, y, z]
 }
 
-/// From version 3: the index of the largest of x, y, z, w in the top two bits, then the three others as a
-/// sign and 9 bits over [0, 1/√2] each; the largest is positive, from the unit length. Returns w, x, y, z.
+/// From version 3: the index of the largest of x, y, z, w in the top two bits, then the three
+/// others as a sign and 9 bits over [0, 1/√2] each; the largest is positive, from the unit length.
+/// Returns w, x, y, z.
 fn smallest_three(bits: u32) -> [f32; 4] {
     let largest = (bits >> 30) as usize;
     let mut xyzw = [0.0f32; 4];

@@ -11,9 +11,9 @@ const FLAG_ANTIALIASED: u8 = 1;
 const FLAG_EXTENSIONS: u8 = 2;
 const HIGHEST_DEGREE: u8 = 4;
 
-/// Real scenes pack 2 to 7 times smaller. What a header declares beyond this many times the file's size is
-/// refused (with [`ALWAYS_ALLOWED`] on top, for scenes of equal Gaussians), so that a small file cannot claim
-/// all memory.
+/// Real scenes pack 2 to 7 times smaller. What a header declares beyond this many times the file's
+/// size is refused (with [`ALWAYS_ALLOWED`] on top, for scenes of equal Gaussians), so that a small
+/// file cannot claim all memory.
 const LARGEST_RATIO: u64 = 100;
 /// Bytes that any file may unpack to.
 const ALWAYS_ALLOWED: u64 = 64 << 20;
@@ -63,8 +63,9 @@ impl Header {
         };
         if !bytes.starts_with(MAGIC) {
             let start = bytes[..4].escape_ascii();
-            let problem =
-                format!("the gzip data inside is not SPZ (it starts with \"{start}\", not \"NGSP\")");
+            let problem = format!(
+                "the gzip data inside is not SPZ (it starts with \"{start}\", not \"NGSP\")"
+            );
             return Err(error(0, problem, "unpack it, or give a .ply or .spz file"));
         }
         let version = u32_at(bytes, 4);
@@ -74,13 +75,15 @@ impl Header {
         }
         let [sh_degree, fractional_bits, flags] = [bytes[12], bytes[13], bytes[14]];
         if sh_degree > HIGHEST_DEGREE {
-            let problem =
-                format!("the header declares spherical harmonics of degree {sh_degree}, the most is 4");
+            let problem = format!(
+                "the header declares spherical harmonics of degree {sh_degree}, the most is 4"
+            );
             return Err(error(12, problem, AGAIN));
         }
         if fractional_bits > 24 {
-            let problem =
-                format!("the header declares {fractional_bits} fractional bits of 24-bit positions");
+            let problem = format!(
+                "the header declares {fractional_bits} fractional bits of 24-bit positions"
+            );
             return Err(error(13, problem, AGAIN));
         }
         Ok(Self {
@@ -93,7 +96,8 @@ impl Header {
         })
     }
 
-    /// The unpacked size of all attributes, refused if a file of `packed` bytes cannot sensibly hold it.
+    /// The unpacked size of all attributes, refused if a file of `packed` bytes cannot sensibly
+    /// hold it.
     fn payload(&self, packed: usize, path: &Path) -> Result<u64, DataError> {
         // At most 2³² Gaussians of 95 bytes: no overflow.
         let payload = self.count as u64 * self.strides().iter().sum::<usize>() as u64;
@@ -163,11 +167,13 @@ fn unpack_1_to_3(bytes: &[u8], notes: &mut Vec<String>, path: &Path) -> Result<P
     let mut attributes = <[Vec<u8>; 6]>::default();
     for (i, attribute) in attributes.iter_mut().enumerate() {
         let wanted = (header.count * header.strides()[i]) as u64;
-        *attribute = read_up_to(&mut stream, wanted).map_err(|e| broken("gzip", NAMES[i], &e, path))?;
+        *attribute =
+            read_up_to(&mut stream, wanted).map_err(|e| broken("gzip", NAMES[i], &e, path))?;
         check_length(attribute, wanted, i, path)?;
     }
     // Reading on to the end also checks gzip's own checksum.
-    let tail = read_up_to(&mut stream, LONGEST_TAIL + 1).map_err(|e| broken("gzip", "end", &e, path))?;
+    let tail =
+        read_up_to(&mut stream, LONGEST_TAIL + 1).map_err(|e| broken("gzip", "end", &e, path))?;
     if header.extensions {
         extensions(&tail, notes);
     } else if !tail.is_empty() {
@@ -195,7 +201,8 @@ fn unpack_4(bytes: &[u8], notes: &mut Vec<String>, path: &Path) -> Result<Packed
     let streams = start[15] as usize;
     let contents = u32_at(start, 16) as usize;
     if contents < start.len() {
-        let problem = format!("the table of contents is declared at byte {contents}, inside the header");
+        let problem =
+            format!("the table of contents is declared at byte {contents}, inside the header");
         return Err(DataError::new(path, problem, AGAIN).at(Place::Byte(16)));
     }
     let table = bytes
@@ -205,7 +212,9 @@ fn unpack_4(bytes: &[u8], notes: &mut Vec<String>, path: &Path) -> Result<Packed
         extensions(&bytes[start.len()..contents], notes);
     }
     // Empty attributes have no stream.
-    let wanted = header.strides().map(|stride| (header.count * stride) as u64);
+    let wanted = header
+        .strides()
+        .map(|stride| (header.count * stride) as u64);
     let needed = wanted.iter().filter(|&&bytes| bytes > 0).count();
     if streams < needed {
         let problem = format!("the header declares {streams} streams, its attributes are {needed}");

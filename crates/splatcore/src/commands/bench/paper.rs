@@ -131,7 +131,8 @@ fn facts(bench: &Bench, scenes: &[Scene]) -> Vec<(String, String)> {
         (
             "times".to_owned(),
             format!(
-                "sum of the stages a frame, mean over the views, median of {} passes, the pipelines taking turns; clock: by the \
+                "sum of the stages a frame, mean over the views, median of {} passes, the \
+                 pipelines taking turns; clock: by the \
                  wall clock from frame to frame",
                 bench.passes
             ),
@@ -162,7 +163,10 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
         .enumerate()
         .any(|(i, name)| names[..i].contains(name));
     match twice {
-        true => paths.iter().map(|path| path.display().to_string()).collect(),
+        true => paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect(),
         false => names,
     }
 }
@@ -204,7 +208,11 @@ fn measure(
     };
     for scale in scales {
         let cameras = at_scale(&cameras, scale);
-        let runs: Vec<Run> = runs.iter().filter(|run| run.scale == scale).cloned().collect();
+        let runs: Vec<Run> = runs
+            .iter()
+            .filter(|run| run.scale == scale)
+            .cloned()
+            .collect();
         let outcomes = outcomes(
             &runs,
             &mut *renderer,
@@ -277,7 +285,9 @@ fn outcomes(
     let (measured, room) = match timing.rows(&known) {
         Ok(measured) => (measured, String::new()),
         // There is not even room for the reference: larger images are not for this card.
-        Err(error @ BackendError::OutOfMemory { .. }) if scale > 1 => (Vec::new(), error.to_string()),
+        Err(error @ BackendError::OutOfMemory { .. }) if scale > 1 => {
+            (Vec::new(), error.to_string())
+        }
         Err(error) => return Err(error.into()),
     };
     progress.finish();
@@ -313,6 +323,9 @@ mod tests {
     fn scenes_have_short_names_that_differ() {
         let names = |paths: &[&str]| names(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
         assert_eq!(names(&["a/fox.spz", "b/hon.ply"]), ["fox", "hon"]);
-        assert_eq!(names(&["a/fox.spz", "b/fox.ply"]), ["a/fox.spz", "b/fox.ply"]);
+        assert_eq!(
+            names(&["a/fox.spz", "b/fox.ply"]),
+            ["a/fox.spz", "b/fox.ply"]
+        );
     }
 }

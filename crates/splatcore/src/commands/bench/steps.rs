@@ -1,9 +1,11 @@
-//! Whole training steps, for their time alone: all learning rates are zero, so that the scene stays what it is.
+//! Whole training steps, for their time alone: all learning rates are zero, so that the scene stays
+//! what it is.
 
 use super::timing::{Samples, StagesMs, add, median};
 use crate::cameras::NamedCamera;
 use splatcore_core::backend::{
-    Backend, BackendError, Learner, LearningRates, RenderOptions, Renderer, StageTimes, Statistic, StepPlan,
+    Backend, BackendError, Learner, LearningRates, RenderOptions, Renderer, StageTimes, Statistic,
+    StepPlan,
 };
 use splatcore_core::{Gaussians, Photo, View};
 use std::sync::Arc;
@@ -17,8 +19,8 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Uploads scene and photos. A camera that has no photo of its size gets a negative of what `renderer` renders
-    /// with `options`: an error in every pixel.
+    /// Uploads scene and photos. A camera that has no photo of its size gets a negative of what
+    /// `renderer` renders with `options`: an error in every pixel.
     ///
     /// # Errors
     /// What the backend reports.
@@ -30,8 +32,14 @@ impl Steps {
         options: &RenderOptions,
     ) -> Result<Self, BackendError> {
         let mut views = Vec::with_capacity(cameras.len());
-        for NamedCamera { name, camera, photo } in cameras {
-            let fits = |photo: &&Photo| (photo.width, photo.height) == (camera.width, camera.height);
+        for NamedCamera {
+            name,
+            camera,
+            photo,
+        } in cameras
+        {
+            let fits =
+                |photo: &&Photo| (photo.width, photo.height) == (camera.width, camera.height);
             let photo = match photo.as_ref().filter(fits) {
                 Some(photo) => photo.clone(),
                 None => {
@@ -85,8 +93,8 @@ impl Steps {
         self.learner.step(&plan)
     }
 
-    /// Milliseconds a step, by the wall clock of steps that follow one another without a wait; and those of its
-    /// stages, measured apart.
+    /// Milliseconds a step, by the wall clock of steps that follow one another without a wait; and
+    /// those of its stages, measured apart.
     pub fn time(
         &mut self,
         options: &RenderOptions,

@@ -3,7 +3,8 @@
 use super::{Bench, Row, Skipped};
 use crate::output;
 
-/// Everything, and a line for each pipeline at the end, if wanted also for those that the backend lacks.
+/// Everything, and a line for each pipeline at the end, if wanted also for those that the backend
+/// lacks.
 pub fn table(bench: &Bench, with_skipped: bool) -> String {
     let [w, h] = bench.size;
     let mut lines = vec![format!(
@@ -17,7 +18,11 @@ pub fn table(bench: &Bench, with_skipped: bool) -> String {
     for row in &bench.rows {
         describe(row, &mut lines);
     }
-    let skipped = if with_skipped { &bench.skipped[..] } else { &[] };
+    let skipped = if with_skipped {
+        &bench.skipped[..]
+    } else {
+        &[]
+    };
     if bench.rows.len() + skipped.len() > 1 {
         lines.push(String::new());
         lines.extend(summary(bench, skipped));

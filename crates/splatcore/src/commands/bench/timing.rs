@@ -170,12 +170,12 @@ impl<'a> Subject<'a> {
 }
 
 impl Timing<'_> {
-    /// Everything about each pipeline, in the order given. The pipelines take turns, a pass each, so that a clock that
-    /// drifts hits all of them alike.
+    /// Everything about each pipeline, in the order given. The pipelines take turns, a pass each,
+    /// so that a clock that drifts hits all of them alike.
     ///
     /// # Errors
-    /// What the backend reports, but for what it lacks: that is told in place of the row, before any time is spent on
-    /// timing.
+    /// What the backend reports, but for what it lacks: that is told in place of the row, before
+    /// any time is spent on timing.
     pub fn rows(&mut self, pipelines: &[RenderOptions]) -> Result<Vec<Measured>, BackendError> {
         let mut subjects: Vec<Subject> = pipelines.iter().map(Subject::new).collect();
         self.warm_up(&mut subjects)?;
@@ -212,7 +212,10 @@ impl Timing<'_> {
             let expected = full.render(&named.camera, &self.reference)?.image;
             for subject in present(subjects) {
                 match self.warm_up_view(i, subject, &expected) {
-                    Err(error @ (BackendError::Unsupported { .. } | BackendError::OutOfMemory { .. })) => {
+                    Err(
+                        error @ (BackendError::Unsupported { .. }
+                        | BackendError::OutOfMemory { .. }),
+                    ) => {
                         subject.missing = Some(error);
                     }
                     other => other?,
@@ -240,7 +243,8 @@ impl Timing<'_> {
         let NamedCamera { camera, photo, .. } = &self.cameras[i];
         let options = subject.options;
         // First of all, for it tells whether the backend has the pipeline.
-        self.renderer.stage_times(camera, options, self.steps.is_some())?;
+        self.renderer
+            .stage_times(camera, options, self.steps.is_some())?;
         if let Some(steps) = &mut self.steps {
             steps.step(i, options)?;
         }
@@ -269,7 +273,8 @@ impl Timing<'_> {
         for NamedCamera { camera, .. } in self.cameras {
             add(
                 &mut pass,
-                self.renderer.stage_times(camera, subject.options, backward)?,
+                self.renderer
+                    .stage_times(camera, subject.options, backward)?,
             );
         }
         let sum = |wanted: bool| -> f64 {
@@ -301,12 +306,18 @@ impl Timing<'_> {
 
 /// Those that the backend has.
 fn present<'a, 'b>(subjects: &'b mut [Subject<'a>]) -> impl Iterator<Item = &'b mut Subject<'a>> {
-    subjects.iter_mut().filter(|subject| subject.missing.is_none())
+    subjects
+        .iter_mut()
+        .filter(|subject| subject.missing.is_none())
 }
 
 /// PSNR that JSON can hold; an image with a NaN has none, which counts as 0 dB.
 fn decibels(psnr: f64) -> f64 {
-    if psnr.is_nan() { 0.0 } else { psnr.min(SAME_BITS) }
+    if psnr.is_nan() {
+        0.0
+    } else {
+        psnr.min(SAME_BITS)
+    }
 }
 
 /// Adds a frame's times to those of its pass.
@@ -336,7 +347,8 @@ impl Samples {
 
     /// The median of each stage in milliseconds a frame.
     pub fn medians(mut self, views: f64) -> StagesMs {
-        let ms = |(name, values): &mut (&'static str, Vec<f64>)| (*name, median(values) * 1e3 / views);
+        let ms =
+            |(name, values): &mut (&'static str, Vec<f64>)| (*name, median(values) * 1e3 / views);
         self.0.iter_mut().map(ms).collect()
     }
 }
@@ -364,8 +376,8 @@ mod tests {
     use splatcore_core::{Camera, Gaussians};
     use std::time::Duration;
 
-    /// Says that its stages take 3, 4 and 5 ms, waits 2 ms for a frame that stays, and as long again at the end. Lacks
-    /// the backward method `warp-reduce`.
+    /// Says that its stages take 3, 4 and 5 ms, waits 2 ms for a frame that stays, and as long
+    /// again at the end. Lacks the backward method `warp-reduce`.
     #[derive(Default)]
     struct Known {
         frames: u32,
@@ -394,7 +406,12 @@ mod tests {
             std::thread::sleep(Duration::from_millis(2));
             Ok(())
         }
-        fn gradients(&mut self, _: &Camera, _: &RenderOptions, _: &Image) -> Result<Gaussians, BackendError> {
+        fn gradients(
+            &mut self,
+            _: &Camera,
+            _: &RenderOptions,
+            _: &Image,
+        ) -> Result<Gaussians, BackendError> {
             Ok(Gaussians::empty(0))
         }
         fn counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<FrameCounts, BackendError> {
@@ -419,7 +436,11 @@ mod tests {
                 });
             }
             self.timed.push(method);
-            Ok(vec![("sort", 0.003), ("blend", 0.004), ("blend_backward", 0.005)])
+            Ok(vec![
+                ("sort", 0.003),
+                ("blend", 0.004),
+                ("blend_backward", 0.005),
+            ])
         }
     }
 
@@ -432,7 +453,11 @@ mod tests {
         })
     }
 
-    fn rows(renderer: &mut Known, cameras: &[NamedCamera], methods: &[Backward]) -> (Vec<Measured>, u64) {
+    fn rows(
+        renderer: &mut Known,
+        cameras: &[NamedCamera],
+        methods: &[Backward],
+    ) -> (Vec<Measured>, u64) {
         let options = |&backward: &Backward| RenderOptions {
             pipeline: Pipeline {
                 backward,
@@ -461,7 +486,11 @@ mod tests {
         let row = rows[0].as_ref().unwrap();
         assert!((row.gpu_ms - 7.0).abs() < 1e-9, "{}", row.gpu_ms);
         // Two frames and the wait for both: 3 ms a frame, or more on a busy machine.
-        assert!(row.frame_ms >= 3.0 && row.frame_ms < 1000.0, "{}", row.frame_ms);
+        assert!(
+            row.frame_ms >= 3.0 && row.frame_ms < 1000.0,
+            "{}",
+            row.frame_ms
+        );
         assert_eq!((row.backward_ms, row.step_ms), (None, None));
         assert_eq!((row.pairs, row.fragments_blended), (20, 1000));
         assert!(

@@ -136,8 +136,8 @@ fn folders_named_by_the_user() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whose libnvrtc it is: the folder that `CUDA_PATH` or `CUDA_HOME` names, a wheel in a Python environment, or the
-/// system.
+/// Whose libnvrtc it is: the folder that `CUDA_PATH` or `CUDA_HOME` names, a wheel in a Python
+/// environment, or the system.
 fn origin(path: &Path, named: &[PathBuf]) -> &'static str {
     if named.iter().any(|folder| path.starts_with(folder)) {
         return "CUDA_PATH";
@@ -160,7 +160,8 @@ mod tests {
             cards: vec!["0: H200, compute capability 9.0".into()],
             compiler: Ok(CompilerInfo {
                 version: "12.8".into(),
-                path: "/venv/lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12".into(),
+                path: "/venv/lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"
+                    .into(),
             }),
             cache: "cache/splatcore".into(),
             cache_bytes: 2048,
@@ -173,7 +174,10 @@ mod tests {
         let cuda = Cuda::from(probe());
         let json = serde_json::to_value(&cuda).unwrap();
         assert_eq!(json["available"], true);
-        assert_eq!(json["compiler"]["origin"], "a Python environment's nvidia wheel");
+        assert_eq!(
+            json["compiler"]["origin"],
+            "a Python environment's nvidia wheel"
+        );
         assert_eq!(json["cache"]["bytes"], 2048);
         assert_eq!(
             json["self_test"],
