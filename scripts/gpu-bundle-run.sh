@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # Checks and measures the CUDA backend. Made by scripts/gpu-bundle; needs bash, the NVIDIA driver and libnvrtc.
-# Usage: run.sh [conformance|bench|papers|sanitize|train|table3|graph|soak|equal|options|all]...     (default: conformance bench)
+# Usage: run.sh [conformance|bench|papers|sanitize|train|table3|soak|equal|options|all]...     (default: conformance bench)
 #   conformance  every test binary
 #   bench        forward and backward times of every scene, forward at 3840x2160 too
 #   papers       the tables of the papers on matrix units, as text, JSON and a page
 #   sanitize     compute-sanitizer memcheck and racecheck over the conformance tests (slow)
 #   train        fox_colmap at full size: adc 30,000 steps; mcmc, 1,000,000 Gaussians, 15,000 steps
 #   table3       PSNR after a fixed time, for every method of the backward pass
-#   graph        a training step launched kernel by kernel and as a CUDA graph; needs no data
 #   soak         a run killed at random moments against one that is not, bit for bit, and whether memory grows
 #   equal        PSNR after training with two pipelines, over some seeds
 #   options      every training option alone, over some seeds, a line as soon as it is there
@@ -32,7 +31,7 @@ pipelines=${PIPELINES:-aabb+scalar,exact+scalar,exact+early-cull,accutile+tc-gs,
 backend=${BACKEND:-cuda}
 for what in "$@"; do
     case $what in
-    conformance | bench | papers | sanitize | train | table3 | graph | soak | equal | options | all) ;;
+    conformance | bench | papers | sanitize | train | table3 | soak | equal | options | all) ;;
     *)
         sed -n '3,27p' "${BASH_SOURCE[0]}" >&2
         exit 2
@@ -207,7 +206,6 @@ if wanted table3 && have_photos table3; then
         train "table3-$method" --pipeline "exact+scalar+$method" --time-limit "$limit"
     done
 fi
-if wanted graph; then step graph "$here/bin/graph_times"; fi
 export SPLATCORE=$splatcore
 if wanted soak && have_photos soak; then
     rm -rf "$out/soak"

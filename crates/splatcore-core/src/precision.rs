@@ -12,9 +12,6 @@ pub const TWO_HALVES: f64 = HALF * HALF;
 pub const EXP_IN_HALF: f64 = 1.05e-3;
 /// Light that pictures of the fastest blend may leave out: a step of 8 bits.
 pub const LIGHT_LEFT: f64 = 1.0 / 256.0;
-/// Share of a depth that its order in pictures of the fastest blend does not tell apart: 2^17 keys
-/// an octave.
-pub const EQUAL_DEPTHS: f64 = 1.0 / (1 << 17) as f64;
 /// What a pixel of a large picture of [`Blend::Samples`] may be off by besides, as it may be
 /// interpolated from its neighbours, in scenes made to break it. Found: less than 0.007, even where
 /// pictures of details and of short lists are sampled too. Where points are smaller than a pixel it
@@ -163,7 +160,6 @@ const SPLATCORE: Half = Half {
     batch: 16,
     colour: HALF,
     light: LIGHT_LEFT,
-    depth: EQUAL_DEPTHS,
     ..Half::scores(TWO_HALVES, EQUAL_QUALITY)
 };
 

@@ -1,6 +1,5 @@
-// Rows of groups of GROUP x GROUP tiles that a splat touches, for lists.cu and the counting in
-// project.cu: of GROUP rows of tiles (footprint.cuh) the groups from the first to the last tile of
-// all of them.
+// Rows of groups of GROUP x GROUP tiles that a splat touches, for deal.cuh: of GROUP rows of tiles
+// (footprint.cuh) the groups from the first to the last tile of all of them.
 //
 // Constant: GROUP, 2 or 4.
 
@@ -75,25 +74,6 @@ __device__ __forceinline__ u32 tile_of_group(u32 group, u32 k, const Camera& cam
     return x < camera.tiles_x && y < camera.tiles_y ? y * camera.tiles_x + x : NO_TILE;
 }
 
-// A pair of a group and a splat is two words, a key, by which it is sorted, and a value. The mask
-// of its tiles is where there is room: of small groups, of which there are more, above the slot; of
-// large ones below the group.
-#if GROUP == 2
-#define MASK_SHIFT 28
-__device__ __forceinline__ u32 pair_key(u32 group, u32 mask) { return group; }
-__device__ __forceinline__ u32 group_of_key(u32 key) { return key; }
-__device__ __forceinline__ u32 pair_value(u32 slot, u32 mask) { return slot | mask << MASK_SHIFT; }
-__device__ __forceinline__ u32 slot_of_value(u32 value) { return value & ((1u << MASK_SHIFT) - 1); }
-__device__ __forceinline__ u32 mask_of_value(u32 value) { return value >> MASK_SHIFT; }
-#else
-#define KEY_SHIFT GROUP_TILES
-__device__ __forceinline__ u32 pair_key(u32 group, u32 mask) { return group << KEY_SHIFT | mask; }
-__device__ __forceinline__ u32 group_of_key(u32 key) { return key >> KEY_SHIFT; }
-__device__ __forceinline__ u32 pair_value(u32 slot, u32 mask) { return slot; }
-__device__ __forceinline__ u32 slot_of_value(u32 value) { return value; }
-__device__ __forceinline__ u32 mask_of_key(u32 key) { return key & ALL_TILES; }
-#endif
-
 // A lane's counts of tiles in bytes, of at most 255 masks.
 struct TileCounts {
     u32 words[GROUP_TILES / 4] = {};
@@ -119,52 +99,11 @@ struct TileCounts {
     }
 };
 
-// What `project` tells lists.cu of a splat, so that its rows need not be found twice. Most splats
-// touch tiles of 2x2 groups only: of those (the number of the upper left group, the tiles in all
-// four), of others (pairs, 0). Tile t of group g, both row by row, is bit GROUP_TILES g + t, of
-// large groups in two words.
+// Most splats touch tiles of 2x2 groups only. Tile t of group g, both row by row, is bit
+// GROUP_TILES g + t, the upper groups in one word and the lower ones in another.
 #define NEAR 2  // groups along a side
-#define NEAR_TILES (NEAR * GROUP_TILES)
-#define BEYOND \
-    0x80000000u  // in the number of a splat's pairs while they are counted: some tiles lie
-                 // elsewhere
-#if GROUP == 2
-typedef uint2 Reach;
-__device__ __forceinline__ Reach near_reach(u32 group, u32 upper, u32 lower) {
-    return make_uint2(group, upper | lower << NEAR_TILES);
-}
-__device__ __forceinline__ Reach far_reach(u32 pairs) { return make_uint2(pairs, 0); }
-__device__ __forceinline__ bool is_near(const Reach& reach) { return reach.y != 0; }
-__device__ __forceinline__ u32 near_mask(const Reach& reach, u32 g) {
-    return reach.y >> (GROUP_TILES * g) & ALL_TILES;
-}
-#else
-typedef uint4 Reach;
-__device__ __forceinline__ Reach near_reach(u32 group, u32 upper, u32 lower) {
-    return make_uint4(group, upper, lower, 0);
-}
-__device__ __forceinline__ Reach far_reach(u32 pairs) { return make_uint4(pairs, 0, 0, 0); }
-__device__ __forceinline__ bool is_near(const Reach& reach) { return (reach.y | reach.z) != 0; }
-__device__ __forceinline__ u32 near_mask(const Reach& reach, u32 g) {
-    return (g < NEAR ? reach.y : reach.z) >> (GROUP_TILES * (g % NEAR)) & ALL_TILES;
-}
-#endif
 
-// Whether a splat that has so many pairs is one that gets a whole block.
-__device__ __forceinline__ bool is_long(const Reach& reach, u32 pairs) {
-    return !is_near(reach) && pairs > LONG_LIST;
-}
-
-// The groups of a splat.
-__device__ __forceinline__ u32 pairs_of(const Reach& reach) {
-    if (!is_near(reach)) return reach.x;
-    u32 groups = 0;
-#pragma unroll
-    for (u32 g = 0; g < NEAR * NEAR; ++g) groups += near_mask(reach, g) != 0;
-    return groups;
-}
-
-// The tiles of a row of two groups, as half a Reach whose first column of groups is `column`;
+// The tiles of a row of two groups, as bits; the first column of groups is `column`;
 // `fits` tells whether there are no others.
 __device__ __forceinline__ u32 near_tiles(const Row& r, u32 column, bool& fits) {
     uint2 tiles = tiles_of(r);

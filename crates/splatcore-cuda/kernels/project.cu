@@ -36,14 +36,13 @@
 // +8; with blocks of 32, 128 or 1,024 of these in random order 0 and -2 to -4; all in random order
 // 0 and -7. Why Morton codes lose was not looked for.
 //
-// Constants: GROUPED 1 counts pairs with groups of GROUP x GROUP tiles (lists.cu), 0 with tiles
-// (intersect.cu); SH_DEGREE in use, SH_ROW floats stored for each Gaussian, or halves where HALF_SH
+// Constants: SH_DEGREE in use, SH_ROW floats stored for each Gaussian, or halves where HALF_SH
 // is 1, a multiple of 8 then; DEPTH_BITS of a key; INTERSECT as in footprint.cuh.
 //
 // ANTIALIAS 1 and SMOOTHING 1: Mip-Splatting's filters, antialias.cuh and smoothing.cuh;
 // `smoothing` is read only with the latter.
 //
-// MOST_GROUPS, where pairs are dealt to groups (deal.cuh; with GROUPED 1): slots are Gaussians'
+// MOST_GROUPS, where pairs are dealt to groups (deal.cuh): slots are Gaussians'
 // numbers then, of each splat in 2x2 groups the pairs are dealt here, and others are put into the
 // queue of deal_far.cu. No splat is looked at row by row, nor its pairs counted. 59 registers, 34
 // KB (46 of many groups). Prediction for an H200: 4 us more than without (mcmc_1m 15). Measured
@@ -105,46 +104,26 @@ __device__ __forceinline__ u32 depth_key(float depth, const Camera& camera) {
 }
 
 #if !DEALT
-// What a splat's pairs are found by later on.
-#if GROUPED
-typedef Reach Tally;
-#else
-typedef u32 Tally;  // their number
-#endif
-
 // What a warp shares to count the pairs of its splats.
 struct Counting {
     Footprint footprints[WARP];
     uint2 tile_rows[WARP];
     u32 starts[WARP];  // first of the warp's rows of each splat
     u32 pairs[WARP];
-#if GROUPED
-    u32 columns[WARP];      // of groups, where each splat's Reach begins
-    u32 tiles[NEAR][WARP];  // in it, of the upper and the lower groups
-#endif
 };
 
-// The pairs of each lane's splat with tiles, or with groups of tiles; 0 if it is not `wanted`. The
-// warp's rows are shared out over its lanes: most splats have one or two rows, some have all of the
-// image. All lanes of the warp call it. `left`: where the ellipse alpha = 1/255 begins.
-__device__ __forceinline__ u32 count_pairs(const Footprint& footprint, bool wanted, float left,
-                                           const Camera& camera, Counting& counting, u32 lane,
-                                           Tally& tally) {
+// The pairs of each lane's splat with tiles; 0 if it is not `wanted`. The warp's rows are shared
+// out over its lanes: most splats have one or two rows, some have all of the image. All lanes of
+// the warp call it.
+__device__ __forceinline__ u32 count_pairs(const Footprint& footprint, bool wanted,
+                                           const Camera& camera, Counting& counting, u32 lane) {
     u32 own_rows = 0;
     counting.pairs[lane] = 0;
     uint2 rows = make_uint2(0, 0);
-#if GROUPED
-    u32 column = (u32)fminf(fmaxf((left + TILE_LOW) / (GROUP * TILE), 0.0f), 1e6f);
-    counting.columns[lane] = column;
-    counting.tiles[0][lane] = counting.tiles[1][lane] = 0;
-#endif
     if (wanted) {
         rows = footprint_rows(footprint, camera);
         counting.footprints[lane] = footprint;
         counting.tile_rows[lane] = rows;
-#if GROUPED
-        rows = group_rows(rows);
-#endif
         own_rows = rows.y - rows.x;
     }
     u32 until = warp_scan(own_rows, lane), total = __shfl_sync(FULL_MASK, until, WARP - 1);
@@ -159,32 +138,11 @@ __device__ __forceinline__ u32 count_pairs(const Footprint& footprint, bool want
             if (counting.starts[i + step] <= k) i += step;
         uint2 tile_rows = counting.tile_rows[i];
         u32 row = k - counting.starts[i];
-#if GROUPED
-        Row r = make_row(counting.footprints[i], tile_rows, group_rows(tile_rows).x + row, camera);
-        uint2 span = groups_of(r);
-        bool fits;
-        u32 tiles = near_tiles(r, counting.columns[i], fits);
-        if (span.x < span.y && (row >= NEAR || !fits))
-            atomicOr(&counting.pairs[i], BEYOND);
-        else if (span.x < span.y)
-            counting.tiles[row][i] = tiles;
-#else
         uint2 span = footprint_row(counting.footprints[i], tile_rows.x + row, camera);
-#endif
         if (span.x < span.y) atomicAdd(&counting.pairs[i], span.y - span.x);
     }
     __syncwarp();
     u32 pairs = counting.pairs[lane];
-#if GROUPED
-    u32 upper = counting.tiles[0][lane], lower = counting.tiles[1][lane],
-        columns = (camera.tiles_x + GROUP - 1) / GROUP;
-    bool beyond = pairs & BEYOND;
-    pairs &= ~BEYOND;
-    tally = beyond || pairs == 0 ? far_reach(pairs)
-                                 : near_reach(rows.x * columns + column, upper, lower);
-#else
-    tally = pairs;
-#endif
     // Whoever comes next may overwrite what this reads.
     __syncwarp();
     return pairs;
@@ -208,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if DEALT
             u32* group_counts, u64* pairs, u16* masks, u32 room, uint4* far_queue, u32 far_room,
 #else
-            u32* depths, u32* slots, Tally* tallies, u32* slot_of,
+            u32* depths, u32* slots, u32* pair_counts, u32* slot_of,
 #endif
             Counters* counters, const float* __restrict__ smoothing) {
     begin_kernel();
@@ -274,12 +232,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         splat.a = half * g.yy;
         splat.b = LOG2E * inverse_determinant * g.xy;
         splat.c = half * g.xx;
-#if !GROUPED || READS_RADIUS
+#if !DEALT || READS_RADIUS
         float middle = 0.5f * (g.xx + g.yy);
         float spread = sqrtf(fmaxf(fmaf(middle, middle, -g.determinant), 0.1f));
         splat.radius = ceilf(3.0f * sqrtf(middle + spread));
 #endif
-#if !GROUPED
+#if !DEALT
         // The square holds a tile exactly when it reaches past the first pixel and starts before
         // the end of the last tile, since it is at least two pixels wide.
         float end_x = camera.tiles_x * TILE + 0.5f - 1e-3f,
@@ -303,8 +261,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (survives) near = find_near(footprint, left, camera);
     survives = near.is_far || (near.tiles[0] | near.tiles[1]) != 0;
 #else
-    Tally tally;
-    u32 pairs = count_pairs(footprint, survives, left, camera, works[warp].counting, lane, tally);
+    u32 pairs = count_pairs(footprint, survives, camera, works[warp].counting, lane);
     survives = pairs > 0;
 #endif
 
@@ -427,15 +384,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                         (__float_as_uint(reciprocal_approx(depth)) & ~7u);
         splats[slot] = splat;
 #if !DEALT
-        tallies[slot] = tally;
+        pair_counts[slot] = pairs;
 #endif
     }
 #if !DEALT
     if (i < most) {
         depths[i] = survives ? depth_key(depth, camera) : NO_KEY;
         slots[i] = slot;
+        slot_of[i] = (survives ? slot : NO_SLOT) | (in_view ? IN_VIEW : 0u);
     }
-    // A picture's lists come of groups, and nobody asks afterwards who was in view.
-    if (!GROUPED && i < most) slot_of[i] = (survives ? slot : NO_SLOT) | (in_view ? IN_VIEW : 0u);
 #endif
 }

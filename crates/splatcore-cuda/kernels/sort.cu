@@ -9,7 +9,7 @@
 // the predecessors that a piece waits for are at work already; expand and project count on it too.
 // TICKETS 1 takes the order from a counter instead, at the price of its latency.
 //
-// Constants: BITS of a digit, PASSES, SHIFT, ITEMS keys a thread, WINDOW pieces that a look-back
+// Constants: BITS of a digit, PASSES, ITEMS keys a thread, WINDOW pieces that a look-back
 // reads at once (sort.rs chooses all five); TICKETS; EAGER first loads; COPIES of the histogram
 // that count_digits spreads its lanes over.
 //
@@ -81,10 +81,9 @@
 #define COPIES (PASSES * DIGITS <= 2048 ? 4 : PASSES * DIGITS <= 6144 ? 2 : 1)
 #endif
 
-// Digit p is bits [BITS p, BITS p + BITS) of the key above its lowest SHIFT, which are not looked
-// at.
+// Digit p is bits [BITS p, BITS p + BITS) of the key.
 __device__ __forceinline__ u32 digit_of(u32 key, u32 pass) {
-    return (key >> (SHIFT + BITS * pass)) & (DIGITS - 1);
+    return (key >> (BITS * pass)) & (DIGITS - 1);
 }
 
 // histograms[pass][digit], zero at launch, and behind them a ticket for each pass. Zeroes the
@@ -355,11 +354,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
             values_out[to] = sorted_value;
             // The piece's keys of a list lie side by side, here and there; the first and the last
             // of them are as good as all.
-            u32 list = sorted_key >> SHIFT;
+            u32 list = sorted_key;
             if (pass == PASSES - 1 && ranges && list < lists) {
-                if (k == 0 || work.sorted.keys[k - 1] >> SHIFT != list)
-                    atomicMax(&ranges[list].x, ~to);
-                if (k + 1 == present || work.sorted.keys[k + 1] >> SHIFT != list)
+                if (k == 0 || work.sorted.keys[k - 1] != list) atomicMax(&ranges[list].x, ~to);
+                if (k + 1 == present || work.sorted.keys[k + 1] != list)
                     atomicMax(&ranges[list].y, to + 1);
             }
         }

@@ -2,11 +2,16 @@
 
 use crate::camera::KernelCamera;
 use crate::device::Kernel;
+use crate::frame::MOST_PAIRS;
 use crate::launch::{Queue, arguments, wrong_program};
-use crate::lists;
 use splatcore_core::BackendError;
 
 const BLOCK: u32 = 256;
+/// Tiles along a side of a group, of pictures and of large pictures: for twice the pixels a side,
+/// about the same groups and pairs.
+pub const SIDES: [u32; 2] = [2, 4];
+/// A pair's slot leaves four bits for a small group's tiles.
+pub const MOST_SLOTS: usize = 1 << 28;
 /// Groups that a picture may have; few blocks fit a multiprocessor where there may be many.
 const MOST_GROUPS: [usize; 2] = [2304, 8192];
 /// Pairs that a list may have: places are counted in 16 bits.
@@ -46,7 +51,7 @@ impl Groups {
 
     /// Every kind.
     pub fn all() -> Vec<Self> {
-        let with_most = |most| lists::SIDES.map(|side| Self { side, most });
+        let with_most = |most| SIDES.map(|side| Self { side, most });
         MOST_GROUPS.into_iter().flat_map(with_most).collect()
     }
 
@@ -57,6 +62,22 @@ impl Groups {
             ("MOST_LISTED", MOST_LISTED.to_string()),
         ]
     }
+}
+
+/// Whether these are small groups: their tiles' lists have entries, in the order in which tiles are
+/// to be blended.
+pub fn has_entries(side: u32) -> bool {
+    side == SIDES[0]
+}
+
+/// Places in the tiles' lists for each pair.
+pub fn places(side: u32) -> usize {
+    (side * side) as usize
+}
+
+/// More pairs than these are refused: their places in the tiles' lists are numbered in 32 bits.
+pub fn most_pairs(side: u32) -> usize {
+    (u32::MAX as usize / places(side)).min(MOST_PAIRS as usize)
 }
 
 /// Pairs that each of `count` lists can have room for.
@@ -94,7 +115,7 @@ pub struct Buffers {
     pub group_places: u64,
     /// The tiles' lists, written here.
     pub tile_lists: u64,
-    /// Where each is: of small groups entries ([`lists::has_entries`]), of large ones as a sort
+    /// Where each is: of small groups entries ([`has_entries`]), of large ones as a sort
     /// notes it; these are zero before.
     pub places: u64,
 }

@@ -20,7 +20,6 @@ pub mod half;
 pub mod launch;
 pub mod learner;
 pub mod limit_scales;
-pub mod lists;
 pub mod loss;
 pub mod moments;
 pub mod photo;

@@ -2,7 +2,6 @@
 
 use crate::device::Kernel;
 use crate::launch::{Queue, arguments, wrong_program};
-use crate::lists;
 use splatcore_core::BackendError;
 
 const BLOCK: usize = 256;
@@ -13,8 +12,6 @@ const COUNT_ITEMS: usize = 4;
 pub const ALL_BITS: u32 = u32::BITS;
 /// Bits of depths as keys (`depth_key` of kernels/project.cu): three digits in place of four.
 pub const DEPTH_BITS: u32 = 27;
-/// The same for pictures whose lists come from groups: smaller digits.
-pub const PICTURE_DEPTH_BITS: u32 = 21;
 /// Bits of the widest digit.
 const WIDE: u32 = 9;
 /// Bits of the narrowest digit; fewer are no faster.
@@ -35,8 +32,6 @@ pub struct Plan {
     pub items: usize,
     /// Pieces that a look-back reads at once.
     pub window: usize,
-    /// Bits of a key below its first digit, which are not looked at.
-    pub shift: u32,
 }
 
 /// Bits of keys 0..count; one at least.
@@ -62,29 +57,17 @@ impl Plan {
             passes,
             items,
             window,
-            shift: 0,
         }
     }
 
-    /// The same for keys whose lowest `shift` bits are something else.
-    pub fn above(self, shift: u32) -> Self {
-        Self { shift, ..self }
-    }
-
-    /// Every plan that [`Plan::new`] makes, and those for keys of large groups of tiles.
+    /// Every plan that [`Plan::new`] makes.
     pub fn all() -> Vec<Self> {
         let mut all = Vec::new();
-        let mut add = |plan: Self| {
-            if !all.contains(&plan) {
-                all.push(plan);
-            }
-        };
         for capacity in [SMALL, LARGE, 1 << 30] {
             for key_bits in 1..=ALL_BITS {
                 let plan = Self::new(key_bits, capacity);
-                add(plan);
-                if key_bits + lists::LARGE_KEY_SHIFT <= ALL_BITS {
-                    add(plan.above(lists::LARGE_KEY_SHIFT));
+                if !all.contains(&plan) {
+                    all.push(plan);
                 }
             }
         }
@@ -120,7 +103,7 @@ pub struct Input {
     /// All `capacity` places are read, whatever the count, and those with key `NO_KEY` are left
     /// out.
     pub has_gaps: bool,
-    /// Where to note, for each key (without the bits below its digits) below `lists`, the places of
+    /// Where to note, for each key below `lists`, the places of
     /// its pairs (`list_range` of kernels/splat.cuh), zero before; or 0.
     pub ranges: u64,
     /// Keys that have a place there.

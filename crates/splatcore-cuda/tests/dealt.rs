@@ -10,15 +10,18 @@ mod in_groups;
 mod splats;
 
 use in_groups::{Group, groups_of};
+use splatcore_core::Backend;
 use splatcore_core::backend::RenderOptions;
+use splatcore_core::metrics::psnr_between;
 use splatcore_core::pipeline::Intersect;
 use splatcore_core::random::Rng;
-use splatcore_cpu::conformance::scenes::plain_camera;
+use splatcore_cpu::CpuBackend;
+use splatcore_cpu::conformance::scenes::{plain_camera, random_scene};
 use splatcore_cuda::camera::KernelCamera;
 use splatcore_cuda::device::{Buffer, Device, Program};
 use splatcore_cuda::frame::Counters;
 use splatcore_cuda::launch::Queue;
-use splatcore_cuda::{dealt, groups, lists, programs};
+use splatcore_cuda::{CudaBackend, dealt, groups, programs};
 use splats::{Splat, device, launch_on_splats, many_shapes, tile_lists, zeros};
 use std::sync::Arc;
 
@@ -96,9 +99,9 @@ impl Case<'_> {
         let masks = Buffer::from_slice(device, "test", &masks).unwrap();
         let items = upload(&vec![UNTOUCHED; 4 * dealt::most_items(count, capacity)]);
         let group_places = zeros(device, 4 * count);
-        let tile_lists = upload(&vec![UNTOUCHED; lists::places(self.side) * capacity]);
+        let tile_lists = upload(&vec![UNTOUCHED; dealt::places(self.side) * capacity]);
         let tiles = self.view.tile_count();
-        let has_entries = lists::has_entries(self.side);
+        let has_entries = dealt::has_entries(self.side);
         let places = match has_entries {
             true => upload(&vec![UNTOUCHED; 4 * tiles]),
             false => zeros(device, 8 * tiles),
@@ -130,7 +133,7 @@ impl Case<'_> {
         let mut read = [Counters::default()];
         counters.read(0, &mut read).unwrap();
         let tile_lists: Vec<u32> = tile_lists
-            .to_vec(lists::places(self.side) * capacity)
+            .to_vec(dealt::places(self.side) * capacity)
             .unwrap();
         let words: Vec<u32> = places
             .to_vec(if has_entries { 4 } else { 2 } * tiles)
@@ -262,7 +265,7 @@ fn lists_are_sorted_and_split() {
             }
         }),
     ];
-    for side in lists::SIDES {
+    for side in dealt::SIDES {
         let count = groups::count(&view, side);
         for (n, (name, depth)) in spreads.iter().enumerate() {
             // Every length, spread over the groups; a slot has one pair a group, and masks may be
@@ -394,7 +397,7 @@ fn far_splats_are_dealt() {
         .iter()
         .map(|_| 1.0 + (rng.below(200) as f32))
         .collect();
-    for side in lists::SIDES {
+    for side in dealt::SIDES {
         let count = groups::count(&view, side);
         let kinds = dealt::Groups::new(side, count).unwrap();
         let (mut nears, mut fars, mut gaps) = (0, 0, 0);
@@ -497,5 +500,24 @@ fn far_splats_are_dealt() {
             nears > 200 && fars > 200 && gaps > 0,
             "{nears} near, {fars} far, {gaps} gaps"
         );
+    }
+}
+
+/// A renderer launches for as many pairs as it takes a picture to have. Forty Gaussians that cover
+/// everything have five times as many.
+#[test]
+fn pictures_of_more_pairs_than_expected_are_right() {
+    let Some(device) = device() else { return };
+    let mut scene = random_scene(16, 40, 0);
+    scene.log_scales.fill([2.0; 3]);
+    let options = RenderOptions::default();
+    let (small, large) = (plain_camera(40, 30), plain_camera(1000, 392));
+    let mut renderer = CudaBackend::on(device, false).renderer(&scene).unwrap();
+    let mut expected = CpuBackend::new(None).renderer(&scene).unwrap();
+    for camera in [&small, &large, &small] {
+        let got = renderer.render(camera, &options).unwrap().image;
+        let wanted = expected.render(camera, &options).unwrap().image;
+        let psnr = psnr_between(&got, &wanted);
+        assert!(psnr > 60.0, "{}x{}: {psnr} dB", camera.width, camera.height);
     }
 }

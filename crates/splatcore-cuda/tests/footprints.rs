@@ -26,8 +26,7 @@ extern "C" __global__ void mark_tiles(const Splat* splats, u32 count, Camera cam
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     Footprint f = {};
     if (i < count) f = make_footprint(splats[i]);
-    u32 pairs, reach;
-    pairs = count_pairs(f, i < count, 0.0f, camera, counting[threadIdx.x / WARP], threadIdx.x % WARP, reach);
+    u32 pairs = count_pairs(f, i < count, camera, counting[threadIdx.x / WARP], threadIdx.x % WARP);
     if (i >= count) return;
     counts[i] = pairs;
     uint2 rows = footprint_rows(f, camera);
@@ -76,7 +75,7 @@ fn on_device(splat: &splatcore_cpu::project::Splat) -> [u32; 12] {
 }
 
 fn tiles_on_device(device: &Arc<dyn Device>, field: &Field, method: Intersect) -> Tiles {
-    let like = programs::project(0, 0, method, None);
+    let like = programs::project(0, 0, method);
     let program = Program {
         op: "mark_tiles",
         files: like

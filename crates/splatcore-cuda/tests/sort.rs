@@ -11,7 +11,6 @@ mod machine;
 use machine::Random;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Intersect;
-use splatcore_core::precision::EQUAL_DEPTHS;
 use splatcore_core::semantics::Semantics;
 use splatcore_cpu::conformance::scenes::plain_camera;
 use splatcore_cuda::camera::KernelCamera;
@@ -98,7 +97,7 @@ fn sorted(queue: &Queue, kernels: &[Kernel], plan: Plan, case: &Case) -> Vec<(u3
     let values: Vec<u32> = values[at].to_vec(capacity).unwrap();
     let mut noted = vec![[0u32; 2]; LISTS];
     for (key, at) in keys[..expected(plan, case).len()].iter().zip(0..) {
-        if let Some([not_begin, end]) = noted.get_mut((*key >> plan.shift) as usize) {
+        if let Some([not_begin, end]) = noted.get_mut(*key as usize) {
             *not_begin = if *end == 0 { !at } else { *not_begin };
             *end = at + 1;
         }
@@ -124,7 +123,7 @@ fn expected(plan: Plan, case: &Case) -> Vec<(u32, u32)> {
     let mut pairs: Vec<(u32, u32)> = (case.keys[..seen].iter().copied().zip(0..))
         .filter(|(key, _)| *key != NO_KEY)
         .collect();
-    pairs.sort_by_key(|(key, _)| key >> plan.shift & mask);
+    pairs.sort_by_key(|(key, _)| key & mask);
     pairs
 }
 
@@ -207,13 +206,6 @@ fn cases(plan: Plan) -> Vec<(String, Case)> {
         let present = keys.iter().filter(|key| **key != NO_KEY).count();
         add(name, keys, present, true);
     }
-    // What lies below the digits is out of order, and never all ones: that could make a key NO_KEY.
-    let keys = all.iter_mut().flat_map(|(_, case)| &mut case.keys);
-    for (key, i) in keys.zip(1u32..) {
-        if plan.shift > 0 && *key != NO_KEY {
-            *key = (*key << plan.shift) | (i.wrapping_mul(2_654_435_761) % ((1 << plan.shift) - 1));
-        }
-    }
     all
 }
 
@@ -263,7 +255,6 @@ fn other_constants_sort() {
             passes,
             items,
             window,
-            shift: 0,
         };
         check(&queue, &programs::sort(plan), plan);
         let mut program = programs::sort(plan);
@@ -297,7 +288,6 @@ extern "C" __global__ void look_back_test(const u32* states, u32 piece, u32* sum
             passes: 2,
             items: 1,
             window,
-            shift: 0,
         };
         let mut program = programs::sort(plan);
         program.files.push(("look_back_test.cu", TEXT));
@@ -457,17 +447,8 @@ extern "C" __global__ void depth_keys(const float* depths, u32 count, Camera cam
 #[test]
 fn keys_of_depths_are_in_their_order() {
     let Some(device) = device() else { return };
-    // Trainings tell all depths apart, pictures those that differ by this share.
-    for (side, bits, apart) in [
-        (None, sort::DEPTH_BITS, 0.0),
-        (Some(2), sort::PICTURE_DEPTH_BITS, EQUAL_DEPTHS),
-    ] {
-        depth_keys_are_in_order(&device, side, bits, apart);
-    }
-}
-
-fn depth_keys_are_in_order(device: &Arc<dyn Device>, side: Option<u32>, bits: u32, apart: f64) {
-    let like = programs::project(0, 0, Intersect::Exact, side);
+    let bits = sort::DEPTH_BITS;
+    let like = programs::project(0, 0, Intersect::Exact);
     let program = Program {
         op: "depth_keys",
         files: like
@@ -496,8 +477,8 @@ fn depth_keys_are_in_order(device: &Arc<dyn Device>, side: Option<u32>, bits: u3
             .flat_map(|k| [0, 1, 2, 67].map(|next| f32::from_bits(first + k * step + next)))
             .collect();
         let count = depths.len() as u32;
-        let from = Buffer::from_slice(device, "depths", &depths).unwrap();
-        let to = Buffer::from_slice(device, "keys", &vec![NO_KEY; depths.len()]).unwrap();
+        let from = Buffer::from_slice(&device, "depths", &depths).unwrap();
+        let to = Buffer::from_slice(&device, "keys", &vec![NO_KEY; depths.len()]).unwrap();
         let (mut from_at, mut number, mut view, mut to_at) =
             (from.address(), count, view, to.address());
         let mut arguments: [*mut c_void; 4] = [
@@ -519,9 +500,8 @@ fn depth_keys_are_in_order(device: &Arc<dyn Device>, side: Option<u32>, bits: u3
         );
         for (key, depth) in keys.windows(2).zip(depths.windows(2)) {
             let all_differ = depth[1] < 32_000.0 * near_plane.max(1e-4);
-            let share = (f64::from(depth[1]) - f64::from(depth[0])) / f64::from(depth[1]);
             assert!(
-                key[0] < key[1] || key[0] == key[1] && (!all_differ || share <= apart),
+                key[0] < key[1] || key[0] == key[1] && !all_differ,
                 "near {near_plane}, {bits} bits: {depth:?} have {key:?}"
             );
         }

@@ -3,9 +3,11 @@
 use super::pairs::Lists;
 use super::{BUCKET, Counters, Frame, MOST_PAIRS, Purpose, SUM_BYTES, SceneAddresses};
 use crate::camera::KernelCamera;
+use crate::programs::PictureRows;
 use crate::sort::{self, Plan};
-use crate::{dealt, lists};
+use crate::{dealt, groups};
 use splatcore_core::BackendError;
+use splatcore_core::pipeline::Blend;
 
 const SPLAT_BYTES: usize = 48;
 /// Bytes of a slot's gradients.
@@ -16,16 +18,13 @@ const CHECKPOINT_BYTES: usize = 16 * 256;
 /// Offsets in `cleared`.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Layout {
-    pub(super) group_ranges: usize,
-    /// States of the look-back of `expand`, or the sums in its place ([`lists::sums`]).
+    /// States of the look-back of `expand`.
     pub(super) expand_states: usize,
     pub(super) depth_histograms: usize,
     pub(super) depth_states: usize,
     pub(super) tile_histograms: usize,
     pub(super) tile_states: usize,
     pub(super) ranges: usize,
-    /// What [`lists::split`] notes.
-    pub(super) split_states: usize,
     pub(super) entries: usize,
     /// Pairs dealt to each group.
     pub(super) group_counts: usize,
@@ -57,7 +56,7 @@ impl Layout {
             start
         };
         if let Lists::Dealt(groups) = lists {
-            let (count, has_entries) = (lists.count(camera), lists::has_entries(groups.side));
+            let (count, has_entries) = (lists.count(camera), dealt::has_entries(groups.side));
             layout.group_counts = take(4 * count);
             if !has_entries {
                 layout.group_places = take(4 * count);
@@ -71,37 +70,17 @@ impl Layout {
             layout.bytes = at;
             return layout;
         }
-        let depth_bits = match lists {
-            Lists::Split(_) => sort::PICTURE_DEPTH_BITS,
-            _ => sort::DEPTH_BITS,
-        };
-        layout.depth_plan = Plan::new(depth_bits, gaussians);
+        layout.depth_plan = Plan::new(sort::DEPTH_BITS, gaussians);
         layout.tile_plan = Plan::new(sort::key_bits(lists.count(camera)), pairs);
-        if let Lists::Split(side) = lists {
-            layout.tile_plan = layout.tile_plan.above(lists::key_shift(side));
-            layout.group_ranges = take(8 * lists.count(camera));
-            if lists::has_entries(side) {
-                layout.split_states = take(lists::split_state_bytes(side, pairs));
-            }
-        }
-        layout.expand_states = take(4 * lists::sums(gaussians).max(1));
+        layout.expand_states = take(4 * gaussians.div_ceil(super::EXPAND_BLOCK).max(1));
         layout.depth_histograms = take(layout.depth_plan.histogram_bytes());
         layout.tile_histograms = take(layout.tile_plan.histogram_bytes());
-        let has_entries = lists.split_side().is_some_and(lists::has_entries);
-        if !has_entries {
-            layout.ranges = take(8 * camera.tile_count());
-        }
+        layout.ranges = take(8 * camera.tile_count());
         layout.bucket_tiles = take(4 * buckets);
         // The sort zeroes as much of its states as it needs.
         layout.zeroed = take(0);
         layout.depth_states = take(layout.depth_plan.state_bytes(gaussians));
         layout.tile_states = take(layout.tile_plan.state_bytes(pairs));
-        match lists {
-            Lists::Split(_) if has_entries => layout.entries = take(16 * camera.tile_count()),
-            // Written before they are read, so not zeroed as those of small groups.
-            Lists::Split(side) => layout.split_states = take(lists::split_state_bytes(side, pairs)),
-            _ => {}
-        }
         layout.bytes = at;
         layout
     }
@@ -127,20 +106,27 @@ impl Frame {
             })
     }
 
-    /// The lists of a picture with groups to be split if its pairs can be dealt to them.
+    /// The lists of a picture of `blend` whose pairs can be dealt to groups.
     pub(super) fn dealt(
         &self,
         scene: SceneAddresses,
         view: &KernelCamera,
-        lists: Lists,
+        blend: Blend,
+        rows: PictureRows,
     ) -> Option<Lists> {
-        let Lists::Split(side) = lists else {
+        if !matches!(blend, Blend::Splatcore | Blend::Samples) {
             return None;
+        }
+        let side = match rows {
+            PictureRows::Four => dealt::SIDES[0],
+            PictureRows::Eight => dealt::SIDES[1],
         };
-        let count = lists.count(view);
+        let count = groups::count(view, side);
         let groups = dealt::Groups::new(side, count)?;
-        let can =
-            scene.is_spatial && self.list_room <= dealt::most_listed(count) && !self.cannot_deal;
+        let can = scene.is_spatial
+            && scene.count < dealt::MOST_SLOTS
+            && self.list_room <= dealt::most_listed(count)
+            && !self.cannot_deal;
         can.then_some(Lists::Dealt(groups))
     }
 
@@ -150,7 +136,7 @@ impl Frame {
     /// As [`Frame::reserve_pairs`].
     pub fn make_room(&mut self, counters: &Counters) -> Result<(), BackendError> {
         self.forget()?;
-        if !self.deals {
+        if self.dealt_to.is_none() {
             return self.reserve_pairs(counters.needed);
         }
         self.check_pairs(counters.needed)?;
@@ -170,8 +156,8 @@ impl Frame {
     /// Refuses more pairs than can be numbered. Returns the most.
     fn check_pairs(&self, pairs: u64) -> Result<usize, BackendError> {
         let most = self
-            .split_side
-            .map_or(MOST_PAIRS as usize, lists::most_pairs);
+            .dealt_to
+            .map_or(MOST_PAIRS as usize, |groups| dealt::most_pairs(groups.side));
         if pairs <= most as u64 {
             return Ok(most);
         }
@@ -203,7 +189,7 @@ impl Frame {
         self.far_room = self.far_room.max(gaussians);
         self.dealt_pairs
             .reserve_exactly(8 * count * self.list_room)?;
-        if !lists::has_entries(side) {
+        if !dealt::has_entries(side) {
             self.dealt_masks
                 .reserve_exactly(2 * count * self.list_room)?;
         }
@@ -213,7 +199,7 @@ impl Frame {
 
     /// Gives back what only pairs that are dealt need; from now on none are.
     pub(super) fn release_dealt(&mut self) -> Result<(), BackendError> {
-        (self.deals, self.cannot_deal) = (false, true);
+        (self.dealt_to, self.cannot_deal) = (None, true);
         for buffer in [&mut self.dealt_pairs, &mut self.dealt_masks, &mut self.far] {
             buffer.clear()?;
         }
@@ -255,18 +241,14 @@ impl Frame {
     /// Pairs that a frame is launched for, as far as there is room. A picture that has more is
     /// rendered again.
     pub(super) fn pair_room(&self, gaussians: usize, lists: Lists) -> usize {
-        let Some(side) = lists.split_side() else {
+        let Some(groups) = lists.dealt() else {
             return self.pair_capacity;
         };
         let likely = match self.picture_pairs {
             0 => 4 * gaussians,
             most => most + most / 4,
         };
-        let most = match lists {
-            Lists::Dealt(_) => usize::MAX,
-            _ => self.pair_capacity,
-        };
-        likely.max(1 << 12).min(most).min(lists::most_pairs(side))
+        likely.max(1 << 12).min(dealt::most_pairs(groups.side))
     }
 
     /// Leaves room for no more than so many pairs, to provoke what happens when there are more.
@@ -327,18 +309,11 @@ impl Frame {
                 self.slot_sums.reserve(SUM_BYTES * gaussians)?;
             }
         }
-        if let Lists::Split(side) = lists {
-            let reach_bytes = lists::reach_bytes(side) * self.gaussians;
-            self.reaches.reserve_exactly(reach_bytes)?;
-            self.ordered_reaches.reserve_exactly(reach_bytes)?;
-        }
         if let Lists::Dealt(groups) = lists {
             self.reserve_dealt(gaussians, groups.side, lists.count(camera))?;
-        }
-        if let Some(side) = lists.split_side() {
             let room = self.pair_room(gaussians, lists);
             self.tile_lists
-                .reserve_exactly(4 * lists::places(side) * room)?;
+                .reserve_exactly(4 * dealt::places(groups.side) * room)?;
         }
         let mut buckets = 0;
         if checkpoints {
@@ -373,8 +348,6 @@ impl Frame {
             &self.cleared,
             &self.splats,
             &self.pair_counts,
-            &self.reaches,
-            &self.ordered_reaches,
             &self.slot_of,
             &self.first_pairs,
             &self.long_slots,

@@ -7,7 +7,6 @@ use crate::camera::KernelCamera;
 use crate::device::Program;
 use crate::device::buffer::device_error;
 use crate::launch::arguments;
-use crate::lists;
 use crate::programs::{self, PictureRows};
 use crate::samples;
 use splatcore_core::backend::RenderOptions;
@@ -109,13 +108,15 @@ impl Frame {
         let options = &for_purpose(options, purpose);
         let pipeline = options.pipeline;
         let view = KernelCamera::new(camera, options);
-        let is_large = view.pixels() >= self.large_picture && lists::has_large_groups(&view);
-        let rows = match is_large {
+        let rows = match view.pixels() >= self.large_picture {
             true => PictureRows::Eight,
             false => PictureRows::Four,
         };
-        let lists = Lists::new(pipeline, purpose, scene.count, rows);
-        let lists = self.dealt(scene, &view, lists).unwrap_or(lists);
+        let lists = match purpose {
+            Purpose::Image => self.dealt(scene, &view, pipeline.blend, rows),
+            Purpose::Training | Purpose::Counting => None,
+        };
+        let lists = lists.unwrap_or(Lists::sorted(pipeline, purpose));
         let mut pass = Pass {
             scene,
             view,
@@ -129,22 +130,20 @@ impl Frame {
         self.pair_rows |=
             purpose == Purpose::Training && programs::has_pair_rows(self.backward_method(pipeline));
         self.checkpointed |= checkpoints;
-        let side = pass.lists.split_side();
-        if side.is_some() && side != self.split_side {
+        let dealt_to = pass.lists.dealt();
+        if dealt_to.is_some() && dealt_to != self.dealt_to {
             // What other lists had for pairs says nothing about these: they would be launched for
             // far too many.
             self.forget()?;
         }
-        self.split_side = side;
-        self.deals = matches!(pass.lists, Lists::Dealt(_));
-        let reserved = self.reserve(scene.count, &pass.view, purpose, checkpoints, pass.lists);
-        match (reserved, side, pass.lists) {
-            (Err(BackendError::OutOfMemory { .. }), Some(side), Lists::Dealt(_)) => {
+        self.dealt_to = dealt_to;
+        match self.reserve(scene.count, &pass.view, purpose, checkpoints, pass.lists) {
+            Err(BackendError::OutOfMemory { .. }) if dealt_to.is_some() => {
                 self.release_dealt()?;
-                pass.lists = Lists::Split(side);
+                pass.lists = Lists::sorted(pipeline, purpose);
                 self.reserve(scene.count, &pass.view, purpose, checkpoints, pass.lists)?;
             }
-            (reserved, ..) => reserved?,
+            reserved => reserved?,
         }
         if samples::is_sampled(pass.blend, rows) {
             self.rough
@@ -202,10 +201,6 @@ impl Frame {
 
     fn project(&self, pass: &Pass) -> Result<(), BackendError> {
         let scene = pass.scene;
-        let reaches = match pass.lists {
-            Lists::Split(_) => &self.reaches,
-            _ => &self.pair_counts,
-        };
         let &[project] = self.kernels_of(Op::Project) else {
             return Err(wrong_program());
         };
@@ -253,7 +248,7 @@ impl Frame {
                 self.splats.address(),
                 self.depths[0].address(),
                 self.slots[0].address(),
-                reaches.address(),
+                self.pair_counts.address(),
                 self.slot_of.address(),
                 self.counters.address(),
                 scene.smoothing
@@ -271,7 +266,7 @@ impl Frame {
         let (blocks, extra) = match pass.lists {
             Lists::Groups(_) => (pass.lists.count(&pass.view), self.group_masks.address()),
             _ if pass.inverse_depth => (pass.view.tile_count(), self.inverse_depth.address()),
-            Lists::Tiles | Lists::Split(_) | Lists::Dealt(_) => (
+            Lists::Tiles | Lists::Dealt(_) => (
                 pass.view.tile_count(),
                 self.cleared_at(self.layout.bucket_tiles),
             ),

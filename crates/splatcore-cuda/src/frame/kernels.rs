@@ -16,7 +16,7 @@ pub(super) enum Op {
     Clear,
     Project,
     Intersect,
-    /// What makes and splits the lists of groups of tiles, or deals pairs to them.
+    /// What makes the lists of groups of tiles, or deals pairs to them.
     Groups,
     /// What sorts and splits these.
     SortLists,
@@ -130,7 +130,7 @@ impl Frame {
         options: &RenderOptions,
         purpose: Purpose,
     ) -> impl Iterator<Item = Program> {
-        let lists = Lists::new(options.pipeline, purpose, scene.count, PictureRows::Four);
+        let lists = Lists::sorted(options.pipeline, purpose);
         let kind = Kind::new(
             scene,
             options,
@@ -147,14 +147,14 @@ impl Frame {
     fn ops(&self, kind: &Kind) -> Vec<(Op, Program)> {
         let (stored, pipeline) = (kind.stored, kind.options.pipeline);
         let in_use = kind.options.sh_degree.min(stored);
-        let side = kind.lists.split_side();
+
         let filtered =
             |program| programs::filtered(program, kind.options.antialias, kind.smoothing);
         let project = filtered(match kind.lists {
             Lists::Dealt(groups) => {
                 programs::project_dealt(in_use, stored, pipeline.intersect, groups)
             }
-            _ => programs::project(in_use, stored, pipeline.intersect, side),
+            _ => programs::project(in_use, stored, pipeline.intersect),
         });
         let mut all = vec![
             (Op::Clear, programs::clear()),
@@ -186,7 +186,6 @@ impl Frame {
                 all.push((Op::Groups, programs::deal_far(pipeline.intersect, groups)));
                 all.push((Op::SortLists, programs::sort_lists(groups)));
             }
-            Lists::Split(side) => all.push((Op::Groups, programs::lists(pipeline.intersect, side))),
         }
         if kind.purpose == Purpose::Training {
             let method = self.backward_method(pipeline);

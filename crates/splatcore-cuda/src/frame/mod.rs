@@ -126,8 +126,8 @@ pub struct Frame {
     gaussians: usize,
     /// The most pairs with groups that a picture turned out to have, 0 before the first.
     pub(crate) picture_pairs: usize,
-    /// The last frame's lists came from groups of so many tiles a side.
-    split_side: Option<u32>,
+    /// The last frame's pairs were dealt to these groups.
+    pub(crate) dealt_to: Option<crate::dealt::Groups>,
     pair_capacity: usize,
     /// Every pair has a row of sums.
     pair_rows: bool,
@@ -140,8 +140,6 @@ pub struct Frame {
     depths: [Buffer; 2],
     slots: [Buffer; 2],
     pair_counts: Buffer,
-    reaches: Buffer,
-    ordered_reaches: Buffer,
     slot_of: Buffer,
     first_pairs: Buffer,
     /// Slots with long lists of pairs.
@@ -151,8 +149,6 @@ pub struct Frame {
     pair_values: [Buffer; 2],
     /// Tiles of each (group, Gaussian) pair, for blends that take groups of tiles.
     group_masks: Buffer,
-    /// The last frame's pairs were dealt to groups.
-    pub(crate) deals: bool,
     /// There was no memory for it.
     pub(crate) cannot_deal: bool,
     /// Pairs dealt to groups, `list_room` for each, and their masks.
@@ -214,7 +210,7 @@ impl Frame {
             large_picture: programs::LARGE_PICTURE,
             pair_capacity: 0,
             picture_pairs: 0,
-            split_side: None,
+            dealt_to: None,
             pair_rows: false,
             checkpointed: false,
             counters: Buffer::from_slice(&device, "counters", &[0u8; COUNTERS_BYTES])?,
@@ -223,8 +219,6 @@ impl Frame {
             depths: [empty("depth keys")?, empty("depth keys")?],
             slots: [empty("depth order")?, empty("depth order")?],
             pair_counts: empty("pair counts")?,
-            reaches: empty("reaches")?,
-            ordered_reaches: empty("reaches in depth order")?,
             slot_of: empty("slots")?,
             first_pairs: empty("first pairs")?,
             long_slots: empty("slots with long lists")?,
@@ -238,7 +232,6 @@ impl Frame {
             dealt_pairs: empty("pairs of the groups")?,
             dealt_masks: empty("tiles of the pairs of the groups")?,
             far: empty("splats over many groups")?,
-            deals: false,
             cannot_deal: false,
             list_room: 0,
             list_items: 0,
@@ -264,7 +257,7 @@ impl Frame {
 
     /// Whether there is room for any pairs: that for a picture's is known from the last one.
     pub fn has_room(&self) -> bool {
-        if self.deals {
+        if self.dealt_to.is_some() {
             self.picture_pairs > 0
         } else {
             self.pair_capacity > 0
@@ -311,7 +304,7 @@ impl Frame {
     pub fn counters(&mut self) -> Result<Counters, BackendError> {
         let mut counters = [Counters::default()];
         self.counters.read(0, &mut counters)?;
-        if self.split_side.is_some() {
+        if self.dealt_to.is_some() {
             self.picture_pairs = self.picture_pairs.max(counters[0].needed as usize);
             self.list_items = self.list_items.max(counters[0].items);
             self.far_entries = self.far_entries.max(counters[0].far);

@@ -7,9 +7,8 @@ use super::{EXPAND_BLOCK, Frame, PAIRS_AT, Purpose, VISIBLE_AT};
 use crate::camera::KernelCamera;
 use crate::device::Buffer;
 use crate::launch::arguments;
-use crate::programs::PictureRows;
 use crate::sort;
-use crate::{dealt, groups, lists};
+use crate::{dealt, groups};
 use splatcore_core::BackendError;
 use splatcore_core::pipeline::Pipeline;
 
@@ -20,30 +19,23 @@ pub(super) enum Lists {
     Tiles,
     /// Groups of so many tiles a side, for blends that take those.
     Groups(u32),
-    /// Groups of so many tiles a side, to be split into the lists of their tiles.
-    Split(u32),
-    /// The same, of pairs that are dealt to their groups in no order and sorted there.
+    /// Tiles, by way of groups: pairs are dealt to their groups in no order, sorted and split there.
     Dealt(dealt::Groups),
 }
 
 impl Lists {
-    pub(super) fn new(
-        pipeline: Pipeline,
-        purpose: Purpose,
-        gaussians: usize,
-        rows: PictureRows,
-    ) -> Self {
+    /// Lists that are made by sorting pairs.
+    pub(super) fn sorted(pipeline: Pipeline, purpose: Purpose) -> Self {
         match groups::side(pipeline.blend) {
             Some(side) if purpose != Purpose::Training => Lists::Groups(side),
-            _ => lists::side(pipeline, purpose, gaussians, rows).map_or(Lists::Tiles, Lists::Split),
+            _ => Lists::Tiles,
         }
     }
 
-    /// Tiles along a side of the groups that are to be split.
-    pub(super) fn split_side(self) -> Option<u32> {
+    /// The groups that pairs are dealt to.
+    pub(super) fn dealt(self) -> Option<dealt::Groups> {
         match self {
-            Lists::Split(side) => Some(side),
-            Lists::Dealt(groups) => Some(groups.side),
+            Lists::Dealt(groups) => Some(groups),
             Lists::Tiles | Lists::Groups(_) => None,
         }
     }
@@ -52,7 +44,7 @@ impl Lists {
     pub(super) fn count(self, view: &KernelCamera) -> usize {
         match self {
             Lists::Tiles => view.tile_count(),
-            Lists::Groups(side) | Lists::Split(side) => groups::count(view, side),
+            Lists::Groups(side) => groups::count(view, side),
             Lists::Dealt(groups) => groups::count(view, groups.side),
         }
     }
@@ -152,23 +144,6 @@ impl Frame {
                 groups::expand(&self.queue, kernels, view, most, long_blocks, lists)?;
             }
             Lists::Dealt(_) => return Err(wrong_program()),
-            Lists::Split(_) => {
-                let buffers = lists::Buffers {
-                    splats: self.splats.address(),
-                    order: self.slots[self.order].address(),
-                    reaches: self.reaches.address(),
-                    ordered_reaches: self.ordered_reaches.address(),
-                    block_pairs: states,
-                    keys: self.tiles[0].address(),
-                    values: self.pair_slots.address(),
-                    longs: self.long_slots.address(),
-                    counters,
-                };
-                let kernels = self.kernels_of(Op::Groups);
-                // They are in front of all others in one launch, and few lists of groups are long.
-                let long_blocks = long_blocks.div_ceil(2);
-                lists::expand(&self.queue, kernels, view, most, long_blocks, buffers)?;
-            }
         }
         self.queue.mark("intersect")
     }
@@ -193,7 +168,7 @@ impl Frame {
 
     /// Where the place of each tile's list is noted.
     fn tile_places(&self, side: u32) -> u64 {
-        self.cleared_at(match lists::has_entries(side) {
+        self.cleared_at(match dealt::has_entries(side) {
             true => self.layout.entries,
             false => self.layout.ranges,
         })
@@ -202,7 +177,7 @@ impl Frame {
     /// The tiles' lists, and their entries where they have some; the blend knows where the table is
     /// that others have.
     fn lists_to_blend(&self, side: u32) -> (u64, u64) {
-        let entries = match lists::has_entries(side) {
+        let entries = match dealt::has_entries(side) {
             true => self.tile_places(side),
             false => 0,
         };
@@ -242,18 +217,13 @@ impl Frame {
         Ok(self.lists_to_blend(groups.side))
     }
 
-    /// The lists, each front to back. Returns what [`Frame::pairs`] does; where lists have entries,
-    /// these in place of the table.
+    /// The lists, each front to back. Returns what [`Frame::pairs`] does.
     pub(super) fn sort_by_list(&mut self, pass: &Pass) -> Result<(u64, u64), BackendError> {
         let values = match pass.is_numbered() {
             true => &self.pair_values[0],
             false => &self.pair_slots,
         };
         let plan = self.layout.tile_plan;
-        let ranges = self.cleared_at(match pass.lists {
-            Lists::Split(_) => self.layout.group_ranges,
-            _ => self.layout.ranges,
-        });
         self.sorted = sort::sort(
             &self.queue,
             self.sort_kernels(plan),
@@ -264,38 +234,14 @@ impl Frame {
                 count: self.counters.address() + PAIRS_AT,
                 capacity: self.pair_room(pass.scene.count, pass.lists),
                 has_gaps: false,
-                ranges,
+                ranges: self.cleared_at(self.layout.ranges),
                 lists: pass.lists.count(&pass.view),
             },
             [self.layout.tile_histograms, self.layout.tile_states]
                 .map(|offset| self.cleared_at(offset)),
         )?;
         self.queue.mark("sort")?;
-        let sorted = self.pairs(pass.is_numbered());
-        let Lists::Split(side) = pass.lists else {
-            return Ok(sorted);
-        };
-        let most = [
-            pass.lists.count(&pass.view),
-            self.pair_room(pass.scene.count, pass.lists),
-        ];
-        let split = lists::Split {
-            pairs: [self.tiles[self.sorted].address(), sorted.0],
-            group_ranges: ranges,
-            counters: self.counters.address(),
-            tile_lists: self.tile_lists.address(),
-            places: self.tile_places(side),
-            states: self.cleared_at(self.layout.split_states),
-        };
-        lists::split(
-            &self.queue,
-            self.kernels_of(Op::Groups),
-            &pass.view,
-            most,
-            split,
-        )?;
-        self.queue.mark("split")?;
-        Ok(self.lists_to_blend(side))
+        Ok(self.pairs(pass.is_numbered()))
     }
 
     /// The sorted pairs, and the table from pair numbers to slots (0 where the pairs are slots

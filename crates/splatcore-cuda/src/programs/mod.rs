@@ -12,9 +12,9 @@ pub use learning::*;
 pub use tile_lists::*;
 
 use crate::Moments;
+use crate::dealt;
 use crate::device::Program;
 use crate::sort::Plan;
-use crate::{dealt, lists};
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
 use splatcore_core::sh;
 
@@ -72,10 +72,7 @@ const FILTERS: [[bool; 2]; 3] = [[true, false], [true, true], [false, true]];
 /// `project` in every variant but for filters and halves.
 fn projects(in_use: u8, intersect: Intersect) -> Vec<Program> {
     let stored = sh::MAX_DEGREE;
-    let counted = [None, Some(lists::SIDES[0]), Some(lists::SIDES[1])];
-    let mut all: Vec<Program> = counted
-        .map(|side| project(in_use, stored, intersect, side))
-        .into();
+    let mut all = vec![project(in_use, stored, intersect)];
     let dealt = dealt::Groups::all().into_iter();
     all.extend(dealt.map(|groups| project_dealt(in_use, stored, intersect, groups)));
     all
@@ -87,9 +84,7 @@ pub fn all() -> Vec<Program> {
     all.extend([false, true].map(sum_pairs));
     for &method in Intersect::ALL {
         all.push(intersect(method));
-        for side in lists::SIDES {
-            all.extend([intersect_groups(method, side), self::lists(method, side)]);
-        }
+        all.extend(dealt::SIDES.map(|side| intersect_groups(method, side)));
         all.extend(
             dealt::Groups::all()
                 .into_iter()

@@ -1,32 +1,24 @@
 //! From the scene to the lists of the tiles.
 
 use super::{NO_FILTER, footprint, harmonics};
+use crate::dealt;
 use crate::device::Program;
 use crate::device::program::files;
 use crate::sort::{self, Plan};
-use crate::{dealt, lists};
 use splatcore_core::pipeline::Intersect;
 
-/// `project`, which counts pairs with groups of `side` x `side` tiles, as pictures have them, or
-/// with tiles if there is no `side`.
-pub fn project(in_use: u8, stored: u8, intersect: Intersect, side: Option<u32>) -> Program {
+/// `project`, which counts each splat's pairs with tiles.
+pub fn project(in_use: u8, stored: u8, intersect: Intersect) -> Program {
     let mut constants = harmonics(in_use, stored);
     constants.push(footprint(intersect));
-    constants.push(("GROUPED", (side.is_some() as u8).to_string()));
-    constants.extend(side.map(|side| ("GROUP", side.to_string())));
     constants.push(("HALF_SH", "0".to_string()));
-    let depth_bits = match side {
-        Some(_) => sort::PICTURE_DEPTH_BITS,
-        None => sort::DEPTH_BITS,
-    };
-    constants.push(("DEPTH_BITS", depth_bits.to_string()));
+    constants.push(("DEPTH_BITS", sort::DEPTH_BITS.to_string()));
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
     Program {
         op: "project",
         files: files![
             "matrix.cuh",
             "footprint.cuh",
-            "group_rows.cuh",
             "smoothing.cuh",
             "antialias.cuh",
             "project.cu"
@@ -43,8 +35,10 @@ pub fn project_dealt(
     intersect: Intersect,
     groups: dealt::Groups,
 ) -> Program {
-    let mut program = project(in_use, stored, intersect, Some(groups.side));
-    program.files.insert(3, files!["deal.cuh"][0]);
+    let mut program = project(in_use, stored, intersect);
+    let dealing = files!["group_rows.cuh", "deal.cuh"];
+    program.files.splice(2..2, dealing);
+    program.constants.push(("GROUP", groups.side.to_string()));
     program.constants.extend(groups.constants());
     program.constants.extend([
         ("TOUCHED", dealt::TOUCHED_NEAR.to_string()),
@@ -110,7 +104,6 @@ pub fn sort(plan: Plan) -> Program {
             ("PASSES", plan.passes.to_string()),
             ("ITEMS", plan.items.to_string()),
             ("WINDOW", plan.window.to_string()),
-            ("SHIFT", plan.shift.to_string()),
         ],
         kernels: &["count_digits", "sort_digit"],
     }
@@ -123,36 +116,6 @@ pub fn intersect(intersect: Intersect) -> Program {
         files: files!["footprint.cuh", "block.cuh", "intersect.cu"],
         constants: vec![footprint(intersect)],
         kernels: &["expand", "expand_long"],
-    }
-}
-
-/// `count_lists`, `expand_lists`, of large groups `count_sections`, and `split_lists`, for groups
-/// of `side` x `side` tiles.
-pub fn lists(intersect: Intersect, side: u32) -> Program {
-    let mut files = files!["footprint.cuh", "group_rows.cuh", "block.cuh", "lists.cu"];
-    let constants = vec![
-        footprint(intersect),
-        ("GROUP", side.to_string()),
-        ("COUNTED_BLOCKS", lists::COUNTED_BLOCKS.to_string()),
-        ("SECTION", lists::section(side).to_string()),
-    ];
-    let kernels: &[&str] = if lists::has_entries(side) {
-        files.extend(files!["split_lists.cu"]);
-        &["count_lists", "expand_lists", "split_lists"]
-    } else {
-        files.extend(files!["split_large_lists.cu"]);
-        &[
-            "count_lists",
-            "expand_lists",
-            "count_sections",
-            "split_lists",
-        ]
-    };
-    Program {
-        op: "lists",
-        files,
-        constants,
-        kernels,
     }
 }
 
