@@ -1,4 +1,4 @@
-// Twins of kernels/matrix.cuh: halves, matrix units, asynchronous copies. Halves round as on the
+// Twins of ops/shared/matrix.cuh: halves, matrix units, asynchronous copies. Halves round as on the
 // device, to nearest even and once an operation. A product's terms are added in f64 and rounded
 // once an instruction, where the device truncates each term at about 24 bits below the largest; an
 // asynchronous copy happens at the wait, the latest moment possible, and its destination is
@@ -97,7 +97,7 @@ static inline Floats halves_to_floats(Words halves) {
     return (Floats)((Words)value | (halves & 0x8000u) << 16);
 }
 
-// A and B of halves; see the fragments in kernels/matrix.cuh.
+// A and B of halves; see the fragments in ops/shared/matrix.cuh.
 template <int K>
 UNCHECKED static inline void gather_halves(const Warp* warp, Matrices& all) {
     for (unsigned lane = 0; lane < LANES; ++lane) {

@@ -1,11 +1,12 @@
 //! Writes the machine code of every program in every variant, one `.cubin` file each. Needs NVRTC,
 //! no card. `scripts/compare-kernels` compares two such folders.
 //!
-//! Usage: `cargo run --release -p splatcore-cuda --example machine_code -- FOLDER [ARCHITECTURE]`
+//! Usage: `cargo run --release -p splatcore-cuda --example machine_code -- FOLDER [ARCHITECTURE]
+//! [NAME...]`, with names of kernel files for their programs alone.
 
 use rayon::prelude::*;
 use splatcore_cuda::device::nvrtc::nvrtc;
-use splatcore_cuda::programs;
+use splatcore_cuda::ops;
 use std::error::Error;
 use std::path::PathBuf;
 
@@ -19,7 +20,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let architecture: u32 = arguments.next().map_or(Ok(90), |text| text.parse())?;
     std::fs::create_dir_all(&folder)?;
     let nvrtc = nvrtc()?;
-    let programs = programs::all();
+    let names: Vec<String> = arguments.collect();
+    let mut programs = ops::all_programs();
+    programs.retain(|program| names.is_empty() || names.iter().any(|name| name == program.name()));
     programs.par_iter().try_for_each(|program| {
         let constants = program.constants.iter();
         let constants: String = constants
@@ -28,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let code = nvrtc
             .compile(program, architecture)
             .map_err(|error| error.to_string())?;
-        let path = folder.join(format!("{}{constants}.cubin", program.op));
+        let path = folder.join(format!("{}{constants}.cubin", program.name()));
         std::fs::write(&path, code).map_err(|error| format!("{}: {error}", path.display()))
     })?;
     eprintln!("{} programs for sm_{architecture}", programs.len());

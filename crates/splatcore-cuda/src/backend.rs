@@ -1,15 +1,16 @@
 //! [`CudaBackend`]: the NVIDIA backend's face to the trainer and the commands.
 
 use crate::device::Device;
+use crate::device::Kernels;
 use crate::device::driver::{Card, NoCard};
 use crate::device::nvrtc;
+use crate::device::queue::Queue;
 use crate::frame::Frame;
-use crate::launch::Queue;
 use crate::learner::CudaLearner;
-use crate::moments::{Format, Moments};
-use crate::programs::{self, Kernels};
+use crate::ops::adam::moments::{Format, Moments};
+use crate::ops::blend;
+use crate::ops::state;
 use crate::renderer::CudaRenderer;
-use crate::state;
 use splatcore_core::backend::{Backend, BackendError, Learner, LearnerState, MemoryPlan, Renderer};
 use splatcore_core::{Gaussians, View, checks};
 use std::sync::Arc;
@@ -66,7 +67,7 @@ impl CudaBackend {
             deterministic,
             moments: Moments::Full,
             half_scene: false,
-            large_picture: programs::LARGE_PICTURE,
+            large_picture: blend::LARGE_PICTURE,
         }
     }
 
@@ -80,7 +81,7 @@ impl CudaBackend {
         Self { half_scene, ..self }
     }
 
-    /// The same, but pictures of so many pixels and more are blended as [`programs::LARGE_PICTURE`]
+    /// The same, but pictures of so many pixels and more are blended as [`blend::LARGE_PICTURE`]
     /// says; for tests and measurements.
     pub fn with_large_pictures_from(self, pixels: usize) -> Self {
         Self {

@@ -1,14 +1,17 @@
 //! A scene on the device.
 
-use crate::camera::KernelCamera;
 use crate::device::Buffer;
+use crate::device::Kernels;
 use crate::device::buffer::failed;
-use crate::frame::{Counters, Frame, Purpose, SceneAddresses};
-use crate::half;
-use crate::launch::arguments;
-use crate::programs::{self, Kernels};
+use crate::device::queue::arguments;
+use crate::frame::{Frame, Purpose};
+use crate::ops::camera::KernelCamera;
+use crate::ops::counters::Counters;
+use crate::ops::project::half;
+use crate::ops::project_backward;
+use crate::ops::scene::SceneAddresses;
+use crate::ops::state;
 use crate::spatial_order::spatial_order;
-use crate::state;
 use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, Renderer, StageTimes};
 use splatcore_core::{BackendError, Camera, Gaussians, Image, checks, sh};
 use std::sync::Arc;
@@ -317,7 +320,7 @@ pub(crate) fn gradients(
     }
     let in_use = options.sh_degree.min(scene.sh_degree);
     let loaded = kernels
-        .get(&programs::write_gradients(in_use, scene.sh_degree))
+        .get(&project_backward::write_gradients(in_use, scene.sh_degree))
         .map_err(failed)?;
     let (slot_of, slot_gradients) = frame.gradient_addresses();
     let count = scene.count as u32;
@@ -385,7 +388,7 @@ mod tests {
     use super::*;
     use crate::device::Device;
     use crate::device::emulated::{Emulated, device_of_tests};
-    use crate::launch::Queue;
+    use crate::device::queue::Queue;
     use splatcore_core::metrics::psnr_between;
     use splatcore_core::{Backend, Pipeline};
     use splatcore_cpu::CpuBackend;
@@ -476,7 +479,6 @@ mod tests {
             renderer.frame.cannot_deal = true;
             let sorted = renderer.render(&camera, &options).unwrap();
             assert!(renderer.frame.dealt_to.is_none());
-            let psnr = psnr_between(&dealt.image, &sorted.image);
             assert_eq!(dealt, sorted);
         }
     }

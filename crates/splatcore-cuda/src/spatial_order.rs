@@ -1,6 +1,6 @@
 //! The order in which a scene's Gaussians lie on the device: neighbours in space next to each
 //! other, along a Morton curve. A block of `project` then meets few groups of tiles, and asks for
-//! the places of all its pairs of a group at once (kernels/deal.cuh). Files that were compressed
+//! the places of all its pairs of a group at once (ops/bin/bin.cuh). Files that were compressed
 //! have such an order, those of a trainer have none.
 
 use rayon::prelude::*;

@@ -15,7 +15,7 @@ use splatcore_core::{Camera, Gaussians, Image, random::Rng};
 use splatcore_cpu::conformance::{gradients, scenes};
 use splatcore_cuda::CudaBackend;
 use splatcore_cuda::device::emulated::Emulated;
-use splatcore_cuda::programs;
+use splatcore_cuda::ops::blend;
 use std::sync::Arc;
 
 /// The blends that leave behind what a backward pass wants: all others make way for one of these.
@@ -41,15 +41,15 @@ fn everywhere(backward: Backward) -> Vec<Pipeline> {
 #[test]
 fn the_forward_passes_of_the_methods() {
     for &blend in Blend::ALL {
-        let checkpoints = programs::blend_in_training(blend, Backward::GaussianParallel);
+        let checkpoints = blend::blend_in_training(blend, Backward::GaussianParallel);
         assert!(FORWARDS.contains(&checkpoints), "{blend}");
-        let products = programs::blend_in_training(blend, Backward::Splatcore);
+        let products = blend::blend_in_training(blend, Backward::Splatcore);
         assert_eq!(products, Blend::Splatcore, "{blend}");
     }
     for &backward in Backward::ALL.iter().filter(|&&b| b != Backward::Splatcore) {
-        let ours = programs::blend_in_training(Blend::Splatcore, backward);
+        let ours = blend::blend_in_training(Blend::Splatcore, backward);
         assert_eq!(ours, Blend::Subtile, "{backward}");
-        let kept = FORWARDS.map(|blend| programs::blend_in_training(blend, backward));
+        let kept = FORWARDS.map(|blend| blend::blend_in_training(blend, backward));
         assert_eq!(kept, FORWARDS, "{backward}");
     }
 }

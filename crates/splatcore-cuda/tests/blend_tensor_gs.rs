@@ -22,11 +22,11 @@ use splatcore_cpu::conformance::bounds::Reference;
 use splatcore_cpu::conformance::compare;
 use splatcore_cpu::conformance::scenes::{odd_camera, plain_camera, random_scene};
 use splatcore_cuda::CudaBackend;
-use splatcore_cuda::camera::KernelCamera;
 use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::device::{Buffer, Device};
-use splatcore_cuda::frame::Counters;
-use splatcore_cuda::{groups, programs};
+use splatcore_cuda::ops::camera::KernelCamera;
+use splatcore_cuda::ops::counters::Counters;
+use splatcore_cuda::ops::intersect::macro_tiles;
 use splats::{Splat, device, launch, many_shapes, pointer, tile_lists, zeros};
 use std::sync::Arc;
 
@@ -73,9 +73,7 @@ fn expand(
     view: &KernelCamera,
     (tile_pairs, room): (usize, usize),
 ) -> Expanded {
-    let kernels = device
-        .load(&programs::intersect_groups(method, side))
-        .unwrap();
+    let kernels = device.load(&macro_tiles::program(method, side)).unwrap();
     let count = splats.len();
     let all = Buffer::from_slice(device, "test", splats).unwrap();
     let order = Buffer::from_slice(device, "test", order).unwrap();
@@ -236,7 +234,7 @@ fn lists_of_groups_are_the_tiles_lists_joined() {
 
 #[test]
 fn groups_cover_the_image() {
-    let side = |blend| groups::side(blend);
+    let side = |blend| macro_tiles::side(blend);
     assert_eq!(METHODS.map(side), [None, Some(2), Some(4)]);
     let view =
         |width, height| KernelCamera::new(&plain_camera(width, height), &RenderOptions::default());
@@ -248,7 +246,7 @@ fn groups_cover_the_image() {
     ] {
         let view = view(size[0], size[1]);
         assert_eq!(
-            [2, 4].map(|side| groups::count(&view, side)),
+            [2, 4].map(|side| macro_tiles::count(&view, side)),
             counts,
             "{size:?}"
         );

@@ -17,7 +17,7 @@ use splatcore_core::{Backend, Gaussians, Image, Pipeline, View};
 use splatcore_cpu::conformance::scenes::{odd_camera, random_scene, transparent_views, views};
 use splatcore_cpu::conformance::step::plan;
 use splatcore_cuda::CudaBackend;
-use splatcore_cuda::moments::Moments;
+use splatcore_cuda::ops::adam::moments::Moments;
 use std::sync::{Arc, Mutex};
 use support::camera;
 

@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 use splatcore_cuda::device::Program;
 use splatcore_cuda::device::nvrtc::nvrtc;
-use splatcore_cuda::programs;
+use splatcore_cuda::ops;
 
 /// Turing, Ampere (data centre and consumer), Ada, Hopper, Blackwell (data centre and consumer).
 const ARCHITECTURES: [u32; 7] = [75, 80, 86, 89, 90, 100, 120];
@@ -26,7 +26,7 @@ fn every_kernel_compiles_for_every_architecture() {
         }
     };
     let known = nvrtc.architectures();
-    let programs = programs::all();
+    let programs = ops::all_programs();
     let mut tasks = Vec::new();
     for architecture in ARCHITECTURES {
         if !known.contains(&architecture) {
@@ -37,7 +37,9 @@ fn every_kernel_compiles_for_every_architecture() {
             continue;
         }
         for (i, program) in programs.iter().enumerate() {
-            let last = programs[i + 1..].iter().all(|later| later.op != program.op);
+            let last = programs[i + 1..]
+                .iter()
+                .all(|later| later.name() != program.name());
             if last || architecture == THOROUGH {
                 tasks.push((architecture, program));
             }
@@ -46,7 +48,7 @@ fn every_kernel_compiles_for_every_architecture() {
     let compile =
         |&(architecture, program): &(u32, &Program)| match nvrtc.compile(program, architecture) {
             Ok(code) if code.is_empty() => {
-                Some(format!("{} for sm_{architecture}: no code", program.op))
+                Some(format!("{} for sm_{architecture}: no code", program.name()))
             }
             Ok(_) => None,
             Err(error) => Some(error.to_string()),
@@ -65,9 +67,9 @@ fn every_kernel_compiles_for_every_architecture() {
 /// every value.
 #[test]
 fn every_constant_is_read() {
-    for program in programs::all() {
+    for program in ops::all_programs() {
         let code: Vec<&str> = program
-            .files
+            .files()
             .iter()
             .flat_map(|(_, text)| text.lines())
             .map(|line| line.split("//").next().unwrap_or_default())
@@ -77,7 +79,7 @@ fn every_constant_is_read() {
                 line.split(|c: char| !c.is_alphanumeric() && c != '_')
                     .any(|word| word == *name)
             });
-            assert!(is_read, "{} does not read {name}", program.op);
+            assert!(is_read, "{} does not read {name}", program.name());
         }
     }
 }

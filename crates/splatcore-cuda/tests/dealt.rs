@@ -1,4 +1,4 @@
-//! kernels/deal.cuh, deal_far.cu and sort_lists.cu: pairs dealt to groups of tiles in no order, and
+//! ops/bin/bin.cuh, deal_far.cu and sort_lists.cu: pairs dealt to groups of tiles in no order, and
 //! the tiles' lists made of them, against a plain computation from each splat's own tiles.
 //!
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
@@ -17,11 +17,13 @@ use splatcore_core::pipeline::Intersect;
 use splatcore_core::random::Rng;
 use splatcore_cpu::CpuBackend;
 use splatcore_cpu::conformance::scenes::{plain_camera, random_scene};
-use splatcore_cuda::camera::KernelCamera;
-use splatcore_cuda::device::{Buffer, Device, Program};
-use splatcore_cuda::frame::Counters;
-use splatcore_cuda::launch::Queue;
-use splatcore_cuda::{CudaBackend, dealt, groups, programs};
+use splatcore_cuda::CudaBackend;
+use splatcore_cuda::device::queue::Queue;
+use splatcore_cuda::device::{Buffer, Device};
+use splatcore_cuda::ops::camera::KernelCamera;
+use splatcore_cuda::ops::counters::Counters;
+use splatcore_cuda::ops::intersect::macro_tiles;
+use splatcore_cuda::ops::{self, bin, project};
 use splats::{Splat, device, launch_on_splats, many_shapes, tile_lists, zeros};
 use std::sync::Arc;
 
@@ -69,7 +71,7 @@ impl Case<'_> {
     /// With as much room as `all`, the pairs of each group, take.
     fn run(&self, all: &[usize], missing: Missing) -> Outcome {
         let (device, count) = (self.device, self.dealt.len());
-        let kinds = dealt::Groups::new(self.side, count).unwrap();
+        let kinds = bin::Groups::new(self.side, count).unwrap();
         let (total, longest) = (all.iter().sum::<usize>(), all.iter().max().unwrap().max(&1));
         let (room, capacity) = (longest - missing.in_lists, total - missing.in_all);
         let queue_room = self.far.len() - missing.in_queue;
@@ -97,16 +99,16 @@ impl Case<'_> {
         let counters = Buffer::from_slice(device, "test", &[counters]).unwrap();
         let (counts, pairs) = (upload(&counts), upload(pairs.as_flattened()));
         let masks = Buffer::from_slice(device, "test", &masks).unwrap();
-        let items = upload(&vec![UNTOUCHED; 4 * dealt::most_items(count, capacity)]);
+        let items = upload(&vec![UNTOUCHED; 4 * bin::most_items(count, capacity)]);
         let group_places = zeros(device, 4 * count);
-        let tile_lists = upload(&vec![UNTOUCHED; dealt::places(self.side) * capacity]);
+        let tile_lists = upload(&vec![UNTOUCHED; bin::places(self.side) * capacity]);
         let tiles = self.view.tile_count();
-        let has_entries = dealt::has_entries(self.side);
+        let has_entries = bin::has_entries(self.side);
         let places = match has_entries {
             true => upload(&vec![UNTOUCHED; 4 * tiles]),
             false => zeros(device, 8 * tiles),
         };
-        let at = dealt::Buffers {
+        let at = bin::Buffers {
             splats: splats.address(),
             far: far.address(),
             far_room: queue_room as u32,
@@ -120,20 +122,18 @@ impl Case<'_> {
             tile_lists: tile_lists.address(),
             places: places.address(),
         };
-        let deal_far = device
-            .load(&programs::deal_far(self.method, kinds))
-            .unwrap();
-        let sort_lists = device.load(&programs::sort_lists(kinds)).unwrap();
+        let deal_far = device.load(&bin::far_program(self.method, kinds)).unwrap();
+        let sort_lists = device.load(&bin::sort_program(kinds)).unwrap();
         let queue = Queue::new(device.clone());
         // Fewer entries and items than there are.
-        dealt::deal_far(&queue, &deal_far, self.view, [count, capacity], 1, at).unwrap();
-        dealt::sort(&queue, &sort_lists, self.view, count, 7, at).unwrap();
+        bin::deal_far(&queue, &deal_far, self.view, [count, capacity], 1, at).unwrap();
+        bin::sort(&queue, &sort_lists, self.view, count, 7, at).unwrap();
         device.synchronize().unwrap();
 
         let mut read = [Counters::default()];
         counters.read(0, &mut read).unwrap();
         let tile_lists: Vec<u32> = tile_lists
-            .to_vec(dealt::places(self.side) * capacity)
+            .to_vec(bin::places(self.side) * capacity)
             .unwrap();
         let words: Vec<u32> = places
             .to_vec(if has_entries { 4 } else { 2 } * tiles)
@@ -265,8 +265,8 @@ fn lists_are_sorted_and_split() {
             }
         }),
     ];
-    for side in dealt::SIDES {
-        let count = groups::count(&view, side);
+    for side in bin::SIDES {
+        let count = macro_tiles::count(&view, side);
         for (n, (name, depth)) in spreads.iter().enumerate() {
             // Every length, spread over the groups; a slot has one pair a group, and masks may be
             // empty.
@@ -300,8 +300,8 @@ fn lists_are_sorted_and_split() {
                 (total as u64, total as u64)
             );
             let parts = |&n: &usize| {
-                if n > dealt::ROOM {
-                    n.div_ceil(dealt::SHARE)
+                if n > bin::ROOM {
+                    n.div_ceil(bin::SHARE)
                 } else {
                     (n > 0).into()
                 }
@@ -347,17 +347,13 @@ extern "C" __global__ void near_groups(const Splat* splats, u32 count, Camera ca
 fn near_or_far(
     device: &Arc<dyn Device>,
     method: Intersect,
-    kinds: dealt::Groups,
+    kinds: bin::Groups,
     splats: &[Splat],
     view: &KernelCamera,
 ) -> Vec<Result<Vec<Group>, [u32; 2]>> {
-    let like = programs::project_dealt(0, 0, method, kinds);
-    let program = Program {
-        op: "near_groups",
-        files: like.files.into_iter().chain([("near.cu", NEAR)]).collect(),
-        constants: like.constants,
-        kernels: &["near_groups"],
-    };
+    let like = project::project_dealt(0, 0, method, kinds);
+    let text = ("near.cu", NEAR);
+    let program = ops::program_of_text(text, &["project.cu"], like.constants, &["near_groups"]);
     let kernel = device.load(&program).unwrap()[0];
     let (near, rows) = (
         zeros(device, 16 * splats.len()),
@@ -397,9 +393,9 @@ fn far_splats_are_dealt() {
         .iter()
         .map(|_| 1.0 + (rng.below(200) as f32))
         .collect();
-    for side in dealt::SIDES {
-        let count = groups::count(&view, side);
-        let kinds = dealt::Groups::new(side, count).unwrap();
+    for side in bin::SIDES {
+        let count = macro_tiles::count(&view, side);
+        let kinds = bin::Groups::new(side, count).unwrap();
         let (mut nears, mut fars, mut gaps) = (0, 0, 0);
         for method in METHODS {
             let what = format!("{method}, groups of {side}x{side}");
@@ -434,8 +430,8 @@ fn far_splats_are_dealt() {
                         nears += 1;
                     }
                     Err([first, end]) => {
-                        for row in (first..end).step_by(dealt::FAR_ROWS as usize) {
-                            far.push([slot, depth.to_bits(), row, end.min(row + dealt::FAR_ROWS)]);
+                        for row in (first..end).step_by(bin::FAR_ROWS as usize) {
+                            far.push([slot, depth.to_bits(), row, end.min(row + bin::FAR_ROWS)]);
                         }
                         deal(&wanted[i], false);
                         fars += 1;

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use splatcore_cuda::device::emulated::Emulated;
-use splatcore_cuda::device::{Device, DeviceError, Kernel, Program};
+use splatcore_cuda::device::{Device, DeviceError, Kernel};
+use splatcore_cuda::ops;
 use std::ffi::c_void;
 use std::ptr::from_mut;
 
@@ -18,12 +19,8 @@ fn emulated() -> Option<Emulated> {
 }
 
 fn load(device: &Emulated, text: &'static str, kernels: &'static [&'static str]) -> Vec<Kernel> {
-    let program = Program {
-        op: "test",
-        files: vec![("test.cu", text)],
-        constants: vec![("BLOCK", "128".into())],
-        kernels,
-    };
+    let constants = vec![("BLOCK", "128".into())];
+    let program = ops::program_of_text(("test.cu", text), &["splat.cuh"], constants, kernels);
     device.load(&program).unwrap()
 }
 
@@ -504,15 +501,8 @@ fn mistakes_are_found() {
 #[test]
 fn compiler_errors_name_file_and_line() {
     let Some(device) = emulated() else { return };
-    let program = Program {
-        op: "test",
-        files: vec![(
-            "wrong.cu",
-            "extern \"C\" __global__ void wrong() {\n    no_such_function();\n}",
-        )],
-        constants: vec![],
-        kernels: &["wrong"],
-    };
+    let text = "extern \"C\" __global__ void wrong() {\n    no_such_function();\n}";
+    let program = ops::program_of_text(("wrong.cu", text), &[], vec![], &["wrong"]);
     let words = error_of(device.load(&program).map(|_| ()));
     assert!(
         words.contains("wrong.cu:2") && words.contains("no_such_function"),

@@ -11,7 +11,8 @@ mod checked;
 
 use checked::checked;
 use splatcore_cuda::device::emulated::Emulated;
-use splatcore_cuda::device::{Device, DeviceError, Kernel, Program};
+use splatcore_cuda::device::{Device, DeviceError, Kernel};
+use splatcore_cuda::ops;
 use std::ffi::c_void;
 use std::ptr::from_mut;
 
@@ -148,15 +149,8 @@ struct Planted {
 
 impl Planted {
     fn new(device: Emulated, text: &'static str, names: &'static [&'static str]) -> Self {
-        let program = Program {
-            op: "planted",
-            files: vec![
-                ("matrix.cuh", include_str!("../kernels/matrix.cuh")),
-                ("planted.cu", text),
-            ],
-            constants: vec![],
-            kernels: names,
-        };
+        let headers = ["matrix.cuh", "splat.cuh"];
+        let program = ops::program_of_text(("planted.cu", text), &headers, vec![], names);
         let kernels = device.load(&program).unwrap();
         Self {
             device,

@@ -6,12 +6,12 @@ use splatcore_core::exposure::{Exposures, IDENTITY};
 use splatcore_core::random::Rng;
 use splatcore_cpu::exposure as cpu;
 use splatcore_cpu::twin::exposure as twin;
+use splatcore_cuda::device::Kernels;
 use splatcore_cuda::device::emulated::Emulated;
+use splatcore_cuda::device::queue::Queue;
 use splatcore_cuda::device::{Buffer, Device};
-use splatcore_cuda::exposure::Exposed;
-use splatcore_cuda::frame::Counters;
-use splatcore_cuda::launch::Queue;
-use splatcore_cuda::programs::Kernels;
+use splatcore_cuda::ops::counters::Counters;
+use splatcore_cuda::ops::exposure::Exposed;
 use std::sync::Arc;
 
 const VIEWS: usize = 70;

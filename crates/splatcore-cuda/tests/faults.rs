@@ -11,7 +11,7 @@ use splatcore_cpu::conformance::bounds::Reference;
 use splatcore_cpu::conformance::compare;
 use splatcore_cpu::conformance::scenes::{plain_camera, random_scene};
 use splatcore_cpu::conformance::step;
-use splatcore_cuda::frame::MOST_PAIRS;
+use splatcore_cuda::ops::intersect::MOST_PAIRS;
 use std::sync::Arc;
 use support::{Watched, camera, huge, view};
 

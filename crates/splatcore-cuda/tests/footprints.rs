@@ -1,4 +1,4 @@
-//! kernels/footprint.cuh finds, for every `intersect` method, the pairs that it should and that the
+//! ops/shared/footprint.cuh finds, for every `intersect` method, the pairs that it should and that the
 //! portable backend finds.
 //!
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
@@ -13,9 +13,9 @@ use splatcore_core::pipeline::Intersect;
 use splatcore_cpu::conformance::footprints::{Field, Tiles, footprints_hold};
 use splatcore_cpu::footprint::touched;
 use splatcore_cpu::simd::Level;
-use splatcore_cuda::camera::KernelCamera;
-use splatcore_cuda::device::{Buffer, Device, Program};
-use splatcore_cuda::programs;
+use splatcore_cuda::device::{Buffer, Device};
+use splatcore_cuda::ops::camera::KernelCamera;
+use splatcore_cuda::ops::{self, project};
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ extern "C" __global__ void mark_tiles(const Splat* splats, u32 count, Camera cam
 }
 "#;
 
-/// `Splat` of kernels/splat.cuh, as words.
+/// `Splat` of ops/shared/splat.cuh, as words.
 fn on_device(splat: &splatcore_cpu::project::Splat) -> [u32; 12] {
     let [a, b, c] = splat.power;
     let [x, y] = splat.mean;
@@ -75,17 +75,9 @@ fn on_device(splat: &splatcore_cpu::project::Splat) -> [u32; 12] {
 }
 
 fn tiles_on_device(device: &Arc<dyn Device>, field: &Field, method: Intersect) -> Tiles {
-    let like = programs::project(0, 0, method);
-    let program = Program {
-        op: "mark_tiles",
-        files: like
-            .files
-            .into_iter()
-            .chain([("mark_tiles.cu", KERNEL)])
-            .collect(),
-        constants: like.constants,
-        kernels: &["mark_tiles"],
-    };
+    let like = project::project(0, 0, method);
+    let text = ("mark_tiles.cu", KERNEL);
+    let program = ops::program_of_text(text, &["project.cu"], like.constants, &["mark_tiles"]);
     let kernel = device.load(&program).unwrap()[0];
     let count = field.splats.len() as u32;
     let words = (field.tiles[0] * field.tiles[1]).div_ceil(32) as u32;

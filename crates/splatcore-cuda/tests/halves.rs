@@ -1,4 +1,4 @@
-//! Half precision and TF32 of kernels/matrix.cuh against plain arithmetic, on a card or on the
+//! Half precision and TF32 of ops/shared/matrix.cuh against plain arithmetic, on a card or on the
 //! emulator (support/machine.rs).
 
 #[path = "support/half.rs"]

@@ -8,8 +8,8 @@ use splatcore_cpu::conformance::scenes::nearly_its_photo;
 use splatcore_cpu::twin::loss::loss;
 use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::device::{Buffer, Device};
-use splatcore_cuda::frame::Counters;
-use splatcore_cuda::loss::Loss;
+use splatcore_cuda::ops::counters::Counters;
+use splatcore_cuda::ops::loss::Loss;
 use std::sync::Arc;
 
 fn device() -> Option<Arc<dyn Device>> {

@@ -1,4 +1,4 @@
-//! Matrix units and asynchronous copies of kernels/matrix.cuh against plain arithmetic, on a card
+//! Matrix units and asynchronous copies of ops/shared/matrix.cuh against plain arithmetic, on a card
 //! or on the emulator (support/machine.rs).
 
 #[path = "support/half.rs"]

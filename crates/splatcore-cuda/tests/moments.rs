@@ -11,11 +11,12 @@ use splatcore_cpu::conformance::determinism::{
 };
 use splatcore_cpu::conformance::scenes::{random_scene, views};
 use splatcore_cpu::conformance::step::plan;
-use splatcore_cuda::densify::Densify;
 use splatcore_cuda::device::emulated::Emulated;
-use splatcore_cuda::device::{Buffer, Device, Program};
-use splatcore_cuda::moments::Format;
-use splatcore_cuda::state::State;
+use splatcore_cuda::device::{Buffer, Device};
+use splatcore_cuda::ops;
+use splatcore_cuda::ops::adam::moments::Format;
+use splatcore_cuda::ops::densify::Densify;
+use splatcore_cuda::ops::state::State;
 use splatcore_cuda::{CudaBackend, Moments};
 use std::ffi::c_void;
 use std::ptr::from_mut;
@@ -27,10 +28,7 @@ const FORMATS: [Format; 2] = [Format::Bf16, Format::Log8];
 /// `read`: numbers of stored ones. `rounded`: the sum, in units that make it exact in f64, of a
 /// value rounded with each chance there is. `decay`: each thread a number that decays for so many
 /// steps with the learner's chances.
-const TEXT: &str = concat!(
-    include_str!("../kernels/random.cuh"),
-    include_str!("../kernels/moments.cuh"),
-    r#"
+const TEXT: &str = r#"
 #if FORMAT
 typedef Log8 Stored;
 #else
@@ -64,8 +62,7 @@ extern "C" __global__ void decay(Stored* stored, u32 count, u32 first, u32 steps
         store(stored[i], factor * load(stored[i]), FORMAT ? bits >> 16 : bits & 0xffffu);
     }
 }
-"#
-);
+"#;
 
 struct Kernels {
     device: Arc<dyn Device>,
@@ -74,12 +71,14 @@ struct Kernels {
 
 impl Kernels {
     fn new(device: &Arc<dyn Device>, format: Format) -> Self {
-        let program = Program {
-            op: "moments_test",
-            files: vec![("moments_test.cu", TEXT)],
-            constants: vec![("FORMAT", u8::from(format == Format::Log8).to_string())],
-            kernels: &["read", "rounded", "decay"],
-        };
+        let constants = vec![("FORMAT", u8::from(format == Format::Log8).to_string())];
+        let text = ("moments_test.cu", TEXT);
+        let program = ops::program_of_text(
+            text,
+            &["moments.cuh"],
+            constants,
+            &["read", "rounded", "decay"],
+        );
         Self {
             device: device.clone(),
             loaded: device.load(&program).unwrap(),

@@ -12,19 +12,21 @@ use bytemuck::Zeroable;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Backward, Blend};
 use splatcore_cpu::conformance::scenes::plain_camera;
-use splatcore_cuda::camera::KernelCamera;
+use splatcore_cuda::device::queue::Queue;
 use splatcore_cuda::device::{Buffer, Device, Program};
-use splatcore_cuda::frame::Counters;
-use splatcore_cuda::launch::Queue;
-use splatcore_cuda::programs::PictureRows;
-use splatcore_cuda::{groups, programs, samples};
+use splatcore_cuda::ops::blend::PictureRows;
+use splatcore_cuda::ops::blend::{self, interpolated};
+use splatcore_cuda::ops::blend_backward;
+use splatcore_cuda::ops::camera::KernelCamera;
+use splatcore_cuda::ops::counters::Counters;
+use splatcore_cuda::ops::intersect::macro_tiles;
 use splats::{Splat, device, pointer, zeros};
 use std::sync::Arc;
 
 /// One tile.
 const SIDE: u32 = 16;
 const PIXELS: usize = (SIDE * SIDE) as usize;
-/// Splats of a bucket (kernels/blend_backward_gaussian_parallel.cu); as many splats are a tile's
+/// Splats of a bucket (ops/blend_backward/blend_backward_gaussian_parallel.cu); as many splats are a tile's
 /// list at most, here.
 const BUCKET: usize = 32;
 /// Floats of a row of sums.
@@ -146,8 +148,8 @@ impl Tile {
         count: bool,
         checkpoints: bool,
     ) -> (Vec<f32>, Vec<f32>, Counters) {
-        let program = programs::blend(blend, count, checkpoints);
-        self.blend_by(&(program, programs::BLEND_BLOCK, Third::Slots), blend)
+        let program = blend::blend(blend, count, checkpoints);
+        self.blend_by(&(program, blend::BLEND_BLOCK, Third::Slots), blend)
     }
 
     /// Image and transmittances as of a large picture with so many entries of lists: one that is
@@ -157,15 +159,15 @@ impl Tile {
         self.transmittances.fill(0xff, 4 * PIXELS).unwrap();
         let kernels = self
             .device
-            .load(&programs::blend_picture(Blend::Samples, PictureRows::Eight))
+            .load(&blend::blend_picture(Blend::Samples, PictureRows::Eight))
             .unwrap();
         let counted = Counters {
             placed: entries,
             ..Counters::zeroed()
         };
         let counters = Buffer::from_slice(&self.device, "test", &[counted]).unwrap();
-        let rough = zeros(&self.device, samples::rough_bytes(&view()));
-        let at = samples::Buffers {
+        let rough = zeros(&self.device, interpolated::rough_bytes(&view()));
+        let at = interpolated::Buffers {
             splats: self.splats.address(),
             tile_lists: self.numbers.address(),
             ranges: self.ranges.address(),
@@ -175,7 +177,7 @@ impl Tile {
             rough: rough.address(),
         };
         let queue = Queue::new(self.device.clone());
-        samples::blend(&queue, &kernels, &view(), at).unwrap();
+        interpolated::blend(&queue, &kernels, &view(), at).unwrap();
         (
             self.image.to_vec(3 * PIXELS).unwrap(),
             self.transmittances.to_vec(PIXELS).unwrap(),
@@ -195,7 +197,7 @@ impl Tile {
         // Every pair touches the first tile of its group.
         let masks = Buffer::from_slice(&self.device, "test", &[1u16; BUCKET]).unwrap();
         let view = view();
-        let extra = match groups::side(blend) {
+        let extra = match macro_tiles::side(blend) {
             Some(_) => &masks,
             None => &self.bucket_tiles,
         };
@@ -243,7 +245,10 @@ impl Tile {
     /// Rows of sums, a splat or a pair each: here that is the same.
     fn backward(&self, method: Backward) -> Vec<[f32; SUMS]> {
         self.blend(Blend::Scalar, false, true);
-        let kernel = self.device.load(&programs::blend_backward(method)).unwrap()[0];
+        let kernel = self
+            .device
+            .load(&blend_backward::blend_backward(method))
+            .unwrap()[0];
         let counters = Buffer::from_slice(&self.device, "test", &[Counters::zeroed()]).unwrap();
         let gradient: Vec<f32> = (0..3 * PIXELS).map(|i| (0.37 * i as f32).sin()).collect();
         let gradient = Buffer::from_slice(&self.device, "test", &gradient).unwrap();
@@ -297,8 +302,8 @@ fn no_blend_takes_them_for_anything() {
             _ => &[Third::Slots],
         };
         let picture = |rows| {
-            let program = programs::blend_picture(blend, rows);
-            let block = programs::picture_block(blend, rows);
+            let program = blend::blend_picture(blend, rows);
+            let block = blend::picture_block(blend, rows);
             thirds
                 .iter()
                 .map(move |&third| (program.clone(), block, third))
@@ -306,7 +311,7 @@ fn no_blend_takes_them_for_anything() {
         // Large ones of `samples` have a test of their own.
         let pictures: Vec<_> = [PictureRows::Four, PictureRows::Eight]
             .into_iter()
-            .filter(|&rows| !samples::is_sampled(blend, rows))
+            .filter(|&rows| !interpolated::is_sampled(blend, rows))
             .flat_map(picture)
             .collect();
         let (image, transmittances, _) = without.blend(blend, false, false);

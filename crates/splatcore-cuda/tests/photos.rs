@@ -9,7 +9,7 @@ use splatcore_cpu::conformance::determinism::state_bits;
 use splatcore_cpu::conformance::scenes::{odd_camera, random_scene};
 use splatcore_cpu::conformance::step::plan;
 use splatcore_cuda::device::Device;
-use splatcore_cuda::photos::Photos;
+use splatcore_cuda::learner::Photos;
 use std::sync::Arc;
 use support::{Watched, view};
 

@@ -1,4 +1,4 @@
-//! kernels/blend_samples.cu and blend_rough.cu: what of a large picture is interpolated is the
+//! ops/blend/blend_interpolated.cu and blend_rough.cu: what of a large picture is interpolated is the
 //! natural spline through samples, in f64 here; everything else is blended, and all that is more
 //! than interpolation can tell is.
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -107,7 +107,7 @@ fn cubic(x: usize) -> [f64; 8] {
 
 /// A table of the kernel's source.
 fn table(name: &str) -> Vec<Vec<f64>> {
-    let source = include_str!("../kernels/blend_samples.cu");
+    let source = include_str!("../src/ops/blend/blend_interpolated.cu");
     let start = source.find(&format!("{name}[8][SAMPLES] = {{")).unwrap();
     let rows = source[start..]
         .lines()

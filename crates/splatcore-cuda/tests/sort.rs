@@ -13,13 +13,13 @@ use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Intersect;
 use splatcore_core::semantics::Semantics;
 use splatcore_cpu::conformance::scenes::plain_camera;
-use splatcore_cuda::camera::KernelCamera;
 use splatcore_cuda::device::driver::Card;
 use splatcore_cuda::device::emulated::Emulated;
+use splatcore_cuda::device::queue::Queue;
 use splatcore_cuda::device::{Buffer, Device, Kernel, Program, nvrtc};
-use splatcore_cuda::launch::Queue;
-use splatcore_cuda::programs;
-use splatcore_cuda::sort::{self, Plan};
+use splatcore_cuda::ops::camera::KernelCamera;
+use splatcore_cuda::ops::sort::{self, Plan};
+use splatcore_cuda::ops::{self, project};
 use std::ffi::c_void;
 use std::ptr::from_mut;
 use std::sync::Arc;
@@ -229,7 +229,7 @@ fn every_plan_sorts() {
     let Some(device) = device() else { return };
     let queue = Queue::new(device);
     for plan in Plan::all() {
-        check(&queue, &programs::sort(plan), plan);
+        check(&queue, &sort::program(plan), plan);
     }
 }
 
@@ -256,8 +256,8 @@ fn other_constants_sort() {
             items,
             window,
         };
-        check(&queue, &programs::sort(plan), plan);
-        let mut program = programs::sort(plan);
+        check(&queue, &sort::program(plan), plan);
+        let mut program = sort::program(plan);
         program.constants.push(("TICKETS", "1".into()));
         program.constants.push(("COPIES", "1".into()));
         program
@@ -289,8 +289,10 @@ extern "C" __global__ void look_back_test(const u32* states, u32 piece, u32* sum
             items: 1,
             window,
         };
-        let mut program = programs::sort(plan);
-        program.files.push(("look_back_test.cu", TEXT));
+        let mut program = sort::program(plan);
+        let constants = program.constants.clone();
+        let text = ("look_back_test.cu", TEXT);
+        program = ops::program_of_text(text, &["sort.cu"], constants, &[]);
         program.kernels = &["look_back_test"];
         let kernel = device.load(&program).unwrap()[0];
         let digits = 1usize << bits;
@@ -346,7 +348,7 @@ extern "C" __global__ void look_back_test(const u32* states, u32 piece, u32* sum
 fn counting_zeroes_the_states_of_all_pieces() {
     let Some(device) = device() else { return };
     for plan in [Plan::new(11, 20_000), Plan::new(sort::ALL_BITS, 20_000)] {
-        let count_digits = device.load(&programs::sort(plan)).unwrap()[0];
+        let count_digits = device.load(&sort::program(plan)).unwrap()[0];
         let piece = BLOCK * plan.items;
         let row = (plan.passes as usize) << plan.bits;
         let capacity = 4 * piece;
@@ -400,7 +402,7 @@ fn counting_zeroes_the_states_of_all_pieces() {
 fn wrong_counts_do_no_harm() {
     let Some(device) = device() else { return };
     let plan = Plan::new(8, 1000);
-    let sort_digit = device.load(&programs::sort(plan)).unwrap()[1];
+    let sort_digit = device.load(&sort::program(plan)).unwrap()[1];
     let put = |name, data: &[u32]| Buffer::from_slice(&device, name, data).unwrap();
     let from = put("keys and values", &[1; 1000]);
     // Twice as many places as the capacity says.
@@ -448,17 +450,9 @@ extern "C" __global__ void depth_keys(const float* depths, u32 count, Camera cam
 fn keys_of_depths_are_in_their_order() {
     let Some(device) = device() else { return };
     let bits = sort::DEPTH_BITS;
-    let like = programs::project(0, 0, Intersect::Exact);
-    let program = Program {
-        op: "depth_keys",
-        files: like
-            .files
-            .into_iter()
-            .chain([("depth_keys.cu", DEPTH_KEYS)])
-            .collect(),
-        constants: like.constants,
-        kernels: &["depth_keys"],
-    };
+    let like = project::project(0, 0, Intersect::Exact);
+    let text = ("depth_keys.cu", DEPTH_KEYS);
+    let program = ops::program_of_text(text, &["project.cu"], like.constants, &["depth_keys"]);
     let kernel = device.load(&program).unwrap()[0];
     for near_plane in [0.0, 1e-6, 0.01, 0.2, 3.5] {
         let options = RenderOptions {

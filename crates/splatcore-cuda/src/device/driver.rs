@@ -362,7 +362,7 @@ impl Device for Card {
     fn load(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError> {
         self.current()?;
         let code = nvrtc::compiled(program, self.capability, self.driver)?;
-        let what = format!("loading {}", program.op);
+        let what = format!("loading {}", program.name());
         let awaits = self.overlaps && Program::awaits(&program.source());
         // SAFETY: the code is a complete module (a trailing NUL is there for PTX, which is text).
         unsafe {

@@ -7,13 +7,17 @@
 pub mod buffer;
 pub mod driver;
 pub mod emulated;
+pub mod kernels;
 pub mod nvrtc;
 pub mod pinned;
 pub mod program;
+pub mod queue;
 
 pub use buffer::Buffer;
+pub use kernels::Kernels;
 pub use pinned::Pinned;
 pub use program::Program;
+pub use queue::Queue;
 
 use std::ffi::c_void;
 

@@ -223,7 +223,7 @@ impl Nvrtc {
             CString::new(s).map_err(|_| DeviceError::Failed("a kernel's text holds a NUL".into()))
         };
         let source = text(program.source())?;
-        let name = text(format!("{}.cu", program.op))?;
+        let name = text(format!("{}.cu", program.name()))?;
         let options: Vec<CString> = options.into_iter().map(text).collect::<Result<_, _>>()?;
         let pointers: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
 
@@ -267,7 +267,7 @@ impl Nvrtc {
                     .to_string();
                 Err(DeviceError::Failed(format!(
                     "{}.cu did not compile for {architecture} ({}):\n{log}",
-                    program.op,
+                    program.name(),
                     self.error_name(code)
                 )))
             } else if native {
@@ -367,7 +367,7 @@ pub fn compiled(program: &Program, capability: u32, driver: i32) -> Result<Vec<u
     let options = nvrtc.options("").join(" ");
     let file = cache_folder().join(format!(
         "{}-{}",
-        program.op,
+        program.name(),
         key(&[&program.source(), &stamp, &options])
     ));
     if let Ok(code) = std::fs::read(&file)

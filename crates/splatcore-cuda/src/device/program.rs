@@ -1,35 +1,25 @@
-//! A kernel file with the constants it is specialised by.
+//! One compilation unit: a kernel file, the headers that it may include, and constants.
 
-/// Name in `kernels/` and text.
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// A file's name, without its folder, and its text.
 pub type File = (&'static str, &'static str);
-
-/// Files of `kernels/` by name.
-macro_rules! files {
-    ($($name:literal),+) => {
-        vec![$(($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/", $name)))),+]
-    };
-}
-pub(crate) use files;
-
-/// The wrappers that every kernel file may use.
-fn prelude() -> Vec<File> {
-    files!["device.cuh", "splat.cuh"]
-}
 
 /// The variable that names a folder with kernel files to use in place of the built-in ones, file by
 /// file, so that a changed constant needs no new build.
 pub const KERNELS_VARIABLE: &str = "SPLATCORE_KERNELS";
 
-/// What the kernels of this crate begin with: see `kernels/device.cuh`.
+/// The first statement of this crate's kernels: see `ops/shared/device.cuh`.
 const BEGINNING: &str = "begin_kernel();";
 
 /// One compilation unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// File name without its ending, as in `kernels/`.
-    pub op: &'static str,
-    /// The files, (name, text), in the order in which they need each other.
-    pub files: Vec<File>,
+    /// The file with the kernels.
+    pub root: File,
+    /// Files that `#include "NAME"` lines find, whatever their folders.
+    pub headers: &'static [File],
     /// Constants, given as macros, in a fixed order.
     pub constants: Vec<(&'static str, String)>,
     /// Names of the `extern "C" __global__` functions that are wanted.
@@ -37,29 +27,88 @@ pub struct Program {
 }
 
 impl Program {
-    /// What the compiler gets: constants, prelude and files in one text, since kernels include no
-    /// header.
+    /// The same with another value of a constant that it has.
+    pub fn with(mut self, constant: &str, value: impl ToString) -> Self {
+        for (name, old) in &mut self.constants {
+            if *name == constant {
+                *old = value.to_string();
+            }
+        }
+        self
+    }
+
+    /// The root file's name without its ending.
+    pub fn name(&self) -> &'static str {
+        self.root.0.trim_end_matches(".cu")
+    }
+
+    /// The text for the compiler: constants, then the root file with every included file in its
+    /// place, each once. `#line` directives keep the places in messages those of the files.
     pub fn source(&self) -> String {
         let mut source = String::new();
         for (name, value) in &self.constants {
             source.push_str(&format!("#define {name} {value}\n"));
         }
         let folder = std::env::var_os(KERNELS_VARIABLE);
-        for (name, text) in prelude().into_iter().chain(self.files.iter().copied()) {
-            let other = folder.as_ref().and_then(|folder| {
-                std::fs::read_to_string(std::path::Path::new(folder).join(name)).ok()
-            });
-            let text = other.as_deref().unwrap_or(text);
-            source.push_str(&format!("#line 1 \"{name}\"\n{text}\n"));
-        }
+        let mut included = BTreeSet::new();
+        self.expand(
+            self.root,
+            folder.as_deref().map(Path::new),
+            &mut included,
+            &mut source,
+        );
         source
     }
 
-    /// Whether every kernel of this source begins with `begin_kernel`, and so may be launched
-    /// before the one in front of it has ended. Those of tests and of users' experiments need not.
+    /// The root file and all that it includes, in the order in which the compiler sees their ends.
+    pub fn files(&self) -> Vec<File> {
+        let mut names = BTreeSet::new();
+        self.expand(self.root, None, &mut names, &mut String::new());
+        let headers = self.headers.iter().filter(|(name, _)| names.contains(name));
+        headers.copied().chain([self.root]).collect()
+    }
+
+    fn expand(
+        &self,
+        (name, text): File,
+        folder: Option<&Path>,
+        included: &mut BTreeSet<&'static str>,
+        source: &mut String,
+    ) {
+        let other = folder.and_then(|folder| std::fs::read_to_string(folder.join(name)).ok());
+        let text = other.as_deref().unwrap_or(text);
+        source.push_str(&format!("#line 1 \"{name}\"\n"));
+        for (number, line) in (1..).zip(text.lines()) {
+            let wanted = include_of(line);
+            let header = wanted.and_then(|wanted| self.headers.iter().find(|(n, _)| *n == wanted));
+            match header {
+                Some(&header) if included.insert(header.0) => {
+                    self.expand(header, folder, included, source);
+                    source.push_str(&format!("#line {} \"{name}\"\n", number + 1));
+                }
+                // Here already; or a guard for editors, since each file comes once anyway.
+                Some(_) => source.push('\n'),
+                None if line.trim() == "#pragma once" => source.push('\n'),
+                // An unknown name stays, so that the compiler reports it.
+                None => {
+                    source.push_str(line);
+                    source.push('\n');
+                }
+            }
+        }
+    }
+
+    /// Whether every kernel of this source begins with `begin_kernel`, and so may be launched before
+    /// the kernel in front of it has ended. Kernels of tests and of users' experiments need not.
     pub fn awaits(source: &str) -> bool {
         source.matches("extern \"C\" __global__").count() == source.matches(BEGINNING).count()
     }
+}
+
+/// The name in an `#include "NAME"` line.
+fn include_of(line: &str) -> Option<&str> {
+    let name = line.trim().strip_prefix("#include")?.trim();
+    name.strip_prefix('"')?.strip_suffix('"')
 }
 
 #[cfg(test)]
@@ -70,22 +119,44 @@ mod tests {
     #[test]
     fn every_kernel_begins_by_waiting() {
         let mut kernels = 0;
-        for program in crate::programs::all() {
-            for (name, text) in &program.files {
-                for kernel in text.split("extern \"C\" __global__").skip(1) {
-                    let body = kernel.split_once(" {\n").map(|(_, body)| body.trim_start());
-                    assert!(
-                        body.is_some_and(|body| body.starts_with(BEGINNING)),
-                        "{name}: {kernel:.80}"
-                    );
-                    kernels += 1;
-                }
+        for program in crate::ops::all_programs() {
+            let source = program.source();
+            for kernel in source.split("extern \"C\" __global__").skip(1) {
+                let body = kernel.split_once(" {\n").map(|(_, body)| body.trim_start());
+                assert!(
+                    body.is_some_and(|body| body.starts_with(BEGINNING)),
+                    "{}: {kernel:.80}",
+                    program.name()
+                );
+                kernels += 1;
             }
-            assert!(Program::awaits(&program.source()), "{}", program.op);
+            assert!(Program::awaits(&source), "{}", program.name());
         }
         assert!(kernels > 50, "{kernels}");
         assert!(!Program::awaits(
             "extern \"C\" __global__ void experiment() {\n    return;\n}\n"
         ));
+    }
+
+    #[test]
+    fn each_file_is_included_once_and_keeps_its_lines() {
+        let program = Program {
+            root: (
+                "root.cu",
+                "// head\n#include \"b.cuh\"\n#include \"a.cuh\"\nroot\n#include \"c.cuh\"\n",
+            ),
+            headers: &[
+                ("a.cuh", "#pragma once\na\n"),
+                ("b.cuh", "#include \"a.cuh\"\nb\n"),
+            ],
+            constants: vec![("N", "3".into())],
+            kernels: &[],
+        };
+        let expected = "#define N 3\n#line 1 \"root.cu\"\n// head\n#line 1 \"b.cuh\"\n\
+                        #line 1 \"a.cuh\"\n\na\n#line 2 \"b.cuh\"\nb\n#line 3 \"root.cu\"\n\nroot\n\
+                        #include \"c.cuh\"\n";
+        assert_eq!(program.source(), expected);
+        let names: Vec<_> = program.files().iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["a.cuh", "b.cuh", "root.cu"]);
     }
 }

@@ -2,10 +2,11 @@
 
 use super::forward::wrong_program;
 use super::kernels::Op;
-use super::{BUCKET, Frame, PROJECT_BLOCK, SUM_BYTES, SceneAddresses};
-use crate::camera::KernelCamera;
-use crate::launch::arguments;
-use crate::programs;
+use super::{BUCKET, Frame, PROJECT_BLOCK, SUM_BYTES};
+use crate::device::queue::arguments;
+use crate::ops::blend_backward;
+use crate::ops::camera::KernelCamera;
+use crate::ops::scene::SceneAddresses;
 use splatcore_core::BackendError;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Backward, Pipeline};
@@ -16,7 +17,7 @@ const SUM_SLOTS: usize = 32;
 impl Frame {
     /// How gradients are summed.
     pub(super) fn backward_method(&self, pipeline: Pipeline) -> Backward {
-        if self.deterministic && !programs::has_pair_rows(pipeline.backward) {
+        if self.deterministic && !blend_backward::has_pair_rows(pipeline.backward) {
             Backward::Subtile
         } else {
             pipeline.backward
@@ -71,7 +72,7 @@ impl Frame {
         options: &RenderOptions,
     ) -> Result<u64, BackendError> {
         let method = self.backward_method(options.pipeline);
-        let pair_rows = programs::has_pair_rows(method);
+        let pair_rows = blend_backward::has_pair_rows(method);
         let &[blend_backward] = self.kernels_of(Op::BlendBackward) else {
             return Err(wrong_program());
         };

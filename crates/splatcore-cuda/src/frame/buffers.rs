@@ -1,11 +1,14 @@
 //! The memory of a frame: what grows when, and what lies where.
 
 use super::pairs::Lists;
-use super::{BUCKET, Counters, Frame, MOST_PAIRS, Purpose, SUM_BYTES, SceneAddresses};
-use crate::camera::KernelCamera;
-use crate::programs::PictureRows;
-use crate::sort::{self, Plan};
-use crate::{dealt, groups};
+use super::{BUCKET, Frame, Purpose, SUM_BYTES};
+use crate::ops::bin;
+use crate::ops::blend::PictureRows;
+use crate::ops::camera::KernelCamera;
+use crate::ops::counters::Counters;
+use crate::ops::intersect::{MOST_PAIRS, macro_tiles};
+use crate::ops::scene::SceneAddresses;
+use crate::ops::sort::{self, Plan};
 use splatcore_core::BackendError;
 use splatcore_core::pipeline::Blend;
 
@@ -56,14 +59,14 @@ impl Layout {
             start
         };
         if let Lists::Dealt(groups) = lists {
-            let (count, has_entries) = (lists.count(camera), dealt::has_entries(groups.side));
+            let (count, has_entries) = (lists.count(camera), bin::has_entries(groups.side));
             layout.group_counts = take(4 * count);
             if !has_entries {
                 layout.group_places = take(4 * count);
                 layout.ranges = take(8 * camera.tile_count());
             }
             layout.zeroed = take(0);
-            layout.items = take(16 * dealt::most_items(count, pairs));
+            layout.items = take(16 * bin::most_items(count, pairs));
             if has_entries {
                 layout.entries = take(16 * camera.tile_count());
             }
@@ -118,14 +121,14 @@ impl Frame {
             return None;
         }
         let side = match rows {
-            PictureRows::Four => dealt::SIDES[0],
-            PictureRows::Eight => dealt::SIDES[1],
+            PictureRows::Four => bin::SIDES[0],
+            PictureRows::Eight => bin::SIDES[1],
         };
-        let count = groups::count(view, side);
-        let groups = dealt::Groups::new(side, count)?;
+        let count = macro_tiles::count(view, side);
+        let groups = bin::Groups::new(side, count)?;
         let can = scene.is_spatial
-            && scene.count < dealt::MOST_SLOTS
-            && self.list_room <= dealt::most_listed(count)
+            && scene.count < bin::MOST_SLOTS
+            && self.list_room <= bin::most_listed(count)
             && !self.cannot_deal;
         can.then_some(Lists::Dealt(groups))
     }
@@ -148,7 +151,7 @@ impl Frame {
                 false => room,
             }
         };
-        self.list_room = grown(self.list_room, counters.longest, dealt::MOST_LISTED);
+        self.list_room = grown(self.list_room, counters.longest, bin::MOST_LISTED);
         self.far_room = grown(self.far_room, counters.most_far, usize::MAX);
         Ok(())
     }
@@ -157,7 +160,7 @@ impl Frame {
     fn check_pairs(&self, pairs: u64) -> Result<usize, BackendError> {
         let most = self
             .dealt_to
-            .map_or(MOST_PAIRS as usize, |groups| dealt::most_pairs(groups.side));
+            .map_or(MOST_PAIRS as usize, |groups| bin::most_pairs(groups.side));
         if pairs <= most as u64 {
             return Ok(most);
         }
@@ -184,16 +187,16 @@ impl Frame {
         if self.list_room == 0 {
             // Guesses; the first frame tells.
             self.list_room =
-                (16 * gaussians / count.max(1)).clamp(1 << 10, dealt::most_listed(count));
+                (16 * gaussians / count.max(1)).clamp(1 << 10, bin::most_listed(count));
         }
         self.far_room = self.far_room.max(gaussians);
         self.dealt_pairs
             .reserve_exactly(8 * count * self.list_room)?;
-        if !dealt::has_entries(side) {
+        if !bin::has_entries(side) {
             self.dealt_masks
                 .reserve_exactly(2 * count * self.list_room)?;
         }
-        self.far.reserve_exactly(dealt::FAR_BYTES * self.far_room)?;
+        self.far.reserve_exactly(bin::FAR_BYTES * self.far_room)?;
         Ok(())
     }
 
@@ -248,7 +251,7 @@ impl Frame {
             0 => 4 * gaussians,
             most => most + most / 4,
         };
-        likely.max(1 << 12).min(dealt::most_pairs(groups.side))
+        likely.max(1 << 12).min(bin::most_pairs(groups.side))
     }
 
     /// Leaves room for no more than so many pairs, to provoke what happens when there are more.
@@ -313,7 +316,7 @@ impl Frame {
             self.reserve_dealt(gaussians, groups.side, lists.count(camera))?;
             let room = self.pair_room(gaussians, lists);
             self.tile_lists
-                .reserve_exactly(4 * dealt::places(groups.side) * room)?;
+                .reserve_exactly(4 * bin::places(groups.side) * room)?;
         }
         let mut buckets = 0;
         if checkpoints {
@@ -337,7 +340,7 @@ impl Frame {
         self.cleared.address() + offset as u64
     }
 
-    /// Numbers that buckets can have; see kernels/blend_backward_gaussian_parallel.cu.
+    /// Numbers that buckets can have; see ops/blend_backward/blend_backward_gaussian_parallel.cu.
     pub(super) fn buckets(&self, camera: &KernelCamera) -> usize {
         self.pair_capacity / BUCKET + camera.tile_count()
     }

@@ -2,13 +2,14 @@
 
 use super::kernels::{Kind, Op};
 use super::pairs::Lists;
-use super::{Frame, MOST_PIXELS, PROJECT_BLOCK, Purpose, SceneAddresses};
-use crate::camera::KernelCamera;
+use super::{Frame, MOST_PIXELS, PROJECT_BLOCK, Purpose};
 use crate::device::Program;
 use crate::device::buffer::device_error;
-use crate::launch::arguments;
-use crate::programs::{self, PictureRows};
-use crate::samples;
+use crate::device::queue::arguments;
+use crate::ops::blend::{self, PictureRows, interpolated};
+use crate::ops::blend_backward;
+use crate::ops::camera::KernelCamera;
+use crate::ops::scene::SceneAddresses;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Backward, Blend, Pipeline};
 use splatcore_core::{BackendError, Camera};
@@ -52,16 +53,14 @@ impl Frame {
     ) -> Program {
         let method = match purpose {
             Purpose::Training => {
-                programs::blend_in_training(pipeline.blend, self.backward_method(pipeline))
+                blend::blend_in_training(pipeline.blend, self.backward_method(pipeline))
             }
             Purpose::Image | Purpose::Counting => pipeline.blend,
         };
         match purpose {
-            Purpose::Image => programs::blend_picture(method, rows),
-            Purpose::Counting => programs::blend(method, true, false),
-            Purpose::Training => {
-                programs::blend(method, false, self.checkpoints(pipeline, purpose))
-            }
+            Purpose::Image => blend::blend_picture(method, rows),
+            Purpose::Counting => blend::blend(method, true, false),
+            Purpose::Training => blend::blend(method, false, self.checkpoints(pipeline, purpose)),
         }
     }
 
@@ -127,8 +126,8 @@ impl Frame {
             inverse_depth: options.inverse_depth,
         };
         let checkpoints = self.checkpoints(pipeline, purpose);
-        self.pair_rows |=
-            purpose == Purpose::Training && programs::has_pair_rows(self.backward_method(pipeline));
+        self.pair_rows |= purpose == Purpose::Training
+            && blend_backward::has_pair_rows(self.backward_method(pipeline));
         self.checkpointed |= checkpoints;
         let dealt_to = pass.lists.dealt();
         if dealt_to.is_some() && dealt_to != self.dealt_to {
@@ -145,9 +144,9 @@ impl Frame {
             }
             reserved => reserved?,
         }
-        if samples::is_sampled(pass.blend, rows) {
+        if interpolated::is_sampled(pass.blend, rows) {
             self.rough
-                .reserve_exactly(samples::rough_bytes(&pass.view))?;
+                .reserve_exactly(interpolated::rough_bytes(&pass.view))?;
         }
         if options.inverse_depth {
             self.inverse_depth.reserve_exactly(4 * pass.view.pixels())?;
@@ -272,8 +271,8 @@ impl Frame {
             ),
         };
         let threads = match pass.purpose {
-            Purpose::Image => programs::picture_block(pass.blend, pass.rows),
-            Purpose::Counting | Purpose::Training => programs::BLEND_BLOCK,
+            Purpose::Image => blend::picture_block(pass.blend, pass.rows),
+            Purpose::Counting | Purpose::Training => blend::BLEND_BLOCK,
         };
         self.queue.launch(
             blend,
@@ -298,7 +297,7 @@ impl Frame {
 
     /// A large picture of which not all pixels may be blended.
     fn blend_samples(&self, pass: &Pass, tile_lists: u64) -> Result<(), BackendError> {
-        let at = samples::Buffers {
+        let at = interpolated::Buffers {
             splats: self.splats.address(),
             tile_lists,
             ranges: self.cleared_at(self.layout.ranges),
@@ -307,7 +306,7 @@ impl Frame {
             transmittances: self.transmittance.address(),
             rough: self.rough.address(),
         };
-        samples::blend(&self.queue, self.kernels_of(Op::Blend), &pass.view, at)?;
+        interpolated::blend(&self.queue, self.kernels_of(Op::Blend), &pass.view, at)?;
         self.queue.mark("blend")
     }
 }

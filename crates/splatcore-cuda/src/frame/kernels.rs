@@ -2,11 +2,14 @@
 //! launch.
 
 use super::pairs::Lists;
-use super::{Frame, Purpose, SceneAddresses};
+use super::{Frame, Purpose};
 use crate::device::buffer::failed;
 use crate::device::{Kernel, Program};
-use crate::programs::{self, PictureRows};
-use crate::sort::Plan;
+use crate::ops::blend::{self, PictureRows};
+use crate::ops::intersect::{self, macro_tiles};
+use crate::ops::scene::SceneAddresses;
+use crate::ops::sort::{self, Plan};
+use crate::ops::{bin, blend_backward, clear, project, project_backward};
 use splatcore_core::BackendError;
 use splatcore_core::backend::{RenderOptions, Statistic};
 
@@ -98,7 +101,7 @@ impl Frame {
         let ops = self.ops(&kind);
         let sorts: Vec<(Plan, Program)> = plans
             .iter()
-            .map(|&plan| (plan, programs::sort(plan)))
+            .map(|&plan| (plan, sort::program(plan)))
             .collect();
         let programs = ops.iter().map(|(_, program)| program);
         let programs = programs
@@ -148,28 +151,27 @@ impl Frame {
         let (stored, pipeline) = (kind.stored, kind.options.pipeline);
         let in_use = kind.options.sh_degree.min(stored);
 
-        let filtered =
-            |program| programs::filtered(program, kind.options.antialias, kind.smoothing);
+        let filtered = |program| project::filtered(program, kind.options.antialias, kind.smoothing);
         let project = filtered(match kind.lists {
             Lists::Dealt(groups) => {
-                programs::project_dealt(in_use, stored, pipeline.intersect, groups)
+                project::project_dealt(in_use, stored, pipeline.intersect, groups)
             }
-            _ => programs::project(in_use, stored, pipeline.intersect),
+            _ => project::project(in_use, stored, pipeline.intersect),
         });
         let mut all = vec![
-            (Op::Clear, programs::clear()),
+            (Op::Clear, clear::program()),
             (
                 Op::Project,
                 match kind.half {
-                    true => programs::of_half_scene(project, stored),
+                    true => project::of_half_scene(project, stored),
                     false => project,
                 },
             ),
-            (Op::Intersect, programs::intersect(pipeline.intersect)),
+            (Op::Intersect, intersect::program(pipeline.intersect)),
             (
                 Op::Blend,
                 match kind.options.inverse_depth {
-                    true => programs::blend_with_inverse_depth(pipeline.blend, kind.rows),
+                    true => blend::blend_with_inverse_depth(pipeline.blend, kind.rows),
                     false => self.blend_program(pipeline, kind.purpose, kind.rows),
                 },
             ),
@@ -177,24 +179,22 @@ impl Frame {
         match kind.lists {
             Lists::Tiles => {}
             Lists::Groups(side) => {
-                all.push((
-                    Op::Groups,
-                    programs::intersect_groups(pipeline.intersect, side),
-                ));
+                all.push((Op::Groups, macro_tiles::program(pipeline.intersect, side)));
             }
             Lists::Dealt(groups) => {
-                all.push((Op::Groups, programs::deal_far(pipeline.intersect, groups)));
-                all.push((Op::SortLists, programs::sort_lists(groups)));
+                all.push((Op::Groups, bin::far_program(pipeline.intersect, groups)));
+                all.push((Op::SortLists, bin::sort_program(groups)));
             }
         }
         if kind.purpose == Purpose::Training {
             let method = self.backward_method(pipeline);
-            let absolute = kind.statistic == Statistic::Absolute && programs::has_pair_rows(method);
-            all.push((Op::BlendBackward, programs::blend_backward(method)));
-            if programs::has_pair_rows(method) {
-                all.push((Op::SumPairs, programs::sum_pairs(absolute)));
+            let absolute =
+                kind.statistic == Statistic::Absolute && blend_backward::has_pair_rows(method);
+            all.push((Op::BlendBackward, blend_backward::blend_backward(method)));
+            if blend_backward::has_pair_rows(method) {
+                all.push((Op::SumPairs, blend_backward::sum_pairs(absolute)));
             }
-            let program = programs::project_backward(in_use, stored, absolute);
+            let program = project_backward::project_backward(in_use, stored, absolute);
             all.push((Op::ProjectBackward, filtered(program)));
         }
         all

@@ -11,88 +11,17 @@ mod forward;
 mod kernels;
 mod pairs;
 
-use crate::device::Buffer;
-use crate::launch::Queue;
-use crate::programs::{self, Kernels};
-use crate::samples;
-use bytemuck::{Pod, Zeroable};
+use crate::device::{Buffer, Kernels, Queue};
+use crate::ops::blend;
+use crate::ops::blend_backward;
+use crate::ops::counters::{COUNTERS_BYTES, Counters};
 use splatcore_core::BackendError;
 use splatcore_core::backend::{RenderOptions, Statistic};
 use std::sync::Arc;
 
-/// `Counters` of kernels/splat.cuh.
-#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-#[repr(C)]
-pub struct Counters {
-    /// 1 once there was no room for the pairs, or for the Gaussians of a refinement: from there on
-    /// nothing changed.
-    pub halted: u32,
-    /// Training steps and refinements done.
-    pub steps: u32,
-    /// Most pairs that a frame wanted.
-    pub needed: u64,
-    /// Gaussians that a refinement wanted room for, 0 if it had it.
-    pub rows: u64,
-    /// Slots in use.
-    pub visible: u32,
-    /// Slots with long lists of pairs; of pictures parts of blocks with many pairs too.
-    pub longs: u32,
-    /// (tile, Gaussian) pairs of the frame.
-    pub pairs: u64,
-    /// Fragments whose alpha was computed.
-    pub evaluated: u64,
-    /// Fragments that changed their pixel.
-    pub blended: u64,
-    /// Entries of the tiles' lists that have their place, where lists come from groups.
-    pub placed: u64,
-    /// Tiles that are to be blended first, and last.
-    pub firsts: [u32; 2],
-    /// Splats over many groups.
-    pub far: u32,
-    /// Blocks that ended.
-    pub ended: u32,
-    /// Lists and parts of long lists.
-    pub items: u32,
-    /// Most pairs that a list of a frame wanted.
-    pub longest: u32,
-    /// Most entries of the queue of splats over many groups that a frame wanted.
-    pub most_far: u32,
-    /// Tiles of a large picture that `blend_rough` was asked for.
-    pub rough_begun: u32,
-    /// Tiles that are left to it.
-    pub rough_tiles: [u32; samples::ROUGH_LISTS],
-    /// Nothing.
-    pub unused: u32,
-}
-
-/// Where the arrays of a scene are.
-#[derive(Clone, Copy)]
-pub struct SceneAddresses {
-    /// Gaussians; at most so many if the device knows better.
-    pub count: usize,
-    /// Where the device has their number, u32; 0 if the host knows it.
-    pub count_at: u64,
-    /// Stored degree.
-    pub sh_degree: u8,
-    /// The harmonics are stored as halves: such a scene can be rendered and no more.
-    pub half: bool,
-    /// Means, log scales, rotations, opacity logits, spherical harmonics.
-    pub arrays: [u64; 5],
-    /// Gaussians next to each other in the arrays are neighbours in space (spatial_order.rs).
-    pub is_spatial: bool,
-    /// Log standard deviations of Mip-Splatting's 3D filter, 0 if there is none.
-    pub smoothing: u64,
-}
-
-/// More pairs than this are refused: the look-back keeps a count in 30 bits.
-pub const MOST_PAIRS: u64 = (1 << 30) - 1;
-
 /// Larger images are refused: kernels count the values of three planes in 32 bits.
 pub const MOST_PIXELS: u64 = u32::MAX as u64 / 3;
 
-const COUNTERS_BYTES: usize = 256;
-const VISIBLE_AT: u64 = 24;
-const PAIRS_AT: u64 = 32;
 /// Bytes of a row of sums.
 const SUM_BYTES: usize = 48;
 /// Splats of a bucket of `gaussian-parallel`.
@@ -127,7 +56,7 @@ pub struct Frame {
     /// The most pairs with groups that a picture turned out to have, 0 before the first.
     pub(crate) picture_pairs: usize,
     /// The last frame's pairs were dealt to these groups.
-    pub(crate) dealt_to: Option<crate::dealt::Groups>,
+    pub(crate) dealt_to: Option<crate::ops::bin::Groups>,
     pair_capacity: usize,
     /// Every pair has a row of sums.
     pair_rows: bool,
@@ -207,7 +136,7 @@ impl Frame {
             deterministic,
             statistic: Statistic::Mean,
             gaussians: 0,
-            large_picture: programs::LARGE_PICTURE,
+            large_picture: blend::LARGE_PICTURE,
             pair_capacity: 0,
             picture_pairs: 0,
             dealt_to: None,
@@ -279,7 +208,7 @@ impl Frame {
 
     /// Whether gradients are summed by way of a row for each pair.
     pub fn has_pair_rows(&self, options: &RenderOptions) -> bool {
-        programs::has_pair_rows(self.backward_method(options.pipeline))
+        blend_backward::has_pair_rows(self.backward_method(options.pipeline))
     }
 
     /// Address of the splats of the last frame.

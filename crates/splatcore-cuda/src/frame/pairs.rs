@@ -3,12 +3,14 @@
 
 use super::forward::{Pass, wrong_program};
 use super::kernels::Op;
-use super::{EXPAND_BLOCK, Frame, PAIRS_AT, Purpose, VISIBLE_AT};
-use crate::camera::KernelCamera;
+use super::{EXPAND_BLOCK, Frame, Purpose};
 use crate::device::Buffer;
-use crate::launch::arguments;
-use crate::sort;
-use crate::{dealt, groups};
+use crate::device::queue::arguments;
+use crate::ops::bin;
+use crate::ops::camera::KernelCamera;
+use crate::ops::counters::{PAIRS_AT, VISIBLE_AT};
+use crate::ops::intersect::macro_tiles;
+use crate::ops::sort;
 use splatcore_core::BackendError;
 use splatcore_core::pipeline::Pipeline;
 
@@ -20,20 +22,20 @@ pub(super) enum Lists {
     /// Groups of so many tiles a side, for blends that take those.
     Groups(u32),
     /// Tiles, by way of groups: pairs are dealt to their groups in no order, sorted and split there.
-    Dealt(dealt::Groups),
+    Dealt(bin::Groups),
 }
 
 impl Lists {
     /// Lists that are made by sorting pairs.
     pub(super) fn sorted(pipeline: Pipeline, purpose: Purpose) -> Self {
-        match groups::side(pipeline.blend) {
+        match macro_tiles::side(pipeline.blend) {
             Some(side) if purpose != Purpose::Training => Lists::Groups(side),
             _ => Lists::Tiles,
         }
     }
 
     /// The groups that pairs are dealt to.
-    pub(super) fn dealt(self) -> Option<dealt::Groups> {
+    pub(super) fn dealt(self) -> Option<bin::Groups> {
         match self {
             Lists::Dealt(groups) => Some(groups),
             Lists::Tiles | Lists::Groups(_) => None,
@@ -44,8 +46,8 @@ impl Lists {
     pub(super) fn count(self, view: &KernelCamera) -> usize {
         match self {
             Lists::Tiles => view.tile_count(),
-            Lists::Groups(side) => groups::count(view, side),
-            Lists::Dealt(groups) => groups::count(view, groups.side),
+            Lists::Groups(side) => macro_tiles::count(view, side),
+            Lists::Dealt(groups) => macro_tiles::count(view, groups.side),
         }
     }
 }
@@ -128,7 +130,7 @@ impl Frame {
                 )?;
             }
             Lists::Groups(_) => {
-                let lists = groups::Lists {
+                let lists = macro_tiles::Lists {
                     splats: self.splats.address(),
                     order: self.slots[self.order].address(),
                     groups: self.tiles[0].address(),
@@ -141,7 +143,7 @@ impl Frame {
                     counters,
                 };
                 let kernels = self.kernels_of(Op::Groups);
-                groups::expand(&self.queue, kernels, view, most, long_blocks, lists)?;
+                macro_tiles::expand(&self.queue, kernels, view, most, long_blocks, lists)?;
             }
             Lists::Dealt(_) => return Err(wrong_program()),
         }
@@ -149,8 +151,8 @@ impl Frame {
     }
 
     /// The addresses of what deals pairs to groups and sorts them there.
-    pub(super) fn dealt_buffers(&self, side: u32) -> dealt::Buffers {
-        dealt::Buffers {
+    pub(super) fn dealt_buffers(&self, side: u32) -> bin::Buffers {
+        bin::Buffers {
             splats: self.splats.address(),
             far: self.far.address(),
             far_room: self.far_room as u32,
@@ -168,7 +170,7 @@ impl Frame {
 
     /// Where the place of each tile's list is noted.
     fn tile_places(&self, side: u32) -> u64 {
-        self.cleared_at(match dealt::has_entries(side) {
+        self.cleared_at(match bin::has_entries(side) {
             true => self.layout.entries,
             false => self.layout.ranges,
         })
@@ -177,7 +179,7 @@ impl Frame {
     /// The tiles' lists, and their entries where they have some; the blend knows where the table is
     /// that others have.
     fn lists_to_blend(&self, side: u32) -> (u64, u64) {
-        let entries = match dealt::has_entries(side) {
+        let entries = match bin::has_entries(side) {
             true => self.tile_places(side),
             false => 0,
         };
@@ -189,14 +191,14 @@ impl Frame {
     pub(super) fn sort_dealt(
         &self,
         pass: &Pass,
-        groups: dealt::Groups,
+        groups: bin::Groups,
     ) -> Result<(u64, u64), BackendError> {
         let at = self.dealt_buffers(groups.side);
         let most = [
             pass.lists.count(&pass.view),
             self.pair_room(pass.scene.count, pass.lists),
         ];
-        dealt::deal_far(
+        bin::deal_far(
             &self.queue,
             self.kernels_of(Op::Groups),
             &pass.view,
@@ -205,7 +207,7 @@ impl Frame {
             at,
         )?;
         self.queue.mark("intersect")?;
-        dealt::sort(
+        bin::sort(
             &self.queue,
             self.kernels_of(Op::SortLists),
             &pass.view,

@@ -1,14 +1,14 @@
 //! What Adam is told in a step, and which of its kernels runs.
 
 use super::CudaLearner;
-use crate::camera::KernelCamera;
 use crate::device::Program;
 use crate::device::buffer::device_error;
-use crate::frame::SceneAddresses;
-use crate::launch::arguments;
-use crate::moments::Moments;
-use crate::programs;
-use crate::state::State;
+use crate::device::queue::arguments;
+use crate::ops::adam::moments::Moments;
+use crate::ops::camera::KernelCamera;
+use crate::ops::scene::SceneAddresses;
+use crate::ops::state::State;
+use crate::ops::{adam, project};
 use bytemuck::{Pod, Zeroable};
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Statistic, StepPlan};
@@ -20,7 +20,7 @@ const BETA2: f64 = 0.999;
 /// Gaussians of a block of `adam`.
 const ADAM_BLOCK: u32 = 128;
 
-/// `Rates` of kernels/adam.cu.
+/// `Rates` of ops/adam/adam.cu.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Rates {
@@ -100,14 +100,14 @@ impl AdamKind {
 
     /// Its kernels.
     pub(super) fn program(self) -> Program {
-        let plain = programs::adam(
+        let plain = adam::program(
             self.in_use,
             self.stored,
             self.moments,
             self.sparse,
             self.absolute,
         );
-        programs::filtered(plain, self.antialias, self.smoothing)
+        project::filtered(plain, self.antialias, self.smoothing)
     }
 }
 

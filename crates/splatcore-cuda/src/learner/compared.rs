@@ -2,11 +2,11 @@
 //! (`score.rs`) look the same way, so that a score judges what the steps before it could learn.
 
 use super::CudaLearner;
-use crate::camera::KernelCamera;
 use crate::device::Program;
 use crate::frame::Purpose;
-use crate::photos::DevicePhoto;
-use crate::{exposure, photo};
+use crate::ops::camera::KernelCamera;
+use crate::ops::photo::DevicePhoto;
+use crate::ops::{exposure, photo};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{BackendError, reduce};
 
@@ -30,7 +30,7 @@ pub(super) struct Compared {
 }
 
 impl CudaLearner {
-    /// Renders a view and brings its photo: call [`crate::photos::Photos::used`] once the launches
+    /// Renders a view and brings its photo: call [`super::photos::Photos::used`] once the launches
     /// that read it are in the queue. If kernels must be compiled for it, the programs `more` are
     /// too, at the same time.
     pub(super) fn compared(

@@ -1,14 +1,15 @@
-//! Which Gaussians hang before what the views show? Launches `kernels/floaters.cu`, which says how
+//! Which Gaussians hang before what the views show? Launches `ops/floaters/floaters.cu`, which says how
 //! and how fast. CPU twin: `splatcore_cpu`'s `floaters`.
 
-use super::{CudaLearner, DeviceScores};
+use super::CudaLearner;
 use crate::device::Buffer;
 use crate::device::buffer::{device_error, failed};
+use crate::device::queue::arguments;
 use crate::frame::Purpose;
-use crate::launch::arguments;
-use crate::programs;
+use crate::ops::floaters;
+use crate::ops::score::DeviceScores;
+use crate::ops::state::MEANS;
 use crate::renderer;
-use crate::state::MEANS;
 use splatcore_core::BackendError;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Blend;
@@ -44,7 +45,7 @@ impl CudaLearner {
             largest: array(n * size_of::<f32>())?,
         };
         scores.largest.fill(0, n * size_of::<f32>())?;
-        let loaded = self.kernels.get(&programs::floaters()).map_err(failed)?;
+        let loaded = self.kernels.get(&floaters::program()).map_err(failed)?;
         let [floaters] = loaded[..] else {
             return Err(device_error(
                 "the program of floaters has other kernels than asked for".into(),

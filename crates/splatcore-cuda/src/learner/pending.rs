@@ -10,10 +10,10 @@
 //! how many there are is on the device (`State::device_count`).
 
 use super::CudaLearner;
-use crate::densify::{self, Launched, Totals};
 use crate::device::buffer::failed;
-use crate::frame::Counters;
-use crate::launch::Marks;
+use crate::device::queue::Marks;
+use crate::ops::counters::Counters;
+use crate::ops::densify::{self, Launched, Totals};
 use bytemuck::Zeroable;
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Refine, StageTimes, StepPlan};

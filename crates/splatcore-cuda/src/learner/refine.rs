@@ -3,8 +3,8 @@
 use super::pending::Pending;
 use super::{CudaLearner, score};
 use crate::backend::working_bytes;
-use crate::by_camera::ByCamera;
-use crate::{densify, limit_scales, smoothing};
+use crate::ops::by_camera::ByCamera;
+use crate::ops::{densify, limit_scales, smoothing};
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Refine, RefineReport};
 
@@ -64,7 +64,7 @@ impl CudaLearner {
         Ok(report)
     }
 
-    /// Puts a refinement into the queue, which [`crate::densify::Densify::can_launch`] has allowed.
+    /// Puts a refinement into the queue, which [`crate::ops::densify::Densify::can_launch`] has allowed.
     pub(super) fn launch_refine(&mut self, refine: &Refine) -> Result<Pending, BackendError> {
         self.frame.queue.start_marks()?;
         let counters = self.frame.counters_address();

@@ -1,7 +1,7 @@
 //! Pictures of the scene that learns, and what they cost: a learner is a renderer too.
 
 use super::CudaLearner;
-use crate::frame::SceneAddresses;
+use crate::ops::scene::SceneAddresses;
 use crate::renderer;
 use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, Renderer, StageTimes};
 use splatcore_core::{BackendError, Camera, Gaussians, Image};

@@ -1,12 +1,12 @@
-//! Scores of the Gaussians over several views; launches `kernels/scores.cu`, which says how and how
+//! Scores of the Gaussians over several views; launches `ops/score/score.cu`, which says how and how
 //! fast. CPU twin: `splatcore_cpu`'s `score`.
 
 use super::CudaLearner;
 use super::compared::{Compared, Look};
 use crate::device::Buffer;
 use crate::device::buffer::{device_error, failed};
-use crate::launch::arguments;
-use crate::programs;
+use crate::device::queue::arguments;
+use crate::ops::score::{self, DeviceScores};
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Refine, Scoring, Statistic};
 use splatcore_core::random::draw_views;
@@ -14,18 +14,6 @@ use splatcore_core::random::draw_views;
 const THREADS: u32 = 256;
 /// Blocks a multiprocessor of the kernel that walks over pixels.
 const BLOCKS_A_MULTIPROCESSOR: u32 = 8;
-
-/// [`splatcore_core::backend::Scores`] on the device.
-pub struct DeviceScores {
-    /// Views that were scored.
-    pub views: usize,
-    /// `[n]` f32
-    pub bad: Buffer,
-    /// `[n]` f32
-    pub weight: Buffer,
-    /// `[n]` f32
-    pub largest: Buffer,
-}
 
 /// The scoring that a refinement asks for.
 pub(super) fn scoring_of(refine: &Refine) -> Option<&Scoring> {
@@ -58,7 +46,7 @@ impl CudaLearner {
         // Smallest errors of all views, then largest.
         let half = drawn.len() * size_of::<u32>();
         let ranges = Buffer::new(&device, "errors of the views", 2 * half)?;
-        let loaded = self.kernels.get(&programs::scores()).map_err(failed)?;
+        let loaded = self.kernels.get(&score::program()).map_err(failed)?;
         let [error_range, error_mask, add_scores] = loaded[..] else {
             return Err(device_error(
                 "the program of scores has other kernels than asked for".into(),

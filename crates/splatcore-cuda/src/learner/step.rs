@@ -5,11 +5,11 @@ use super::CudaLearner;
 use super::adam::AdamKind;
 use super::compared::Look;
 use super::floaters;
-use crate::camera::KernelCamera;
 use crate::device::Program;
 use crate::device::buffer::failed;
 use crate::frame::Purpose;
-use crate::programs;
+use crate::ops;
+use crate::ops::camera::KernelCamera;
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Statistic, StepPlan};
 
@@ -93,7 +93,7 @@ impl CudaLearner {
         for options in [&options, &floaters::with_depth(&options)] {
             all.extend(self.frame.programs(scene, options, Purpose::Image));
         }
-        all.push(programs::floaters());
+        all.push(ops::floaters::program());
         all
     }
 

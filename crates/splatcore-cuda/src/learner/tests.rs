@@ -6,7 +6,7 @@ use super::pending::LOOK_EVERY;
 use super::*;
 use crate::CudaBackend;
 use crate::device::emulated::device_of_tests as device;
-use crate::launch::Queue;
+use crate::device::queue::Queue;
 use splatcore_core::backend::{FrameCounts, Renderer, Scoring};
 use splatcore_core::{Image, Pipeline};
 use splatcore_cpu::conformance::determinism::state_bits;

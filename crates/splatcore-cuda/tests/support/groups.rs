@@ -1,7 +1,7 @@
 //! The groups of tiles that a splat touches.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
-use splatcore_cuda::camera::KernelCamera;
+use splatcore_cuda::ops::camera::KernelCamera;
 use std::collections::BTreeMap;
 
 /// A pair of a splat with a group: its number, the mask of its tiles.

@@ -1,10 +1,11 @@
-//! A card or the emulator for tests of small kernels that use kernels/matrix.cuh.
+//! A card or the emulator for tests of small kernels that use ops/shared/matrix.cuh.
 //! `SPLATCORE_TEST_DEVICE=card` insists on a card, `emulator` on the emulator.
 #![allow(dead_code, clippy::unwrap_used)] // not every test uses everything; helpers of tests
 
 use splatcore_cuda::device::driver::Card;
 use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::device::{Device, DeviceError, Program, nvrtc};
+use splatcore_cuda::ops;
 use std::ffi::c_void;
 use std::ptr::from_mut;
 
@@ -16,15 +17,12 @@ pub struct Text {
 
 impl Text {
     fn program(&self) -> Program {
-        Program {
-            op: "matrix_test",
-            files: vec![
-                ("matrix.cuh", include_str!("../../kernels/matrix.cuh")),
-                ("matrix_test.cu", self.text),
-            ],
-            constants: vec![],
-            kernels: self.kernels,
-        }
+        ops::program_of_text(
+            ("matrix_test.cu", self.text),
+            &["matrix.cuh"],
+            vec![],
+            self.kernels,
+        )
     }
 }
 

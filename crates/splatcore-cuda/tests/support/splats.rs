@@ -14,13 +14,14 @@ use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Gaussians};
 use splatcore_cpu::conformance::scenes::random_scene;
 use splatcore_cpu::twin::{self, Scene};
-use splatcore_cuda::camera::KernelCamera;
-use splatcore_cuda::device::{Buffer, Device, Kernel, Program};
-use splatcore_cuda::programs;
+use splatcore_cuda::device::{Buffer, Device, Kernel};
+use splatcore_cuda::ops;
+use splatcore_cuda::ops::camera::KernelCamera;
+use splatcore_cuda::ops::intersect::macro_tiles;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// `Splat` of kernels/splat.cuh.
+/// `Splat` of ops/shared/splat.cuh.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub struct Splat {
@@ -150,13 +151,9 @@ pub fn tile_lists(
     splats: &[Splat],
     view: &KernelCamera,
 ) -> Vec<Vec<u32>> {
-    let like = programs::intersect_groups(method, 2);
-    let program = Program {
-        op: "tiles",
-        files: vec![like.files[0], ("tiles.cu", TILES)],
-        constants: like.constants,
-        kernels: &["tiles"],
-    };
+    let like = macro_tiles::program(method, 2);
+    let text = ("tiles.cu", TILES);
+    let program = ops::program_of_text(text, &["footprint.cuh"], like.constants, &["tiles"]);
     let kernel = device.load(&program).unwrap()[0];
     let room = view.tile_count();
     let counts = Buffer::new(device, "test", 4 * splats.len()).unwrap();

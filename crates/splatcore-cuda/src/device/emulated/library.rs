@@ -181,7 +181,7 @@ impl Compiler {
         let source = source(program, self.checked);
         let mut hasher = DefaultHasher::new();
         (&source, &self.options, &self.command, &self.version).hash(&mut hasher);
-        let path = cache()?.join(format!("{}-{:016x}.so", program.op, hasher.finish()));
+        let path = cache()?.join(format!("{}-{:016x}.so", program.name(), hasher.finish()));
         let slot = LOADED
             .get_or_init(Mutex::default)
             .lock()
@@ -196,7 +196,7 @@ impl Compiler {
             return Ok(entries.clone());
         }
         if !path.exists() {
-            self.compile(program.op, &source, &path)?;
+            self.compile(program.name(), &source, &path)?;
         }
         let entries = open(program, &path)?;
         *slot = Some(entries.clone());
@@ -343,7 +343,7 @@ fn open(program: &Program, path: &Path) -> Result<Vec<&'static Entry>, DeviceErr
     let failed = |error: libloading::Error| {
         DeviceError::Failed(format!(
             "emulated program {}: cannot load {}: {error}; delete it",
-            program.op,
+            program.name(),
             path.display()
         ))
     };

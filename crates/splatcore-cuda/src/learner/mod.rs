@@ -1,0 +1,241 @@
+//! A scene that learns on the device.
+//!
+//! | question | file |
+//! | --- | --- |
+//! | what does a step launch | `step.rs` |
+//! | what is compared with the photo, at which size and exposure | `compared.rs` |
+//! | what is Adam told | `adam.rs` |
+//! | which steps and refinements has the device done, and what if it stopped | `pending.rs` |
+//! | how does the set of Gaussians change | `refine.rs` |
+//! | how much does each Gaussian show, and how wrongly | `score.rs` |
+//! | which of them hang before what the views show | `floaters.rs` |
+//! | how are pictures of it made | `render.rs` |
+//!
+//! Here: what a learner holds, and what it answers to the trainer. Whatever reads the state first
+//! waits until all steps and refinements asked for are done (`settle`); those themselves wait for
+//! nothing, but for refinements where memory is short or views must be looked at.
+
+mod adam;
+mod compared;
+mod floaters;
+mod pending;
+mod photos;
+mod refine;
+mod render;
+mod score;
+mod step;
+
+use crate::device::Kernels;
+use crate::device::queue::Marks;
+use crate::device::{Buffer, Event, Kernel, Pinned};
+use crate::frame::Frame;
+use crate::ops::adam::moments::Moments;
+use crate::ops::by_camera::ByCamera;
+use crate::ops::counters::Counters;
+use crate::ops::densify::{Densify, Totals};
+use crate::ops::exposure::Exposed;
+use crate::ops::loss::Loss;
+use crate::ops::photo::StepPhoto;
+use crate::ops::state::State;
+use adam::AdamKind;
+use pending::Pending;
+pub use photos::Photos;
+use splatcore_core::backend::{
+    Learner, LearnerState, Profile, Refine, RefineReport, StageTimes, StepPlan,
+};
+use splatcore_core::exposure::Exposure;
+use splatcore_core::smoothing::fuse;
+use splatcore_core::{BackendError, Gaussians, View, checks};
+use std::sync::Arc;
+
+/// Photos stay on the device if they take at most this share of what is free.
+const PHOTO_SHARE: f64 = 0.4;
+
+/// Parameters, moments, statistics, photos and the buffers of a step, all on the device.
+pub struct CudaLearner {
+    state: State,
+    frame: Frame,
+    kernels: Arc<Kernels>,
+    photos: Photos,
+    photo: StepPhoto,
+    exposed: Exposed,
+    loss: Loss,
+    densify: Densify,
+    /// What makes the 3D filters, once they are asked for.
+    smoothing: Option<ByCamera>,
+    limit_scales: Option<ByCamera>,
+    /// Adam's kernels, and which they are.
+    adam: (Option<AdamKind>, Vec<Kernel>),
+    /// The loss of the last step, one f64.
+    value: Buffer,
+    /// What the device has not yet been seen to have done.
+    pending: Vec<Pending>,
+    /// Steps and refinements since the counters were last zeroed that are no longer pending.
+    confirmed: usize,
+    /// How many were launched since the last look.
+    unseen: usize,
+    /// Gaussians, as far as the host has seen.
+    known: usize,
+    /// `state.count` is the most that there may be: a round of adc is pending.
+    guessed: bool,
+    /// What came of refinements that nobody waited for, until someone asks.
+    reports: Vec<RefineReport>,
+    /// The counters as they were at the last look, once the queue has passed `looked`, and the
+    /// numbers of the refinements.
+    mirror: Pinned,
+    numbers: Pinned,
+    /// Where in the queue the last look was.
+    looked: Option<Event>,
+    /// Whether a look is under way.
+    looking: bool,
+    /// Views of the steps that found no memory.
+    left_out: Vec<usize>,
+    /// Marks of profiled steps that were not read yet.
+    profiled: Vec<Marks>,
+    /// What was read of them.
+    profile: Profile,
+}
+
+impl CudaLearner {
+    pub(crate) fn new(
+        state: &LearnerState,
+        views: Arc<Vec<View>>,
+        frame: Frame,
+        kernels: Arc<Kernels>,
+        moments: Moments,
+    ) -> Result<Self, BackendError> {
+        checks::views(&views)?;
+        checks::exposures(&state.exposures, views.len())?;
+        let device = frame.queue.device.clone();
+        let mut exposed = Exposed::new(&device, views.len())?;
+        exposed.replace(&state.exposures)?;
+        // What must be compiled is, at the same time.
+        let (loss, densify) = rayon::join(
+            || Loss::new(device.clone()),
+            || Densify::new(device.clone()),
+        );
+        Ok(Self {
+            state: State::upload_as(&device, state, moments)?,
+            photos: Photos::new(&device, views, PHOTO_SHARE)?,
+            photo: StepPhoto::new(device.clone())?,
+            exposed,
+            loss: loss?,
+            densify: densify?,
+            smoothing: None,
+            limit_scales: None,
+            adam: (None, Vec::new()),
+            value: Buffer::from_slice(&device, "loss", &[0.0f64])?,
+            pending: Vec::new(),
+            confirmed: 0,
+            unseen: 0,
+            known: state.gaussians.len(),
+            guessed: false,
+            reports: Vec::new(),
+            mirror: Pinned::new(&device, size_of::<Counters>())?,
+            numbers: Pinned::new(&device, size_of::<Totals>())?,
+            looked: None,
+            looking: false,
+            left_out: Vec::new(),
+            profiled: Vec::new(),
+            profile: Profile::default(),
+            frame,
+            kernels,
+        })
+    }
+}
+
+impl Learner for CudaLearner {
+    fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        let launched = self.launch_or_settle(plan);
+        self.note_left_out(plan, &launched);
+        launched?;
+        self.launched(Pending::Step(plan.clone()))
+    }
+
+    fn profiled_step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        self.frame.queue.start_marks()?;
+        let launched = self.launch_or_settle(plan);
+        let marks = self.frame.queue.stop_marks();
+        self.note_left_out(plan, &launched);
+        launched?;
+        self.profiled.push(marks);
+        self.launched(Pending::Step(plan.clone()))
+    }
+
+    fn take_profile(&mut self) -> Result<Profile, BackendError> {
+        self.settle()?;
+        Ok(std::mem::take(&mut self.profile))
+    }
+
+    fn left_out(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.left_out)
+    }
+
+    fn reserve(&mut self, gaussians: usize) -> Result<(), BackendError> {
+        self.settle()?;
+        self.reserve_settled(gaussians)
+    }
+
+    fn timed_step(&mut self, plan: &StepPlan) -> Result<StageTimes, BackendError> {
+        self.settle()?;
+        self.alone(plan, true)
+    }
+
+    fn last_loss(&mut self) -> Result<f64, BackendError> {
+        self.settle()?;
+        let mut value = [0.0f64];
+        self.value.read(0, &mut value)?;
+        Ok(value[0])
+    }
+
+    fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
+        self.settle()?;
+        self.refine_settled(refine)
+    }
+
+    fn refine_later(&mut self, refine: &Refine) -> Result<Option<RefineReport>, BackendError> {
+        if self.guessed && !matches!(refine, Refine::ResetOpacity { .. }) {
+            self.settle()?;
+        }
+        if !self.densify.can_launch(&self.state, refine) {
+            return self.refine(refine).map(Some);
+        }
+        let pending = self.launch_refine(refine)?;
+        self.launched(pending).map(|()| None)
+    }
+
+    fn refined(&mut self) -> Vec<RefineReport> {
+        std::mem::take(&mut self.reports)
+    }
+
+    fn scene(&mut self) -> Result<Gaussians, BackendError> {
+        self.settle()?;
+        Ok(fuse(self.state.scene()?, &self.state.filters()?))
+    }
+
+    fn snapshot(&mut self) -> Result<LearnerState, BackendError> {
+        self.settle()?;
+        let mut state = self.state.download()?;
+        state.exposures = self.exposed.download()?;
+        Ok(state)
+    }
+
+    fn exposures(&mut self) -> Result<Vec<Exposure>, BackendError> {
+        self.settle()?;
+        self.exposed.parameters()
+    }
+
+    fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError> {
+        checks::snapshot(state)?;
+        checks::exposures(&state.exposures, self.photos.views().len())?;
+        crate::backend::check(&state.gaussians)?;
+        self.settle()?;
+        let replaced = self.state.replace(state);
+        self.known = self.state.count;
+        replaced?;
+        self.exposed.replace(&state.exposures)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! Every program of the backend in every variant.
+
+use super::adam::moments::Moments;
+use super::blend::{
+    PictureRows, blend, blend_in_training, blend_picture, blend_with_inverse_depth,
+};
+use super::blend_backward::{blend_backward, sum_pairs};
+use super::intersect::{self, macro_tiles};
+use super::project::{filtered, of_half_scene, project, project_dealt};
+use super::project_backward::{project_backward, write_gradients};
+use super::{adam, bin, clear, densify, exposure, floaters, limit_scales, loss, photo};
+use super::{score, smoothing, sort};
+use crate::device::Program;
+use splatcore_core::pipeline::{Backward, Blend, Intersect};
+use splatcore_core::sh;
+
+/// What [`filtered`] is asked for, but for no filter at all.
+const FILTERS: [[bool; 2]; 3] = [[true, false], [true, true], [false, true]];
+
+/// `project` in every variant but for filters and halves.
+fn project_variants(in_use: u8, intersect: Intersect) -> Vec<Program> {
+    let stored = sh::MAX_DEGREE;
+    let mut all = vec![project(in_use, stored, intersect)];
+    let dealt = bin::Groups::all().into_iter();
+    all.extend(dealt.map(|groups| project_dealt(in_use, stored, intersect, groups)));
+    all
+}
+
+/// Every program in every variant, for the check that all of them compile.
+pub fn all_programs() -> Vec<Program> {
+    let mut all: Vec<Program> = sort::Plan::all().into_iter().map(sort::program).collect();
+    all.extend([false, true].map(sum_pairs));
+    for &method in Intersect::ALL {
+        all.push(intersect::program(method));
+        all.extend(bin::SIDES.map(|side| macro_tiles::program(method, side)));
+        all.extend(
+            bin::Groups::all()
+                .into_iter()
+                .map(|groups| bin::far_program(method, groups)),
+        );
+        // With fewer degrees the shapes are the same: see below.
+        all.extend(project_variants(sh::MAX_DEGREE, method));
+    }
+    for &method in Blend::ALL {
+        all.extend([false, true].map(|count| blend(method, count, false)));
+        if blend_in_training(method, Backward::GaussianParallel) == method {
+            all.push(blend(method, false, true));
+        }
+        let mut pictures = Vec::new();
+        for rows in [PictureRows::Four, PictureRows::Eight] {
+            pictures.push(blend_picture(method, rows));
+            if method.with_inverse_depth() == method {
+                pictures.push(blend_with_inverse_depth(method, rows));
+            }
+        }
+        for picture in pictures {
+            if !all.contains(&picture) {
+                all.push(picture);
+            }
+        }
+    }
+    all.extend(Backward::ALL.iter().map(|&method| blend_backward(method)));
+    for degree in 0..=sh::MAX_DEGREE {
+        for absolute in [false, true] {
+            let plain = project_backward(degree, sh::MAX_DEGREE, absolute);
+            all.extend(
+                FILTERS.map(|[antialias, smoothing]| filtered(plain.clone(), antialias, smoothing)),
+            );
+            all.push(plain);
+        }
+        for plain in project_variants(degree, Intersect::Exact) {
+            let halves = of_half_scene(plain.clone(), sh::MAX_DEGREE);
+            all.extend([halves.clone(), filtered(halves, true, false)]);
+            all.extend(
+                FILTERS.map(|[antialias, smoothing]| filtered(plain.clone(), antialias, smoothing)),
+            );
+            if degree < sh::MAX_DEGREE {
+                all.push(plain);
+            }
+        }
+        for moments in [Moments::Full, Moments::Compact] {
+            all.extend(
+                [false, true]
+                    .map(|sparse| adam::program(degree, sh::MAX_DEGREE, moments, sparse, false)),
+            );
+            all.push(adam::program(degree, degree, moments, false, false));
+        }
+        let absolute = adam::program(degree, sh::MAX_DEGREE, Moments::Compact, false, true);
+        all.extend(
+            FILTERS.map(|[antialias, smoothing]| filtered(absolute.clone(), antialias, smoothing)),
+        );
+        all.push(absolute);
+        all.push(write_gradients(degree, sh::MAX_DEGREE));
+    }
+    all.extend([false, true].map(loss::program));
+    all.push(clear::program());
+    all.extend(bin::Groups::all().into_iter().map(bin::sort_program));
+    all.push(densify::program());
+    all.push(smoothing::program());
+    all.push(limit_scales::program());
+    all.push(photo::program());
+    all.push(exposure::program());
+    all.push(score::program());
+    all.push(floaters::program());
+    all
+}

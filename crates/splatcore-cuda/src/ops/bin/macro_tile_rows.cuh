@@ -1,0 +1,115 @@
+// Rows of groups of GROUP x GROUP tiles that a splat touches, for bin.cuh: of GROUP rows of tiles
+// (footprint.cuh) the groups from the first to the last tile of all of them.
+//
+// Constant: GROUP, 2 or 4.
+
+#pragma once
+#include "footprint.cuh"
+
+#ifndef GROUP
+#define GROUP 2  // where nobody asks
+#endif
+#define GROUP_TILES (GROUP * GROUP)
+#define ALL_TILES ((1u << GROUP_TILES) - 1)
+
+// A row of groups of one splat: its tiles in each of its rows of tiles.
+struct Row {
+    uint2 spans[GROUP];
+    u32 row;
+};
+
+__device__ __forceinline__ Row make_row(const Footprint& footprint, uint2 tile_rows, u32 row,
+                                        const Camera& camera) {
+    Row r;
+    r.row = row;
+#pragma unroll
+    for (u32 k = 0; k < GROUP; ++k) {
+        u32 tile_row = row * GROUP + k;
+        r.spans[k] = make_uint2(0, 0);
+        if (tile_row >= tile_rows.x && tile_row < tile_rows.y)
+            r.spans[k] = footprint_row(footprint, tile_row, camera);
+    }
+    return r;
+}
+
+// The tiles of a row of groups, from the first to the last of all its rows of tiles; none: (0, 0).
+__device__ __forceinline__ uint2 tiles_of(const Row& r) {
+    u32 begin = 0xffffffffu, end = 0;
+#pragma unroll
+    for (u32 k = 0; k < GROUP; ++k) {
+        if (r.spans[k].x >= r.spans[k].y) continue;
+        begin = min(begin, r.spans[k].x);
+        end = max(end, r.spans[k].y);
+    }
+    return begin < end ? make_uint2(begin, end) : make_uint2(0, 0);
+}
+
+// The groups of a row, first and one past the last.
+__device__ __forceinline__ uint2 groups_of(const Row& r) {
+    uint2 tiles = tiles_of(r);
+    return make_uint2(tiles.x / GROUP, (tiles.y + GROUP - 1) / GROUP);
+}
+
+// Rows of groups, first and one past the last.
+__device__ __forceinline__ uint2 group_rows(uint2 tile_rows) {
+    return tile_rows.x < tile_rows.y
+               ? make_uint2(tile_rows.x / GROUP, (tile_rows.y + GROUP - 1) / GROUP)
+               : make_uint2(0, 0);
+}
+
+// The tiles of the group in column `column` of a row, as bits, row by row.
+__device__ __forceinline__ u32 mask_of(const Row& r, u32 column) {
+    u32 mask = 0, first = column * GROUP;
+#pragma unroll
+    for (u32 k = 0; k < GROUP; ++k) {
+        u32 begin = min(max(r.spans[k].x, first), first + GROUP) - first,
+            end = min(max(r.spans[k].y, first), first + GROUP) - first;
+        mask |= ((1u << max(begin, end)) - (1u << begin)) << (GROUP * k);
+    }
+    return mask;
+}
+
+// Tile `k` of a group, row by row, among the image's, or NO_TILE beyond its edges.
+#define NO_TILE 0xffffffffu
+__device__ __forceinline__ u32 tile_of_group(u32 group, u32 k, const Camera& camera) {
+    u32 groups_x = (camera.tiles_x + GROUP - 1) / GROUP, row = group / groups_x;
+    u32 x = (group - row * groups_x) * GROUP + k % GROUP, y = row * GROUP + k / GROUP;
+    return x < camera.tiles_x && y < camera.tiles_y ? y * camera.tiles_x + x : NO_TILE;
+}
+
+// A lane's counts of tiles in bytes, of at most 255 masks.
+struct TileCounts {
+    u32 words[GROUP_TILES / 4] = {};
+    __device__ __forceinline__ void add(u32 mask) {
+#pragma unroll
+        for (u32 w = 0; w < GROUP_TILES / 4; ++w)
+            words[w] += (mask >> (4 * w) & 15) * 0x00204081u & 0x01010101u;
+    }
+    // The sum over the warp, lane k's of tile k; counts begin anew.
+    __device__ __forceinline__ u32 take_sum(u32 lane) {
+        u32 sum = 0;
+#pragma unroll
+        for (u32 w = 0; w < GROUP_TILES / 4; ++w) {
+            u32 even = words[w] & 0x00ff00ffu, odd = words[w] >> 8 & 0x00ff00ffu;
+            for (u32 offset = 16; offset > 0; offset /= 2) {
+                even += __shfl_xor_sync(FULL_MASK, even, offset);
+                odd += __shfl_xor_sync(FULL_MASK, odd, offset);
+            }
+            if (lane / 4 == w) sum = (lane % 2 ? odd : even) >> (lane & 2 ? 16 : 0) & 0xffffu;
+            words[w] = 0;
+        }
+        return sum;
+    }
+};
+
+// Most splats touch tiles of 2x2 groups only. Tile t of group g, both row by row, is bit
+// GROUP_TILES g + t, the upper groups in one word and the lower ones in another.
+#define NEAR 2  // groups along a side
+
+// The tiles of a row of two groups, as bits; the first column of groups is `column`;
+// `fits` tells whether there are no others.
+__device__ __forceinline__ u32 near_tiles(const Row& r, u32 column, bool& fits) {
+    uint2 tiles = tiles_of(r);
+    fits = tiles.x >= column * GROUP && tiles.y <= (column + NEAR) * GROUP;
+    return mask_of(r, column) | mask_of(r, column + 1) << GROUP_TILES;
+}

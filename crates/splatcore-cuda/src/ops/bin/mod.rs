@@ -1,0 +1,248 @@
+//! `dealt`: launches ops/bin/bin_large_splats.cu and sort_lists.cu, which say how.
+
+use super::intersect::{MOST_PAIRS, footprint};
+use super::sources::program;
+use crate::device::queue::{Queue, arguments, wrong_program};
+use crate::device::{Kernel, Program};
+use crate::ops::camera::KernelCamera;
+use splatcore_core::BackendError;
+use splatcore_core::pipeline::Intersect;
+
+const BLOCK: u32 = 256;
+/// Tiles along a side of a group, of pictures and of large pictures: for twice the pixels a side,
+/// about the same groups and pairs.
+pub const SIDES: [u32; 2] = [2, 4];
+/// A pair's slot leaves four bits for a small group's tiles.
+pub const MOST_SLOTS: usize = 1 << 28;
+/// Groups that a picture may have; few blocks fit a multiprocessor where there may be many.
+const MOST_GROUPS: [usize; 2] = [2304, 8192];
+/// Pairs that a list may have: places are counted in 16 bits.
+pub const MOST_LISTED: usize = 0xf000;
+// With those of a block behind them.
+const _: () = assert!(MOST_LISTED + BLOCK as usize <= 1 << 16);
+/// Memory for the pairs of all groups, each with room for those of the longest.
+const MOST_BYTES: usize = 1 << 30;
+/// Pairs that a block of `sort_lists` has at a time.
+pub const ROOM: usize = 2048;
+/// Pairs of a part of a longer list, but for those that a bin has.
+pub const SHARE: usize = 1536;
+/// Groups that the near splats of a block of `project` can touch.
+pub const TOUCHED_NEAR: usize = 4 * 128;
+/// Rows of groups of an entry of the queue of far splats.
+pub const FAR_ROWS: u32 = 4;
+/// Bytes of an entry.
+pub const FAR_BYTES: usize = 16;
+/// Entries that a block deals at a time.
+const FAR_ENTRIES: u32 = BLOCK / FAR_ROWS;
+
+/// The groups that pairs are dealt to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Groups {
+    /// Tiles along a side.
+    pub side: u32,
+    /// There are not more.
+    pub most: usize,
+}
+
+impl Groups {
+    /// For `count` groups of `side` x `side` tiles; none if there are too many.
+    pub fn new(side: u32, count: usize) -> Option<Self> {
+        let most = MOST_GROUPS.into_iter().find(|&most| count <= most)?;
+        Some(Self { side, most })
+    }
+
+    /// Every kind.
+    pub fn all() -> Vec<Self> {
+        let with_most = |most| SIDES.map(|side| Self { side, most });
+        MOST_GROUPS.into_iter().flat_map(with_most).collect()
+    }
+
+    /// What ops/bin/bin.cuh asks for.
+    pub(crate) fn constants(self) -> Vec<(&'static str, String)> {
+        vec![
+            ("MOST_GROUPS", self.most.to_string()),
+            ("MOST_LISTED", MOST_LISTED.to_string()),
+        ]
+    }
+}
+
+/// Whether these are small groups: their tiles' lists have entries, in the order in which tiles are
+/// to be blended.
+pub fn has_entries(side: u32) -> bool {
+    side == SIDES[0]
+}
+
+/// Places in the tiles' lists for each pair.
+pub fn places(side: u32) -> usize {
+    (side * side) as usize
+}
+
+/// More pairs than these are refused: their places in the tiles' lists are numbered in 32 bits.
+pub fn most_pairs(side: u32) -> usize {
+    (u32::MAX as usize / places(side)).min(MOST_PAIRS as usize)
+}
+
+/// Pairs that each of `count` lists can have room for.
+pub fn most_listed(count: usize) -> usize {
+    (MOST_BYTES / (8 * count.max(1))).min(MOST_LISTED)
+}
+
+/// Lists, or parts of them, that `pairs` pairs of `count` groups can be.
+pub fn most_items(count: usize, pairs: usize) -> usize {
+    count + pairs / SHARE
+}
+
+/// Constants of both programs.
+fn list_constants(groups: Groups) -> Vec<(&'static str, String)> {
+    let mut constants = groups.constants();
+    constants.extend([
+        ("GROUP", groups.side.to_string()),
+        ("TOUCHED", groups.most.to_string()),
+        ("ROOM", ROOM.to_string()),
+        ("SHARE", SHARE.to_string()),
+    ]);
+    constants
+}
+
+/// `deal_far`.
+pub fn far_program(intersect: Intersect, groups: Groups) -> Program {
+    let mut constants = list_constants(groups);
+    constants.extend([footprint(intersect), ("FAR_ROWS", FAR_ROWS.to_string())]);
+    program("bin_large_splats.cu", constants, &["deal_far"])
+}
+
+/// `sort_lists`, to which shapes make no difference.
+pub fn sort_program(groups: Groups) -> Program {
+    let mut constants = list_constants(groups);
+    constants.push(footprint(Intersect::Exact));
+    program("sort_bins.cu", constants, &["sort_lists"])
+}
+
+/// Addresses of what the kernels read and write.
+#[derive(Clone, Copy)]
+pub struct Buffers {
+    /// The splats.
+    pub splats: u64,
+    /// Slots and depths of those over many groups.
+    pub far: u64,
+    /// Entries that there is room for.
+    pub far_room: u32,
+    /// Pairs of each group.
+    pub counts: u64,
+    /// `room` for each group.
+    pub pairs: u64,
+    /// Of large groups, as many u16.
+    pub masks: u64,
+    /// Pairs that a list has room for.
+    pub room: u32,
+    /// The counters.
+    pub counters: u64,
+    /// What is to be sorted, [`most_items`] of 16 bytes.
+    pub items: u64,
+    /// Of large groups, a word each, zero.
+    pub group_places: u64,
+    /// The tiles' lists, written here.
+    pub tile_lists: u64,
+    /// Where each is: of small groups entries ([`has_entries`]), of large ones as a sort
+    /// notes it; these are zero before.
+    pub places: u64,
+}
+
+/// Deals the pairs of splats over many groups, of which there were `entries` in earlier frames, and
+/// lists what [`sort`] sorts. There is room for `capacity` pairs of `groups` groups in the tiles'
+/// lists.
+///
+/// # Errors
+/// If the launch failed.
+pub fn deal_far(
+    queue: &Queue,
+    kernels: &[Kernel],
+    view: &KernelCamera,
+    [groups, capacity]: [usize; 2],
+    entries: u32,
+    at: Buffers,
+) -> Result<(), BackendError> {
+    let &[deal_far] = kernels else {
+        return Err(wrong_program("dealt lists"));
+    };
+    // An eighth more than there were; what is beyond is done by the same blocks.
+    let likely = (entries + entries / 8).div_ceil(FAR_ENTRIES);
+    queue.launch(
+        deal_far,
+        likely.max(queue.device.multiprocessors()),
+        BLOCK,
+        &mut arguments![
+            at.splats,
+            at.far,
+            at.far_room,
+            *view,
+            at.counts,
+            at.pairs,
+            at.masks,
+            at.room,
+            groups as u32,
+            capacity as u32,
+            at.counters,
+            at.items,
+            at.places
+        ],
+    )
+}
+
+/// Sorts the lists of `groups` groups, `items` with the parts of long ones in earlier frames, and
+/// splits them.
+///
+/// # Errors
+/// If the launch failed.
+pub fn sort(
+    queue: &Queue,
+    kernels: &[Kernel],
+    view: &KernelCamera,
+    groups: usize,
+    items: u32,
+    at: Buffers,
+) -> Result<(), BackendError> {
+    let &[sort_lists] = kernels else {
+        return Err(wrong_program("dealt lists"));
+    };
+    queue.launch(
+        sort_lists,
+        // More are done by the same blocks.
+        if items == 0 { groups as u32 } else { items },
+        BLOCK,
+        &mut arguments![
+            at.items,
+            at.pairs,
+            at.masks,
+            at.room,
+            groups as u32,
+            *view,
+            at.counters,
+            at.group_places,
+            at.tile_lists,
+            at.places
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_of_too_many_groups_are_not_dealt() {
+        let most = |count| Groups::new(2, count).map(|groups| groups.most);
+        assert_eq!(
+            [1, 2304, 2305, 8192, 8193].map(most),
+            [Some(2304), Some(2304), Some(8192), Some(8192), None]
+        );
+    }
+
+    #[test]
+    fn lists_have_room_for_so_many() {
+        assert_eq!(most_listed(1), MOST_LISTED);
+        for count in [2040, 8192] {
+            assert!(8 * count * most_listed(count) <= MOST_BYTES);
+        }
+    }
+}

@@ -1,0 +1,439 @@
+// sort_lists: lists of groups, which `project` and `deal_far` left in no order, become the tiles'
+// lists, front to back, equal depths in the order of the slots. CPU twin:
+// splatcore-cpu/src/intersect.rs.
+//
+// A block has a list, or a part of a long one, in shared memory. Depths are counted in 256 bins of
+// their range; each of these becomes as many finer bins as it has pairs, twice, so that however
+// depths are spread a bin has one pair or few; pairs of a bin are compared with each other. Then a
+// warp deals out a stretch of the order to the tiles' lists, as split_lists.cu does. A part of a
+// long list is what lies between two of its pairs. Which they are is known from histograms of the
+// whole list, each of a finer digit than the one before it, until no part can have more than ROOM.
+//
+// Launch: blocks of 256 threads, one for each item that earlier frames had; 48 registers, 36 KB (41
+// of large groups), 5 blocks a multiprocessor. Prediction for an H200, from 0.6 M pairs
+// (fox_mcmc_1m 2.1 M) and some 100 instructions a pair and thread: 12 us (30). Measured:
+//   radix sort of places by 16 bits of the depths' range, 8 at a time, by votes; every block adds
+//   up all lists' lengths    44 us (120) a warp a list of up to 1,024, a bitonic network in its
+//   registers; longer ones cut by their block                         40 (114): one warp is late
+//   bins 25 (61) twice as many; masks added up as bytes, not counted by votes; votes that need one
+//   instruction each                      25 (58) pairs compared as numbers of 64 bits
+//                             24 (56)
+//   masks of large groups added up as bytes too
+//   at 3840x2160, from 32.5 (93): 31.5 (82)
+// Pairs whose depths are all the same, as in a flat picture seen from in front, share a bin:
+// comparing them is quadratic then, in up to ROOM at a time. Tried: blocks of 128 threads, which
+// halve what a warp has to do without pairs: 26.5 (70 to 77), as many fewer warps fit beside their
+// shared memory. 10.6 M instructions (30 M), 55 % of the issue slots. fox_220k's lists have 295
+// pairs on average: two thirds of the instructions are a warp's whether it has pairs or not. Of
+// mcmc_1m's a fourth cut long lists, of which every part reads all. Four or six blocks: 0 to 2
+// more.
+//
+// Constants: GROUP; MOST_GROUPS, at least as many as there are; ROOM pairs that a block has at a
+// time; SHARE pairs of a part, but for those that a bin has.
+
+#include "bin.cuh"
+#include "block_scan.cuh"
+
+#define WARPS (BLOCK / WARP)
+#define ITEMS (ROOM / BLOCK)  // of a thread
+#define COARSE BLOCK          // bins at first, one a thread
+#ifndef BLOCKS
+#define BLOCKS 5
+#endif
+#define LONG_SHARE \
+    2  // groups with more than half of the pairs that one has on average have long lists
+
+struct Sorting {
+    u64 pairs[ROOM];
+#if GROUP != 2
+    u16 masks[ROOM];
+#endif
+    union {
+        u32 fine[ROOM];      // two bins each
+        u16 bins[2 * ROOM];  // pairs of each bin, then how many are in front of it
+    };
+    u16 order[ROOM];  // by bins
+    u16 sorted[ROOM];
+    uint2 coarse[COARSE];  // pairs in front of each bin, and in it
+    u32 warp_tiles[WARPS][GROUP_TILES];
+    u32 before[GROUP_TILES];  // of each tile, in front of the part
+    u32 totals[GROUP_TILES];  // of each tile, of the list
+    u32 starts[GROUP_TILES];  // where the tiles' lists begin
+    u32 scratch[4][WARPS];
+    u32 size;
+    u64 bounds[2];
+    u32 is_crowded[2];
+    u64 bound;
+    u32 in_front, in_bin;
+};
+
+// The least and the largest of the block's.
+__device__ __forceinline__ void find_range(Sorting& s, u32& least, u32& most) {
+    u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    for (u32 offset = 16; offset > 0; offset /= 2) {
+        least = min(least, __shfl_xor_sync(FULL_MASK, least, offset));
+        most = max(most, __shfl_xor_sync(FULL_MASK, most, offset));
+    }
+    if (lane == 0) {
+        s.scratch[2][warp] = least;
+        s.scratch[3][warp] = most;
+    }
+    __syncthreads();
+#pragma unroll
+    for (u32 w = 0; w < WARPS; ++w) {
+        least = min(least, s.scratch[2][w]);
+        most = max(most, s.scratch[3][w]);
+    }
+}
+
+// Puts `size` pairs in `sorted`; their depths are from `least` to `most`, `fine` is 0. All threads
+// call it; `coarse` is 0, a barrier lies in front.
+__device__ __forceinline__ void sort_part(Sorting& s, u32 size, u32 least, u32 most) {
+    u32 thread = threadIdx.x, bits = most > least ? 32 - __clz(most - least) : 0,
+        shift = bits > 8 ? bits - 8 : 0;
+    for (u32 k = thread; k < size; k += BLOCK)
+        atomicAdd(&s.coarse[(depth_of(s.pairs[k]) - least) >> shift].y, 1u);
+    __syncthreads();
+    u32 all;
+    s.coarse[thread].x = block_scan(s.coarse[thread].y, s.scratch[0], all);
+    __syncthreads();
+    u32 places[ITEMS];  // bin, under how many came before
+#pragma unroll
+    for (u32 k = 0; k < ITEMS; ++k) {
+        u32 element = k * BLOCK + thread;
+        if (element >= size) break;
+        u32 from_least = depth_of(s.pairs[element]) - least, bin = from_least >> shift,
+            inside = from_least - (bin << shift);
+        uint2 coarse = s.coarse[bin];
+        u32 fine = 2 * coarse.x + (u32)((u64)inside * (2 * coarse.y) >> shift),
+            half = fine % 2 * 16;
+        places[k] = fine | (atomicAdd(&s.fine[fine / 2], 1u << half) >> half & 0xffffu) << 16;
+    }
+    __syncthreads();
+    u32 own = (size + BLOCK - 1) / BLOCK, sum = 0;
+    for (u32 k = 0; k < own; ++k) sum += s.fine[thread * own + k];
+    sum = (sum & 0xffffu) + (sum >> 16);
+    u32 before = block_scan(sum, s.scratch[1], all);
+    for (u32 k = 0; k < own; ++k) {
+        u32 here = s.fine[thread * own + k], until = before + (here & 0xffffu);
+        s.fine[thread * own + k] = before | until << 16;
+        before = until + (here >> 16);
+    }
+    __syncthreads();
+#pragma unroll
+    for (u32 k = 0; k < ITEMS; ++k) {
+        u32 element = k * BLOCK + thread;
+        if (element >= size) break;
+        s.order[s.bins[places[k] & 0xffffu] + (places[k] >> 16)] = (u16)element;
+    }
+    __syncthreads();
+#pragma unroll
+    for (u32 k = 0; k < ITEMS; ++k) {
+        u32 element = k * BLOCK + thread;
+        if (element >= size) break;
+        u32 fine = places[k] & 0xffffu, begin = s.bins[fine],
+            end = fine + 1 < 2 * size ? s.bins[fine + 1] : size, to = begin;
+        if (end - begin > 1) {
+            u64 own = s.pairs[element];
+#pragma unroll 1
+            for (u32 q = begin; q < end; ++q) to += s.pairs[s.order[q]] < own;
+        }
+        s.sorted[to] = (u16)element;
+    }
+    __syncthreads();
+}
+
+// Where a part begins, as a pair's number: one that at most `rank` pairs are in front of, and more
+// than `rank` - (ROOM - SHARE). All threads call it.
+__device__ __noinline__ u64 find_bound(Sorting& s, const u64* pairs, u32 count, u32 least, u32 most,
+                                       u32 rank) {
+    u32 thread = threadIdx.x, range = most - least, bits = 32 + (range ? 32 - __clz(range) : 0);
+    u64 start = (u64)least << 32;
+    u32 shift = bits > 11 ? bits - 11 : 0, in_front = 0;
+    for (;;) {
+        for (u32 k = thread; k < ROOM; k += BLOCK) s.fine[k] = 0;
+        __syncthreads();
+        for (u32 k = thread; k < count; k += BLOCK) {
+            u64 own = pairs[k];
+            u64 bin = (own - start) >> shift;
+            if (own >= start && bin < ROOM) atomicAdd(&s.fine[bin], 1u);
+        }
+        __syncthreads();
+        u32 sum = 0, all;
+        for (u32 k = 0; k < ITEMS; ++k) sum += s.fine[thread * ITEMS + k];
+        u32 until = in_front + block_scan(sum, s.scratch[0], all);
+        for (u32 k = 0; k < ITEMS; ++k) {
+            u32 own = s.fine[thread * ITEMS + k];
+            if (until <= rank && rank < until + own) {
+                s.bound = start + ((u64)(thread * ITEMS + k) << shift);
+                s.in_front = until;
+                s.in_bin = own;
+            }
+            until += own;
+        }
+        __syncthreads();
+        start = s.bound;
+        in_front = s.in_front;
+        bool is_found = s.in_bin <= ROOM - SHARE || shift == 0;
+        __syncthreads();
+        if (is_found) return start;
+        shift = shift > 11 ? shift - 11 : 0;
+    }
+}
+
+// Loads a part of a long list, and what of its tiles is in front of the part and in all. Returns
+// its size.
+__device__ __forceinline__ u32 load_part(Sorting& s, const u64* __restrict__ pairs,
+                                         const u16* __restrict__ masks, u32 count, u32 part,
+                                         u32 parts, u32& least, u32& most) {
+    u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, below = (1u << lane) - 1;
+#pragma unroll 4
+    for (u32 k = thread; k < count; k += BLOCK) {
+        u32 depth = depth_of(pairs[k]);
+        least = min(least, depth);
+        most = max(most, depth);
+    }
+    if (thread == 0) s.size = 0;
+    if (thread < 2) {
+        s.is_crowded[thread] = 0;
+        s.bounds[thread] = thread == 0 ? 0 : ~0ull;
+    }
+    if (thread < GROUP_TILES) s.before[thread] = s.totals[thread] = 0;
+    find_range(s, least, most);
+    u32 bits = most > least ? 32 - __clz(most - least) : 0, shift = bits > 11 ? bits - 11 : 0;
+#pragma unroll 4
+    for (u32 k = thread; k < count; k += BLOCK)
+        atomicAdd(&s.fine[(depth_of(pairs[k]) - least) >> shift], 1u);
+    __syncthreads();
+    u32 ranks[2], sum = 0, all;
+#pragma unroll
+    for (u32 j = 0; j < 2; ++j)
+        ranks[j] =
+            part + j == 0 || part + j == parts ? NO_KEY : (u32)((u64)count * (part + j) / parts);
+#pragma unroll
+    for (u32 k = 0; k < ITEMS; ++k) sum += s.fine[thread * ITEMS + k];
+    u32 until = block_scan(sum, s.scratch[0], all);
+    for (u32 k = 0; k < ITEMS; ++k) {
+        u32 bin = thread * ITEMS + k, own = s.fine[bin];
+#pragma unroll
+        for (u32 j = 0; j < 2; ++j) {
+            if (ranks[j] == NO_KEY || until > ranks[j] || ranks[j] >= until + own) continue;
+            s.bounds[j] = (u64)(least + (bin << shift)) << 32;
+            s.is_crowded[j] = own > ROOM - SHARE;
+        }
+        until += own;
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (u32 j = 0; j < 2; ++j) {
+        if (!s.is_crowded[j]) continue;
+        u64 bound =
+            find_bound(s, pairs, count, least, most, (u32)((u64)count * (part + j) / parts));
+        if (thread == 0) s.bounds[j] = bound;
+        __syncthreads();
+    }
+    u64 begin = s.bounds[0], end = s.bounds[1];
+    TileCounts before, total;
+    u32 all_before = 0, all_total = 0, pieces = 0;
+    least = 0xffffffffu;
+    most = 0;
+#pragma unroll 2
+    for (u32 piece = warp * WARP; piece < count; piece += BLOCK) {
+        if (++pieces % 255 == 0) {
+            all_before += before.take_sum(lane);
+            all_total += total.take_sum(lane);
+        }
+        u32 k = piece + lane;
+        bool valid = k < count;
+        u64 own = valid ? pairs[k] : 0;
+#if GROUP == 2
+        u32 mask = tiles_of(own);
+#else
+        u32 mask = valid ? masks[k] : 0;
+        total.add(mask);
+#endif
+        before.add(own < begin ? mask : 0);
+        bool inside = valid && own >= begin && own < end;
+        u32 vote = __ballot_sync(FULL_MASK, inside), at = 0;
+        if (!vote) continue;
+        if (lane == 0) at = atomicAdd(&s.size, (u32)__popc(vote));
+        at = __shfl_sync(FULL_MASK, at, 0) + __popc(vote & below);
+        if (inside) {
+            s.pairs[at] = own;
+#if GROUP != 2
+            s.masks[at] = (u16)mask;
+#endif
+            least = min(least, depth_of(own));
+            most = max(most, depth_of(own));
+        }
+    }
+    all_before += before.take_sum(lane);
+    all_total += total.take_sum(lane);
+    if (lane < GROUP_TILES) {
+        atomicAdd(&s.before[lane], all_before);
+        atomicAdd(&s.totals[lane], all_total);
+    }
+    for (u32 k = thread; k < ROOM; k += BLOCK) s.fine[k] = 0;
+    find_range(s, least, most);
+    return s.size;
+}
+
+#if GROUP == 2
+// Writes the entries of a group's tiles: (first, one past the last, tile, 0), in the order in which
+// tiles are blended, those of long lists from the front on, the others from the back. Lane k has
+// how many pairs tile k has; all lanes of a warp call it.
+__device__ __forceinline__ void write_entries(u32 group, u32 before, u32 n, u32 total, u32 groups,
+                                              const Camera& camera, u32 all_pairs,
+                                              Counters* counters, uint4* entries, u32 lane) {
+    u32 tile = lane < GROUP_TILES ? tile_of_group(group, lane, camera) : NO_TILE;
+    u32 here = __ballot_sync(FULL_MASK, tile != NO_TILE), place = 0;
+    bool is_long = (u64)n * groups * LONG_SHARE > all_pairs;
+    if (lane == 0)
+        place = atomicAdd(is_long ? &counters->firsts : &counters->lasts, (u32)__popc(here));
+    place = __shfl_sync(FULL_MASK, place, 0) + __popc(here & ((1u << lane) - 1));
+    if (tile == NO_TILE) return;
+    u32 list = GROUP_TILES * before + lane * n;
+    entries[is_long ? place : camera.tiles_x * camera.tiles_y - 1 - place] =
+        make_uint4(list, list + total, tile, 0);
+}
+#else
+// Where the lists of a group's tiles begin, lane k's of tile k, that of their `totals`. All lanes
+// of a warp call it.
+__device__ __forceinline__ u32 place_lists(u32 group, u32 total, bool is_shared, bool notes,
+                                           const Camera& camera, Counters* counters,
+                                           u32* group_places, uint2* ranges, u32 lane) {
+    u32 until = warp_scan(lane < GROUP_TILES ? total : 0, lane), place = 0;
+    if (lane == WARP - 1) {
+        if (!is_shared) {
+            place = (u32)atomicAdd(&counters->placed, (u64)until);
+        } else {
+            // The first block that comes asks for all that have parts of the list.
+            u32 seen = atomicCAS(group_places + group, 0u, 1u);
+            if (seen == 0) {
+                place = (u32)atomicAdd(&counters->placed, (u64)until);
+                publish(group_places + group, place + 2);
+            } else {
+                while ((seen = observe(group_places + group)) == 1) {}
+                place = seen - 2;
+            }
+        }
+    }
+    u32 list = __shfl_sync(FULL_MASK, place, WARP - 1) + until - total;
+    if (lane < GROUP_TILES && notes) {
+        u32 tile = tile_of_group(group, lane, camera);
+        if (tile != NO_TILE) ranges[tile] = make_uint2(~list, list + total);
+    }
+    return list;
+}
+#endif
+
+// `items`: what `deal_far` listed. `pairs` and `masks` have `room` for each group. `group_places`:
+// 0 at launch.
+extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
+    sort_lists(const uint4* __restrict__ items, const u64* __restrict__ all_pairs,
+               const u16* __restrict__ all_masks, u32 room, u32 groups, Camera camera,
+               Counters* counters, u32* group_places, u32* tile_lists, void* places) {
+    begin_kernel();
+    __shared__ __align__(16) Sorting s;
+    u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, below = lanes_below(),
+        count = counters->halted ? 0 : counters->items;
+    for (u32 number = blockIdx.x; number < count; number += gridDim.x) {
+        uint4 item = items[number];
+        u32 group = item.x, part = item.y & 0xffffu, parts = item.y >> 16, n = item.z, size = n;
+        const u64* pairs = all_pairs + (u64)group * room;
+        const u16* masks = all_masks + (u64)group * room;
+        u32 least = 0xffffffffu, most = 0;
+        s.coarse[thread].y = 0;
+        if (parts == 1) {
+#pragma unroll
+            for (u32 k = 0; k < ITEMS; ++k) {
+                u32 at = k * BLOCK + thread;
+                if (at >= n) break;
+                u64 pair = pairs[at];
+                s.pairs[at] = pair;
+                s.fine[at] = 0;
+#if GROUP != 2
+                s.masks[at] = masks[at];
+#endif
+                least = min(least, depth_of(pair));
+                most = max(most, depth_of(pair));
+            }
+            for (u32 k = n + thread; k < (n + BLOCK - 1) / BLOCK * BLOCK; k += BLOCK) s.fine[k] = 0;
+            find_range(s, least, most);
+        } else {
+            for (u32 k = thread; k < ROOM; k += BLOCK) s.fine[k] = 0;
+            size = load_part(s, pairs, masks, n, part, parts, least, most);
+        }
+        sort_part(s, size, least, most);
+
+        // The part's share of the tiles' lists: a warp counts a stretch of it, learns what those
+        // before it have, and deals it out.
+        u32 stretch = (size + BLOCK - 1) / BLOCK * WARP, begin = min(warp * stretch, size),
+            end = min(begin + stretch, size);
+        TileCounts counted;
+        for (u32 piece = begin; piece < end; piece += WARP) {
+            u32 mask = 0;
+            if (piece + lane < end) {
+#if GROUP == 2
+                mask = tiles_of(s.pairs[s.sorted[piece + lane]]);
+#else
+                mask = s.masks[s.sorted[piece + lane]];
+#endif
+            }
+            counted.add(mask);
+        }
+        u32 tiles = counted.take_sum(lane);
+        if (lane < GROUP_TILES) s.warp_tiles[warp][lane] = tiles;
+        __syncthreads();
+        u32 in_front = 0, own = 0;
+        if (lane < GROUP_TILES) {
+            for (u32 w = 0; w < WARPS; ++w) {
+                u32 of_warp = s.warp_tiles[w][lane];
+                in_front += w < warp ? of_warp : 0;
+                own += of_warp;
+            }
+            if (parts > 1) {
+                in_front += s.before[lane];
+                own += s.before[lane];
+            }
+        }
+#if GROUP == 2
+        u32 start = GROUP_TILES * item.w + lane * n + in_front;
+        if (warp == 0 && part + 1 == parts)
+            write_entries(group, item.w, n, own, groups, camera, (u32)counters->pairs, counters,
+                          (uint4*)places, lane);
+#else
+        if (warp == 0) {
+            u32 list = place_lists(group, parts > 1 ? s.totals[lane % GROUP_TILES] : own, parts > 1,
+                                   part == 0, camera, counters, group_places, (uint2*)places, lane);
+            if (lane < GROUP_TILES) s.starts[lane] = list;
+        }
+        __syncthreads();
+        u32 start = s.starts[lane % GROUP_TILES] + in_front;
+#endif
+        u32 next[GROUP_TILES];
+#pragma unroll
+        for (u32 t = 0; t < GROUP_TILES; ++t) next[t] = __shfl_sync(FULL_MASK, start, t);
+#pragma unroll 1
+        for (u32 piece = begin; piece < end; piece += WARP) {
+            u32 mask = 0, slot = 0;
+            if (piece + lane < end) {
+                u32 element = s.sorted[piece + lane];
+                u64 pair = s.pairs[element];
+                slot = slot_of(pair);
+#if GROUP == 2
+                mask = tiles_of(pair);
+#else
+                mask = s.masks[element];
+#endif
+            }
+#pragma unroll
+            for (u32 t = 0; t < GROUP_TILES; ++t) {
+                u32 vote = lanes_with_bit(mask, t);
+                if (mask & 1u << t) tile_lists[next[t] + __popc(vote & below)] = slot;
+                next[t] += __popc(vote);
+            }
+        }
+        __syncthreads();
+    }
+}

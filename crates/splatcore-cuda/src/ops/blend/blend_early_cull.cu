@@ -1,0 +1,94 @@
+// blend, method `early-cull`: as `scalar` (blend_scalar.cu), but a fragment is culled by its
+// exponent (TC-GS, Liao et al. 2025, section 4.1): with beta = log2 alpha, alpha < 1/255 is beta <
+// -log2 255 (their equation 10), so that only fragments that are blended are raised. The paper has
+// natural logarithms; a splat's coefficients are in base 2 here. As in the paper the cap on alpha
+// comes after the test.
+//
+// Launch: a block of 256 threads a tile, one thread a pixel; the list comes through shared memory,
+// 256 splats at a time: 12 KB. 32 registers.
+// Bound by instructions, on sm_90: 18 for a warp and splat if no lane blends it (scalar: 20), 34 if
+// any does. Prediction for fox_220k with exact pairs on an H200: 10.2 M visits of a warp by a
+// splat, 40 % of them without a blending lane: 8 M instructions of 290 M less, 324 us (scalar 333).
+// The paper gains 6 to 51 % (its table 5). Measured: 331 us with exact (scalar 333), mcmc_1m 905
+// (918).
+//
+// Constants: COUNT 1 counts fragments and writes no image.
+
+#include "splat.cuh"
+
+#define BLOCK 256
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
+          const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges, Camera camera,
+          Counters* counters, float* image, float* transmittances) {
+    begin_kernel();
+    __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
+    __shared__ float4 powers[BLOCK];   // a, b, c
+    __shared__ float4 colours[BLOCK];
+    if (counters->halted) return;
+    u32 thread = threadIdx.x;
+    u32 tile = blockIdx.x;
+    u32 x = tile % camera.tiles_x * TILE + thread % TILE,
+        y = tile / camera.tiles_x * TILE + thread / TILE;
+    bool inside = x < camera.width && y < camera.height;
+    float px = x + 0.5f, py = y + 0.5f;
+    uint2 range = list_range(ranges, tile);
+    float transmittance = 1.0f, red = 0.0f, green = 0.0f, blue = 0.0f;
+    bool done = !inside;
+    u32 evaluated = 0, blended = 0;
+    for (u32 start = range.x; start < range.y; start += BLOCK) {
+        // Also the barrier that keeps the next batch from overwriting this one.
+        if (__syncthreads_and(done)) break;
+        if (start + thread < range.y) {
+            u32 slot = pairs[start + thread];
+            if (pair_slots) slot = pair_slots[slot];
+            const float4* from = (const float4*)(splats + slot);
+            centres[thread] = from[0];
+            powers[thread] = from[1];
+            colours[thread] = from[2];
+        }
+        __syncthreads();
+        u32 batch = min(range.y - start, (u32)BLOCK);
+        for (u32 k = 0; k < batch && !done; ++k) {
+            float4 centre = centres[k], power = powers[k];
+            float dx = px - centre.x, dy = py - centre.y;
+            float beta =
+                fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
+            ++evaluated;
+            if (!(beta >= -LOG2_255)) continue;
+            float alpha = fminf(exp2_approx(beta), camera.alpha_max);
+            float next = fmaf(-alpha, transmittance, transmittance);
+            if (next < TRANSMITTANCE_MIN) {
+                done = true;
+                break;
+            }
+            ++blended;
+            float weight = alpha * transmittance;
+            float4 colour = colours[k];
+            red = fmaf(weight, colour.x, red);
+            green = fmaf(weight, colour.y, green);
+            blue = fmaf(weight, colour.z, blue);
+            transmittance = next;
+        }
+    }
+#if COUNT
+    if (!inside) evaluated = 0;
+    for (int offset = 16; offset > 0; offset /= 2) {
+        evaluated += __shfl_xor_sync(FULL_MASK, evaluated, offset);
+        blended += __shfl_xor_sync(FULL_MASK, blended, offset);
+    }
+    if (thread % WARP == 0) {
+        atomicAdd(&counters->evaluated, (u64)evaluated);
+        atomicAdd(&counters->blended, (u64)blended);
+    }
+#else
+    if (inside) {
+        u32 plane = camera.width * camera.height, at = y * camera.width + x;
+        image[at] = fmaf(transmittance, camera.background[0], red);
+        image[plane + at] = fmaf(transmittance, camera.background[1], green);
+        image[2 * plane + at] = fmaf(transmittance, camera.background[2], blue);
+        transmittances[at] = transmittance;
+    }
+#endif
+}

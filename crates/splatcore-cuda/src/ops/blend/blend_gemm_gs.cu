@@ -1,0 +1,234 @@
+// blend, methods `gemm-gs` and `gemm-gs-32` to `-512`: GEMM-GS (Li et al., DAC 2026). The exponents
+// of a batch of Gaussians at a tile's 256 pixels are one matrix product (section 3.2 and 3.3,
+// equations 6 to 8, algorithm 2):
+//     M_power = M_g M_p,   M_p's columns (x^2, y^2, x y, x, y, 1), pixels relative to the tile's
+//     centre (equation 4), M_g's rows (a, c, b, 2 a X + b Y, 2 c Y + b X, a X^2 + b X Y + c Y^2),
+//     Gaussians relative to it (X, Y),
+// on the matrix units; alpha, transmittance and colour stay in f32, a thread a pixel, as in method
+// `scalar`.
+//
+// Launch (section 3.4): a block of 256 threads a tile, BATCH Gaussians at a time through three
+// stages. Each stage is a batch ahead of the next, and its results have two buffers, used in turn:
+//   1. asynchronous copies bring the batch's indices to shared memory;
+//   2. a thread fetches one Gaussian and makes its row of M_g (threads beyond BATCH have none,
+//      which costs the small batches of figure 7); it asks for the Gaussian before stage 3 of the
+//      batch before and uses it after;
+//   3. mini-batches of 16 Gaussians: a warp multiplies their rows with its 32 pixels in four
+//      `mma.m16n8k8`, brings each pixel's exponents to its own lane through shared memory that only
+//      this warp uses, and blends.
+// One barrier a batch.
+//
+// Where the paper leaves a choice: factors are halves, sums f32. M_p is exact in halves, its
+// coordinates being odd multiples of 1/2, and the same everywhere: a lane keeps its part in four
+// registers rather than read it from global memory. Of the 8 columns of an `mma` M_g has 6; the two
+// left carry log2 of the opacity as a high and a low half, so that the product is log2 alpha and
+// line 14 of algorithm 2 needs no factor. As there, every exponent is raised before anything is
+// tested. Precision: a coefficient is off by at most 2^-11 of itself. The constant one weighs most:
+// for a sigma of 0.55 pixels, 10 pixels from the centre, it is 240 and off by up to 2^-4; for a
+// sigma of 4 pixels 4.5, and 2^-9. fox_220k, emulated, against `scalar`: 78.8 dB with exact, 77.1
+// with aabb (the authors' code: 61).
+//
+// Registers (sm_90): 58 (48 for 32, 64 for 512), four blocks a multiprocessor. Shared memory: 72
+// bytes for each Gaussian of a batch and 8 KB, 26 KB for 256, 44 KB for 512.
+// Bound by instructions and, close behind, by exp and by shared memory. SASS of sm_90: 7.5 for a
+// Gaussian that no pixel of the warp keeps (exp, comparison, vote, branch; 3.5 are its share of the
+// mini-batch: product, transposition, addresses), 12 more for one that some pixel keeps. In clocks
+// of a multiprocessor: 1.9 and 3 of issue, 2 of exp, 2 of shared memory. Prediction for fox_220k on
+// an H200: 9 M (Gaussian, warp) visits with exact, 32 M with aabb, of which some 7 M are kept: 150
+// M and 325 M warp instructions, 145 and 310 us at full rate, 220 and 480 us in practice. Measured:
+// 258 us with exact, 613 with aabb; batches of 32, 64, 128 and 512 with aabb: 697, 659, 630, 612;
+// mcmc_1m 646 and 1778.
+//
+// Constants: BATCH 32 to 512; COUNT as in blend_scalar.cu.
+
+#include "matrix.cuh"
+#include "splat.cuh"
+
+#define BLOCK 256
+#define MINI_BATCH 16
+// Gaussians of a batch that one thread prepares.
+#define SHARE ((BATCH + BLOCK - 1) / BLOCK)
+// The constant term of what fills up a mini-batch.
+#define NOTHING -60000.0f
+
+// The pixel's row of M_p, two columns to each of four lanes.
+__device__ __forceinline__ u32 basis(float x, float y, u32 member) {
+    float low = member == 0 ? x * x : member == 1 ? x * y : member == 2 ? y : 1.0f;
+    float high = member == 0 ? y * y : member == 1 ? x : 1.0f;
+    return pack_half2(low, high);
+}
+
+// A Gaussian's row of M_g for a tile with this centre. A tile far beside a Gaussian overflows a
+// half: the constant term first, to minus infinity, since the linear ones are at most 3.2 times its
+// square root. The product is minus infinity then, or not-a-number where those overflow too: alpha
+// 0 or nothing either way.
+__device__ __forceinline__ uint4 coefficients_of(float4 mean, float4 power, float centre_x,
+                                                 float centre_y) {
+    float x = mean.x - centre_x, y = mean.y - centre_y;
+    float a = power.x, b = power.y, c = power.z, log2_opacity = mean.z;
+    float constant = fmaf(fmaf(a, x, b * y), x, c * y * y);
+    u32 opacity = pack_half2(log2_opacity, 0.0f);
+    return make_uint4(pack_half2(a, c), pack_half2(b, fmaf(2.0f * a, x, b * y)),
+                      pack_half2(fmaf(2.0f * c, y, b * x), constant),
+                      pack_half2(log2_opacity, log2_opacity - half_low(opacity)));
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
+          const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges, Camera camera,
+          Counters* counters, float* image, float* transmittances) {
+    begin_kernel();
+    __shared__ u32 indices[2][BATCH];
+    __shared__ uint4 rows[2][BATCH];  // of M_g, 8 halves each
+    __shared__ float4 colours[2][BATCH];
+    // Half a mini-batch of M_power for each warp: 8 floats a pixel, in two pieces that change
+    // places every four pixels so that neither writing nor reading meets a bank twice.
+    __shared__ float4 powers[BLOCK * 2];
+    if (counters->halted) return;
+    u32 thread = threadIdx.x, lane = thread % WARP;
+    u32 tile = blockIdx.x;
+    u32 tile_x = tile % camera.tiles_x * TILE, tile_y = tile / camera.tiles_x * TILE;
+    u32 x = tile_x + thread % TILE, y = tile_y + thread / TILE;
+    bool inside = x < camera.width && y < camera.height;
+    float centre_x = tile_x + TILE / 2, centre_y = tile_y + TILE / 2;
+    uint2 range = list_range(ranges, tile);
+    u32 batches = (range.y - range.x + BATCH - 1) / BATCH;
+
+    // The warp's 32 pixels are two rows of the tile: two factors of 16 pixels.
+    u32 group = lane / 4, member = lane % 4;
+    u32 pixels[2][2];
+    for (u32 row = 0; row < 2; ++row)
+        for (u32 half = 0; half < 2; ++half) {
+            // As the paper's: from the pixel to the centre.
+            float to_x = TILE / 2 - 0.5f - (float)(group + 8 * half);
+            float to_y = TILE / 2 - 0.5f - (float)(thread / WARP * 2 + row);
+            pixels[row][half] = basis(to_x, to_y, member);
+        }
+    float4* here = powers + thread / WARP * WARP * 2;
+    float2* write = (float2*)(here + group * 2 + ((member / 2) ^ (group / 4))) + member % 2;
+    const float4* read = here + lane * 2;
+    u32 swapped = lane / 4 % 2;
+
+    auto copy_indices = [&](u32 batch) {
+        for (u32 share = 0; share < SHARE; ++share) {
+            u32 k = thread + share * BLOCK, at = range.x + batch * BATCH + k;
+            if (k < BATCH && at < range.y) copy_async_4(&indices[batch % 2][k], pairs + at);
+        }
+        copy_async_commit();
+    };
+    // A thread reads the indices that it copied itself: waiting is enough.
+    float4 means[SHARE], shapes[SHARE], colour[SHARE];
+    auto fetch = [&](u32 batch) {
+        for (u32 share = 0; share < SHARE; ++share) {
+            u32 k = thread + share * BLOCK, at = range.x + batch * BATCH + k;
+            if (k < BATCH && at < range.y) {
+                u32 slot = indices[batch % 2][k];
+                if (pair_slots) slot = pair_slots[slot];
+                const float4* from = (const float4*)(splats + slot);
+                means[share] = from[0];
+                shapes[share] = from[1];
+                colour[share] = from[2];
+            }
+        }
+    };
+    auto construct = [&](u32 batch) {
+        for (u32 share = 0; share < SHARE; ++share) {
+            u32 k = thread + share * BLOCK, at = range.x + batch * BATCH + k;
+            if (k >= BATCH) continue;
+            // The last mini-batch is filled up with nothing.
+            uint4 row = make_uint4(0, 0, pack_half2(0.0f, NOTHING), 0);
+            if (at < range.y) {
+                row = coefficients_of(means[share], shapes[share], centre_x, centre_y);
+                colours[batch % 2][k] = colour[share];
+            }
+            rows[batch % 2][k] = row;
+        }
+    };
+
+    float transmittance = 1.0f, red = 0.0f, green = 0.0f, blue = 0.0f;
+    // The least alpha that counts: infinite once the pixel has stopped.
+    const float never = __uint_as_float(0x7f800000u);
+    float least = inside ? ALPHA_MIN : never;
+#if COUNT
+    u32 evaluated = 0, blended = 0;
+#endif
+    if (batches > 0) {
+        copy_indices(0);
+        copy_indices(1);
+        copy_async_wait<1>();
+        fetch(0);
+        construct(0);
+    }
+    for (u32 batch = 0; batch < batches; ++batch) {
+        // Also the barrier that keeps the next rows from overwriting those that a slower warp still
+        // multiplies.
+        if (__syncthreads_and(least == never)) break;
+        copy_async_wait<0>();
+        fetch(batch + 1);
+        copy_indices(batch + 2);
+        u32 size = min(range.y - range.x - batch * BATCH, (u32)BATCH);
+#pragma unroll 2
+        for (u32 first = 0; first < size; first += MINI_BATCH) {
+            if (__all_sync(FULL_MASK, least == never)) break;
+            u32 gaussians[2];
+            load_matrix_x2(gaussians, &rows[batch % 2][first + lane % MINI_BATCH]);
+            for (u32 half = 0; half < 2; ++half) {
+                const float zero[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+                float upper[4], lower[4];
+                mma_m16n8k8(upper, pixels[0], gaussians[half], zero);
+                mma_m16n8k8(lower, pixels[1], gaussians[half], zero);
+                __syncwarp();
+                write[0] = make_float2(upper[0], upper[1]);
+                write[32] = make_float2(upper[2], upper[3]);
+                write[64] = make_float2(lower[0], lower[1]);
+                write[96] = make_float2(lower[2], lower[3]);
+                __syncwarp();
+                float4 near = read[swapped], far = read[1 - swapped];
+                float exponents[8] = {near.x, near.y, near.z, near.w, far.x, far.y, far.z, far.w};
+                const float4* behind = &colours[batch % 2][first + 8 * half];
+#pragma unroll
+                for (u32 k = 0; k < 8; ++k) {
+                    float alpha = exp2_approx(exponents[k]);
+#if COUNT
+                    if (least != never && first + 8 * half + k < size) ++evaluated;
+#endif
+                    // Not-a-number counts as nothing.
+                    bool counts = alpha >= least;
+                    if (!__any_sync(FULL_MASK, counts)) continue;
+                    alpha = fminf(counts ? alpha : 0.0f, camera.alpha_max);
+                    float next = fmaf(-alpha, transmittance, transmittance);
+                    bool stops = next < TRANSMITTANCE_MIN;
+#if COUNT
+                    if (counts && !stops) ++blended;
+#endif
+                    if (stops) least = never;
+                    float weight = stops ? 0.0f : alpha * transmittance;
+                    float4 colour = behind[k];
+                    red = fmaf(weight, colour.x, red);
+                    green = fmaf(weight, colour.y, green);
+                    blue = fmaf(weight, colour.z, blue);
+                    if (!stops) transmittance = next;
+                }
+            }
+        }
+        if (batch + 1 < batches) construct(batch + 1);
+    }
+#if COUNT
+    for (int offset = 16; offset > 0; offset /= 2) {
+        evaluated += __shfl_xor_sync(FULL_MASK, evaluated, offset);
+        blended += __shfl_xor_sync(FULL_MASK, blended, offset);
+    }
+    if (lane == 0) {
+        atomicAdd(&counters->evaluated, (u64)evaluated);
+        atomicAdd(&counters->blended, (u64)blended);
+    }
+#else
+    if (inside) {
+        u32 plane = camera.width * camera.height, at = y * camera.width + x;
+        image[at] = fmaf(transmittance, camera.background[0], red);
+        image[plane + at] = fmaf(transmittance, camera.background[1], green);
+        image[2 * plane + at] = fmaf(transmittance, camera.background[2], blue);
+        transmittances[at] = transmittance;
+    }
+#endif
+}

@@ -1,0 +1,128 @@
+// blend, method `scalar`: one thread a pixel, every pixel walks its tile's whole list (Kerbl et al.
+// 2023 and its rasterizer). CPU twin: splatcore-cpu/src/blend_scalar.rs.
+//
+// Launch: a block of 256 threads a tile; the list comes through shared memory, 256 splats at a
+// time. Bound by instructions: about 22 for a warp and splat of the tile's list.
+// Prediction for fox_220k, 1.4 M pairs, 8 warps each: 11 M visits, 250 M warp instructions, 240 us
+// at full rate on an H200, 350 in practice (gsplat: 604). Measured: 333 us; mcmc_1m 990 us.
+//
+// Constants: COUNT 1 counts fragments and writes no image. DEPTH 1 also sums 1/z, by the weights of
+// the colours. CHECKPOINTS 1 leaves behind what blend_backward_gaussian_parallel.cu needs:
+// bucket_tiles[bucket] = tile + 1, checkpoints[...][pixel of the tile] = (transmittance, colour)
+// before every bucket of 32 splats but a tile's first (written where the pixel goes on), and
+// stops[pixel] = the place in the sorted pairs where it stopped.
+
+#include "splat.cuh"
+
+#define BLOCK 256
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
+          const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges, Camera camera,
+          Counters* counters, float* image, float* transmittances
+#if CHECKPOINTS
+          ,
+          u32* bucket_tiles, float4* checkpoints, u32* stops
+#elif DEPTH
+          ,
+          float* inverse_depths
+#endif
+    ) {
+    begin_kernel();
+    __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
+    __shared__ float4 powers[BLOCK];   // a, b, c
+    __shared__ float4 colours[BLOCK];
+    if (counters->halted) return;
+    u32 thread = threadIdx.x;
+    u32 tile = blockIdx.x;
+    u32 x = tile % camera.tiles_x * TILE + thread % TILE,
+        y = tile / camera.tiles_x * TILE + thread / TILE;
+    bool inside = x < camera.width && y < camera.height;
+    float px = x + 0.5f, py = y + 0.5f;
+    uint2 range = list_range(ranges, tile);
+    float transmittance = 1.0f, red = 0.0f, green = 0.0f, blue = 0.0f;
+    bool done = !inside;
+    u32 evaluated = 0, blended = 0;
+#if DEPTH
+    float inverse_depth = 0.0f;
+#endif
+#if CHECKPOINTS
+    u32 stop = range.y;
+    for (u32 k = thread; k < (range.y - range.x + WARP - 1) / WARP; k += BLOCK)
+        bucket_tiles[range.x / WARP + tile + k] = tile + 1;
+#endif
+    for (u32 start = range.x; start < range.y; start += BLOCK) {
+        // Also the barrier that keeps the next batch from overwriting this one.
+        if (__syncthreads_and(done)) break;
+        if (start + thread < range.y) {
+            u32 slot = pairs[start + thread];
+            if (pair_slots) slot = pair_slots[slot];
+            const float4* from = (const float4*)(splats + slot);
+            centres[thread] = from[0];
+            powers[thread] = from[1];
+            colours[thread] = from[2];
+        }
+        __syncthreads();
+        u32 batch = min(range.y - start, (u32)BLOCK);
+        for (u32 k = 0; k < batch && !done; ++k) {
+#if CHECKPOINTS
+            u32 place = start + k - range.x;
+            if (place % WARP == 0 && place > 0)
+                checkpoints[(u64)(range.x / WARP + place / WARP - 1) * BLOCK + thread] =
+                    make_float4(transmittance, red, green, blue);
+#endif
+            float4 centre = centres[k], power = powers[k];
+            float dx = px - centre.x, dy = py - centre.y;
+            float exponent =
+                fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
+            float raw = exp2_approx(exponent);
+            ++evaluated;
+            // NaN counts as nothing; the smaller one of NaN and the cap would be the cap.
+            if (!(raw >= ALPHA_MIN)) continue;
+            float alpha = fminf(raw, camera.alpha_max);
+            float next = fmaf(-alpha, transmittance, transmittance);
+            if (next < TRANSMITTANCE_MIN) {
+                done = true;
+#if CHECKPOINTS
+                stop = start + k;
+#endif
+                break;
+            }
+            ++blended;
+            float weight = alpha * transmittance;
+            float4 colour = colours[k];
+            red = fmaf(weight, colour.x, red);
+            green = fmaf(weight, colour.y, green);
+            blue = fmaf(weight, colour.z, blue);
+#if DEPTH
+            inverse_depth = fmaf(weight, colour.w, inverse_depth);
+#endif
+            transmittance = next;
+        }
+    }
+#if COUNT
+    if (!inside) evaluated = 0;
+    for (int offset = 16; offset > 0; offset /= 2) {
+        evaluated += __shfl_xor_sync(FULL_MASK, evaluated, offset);
+        blended += __shfl_xor_sync(FULL_MASK, blended, offset);
+    }
+    if (thread % WARP == 0) {
+        atomicAdd(&counters->evaluated, (u64)evaluated);
+        atomicAdd(&counters->blended, (u64)blended);
+    }
+#else
+    if (inside) {
+        u32 plane = camera.width * camera.height, at = y * camera.width + x;
+        image[at] = fmaf(transmittance, camera.background[0], red);
+        image[plane + at] = fmaf(transmittance, camera.background[1], green);
+        image[2 * plane + at] = fmaf(transmittance, camera.background[2], blue);
+        transmittances[at] = transmittance;
+#if DEPTH
+        inverse_depths[at] = inverse_depth;
+#endif
+#if CHECKPOINTS
+        stops[at] = stop;
+#endif
+    }
+#endif
+}

@@ -1,0 +1,259 @@
+// blend, methods `tc-gs`, `frag2mat`, `tc-gs-global-fp16` and `tc-gs-global-tf32` (TC-GS, Liao et
+// al. 2025, section 4): the exponents beta = log2 alpha of all pixels and Gaussians of a tile are a
+// product of matrices, B = U^T V (equation 18), on the matrix units.
+//
+//   Frag2Mat (4.2)   beta = u . v (equation 13); u has the monomials of the pixel (equation 14), v
+//                    the coefficients of the Gaussian (equation 12). The units take 8 terms, so v0
+//                    is split: three entries of v0 / 3 that meet a 1 each (section 5.1). m16n8k8:
+//                    16 pixels, 8 Gaussians; halves in and out (TF32: f32 out).
+//   G2L (4.3)        p and the mean are taken from the tile's centre (equations 19 to 21). Pixels
+//                    are n + 1/2 with
+//                    |n| < 8 there, and u has no rounding at all.
+//   EarlyCull (4.1)  beta is compared with -log2 255 (equation 10), and only what is blended is
+//                    raised.
+// The paper has natural logarithms, a splat's coefficients are in base 2. Where it is silent
+// (transmittance, colour, the exchange of exponents, which pixels a warp has) everything is f32 as
+// in its algorithm 1.
+//
+// Constants: EARLY_CULL, LOCAL and TF32 choose the method,
+//   tc-gs 1 1 0 · frag2mat 0 1 0 (its table 5) · tc-gs-global-fp16 1 0 0 and tc-gs-global-tf32 1 0
+//   1 (its table 6: the squares of coordinates overflow halves from 256 pixels on, and TF32 has no
+//   more digits);
+// COUNT 1 counts fragments and writes no image: those that a pixel looks at, not those computed for
+// pixels that are done.
+//
+// Launch: a block of 256 threads a tile, a warp 8x4 pixels, a lane one pixel. Batches of 256
+// Gaussians: a thread makes the vector v of one of them for this tile and puts it and the colour
+// into shared memory. For 8 Gaussians at a time a warp makes two products (pixels 0 to 15, 16 to
+// 31). An accumulator's row is one pixel, but spread over four lanes: the warp sends it through 512
+// bytes of shared memory of its own (TF32: 1 KB), after which a lane has its pixel's 8 exponents
+// and blends them in turn. 40 registers, 13 KB shared (21 KB with TF32). Bound by instructions, on
+// sm_90: 20 for a warp and 8 Gaussians, and for each of them 3 if no lane blends it, 15 if any does
+// (scalar: 20 and 34). What the digits cost: beta is off by at most 2^-11 (sum |u v| + |beta|),
+// which tests/blend_tc_gs.rs holds it to. A third of v0 is as many digits short as v0 is; what
+// helps a needle is to put into the next entry what rounding left of the first (see
+// blend_splatcore_training.cu), which is not this method. Prediction for fox_220k with exact pairs
+// on an H200: 10.2 M visits of a warp by a Gaussian, 60 % of them with a blending lane: 10.2 x 2.5
+// + 6.1 x 15 + 4.1 x 3 M and 10 M for batches and pixels = 140 M warp instructions, 133 us; at the
+// 83 % of that rate that scalar reaches, 160 us. frag2mat: one instruction more for a culled visit,
+// 164. The authors' code: 203 us with 1.40 M pairs. Measured: tc-gs 220 us with exact pairs, 224
+//      with accutile; mcmc_1m 550 and 568. tc-gs-global-fp16 5.2 dB, -tf32 15.4.
+// Tried: exponents in f32 through shared memory 244 us with exact, 250 with accutile (predicted
+// 160); 16 Gaussians between two votes 230 with accutile; 16x2 pixels a warp 252; colours as halves
+// 263. Tried: without the second argument of __launch_bounds__ nvcc saves three registers and
+//      computes shared addresses anew for
+// every 8 Gaussians, 20 instructions; a branch a lane in place of the vote, 4 instead of 3 for a
+// culled visit.
+
+#include "matrix.cuh"
+#include "splat.cuh"
+
+#define BLOCK 256
+#define GROUP 8  // Gaussians of a product
+#define WARP_WIDTH 8
+#define WARP_HEIGHT (WARP / WARP_WIDTH)
+
+// A fragment is blended if its exponent, or its alpha, is at least this; a pixel that is done
+// blends nothing more.
+#if EARLY_CULL
+#define LEAST -LOG2_255
+#else
+#define LEAST ALPHA_MIN
+#endif
+#define NEVER __uint_as_float(0x7f800000u)
+
+struct Point {
+    float x, y;
+};
+
+// Entry k of the pixel vector u; entries 0 to 2 meet a third of v0 each.
+__device__ __forceinline__ float basis(u32 k, Point p) {
+    if (k < 3) return 1.0f;
+    if (k == 3) return p.x;
+    if (k == 4) return p.y;
+    if (k == 5) return p.x * p.x;
+    if (k == 6) return p.x * p.y;
+    return p.y * p.y;
+}
+
+// 16 bytes of a vector v.
+#if TF32
+#define PARTS 2
+#else
+#define PARTS 1
+#endif
+
+extern "C" __global__ void __launch_bounds__(BLOCK, 4)
+    blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
+          const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges, Camera camera,
+          Counters* counters, float* image, float* transmittances) {
+    begin_kernel();
+    // V. Halves: all 8 entries; TF32: entries 0 to 3 of all Gaussians, then 4 to 7. 8 Gaussians are
+    // a B operand as they lie there, a word a lane.
+    __shared__ uint4 vectors[PARTS][BLOCK];
+    __shared__ float4 colours[BLOCK];
+    // Exponents of each pixel with 8 Gaussians: halves as they come, or two float4 a row, exchanged
+    // in every other four rows: neither the stores of accumulators nor the loads of rows have bank
+    // conflicts so.
+#if TF32
+    __shared__ float4 exponents[BLOCK / WARP][WARP][2];
+#else
+    __shared__ uint4 exponents[BLOCK / WARP][WARP];
+#endif
+    if (counters->halted) return;
+    u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
+    u32 group = lane / 4, member = lane % 4;
+    u32 tile = blockIdx.x;
+    u32 tile_x = tile % camera.tiles_x * TILE, tile_y = tile / camera.tiles_x * TILE;
+    u32 warp_x = tile_x + warp % (TILE / WARP_WIDTH) * WARP_WIDTH;
+    u32 warp_y = tile_y + warp / (TILE / WARP_WIDTH) * WARP_HEIGHT;
+    u32 x = warp_x + lane % WARP_WIDTH, y = warp_y + lane / WARP_WIDTH;
+    bool inside = x < camera.width && y < camera.height;
+#if LOCAL
+    // Equation 19: the tile's centre, a corner of four pixels.
+    Point origin = {tile_x + TILE / 2.0f, tile_y + TILE / 2.0f};
+#else
+    Point origin = {0.0f, 0.0f};
+#endif
+
+    // U^T, a row a pixel: the A operands of two products, pixels 0 to 15 and 16 to 31 of the warp.
+    u32 pixels[2][2 * PARTS];
+    for (u32 part = 0; part < 4; ++part) {
+        u32 row = part * 8 + group;
+        Point p = {(float)(warp_x + row % WARP_WIDTH) + 0.5f - origin.x,
+                   (float)(warp_y + row / WARP_WIDTH) + 0.5f - origin.y};
+#if TF32
+        pixels[part / 2][part % 2] = to_tf32(basis(member, p));
+        pixels[part / 2][part % 2 + 2] = to_tf32(basis(member + 4, p));
+#else
+        pixels[part / 2][part % 2] = pack_half2(basis(2 * member, p), basis(2 * member + 1, p));
+#endif
+    }
+
+    uint2 range = list_range(ranges, tile);
+    float transmittance = 1.0f, red = 0.0f, green = 0.0f, blue = 0.0f;
+    float least = inside ? LEAST : NEVER;
+#if COUNT
+    u32 evaluated = 0, blended = 0;
+#endif
+    for (u32 start = range.x; start < range.y; start += BLOCK) {
+        // Also the barrier that keeps the next batch from overwriting this one.
+        if (__syncthreads_and(least == NEVER)) break;
+        // Beyond the list's end an exponent that no pixel blends.
+        float v[6] = {-6e4f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
+        if (start + thread < range.y) {
+            u32 slot = pairs[start + thread];
+            if (pair_slots) slot = pair_slots[slot];
+            const float4* from = (const float4*)(splats + slot);
+            float4 centre = from[0], power = from[1];
+            colours[thread] = from[2];
+            // Equation 12 about the origin of equation 20.
+            float mean_x = centre.x - origin.x, mean_y = centre.y - origin.y;
+            float along_x = fmaf(power.x, mean_x, power.y * mean_y), along_y = power.z * mean_y;
+            v[0] = fmaf(along_x, mean_x, fmaf(along_y, mean_y, centre.z));
+            v[1] = -fmaf(power.x, mean_x, along_x);
+            v[2] = -fmaf(power.y, mean_x, 2.0f * along_y);
+            v[3] = power.x;
+            v[4] = power.y;
+            v[5] = power.z;
+        }
+        float third = v[0] * (1.0f / 3.0f);
+#if TF32
+        vectors[0][thread] =
+            make_uint4(to_tf32(third), to_tf32(third), to_tf32(third), to_tf32(v[1]));
+        vectors[1][thread] = make_uint4(to_tf32(v[2]), to_tf32(v[3]), to_tf32(v[4]), to_tf32(v[5]));
+#else
+        vectors[0][thread] = make_uint4(pack_half2(third, third), pack_half2(third, v[1]),
+                                        pack_half2(v[2], v[3]), pack_half2(v[4], v[5]));
+#endif
+        __syncthreads();
+        u32 batch = min(range.y - start, (u32)BLOCK);
+        const float4* group_colours = colours;
+        const u32* columns = (const u32*)vectors + lane;
+        for (u32 first = 0; first < batch;
+             first += GROUP, group_colours += GROUP, columns += WARP) {
+            if (__all_sync(FULL_MASK, least == NEVER)) break;
+            // The exponents before these have been read.
+            __syncwarp();
+            u32 column = columns[0];
+#if TF32
+            const float none[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+            for (u32 half = 0; half < 2; ++half) {
+                float d[4];
+                u32 both[2] = {column, columns[4 * BLOCK]};
+                mma_m16n8k8_tf32(d, pixels[half], both, none);
+                u32 row = half * 16 + group, at = (member / 2) ^ (group / 4);
+                ((float2*)&exponents[warp][row][at])[member % 2] = make_float2(d[0], d[1]);
+                ((float2*)&exponents[warp][row + 8][at])[member % 2] = make_float2(d[2], d[3]);
+            }
+            __syncwarp();
+            u32 exchanged = lane / 4 % 2;
+            float4 low = exponents[warp][lane][exchanged],
+                   high = exponents[warp][lane][1 - exchanged];
+            float betas[GROUP] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#else
+            const u32 none[2] = {0, 0};
+            for (u32 half = 0; half < 2; ++half) {
+                u32 d[2];
+                mma_m16n8k8(d, pixels[half], column, none);
+                u32* to = (u32*)exponents[warp] + half * 64 + lane;
+                to[0] = d[0];
+                to[32] = d[1];
+            }
+            __syncwarp();
+            uint4 row = exponents[warp][lane];
+            float betas[GROUP] = {half_low(row.x),  half_high(row.x), half_low(row.y),
+                                  half_high(row.y), half_low(row.z),  half_high(row.z),
+                                  half_low(row.w),  half_high(row.w)};
+#endif
+#pragma unroll
+            for (u32 k = 0; k < GROUP; ++k) {
+#if COUNT
+                evaluated += least < NEVER && first + k < batch;
+#endif
+#if EARLY_CULL
+                bool visible = betas[k] >= least;
+                if (!__any_sync(FULL_MASK, visible)) continue;
+                float alpha = exp2_approx(betas[k]);
+#else
+                float alpha = exp2_approx(betas[k]);
+                bool visible = alpha >= least;
+                if (!__any_sync(FULL_MASK, visible)) continue;
+#endif
+                alpha = fminf(alpha, camera.alpha_max);
+                float next = fmaf(-alpha, transmittance, transmittance);
+                bool blends = visible && next >= TRANSMITTANCE_MIN;
+                float weight = alpha * transmittance;
+                float4 colour = group_colours[k];
+                if (visible != blends) least = NEVER;
+                if (blends) {
+                    red = fmaf(weight, colour.x, red);
+                    green = fmaf(weight, colour.y, green);
+                    blue = fmaf(weight, colour.z, blue);
+                    transmittance = next;
+                }
+#if COUNT
+                blended += blends;
+#endif
+            }
+        }
+    }
+#if COUNT
+    for (int offset = 16; offset > 0; offset /= 2) {
+        evaluated += __shfl_xor_sync(FULL_MASK, evaluated, offset);
+        blended += __shfl_xor_sync(FULL_MASK, blended, offset);
+    }
+    if (lane == 0) {
+        atomicAdd(&counters->evaluated, (u64)evaluated);
+        atomicAdd(&counters->blended, (u64)blended);
+    }
+#else
+    if (inside) {
+        u32 plane = camera.width * camera.height, at = y * camera.width + x;
+        image[at] = fmaf(transmittance, camera.background[0], red);
+        image[plane + at] = fmaf(transmittance, camera.background[1], green);
+        image[2 * plane + at] = fmaf(transmittance, camera.background[2], blue);
+        transmittances[at] = transmittance;
+    }
+#endif
+}

@@ -1,0 +1,108 @@
+//! `samples`: launches ops/blend/blend_interpolated.cu and blend_rough.cu, which say how: the blend of
+//! large pictures.
+
+use super::{PictureRows, inference_constants, picture_block};
+use crate::device::queue::{Queue, arguments, wrong_program};
+use crate::device::{Kernel, Program};
+use crate::ops::camera::KernelCamera;
+use crate::ops::sources;
+use splatcore_core::BackendError;
+use splatcore_core::pipeline::Blend;
+
+/// Blocks of `blend_rough` that a multiprocessor holds (ROUGH_BLOCKS).
+const RESIDENT: u32 = 7;
+/// Lanes of a warp.
+const WARP: usize = 32;
+/// Tiles that the first warps of `blend_samples` look at.
+const LOOKED: usize = 4;
+/// Lists of tiles that are left to `blend_rough`: one for each class of lengths, and one of tiles
+/// without splats (ROUGH_LISTS).
+pub const ROUGH_LISTS: usize = 9;
+/// Bytes of what such a list says of a tile: where its own list begins and ends, its number, and
+/// which of its squares are left.
+const ROUGH_BYTES: usize = 16;
+
+/// Whether a picture of a method, without depth, is blended so.
+pub fn is_sampled(method: Blend, rows: PictureRows) -> bool {
+    method == Blend::Samples && rows == PictureRows::Eight
+}
+
+/// `blend_samples` and `blend_rough`, of large pictures of [`Blend::Samples`].
+pub(super) fn program(rows: PictureRows) -> Program {
+    let kernels = &["blend_samples", "blend_rough"];
+    sources::program("blend_interpolated.cu", inference_constants(rows), kernels)
+}
+
+/// Bytes of [`Buffers::rough`].
+pub fn rough_bytes(view: &KernelCamera) -> usize {
+    ROUGH_LISTS * ROUGH_BYTES * view.tile_count()
+}
+
+/// Addresses of what the kernels read and write.
+#[derive(Clone, Copy)]
+pub struct Buffers {
+    /// The splats.
+    pub splats: u64,
+    /// The tiles' lists.
+    pub tile_lists: u64,
+    /// Where each of them is, as a sort notes it.
+    pub ranges: u64,
+    /// The counters.
+    pub counters: u64,
+    /// Planar rgb, f32.
+    pub image: u64,
+    /// f32 a pixel.
+    pub transmittances: u64,
+    /// Tiles that are left to `blend_rough`, [`rough_bytes`].
+    pub rough: u64,
+}
+
+/// Blends a picture.
+///
+/// # Errors
+/// If the launch failed.
+pub fn blend(
+    queue: &Queue,
+    kernels: &[Kernel],
+    view: &KernelCamera,
+    at: Buffers,
+) -> Result<(), BackendError> {
+    let &[samples, rough] = kernels else {
+        return Err(wrong_program("samples"));
+    };
+    let tiles = view.tile_count();
+    let block = picture_block(Blend::Samples, PictureRows::Eight);
+    // A warp a tile, and others that look for long lists before.
+    let warps = tiles.div_ceil(LOOKED) + tiles;
+    queue.launch(
+        samples,
+        warps.div_ceil(block as usize / WARP) as u32,
+        block,
+        &mut arguments![
+            at.splats,
+            at.tile_lists,
+            at.ranges,
+            *view,
+            at.counters,
+            at.image,
+            at.transmittances,
+            at.rough
+        ],
+    )?;
+    // Blocks ask for tiles until there are no more.
+    let resident = (RESIDENT * queue.device.multiprocessors()).min(tiles as u32);
+    queue.launch(
+        rough,
+        resident,
+        block,
+        &mut arguments![
+            at.splats,
+            at.tile_lists,
+            *view,
+            at.counters,
+            at.image,
+            at.transmittances,
+            at.rough
+        ],
+    )
+}

@@ -1,0 +1,30 @@
+// What the `subtile` and `splatcore` methods share, forward and backward: a warp owns 8x4 pixels of
+// its tile and looks only at the splats whose ellipse alpha = 1/255 reaches them (DESIGN section 6,
+// idea 1).
+
+#pragma once
+#include "splat.cuh"
+
+#define SUBTILE_X 8
+#define SUBTILE_Y 4
+
+// Whether the largest alpha over the rectangle of pixel centres [x0, x0 + 7] x [y0, y0 + 3] reaches
+// 1/255. The exponent is concave: its largest value over the rectangle is at the mean if that is
+// inside, else on an edge that faces it.
+__device__ __forceinline__ bool touches_subtile(float4 centre, float4 power, float x0, float y0) {
+    float left = x0 - centre.x, right = left + (SUBTILE_X - 1), top = y0 - centre.y,
+          bottom = top + (SUBTILE_Y - 1);
+    // The point of the rectangle nearest to the mean, axis by axis.
+    float near_x = fminf(fmaxf(0.0f, left), right), near_y = fminf(fmaxf(0.0f, top), bottom);
+    // Along the edge x = near_x the best y, along y = near_y the best x.
+    float along_y =
+        fminf(fmaxf(-0.5f * power.y * near_x * reciprocal_approx(power.z), top), bottom);
+    float along_x =
+        fminf(fmaxf(-0.5f * power.y * near_y * reciprocal_approx(power.x), left), right);
+    float on_x =
+        fmaf(fmaf(power.x, near_x, power.y * along_y), near_x, power.z * along_y * along_y);
+    float on_y = fmaf(fmaf(power.x, along_x, power.y * near_y), along_x, power.z * near_y * near_y);
+    // The margin covers what rounding can do to the exponents here and in the blend.
+    float best = fmaxf(on_x, on_y);
+    return centre.z + best * (1.0f - 1e-4f) >= -LOG2_255 - 1e-3f;
+}

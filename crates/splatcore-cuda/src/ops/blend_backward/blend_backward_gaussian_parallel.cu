@@ -1,0 +1,160 @@
+// blend_backward, method `gaussian-parallel`: a warp takes a bucket of 32 consecutive splats of a
+// tile's list, a lane holds one splat and its sums in registers, and the tile's pixels pass from
+// lane to lane, each with its transmittance and what is still to come behind. "Taming 3DGS"
+// (Mallick et al. 2024), section 5. The forward pass leaves behind (CHECKPOINTS in blend_scalar.cu and
+// blend_subtile.cu): the tile of every bucket, the state of every pixel before every bucket but a
+// tile's first, and the place in the list where a pixel stopped. Formulas: blend_backward_atomic.cu.
+//
+// Different from the published kernel: it adds a lane's sums to the splat's by atomic additions. A
+// (tile, splat) pair is in one bucket only, so here the lane writes the pair's own row, which
+// `sum_pairs` adds up in a fixed order: equal runs give equal bits. Only transmittance and
+// remainder pass by shuffles; what of a pixel stays the same is read from shared memory. Rows of 32
+// pixels that have all stopped before the bucket are left out.
+//
+// Buckets need no scan to be numbered: place i of a tile's list [x, y) is in bucket x/32 + tile +
+// (i - x)/32. With floor(x/32) + ceil((y - x)/32) <= floor(y/32) + 1 no two tiles meet. Some
+// numbers between tiles stay unused.
+//
+// Launch: a block of one warp a bucket, so that the compiler knows every branch but one to be the
+// warp's. Bound by instructions: 50 a step, 9 x 32 steps a bucket (the last 32 to drain) however
+// few of the pixels the splats touch. Prediction for fox_220k at 1080x1920 on an H200 (1.4 M pairs,
+// 44 k buckets): 630 M warp instructions, 600 us at full rate, 900 in practice; 180 MB of states
+// written by the forward pass and read here, 75 us of bandwidth twice.
+//
+// Constants: none.
+
+#include "splat.cuh"
+
+#define CHUNKS (TILE * TILE / WARP)  // of a tile's pixels: two rows each
+#define SUMS 9
+
+extern "C" __global__ void __launch_bounds__(WARP)
+    blend_backward(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
+                   const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges,
+                   Camera camera, const Counters* counters, const float* __restrict__ image,
+                   const float* __restrict__ gradient, float* pair_sums,
+                   const u32* __restrict__ bucket_tiles, const float4* __restrict__ checkpoints,
+                   const u32* __restrict__ stops) {
+    begin_kernel();
+    // The chunk on its way, then the one that enters: gradient and x; y. Transmittance and
+    // remainder of the latter.
+    __shared__ float4 pixels[2 * WARP];
+    __shared__ float pixels_y[2 * WARP];
+    __shared__ float2 states[WARP];
+    if (counters->halted) return;
+    u32 lane = threadIdx.x, bucket = blockIdx.x;
+    u32 tile = bucket_tiles[bucket];
+    if (tile == 0) return;
+    --tile;
+    uint2 range = list_range(ranges, tile);
+    u32 first = range.x + WARP * (bucket - tile - range.x / WARP);
+    u32 length = min(range.y - first, (u32)WARP);
+    u32 number = lane < length ? pairs[first + lane] : 0;
+    u32 x = tile % camera.tiles_x * TILE + lane % TILE,
+        y0 = tile / camera.tiles_x * TILE + lane / TILE;
+    u32 plane = camera.width * camera.height;
+
+    // Which of the lane's pixels, one a chunk, go on at the bucket.
+    u32 going = 0;
+    for (u32 chunk = 0; chunk < CHUNKS; ++chunk) {
+        u32 y = y0 + chunk * (WARP / TILE);
+        if (x < camera.width && y < camera.height && stops[y * camera.width + x] > first)
+            going |= 1u << chunk;
+    }
+
+    float total[SUMS] = {};
+    if (__any_sync(FULL_MASK, going != 0)) {
+        // Lanes without a splat let pixels pass.
+        float4 centre = make_float4(0.0f, 0.0f, -1e9f, 0.0f), power = {}, colour = {};
+        if (lane < length) {
+            const float4* from = (const float4*)(splats + pair_slots[number]);
+            centre = from[0];
+            power = from[1];
+            colour = from[2];
+        }
+        // Nothing has arrived yet: a pixel without transmittance adds nothing, wherever it is.
+        float transmittance = 0.0f, behind = 0.0f;
+        float4 entered = {};
+        float entered_y = 0.0f;
+        // After the last chunk what is on its way goes on to the last splat.
+        for (u32 chunk = 0; chunk <= CHUNKS; ++chunk) {
+            bool alive = going >> chunk & 1;
+            if (chunk < CHUNKS && !__any_sync(FULL_MASK, alive)) continue;
+            // The readers of the last chunk are done.
+            __syncwarp();
+            pixels[lane] = entered;
+            pixels_y[lane] = entered_y;
+            u32 y = y0 + chunk * (WARP / TILE);
+            entered = make_float4(0.0f, 0.0f, 0.0f, x + 0.5f);
+            entered_y = y + 0.5f;
+            float2 state = make_float2(0.0f, 0.0f);
+            if (alive) {
+                u32 at = y * camera.width + x;
+                entered.x = gradient[at];
+                entered.y = gradient[plane + at];
+                entered.z = gradient[2 * plane + at];
+                float red = image[at], green = image[plane + at], blue = image[2 * plane + at];
+                state.x = 1.0f;
+                if (first > range.x) {
+                    float4 before =
+                        checkpoints[(u64)(bucket - tile - 1) * (TILE * TILE) + chunk * WARP + lane];
+                    state.x = before.x;
+                    red -= before.y;
+                    green -= before.z;
+                    blue -= before.w;
+                }
+                state.y = fmaf(entered.x, red, fmaf(entered.y, green, entered.z * blue));
+            }
+            pixels[WARP + lane] = entered;
+            pixels_y[WARP + lane] = entered_y;
+            states[lane] = state;
+            __syncwarp();
+#pragma unroll 4
+            for (u32 step = 0; step < WARP; ++step) {
+                transmittance = __shfl_up_sync(FULL_MASK, transmittance, 1);
+                behind = __shfl_up_sync(FULL_MASK, behind, 1);
+                float2 entering = states[step];
+                if (lane == 0) {
+                    transmittance = entering.x;
+                    behind = entering.y;
+                }
+                float4 pixel = pixels[WARP - lane + step];
+                float dx = pixel.w - centre.x, dy = pixels_y[WARP - lane + step] - centre.y;
+                float exponent =
+                    fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
+                float raw = exp2_approx(exponent);
+                float alpha = fminf(raw, camera.alpha_max);
+                if (!(raw >= ALPHA_MIN)) alpha = 0.0f;
+                float weight = alpha * transmittance;
+                float next = fmaf(-alpha, transmittance, transmittance);
+                // Stopped, here or before.
+                if (next < TRANSMITTANCE_MIN) next = weight = 0.0f;
+                float toward = transmittance;
+                transmittance = next;
+                if (!(weight > 0.0f)) continue;
+                toward *= fmaf(pixel.x, colour.x, fmaf(pixel.y, colour.y, pixel.z * colour.z));
+                behind = fmaf(-alpha, toward, behind);
+                float v = alpha * fmaf(-behind, reciprocal_approx(1.0f - alpha), toward);
+                // Nothing flows through the cap.
+                if (raw >= camera.alpha_max) v = 0.0f;
+                float vx = v * dx, vy = v * dy;
+                total[0] += v;
+                total[1] += vx;
+                total[2] += vy;
+                total[3] = fmaf(vx, dx, total[3]);
+                total[4] = fmaf(vx, dy, total[4]);
+                total[5] = fmaf(vy, dy, total[5]);
+                total[6] = fmaf(weight, pixel.x, total[6]);
+                total[7] = fmaf(weight, pixel.y, total[7]);
+                total[8] = fmaf(weight, pixel.z, total[8]);
+            }
+        }
+    }
+    // A bucket that no pixel reached has rows too, of zeros.
+    if (lane < length) {
+        float4* to = (float4*)(pair_sums + 12ull * number);
+        to[0] = make_float4(total[0], total[1], total[2], total[3]);
+        to[1] = make_float4(total[4], total[5], total[6], total[7]);
+        to[2] = make_float4(total[8], 0.0f, 0.0f, 0.0f);
+    }
+}

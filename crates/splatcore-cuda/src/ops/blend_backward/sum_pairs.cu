@@ -1,0 +1,117 @@
+// sum_pairs: the rows of sums of a splat's pairs, side by side in memory, become one row of the
+// splat. The methods that give every (tile, splat) pair a row of its own need it; the order of
+// additions is fixed.
+//
+// Launch: 8 lanes a slot, blocks of 256, in depth order, which is the order of the rows: neighbours
+// read neighbours. Slots with more than LONG_LIST pairs, queued by `expand`, get a block each in
+// `sum_long_pairs`. Bound by memory: 48 bytes a pair.
+// Prediction on an H200: fox_220k 1.35 M pairs, 65 MB, 16 us, 25 with latency; mcmc_1m 4.4 M pairs,
+// 212 MB, 50 us, 70 with latency.
+// Tried: as part of project_backward, a lane a slot in the order of the slots: 80 and 530 us; 8
+// lanes a slot in that order: 66 and 438 us, every slot's rows being somewhere else; 8 lanes a slot
+// in depth order, long lists by their warp: 358 us for mcmc_1m, a few blocks with the nearest,
+// largest splats keeping the rest of the card waiting (8 % of the issue slots busy). Measured with
+// the queue: 45 and 129 us. Three lanes of four a slot, each a 16-byte column of the rows, 8 rows
+// at once: predicted 35 us, measured 51; the same with a warp that finds the rows of 32 slots at
+// once: predicted 22, measured 77.
+//
+// Constants: ABSOLUTE 1 to add up, in columns 9 and 10, the absolute values of each pair's gradient
+// of the 2D mean, without the factor ln 2 that all sums lack; only for that the splats are read.
+
+#include "splat.cuh"
+
+#define BLOCK 256
+#define LANES 8
+#define SUMS (9 + 2 * ABSOLUTE)
+
+// A splat's coefficients, if they are wanted.
+__device__ __forceinline__ float4 shape_of(const Splat* __restrict__ splats, u32 slot) {
+#if ABSOLUTE
+    return ((const float4*)(splats + slot))[1];
+#else
+    return make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#endif
+}
+
+__device__ __forceinline__ void add_row(const float4* __restrict__ rows, u64 row, float4 shape,
+                                        float* total) {
+    float4 a = rows[3 * row], b = rows[3 * row + 1];
+    float c = ((const float*)(rows + 3 * row + 2))[0];
+    total[0] += a.x;
+    total[1] += a.y;
+    total[2] += a.z;
+    total[3] += a.w;
+    total[4] += b.x;
+    total[5] += b.y;
+    total[6] += b.z;
+    total[7] += b.w;
+    total[8] += c;
+#if ABSOLUTE
+    total[9] += fabsf(fmaf(2.0f * shape.x, a.y, shape.y * a.z));
+    total[10] += fabsf(fmaf(2.0f * shape.z, a.z, shape.y * a.y));
+#endif
+}
+
+__device__ __forceinline__ void write_row(float4* sums, u32 slot, const float* total) {
+    sums[3ull * slot] = make_float4(total[0], total[1], total[2], total[3]);
+    sums[3ull * slot + 1] = make_float4(total[4], total[5], total[6], total[7]);
+#if ABSOLUTE
+    sums[3ull * slot + 2] = make_float4(total[8], total[9], total[10], 0.0f);
+#else
+    sums[3ull * slot + 2] = make_float4(total[8], 0.0f, 0.0f, 0.0f);
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    sum_pairs(const u32* __restrict__ order, const u32* __restrict__ first_pairs,
+              const u32* __restrict__ tile_counts, const float4* __restrict__ pair_sums,
+              const Splat* __restrict__ splats, const Counters* counters, float4* sums) {
+    begin_kernel();
+    if (counters->halted) return;
+    u32 visible = counters->visible;
+    u32 place = blockIdx.x * (BLOCK / LANES) + threadIdx.x / LANES, part = threadIdx.x % LANES;
+    if (place - threadIdx.x % WARP / LANES >= visible) return;
+    bool valid = place < visible;
+    u32 slot = valid ? order[place] : 0;
+    u32 first = valid ? first_pairs[slot] : 0, count = valid ? tile_counts[slot] : 0;
+    float4 shape = shape_of(splats, slot);
+    float total[SUMS] = {};
+    if (count <= LONG_LIST)
+        for (u32 k = part; k < count; k += LANES) add_row(pair_sums, first + k, shape, total);
+#pragma unroll
+    for (int i = 0; i < SUMS; ++i)
+        for (int offset = LANES / 2; offset > 0; offset /= 2)
+            total[i] += __shfl_xor_sync(FULL_MASK, total[i], offset);
+    if (valid && part == 0 && count <= LONG_LIST) write_row(sums, slot, total);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    sum_long_pairs(const u32* __restrict__ long_slots, const u32* __restrict__ first_pairs,
+                   const u32* __restrict__ tile_counts, const float4* __restrict__ pair_sums,
+                   const Splat* __restrict__ splats, const Counters* counters, float4* sums) {
+    begin_kernel();
+    __shared__ float parts[BLOCK / WARP][SUMS];
+    if (counters->halted) return;
+    u32 longs = counters->longs, lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    for (u32 item = blockIdx.x; item < longs; item += gridDim.x) {
+        u32 slot = long_slots[item], first = first_pairs[slot], count = tile_counts[slot];
+        float4 shape = shape_of(splats, slot);
+        float total[SUMS] = {};
+        for (u32 k = threadIdx.x; k < count; k += BLOCK)
+            add_row(pair_sums, first + k, shape, total);
+#pragma unroll
+        for (int i = 0; i < SUMS; ++i) {
+            total[i] = warp_sum(total[i]);
+            if (lane == 0) parts[warp][i] = total[i];
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            for (int i = 0; i < SUMS; ++i) {
+                total[i] = 0.0f;
+                for (u32 w = 0; w < BLOCK / WARP; ++w) total[i] += parts[w][i];
+            }
+            write_row(sums, slot, total);
+        }
+        __syncthreads();
+    }
+}

@@ -1,0 +1,50 @@
+//! What an op needs that goes through all photos' cameras for each Gaussian: its kernel, and the
+//! cameras on the device.
+
+use crate::device::Kernels;
+use crate::device::buffer::failed;
+use crate::device::queue::wrong_program;
+use crate::device::{Buffer, Device, Kernel, Program};
+use crate::ops::camera::KernelCamera;
+use splatcore_core::backend::RenderOptions;
+use splatcore_core::{BackendError, View};
+use std::sync::Arc;
+
+/// Threads of a block; one a Gaussian.
+pub const THREADS: usize = 256;
+
+/// See the module's documentation.
+pub struct ByCamera {
+    /// The program's only one.
+    pub kernel: Kernel,
+    /// A [`KernelCamera`] a view.
+    pub cameras: Buffer,
+    /// How many.
+    pub views: u32,
+}
+
+impl ByCamera {
+    /// Compiles the kernel and uploads the cameras.
+    ///
+    /// # Errors
+    /// If compiling failed or memory is short.
+    pub fn new(
+        device: &Arc<dyn Device>,
+        kernels: &Kernels,
+        program: &Program,
+        views: &[View],
+    ) -> Result<Self, BackendError> {
+        let &[kernel] = &kernels.get(program).map_err(failed)?[..] else {
+            return Err(wrong_program(program.name()));
+        };
+        let options = RenderOptions::default();
+        let cameras = views
+            .iter()
+            .map(|view| KernelCamera::new(&view.camera, &options));
+        Ok(Self {
+            kernel,
+            cameras: Buffer::from_slice(device, "cameras", &cameras.collect::<Vec<_>>())?,
+            views: views.len() as u32,
+        })
+    }
+}

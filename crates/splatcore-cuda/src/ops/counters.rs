@@ -1,0 +1,56 @@
+//! What the device counts while a frame or a step runs.
+
+use super::blend::interpolated::ROUGH_LISTS;
+use bytemuck::{Pod, Zeroable};
+
+/// `Counters` of ops/shared/splat.cuh.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct Counters {
+    /// 1 once there was no room for the pairs, or for the Gaussians of a refinement: from there on
+    /// nothing changed.
+    pub halted: u32,
+    /// Training steps and refinements done.
+    pub steps: u32,
+    /// Most pairs that a frame wanted.
+    pub needed: u64,
+    /// Gaussians that a refinement wanted room for, 0 if it had it.
+    pub rows: u64,
+    /// Slots in use.
+    pub visible: u32,
+    /// Slots with long lists of pairs; of pictures parts of blocks with many pairs too.
+    pub longs: u32,
+    /// (tile, Gaussian) pairs of the frame.
+    pub pairs: u64,
+    /// Fragments whose alpha was computed.
+    pub evaluated: u64,
+    /// Fragments that changed their pixel.
+    pub blended: u64,
+    /// Entries of the tiles' lists that have their place, where lists come from groups.
+    pub placed: u64,
+    /// Tiles that are to be blended first, and last.
+    pub firsts: [u32; 2],
+    /// Splats over many groups.
+    pub far: u32,
+    /// Blocks that ended.
+    pub ended: u32,
+    /// Lists and parts of long lists.
+    pub items: u32,
+    /// Most pairs that a list of a frame wanted.
+    pub longest: u32,
+    /// Most entries of the queue of splats over many groups that a frame wanted.
+    pub most_far: u32,
+    /// Tiles of a large picture that `blend_rough` was asked for.
+    pub rough_begun: u32,
+    /// Tiles that are left to it.
+    pub rough_tiles: [u32; ROUGH_LISTS],
+    /// Nothing.
+    pub unused: u32,
+}
+
+/// Bytes that are kept for them.
+pub const COUNTERS_BYTES: usize = 256;
+/// Offset of [`Counters::visible`].
+pub const VISIBLE_AT: u64 = 24;
+/// Offset of [`Counters::pairs`].
+pub const PAIRS_AT: u64 = 32;

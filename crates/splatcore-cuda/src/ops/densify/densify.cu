@@ -1,0 +1,558 @@
+// densify: changes of the set of Gaussians, wholly on the device and the same at every run.
+//
+// Adaptive density control: Kerbl et al. 2023, section 5.2. MCMC: Kheradmand et al. 2024, equation
+// 9. The order of Gaussians afterwards is the CPU backend's: those that stay, then clones, then
+//    split children, each in order.
+//
+// Everything is made of a few plain steps, each one thread an item and bound by memory:
+//   flags a Gaussian -> list      list_count, scan_sums, list_write: indices of the flagged, in
+//   order weights -> cumulative         weight_sums, scan_sums, weight_scan: in whole numbers of
+//   2^-32, so sums have no order the K largest gradients       select_histogram, select_digit, four
+//   times: radix selection on the bits of the f32 rows from a list              copy_rows in place
+//   (append, relocate), gather_rows to scratch and put_rows back (compact),
+//                                 clear_rows
+// How many of each kind there are stays here, in `totals`: the host launches for the most that
+// there may be and learns the numbers later. A refinement may follow a step that found no room for
+// its pairs, and may find no room for its own rows: whatever changes the state goes by a number
+// that is zero then.
+//
+// Random numbers are counter-based (splatcore_core::random), so that no thread waits for another's
+// draw.
+//
+// Prediction, 1 M Gaussians of 59 parameters and two moments, 708 bytes each: deciding reads 28
+// bytes a Gaussian and writes 1 to 12: 20 us; compaction moves each byte twice, 2.8 GB: 700 us on
+// an H200; one refinement is 1 to 2 ms of the 300 ms between two. Measured, compact moments: adc
+// with up to 212 k Gaussians 1.1 ms a round (the host launches some 100 kernels for it), mcmc with
+// 1 M 0.2 ms.
+
+#include "random.cuh"
+#include "smoothing.cuh"
+
+#define THREADS 256
+#define WARPS (THREADS / WARP)
+
+// Bits of a Gaussian's action.
+#define CHOSEN 1u  // grows
+#define EQUAL 2u   // its gradient is that at which the limit bites
+#define KEPT 4u    // stays
+#define CLONED 8u  // a copy of it is appended
+#define SPLIT 16u  // two children of it are appended
+#define DEAD 32u   // MCMC: to be moved
+
+// Places in `totals`, the numbers of a refinement, u64 each.
+#define TOTAL_CLONED 0  // before pruning
+#define TOTAL_SPLIT 1   // before pruning
+#define TOTAL_MOVED 2
+#define TOTAL_KEPT 3
+#define TOTAL_CLONES 4
+#define TOTAL_PARENTS 5
+#define TOTAL_LISTED 6
+#define TOTAL_WEIGHT 7
+#define TOTAL_ADDED 8
+#define TOTAL_ALL 9  // Gaussians before, none if the device has halted
+#define TOTAL_CHILDREN 10
+#define TOTAL_APPENDED 11   // clones and children
+#define TOTAL_COMPACTED 12  // rows of the arrays from which some go, none if all stay
+#define TOTAL_AFTER 13      // Gaussians afterwards
+#define TOTALS 16
+
+__device__ __forceinline__ u32 item() { return blockIdx.x * THREADS + threadIdx.x; }
+
+// 64 random bits; random.cuh has the rest.
+__device__ __forceinline__ u64 random_bits(u64 seed, u64 step, u64 index, u64 lane) {
+    return mix(mix(mix(seed ^ (step << 32)) ^ index) ^ lane);
+}
+
+// --- Begin and end.
+
+// One warp. Nothing changes on a halted device, until the host has made room and asks again.
+extern "C" __global__ void begin_refinement(u64* totals, const u32* __restrict__ gaussians,
+                                            const Counters* counters) {
+    begin_kernel();
+    const u32 place = threadIdx.x;
+    const bool counts = place == TOTAL_ALL || place == TOTAL_AFTER;
+    if (place < TOTALS) totals[place] = counts && !counters->halted ? *gaussians : 0;
+}
+
+// One thread: counts a refinement as done, like a step.
+extern "C" __global__ void end_refinement(u64* totals, u32* gaussians, Counters* counters) {
+    begin_kernel();
+    if (totals[TOTAL_ALL] == 0) return;
+    totals[TOTAL_AFTER] += totals[TOTAL_ADDED];
+    *gaussians = u32(totals[TOTAL_AFTER]);
+    counters->steps += 1;
+}
+
+// --- What a Gaussian is like.
+
+__device__ __forceinline__ float opacity_of(float logit) { return 1.0f / (1.0f + expf(-logit)); }
+
+__device__ __forceinline__ float largest_scale(const float* log_scales) {
+    return expf(fmaxf(fmaxf(log_scales[0], log_scales[1]), log_scales[2]));
+}
+
+__device__ __forceinline__ float mean_gradient(const float* gradient_sum, const u32* seen, u32 i) {
+    return gradient_sum[i] / float(max(seen[i], 1u));
+}
+
+// Whether enough bad pixels are this Gaussian's (FastGS, Ren et al. 2025); without scores
+// everyone's are.
+__device__ __forceinline__ bool agreed(const float* bad, float min_bad, u32 i) {
+    return !bad || bad[i] >= min_bad;
+}
+
+// Whole numbers in the order of the floats.
+__device__ __forceinline__ u32 sortable(float value) {
+    const u32 bits = __float_as_uint(value);
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+// --- Scans and lists.
+
+// Sum of `value` over this block's threads up to and with this one; all threads must come.
+template <typename T>
+__device__ __forceinline__ T scan_block(T value, T* warps) {
+    const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    for (u32 step = 1; step < WARP; step *= 2) {
+        const T before = __shfl_up_sync(FULL_MASK, value, step);
+        if (lane >= step) value += before;
+    }
+    if (lane == WARP - 1) warps[warp] = value;
+    __syncthreads();
+    for (u32 w = 0; w < warp; ++w) value += warps[w];
+    return value;
+}
+
+// Sum of the block in all its threads.
+template <typename T>
+__device__ __forceinline__ T sum_block(T value, T* warps) {
+    scan_block(value, warps);
+    T sum = 0;
+    for (u32 w = 0; w < WARPS; ++w) sum += warps[w];
+    return sum;
+}
+
+// One block of THREADS: replaces the blocks' sums by the sums of those before each, and writes the
+// total.
+extern "C" __global__ void __launch_bounds__(THREADS) scan_sums(u64* sums, u32 count, u64* total) {
+    begin_kernel();
+    __shared__ u64 warps[WARPS];
+    u64 before = 0;
+    for (u32 start = 0; start < count; start += THREADS) {
+        const u32 i = start + threadIdx.x;
+        const u64 value = i < count ? sums[i] : 0;
+        const u64 through = scan_block(value, warps);
+        if (i < count) sums[i] = before + through - value;
+        for (u32 w = 0; w < WARPS; ++w) before += warps[w];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) *total = before;
+}
+
+// How many of a block's Gaussians have one of `bits`.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    list_count(const u8* __restrict__ actions, u32 bits, u32 n, u64* __restrict__ sums) {
+    begin_kernel();
+    const u32 i = item();
+    const u32 found = __syncthreads_count(i < n && (actions[i] & bits));
+    if (threadIdx.x == 0) sums[blockIdx.x] = found;
+}
+
+// Writes the indices of the Gaussians with one of `bits`, in order, unless there are to be none.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    list_write(const u8* __restrict__ actions, u32 bits, u32 n, const u64* __restrict__ sums,
+               const u64* __restrict__ wanted, u32* __restrict__ list) {
+    begin_kernel();
+    if (*wanted == 0) return;
+    __shared__ u32 warps[WARPS];
+    const u32 i = item();
+    const u32 found = i < n && (actions[i] & bits);
+    const u32 through = scan_block(found, warps);
+    if (found) list[sums[blockIdx.x] + through - 1] = i;
+}
+
+// --- Adaptive density control.
+
+// The largest gradients by radix selection: `selection` holds the bits known so far and how many
+// more are to be found among those that share them. Counts candidates with these bits by their next
+// eight.
+struct Selection {
+    u32 prefix, remaining, all;
+};
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    select_histogram(const float* __restrict__ gradient_sum, const u32* __restrict__ seen, u32 n,
+                     float threshold, const float* __restrict__ bad, float min_bad, u32 shift,
+                     const Selection* __restrict__ selection, u32* __restrict__ histogram) {
+    begin_kernel();
+    __shared__ u32 counts[256];
+    counts[threadIdx.x] = 0;
+    __syncthreads();
+    const u32 i = item();
+    if (i < n) {
+        const float gradient = mean_gradient(gradient_sum, seen, i);
+        const u32 key = sortable(gradient);
+        const bool shares = shift == 24 || key >> (shift + 8) == selection->prefix;
+        if (gradient >= threshold && agreed(bad, min_bad, i) && shares)
+            atomicAdd(&counts[key >> shift & 255u], 1u);
+    }
+    __syncthreads();
+    if (counts[threadIdx.x]) atomicAdd(&histogram[threadIdx.x], counts[threadIdx.x]);
+}
+
+// One thread: the next eight bits of the gradient at which the limit of `room` bites; empties the
+// histogram.
+extern "C" __global__ void select_digit(u32 shift, u32 room, Selection* selection, u32* histogram) {
+    begin_kernel();
+    if (shift == 24) selection->remaining = room;
+    u32 total = 0;
+    for (u32 digit = 0; digit < 256; ++digit) total += histogram[digit];
+    if (shift == 24) selection->all = total <= selection->remaining;
+    u32 digit = 255;
+    while (digit > 0 && histogram[digit] < selection->remaining)
+        selection->remaining -= histogram[digit--];
+    selection->prefix = selection->prefix << 8 | digit;
+    for (u32 d = 0; d < 256; ++d) histogram[d] = 0;
+}
+
+// Who grows for certain, and who only if there is room among equals. Without `selection` everyone
+// at the threshold.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    adc_choose(const float* __restrict__ gradient_sum, const u32* __restrict__ seen, u32 n,
+               float threshold, const float* __restrict__ bad, float min_bad,
+               const Selection* __restrict__ selection, u8* __restrict__ actions) {
+    begin_kernel();
+    const u32 i = item();
+    if (i >= n) return;
+    const float gradient = mean_gradient(gradient_sum, seen, i);
+    u32 action = 0;
+    if (gradient >= threshold && agreed(bad, min_bad, i)) {
+        const u32 key = sortable(gradient);
+        if (!selection || selection->all || key > selection->prefix)
+            action = CHOSEN;
+        else if (key == selection->prefix)
+            action = EQUAL;
+    }
+    actions[i] = u8(action);
+}
+
+// The first among equals.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    adc_admit(const u32* __restrict__ equals, const u64* __restrict__ count,
+              const Selection* __restrict__ selection, u8* __restrict__ actions) {
+    begin_kernel();
+    const u32 k = item();
+    if (k < *count && k < selection->remaining) actions[equals[k]] = u8(CHOSEN);
+}
+
+// What becomes of each Gaussian, its clone and its children, pruning included.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    adc_decide(const float* __restrict__ log_scales, const float* __restrict__ opacity_logits,
+               u32 n, float split_scale, float min_opacity, float max_scale, float log_shrink,
+               u8* __restrict__ actions, u64* __restrict__ totals) {
+    begin_kernel();
+    const u32 i = item();
+    u32 cloned = 0, split = 0;
+    if (i < n) {
+        const float* scales = log_scales + 3 * size_t(i);
+        const float largest = largest_scale(scales);
+        const bool visible = opacity_of(opacity_logits[i]) >= min_opacity;
+        const bool chosen = actions[i] & CHOSEN;
+        split = chosen && largest > split_scale;
+        cloned = chosen && !split;
+        const float child[3] = {scales[0] - log_shrink, scales[1] - log_shrink,
+                                scales[2] - log_shrink};
+        u32 action = 0;
+        if (!split && visible && largest <= max_scale) action = cloned ? KEPT | CLONED : KEPT;
+        if (split && visible && largest_scale(child) <= max_scale) action = SPLIT;
+        actions[i] = u8(action);
+    }
+    cloned = __syncthreads_count(cloned);
+    split = __syncthreads_count(split);
+    if (threadIdx.x == 0 && cloned) atomicAdd(&totals[TOTAL_CLONED], u64(cloned));
+    if (threadIdx.x == 0 && split) atomicAdd(&totals[TOTAL_SPLIT], u64(split));
+}
+
+// One thread: what becomes of the arrays, by who is kept, cloned and split; there is room for
+// `most_rows`. Clones and children are appended before others go.
+extern "C" __global__ void decide_sizes(u64* totals, u32 most_rows, Counters* counters) {
+    begin_kernel();
+    u64 all = totals[TOTAL_ALL], kept = totals[TOTAL_KEPT], clones = totals[TOTAL_CLONES];
+    u64 parents = totals[TOTAL_PARENTS];
+    const u64 rows = all + clones + 2 * parents;
+    if (all != 0 && rows > most_rows) {
+        counters->halted = 1;
+        counters->rows = rows;
+        all = 0;
+    }
+    if (all == 0) kept = clones = parents = 0;
+    const u64 appended = clones + 2 * parents, after = kept + appended;
+    totals[TOTAL_ALL] = all;
+    totals[TOTAL_KEPT] = kept;
+    totals[TOTAL_CLONES] = clones;
+    totals[TOTAL_PARENTS] = parents;
+    totals[TOTAL_CHILDREN] = 2 * parents;
+    totals[TOTAL_APPENDED] = appended;
+    totals[TOTAL_COMPACTED] = kept < all ? after : 0;
+    totals[TOTAL_AFTER] = after;
+}
+
+// Turns two copies of each listed parent, which lie behind the clones, into its children: drawn
+// from the parent, smaller.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    split_children(float* __restrict__ means, float* __restrict__ log_scales,
+                   const float* __restrict__ rotations, const u32* __restrict__ parents,
+                   const u64* __restrict__ totals, float log_shrink, u64 seed, u64 step) {
+    begin_kernel();
+    const u32 k = item();
+    if (k >= totals[TOTAL_CHILDREN]) return;
+    const size_t row = totals[TOTAL_ALL] + totals[TOTAL_CLONES] + k;
+    float* mean = means + 3 * row;
+    float* scales = log_scales + 3 * row;
+    const float* quaternion = rotations + 4 * row;
+    const u64 index = 2 * u64(parents[k / 2]) + k % 2;
+    const Vec3 drawn = normal3(seed, step, index);
+    const float normal[3] = {drawn.x, drawn.y, drawn.z};
+    double q[4], square = 0.0;
+    for (int c = 0; c < 4; ++c) {
+        q[c] = quaternion[c];
+        square += q[c] * q[c];
+    }
+    const double norm = sqrt(square);
+    if (norm > 0.0 && norm < __longlong_as_double(0x7ff0000000000000ll)) {
+        const double w = q[0] / norm, x = q[1] / norm, y = q[2] / norm, z = q[3] / norm;
+        const double rotation[3][3] = {
+            {1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)},
+            {2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)},
+            {2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)},
+        };
+        double offset[3];
+        for (int c = 0; c < 3; ++c) offset[c] = normal[c] * expf(scales[c]);
+        for (int c = 0; c < 3; ++c)
+            mean[c] += float(rotation[c][0] * offset[0] + rotation[c][1] * offset[1] +
+                             rotation[c][2] * offset[2]);
+    }
+    for (int c = 0; c < 3; ++c) scales[c] -= log_shrink;
+}
+
+// --- Pruning by scores.
+
+// Who stays: those that make up enough of some view, and not too much of whose weight is in bad
+// pixels (a share of 1 or more asks nothing: sums may round to more than their whole).
+extern "C" __global__ void __launch_bounds__(THREADS)
+    prune_mark(const float* __restrict__ bad, const float* __restrict__ weight,
+               const float* __restrict__ largest, u32 n, float min_importance, float max_bad_share,
+               u8* __restrict__ actions) {
+    begin_kernel();
+    const u32 i = item();
+    if (i >= n) return;
+    const bool sound = max_bad_share >= 1.0f || bad[i] <= __fmul_rn(max_bad_share, weight[i]);
+    actions[i] = largest[i] >= min_importance && sound ? KEPT : 0;
+}
+
+// --- Opacity reset.
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    cap_opacity(float* logits, const u64* __restrict__ all, float ceiling,
+                const float* __restrict__ log_scales, const float* __restrict__ smoothing) {
+    begin_kernel();
+    const u32 i = item();
+    if (i >= *all) return;
+    if (smoothing) {
+        // It is the filtered opacity that is capped: a Gaussian's own may be higher.
+        Vec3 own = {log_scales[3ull * i], log_scales[3ull * i + 1], log_scales[3ull * i + 2]};
+        Vec3 growth = smoothing_growth(own, smoothing[i]);
+        float most = opacity_of(ceiling) * expf(growth.x + growth.y + growth.z);
+        if (most >= 1.0f) return;
+        ceiling = logf(most / (1.0f - most));
+    }
+    logits[i] = fminf(logits[i], ceiling);
+}
+
+// --- MCMC.
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    mcmc_mark_dead(const float* __restrict__ opacity_logits, u32 n, float min_opacity,
+                   u8* __restrict__ actions) {
+    begin_kernel();
+    const u32 i = item();
+    if (i < n) actions[i] = opacity_of(opacity_logits[i]) > min_opacity ? 0 : DEAD;
+}
+
+// An opacity in units of 2^-32, 0 for the dead (`actions` may be null: nobody is) and at least 1
+// for the others.
+__device__ __forceinline__ u64 weight(const float* opacity_logits, const u8* actions, u32 i) {
+    if (actions && (actions[i] & DEAD)) return 0;
+    const float opacity = opacity_of(opacity_logits[i]);
+    return opacity > 0.0f ? max(u64(double(opacity) * 4294967296.0), u64(1)) : u64(1);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    weight_sums(const float* __restrict__ opacity_logits, const u8* __restrict__ actions, u32 n,
+                u64* __restrict__ sums) {
+    begin_kernel();
+    __shared__ u64 warps[WARPS];
+    const u32 i = item();
+    const u64 sum = sum_block(i < n ? weight(opacity_logits, actions, i) : u64(0), warps);
+    if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+// cumulative[i]: sum of the weights up to and with i.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    weight_scan(const float* __restrict__ opacity_logits, const u8* __restrict__ actions, u32 n,
+                const u64* __restrict__ sums, u64* __restrict__ cumulative) {
+    begin_kernel();
+    __shared__ u64 warps[WARPS];
+    const u32 i = item();
+    const u64 through = scan_block(i < n ? weight(opacity_logits, actions, i) : u64(0), warps);
+    if (i < n) cumulative[i] = sums[blockIdx.x] + through;
+}
+
+// Draws with replacement, in proportion to the weights, and counts how often each was drawn. As
+// many as `wanted` says, or `at_most` if that is null; none if there is no weight, or nothing is to
+// change (`all` is 0). `moved` gets how many were drawn.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    mcmc_draw(const u64* __restrict__ cumulative, u32 n, const u64* __restrict__ total,
+              const u64* __restrict__ all, const u64* __restrict__ wanted, u32 at_most, u64 seed,
+              u64 step, u64 lane, u32* __restrict__ drawn, u32* __restrict__ copies,
+              u64* __restrict__ moved) {
+    begin_kernel();
+    const u32 count = *total == 0 || *all == 0 ? 0 : wanted ? u32(*wanted) : at_most;
+    const u32 k = item();
+    if (k == 0) *moved = count;
+    if (k >= count) return;
+    const u64 at = __umul64hi(random_bits(seed, step, k, lane), *total);
+    u32 low = 0, high = n - 1;  // the first whose cumulative weight is beyond `at`
+    while (low < high) {
+        const u32 middle = low + (high - low) / 2;
+        if (cumulative[middle] > at)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    drawn[k] = low;
+    atomicAdd(&copies[low], 1u);
+}
+
+// Opacity and scale that a Gaussian shares with its copies so that the picture changes least
+// (equation 9):
+//   o' = 1 - (1 - o)^(1/N),  s' = s o / sum over i = 1..N, k = 0..i-1 of C(i-1, k) (-1)^k o'^(k+1)
+//   / sqrt(k + 1).
+// The inner index runs first here: the sum over i of C(i-1, k) is C(N, k+1), so N terms are left.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    mcmc_share(float* __restrict__ opacity_logits, float* __restrict__ log_scales, u32 n,
+               const u32* __restrict__ copies, float min_opacity) {
+    begin_kernel();
+    const u32 i = item();
+    if (i >= n || copies[i] == 0) return;
+    const int among = int(min(copies[i], 50u)) + 1;  // 51 as in the authors' code
+    const double opacity = opacity_of(opacity_logits[i]);
+    const double shared = 1.0 - pow(1.0 - opacity, 1.0 / among);
+    double sum = 0.0, power = shared, binomial = among;
+    for (int k = 0; k < among; ++k) {
+        sum += binomial * power / sqrt(k + 1.0);
+        power *= -shared;
+        binomial *= double(among - 1 - k) / (k + 2);
+    }
+    const float factor = float(log(opacity / sum));
+    const float clamped = fminf(fmaxf(float(shared), min_opacity), 1.0f - 1.1920929e-7f);
+    opacity_logits[i] = logf(clamped / (1.0f - clamped));
+    for (int c = 0; c < 3; ++c) log_scales[3 * size_t(i) + c] += factor;
+}
+
+// --- Rows.
+
+#define TILE_ROWS 64
+
+// Copies words of `rows` rows, a tile of rows at a time so that indices within it fit 32 bits.
+// `from(k)` and `to(k)` are the addresses of row k. REPEATED: rows may have the same target, and
+// get the same words.
+template <bool REPEATED, typename Word, typename From, typename To>
+__device__ __forceinline__ void copy_words(u32 rows, u32 row_bytes, From from, To to) {
+    const u32 words = row_bytes / u32(sizeof(Word));
+    for (u32 tile = blockIdx.x; tile < (rows + TILE_ROWS - 1) / TILE_ROWS; tile += gridDim.x) {
+        const u32 first = tile * TILE_ROWS;
+        const u32 here = min(u32(TILE_ROWS), rows - first) * words;
+        for (u32 e = threadIdx.x; e < here; e += THREADS) {
+            const u32 row = e / words, word = e - row * words;
+            Word* target = (Word*)to(first + row) + word;
+            const Word value = ((const Word*)from(first + row))[word];
+            if (REPEATED)
+                store_same(target, value);
+            else
+                *target = value;
+        }
+    }
+}
+
+template <bool REPEATED = false, typename From, typename To>
+__device__ __forceinline__ void copy_each(u32 rows, u32 row_bytes, From from, To to) {
+    if (row_bytes % 4 == 0)
+        copy_words<REPEATED, u32>(rows, row_bytes, from, to);
+    else if (row_bytes % 2 == 0)
+        copy_words<REPEATED, u16>(rows, row_bytes, from, to);
+    else
+        copy_words<REPEATED, u8>(rows, row_bytes, from, to);
+}
+
+// Within one array: row targets[k], or base + *behind + k if that is null, becomes a copy of row
+// sources[k / times], for as many k as `wanted` says; no target is a source. Nothing lies in
+// between if `behind` is null.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    copy_rows(u8* array, u32 row_bytes, const u32* __restrict__ sources, u32 times,
+              const u32* __restrict__ targets, u32 base, const u64* __restrict__ behind,
+              const u64* __restrict__ wanted) {
+    begin_kernel();
+    const u32 first = base + (behind ? u32(*behind) : 0);
+    copy_each(
+        u32(*wanted), row_bytes,
+        [&](u32 k) { return array + size_t(sources[k / times]) * row_bytes; },
+        [&](u32 k) { return array + size_t(targets ? targets[k] : first + k) * row_bytes; });
+}
+
+// Sets the listed rows to zero, or those from `base` on if there is no list; one may be listed
+// several times.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    clear_rows(u8* array, u32 row_bytes, const u32* __restrict__ list, u32 base,
+               const u64* __restrict__ wanted) {
+    begin_kernel();
+    __shared__ __align__(16) u32 zeros[256];
+    if (threadIdx.x < 256) zeros[threadIdx.x] = 0;
+    __syncthreads();
+    copy_each<true>(
+        u32(*wanted), row_bytes, [&](u32) { return (const u8*)zeros; },
+        [&](u32 k) { return array + size_t(list ? list[k] : base + k) * row_bytes; });
+}
+
+// Of `most` rows from row `first` on, how many an array of `rows` has.
+__device__ __forceinline__ u32 rows_of_piece(u32 first, u32 most, u64 rows) {
+    return rows > first ? u32(min(rows - first, u64(most))) : 0;
+}
+
+// A piece of the compacted array, of `rows` rows in all, into scratch: row r comes from row kept[r]
+// for r < *listed, and those after follow on each other from row `rest`.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    gather_rows(const u8* __restrict__ array, u8* __restrict__ scratch, u32 row_bytes,
+                const u32* __restrict__ kept, const u64* __restrict__ listed, u32 rest, u32 first,
+                u32 most, const u64* __restrict__ rows) {
+    begin_kernel();
+    const u32 before = u32(*listed);
+    copy_each(
+        rows_of_piece(first, most, *rows), row_bytes,
+        [&](u32 k) {
+            const u32 row = first + k;
+            return array + size_t(row < before ? kept[row] : rest + (row - before)) * row_bytes;
+        },
+        [&](u32 k) { return scratch + size_t(k) * row_bytes; });
+}
+
+// The piece goes to its place.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    put_rows(u8* __restrict__ array, const u8* __restrict__ scratch, u32 row_bytes, u32 first,
+             u32 most, const u64* __restrict__ rows) {
+    begin_kernel();
+    copy_each(
+        rows_of_piece(first, most, *rows), row_bytes,
+        [&](u32 k) { return scratch + size_t(k) * row_bytes; },
+        [&](u32 k) { return array + size_t(first + k) * row_bytes; });
+}

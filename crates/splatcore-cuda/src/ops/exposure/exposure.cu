@@ -1,0 +1,149 @@
+// exposure: each photo's own affine transform of the rendered colour, between `blend` and `loss`.
+// As INRIA's trainer has it (graphdeco-inria/gaussian-splatting, exposure compensation); what
+// differs and why: splatcore-core/src/exposure.rs.
+//
+//   expose           image' = A rgb + b, written beside the image: `blend_backward` still reads the
+//                    rendered one
+//   expose_backward  dL/drgb = A^T dL/dimage' in place of dL/dimage'; a block's sums of dL/dimage'
+//                    rgb^T and dL/dimage'
+//   update_exposure  one block: adds the blocks' sums in a fixed order, takes Adam's step on this
+//                    view's twelve numbers, pulls the mean of all views towards the identity
+//
+// Ignored pixels have a gradient of 0 and with that no part in any sum. Sums are f32 over a block's
+// 2048 pixels and f64 over the blocks. CPU twin: splatcore-cpu/src/exposure.rs.
+//
+// Shape: a thread of `expose` takes one pixel, of `expose_backward` 8 that lie 256 apart, so that
+// reads and writes are whole lines and the twelve sums leave a warp once for 256 pixels.
+//
+// Bound by memory. Prediction for an H200 at 1080x1920, 2.07 M pixels: `expose` reads and writes 12
+// bytes a pixel, 50 MB, 12 us; `expose_backward` reads 24 and writes 12, 75 MB, 17 us; arithmetic
+// of both is 80 instructions a pixel, 5 us. `update_exposure` 4 us, which is its launch and two
+// rounds to memory. Together 33 us, less what the second cache still holds of the image and the
+// gradient (25 MB each of its 50). Measured:
+//
+// Constants: none.
+
+#include "splat.cuh"
+
+#define THREADS 256
+#define BATCH 8
+#define NUMBERS 12
+#define BETA1 0.9f
+#define BETA2 0.999f
+#define LN_BETA1 -0.105360515657826f
+#define LN_BETA2 -0.00100050033358353f
+#define EPSILON 1e-15f
+#define PULL 0.1f
+
+struct Transform {
+    float row[3][4];  // of [A | b]
+};
+
+__device__ __forceinline__ Transform load_transform(const float* numbers) {
+    Transform t;
+#pragma unroll
+    for (int c = 0; c < 3; ++c)
+#pragma unroll
+        for (int k = 0; k < 4; ++k) t.row[c][k] = numbers[4 * c + k];
+    return t;
+}
+
+// image and exposed are [3][pixels], exposure the rows of [A | b].
+extern "C" __global__ void __launch_bounds__(THREADS)
+    expose(const float* __restrict__ image, const float* __restrict__ exposure,
+           float* __restrict__ exposed, u32 pixels, const Counters* __restrict__ counters) {
+    begin_kernel();
+    const u32 i = blockIdx.x * THREADS + threadIdx.x;
+    if (i >= pixels || counters->halted) return;
+    const Transform t = load_transform(exposure);
+    const float r = image[i], g = image[pixels + i], b = image[2 * pixels + i];
+#pragma unroll
+    for (int c = 0; c < 3; ++c)
+        exposed[c * pixels + i] =
+            fmaf(t.row[c][0], r, fmaf(t.row[c][1], g, fmaf(t.row[c][2], b, t.row[c][3])));
+}
+
+// gradient [3][pixels]: of the exposed image in, of the rendered one out; partials
+// [NUMBERS][blocks] out.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    expose_backward(const float* __restrict__ image, const float* __restrict__ exposure,
+                    float* __restrict__ gradient, float* __restrict__ partials, u32 pixels,
+                    const Counters* __restrict__ counters) {
+    begin_kernel();
+    if (counters->halted) return;
+    __shared__ float warp_sums[THREADS / WARP][NUMBERS];
+    const Transform t = load_transform(exposure);
+    float sums[NUMBERS] = {};
+#pragma unroll 2
+    for (u32 j = 0; j < BATCH; ++j) {
+        const u32 i = (blockIdx.x * BATCH + j) * THREADS + threadIdx.x;
+        if (i >= pixels) break;
+        float colour[3], g[3];
+#pragma unroll
+        for (int c = 0; c < 3; ++c) {
+            colour[c] = image[c * pixels + i];
+            g[c] = gradient[c * pixels + i];
+        }
+#pragma unroll
+        for (int k = 0; k < 3; ++k)
+            gradient[k * pixels + i] =
+                fmaf(t.row[0][k], g[0], fmaf(t.row[1][k], g[1], t.row[2][k] * g[2]));
+#pragma unroll
+        for (int c = 0; c < 3; ++c) {
+#pragma unroll
+            for (int k = 0; k < 3; ++k) sums[4 * c + k] = fmaf(g[c], colour[k], sums[4 * c + k]);
+            sums[4 * c + 3] += g[c];
+        }
+    }
+#pragma unroll
+    for (int n = 0; n < NUMBERS; ++n) {
+        const float sum = warp_sum(sums[n]);
+        if (threadIdx.x % WARP == 0) warp_sums[threadIdx.x / WARP][n] = sum;
+    }
+    __syncthreads();
+    if (threadIdx.x >= NUMBERS) return;
+    float sum = 0.0f;
+    for (u32 w = 0; w < THREADS / WARP; ++w) sum += warp_sums[w][threadIdx.x];
+    partials[threadIdx.x * gridDim.x + blockIdx.x] = sum;
+}
+
+// Sum over the warp, in lane 0; the order of additions is fixed.
+__device__ __forceinline__ double warp_total(double value) {
+    for (int step = WARP / 2; step > 0; step /= 2)
+        value += __shfl_down_sync(FULL_MASK, value, step);
+    return value;
+}
+
+// One block of a warp a number. exposures, first and second are [views][NUMBERS], seen [views].
+extern "C" __global__ void __launch_bounds__(NUMBERS* WARP)
+    update_exposure(const float* __restrict__ partials, u32 blocks, float* exposures, float* first,
+                    float* second, u32* seen, u32 view, u32 views, float rate,
+                    const Counters* __restrict__ counters) {
+    begin_kernel();
+    if (counters->halted) return;
+    const u32 number = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    const float identity = number % 5 == 0 ? 1.0f : 0.0f;
+    double gradient = 0.0, deviation = 0.0;
+#pragma unroll 4
+    for (u32 i = lane; i < blocks; i += WARP) gradient += partials[number * blocks + i];
+#pragma unroll 4
+    for (u32 i = lane; i < views; i += WARP)
+        deviation += exposures[NUMBERS * i + number] - identity;
+    gradient = warp_total(gradient);
+    deviation = warp_total(deviation);
+    const u32 taken = seen[view] + 1;
+    __syncthreads();
+    if (threadIdx.x == 0) seen[view] = taken;
+    if (lane != 0) return;
+    const u32 at = NUMBERS * view + number;
+    const float g = float(gradient);
+    const float m = fmaf(BETA1, first[at], (1.0f - BETA1) * g);
+    const float v = fmaf(BETA2, second[at], (1.0f - BETA2) * g * g);
+    // 1 - beta^t without the loss of digits of the difference.
+    const float first_correction = -expm1f(float(taken) * LN_BETA1),
+                second_correction = -expm1f(float(taken) * LN_BETA2);
+    const float moved = rate / first_correction * m / (sqrtf(v / second_correction) + EPSILON);
+    exposures[at] -= moved + PULL * float(deviation / views);
+    first[at] = m;
+    second[at] = v;
+}

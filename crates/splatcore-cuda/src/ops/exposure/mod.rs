@@ -1,0 +1,253 @@
+//! `exposure`: each photo's own affine transform of colours, between `blend` and `loss`; launches
+//! `ops/exposure/exposure.cu`, which says how and how fast. What it is for:
+//! [`splatcore_core::exposure`].
+
+use crate::device::Kernels;
+use crate::device::buffer::failed;
+use crate::device::queue::{Queue, arguments, wrong_program};
+use crate::device::{Buffer, Device, Kernel, Program};
+use crate::ops::sources;
+use splatcore_core::BackendError;
+use splatcore_core::exposure::{Exposure, Exposures};
+use std::sync::Arc;
+
+/// Threads of a block of the two large kernels, and pixels of a thread of the second; as in the
+/// kernel file.
+const THREADS: u32 = 256;
+const BATCH: u32 = 8;
+/// Numbers of a transform, of which each has a warp in the last kernel.
+const NUMBERS: usize = 12;
+const NUMBER_BYTES: usize = NUMBERS * size_of::<f32>();
+
+/// What [`Exposed`] compiles.
+pub fn program() -> Program {
+    sources::program(
+        "exposure.cu",
+        vec![],
+        &["expose", "expose_backward", "update_exposure"],
+    )
+}
+
+/// Transforms and moments of all views, and what lies between the kernels. Takes no memory before
+/// the first step that learns a transform.
+pub struct Exposed {
+    views: usize,
+    /// Whether there are transforms.
+    any: bool,
+    kernels: Option<[Kernel; 3]>,
+    /// `[views][12]` f32, and Adam's moments of them.
+    parameters: Buffer,
+    first: Buffer,
+    second: Buffer,
+    /// `[views]` u32.
+    seen: Buffer,
+    /// What the loss sees, `[3][height * width]` f32.
+    image: Buffer,
+    /// Sums of blocks, `[12][blocks]` f32.
+    partials: Buffer,
+}
+
+impl Exposed {
+    /// For so many views, without transforms.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn new(device: &Arc<dyn Device>, views: usize) -> Result<Self, BackendError> {
+        let empty = |name| Buffer::new(device, name, 0);
+        Ok(Self {
+            views,
+            any: false,
+            kernels: None,
+            parameters: empty("exposures of the photos")?,
+            first: empty("exposures of the photos")?,
+            second: empty("exposures of the photos")?,
+            seen: empty("exposures of the photos")?,
+            image: empty("exposed image")?,
+            partials: empty("partial sums of the exposed image")?,
+        })
+    }
+
+    /// Whether the kernels are known.
+    pub fn is_compiled(&self) -> bool {
+        self.kernels.is_some()
+    }
+
+    /// Whether a step has learned any transform.
+    pub fn any(&self) -> bool {
+        self.any
+    }
+
+    /// Becomes these transforms, which are none or one a view.
+    ///
+    /// # Errors
+    /// If they do not fit or the device failed; there are none then.
+    pub fn replace(&mut self, exposures: &Exposures) -> Result<(), BackendError> {
+        self.any = false;
+        if exposures.is_empty() {
+            return Ok(());
+        }
+        for (buffer, rows) in [
+            (&mut self.parameters, &exposures.parameters),
+            (&mut self.first, &exposures.first),
+            (&mut self.second, &exposures.second),
+        ] {
+            buffer.reserve_exactly(NUMBER_BYTES * rows.len())?;
+            buffer.write(0, rows)?;
+        }
+        let bytes = size_of_val(&exposures.seen[..]);
+        self.seen.reserve_exactly(bytes)?;
+        self.seen.write(0, &exposures.seen)?;
+        self.any = true;
+        Ok(())
+    }
+
+    /// The transforms alone; none if no step has learned any.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn parameters(&self) -> Result<Vec<Exposure>, BackendError> {
+        match self.any {
+            true => self.parameters.to_vec(self.views),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// Everything.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn download(&self) -> Result<Exposures, BackendError> {
+        if !self.any {
+            return Ok(Exposures::default());
+        }
+        Ok(Exposures {
+            parameters: self.parameters.to_vec(self.views)?,
+            first: self.first.to_vec(self.views)?,
+            second: self.second.to_vec(self.views)?,
+            seen: self.seen.to_vec(self.views)?,
+        })
+    }
+
+    /// Puts the transform of `image` (`[3][pixels]` f32) into the queue and returns where its
+    /// result is. The first time all transforms become the identity. `counters` is the address of
+    /// the frame's counters.
+    ///
+    /// # Errors
+    /// If memory is short, compiling failed or the device failed.
+    pub fn expose(
+        &mut self,
+        queue: &Queue,
+        kernels: &Kernels,
+        image: u64,
+        pixels: usize,
+        view: usize,
+        counters: u64,
+    ) -> Result<u64, BackendError> {
+        let [expose, ..] = self.kernels(kernels)?;
+        // All memory of a step comes before anything changes.
+        self.image.reserve_exactly(3 * size_of::<f32>() * pixels)?;
+        let blocks = blocks(pixels) as usize;
+        self.partials.reserve_exactly(NUMBER_BYTES * blocks)?;
+        if !self.any {
+            self.replace(&Exposures::fresh(self.views))?;
+        }
+        queue.launch(
+            expose,
+            (pixels as u32).div_ceil(THREADS),
+            THREADS,
+            &mut arguments![
+                image,
+                self.of(view),
+                self.image.address(),
+                pixels as u32,
+                counters
+            ],
+        )?;
+        Ok(self.image.address())
+    }
+
+    /// Turns the gradient of what [`Exposed::expose`] made into that of `image`, in place, and
+    /// keeps the sums for [`Exposed::update`].
+    ///
+    /// # Errors
+    /// If compiling failed or the device failed.
+    pub fn backward(
+        &mut self,
+        queue: &Queue,
+        kernels: &Kernels,
+        image: u64,
+        gradient: u64,
+        pixels: usize,
+        view: usize,
+        counters: u64,
+    ) -> Result<(), BackendError> {
+        let [_, backward, _] = self.kernels(kernels)?;
+        queue.launch(
+            backward,
+            blocks(pixels),
+            THREADS,
+            &mut arguments![
+                image,
+                self.of(view),
+                gradient,
+                self.partials.address(),
+                pixels as u32,
+                counters
+            ],
+        )
+    }
+
+    /// Takes Adam's step on the view's transform.
+    ///
+    /// # Errors
+    /// If compiling failed or the device failed.
+    pub fn update(
+        &mut self,
+        queue: &Queue,
+        kernels: &Kernels,
+        pixels: usize,
+        view: usize,
+        rate: f32,
+        counters: u64,
+    ) -> Result<(), BackendError> {
+        let [_, _, update] = self.kernels(kernels)?;
+        queue.launch(
+            update,
+            1,
+            32 * NUMBERS as u32,
+            &mut arguments![
+                self.partials.address(),
+                blocks(pixels),
+                self.parameters.address(),
+                self.first.address(),
+                self.second.address(),
+                self.seen.address(),
+                view as u32,
+                self.views as u32,
+                rate,
+                counters
+            ],
+        )
+    }
+
+    /// Where a view's transform is, if there are any.
+    pub fn of(&self, view: usize) -> u64 {
+        self.parameters.address() + (NUMBER_BYTES * view) as u64
+    }
+
+    fn kernels(&mut self, kernels: &Kernels) -> Result<[Kernel; 3], BackendError> {
+        if let Some(known) = self.kernels {
+            return Ok(known);
+        }
+        let loaded = kernels.get(&program()).map_err(failed)?;
+        let loaded: [Kernel; 3] = loaded[..]
+            .try_into()
+            .map_err(|_| wrong_program("exposure"))?;
+        Ok(*self.kernels.insert(loaded))
+    }
+}
+
+/// Blocks of `expose_backward`.
+fn blocks(pixels: usize) -> u32 {
+    (pixels as u32).div_ceil(THREADS * BATCH)
+}

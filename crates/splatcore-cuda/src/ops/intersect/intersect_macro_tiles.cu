@@ -1,0 +1,268 @@
+// intersect, for blends that work on groups of tiles: the (group, Gaussian) pairs, expanded in
+// depth order, each with a mask of the group's tiles that the Gaussian touches (TensorGS, section
+// 4.4.2, "Constructing the grouped Gaussian list"). A group is GROUP x GROUP tiles; bit GROUP *
+// (row in the group) + column in the group of a mask is a tile. A stable sort by group number then
+// gives every group one list front to back; as the paper's entries, sorted by (group, depth).
+//
+// Built as intersect.cu builds the tiles' lists, from the same footprints: `expand_groups` shares
+// out first rows, then pairs, over its block; splats of more than LONG_LIST pairs go to a queue,
+// and `expand_groups_long` gives each a block. Two things differ. A row here joins GROUP rows of
+// tiles, whose intervals can leave a gap of whole groups between them (a flat needle passes between
+// the pixel centres of two rows), so the groups touched are a union of intervals, and a group in a
+// gap gets no pair. And `project` counts tiles, not groups, so `expand_groups` walks its rows
+// twice, to count first. It replaces counters->pairs, which never grows by that: buffers for the
+// tiles' pairs hold the groups'.
+//
+// Launch: a block of 256 threads for 256 splats, as for `expand` and `expand_long`. At GROUP 4
+// (sm_90) 48 registers and 26 KB of shared memory: 5 blocks an SM.
+// Bound by instructions: some 70 a row of tiles, twice, and 60 a pair. Prediction on an H200:
+// fox_220k, exact, about 0.6 M rows of tiles and 0.7 M pairs at GROUP 2, 4 M warp instructions; at
+// the rate of `expand` (3 M in 30 us) 40 us. Measured: 29 us for 2x2 (both kernels).
+//
+// Constants: INTERSECT as in footprint.cuh; GROUP, 2 or 4.
+
+#include "footprint.cuh"
+#include "block_scan.cuh"
+
+// The tiles of each row of tiles in one row of groups, first and one past the last.
+struct GroupRow {
+    uint2 spans[GROUP];
+};
+
+// Row `row` of groups; `rows` are the splat's rows of tiles.
+__device__ __forceinline__ GroupRow make_group_row(const Footprint& f, uint2 rows, u32 row,
+                                                   const Camera& camera) {
+    GroupRow g;
+#pragma unroll
+    for (u32 r = 0; r < GROUP; ++r) {
+        u32 tile_row = row * GROUP + r;
+        g.spans[r] = make_uint2(0, 0);
+        if (tile_row >= rows.x && tile_row < rows.y)
+            g.spans[r] = footprint_row(f, tile_row, camera);
+    }
+    return g;
+}
+
+// The groups that a row touches, as disjoint intervals, ascending; returns how many groups there
+// are.
+__device__ __forceinline__ u32 find_runs(const GroupRow& g, uint2 runs[GROUP]) {
+#pragma unroll
+    for (u32 r = 0; r < GROUP; ++r) {
+        uint2 span = g.spans[r];
+        runs[r] = span.x < span.y ? make_uint2(span.x / GROUP, (span.y - 1) / GROUP + 1)
+                                  : make_uint2(0, 0);
+    }
+#pragma unroll
+    for (u32 sorted = 1; sorted < GROUP; ++sorted)
+#pragma unroll
+        for (u32 r = GROUP - 1; r >= sorted; --r)
+            if (runs[r].x < runs[r - 1].x) {
+                uint2 other = runs[r];
+                runs[r] = runs[r - 1];
+                runs[r - 1] = other;
+            }
+    u32 count = 0, end = 0;
+#pragma unroll
+    for (u32 r = 0; r < GROUP; ++r) {
+        runs[r].x = max(runs[r].x, end);
+        end = max(runs[r].y, end);
+        runs[r].y = end;
+        count += end - runs[r].x;
+    }
+    return count;
+}
+
+// The k-th group of a row.
+__device__ __forceinline__ u32 nth_group(const uint2 runs[GROUP], u32 k) {
+    u32 column = 0;
+    bool found = false;
+#pragma unroll
+    for (u32 r = 0; r < GROUP; ++r) {
+        u32 length = runs[r].y - runs[r].x;
+        if (!found && k < length) {
+            column = runs[r].x + k;
+            found = true;
+        }
+        if (!found) k -= length;
+    }
+    return column;
+}
+
+__device__ __forceinline__ u32 tile_mask(const GroupRow& g, u32 column) {
+    u32 mask = 0;
+#pragma unroll
+    for (u32 r = 0; r < GROUP; ++r) {
+        u32 first = max(g.spans[r].x, column * GROUP),
+            end = min(g.spans[r].y, column * GROUP + GROUP);
+        if (first < end)
+            mask |= ((1u << (end - first)) - 1) << (r * GROUP + first - column * GROUP);
+    }
+    return mask;
+}
+
+// The rows of groups that hold these rows of tiles.
+__device__ __forceinline__ uint2 group_rows(uint2 rows) {
+    return rows.x < rows.y ? make_uint2(rows.x / GROUP, (rows.y - 1) / GROUP + 1)
+                           : make_uint2(0, 0);
+}
+
+__device__ __forceinline__ u32 groups_across(const Camera& camera) {
+    return (camera.tiles_x + GROUP - 1) / GROUP;
+}
+
+// Where the pairs go: group, slot and mask of every pair, and its number, which the sort moves
+// about.
+struct GroupPairs {
+    u32* groups;
+    u32* slots;
+    u32* numbers;
+    u16* masks;
+};
+
+__device__ __forceinline__ void write_pair(const GroupPairs& to, u32 pair, const GroupRow& g,
+                                           u32 row, u32 k, u32 slot, const Camera& camera) {
+    uint2 runs[GROUP];
+    find_runs(g, runs);
+    u32 column = nth_group(runs, k);
+    to.groups[pair] = row * groups_across(camera) + column;
+    to.slots[pair] = slot;
+    to.numbers[pair] = pair;
+    to.masks[pair] = (u16)tile_mask(g, column);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    expand_groups(const Splat* __restrict__ splats, const u32* __restrict__ order, Camera camera,
+                  u32 pair_capacity, u32* groups, u32* pair_slots, u32* pair_numbers, u16* masks,
+                  u32* first_pairs, u32* long_slots, u32* states, Counters* counters) {
+    begin_kernel();
+    __shared__ Footprint footprints[BLOCK];
+    __shared__ uint2 tile_rows[BLOCK];  // rows of tiles of each splat
+    __shared__ u32 first_rows[BLOCK];   // first row of groups of each splat
+    __shared__ u32 slots[BLOCK];
+    __shared__ u32 row_starts[BLOCK];   // first of the block's rows of groups of each splat
+    __shared__ u32 shifts[BLOCK];       // pairs of each splat, then pairs of long lists before it
+    __shared__ u32 pair_starts[BLOCK];  // first of the chunk's pairs of each row
+    __shared__ GroupRow chunk_rows[BLOCK];
+    __shared__ u32 chunk_numbers[BLOCK];  // each row's number
+    __shared__ u32 chunk_owners[BLOCK];   // each row's splat
+    __shared__ u32 scratch[5][BLOCK / WARP];
+    __shared__ u32 block_start;
+    // As in `expand`: more pairs of tiles than there is room for, and nothing after this may change
+    // anything.
+    u64 pairs = observe(&counters->pairs);
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        counters->needed = max(counters->needed, pairs);
+        if (pairs > (u64)pair_capacity) counters->halted = 1;
+    }
+    if (pairs > (u64)pair_capacity) return;
+    u32 visible = counters->visible;
+    u32 first = blockIdx.x * BLOCK;
+    if (first >= visible) return;
+    GroupPairs to = {groups, pair_slots, pair_numbers, masks};
+    u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
+    bool valid = first + thread < visible;
+    u32 slot = valid ? order[first + thread] : 0;
+    uint2 rows = make_uint2(0, 0);
+    if (valid) {
+        footprints[thread] = make_footprint(splats[slot]);
+        rows = footprint_rows(footprints[thread], camera);
+    }
+    uint2 own_rows = group_rows(rows);
+    u32 row_count = own_rows.y - own_rows.x, total_rows;
+    slots[thread] = slot;
+    tile_rows[thread] = rows;
+    first_rows[thread] = own_rows.x;
+    shifts[thread] = 0;
+    row_starts[thread] = block_scan(row_count, scratch[0], total_rows);
+    __syncthreads();
+
+    // Count.
+    for (u32 k = thread; k < total_rows; k += BLOCK) {
+        // Splats without rows share their start with the next one; the last of them is the one that
+        // has rows.
+        u32 i = owner_of(row_starts, k), row = first_rows[i] + k - row_starts[i];
+        uint2 runs[GROUP];
+        atomicAdd(&shifts[i],
+                  find_runs(make_group_row(footprints[i], tile_rows[i], row, camera), runs));
+    }
+    __syncthreads();
+    u32 own_pairs = shifts[thread], total_pairs, long_pairs;
+    bool is_long = own_pairs > LONG_LIST;
+    u32 before = block_scan(own_pairs, scratch[1], total_pairs);
+    shifts[thread] = block_scan(is_long ? own_pairs : 0, scratch[2], long_pairs);
+    if (warp == 0) {
+        u32 start = look_back(states, blockIdx.x, total_pairs, lane);
+        if (lane == 0) {
+            block_start = start;
+            // All blocks before this one have read the tiles' count by now; those after it, if any,
+            // have no splat, and whichever of the two counts they read there is room for it.
+            if (first + BLOCK >= visible) publish(&counters->pairs, (u64)start + total_pairs);
+        }
+    }
+    if (is_long) long_slots[atomicAdd(&counters->longs, 1u)] = slot;
+    row_starts[thread] = block_scan(is_long ? 0 : row_count, scratch[3], total_rows);
+    __syncthreads();
+    u32 base = block_start;
+    if (valid) first_pairs[slot] = base + before;
+
+    // Write.
+    for (u32 chunk = 0; chunk < total_rows; chunk += BLOCK) {
+        u32 length = 0, k = chunk + thread;
+        if (k < total_rows) {
+            u32 i = owner_of(row_starts, k), row = first_rows[i] + k - row_starts[i];
+            uint2 runs[GROUP];
+            GroupRow g = make_group_row(footprints[i], tile_rows[i], row, camera);
+            length = find_runs(g, runs);
+            chunk_rows[thread] = g;
+            chunk_numbers[thread] = row;
+            chunk_owners[thread] = i;
+        }
+        u32 in_chunk;
+        pair_starts[thread] = block_scan(length, scratch[4], in_chunk);
+        __syncthreads();
+        for (u32 p = thread; p < in_chunk; p += BLOCK) {
+            u32 r = owner_of(pair_starts, p), i = chunk_owners[r];
+            write_pair(to, base + p + shifts[i], chunk_rows[r], chunk_numbers[r],
+                       p - pair_starts[r], slots[i], camera);
+        }
+        base += in_chunk;
+        // The next chunk overwrites what this one reads.
+        __syncthreads();
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    expand_groups_long(const Splat* __restrict__ splats, const u32* __restrict__ long_slots,
+                       Camera camera, u32* groups, u32* pair_slots, u32* pair_numbers, u16* masks,
+                       const u32* __restrict__ first_pairs, const Counters* counters) {
+    begin_kernel();
+    __shared__ u32 pair_starts[BLOCK];
+    __shared__ GroupRow chunk_rows[BLOCK];
+    __shared__ u32 scratch[BLOCK / WARP];
+    if (counters->halted) return;
+    GroupPairs to = {groups, pair_slots, pair_numbers, masks};
+    u32 thread = threadIdx.x, longs = counters->longs;
+    for (u32 item = blockIdx.x; item < longs; item += gridDim.x) {
+        u32 slot = long_slots[item], base = first_pairs[slot];
+        Footprint footprint = make_footprint(splats[slot]);
+        uint2 tile_rows = footprint_rows(footprint, camera), rows = group_rows(tile_rows);
+        for (u32 chunk = rows.x; chunk < rows.y; chunk += BLOCK) {
+            u32 row = chunk + thread, length = 0;
+            if (row < rows.y) {
+                uint2 runs[GROUP];
+                chunk_rows[thread] = make_group_row(footprint, tile_rows, row, camera);
+                length = find_runs(chunk_rows[thread], runs);
+            }
+            u32 in_chunk;
+            pair_starts[thread] = block_scan(length, scratch, in_chunk);
+            __syncthreads();
+            for (u32 p = thread; p < in_chunk; p += BLOCK) {
+                u32 r = owner_of(pair_starts, p);
+                write_pair(to, base + p, chunk_rows[r], chunk + r, p - pair_starts[r], slot,
+                           camera);
+            }
+            base += in_chunk;
+            __syncthreads();
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! `limit_scales`: no Gaussian is larger than a share of its distance from the nearest camera
+//! ([`splatcore_core::scale_limit`]), on the device; launches `ops/limit_scales/limit_scales.cu`. CPU twin:
+//! `splatcore_cpu`'s `limit_scales`.
+
+use crate::device::Program;
+use crate::device::queue::{Queue, arguments};
+use crate::ops::by_camera::{ByCamera, THREADS};
+use crate::ops::sources;
+use crate::ops::state::{LOG_SCALES, MEANS, State};
+use splatcore_core::BackendError;
+
+/// What [`limit_scales`] launches.
+pub fn program() -> Program {
+    sources::program("limit_scales.cu", Vec::new(), &["limit_scales"])
+}
+
+/// Caps every log scale.
+///
+/// # Errors
+/// If the device failed.
+pub fn limit_scales(
+    op: &ByCamera,
+    queue: &Queue,
+    state: &State,
+    share: f32,
+) -> Result<(), BackendError> {
+    let (count, log_share) = (state.count as u32, share.ln());
+    queue.launch(
+        op.kernel,
+        state.count.div_ceil(THREADS) as u32,
+        THREADS as u32,
+        &mut arguments![
+            state.groups[MEANS].parameters.address(),
+            state.groups[LOG_SCALES].parameters.address(),
+            count,
+            op.cameras.address(),
+            op.views,
+            log_share
+        ],
+    )
+}

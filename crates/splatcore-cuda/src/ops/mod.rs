@@ -1,0 +1,39 @@
+//! The ops of rendering and training. A folder holds an op: its kernels, and in `mod.rs` which
+//! program a method is and how it is launched. `shared/` holds headers that several ops include.
+//!
+//! | question | place |
+//! | --- | --- |
+//! | from a Gaussian to a splat | `project/`, and back: `project_backward/` |
+//! | which tiles does a splat touch | `shared/footprint.cuh`; in training `intersect/`, else `bin/` |
+//! | how are lists put into depth order | `sort/`; for inference `bin/` |
+//! | how are pixels made | `blend/`, and back: `blend_backward/` |
+//! | how do parameters move | `loss/`, `exposure/`, `adam/` |
+//! | how does the set of Gaussians change | `densify/`, `score/`, `floaters/`, `limit_scales/` |
+
+pub mod adam;
+mod all;
+pub mod bin;
+pub mod blend;
+pub mod blend_backward;
+pub mod by_camera;
+pub mod camera;
+pub mod clear;
+pub mod counters;
+pub mod densify;
+pub mod exposure;
+pub mod floaters;
+pub mod intersect;
+pub mod limit_scales;
+pub mod loss;
+pub mod photo;
+pub mod project;
+pub mod project_backward;
+pub mod scene;
+pub mod score;
+pub mod smoothing;
+pub mod sort;
+mod sources;
+pub mod state;
+
+pub use all::all_programs;
+pub use sources::{SOURCES, program_of_text};

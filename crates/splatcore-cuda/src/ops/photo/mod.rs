@@ -1,0 +1,142 @@
+//! What a step learns from, made of the photo that is kept: `ops/photo/photo.cu`. Twin:
+//! `splatcore_core::Photo`'s `reduced` and `on`, and `splatcore_core::exposure::of_colour`.
+
+use crate::device::Kernels;
+use crate::device::buffer::{device_error, failed};
+use crate::device::queue::arguments;
+use crate::device::{Buffer, Device, Kernel, Program};
+use crate::ops::sources;
+use splatcore_core::{BackendError, Photo, reduce};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A photo's pixels and mask on the device (0: none), and the number of pixels that count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DevicePhoto {
+    /// `[height][width][3]` u8.
+    pub rgb: u64,
+    /// `[height][width]` u8, nonzero where the pixel counts; 0 for none.
+    pub mask: u64,
+    /// `[height][width]` u8, how opaque each pixel is; 0 for none.
+    pub alpha: u64,
+    /// Pixels that count.
+    pub counted: u64,
+}
+
+const BLOCK: u32 = 256;
+
+/// The kernel, its result, and what was counted.
+pub struct StepPhoto {
+    device: Arc<dyn Device>,
+    /// Loaded when first needed.
+    kernel: Option<Kernel>,
+    rgb: Buffer,
+    mask: Buffer,
+    /// Pixels that count in a photo with a mask at a scale.
+    counted: HashMap<(usize, u32), u64>,
+}
+
+/// `photo`.
+pub fn program() -> Program {
+    sources::program("photo.cu", vec![], &["photo"])
+}
+
+impl StepPhoto {
+    /// No memory yet.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn new(device: Arc<dyn Device>) -> Result<Self, BackendError> {
+        Ok(Self {
+            kernel: None,
+            rgb: Buffer::new(&device, "the photo of a step", 0)?,
+            mask: Buffer::new(&device, "the mask of a step", 0)?,
+            counted: HashMap::new(),
+            device,
+        })
+    }
+
+    /// Whether there is nothing left to compile.
+    pub fn is_compiled(&self) -> bool {
+        self.kernel.is_some()
+    }
+
+    /// Photo `index`, which lies there as `kept`, with each side divided by `scale`, if it has
+    /// alpha on a background, which goes through the transform of colours at the address `exposure`
+    /// (0: none): from the queue's present place on until the next call. Unless it needs neither it
+    /// is made in the queue.
+    ///
+    /// # Errors
+    /// If memory is short, the kernel does not compile or the device failed.
+    pub fn make(
+        &mut self,
+        kernels: &Kernels,
+        kept: DevicePhoto,
+        index: usize,
+        photo: &Photo,
+        scale: u32,
+        background: [f32; 3],
+        exposure: u64,
+    ) -> Result<DevicePhoto, BackendError> {
+        if scale == 1 && kept.alpha == 0 {
+            return Ok(kept);
+        }
+        let kernel = match self.kernel {
+            Some(kernel) => kernel,
+            None => {
+                let loaded = kernels.get(&program()).map_err(failed)?;
+                let &[kernel] = &loaded[..] else {
+                    return Err(device_error(
+                        "the program of photo has other kernels than asked for".into(),
+                    ));
+                };
+                *self.kernel.insert(kernel)
+            }
+        };
+        let [width, height] = [photo.width, photo.height].map(|side| reduce::side(side, scale));
+        let pixels = width as usize * height as usize;
+        self.rgb.reserve_exactly(3 * pixels)?;
+        let masked = kept.mask != 0;
+        if masked {
+            self.mask.reserve_exactly(pixels)?;
+        }
+        let mut made = DevicePhoto {
+            rgb: self.rgb.address(),
+            mask: if masked { self.mask.address() } else { 0 },
+            ..kept
+        };
+        if scale != 1 {
+            made.counted = match masked {
+                true => *self
+                    .counted
+                    .entry((index, scale))
+                    .or_insert_with(|| photo.counted_pixels_reduced(scale) as u64),
+                false => pixels as u64,
+            };
+        }
+        // SAFETY: the arguments of photo; what is kept has the photo's size, the buffers that of
+        // the result.
+        unsafe {
+            self.device.launch(
+                kernel,
+                (pixels as u32).div_ceil(BLOCK),
+                BLOCK,
+                &mut arguments![
+                    kept.rgb,
+                    kept.alpha,
+                    kept.mask,
+                    photo.width,
+                    photo.height,
+                    width,
+                    height,
+                    background,
+                    exposure,
+                    made.rgb,
+                    made.mask
+                ],
+            )
+        }
+        .map_err(failed)?;
+        Ok(made)
+    }
+}

@@ -1,0 +1,59 @@
+//! `project`: from Gaussians to splats, and how many tiles each touches, or, for inference with
+//! binned lists, straight into the lists of macro-tiles.
+
+pub mod half;
+
+use super::bin;
+use super::intersect::footprint;
+use super::sort;
+use super::sources::program;
+use crate::device::Program;
+use splatcore_core::pipeline::Intersect;
+use splatcore_core::sh;
+
+/// `SH_DEGREE` in use, `SH_ROW` numbers stored for each Gaussian.
+pub(super) fn harmonics(in_use: u8, stored: u8) -> Vec<(&'static str, String)> {
+    vec![
+        ("SH_DEGREE", in_use.to_string()),
+        ("SH_ROW", (3 * sh::coefficients(stored)).to_string()),
+    ]
+}
+
+/// The constants of Mip-Splatting's filters, 0 if there is none: ops/shared/antialias.cuh and
+/// smoothing.cuh.
+pub(super) const NO_FILTER: [&str; 2] = ["ANTIALIAS", "SMOOTHING"];
+
+/// `project`, which counts each splat's pairs with tiles.
+pub fn project(in_use: u8, stored: u8, intersect: Intersect) -> Program {
+    let mut constants = harmonics(in_use, stored);
+    constants.push(footprint(intersect));
+    constants.push(("HALF_SH", "0".to_string()));
+    constants.push(("DEPTH_BITS", sort::DEPTH_BITS.to_string()));
+    constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
+    program("project.cu", constants, &["project"])
+}
+
+/// `project` that deals pairs to groups.
+pub fn project_dealt(in_use: u8, stored: u8, intersect: Intersect, groups: bin::Groups) -> Program {
+    let mut program = project(in_use, stored, intersect);
+    program.constants.push(("GROUP", groups.side.to_string()));
+    program.constants.extend(groups.constants());
+    program.constants.extend([
+        ("TOUCHED", bin::TOUCHED_NEAR.to_string()),
+        ("FAR_ROWS", bin::FAR_ROWS.to_string()),
+    ]);
+    program
+}
+
+/// `project`, of a scene whose harmonics are stored as halves; see [`half`].
+pub fn of_half_scene(project: Program, stored: u8) -> Program {
+    project.with("SH_ROW", half::row(stored)).with("HALF_SH", 1)
+}
+
+/// `project`, `project_backward` or `adam` with Mip-Splatting's 2D filter if `antialias`, with the
+/// 3D filter if `smoothing`.
+pub fn filtered(program: Program, antialias: bool, smoothing: bool) -> Program {
+    program
+        .with("ANTIALIAS", antialias as u8)
+        .with("SMOOTHING", smoothing as u8)
+}

@@ -1,0 +1,76 @@
+// project_backward: from the sums of a splat to the gradients of its Gaussian, through the inverse
+// of project's steps. CPU twin and derivation: splatcore-cpu/src/project_backward.rs and its f64
+// twin.
+//
+// Launch: one thread a slot, blocks of 128. Sums are a row of 12 floats a slot (the last 3 unused).
+// Spherical harmonics need no gradient rows: dL/dsh[k][c] = basis[k] * dL/dcolour[c], which `adam`
+// makes from the 3 numbers written here.
+//
+// Bound by memory and latency: 48 bytes of sums, 44 + 192 + 48 a splat in, 64 out. Measured on an
+// H200 before the rows of harmonics were fetched without shuffles: fox_220k 57 us, mcmc_1m 118;
+// after: 59 and 121, no gain.
+//
+// Constants: SH_ROW floats stored for each Gaussian, and those of project_backward.cuh.
+
+#include "project_backward.cuh"
+
+#define BLOCK 128
+#define STRIDE (USED | 1)
+
+// gradients[slot]: means 0-2, log scales 3-5, rotation 6-9, opacity logit 10, colour 11-13, norm of
+// the NDC gradient 14.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    project_backward(const float* __restrict__ means, const float* __restrict__ log_scales,
+                     const float4* __restrict__ rotations, const float* __restrict__ opacity_logits,
+                     const float* __restrict__ sh, Camera camera, const Splat* __restrict__ splats,
+                     const float4* __restrict__ sums, const Counters* counters, float4* gradients,
+                     const float* __restrict__ smoothing) {
+    begin_kernel();
+    __shared__ float harmonics[BLOCK / WARP][WARP * STRIDE];
+    __shared__ u32 owners[BLOCK / WARP][WARP];
+    if (counters->halted) return;
+    u32 visible = counters->visible;
+    u32 slot = blockIdx.x * BLOCK + threadIdx.x, lane = threadIdx.x % WARP,
+        warp = threadIdx.x / WARP;
+    if (slot - lane >= visible) return;
+    bool valid = slot < visible;
+    Splat splat = {};
+    if (valid) splat = splats[slot];
+
+    // The warp's rows of harmonics.
+    u32 rows_here = min(visible - (slot - lane), (u32)WARP);
+    owners[warp][lane] = splat.gaussian;
+    __syncwarp();
+#pragma unroll 8
+    for (u32 step = 0; step < USED; ++step) {
+        u32 k = step * WARP + lane, row = k / USED, column = k - row * USED;
+        if (row < rows_here)
+            harmonics[warp][row * STRIDE + column] = sh[(u64)owners[warp][row] * SH_ROW + column];
+    }
+    float total[12] = {};
+    if (valid) load_sums(sums, slot, total);
+    __syncwarp();
+    if (!valid) return;
+
+    u32 i = splat.gaussian;
+    Vec3 mean = {means[3 * i], means[3 * i + 1], means[3 * i + 2]};
+    Vec3 log_scale = {log_scales[3 * i], log_scales[3 * i + 1], log_scales[3 * i + 2]};
+    SlotGradient d = slot_gradient(total, splat.a, splat.b, splat.c, mean, log_scale, rotations[i],
+                                   opacity_logits[i], SMOOTHING ? smoothing[i] : 0.0f, camera);
+    Vec3 colour = colour_gradient(total, splat.clamped);
+#if SH_DEGREE >= 1
+    const float* row = &harmonics[warp][lane * STRIDE];
+    float along[USED / 3];
+#pragma unroll
+    for (int k = 1; k < USED / 3; ++k)
+        along[k] =
+            fmaf(row[3 * k], colour.x, fmaf(row[3 * k + 1], colour.y, row[3 * k + 2] * colour.z));
+    Vec3 more = direction_gradient(mean, along, camera);
+    d.mean = {d.mean.x + more.x, d.mean.y + more.y, d.mean.z + more.z};
+#endif
+    float4* out = gradients + 4ull * slot;
+    out[0] = make_float4(d.mean.x, d.mean.y, d.mean.z, d.log_scales[0]);
+    out[1] = make_float4(d.log_scales[1], d.log_scales[2], d.rotation[0], d.rotation[1]);
+    out[2] = make_float4(d.rotation[2], d.rotation[3], d.opacity_logit, colour.x);
+    out[3] = make_float4(colour.y, colour.z, d.ndc_norm, 0.0f);
+}

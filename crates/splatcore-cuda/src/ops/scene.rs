@@ -1,0 +1,20 @@
+//! A scene on the device, as ops see it.
+
+/// Where the arrays of a scene are.
+#[derive(Clone, Copy)]
+pub struct SceneAddresses {
+    /// Gaussians; at most so many if the device knows better.
+    pub count: usize,
+    /// Where the device has their number, u32; 0 if the host knows it.
+    pub count_at: u64,
+    /// Stored degree.
+    pub sh_degree: u8,
+    /// The harmonics are stored as halves: such a scene can be rendered and no more.
+    pub half: bool,
+    /// Means, log scales, rotations, opacity logits, spherical harmonics.
+    pub arrays: [u64; 5],
+    /// Gaussians next to each other in the arrays are neighbours in space (spatial_order.rs).
+    pub is_spatial: bool,
+    /// Log standard deviations of Mip-Splatting's 3D filter, 0 if there is none.
+    pub smoothing: u64,
+}

@@ -1,0 +1,53 @@
+// What the kernels that share out rows and pairs over a block of 256 threads have in common:
+// intersect.cu, intersect_macro_tiles.cu and lists.cu.
+
+#pragma once
+#include "device.cuh"
+
+#define BLOCK 256
+
+// Exclusive sum over the block; `total` gets the sum. `scratch` is free again after the next
+// barrier.
+__device__ __forceinline__ u32 block_scan(u32 value, u32* scratch, u32& total) {
+    u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    u32 before = warp_scan(value, lane);
+    if (lane == WARP - 1) scratch[warp] = before;
+    __syncthreads();
+    total = 0;
+    for (u32 w = 0; w < BLOCK / WARP; ++w) {
+        if (w < warp) before += scratch[w];
+        total += scratch[w];
+    }
+    return before - value;
+}
+
+// Exclusive sums of N values at a time. `scratch` is free again after the next barrier.
+template <int N>
+__device__ __forceinline__ void block_scans(u32 (&values)[N], u32 (&scratch)[N][BLOCK / WARP],
+                                            u32 (&totals)[N]) {
+    u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+        u32 until = warp_scan(values[n], lane);
+        if (lane == WARP - 1) scratch[n][warp] = until;
+        values[n] = until - values[n];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+        totals[n] = 0;
+        for (u32 w = 0; w < BLOCK / WARP; ++w) {
+            if (w < warp) values[n] += scratch[n][w];
+            totals[n] += scratch[n][w];
+        }
+    }
+}
+
+// The last of `BLOCK` ascending starts that is not beyond k.
+__device__ __forceinline__ u32 owner_of(const u32* starts, u32 k) {
+    u32 low = 0;
+#pragma unroll
+    for (u32 step = BLOCK / 2; step > 0; step /= 2)
+        if (starts[low + step] <= k) low += step;
+    return low;
+}

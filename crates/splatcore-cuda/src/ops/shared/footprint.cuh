@@ -1,0 +1,343 @@
+// Which tiles a splat touches, for every `intersect` method: the rows of tiles, and in each row one
+// interval, since every method's shape is convex. CPU twin: splatcore-cpu/src/footprint.rs.
+//
+// INTERSECT, after the literature's names. "Loses nothing": every pair that holds a fragment with
+// alpha >= 1/255 is there.
+//   0 aabb             INRIA's 3-sigma square (Kerbl et al. 2023). Lossy: cuts what lies beyond 3
+//                      sigma, and by its rounding up to a pixel less on the right and at the
+//                      bottom.
+//   1 adaptive-radius  AdR-Gaussian (Wang et al. 2024, equation 10): the box sqrt(2 ln(255 o)
+//                      Sigma_xx), sqrt(2 ln(255 o) Sigma_yy), nowhere beyond INRIA's square. Lossy:
+//                      cuts the fragments that `aabb` cuts.
+//   2 snugbox          Speedy-Splat (Hanson et al. 2024, equations 11 to 16): the box of the
+//                      ellipse alpha = 1/255. Loses nothing.
+//   3 accutile         Speedy-Splat, its tile walk: the tiles that the ellipse touches. Loses
+//                      nothing.
+//   4 obb              GSCore (Lee et al. 2024): of the square's tiles those that the 3-sigma box
+//                      along the ellipse's axes touches. Lossy as `aabb`, and by what lies beyond 3
+//                      sigma of either axis.
+//   5 tile-cull        StopThePop (Radl et al. 2024): of the ellipse's box the tiles where the
+//                      largest alpha over the pixel centres' rectangle reaches 1/255. Loses
+//                      nothing.
+//   6 exact            FlashGS (Feng et al. 2024): the ellipse against the pixel centres'
+//                      rectangle. Loses nothing.
+// Hence, splat by splat: exact <= accutile <= snugbox; adaptive-radius <= aabb and snugbox; obb <=
+// aabb; tile-cull equals exact but for roundings. At opacities below e^4.5 / 255 = 0.353 the
+// ellipse lies inside 3 sigma, so that obb has what exact and aabb both have. Nothing holds between
+// snugbox and aabb: above that opacity the ellipse reaches beyond 3 sigma, but the square has the
+// longer axis on both sides.
+//
+// Rectangles: papers that measure to a tile's edges (snugbox, accutile, obb) get [16 i, 16 i + 16],
+// those that measure to its pixels (tile-cull, exact) their centres, [16 i + 0.5, 16 i + 15.5].
+//
+// Intervals where the papers test tile by tile: `obb` (separating axes) and `accutile` (which walks
+// rows or columns, whichever are fewer) give the same tiles in another way, which the conformance
+// suite checks; `tile-cull` tests tile by tile, but from both ends of a row until one is in.
+//
+// Cost: `make_footprint` some 20 (boxes) to 60 instructions a splat, then a row 15 (boxes), 40
+// (obb), 50 (ellipses), and for `tile-cull` 25 for each tile outside and 50 for the two that end
+// the row; no shared memory but a footprint a thread in `expand` (12 to 36 bytes), 32 to 56
+// registers there. Bound by instructions and latency, not by memory. Pairs of fox_220k at
+// 1080x1920, mean of the held-out cameras, counted by the portable backend: aabb 5.31 M,
+// adaptive-radius 2.14, snugbox 2.16, obb 1.79, accutile 1.40, tile-cull and exact 1.35. Against
+// vanilla's image the conservative methods have 80.9 dB (they keep what the square cuts), obb 79.8.
+// Prediction for `expand` and `expand_long` on an H200, 12 us and 13 us a million pairs from the 30
+// us measured for `exact`: aabb 80 us, adaptive-radius and snugbox 40, obb 36, accutile 31,
+// tile-cull 36 with its tests. Measured, project, then expand, both sorts and ranges together: aabb
+// 28 and 219, adaptive-radius 29 and 131, snugbox 29 and 129, obb 36 and 125, accutile 34 and 111,
+// exact 32 and 109, tile-cull 196 (counting tile by tile in one thread) and 126.
+
+#pragma once
+#include "splat.cuh"
+
+#define INTERSECT_AABB 0
+#define INTERSECT_ADAPTIVE_RADIUS 1
+#define INTERSECT_SNUGBOX 2
+#define INTERSECT_ACCUTILE 3
+#define INTERSECT_OBB 4
+#define INTERSECT_TILE_CULL 5
+#define INTERSECT_EXACT 6
+
+// Methods that start from INRIA's square.
+#define READS_RADIUS                                                          \
+    (INTERSECT == INTERSECT_AABB || INTERSECT == INTERSECT_ADAPTIVE_RADIUS || \
+     INTERSECT == INTERSECT_OBB)
+
+// A tile's rectangle along one axis, from the tile's first edge: the centres of its pixels, or all
+// of it.
+#if INTERSECT == INTERSECT_EXACT || INTERSECT == INTERSECT_TILE_CULL
+#define TILE_LOW 0.5f
+#define TILE_HIGH (TILE - 0.5f)
+#else
+#define TILE_LOW 0.0f
+#define TILE_HIGH ((float)TILE)
+#endif
+
+// Sums and products below are written so that the compiler cannot contract them differently in two
+// kernels: all must find the same tiles.
+
+// The tiles (first, one past the last) whose rectangles reach into [low, high].
+__device__ __forceinline__ uint2 tile_span(float low, float high, u32 tiles) {
+    float first = ceilf(__fmul_rn(__fadd_rn(low, -TILE_HIGH), 1.0f / TILE));
+    float last = floorf(__fmul_rn(__fadd_rn(high, -TILE_LOW), 1.0f / TILE));
+    u32 end = last < 0.0f ? 0u : min((u32)fminf(last, 1e9f) + 1u, tiles);
+    u32 begin = first > 0.0f ? (u32)fminf(first, 1e9f) : 0u;
+    return make_uint2(min(begin, end), end);
+}
+
+// INRIA's getRect: the tiles that the square of half side `radius` touches, one axis.
+__device__ __forceinline__ uint2 square_span(float mean, float radius, u32 tiles) {
+    float low = fmaxf(__fmul_rn(__fadd_rn(__fadd_rn(mean, -0.5f), -radius), 1.0f / TILE), 0.0f);
+    float high = fmaxf(
+        __fmul_rn(__fadd_rn(__fadd_rn(__fadd_rn(mean, -0.5f), radius), TILE - 1.0f), 1.0f / TILE),
+        0.0f);
+    u32 end = min((u32)fminf(high, 1e9f), tiles);
+    return make_uint2(min((u32)fminf(low, 1e9f), end), end);
+}
+
+// The tiles of both spans.
+__device__ __forceinline__ uint2 common_span(uint2 a, uint2 b) {
+    u32 begin = max(a.x, b.x);
+    return make_uint2(begin, max(begin, min(a.y, b.y)));
+}
+
+// The part of a row of tiles that a shape of this half height reaches, relative to its centre:
+// (low, high).
+__device__ __forceinline__ float2 row_band(u32 row, float mean_y, float half_height) {
+    float low = __fadd_rn((float)(row * TILE) + TILE_LOW, -mean_y);
+    return make_float2(fmaxf(low, -half_height),
+                       fminf(__fadd_rn(low, TILE_HIGH - TILE_LOW), half_height));
+}
+
+// The tiles of row `row` that the ellipse around a mean touches. Its right end is concave in dy:
+// largest at the rightmost point, or where the band comes nearest to it; the left end mirrors it.
+__device__ __forceinline__ uint2 ellipse_row(const Ellipse& e, float mean_x, float mean_y, u32 row,
+                                             u32 tiles_x) {
+    float2 band = row_band(row, mean_y, e.half_height);
+    if (!(band.x <= band.y)) return make_uint2(0, 0);
+    float dy_right = fminf(fmaxf(e.rightmost, band.x), band.y);
+    float dy_left = fminf(fmaxf(-e.rightmost, band.x), band.y);
+    float right = fmaf(e.slope, dy_right, half_chord(e, dy_right));
+    float left = fmaf(e.slope, dy_left, -half_chord(e, dy_left));
+    return tile_span(__fadd_rn(mean_x, left), __fadd_rn(mean_x, right), tiles_x);
+}
+
+#if INTERSECT == INTERSECT_AABB
+
+struct Footprint {
+    float mean_x, mean_y, radius;
+};
+
+__device__ __forceinline__ Footprint make_footprint(const Splat& s) {
+    return {s.mean_x, s.mean_y, s.radius};
+}
+
+__device__ __forceinline__ uint2 footprint_rows(const Footprint& f, const Camera& camera) {
+    return square_span(f.mean_y, f.radius, camera.tiles_y);
+}
+
+__device__ __forceinline__ uint2 footprint_row(const Footprint& f, u32 row, const Camera& camera) {
+    return square_span(f.mean_x, f.radius, camera.tiles_x);
+}
+
+#elif INTERSECT == INTERSECT_ADAPTIVE_RADIUS || INTERSECT == INTERSECT_SNUGBOX
+
+struct Footprint {
+    float mean_x, mean_y, radius, half_width, half_height;
+};
+
+__device__ __forceinline__ Footprint make_footprint(const Splat& s) {
+    return {s.mean_x, s.mean_y, s.radius, make_ellipse(s.c, s.b, s.a, s.log2_opacity).half_height,
+            make_ellipse(s.a, s.b, s.c, s.log2_opacity).half_height};
+}
+
+__device__ __forceinline__ uint2 box_span(float mean, float half_side, float radius, u32 tiles) {
+    uint2 box = tile_span(__fadd_rn(mean, -half_side), __fadd_rn(mean, half_side), tiles);
+#if INTERSECT == INTERSECT_ADAPTIVE_RADIUS
+    box = common_span(box, square_span(mean, radius, tiles));
+#endif
+    return box;
+}
+
+__device__ __forceinline__ uint2 footprint_rows(const Footprint& f, const Camera& camera) {
+    return box_span(f.mean_y, f.half_height, f.radius, camera.tiles_y);
+}
+
+__device__ __forceinline__ uint2 footprint_row(const Footprint& f, u32 row, const Camera& camera) {
+    return box_span(f.mean_x, f.half_width, f.radius, camera.tiles_x);
+}
+
+#elif INTERSECT == INTERSECT_ACCUTILE
+
+struct Footprint {
+    float mean_x, mean_y, half_width;
+    Ellipse ellipse;
+};
+
+__device__ __forceinline__ Footprint make_footprint(const Splat& s) {
+    return {s.mean_x, s.mean_y, make_ellipse(s.c, s.b, s.a, s.log2_opacity).half_height,
+            make_ellipse(s.a, s.b, s.c, s.log2_opacity)};
+}
+
+__device__ __forceinline__ uint2 footprint_rows(const Footprint& f, const Camera& camera) {
+    float half_height = f.ellipse.half_height;
+    return tile_span(__fadd_rn(f.mean_y, -half_height), __fadd_rn(f.mean_y, half_height),
+                     camera.tiles_y);
+}
+
+// The walk stays inside the SnugBox, as in the paper.
+__device__ __forceinline__ uint2 footprint_row(const Footprint& f, u32 row, const Camera& camera) {
+    uint2 box = tile_span(__fadd_rn(f.mean_x, -f.half_width), __fadd_rn(f.mean_x, f.half_width),
+                          camera.tiles_x);
+    return common_span(ellipse_row(f.ellipse, f.mean_x, f.mean_y, row, camera.tiles_x), box);
+}
+
+#elif INTERSECT == INTERSECT_OBB
+
+// log2 alpha falls by this much from the centre to 3 sigma.
+#define THREE_SIGMA (4.5f * LOG2E)
+// Sines below this count as 0: the box is then upright to a thousandth of a pixel.
+#define UPRIGHT 1e-6f
+
+// A rectangle around (mean_x, mean_y), by its right end as a function of dy: largest at the
+// rightmost corner, from where it falls by `above` a pixel towards larger dy and by `below` towards
+// smaller. The left end mirrors it.
+struct Footprint {
+    float mean_x, mean_y, radius;
+    float rightmost_x, rightmost_y, half_height, above, below;
+};
+
+__device__ __forceinline__ Footprint make_footprint(const Splat& s) {
+    // Eigenvalues and axes of the quadratic form -(a, b/2; b/2, c): the longer axis belongs to the
+    // smaller eigenvalue. Both half sides are of 3 sigma.
+    float middle = -0.5f * (s.a + s.c), difference = 0.5f * (s.a - s.c), half = 0.5f * s.b;
+    float product = __fmul_rn(half, half);
+    float spread = sqrt_approx(fmaf(difference, difference, product));
+    float largest = __fadd_rn(middle, spread);
+    float error = fmaf(half, half, -product);
+    float determinant = __fadd_rn(fmaf(s.a, s.c, -product), -error);
+    float across = sqrt_approx(__fmul_rn(THREE_SIGMA, __frcp_rn(largest)));
+    // A needle whose determinant rounds to nothing or less is as long as INRIA's square allows.
+    float along = fminf(
+        sqrt_approx(__fmul_rn(__fmul_rn(THREE_SIGMA, largest), __frcp_rn(determinant))), s.radius);
+    // Sine and cosine of the longer axis from those of twice its angle, the larger one first: the
+    // other would cancel. A round splat has no axis; its box is upright.
+    float inverse = spread > 0.0f ? __frcp_rn(spread) : 0.0f;
+    float cosine2 = spread > 0.0f ? __fmul_rn(difference, inverse) : 1.0f,
+          sine2 = fabsf(__fmul_rn(half, inverse));
+    float larger = sqrt_approx(fmaf(0.5f, fabsf(cosine2), 0.5f));
+    float smaller = __fmul_rn(__fmul_rn(0.5f, sine2), __frcp_rn(larger));
+    float cosine = cosine2 >= 0.0f ? larger : smaller, sine = cosine2 >= 0.0f ? smaller : larger;
+    float along_fall = cosine > UPRIGHT ? __fmul_rn(sine, __frcp_rn(cosine)) : 0.0f;
+    float across_fall = sine > UPRIGHT ? __fmul_rn(cosine, __frcp_rn(sine)) : 0.0f;
+    bool rising = s.b >= 0.0f;
+    float corner_y = fmaf(along, sine, -__fmul_rn(across, cosine));
+    Footprint f;
+    f.mean_x = s.mean_x;
+    f.mean_y = s.mean_y;
+    f.radius = s.radius;
+    f.rightmost_x = fmaf(along, cosine, __fmul_rn(across, sine));
+    f.rightmost_y = rising ? corner_y : -corner_y;
+    f.half_height = fmaf(along, sine, __fmul_rn(across, cosine));
+    f.above = rising ? along_fall : across_fall;
+    f.below = rising ? across_fall : along_fall;
+    return f;
+}
+
+__device__ __forceinline__ uint2 footprint_rows(const Footprint& f, const Camera& camera) {
+    uint2 box = tile_span(__fadd_rn(f.mean_y, -f.half_height), __fadd_rn(f.mean_y, f.half_height),
+                          camera.tiles_y);
+    return common_span(box, square_span(f.mean_y, f.radius, camera.tiles_y));
+}
+
+__device__ __forceinline__ float box_right(const Footprint& f, float dy) {
+    float from_corner = __fadd_rn(dy, -f.rightmost_y);
+    return fmaf(-fabsf(from_corner), from_corner > 0.0f ? f.above : f.below, f.rightmost_x);
+}
+
+__device__ __forceinline__ uint2 footprint_row(const Footprint& f, u32 row, const Camera& camera) {
+    float2 band = row_band(row, f.mean_y, f.half_height);
+    if (!(band.x <= band.y)) return make_uint2(0, 0);
+    float right = box_right(f, fminf(fmaxf(f.rightmost_y, band.x), band.y));
+    float left = -box_right(f, -fminf(fmaxf(-f.rightmost_y, band.x), band.y));
+    uint2 box = tile_span(__fadd_rn(f.mean_x, left), __fadd_rn(f.mean_x, right), camera.tiles_x);
+    return common_span(box, square_span(f.mean_x, f.radius, camera.tiles_x));
+}
+
+#elif INTERSECT == INTERSECT_TILE_CULL
+
+struct Footprint {
+    float mean_x, mean_y, half_width;
+    Ellipse ellipse;
+    float turn;  // dy of the largest alpha on a vertical line, over the line's dx
+};
+
+__device__ __forceinline__ Footprint make_footprint(const Splat& s) {
+    Ellipse e = make_ellipse(s.a, s.b, s.c, s.log2_opacity);
+    float turn = __fmul_rn(e.slope, __frcp_rn(fmaf(e.slope, e.slope, e.curve)));
+    return {s.mean_x, s.mean_y, make_ellipse(s.c, s.b, s.a, s.log2_opacity).half_height, e, turn};
+}
+
+__device__ __forceinline__ uint2 footprint_rows(const Footprint& f, const Camera& camera) {
+    float half_height = f.ellipse.half_height;
+    return tile_span(__fadd_rn(f.mean_y, -half_height), __fadd_rn(f.mean_y, half_height),
+                     camera.tiles_y);
+}
+
+// How far log2 alpha has fallen at d, over -a.
+__device__ __forceinline__ float fall_at(const Ellipse& e, float dx, float dy) {
+    float along = fmaf(-e.slope, dy, dx);
+    return fmaf(__fmul_rn(e.curve, dy), dy, __fmul_rn(along, along));
+}
+
+// Whether alpha reaches 1/255 in a rectangle, given relative to the mean. Alpha is largest at the
+// mean or, seen from there, on the nearer vertical or the nearer horizontal edge; what is compared
+// is the largest on the lines nearest to the mean.
+__device__ __forceinline__ bool contributes(const Footprint& f, float left, float right, float top,
+                                            float bottom) {
+    float x = fminf(fmaxf(0.0f, left), right), y = fminf(fmaxf(0.0f, top), bottom);
+    float vertical = fall_at(f.ellipse, x, fminf(fmaxf(__fmul_rn(f.turn, x), top), bottom));
+    float horizontal =
+        fall_at(f.ellipse, fminf(fmaxf(__fmul_rn(f.ellipse.slope, y), left), right), y);
+    return fminf(vertical, horizontal) <= f.ellipse.square;
+}
+
+__device__ __forceinline__ uint2 footprint_row(const Footprint& f, u32 row, const Camera& camera) {
+    uint2 span = tile_span(__fadd_rn(f.mean_x, -f.half_width), __fadd_rn(f.mean_x, f.half_width),
+                           camera.tiles_x);
+    float top = __fadd_rn((float)(row * TILE) + TILE_LOW, -f.mean_y),
+          bottom = __fadd_rn(top, TILE_HIGH - TILE_LOW);
+    auto tile_contributes = [&](u32 column) {
+        float left = __fadd_rn((float)(column * TILE) + TILE_LOW, -f.mean_x);
+        return contributes(f, left, __fadd_rn(left, TILE_HIGH - TILE_LOW), top, bottom);
+    };
+    while (span.x < span.y && !tile_contributes(span.x)) ++span.x;
+    while (span.x < span.y && !tile_contributes(span.y - 1)) --span.y;
+    return span;
+}
+
+#else
+
+struct Footprint {
+    float mean_x, mean_y;
+    Ellipse ellipse;
+};
+
+__device__ __forceinline__ Footprint make_footprint(const Splat& s) {
+    return {s.mean_x, s.mean_y, make_ellipse(s.a, s.b, s.c, s.log2_opacity)};
+}
+
+__device__ __forceinline__ uint2 footprint_rows(const Footprint& f, const Camera& camera) {
+    float half_height = f.ellipse.half_height;
+    return tile_span(__fadd_rn(f.mean_y, -half_height), __fadd_rn(f.mean_y, half_height),
+                     camera.tiles_y);
+}
+
+__device__ __forceinline__ uint2 footprint_row(const Footprint& f, u32 row, const Camera& camera) {
+    return ellipse_row(f.ellipse, f.mean_x, f.mean_y, row, camera.tiles_x);
+}
+
+#endif
+
+// make_footprint(splat); footprint_rows(f, camera): the rows of tiles, first and one past the last;
+// footprint_row(f, row, camera): the tiles of one of these rows, first and one past the last.

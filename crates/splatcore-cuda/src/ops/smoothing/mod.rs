@@ -1,0 +1,42 @@
+//! `smoothing`: Mip-Splatting's 3D filter for each Gaussian, on the device; launches
+//! `ops/smoothing/smoothing.cu`. What it is: [`splatcore_core::smoothing`]. CPU twin: `splatcore_cpu`'s
+//! `smoothing`.
+
+use crate::device::Program;
+use crate::device::queue::{Queue, arguments};
+use crate::ops::by_camera::{ByCamera, THREADS};
+use crate::ops::sources;
+use crate::ops::state::{MEANS, State};
+use splatcore_core::BackendError;
+
+/// What [`smooth`] launches.
+pub fn program() -> Program {
+    sources::program("smoothing.cu", Vec::new(), &["smoothing"])
+}
+
+/// Gives every Gaussian its filter.
+///
+/// # Errors
+/// If memory is short (the state is then as before) or the device failed.
+pub fn smooth(op: &ByCamera, queue: &Queue, state: &mut State) -> Result<(), BackendError> {
+    // Later growth is densification's, with all other arrays.
+    if !state.smoothed {
+        state
+            .smoothing
+            .reserve_exactly(state.capacity * size_of::<f32>())?;
+        state.smoothed = true;
+    }
+    let count = state.count as u32;
+    queue.launch(
+        op.kernel,
+        state.count.div_ceil(THREADS) as u32,
+        THREADS as u32,
+        &mut arguments![
+            state.groups[MEANS].parameters.address(),
+            count,
+            op.cameras.address(),
+            op.views,
+            state.smoothing.address()
+        ],
+    )
+}

@@ -1,0 +1,312 @@
+//! What a learner keeps on the device: parameters, moments, statistics.
+
+use crate::device::{Buffer, Device};
+use crate::ops::adam::moments::{Format, Moments};
+use splatcore_core::backend::LearnerState;
+use splatcore_core::exposure::Exposures;
+use splatcore_core::{BackendError, Gaussians, sh};
+use std::sync::Arc;
+
+/// One parameter group and its moments, rows of `width` numbers a Gaussian.
+pub struct Group {
+    /// `[capacity][width]` f32
+    pub parameters: Buffer,
+    /// Adam's first moments, in the same shape.
+    pub first: Buffer,
+    /// Adam's second moments, in the same shape.
+    pub second: Buffer,
+    /// Numbers a row.
+    pub width: usize,
+    /// How numbers of first and second moments are stored.
+    pub formats: [Format; 2],
+}
+
+impl Group {
+    /// Bytes of a row of each array: parameters, first, second moments.
+    pub fn row_bytes(&self) -> [usize; 3] {
+        let [first, second] = self.formats;
+        [Format::F32, first, second].map(|format| self.width * format.bytes())
+    }
+}
+
+/// Names of the groups, in order.
+pub const GROUPS: [&str; 5] = [
+    "means",
+    "log scales",
+    "rotations",
+    "opacities",
+    "spherical harmonics",
+];
+/// Index of the means.
+pub const MEANS: usize = 0;
+/// Index of the log scales.
+pub const LOG_SCALES: usize = 1;
+/// Index of the quaternions.
+pub const ROTATIONS: usize = 2;
+/// Index of the opacity logits.
+pub const OPACITIES: usize = 3;
+/// Index of the spherical harmonics.
+pub const SH: usize = 4;
+
+/// Everything that a checkpoint must hold, on the device.
+pub struct State {
+    /// Gaussians; while refinements are in the queue, at most so many (see `learner/pending.rs`).
+    pub count: usize,
+    /// Their number, u32, as of where the queue is.
+    pub device_count: Buffer,
+    /// Rows that the buffers have room for.
+    pub capacity: usize,
+    /// Stored degree of the spherical harmonics.
+    pub sh_degree: u8,
+    /// How moments are stored.
+    pub moments: Moments,
+    /// Means 3, log scales 3, rotations 4 (w x y z), opacity logits 1, spherical harmonics 3
+    /// (degree + 1)^2.
+    pub groups: [Group; 5],
+    /// Sum of NDC gradient norms since the last refinement, `[capacity]` f32.
+    pub gradient_sum: Buffer,
+    /// Times seen since the last refinement, `[capacity]` u32.
+    pub seen: Buffer,
+    /// Log standard deviations of the 3D filter, `[capacity]` f32, if there is one.
+    pub smoothing: Buffer,
+    /// Whether there is.
+    pub smoothed: bool,
+}
+
+/// Numbers a row of each group.
+pub fn widths(sh_degree: u8) -> [usize; 5] {
+    [3, 3, 4, 1, 3 * sh::coefficients(sh_degree)]
+}
+
+/// The arrays of Gaussians as flat slices, in the order of [`GROUPS`].
+pub fn flat(gaussians: &Gaussians) -> [&[f32]; 5] {
+    [
+        gaussians.means.as_flattened(),
+        gaussians.log_scales.as_flattened(),
+        gaussians.rotations.as_flattened(),
+        &gaussians.opacity_logits,
+        gaussians.sh.as_flattened(),
+    ]
+}
+
+fn flat_mut(gaussians: &mut Gaussians) -> [&mut [f32]; 5] {
+    [
+        gaussians.means.as_flattened_mut(),
+        gaussians.log_scales.as_flattened_mut(),
+        gaussians.rotations.as_flattened_mut(),
+        &mut gaussians.opacity_logits,
+        gaussians.sh.as_flattened_mut(),
+    ]
+}
+
+impl State {
+    /// Uploads a state, moments as f32.
+    ///
+    /// # Errors
+    /// If it does not fit on the device.
+    pub fn upload(device: &Arc<dyn Device>, state: &LearnerState) -> Result<Self, BackendError> {
+        Self::upload_as(device, state, Moments::Full)
+    }
+
+    /// Uploads a state. Its moments are rounded to what can be stored; those that
+    /// [`State::download`] gave stay as they are.
+    ///
+    /// # Errors
+    /// If it does not fit on the device.
+    pub fn upload_as(
+        device: &Arc<dyn Device>,
+        state: &LearnerState,
+        moments: Moments,
+    ) -> Result<Self, BackendError> {
+        let (parameters, first, second) = (
+            flat(&state.gaussians),
+            flat(&state.first),
+            flat(&state.second),
+        );
+        let widths = widths(state.gaussians.sh_degree);
+        let mut groups = Vec::with_capacity(5);
+        for k in 0..5 {
+            let formats = moments.formats(k);
+            let stored = |format: Format, numbers: &[f32]| match format {
+                Format::F32 => Buffer::from_slice(device, GROUPS[k], numbers),
+                _ => Buffer::from_slice(device, GROUPS[k], &format.encode(numbers)),
+            };
+            groups.push(Group {
+                parameters: stored(Format::F32, parameters[k])?,
+                first: stored(formats[0], first[k])?,
+                second: stored(formats[1], second[k])?,
+                width: widths[k],
+                formats,
+            });
+        }
+        let count = state.gaussians.len();
+        Ok(Self {
+            count,
+            device_count: Buffer::from_slice(device, "count of the Gaussians", &[count as u32])?,
+            capacity: count,
+            sh_degree: state.gaussians.sh_degree,
+            moments,
+            groups: groups
+                .try_into()
+                .unwrap_or_else(|_| unreachable!("five groups were pushed")),
+            gradient_sum: Buffer::from_slice(device, "statistics", &state.gradient_sum)?,
+            seen: Buffer::from_slice(device, "statistics", &state.seen)?,
+            smoothing: Buffer::from_slice(device, "smoothing filters", &state.smoothing)?,
+            smoothed: !state.smoothing.is_empty(),
+        })
+    }
+
+    /// Becomes another state, its moments stored as they are now. What is there goes first: both
+    /// together may not fit.
+    ///
+    /// # Errors
+    /// If it does not fit; there is no Gaussian then.
+    pub fn replace(&mut self, state: &LearnerState) -> Result<(), BackendError> {
+        let (parameters, first, second) = (
+            flat(&state.gaussians),
+            flat(&state.first),
+            flat(&state.second),
+        );
+        let widths = widths(state.gaussians.sh_degree);
+        self.capacity = 0;
+        self.set_count(0)?;
+        let mut arrays = Vec::new();
+        for (k, group) in self.groups.iter_mut().enumerate() {
+            group.width = widths[k];
+            arrays.extend([
+                (&mut group.parameters, Format::F32, parameters[k]),
+                (&mut group.first, group.formats[0], first[k]),
+                (&mut group.second, group.formats[1], second[k]),
+            ]);
+        }
+        arrays.push((&mut self.gradient_sum, Format::F32, &state.gradient_sum));
+        for (buffer, ..) in &mut arrays {
+            buffer.clear()?;
+        }
+        self.seen.clear()?;
+        self.smoothing.clear()?;
+        self.smoothed = false;
+        for (buffer, format, numbers) in arrays {
+            buffer.reserve_exactly(format.bytes() * numbers.len())?;
+            match format {
+                Format::F32 => buffer.write(0, numbers)?,
+                _ => buffer.write(0, &format.encode(numbers))?,
+            }
+        }
+        self.seen.reserve_exactly(size_of_val(&state.seen[..]))?;
+        self.seen.write(0, &state.seen)?;
+        if !state.smoothing.is_empty() {
+            let bytes = size_of_val(&state.smoothing[..]);
+            self.smoothing.reserve_exactly(bytes)?;
+            self.smoothing.write(0, &state.smoothing)?;
+            self.smoothed = true;
+        }
+        self.capacity = state.gaussians.len();
+        self.set_count(self.capacity)?;
+        self.sh_degree = state.gaussians.sh_degree;
+        Ok(())
+    }
+
+    /// There are so many Gaussians now, of which the host knows.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn set_count(&mut self, count: usize) -> Result<(), BackendError> {
+        self.count = count;
+        self.device_count.write(0, &[count as u32])
+    }
+
+    /// Where the 3D filter is; 0 if there is none.
+    pub fn smoothing_address(&self) -> u64 {
+        match self.smoothed {
+            true => self.smoothing.address(),
+            false => 0,
+        }
+    }
+
+    /// The parameters alone, without the 3D filter.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn scene(&self) -> Result<Gaussians, BackendError> {
+        gather(self.count, self.sh_degree, |k| &self.groups[k].parameters)
+    }
+
+    /// The 3D filter; empty if there is none.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn filters(&self) -> Result<Vec<f32>, BackendError> {
+        self.smoothing
+            .to_vec(if self.smoothed { self.count } else { 0 })
+    }
+
+    /// Everything.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn download(&self) -> Result<LearnerState, BackendError> {
+        Ok(LearnerState {
+            gaussians: self.scene()?,
+            first: self.gather_moments(|group| (&group.first, group.formats[0]))?,
+            second: self.gather_moments(|group| (&group.second, group.formats[1]))?,
+            gradient_sum: self.gradient_sum.to_vec(self.count)?,
+            seen: self.seen.to_vec(self.count)?,
+            exposures: Exposures::default(),
+            smoothing: self.filters()?,
+        })
+    }
+
+    fn gather_moments(
+        &self,
+        which: impl Fn(&Group) -> (&Buffer, Format),
+    ) -> Result<Gaussians, BackendError> {
+        let mut gaussians = Gaussians::zeros(self.count, self.sh_degree);
+        for (group, numbers) in self.groups.iter().zip(flat_mut(&mut gaussians)) {
+            match which(group) {
+                (buffer, Format::F32) => buffer.read(0, numbers)?,
+                (buffer, format) => {
+                    format.decode(&buffer.to_vec(format.bytes() * numbers.len())?, numbers)
+                }
+            }
+        }
+        Ok(gaussians)
+    }
+
+    /// Bytes that so many Gaussians take.
+    pub fn bytes_of(&self, gaussians: usize) -> u64 {
+        let row: usize = self.groups.iter().flat_map(Group::row_bytes).sum();
+        let filter = if self.smoothed { size_of::<f32>() } else { 0 };
+        (row + size_of::<f32>() + size_of::<u32>() + filter) as u64 * gaussians as u64
+    }
+
+    /// Bytes on the device.
+    pub fn bytes(&self) -> u64 {
+        let groups = self
+            .groups
+            .iter()
+            .flat_map(|group| [&group.parameters, &group.first, &group.second]);
+        groups
+            .chain([
+                &self.device_count,
+                &self.gradient_sum,
+                &self.seen,
+                &self.smoothing,
+            ])
+            .map(|buffer| buffer.bytes() as u64)
+            .sum()
+    }
+}
+
+/// Downloads five arrays as Gaussians.
+pub(crate) fn gather<'a>(
+    count: usize,
+    sh_degree: u8,
+    which: impl Fn(usize) -> &'a Buffer,
+) -> Result<Gaussians, BackendError> {
+    let mut gaussians = Gaussians::zeros(count, sh_degree);
+    for (k, target) in flat_mut(&mut gaussians).into_iter().enumerate() {
+        which(k).read(0, target)?;
+    }
+    Ok(gaussians)
+}
