@@ -2,8 +2,8 @@
 //! respect to the image.
 //!
 //! SSIM as INRIA computes it: 11x11 Gaussian window, sigma 1.5, zeros outside the image, mean over
-//! pixels and channels. The window is separable, so three passes over rows do it: blur x, x - y, x²
-//! + y² (SSIM wants only the sum of the variances) and (x - y)² along rows; blur those along
+//! pixels and channels. The window is separable, so three passes over rows do it: blur x, x - y,
+//! x² + y² (SSIM wants only the sum of the variances) and (x - y)² along rows; blur those along
 //! columns, form SSIM and its partial derivatives; blur the partials back (the window is symmetric)
 //! along columns and rows. Ignored pixels are 0 in both images and the mean runs over the others.
 //! Twin: [`crate::twin`]'s `loss`.
