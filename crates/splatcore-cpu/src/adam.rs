@@ -7,7 +7,7 @@
 //! the step's number. Harmonics above degree 0 may decay (Loshchilov & Hutter 2019): the decay is
 //! not divided by the second moment, so it pulls at all of them alike. Spherical harmonics above
 //! the active degree are left out: their gradients and moments are exactly 0, so their update is
-//! exactly 0. Twin: [`crate::twin`]'s `adam`.
+//! exactly 0. Twin: `splatcore_reference::twin::adam`.
 
 use crate::simd::{Lanes, dispatch};
 

@@ -1,6 +1,6 @@
 //! `antialias`: Mip-Splatting's 2D filter (Yu et al. 2024, section 4.2, eq. 10), a part of
 //! `project` and of `project_backward`: opacity times sqrt(det C / det (C + 0.3 I)). Twin:
-//! [`crate::twin`]'s `antialias`.
+//! `splatcore_reference::twin::antialias`.
 //!
 //! det C comes from the Gaussian and not from the entries of C, of which f32 leaves nothing for a
 //! needle. With Sigma = R S² Rᵀ, T = J W and n the cross product of T's two rows, det(T Sigma Tᵀ) =

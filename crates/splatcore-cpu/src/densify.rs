@@ -1,5 +1,5 @@
 //! `densify`: changes of the set of Gaussians. One thread: it runs once in a hundred steps and
-//! touches each Gaussian once. Twin: [`crate::twin`]'s `densify`.
+//! touches each Gaussian once. Twin: `splatcore_reference::twin::densify`.
 
 use splatcore_core::Gaussians;
 use splatcore_core::backend::{LearnerState, Refine, RefineReport, Scores};

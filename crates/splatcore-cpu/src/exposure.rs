@@ -4,7 +4,7 @@
 //! `image' = A rgb + b` goes to the loss; back come dL/drgb = A^T dL/dimage', and the sums over
 //! pixels of dL/dimage' rgb^T and dL/dimage', the gradients of A and b. The rendered image stays as
 //! it was: `blend_backward` reads it. What it is for: [`splatcore_core::exposure`]. Twin:
-//! [`crate::twin`]'s `exposure`.
+//! `splatcore_reference::twin::exposure`.
 
 use crate::adam::{BETA1, BETA2, Correction, EPSILON};
 use rayon::prelude::*;

@@ -1,5 +1,5 @@
-//! The portable backend: SIMD and threads, one file an op, each with a readable f64 twin in
-//! [`twin`].
+//! The portable backend: SIMD and threads, one file an op. The readable f64 twin of each op is the
+//! file of the same name in `splatcore_reference::twin`.
 //!
 //! A frame ([`frame`]) runs `project`, `sort`, `intersect`, `blend`; a training step adds `loss`,
 //! `blend_backward`, `project_backward`, `adam` ([`step`]) and now and then `densify`. Results do
@@ -12,7 +12,6 @@ pub mod blend;
 pub mod blend_backward;
 pub mod blend_scalar;
 pub mod camera;
-pub mod conformance;
 pub mod densify;
 pub mod ellipse;
 pub mod exposure;
@@ -32,7 +31,6 @@ pub mod simd;
 mod smoothing;
 pub mod sort;
 pub mod step;
-pub mod twin;
 
 pub use backend::{CpuBackend, CpuRenderer};
 pub use learner::CpuLearner;

@@ -6,7 +6,7 @@
 //! x² + y² (SSIM wants only the sum of the variances) and (x - y)² along rows; blur those along
 //! columns, form SSIM and its partial derivatives; blur the partials back (the window is symmetric)
 //! along columns and rows. Ignored pixels are 0 in both images and the mean runs over the others.
-//! Twin: [`crate::twin`]'s `loss`.
+//! Twin: `splatcore_reference::twin::loss`.
 //!
 //! A variance is a difference of two blurs, which f32 gets wrong by 1e-7 of x². So x and y are
 //! taken from 0.5 on, of which no variance knows, and what the images differ by is not a difference

@@ -1,5 +1,6 @@
 //! `project`: Gaussians to splats. EWA splatting (Zwicker et al. 2001) as INRIA's rasterizer does
-//! it, colour from spherical harmonics for survivors only. Twin: [`crate::twin`]'s `project`.
+//! it, colour from spherical harmonics for survivors only. Twin:
+//! `splatcore_reference::twin::project`.
 
 use crate::antialias::Compensation;
 use crate::camera::KernelCamera;

@@ -1,5 +1,6 @@
 //! `project_backward`: from the splats' sums to the gradients of the Gaussians' parameters, through
-//! the inverse of `project`'s steps. A Gaussian a lane. Twin: [`crate::twin`]'s `project_backward`.
+//! the inverse of `project`'s steps. A Gaussian a lane. Twin:
+//! `splatcore_reference::twin::project_backward`.
 
 use crate::antialias::Compensation;
 use crate::blend_backward::{SUMS, SumRow};

@@ -1,7 +1,7 @@
 //! `smoothing`: Mip-Splatting's 3D filter (Yu et al. 2024, section 4.1;
 //! [`splatcore_core::smoothing`]), a part of `project` and `project_backward`. Log scales grow and
 //! opacities fall as they are loaded, and gradients go back the same way; all in between knows
-//! nothing of it. Twin: [`crate::twin`]'s `smoothing`.
+//! nothing of it. Twin: `splatcore_reference::twin::smoothing`.
 
 use crate::project::{Scene, log2_one_plus_exp2};
 use crate::simd::{Lanes, Rows, load_columns};

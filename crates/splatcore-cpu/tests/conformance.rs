@@ -2,9 +2,9 @@
 //! threads.
 
 use splatcore_core::Backend;
-use splatcore_cpu::conformance::{self, scenes, step};
+use splatcore_cpu::CpuBackend;
 use splatcore_cpu::simd::Level;
-use splatcore_cpu::{CpuBackend, conformance::determinism};
+use splatcore_reference::conformance::{self, determinism, scenes, step};
 use std::sync::Arc;
 
 fn passes(backend: &dyn Backend) {

@@ -2,10 +2,10 @@
 //! gradient nearly cancel.
 
 use splatcore_core::random::Rng;
-use splatcore_cpu::conformance::scenes::nearly_its_photo;
 use splatcore_cpu::loss::Loss;
 use splatcore_cpu::simd::Level;
-use splatcore_cpu::twin::loss::loss;
+use splatcore_reference::conformance::scenes::nearly_its_photo;
+use splatcore_reference::twin::loss::loss;
 
 /// Of a value that is small here: some hundred roundings, few of them the same way.
 const VALUE_TOLERANCE: f64 = 2e-5;

@@ -392,7 +392,7 @@ mod tests {
     use splatcore_core::metrics::psnr_between;
     use splatcore_core::{Backend, Pipeline};
     use splatcore_cpu::CpuBackend;
-    use splatcore_cpu::conformance::scenes::{plain_camera, random_scene};
+    use splatcore_reference::conformance::scenes::{plain_camera, random_scene};
 
     /// Vanilla has a pair for every tile of a square; what a picture's sorts are launched for grew
     /// with them.

@@ -12,10 +12,10 @@ use splatcore_core::Pipeline;
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
 use splatcore_core::{Camera, Gaussians, Image, random::Rng};
-use splatcore_cpu::conformance::{gradients, scenes};
 use splatcore_cuda::CudaBackend;
 use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::ops::blend;
+use splatcore_reference::conformance::{gradients, scenes};
 use std::sync::Arc;
 
 /// The blends that leave behind what a backward pass wants: all others make way for one of these.

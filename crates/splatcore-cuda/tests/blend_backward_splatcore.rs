@@ -10,9 +10,9 @@ use device::device;
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::pipeline::Backward;
 use splatcore_core::{Gaussians, Image, Pipeline};
-use splatcore_cpu::conformance::scenes;
 use splatcore_cuda::CudaBackend;
 use splatcore_cuda::device::Device;
+use splatcore_reference::conformance::scenes;
 use std::sync::Arc;
 
 /// Gaussians one behind the other, each so large that its alpha is its opacity everywhere.

@@ -7,10 +7,10 @@ use splatcore_core::pipeline::{Backward, Blend, Intersect};
 use splatcore_core::precision::{EQUAL_QUALITY, Precision};
 use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Gaussians, Pipeline};
-use splatcore_cpu::conformance::bounds::{Expected, Reference};
-use splatcore_cpu::conformance::scenes;
 use splatcore_cuda::CudaBackend;
 use splatcore_cuda::device::emulated::Emulated;
+use splatcore_reference::conformance::bounds::{Expected, Reference};
+use splatcore_reference::conformance::scenes;
 use std::sync::Arc;
 
 const EVERY_BATCH: [Blend; 5] = [
@@ -280,7 +280,7 @@ fn overflowing_coefficients_are_nothing() {
 /// The largest constant and linear coefficients about the centres of the image's four corner tiles.
 fn largest_coefficients(scene: &Gaussians, camera: &Camera, options: &RenderOptions) -> [f64; 2] {
     let mut largest = [0.0f64; 2];
-    for splat in splatcore_cpu::twin::visible_splats(&scene.into(), camera, options) {
+    for splat in splatcore_reference::twin::visible_splats(&scene.into(), camera, options) {
         let [a, b, c] = splat.conic.map(|v| v * std::f64::consts::LOG2_E);
         for x in [8.0, camera.width as f64 - 8.0] {
             for y in [8.0, camera.height as f64 - 8.0] {

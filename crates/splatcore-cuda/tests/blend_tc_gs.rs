@@ -18,13 +18,13 @@ use splatcore_core::random::Rng;
 use splatcore_core::semantics::{ALPHA_MIN, TILE, TRANSMITTANCE_MIN};
 use splatcore_core::{Camera, Gaussians, Image, Pipeline, sh};
 use splatcore_cpu::CpuBackend;
-use splatcore_cpu::conformance::scenes::{odd_camera, plain_camera, random_scene};
-use splatcore_cpu::twin::blend::{CutOffs, alpha};
-use splatcore_cpu::twin::{self, Scene, intersect, project::Splat};
 use splatcore_cuda::CudaBackend;
 use splatcore_cuda::device::Device;
 use splatcore_cuda::device::driver::Card;
 use splatcore_cuda::device::emulated::Emulated;
+use splatcore_reference::conformance::scenes::{odd_camera, plain_camera, random_scene};
+use splatcore_reference::twin::blend::{CutOffs, alpha};
+use splatcore_reference::twin::{self, Scene, intersect, project::Splat};
 use std::f64::consts::LOG2_E;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! TensorGS: the lists and masks of groups of tiles against what follows from the tiles' own lists,
 //! and images against the CPU's in f32 and the f64 twin.
 //!
-//! How far a pixel may be off is in splatcore_cpu::conformance::bounds: coefficients of two halves
+//! How far a pixel may be off is in splatcore_reference::conformance::bounds: coefficients of two halves
 //! (relative error 2^-22) about the middle of a square of 4 tiles (`Blend::precision`), products
 //! summed in f32, all else in f32.
 //!
@@ -18,15 +18,15 @@ use splatcore_core::pipeline::{Backward, Blend, Intersect};
 use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Gaussians, Pipeline, sh};
 use splatcore_cpu::CpuBackend;
-use splatcore_cpu::conformance::bounds::Reference;
-use splatcore_cpu::conformance::compare;
-use splatcore_cpu::conformance::scenes::{odd_camera, plain_camera, random_scene};
 use splatcore_cuda::CudaBackend;
 use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::device::{Buffer, Device};
 use splatcore_cuda::ops::camera::KernelCamera;
 use splatcore_cuda::ops::counters::Counters;
 use splatcore_cuda::ops::intersect::macro_tiles;
+use splatcore_reference::conformance::bounds::Reference;
+use splatcore_reference::conformance::compare;
+use splatcore_reference::conformance::scenes::{odd_camera, plain_camera, random_scene};
 use splats::{Splat, device, launch, many_shapes, pointer, tile_lists, zeros};
 use std::sync::Arc;
 

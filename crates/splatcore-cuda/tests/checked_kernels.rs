@@ -14,10 +14,12 @@ use splatcore_core::backend::{
 };
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
 use splatcore_core::{Backend, Gaussians, Image, Pipeline, View};
-use splatcore_cpu::conformance::scenes::{odd_camera, random_scene, transparent_views, views};
-use splatcore_cpu::conformance::step::plan;
 use splatcore_cuda::CudaBackend;
 use splatcore_cuda::ops::adam::moments::Moments;
+use splatcore_reference::conformance::scenes::{
+    odd_camera, random_scene, transparent_views, views,
+};
+use splatcore_reference::conformance::step::plan;
 use std::sync::{Arc, Mutex};
 use support::camera;
 

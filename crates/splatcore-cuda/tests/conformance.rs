@@ -4,11 +4,11 @@
 //! `SPLATCORE_CHECK=NAME` runs the check of that name, or, if there is none, those whose names
 //! contain it; `SPLATCORE_LIST_CHECKS=1` prints their names instead, one a line after `check: `.
 
-use splatcore_cpu::conformance;
 use splatcore_cuda::device::Device;
 use splatcore_cuda::device::driver::Card;
 use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::{CudaBackend, device::nvrtc};
+use splatcore_reference::conformance;
 use std::sync::{Arc, Mutex};
 
 /// A card, else the emulator, else `None` with a line that says why; and how many checks may run at

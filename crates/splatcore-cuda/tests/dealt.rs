@@ -16,7 +16,6 @@ use splatcore_core::metrics::psnr_between;
 use splatcore_core::pipeline::Intersect;
 use splatcore_core::random::Rng;
 use splatcore_cpu::CpuBackend;
-use splatcore_cpu::conformance::scenes::{plain_camera, random_scene};
 use splatcore_cuda::CudaBackend;
 use splatcore_cuda::device::queue::Queue;
 use splatcore_cuda::device::{Buffer, Device};
@@ -24,6 +23,7 @@ use splatcore_cuda::ops::camera::KernelCamera;
 use splatcore_cuda::ops::counters::Counters;
 use splatcore_cuda::ops::intersect::macro_tiles;
 use splatcore_cuda::ops::{self, bin, project};
+use splatcore_reference::conformance::scenes::{plain_camera, random_scene};
 use splats::{Splat, device, launch_on_splats, many_shapes, tile_lists, zeros};
 use std::sync::Arc;
 

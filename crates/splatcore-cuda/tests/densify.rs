@@ -11,13 +11,13 @@ use splatcore_core::backend::{
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::random::Rng;
 use splatcore_core::{Backend, BackendError, Camera, Gaussians, Image, Learner, Renderer, View};
-use splatcore_cpu::conformance::{Outcome, refine};
 use splatcore_cpu::densify::share;
 use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::device::{Buffer, Device};
 use splatcore_cuda::ops::densify::{Densify, reserve};
 use splatcore_cuda::ops::score::DeviceScores;
 use splatcore_cuda::ops::state::State;
+use splatcore_reference::conformance::{Outcome, refine};
 use std::sync::Arc;
 use support::Watched;
 

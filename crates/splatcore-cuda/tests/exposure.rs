@@ -5,13 +5,13 @@
 use splatcore_core::exposure::{Exposures, IDENTITY};
 use splatcore_core::random::Rng;
 use splatcore_cpu::exposure as cpu;
-use splatcore_cpu::twin::exposure as twin;
 use splatcore_cuda::device::Kernels;
 use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::device::queue::Queue;
 use splatcore_cuda::device::{Buffer, Device};
 use splatcore_cuda::ops::counters::Counters;
 use splatcore_cuda::ops::exposure::Exposed;
+use splatcore_reference::twin::exposure as twin;
 use std::sync::Arc;
 
 const VIEWS: usize = 70;

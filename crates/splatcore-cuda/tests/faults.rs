@@ -7,11 +7,11 @@ mod support;
 use splatcore_core::backend::{Backend, Refine, RenderOptions, StepPlan};
 use splatcore_core::{BackendError, Camera, Gaussians, Image, Pipeline, Precision, View};
 use splatcore_cpu::CpuBackend;
-use splatcore_cpu::conformance::bounds::Reference;
-use splatcore_cpu::conformance::compare;
-use splatcore_cpu::conformance::scenes::{plain_camera, random_scene};
-use splatcore_cpu::conformance::step;
 use splatcore_cuda::ops::intersect::MOST_PAIRS;
+use splatcore_reference::conformance::bounds::Reference;
+use splatcore_reference::conformance::compare;
+use splatcore_reference::conformance::scenes::{plain_camera, random_scene};
+use splatcore_reference::conformance::step;
 use std::sync::Arc;
 use support::{Watched, camera, huge, view};
 

@@ -6,16 +6,19 @@
 
 #[path = "support/device.rs"]
 mod device;
+#[path = "../../splatcore-cpu/tests/support/splats.rs"]
+mod splats;
 
 use device::device;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Intersect;
-use splatcore_cpu::conformance::footprints::{Field, Tiles, footprints_hold};
-use splatcore_cpu::footprint::touched;
+use splatcore_cpu::project::Splat;
 use splatcore_cpu::simd::Level;
 use splatcore_cuda::device::{Buffer, Device};
 use splatcore_cuda::ops::camera::KernelCamera;
 use splatcore_cuda::ops::{self, project};
+use splatcore_reference::conformance::footprints::{Field, Tiles, footprints_hold};
+use splats::{as_stored, project_field, tiles_of};
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -41,7 +44,7 @@ extern "C" __global__ void mark_tiles(const Splat* splats, u32 count, Camera cam
 "#;
 
 /// `Splat` of ops/shared/splat.cuh, as words.
-fn on_device(splat: &splatcore_cpu::project::Splat) -> [u32; 12] {
+fn on_device(splat: &Splat) -> [u32; 12] {
     let [a, b, c] = splat.power;
     let [x, y] = splat.mean;
     let [red, green, blue] = splat.colour;
@@ -74,14 +77,19 @@ fn on_device(splat: &splatcore_cpu::project::Splat) -> [u32; 12] {
     ]
 }
 
-fn tiles_on_device(device: &Arc<dyn Device>, field: &Field, method: Intersect) -> Tiles {
+fn tiles_on_device(
+    device: &Arc<dyn Device>,
+    field: &Field,
+    splats: &[Splat],
+    method: Intersect,
+) -> Tiles {
     let like = project::project(0, 0, method);
     let text = ("mark_tiles.cu", KERNEL);
     let program = ops::program_of_text(text, &["project.cu"], like.constants, &["mark_tiles"]);
     let kernel = device.load(&program).unwrap()[0];
-    let count = field.splats.len() as u32;
+    let count = splats.len() as u32;
     let words = (field.tiles[0] * field.tiles[1]).div_ceil(32) as u32;
-    let rows: Vec<[u32; 12]> = field.splats.iter().map(on_device).collect();
+    let rows: Vec<[u32; 12]> = splats.iter().map(on_device).collect();
     let splats = Buffer::from_slice(device, "splats", &rows).unwrap();
     let bits = Buffer::from_slice(device, "bits", &vec![0u32; (count * words) as usize]).unwrap();
     let counts = Buffer::from_slice(device, "counts", &vec![u32::MAX; count as usize]).unwrap();
@@ -121,37 +129,17 @@ fn tiles_on_device(device: &Arc<dyn Device>, field: &Field, method: Intersect) -
         .collect()
 }
 
-fn tiles_here(field: &Field, method: Intersect) -> Tiles {
-    let (mut tiles, mut counts) = (Vec::new(), Vec::new());
-    let order: Vec<u32> = (0..field.splats.len() as u32).collect();
-    touched(
-        Level::Portable,
-        method,
-        &field.splats,
-        &order,
-        field.tiles,
-        &mut tiles,
-        &mut counts,
-    );
-    let mut rest = tiles.as_slice();
-    let lists = counts.iter().map(|&count| {
-        let (own, others) = rest.split_at(count as usize);
-        rest = others;
-        own.to_vec()
-    });
-    lists.collect()
-}
-
 #[test]
 fn every_method_finds_the_pairs_that_it_should() {
     let Some(device) = device() else { return };
     let field = Field::new();
+    let splats = project_field(&field);
     let found: Vec<Tiles> = Intersect::ALL
         .iter()
-        .map(|&method| tiles_on_device(&device, &field, method))
+        .map(|&method| tiles_on_device(&device, &field, &splats, method))
         .collect();
     for (&method, found) in Intersect::ALL.iter().zip(&found) {
-        let here = tiles_here(&field, method);
+        let here = tiles_of(&field, &splats, Level::Portable, method);
         let (mut pairs, mut differing) = (0, 0);
         for (a, b) in found.iter().zip(&here) {
             pairs += a.len();
@@ -165,7 +153,9 @@ fn every_method_finds_the_pairs_that_it_should() {
         );
     }
     let of = |method| Intersect::ALL.iter().position(|&m| m == method).unwrap();
-    if let Err(message) = footprints_hold(&field, |method| found[of(method)].clone()) {
+    if let Err(message) = footprints_hold(&field, &as_stored(&splats), |method| {
+        found[of(method)].clone()
+    }) {
         panic!("{message}");
     }
 }

@@ -14,9 +14,9 @@ use real::{card, cut_out, held_out, in_reach, models_of_held_out};
 use splatcore_core::backend::{BackendError, RenderOptions};
 use splatcore_core::metrics::psnr_between;
 use splatcore_core::{Backend, Camera, Gaussians, Image};
-use splatcore_cpu::conformance::scenes::{odd_camera, random_scene};
 use splatcore_cuda::CudaBackend;
 use splatcore_cuda::device::emulated::Emulated;
+use splatcore_reference::conformance::scenes::{odd_camera, random_scene};
 use std::sync::Arc;
 use support::Watched;
 

@@ -10,8 +10,8 @@ mod support;
 
 use splatcore_core::backend::{Backend, Refine};
 use splatcore_core::{Learner, Pipeline, View};
-use splatcore_cpu::conformance::scenes::random_scene;
-use splatcore_cpu::conformance::step;
+use splatcore_reference::conformance::scenes::random_scene;
+use splatcore_reference::conformance::step;
 use std::sync::Arc;
 use support::{Watched, camera, view};
 

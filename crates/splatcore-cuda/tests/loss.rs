@@ -4,12 +4,12 @@
 use splatcore_core::Photo;
 use splatcore_core::metrics::{SSIM_C1, SSIM_C2, ssim_window};
 use splatcore_core::random::Rng;
-use splatcore_cpu::conformance::scenes::nearly_its_photo;
-use splatcore_cpu::twin::loss::loss;
 use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::device::{Buffer, Device};
 use splatcore_cuda::ops::counters::Counters;
 use splatcore_cuda::ops::loss::Loss;
+use splatcore_reference::conformance::scenes::nearly_its_photo;
+use splatcore_reference::twin::loss::loss;
 use std::sync::Arc;
 
 fn device() -> Option<Arc<dyn Device>> {

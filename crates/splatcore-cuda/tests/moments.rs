@@ -6,11 +6,6 @@ mod support;
 
 use splatcore_core::backend::{Backend, LearnerState, Refine};
 use splatcore_core::{Gaussians, Learner, Pipeline};
-use splatcore_cpu::conformance::determinism::{
-    bits, runs_are_bit_equal, snapshots_go_on_bit_for_bit, state_bits,
-};
-use splatcore_cpu::conformance::scenes::{random_scene, views};
-use splatcore_cpu::conformance::step::plan;
 use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::device::{Buffer, Device};
 use splatcore_cuda::ops;
@@ -18,6 +13,11 @@ use splatcore_cuda::ops::adam::moments::Format;
 use splatcore_cuda::ops::densify::Densify;
 use splatcore_cuda::ops::state::State;
 use splatcore_cuda::{CudaBackend, Moments};
+use splatcore_reference::conformance::determinism::{
+    bits, runs_are_bit_equal, snapshots_go_on_bit_for_bit, state_bits,
+};
+use splatcore_reference::conformance::scenes::{random_scene, views};
+use splatcore_reference::conformance::step::plan;
 use std::ffi::c_void;
 use std::ptr::from_mut;
 use std::sync::Arc;

@@ -11,7 +11,6 @@ mod splats;
 use bytemuck::Zeroable;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Backward, Blend};
-use splatcore_cpu::conformance::scenes::plain_camera;
 use splatcore_cuda::device::queue::Queue;
 use splatcore_cuda::device::{Buffer, Device, Program};
 use splatcore_cuda::ops::blend::PictureRows;
@@ -20,6 +19,7 @@ use splatcore_cuda::ops::blend_backward;
 use splatcore_cuda::ops::camera::KernelCamera;
 use splatcore_cuda::ops::counters::Counters;
 use splatcore_cuda::ops::intersect::macro_tiles;
+use splatcore_reference::conformance::scenes::plain_camera;
 use splats::{Splat, device, pointer, zeros};
 use std::sync::Arc;
 

@@ -5,11 +5,11 @@ mod support;
 
 use splatcore_core::backend::Backend;
 use splatcore_core::{Pipeline, View};
-use splatcore_cpu::conformance::determinism::state_bits;
-use splatcore_cpu::conformance::scenes::{odd_camera, random_scene};
-use splatcore_cpu::conformance::step::plan;
 use splatcore_cuda::device::Device;
 use splatcore_cuda::learner::Photos;
+use splatcore_reference::conformance::determinism::state_bits;
+use splatcore_reference::conformance::scenes::{odd_camera, random_scene};
+use splatcore_reference::conformance::step::plan;
 use std::sync::Arc;
 use support::{Watched, view};
 

@@ -8,7 +8,7 @@
 //!
 //! Trained scenes have needles, and of a needle's projected covariance f32 keeps the smaller
 //! eigenvalue to no more than half an epsilon times the ratio of both
-//! (`splatcore_cpu::conformance::gradients`). One needle of 266 pixels by 1.7 that reaches into a
+//! (`splatcore_reference::conformance::gradients`). One needle of 266 pixels by 1.7 that reaches into a
 //! picture from outside makes nearly all of the error of its scales: 4e-4 in one of the cut-outs on
 //! the CPU, where the 6063 of 8530 Gaussians that f32 can hold to the bound have 7e-6. So on the
 //! larger cut-outs the bound is for those (seven to eight of ten, with 95 % of the norm of the
@@ -28,11 +28,11 @@ use splatcore_core::random::Rng;
 use splatcore_core::semantics::NEAR_PLANE;
 use splatcore_core::{Backend, Camera, Gaussians, Image};
 use splatcore_cpu::CpuBackend;
-use splatcore_cpu::conformance::compare::norm;
-use splatcore_cpu::twin::project::project;
-use splatcore_cpu::twin::{self, Group, Scene};
 use splatcore_cuda::CudaBackend;
 use splatcore_cuda::device::emulated::Emulated;
+use splatcore_reference::conformance::compare::norm;
+use splatcore_reference::twin::project::project;
+use splatcore_reference::twin::{self, Group, Scene};
 use std::sync::Arc;
 
 /// DESIGN section 3, relative L2, in f32.

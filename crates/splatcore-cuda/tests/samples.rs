@@ -10,8 +10,8 @@ use splatcore_core::backend::{RenderOptions, Rendered};
 use splatcore_core::pipeline::Blend;
 use splatcore_core::precision::LIGHT_LEFT;
 use splatcore_core::{Backend, Camera, Gaussians, Renderer, sh};
-use splatcore_cpu::conformance::scenes::{odd_camera, plain_camera, random_scene};
 use splatcore_cuda::CudaBackend;
+use splatcore_reference::conformance::scenes::{odd_camera, plain_camera, random_scene};
 
 const TILE: usize = 16;
 const SQUARE: usize = 8;

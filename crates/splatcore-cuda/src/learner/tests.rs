@@ -9,9 +9,9 @@ use crate::device::emulated::device_of_tests as device;
 use crate::device::queue::Queue;
 use splatcore_core::backend::{FrameCounts, Renderer, Scoring};
 use splatcore_core::{Image, Pipeline};
-use splatcore_cpu::conformance::determinism::state_bits;
-use splatcore_cpu::conformance::scenes::{odd_camera, random_scene, views};
-use splatcore_cpu::conformance::step;
+use splatcore_reference::conformance::determinism::state_bits;
+use splatcore_reference::conformance::scenes::{odd_camera, random_scene, views};
+use splatcore_reference::conformance::step;
 
 /// Fewer pairs than any view here has.
 const TOO_FEW: usize = 40;

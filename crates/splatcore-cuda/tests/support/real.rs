@@ -7,12 +7,12 @@ mod real_data;
 use real_data::shared;
 use splatcore_core::semantics::NEAR_PLANE;
 use splatcore_core::{Camera, Gaussians};
-use splatcore_cpu::twin::{Scene, project::project};
 use splatcore_cuda::CudaBackend;
 use splatcore_cuda::device::driver::Card;
 use splatcore_cuda::device::nvrtc;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
 use splatcore_data::scene;
+use splatcore_reference::twin::{Scene, project::project};
 use std::sync::Arc;
 
 /// A card, unless the emulator is asked for.

@@ -12,12 +12,12 @@ use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Intersect;
 use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Gaussians};
-use splatcore_cpu::conformance::scenes::random_scene;
-use splatcore_cpu::twin::{self, Scene};
 use splatcore_cuda::device::{Buffer, Device, Kernel};
 use splatcore_cuda::ops;
 use splatcore_cuda::ops::camera::KernelCamera;
 use splatcore_cuda::ops::intersect::macro_tiles;
+use splatcore_reference::conformance::scenes::random_scene;
+use splatcore_reference::twin::{self, Scene};
 use std::ffi::c_void;
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! `loss`: (1 - w) L1 + w (1 - SSIM) and its gradient; launches `ops/loss/loss.cu`, which says how
-//! and how fast. CPU twin: `splatcore_cpu::twin`'s `loss`.
+//! and how fast. CPU twin: `splatcore_reference::twin`'s `loss`.
 
 use crate::device::buffer::{device_error, failed};
 use crate::device::queue::arguments;

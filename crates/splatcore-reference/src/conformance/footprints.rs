@@ -1,16 +1,12 @@
 //! Which (tile, splat) pairs the `intersect` methods find, on splats made to be difficult: random,
 //! needle-thin, tiny, huge, at the border and round ones, with opacities from 1/255 to 0.99.
 //!
-//! For any implementation: it is called with the splats and returns each one's tiles. The judges
-//! are alpha at every pixel centre in f64, from the splat as the blend will read it, and the twin,
-//! from the Gaussians.
+//! For any implementation: it projects the Gaussians of a [`Field`] and says which tiles each of
+//! its splats touches. The judges are alpha at every pixel centre in f64, from the splat as the
+//! blend will read it, and the twin, from the Gaussians.
 
 use super::{Outcome, ensure, gather};
-use crate::camera::KernelCamera;
-use crate::project::{self, Output, Scene, Splat};
-use crate::simd::Level;
 use crate::twin::{self, CutOffs, intersect::intersect, intersect::smallest_distance};
-use splatcore_core::backend::RenderOptions;
 use splatcore_core::gaussians::logit;
 use splatcore_core::pipeline::Intersect;
 use splatcore_core::random::Rng;
@@ -28,22 +24,37 @@ const DEPTH: f64 = 2.0;
 
 /// What the methods are asked about.
 pub struct Field {
-    /// As `project` of the portable backend made them.
-    pub splats: Vec<Splat>,
+    /// To be projected without harmonics.
+    pub gaussians: Gaussians,
     /// Tiles a row, and rows.
     pub tiles: [usize; 2],
-    /// Where the Gaussians were seen from.
+    /// Where the Gaussians are seen from.
     pub camera: Camera,
     scene: twin::Scene,
+}
+
+/// A splat as the implementation's blend reads it.
+#[derive(Clone, Copy, Debug)]
+pub struct Splat {
+    /// Row in [`Field::gaussians`].
+    pub gaussian: u32,
+    /// Centre in pixels.
+    pub mean: [f32; 2],
+    /// a, b, c of log2 alpha = log2_opacity + a dx² + b dx dy + c dy².
+    pub power: [f32; 3],
+    /// log2 of the opacity.
+    pub log2_opacity: f32,
+    /// INRIA's radius in pixels: 3 sigma along the longer axis, rounded up.
+    pub radius: f32,
 }
 
 /// Tiles of every splat, in ascending order.
 pub type Tiles = Vec<Vec<u32>>;
 
 impl Field {
-    /// The splats of a fixed set of Gaussians.
+    /// A fixed set of Gaussians before a camera.
     pub fn new() -> Self {
-        let scene = gaussians();
+        let gaussians = gaussians();
         let camera = Camera {
             width: SIZE[0] as u32,
             height: SIZE[1] as u32,
@@ -54,27 +65,11 @@ impl Field {
             rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
             translation: [0.0; 3],
         };
-        let mut splats = vec![Splat::default(); COUNT];
-        let mut output = Output {
-            splats: &mut splats,
-            in_view: &mut vec![0; COUNT],
-            count: 0,
-        };
-        let kernel_camera = KernelCamera::new(&camera, &RenderOptions::default());
-        project::project(
-            Level::Portable,
-            Scene::new(&scene, 0),
-            &kernel_camera,
-            0,
-            &mut output,
-        );
-        let count = output.count;
-        splats.truncate(count);
         Self {
-            splats,
+            scene: twin::Scene::from(&gaussians),
+            gaussians,
             tiles: SIZE.map(|side| side.div_ceil(TILE)),
             camera,
-            scene: twin::Scene::from(&scene),
         }
     }
 
@@ -209,8 +204,14 @@ fn missing_from(some: &[u32], all: &[u32]) -> Vec<u32> {
         .collect()
 }
 
-/// Everything that theory says of the methods. `tiles_of` gives the tiles that a method finds.
-pub fn footprints_hold(field: &Field, mut tiles_of: impl FnMut(Intersect) -> Tiles) -> Outcome {
+/// Everything that theory says of the methods. `splats` are the field's Gaussians as the
+/// implementation projects them, but for those that can change no pixel; `tiles_of` gives the tiles
+/// of each splat that a method finds.
+pub fn footprints_hold(
+    field: &Field,
+    splats: &[Splat],
+    mut tiles_of: impl FnMut(Intersect) -> Tiles,
+) -> Outcome {
     let found: Vec<Tiles> = Intersect::ALL
         .iter()
         .map(|&method| tiles_of(method))
@@ -219,15 +220,15 @@ pub fn footprints_hold(field: &Field, mut tiles_of: impl FnMut(Intersect) -> Til
         let at = Intersect::ALL.iter().position(|&m| m == method);
         &found[at.unwrap_or(0)]
     };
-    let needed: Tiles = field
-        .splats
-        .iter()
-        .map(|splat| field.needed(splat))
-        .collect();
-    let mut outcomes = vec![well_formed(field, &found)];
+    let needed: Tiles = splats.iter().map(|splat| field.needed(splat)).collect();
+    let mut outcomes = vec![
+        none_is_missing(field, splats),
+        well_formed(field, splats, &found),
+    ];
     for &method in Intersect::ALL {
-        outcomes.push(loses_what_it_says(field, method, of(method), &needed));
-        outcomes.push(matches_the_twin(field, method, of(method)));
+        let tiles = of(method);
+        outcomes.push(loses_what_it_says(field, splats, method, tiles, &needed));
+        outcomes.push(matches_the_twin(field, splats, method, tiles));
     }
     use Intersect::{Aabb, Accutile, AdaptiveRadius, Exact, Obb, Snugbox, TileCull};
     for (smaller, larger) in [
@@ -240,13 +241,42 @@ pub fn footprints_hold(field: &Field, mut tiles_of: impl FnMut(Intersect) -> Til
     ] {
         outcomes.push(contained(smaller, of(smaller), larger, of(larger)));
     }
-    outcomes.push(faint_ones_fit(field, of(Exact), of(Aabb), of(Obb)));
+    outcomes.push(faint_ones_fit(splats, of(Exact), of(Aabb), of(Obb)));
     outcomes.push(same_losses(of(AdaptiveRadius), of(Aabb), &needed));
-    outcomes.push(same_but_for_roundings(field, of(TileCull), of(Exact)));
+    let (culled, exact) = (of(TileCull), of(Exact));
+    outcomes.push(same_but_for_roundings(field, splats, culled, exact));
     gather(outcomes)
 }
 
-fn well_formed(field: &Field, found: &[Tiles]) -> Outcome {
+/// What f32 leaves of an ellipse so thin is not the twin's ellipse.
+fn too_thin(splat: &twin::project::Splat) -> bool {
+    let [xx, xy, yy] = splat.covariance;
+    xx * yy > 1e3 * (xx * yy - xy * xy)
+}
+
+/// Every Gaussian of which the twin is sure that it changes a pixel has a splat.
+fn none_is_missing(field: &Field, splats: &[Splat]) -> Outcome {
+    let mut there = vec![false; field.gaussians.len()];
+    for splat in splats {
+        there[splat.gaussian as usize] = true;
+    }
+    let changes_pixels = |&gaussian: &usize| {
+        let camera = &field.camera;
+        let splat = twin::project::project(&field.scene, gaussian, camera, 0.2, 0);
+        splat.filter(|splat| !too_thin(splat)).is_some_and(|splat| {
+            let tiles = intersect(&[splat], camera, Intersect::Exact, CutOffs::Reference);
+            let mut lists = tiles.lists.iter().zip(&tiles.doubtful);
+            lists.any(|(inside, doubtful)| !inside.is_empty() && doubtful.is_empty())
+        })
+    };
+    let mut without = (0..there.len()).filter(|&gaussian| !there[gaussian]);
+    match without.find(changes_pixels) {
+        Some(gaussian) => Err(format!("Gaussian {gaussian} has no splat")),
+        None => Ok(()),
+    }
+}
+
+fn well_formed(field: &Field, splats: &[Splat], found: &[Tiles]) -> Outcome {
     let tiles = (field.tiles[0] * field.tiles[1]) as u32;
     let good = |list: &Vec<u32>| {
         list.windows(2).all(|pair| pair[0] < pair[1])
@@ -255,16 +285,22 @@ fn well_formed(field: &Field, found: &[Tiles]) -> Outcome {
     ensure(
         found
             .iter()
-            .all(|lists| lists.len() == field.splats.len() && lists.iter().all(good)),
+            .all(|lists| lists.len() == splats.len() && lists.iter().all(good)),
         || "a method's lists are not in order, or not as many as there are splats".into(),
     )
 }
 
 /// Conservative methods lose no tile that holds a fragment; the others only fragments beyond their
 /// limit, and some of those.
-fn loses_what_it_says(field: &Field, method: Intersect, found: &Tiles, needed: &Tiles) -> Outcome {
+fn loses_what_it_says(
+    field: &Field,
+    splats: &[Splat],
+    method: Intersect,
+    found: &Tiles,
+    needed: &Tiles,
+) -> Outcome {
     let mut losses = 0;
-    for (i, splat) in field.splats.iter().enumerate() {
+    for (i, splat) in splats.iter().enumerate() {
         for tile in missing_from(&needed[i], &found[i]) {
             losses += 1;
             let kept = |&pixel: &[f64; 2]| above(splat, pixel) >= 0.0;
@@ -288,24 +324,22 @@ fn loses_what_it_says(field: &Field, method: Intersect, found: &Tiles, needed: &
     }
     let all: usize = needed.iter().map(Vec::len).sum();
     ensure(
-        method.loses_nothing() == (losses == 0) && all > 20 * field.splats.len(),
+        method.loses_nothing() == (losses == 0) && all > 20 * splats.len(),
         || format!("{method} loses {losses} of {all} pairs"),
     )
 }
 
 /// Every pair of which the twin is sure is found; what is found beyond the twin's is doubtful or,
 /// for the ellipse's methods, rare: f32 adds a margin.
-fn matches_the_twin(field: &Field, method: Intersect, found: &Tiles) -> Outcome {
+fn matches_the_twin(field: &Field, splats: &[Splat], method: Intersect, found: &Tiles) -> Outcome {
     let (mut extra, mut pairs) = (0, 0);
-    for (i, splat) in field.splats.iter().enumerate() {
+    for (i, splat) in splats.iter().enumerate() {
         let gaussian = splat.gaussian as usize;
         let Some(wide) = twin::project::project(&field.scene, gaussian, &field.camera, 0.2, 0)
         else {
             return Err(format!("the twin does not see Gaussian {gaussian}"));
         };
-        // What f32 leaves of a thinner one is not the twin's ellipse.
-        let [xx, xy, yy] = wide.covariance;
-        if xx * yy > 1e3 * (xx * yy - xy * xy) {
+        if too_thin(&wide) {
             continue;
         }
         let lists = intersect(&[wide], &field.camera, method, CutOffs::Reference);
@@ -349,10 +383,10 @@ fn contained(smaller: Intersect, few: &Tiles, larger: Intersect, many: &Tiles) -
 
 /// Where the ellipse alpha = 1/255 lies inside 3 sigma, `obb` has what `exact` and `aabb` both
 /// have.
-fn faint_ones_fit(field: &Field, exact: &Tiles, aabb: &Tiles, obb: &Tiles) -> Outcome {
+fn faint_ones_fit(splats: &[Splat], exact: &Tiles, aabb: &Tiles, obb: &Tiles) -> Outcome {
     let limit = 4.5f64.exp() * ALPHA_MIN;
     let mut faint = 0;
-    for (i, splat) in field.splats.iter().enumerate() {
+    for (i, splat) in splats.iter().enumerate() {
         // A little less, since `exact` has a margin.
         if splat.log2_opacity as f64 > (0.99 * limit).log2() {
             continue;
@@ -368,7 +402,7 @@ fn faint_ones_fit(field: &Field, exact: &Tiles, aabb: &Tiles, obb: &Tiles) -> Ou
             ));
         }
     }
-    ensure(faint > field.splats.len() / 4, || {
+    ensure(faint > splats.len() / 4, || {
         format!("{faint} splats are faint")
     })
 }
@@ -382,8 +416,13 @@ fn same_losses(one: &Tiles, other: &Tiles, needed: &Tiles) -> Outcome {
     })
 }
 
-fn same_but_for_roundings(field: &Field, culled: &Tiles, exact: &Tiles) -> Outcome {
-    for (i, splat) in field.splats.iter().enumerate() {
+fn same_but_for_roundings(
+    field: &Field,
+    splats: &[Splat],
+    culled: &Tiles,
+    exact: &Tiles,
+) -> Outcome {
+    for (i, splat) in splats.iter().enumerate() {
         let differing = [
             missing_from(&culled[i], &exact[i]),
             missing_from(&exact[i], &culled[i]),

@@ -5,25 +5,26 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use safetensors::SafeTensors;
-use splatcore_core::backend::{Backend, RenderOptions};
+use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Pipeline;
 use splatcore_core::semantics::Semantics;
 use splatcore_core::{Camera, Gaussians};
-use splatcore_cpu::{CpuBackend, twin};
 use std::path::PathBuf;
 
 /// Both sides are f32 or better on values up to a few units; measured 1.3e-6 for f64 against
 /// gsplat's f32.
-const TOLERANCE: f64 = 5e-6;
+pub const TOLERANCE: f64 = 5e-6;
 
-struct Reference {
-    name: &'static str,
-    scene: Gaussians,
+/// A scene, and how the other program shows it to [`camera`].
+pub struct Reference {
+    pub name: &'static str,
+    pub scene: Gaussians,
     /// r, g, b, alpha.
-    image: Vec<[f64; 4]>,
+    pub image: Vec<[f64; 4]>,
 }
 
-fn references() -> Vec<Reference> {
+/// None where the files are not there.
+pub fn references() -> Vec<Reference> {
     let root = std::env::var_os("SPLATCORE_DATA").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
         PathBuf::from,
@@ -63,7 +64,8 @@ fn references() -> Vec<Reference> {
         .into()
 }
 
-fn camera() -> Camera {
+/// What every image was made with.
+pub fn camera() -> Camera {
     Camera {
         width: 123,
         height: 82,
@@ -76,7 +78,8 @@ fn camera() -> Camera {
     }
 }
 
-fn options(pipeline: Pipeline) -> RenderOptions {
+/// The other program's constants.
+pub fn options(pipeline: Pipeline) -> RenderOptions {
     RenderOptions {
         pipeline,
         semantics: Semantics {
@@ -87,7 +90,8 @@ fn options(pipeline: Pipeline) -> RenderOptions {
     }
 }
 
-fn largest_difference(reference: &Reference, pixels: impl Iterator<Item = [f64; 4]>) -> f64 {
+/// Of any channel. The pixels are as many as the image has.
+pub fn largest_difference(reference: &Reference, pixels: impl Iterator<Item = [f64; 4]>) -> f64 {
     let mut count = 0;
     let largest = pixels
         .zip(&reference.image)
@@ -106,46 +110,4 @@ fn largest_difference(reference: &Reference, pixels: impl Iterator<Item = [f64; 
         reference.name
     );
     largest
-}
-
-#[test]
-fn twin_reproduces_another_programs_images() {
-    for reference in references() {
-        let frame = twin::render(&reference.scene, &camera(), &options(Pipeline::AUTO));
-        let pixels = frame.image.iter().zip(&frame.transmittance);
-        let error =
-            largest_difference(&reference, pixels.map(|(c, t)| [c[0], c[1], c[2], 1.0 - t]));
-        eprintln!("{}: twin differs by at most {error:.2e}", reference.name);
-        assert!(error < TOLERANCE, "{}: {error:e}", reference.name);
-    }
-}
-
-#[test]
-fn backend_reproduces_another_programs_images() {
-    let backend = CpuBackend::new(None);
-    for reference in references() {
-        // The others cut fragments beyond 3 sigma that these images have.
-        for pipeline in Pipeline::all() {
-            if !pipeline.intersect.loses_nothing() {
-                continue;
-            }
-            let mut renderer = backend.renderer(&reference.scene).unwrap();
-            let frame = renderer.render(&camera(), &options(pipeline)).unwrap();
-            let wide = |v: f32| v as f64;
-            let pixels = frame.image.data.iter().zip(&frame.transmittance);
-            let error = largest_difference(
-                &reference,
-                pixels.map(|(c, &t)| [wide(c[0]), wide(c[1]), wide(c[2]), 1.0 - wide(t)]),
-            );
-            eprintln!(
-                "{}, {pipeline}: differs by at most {error:.2e}",
-                reference.name
-            );
-            assert!(
-                error < TOLERANCE,
-                "{}, {pipeline}: {error:e}",
-                reference.name
-            );
-        }
-    }
 }
