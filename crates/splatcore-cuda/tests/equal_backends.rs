@@ -36,7 +36,7 @@ use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::device::nvrtc;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Points, Split};
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
-use splatcore_train::config::{Config, DEFAULT, Strategy};
+use splatcore_train::config::{Config, ResolvedConfig, Strategy};
 use splatcore_train::{Trainer, evaluate, init};
 use std::sync::Arc;
 
@@ -105,27 +105,28 @@ const ON_A_CARD: Size = Size {
 };
 
 /// A short run with everything in it.
-fn config(size: &Size, strategy: Strategy, seed: u64, pipeline: Pipeline) -> Config {
+fn config(size: &Size, strategy: Strategy, seed: u64, pipeline: Pipeline) -> ResolvedConfig {
     let steps = size.steps;
     Config {
-        iterations: steps,
-        strategy,
-        sh_degree: 2,
+        iterations: Some(steps),
+        strategy: Some(strategy),
+        sh_degree: Some(2),
         sh_every: Some(steps / 6),
         densify_from: Some(steps / 10),
         densify_until: Some(steps * 3 / 4),
-        densify_every: (steps / 30).max(5),
+        densify_every: Some((steps / 30).max(5)),
         opacity_reset_every: Some(steps * 2 / 5),
         // The default takes longer to come back from than a short run lasts.
-        opacity_reset_to: 0.2,
+        opacity_reset_to: Some(0.2),
         // mcmc's own are for many more points.
         init_opacity: Some(0.3),
         init_scale: Some(0.8),
         max_gaussians: Some(size.most),
-        pipeline,
-        seed,
-        ..DEFAULT
+        pipeline: Some(pipeline),
+        seed: Some(seed),
+        ..Config::UNSET
     }
+    .complete()
 }
 
 /// Photos to learn from, photos held out, and the points to start from.
@@ -175,7 +176,7 @@ fn psnr(trainer: &mut Trainer, views: &[View]) -> f64 {
 }
 
 /// Trains; the opacity logits to start from are off by `shake`, up and down in turns.
-fn train(backend: &dyn Backend, photos: &Photos, config: &Config, shake: f32) -> End {
+fn train(backend: &dyn Backend, photos: &Photos, config: &ResolvedConfig, shake: f32) -> End {
     let (positions, colours) = (&photos.points.positions, &photos.points.colours);
     let mut start = init::from_points(positions, colours, config, 1.0).gaussians;
     for (i, logit) in start.opacity_logits.iter_mut().enumerate() {

@@ -21,8 +21,8 @@ use splatcore_cpu::CpuBackend;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
 use splatcore_train::config::{
-    Background, Config, DEFAULT, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule,
-    Strategy,
+    Background, Config, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule,
+    ResolvedConfig, Strategy,
 };
 use splatcore_train::schedule::Schedule;
 use splatcore_train::{TrainError, Trainer, init};
@@ -34,31 +34,36 @@ type Set = fn(&mut Config);
 
 /// Options that change what is computed, by the names of their flags.
 const OPTIONS: [(&str, Set); 17] = [
-    ("strategy mcmc", |c| c.strategy = Strategy::Mcmc),
+    ("strategy mcmc", |c| c.strategy = Some(Strategy::Mcmc)),
     ("densify-statistic absolute", |c| {
-        c.densify_statistic = DensifyStatistic::Absolute;
+        c.densify_statistic = Some(DensifyStatistic::Absolute);
     }),
     ("prune-floaters", |c| c.prune_floaters = Some(0.97)),
     ("max-scale", |c| c.max_scale = Some(0.02)),
     ("densify-score consistent", |c| {
-        (c.densify_score, c.score_views, c.score_threshold) = (DensifyScore::Consistent, 3, 6.0);
+        c.densify_score = Some(DensifyScore::Consistent);
+        (c.score_views, c.score_threshold) = (Some(3), Some(6.0));
     }),
-    ("prune-importance", |c| c.prune_importance = 1.5),
-    ("prune-bad-share", |c| c.prune_bad_share = 0.6),
+    ("prune-importance", |c| c.prune_importance = Some(1.5)),
+    ("prune-bad-share", |c| c.prune_bad_share = Some(0.6)),
     ("resolution-schedule coarse-to-fine", |c| {
-        c.resolution_schedule = ResolutionSchedule::CoarseToFine;
+        c.resolution_schedule = Some(ResolutionSchedule::CoarseToFine);
     }),
     ("optimizer sparse-adam", |c| {
-        c.optimizer = Optimizer::SparseAdam
+        c.optimizer = Some(Optimizer::SparseAdam);
     }),
-    ("sh-regulariser", |c| c.sh_regulariser = 4000.0),
-    ("background random", |c| c.background = Background::Random),
-    ("antialias", |c| c.antialias = true),
-    ("exposure", |c| (c.exposure, c.lr_exposure) = (true, 0.03)),
+    ("sh-regulariser", |c| c.sh_regulariser = Some(4000.0)),
+    ("background random", |c| {
+        c.background = Some(Background::Random)
+    }),
+    ("antialias", |c| c.antialias = Some(true)),
+    ("exposure", |c| {
+        (c.exposure, c.lr_exposure) = (Some(true), Some(0.03))
+    }),
     ("opacity-regulariser", |c| c.opacity_regulariser = Some(3.0)),
     ("scale-regulariser", |c| c.scale_regulariser = Some(3.0)),
-    ("pipeline vanilla", |c| c.pipeline = Pipeline::VANILLA),
-    (AUTO, |c| c.pipeline = Pipeline::AUTO),
+    ("pipeline vanilla", |c| c.pipeline = Some(Pipeline::VANILLA)),
+    (AUTO, |c| c.pipeline = Some(Pipeline::AUTO)),
 ];
 
 /// How far apart the two may be: relative L2 of what a step adds to moments and statistics, the
@@ -96,30 +101,30 @@ const SINGLE: Pipeline = Pipeline {
 
 /// A run of twelve steps.
 const BASE: Config = Config {
-    iterations: 12,
-    sh_degree: 1,
+    iterations: Some(12),
+    sh_degree: Some(1),
     sh_every: Some(1),
     densify_from: Some(2),
     densify_until: Some(12),
-    densify_every: 3,
+    densify_every: Some(3),
     densify_gradient: Some(8e-3),
-    score_error: 0.2,
+    score_error: Some(0.2),
     opacity_reset_every: Some(8),
-    opacity_reset_to: 0.3,
+    opacity_reset_to: Some(0.3),
     prune_every: Some(4),
     coarse_until: Some(8),
     max_gaussians: Some(260),
     init_opacity: Some(0.4),
     init_scale: Some(0.8),
-    noise_rate: 5e4,
-    pipeline: SINGLE,
-    ..DEFAULT
+    noise_rate: Some(5e4),
+    pipeline: Some(SINGLE),
+    ..Config::UNSET
 };
 
-fn config(options: &[usize]) -> Config {
+fn config(options: &[usize]) -> ResolvedConfig {
     let mut config = BASE;
     options.iter().for_each(|&i| OPTIONS[i].1(&mut config));
-    config
+    config.complete()
 }
 
 fn name(options: &[usize]) -> String {
@@ -222,8 +227,8 @@ impl Photos {
     }
 
     /// As they are loaded for a config: alpha is kept for a background that changes alone.
-    fn of(&self, config: &Config) -> Arc<Vec<View>> {
-        let on_background = |photo: &Photo| match config.background {
+    fn of(&self, config: &ResolvedConfig) -> Arc<Vec<View>> {
+        let on_background = |photo: &Photo| match config.data.background {
             Background::Random => photo.clone(),
             fixed => photo.on(splatcore_core::image::to_bytes(fixed.colour())),
         };
@@ -273,7 +278,11 @@ fn one_row(data: Vec<[f32; 3]>) -> Image {
     }
 }
 
-fn trained(photos: &Photos, config: &Config, backend: &dyn Backend) -> Result<Trained, TrainError> {
+fn trained(
+    photos: &Photos,
+    config: &ResolvedConfig,
+    backend: &dyn Backend,
+) -> Result<Trained, TrainError> {
     let views = photos.of(config);
     let points = &photos.dataset.points;
     let start = init::from_points(&points.positions, &points.colours, config, 1.0).gaussians;
@@ -387,7 +396,11 @@ fn pictures(
 }
 
 /// Takes every step and every refinement of a run on both, each from the CPU's state before it.
-fn in_step(photos: &Photos, config: &Config, device: &dyn Backend) -> Result<Apart, BackendError> {
+fn in_step(
+    photos: &Photos,
+    config: &ResolvedConfig,
+    device: &dyn Backend,
+) -> Result<Apart, BackendError> {
     let views = photos.of(config);
     let points = &photos.dataset.points;
     let start = init::from_points(&points.positions, &points.colours, config, 1.0).gaussians;
@@ -468,10 +481,10 @@ fn the_device_trains_what_the_cpu_trains() {
         .par_iter()
         .filter_map(|pair| {
             let (what, config) = (name(pair), config(pair));
-            if config.validate().is_err() {
+            if config.check().is_err() {
                 return None;
             }
-            let (most, most_of_parameters, least) = allowed(config.pipeline);
+            let (most, most_of_parameters, least) = allowed(config.compute.pipeline);
             let apart = match in_step(&photos, &config, &watched.backend()) {
                 Ok(apart) => apart,
                 Err(error) => return Some(format!("{what}: {error}")),
@@ -504,7 +517,7 @@ fn the_device_trains_what_the_cpu_trains() {
             }
             // A pixel near the limit is bad by one picture and not by the other. (Nor do the
             // backends draw for mcmc alike.)
-            let may_decide_otherwise = config.pipeline == Pipeline::AUTO;
+            let may_decide_otherwise = config.compute.pipeline == Pipeline::AUTO;
             let sound = moments < most
                 && parameters < most_of_parameters
                 && others < most

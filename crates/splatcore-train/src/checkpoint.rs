@@ -42,7 +42,7 @@ pub struct Checkpoint {
     pub curve: Vec<CurvePoint>,
     /// Seconds trained so far.
     pub seconds: f64,
-    /// The config as [`crate::Config::to_toml`] wrote it.
+    /// The config as [`crate::ResolvedConfig::to_toml`] wrote it.
     pub config: String,
     /// Name of the backend that was really used.
     pub backend: String,

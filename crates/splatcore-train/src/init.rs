@@ -1,6 +1,6 @@
 //! The Gaussians that training starts from.
 
-use crate::config::Config;
+use crate::config::ResolvedConfig;
 use rayon::prelude::*;
 use rstar::RTree;
 use splatcore_core::gaussians::{Gaussians, logit};
@@ -35,15 +35,15 @@ pub struct Start {
 pub fn from_points(
     positions: &[[f32; 3]],
     colours: &[[u8; 3]],
-    config: &Config,
+    config: &ResolvedConfig,
     extent: f64,
 ) -> Start {
-    let config = config.resolved();
+    let scene = &config.scene;
     let mut used: Vec<usize> = (0..positions.len())
         .filter(|&i| positions[i].iter().all(|v| v.is_finite()))
         .collect();
     let dropped = positions.len() - used.len();
-    let most = config.max_gaussians.unwrap_or(usize::MAX);
+    let most = scene.most_gaussians();
     let surplus = used.len().saturating_sub(most);
     if surplus > 0 {
         Rng::new(config.seed, 2).shuffle(&mut used);
@@ -53,7 +53,6 @@ pub fn from_points(
 
     let means: Vec<[f32; 3]> = used.iter().map(|&i| positions[i]).collect();
     let n = means.len();
-    let init_scale = config.init_scale.unwrap_or(1.0);
     let log_scales = mean_squared_distances(&means)
         .into_iter()
         .map(|squared| {
@@ -61,10 +60,10 @@ pub fn from_points(
                 Some(squared) => squared.max(MIN_SQUARED_DISTANCE).sqrt(),
                 None => LONELY_SCALE * extent.max(1e-6),
             };
-            [(scale * init_scale).ln() as f32; 3]
+            [(scale * scene.init_scale).ln() as f32; 3]
         })
         .collect();
-    let coefficients = sh::coefficients(config.sh_degree);
+    let coefficients = sh::coefficients(scene.sh_degree);
     let mut harmonics = vec![[0.0; 3]; n * coefficients];
     for (row, &i) in harmonics.chunks_exact_mut(coefficients).zip(&used) {
         let colour = colours.get(i).copied().unwrap_or([128; 3]);
@@ -75,9 +74,9 @@ pub fn from_points(
             means,
             log_scales,
             rotations: vec![[1.0, 0.0, 0.0, 0.0]; n],
-            opacity_logits: vec![logit(config.init_opacity.unwrap_or(0.1) as f32); n],
+            opacity_logits: vec![logit(scene.init_opacity as f32); n],
             sh: harmonics,
-            sh_degree: config.sh_degree,
+            sh_degree: scene.sh_degree,
         },
         dropped,
         surplus,
@@ -109,7 +108,16 @@ fn mean_squared_distances(points: &[[f32; 3]]) -> Vec<Option<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{DEFAULT, Strategy};
+    use crate::config::{Config, Strategy};
+
+    fn from_points(
+        positions: &[[f32; 3]],
+        colours: &[[u8; 3]],
+        config: &Config,
+        extent: f64,
+    ) -> Start {
+        super::from_points(positions, colours, &config.complete(), extent)
+    }
 
     fn scale(start: &Start, i: usize) -> f64 {
         (start.gaussians.log_scales[i][0] as f64).exp()
@@ -125,7 +133,7 @@ mod tests {
     #[test]
     fn scales_are_those_of_brute_force() {
         let points = cloud(500);
-        let start = from_points(&points, &[], &DEFAULT, 1.0);
+        let start = from_points(&points, &[], &Config::UNSET, 1.0);
         for (i, p) in points.iter().enumerate() {
             let mut squared: Vec<f64> = (0..points.len())
                 .filter(|&j| j != i)
@@ -139,37 +147,41 @@ mod tests {
             let want = (squared[..3].iter().sum::<f64>() / 3.0).sqrt();
             assert!((scale(&start, i) / want - 1.0).abs() < 1e-5, "{i}");
         }
-        assert_eq!(start, from_points(&points, &[], &DEFAULT, 1.0));
+        assert_eq!(start, from_points(&points, &[], &Config::UNSET, 1.0));
     }
 
     #[test]
     fn few_points() {
-        assert!(from_points(&[], &[], &DEFAULT, 1.0).gaussians.is_empty());
-        let one = from_points(&[[1.0, 2.0, 3.0]], &[[255, 0, 128]], &DEFAULT, 2.0);
+        assert!(
+            from_points(&[], &[], &Config::UNSET, 1.0)
+                .gaussians
+                .is_empty()
+        );
+        let one = from_points(&[[1.0, 2.0, 3.0]], &[[255, 0, 128]], &Config::UNSET, 2.0);
         assert!((scale(&one, 0) - 0.02).abs() < 1e-6);
         assert_eq!(one.gaussians.sh.len(), 16);
         let dc = one.gaussians.sh_of(0)[0];
         assert!((sh::to_colour(dc[0]) - 1.0).abs() < 1e-6 && sh::to_colour(dc[1]).abs() < 1e-6);
         assert!((one.gaussians.opacity_logits[0] - (0.1f32 / 0.9).ln()).abs() < 1e-6);
-        let two = from_points(&[[0.0; 3], [0.0, 0.5, 0.0]], &[], &DEFAULT, 1.0);
+        let two = from_points(&[[0.0; 3], [0.0, 0.5, 0.0]], &[], &Config::UNSET, 1.0);
         assert!((scale(&two, 1) - 0.5).abs() < 1e-6);
         assert!(two.gaussians.is_sound(0));
     }
 
     #[test]
     fn duplicates_planes_and_wild_values() {
-        let same = from_points(&vec![[1.0; 3]; 3000], &[], &DEFAULT, 1.0);
+        let same = from_points(&vec![[1.0; 3]; 3000], &[], &Config::UNSET, 1.0);
         assert!((scale(&same, 17) / MIN_SQUARED_DISTANCE.sqrt() - 1.0).abs() < 1e-5);
         let plane: Vec<[f32; 3]> = (0..4900)
             .map(|i| [(i % 70) as f32, 0.0, (i / 70) as f32])
             .collect();
-        let plane = from_points(&plane, &[], &DEFAULT, 1.0);
+        let plane = from_points(&plane, &[], &Config::UNSET, 1.0);
         assert!((scale(&plane, 35 * 70 + 35) - 1.0).abs() < 1e-5);
         let mut wild = cloud(20);
         wild[3][1] = f32::NAN;
         wild[7][0] = f32::INFINITY;
         wild[9][2] = 1e30;
-        let wild = from_points(&wild, &[[9; 3]; 20], &DEFAULT, 1.0);
+        let wild = from_points(&wild, &[[9; 3]; 20], &Config::UNSET, 1.0);
         assert_eq!((wild.dropped, wild.gaussians.len()), (2, 18));
         assert!((0..18).all(|i| wild.gaussians.is_sound(i)));
     }
@@ -177,10 +189,10 @@ mod tests {
     #[test]
     fn mcmc_starts_small_and_half_opaque_and_within_its_limit() {
         let config = Config {
-            strategy: Strategy::Mcmc,
+            strategy: Some(Strategy::Mcmc),
             max_gaussians: Some(40),
-            sh_degree: 0,
-            ..DEFAULT
+            sh_degree: Some(0),
+            ..Config::UNSET
         };
         let points = cloud(100);
         let start = from_points(&points, &[], &config, 1.0);
@@ -191,7 +203,7 @@ mod tests {
             max_gaussians: None,
             ..config
         };
-        let adc = from_points(&points, &[], &DEFAULT, 1.0);
+        let adc = from_points(&points, &[], &Config::UNSET, 1.0);
         let mcmc = from_points(&points, &[], &all, 1.0);
         assert!((scale(&mcmc, 5) / scale(&adc, 5) - 0.1).abs() < 1e-6);
     }

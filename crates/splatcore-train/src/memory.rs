@@ -1,6 +1,6 @@
 //! Will it fit: what a run keeps in memory, printed before it starts.
 
-use crate::config::{Config, Strategy};
+use crate::config::{ResolvedConfig, Strategy};
 use splatcore_core::View;
 use splatcore_core::backend::{Backend, MemoryPlan};
 use std::fmt;
@@ -29,19 +29,18 @@ pub struct Memory {
 /// How many Gaussians a run ends with: the limit if there is one (`mcmc` reaches it), else a guess
 /// for `adc`: four times the starting points, at least 100,000 (typical of photo sets; glossy or
 /// leafy scenes grow further).
-pub fn expected_gaussians(config: &Config, initial: usize) -> usize {
-    let config = config.resolved();
-    let most = config.max_gaussians.unwrap_or(usize::MAX);
+pub fn expected_gaussians(config: &ResolvedConfig, initial: usize) -> usize {
+    let most = config.scene.most_gaussians();
     match config.strategy {
         Strategy::Mcmc => most,
-        Strategy::Adc if config.densify_until == Some(0) => initial.min(most),
+        Strategy::Adc if config.densify.until == 0 => initial.min(most),
         Strategy::Adc => initial.saturating_mul(4).max(100_000).min(most),
     }
 }
 
 /// Plans a run. `views` are the training and test photos that are held at once.
 pub fn plan<'a>(
-    config: &Config,
+    config: &ResolvedConfig,
     backend: &dyn Backend,
     initial: usize,
     views: impl Iterator<Item = &'a View> + Clone,
@@ -53,11 +52,11 @@ pub fn plan<'a>(
         .max_by_key(|[width, height]| *width as u64 * *height as u64)
         .unwrap_or([1, 1]);
     let on_host = backend.name() == "cpu";
-    let plan = backend.memory_plan(expected, config.sh_degree, largest);
+    let plan = backend.memory_plan(expected, config.scene.sh_degree, largest);
     Memory {
         initial,
         expected,
-        limited: config.resolved().max_gaussians.is_some(),
+        limited: config.scene.max_gaussians.is_some(),
         copy: if on_host {
             plan.parameters.saturating_add(plan.moments)
         } else {
@@ -160,7 +159,7 @@ fn parse_available(meminfo: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::DEFAULT;
+    use crate::Config;
 
     #[test]
     fn meminfo_is_read_and_nonsense_is_not() {
@@ -197,16 +196,21 @@ mod tests {
 
     #[test]
     fn expectations_follow_the_strategy() {
-        assert_eq!(expected_gaussians(&DEFAULT, 50_000), 200_000);
+        assert_eq!(
+            expected_gaussians(&Config::UNSET.complete(), 50_000),
+            200_000
+        );
         let fixed = Config {
             densify_until: Some(0),
-            ..DEFAULT
-        };
+            ..Config::UNSET
+        }
+        .complete();
         assert_eq!(expected_gaussians(&fixed, 50_000), 50_000);
         let mcmc = Config {
-            strategy: Strategy::Mcmc,
-            ..DEFAULT
-        };
+            strategy: Some(Strategy::Mcmc),
+            ..Config::UNSET
+        }
+        .complete();
         assert_eq!(expected_gaussians(&mcmc, 50_000), 1_000_000);
     }
 }

@@ -1,5 +1,5 @@
 //! What happens at which step: learning rates, SH degree, refinements. Pure functions of the
-//! config.
+//! resolved config.
 //!
 //! `adc` is INRIA's current code (graphdeco-inria/gaussian-splatting, `arguments/__init__.py`,
 //! `train.py`), `mcmc` is 3dgs-mcmc, as gsplat also has it. Differences, all deliberate:
@@ -10,10 +10,11 @@
 //!   Adam step more per round.
 //! - INRIA also prunes Gaussians that were large on screen (`max_radii2D > 20`), but zeroes that
 //!   array while densifying, just before testing it: the test never holds. It is left out.
-//! - Steps scale with `iterations` (see [`Config::resolved`]).
+//! - Steps scale with `iterations` (see [`crate::Config::complete`]).
 
 use crate::config::{
-    Background, Config, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule, Strategy,
+    Background, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule, ResolvedConfig,
+    Strategy,
 };
 use splatcore_core::backend::{
     Consistency, LearningRates, Refine, RenderOptions, Scoring, Statistic, StepPlan,
@@ -37,50 +38,55 @@ pub const SMOOTHING_EVERY: u32 = 100;
 /// The schedule of one run.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    config: Config,
+    config: ResolvedConfig,
     extent: f64,
 }
 
 impl Schedule {
-    /// For a config (resolved here) and the extent of the training cameras in world units
+    /// For a config, checked ([`ResolvedConfig::check`]), and the extent of the training cameras in world units
     /// ([`splatcore_core::camera::extent`]).
-    pub fn new(config: &Config, extent: f64) -> Self {
+    pub fn new(config: &ResolvedConfig, extent: f64) -> Self {
         Self {
-            config: config.resolved(),
+            config: config.clone(),
             extent,
         }
     }
 
-    /// The resolved config.
-    pub fn config(&self) -> &Config {
+    /// The config.
+    pub fn config(&self) -> &ResolvedConfig {
         &self.config
     }
 
     /// Learning rates of step `step` (from 1). The means' holds the extent.
     pub fn rates(&self, step: u32) -> LearningRates {
-        let c = &self.config;
-        let t = step as f64 / c.iterations as f64;
+        let rates = &self.config.rates;
+        let means = log_linear(rates.means, rates.means_final, self.progress(step));
         LearningRates {
-            means: (log_linear(c.lr_means, c.lr_means_final, t) * self.extent) as f32,
-            log_scales: c.lr_scales as f32,
-            rotations: c.lr_rotations as f32,
-            opacity_logits: c.lr_opacity.unwrap_or(0.025) as f32,
-            sh_base: c.lr_sh_base as f32,
-            sh_rest: c.lr_sh_rest as f32,
+            means: (means * self.extent) as f32,
+            log_scales: rates.scales as f32,
+            rotations: rates.rotations as f32,
+            opacity_logits: rates.opacity as f32,
+            sh_base: rates.sh_base as f32,
+            sh_rest: rates.sh_rest as f32,
         }
+    }
+
+    /// From 0 to 1 at the last step.
+    fn progress(&self, step: u32) -> f64 {
+        step as f64 / self.config.iterations as f64
     }
 
     /// SH degree in use at step `step`: 0 at first, one more every `sh-every` steps.
     pub fn sh_degree(&self, step: u32) -> u8 {
-        let every = self.config.sh_every.unwrap_or(1000).max(1);
-        (step / every).min(self.config.sh_degree as u32) as u8
+        let scene = &self.config.scene;
+        (step / scene.sh_every).min(scene.sh_degree as u32) as u8
     }
 
     /// What the photos' sides are divided by at step `step`: from coarse to fine 4 in the first
     /// half of `coarse-until`, 2 in the second, then 1.
     pub fn scale(&self, step: u32) -> u32 {
-        let until = self.config.coarse_until.unwrap_or(0);
-        match self.config.resolution_schedule {
+        let until = self.config.data.coarse_until;
+        match self.config.data.resolution {
             ResolutionSchedule::CoarseToFine if step <= until / 2 => 4,
             ResolutionSchedule::CoarseToFine if step <= until => 2,
             _ => 1,
@@ -90,7 +96,7 @@ impl Schedule {
     /// What is behind the scene while it learns at step `step`: the config's colour, or if that is
     /// random one of the 2^24 of 8 bits, a function of seed and step.
     fn background(&self, step: u32) -> [f32; 3] {
-        match self.config.background {
+        match self.config.data.background {
             Background::Random => [0, 1, 2].map(|channel| {
                 let value = uniform_at(self.config.seed, step.into(), BACKGROUND, channel);
                 (value * 256.0).floor() / 255.0
@@ -102,18 +108,19 @@ impl Schedule {
     /// How to render at step `step`, but for what is behind the scene if that is random.
     pub fn render(&self, step: u32) -> RenderOptions {
         RenderOptions {
-            pipeline: self.config.pipeline,
+            pipeline: self.config.compute.pipeline,
             sh_degree: self.sh_degree(step),
-            background: self.config.background.colour(),
+            background: self.config.data.background.colour(),
             semantics: Semantics::default(),
             inverse_depth: false,
-            antialias: self.config.antialias,
+            antialias: self.config.scene.antialias,
         }
     }
 
     /// The plan of step `step` on view `view`.
     pub fn plan(&self, step: u32, view: usize) -> StepPlan {
         let c = &self.config;
+        let (loss, densify) = (&c.loss, &c.densify);
         let rates = self.rates(step);
         StepPlan {
             step,
@@ -123,23 +130,23 @@ impl Schedule {
                 ..self.render(step)
             },
             rates,
-            ssim_weight: c.ssim_weight as f32,
-            opacity_regulariser: c.opacity_regulariser.unwrap_or(0.0) as f32,
-            scale_regulariser: c.scale_regulariser.unwrap_or(0.0) as f32,
-            sh_regulariser: c.sh_regulariser as f32,
+            ssim_weight: loss.ssim_weight as f32,
+            opacity_regulariser: loss.opacity_regulariser as f32,
+            scale_regulariser: loss.scale_regulariser as f32,
+            sh_regulariser: loss.sh_regulariser as f32,
             sparse_adam: c.optimizer == Optimizer::SparseAdam,
             scale: self.scale(step),
-            statistics: (c.strategy == Strategy::Adc && step < self.densify_until()).then_some(
-                match c.densify_statistic {
+            statistics: (c.strategy == Strategy::Adc && step < densify.until).then_some(
+                match densify.statistic {
                     DensifyStatistic::Mean => Statistic::Mean,
                     DensifyStatistic::Absolute => Statistic::Absolute,
                 },
             ),
-            noise: (c.strategy == Strategy::Mcmc && c.noise_rate > 0.0)
-                .then_some((c.noise_rate * rates.means as f64) as f32),
-            exposure: c.exposure.then(|| {
-                let t = step as f64 / c.iterations as f64;
-                log_linear(c.lr_exposure, c.lr_exposure_final, t) as f32
+            noise: (c.strategy == Strategy::Mcmc && densify.noise_rate > 0.0)
+                .then_some((densify.noise_rate * rates.means as f64) as f32),
+            exposure: loss.exposure.then(|| {
+                let (from, to) = (c.rates.exposure, c.rates.exposure_final);
+                log_linear(from, to, self.progress(step)) as f32
             }),
             seed: c.seed,
         }
@@ -157,7 +164,7 @@ impl Schedule {
         let mut refinements = Vec::new();
         refinements.extend(self.floaters(step));
         refinements.extend(self.pruning(step));
-        if step < self.densify_until() {
+        if step < self.config.densify.until {
             refinements.extend(self.densification(step));
             refinements.extend(self.reset(step));
         }
@@ -169,28 +176,29 @@ impl Schedule {
     /// A round of the strategy's own, if step `step`, before `densify-until`, has one.
     fn densification(&self, step: u32) -> Option<Refine> {
         let c = &self.config;
-        if step <= c.densify_from.unwrap_or(500) || !step.is_multiple_of(c.densify_every.max(1)) {
+        let densify = &c.densify;
+        if step <= densify.from || !step.is_multiple_of(densify.every) {
             return None;
         }
-        let max_gaussians = c.max_gaussians.unwrap_or(usize::MAX);
+        let max_gaussians = c.scene.most_gaussians();
         Some(match c.strategy {
             Strategy::Adc => Refine::Adc {
-                gradient_threshold: c.densify_gradient.unwrap_or(2e-4) as f32,
-                split_scale: (c.split_scale * self.extent) as f32,
-                min_opacity: c.min_opacity as f32,
-                max_scale: (step > self.reset_every())
-                    .then_some((c.prune_scale * self.extent) as f32),
+                gradient_threshold: densify.gradient as f32,
+                split_scale: (densify.split_scale * self.extent) as f32,
+                min_opacity: densify.min_opacity as f32,
+                max_scale: (step > densify.opacity_reset_every)
+                    .then_some((c.prune.scale * self.extent) as f32),
                 max_gaussians,
-                consistency: (c.densify_score == DensifyScore::Consistent).then(|| Consistency {
-                    scoring: self.scoring(step, c.score_views),
-                    min_bad: c.score_threshold as f32,
+                consistency: (densify.score == DensifyScore::Consistent).then(|| Consistency {
+                    scoring: self.scoring(step, c.scores.views),
+                    min_bad: c.scores.threshold as f32,
                 }),
                 seed: c.seed,
                 step,
             },
             Strategy::Mcmc => Refine::Mcmc {
-                min_opacity: c.min_opacity as f32,
-                growth: c.growth as f32,
+                min_opacity: densify.min_opacity as f32,
+                growth: densify.growth as f32,
                 max_gaussians,
                 seed: c.seed,
                 step,
@@ -201,15 +209,11 @@ impl Schedule {
     /// adc's reset of opacities, if step `step`, before `densify-until`, has one.
     fn reset(&self, step: u32) -> Option<Refine> {
         let c = &self.config;
-        let white = c.background == Background::White && step == c.densify_from.unwrap_or(500);
-        let due = step.is_multiple_of(self.reset_every()) || white;
+        let white = c.data.background == Background::White && step == c.densify.from;
+        let due = step.is_multiple_of(c.densify.opacity_reset_every) || white;
         (c.strategy == Strategy::Adc && due).then_some(Refine::ResetOpacity {
-            ceiling: c.opacity_reset_to as f32,
+            ceiling: c.densify.opacity_reset_to as f32,
         })
-    }
-
-    fn reset_every(&self) -> u32 {
-        self.config.opacity_reset_every.unwrap_or(3000).max(1)
     }
 
     /// The 3D filter of an antialiased run follows the means: before the first step (as step 0),
@@ -218,7 +222,7 @@ impl Schedule {
     fn smoothing(&self, step: u32) -> Option<Refine> {
         let due = step.is_multiple_of(SMOOTHING_EVERY)
             && (step == 0 || step + SMOOTHING_EVERY <= self.config.iterations);
-        (self.config.antialias && due).then_some(Refine::SmoothingFilter)
+        (self.config.scene.antialias && due).then_some(Refine::SmoothingFilter)
     }
 
     /// What precedes the first step.
@@ -229,9 +233,7 @@ impl Schedule {
     /// Whether step `step` has a round of the pruning that looks at the views.
     fn prunes(&self, step: u32) -> bool {
         let c = &self.config;
-        step.is_multiple_of(c.prune_every.unwrap_or(3000).max(1))
-            && step > c.densify_from.unwrap_or(500)
-            && step < c.iterations
+        step.is_multiple_of(c.prune.every) && step > c.densify.from && step < c.iterations
     }
 
     /// From the end of densification on, every `densify-every` steps, and after the last: scales
@@ -239,13 +241,13 @@ impl Schedule {
     /// everything then.
     fn scale_limit(&self, step: u32) -> Option<Refine> {
         let c = &self.config;
-        let share = c.max_scale.unwrap_or(0.0) as f32;
-        let due = step >= self.densify_until() && step.is_multiple_of(c.densify_every.max(1));
+        let share = c.prune.max_scale? as f32;
+        let due = step >= c.densify.until && step.is_multiple_of(c.densify.every);
         (share > 0.0 && (due || step == c.iterations)).then_some(Refine::LimitScales { share })
     }
 
     fn floaters(&self, step: u32) -> Option<Refine> {
-        let share = self.config.prune_floaters.unwrap_or(0.0) as f32;
+        let share = self.config.prune.floaters? as f32;
         (share > 0.0 && self.prunes(step)).then(|| Refine::PruneFloaters {
             render: self.render(step),
             depth_share: share,
@@ -253,14 +255,14 @@ impl Schedule {
     }
 
     fn pruning(&self, step: u32) -> Option<Refine> {
-        let c = &self.config;
-        let asked = c.prune_importance > 0.0 || c.prune_bad_share < 1.0;
+        let prune = &self.config.prune;
+        let asked = prune.importance > 0.0 || prune.bad_share < 1.0;
         (asked && self.prunes(step)).then(|| Refine::Prune {
             // All of them: what no photo shows is gone, and a sample would take what only others
             // show.
             scoring: self.scoring(step, usize::MAX),
-            min_importance: c.prune_importance as f32,
-            max_bad_share: c.prune_bad_share as f32,
+            min_importance: prune.importance as f32,
+            max_bad_share: prune.bad_share as f32,
         })
     }
 
@@ -273,8 +275,8 @@ impl Schedule {
                 ..self.render(step)
             },
             scale: self.scale(step),
-            exposure: self.config.exposure,
-            error_threshold: self.config.score_error as f32,
+            exposure: self.config.loss.exposure,
+            error_threshold: self.config.scores.error as f32,
             seed: self.config.seed,
             step,
         }
@@ -288,9 +290,9 @@ impl Schedule {
         if c.strategy != Strategy::Mcmc {
             return gaussians;
         }
-        let every = c.densify_every.max(1);
-        let from = (step / every).max(c.densify_from.unwrap_or(500) / every);
-        let until = c.iterations.min(self.densify_until());
+        let every = c.densify.every;
+        let from = (step / every).max(c.densify.from / every);
+        let until = c.iterations.min(c.densify.until);
         let mut count = gaussians;
         for round in from.saturating_add(1)..=until / every {
             let before = count;
@@ -311,10 +313,6 @@ impl Schedule {
             }
         }
         count
-    }
-
-    fn densify_until(&self) -> u32 {
-        self.config.densify_until.unwrap_or(15_000)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::breakdown::{Breakdown, Spent, is_profiled};
 use crate::checkpoint::Checkpoint;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Checkpoints, Config, ResolvedConfig};
 use crate::error::TrainError;
 use crate::observer::{CurvePoint, Observer, Progress, Signal};
 use crate::saver::Saver;
@@ -85,19 +85,19 @@ impl Trainer {
     /// Wrong settings, no photos, photos that do not fit their cameras, no Gaussians, what the
     /// backend reports.
     pub fn new(
-        config: &Config,
+        config: &ResolvedConfig,
         backend: &dyn Backend,
         views: Arc<Vec<View>>,
         init: Gaussians,
     ) -> Result<Self, TrainError> {
-        config.validate()?;
+        config.check()?;
         if init.is_empty() {
             return Err(TrainError::NoGaussians);
         }
         let usable = usable_views(&views)?;
-        let scene = match init.sh_degree == config.sh_degree {
+        let scene = match init.sh_degree == config.scene.sh_degree {
             true => init,
-            false => init.with_sh_degree(config.sh_degree),
+            false => init.with_sh_degree(config.scene.sh_degree),
         };
         let extent = camera::extent(views.iter().map(|view| &view.camera));
         let schedule = Schedule::new(config, extent);
@@ -134,12 +134,12 @@ impl Trainer {
     /// [`TrainError::Mismatch`] when they are not, naming the first difference; else as
     /// [`Trainer::new`].
     pub fn resume(
-        config: &Config,
+        config: &ResolvedConfig,
         backend: &dyn Backend,
         views: Arc<Vec<View>>,
         checkpoint: Checkpoint,
     ) -> Result<Self, TrainError> {
-        config.validate()?;
+        config.check()?;
         let mismatch = |key: &str, checkpoint: String, now: String, remedy| {
             Err(TrainError::Mismatch {
                 key: key.to_owned(),
@@ -149,7 +149,7 @@ impl Trainer {
             })
         };
         let before = Config::from_toml(&checkpoint.config, "the checkpoint's config".as_ref())?;
-        if let Some((key, old, new)) = before.difference(config)? {
+        if let Some((key, old, new)) = before.complete().difference(config)? {
             return mismatch(
                 &key,
                 old,
@@ -333,16 +333,21 @@ impl Trainer {
                 None
             };
             let stop = stop.filter(|_| !last);
-            let due = match config.checkpoint_every {
-                Some(interval) => every(interval, step),
-                None => self.seconds - saved_at >= SAVE_EVERY.as_secs_f64(),
+            let due = match config.saving.checkpoints {
+                Checkpoints::EverySteps(interval) => every(interval, step),
+                Checkpoints::AtEnd => false,
+                Checkpoints::ByTime => self.seconds - saved_at >= SAVE_EVERY.as_secs_f64(),
             };
             if !sample && (stop.is_some() || due) {
                 self.checked_loss(view, finite_at)?;
                 // The device may have been behind until the loss was there.
                 self.seconds = clock.seconds();
             }
-            if every(config.eval_every.unwrap_or(0), step) {
+            if config
+                .saving
+                .eval_every
+                .is_some_and(|interval| every(interval, step))
+            {
                 // What the device has still to do is training.
                 self.learner.finish()?;
                 self.hear()?;
@@ -536,7 +541,7 @@ impl Trainer {
     /// another upload.
     pub fn renderer(&mut self) -> (&mut dyn splatcore_core::Renderer, RenderOptions) {
         let options = RenderOptions {
-            sh_degree: self.schedule.config().sh_degree,
+            sh_degree: self.schedule.config().scene.sh_degree,
             ..self.schedule.render(self.step)
         };
         (&mut *self.learner, options)
@@ -567,8 +572,8 @@ impl Trainer {
         self.extent
     }
 
-    /// The resolved config.
-    pub fn config(&self) -> &Config {
+    /// The config.
+    pub fn config(&self) -> &ResolvedConfig {
         self.schedule.config()
     }
 }

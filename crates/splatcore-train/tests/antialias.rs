@@ -8,7 +8,7 @@ use splatcore_core::backend::{Backend, Renderer};
 use splatcore_cpu::CpuBackend;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
-use splatcore_train::config::{Config, DEFAULT};
+use splatcore_train::config::Config;
 use splatcore_train::{Trainer, evaluate, init};
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use std::sync::Arc;
 /// scene that it gives away.
 fn trained(dataset: &Dataset, antialias: bool) -> [f64; 3] {
     let config = Config {
-        antialias,
-        iterations: 400,
-        sh_degree: 1,
+        antialias: Some(antialias),
+        iterations: Some(400),
+        sh_degree: Some(1),
         densify_from: Some(60),
         densify_until: Some(320),
         opacity_reset_every: Some(10_000),
-        ..DEFAULT
+        ..Config::UNSET
     };
     let views = |split, max_size| -> Vec<View> {
         let options = LoadOptions {
@@ -35,8 +35,9 @@ fn trained(dataset: &Dataset, antialias: bool) -> [f64; 3] {
     let backend = CpuBackend::new(Some(2));
     let points = &dataset.points;
     let train = Arc::new(views(Split::Train, None));
-    let start = init::from_points(&points.positions, &points.colours, &config, 1.0).gaussians;
-    let mut trainer = Trainer::new(&config, &backend, train, start).unwrap();
+    let start =
+        init::from_points(&points.positions, &points.colours, &config.complete(), 1.0).gaussians;
+    let mut trainer = Trainer::new(&config.complete(), &backend, train, start).unwrap();
     trainer.run(&mut ()).unwrap();
     let (full, quarter) = (views(Split::Test, None), views(Split::Test, Some(24)));
     assert_eq!(quarter[0].photo.width, 24);

@@ -1,8 +1,8 @@
 //! The written settings: `config.toml`, which is also the text in a checkpoint, byte for byte as
 //! the files under `golden/` have it. Runs that exist are resumed by comparing these texts.
 
-use clap::Args;
-use splatcore_train::Config;
+use clap::{Args, FromArgMatches};
+use splatcore_train::config::{Flags, ResolvedConfig};
 use std::path::{Path, PathBuf};
 
 /// Name of the golden file, the settings file that is read, the flags that are typed.
@@ -63,11 +63,12 @@ fn written(file: &str, line: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.toml");
     std::fs::write(&path, file).unwrap();
-    let command = Config::augment_args(clap::Command::new("train").no_binary_name(true));
+    let command = Flags::augment_args(clap::Command::new("train").no_binary_name(true));
     let matches = command
         .try_get_matches_from(line.split_whitespace())
         .unwrap();
-    let config = Config::layered(Some(&path), &matches).unwrap();
+    let Flags(typed) = Flags::from_arg_matches(&matches).unwrap();
+    let config = ResolvedConfig::from_layers(Some(&path), &typed).unwrap();
     config.to_toml().unwrap()
 }
 

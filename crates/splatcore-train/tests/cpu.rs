@@ -9,7 +9,7 @@ use common::{config, points, start, stopped_at};
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::{Camera, Gaussians, LearnerState, Photo, View};
 use splatcore_cpu::CpuBackend;
-use splatcore_train::config::{Config, DEFAULT, Strategy};
+use splatcore_train::config::{Config, Strategy};
 use splatcore_train::{Outcome, Trainer, evaluate, init};
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ fn truth() -> Gaussians {
     let colours: Vec<[u8; 3]> = (0..40u8)
         .map(|i| [i * 6, 255 - i * 5, (i % 7) * 36])
         .collect();
-    let mut scene = init::from_points(&positions, &colours, &DEFAULT, 1.0).gaussians;
+    let mut scene =
+        init::from_points(&positions, &colours, &Config::UNSET.complete(), 1.0).gaussians;
     scene.opacity_logits.fill(2.0);
     for scale in &mut scene.log_scales {
         *scale = scale.map(|v| v.min(-1.0));
@@ -87,23 +88,34 @@ fn resuming_from_a_file_is_bit_exact() {
         (Strategy::Adc, true),
     ] {
         let config = Config {
-            antialias,
+            antialias: Some(antialias),
             ..config(strategy)
         };
-        let mut whole =
-            Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
+        let mut whole = Trainer::new(
+            &config.complete(),
+            &backend,
+            Arc::clone(&views),
+            start(&config),
+        )
+        .unwrap();
         assert_eq!(whole.run(&mut ()).unwrap(), Outcome::Finished);
         let whole = whole.checkpoint().unwrap();
         assert!(whole.state.gaussians.len() > 40, "the set must have grown");
         // In between, at a refinement, just after a reset, at a reset and refinement, near the end.
         for stop in [17, 40, 71, 140, 233] {
-            let first =
-                Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
+            let first = Trainer::new(
+                &config.complete(),
+                &backend,
+                Arc::clone(&views),
+                start(&config),
+            )
+            .unwrap();
             // Another backend of another number of threads: only the file connects the two.
             let other = CpuBackend::new(Some(1));
             let checkpoint = stopped_at(first, stop, &path);
             let mut second =
-                Trainer::resume(&config, &other, Arc::clone(&views), checkpoint).unwrap();
+                Trainer::resume(&config.complete(), &other, Arc::clone(&views), checkpoint)
+                    .unwrap();
             assert_eq!(second.run(&mut ()).unwrap(), Outcome::Finished);
             let second = second.checkpoint().unwrap();
             assert_same(&second.state, &whole.state);
@@ -132,14 +144,19 @@ fn training_brings_the_photos_back() {
     let (test, train) = (keep(true), Arc::new(keep(false)));
     for strategy in [Strategy::Adc, Strategy::Mcmc] {
         let config = Config {
-            iterations: 2000,
-            sh_degree: 1,
+            iterations: Some(2000),
+            sh_degree: Some(1),
             densify_until: Some(1000),
             opacity_reset_every: Some(5000),
             ..config(strategy)
         };
-        let mut trainer =
-            Trainer::new(&config, &backend, Arc::clone(&train), start(&config)).unwrap();
+        let mut trainer = Trainer::new(
+            &config.complete(),
+            &backend,
+            Arc::clone(&train),
+            start(&config),
+        )
+        .unwrap();
         let psnr = |trainer: &mut Trainer, views: &[View]| {
             let (renderer, options) = trainer.renderer();
             evaluate(renderer, views, &options, &|_, _, _, _| ())

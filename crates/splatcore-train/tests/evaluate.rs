@@ -7,11 +7,11 @@ mod common;
 use common::{Mock, points, views};
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::metrics;
-use splatcore_train::config::DEFAULT;
+use splatcore_train::config::Config;
 use splatcore_train::{Evaluation, evaluate, init};
 
 fn scene() -> splatcore_core::Gaussians {
-    init::from_points(&points(5), &[], &DEFAULT, 1.0).gaussians
+    init::from_points(&points(5), &[], &Config::UNSET.complete(), 1.0).gaussians
 }
 
 #[test]

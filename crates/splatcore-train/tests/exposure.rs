@@ -11,7 +11,7 @@ use splatcore_core::exposure::IDENTITY;
 use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Gaussians, Photo, View};
 use splatcore_cpu::CpuBackend;
-use splatcore_train::config::{Config, DEFAULT};
+use splatcore_train::config::Config;
 use splatcore_train::{Checkpoint, Evaluation, Outcome, Trainer, evaluate_with, init};
 use std::sync::Arc;
 
@@ -24,7 +24,8 @@ fn truth() -> Gaussians {
     let colours: Vec<[u8; 3]> = (0..40u8)
         .map(|i| [i * 4, 170 - i * 4, (i % 7) * 24])
         .collect();
-    let mut scene = init::from_points(&points(40), &colours, &DEFAULT, 1.0).gaussians;
+    let mut scene =
+        init::from_points(&points(40), &colours, &Config::UNSET.complete(), 1.0).gaussians;
     scene.opacity_logits.fill(2.0);
     for scale in &mut scene.log_scales {
         *scale = scale.map(|v| v.min(-1.0));
@@ -80,20 +81,20 @@ fn photos(backend: &CpuBackend) -> Vec<(View, [f32; 3])> {
 
 fn config(exposure: bool) -> Config {
     Config {
-        iterations: 2400,
-        sh_degree: 1,
+        iterations: Some(2400),
+        sh_degree: Some(1),
         // Which blobs are split when would decide more than what is to be tested.
         densify_until: Some(0),
         checkpoint_every: Some(0),
-        seed: 3,
-        exposure,
-        ..DEFAULT
+        seed: Some(3),
+        exposure: Some(exposure),
+        ..Config::UNSET
     }
 }
 
 /// Grey, and a little beside the truth: what is to be learned is colour.
 fn start(config: &Config) -> Gaussians {
-    let mut scene = truth().with_sh_degree(config.sh_degree);
+    let mut scene = truth().with_sh_degree(config.complete().scene.sh_degree);
     for mean in &mut scene.means {
         *mean = mean.map(|v| v + 0.03);
     }
@@ -116,8 +117,13 @@ fn photos_of_different_exposures_make_a_better_scene() {
     let (train, test) = (Arc::new(split(&photos, false)), split(&photos, true));
     let run = |exposure: bool| -> (Trainer, Evaluation) {
         let config = config(exposure);
-        let mut trainer =
-            Trainer::new(&config, &backend, Arc::clone(&train), start(&config)).unwrap();
+        let mut trainer = Trainer::new(
+            &config.complete(),
+            &backend,
+            Arc::clone(&train),
+            start(&config),
+        )
+        .unwrap();
         trainer.run(&mut ()).unwrap();
         let (renderer, options) = trainer.renderer();
         let found = evaluate_with(renderer, &test, &options, true, &|_, _, _, _| ()).unwrap();
@@ -183,24 +189,37 @@ fn resuming_with_exposures_is_bit_exact() {
     let backend = CpuBackend::new(Some(2));
     let views = Arc::new(split(&photos(&backend), false));
     let config = Config {
-        iterations: 150,
+        iterations: Some(150),
         densify_from: Some(30),
         densify_until: Some(120),
-        densify_every: 20,
+        densify_every: Some(20),
         max_gaussians: Some(100),
         ..config(true)
     };
-    let mut whole = Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
+    let mut whole = Trainer::new(
+        &config.complete(),
+        &backend,
+        Arc::clone(&views),
+        start(&config),
+    )
+    .unwrap();
     assert_eq!(whole.run(&mut ()).unwrap(), Outcome::Finished);
     let whole = whole.checkpoint().unwrap().state;
     assert_eq!(whole.exposures.seen.iter().sum::<u32>(), 150);
     // Before every photo was seen, and after.
     for stop in [5, 83] {
-        let first = Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
+        let first = Trainer::new(
+            &config.complete(),
+            &backend,
+            Arc::clone(&views),
+            start(&config),
+        )
+        .unwrap();
         // Another backend of another number of threads: only the file connects the two.
         let other = CpuBackend::new(Some(1));
         let checkpoint = stopped_at(first, stop, &path);
-        let mut second = Trainer::resume(&config, &other, Arc::clone(&views), checkpoint).unwrap();
+        let mut second =
+            Trainer::resume(&config.complete(), &other, Arc::clone(&views), checkpoint).unwrap();
         assert_eq!(second.run(&mut ()).unwrap(), Outcome::Finished);
         assert!(
             second.checkpoint().unwrap().state == whole,
@@ -210,9 +229,9 @@ fn resuming_with_exposures_is_bit_exact() {
     // The switch is a setting like any other.
     let checkpoint = Checkpoint::load(&path).unwrap();
     let off = Config {
-        exposure: false,
+        exposure: Some(false),
         ..config
     };
-    let refused = Trainer::resume(&off, &backend, views, checkpoint);
+    let refused = Trainer::resume(&off.complete(), &backend, views, checkpoint);
     assert!(refused.is_err_and(|error| error.to_string().contains("exposure")));
 }

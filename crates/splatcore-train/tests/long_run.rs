@@ -9,7 +9,7 @@ use splatcore_core::backend::{RenderOptions, Renderer};
 use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Photo, View};
 use splatcore_cpu::CpuBackend;
-use splatcore_train::config::{Config, DEFAULT, Strategy};
+use splatcore_train::config::{Config, Strategy};
 use splatcore_train::{Observer, Outcome, Progress, Signal, Trainer, evaluate, init};
 use std::sync::Arc;
 
@@ -88,26 +88,27 @@ fn a_long_run_takes_no_more_memory_than_a_short_one() {
     let views = views();
     for strategy in [Strategy::Adc, Strategy::Mcmc] {
         let config = Config {
-            iterations: STEPS,
-            strategy,
-            sh_degree: 1,
+            iterations: Some(STEPS),
+            strategy: Some(strategy),
+            sh_degree: Some(1),
             max_gaussians: Some(80),
             densify_from: Some(50),
             densify_until: Some(STEPS),
-            densify_every: 20,
+            densify_every: Some(20),
             opacity_reset_every: Some(500),
             sh_every: Some(100),
             checkpoint_every: Some(70),
             eval_every: Some(150),
-            ..DEFAULT
+            ..Config::UNSET
         };
         let points: Vec<[f32; 3]> = (0..40)
             .map(|i| [0.9, 1.3, 2.1].map(|f| (f * i as f32).sin()))
             .collect();
-        let start = init::from_points(&points, &[], &config, 1.0).gaussians;
+        let start = init::from_points(&points, &[], &config.complete(), 1.0).gaussians;
         let backend = CpuBackend::new(Some(2));
         let before = heap::in_use();
-        let mut trainer = Trainer::new(&config, &backend, Arc::clone(&views), start).unwrap();
+        let mut trainer =
+            Trainer::new(&config.complete(), &backend, Arc::clone(&views), start).unwrap();
         trainer.save_to(folder.path().join("checkpoint.safetensors"));
         let mut watch = Watch {
             views: Arc::clone(&views),

@@ -10,8 +10,7 @@ use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::{Camera, Gaussians, Photo, View, metrics};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::{
-    Background, Config, DEFAULT, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule,
-    Strategy,
+    Background, Config, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule, Strategy,
 };
 use splatcore_train::{Checkpoint, Outcome, Trainer, evaluate, init};
 use std::sync::Arc;
@@ -24,7 +23,8 @@ fn truth() -> Gaussians {
             _ => [i * 6, 255 - i * 5, (i % 7) * 36],
         })
         .collect();
-    let mut scene = init::from_points(&points(40), &colours, &DEFAULT, 1.0).gaussians;
+    let mut scene =
+        init::from_points(&points(40), &colours, &Config::UNSET.complete(), 1.0).gaussians;
     scene.opacity_logits.fill(3.0);
     for scale in &mut scene.log_scales {
         *scale = scale.map(|v| v.min(-1.0));
@@ -61,23 +61,23 @@ fn photos(backend: &CpuBackend, n: usize, alpha: bool) -> Arc<Vec<View>> {
 
 fn all_options(strategy: Strategy) -> Config {
     Config {
-        optimizer: Optimizer::SparseAdam,
-        resolution_schedule: ResolutionSchedule::CoarseToFine,
+        optimizer: Some(Optimizer::SparseAdam),
+        resolution_schedule: Some(ResolutionSchedule::CoarseToFine),
         coarse_until: Some(120),
-        sh_regulariser: 3.0,
-        background: Background::Random,
-        antialias: true,
-        exposure: true,
-        prune_importance: 0.2,
-        prune_bad_share: 0.9,
+        sh_regulariser: Some(3.0),
+        background: Some(Background::Random),
+        antialias: Some(true),
+        exposure: Some(true),
+        prune_importance: Some(0.2),
+        prune_bad_share: Some(0.9),
         prune_every: Some(40),
-        score_error: 0.3,
+        score_error: Some(0.3),
         ..match strategy {
             Strategy::Mcmc => config(strategy),
             Strategy::Adc => Config {
-                densify_statistic: DensifyStatistic::Absolute,
-                densify_score: DensifyScore::Consistent,
-                score_views: 3,
+                densify_statistic: Some(DensifyStatistic::Absolute),
+                densify_score: Some(DensifyScore::Consistent),
+                score_views: Some(3),
                 ..config(strategy)
             },
         }
@@ -85,7 +85,13 @@ fn all_options(strategy: Strategy) -> Config {
 }
 
 fn trained(backend: &CpuBackend, config: &Config, views: &Arc<Vec<View>>) -> Trainer {
-    let mut trainer = Trainer::new(config, backend, Arc::clone(views), start(config)).unwrap();
+    let mut trainer = Trainer::new(
+        &config.complete(),
+        backend,
+        Arc::clone(views),
+        start(config),
+    )
+    .unwrap();
     assert_eq!(trainer.run(&mut ()).unwrap(), Outcome::Finished);
     trainer
 }
@@ -101,11 +107,17 @@ fn resuming_with_every_option_is_bit_exact() {
         let whole = trained(&backend, &config, &views).checkpoint().unwrap();
         // At a quarter, at half just after the change, at full size.
         for stop in [17, 61, 233] {
-            let first =
-                Trainer::new(&config, &backend, Arc::clone(&views), start(&config)).unwrap();
+            let first = Trainer::new(
+                &config.complete(),
+                &backend,
+                Arc::clone(&views),
+                start(&config),
+            )
+            .unwrap();
             let checkpoint = stopped_at(first, stop, &path);
             let mut second =
-                Trainer::resume(&config, &backend, Arc::clone(&views), checkpoint).unwrap();
+                Trainer::resume(&config.complete(), &backend, Arc::clone(&views), checkpoint)
+                    .unwrap();
             assert_eq!(second.run(&mut ()).unwrap(), Outcome::Finished);
             let second = second.checkpoint().unwrap();
             assert!(
@@ -114,9 +126,9 @@ fn resuming_with_every_option_is_bit_exact() {
             );
         }
         let mut other = config.clone();
-        other.sh_regulariser = 0.0;
+        other.sh_regulariser = Some(0.0);
         let checkpoint = Checkpoint::load(&path).unwrap();
-        let error = Trainer::resume(&other, &backend, Arc::clone(&views), checkpoint)
+        let error = Trainer::resume(&other.complete(), &backend, Arc::clone(&views), checkpoint)
             .err()
             .unwrap();
         assert!(error.to_string().contains("sh-regulariser"), "{error}");
@@ -154,8 +166,8 @@ fn options_learn_too() {
     let backend = CpuBackend::new(None);
     let views = photos(&backend, 24, false);
     let base = Config {
-        iterations: 1500,
-        sh_degree: 1,
+        iterations: Some(1500),
+        sh_degree: Some(1),
         densify_until: Some(700),
         opacity_reset_every: Some(5000),
         ..config(Strategy::Adc)
@@ -166,21 +178,21 @@ fn options_learn_too() {
         (
             "sparse-adam",
             Config {
-                optimizer: Optimizer::SparseAdam,
+                optimizer: Some(Optimizer::SparseAdam),
                 ..base.clone()
             },
         ),
         (
             "coarse-to-fine",
             Config {
-                resolution_schedule: ResolutionSchedule::CoarseToFine,
+                resolution_schedule: Some(ResolutionSchedule::CoarseToFine),
                 ..base.clone()
             },
         ),
         (
             "sh-regulariser",
             Config {
-                sh_regulariser: 3.0,
+                sh_regulariser: Some(3.0),
                 ..base.clone()
             },
         ),
@@ -204,14 +216,14 @@ fn a_random_background_fills_holes() {
         })
         .collect();
     let base = Config {
-        iterations: 1000,
-        sh_degree: 0,
+        iterations: Some(1000),
+        sh_degree: Some(0),
         densify_until: Some(500),
         opacity_reset_every: Some(5000),
         ..config(Strategy::Adc)
     };
     let random = Config {
-        background: Background::Random,
+        background: Some(Background::Random),
         ..base.clone()
     };
     let mut on_black = trained(&backend, &base, &Arc::new(on_black));
@@ -240,13 +252,13 @@ fn the_regulariser_of_harmonics_shrinks_them() {
     let backend = CpuBackend::new(None);
     let views = photos(&backend, 12, false);
     let base = Config {
-        iterations: 600,
+        iterations: Some(600),
         sh_every: Some(50),
         ..config(Strategy::Adc)
     };
     let size = |weight: f64| {
         let config = Config {
-            sh_regulariser: weight,
+            sh_regulariser: Some(weight),
             ..base.clone()
         };
         let scene = trained(&backend, &config, &views).scene().unwrap();

@@ -8,7 +8,7 @@ mod common;
 use common::{Event, Mock, StopAt, points, views};
 use splatcore_core::backend::{Refine, RenderOptions, Renderer};
 use splatcore_core::{Gaussians, LearnerState};
-use splatcore_train::config::{Background, Config, DEFAULT, Strategy};
+use splatcore_train::config::{Background, Config, Strategy};
 use splatcore_train::{Checkpoint, Observer, Outcome, Progress, Signal, TrainError, Trainer, init};
 use std::path::Path;
 use std::sync::Arc;
@@ -17,27 +17,27 @@ use std::time::Duration;
 
 fn config(strategy: Strategy) -> Config {
     Config {
-        iterations: 400,
-        strategy,
-        sh_degree: 1,
+        iterations: Some(400),
+        strategy: Some(strategy),
+        sh_degree: Some(1),
         densify_from: Some(50),
         densify_until: Some(300),
-        densify_every: 25,
+        densify_every: Some(25),
         opacity_reset_every: Some(90),
         checkpoint_every: Some(0),
         max_gaussians: Some(300),
-        background: Background::White,
-        seed: 5,
-        ..DEFAULT
+        background: Some(Background::White),
+        seed: Some(5),
+        ..Config::UNSET
     }
 }
 
 fn start(config: &Config) -> Gaussians {
-    init::from_points(&points(60), &[], config, 1.0).gaussians
+    init::from_points(&points(60), &[], &config.complete(), 1.0).gaussians
 }
 
 fn trainer(config: &Config, mock: &Mock) -> Trainer {
-    Trainer::new(config, mock, views(9), start(config)).unwrap()
+    Trainer::new(&config.complete(), mock, views(9), start(config)).unwrap()
 }
 
 fn end_of(mut trainer: Trainer) -> Checkpoint {
@@ -108,7 +108,9 @@ fn resuming_is_bit_exact_across_refinements_and_resets() {
             drop(first);
             let checkpoint = Checkpoint::load(&path).unwrap();
             assert_eq!(checkpoint.step, stop);
-            let second = Trainer::resume(&config, &Mock::default(), views(9), checkpoint).unwrap();
+            let second =
+                Trainer::resume(&config.complete(), &Mock::default(), views(9), checkpoint)
+                    .unwrap();
             assert_same(&end_of(second), &whole);
         }
     }
@@ -183,7 +185,7 @@ fn the_learner_is_asked_in_order() {
 fn seeds_lead_elsewhere_and_repeat() {
     let one = config(Strategy::Mcmc);
     let other = Config {
-        seed: 6,
+        seed: Some(6),
         ..one.clone()
     };
     let a = end_of(trainer(&one, &Mock::default()));
@@ -309,7 +311,7 @@ fn wall_time_adds_up_and_a_finished_run_stays_finished() {
     first.run(&mut StopAt::new(&[200])).unwrap();
     let before = first.seconds();
     let mut second = Trainer::resume(
-        &config,
+        &config.complete(),
         &Mock::default(),
         views(9),
         Checkpoint::load(&path).unwrap(),
@@ -320,7 +322,7 @@ fn wall_time_adds_up_and_a_finished_run_stays_finished() {
     assert!(before > 0.0 && second.seconds() > before);
     let done = Checkpoint::load(&path).unwrap();
     assert_eq!(done.step, 400);
-    let mut third = Trainer::resume(&config, &Mock::default(), views(9), done).unwrap();
+    let mut third = Trainer::resume(&config.complete(), &Mock::default(), views(9), done).unwrap();
     assert_eq!(third.run(&mut ()).unwrap(), Outcome::Finished);
     assert_eq!((third.step(), third.seconds()), (400, second.seconds()));
 }
@@ -330,7 +332,7 @@ fn a_time_limit_ends_a_run_that_can_go_on() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c");
     let config = Config {
-        iterations: 300,
+        iterations: Some(300),
         ..config(Strategy::Adc)
     };
     let whole = end_of(trainer(&config, &Mock::default()));
@@ -353,7 +355,8 @@ fn a_time_limit_ends_a_run_that_can_go_on() {
     let resume = |limit: Option<f64>| {
         let checkpoint = Checkpoint::load(&path).unwrap();
         assert_eq!((checkpoint.step, checkpoint.seconds), (step, seconds));
-        let mut trainer = Trainer::resume(&config, &Mock::default(), views(9), checkpoint).unwrap();
+        let mut trainer =
+            Trainer::resume(&config.complete(), &Mock::default(), views(9), checkpoint).unwrap();
         if let Some(limit) = limit {
             trainer.stop_after(limit);
         }
@@ -410,7 +413,8 @@ fn memory_that_runs_out_leaves_a_checkpoint() {
     );
     let checkpoint = Checkpoint::load(&path).unwrap();
     assert_eq!(checkpoint.step, 122);
-    let second = Trainer::resume(&config, &Mock::default(), views(9), checkpoint).unwrap();
+    let second =
+        Trainer::resume(&config.complete(), &Mock::default(), views(9), checkpoint).unwrap();
     // As if there had always been enough: the photo of the failed step is shown.
     assert_same(&end_of(second), &end_of(trainer(&config, &Mock::default())));
 
@@ -429,12 +433,12 @@ fn another_run_is_not_resumed() {
     trainer.run(&mut StopAt::new(&[20])).unwrap();
     let checkpoint = trainer.checkpoint().unwrap();
     let resume = |config: &Config, mock: &Mock, n: usize| {
-        Trainer::resume(config, mock, views(n), checkpoint.clone())
+        Trainer::resume(&config.complete(), mock, views(n), checkpoint.clone())
             .map(|_| ())
             .map_err(|e| e.to_string())
     };
     let longer = Config {
-        iterations: 500,
+        iterations: Some(500),
         ..config.clone()
     };
     let error = resume(&longer, &Mock::default(), 9).unwrap_err();
@@ -469,7 +473,7 @@ fn another_run_is_not_resumed() {
 fn nothing_to_train_on_or_with_is_said() {
     let config = config(Strategy::Adc);
     let new = |views, init| {
-        Trainer::new(&config, &Mock::default(), views, init)
+        Trainer::new(&config.complete(), &Mock::default(), views, init)
             .map(|_| ())
             .unwrap_err()
     };
@@ -517,7 +521,10 @@ fn a_checkpoint_that_cannot_be_written_does_not_end_the_run() {
     let mut observer = MakesRoom(&file, 0);
     assert_eq!(trainer.run(&mut observer).unwrap(), Outcome::Finished);
     assert_eq!(observer.1, 1);
-    assert_eq!(Checkpoint::load(&path).unwrap().step, config.iterations);
+    assert_eq!(
+        Checkpoint::load(&path).unwrap().step,
+        config.complete().iterations
+    );
 }
 
 #[test]

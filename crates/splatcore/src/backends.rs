@@ -5,7 +5,7 @@ use anyhow::{Result, anyhow};
 use splatcore_core::Backend;
 use splatcore_cpu::CpuBackend;
 use splatcore_cuda::{CudaBackend, Options};
-use splatcore_train::Config;
+use splatcore_train::ResolvedConfig;
 use splatcore_train::config::{self, BackendChoice};
 
 /// `--device`.
@@ -112,17 +112,17 @@ pub fn check_device(device: Option<usize>) -> Result<()> {
 ///
 /// # Errors
 /// As [`check`].
-pub fn for_training(config: &Config, device: Option<usize>) -> Result<Opened> {
+pub fn for_training(config: &ResolvedConfig, device: Option<usize>) -> Result<Opened> {
     let options = Options {
-        deterministic: config.deterministic,
+        deterministic: config.compute.deterministic,
         device,
-        moments: match config.moments {
+        moments: match config.compute.moments {
             config::Moments::Full => splatcore_cuda::Moments::Full,
             config::Moments::Compact => splatcore_cuda::Moments::Compact,
         },
         half_scene: false,
     };
-    open(config.backend, config.threads, options)
+    open(config.compute.backend, config.compute.threads, options)
 }
 
 /// Opens a backend. `threads` also bounds the threads that decode photos and measure images; the

@@ -108,6 +108,8 @@ pub fn one_colour(text: &str) -> Result<Background, String> {
 pub fn max_size_of(scene: &Path) -> Option<u32> {
     Config::from_file(&scene.with_file_name("config.toml"))
         .ok()?
+        .complete()
+        .data
         .max_size
 }
 
@@ -119,8 +121,8 @@ pub fn settings_of(
     test_every: Option<u32>,
 ) -> (Background, u32) {
     let beside = scene.with_file_name("config.toml");
-    let config = match beside.is_file().then(|| Config::from_file(&beside)) {
-        Some(Ok(config)) => Some(config),
+    let data = match beside.is_file().then(|| Config::from_file(&beside)) {
+        Some(Ok(config)) => Some(config.complete().data),
         // Another program's may have that name too.
         Some(Err(error)) => {
             eprintln!("warning: the settings beside the scene are not used: {error}");
@@ -128,17 +130,17 @@ pub fn settings_of(
         }
         None => None,
     };
-    if let (Some(config), true) = (&config, background.is_none() || test_every.is_none()) {
+    if let (Some(data), true) = (&data, background.is_none() || test_every.is_none()) {
         eprintln!(
             "from {}: background {}, test-every {} (flags override)",
             beside.display(),
-            config.background,
-            config.test_every
+            data.background,
+            data.test_every
         );
     }
-    let config = config.unwrap_or_default();
+    let data = data.unwrap_or_else(|| Config::UNSET.complete().data);
     (
-        background.unwrap_or(config.background),
-        test_every.unwrap_or(config.test_every),
+        background.unwrap_or(data.background),
+        test_every.unwrap_or(data.test_every),
     )
 }

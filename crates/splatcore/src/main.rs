@@ -13,7 +13,7 @@ mod progress;
 mod report;
 mod run;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Photos in, Gaussian splats out.
@@ -54,19 +54,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let matches = Cli::command().get_matches();
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    let result = match (cli.command, matches.subcommand()) {
-        (Command::Train(args), Some((_, typed))) => commands::train::run(*args, typed),
-        // clap only parses into a command that it found.
-        (Command::Train(_), None) => unreachable!("a command without its name"),
-        (Command::Eval(args), _) => commands::eval::run(args),
-        (Command::Render(args), _) => commands::render::run(args),
-        (Command::Bench(args), _) => commands::bench::run(args),
-        (Command::Info(args), _) => commands::info::run(args),
-        (Command::Convert(args), _) => commands::convert::run(args),
-        (Command::Demo(args), _) => commands::demo::run(args),
-        (Command::Doctor(args), _) => commands::doctor::run(args),
+    let result = match Cli::parse().command {
+        Command::Train(args) => commands::train::run(*args),
+        Command::Eval(args) => commands::eval::run(args),
+        Command::Render(args) => commands::render::run(args),
+        Command::Bench(args) => commands::bench::run(args),
+        Command::Info(args) => commands::info::run(args),
+        Command::Convert(args) => commands::convert::run(args),
+        Command::Demo(args) => commands::demo::run(args),
+        Command::Doctor(args) => commands::doctor::run(args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -17,8 +17,8 @@ use splatcore_data::{file, scene};
 use splatcore_train::config::Background;
 use splatcore_train::trainer::Outcome;
 use splatcore_train::{
-    Breakdown, Checkpoint, Config, Evaluation, Observer, Signal, Trainer, evaluate_with, init,
-    memory,
+    Breakdown, Checkpoint, Evaluation, Observer, ResolvedConfig, Signal, Trainer, evaluate_with,
+    init, memory,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub struct Job {
     /// Folder of the results.
     pub folder: PathBuf,
     /// Settings.
-    pub config: Config,
+    pub config: ResolvedConfig,
     /// Which card computes; the first if not given.
     pub device: Option<usize>,
     /// Go on from the folder's checkpoint.
@@ -184,7 +184,7 @@ pub fn run(job: &Job) -> Result<Metrics> {
         progress: Progress::new("training", config.iterations.into()),
         guard: Guard::start()?,
         measured,
-        align_colour: config.exposure,
+        align_colour: config.loss.exposure,
         psnr: Vec::new(),
     };
     let outcome = trainer.run_ahead(&mut watch)?;
@@ -224,9 +224,10 @@ pub fn run(job: &Job) -> Result<Metrics> {
     // Checkpoint and scene, of a million Gaussians nearly a gigabyte, go to disk while the views
     // are measured.
     let measured = std::thread::scope(|scope| -> Result<_> {
-        let writer = scope.spawn(|| scene::write_ply(&files.scene, &gaussians, config.antialias));
+        let writer =
+            scope.spawn(|| scene::write_ply(&files.scene, &gaussians, config.scene.antialias));
         let (renderer, options) = trainer.renderer();
-        let measured = measure(renderer, measured, &options, config.exposure, true)?;
+        let measured = measure(renderer, measured, &options, config.loss.exposure, true)?;
         match writer.join() {
             Ok(written) => written?,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -246,7 +247,7 @@ pub fn run(job: &Job) -> Result<Metrics> {
         stopped,
     };
     output::write_json(&files.metrics, &metrics)?;
-    if config.exposure {
+    if config.loss.exposure {
         write_exposures(&files.exposures, trainer.exposures()?)?;
     }
     psnr.retain(|(step, _)| *step < steps as f64);
@@ -321,8 +322,8 @@ struct Photos {
     test: Vec<View>,
 }
 
-fn load_photos(dataset: &Dataset, config: &Config) -> Result<Photos> {
-    let every = config.test_every as usize;
+fn load_photos(dataset: &Dataset, config: &ResolvedConfig) -> Result<Photos> {
+    let every = config.data.test_every as usize;
     let mut indices = dataset.select(Split::Train, every);
     let trained = indices.len();
     indices.extend(dataset.select(Split::Test, every));
@@ -342,10 +343,10 @@ fn load_photos(dataset: &Dataset, config: &Config) -> Result<Photos> {
         );
     }
     let options = LoadOptions {
-        max_size: config.max_size,
-        background: config.background.colour(),
+        max_size: config.data.max_size,
+        background: config.data.background.colour(),
         // What they stand on changes with the step, or with each photo's exposure.
-        keep_alpha: config.background == Background::Random || config.exposure,
+        keep_alpha: config.data.background == Background::Random || config.loss.exposure,
     };
     let mut train = load::views(dataset, &indices, &options)?;
     let mut test = train.split_off(trained);
@@ -372,7 +373,7 @@ fn load_photos(dataset: &Dataset, config: &Config) -> Result<Photos> {
 }
 
 fn plan_memory(
-    config: &Config,
+    config: &ResolvedConfig,
     backend: &dyn splatcore_core::Backend,
     start: usize,
     train: &[View],

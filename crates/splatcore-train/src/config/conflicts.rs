@@ -5,11 +5,13 @@
 //! was typed with another value than the default's: a config file names every setting, those too
 //! that its strategy does not look at.
 
-use super::{Config, ConfigError, DensifyScore, DensifyStatistic, ResolutionSchedule, Strategy};
+use super::{
+    ConfigError, DensifyScore, DensifyStatistic, ResolutionSchedule, ResolvedConfig, Strategy,
+};
 
 const ADC: &str = "only --strategy adc looks at it";
 
-impl Config {
+impl ResolvedConfig {
     /// Refuses what contradicts: each setting alone is sound.
     pub(super) fn check_together(&self) -> Result<(), ConfigError> {
         let refuse = |key: &'static str, value: &dyn ToString, problem: &'static str| {
@@ -19,41 +21,43 @@ impl Config {
                 problem,
             })
         };
-        if self.strategy == Strategy::Mcmc && self.densify_statistic != DensifyStatistic::Mean {
+        let mcmc = self.strategy == Strategy::Mcmc;
+        if mcmc && self.densify.statistic != DensifyStatistic::Mean {
             let problem = "mcmc grows without gradients; use --strategy adc, or leave it at mean";
             return refuse("densify-statistic", &"absolute", problem);
         }
-        if self.strategy == Strategy::Mcmc && self.densify_score != DensifyScore::Gradient {
+        if mcmc && self.densify.score != DensifyScore::Gradient {
             let problem =
                 "mcmc grows wherever opacity is; use --strategy adc, or leave it at gradient";
             return refuse("densify-score", &"consistent", problem);
         }
-        if let (ResolutionSchedule::CoarseToFine, Some(until)) =
-            (self.resolution_schedule, self.coarse_until)
-            && until > self.iterations
+        let data = &self.data;
+        if data.resolution == ResolutionSchedule::CoarseToFine
+            && data.coarse_until > self.iterations
         {
-            let problem = "is after the last step (iterations), so that photos would never have their full size; \
-                           leave it out to let it follow, or use --resolution-schedule full";
-            return refuse("coarse-until", &until, problem);
+            let problem = "is after the last step (iterations), so that photos would never have \
+                           their full size; leave it out to let it follow, or use \
+                           --resolution-schedule full";
+            return refuse("coarse-until", &data.coarse_until, problem);
         }
-        if self.lr_sh_rest * self.sh_regulariser > 1.0 {
-            let problem = "takes more than all of a harmonic in each step, as it is multiplied by lr-sh-rest; \
-                           1 to 10 are usual";
-            return refuse("sh-regulariser", &self.sh_regulariser, problem);
+        if self.rates.sh_rest * self.loss.sh_regulariser > 1.0 {
+            let problem = "takes more than all of a harmonic in each step, as it is multiplied by \
+                           lr-sh-rest; 1 to 10 are usual";
+            return refuse("sh-regulariser", &self.loss.sh_regulariser, problem);
         }
         Ok(())
     }
 
     /// Why a setting has no effect beside the others, if so.
     pub(super) fn idle(&self, key: &str) -> Option<&'static str> {
-        let consistent = self.densify_score == DensifyScore::Consistent;
-        let prunes_bad = self.prune_bad_share < 1.0;
-        let prunes = self.prune_importance > 0.0 || prunes_bad;
+        let consistent = self.densify.score == DensifyScore::Consistent;
+        let prunes_bad = self.prune.bad_share < 1.0;
+        let prunes = self.prune.importance > 0.0 || prunes_bad || self.prune.floaters.is_some();
         let (adc, mcmc) = (
             self.strategy == Strategy::Adc,
             self.strategy == Strategy::Mcmc,
         );
-        let coarse = self.resolution_schedule == ResolutionSchedule::CoarseToFine;
+        let coarse = self.data.resolution == ResolutionSchedule::CoarseToFine;
         let (used, reason) = match key {
             "densify-gradient"
             | "split-scale"
@@ -69,17 +73,20 @@ impl Config {
                 "only --densify-score consistent and --prune-bad-share look at it",
             ),
             "prune-every" => (
-                prunes || self.resolved().prune_floaters > Some(0.0),
+                prunes,
                 "only --prune-importance, --prune-bad-share and --prune-floaters look at it",
             ),
             "coarse-until" => (
                 coarse,
                 "only --resolution-schedule coarse-to-fine looks at it",
             ),
-            "lr-exposure" | "lr-exposure-final" => (self.exposure, "only --exposure looks at it"),
-            "lr-sh-rest" | "sh-every" | "sh-regulariser" => {
-                (self.sh_degree > 0, "--sh-degree 0 has no harmonics for it")
+            "lr-exposure" | "lr-exposure-final" => {
+                (self.loss.exposure, "only --exposure looks at it")
             }
+            "lr-sh-rest" | "sh-every" | "sh-regulariser" => (
+                self.scene.sh_degree > 0,
+                "--sh-degree 0 has no harmonics for it",
+            ),
             _ => return None,
         };
         (!used).then_some(reason)
@@ -88,17 +95,16 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{DEFAULT, Preset};
     use super::*;
-    use clap::Args;
+    use crate::config::{Config, Flags, Preset};
+    use clap::{Args, FromArgMatches};
     use std::path::Path;
 
-    fn layered(file: Option<&Path>, line: &str) -> Result<Config, String> {
-        let command = Config::augment_args(clap::Command::new("train").no_binary_name(true));
-        let matches = command
-            .try_get_matches_from(line.split_whitespace())
-            .unwrap();
-        Config::layered(file, &matches).map_err(|error| error.to_string())
+    fn layered(file: Option<&Path>, line: &str) -> Result<ResolvedConfig, String> {
+        let command = Flags::augment_args(clap::Command::new("train").no_binary_name(true));
+        let matches = command.get_matches_from(line.split_whitespace());
+        let Flags(typed) = Flags::from_arg_matches(&matches).unwrap();
+        ResolvedConfig::from_layers(file, &typed).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -143,10 +149,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("run.toml");
         let long = Config {
-            resolution_schedule: ResolutionSchedule::CoarseToFine,
-            ..DEFAULT
+            resolution_schedule: Some(ResolutionSchedule::CoarseToFine),
+            ..Config::UNSET
         };
-        std::fs::write(&file, long.to_toml().unwrap()).unwrap();
+        std::fs::write(&file, long.complete().to_toml().unwrap()).unwrap();
         let error = layered(Some(&file), "--iterations 7000").unwrap_err();
         assert!(error.contains("coarse-until = 10000"), "{error}");
         assert!(layered(Some(&file), "--iterations 7000 --coarse-until 2000").is_ok());
@@ -199,8 +205,8 @@ mod tests {
         assert!(layered(None, "--strategy mcmc --split-scale 0.01").is_ok());
         let error = layered(None, "--preset fast --split-scale 0.5").unwrap_err();
         assert!(error.contains(ADC), "{error}");
-        for preset in [Preset::Fast, Preset::Balanced, Preset::Quality] {
-            assert!(preset.config().check_together().is_ok());
+        for preset in Preset::ALL {
+            assert!(preset.settings().resolve().is_ok());
         }
     }
 
@@ -210,10 +216,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("run.toml");
         let adc = Config {
-            split_scale: 0.5,
-            ..DEFAULT
+            split_scale: Some(0.5),
+            ..Config::UNSET
         };
-        std::fs::write(&file, adc.to_toml().unwrap()).unwrap();
+        std::fs::write(&file, adc.complete().to_toml().unwrap()).unwrap();
         assert!(layered(Some(&file), "--strategy mcmc").is_ok());
     }
 }

@@ -1,38 +1,147 @@
-//! Named sets of settings: what `--preset` puts in place of the defaults. The config file and flags
-//! override them.
+//! Named sets of settings: what `preset` puts in place of the defaults. A file and flags override
+//! them.
+//!
+//! The table below is the only place that has their values: what a run is resolved with, the help,
+//! and docs/guide/presets.md (printed by `examples/presets_page.rs`) come from it.
 
-use super::{Config, DEFAULT, ResolutionSchedule, Strategy};
+use super::{Config, ResolutionSchedule, Strategy};
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use serde::{Deserialize, Serialize};
 
 /// Which compromise between time and quality. docs/measurements/training.md has what they reach.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// A quarter of the steps, the first of them on smaller photos, and 300,000 Gaussians.
+    /// For a first look.
     Fast,
-    /// Half of the steps and half a million Gaussians.
+    /// For most photos.
     Balanced,
-    /// All steps and a million Gaussians.
+    /// For large scenes.
     Quality,
 }
 
+/// One preset.
+struct Row {
+    preset: Preset,
+    name: &'static str,
+    iterations: u32,
+    max_gaussians: usize,
+    /// What it costs, beside the defaults, and what it is for.
+    cost: &'static str,
+}
+
+static TABLE: [Row; 3] = [
+    Row {
+        preset: Preset::Fast,
+        name: "fast",
+        iterations: 7_000,
+        max_gaussians: 300_000,
+        cost: "about a fifth of the defaults' time",
+    },
+    Row {
+        preset: Preset::Balanced,
+        name: "balanced",
+        iterations: 15_000,
+        max_gaussians: 500_000,
+        cost: "half the time",
+    },
+    Row {
+        preset: Preset::Quality,
+        name: "quality",
+        iterations: 30_000,
+        max_gaussians: 1_000_000,
+        cost: "the most time and memory, for large scenes and many photos; few photos hold no \
+               more than balanced finds",
+    },
+];
+
+/// What all of them set. MCMC, as its time and memory are known in advance and pictures from
+/// outside the range of the photos do not fall apart; coarse photos first, which gained on what was
+/// measured.
+const COMMON: Config = Config {
+    strategy: Some(Strategy::Mcmc),
+    resolution_schedule: Some(ResolutionSchedule::CoarseToFine),
+    ..Config::UNSET
+};
+/// [`COMMON`] for the help.
+pub(super) const COMMON_IN_WORDS: &str = "mcmc on coarse photos first";
+
 impl Preset {
-    /// The defaults with this preset's settings. MCMC, as its time and memory are known in advance
-    /// and pictures from outside the range of the photos do not fall apart; coarse photos first,
-    /// which gained on what was measured.
-    pub fn config(self) -> Config {
-        let (iterations, gaussians) = match self {
-            Self::Fast => (7_000, 300_000),
-            Self::Balanced => (15_000, 500_000),
-            Self::Quality => (30_000, 1_000_000),
-        };
+    /// All of them, from the fastest to the best.
+    pub const ALL: [Self; 3] = [Self::Fast, Self::Balanced, Self::Quality];
+
+    fn row(self) -> &'static Row {
+        // In the order of the variants.
+        &TABLE[self as usize]
+    }
+
+    /// The settings that it gives.
+    pub fn settings(self) -> Config {
+        let row = self.row();
         Config {
             preset: Some(self),
-            strategy: Strategy::Mcmc,
-            iterations,
-            max_gaussians: Some(gaussians),
-            resolution_schedule: ResolutionSchedule::CoarseToFine,
-            ..DEFAULT
+            iterations: Some(row.iterations),
+            max_gaussians: Some(row.max_gaussians),
+            ..COMMON
         }
+    }
+}
+
+impl ValueEnum for Preset {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let row = self.row();
+        let help = format!("{} steps, {}", row.iterations, gaussians(row));
+        Some(PossibleValue::new(row.name).help(help))
+    }
+}
+
+/// Its settings and what it costs, in one line.
+pub(super) fn summary(preset: Preset) -> String {
+    let row = preset.row();
+    format!("{} steps, {}; {}", row.iterations, gaussians(row), row.cost)
+}
+
+fn gaussians(row: &Row) -> String {
+    match row.max_gaussians {
+        1_000_000 => "a million Gaussians".to_owned(),
+        number => format!("{number} Gaussians"),
+    }
+}
+
+/// The help of the setting.
+pub(super) fn help() -> String {
+    let one = |row: &Row| format!(". {}: {}", row.name, summary(row.preset));
+    format!(
+        "A named set of settings in place of the defaults; a config file and other flags override \
+         it. All are {COMMON_IN_WORDS}{}",
+        TABLE.iter().map(one).collect::<String>()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::presets_page;
+
+    #[test]
+    fn the_table_has_the_order_of_the_variants() {
+        assert_eq!(TABLE.each_ref().map(|row| row.preset), Preset::ALL);
+    }
+
+    #[test]
+    fn the_page_is_that_of_the_table() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let path = folder.join("../../docs/guide/presets.md");
+        let page = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            page == presets_page(),
+            "docs/guide/presets.md is stale; `cargo run -p splatcore-train --example presets_page \
+             > docs/guide/presets.md` makes it anew"
+        );
     }
 }

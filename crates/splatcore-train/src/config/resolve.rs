@@ -1,15 +1,33 @@
-//! Filling in what depends on other settings, and checking values.
+//! Which value a setting has: the given one, or the default. No other place has a default.
 
-use super::layers::scaled_steps;
-use super::{Config, ConfigError, DensifyStatistic, Strategy};
+use super::*;
+
+/// The number of iterations for which the literature states its schedules.
+pub const REFERENCE_ITERATIONS: u32 = 30_000;
+
+/// A step of the 30,000-iteration schedule in a run of `iterations`: rounded, at least 1.
+pub fn scaled_steps(steps: u32, iterations: u32) -> u32 {
+    let scaled = (steps as f64 * iterations as f64 / REFERENCE_ITERATIONS as f64).round();
+    (scaled as u32).max(1)
+}
 
 impl Config {
-    /// The same config with every setting that depends on `iterations` or `strategy` filled in.
-    /// What may stay unset means "no limit" or "not at all". Resolving twice changes nothing.
+    /// Gives every setting its value and checks them all.
     ///
-    /// Steps are INRIA's (3dgs-mcmc's) times `iterations / 30000`, so that a short run passes
-    /// through the same phases. Some do not shrink with the run, because they are about evidence
-    /// and recovery rather than progress:
+    /// # Errors
+    /// The first value that makes no sense, alone or beside another one.
+    pub fn resolve(&self) -> Result<ResolvedConfig, ConfigError> {
+        let resolved = self.complete();
+        resolved.check()?;
+        Ok(resolved)
+    }
+
+    /// Gives every setting its value: the given one, else the preset's, else the default. Values
+    /// are not checked. To complete [`ResolvedConfig::to_settings`] changes nothing.
+    ///
+    /// Default steps are INRIA's (3dgs-mcmc's) times `iterations / 30000`, so that a short run
+    /// passes through the same phases. Some do not shrink with the run, because they are about
+    /// evidence and recovery rather than progress:
     /// - `sh-every` stays 1000 down to 10,000 steps and `densify-from` 500 down to 15,000 (then a
     ///   tenth and a thirtieth of the run), as in 3dgs-mcmc and gsplat, which do not scale them:
     ///   harmonics that come early fit the training views' own colours. docs/measurements/cuda.md
@@ -22,204 +40,241 @@ impl Config {
     ///   Runs of up to 2,000 steps therefore have no reset at all, those of 7,000 have three.
     ///   `prune-every` of an adc run is the same, so that scores are taken right before a reset and
     ///   never soon after one, when nothing makes up much of any photo.
-    pub fn resolved(&self) -> Self {
-        let (mcmc, steps) = (self.strategy == Strategy::Mcmc, |n| {
-            scaled_steps(n, self.iterations)
-        });
-        let by_strategy = |adc: f64, other: f64| Some(if mcmc { other } else { adc });
-        let densify_every = self.densify_every.max(1);
-        let reset_every = steps(3000).max(densify_every.saturating_mul(10));
-        Self {
-            max_gaussians: self.max_gaussians.or(mcmc.then_some(1_000_000)),
-            lr_opacity: self.lr_opacity.or(by_strategy(0.025, 0.05)),
-            opacity_regulariser: self.opacity_regulariser.or(by_strategy(0.0, 0.01)),
-            scale_regulariser: self.scale_regulariser.or(by_strategy(0.0, 0.01)),
-            coarse_until: self.coarse_until.or(Some(steps(10_000))),
-            sh_every: self
-                .sh_every
-                .or(Some((self.iterations / 10).clamp(1, 1000))),
-            densify_from: self
-                .densify_from
-                .or(Some((self.iterations / 30).clamp(1, 500))),
-            densify_until: self
-                .densify_until
-                .or(Some(steps(if mcmc { 25_000 } else { 15_000 }))),
-            densify_gradient: self.densify_gradient.or(Some(match self.densify_statistic {
-                DensifyStatistic::Mean => 2e-4,
-                DensifyStatistic::Absolute => 3e-4,
-            })),
-            prune_floaters: self.prune_floaters.or(by_strategy(0.8, 0.0)),
-            max_scale: self.max_scale.or(by_strategy(0.0, 0.25)),
-            prune_every: self
-                .prune_every
-                .or(Some(if mcmc { steps(3000) } else { reset_every })),
-            opacity_reset_every: self.opacity_reset_every.or(Some(reset_every)),
-            init_opacity: self.init_opacity.or(by_strategy(0.1, 0.5)),
-            init_scale: self.init_scale.or(by_strategy(1.0, 0.1)),
-            ..self.clone()
+    pub fn complete(&self) -> ResolvedConfig {
+        let given = match self.preset {
+            Some(preset) => self.over(&preset.settings()),
+            None => self.clone(),
+        };
+        let given = Given {
+            iterations: given.iterations.unwrap_or(30_000),
+            strategy: given.strategy.unwrap_or(Strategy::Adc),
+            config: given,
+        };
+        ResolvedConfig {
+            preset: self.preset,
+            iterations: given.iterations,
+            strategy: given.strategy,
+            seed: given.config.seed.unwrap_or(0),
+            data: given.data(),
+            compute: given.compute(),
+            saving: given.saving(),
+            scene: given.scene(),
+            optimizer: given.config.optimizer.unwrap_or(Optimizer::Adam),
+            rates: given.rates(),
+            loss: given.loss(),
+            densify: given.densify(),
+            scores: given.scores(),
+            prune: given.prune(),
         }
     }
 
-    /// Checks every value, and that they do not contradict each other.
-    ///
-    /// # Errors
-    /// The first value that makes no sense, alone or beside another one, with what is expected
-    /// instead.
-    pub fn validate(&self) -> Result<(), ConfigError> {
-        let check =
-            |sound: bool, key: &'static str, value: &dyn ToString, problem: &'static str| {
-                sound.then_some(()).ok_or_else(|| ConfigError::Value {
-                    key,
-                    value: value.to_string(),
-                    problem,
-                })
+    /// The defaults that follow from no other setting.
+    pub(super) fn fixed_defaults() -> Self {
+        let follows = |name: &str| FOLLOWING.contains(&name);
+        let defaults = Self::UNSET.complete().to_settings();
+        defaults.filtered(|name| !follows(name))
+    }
+}
+
+/// Settings whose defaults follow from `iterations`, `strategy` or another setting. Their help says
+/// how.
+const FOLLOWING: [&str; 14] = [
+    "coarse_until",
+    "lr_opacity",
+    "opacity_regulariser",
+    "scale_regulariser",
+    "sh_every",
+    "densify_from",
+    "densify_until",
+    "densify_gradient",
+    "prune_floaters",
+    "max_scale",
+    "prune_every",
+    "opacity_reset_every",
+    "init_opacity",
+    "init_scale",
+];
+
+/// What is given, and the two settings that most others follow from.
+struct Given {
+    config: Config,
+    iterations: u32,
+    strategy: Strategy,
+}
+
+impl Given {
+    fn by_strategy<T>(&self, adc: T, mcmc: T) -> T {
+        match self.strategy {
+            Strategy::Adc => adc,
+            Strategy::Mcmc => mcmc,
+        }
+    }
+
+    /// A step of the literature's schedule in this run.
+    fn steps(&self, steps: u32) -> u32 {
+        scaled_steps(steps, self.iterations)
+    }
+
+    fn data(&self) -> Data {
+        let c = &self.config;
+        Data {
+            max_size: c.max_size,
+            test_every: c.test_every.unwrap_or(8),
+            background: c.background.unwrap_or(Background::Black),
+            resolution: c.resolution_schedule.unwrap_or(ResolutionSchedule::Full),
+            coarse_until: c.coarse_until.unwrap_or(self.steps(10_000)),
+        }
+    }
+
+    fn compute(&self) -> Compute {
+        let c = &self.config;
+        Compute {
+            backend: c.backend.unwrap_or(BackendChoice::Auto),
+            threads: c.threads,
+            deterministic: c.deterministic.unwrap_or(false),
+            pipeline: c.pipeline.unwrap_or(Pipeline::AUTO),
+            moments: c.moments.unwrap_or(Moments::Compact),
+        }
+    }
+
+    fn saving(&self) -> Saving {
+        Saving {
+            checkpoints: match self.config.checkpoint_every {
+                None => Checkpoints::ByTime,
+                Some(0) => Checkpoints::AtEnd,
+                Some(steps) => Checkpoints::EverySteps(steps),
+            },
+            eval_every: self.config.eval_every,
+        }
+    }
+
+    fn scene(&self) -> Scene {
+        let c = &self.config;
+        Scene {
+            sh_degree: c.sh_degree.unwrap_or(3),
+            sh_every: c.sh_every.unwrap_or((self.iterations / 10).clamp(1, 1000)),
+            max_gaussians: c.max_gaussians.or(self.by_strategy(None, Some(1_000_000))),
+            antialias: c.antialias.unwrap_or(false),
+            init_opacity: c.init_opacity.unwrap_or(self.by_strategy(0.1, 0.5)),
+            init_scale: c.init_scale.unwrap_or(self.by_strategy(1.0, 0.1)),
+        }
+    }
+
+    fn rates(&self) -> Rates {
+        let c = &self.config;
+        Rates {
+            means: c.lr_means.unwrap_or(1.6e-4),
+            means_final: c.lr_means_final.unwrap_or(1.6e-6),
+            sh_base: c.lr_sh_base.unwrap_or(2.5e-3),
+            sh_rest: c.lr_sh_rest.unwrap_or(2.5e-3 / 20.0),
+            opacity: c.lr_opacity.unwrap_or(self.by_strategy(0.025, 0.05)),
+            scales: c.lr_scales.unwrap_or(5e-3),
+            rotations: c.lr_rotations.unwrap_or(1e-3),
+            exposure: c.lr_exposure.unwrap_or(0.01),
+            exposure_final: c.lr_exposure_final.unwrap_or(0.001),
+        }
+    }
+
+    fn loss(&self) -> Loss {
+        let c = &self.config;
+        let regulariser = self.by_strategy(0.0, 0.01);
+        Loss {
+            ssim_weight: c.ssim_weight.unwrap_or(0.2),
+            exposure: c.exposure.unwrap_or(false),
+            opacity_regulariser: c.opacity_regulariser.unwrap_or(regulariser),
+            scale_regulariser: c.scale_regulariser.unwrap_or(regulariser),
+            sh_regulariser: c.sh_regulariser.unwrap_or(0.0),
+        }
+    }
+
+    fn densify(&self) -> Densify {
+        let c = &self.config;
+        let statistic = c.densify_statistic.unwrap_or(DensifyStatistic::Mean);
+        let gradient = match statistic {
+            DensifyStatistic::Mean => 2e-4,
+            DensifyStatistic::Absolute => 3e-4,
+        };
+        let until = self.steps(self.by_strategy(15_000, 25_000));
+        Densify {
+            from: c
+                .densify_from
+                .unwrap_or((self.iterations / 30).clamp(1, 500)),
+            until: c.densify_until.unwrap_or(until),
+            every: self.densify_every(),
+            gradient: c.densify_gradient.unwrap_or(gradient),
+            statistic,
+            score: c.densify_score.unwrap_or(DensifyScore::Gradient),
+            split_scale: c.split_scale.unwrap_or(0.01),
+            min_opacity: c.min_opacity.unwrap_or(0.005),
+            opacity_reset_every: c.opacity_reset_every.unwrap_or(self.reset_every()),
+            opacity_reset_to: c.opacity_reset_to.unwrap_or(0.01),
+            growth: c.growth.unwrap_or(0.05),
+            noise_rate: c.noise_rate.unwrap_or(5e5),
+        }
+    }
+
+    fn densify_every(&self) -> u32 {
+        self.config.densify_every.unwrap_or(100)
+    }
+
+    /// Steps between opacity resets unless they are given.
+    fn reset_every(&self) -> u32 {
+        let ten_rounds = self.densify_every().max(1).saturating_mul(10);
+        self.steps(3000).max(ten_rounds)
+    }
+
+    fn scores(&self) -> Scores {
+        let c = &self.config;
+        Scores {
+            views: c.score_views.unwrap_or(10),
+            error: c.score_error.unwrap_or(0.1),
+            threshold: c.score_threshold.unwrap_or(0.3),
+        }
+    }
+
+    fn prune(&self) -> Prune {
+        let c = &self.config;
+        let every = self.by_strategy(self.reset_every(), self.steps(3000));
+        let none_if_0 = |share: f64| (share != 0.0).then_some(share);
+        Prune {
+            every: c.prune_every.unwrap_or(every),
+            importance: c.prune_importance.unwrap_or(0.0),
+            bad_share: c.prune_bad_share.unwrap_or(1.0),
+            floaters: none_if_0(c.prune_floaters.unwrap_or(self.by_strategy(0.8, 0.0))),
+            scale: c.prune_scale.unwrap_or(0.1),
+            max_scale: none_if_0(c.max_scale.unwrap_or(self.by_strategy(0.0, 0.25))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What help shows as the default is the default of every run.
+    #[test]
+    fn only_the_listed_defaults_follow_from_other_settings() {
+        let fixed = Config::fixed_defaults();
+        for (strategy, iterations, statistic) in [
+            (Strategy::Adc, 30_000, DensifyStatistic::Mean),
+            (Strategy::Adc, 3000, DensifyStatistic::Absolute),
+            (Strategy::Mcmc, 7000, DensifyStatistic::Mean),
+        ] {
+            let chosen = Config {
+                strategy: Some(strategy),
+                iterations: Some(iterations),
+                densify_statistic: Some(statistic),
+                ..Config::UNSET
             };
-        let at_least_1 = "must be at least 1";
-        check(
-            self.iterations >= 1,
-            "iterations",
-            &self.iterations,
-            at_least_1,
-        )?;
-        check(
-            self.sh_degree <= 3,
-            "sh-degree",
-            &self.sh_degree,
-            "must be 0, 1, 2 or 3",
-        )?;
-        check(
-            self.test_every != 1,
-            "test-every",
-            &self.test_every,
-            "would hold out every photo and leave none to train on; write 8, or 0 to hold out none",
-        )?;
-        check(
-            i64::try_from(self.seed).is_ok(),
-            "seed",
-            &self.seed,
-            "must be below 2^63 (config files hold no larger numbers)",
-        )?;
-        check(
-            self.densify_every >= 1,
-            "densify-every",
-            &self.densify_every,
-            at_least_1,
-        )?;
-        for (key, value) in [
-            ("max-size", self.max_size.map(u64::from)),
-            ("max-gaussians", self.max_gaussians.map(|n| n as u64)),
-            ("threads", self.threads.map(|n| n as u64)),
-            ("sh-every", self.sh_every.map(u64::from)),
-            (
-                "opacity-reset-every",
-                self.opacity_reset_every.map(u64::from),
-            ),
-            ("prune-every", self.prune_every.map(u64::from)),
-            ("score-views", Some(self.score_views as u64)),
-        ] {
-            if let Some(value) = value {
-                check(value >= 1, key, &value, at_least_1)?;
+            let mut settings = chosen.complete().to_settings();
+            assert_eq!(settings, chosen.over(&fixed).over(&settings));
+            // An adc run has no limit, which is an absent value.
+            settings.max_gaussians = None;
+            let following = settings.filtered(|name| FOLLOWING.contains(&name));
+            assert_eq!(chosen.over(&fixed).over(&following), settings);
+            for name in FOLLOWING {
+                assert!(following.gives(name) && !fixed.gives(name), "{name}");
             }
         }
-        if let Some(every) = self.eval_every {
-            check(
-                every >= 1,
-                "eval-every",
-                &every,
-                "must be at least 1; leave it out to measure only at the end",
-            )?;
-        }
-        for (key, value) in [
-            ("lr-means", self.lr_means),
-            ("lr-means-final", self.lr_means_final),
-            ("lr-exposure", self.lr_exposure),
-            ("lr-exposure-final", self.lr_exposure_final),
-        ] {
-            check(
-                value.is_finite() && value > 0.0,
-                key,
-                &value,
-                "must be above 0 (it decays exponentially)",
-            )?;
-        }
-        for (key, value) in [
-            ("lr-sh-base", Some(self.lr_sh_base)),
-            ("lr-sh-rest", Some(self.lr_sh_rest)),
-            ("lr-opacity", self.lr_opacity),
-            ("lr-scales", Some(self.lr_scales)),
-            ("lr-rotations", Some(self.lr_rotations)),
-            ("opacity-regulariser", self.opacity_regulariser),
-            ("scale-regulariser", self.scale_regulariser),
-            ("sh-regulariser", Some(self.sh_regulariser)),
-            ("noise-rate", Some(self.noise_rate)),
-            ("densify-gradient", self.densify_gradient),
-            ("score-threshold", Some(self.score_threshold)),
-            ("prune-importance", Some(self.prune_importance)),
-            ("split-scale", Some(self.split_scale)),
-            ("prune-scale", Some(self.prune_scale)),
-            ("growth", Some(self.growth)),
-            ("max-scale", self.max_scale),
-        ] {
-            if let Some(value) = value {
-                check(
-                    value.is_finite() && value >= 0.0,
-                    key,
-                    &value,
-                    "must be 0 or more, and finite",
-                )?;
-            }
-        }
-        check(
-            (0.0..=1.0).contains(&self.ssim_weight),
-            "ssim-weight",
-            &self.ssim_weight,
-            "must be from 0 to 1",
-        )?;
-        for (key, value) in [
-            ("score-error", self.score_error),
-            ("prune-bad-share", self.prune_bad_share),
-        ] {
-            check(
-                (0.0..=1.0).contains(&value),
-                key,
-                &value,
-                "must be from 0 to 1",
-            )?;
-        }
-        for (key, value) in [
-            ("min-opacity", Some(self.min_opacity)),
-            ("prune-floaters", self.prune_floaters),
-        ] {
-            if let Some(value) = value {
-                check(
-                    (0.0..1.0).contains(&value),
-                    key,
-                    &value,
-                    "must be from 0 to below 1",
-                )?;
-            }
-        }
-        for (key, value) in [
-            ("opacity-reset-to", Some(self.opacity_reset_to)),
-            ("init-opacity", self.init_opacity),
-        ] {
-            if let Some(value) = value {
-                check(
-                    value > 0.0 && value < 1.0,
-                    key,
-                    &value,
-                    "must be above 0 and below 1",
-                )?;
-            }
-        }
-        if let Some(scale) = self.init_scale {
-            check(
-                scale.is_finite() && scale > 0.0,
-                "init-scale",
-                &scale,
-                "must be above 0",
-            )?;
-        }
-        self.check_together()
     }
 }

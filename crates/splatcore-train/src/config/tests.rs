@@ -3,13 +3,16 @@ use clap::{Args, FromArgMatches};
 use std::path::Path;
 
 fn command() -> clap::Command {
-    Config::augment_args(clap::Command::new("train").no_binary_name(true))
+    Flags::augment_args(clap::Command::new("train").no_binary_name(true))
 }
 
-fn matches(line: &str) -> clap::ArgMatches {
-    command()
-        .try_get_matches_from(line.split_whitespace())
-        .unwrap()
+fn typed(line: &str) -> Config {
+    let matches = command().get_matches_from(line.split_whitespace());
+    Flags::from_arg_matches(&matches).unwrap().0
+}
+
+fn layered(file: Option<&Path>, line: &str) -> Result<ResolvedConfig, ConfigError> {
+    ResolvedConfig::from_layers(file, &typed(line))
 }
 
 fn parse(text: &str) -> Result<Config, ConfigError> {
@@ -18,9 +21,10 @@ fn parse(text: &str) -> Result<Config, ConfigError> {
 
 #[test]
 fn an_empty_line_and_an_empty_file_are_the_defaults() {
-    assert_eq!(Config::layered(None, &matches("")).unwrap(), DEFAULT);
-    assert_eq!(Config::from_arg_matches(&matches("")).unwrap(), DEFAULT);
-    assert_eq!(parse("").unwrap(), DEFAULT);
+    assert_eq!(typed(""), Config::UNSET);
+    assert_eq!(parse("").unwrap(), Config::UNSET);
+    assert_eq!(Config::default(), Config::UNSET);
+    assert_eq!(layered(None, "").unwrap(), Config::UNSET.complete());
 }
 
 #[test]
@@ -34,37 +38,39 @@ fn flags_beat_the_file_and_the_file_beats_defaults() {
     .unwrap();
     let line =
         "--seed 9 --strategy mcmc --max-gaussians 5000 --iterations 30000 --pipeline vanilla";
-    let config = Config::layered(Some(&file), &matches(line)).unwrap();
+    let config = layered(Some(&file), line).unwrap();
     let want = Config {
         // Typed, though it is also the default.
-        iterations: 30_000,
-        seed: 9,
-        strategy: Strategy::Mcmc,
+        iterations: Some(30_000),
+        seed: Some(9),
+        strategy: Some(Strategy::Mcmc),
         max_gaussians: Some(5000),
-        pipeline: Pipeline::VANILLA,
-        background: Background::White,
+        pipeline: Some(Pipeline::VANILLA),
+        background: Some(Background::White),
         max_size: Some(400),
-        lr_scales: 0.01,
-        ..DEFAULT
+        lr_scales: Some(0.01),
+        ..Config::UNSET
     };
-    assert_eq!(config, want);
+    assert_eq!(config, want.resolve().unwrap());
 }
 
 #[test]
 fn the_written_config_reproduces_the_run() {
     let config = Config {
-        iterations: 7000,
-        strategy: Strategy::Mcmc,
-        background: Background::Colour([0.1, 0.2, 0.3]),
+        iterations: Some(7000),
+        strategy: Some(Strategy::Mcmc),
+        background: Some(Background::Colour([0.1, 0.2, 0.3])),
         max_size: Some(480),
-        lr_means: 1.234_567_890_123e-4,
-        seed: u64::MAX >> 1,
-        ..DEFAULT
+        lr_means: Some(1.234_567_890_123e-4),
+        seed: Some(u64::MAX >> 1),
+        ..Config::UNSET
     };
+    let config = config.complete();
     let text = config.to_toml().unwrap();
     let read = parse(&text).unwrap();
-    assert_eq!(read, config.resolved());
-    assert_eq!(read.to_toml().unwrap(), text);
+    assert_eq!(read, config.to_settings());
+    assert_eq!(read.complete(), config);
+    assert_eq!(read.complete().to_toml().unwrap(), text);
     assert!(text.contains("\ndensify-until = 5833\n"), "{text}");
     // Every line but the blank ones is a comment or a key; every key is explained.
     let lines: Vec<&str> = text.lines().collect();
@@ -78,16 +84,16 @@ fn the_written_config_reproduces_the_run() {
 
 #[test]
 fn every_flag_is_a_key_and_has_help() {
-    let resolved = Config {
+    let all = Config {
         max_size: Some(1),
         threads: Some(1),
         eval_every: Some(1),
         checkpoint_every: Some(1),
         max_gaussians: Some(1),
         preset: Some(Preset::Fast),
-        ..DEFAULT
+        ..Config::UNSET
     };
-    let table = resolved.resolved().to_table().unwrap();
+    let table = all.complete().to_settings().to_table().unwrap();
     let command = command();
     let arguments: Vec<String> = command
         .get_arguments()
@@ -156,9 +162,7 @@ fn values_out_of_range_are_refused() {
         ("--eval-every 0", "leave it out"),
         ("--densify-every 0", "densify-every = 0"),
     ] {
-        let error = Config::layered(None, &matches(line))
-            .unwrap_err()
-            .to_string();
+        let error = layered(None, line).unwrap_err().to_string();
         assert!(error.contains(wanted), "{line}: {error}");
     }
     for line in [
@@ -174,24 +178,24 @@ fn values_out_of_range_are_refused() {
             "{line}"
         );
     }
-    assert!(DEFAULT.validate().is_ok() && DEFAULT.resolved().validate().is_ok());
+    assert!(Config::UNSET.resolve().is_ok());
 }
 
 #[test]
 fn schedules_follow_the_iterations_unless_set() {
     let at = |iterations: u32| {
         let c = Config {
-            iterations,
-            ..DEFAULT
+            iterations: Some(iterations),
+            ..Config::UNSET
         }
-        .resolved();
+        .complete();
+        let densify = c.densify;
         [
-            c.sh_every,
-            c.densify_from,
-            c.densify_until,
-            c.opacity_reset_every,
+            c.scene.sh_every,
+            densify.from,
+            densify.until,
+            densify.opacity_reset_every,
         ]
-        .map(Option::unwrap)
     };
     assert_eq!(at(30_000), [1000, 500, 15_000, 3000]);
     assert_eq!(at(15_000), [1000, 500, 7500, 1500]);
@@ -199,59 +203,82 @@ fn schedules_follow_the_iterations_unless_set() {
     assert_eq!(at(60_000), [1000, 500, 30_000, 6000]);
     assert_eq!(at(1), [1, 1, 1, 1000]);
     let own = Config {
-        iterations: 7000,
+        iterations: Some(7000),
         densify_until: Some(6000),
-        ..DEFAULT
-    };
-    assert_eq!(own.resolved().densify_until, Some(6000));
-    assert_eq!(own.resolved().resolved(), own.resolved());
-    let mcmc = Config {
-        strategy: Strategy::Mcmc,
-        ..DEFAULT
+        ..Config::UNSET
     }
-    .resolved();
+    .complete();
+    assert_eq!(own.densify.until, 6000);
+    assert_eq!(own.to_settings().complete(), own);
+    let mcmc = Config {
+        strategy: Some(Strategy::Mcmc),
+        ..Config::UNSET
+    }
+    .complete();
+    let (scene, loss) = (&mcmc.scene, &mcmc.loss);
     assert_eq!(
-        (mcmc.max_gaussians, mcmc.lr_opacity),
-        (Some(1_000_000), Some(0.05))
+        (scene.max_gaussians, mcmc.rates.opacity),
+        (Some(1_000_000), 0.05)
     );
     assert_eq!(
-        (mcmc.densify_until, mcmc.init_opacity, mcmc.init_scale),
-        (Some(25_000), Some(0.5), Some(0.1))
+        (mcmc.densify.until, scene.init_opacity, scene.init_scale),
+        (25_000, 0.5, 0.1)
     );
     assert_eq!(
-        (mcmc.opacity_regulariser, mcmc.scale_regulariser),
-        (Some(0.01), Some(0.01))
+        (loss.opacity_regulariser, loss.scale_regulariser),
+        (0.01, 0.01)
     );
+}
+
+/// What switches something off is told from what was not given.
+#[test]
+fn absent_values_have_a_meaning() {
+    let off = Config {
+        checkpoint_every: Some(0),
+        prune_floaters: Some(0.0),
+        ..Config::UNSET
+    }
+    .complete();
+    assert_eq!(off.saving.checkpoints, Checkpoints::AtEnd);
+    assert_eq!((off.prune.floaters, off.prune.max_scale), (None, None));
+    let settings = off.to_settings();
+    assert_eq!(
+        (settings.checkpoint_every, settings.prune_floaters),
+        (Some(0), Some(0.0))
+    );
+    let unset = Config::UNSET.complete();
+    assert_eq!(unset.saving.checkpoints, Checkpoints::ByTime);
+    assert_eq!(unset.prune.floaters, Some(0.8));
+    assert_eq!(unset.to_settings().checkpoint_every, None);
 }
 
 #[test]
 fn differences_that_matter_are_named_by_their_cause() {
-    let base = DEFAULT.resolved();
+    let base = Config::UNSET.complete();
+    let difference = |other: Config| base.difference(&other.complete()).unwrap();
     let harmless = Config {
         threads: Some(1),
-        backend: BackendChoice::Cpu,
+        backend: Some(BackendChoice::Cpu),
         checkpoint_every: Some(5),
-        deterministic: true,
+        deterministic: Some(true),
         eval_every: Some(3),
-        ..DEFAULT
+        ..Config::UNSET
     };
-    assert_eq!(base.difference(&harmless).unwrap(), None);
+    assert_eq!(difference(harmless), None);
     let shorter = Config {
-        iterations: 7000,
-        ..DEFAULT
+        iterations: Some(7000),
+        ..Config::UNSET
     };
-    let difference = base.difference(&shorter).unwrap();
     assert_eq!(
-        difference,
+        difference(shorter),
         Some(("iterations".into(), "30000".into(), "7000".into()))
     );
     let limited = Config {
         max_gaussians: Some(7),
-        ..DEFAULT
+        ..Config::UNSET
     };
-    let difference = base.difference(&limited).unwrap();
     assert_eq!(
-        difference,
+        difference(limited),
         Some(("max-gaussians".into(), "not set".into(), "7".into()))
     );
 }
@@ -262,15 +289,16 @@ fn a_preset_lies_between_the_defaults_and_what_is_said() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run.toml");
         std::fs::write(&path, file.unwrap_or_default()).unwrap();
-        Config::layered(file.map(|_| path.as_path()), &matches(line)).unwrap()
+        layered(file.map(|_| path.as_path()), line).unwrap()
     };
-    let [fast, balanced, quality] =
-        [Preset::Fast, Preset::Balanced, Preset::Quality].map(Preset::config);
-    assert_eq!(layered(None, "--preset fast"), fast);
-    assert_eq!(parse("preset = \"quality\"").unwrap(), quality);
+    let [fast, balanced, quality] = Preset::ALL.map(Preset::settings);
+    assert_eq!(layered(None, "--preset fast"), fast.complete());
+    let named = parse("preset = \"quality\"").unwrap();
+    assert_eq!(named.complete(), quality.complete());
     let steps = [&fast, &balanced, &quality].map(|preset| preset.iterations);
+    let unset = Config::UNSET.complete();
     assert!(
-        steps.is_sorted() && steps[0] < DEFAULT.iterations,
+        steps.is_sorted() && steps[0] < Some(unset.iterations),
         "{steps:?}"
     );
     let gaussians = [&fast, &balanced, &quality].map(|preset| preset.max_gaussians);
@@ -280,50 +308,42 @@ fn a_preset_lies_between_the_defaults_and_what_is_said() {
     );
     // A flag beats the preset even with the default's value, a file beats it too.
     let typed = layered(None, "--preset fast --iterations 30000");
-    assert_eq!(
-        typed,
-        Config {
-            iterations: 30_000,
-            ..fast.clone()
-        }
-    );
+    let long = Config {
+        iterations: Some(30_000),
+        ..fast.clone()
+    };
+    assert_eq!(typed, long.complete());
     let both = layered(Some("iterations = 500\nseed = 3"), "--preset fast --seed 4");
-    assert_eq!(
-        both,
-        Config {
-            iterations: 500,
-            seed: 4,
-            ..fast.clone()
-        }
-    );
+    let short = Config {
+        iterations: Some(500),
+        seed: Some(4),
+        ..fast.clone()
+    };
+    assert_eq!(both, short.complete());
     // A typed preset takes the place of the file's.
     assert_eq!(
         layered(Some("preset = \"fast\""), "--preset quality"),
-        quality
+        quality.complete()
     );
-    for preset in [fast, balanced, quality] {
-        assert!(preset.validate().is_ok());
+    for preset in Preset::ALL {
+        let resolved = preset.settings().resolve().unwrap();
         // What is written has every value, so that a later version's preset changes nothing; and
         // resuming with another preset is refused.
-        let text = preset.to_toml().unwrap();
-        assert_eq!(parse(&text).unwrap(), preset.resolved());
-        assert!(text.contains(&format!("\niterations = {}\n", preset.iterations)));
-        let other = layered(
-            Some(&text),
-            if preset.preset == Some(Preset::Fast) {
-                "--preset quality"
-            } else {
-                "--preset fast"
-            },
-        );
-        let difference = preset.difference(&other).unwrap();
+        let text = resolved.to_toml().unwrap();
+        assert_eq!(parse(&text).unwrap(), resolved.to_settings());
+        assert!(text.contains(&format!("\niterations = {}\n", resolved.iterations)));
+        let other = match preset {
+            Preset::Fast => "--preset quality",
+            _ => "--preset fast",
+        };
+        let difference = resolved.difference(&layered(Some(&text), other)).unwrap();
         assert_eq!(difference.unwrap().0, "preset");
     }
 }
 
 #[test]
 fn options_of_a_step_are_checked() {
-    let error = Config::layered(None, &matches("--sh-regulariser=-1")).unwrap_err();
+    let error = layered(None, "--sh-regulariser=-1").unwrap_err();
     assert!(error.to_string().contains("sh-regulariser = -1"));
     for line in [
         "--optimizer sgd",
@@ -333,12 +353,10 @@ fn options_of_a_step_are_checked() {
         let parsed = command().try_get_matches_from(line.split_whitespace());
         assert!(parsed.is_err(), "{line}");
     }
-    let c = Config::layered(
-        None,
-        &matches("--optimizer sparse-adam --resolution-schedule coarse-to-fine --iterations 3000 --background random"),
-    )
-    .unwrap();
+    let line = "--optimizer sparse-adam --resolution-schedule coarse-to-fine --iterations 3000 \
+                --background random";
+    let c = layered(None, line).unwrap();
     assert_eq!(c.optimizer, Optimizer::SparseAdam);
-    assert_eq!(c.background, Background::Random);
-    assert_eq!(c.resolved().coarse_until, Some(1000));
+    assert_eq!(c.data.background, Background::Random);
+    assert_eq!(c.data.coarse_until, 1000);
 }

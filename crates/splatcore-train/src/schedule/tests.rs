@@ -1,5 +1,9 @@
 use super::*;
-use crate::config::DEFAULT;
+use crate::config::Config;
+
+fn scheduled(config: &Config, extent: f64) -> Schedule {
+    Schedule::new(&config.complete(), extent)
+}
 
 fn close(a: f32, b: f64) -> bool {
     (a as f64 / b - 1.0).abs() < 1e-6
@@ -9,12 +13,12 @@ fn close(a: f32, b: f64) -> bool {
 const PLAIN: Config = Config {
     prune_floaters: Some(0.0),
     max_scale: Some(0.0),
-    ..DEFAULT
+    ..Config::UNSET
 };
 
 fn refinements(config: &Config) -> Vec<(u32, Refine)> {
-    let schedule = Schedule::new(config, 2.0);
-    (1..=config.iterations)
+    let schedule = scheduled(config, 2.0);
+    (1..=schedule.config().iterations)
         .flat_map(|step| {
             schedule
                 .refinements(step)
@@ -38,7 +42,7 @@ fn resets(config: &Config) -> Vec<u32> {
 
 #[test]
 fn rates_are_inrias() {
-    let schedule = Schedule::new(&DEFAULT, 2.0);
+    let schedule = scheduled(&Config::UNSET, 2.0);
     assert!(close(schedule.rates(30_000).means, 3.2e-6));
     // Half way between 1.6e-4 and 1.6e-6 on a logarithmic axis is their geometric mean.
     assert!(close(schedule.rates(15_000).means, 3.2e-5));
@@ -63,21 +67,21 @@ fn rates_are_inrias() {
 #[test]
 fn filters_are_computed_every_hundred_steps_but_at_the_end() {
     let config = Config {
-        iterations: 750,
-        ..DEFAULT
+        iterations: Some(750),
+        ..Config::UNSET
     };
     let steps = |config: &Config| -> Vec<u32> {
         let all = refinements(config);
         let filters = all.iter().filter(|(_, r)| *r == Refine::SmoothingFilter);
         filters.map(|(step, _)| *step).collect()
     };
-    assert!(steps(&config).is_empty() && Schedule::new(&config, 1.0).preparations().is_none());
+    assert!(steps(&config).is_empty() && scheduled(&config, 1.0).preparations().is_none());
     let config = Config {
-        antialias: true,
+        antialias: Some(true),
         ..config
     };
     assert_eq!(steps(&config), [100, 200, 300, 400, 500, 600]);
-    let schedule = Schedule::new(&config, 1.0);
+    let schedule = scheduled(&config, 1.0);
     assert_eq!(schedule.preparations(), Some(Refine::SmoothingFilter));
     assert!(schedule.render(1).antialias);
     // After what changes the Gaussians in the same step.
@@ -90,24 +94,24 @@ fn filters_are_computed_every_hundred_steps_but_at_the_end() {
 
 #[test]
 fn exposures_are_learned_if_asked_for() {
-    assert_eq!(Schedule::new(&DEFAULT, 2.0).plan(1, 0).exposure, None);
+    assert_eq!(scheduled(&Config::UNSET, 2.0).plan(1, 0).exposure, None);
     let with = Config {
-        exposure: true,
-        ..DEFAULT
+        exposure: Some(true),
+        ..Config::UNSET
     };
-    let rate = |step| Schedule::new(&with, 2.0).plan(step, 0).exposure.unwrap();
+    let rate = |step| scheduled(&with, 2.0).plan(step, 0).exposure.unwrap();
     assert!(close(rate(30_000), 1e-3) && close(rate(15_000), 1e-2 * 10f64.powf(-0.5)));
 }
 
 #[test]
 fn sh_degree_rises_every_thousand_steps() {
-    let schedule = Schedule::new(&DEFAULT, 1.0);
+    let schedule = scheduled(&Config::UNSET, 1.0);
     let at = [1, 999, 1000, 1999, 2000, 3000, 30_000].map(|step| schedule.sh_degree(step));
     assert_eq!(at, [0, 0, 1, 1, 2, 3, 3]);
-    let flat = Schedule::new(
+    let flat = scheduled(
         &Config {
-            sh_degree: 1,
-            ..DEFAULT
+            sh_degree: Some(1),
+            ..Config::UNSET
         },
         1.0,
     );
@@ -122,7 +126,7 @@ fn adc_refines_when_inria_does() {
         (rounds[0], rounds[rounds.len() - 1], rounds.len()),
         (600, 14_900, 144)
     );
-    assert_eq!(resets(&DEFAULT), [3000, 6000, 9000, 12_000]);
+    assert_eq!(resets(&Config::UNSET), [3000, 6000, 9000, 12_000]);
     let max_scale_at = |step: u32| {
         all.iter().find_map(|(s, r)| match r {
             Refine::Adc { max_scale, .. } if *s == step => Some(*max_scale),
@@ -155,8 +159,8 @@ fn adc_refines_when_inria_does() {
 #[test]
 fn a_white_background_adds_one_early_reset() {
     let white = Config {
-        background: Background::White,
-        ..DEFAULT
+        background: Some(Background::White),
+        ..Config::UNSET
     };
     assert_eq!(resets(&white), [500, 3000, 6000, 9000, 12_000]);
 }
@@ -165,8 +169,8 @@ fn a_white_background_adds_one_early_reset() {
 fn short_runs_have_fewer_resets_not_hastier_ones() {
     let run = |iterations| {
         resets(&Config {
-            iterations,
-            ..DEFAULT
+            iterations: Some(iterations),
+            ..Config::UNSET
         })
     };
     assert_eq!(run(7000), [1000, 2000, 3000]);
@@ -177,7 +181,7 @@ fn short_runs_have_fewer_resets_not_hastier_ones() {
 #[test]
 fn mcmc_relocates_and_walks_but_never_resets() {
     let config = Config {
-        strategy: Strategy::Mcmc,
+        strategy: Some(Strategy::Mcmc),
         ..PLAIN
     };
     let all = refinements(&config);
@@ -195,7 +199,7 @@ fn mcmc_relocates_and_walks_but_never_resets() {
             step: 600,
         }
     );
-    let plan = Schedule::new(&config, 2.0).plan(30_000, 3);
+    let plan = scheduled(&config, 2.0).plan(30_000, 3);
     assert!(close(plan.noise.unwrap(), 5e5 * 3.2e-6));
     assert!(close(plan.rates.opacity_logits, 0.05) && plan.statistics.is_none());
     assert!(close(plan.opacity_regulariser, 0.01) && close(plan.scale_regulariser, 0.01));
@@ -203,7 +207,7 @@ fn mcmc_relocates_and_walks_but_never_resets() {
 
 #[test]
 fn plans_of_adc_collect_statistics_until_densification_ends() {
-    let schedule = Schedule::new(&DEFAULT, 1.0);
+    let schedule = scheduled(&Config::UNSET, 1.0);
     let plan = schedule.plan(14_999, 5);
     assert!(
         plan.statistics == Some(Statistic::Mean)
@@ -225,20 +229,19 @@ fn plans_of_adc_collect_statistics_until_densification_ends() {
         ..PLAIN
     };
     assert!(
-        refinements(&frozen).is_empty()
-            && Schedule::new(&frozen, 1.0).plan(1, 0).statistics.is_none()
+        refinements(&frozen).is_empty() && scheduled(&frozen, 1.0).plan(1, 0).statistics.is_none()
     );
 }
 
 #[test]
 fn pruning_by_scores_comes_first_and_never_last() {
     assert!(
-        !refinements(&DEFAULT)
+        !refinements(&Config::UNSET)
             .iter()
             .any(|(_, r)| matches!(r, Refine::Prune { .. }))
     );
     let config = Config {
-        prune_importance: 0.5,
+        prune_importance: Some(0.5),
         ..PLAIN
     };
     let all = refinements(&config);
@@ -279,8 +282,8 @@ fn pruning_by_scores_comes_first_and_never_last() {
 fn floaters_go_first() {
     let config = Config {
         prune_floaters: Some(0.8),
-        prune_importance: 0.5,
-        ..DEFAULT
+        prune_importance: Some(0.5),
+        ..Config::UNSET
     };
     let all = refinements(&config);
     let rounds = steps_of(
@@ -303,14 +306,14 @@ fn floaters_go_first() {
         ]
     ));
     // adc does so unasked, mcmc if asked.
-    let by_default = refinements(&DEFAULT);
+    let by_default = refinements(&Config::UNSET);
     assert_eq!(
         steps_of(&by_default, |r| matches!(r, Refine::PruneFloaters { .. })),
         rounds
     );
     let mcmc = Config {
-        strategy: Strategy::Mcmc,
-        ..DEFAULT
+        strategy: Some(Strategy::Mcmc),
+        ..Config::UNSET
     };
     assert!(
         steps_of(&refinements(&mcmc), |r| matches!(
@@ -325,8 +328,8 @@ fn floaters_go_first() {
 #[test]
 fn mcmc_limits_scales_in_the_end() {
     let mcmc = Config {
-        strategy: Strategy::Mcmc,
-        ..DEFAULT
+        strategy: Some(Strategy::Mcmc),
+        ..Config::UNSET
     };
     let limits = |config: &Config| {
         steps_of(
@@ -338,15 +341,15 @@ fn mcmc_limits_scales_in_the_end() {
         limits(&mcmc),
         (250..=300).map(|k| 100 * k).collect::<Vec<u32>>()
     );
-    assert!(limits(&DEFAULT).is_empty());
+    assert!(limits(&Config::UNSET).is_empty());
     // The last step is one, whether its number is round or not.
     let short = Config {
-        iterations: 777,
+        iterations: Some(777),
         densify_until: Some(777),
         ..mcmc.clone()
     };
     assert_eq!(limits(&short), [777]);
-    let at_the_end = Schedule::new(
+    let at_the_end = scheduled(
         &Config {
             densify_until: Some(0),
             ..mcmc
@@ -362,14 +365,14 @@ fn mcmc_limits_scales_in_the_end() {
 #[test]
 fn growth_options_reach_the_learner() {
     let config = Config {
-        densify_statistic: DensifyStatistic::Absolute,
-        densify_score: DensifyScore::Consistent,
-        score_views: 7,
-        score_error: 0.25,
-        score_threshold: 3.0,
-        ..DEFAULT
+        densify_statistic: Some(DensifyStatistic::Absolute),
+        densify_score: Some(DensifyScore::Consistent),
+        score_views: Some(7),
+        score_error: Some(0.25),
+        score_threshold: Some(3.0),
+        ..Config::UNSET
     };
-    let schedule = Schedule::new(&config, 2.0);
+    let schedule = scheduled(&config, 2.0);
     assert_eq!(schedule.plan(10, 0).statistics, Some(Statistic::Absolute));
     let [
         Refine::Adc {
@@ -393,29 +396,29 @@ fn growth_options_reach_the_learner() {
 #[test]
 fn photos_grow_from_coarse_to_fine() {
     let config = Config {
-        resolution_schedule: ResolutionSchedule::CoarseToFine,
-        ..DEFAULT
+        resolution_schedule: Some(ResolutionSchedule::CoarseToFine),
+        ..Config::UNSET
     };
-    let schedule = Schedule::new(&config, 1.0);
+    let schedule = scheduled(&config, 1.0);
     let at = [1, 5000, 5001, 10_000, 10_001, 30_000].map(|step| schedule.plan(step, 0).scale);
     assert_eq!(at, [4, 4, 2, 2, 1, 1]);
-    assert_eq!(Schedule::new(&DEFAULT, 1.0).plan(1, 0).scale, 1);
+    assert_eq!(scheduled(&Config::UNSET, 1.0).plan(1, 0).scale, 1);
     let never = Config {
         coarse_until: Some(0),
         ..config
     };
-    assert_eq!(Schedule::new(&never, 1.0).plan(1, 0).scale, 1);
+    assert_eq!(scheduled(&never, 1.0).plan(1, 0).scale, 1);
 }
 
 #[test]
 fn a_random_background_is_of_the_seed_and_the_step() {
     let random = |seed| {
         let config = Config {
-            background: Background::Random,
-            seed,
-            ..DEFAULT
+            background: Some(Background::Random),
+            seed: Some(seed),
+            ..Config::UNSET
         };
-        Schedule::new(&config, 1.0)
+        scheduled(&config, 1.0)
     };
     let colours: Vec<[f32; 3]> = (1..=300)
         .map(|step| random(1).plan(step, 0).render.background)
@@ -441,7 +444,7 @@ fn a_random_background_is_of_the_seed_and_the_step() {
     // Pictures are measured on black.
     assert_eq!(random(1).render(5).background, [0.0; 3]);
     assert_eq!(
-        Schedule::new(&DEFAULT, 1.0).plan(5, 0).render.background,
+        scheduled(&Config::UNSET, 1.0).plan(5, 0).render.background,
         [0.0; 3]
     );
 }
@@ -449,13 +452,13 @@ fn a_random_background_is_of_the_seed_and_the_step() {
 #[test]
 fn regulariser_of_harmonics_and_optimiser_reach_the_plan() {
     let config = Config {
-        sh_regulariser: 3.0,
-        optimizer: Optimizer::SparseAdam,
-        ..DEFAULT
+        sh_regulariser: Some(3.0),
+        optimizer: Some(Optimizer::SparseAdam),
+        ..Config::UNSET
     };
-    let plan = Schedule::new(&config, 1.0).plan(1, 0);
+    let plan = scheduled(&config, 1.0).plan(1, 0);
     assert!(plan.sh_regulariser == 3.0 && plan.sparse_adam);
-    let plan = Schedule::new(&DEFAULT, 1.0).plan(1, 0);
+    let plan = scheduled(&Config::UNSET, 1.0).plan(1, 0);
     assert!(plan.sh_regulariser == 0.0 && !plan.sparse_adam);
 }
 
@@ -463,14 +466,14 @@ fn regulariser_of_harmonics_and_optimiser_reach_the_plan() {
 #[test]
 fn scores_see_the_photos_of_their_step() {
     let config = Config {
-        resolution_schedule: ResolutionSchedule::CoarseToFine,
-        background: Background::Random,
-        exposure: true,
-        densify_score: DensifyScore::Consistent,
-        prune_importance: 1.0,
-        ..DEFAULT
+        resolution_schedule: Some(ResolutionSchedule::CoarseToFine),
+        background: Some(Background::Random),
+        exposure: Some(true),
+        densify_score: Some(DensifyScore::Consistent),
+        prune_importance: Some(1.0),
+        ..Config::UNSET
     };
-    let schedule = Schedule::new(&config, 1.0);
+    let schedule = scheduled(&config, 1.0);
     let mut seen = Vec::new();
     for step in [3000, 6000, 12_000] {
         let plan = schedule.plan(step, 0);
@@ -488,10 +491,10 @@ fn scores_see_the_photos_of_their_step() {
     }
     assert_eq!(seen, [4, 4, 2, 2, 1, 1]);
     let plain = Config {
-        prune_importance: 1.0,
+        prune_importance: Some(1.0),
         ..PLAIN
     };
-    let Refine::Prune { scoring, .. } = &Schedule::new(&plain, 1.0).refinements(3000)[0] else {
+    let Refine::Prune { scoring, .. } = &scheduled(&plain, 1.0).refinements(3000)[0] else {
         panic!("pruning comes first");
     };
     assert_eq!((scoring.scale, scoring.exposure), (1, false));
@@ -502,9 +505,9 @@ fn scores_see_the_photos_of_their_step() {
 fn pruning_is_never_soon_after_a_reset() {
     for iterations in [2000, 4000, 6000, 7000, 15_000, 30_000] {
         let config = Config {
-            prune_importance: 1.0,
-            iterations,
-            ..DEFAULT
+            prune_importance: Some(1.0),
+            iterations: Some(iterations),
+            ..Config::UNSET
         };
         let all = refinements(&config);
         let mut reset = None;
@@ -538,16 +541,16 @@ fn the_final_number_is_that_of_every_round_in_turn() {
         (5000, 50, 0.05),
     ] {
         let config = Config {
-            iterations: 1000,
-            strategy: Strategy::Mcmc,
+            iterations: Some(1000),
+            strategy: Some(Strategy::Mcmc),
             max_gaussians: Some(1000),
-            densify_every: 30,
+            densify_every: Some(30),
             densify_from: Some(densify_from),
             densify_until: Some(870),
-            growth,
-            ..DEFAULT
+            growth: Some(growth),
+            ..Config::UNSET
         };
-        let schedule = Schedule::new(&config, 1.0);
+        let schedule = scheduled(&config, 1.0);
         for step in [0, 30, 331, 869, 1000] {
             let walked = (step + 1..=1000)
                 .flat_map(|step| schedule.refinements(step))
@@ -565,12 +568,12 @@ fn the_final_number_is_that_of_every_round_in_turn() {
         }
     }
     let endless = Config {
-        iterations: u32::MAX,
-        strategy: Strategy::Mcmc,
-        ..DEFAULT
+        iterations: Some(u32::MAX),
+        strategy: Some(Strategy::Mcmc),
+        ..Config::UNSET
     };
     assert_eq!(
-        Schedule::new(&endless, 1.0).gaussians_in_the_end(0, 1000),
+        scheduled(&endless, 1.0).gaussians_in_the_end(0, 1000),
         1_000_000
     );
 }

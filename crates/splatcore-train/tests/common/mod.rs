@@ -6,7 +6,7 @@ use splatcore_core::backend::*;
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::random::{normal3, uniform_at};
 use splatcore_core::{Camera, Gaussians, Image, Photo, View};
-use splatcore_train::config::{Config, DEFAULT, Strategy};
+use splatcore_train::config::{Config, Strategy};
 use splatcore_train::{Checkpoint, Observer, Outcome, Signal, Trainer, init};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -346,25 +346,25 @@ pub fn points(n: usize) -> Vec<[f32; 3]> {
 /// A short run with everything in it: growth, resets, all SH degrees.
 pub fn config(strategy: Strategy) -> Config {
     Config {
-        iterations: 240,
-        strategy,
-        sh_degree: 2,
+        iterations: Some(240),
+        strategy: Some(strategy),
+        sh_degree: Some(2),
         densify_from: Some(30),
         densify_until: Some(190),
-        densify_every: 20,
+        densify_every: Some(20),
         opacity_reset_every: Some(70),
         sh_every: Some(60),
         max_gaussians: Some(400),
         checkpoint_every: Some(0),
-        seed: 3,
-        ..DEFAULT
+        seed: Some(3),
+        ..Config::UNSET
     }
 }
 
 /// Points near the blobs of `points(40)`.
 pub fn start(config: &Config) -> Gaussians {
     let positions: Vec<[f32; 3]> = points(40).iter().map(|p| p.map(|v| v + 0.05)).collect();
-    init::from_points(&positions, &[], config, 1.0).gaussians
+    init::from_points(&positions, &[], &config.complete(), 1.0).gaussians
 }
 
 /// Stops a run after each of some numbers of steps, counted over all runs that it watches.

@@ -6,8 +6,8 @@ use crate::progress::Progress;
 use crate::run::{self, Files, Job};
 use anyhow::{Result, bail};
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
-use splatcore_train::Config;
 use splatcore_train::config::BackendChoice;
+use splatcore_train::{Config, ResolvedConfig};
 use std::path::PathBuf;
 
 /// Make a small dataset, train on it, show the result.
@@ -38,13 +38,14 @@ pub struct Args {
 }
 
 /// The settings of the demo, chosen for a good result within three minutes on two cores.
-fn config(args: &Args) -> Config {
-    Config {
-        iterations: args.iterations,
-        backend: args.backend,
+fn config(args: &Args) -> Result<ResolvedConfig> {
+    let settings = Config {
+        iterations: Some(args.iterations),
+        backend: Some(args.backend),
         threads: args.threads.map(usize::from),
-        ..Config::default()
-    }
+        ..Config::UNSET
+    };
+    Ok(settings.resolve()?)
 }
 
 /// Runs the command.
@@ -83,7 +84,7 @@ pub fn run(args: Args) -> Result<()> {
         images: None,
         device: None,
         folder: folder.clone(),
-        config: config(&args),
+        config: config(&args)?,
         resume: false,
         overwrite: args.overwrite,
         time_limit: None,

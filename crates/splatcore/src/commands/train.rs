@@ -4,9 +4,8 @@ use crate::backends::DeviceArgs;
 use crate::output::{self, WrongUsage, counted, duration};
 use crate::run::{self, Files, Job};
 use anyhow::Result;
-use clap::parser::ValueSource;
-use splatcore_train::Config;
-use splatcore_train::config::ConfigError;
+use splatcore_train::config::{ConfigError, Flags};
+use splatcore_train::{Config, ResolvedConfig};
 use std::path::{Path, PathBuf};
 
 /// Turn posed photos into a scene of Gaussians.
@@ -43,18 +42,19 @@ pub struct Args {
     #[command(flatten)]
     device: DeviceArgs,
     #[command(flatten)]
-    settings: Config,
+    settings: Flags,
 }
 
-/// Runs the command. `typed` are this command's arguments, to tell flags that were typed from
-/// defaults.
-pub fn run(args: Args, typed: &clap::ArgMatches) -> Result<()> {
+/// Runs the command.
+pub fn run(args: Args) -> Result<()> {
     let files = Files::of(&args.output);
     let base = match args.resume && args.config.is_none() && files.config.is_file() {
         true => Some(files.config.clone()),
         false => args.config.clone(),
     };
-    let config = Config::layered(base.as_deref(), typed).map_err(|error| blame(error, typed))?;
+    let Flags(typed) = args.settings;
+    let config = ResolvedConfig::from_layers(base.as_deref(), &typed)
+        .map_err(|error| blame(error, &typed))?;
     let resume_command = resume_command(
         &args.dataset,
         &args.output,
@@ -101,22 +101,16 @@ pub fn run(args: Args, typed: &clap::ArgMatches) -> Result<()> {
 
 /// Who typed a value that makes no sense, or that nothing looks at, used the command wrongly; who
 /// has it in a file has a wrong file.
-fn blame(error: ConfigError, typed: &clap::ArgMatches) -> anyhow::Error {
+fn blame(error: ConfigError, typed: &Config) -> anyhow::Error {
     match &error {
         ConfigError::Value {
             key,
             value,
             problem,
-        } if is_typed(typed, key) => WrongUsage(format!("--{key} {value}: {problem}")).into(),
+        } if typed.gives(key) => WrongUsage(format!("--{key} {value}: {problem}")).into(),
         ConfigError::Idle { .. } => WrongUsage(error.to_string()).into(),
         _ => error.into(),
     }
-}
-
-fn is_typed(typed: &clap::ArgMatches, key: &str) -> bool {
-    let id = key.replace('-', "_");
-    let known = typed.try_contains_id(&id).is_ok();
-    known && typed.value_source(&id) == Some(ValueSource::CommandLine)
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -1,0 +1,294 @@
+//! The settings of a run, each with a value.
+
+use super::{
+    BackendChoice, Background, Config, DensifyScore, DensifyStatistic, Moments, Optimizer, Preset,
+    ResolutionSchedule, Strategy,
+};
+use splatcore_core::Pipeline;
+
+/// The settings of a run, each with a value. [`Config`] says what they do; where a field is an
+/// `Option`, `None` is a value of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResolvedConfig {
+    /// The preset that was named; `None` if none was. Its settings stand in the other fields.
+    pub preset: Option<Preset>,
+    /// Training steps.
+    pub iterations: u32,
+    /// How Gaussians are added and removed.
+    pub strategy: Strategy,
+    /// Start of all randomness.
+    pub seed: u64,
+    /// Which photos, and how they are seen.
+    pub data: Data,
+    /// What computes.
+    pub compute: Compute,
+    /// When to save and measure.
+    pub saving: Saving,
+    /// What the scene consists of, at first and at most.
+    pub scene: Scene,
+    /// Which Gaussians the optimiser touches in a step.
+    pub optimizer: Optimizer,
+    /// Learning rates.
+    pub rates: Rates,
+    /// What the loss is.
+    pub loss: Loss,
+    /// Adding Gaussians, and removing them on the way.
+    pub densify: Densify,
+    /// How Gaussians are scored over several views.
+    pub scores: Scores,
+    /// Removing what the views have no use for.
+    pub prune: Prune,
+}
+
+/// Which photos, and how they are seen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Data {
+    /// Longer side of the photos at most, in pixels; `None` for their own size.
+    pub max_size: Option<u32>,
+    /// Every so many photos one is held out; 0 for none.
+    pub test_every: u32,
+    /// Colour behind the scene.
+    pub background: Background,
+    /// At which size photos are learnt from.
+    pub resolution: ResolutionSchedule,
+    /// With [`ResolutionSchedule::CoarseToFine`]: full size after this step.
+    pub coarse_until: u32,
+}
+
+/// What computes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compute {
+    /// Where.
+    pub backend: BackendChoice,
+    /// Threads of the CPU backend; `None` for all cores.
+    pub threads: Option<usize>,
+    /// The same bits from every run.
+    pub deterministic: bool,
+    /// Which kernels run.
+    pub pipeline: Pipeline,
+    /// How a card keeps moments.
+    pub moments: Moments,
+}
+
+/// When to save and measure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Saving {
+    /// When the state is saved.
+    pub checkpoints: Checkpoints,
+    /// Held-out photos are measured every so many steps; `None` for the end alone.
+    pub eval_every: Option<u32>,
+}
+
+/// When the state of a run is saved, besides the end and an interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checkpoints {
+    /// Every [`crate::trainer::SAVE_EVERY`] of training.
+    ByTime,
+    /// Every so many steps, at least 1.
+    EverySteps(u32),
+    /// Not before the end.
+    AtEnd,
+}
+
+/// What the scene consists of, at first and at most.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scene {
+    /// Degree of the spherical harmonics, 0 to 3.
+    pub sh_degree: u8,
+    /// Steps between increases of the active degree.
+    pub sh_every: u32,
+    /// Never more Gaussians than this; `None` for no limit.
+    pub max_gaussians: Option<usize>,
+    /// Filter against aliasing.
+    pub antialias: bool,
+    /// Opacity of the starting Gaussians.
+    pub init_opacity: f64,
+    /// Size of the starting Gaussians, in mean distances to their 3 nearest neighbours.
+    pub init_scale: f64,
+}
+
+/// Learning rates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rates {
+    /// Means at the first step, times the extent of the cameras.
+    pub means: f64,
+    /// Means at the last step.
+    pub means_final: f64,
+    /// Base colour.
+    pub sh_base: f64,
+    /// Higher harmonics.
+    pub sh_rest: f64,
+    /// Opacity logits.
+    pub opacity: f64,
+    /// Log scales.
+    pub scales: f64,
+    /// Rotations.
+    pub rotations: f64,
+    /// Exposures at the first step.
+    pub exposure: f64,
+    /// Exposures at the last step.
+    pub exposure_final: f64,
+}
+
+/// What the loss is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loss {
+    /// Share of structural similarity.
+    pub ssim_weight: f64,
+    /// Whether the photos' exposures are learned.
+    pub exposure: bool,
+    /// Weight of the mean opacity.
+    pub opacity_regulariser: f64,
+    /// Weight of the mean scale.
+    pub scale_regulariser: f64,
+    /// Pull of the higher harmonics towards 0.
+    pub sh_regulariser: f64,
+}
+
+/// Adding Gaussians, and removing them on the way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Densify {
+    /// After this step.
+    pub from: u32,
+    /// Before this step.
+    pub until: u32,
+    /// Steps between two rounds, at least 1.
+    pub every: u32,
+    /// adc: gradient norm at which a Gaussian grows.
+    pub gradient: f64,
+    /// adc: which norm that is.
+    pub statistic: DensifyStatistic,
+    /// adc: what growth asks for besides.
+    pub score: DensifyScore,
+    /// adc: split above this share of the extent, clone below.
+    pub split_scale: f64,
+    /// Removed (adc) or moved (mcmc) below this opacity.
+    pub min_opacity: f64,
+    /// adc: steps between opacity resets, at least 1.
+    pub opacity_reset_every: u32,
+    /// adc: highest opacity after a reset.
+    pub opacity_reset_to: f64,
+    /// mcmc: growth a round.
+    pub growth: f64,
+    /// mcmc: random walk, times the means' learning rate; 0 for none.
+    pub noise_rate: f64,
+}
+
+/// How Gaussians are scored over several views.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scores {
+    /// Photos that are asked in a round of densification.
+    pub views: usize,
+    /// Share of the error's range above which a pixel is bad.
+    pub error: f64,
+    /// A Gaussian grows if it makes up so many bad pixels of a photo.
+    pub threshold: f64,
+}
+
+/// Removing what the views have no use for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prune {
+    /// Steps between two rounds, at least 1.
+    pub every: u32,
+    /// Removed below so many pixels of every photo; 0 removes none.
+    pub importance: f64,
+    /// Removed above this share of weight in bad pixels; 1 removes none.
+    pub bad_share: f64,
+    /// Removed when nearer than this share of the depth that views show; `None` removes none.
+    pub floaters: Option<f64>,
+    /// adc: removed above this share of the extent, after the first opacity reset.
+    pub scale: f64,
+    /// No Gaussian is larger than this share of its distance to the nearest camera; `None` for no
+    /// limit.
+    pub max_scale: Option<f64>,
+}
+
+impl Scene {
+    /// The limit as a number, which without a limit nothing reaches.
+    pub fn most_gaussians(&self) -> usize {
+        self.max_gaussians.unwrap_or(usize::MAX)
+    }
+}
+
+impl ResolvedConfig {
+    /// The settings one by one, as a file gives them; those without a value are absent.
+    /// [`Config::complete`] makes the same settings of it.
+    pub fn to_settings(&self) -> Config {
+        let Self {
+            data,
+            compute,
+            saving,
+            scene,
+            rates,
+            loss,
+            densify,
+            scores,
+            prune,
+            ..
+        } = self;
+        Config {
+            preset: self.preset,
+            iterations: Some(self.iterations),
+            strategy: Some(self.strategy),
+            max_gaussians: scene.max_gaussians,
+            sh_degree: Some(scene.sh_degree),
+            max_size: data.max_size,
+            test_every: Some(data.test_every),
+            seed: Some(self.seed),
+            background: Some(data.background),
+            backend: Some(compute.backend),
+            threads: compute.threads,
+            deterministic: Some(compute.deterministic),
+            pipeline: Some(compute.pipeline),
+            moments: Some(compute.moments),
+            antialias: Some(scene.antialias),
+            optimizer: Some(self.optimizer),
+            resolution_schedule: Some(data.resolution),
+            coarse_until: Some(data.coarse_until),
+            checkpoint_every: match saving.checkpoints {
+                Checkpoints::ByTime => None,
+                Checkpoints::EverySteps(steps) => Some(steps),
+                Checkpoints::AtEnd => Some(0),
+            },
+            eval_every: saving.eval_every,
+            lr_means: Some(rates.means),
+            lr_means_final: Some(rates.means_final),
+            lr_sh_base: Some(rates.sh_base),
+            lr_sh_rest: Some(rates.sh_rest),
+            lr_opacity: Some(rates.opacity),
+            lr_scales: Some(rates.scales),
+            lr_rotations: Some(rates.rotations),
+            lr_exposure: Some(rates.exposure),
+            lr_exposure_final: Some(rates.exposure_final),
+            ssim_weight: Some(loss.ssim_weight),
+            exposure: Some(loss.exposure),
+            opacity_regulariser: Some(loss.opacity_regulariser),
+            scale_regulariser: Some(loss.scale_regulariser),
+            sh_regulariser: Some(loss.sh_regulariser),
+            noise_rate: Some(densify.noise_rate),
+            sh_every: Some(scene.sh_every),
+            densify_from: Some(densify.from),
+            densify_until: Some(densify.until),
+            densify_every: Some(densify.every),
+            densify_gradient: Some(densify.gradient),
+            densify_statistic: Some(densify.statistic),
+            densify_score: Some(densify.score),
+            score_views: Some(scores.views),
+            score_error: Some(scores.error),
+            score_threshold: Some(scores.threshold),
+            prune_importance: Some(prune.importance),
+            prune_bad_share: Some(prune.bad_share),
+            prune_floaters: Some(prune.floaters.unwrap_or(0.0)),
+            max_scale: Some(prune.max_scale.unwrap_or(0.0)),
+            prune_every: Some(prune.every),
+            split_scale: Some(densify.split_scale),
+            prune_scale: Some(prune.scale),
+            min_opacity: Some(densify.min_opacity),
+            opacity_reset_every: Some(densify.opacity_reset_every),
+            opacity_reset_to: Some(densify.opacity_reset_to),
+            growth: Some(densify.growth),
+            init_opacity: Some(scene.init_opacity),
+            init_scale: Some(scene.init_scale),
+        }
+    }
+}
