@@ -8,7 +8,7 @@
 //! |---|---|
 //! | which settings there are, and what they do | here |
 //! | which value a setting has that nobody gave | `resolve` |
-//! | what the presets set | `preset` |
+//! | what the presets set | `preset`; their page in the guide: `preset_page` |
 //! | which values are accepted | `check` |
 //! | which settings do not go together | `conflicts` |
 //! | how settings look in a file | `files` |
@@ -22,6 +22,7 @@ mod files;
 mod flags;
 mod layers;
 mod preset;
+mod preset_page;
 mod resolve;
 mod resolved;
 
@@ -33,6 +34,7 @@ pub use error::ConfigError;
 pub use files::HARMLESS_ON_RESUME;
 pub use flags::Flags;
 pub use preset::Preset;
+pub use preset_page::presets_page;
 pub use resolve::{REFERENCE_ITERATIONS, scaled_steps};
 pub use resolved::{
     Checkpoints, Compute, Data, Densify, Loss, Prune, Rates, ResolvedConfig, Saving, Scene, Scores,

@@ -1,8 +1,8 @@
 //! Named sets of settings: what `preset` puts in place of the defaults. A file and flags override
 //! them.
 //!
-//! The table below is the only place that has their values: what a run is resolved with and the help
-//! come from it.
+//! The table below is the only place that has their values: what a run is resolved with, the help,
+//! and docs/guide/presets.md (printed by `examples/presets_page.rs`) come from it.
 
 use super::{Config, ResolutionSchedule, Strategy};
 use clap::ValueEnum;
@@ -126,9 +126,22 @@ pub(super) fn help() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::presets_page;
 
     #[test]
     fn the_table_has_the_order_of_the_variants() {
         assert_eq!(TABLE.each_ref().map(|row| row.preset), Preset::ALL);
+    }
+
+    #[test]
+    fn the_page_is_that_of_the_table() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let path = folder.join("../../docs/guide/presets.md");
+        let page = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            page == presets_page(),
+            "docs/guide/presets.md is stale; `cargo run -p splatcore-train --example presets_page \
+             > docs/guide/presets.md` makes it anew"
+        );
     }
 }
