@@ -1,9 +1,10 @@
 //! What a backend offers. The trainer and the commands know backends by these traits only.
 //!
-//! Three small traits: a [`Backend`] makes renderers and learners; a [`Renderer`] holds an uploaded
-//! scene and renders cameras; a [`Learner`] is a renderer that can also take a training step,
-//! refine (densify and prune), snapshot and restore. Everything between a photo going in and a
-//! snapshot coming out stays on the device.
+//! A [`Backend`] makes renderers and learners; a [`Renderer`] holds an uploaded scene and renders
+//! cameras; a [`Learner`] is a renderer that can also take a training step, refine (densify and
+//! prune), snapshot and restore. [`Profiled`] and [`Deferred`] are the parts of a learner that only
+//! a training loop needs. Everything between a photo going in and a snapshot coming out stays on
+//! the device.
 
 use crate::exposure::{Exposure, Exposures};
 use crate::pipeline::Blend;
@@ -521,54 +522,15 @@ impl LearnerState {
     }
 }
 
-/// A scene that learns.
-pub trait Learner: Renderer {
+/// A scene that learns. It also tells where its time goes ([`Profiled`]) and may put work off
+/// ([`Deferred`]).
+pub trait Learner: Renderer + Profiled + Deferred {
     /// Takes one step. A device may take it later: an error may be of a step before.
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError>;
-    /// Takes one step and returns the time of each stage, or of the whole where a backend does not
-    /// tell them apart.
-    fn timed_step(&mut self, plan: &StepPlan) -> Result<StageTimes, BackendError> {
-        let start = std::time::Instant::now();
-        self.step(plan)?;
-        Ok(vec![("step", start.elapsed().as_secs_f64())])
-    }
-    /// Takes one step as [`Learner::step`] does, without waiting for it, and notes the times of its
-    /// stages for [`Learner::take_profile`] where the backend can.
-    fn profiled_step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
-        self.step(plan)
-    }
-    /// What has been noted since the last call: stages of profiled steps, time of refinements. May
-    /// wait for the device.
-    fn take_profile(&mut self) -> Result<Profile, BackendError> {
-        Ok(Profile::default())
-    }
-    /// Views of the steps that were asked for and not taken for want of memory, in their order,
-    /// since the last call.
-    fn left_out(&mut self) -> Vec<usize> {
-        Vec::new()
-    }
-    /// A hint that the set will grow to so many Gaussians: a backend may make room for them at
-    /// once, if memory is plenty, so that nothing has to be moved later. Changes nothing but time.
-    fn reserve(&mut self, gaussians: usize) -> Result<(), BackendError> {
-        let _ = gaussians;
-        Ok(())
-    }
     /// The loss of the last step. May wait for the device: call it rarely.
     fn last_loss(&mut self) -> Result<f64, BackendError>;
-    /// Changes the set of Gaussians.
+    /// Changes the set of Gaussians, and waits for what comes of it.
     fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError>;
-    /// Changes the set of Gaussians as [`Learner::refine`] does, and says what came of it if it is
-    /// known at once. A device may do so later: an error may be of a step or a refinement before,
-    /// what came of it [`Learner::refined`] tells then.
-    fn refine_later(&mut self, refine: &Refine) -> Result<Option<RefineReport>, BackendError> {
-        self.refine(refine).map(Some)
-    }
-    /// What came of refinements of which [`Learner::refine_later`] did not say so, in order, as far
-    /// as it is known by now and since the last call. All of it is known after whatever waits for
-    /// the device.
-    fn refined(&mut self) -> Vec<RefineReport> {
-        Vec::new()
-    }
     /// The Gaussians alone, for evaluation and export; with the 3D filter, if there is one, in
     /// scales and opacities.
     fn scene(&mut self) -> Result<Gaussians, BackendError>;
@@ -580,4 +542,46 @@ pub trait Learner: Renderer {
     fn snapshot(&mut self) -> Result<LearnerState, BackendError>;
     /// Goes on from a snapshot, bit for bit.
     fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError>;
+}
+
+/// Where a learner's time goes.
+pub trait Profiled {
+    /// Takes one step as [`Learner::step`] does, waits for it, and returns the time of each stage,
+    /// or of the whole where a backend does not tell them apart.
+    fn timed_step(&mut self, plan: &StepPlan) -> Result<StageTimes, BackendError>;
+    /// Takes one step as [`Learner::step`] does, without waiting for it, and notes the times of its
+    /// stages for [`Profiled::take_profile`] where the backend can.
+    fn profiled_step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        self.timed_step(plan).map(drop)
+    }
+    /// What has been noted since the last call: stages of profiled steps, time of refinements. May
+    /// wait for the device.
+    fn take_profile(&mut self) -> Result<Profile, BackendError> {
+        Ok(Profile::default())
+    }
+}
+
+/// Work that a learner puts off, and what came of it. A learner that does everything at once has
+/// nothing to say but [`Deferred::queue_refine`].
+pub trait Deferred {
+    /// Queues a refinement, which does what [`Learner::refine`] does. Returns its report if it is
+    /// known now; otherwise [`Deferred::take_reports`] delivers it later. An error may be of a step
+    /// or a refinement before.
+    fn queue_refine(&mut self, refine: &Refine) -> Result<Option<RefineReport>, BackendError>;
+    /// Reports of queued refinements, in order, as far as they are known by now and since the last
+    /// call. All of them are known after whatever waits for the device.
+    fn take_reports(&mut self) -> Vec<RefineReport> {
+        Vec::new()
+    }
+    /// Views of the steps that were asked for and not taken for want of memory, in their order,
+    /// since the last call.
+    fn take_skipped_views(&mut self) -> Vec<usize> {
+        Vec::new()
+    }
+    /// A hint that the set will grow to so many Gaussians: a backend may make room for them at
+    /// once, if memory is plenty, so that nothing has to be moved later. Changes nothing but time.
+    fn reserve(&mut self, gaussians: usize) -> Result<(), BackendError> {
+        let _ = gaussians;
+        Ok(())
+    }
 }

@@ -13,8 +13,8 @@ use crate::score::score;
 use crate::smoothing::filters;
 use crate::step::update;
 use splatcore_core::backend::{
-    BackendError, FrameCounts, Learner, LearnerState, Profile, Refine, RefineReport, RenderOptions,
-    Rendered, Renderer, StageTimes, StepPlan,
+    BackendError, Deferred, FrameCounts, Learner, LearnerState, Profile, Profiled, Refine,
+    RefineReport, RenderOptions, Rendered, Renderer, StageTimes, StepPlan,
 };
 use splatcore_core::exposure::{Exposure, Exposures, IDENTITY};
 use splatcore_core::smoothing::fuse;
@@ -122,6 +122,32 @@ impl Renderer for CpuLearner {
     }
 }
 
+impl Profiled for CpuLearner {
+    fn timed_step(&mut self, plan: &StepPlan) -> Result<StageTimes, BackendError> {
+        self.frame.collect_times();
+        let result = self.step(plan);
+        let times = self.frame.take_times();
+        result.map(|()| times)
+    }
+
+    fn profiled_step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        let times = self.timed_step(plan)?;
+        self.profile.add_step(times);
+        Ok(())
+    }
+
+    fn take_profile(&mut self) -> Result<Profile, BackendError> {
+        Ok(std::mem::take(&mut self.profile))
+    }
+}
+
+/// Everything is done at once.
+impl Deferred for CpuLearner {
+    fn queue_refine(&mut self, refine: &Refine) -> Result<Option<RefineReport>, BackendError> {
+        self.refine(refine).map(Some)
+    }
+}
+
 impl Learner for CpuLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         let views = self.views.clone();
@@ -176,23 +202,6 @@ impl Learner for CpuLearner {
             }
             Ok(())
         })
-    }
-
-    fn timed_step(&mut self, plan: &StepPlan) -> Result<StageTimes, BackendError> {
-        self.frame.collect_times();
-        let result = self.step(plan);
-        let times = self.frame.take_times();
-        result.map(|()| times)
-    }
-
-    fn profiled_step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
-        let times = self.timed_step(plan)?;
-        self.profile.add_step(times);
-        Ok(())
-    }
-
-    fn take_profile(&mut self) -> Result<Profile, BackendError> {
-        Ok(std::mem::take(&mut self.profile))
     }
 
     fn last_loss(&mut self) -> Result<f64, BackendError> {

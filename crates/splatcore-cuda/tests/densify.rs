@@ -5,8 +5,8 @@
 mod support;
 
 use splatcore_core::backend::{
-    Consistency, LearnerState, MemoryPlan, Refine, RefineReport, RenderOptions, Rendered, Scores,
-    Scoring, StageTimes, StepPlan,
+    Consistency, Deferred, LearnerState, MemoryPlan, Profiled, Refine, RefineReport, RenderOptions,
+    Rendered, Scores, Scoring, StageTimes, StepPlan,
 };
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::random::Rng;
@@ -102,6 +102,18 @@ impl Renderer for Refined {
         _: bool,
     ) -> Result<StageTimes, BackendError> {
         no()
+    }
+}
+
+impl Profiled for Refined {
+    fn timed_step(&mut self, _: &StepPlan) -> Result<StageTimes, BackendError> {
+        no()
+    }
+}
+
+impl Deferred for Refined {
+    fn queue_refine(&mut self, refine: &Refine) -> Result<Option<RefineReport>, BackendError> {
+        self.refine(refine).map(Some)
     }
 }
 

@@ -340,7 +340,7 @@ fn everything(backend: &dyn Backend) -> Vec<Result<(), String>> {
             note(learner.last_loss().map(drop));
             for refine in refinements(20) {
                 note(learner.refine(&refine).map(drop));
-                note(learner.refine_later(&refine).map(drop));
+                note(learner.queue_refine(&refine).map(drop));
             }
             note(
                 learner

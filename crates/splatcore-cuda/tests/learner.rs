@@ -103,7 +103,7 @@ fn train(watched: &Arc<Watched>) -> (Vec<u32>, Vec<BackendError>, Vec<usize>) {
         patiently(watched, &mut errors, &mut learner, |learner| {
             let taken = learner.step(&plan);
             // One that was not taken is asked for again here.
-            let missing = learner.left_out();
+            let missing = learner.take_skipped_views();
             assert!(
                 missing.is_empty() || taken.is_err() && missing == [plan.view],
                 "{missing:?}"
@@ -114,7 +114,7 @@ fn train(watched: &Arc<Watched>) -> (Vec<u32>, Vec<BackendError>, Vec<usize>) {
         patiently(watched, &mut errors, &mut learner, |learner| {
             learner.finish()
         });
-        left_out.extend(learner.left_out());
+        left_out.extend(learner.take_skipped_views());
         if step == 3 {
             patiently(watched, &mut errors, &mut learner, |learner| {
                 learner.refine(&mcmc(0.4, 1000))
@@ -123,7 +123,7 @@ fn train(watched: &Arc<Watched>) -> (Vec<u32>, Vec<BackendError>, Vec<usize>) {
         if step == 6 {
             for refine in [mcmc(0.2, 1000), adc(1000)] {
                 patiently(watched, &mut errors, &mut learner, |learner| {
-                    learner.refine_later(&refine)
+                    learner.queue_refine(&refine)
                 });
             }
         }
@@ -403,14 +403,14 @@ fn refinements_are_not_waited_for() {
         take(&mut learner, 1..=6);
         let waits = watched.watch().waits;
         for refine in [mcmc(0.05, 1000), adc(1000), reset.clone()] {
-            let said = learner.refine_later(&refine).unwrap();
+            let said = learner.queue_refine(&refine).unwrap();
             assert_eq!(said, None, "round {round}: {refine:?}");
             take(&mut learner, 7..=8);
         }
         assert_eq!(watched.watch().waits, waits, "round {round}");
         learner.finish().unwrap();
         assert!(watched.watch().waits > waits);
-        let reports = learner.refined();
+        let reports = learner.take_reports();
         assert_eq!(reports.len(), 3);
         grown += reports[1].cloned + reports[1].split;
     }

@@ -385,7 +385,7 @@ impl Trainer {
                 refine,
                 Refine::ResetOpacity { .. } | Refine::SmoothingFilter | Refine::LimitScales { .. }
             );
-            match self.learner.refine_later(&refine)? {
+            match self.learner.queue_refine(&refine)? {
                 None => self.unheard.push_back((step, told)),
                 Some(report) => {
                     self.hear()?;
@@ -398,7 +398,7 @@ impl Trainer {
 
     /// What has become known of refinements since.
     fn hear(&mut self) -> Result<(), TrainError> {
-        for report in self.learner.refined() {
+        for report in self.learner.take_reports() {
             if let Some((step, told)) = self.unheard.pop_front() {
                 self.heard(step, told, report)?;
             }
@@ -425,7 +425,7 @@ impl Trainer {
         observer: &mut dyn Observer,
     ) -> TrainError {
         let sound = self.learner.last_loss().is_ok_and(f64::is_finite);
-        for view in self.learner.left_out().into_iter().rev() {
+        for view in self.learner.take_skipped_views().into_iter().rev() {
             self.order.put_back(view);
         }
         let saved = sound

@@ -41,7 +41,7 @@ use adam::AdamKind;
 use pending::Pending;
 pub use photos::Photos;
 use splatcore_core::backend::{
-    Learner, LearnerState, Profile, Refine, RefineReport, StageTimes, StepPlan,
+    Deferred, Learner, LearnerState, Profile, Profiled, Refine, RefineReport, StageTimes, StepPlan,
 };
 use splatcore_core::exposure::Exposure;
 use splatcore_core::smoothing::fuse;
@@ -144,12 +144,10 @@ impl CudaLearner {
     }
 }
 
-impl Learner for CudaLearner {
-    fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
-        let launched = self.launch_or_settle(plan);
-        self.note_left_out(plan, &launched);
-        launched?;
-        self.launched(Pending::Step(plan.clone()))
+impl Profiled for CudaLearner {
+    fn timed_step(&mut self, plan: &StepPlan) -> Result<StageTimes, BackendError> {
+        self.settle()?;
+        self.alone(plan, true)
     }
 
     fn profiled_step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
@@ -166,8 +164,25 @@ impl Learner for CudaLearner {
         self.settle()?;
         Ok(std::mem::take(&mut self.profile))
     }
+}
 
-    fn left_out(&mut self) -> Vec<usize> {
+impl Deferred for CudaLearner {
+    fn queue_refine(&mut self, refine: &Refine) -> Result<Option<RefineReport>, BackendError> {
+        if self.guessed && !matches!(refine, Refine::ResetOpacity { .. }) {
+            self.settle()?;
+        }
+        if !self.densify.can_launch(&self.state, refine) {
+            return self.refine(refine).map(Some);
+        }
+        let pending = self.launch_refine(refine)?;
+        self.launched(pending).map(|()| None)
+    }
+
+    fn take_reports(&mut self) -> Vec<RefineReport> {
+        std::mem::take(&mut self.reports)
+    }
+
+    fn take_skipped_views(&mut self) -> Vec<usize> {
         std::mem::take(&mut self.left_out)
     }
 
@@ -175,10 +190,14 @@ impl Learner for CudaLearner {
         self.settle()?;
         self.reserve_settled(gaussians)
     }
+}
 
-    fn timed_step(&mut self, plan: &StepPlan) -> Result<StageTimes, BackendError> {
-        self.settle()?;
-        self.alone(plan, true)
+impl Learner for CudaLearner {
+    fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        let launched = self.launch_or_settle(plan);
+        self.note_left_out(plan, &launched);
+        launched?;
+        self.launched(Pending::Step(plan.clone()))
     }
 
     fn last_loss(&mut self) -> Result<f64, BackendError> {
@@ -191,21 +210,6 @@ impl Learner for CudaLearner {
     fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
         self.settle()?;
         self.refine_settled(refine)
-    }
-
-    fn refine_later(&mut self, refine: &Refine) -> Result<Option<RefineReport>, BackendError> {
-        if self.guessed && !matches!(refine, Refine::ResetOpacity { .. }) {
-            self.settle()?;
-        }
-        if !self.densify.can_launch(&self.state, refine) {
-            return self.refine(refine).map(Some);
-        }
-        let pending = self.launch_refine(refine)?;
-        self.launched(pending).map(|()| None)
-    }
-
-    fn refined(&mut self) -> Vec<RefineReport> {
-        std::mem::take(&mut self.reports)
     }
 
     fn scene(&mut self) -> Result<Gaussians, BackendError> {

@@ -69,7 +69,7 @@ impl Mock {
             step_time: self.step_time,
             out_of_memory_at: self.out_of_memory_at,
             losses: Arc::clone(&self.losses),
-            left_out: Vec::new(),
+            skipped: Vec::new(),
             step: 0,
             loss: 0.0,
         }
@@ -83,7 +83,7 @@ struct MockLearner {
     step_time: Option<std::time::Duration>,
     out_of_memory_at: Option<u32>,
     losses: Arc<AtomicU32>,
-    left_out: Vec<usize>,
+    skipped: Vec<usize>,
     step: u32,
     loss: f64,
 }
@@ -144,10 +144,27 @@ impl Renderer for MockLearner {
     }
 }
 
+impl Profiled for MockLearner {
+    fn timed_step(&mut self, plan: &StepPlan) -> Result<StageTimes, BackendError> {
+        let start = std::time::Instant::now();
+        self.step(plan)?;
+        Ok(vec![("step", start.elapsed().as_secs_f64())])
+    }
+}
+
+impl Deferred for MockLearner {
+    fn queue_refine(&mut self, refine: &Refine) -> Result<Option<RefineReport>, BackendError> {
+        self.refine(refine).map(Some)
+    }
+    fn take_skipped_views(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.skipped)
+    }
+}
+
 impl Learner for MockLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         if self.out_of_memory_at == Some(plan.step) {
-            self.left_out.push(plan.view);
+            self.skipped.push(plan.view);
             return Err(BackendError::OutOfMemory {
                 backend: "mock",
                 buffer: "a list of pairs".into(),
@@ -187,9 +204,6 @@ impl Learner for MockLearner {
         self.step = plan.step;
         self.log.lock().unwrap().push(Event::Step(plan.clone()));
         Ok(())
-    }
-    fn left_out(&mut self) -> Vec<usize> {
-        std::mem::take(&mut self.left_out)
     }
     fn last_loss(&mut self) -> Result<f64, BackendError> {
         self.losses.fetch_add(1, Ordering::Relaxed);

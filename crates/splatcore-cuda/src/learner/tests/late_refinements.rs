@@ -55,13 +55,13 @@ fn train_late(
         learner.step(&plan).unwrap();
         for refine in refinements(step) {
             match later {
-                true => assert_eq!(learner.refine_later(&refine).unwrap(), None, "step {step}"),
+                true => assert_eq!(learner.queue_refine(&refine).unwrap(), None, "step {step}"),
                 false => reports.push(learner.refine(&refine).unwrap()),
             }
         }
     }
     let loss = learner.last_loss().unwrap().to_bits();
-    reports.extend(learner.refined());
+    reports.extend(learner.take_reports());
     let state = learner.snapshot().unwrap();
     assert_eq!(learner.count(), state.gaussians.len());
     (state_bits(&state), loss, reports)
@@ -134,13 +134,13 @@ fn rounds_may_outgrow_their_room() {
                     learner.densify.expect_growth(rows, 1500);
                 }
                 match later {
-                    true => assert_eq!(learner.refine_later(&all).unwrap(), None),
+                    true => assert_eq!(learner.queue_refine(&all).unwrap(), None),
                     false => reports.push(learner.refine(&all).unwrap()),
                 }
             }
         }
         let rounds = learner.settle().unwrap();
-        reports.extend(learner.refined());
+        reports.extend(learner.take_reports());
         (rounds, reports, state_bits(&learner.snapshot().unwrap()))
     };
     let (_, reports, bits) = run(None, false);
@@ -174,12 +174,12 @@ fn the_count_is_what_was_seen() {
         seed: 5,
         step,
     };
-    assert_eq!(learner.refine_later(&prune_all(1)).unwrap(), None);
-    assert_eq!((learner.count(), learner.refined().len()), (120, 0));
+    assert_eq!(learner.queue_refine(&prune_all(1)).unwrap(), None);
+    assert_eq!((learner.count(), learner.take_reports().len()), (120, 0));
     for step in 2..=3 * LOOK_EVERY as u32 {
         learner.step(&plan(step)).unwrap();
     }
-    let reports = learner.refined();
+    let reports = learner.take_reports();
     assert_eq!(
         (reports.len(), reports[0].count, reports[0].pruned),
         (1, 0, 120)
@@ -188,7 +188,7 @@ fn the_count_is_what_was_seen() {
     assert!(learner.last_loss().unwrap().is_finite());
     let nothing = RefineReport::default();
     assert_eq!(
-        learner.refine_later(&prune_all(100)).unwrap(),
+        learner.queue_refine(&prune_all(100)).unwrap(),
         Some(nothing)
     );
     assert_eq!(learner.snapshot().unwrap().gaussians.len(), 0);
