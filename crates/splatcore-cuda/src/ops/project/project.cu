@@ -58,6 +58,9 @@
 #include "footprint.cuh"
 #include "smoothing.cuh"
 #include "antialias.cuh"
+#ifdef MOST_GROUPS
+#include "bin.cuh"
+#endif
 
 #define BLOCK 128
 #ifdef MOST_GROUPS
