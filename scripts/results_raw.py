@@ -1,0 +1,108 @@
+"""Reads the raw files of docs/results/raw, for scripts/results."""
+
+import json
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RAW = ROOT / "docs/results/raw"
+
+INDEX = json.loads((RAW / "index.json").read_text())
+
+# The pictures' models, and how their files are called.
+FOX = ["fox_220k", "fox_mcmc_1m"]
+OTHERS = ["hon_sui_sen_2500k", "rock_186k_sog_v1", "biker_153k", "playbot_125k", "massa_59k"]
+
+# Of every run in training/runs.txt.
+CARD = "NVIDIA H200, driver 580.159.04"
+
+
+def load(name):
+    return json.loads((RAW / name).read_text())
+
+
+def about(name):
+    """What index.json says of a raw file: machine, commit, date, command and more."""
+    entry = dict(INDEX["folders"][name.split("/")[0]])
+    entry.update(INDEX["files"].get(name, {}))
+    return entry
+
+
+def source(*names):
+    """The line below a table: where and when its raw files were measured."""
+    groups = {}
+    for name in names:
+        entry = about(name)
+        key = (entry["machine"], entry["commit"], entry["date"])
+        groups.setdefault(key, []).append(name)
+    parts = []
+    for (machine, commit, date), files in groups.items():
+        listed = ", ".join(f"`{file}`" for file in files)
+        parts.append(f"{machine}; commit {commit}, {date}: {listed}.")
+    return "*" + " ".join(parts).rstrip(".") + ".*"
+
+
+def bench(name):
+    """Rows of a bench file by `intersect+blend`, the last one of each."""
+    rows = {}
+    for row in load(name)["rows"]:
+        rows[f"{row['intersect']}+{row['blend']}"] = row
+    return rows
+
+
+def sampled():
+    """The run of commit 7969cb0 at 3840x2160, which `bench` printed as lines of text."""
+    lines = (RAW / "rendering/samples.txt").read_text().splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("## 7969cb0, PSNR"))
+    pattern = re.compile(r"(\S+)\s+(\S+) 4K frame ([\d.]+) \{(.*)\} ([\d.]+) ([\d.]+)$")
+    found = {}
+    for line in lines[start + 1 :]:
+        if match := pattern.match(line.strip()):
+            scene, pipeline, frame, stages, mean, worst = match.groups()
+            times = dict(part.split(": ") for part in stages.split(", "))
+            found[scene, pipeline] = {
+                "frame_ms": float(frame) / 1000,
+                "stages": {name: float(us) / 1000 for name, us in times.items()},
+                "psnr_vs_reference": float(mean),
+                "psnr_vs_reference_worst": float(worst),
+            }
+    return found
+
+
+def runs():
+    """Training runs of training/runs.txt: a list of dictionaries with section and label."""
+    by_seed = re.compile(
+        r"(?P<label>[\w-]+?)-(?P<seed>\d)\s+(?P<psnr>[\d.]+) dB  without 0110 (?P<without>[\d.]+)"
+        r"\s+0110 (?P<view>[\d.]+)(?:\s+(?P<gaussians>\d+) Gaussians)?\s+(?P<seconds>[\d.]+) s"
+    )
+    after = re.compile(
+        r"after, (?P<label>--preset \w+|mcmc|adc)[^.]*, seed (?P<seed>\d)\s+(?P<psnr>[\d.]+) dB\s+"
+        r"(?P<gaussians>\d+) Gaussians\s+(?P<seconds>[\d.]+) s"
+    )
+    means = re.compile(
+        r"(?P<label>.*?)\s+psnr (?P<psnr>[\d.]+) without (?P<without>[\d.]+) 0110 "
+        r"(?P<views>[\d. ]+) n (?P<gaussians>\d+) s (?P<seconds>[\d.]+)"
+        r"(?: aligned (?P<aligned>[\d.]+))?$"
+    )
+    preset = re.compile(
+        r"(?P<label>\w+_\w+) psnr (?P<psnr>[\d.]+) .*worst (?P<worst>[\d.]+) \{(?P<rest>.*)\}$"
+    )
+    option = re.compile(
+        r"(?P<strategy>adc|mcmc)\s+(?P<label>[\w-]+)\s+(?P<psnr>[\d.]+)\s+(?P<spread>[\d.]+)\s+-\s+"
+        r"(?P<worst>[\d.]+)\s+(?P<ssim>[\d.]+)\s+(?P<gaussians>\d+)\s+(?P<seconds>[\d.]+)$"
+    )
+    found, section = [], ""
+    for line in (RAW / "training/runs.txt").read_text().splitlines():
+        if line.startswith("=="):
+            section = line.strip("= ")
+        for kind, pattern in [
+            ("seed", by_seed),
+            ("after", after),
+            ("mean", means),
+            ("preset", preset),
+            ("option", option),
+        ]:
+            if match := pattern.match(line):
+                found.append({"kind": kind, "section": section, **match.groupdict()})
+                break
+    return found

@@ -1,0 +1,522 @@
+"""The tables of docs/results, for scripts/results."""
+
+import re
+import textwrap
+
+from results_raw import CARD, FOX, OTHERS, about, bench, load, runs, sampled, source
+
+# What an image is compared with: a PSNR of 120 means that it is the same file.
+SAME = 119.99
+
+
+def us(milliseconds):
+    return f"{1000 * milliseconds:,.0f}"
+
+
+def decibels(row):
+    if row["psnr_vs_reference"] > SAME:
+        return "same"
+    worst = row.get("psnr_vs_reference_worst")
+    return f"{row['psnr_vs_reference']:.1f}" + (f" / {worst:.1f}" if worst else "")
+
+
+def table(head, rows, align=None):
+    align = align or ["left"] + ["right"] * (len(head) - 1)
+    rule = ["---" if a == "left" else "---:" for a in align]
+    lines = [head, rule] + rows
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def mean(values):
+    values = list(values)
+    return sum(values) / len(values)
+
+
+def size_of(data):
+    return "x".join(map(str, data["size"]))
+
+
+BLENDS = [
+    ("aabb+scalar", "vanilla: `aabb+scalar`"),
+    ("exact+scalar", "`exact+scalar`"),
+    ("exact+early-cull", "`exact+early-cull`"),
+    ("accutile+tc-gs", "`accutile+tc-gs`"),
+    ("exact+tc-gs", "`exact+tc-gs`"),
+    ("aabb+gemm-gs", "`aabb+gemm-gs`"),
+    ("exact+gemm-gs", "`exact+gemm-gs`"),
+    ("exact+tensor-gs-2x2", "`exact+tensor-gs-2x2`"),
+    ("exact+subtile", "`exact+subtile`"),
+    ("exact+splatcore", "**`exact+splatcore`**"),
+    ("exact+samples", "`exact+samples`"),
+]
+
+
+def fox_rows(suffix):
+    """Rows of the two fox models by pipeline; at 3840x2160 `samples` of the later run."""
+    rows = {model: bench(f"rendering/bench-{model}{suffix}.json") for model in FOX}
+    if suffix == "-4k":
+        later = sampled()
+        for model in FOX:
+            rows[model]["exact+samples"] = later[model, "exact+samples"]
+    return rows
+
+
+def fox_source(suffix):
+    names = [f"rendering/bench-{model}{suffix}.json" for model in FOX]
+    return source(*names, *(["rendering/samples.txt"] if suffix == "-4k" else []))
+
+
+def blend_table(suffix, pipelines):
+    rows = fox_rows(suffix)
+    head = ["pipeline"]
+    for model in FOX:
+        head += [f"{model}: blend us", "frame us", "dB"]
+    lines = []
+    for key, label in pipelines:
+        cells = [label]
+        for model in FOX:
+            row = rows[model].get(key)
+            cells += (
+                [us(row["stages"]["blend"]), us(row["frame_ms"]), decibels(row)]
+                if row
+                else ["-"] * 3
+            )
+        lines.append(cells)
+    return table(head, lines)
+
+
+def rendering():
+    note = (
+        "Blend: the kernel or kernels of that stage, between device events. Frame: by the clock,\n"
+        "from one frame to the next. Median of the passes, mean over the cameras. dB: PSNR\n"
+        "against the image of `aabb+scalar`, mean and worst camera."
+    )
+    files = {}
+    for suffix, name in [("", "rendering-1080"), ("-4k", "rendering-4k")]:
+        files[f"{name}.md"] = "\n\n".join([blend_table(suffix, BLENDS), note, fox_source(suffix)])
+
+    head = [
+        "model",
+        "visible",
+        "size",
+        "`aabb+scalar`",
+        "`accutile+tc-gs`",
+        "`exact+splatcore`",
+        "`exact+samples`",
+        "dB",
+    ]
+    lines, names = [], []
+    for model in OTHERS:
+        for suffix in ["", "-4k"]:
+            name = f"rendering/bench-{model}{suffix}.json"
+            names.append(name)
+            data, rows = load(name), bench(name)
+            cells = [model, f"{rows['exact+splatcore']['visible']:,}", size_of(data)]
+            for key in ["aabb+scalar", "accutile+tc-gs", "exact+splatcore", "exact+samples"]:
+                row = rows.get(key)
+                cells.append(
+                    f"{us(row['frame_ms'])} ({us(row['stages']['blend'])})" if row else "-"
+                )
+            cells.append(decibels(rows["exact+splatcore"]))
+            lines.append(cells)
+    files["rendering-models.md"] = "\n\n".join(
+        [
+            table(head, lines),
+            "A frame by the clock (the blend alone), us; eight cameras of an orbit. dB: of\n"
+            "`exact+splatcore` against `aabb+scalar`, mean and worst camera.",
+            source(*names),
+        ]
+    )
+
+    head = ["model", "size", "project", "intersect", "sort", "blend", "sum", "frame by the clock"]
+    lines, names = [], []
+    for model in FOX + OTHERS:
+        for suffix in ["", "-4k"]:
+            name = f"rendering/bench-{model}{suffix}.json"
+            names.append(name)
+            row = bench(name)["exact+splatcore"]
+            stages = row["stages"]
+            lines.append(
+                [model, size_of(load(name))]
+                + [us(stages.get(s, 0)) for s in ["project", "intersect", "sort", "blend"]]
+                + [us(sum(stages.values())), us(row["frame_ms"])]
+            )
+    files["rendering-stages.md"] = "\n\n".join(
+        [
+            table(head, lines, ["left", "left"] + ["right"] * 6),
+            "us, `exact+splatcore`. The marks between stages cost time of their own, so that the\n"
+            "sum is more than a frame without marks.",
+            source(*names),
+        ]
+    )
+    return files
+
+
+BACKWARDS = [
+    "atomic",
+    "warp-reduce",
+    "warp-reduce-skip",
+    "gaussian-parallel",
+    "subtile",
+    "splatcore",
+]
+
+
+def backward_rows(model):
+    rows = {}
+    for row in load(f"rendering/bench-{model}-backward.json")["rows"]:
+        if row["blend"] == "scalar":
+            rows[row["backward"]] = row
+    return rows
+
+
+def backward_table(methods):
+    head = ["backward"]
+    for model in FOX:
+        head += [f"{model}: blend_backward us", "backward us", "step us"]
+    lines = []
+    for method in methods:
+        cells = [f"`{method}`"]
+        for model in FOX:
+            row = backward_rows(model)[method]
+            cells += [
+                us(row["stages"]["blend_backward"]),
+                us(row["backward_ms"]),
+                us(row["step_ms"]),
+            ]
+        lines.append(cells)
+    return table(head, lines)
+
+
+def backward_source():
+    return source(*[f"rendering/bench-{model}-backward.json" for model in FOX])
+
+
+def training():
+    files = {
+        "training-steps.md": "\n\n".join(
+            [
+                backward_table(BACKWARDS),
+                "1080x1920, the seven held-out cameras of fox_colmap, `exact+scalar+METHOD`\n"
+                "(`splatcore` runs its own forward blend). blend_backward: the kernel. backward:\n"
+                "from image gradients to parameter gradients. step: a whole training step by the\n"
+                "clock, every Gaussian learning.",
+                backward_source(),
+            ]
+        )
+    }
+    order = [
+        "project",
+        "sort",
+        "intersect",
+        "blend",
+        "loss",
+        "blend_backward",
+        "sum_pairs",
+        "adam",
+    ]
+    lines = []
+    for model in FOX:
+        row = backward_rows(model)["splatcore"]
+        stages = row["step_stages"]
+        lines.append([model] + [us(stages.get(s, 0)) for s in order] + [us(row["step_ms"])])
+    files["training-stages.md"] = "\n\n".join(
+        [
+            table(["model"] + order + ["step by the clock"], lines),
+            "us, `exact+scalar+splatcore`. `adam` holds `project_backward`.",
+            backward_source(),
+        ]
+    )
+    return files
+
+
+def group(found, section, label):
+    return [r for r in found if section in r["section"] and r["label"].strip() == label]
+
+
+def quality_rows(found):
+    """Label, runs, commit for the table of quality on fox_colmap."""
+    seeds = "fox_colmap at 1080x1920, commit 09c3f1b"
+    mcmc = "the same: --strategy mcmc"
+    tree = "fox_colmap at 1080x1920, working tree of ebd0774"
+    late = "fox_colmap at 1080x1920, 2026-11-22, commits 8c42a51"
+    presets = "e6d55b3, presets"
+    return [
+        ("`--strategy adc`, 30,000 steps", group(found, seeds, "adc-p8"), "09c3f1b"),
+        ("the same, `--prune-floaters 0`", group(found, seeds, "adc"), "09c3f1b"),
+        ("`--strategy mcmc`, 1 M, 15,000 steps", group(found, mcmc, "L25"), "09c3f1b"),
+        ("the same, coarse to fine", group(found, mcmc, "c2f-L25"), "09c3f1b"),
+        (
+            "the same two, `--max-scale 0`",
+            group(found, mcmc, "mcmc") + group(found, mcmc, "c2f"),
+            "09c3f1b",
+        ),
+        (
+            "`--preset fast`",
+            [r for r in group(found, late, "--preset fast") if r["kind"] == "after"],
+            "93c8c35",
+        ),
+        (
+            "as `--preset balanced`",
+            group(found, tree, "mcmc 500 k, 15000, coarse-to-fine"),
+            "ebd0774",
+        ),
+        ("`--preset quality`", group(found, presets, "quality_fox"), "e6d55b3"),
+    ]
+
+
+def gaussians(run):
+    if run.get("gaussians"):
+        return int(run["gaussians"])
+    if run.get("rest"):
+        return int(re.search(r"'gaussians': (\d+)", run["rest"]).group(1))
+    return 1_000_000  # MCMC runs end at their limit
+
+
+def quality():
+    found = runs()
+    lines = []
+    for label, chosen, commit in quality_rows(found):
+        psnrs = [float(r["psnr"]) for r in chosen]
+        several = len(chosen) if chosen[0]["kind"] != "mean" else len(chosen[0]["views"].split())
+        worst = f"{min(psnrs):.2f}" if len(psnrs) > 1 else "-"
+        timed = [float(r["seconds"]) for r in chosen if r.get("seconds")]
+        lines.append(
+            [
+                label,
+                several,
+                f"{mean(psnrs):.2f}",
+                worst,
+                f"{mean(map(gaussians, chosen)):,.0f}",
+                f"{mean(timed):.1f}" if timed else "-",
+                commit,
+            ]
+        )
+    files = {
+        "quality-fox.md": "\n\n".join(
+            [
+                table(
+                    [
+                        "fox_colmap at 1080x1920",
+                        "seeds",
+                        "PSNR",
+                        "worst seed",
+                        "Gaussians",
+                        "seconds",
+                        "commit",
+                    ],
+                    lines,
+                    ["left"] + ["right"] * 5 + ["left"],
+                ),
+                "PSNR on the seven held-out photos. Seconds: training alone, without loading and\n"
+                "the last measurement. `-`: not written down, or measured beside other work.",
+                "*NVIDIA H200, driver 580.159.04, 2026-11-21 and 2026-11-22: `training/runs.txt`.*",
+            ]
+        )
+    }
+
+    lines = []
+    for run in found:
+        if run["kind"] == "preset" and run["label"].endswith("_bonsai"):
+            rest = run["rest"]
+            lines.append(
+                [
+                    f"`--preset {run['label'].split('_')[0]}`",
+                    f"{float(run['psnr']):.2f}",
+                    f"{float(run['worst']):.2f}",
+                    f"{float(re.search(r'ssim.: ([0-9.]+)', rest).group(1)):.3f}",
+                    f"{gaussians(run):,}",
+                    re.search(r"steps.: (\d+)", rest).group(1),
+                ]
+            )
+    files["quality-bonsai.md"] = "\n\n".join(
+        [
+            table(
+                ["bonsai at 800x533", "PSNR", "worst view", "SSIM", "Gaussians", "steps"], lines
+            ),
+            f"*{CARD}; commit e6d55b3, 2026-11-22; one seed: `training/runs.txt`.*",
+        ]
+    )
+
+    lines = []
+    for run in found:
+        if run["kind"] == "option" and "scripts/options bonsai" in run["section"]:
+            lines.append(
+                [
+                    run["strategy"],
+                    run["label"].replace("none", "without options"),
+                    run["psnr"],
+                    run["spread"],
+                    run["worst"],
+                    run["ssim"],
+                    f"{int(run['gaussians']):,}",
+                ]
+            )
+    files["quality-options.md"] = "\n\n".join(
+        [
+            table(
+                [
+                    "strategy",
+                    "option",
+                    "PSNR",
+                    "spread of the seeds",
+                    "worst view",
+                    "SSIM",
+                    "Gaussians",
+                ],
+                lines,
+                ["left", "left"] + ["right"] * 5,
+            ),
+            "bonsai at 800x533, 7,000 steps, seeds 0 and 1; mcmc with at most 200,000 Gaussians.",
+            "*NVIDIA H200, driver 580.159.04; commit e6d55b3, 2026-11-22: `training/runs.txt`.*",
+        ]
+    )
+    return files
+
+
+CPU_RUNS = [
+    "fox_colmap-7000",
+    "chair-7000",
+    "bonsai-7000",
+    "sceaux-7000",
+    "fox-distorted-3000",
+    "bonsai-600",
+]
+
+
+def cpu():
+    lines = []
+    for run in CPU_RUNS:
+        name = f"cpu/{run}.json"
+        data, entry = load(name), about(name)
+        lines.append(
+            [
+                run.rsplit("-", 1)[0],
+                f"{data['steps']:,}",
+                entry["size"],
+                f"{data['gaussians']:,}",
+                f"{data['psnr']:.2f}",
+                f"{data['ssim']:.3f}",
+                entry["commit"],
+                entry.get("note", ""),
+            ]
+        )
+    names = [f"cpu/{run}.json" for run in CPU_RUNS]
+    files = {
+        "cpu-quality.md": "\n\n".join(
+            [
+                table(
+                    [
+                        "dataset",
+                        "steps",
+                        "longer side",
+                        "Gaussians",
+                        "PSNR",
+                        "SSIM",
+                        "commit",
+                        "note",
+                    ],
+                    lines,
+                    ["left"] + ["right"] * 5 + ["left", "left"],
+                ),
+                f"*{about(names[0])['machine']}; {about(names[0])['date']}: "
+                + ", ".join(f"`{name}`" for name in names)
+                + ".*",
+            ]
+        )
+    }
+    lines, names = [], []
+    for scene in ["bonsai", "fox_220k"]:
+        for threads in [1, 2]:
+            name = f"cpu/bench-{scene}-{threads}.json"
+            names.append(name)
+            data = load(name)
+            row = data["rows"][0]
+            lines.append(
+                [
+                    f"{scene}, {data['gaussians']:,} Gaussians",
+                    size_of(data),
+                    threads,
+                    f"{row['gpu_ms']:.1f}",
+                    f"{row['backward_ms']:.1f}",
+                    f"{row['ns_per_blended']:.2f}",
+                    f"{row['ns_per_blended_backward']:.2f}",
+                ]
+            )
+    files["cpu-speed.md"] = "\n\n".join(
+        [
+            table(
+                [
+                    "scene",
+                    "size",
+                    "threads",
+                    "frame ms",
+                    "backward ms",
+                    "forward ns per pair",
+                    "backward ns per pair",
+                ],
+                lines,
+                ["left", "left"] + ["right"] * 5,
+            ),
+            "A pair is one Gaussian blended to one pixel. Pipeline `exact+splatcore+splatcore`.",
+            source(*names),
+        ]
+    )
+    return files
+
+
+def paper_cell(value, kind):
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return value
+    return {
+        "fps": f"{value:,.1f}",
+        "times": f"{value:.2f}x",
+        "ms": f"{value:.3f}",
+        "decibels": "same" if value > SAME else f"{value:.2f}",
+        "percent": f"{value:.1f}",
+        "millions": f"{value:.2f}",
+    }.get(kind, f"{value:g}")
+
+
+def papers():
+    files = {}
+    for paper in ["tc-gs", "gemm-gs", "tensor-gs"]:
+        name = f"rendering/paper-{paper}.json"
+        data = load(name)
+        parts = [
+            f"{data['paper']['title']} ({data['paper']['reference']}). The paper's card:\n"
+            f"{data['paper']['card']}. Ours: NVIDIA H200. Columns that begin with \"paper\" are\n"
+            "the published numbers; the others were measured here."
+        ]
+        for part in data["tables"]:
+            columns = [(g["title"], c) for g in part["groups"] for c in g["columns"]]
+            head = ["method"] + [f"{title}: {c['name']}" for title, c in columns]
+            lines = []
+            for row in part["rows"]:
+                cells = row.get("cells") or []
+                cells = cells + [None] * (len(columns) - len(cells))
+                note = f" ({row['note']})" if row.get("note") else ""
+                kinds = [row.get("format") or c["format"] for _, c in columns]
+                lines.append(
+                    [row["label"].replace("|", "/") + note]
+                    + [paper_cell(value, kind) for value, kind in zip(cells, kinds)]
+                )
+            parts.append(f"**{part['name']}: {part['caption']}**")
+            parts.append(table(head, lines))
+            parts += part["remarks"]
+        parts.append(source(name))
+        files[f"paper-{paper}.md"] = "\n\n".join(parts)
+    return files
+
+
+def wrap(text, width=96):
+    """Breaks lines of prose; tables keep theirs."""
+    if text.startswith("|"):
+        return text
+    return "\n".join(
+        textwrap.wrap(
+            " ".join(text.split()), width, break_long_words=False, break_on_hyphens=False
+        )
+    )
