@@ -8,7 +8,6 @@ mod commands;
 mod interrupt;
 mod load;
 mod output;
-mod paper;
 mod progress;
 mod report;
 mod run;

@@ -6,18 +6,17 @@ mod steps;
 mod table;
 mod timing;
 
-pub use timing::Row;
-
 use crate::backends::{BackendArgs, HalfSceneArgs};
 use crate::cameras::CameraArgs;
-use crate::paper::Paper;
 use crate::progress::Progress;
 use crate::{load, output};
 use anyhow::{Result, bail};
 use clap::CommandFactory;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Blend, Pipeline};
+use splatcore_papers::{Paper, Row};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use steps::Steps;
@@ -50,11 +49,21 @@ pub struct Args {
     backward: bool,
     /// Passes over the cameras after one to warm up. More passes give steadier medians and take
     /// longer
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 10,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     passes: u32,
     /// Print the tables of this paper: the paper's numbers, and those measured here in the same
     /// layout. Up to 18 pipelines; those that the backend lacks say so in their row
-    #[arg(long, value_name = "NAME", value_enum, conflicts_with_all = ["pipeline", "backward", "half_scene"])]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = papers(),
+        conflicts_with_all = ["pipeline", "backward", "half_scene"]
+    )]
     paper: Option<Paper>,
     /// Also write the results as JSON:
     /// {"device","backend","scene","gaussians","size","views","rows":[...]}; with --paper
@@ -92,6 +101,12 @@ struct Bench {
 struct Skipped {
     pipeline: Pipeline,
     reason: String,
+}
+
+/// The papers by name.
+fn papers() -> impl TypedValueParser<Value = Paper> {
+    let names = Paper::ALL.map(|paper| PossibleValue::new(paper.name()).help(paper.contents()));
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Paper>())
 }
 
 /// Runs the command.

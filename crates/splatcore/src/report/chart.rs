@@ -1,7 +1,7 @@
 //! Line charts as inline SVG text: axes, round ticks, one or more lines. No scripts, no fonts of
 //! its own.
 
-use super::escape;
+use splatcore_papers::page::escape;
 use std::fmt::Write;
 
 /// One line of a chart.

@@ -1,15 +1,14 @@
 //! `report.html`: one file that shows how a run went, readable offline in any browser, without
-//! scripts. Its parts serve other pages too.
+//! scripts.
 
-mod bars;
 mod chart;
 mod pictures;
 
-pub use bars::{Bar, BarChart};
 pub use chart::{Chart, Line};
 pub use pictures::ViewPictures;
 
 use pictures::{BRIGHTEST_ERROR, HEAT};
+use splatcore_papers::page::{document, escape, summary};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -102,36 +101,6 @@ impl Report {
     }
 }
 
-/// A page with this title, heading and body.
-pub fn document(title: &str, body: &str) -> String {
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, \
-         initial-scale=1\">\n<title>{0}</title>\n\
-         <style>\n{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n{body}\
-         <footer>Written by splatcore {2}.</footer>\n</body>\n</html>\n",
-        escape(title),
-        include_str!("style.css"),
-        env!("CARGO_PKG_VERSION")
-    )
-}
-
-/// A table of names and values; empty text without any.
-pub fn summary(facts: &[(String, String)]) -> String {
-    if facts.is_empty() {
-        return String::new();
-    }
-    let row = |(name, value): &(String, String)| {
-        format!(
-            "<tr><th>{}</th><td>{}</td></tr>\n",
-            escape(name),
-            escape(value)
-        )
-    };
-    let rows: String = facts.iter().map(row).collect();
-    format!("<table class=\"summary\">\n{rows}</table>\n")
-}
-
 /// PSNR with two decimals; equal images have an infinite one.
 pub fn decibels(psnr: f64) -> String {
     if psnr.is_finite() {
@@ -145,22 +114,6 @@ pub fn decibels(psnr: f64) -> String {
 pub fn pictured(count: usize) -> Vec<usize> {
     let shown = count.min(MAX_VIEWS);
     (0..shown).map(|i| i * count / shown).collect()
-}
-
-/// Text that is safe between tags and inside quoted attributes.
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            _ => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

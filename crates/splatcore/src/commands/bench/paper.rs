@@ -1,151 +1,63 @@
 //! `splatcore bench --paper`: the tables of a paper, measured here.
 
 use super::Args;
-use super::timing::{self, Row, Timing};
+use super::timing::{self, Timing};
 use crate::cameras::NamedCamera;
-use crate::paper::{About, Outcome, Paper, Run, Scene, Table, page, text};
 use crate::progress::Progress;
 use crate::{load, output};
 use anyhow::Result;
-use serde::Serialize;
 use splatcore_core::backend::{Backend, BackendError, RenderOptions, Renderer};
 use splatcore_core::pipeline::Pipeline;
 use splatcore_data::file::write_bytes;
+use splatcore_papers::{Measured, Outcome, Paper, Report, Run, Scene};
 use std::path::{Path, PathBuf};
-
-/// Why a pipeline has no numbers.
-struct Why {
-    /// Stands in its row.
-    short: &'static str,
-    /// Goes into the JSON.
-    full: String,
-}
-
-impl Why {
-    fn not_available(full: String) -> Self {
-        Self {
-            short: "not available on this backend",
-            full,
-        }
-    }
-
-    fn out_of_memory(full: String) -> Self {
-        Self {
-            short: "out of memory",
-            full,
-        }
-    }
-}
-
-impl From<BackendError> for Why {
-    fn from(error: BackendError) -> Self {
-        match error {
-            BackendError::OutOfMemory { .. } => Self::out_of_memory(error.to_string()),
-            _ => Self::not_available(error.to_string()),
-        }
-    }
-}
-
-/// Everything, as JSON.
-#[derive(Serialize)]
-struct Bench<'a> {
-    paper: &'a About,
-    device: String,
-    backend: &'static str,
-    passes: u32,
-    scenes: &'a [Measurements],
-    tables: &'a [Table],
-}
-
-/// One scene, as JSON.
-#[derive(Serialize)]
-struct Measurements {
-    scene: String,
-    gaussians: usize,
-    size: [u32; 2],
-    views: usize,
-    rows: Vec<ScaledRow>,
-    missing: Vec<Missing>,
-}
-
-#[derive(Serialize)]
-struct ScaledRow {
-    /// Width and height are so many times `size`.
-    scale: u32,
-    #[serde(flatten)]
-    row: Row,
-}
-
-#[derive(Serialize)]
-struct Missing {
-    scale: u32,
-    pipeline: String,
-    reason: String,
-}
 
 /// Runs the command.
 pub fn run(args: &Args, paper: Paper) -> Result<()> {
     let backend = args.backend.open()?;
     let names = names(&args.scenes);
-    let (mut scenes, mut measurements) = (Vec::new(), Vec::new());
+    let mut scenes = Vec::new();
     for (path, name) in args.scenes.iter().zip(names) {
-        let (scene, found) = measure(args, &*backend, paper, path, name)?;
-        scenes.push(scene);
-        measurements.push(found);
+        scenes.push(measure(args, &*backend, paper, path, name)?);
     }
-    let tables = paper.tables(&scenes);
-    let bench = Bench {
-        paper: paper.about(),
-        device: backend.describe(),
+    let device = backend.describe();
+    let measured = Measured {
+        facts: facts(&device, args.passes, &scenes),
+        device,
         backend: backend.name(),
         passes: args.passes,
-        scenes: &measurements,
-        tables: &tables,
+        scenes,
     };
+    let report = Report::new(paper, measured);
     if let Some(file) = &args.json {
-        output::write_json(file, &bench)?;
+        output::write_json(file, &report)?;
     }
-    let facts = facts(&bench, &scenes);
     if let Some(file) = &args.html {
-        write_bytes(file, page(paper.about(), &facts, &tables).as_bytes())?;
+        write_bytes(file, report.html().as_bytes())?;
     }
-    let about = paper.about();
-    let mut parts = vec![format!("{}: {}\n", about.name, about.title)];
-    parts[0].push_str(&format!(
-        "{}; measured there on {}\n",
-        about.reference, about.card
-    ));
-    let facts: Vec<String> = facts
-        .iter()
-        .map(|(name, value)| format!("{name}: {value}"))
-        .collect();
-    parts[0].push_str(&facts.join("\n"));
-    parts.extend(tables.iter().map(text));
-    output::print(&parts.join("\n\n"))
+    output::print(&report.text())
 }
 
 /// What was measured, for people.
-fn facts(bench: &Bench, scenes: &[Scene]) -> Vec<(String, String)> {
+fn facts(device: &str, passes: u32, scenes: &[Scene]) -> Vec<(String, String)> {
     let mut facts = vec![
-        ("here".to_owned(), bench.device.clone()),
+        ("here".to_owned(), device.to_owned()),
         (
             "times".to_owned(),
             format!(
-                "sum of the stages a frame, mean over the views, median of {} passes, the \
-                 pipelines taking turns; clock: by the \
-                 wall clock from frame to frame",
-                bench.passes
+                "sum of the stages a frame, mean over the views, median of {passes} passes, the \
+                 pipelines taking turns; clock: by the wall clock from frame to frame"
             ),
         ),
     ];
-    for (scene, found) in scenes.iter().zip(bench.scenes) {
-        let [w, h] = found.size;
-        let gaussians = output::thousands(found.gaussians as u64);
-        let views = match found.views {
+    for scene in scenes {
+        let [w, h] = scene.size;
+        let gaussians = output::thousands(scene.gaussians as u64);
+        let views = match scene.views {
             1 => "1 view".to_owned(),
             n => format!("{n} views"),
         };
-        let about = format!("{}, {gaussians} Gaussians, {w}x{h}, {views}", found.scene);
+        let about = format!("{}, {gaussians} Gaussians, {w}x{h}, {views}", scene.file);
         facts.push((scene.name.clone(), about));
     }
     facts
@@ -178,7 +90,7 @@ fn measure(
     paper: Paper,
     path: &Path,
     name: String,
-) -> Result<(Scene, Measurements)> {
+) -> Result<Scene> {
     let (gaussians, antialias) = load::scene(path)?;
     let (cameras, background) = args.cameras.resolve(path, &gaussians)?;
     let options = RenderOptions {
@@ -187,25 +99,21 @@ fn measure(
         ..RenderOptions::default()
     };
     let mut renderer = backend.renderer(&gaussians)?;
-    let mut found = Measurements {
-        scene: path.display().to_string(),
+    let mut scene = Scene {
+        name,
+        file: path.display().to_string(),
         gaussians: gaussians.len(),
         size: cameras
             .first()
             .map_or([0, 0], |c| [c.camera.width, c.camera.height]),
         views: cameras.len(),
-        rows: Vec::new(),
-        missing: Vec::new(),
+        outcomes: Vec::new(),
     };
     drop(gaussians);
     let runs = paper.runs();
     let mut scales: Vec<u32> = runs.iter().map(|run| run.scale).collect();
     scales.sort_unstable();
     scales.dedup();
-    let mut scene = Scene {
-        name,
-        outcomes: Vec::new(),
-    };
     for scale in scales {
         let cameras = at_scale(&cameras, scale);
         let runs: Vec<Run> = runs
@@ -221,31 +129,28 @@ fn measure(
             args.passes,
             &scene.name,
         )?;
-        for (run, outcome) in runs.into_iter().zip(outcomes) {
-            let outcome = match outcome {
-                Ok(row) => {
-                    found.rows.push(ScaledRow {
-                        scale,
-                        row: row.clone(),
-                    });
-                    Outcome::Row(Box::new(row))
-                }
-                Err(why) => {
-                    found.missing.push(Missing {
-                        scale,
-                        pipeline: run.pipeline.clone(),
-                        reason: why.full,
-                    });
-                    Outcome::Missing(why.short.into())
-                }
-            };
-            scene.outcomes.push((run, outcome));
-        }
+        scene.outcomes.extend(runs.into_iter().zip(outcomes));
     }
-    Ok((scene, found))
+    Ok(scene)
 }
 
-/// A row for each run at one scale, or why there is none.
+/// Why a pipeline has no numbers: the backend lacks it.
+fn not_available(full: String) -> Outcome {
+    Outcome::Missing {
+        short: "not available on this backend".into(),
+        full,
+    }
+}
+
+/// Why a pipeline has no numbers: the backend lacks the memory.
+fn out_of_memory(full: String) -> Outcome {
+    Outcome::Missing {
+        short: "out of memory".into(),
+        full,
+    }
+}
+
+/// What came of each run at one scale.
 fn outcomes(
     runs: &[Run],
     renderer: &mut dyn Renderer,
@@ -253,7 +158,7 @@ fn outcomes(
     options: &RenderOptions,
     passes: u32,
     scene: &str,
-) -> Result<Vec<Result<Row, Why>>> {
+) -> Result<Vec<Outcome>> {
     let options = |pipeline| RenderOptions {
         pipeline,
         ..options.clone()
@@ -292,14 +197,16 @@ fn outcomes(
     };
     progress.finish();
     let mut measured = measured.into_iter();
-    let row = |parsed: Result<Pipeline, String>| {
-        parsed.map_err(Why::not_available)?;
-        match measured.next() {
-            Some(row) => Ok(row?),
-            None => Err(Why::out_of_memory(room.clone())),
-        }
+    let outcome = |parsed: Result<Pipeline, String>| match parsed {
+        Err(unknown) => not_available(unknown),
+        Ok(_) => match measured.next() {
+            Some(Ok(row)) => Outcome::Row(Box::new(row)),
+            Some(Err(error @ BackendError::OutOfMemory { .. })) => out_of_memory(error.to_string()),
+            Some(Err(error)) => not_available(error.to_string()),
+            None => out_of_memory(room.clone()),
+        },
     };
-    Ok(parsed.into_iter().map(row).collect())
+    Ok(parsed.into_iter().map(outcome).collect())
 }
 
 /// The same views in larger images.

@@ -1,13 +1,14 @@
 //! Whole training steps, for their time alone: all learning rates are zero, so that the scene stays
 //! what it is.
 
-use super::timing::{Samples, StagesMs, add, median};
+use super::timing::{Samples, add, median};
 use crate::cameras::NamedCamera;
 use splatcore_core::backend::{
     Backend, BackendError, Learner, LearningRates, RenderOptions, Renderer, StageTimes, Statistic,
     StepPlan,
 };
 use splatcore_core::{Gaussians, Photo, View};
+use splatcore_papers::StagesMs;
 use std::sync::Arc;
 use std::time::Instant;
 

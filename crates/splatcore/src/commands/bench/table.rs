@@ -1,7 +1,8 @@
 //! The results for people.
 
-use super::{Bench, Row, Skipped};
+use super::{Bench, Skipped};
 use crate::output;
+use splatcore_papers::Row;
 
 /// Everything, and a line for each pipeline at the end, if wanted also for those that the backend
 /// lacks.

@@ -2,66 +2,13 @@
 
 use super::steps::Steps;
 use crate::cameras::NamedCamera;
-use serde::{Serialize, Serializer};
 use splatcore_core::backend::{BackendError, FrameCounts, RenderOptions, Renderer, StageTimes};
 use splatcore_core::{Image, Photo, Pipeline, metrics};
+use splatcore_papers::{Row, StagesMs};
 use std::time::Instant;
 
 /// Images with the same bits have an infinite PSNR, which JSON cannot hold.
 const SAME_BITS: f64 = 120.0;
-
-/// Milliseconds of the stages, in the order in which they ran.
-pub type StagesMs = Vec<(&'static str, f64)>;
-
-/// One row of the result. Times are milliseconds a frame or step.
-#[derive(Clone, Serialize)]
-pub struct Row {
-    pub pipeline: Pipeline,
-    pub intersect: String,
-    pub blend: String,
-    pub backward: String,
-    /// Sum of the forward stages.
-    pub gpu_ms: f64,
-    /// Wall clock of whole frames, images left on the device.
-    pub frame_ms: f64,
-    /// Sum of the backward stages.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub backward_ms: Option<f64>,
-    /// Wall clock of whole training steps.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub step_ms: Option<f64>,
-    #[serde(serialize_with = "as_map")]
-    pub stages: StagesMs,
-    /// Stages of a training step.
-    #[serde(serialize_with = "as_map", skip_serializing_if = "Vec::is_empty")]
-    pub step_stages: StagesMs,
-    pub psnr_vs_reference: f64,
-    /// Of the camera where it is least.
-    pub psnr_vs_reference_worst: f64,
-    /// Mean over the cameras, if each has a photo of its size.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub psnr_vs_photos: Option<f64>,
-    pub visible: u64,
-    pub pairs: u64,
-    pub fragments_evaluated: u64,
-    pub fragments_blended: u64,
-    pub ns_per_blended: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ns_per_blended_backward: Option<f64>,
-}
-
-impl Row {
-    /// Milliseconds of a stage of the frame, 0 if it has none of that name.
-    pub fn stage(&self, name: &str) -> f64 {
-        let found = self.stages.iter().find(|(stage, _)| *stage == name);
-        found.map_or(0.0, |(_, ms)| *ms)
-    }
-}
-
-/// Keeps the order in which the stages ran.
-fn as_map<S: Serializer>(stages: &[(&'static str, f64)], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(stages.iter().copied())
-}
 
 /// What is timed, and how.
 pub struct Timing<'a> {

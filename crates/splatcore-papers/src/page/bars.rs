@@ -1,6 +1,6 @@
 //! Horizontal bars in groups as inline SVG text. No scripts, no fonts of its own.
 
-use super::escape;
+use super::escape::escape;
 use std::fmt::Write;
 
 /// One bar.

@@ -3,14 +3,17 @@
 //! SSIM and LPIPS of its table 3 are left out: here images are compared with vanilla's, which says
 //! more about a renderer, and with the photos by PSNR.
 
-use super::table::{Format, Here, Line, Metric, Spec};
-use super::{About, Run};
+use crate::about::About;
+use crate::metric::{Format, Metric};
+use crate::run::Run;
+use crate::spec::{Here, Line, Spec};
 
 /// The paper.
 pub const ABOUT: About = About {
     name: "TC-GS",
     title: "A Faster Gaussian Splatting Module Utilizing Tensor Cores",
-    reference: "Liao, Ding, Cui, Gong, Hu, Wang, Li, Wang, Zhang, Fu; SIGGRAPH Asia 2025 Conference Papers",
+    reference: "Liao, Ding, Cui, Gong, Hu, Wang, Li, Wang, Zhang, Fu; SIGGRAPH Asia 2025 Conference \
+                Papers",
     card: "NVIDIA A800",
 };
 
@@ -319,7 +322,8 @@ fn figure_3() -> Spec {
     lines.push(Line::splatcore(1));
     Spec {
         name: "Figure 3",
-        caption: "where the time goes, and fragments blended, culled and skipped, for each intersection method",
+        caption: "where the time goes, and fragments blended, culled and skipped, for each \
+                  intersection method",
         remarks: vec![
             "The figure prints no numbers; section 1 says that over 80% of the pairs that remain \
              are culled.",

@@ -1,7 +1,9 @@
 //! Numbers and layout of TensorGS.
 
-use super::table::{Format, Here, Line, Metric, Spec};
-use super::{About, Run};
+use crate::about::About;
+use crate::metric::{Format, Metric};
+use crate::run::Run;
+use crate::spec::{Here, Line, Spec};
 
 /// The paper.
 pub const ABOUT: About = About {

@@ -1,167 +1,9 @@
 //! From rows of pipelines and measurements to tables of numbers.
 
-use super::{Outcome, Run, Scene};
-use crate::commands::bench::Row;
-use serde::Serialize;
-use std::ops::Range;
-
-/// How a number is written, and its unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Format {
-    /// Frames a second.
-    Fps,
-    /// Milliseconds.
-    Ms,
-    /// Times faster.
-    Times,
-    /// PSNR.
-    Decibels,
-    /// Millions.
-    Millions,
-    /// Percent.
-    Percent,
-}
-
-impl Format {
-    /// The number as text.
-    pub fn text(self, value: f64) -> String {
-        match self {
-            Format::Fps => format!("{value:.1}"),
-            Format::Ms => format!("{value:.3}"),
-            Format::Times => format!("{value:.2}×"),
-            Format::Decibels => format!("{value:.2}"),
-            Format::Millions => format!("{value:.2}"),
-            Format::Percent => format!("{value:.1}"),
-        }
-    }
-}
-
-/// A number that a row has for a scene.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Metric {
-    /// Frames a second, from the time of all stages.
-    Fps,
-    /// Time of all stages.
-    Ms,
-    /// By the wall clock from frame to frame.
-    FrameMs,
-    /// Time of what it is compared with over its own.
-    SpeedUp,
-    /// Vanilla's time over its own.
-    OverVanilla,
-    /// Time of `project`.
-    ProjectMs,
-    /// Time of all that is neither `project` nor `blend`: pairs, sorting, ranges.
-    SortMs,
-    /// Time of `blend`.
-    BlendMs,
-    /// As [`Metric::SpeedUp`], of `blend` alone.
-    BlendSpeedUp,
-    /// `project` in percent of all stages.
-    ProjectShare,
-    /// See [`Metric::SortMs`].
-    SortShare,
-    /// `blend`, likewise.
-    BlendShare,
-    /// Against vanilla's image.
-    Psnr,
-    /// Against the photos, where there are any.
-    PsnrPhotos,
-    /// (Tile, Gaussian) pairs.
-    Pairs,
-    /// Fragments that changed their pixel.
-    Blended,
-    /// Fragments whose alpha was computed in vain.
-    Culled,
-    /// Fragments of a pair that nobody looked at.
-    Skipped,
-    /// Culled in percent of all fragments.
-    CulledShare,
-}
-
-/// Pixels of a tile.
-const TILE_PIXELS: u64 = 256;
-
-impl Metric {
-    fn heading(self) -> &'static str {
-        match self {
-            Metric::Fps => "FPS",
-            Metric::Ms => "ms",
-            Metric::FrameMs => "clock ms",
-            Metric::SpeedUp => "speed-up",
-            Metric::OverVanilla => "vs 3DGS",
-            Metric::ProjectMs => "preprocess ms",
-            Metric::SortMs => "sort ms",
-            Metric::BlendMs => "blend ms",
-            Metric::BlendSpeedUp => "speed-up",
-            Metric::ProjectShare => "preprocess %",
-            Metric::SortShare => "sort %",
-            Metric::BlendShare => "blend %",
-            Metric::Psnr => "dB vs 3DGS",
-            Metric::PsnrPhotos => "dB vs photos",
-            Metric::Pairs => "pairs M",
-            Metric::Blended => "blended M",
-            Metric::Culled => "culled M",
-            Metric::Skipped => "skipped M",
-            Metric::CulledShare => "culled %",
-        }
-    }
-
-    fn format(self) -> Format {
-        match self {
-            Metric::Fps => Format::Fps,
-            Metric::Ms | Metric::FrameMs | Metric::ProjectMs | Metric::SortMs | Metric::BlendMs => {
-                Format::Ms
-            }
-            Metric::SpeedUp | Metric::OverVanilla | Metric::BlendSpeedUp => Format::Times,
-            Metric::Psnr | Metric::PsnrPhotos => Format::Decibels,
-            Metric::Pairs | Metric::Blended | Metric::Culled | Metric::Skipped => Format::Millions,
-            Metric::ProjectShare | Metric::SortShare | Metric::BlendShare | Metric::CulledShare => {
-                Format::Percent
-            }
-        }
-    }
-
-    /// The number, if the row (and for ratios the other one) is there.
-    fn of(self, row: &Row, against: Option<&Row>, vanilla: Option<&Row>) -> Option<f64> {
-        let blend = row.stage("blend");
-        let project = row.stage("project");
-        let sort = row.gpu_ms - project - blend;
-        let culled = row
-            .fragments_evaluated
-            .saturating_sub(row.fragments_blended);
-        let all = TILE_PIXELS * row.pairs;
-        let skipped = all.saturating_sub(row.fragments_evaluated);
-        let millions = |count: u64| Some(count as f64 / 1e6);
-        match self {
-            Metric::Fps => ratio(1e3, row.gpu_ms),
-            Metric::Ms => Some(row.gpu_ms),
-            Metric::FrameMs => Some(row.frame_ms),
-            Metric::SpeedUp => ratio(against?.gpu_ms, row.gpu_ms),
-            Metric::OverVanilla => ratio(vanilla?.gpu_ms, row.gpu_ms),
-            Metric::ProjectMs => Some(project),
-            Metric::SortMs => Some(sort),
-            Metric::BlendMs => Some(blend),
-            Metric::BlendSpeedUp => ratio(against?.stage("blend"), blend),
-            Metric::ProjectShare => ratio(100.0 * project, row.gpu_ms),
-            Metric::SortShare => ratio(100.0 * sort, row.gpu_ms),
-            Metric::BlendShare => ratio(100.0 * blend, row.gpu_ms),
-            Metric::Psnr => Some(row.psnr_vs_reference),
-            Metric::PsnrPhotos => row.psnr_vs_photos,
-            Metric::Pairs => millions(row.pairs),
-            Metric::Blended => millions(row.fragments_blended),
-            Metric::Culled => millions(culled),
-            Metric::Skipped => millions(skipped),
-            Metric::CulledShare => ratio(100.0 * culled as f64, all as f64),
-        }
-    }
-}
-
-/// `None` in place of an infinity, which JSON cannot hold.
-fn ratio(a: f64, b: f64) -> Option<f64> {
-    (b > 0.0).then(|| a / b)
-}
+use crate::metric::{Format, Metric};
+use crate::run::Run;
+use crate::scene::{Outcome, Scene};
+use crate::table::{Column, Group, Table, TableRow};
 
 /// A run and the one that its speed-up is over.
 #[derive(Clone, Debug)]
@@ -389,7 +231,7 @@ fn missing(line: &Line, scenes: &[Scene]) -> Option<String> {
         return None;
     }
     let reasons = outcomes().flatten().filter_map(|outcome| match outcome {
-        Outcome::Missing(reason) => Some(reason.as_str()),
+        Outcome::Missing { short, .. } => Some(short.as_str()),
         Outcome::Row(_) => None,
     });
     let mut reasons: Vec<&str> = reasons.collect();
@@ -405,104 +247,10 @@ fn column_here(here: &Here) -> Column {
     }
 }
 
-/// A column.
-#[derive(Serialize)]
-pub struct Column {
-    /// Heading.
-    pub name: String,
-    /// How its numbers are written.
-    pub format: Format,
-    /// Printed in the paper, not measured here.
-    pub from_paper: bool,
-}
-
-/// Columns under one heading.
-#[derive(Serialize)]
-pub struct Group {
-    /// Heading: a scene, or what the paper measured on.
-    pub title: String,
-    /// At least one.
-    pub columns: Vec<Column>,
-}
-
-/// A row.
-#[derive(Serialize)]
-pub struct TableRow {
-    /// As the paper calls it.
-    pub label: String,
-    /// What ran.
-    pub pipelines: Vec<String>,
-    /// All its numbers are written like this, if not as the columns say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub format: Option<Format>,
-    /// Why numbers are missing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-    /// One for each column.
-    pub cells: Vec<Option<f64>>,
-}
-
-/// A table with numbers.
-#[derive(Serialize)]
-pub struct Table {
-    /// `Table 3`.
-    pub name: &'static str,
-    /// What it shows.
-    pub caption: &'static str,
-    /// What to know when reading it.
-    pub remarks: Vec<&'static str>,
-    /// Columns.
-    pub groups: Vec<Group>,
-    /// Rows.
-    pub rows: Vec<TableRow>,
-    /// Columns that the page plots.
-    #[serde(skip)]
-    pub plotted: Vec<usize>,
-}
-
-impl Table {
-    /// All columns from left to right.
-    pub fn columns(&self) -> impl Iterator<Item = &Column> {
-        self.groups.iter().flat_map(|group| &group.columns)
-    }
-
-    /// Groups of columns, each with the numbers of its columns.
-    pub fn spans(&self) -> impl Iterator<Item = (&Group, Range<usize>)> {
-        let starts = self.groups.iter().scan(0, |at, group| {
-            *at += group.columns.len();
-            Some(*at - group.columns.len())
-        });
-        let spans = self.groups.iter().zip(starts);
-        spans.map(|(group, start)| (group, start..start + group.columns.len()))
-    }
-
-    /// What to say in place of these cells of a row: its note, if they are ours and none has a
-    /// number.
-    pub fn note_in<'a>(&self, row: &'a TableRow, cells: Range<usize>) -> Option<&'a str> {
-        let ours = self
-            .columns()
-            .nth(cells.start)
-            .is_some_and(|column| !column.from_paper);
-        let empty = row.cells[cells].iter().all(Option::is_none);
-        row.note.as_deref().filter(|_| ours && empty)
-    }
-
-    /// A cell as text; empty if there is no number.
-    pub fn text(&self, row: &TableRow, cell: usize) -> String {
-        let format = row
-            .format
-            .or_else(|| self.columns().nth(cell).map(|c| c.format));
-        match (row.cells[cell], format) {
-            (Some(value), Some(format)) => format.text(value),
-            _ => String::new(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::tests::row;
     use super::*;
+    use crate::test_data::row;
 
     fn spec() -> Spec {
         let vanilla = || Run::vanilla(1);
@@ -536,6 +284,10 @@ mod tests {
         ours.stages = vec![("project", 0.5), ("sort", 0.1), ("blend", 0.4)];
         Scene {
             name: "fox".into(),
+            file: "fox.spz".into(),
+            gaussians: 50,
+            size: [32, 24],
+            views: 2,
             outcomes: vec![
                 (Run::vanilla(1), Outcome::Row(Box::new(row(4.0)))),
                 (Run::new("aabb", "tc-gs"), matrix),
@@ -576,28 +328,12 @@ mod tests {
     #[test]
     fn what_the_backend_lacks_has_a_note_and_no_numbers() {
         let reason = "not available on this backend";
-        let table = spec().fill(&[scene(Outcome::Missing(reason.into()))]);
+        let table = spec().fill(&[scene(Outcome::Missing {
+            short: reason.into(),
+            full: String::new(),
+        })]);
         assert_eq!(table.rows[1].note.as_deref(), Some(reason));
         assert_eq!(table.rows[1].cells, [None, None, None, None, Some(2.0)]);
         assert_eq!(table.rows[0].note, None);
-    }
-
-    #[test]
-    fn fragments_are_blended_culled_or_skipped() {
-        let row = row(2.0);
-        let of = |metric: Metric| metric.of(&row, None, None).unwrap();
-        let all = 256.0 * 1000.0 / 1e6;
-        let sum = of(Metric::Blended) + of(Metric::Culled) + of(Metric::Skipped);
-        assert!((sum - all).abs() < 1e-12, "{sum}");
-        assert!((of(Metric::Culled) - 0.15).abs() < 1e-12);
-        assert!((of(Metric::CulledShare) - 100.0 * 0.15 / all).abs() < 1e-9);
-        let shares = of(Metric::ProjectShare) + of(Metric::SortShare) + of(Metric::BlendShare);
-        assert!((shares - 100.0).abs() < 1e-9, "{shares}");
-        assert_eq!(Metric::SpeedUp.of(&row, None, None), None);
-    }
-
-    #[test]
-    fn a_time_of_zero_gives_no_infinity() {
-        assert_eq!(Metric::Fps.of(&row(0.0), None, None), None);
     }
 }

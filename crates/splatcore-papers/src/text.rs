@@ -1,6 +1,6 @@
 //! Tables for a terminal.
 
-use super::Table;
+use crate::table::Table;
 
 /// Stands where there is no number.
 const NOTHING: &str = "-";
@@ -80,8 +80,9 @@ pub fn text(table: &Table) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::scene;
-    use super::super::{Paper, text};
+    use super::*;
+    use crate::paper::Paper;
+    use crate::test_data::scene;
 
     #[test]
     fn columns_stand_under_their_headings() {

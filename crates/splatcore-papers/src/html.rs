@@ -1,7 +1,8 @@
 //! The tables as one page, with bars. Readable offline, without scripts.
 
-use super::{About, Table};
-use crate::report::{Bar, BarChart, document, escape, summary};
+use crate::about::About;
+use crate::page::{Bar, BarChart, document, escape, summary};
+use crate::table::Table;
 use std::fmt::Write;
 
 /// The whole page. `facts` are names and values for the table at the top.
@@ -117,8 +118,9 @@ fn bars(table: &Table) -> BarChart {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::scene;
-    use super::super::{Paper, page};
+    use super::*;
+    use crate::paper::Paper;
+    use crate::test_data::scene;
 
     #[test]
     fn the_page_names_every_table_and_needs_nothing_from_elsewhere() {

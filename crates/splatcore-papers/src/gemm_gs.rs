@@ -2,8 +2,10 @@
 // A scene that renders in 6.28 ms has nothing to do with circles.
 #![allow(clippy::approx_constant)]
 
-use super::table::{Format, Here, Line, Metric, Spec};
-use super::{About, Run};
+use crate::about::About;
+use crate::metric::{Format, Metric};
+use crate::run::Run;
+use crate::spec::{Here, Line, Spec};
 
 /// The paper.
 pub const ABOUT: About = About {

@@ -1,0 +1,36 @@
+//! The tables of the papers on tensor cores, in their own layout: what was measured here beside
+//! what they print.
+//!
+//! Somebody measures: for each scene every [`Run`] of [`Paper::runs`] gives an [`Outcome`], and
+//! [`Measured`] holds them. [`Report::new`] makes the tables of that and writes them as text, as a
+//! page and as JSON.
+//!
+//! One file a paper holds its numbers, with the table that each came from, and which pipelines its
+//! rows are; `spec` turns that and the measurements into tables.
+
+mod about;
+mod gemm_gs;
+mod html;
+mod metric;
+pub mod page;
+mod paper;
+mod report;
+mod row;
+mod run;
+mod scene;
+mod spec;
+mod table;
+mod tc_gs;
+mod tensor_gs;
+#[cfg(test)]
+mod test_data;
+mod text;
+
+pub use about::About;
+pub use metric::Format;
+pub use paper::Paper;
+pub use report::{Measured, Report};
+pub use row::{Row, StagesMs};
+pub use run::Run;
+pub use scene::{Outcome, Scene};
+pub use table::{Column, Group, Table, TableRow};

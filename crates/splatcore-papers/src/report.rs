@@ -1,0 +1,192 @@
+//! All tables of a paper, as text, as a page and as JSON.
+
+use crate::about::About;
+use crate::html::page;
+use crate::paper::Paper;
+use crate::row::Row;
+use crate::scene::{Outcome, Scene};
+use crate::table::Table;
+use crate::text::text;
+use serde::{Serialize, Serializer};
+
+/// What was measured for a paper's tables.
+pub struct Measured {
+    /// What computed.
+    pub device: String,
+    /// Name of the backend.
+    pub backend: &'static str,
+    /// Passes over the cameras behind each time.
+    pub passes: u32,
+    /// Names and values for the head of text and page: where, how and of what.
+    pub facts: Vec<(String, String)>,
+    /// Each scene, with what came of [`Paper::runs`].
+    pub scenes: Vec<Scene>,
+}
+
+/// A paper's tables with numbers. Serializes as `{"paper", "device", "backend", "passes",
+/// "scenes": [...], "tables": [...]}`.
+pub struct Report {
+    paper: Paper,
+    measured: Measured,
+    tables: Vec<Table>,
+}
+
+impl Report {
+    /// Fills the paper's tables.
+    pub fn new(paper: Paper, measured: Measured) -> Self {
+        let tables = paper.tables(&measured.scenes);
+        Self {
+            paper,
+            measured,
+            tables,
+        }
+    }
+
+    /// For a terminal.
+    pub fn text(&self) -> String {
+        let about = self.paper.about();
+        let mut head = vec![
+            format!("{}: {}", about.name, about.title),
+            format!("{}; measured there on {}", about.reference, about.card),
+        ];
+        let facts = self.measured.facts.iter();
+        head.extend(facts.map(|(name, value)| format!("{name}: {value}")));
+        let parts = [head.join("\n")].into_iter();
+        let parts: Vec<String> = parts.chain(self.tables.iter().map(text)).collect();
+        parts.join("\n\n")
+    }
+
+    /// A page with plots, readable without a network.
+    pub fn html(&self) -> String {
+        page(self.paper.about(), &self.measured.facts, &self.tables)
+    }
+}
+
+#[derive(Serialize)]
+struct ReportJson<'a> {
+    paper: &'a About,
+    device: &'a str,
+    backend: &'a str,
+    passes: u32,
+    scenes: Vec<SceneJson<'a>>,
+    tables: &'a [Table],
+}
+
+#[derive(Serialize)]
+struct SceneJson<'a> {
+    scene: &'a str,
+    gaussians: usize,
+    size: [u32; 2],
+    views: usize,
+    rows: Vec<RowJson<'a>>,
+    missing: Vec<MissingJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct RowJson<'a> {
+    /// Width and height are so many times `size`.
+    scale: u32,
+    #[serde(flatten)]
+    row: &'a Row,
+}
+
+#[derive(Serialize)]
+struct MissingJson<'a> {
+    scale: u32,
+    pipeline: &'a str,
+    reason: &'a str,
+}
+
+impl<'a> From<&'a Scene> for SceneJson<'a> {
+    fn from(scene: &'a Scene) -> Self {
+        let (mut rows, mut missing) = (Vec::new(), Vec::new());
+        for (run, outcome) in &scene.outcomes {
+            let scale = run.scale;
+            match outcome {
+                Outcome::Row(row) => rows.push(RowJson { scale, row }),
+                Outcome::Missing { full, .. } => missing.push(MissingJson {
+                    scale,
+                    pipeline: &run.pipeline,
+                    reason: full,
+                }),
+            }
+        }
+        Self {
+            scene: &scene.file,
+            gaussians: scene.gaussians,
+            size: scene.size,
+            views: scene.views,
+            rows,
+            missing,
+        }
+    }
+}
+
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let json = ReportJson {
+            paper: self.paper.about(),
+            device: &self.measured.device,
+            backend: self.measured.backend,
+            passes: self.measured.passes,
+            scenes: self.measured.scenes.iter().map(SceneJson::from).collect(),
+            tables: &self.tables,
+        };
+        json.serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_data::scene;
+
+    fn report(paper: Paper, missing: &str) -> Report {
+        let measured = Measured {
+            device: "a device".into(),
+            backend: "cpu",
+            passes: 3,
+            facts: vec![("here".into(), "a & b".into())],
+            scenes: vec![scene(paper, missing)],
+        };
+        Report::new(paper, measured)
+    }
+
+    #[test]
+    fn text_begins_with_the_paper_and_the_facts() {
+        let text = report(Paper::Tc, "").text();
+        let head: Vec<&str> = text.lines().take(5).collect();
+        assert!(head[0].starts_with("TC-GS: A Faster"), "{text}");
+        assert!(head[1].ends_with("measured there on NVIDIA A800"), "{text}");
+        assert_eq!(head[2..4], ["here: a & b", ""]);
+        assert!(head[4].starts_with("Table 3: "), "{text}");
+    }
+
+    #[test]
+    fn json_has_every_run_once_in_its_scene() {
+        for paper in Paper::ALL {
+            let json = serde_json::to_value(report(paper, "+tc-gs")).unwrap();
+            assert_eq!(json["paper"]["name"], paper.about().name);
+            assert_eq!(
+                (&json["backend"], &json["passes"]),
+                (&"cpu".into(), &3.into())
+            );
+            let scene = &json["scenes"][0];
+            assert_eq!(scene["scene"], "models/fox.spz");
+            let of = |key: &str| scene[key].as_array().unwrap();
+            assert_eq!(of("rows").len() + of("missing").len(), paper.runs().len());
+            for missing in of("missing") {
+                let reason = missing["reason"].as_str().unwrap();
+                assert!(
+                    reason.contains(missing["pipeline"].as_str().unwrap()),
+                    "{missing}"
+                );
+            }
+            for row in of("rows") {
+                assert!(row["scale"].is_u64() && row["gpu_ms"].is_f64(), "{row}");
+                assert!(row["stages"]["blend"].is_f64(), "{row}");
+            }
+            assert!(!json["tables"].as_array().unwrap().is_empty());
+        }
+    }
+}

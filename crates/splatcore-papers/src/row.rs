@@ -1,0 +1,69 @@
+//! What is measured of one pipeline.
+
+use serde::{Serialize, Serializer};
+use splatcore_core::Pipeline;
+
+/// Milliseconds of the stages, in the order in which they ran.
+pub type StagesMs = Vec<(&'static str, f64)>;
+
+/// The numbers of one pipeline on one scene. Times are milliseconds a frame or step.
+#[derive(Clone, Serialize)]
+pub struct Row {
+    /// What ran.
+    pub pipeline: Pipeline,
+    /// Name of its intersection method.
+    pub intersect: String,
+    /// Name of its blend method.
+    pub blend: String,
+    /// Name of its backward method.
+    pub backward: String,
+    /// Sum of the forward stages.
+    pub gpu_ms: f64,
+    /// Wall clock of whole frames, images left on the device.
+    pub frame_ms: f64,
+    /// Sum of the backward stages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backward_ms: Option<f64>,
+    /// Wall clock of whole training steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step_ms: Option<f64>,
+    /// Stages of a frame.
+    #[serde(serialize_with = "as_map")]
+    pub stages: StagesMs,
+    /// Stages of a training step.
+    #[serde(serialize_with = "as_map", skip_serializing_if = "Vec::is_empty")]
+    pub step_stages: StagesMs,
+    /// Of the image against vanilla's, in dB, mean over the cameras.
+    pub psnr_vs_reference: f64,
+    /// The same of the camera where it is least.
+    pub psnr_vs_reference_worst: f64,
+    /// Mean over the cameras, if each has a photo of its size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub psnr_vs_photos: Option<f64>,
+    /// Gaussians that can change a pixel; this and all counts are means over the cameras.
+    pub visible: u64,
+    /// (Tile, Gaussian) pairs.
+    pub pairs: u64,
+    /// Fragments whose alpha was computed.
+    pub fragments_evaluated: u64,
+    /// Fragments that changed their pixel.
+    pub fragments_blended: u64,
+    /// Nanoseconds of `blend` for each fragment that changed its pixel.
+    pub ns_per_blended: f64,
+    /// Likewise of `blend_backward`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ns_per_blended_backward: Option<f64>,
+}
+
+impl Row {
+    /// Milliseconds of a stage of the frame, 0 if it has none of that name.
+    pub fn stage(&self, name: &str) -> f64 {
+        let found = self.stages.iter().find(|(stage, _)| *stage == name);
+        found.map_or(0.0, |(_, ms)| *ms)
+    }
+}
+
+/// Keeps the order in which the stages ran.
+fn as_map<S: Serializer>(stages: &[(&'static str, f64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(stages.iter().copied())
+}

@@ -1,0 +1,62 @@
+//! Measurements that never were, for tests.
+
+use crate::paper::Paper;
+use crate::row::Row;
+use crate::run::Run;
+use crate::scene::{Outcome, Scene};
+use splatcore_core::pipeline::Pipeline;
+
+/// A row in which every number follows from `gpu_ms`.
+pub fn row(gpu_ms: f64) -> Row {
+    Row {
+        pipeline: Pipeline::VANILLA,
+        intersect: "aabb".into(),
+        blend: "scalar".into(),
+        backward: "atomic".into(),
+        gpu_ms,
+        frame_ms: 1.05 * gpu_ms,
+        backward_ms: None,
+        step_ms: None,
+        stages: vec![
+            ("project", 0.1 * gpu_ms),
+            ("intersect", 0.1 * gpu_ms),
+            ("sort", 0.2 * gpu_ms),
+            ("blend", 0.6 * gpu_ms),
+        ],
+        step_stages: Vec::new(),
+        psnr_vs_reference: 70.0,
+        psnr_vs_reference_worst: 70.0,
+        psnr_vs_photos: Some(29.5),
+        visible: 100,
+        pairs: 1000,
+        fragments_evaluated: 200_000,
+        fragments_blended: 50_000,
+        ns_per_blended: 1.0,
+        ns_per_blended_backward: None,
+    }
+}
+
+/// Vanilla takes 4 ms, all others 2; those whose name contains `missing` do not exist.
+pub fn scene(paper: Paper, missing: &str) -> Scene {
+    let outcome = |run: Run| {
+        let outcome = if !missing.is_empty() && run.pipeline.contains(missing) {
+            Outcome::Missing {
+                short: "unknown blend method".into(),
+                full: format!("unknown blend method in {}", run.pipeline),
+            }
+        } else if run.pipeline == Run::vanilla(1).pipeline {
+            Outcome::Row(Box::new(row(4.0)))
+        } else {
+            Outcome::Row(Box::new(row(2.0)))
+        };
+        (run, outcome)
+    };
+    Scene {
+        name: "fox".into(),
+        file: "models/fox.spz".into(),
+        gaussians: 50,
+        size: [32, 24],
+        views: 2,
+        outcomes: paper.runs().into_iter().map(outcome).collect(),
+    }
+}
