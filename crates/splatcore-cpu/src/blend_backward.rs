@@ -65,8 +65,8 @@ dispatch! {
     /// Writes the sums of every pair of one tile into its row of `all_sums`; `first_pair` is the
     /// number of the tile's first pair.
     pub fn blend_backward / kernel (
-        splats: &[Splat], pairs: &[Pair], tile: &Tile, pixels: &Pixels<'_>, scratch: &mut BackwardScratch,
-        first_pair: usize, all_sums: &Disjoint<'_, SumRow>
+        splats: &[Splat], pairs: &[Pair], tile: &Tile, pixels: &Pixels<'_>,
+        scratch: &mut BackwardScratch, first_pair: usize, all_sums: &Disjoint<'_, SumRow>
     )
 }
 

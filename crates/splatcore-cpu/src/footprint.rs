@@ -39,7 +39,8 @@ dispatch! {
     /// Appends the numbers of the tiles that each splat of `order` touches to `out`, and how many
     /// there are to `counts`.
     pub fn touched / kernel (
-        method: Intersect, splats: &[Splat], order: &[u32], tiles: [usize; 2], out: &mut Vec<u32>, counts: &mut Vec<u32>
+        method: Intersect, splats: &[Splat], order: &[u32], tiles: [usize; 2],
+        out: &mut Vec<u32>, counts: &mut Vec<u32>
     )
 }
 

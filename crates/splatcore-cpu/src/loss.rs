@@ -208,8 +208,8 @@ dispatch! {
     /// Pass 2: the moments blurred along the column, 1 - SSIM, and what SSIM's derivative is made
     /// of.
     fn ssim_row / ssim_row_kernel (
-        window: &[f32; TAPS], moments: [&[f32]; MOMENTS], size: [usize; 2], y: usize, scratch: &mut RowScratch,
-        partials: [&mut [f32]; PARTIALS], sum: &mut f64
+        window: &[f32; TAPS], moments: [&[f32]; MOMENTS], size: [usize; 2], y: usize,
+        scratch: &mut RowScratch, partials: [&mut [f32]; PARTIALS], sum: &mut f64
     )
 }
 
@@ -284,8 +284,9 @@ fn ssim_row_kernel<L: Lanes>(
 dispatch! {
     /// Pass 3: the partials blurred back, and the gradient of the row.
     fn gradient_row / gradient_row_kernel (
-        window: &[f32; TAPS], partials: [&[f32]; PARTIALS], size: [usize; 2], y: usize, image: &[f32],
-        scratch: &mut RowScratch, scales: [f32; 2], gradient: &mut [f32], sum: &mut f64
+        window: &[f32; TAPS], partials: [&[f32]; PARTIALS], size: [usize; 2], y: usize,
+        image: &[f32], scratch: &mut RowScratch, scales: [f32; 2],
+        gradient: &mut [f32], sum: &mut f64
     )
 }
 

@@ -93,7 +93,9 @@ pub struct Output<'a> {
 
 dispatch! {
     /// See [`Output`].
-    pub fn project / kernel (scene: Scene<'_>, camera: &KernelCamera, first: usize, output: &mut Output<'_>)
+    pub fn project / kernel (
+        scene: Scene<'_>, camera: &KernelCamera, first: usize, output: &mut Output<'_>
+    )
 }
 
 /// Geometry shared by `project` and `project_backward`, a Gaussian a lane.

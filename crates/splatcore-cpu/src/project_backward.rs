@@ -39,8 +39,8 @@ dispatch! {
     /// Gradients of one chunk of Gaussians: `scene` holds the chunk's rows only, `splats` its
     /// splats, `slots[i]` the first slot of `splats[i]` and their number.
     pub fn project_backward / kernel (
-        scene: Scene<'_>, camera: &KernelCamera, splats: &[Splat], slots: &[[u32; 2]], pairs_of_splats: &[u32],
-        sums: &[SumRow], out: &mut GradientRows<'_>
+        scene: Scene<'_>, camera: &KernelCamera, splats: &[Splat], slots: &[[u32; 2]],
+        pairs_of_splats: &[u32], sums: &[SumRow], out: &mut GradientRows<'_>
     )
 }
 

@@ -7,7 +7,9 @@
 //! where it is not exact, the exponent is off by at most E = sum of |v u| (eps_v + eps_u + a few
 //! roundings of f32): the paper's proposition A.3, for rounding to nearest. So alpha lies in alpha
 //! 2^±E. Replacing the fragments of a pixel one by one, front to back, moves it by at most T
-//! |difference of alpha| · brightest colour each, T being the largest transmittance in front that the intervals allow; a fragment whose interval holds 1/255 may be there or not; where the interval of T reaches 1e-4 the pixel may stop.
+//! |difference of alpha| · brightest colour each, T being the largest transmittance in front that
+//! the intervals allow; a fragment whose interval holds 1/255 may be there or not; where the
+//! interval of T reaches 1e-4 the pixel may stop.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use splatcore_core::backend::{Backend, FrameCounts, RenderOptions};

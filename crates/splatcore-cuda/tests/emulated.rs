@@ -259,11 +259,13 @@ template <int N> struct Sum {
         for (int i = 0; i < N; ++i) total += v[i] * TABLE[i & 1];
     }
 };
-extern "C" __global__ void __launch_bounds__(32, 2) by_value(const __grid_constant__ Eye c, float* __restrict__ out, u32 n) {
+extern "C" __global__ void __launch_bounds__(32, 2) by_value(
+    const __grid_constant__ Eye c, float* __restrict__ out, u32 n) {
     Sum<4> sum;
     sum.add(c.weights);
     if (threadIdx.x < n)
-        out[threadIdx.x] = c.plane.w + c.size[1] + c.colour.z + (float)c.far + sum.total + threadIdx.x;
+        out[threadIdx.x] =
+            c.plane.w + c.size[1] + c.colour.z + (float)c.far + sum.total + threadIdx.x;
 }"#;
 
 #[repr(C, align(16))]
@@ -364,8 +366,10 @@ extern "C" __global__ void intrinsics(const u32* in, u32* out, u32 n) {
     out[6] = __float2int_rn(-1e20f);
     out[7] = (u32)__umul64hi((u64)in[0] << 32, (u64)in[1] << 32);
     out[8] = __funnelshift_l(in[0], in[1], 8);
-    out[9] = (u32)sizeof(float3) | (u32)alignof(float4) << 8 | (u32)alignof(uchar4) << 16 | (u32)alignof(double2) << 24;
-    out[10] = __float_as_uint(rsqrtf(4.0f) + fminf(1.0f, max(2.0f, 3.0f)) + __fdividef(1.0f, 4.0f) + __saturatef(7.0f));
+    out[9] = (u32)sizeof(float3) | (u32)alignof(float4) << 8 | (u32)alignof(uchar4) << 16 |
+             (u32)alignof(double2) << 24;
+    out[10] = __float_as_uint(rsqrtf(4.0f) + fminf(1.0f, max(2.0f, 3.0f)) +
+                              __fdividef(1.0f, 4.0f) + __saturatef(7.0f));
     out[11] = max(in[0], 7u) == in[0] && min(-1, 1) == -1 && isnan(__int_as_float(0x7fc00000));
 }"#;
 
@@ -408,7 +412,9 @@ extern "C" __global__ void crossed(u32* in, u32* out, u32 n) {
     else out[threadIdx.x] = __any_sync(FULL_MASK, 1);
 }
 extern "C" __global__ void foreign_mask(u32* in, u32* out, u32 n) { __syncwarp(1u); }
-extern "C" __global__ void trap(u32* in, u32* out, u32 n) { if (blockIdx.x == 2 && threadIdx.x == 33) __trap(); }
+extern "C" __global__ void trap(u32* in, u32* out, u32 n) {
+    if (blockIdx.x == 2 && threadIdx.x == 33) __trap();
+}
 extern "C" __global__ void spins(u32* in, u32* out, u32 n) {
     while (*(volatile u32*)out != 77u) __nanosleep(1);
 }

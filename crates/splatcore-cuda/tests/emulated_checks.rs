@@ -35,7 +35,9 @@ extern "C" __global__ void warp_barrier(u32* in, u32* out, u32 how) {
     value += tile[threadIdx.x ^ (how == 3 ? 15 : 31)];
     out[threadIdx.x] = value;
 }
-extern "C" __global__ void read_past(u32* in, u32* out, u32 how) { out[threadIdx.x] = in[threadIdx.x + how]; }
+extern "C" __global__ void read_past(u32* in, u32* out, u32 how) {
+    out[threadIdx.x] = in[threadIdx.x + how];
+}
 extern "C" __global__ void read(u32* in, u32* out, u32 how) { out[threadIdx.x] = in[threadIdx.x]; }
 extern "C" __global__ void index(u32* in, u32* out, u32 how) {
     __shared__ u32 tile[2][32];
@@ -47,7 +49,9 @@ extern "C" __global__ void row(u32* in, u32* out, u32 how) {
     const float4& four = *(const float4*)(in + how);
     if (threadIdx.x == 0) *(float4*)out = four;
 }
-extern "C" __global__ void bytes(u8* in, u8* out, u32 how) { out[threadIdx.x >> how] = in[threadIdx.x]; }
+extern "C" __global__ void bytes(u8* in, u8* out, u32 how) {
+    out[threadIdx.x >> how] = in[threadIdx.x];
+}
 extern "C" __global__ void local(u32* in, u32* out, u32 how) {
     __shared__ u32* someones;
     u32 own[2] = {1, 2};

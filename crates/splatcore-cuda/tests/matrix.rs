@@ -84,7 +84,8 @@ extern "C" __global__ void k8_tf32(const float* in, float* out, u32) {
     Case<8> all(in, out);
     u32 a[4], b[2];
     float c[4], d[4];
-    for (u32 r = 0; r < 4; ++r) a[r] = to_tf32(all.a[(all.group + r % 2 * 8) * 8 + all.member + r / 2 * 4]);
+    for (u32 r = 0; r < 4; ++r)
+        a[r] = to_tf32(all.a[(all.group + r % 2 * 8) * 8 + all.member + r / 2 * 4]);
     for (u32 r = 0; r < 2; ++r) b[r] = to_tf32(all.b[(all.member + r * 4) * 8 + all.group]);
     all.load(c);
     mma_m16n8k8_tf32(d, a, b, c);

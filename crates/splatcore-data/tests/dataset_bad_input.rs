@@ -132,7 +132,8 @@ fn unknown_camera_models_are_named() {
 fn bad_cameras_and_poses_are_left_out_or_named() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    let cameras = "1 PINHOLE 64 48 60 60 32 24\n2 PINHOLE 64 48 NaN 60 32 24\n3 SIMPLE_RADIAL 64 48 60 32 24 inf\n";
+    let cameras = "1 PINHOLE 64 48 60 60 32 24\n2 PINHOLE 64 48 NaN 60 32 24\n\
+        3 SIMPLE_RADIAL 64 48 60 32 24 inf\n";
     let images = [(1, "a.png"), (2, "b.png"), (3, "c.png"), (1, "gone.png")];
     colmap_text(root, cameras, &images, "1 0 0 nan 1 2 3 0.1\n");
     for name in ["a", "b", "c", "d"] {
@@ -203,8 +204,8 @@ fn seeds() -> Vec<Vec<u8>> {
         .push(b"1 1 0 0 0 1 2 3 1 a b.png\n2.5 3.5 -1 4 5 6\n2 1 0 0 0 1 2 3 1 c.png\n\n".to_vec());
     seeds.push(b"1 0.5 1 2 255 0 1 0.3 1 2 3 4\n".to_vec());
     seeds.push(
-        b"{\"fl_x\": 500.5, \"k1\": 0.1, \"frames\": [{\"file_path\": \"a.png\", \"transform_matrix\": \
-          [[1,0,0,0],[0,1,0,0],[0,0,1,4],[0,0,0,1]]}]}"
+        b"{\"fl_x\": 500.5, \"k1\": 0.1, \"frames\": [{\"file_path\": \"a.png\", \
+          \"transform_matrix\": [[1,0,0,0],[0,1,0,0],[0,0,1,4],[0,0,0,1]]}]}"
             .to_vec(),
     );
     for format in ["ascii", "binary_little_endian", "binary_big_endian"] {
@@ -270,7 +271,8 @@ proptest! {
     fn any_cameras_that_parse_can_be_opened_and_undistorted(
         model in 0usize..17,
         values in prop::collection::vec(prop_oneof![
-            -2.0f64..2.0, 1.0f64..100.0, Just(0.0), Just(f64::NAN), Just(f64::INFINITY), Just(1e300), Just(-1e300), Just(1e-300),
+            -2.0f64..2.0, 1.0f64..100.0, Just(0.0), Just(f64::NAN), Just(f64::INFINITY),
+            Just(1e300), Just(-1e300), Just(1e-300),
         ], 16),
         focal in prop::option::of(10.0f64..100.0),
     ) {
@@ -288,7 +290,8 @@ proptest! {
         if camera.defect().is_none() {
             let target = splatcore_data::dataset::undistort::pinhole_for(&camera);
             prop_assert_eq!(target.defect(), None);
-            let (photo, _) = splatcore_data::dataset::undistort::undistort(&camera, &target, &pattern(16, 12), None);
+            let undistort = splatcore_data::dataset::undistort::undistort;
+            let (photo, _) = undistort(&camera, &target, &pattern(16, 12), None);
             prop_assert_eq!(photo.dimensions(), (16, 12));
             for pixel in [[0.5, 0.5], [8.0, 6.0], [15.5, 11.5]] {
                 if let Some(ray) = camera.ray(pixel) {

@@ -73,7 +73,8 @@ fn a_frames_own_numbers_win() {
         root,
         "transforms.json",
         &format!(
-            r#"{{"camera_model": "OPENCV", "fl_x": 50, "fl_y": 51, "k1": 0.1, "k2": 0.01, "p1": 0.001, "p2": 0.002,
+            r#"{{"camera_model": "OPENCV", "fl_x": 50, "fl_y": 51,
+                "k1": 0.1, "k2": 0.01, "p1": 0.001, "p2": 0.002,
                 "applied_transform": [[1,0,0,0],[0,0,1,0],[0,-1,0,0]], "frames": [{}]}}"#,
             frames.join(",")
         ),
@@ -130,13 +131,14 @@ fn nerfstudios_splits_masks_points_and_smaller_copies_are_used() {
         "transforms.json",
         &format!(
             r#"{{"fl_x": 50, "w": 64, "h": 48, "frames": [{}], "ply_file_path": "points.ply",
-                "train_filenames": ["images/a.png"], "test_filenames": ["./images/c.png"], "val_filenames": ["images/c.png"]}}"#,
+                "train_filenames": ["images/a.png"], "test_filenames": ["./images/c.png"],
+                "val_filenames": ["images/c.png"]}}"#,
             frames.join(",")
         ),
     );
-    let mut ply = b"ply\nformat binary_big_endian 1.0\nelement vertex 2\nproperty double x\nproperty float y\n\
-        property float z\nproperty uchar red\nproperty uchar green\nproperty uchar blue\nproperty \
-        float nx\nend_header\n"
+    let mut ply = b"ply\nformat binary_big_endian 1.0\nelement vertex 2\nproperty double x\n\
+        property float y\nproperty float z\nproperty uchar red\n\
+        property uchar green\nproperty uchar blue\nproperty float nx\nend_header\n"
         .to_vec();
     for i in 0..2 {
         ply.extend((i as f64).to_be_bytes());

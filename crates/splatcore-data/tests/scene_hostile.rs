@@ -181,8 +181,18 @@ fn the_unmutated_files_are_read() {
     }
 }
 
+/// Up to `most - 1` bytes to change: where, to what, and whether early in the file.
+fn changes(most: usize) -> impl Strategy<Value = Vec<(prop::sample::Index, u8, bool)>> {
+    let change = (any::<prop::sample::Index>(), any::<u8>(), any::<bool>());
+    prop::collection::vec(change, 1..most)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 400,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn cut_short(which: prop::sample::Index, at: prop::sample::Index) {
@@ -195,7 +205,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_changed(which: prop::sample::Index, changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), any::<bool>()), 1..20)) {
+    fn bytes_changed(which: prop::sample::Index, changes in changes(20)) {
         let mut file = which.get(&FILES[..]).clone();
         for (at, value, early) in changes {
             // Half of the changes in the header, where they do more.
@@ -207,10 +217,16 @@ proptest! {
 
     /// Changes inside the gzip stream, which pass its checksum.
     #[test]
-    fn bytes_changed_under_gzip(version in 1u32..4, degree in 0u8..4, changes in prop::collection::vec((0usize..200, any::<u8>()), 1..8)) {
+    fn bytes_changed_under_gzip(
+        version in 1u32..4,
+        degree in 0u8..4,
+        changes in prop::collection::vec((0usize..200, any::<u8>()), 1..8),
+    ) {
         let file = Spz::random(version, 60, degree, 3);
         let mut inside = Vec::new();
-        std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&file.file()[..]), &mut inside).unwrap();
+        let packed = file.file();
+        let mut decoder = flate2::read::GzDecoder::new(&packed[..]);
+        std::io::Read::read_to_end(&mut decoder, &mut inside).unwrap();
         for (at, value) in changes {
             inside[at] = value;
         }
@@ -218,23 +234,34 @@ proptest! {
     }
 
     #[test]
-    fn parts_removed_or_repeated(which: prop::sample::Index, a: prop::sample::Index, b: prop::sample::Index, repeat: bool) {
+    fn parts_removed_or_repeated(
+        which: prop::sample::Index,
+        a: prop::sample::Index,
+        b: prop::sample::Index,
+        repeat: bool,
+    ) {
         let file = which.get(&FILES[..]);
         let (a, b) = (a.index(file.len()), b.index(file.len()));
         let (a, b) = (a.min(b), a.max(b));
-        let mutated = if repeat { [&file[..b], &file[a..]].concat() } else { [&file[..a], &file[b..]].concat() };
-        check(&mutated)?;
+        let (head, tail) = if repeat { (b, a) } else { (a, b) };
+        check(&[&file[..head], &file[tail..]].concat())?;
     }
 
     #[test]
     fn any_bytes(start in 0usize..5, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let starts: [&[u8]; 5] = [b"", b"ply\n", b"NGSP\x04\0\0\0", &[0x1f, 0x8b, 8, 0], b"PK\x03\x04"];
+        let starts: [&[u8]; 5] =
+            [b"", b"ply\n", b"NGSP\x04\0\0\0", &[0x1f, 0x8b, 8, 0], b"PK\x03\x04"];
         check(&[starts[start], &bytes[..]].concat())?;
     }
 
     /// Changes to the files inside the archive, which pass its checksum.
     #[test]
-    fn bytes_changed_inside_a_sog(version in 1u8..=2, degree in 0u8..4, which: prop::sample::Index, changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), any::<bool>()), 1..8)) {
+    fn bytes_changed_inside_a_sog(
+        version in 1u8..=2,
+        degree in 0u8..4,
+        which: prop::sample::Index,
+        changes in changes(8),
+    ) {
         let mut files = Sog::random(version, 60, degree, 3).files();
         let file = &mut files[which.index(8.min(6 + 2 * usize::from(degree > 0)))].1;
         for (at, value, early) in changes {
@@ -254,7 +281,8 @@ proptest! {
         let bundle = zip(&files, false);
         check(&bundle)?;
         // The decoder may not need the last byte or two of an image.
-        prop_assert!(at + 8 >= Sog::random(2, 60, 1, 3).files()[which].1.len() || parse(&bundle).0.is_err());
+        let whole = Sog::random(2, 60, 1, 3).files()[which].1.len();
+        prop_assert!(at + 8 >= whole || parse(&bundle).0.is_err());
     }
 
     #[test]
@@ -270,7 +298,11 @@ proptest! {
     }
 
     #[test]
-    fn splat_rows_changed(bytes in prop::collection::vec(any::<u8>(), 0..400), good in 0usize..50, end in 0usize..64) {
+    fn splat_rows_changed(
+        bytes in prop::collection::vec(any::<u8>(), 0..400),
+        good in 0usize..50,
+        end in 0usize..64,
+    ) {
         let row = [&1.5f32.to_le_bytes()[..], &[0x3f; 28]].concat();
         let mut file = [&row.repeat(good)[..], &bytes[..]].concat();
         file.truncate(file.len().max(end) - end);
@@ -280,12 +312,16 @@ proptest! {
     }
 
     #[test]
-    fn wrong_counts_in_a_ply_header_are_refused_before_memory_is_taken(count in 301u64.., ascii_file: bool) {
+    fn wrong_counts_in_a_ply_header_are_refused_before_memory_is_taken(
+        count in 301u64..,
+        ascii_file: bool,
+    ) {
         let file = if ascii_file { ascii() } else { plain_ply(&random(300, 3, 1)) };
         let text = String::from_utf8_lossy(&file[..200]).into_owned();
         let (declared, _) = text.split_once("element vertex ").unwrap().1.split_once('\n').unwrap();
         let at = text.find("element vertex ").unwrap() + 15;
-        let edited = [&file[..at], count.to_string().as_bytes(), &file[at + declared.len()..]].concat();
+        let (head, tail) = (&file[..at], &file[at + declared.len()..]);
+        let edited = [head, count.to_string().as_bytes(), tail].concat();
         let (result, peak) = parse(&edited);
         prop_assert!(result.unwrap_err().contains("declares"));
         prop_assert!(peak < 1 << 16, "{} bytes", peak);

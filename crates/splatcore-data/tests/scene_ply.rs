@@ -105,10 +105,18 @@ fn bits(g: &Gaussians) -> Vec<u32> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 64,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
-    fn written_and_read_again_every_bit_is_the_same(count in 0usize..200, degree in 0u8..4, seed: u64) {
+    fn written_and_read_again_every_bit_is_the_same(
+        count in 0usize..200,
+        degree in 0u8..4,
+        seed: u64,
+    ) {
         let g = any_bits(count, degree, seed);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("scene.ply");
@@ -123,7 +131,13 @@ proptest! {
 
     /// Random types, order, byte order, extra columns and lists, before and inside the element.
     #[test]
-    fn any_layout_is_read(degree in 0u8..4, seed: u64, encoding in 0usize..3, lists: bool, crlf: bool) {
+    fn any_layout_is_read(
+        degree in 0u8..4,
+        seed: u64,
+        encoding in 0usize..3,
+        lists: bool,
+        crlf: bool,
+    ) {
         let g = random(7, degree, seed);
         let mut rng = Rng::new(seed, 3);
         let mut columns: Vec<(String, &str)> = names(degree)
@@ -138,7 +152,8 @@ proptest! {
             columns.push(("list_double".into(), "list int double"));
         }
         rng.shuffle(&mut columns);
-        let mut file = Foreign { encoding, end: if crlf { "\r\n" } else { "\n" }, bytes: Vec::new() };
+        let end = if crlf { "\r\n" } else { "\n" };
+        let mut file = Foreign { encoding, end, bytes: Vec::new() };
         file.header(&columns);
         file.row(&[(2.0, "uchar"), (8.0, "int"), (9.0, "int")]);
         file.row(&[(0.0, "uchar")]);
@@ -268,14 +283,14 @@ fn unsound_rows_are_dropped_and_counted() {
     g.retain(|i| [1, 3, 5].contains(&i));
     assert!(scene.gaussians == g);
 
-    let ascii = "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n\
-        property float f_dc_0\nproperty float f_dc_1\nproperty float f_dc_2\nproperty float \
-        opacity\n\
-        property float scale_0\nproperty float scale_1\nproperty float scale_2\nproperty float \
-        rot_0\n\
-        property float rot_1\nproperty float rot_2\nproperty float rot_3\nend_header\n\
-        nan 0 0 0 0 0 0 0 0 0 1 0 0 0\n-nan(ind) 0 0 0 0 0 0 0 0 0 1 0 0 0\n1e3 0 0 0 0 0 0 0 0 0 \
-        1 0 0 0";
+    let ascii = "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\n\
+        property float z\nproperty float f_dc_0\nproperty float f_dc_1\n\
+        property float f_dc_2\nproperty float opacity\n\
+        property float scale_0\nproperty float scale_1\nproperty float scale_2\n\
+        property float rot_0\nproperty float rot_1\nproperty float rot_2\nproperty float rot_3\n\
+        end_header\n\
+        nan 0 0 0 0 0 0 0 0 0 1 0 0 0\n-nan(ind) 0 0 0 0 0 0 0 0 0 1 0 0 0\n\
+        1e3 0 0 0 0 0 0 0 0 0 1 0 0 0";
     let scene = parse(ascii.as_bytes());
     assert_eq!((scene.dropped, scene.gaussians.len()), (2, 1));
     assert_eq!(scene.gaussians.means, [[1000.0, 0.0, 0.0]]);
@@ -305,8 +320,9 @@ fn info_describes_a_scene() {
     write_ply(&path, &g, false).unwrap();
     let json = serde_json::to_value(scene::info(&path).unwrap()).unwrap();
     let want = serde_json::json!({
-        "kind": "scene", "format": "PLY, binary little-endian", "gaussians": 4, "sh_degree": 2, "dropped": 1,
-        "bytes": std::fs::metadata(&path).unwrap().len(), "median_scale": 1.0, "antialiased": false, "notes": [],
+        "kind": "scene", "format": "PLY, binary little-endian", "gaussians": 4, "sh_degree": 2,
+        "dropped": 1, "bytes": std::fs::metadata(&path).unwrap().len(), "median_scale": 1.0,
+        "antialiased": false, "notes": [],
         "bounds": { "min": [-1.0, 2.0, 3.0], "max": [1.0, 4.0, 3.0] },
     });
     assert_eq!(json, want);

@@ -121,9 +121,9 @@ fn broken_files_get_a_line_that_says_what_and_where() {
     let header = &good[..good.windows(10).position(|w| w == b"end_header").unwrap()];
     assert!(error(header).contains("no end_header line"));
 
-    let cloud = "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\n\
-        property uchar red\nelement face 0\nproperty list uchar int vertex_indices\nend_header\n0 \
-        0 0 0\n";
+    let cloud = "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\n\
+        property float z\nproperty uchar red\nelement face 0\n\
+        property list uchar int vertex_indices\nend_header\n0 0 0 0\n";
     let message = error(cloud.as_bytes());
     assert!(
         message.contains("point cloud or mesh") && message.contains("f_dc_0"),

@@ -12,8 +12,8 @@ use crate::spec::{Here, Line, Spec};
 pub const ABOUT: About = About {
     name: "TC-GS",
     title: "A Faster Gaussian Splatting Module Utilizing Tensor Cores",
-    reference: "Liao, Ding, Cui, Gong, Hu, Wang, Li, Wang, Zhang, Fu; SIGGRAPH Asia 2025 Conference \
-                Papers",
+    reference: "Liao, Ding, Cui, Gong, Hu, Wang, Li, Wang, Zhang, Fu; SIGGRAPH Asia 2025 \
+                Conference Papers",
     card: "NVIDIA A800",
 };
 

@@ -24,7 +24,12 @@ pub struct CameraArgs {
     #[command(flatten)]
     source: Source,
     /// Which of the dataset's photos: test (held out), train, all. Time grows with their number
-    #[arg(long, value_name = "SPLIT", default_value_t = Split::Test, conflicts_with_all = ["orbit", "cameras"])]
+    #[arg(
+        long,
+        value_name = "SPLIT",
+        default_value_t = Split::Test,
+        conflicts_with_all = ["orbit", "cameras"],
+    )]
     split: Split,
     /// Every Nth photo of the dataset is held out [that of the run beside the scene, or 8]
     #[arg(long, value_name = "N", conflicts_with_all = ["orbit", "cameras"])]
@@ -52,7 +57,13 @@ pub struct CameraArgs {
     up: Up,
     /// --orbit: distance from the centre, times the one that shows 95 % of the Gaussians (less of a
     /// scene with a far background)
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = positive, conflicts_with_all = ["dataset", "cameras"])]
+    #[arg(
+        long,
+        value_name = "FACTOR",
+        default_value_t = 1.0,
+        value_parser = positive,
+        conflicts_with_all = ["dataset", "cameras"],
+    )]
     distance: f64,
     /// Colour behind the scene: black, white, or r,g,b from 0 to 1 [that of the run beside the
     /// scene, or black]

@@ -91,8 +91,10 @@ impl Channels {
         output::write_json(
             &folder.join("depth.json"),
             &Scale {
-                npy: "depth along the view axis in world units, f32, [height][width]; 0 where nothing is",
-                png: "1 / depth = value / 65535 * white, 16 bits; 0 where nothing is, 65535 also for what is nearer",
+                npy: "depth along the view axis in world units, f32, [height][width]; 0 where \
+                      nothing is",
+                png: "1 / depth = value / 65535 * white, 16 bits; 0 where nothing is, 65535 also \
+                      for what is nearer",
                 white: (self.white > 0.0).then_some(self.white),
             },
         )

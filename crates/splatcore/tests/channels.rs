@@ -40,8 +40,8 @@ fn depth_is_that_of_the_means_and_nothing_is_zero() {
     let cameras = folder.path().join("cameras.json");
     let entry = |name: &str, z: i32| {
         format!(
-            r#"{{"id":0,"img_name":"{name}","width":90,"height":30,"position":[0,0,{z}],"fx":120,"fy":120,
-                "rotation":[[1,0,0],[0,1,0],[0,0,1]]}}"#
+            r#"{{"id":0,"img_name":"{name}","width":90,"height":30,"position":[0,0,{z}],
+                "fx":120,"fy":120,"rotation":[[1,0,0],[0,1,0],[0,0,1]]}}"#
         )
     };
     let both = format!("[{},{}]", entry("a.jpg", -9), entry("sub/b.jpg", -18));

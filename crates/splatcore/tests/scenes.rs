@@ -80,8 +80,8 @@ fn render_from_an_orbit_a_dataset_and_a_file() {
     assert!(out.join("view_0000.png").is_file() && !out.join("view_0001.png").exists());
 
     let cameras = folder.path().join("cameras.json");
-    let entry = r#"[{"id":0,"img_name":"sub/a.jpg","width":20,"height":10,"position":[0,0,-9],"fx":9,"fy":9,
-        "rotation":[[1,0,0],[0,1,0],[0,0,1]]}]"#;
+    let entry = r#"[{"id":0,"img_name":"sub/a.jpg","width":20,"height":10,"position":[0,0,-9],
+        "fx":9,"fy":9,"rotation":[[1,0,0],[0,1,0],[0,0,1]]}]"#;
     std::fs::write(&cameras, entry).unwrap();
     let pipeline = ["--pipeline", "vanilla", "--threads", "1"];
     let args = [

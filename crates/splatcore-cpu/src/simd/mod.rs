@@ -172,11 +172,15 @@ pub(crate) const EXP2: [f32; 6] = [
 ///
 /// `dispatch! { pub fn name / kernel (argument: Type, ...) }`
 macro_rules! dispatch {
-    ($(#[$doc:meta])* $vis:vis fn $name:ident / $kernel:ident ($($arg:ident : $type:ty),* $(,)?)) => {
+    (
+        $(#[$doc:meta])*
+        $vis:vis fn $name:ident / $kernel:ident ($($arg:ident : $type:ty),* $(,)?)
+    ) => {
         $(#[$doc])*
         $vis fn $name(level: $crate::simd::Level, $($arg: $type),*) {
             #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,avx2,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+            #[target_feature(enable = "fma,avx2,bmi1,bmi2,lzcnt,popcnt")]
             fn avx512($($arg: $type),*) {
                 $kernel::<$crate::simd::F32x16>($($arg),*)
             }

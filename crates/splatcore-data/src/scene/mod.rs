@@ -26,7 +26,8 @@ use std::ops::Deref;
 use std::path::Path;
 
 /// The remedy that ends most errors about a file of the wrong kind.
-const KNOWN_FORMATS: &str = "give a Gaussian .ply, .spz, .sog or .splat file, or the folder of an unbundled SOG (with meta.json)";
+const KNOWN_FORMATS: &str = "give a Gaussian .ply, .spz, .sog or .splat file, or the folder of an \
+                             unbundled SOG (with meta.json)";
 
 /// A scene as a file holds it.
 #[derive(Clone, Debug)]

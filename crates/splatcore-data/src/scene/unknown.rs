@@ -7,7 +7,8 @@ use std::path::Path;
 const CONVERT: &str =
     "convert it to .ply, .spz or .sog first, for example with PlayCanvas's splat-transform";
 
-const CHECKPOINT: &str = "give the scene.ply beside it; a run that has none yet makes it when it ends: train with --resume";
+const CHECKPOINT: &str = "give the scene.ply beside it; a run that has none yet makes it when it \
+                          ends: train with --resume";
 
 /// The error about a file in no known format: what it seems to be, and what to do.
 pub fn format(bytes: &[u8], path: &Path) -> DataError {

@@ -62,8 +62,12 @@ impl Sog {
         let files = json!(["shN_centroids.webp", "shN_labels.webp"]);
         let mut meta = match version {
             1 => json!({
-                "means": { "shape": [count, 3], "mins": [-1.5, -1.0, 0.0], "maxs": [1.0, 2.0, 3.0] },
-                "scales": { "shape": [count, 3], "mins": [-9.0, -8.0, -7.0], "maxs": [-2.0, -1.0, 0.0] },
+                "means": {
+                    "shape": [count, 3], "mins": [-1.5, -1.0, 0.0], "maxs": [1.0, 2.0, 3.0]
+                },
+                "scales": {
+                    "shape": [count, 3], "mins": [-9.0, -8.0, -7.0], "maxs": [-2.0, -1.0, 0.0]
+                },
                 "quats": { "shape": [count, 4], "encoding": "quaternion_packed" },
                 "sh0": { "mins": [-1.0, -2.0, -3.0, -4.0], "maxs": [1.0, 2.0, 3.0, 8.0] },
                 "shN": { "mins": -0.25, "maxs": 0.5, "files": files },
@@ -74,7 +78,10 @@ impl Sog {
                 "scales": { "codebook": codebook(-9.0, -1.0) },
                 "quats": {},
                 "sh0": { "codebook": codebook(-2.0, 3.0) },
-                "shN": { "count": 100, "bands": sh_degree, "codebook": codebook(-0.5, 0.5), "files": files },
+                "shN": {
+                    "count": 100, "bands": sh_degree, "codebook": codebook(-0.5, 0.5),
+                    "files": files
+                },
             }),
         };
         if higher == 0 {

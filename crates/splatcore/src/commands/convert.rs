@@ -34,12 +34,24 @@ pub struct Args {
     /// of the depth that the cameras of --dataset see at their place, in every one that can tell;
     /// try 0.8. Views from beside the photos gain much, those between them nothing; haze, glass and
     /// smoke may go too. Renders each view once, and takes the memory of training
-    #[arg(long, value_name = "SHARE", value_parser = share, requires = "dataset", group = "cleaning")]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        value_parser = share,
+        requires = "dataset",
+        group = "cleaning",
+    )]
     prune_floaters: Option<f32>,
     /// Limit sizes, as training's flag of this name does: no Gaussian larger than this share of its
     /// distance to the nearest camera of --dataset; try 0.25. What is larger may cover half of a
     /// view from beside the photos. Takes the memory of training
-    #[arg(long, value_name = "SHARE", value_parser = share, requires = "dataset", group = "cleaning")]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        value_parser = share,
+        requires = "dataset",
+        group = "cleaning",
+    )]
     max_scale: Option<f32>,
     /// The photos that the scene was made of, for --prune-floaters and --max-scale
     #[arg(long, value_name = "DATASET", requires = "cleaning")]

@@ -24,7 +24,12 @@ pub struct Args {
     #[arg(long)]
     photos_only: bool,
     /// Training steps. Time grows in proportion; more give a sharper result
-    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 2000,
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
     iterations: u32,
     /// Replace the demo that DIR holds
     #[arg(long)]
