@@ -4,14 +4,13 @@
 //! longer.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
-#[path = "../../splatcore-train/tests/common/heap.rs"]
-mod heap;
 mod support;
 
 use splatcore_core::backend::{Backend, Refine};
 use splatcore_core::{Learner, Pipeline, View};
 use splatcore_reference::conformance::scenes::random_scene;
 use splatcore_reference::conformance::step;
+use splatcore_test_support::heap;
 use std::sync::Arc;
 use support::{Watched, camera, view};
 

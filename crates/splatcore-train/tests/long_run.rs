@@ -2,14 +2,12 @@
 //! measurements leave nothing behind. One test a process: all its threads' memory is counted.
 #![allow(clippy::unwrap_used)]
 
-#[path = "common/heap.rs"]
-mod heap;
-
 use splatcore_core::backend::{RenderOptions, Renderer};
 use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Photo, View};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::{Config, Strategy};
+use splatcore_test_support::heap;
 use splatcore_train::{Observer, Outcome, Progress, Signal, Trainer, evaluate, init};
 use std::sync::Arc;
 

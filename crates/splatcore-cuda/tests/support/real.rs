@@ -1,10 +1,6 @@
 //! Real photos' cameras and models trained on them, and cut-outs small enough for the emulator.
 #![allow(dead_code, clippy::unwrap_used)] // not every test uses everything; helpers of tests
 
-#[path = "../../../splatcore-data/tests/shared/mod.rs"]
-mod real_data;
-
-use real_data::shared;
 use splatcore_core::semantics::NEAR_PLANE;
 use splatcore_core::{Camera, Gaussians};
 use splatcore_cuda::CudaBackend;
@@ -13,6 +9,7 @@ use splatcore_cuda::device::nvrtc;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
 use splatcore_data::scene;
 use splatcore_reference::twin::{Scene, project::project};
+use splatcore_test_support::shared;
 use std::sync::Arc;
 
 /// A card, unless the emulator is asked for.

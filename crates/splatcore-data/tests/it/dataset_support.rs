@@ -1,0 +1,77 @@
+//! What the dataset tests share: the folder of real data, and small datasets made on the spot.
+
+use image::{Rgb, RgbImage};
+pub use splatcore_test_support::shared;
+use std::path::Path;
+
+/// A smooth pattern that tells positions apart.
+pub fn pattern(width: u32, height: u32) -> RgbImage {
+    RgbImage::from_fn(width, height, |x, y| {
+        let wave = |v: u32, n: f64| (127.5 + 100.0 * (v as f64 / n).sin()) as u8;
+        Rgb([wave(x, 7.0), wave(y, 9.0), wave(x + y, 11.0)])
+    })
+}
+
+/// A COLMAP text dataset: `cameras` lines, and one image line `camera name` each.
+pub fn colmap_text(root: &Path, cameras: &str, images: &[(u32, &str)], points: &str) {
+    let model = root.join("sparse/0");
+    std::fs::create_dir_all(&model).unwrap();
+    std::fs::write(model.join("cameras.txt"), cameras).unwrap();
+    let lines: String = images
+        .iter()
+        .enumerate()
+        .map(|(i, (camera, name))| format!("{} 1 0 0 0 {i} 0 4 {camera} {name}\n\n", i + 1))
+        .collect();
+    std::fs::write(model.join("images.txt"), format!("# comment\n{lines}")).unwrap();
+    std::fs::write(model.join("points3D.txt"), points).unwrap();
+}
+
+/// Saves an image, making folders.
+pub fn save(image: impl Into<image::DynamicImage>, path: &Path) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    image.into().save(path).unwrap();
+}
+
+/// Loads everything without scaling.
+pub fn load_all(dataset: &splatcore_data::dataset::Dataset) -> Vec<splatcore_core::View> {
+    let all: Vec<usize> = (0..dataset.entries.len()).collect();
+    dataset
+        .load_views(&all, &Default::default(), &|_, _| {})
+        .unwrap()
+}
+
+/// Little-endian bytes of a COLMAP binary model with one SIMPLE_RADIAL camera, two images, three
+/// points.
+pub fn binary_model() -> [Vec<u8>; 3] {
+    let f64s =
+        |out: &mut Vec<u8>, values: &[f64]| values.iter().for_each(|v| out.extend(v.to_le_bytes()));
+    let mut cameras = 1u64.to_le_bytes().to_vec();
+    cameras.extend(7u32.to_le_bytes());
+    cameras.extend(2u32.to_le_bytes());
+    cameras.extend(64u64.to_le_bytes());
+    cameras.extend(48u64.to_le_bytes());
+    f64s(&mut cameras, &[60.0, 32.0, 24.0, -0.05]);
+    let mut images = 2u64.to_le_bytes().to_vec();
+    for (id, name) in [(1u32, "a b/one.png"), (2, "two.png")] {
+        images.extend(id.to_le_bytes());
+        f64s(&mut images, &[2.0, 0.0, 0.0, 0.0, id as f64, 0.0, 4.0]);
+        images.extend(7u32.to_le_bytes());
+        images.extend(name.as_bytes());
+        images.push(0);
+        images.extend(2u64.to_le_bytes());
+        images.extend([0; 48]);
+    }
+    let mut points = 3u64.to_le_bytes().to_vec();
+    for id in 1..=3u64 {
+        points.extend(id.to_le_bytes());
+        f64s(
+            &mut points,
+            &[id as f64, 0.5, if id == 2 { f64::NAN } else { 1.0 }],
+        );
+        points.extend([10 * id as u8, 20, 30]);
+        f64s(&mut points, &[0.1]);
+        points.extend(id.to_le_bytes());
+        points.extend(vec![0; 8 * id as usize]);
+    }
+    [cameras, images, points]
+}

@@ -1,0 +1,281 @@
+//! `transforms.json` in its dialects.
+
+use crate::dataset_support::{load_all, pattern, save};
+
+use splatcore_data::dataset::{Dataset, Format, Lens, OpenOptions, Split};
+use std::path::Path;
+
+/// Camera to world of a camera at (0, 0, 4) that looks at the origin (OpenGL: along -z), y up.
+const LOOKING_DOWN_Z: &str = "[[1,0,0,0],[0,1,0,0],[0,0,1,4],[0,0,0,1]]";
+
+fn write(root: &Path, name: &str, text: &str) {
+    std::fs::write(root.join(name), text).unwrap();
+}
+
+fn open(root: &Path) -> Dataset {
+    Dataset::open(root, &OpenOptions::default()).unwrap()
+}
+
+fn error(root: &Path) -> String {
+    let error = Dataset::open(root, &OpenOptions::default())
+        .unwrap_err()
+        .to_string();
+    assert!(!error.contains('\n'), "{error}");
+    error
+}
+
+fn frame(name: &str, more: &str) -> String {
+    format!(r#"{{"file_path": "{name}", "transform_matrix": {LOOKING_DOWN_Z}{more}}}"#)
+}
+
+#[test]
+fn opengl_axes_become_opencvs() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    save(pattern(64, 48), &root.join("images/a.png"));
+    write(
+        root,
+        "transforms.json",
+        &format!(
+            r#"{{"fl_x": 50, "w": 64, "h": 48.0, "frames": [{}]}}"#,
+            frame("./images/a.png", "")
+        ),
+    );
+    let dataset = open(root);
+    assert_eq!(dataset.format, Format::Transforms);
+    assert_eq!(dataset.entries[0].name, "images/a.png");
+    let camera = &dataset.entries[0].camera;
+    let position = camera.camera.position();
+    assert!(
+        position[0].abs() < 1e-12 && position[1].abs() < 1e-12 && (position[2] - 4.0).abs() < 1e-12
+    );
+    // A point to the right of and above the origin is right of and above the middle: y points down.
+    assert_eq!(camera.project([0.4, 0.0, 0.0]), Some([37.0, 24.0]));
+    assert_eq!(camera.project([0.0, 0.4, 0.0]), Some([32.0, 19.0]));
+    assert_eq!(camera.project([0.0, 0.0, 5.0]), None);
+}
+
+#[test]
+fn a_frames_own_numbers_win() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    for name in ["a", "b", "c"] {
+        save(pattern(64, 48), &root.join(format!("{name}.png")));
+    }
+    let frames = [
+        frame("a.png", ""),
+        frame("b", r#", "fl_x": 70, "cx": 30, "k1": 0.2"#),
+        frame("c", r#", "camera_model": "OPENCV_FISHEYE""#),
+    ];
+    write(
+        root,
+        "transforms.json",
+        &format!(
+            r#"{{"camera_model": "OPENCV", "fl_x": 50, "fl_y": 51,
+                "k1": 0.1, "k2": 0.01, "p1": 0.001, "p2": 0.002,
+                "applied_transform": [[1,0,0,0],[0,0,1,0],[0,-1,0,0]], "frames": [{}]}}"#,
+            frames.join(",")
+        ),
+    );
+    let dataset = open(root);
+    let [a, b, c] = &dataset.entries[..] else {
+        panic!("{:?}", dataset.entries)
+    };
+    assert_eq!(
+        (a.camera.camera.fx, a.camera.camera.fy, a.camera.camera.cx),
+        (50.0, 51.0, 32.0)
+    );
+    // No size is declared: it is the file's.
+    assert_eq!((a.camera.camera.width, a.camera.camera.height), (64, 48));
+    assert_eq!(
+        (b.camera.camera.fx, b.camera.camera.fy, b.camera.camera.cx),
+        (70.0, 70.0, 30.0)
+    );
+    let opencv = |k1| Lens::OpenCv {
+        k: [k1, 0.01, 0.0, 0.0, 0.0, 0.0],
+        p: [0.001, 0.002],
+    };
+    assert_eq!((a.camera.lens, b.camera.lens), (opencv(0.1), opencv(0.2)));
+    assert_eq!(
+        c.camera.lens,
+        Lens::Fisheye {
+            k: [0.1, 0.01, 0.0, 0.0],
+            p: [0.0; 2],
+            s: [0.0; 2]
+        }
+    );
+    assert_eq!(dataset.info().cameras, 3);
+}
+
+#[test]
+fn nerfstudios_splits_masks_points_and_smaller_copies_are_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    for name in ["a", "b", "c"] {
+        save(pattern(64, 48), &root.join(format!("images/{name}.png")));
+        save(pattern(32, 24), &root.join(format!("images_2/{name}.png")));
+    }
+    save(
+        image::GrayImage::from_pixel(64, 48, image::Luma([255])),
+        &root.join("own/mask.png"),
+    );
+    let frames = [
+        frame("images/a.png", r#", "mask_path": "own/mask.png""#),
+        frame("images/b.png", r#", "mask_path": "own/gone.png""#),
+        frame("images/c.png", ""),
+    ];
+    write(
+        root,
+        "transforms.json",
+        &format!(
+            r#"{{"fl_x": 50, "w": 64, "h": 48, "frames": [{}], "ply_file_path": "points.ply",
+                "train_filenames": ["images/a.png"], "test_filenames": ["./images/c.png"],
+                "val_filenames": ["images/c.png"]}}"#,
+            frames.join(",")
+        ),
+    );
+    let mut ply = b"ply\nformat binary_big_endian 1.0\nelement vertex 2\nproperty double x\n\
+        property float y\nproperty float z\nproperty uchar red\n\
+        property uchar green\nproperty uchar blue\nproperty float nx\nend_header\n"
+        .to_vec();
+    for i in 0..2 {
+        ply.extend((i as f64).to_be_bytes());
+        ply.extend(2.5f32.to_be_bytes());
+        ply.extend((-1.0f32).to_be_bytes());
+        ply.extend([1, 2, 3 + i as u8]);
+        ply.extend(0f32.to_be_bytes());
+    }
+    std::fs::write(root.join("points.ply"), ply).unwrap();
+    let dataset = open(root);
+    assert_eq!(dataset.select(Split::Train, 8), [0]);
+    assert_eq!(dataset.select(Split::Test, 8), [2]);
+    assert_eq!(dataset.select(Split::All, 8), [0, 1, 2]);
+    assert!(dataset.entries[0].mask.is_some() && dataset.entries[1].mask.is_none());
+    assert!(
+        dataset.warnings[0].contains("gone.png"),
+        "{:?}",
+        dataset.warnings
+    );
+    assert_eq!(
+        dataset.points.positions,
+        [[0.0, 2.5, -1.0], [1.0, 2.5, -1.0]]
+    );
+    assert_eq!(dataset.points.colours[1], [1, 2, 4]);
+    assert!(!dataset.points.random);
+
+    let options = OpenOptions {
+        images: Some("images_2".into()),
+        ..OpenOptions::default()
+    };
+    let views = load_all(&Dataset::open(root, &options).unwrap());
+    assert_eq!((views[0].camera.width, views[0].camera.fx), (32, 25.0));
+    assert_eq!(views[0].photo.counted_pixels(), 32 * 24);
+}
+
+#[test]
+fn degenerate_poses_are_left_out_and_scaled_ones_repaired() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    for name in ["flat", "mirror", "scaled", "short"] {
+        save(pattern(64, 48), &root.join(format!("{name}.png")));
+    }
+    let with = |name: &str, matrix: &str| {
+        format!(r#"{{"file_path": "{name}.png", "transform_matrix": {matrix}}}"#)
+    };
+    let frames = [
+        with("flat", "[[1,0,0,0],[0,0,0,0],[0,0,1,4],[0,0,0,1]]"),
+        with("mirror", "[[-1,0,0,0],[0,1,0,0],[0,0,1,4],[0,0,0,1]]"),
+        with("scaled", "[[2,0,0,0],[0,2,0,0],[0,0,2,4]]"),
+        with("short", "[[1,0,0],[0,1,0],[0,0,1]]"),
+        with("gone", "[[2,0,0,0],[0,2,0,0],[0,0,2,4]]"),
+    ];
+    write(
+        root,
+        "transforms.json",
+        &format!(
+            r#"{{"camera_angle_x": 0.8, "frames": [{}]}}"#,
+            frames.join(",")
+        ),
+    );
+    let dataset = open(root);
+    assert_eq!(dataset.entries.len(), 1);
+    assert_eq!(dataset.missing, ["gone.png"]);
+    assert_eq!(dataset.warnings.len(), 3, "{:?}", dataset.warnings);
+    let camera = &dataset.entries[0].camera.camera;
+    assert_eq!(camera.defect(), None);
+    assert!((camera.position()[2] - 4.0).abs() < 1e-12);
+    assert!((camera.fx - 32.0 / 0.4f64.tan()).abs() < 1e-9);
+    // One camera only: its random points are in its view.
+    assert!(dataset.points.random);
+    assert!(
+        dataset
+            .points
+            .positions
+            .iter()
+            .all(|p| dataset.entries[0].camera.sees(p.map(|v| v as f64)))
+    );
+
+    write(
+        root,
+        "transforms.json",
+        &format!(r#"{{"camera_angle_x": 0.8, "frames": [{}]}}"#, frames[0]),
+    );
+    assert!(
+        error(root).contains("no image with a usable camera"),
+        "{}",
+        error(root)
+    );
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    assert!(error(root).contains("neither a COLMAP model"));
+    save(pattern(64, 48), &root.join("a.png"));
+    let says = |text: &str, parts: &[&str]| {
+        write(root, "transforms.json", text);
+        let error = error(root);
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    };
+    says("", &["empty"]);
+    says("{\"frames\": [\n", &["line 2", "ends too early"]);
+    says(
+        "{\"frames\": [],\n \"fl_x\": NaN}",
+        &["line 2", "NaN or infinite", "column 10"],
+    );
+    says(
+        // The 40th character is the I.
+        "{\"frames\": [{\"transform_matrix\": [[1, -Infinity]]}]}",
+        &["line 1", "NaN or infinite", "column 40"],
+    );
+    says("{\"w\": 3}", &["frames"]);
+    // In the file's words.
+    says("[1]", &["an object with \"frames\""]);
+    says("{\"frames\": [3]}", &["an object", "column"]);
+    says("{\"frames\": []}", &["lists no image"]);
+    says(
+        &format!(
+            r#"{{"fl_x": 9, "camera_model": "EQUIRECTANGULAR", "frames": [{}]}}"#,
+            frame("a.png", "")
+        ),
+        &["unknown camera model EQUIRECTANGULAR", "frames[0]"],
+    );
+    says(
+        &format!(r#"{{"frames": [{}]}}"#, frame("a.png", "")),
+        &["fl_x"],
+    );
+    says(
+        &format!(r#"{{"fl_x": 9, "frames": [{}]}}"#, frame("b.png", "")),
+        &["none of the 1 listed", "b.png"],
+    );
+    says(
+        &format!(
+            r#"{{"fl_x": 9, "frames": [{}]}}"#,
+            frame("a.png", r#", "k1": "x""#)
+        ),
+        &["line 1", "a number"],
+    );
+    let deep = "[".repeat(100_000);
+    says(&format!("{{\"frames\": {deep}"), &["transforms.json"]);
+}

@@ -1,0 +1,21 @@
+//! What tests of several crates share. No crate depends on it but for its tests, and it is not
+//! published.
+
+pub mod heap;
+
+use std::path::{Path, PathBuf};
+
+/// A file or folder of the real data: in the folder that the environment variable `SPLATCORE_DATA`
+/// names, or in `shared/data` beside the project. If it is missing `None`, and a line that says so.
+pub fn shared(name: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("SPLATCORE_DATA").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+        PathBuf::from,
+    );
+    let path = root.join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!("skipped: {} not found", path.display());
+    None
+}

@@ -1,0 +1,413 @@
+//! A learner that learns nothing but has all the state of a real one, so that a trainer that
+//! forgets or repeats anything ends elsewhere.
+
+use splatcore_core::backend::*;
+use splatcore_core::gaussians::{logit, sigmoid};
+use splatcore_core::random::{normal3, uniform_at};
+use splatcore_core::{Camera, Gaussians, Image, Photo, View};
+use splatcore_train::config::{Config, Strategy};
+use splatcore_train::{Checkpoint, Observer, Outcome, Signal, Trainer, init};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// What a learner was told, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    Step(StepPlan),
+    Refine(u32, Refine),
+}
+
+/// Makes mock learners; keeps a log of what they are told.
+#[derive(Default)]
+pub struct Mock {
+    pub log: Arc<Mutex<Vec<Event>>>,
+    /// The loss is NaN from this step on.
+    pub nan_from: Option<u32>,
+    pub name: Option<&'static str>,
+    /// Every step takes at least so long.
+    pub step_time: Option<std::time::Duration>,
+    /// This step fails.
+    pub out_of_memory_at: Option<u32>,
+    /// How often the loss was asked for.
+    pub losses: Arc<AtomicU32>,
+}
+
+impl Backend for Mock {
+    fn name(&self) -> &'static str {
+        self.name.unwrap_or("mock")
+    }
+    fn describe(&self) -> String {
+        "mock".into()
+    }
+    fn renderer(&self, scene: &Gaussians) -> Result<Box<dyn Renderer>, BackendError> {
+        Ok(Box::new(self.make(scene)))
+    }
+    fn learner(
+        &self,
+        scene: &Gaussians,
+        _: Arc<Vec<View>>,
+    ) -> Result<Box<dyn Learner>, BackendError> {
+        Ok(Box::new(self.make(scene)))
+    }
+    fn memory_plan(&self, gaussians: usize, _: u8, largest: [u32; 2]) -> MemoryPlan {
+        MemoryPlan {
+            parameters: gaussians as u64,
+            moments: 2 * gaussians as u64,
+            working: largest[0] as u64 * largest[1] as u64,
+        }
+    }
+}
+
+impl Mock {
+    fn make(&self, scene: &Gaussians) -> MockLearner {
+        MockLearner {
+            state: LearnerState::fresh(scene.clone()),
+            log: Arc::clone(&self.log),
+            nan_from: self.nan_from,
+            step_time: self.step_time,
+            out_of_memory_at: self.out_of_memory_at,
+            losses: Arc::clone(&self.losses),
+            skipped: Vec::new(),
+            step: 0,
+            loss: 0.0,
+        }
+    }
+}
+
+struct MockLearner {
+    state: LearnerState,
+    log: Arc<Mutex<Vec<Event>>>,
+    nan_from: Option<u32>,
+    step_time: Option<std::time::Duration>,
+    out_of_memory_at: Option<u32>,
+    losses: Arc<AtomicU32>,
+    skipped: Vec<usize>,
+    step: u32,
+    loss: f64,
+}
+
+impl MockLearner {
+    fn grow(&mut self, rows: &[usize], seed: u64, step: u32) {
+        let state = &mut self.state;
+        for &i in rows {
+            for set in [&mut state.gaussians, &mut state.first, &mut state.second] {
+                let source = set.clone();
+                set.push_from(&source, i);
+            }
+            let moved = normal3(seed, step.into(), i as u64);
+            let last = state.gaussians.len() - 1;
+            for axis in 0..3 {
+                state.gaussians.means[last][axis] += 0.01 * moved[axis];
+            }
+        }
+        let n = state.gaussians.len();
+        state.gradient_sum = vec![0.0; n];
+        state.seen = vec![0; n];
+    }
+}
+
+impl Renderer for MockLearner {
+    fn count(&self) -> usize {
+        self.state.gaussians.len()
+    }
+    fn render(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Rendered, BackendError> {
+        Ok(Rendered {
+            image: Image::filled(camera.width, camera.height, options.background),
+            transmittance: vec![1.0; camera.width as usize * camera.height as usize],
+            inverse_depth: None,
+        })
+    }
+    fn gradients(
+        &mut self,
+        _: &Camera,
+        _: &RenderOptions,
+        _: &Image,
+    ) -> Result<Gaussians, BackendError> {
+        Ok(Gaussians::empty(0))
+    }
+    fn counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<FrameCounts, BackendError> {
+        Ok(FrameCounts::default())
+    }
+    fn stage_times(
+        &mut self,
+        _: &Camera,
+        _: &RenderOptions,
+        _: bool,
+    ) -> Result<StageTimes, BackendError> {
+        Ok(vec![])
+    }
+}
+
+impl Profiled for MockLearner {
+    fn timed_step(&mut self, plan: &StepPlan) -> Result<StageTimes, BackendError> {
+        let start = std::time::Instant::now();
+        self.step(plan)?;
+        Ok(vec![("step", start.elapsed().as_secs_f64())])
+    }
+}
+
+impl Deferred for MockLearner {
+    fn queue_refine(&mut self, refine: &Refine) -> Result<Option<RefineReport>, BackendError> {
+        self.refine(refine).map(Some)
+    }
+    fn take_skipped_views(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.skipped)
+    }
+}
+
+impl Learner for MockLearner {
+    fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        if self.out_of_memory_at == Some(plan.step) {
+            self.skipped.push(plan.view);
+            return Err(BackendError::OutOfMemory {
+                backend: "mock",
+                buffer: "a list of pairs".into(),
+                bytes: 9,
+                remedy: "buy more".into(),
+            });
+        }
+        if let Some(time) = self.step_time {
+            std::thread::sleep(time);
+        }
+        let s = &mut self.state;
+        self.loss = 0.0;
+        for i in 0..s.gaussians.len() {
+            let g = normal3(plan.view as u64 + 1, plan.render.sh_degree.into(), i as u64);
+            for axis in 0..3 {
+                let gradient = g[axis] + s.gaussians.means[i][axis];
+                s.first.means[i][axis] = 0.9 * s.first.means[i][axis] + 0.1 * gradient;
+                s.second.means[i][axis] =
+                    0.999 * s.second.means[i][axis] + 0.001 * gradient * gradient;
+                s.gaussians.means[i][axis] -= plan.rates.means * s.first.means[i][axis];
+                self.loss += f64::from(gradient * gradient);
+            }
+            s.gaussians.opacity_logits[i] -=
+                plan.rates.opacity_logits * g[0] + 0.001 * plan.opacity_regulariser;
+            s.gaussians.log_scales[i][0] -=
+                plan.rates.log_scales * g[1] * plan.scale_regulariser.max(0.1);
+            if let Some(noise) = plan.noise {
+                s.gaussians.means[i][0] +=
+                    noise * 1e-3 * normal3(plan.seed, plan.step.into(), i as u64)[0];
+            }
+            if plan.statistics.is_some() && g[2] > 0.0 {
+                s.gradient_sum[i] += 1e-3 * g[2];
+                s.seen[i] += 1;
+            }
+        }
+        self.loss /= s.gaussians.len() as f64;
+        self.step = plan.step;
+        self.log.lock().unwrap().push(Event::Step(plan.clone()));
+        Ok(())
+    }
+    fn last_loss(&mut self) -> Result<f64, BackendError> {
+        self.losses.fetch_add(1, Ordering::Relaxed);
+        Ok(if self.nan_from.is_some_and(|from| self.step >= from) {
+            f64::NAN
+        } else {
+            self.loss
+        })
+    }
+    fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
+        self.log
+            .lock()
+            .unwrap()
+            .push(Event::Refine(self.step, refine.clone()));
+        let before = self.count();
+        match *refine {
+            Refine::SmoothingFilter | Refine::PruneFloaters { .. } | Refine::LimitScales { .. } => {
+                Ok(RefineReport {
+                    count: before,
+                    ..RefineReport::default()
+                })
+            }
+            Refine::Adc {
+                gradient_threshold,
+                min_opacity,
+                max_gaussians,
+                seed,
+                step,
+                ..
+            } => {
+                let s = &mut self.state;
+                let keep: Vec<bool> = (0..before)
+                    .map(|i| sigmoid(s.gaussians.opacity_logits[i]) >= min_opacity)
+                    .collect();
+                let mean = |i: usize| s.gradient_sum[i] / s.seen[i].max(1) as f32;
+                let mut rows: Vec<usize> = (0..before)
+                    .filter(|&i| keep[i] && mean(i) >= 3.0 * gradient_threshold)
+                    .collect();
+                rows.truncate(max_gaussians.saturating_sub(before));
+                let cloned = rows.len();
+                self.grow(&rows, seed, step);
+                for set in [
+                    &mut self.state.gaussians,
+                    &mut self.state.first,
+                    &mut self.state.second,
+                ] {
+                    set.retain(|i| keep.get(i).copied().unwrap_or(true));
+                }
+                let count = self.count();
+                self.state.gradient_sum = vec![0.0; count];
+                self.state.seen = vec![0; count];
+                Ok(RefineReport {
+                    cloned,
+                    pruned: before + cloned - count,
+                    count,
+                    ..Default::default()
+                })
+            }
+            Refine::Prune { min_importance, .. } => {
+                let keep: Vec<bool> = (0..before)
+                    .map(|i| {
+                        sigmoid(self.state.gaussians.opacity_logits[i]) >= 0.1 * min_importance
+                    })
+                    .collect();
+                let s = &mut self.state;
+                for set in [&mut s.gaussians, &mut s.first, &mut s.second] {
+                    set.retain(|i| keep[i]);
+                }
+                let kept = |i: &usize| keep[*i];
+                s.gradient_sum = (0..before)
+                    .filter(kept)
+                    .map(|i| s.gradient_sum[i])
+                    .collect();
+                s.seen = (0..before).filter(kept).map(|i| s.seen[i]).collect();
+                let count = self.count();
+                Ok(RefineReport {
+                    pruned: before - count,
+                    count,
+                    ..Default::default()
+                })
+            }
+            Refine::ResetOpacity { ceiling } => {
+                for (i, o) in self.state.gaussians.opacity_logits.iter_mut().enumerate() {
+                    *o = o.min(logit(ceiling));
+                    self.state.first.opacity_logits[i] = 0.0;
+                }
+                Ok(RefineReport {
+                    count: before,
+                    ..Default::default()
+                })
+            }
+            Refine::Mcmc {
+                growth,
+                max_gaussians,
+                seed,
+                step,
+                ..
+            } => {
+                let added =
+                    ((before as f32 * growth) as usize).min(max_gaussians.saturating_sub(before));
+                let rows: Vec<usize> = (0..added)
+                    .map(|lane| {
+                        (uniform_at(seed, step.into(), 0, lane as u64) * before as f32) as usize
+                    })
+                    .collect();
+                self.grow(&rows, seed, step);
+                Ok(RefineReport {
+                    added,
+                    count: self.count(),
+                    ..Default::default()
+                })
+            }
+        }
+    }
+    fn scene(&mut self) -> Result<Gaussians, BackendError> {
+        Ok(self.state.gaussians.clone())
+    }
+    fn snapshot(&mut self) -> Result<LearnerState, BackendError> {
+        Ok(self.state.clone())
+    }
+    fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError> {
+        self.state = state.clone();
+        Ok(())
+    }
+}
+
+/// `n` views on a circle, 12x8 pixels, smooth colours.
+pub fn views(n: usize) -> Arc<Vec<View>> {
+    let view = |i: usize| {
+        let angle = i as f64 * std::f64::consts::TAU / n as f64;
+        let eye = [4.0 * angle.cos(), -1.0, 4.0 * angle.sin()];
+        View {
+            name: format!("{i:03}.png"),
+            camera: Camera::look_at(eye, [0.0; 3], [0.0, -1.0, 0.0], 0.8, 12, 8),
+            photo: Photo {
+                width: 12,
+                height: 8,
+                rgb: (0..12 * 8 * 3)
+                    .map(|p| ((p * 3 + i * 17) % 256) as u8)
+                    .collect(),
+                mask: None,
+                alpha: None,
+            },
+        }
+    };
+    Arc::new((0..n).map(view).collect())
+}
+
+/// A small cloud of points.
+pub fn points(n: usize) -> Vec<[f32; 3]> {
+    (0..n).map(|i| normal3(11, 0, i as u64)).collect()
+}
+
+/// A short run with everything in it: growth, resets, all SH degrees.
+pub fn config(strategy: Strategy) -> Config {
+    Config {
+        iterations: Some(240),
+        strategy: Some(strategy),
+        sh_degree: Some(2),
+        densify_from: Some(30),
+        densify_until: Some(190),
+        densify_every: Some(20),
+        opacity_reset_every: Some(70),
+        sh_every: Some(60),
+        max_gaussians: Some(400),
+        checkpoint_every: Some(0),
+        seed: Some(3),
+        ..Config::UNSET
+    }
+}
+
+/// Points near the blobs of `points(40)`.
+pub fn start(config: &Config) -> Gaussians {
+    let positions: Vec<[f32; 3]> = points(40).iter().map(|p| p.map(|v| v + 0.05)).collect();
+    init::from_points(&positions, &[], &config.complete(), 1.0).gaussians
+}
+
+/// Stops a run after each of some numbers of steps, counted over all runs that it watches.
+pub struct StopAt<'a> {
+    stops: &'a [u32],
+    steps: u32,
+}
+
+impl<'a> StopAt<'a> {
+    pub fn new(stops: &'a [u32]) -> Self {
+        Self { stops, steps: 0 }
+    }
+}
+
+impl Observer for StopAt<'_> {
+    fn signal(&mut self) -> Signal {
+        self.steps += 1;
+        if self.stops.contains(&self.steps) {
+            Signal::Stop
+        } else {
+            Signal::Continue
+        }
+    }
+}
+
+/// What is left on disk of a run that is stopped after so many steps.
+pub fn stopped_at(mut trainer: Trainer, stop: u32, path: &Path) -> Checkpoint {
+    trainer.save_to(path);
+    let outcome = trainer.run(&mut StopAt::new(&[stop])).unwrap();
+    assert_eq!(outcome, Outcome::Interrupted { step: stop });
+    drop(trainer);
+    Checkpoint::load(path).unwrap()
+}

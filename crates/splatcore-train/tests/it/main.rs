@@ -1,0 +1,12 @@
+//! The tests of this crate in one program: it is linked once. `long_run` counts the bytes of the
+//! heap, so it is one of its own.
+#![allow(clippy::unwrap_used)] // helpers of tests; clippy knows those with #[test] only
+
+mod antialias;
+mod common;
+mod cpu;
+mod evaluate;
+mod exposure;
+mod floaters;
+mod options;
+mod trainer;

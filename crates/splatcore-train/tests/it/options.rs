@@ -1,0 +1,271 @@
+//! Options of training on the real CPU backend: runs with them resume bit for bit, learn, and do
+//! what they claim.
+
+use crate::common::{config, points, start, stopped_at};
+use splatcore_core::backend::{Backend, RenderOptions};
+use splatcore_core::{Camera, Gaussians, Photo, View, metrics};
+use splatcore_cpu::CpuBackend;
+use splatcore_train::config::{
+    Background, Config, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule, Strategy,
+};
+use splatcore_train::{Checkpoint, Outcome, Trainer, evaluate, init};
+use std::sync::Arc;
+
+/// A cloud of blobs, some of them black.
+fn truth() -> Gaussians {
+    let colours: Vec<[u8; 3]> = (0..40u8)
+        .map(|i| match i % 3 {
+            0 => [0; 3],
+            _ => [i * 6, 255 - i * 5, (i % 7) * 36],
+        })
+        .collect();
+    let mut scene =
+        init::from_points(&points(40), &colours, &Config::UNSET.complete(), 1.0).gaussians;
+    scene.opacity_logits.fill(3.0);
+    for scale in &mut scene.log_scales {
+        *scale = scale.map(|v| v.min(-1.0));
+    }
+    scene
+}
+
+fn camera(angle: f64) -> Camera {
+    let eye = [5.0 * angle.cos(), -1.0, 5.0 * angle.sin()];
+    Camera::look_at(eye, [0.0; 3], [0.0, -1.0, 0.0], 0.8, 40, 28)
+}
+
+/// Photos of the cloud from a circle on black, with alpha if wanted.
+fn photos(backend: &CpuBackend, n: usize, alpha: bool) -> Arc<Vec<View>> {
+    let mut renderer = backend.renderer(&truth()).unwrap();
+    let view = |i: usize| {
+        let camera = camera(i as f64 * std::f64::consts::TAU / n as f64);
+        let rendered = renderer.render(&camera, &RenderOptions::default()).unwrap();
+        let opaque = |t: &f32| ((1.0 - t) * 255.0 + 0.5) as u8;
+        View {
+            name: format!("{i:03}.png"),
+            camera,
+            photo: Photo {
+                width: 40,
+                height: 28,
+                rgb: rendered.image.to_bytes(),
+                mask: None,
+                alpha: alpha.then(|| rendered.transmittance.iter().map(opaque).collect()),
+            },
+        }
+    };
+    Arc::new((0..n).map(view).collect())
+}
+
+fn all_options(strategy: Strategy) -> Config {
+    Config {
+        optimizer: Some(Optimizer::SparseAdam),
+        resolution_schedule: Some(ResolutionSchedule::CoarseToFine),
+        coarse_until: Some(120),
+        sh_regulariser: Some(3.0),
+        background: Some(Background::Random),
+        antialias: Some(true),
+        exposure: Some(true),
+        prune_importance: Some(0.2),
+        prune_bad_share: Some(0.9),
+        prune_every: Some(40),
+        score_error: Some(0.3),
+        ..match strategy {
+            Strategy::Mcmc => config(strategy),
+            Strategy::Adc => Config {
+                densify_statistic: Some(DensifyStatistic::Absolute),
+                densify_score: Some(DensifyScore::Consistent),
+                score_views: Some(3),
+                ..config(strategy)
+            },
+        }
+    }
+}
+
+fn trained(backend: &CpuBackend, config: &Config, views: &Arc<Vec<View>>) -> Trainer {
+    let mut trainer = Trainer::new(
+        &config.complete(),
+        backend,
+        Arc::clone(views),
+        start(config),
+    )
+    .unwrap();
+    assert_eq!(trainer.run(&mut ()).unwrap(), Outcome::Finished);
+    trainer
+}
+
+#[test]
+fn resuming_with_every_option_is_bit_exact() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.safetensors");
+    let backend = CpuBackend::new(Some(2));
+    let views = photos(&backend, 8, true);
+    for strategy in [Strategy::Adc, Strategy::Mcmc] {
+        let config = all_options(strategy);
+        let whole = trained(&backend, &config, &views).checkpoint().unwrap();
+        // At a quarter, at half just after the change, at full size.
+        for stop in [17, 61, 233] {
+            let first = Trainer::new(
+                &config.complete(),
+                &backend,
+                Arc::clone(&views),
+                start(&config),
+            )
+            .unwrap();
+            let checkpoint = stopped_at(first, stop, &path);
+            let mut second =
+                Trainer::resume(&config.complete(), &backend, Arc::clone(&views), checkpoint)
+                    .unwrap();
+            assert_eq!(second.run(&mut ()).unwrap(), Outcome::Finished);
+            let second = second.checkpoint().unwrap();
+            assert!(
+                second.state == whole.state,
+                "{strategy:?}: resumed at {stop}"
+            );
+        }
+        let mut other = config.clone();
+        other.sh_regulariser = Some(0.0);
+        let checkpoint = Checkpoint::load(&path).unwrap();
+        let error = Trainer::resume(&other.complete(), &backend, Arc::clone(&views), checkpoint)
+            .err()
+            .unwrap();
+        assert!(error.to_string().contains("sh-regulariser"), "{error}");
+    }
+}
+
+/// PSNR of a trainer's scene from between the photos' cameras against the truth, on a background.
+fn psnr(backend: &CpuBackend, trainer: &mut Trainer, background: [f32; 3]) -> f64 {
+    let options = RenderOptions {
+        background,
+        ..RenderOptions::default()
+    };
+    let mut truth = backend.renderer(&truth()).unwrap();
+    let (renderer, _) = trainer.renderer();
+    let each: Vec<f64> = (0..6)
+        .map(|i| {
+            let camera = camera(0.1 + i as f64);
+            let photo = Photo {
+                width: 40,
+                height: 28,
+                rgb: truth.render(&camera, &options).unwrap().image.to_bytes(),
+                mask: None,
+                alpha: None,
+            };
+            let image = renderer.render(&camera, &options).unwrap().image;
+            metrics::psnr(&image, &photo)
+        })
+        .collect();
+    each.iter().sum::<f64>() / each.len() as f64
+}
+
+/// Each option alone ends within reach of the run without it.
+#[test]
+fn options_learn_too() {
+    let backend = CpuBackend::new(None);
+    let views = photos(&backend, 24, false);
+    let base = Config {
+        iterations: Some(1500),
+        sh_degree: Some(1),
+        densify_until: Some(700),
+        opacity_reset_every: Some(5000),
+        ..config(Strategy::Adc)
+    };
+    let plain = psnr(&backend, &mut trained(&backend, &base, &views), [0.0; 3]);
+    assert!(plain > 28.0, "{plain} dB without options");
+    for (name, config) in [
+        (
+            "sparse-adam",
+            Config {
+                optimizer: Some(Optimizer::SparseAdam),
+                ..base.clone()
+            },
+        ),
+        (
+            "coarse-to-fine",
+            Config {
+                resolution_schedule: Some(ResolutionSchedule::CoarseToFine),
+                ..base.clone()
+            },
+        ),
+        (
+            "sh-regulariser",
+            Config {
+                sh_regulariser: Some(3.0),
+                ..base.clone()
+            },
+        ),
+    ] {
+        let with = psnr(&backend, &mut trained(&backend, &config, &views), [0.0; 3]);
+        eprintln!("{name}: {with:.2} dB, without {plain:.2} dB");
+        assert!(with > plain - 1.5, "{name}: {with} dB, without {plain} dB");
+    }
+}
+
+/// On black, black surfaces need not be there; a background that changes shows the holes.
+#[test]
+fn a_random_background_fills_holes() {
+    let backend = CpuBackend::new(None);
+    let views = photos(&backend, 24, true);
+    let on_black: Vec<View> = views
+        .iter()
+        .map(|view| View {
+            photo: view.photo.on([0; 3]),
+            ..view.clone()
+        })
+        .collect();
+    let base = Config {
+        iterations: Some(1000),
+        sh_degree: Some(0),
+        densify_until: Some(500),
+        opacity_reset_every: Some(5000),
+        ..config(Strategy::Adc)
+    };
+    let random = Config {
+        background: Some(Background::Random),
+        ..base.clone()
+    };
+    let mut on_black = trained(&backend, &base, &Arc::new(on_black));
+    let mut on_random = trained(&backend, &random, &views);
+    let [black, filled] =
+        [&mut on_black, &mut on_random].map(|trainer| psnr(&backend, trainer, [1.0; 3]));
+    eprintln!(
+        "seen on white: trained on black {black:.2} dB, on random backgrounds {filled:.2} dB"
+    );
+    assert!(
+        filled > black + 6.0,
+        "{black} dB on black, {filled} dB on random backgrounds"
+    );
+    // What is measured and reported is on black.
+    let (renderer, options) = on_random.renderer();
+    assert_eq!(options.background, [0.0; 3]);
+    let measured = evaluate(renderer, &views, &options, &|_, _, _, _| ())
+        .unwrap()
+        .psnr;
+    assert!(measured > 25.0, "{measured} dB on black");
+}
+
+/// Coefficients shrink, the picture hardly changes.
+#[test]
+fn the_regulariser_of_harmonics_shrinks_them() {
+    let backend = CpuBackend::new(None);
+    let views = photos(&backend, 12, false);
+    let base = Config {
+        iterations: Some(600),
+        sh_every: Some(50),
+        ..config(Strategy::Adc)
+    };
+    let size = |weight: f64| {
+        let config = Config {
+            sh_regulariser: Some(weight),
+            ..base.clone()
+        };
+        let scene = trained(&backend, &config, &views).scene().unwrap();
+        let k = scene.coefficients();
+        let rest = scene.sh.iter().enumerate().filter(|(i, _)| i % k != 0);
+        let squares: f32 = rest
+            .map(|(_, c)| c.iter().map(|v| v * v).sum::<f32>())
+            .sum();
+        (squares / scene.len() as f32).sqrt()
+    };
+    let (free, held) = (size(0.0), size(100.0));
+    eprintln!("harmonics of a Gaussian: {free:.4} without, {held:.4} with");
+    assert!(held < 0.5 * free, "{free} without, {held} with");
+}

@@ -1,0 +1,536 @@
+//! The loop: what is asked of the learner, when it is saved, and that a resumed run ends where it
+//! would have.
+
+use crate::common::{Event, Mock, StopAt, points, views};
+use splatcore_core::backend::{Refine, RenderOptions, Renderer};
+use splatcore_core::{Gaussians, LearnerState};
+use splatcore_train::config::{Background, Config, Strategy};
+use splatcore_train::{Checkpoint, Observer, Outcome, Progress, Signal, TrainError, Trainer, init};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+fn config(strategy: Strategy) -> Config {
+    Config {
+        iterations: Some(400),
+        strategy: Some(strategy),
+        sh_degree: Some(1),
+        densify_from: Some(50),
+        densify_until: Some(300),
+        densify_every: Some(25),
+        opacity_reset_every: Some(90),
+        checkpoint_every: Some(0),
+        max_gaussians: Some(300),
+        background: Some(Background::White),
+        seed: Some(5),
+        ..Config::UNSET
+    }
+}
+
+fn start(config: &Config) -> Gaussians {
+    init::from_points(&points(60), &[], &config.complete(), 1.0).gaussians
+}
+
+fn trainer(config: &Config, mock: &Mock) -> Trainer {
+    Trainer::new(&config.complete(), mock, views(9), start(config)).unwrap()
+}
+
+fn end_of(mut trainer: Trainer) -> Checkpoint {
+    assert_eq!(trainer.run(&mut ()).unwrap(), Outcome::Finished);
+    trainer.checkpoint().unwrap()
+}
+
+fn assert_same(a: &Checkpoint, b: &Checkpoint) {
+    let bits = |set: &Gaussians| -> Vec<u32> {
+        let rows = [
+            set.means.as_flattened(),
+            set.log_scales.as_flattened(),
+            set.rotations.as_flattened(),
+        ];
+        let rest = [&set.opacity_logits[..], set.sh.as_flattened()];
+        rows.concat()
+            .iter()
+            .chain(&rest.concat())
+            .map(|v| v.to_bits())
+            .collect()
+    };
+    let LearnerState {
+        gaussians,
+        first,
+        second,
+        gradient_sum,
+        seen,
+        exposures,
+        smoothing,
+    } = &a.state;
+    assert_eq!(bits(gaussians), bits(&b.state.gaussians));
+    assert_eq!(bits(first), bits(&b.state.first));
+    assert_eq!(bits(second), bits(&b.state.second));
+    assert_eq!((gradient_sum, seen), (&b.state.gradient_sum, &b.state.seen));
+    assert_eq!(exposures, &b.state.exposures);
+    assert_eq!(smoothing, &b.state.smoothing);
+    assert_eq!(
+        (a.step, &a.order, a.smoothed_loss, a.samples),
+        (b.step, &b.order, b.smoothed_loss, b.samples)
+    );
+    let curve = |c: &Checkpoint| {
+        c.curve
+            .iter()
+            .map(|p| (p.step, p.loss.to_bits(), p.gaussians))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(curve(a), curve(b));
+    assert_eq!((&a.config, &a.photos), (&b.config, &b.photos));
+}
+
+#[test]
+fn resuming_is_bit_exact_across_refinements_and_resets() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.safetensors");
+    for strategy in [Strategy::Adc, Strategy::Mcmc] {
+        let config = config(strategy);
+        let whole = end_of(trainer(&config, &Mock::default()));
+        assert_ne!(whole.state.gaussians.len(), 60, "the set must have changed");
+        // Before anything, between, at a refinement, at a reset, at both, after densification, one
+        // before the end.
+        for stop in [1, 37, 50, 74, 75, 90, 180, 199, 225, 301, 399] {
+            let mut first = trainer(&config, &Mock::default());
+            first.save_to(&path);
+            assert_eq!(
+                first.run(&mut StopAt::new(&[stop])).unwrap(),
+                Outcome::Interrupted { step: stop }
+            );
+            drop(first);
+            let checkpoint = Checkpoint::load(&path).unwrap();
+            assert_eq!(checkpoint.step, stop);
+            let second =
+                Trainer::resume(&config.complete(), &Mock::default(), views(9), checkpoint)
+                    .unwrap();
+            assert_same(&end_of(second), &whole);
+        }
+    }
+}
+
+#[test]
+fn many_interrupts_and_going_on_in_place_change_nothing() {
+    let config = config(Strategy::Adc);
+    let whole = end_of(trainer(&config, &Mock::default()));
+    let mut trainer = trainer(&config, &Mock::default());
+    let mut observer = StopAt::new(&[3, 4, 100, 250]);
+    for step in [3, 4, 100, 250] {
+        assert_eq!(
+            trainer.run(&mut observer).unwrap(),
+            Outcome::Interrupted { step }
+        );
+    }
+    assert_same(&end_of(trainer), &whole);
+}
+
+#[test]
+fn the_learner_is_asked_in_order() {
+    let config = config(Strategy::Adc);
+    let mock = Mock::default();
+    end_of(trainer(&config, &mock));
+    let log = mock.log.lock().unwrap();
+    let refinements: Vec<(u32, &str)> = log
+        .iter()
+        .filter_map(|event| match event {
+            Event::Refine(step, Refine::Adc { .. }) => Some((*step, "adc")),
+            Event::Refine(step, Refine::ResetOpacity { .. }) => Some((*step, "reset")),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        &refinements[..5],
+        &[
+            (50, "reset"),
+            (75, "adc"),
+            (90, "reset"),
+            (100, "adc"),
+            (125, "adc")
+        ]
+    );
+    assert_eq!(
+        refinements
+            .iter()
+            .filter(|(_, kind)| *kind == "reset")
+            .count(),
+        4
+    );
+    assert_eq!(refinements.last(), Some(&(275, "adc")));
+    let plans: Vec<_> = log
+        .iter()
+        .filter_map(|e| {
+            if let Event::Step(plan) = e {
+                Some(plan)
+            } else {
+                None
+            }
+        })
+        .collect();
+    assert!(plans.iter().zip(1..).all(|(plan, step)| plan.step == step));
+    for round in plans.chunks_exact(9) {
+        let mut seen: Vec<usize> = round.iter().map(|plan| plan.view).collect();
+        seen.sort_unstable();
+        assert_eq!(seen, (0..9).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn seeds_lead_elsewhere_and_repeat() {
+    let one = config(Strategy::Mcmc);
+    let other = Config {
+        seed: Some(6),
+        ..one.clone()
+    };
+    let a = end_of(trainer(&one, &Mock::default()));
+    assert_same(&a, &end_of(trainer(&one, &Mock::default())));
+    assert_ne!(a.state, end_of(trainer(&other, &Mock::default())).state);
+}
+
+#[test]
+fn a_loss_that_is_not_a_number_stops_and_keeps_the_last_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.safetensors");
+    let config = Config {
+        checkpoint_every: Some(7),
+        ..config(Strategy::Adc)
+    };
+    for (nan_from, error_at, kept) in [(23, 28, 21), (41, 42, 35), (50, 50, 49)] {
+        let mock = Mock {
+            nan_from: Some(nan_from),
+            ..Mock::default()
+        };
+        let mut trainer = trainer(&config, &mock);
+        trainer.save_to(&path);
+        let error = trainer.run(&mut ()).unwrap_err();
+        let step = |event: &Event| match event {
+            Event::Step(plan) => Some(plan.view),
+            Event::Refine(..) => None,
+        };
+        let last_view = mock.log.lock().unwrap().iter().rev().find_map(step);
+        let view = format!("{:03}.png", last_view.unwrap());
+        let text = error.to_string();
+        assert!(
+            matches!(error, TrainError::NotFinite { step, .. } if step == error_at),
+            "{text}"
+        );
+        assert!(
+            text.contains("NaN") && text.contains(&view) && text.contains("finite at step"),
+            "{text}"
+        );
+        assert_eq!(Checkpoint::load(&path).unwrap().step, kept);
+    }
+}
+
+#[derive(Default)]
+struct Watch {
+    progress: Vec<Progress>,
+    measured: Vec<u32>,
+    saved: Vec<u32>,
+}
+impl Observer for Watch {
+    fn progress(&mut self, progress: &Progress) -> Signal {
+        self.progress.push(progress.clone());
+        Signal::Continue
+    }
+    fn measure(&mut self, step: u32, renderer: &mut dyn Renderer, options: &RenderOptions) {
+        let views = views(3);
+        let result =
+            splatcore_train::evaluate(renderer, &views, options, &|_, _, _, _| ()).unwrap();
+        assert_eq!(
+            (result.views.len(), result.gaussians),
+            (3, renderer.count())
+        );
+        self.measured.push(step);
+        std::thread::sleep(std::time::Duration::from_millis(30));
+    }
+    fn saved(&mut self, step: u32) {
+        self.saved.push(step);
+    }
+}
+
+#[test]
+fn the_observer_hears_everything_and_measuring_is_not_training_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = Config {
+        checkpoint_every: Some(150),
+        eval_every: Some(40),
+        ..config(Strategy::Mcmc)
+    };
+    let mock = Mock::default();
+    let losses = Arc::clone(&mock.losses);
+    let mut trainer = trainer(&config, &mock);
+    trainer.save_to(folder.path().join("c"));
+    let mut watch = Watch::default();
+    let begin = std::time::Instant::now();
+    trainer.run(&mut watch).unwrap();
+    let wall = begin.elapsed().as_secs_f64();
+    // The first step and every 50th; a slow machine is told of steps in between.
+    let sampled: Vec<u32> = watch.progress.iter().map(|p| p.step).collect();
+    assert!(
+        [1, 50, 100, 150, 200, 250, 300, 350, 400]
+            .iter()
+            .all(|step| sampled.contains(step)),
+        "{sampled:?}"
+    );
+    assert_eq!(watch.measured, (1..=10).map(|i| 40 * i).collect::<Vec<_>>());
+    assert_eq!(watch.saved, [150, 300, 400]);
+    let last = watch.progress.last().unwrap();
+    assert_eq!(
+        (last.step, last.iterations, last.seconds_left),
+        (400, 400, 0.0)
+    );
+    assert_eq!(last.last_refine.unwrap().0, 275);
+    assert!(last.steps_per_second > 0.0 && last.loss.is_finite());
+    // Ten pauses of 30 ms; the last one comes after the last sample.
+    assert!(
+        wall > 0.3 && trainer.seconds() < wall - 0.26,
+        "{wall} {}",
+        trainer.seconds()
+    );
+    let steps: Vec<u32> = trainer.curve().iter().map(|p| p.step).collect();
+    assert_eq!((steps[0], steps[1], steps.len()), (1, 50, 9));
+    // A sample makes the device wait: nothing else asks for the loss (every checkpoint here is at
+    // one).
+    assert_eq!(losses.load(Ordering::Relaxed), 9);
+}
+
+#[test]
+fn wall_time_adds_up_and_a_finished_run_stays_finished() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c");
+    let config = config(Strategy::Adc);
+    let mut first = trainer(&config, &Mock::default());
+    first.save_to(&path);
+    first.run(&mut StopAt::new(&[200])).unwrap();
+    let before = first.seconds();
+    let mut second = Trainer::resume(
+        &config.complete(),
+        &Mock::default(),
+        views(9),
+        Checkpoint::load(&path).unwrap(),
+    )
+    .unwrap();
+    second.save_to(&path);
+    second.run(&mut ()).unwrap();
+    assert!(before > 0.0 && second.seconds() > before);
+    let done = Checkpoint::load(&path).unwrap();
+    assert_eq!(done.step, 400);
+    let mut third = Trainer::resume(&config.complete(), &Mock::default(), views(9), done).unwrap();
+    assert_eq!(third.run(&mut ()).unwrap(), Outcome::Finished);
+    assert_eq!((third.step(), third.seconds()), (400, second.seconds()));
+}
+
+#[test]
+fn a_time_limit_ends_a_run_that_can_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c");
+    let config = Config {
+        iterations: Some(300),
+        ..config(Strategy::Adc)
+    };
+    let whole = end_of(trainer(&config, &Mock::default()));
+    let slow = || Mock {
+        step_time: Some(Duration::from_millis(2)),
+        ..Mock::default()
+    };
+    let mut first = trainer(&config, &slow());
+    first.save_to(&path);
+    first.stop_after(0.1);
+    let Outcome::TimeLimit { step } = first.run(&mut ()).unwrap() else {
+        panic!("not stopped by the limit");
+    };
+    // A step takes at least 2 ms, so that there cannot be more than this.
+    assert!((1..=51).contains(&step) && first.step() == step, "{step}");
+    assert!(first.seconds() >= 0.1 && first.scene().unwrap().len() >= 60);
+    let seconds = first.seconds();
+    drop(first);
+
+    let resume = |limit: Option<f64>| {
+        let checkpoint = Checkpoint::load(&path).unwrap();
+        assert_eq!((checkpoint.step, checkpoint.seconds), (step, seconds));
+        let mut trainer =
+            Trainer::resume(&config.complete(), &Mock::default(), views(9), checkpoint).unwrap();
+        if let Some(limit) = limit {
+            trainer.stop_after(limit);
+        }
+        let outcome = trainer.run(&mut ()).unwrap();
+        (outcome, trainer.checkpoint().unwrap())
+    };
+    // The limit counts what was trained before; without it the run ends as if it had never stopped.
+    assert_eq!(resume(Some(0.1)).0, Outcome::TimeLimit { step });
+    let (outcome, end) = resume(None);
+    assert_eq!(outcome, Outcome::Finished);
+    assert_same(&end, &whole);
+    // Time enough is no limit.
+    assert_eq!(resume(Some(1e6)).0, Outcome::Finished);
+}
+
+#[test]
+fn a_file_is_written_while_the_caller_goes_on_and_is_whole_when_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c");
+    let mut trainer = trainer(&config(Strategy::Mcmc), &Mock::default());
+    trainer.save_to(&path);
+    let mut watch = Watch::default();
+    assert_eq!(trainer.run_ahead(&mut watch).unwrap(), Outcome::Finished);
+    assert!(watch.saved.is_empty());
+    trainer.wait_saved(&mut watch).unwrap();
+    assert_eq!(watch.saved, [400]);
+    assert_same(
+        &Checkpoint::load(&path).unwrap(),
+        &trainer.checkpoint().unwrap(),
+    );
+    // Nor does a trainer that is dropped leave half a file.
+    std::fs::remove_file(&path).unwrap();
+    trainer.run_ahead(&mut ()).unwrap();
+    drop(trainer);
+    assert_eq!(Checkpoint::load(&path).unwrap().step, 400);
+}
+
+#[test]
+fn memory_that_runs_out_leaves_a_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c");
+    let config = config(Strategy::Adc);
+    let mock = || Mock {
+        out_of_memory_at: Some(123),
+        ..Mock::default()
+    };
+    let mut broken = trainer(&config, &mock());
+    broken.save_to(&path);
+    let error = broken.run(&mut ()).unwrap_err().to_string();
+    assert!(
+        error.contains("a list of pairs needs 9 bytes; buy more")
+            && error.contains("step 122 is saved"),
+        "{error}"
+    );
+    let checkpoint = Checkpoint::load(&path).unwrap();
+    assert_eq!(checkpoint.step, 122);
+    let second =
+        Trainer::resume(&config.complete(), &Mock::default(), views(9), checkpoint).unwrap();
+    // As if there had always been enough: the photo of the failed step is shown.
+    assert_same(&end_of(second), &end_of(trainer(&config, &Mock::default())));
+
+    // Without a place to save to, it is what the backend said.
+    let error = trainer(&config, &mock())
+        .run(&mut ())
+        .unwrap_err()
+        .to_string();
+    assert!(error.ends_with("buy more"), "{error}");
+}
+
+#[test]
+fn another_run_is_not_resumed() {
+    let config = config(Strategy::Adc);
+    let mut trainer = trainer(&config, &Mock::default());
+    trainer.run(&mut StopAt::new(&[20])).unwrap();
+    let checkpoint = trainer.checkpoint().unwrap();
+    let resume = |config: &Config, mock: &Mock, n: usize| {
+        Trainer::resume(&config.complete(), mock, views(n), checkpoint.clone())
+            .map(|_| ())
+            .map_err(|e| e.to_string())
+    };
+    let longer = Config {
+        iterations: Some(500),
+        ..config.clone()
+    };
+    let error = resume(&longer, &Mock::default(), 9).unwrap_err();
+    assert!(
+        error.starts_with("cannot resume: iterations was 400 in the checkpoint and is 500 now"),
+        "{error}"
+    );
+    let other = Mock {
+        name: Some("cuda"),
+        ..Mock::default()
+    };
+    let error = resume(&config, &other, 9).unwrap_err();
+    assert!(
+        error.contains("backend in use was mock") && error.contains("is cuda now"),
+        "{error}"
+    );
+    let error = resume(&config, &Mock::default(), 8).unwrap_err();
+    assert!(
+        error.contains("9 photos") && error.contains("8 photos"),
+        "{error}"
+    );
+    let harmless = Config {
+        threads: Some(1),
+        checkpoint_every: Some(3),
+        eval_every: Some(9),
+        ..config
+    };
+    assert_eq!(resume(&harmless, &Mock::default(), 9), Ok(()));
+}
+
+#[test]
+fn nothing_to_train_on_or_with_is_said() {
+    let config = config(Strategy::Adc);
+    let new = |views, init| {
+        Trainer::new(&config.complete(), &Mock::default(), views, init)
+            .map(|_| ())
+            .unwrap_err()
+    };
+    assert!(matches!(new(views(0), start(&config)), TrainError::NoViews));
+    assert!(matches!(
+        new(views(3), Gaussians::empty(1)),
+        TrainError::NoGaussians
+    ));
+    let mut odd = views(3).to_vec();
+    odd[1].camera = odd[1].camera.resized(6, 4);
+    let error = new(odd.into(), start(&config)).to_string();
+    assert_eq!(error, "view '001.png': the photo is 12x8, its camera 6x4");
+    let mut masked = views(2).to_vec();
+    masked
+        .iter_mut()
+        .for_each(|view| view.photo.mask = Some(vec![0; 96]));
+    assert!(matches!(
+        new(masked.into(), start(&config)),
+        TrainError::NoViews
+    ));
+}
+
+/// Removes what is in the way of checkpoints when the first one could not be written.
+struct MakesRoom<'a>(&'a Path, u32);
+impl Observer for MakesRoom<'_> {
+    fn not_saved(&mut self, error: &splatcore_data::DataError) {
+        assert!(error.to_string().contains("cannot be written"), "{error}");
+        self.1 += 1;
+        let _ = std::fs::remove_file(self.0);
+    }
+}
+
+#[test]
+fn a_checkpoint_that_cannot_be_written_does_not_end_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "not a folder").unwrap();
+    let config = Config {
+        checkpoint_every: Some(2),
+        ..config(Strategy::Adc)
+    };
+    let path = file.join("c.safetensors");
+    let mut trainer = trainer(&config, &Mock::default());
+    trainer.save_to(path.clone());
+    let mut observer = MakesRoom(&file, 0);
+    assert_eq!(trainer.run(&mut observer).unwrap(), Outcome::Finished);
+    assert_eq!(observer.1, 1);
+    assert_eq!(
+        Checkpoint::load(&path).unwrap().step,
+        config.complete().iterations
+    );
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "not a folder").unwrap();
+    let mut trainer = trainer(&config(Strategy::Adc), &Mock::default());
+    trainer.save_to(file.join("c.safetensors"));
+    let error = trainer.run(&mut StopAt::new(&[2])).unwrap_err().to_string();
+    assert!(error.contains("cannot be written"), "{error}");
+    assert!(Path::new(&file).is_file());
+}

@@ -1,0 +1,123 @@
+//! What the command-line tests share: running the program, and small data made on the spot.
+
+use assert_cmd::Command;
+use splatcore::core::Gaussians;
+use splatcore::core::random::Rng;
+use splatcore::data::procedural::{ProceduralOptions, write_dataset};
+use splatcore::data::scene::write_ply;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The program under test with arguments.
+pub fn splatcore<S: AsRef<std::ffi::OsStr>>(args: &[S]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_splatcore"));
+    command.args(args);
+    command
+}
+
+/// Runs, must exit 0; returns stdout.
+pub fn succeeds(args: &[&str]) -> String {
+    let output = splatcore(args).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{args:?}: {}",
+        text(&output.stderr)
+    );
+    text(&output.stdout)
+}
+
+/// Runs, must exit 1 with nothing on stdout and one line on stderr; returns that line.
+pub fn fails(args: &[&str]) -> String {
+    let output = splatcore(args).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{args:?}: {stderr}");
+    assert!(
+        output.stdout.is_empty(),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    assert!(
+        stderr.starts_with("error: ") && stderr.ends_with('\n') && stderr.lines().count() == 1,
+        "{args:?}: {stderr}"
+    );
+    stderr
+}
+
+/// A tiny dataset, made once for all tests of a file: 10 photos of 64x48, 400 points.
+pub fn photos() -> &'static str {
+    static FOLDER: OnceLock<(tempfile::TempDir, String)> = OnceLock::new();
+    let (_, path) = FOLDER.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let options = ProceduralOptions {
+            width: 64,
+            height: 48,
+            views: 10,
+            samples: 1,
+            seed: 1,
+            points: 400,
+        };
+        write_dataset(folder.path(), &options, &|_, _| {}).unwrap();
+        let path = text(folder.path()).to_owned();
+        (folder, path)
+    });
+    path
+}
+
+/// A copy of the first photos of the tiny dataset, to be spoilt.
+pub fn some_photos(folder: &Path, count: usize) -> Vec<String> {
+    let (from, to) = (Path::new(photos()), folder);
+    std::fs::create_dir_all(to.join("images")).unwrap();
+    std::fs::create_dir_all(to.join("sparse/0")).unwrap();
+    for name in ["cameras.txt", "points3D.txt"] {
+        std::fs::copy(
+            from.join("sparse/0").join(name),
+            to.join("sparse/0").join(name),
+        )
+        .unwrap();
+    }
+    let images = std::fs::read_to_string(from.join("sparse/0/images.txt")).unwrap();
+    let lines: Vec<&str> = images
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect();
+    let kept = &lines[..2 * count];
+    std::fs::write(to.join("sparse/0/images.txt"), kept.join("\n") + "\n").unwrap();
+    let names = kept
+        .iter()
+        .step_by(2)
+        .filter_map(|line| line.split(' ').next_back());
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    for name in &names {
+        let inside = Path::new("images").join(name);
+        std::fs::copy(from.join(&inside), to.join(&inside)).unwrap();
+    }
+    names
+}
+
+/// Writes a scene of 50 Gaussians of SH degree 1 and returns its path.
+pub fn write_scene(folder: &Path) -> PathBuf {
+    let mut rng = Rng::new(3, 0);
+    let mut scene = Gaussians::zeros(50, 1);
+    for i in 0..scene.len() {
+        scene.means[i] = [0; 3].map(|_| rng.normal());
+        scene.log_scales[i] = [-1.5; 3];
+        scene.rotations[i] = [1.0, 0.0, 0.0, 0.0];
+        scene.opacity_logits[i] = 1.0;
+        scene.sh[4 * i] = [0; 3].map(|_| rng.normal());
+    }
+    let path = folder.join("scene.ply");
+    write_ply(&path, &scene, false).unwrap();
+    path
+}
+
+/// A path as an argument.
+pub fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A JSON object.
+pub fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}

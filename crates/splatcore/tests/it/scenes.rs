@@ -1,0 +1,429 @@
+//! Commands on a finished scene: info, render, bench, eval, doctor.
+
+use crate::common::{fails, json, photos, splatcore, succeeds, text, write_scene};
+use splatcore::core::Gaussians;
+use splatcore::core::pipeline::{Blend, Intersect, Pipeline};
+use splatcore::core::random::Rng;
+use splatcore::data::scene::write_ply;
+
+#[test]
+fn info_of_a_scene_and_of_a_dataset() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let info = json(&succeeds(&["info", text(&scene), "--json"]));
+    assert_eq!(info["kind"], "scene");
+    assert_eq!(info["gaussians"], 50);
+    assert_eq!(info["sh_degree"], 1);
+    assert!(info["format"].as_str().unwrap().contains("PLY"));
+    let people = succeeds(&["info", text(&scene)]);
+    assert!(people.contains("Gaussians    50\n"), "{people}");
+
+    let info = json(&succeeds(&["info", photos(), "--json"]));
+    assert_eq!(
+        (&info["kind"], &info["format"]),
+        (&"dataset".into(), &"colmap-text".into())
+    );
+    assert_eq!((&info["images"], &info["missing"]), (&10.into(), &0.into()));
+    assert_eq!(info["sizes"], serde_json::json!([[64, 48], [64, 48]]));
+    let people = succeeds(&["info", photos()]);
+    assert!(people.contains("images       10, 64x48\n"), "{people}");
+}
+
+#[test]
+fn render_from_an_orbit_a_dataset_and_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let out = folder.path().join("out");
+    succeeds(&[
+        "render",
+        text(&scene),
+        "-o",
+        text(&out),
+        "--orbit",
+        "3",
+        "--size",
+        "40x30",
+    ]);
+    for i in 0..3 {
+        let picture = image::open(out.join(format!("orbit_000{i}.png")))
+            .unwrap()
+            .to_rgb8();
+        assert_eq!(picture.dimensions(), (40, 30));
+        // The scene is in the middle, the corners show the background.
+        let bright = picture
+            .pixels()
+            .filter(|p| p.0.iter().any(|&v| v > 20))
+            .count();
+        assert!((100..1190).contains(&bright), "{bright}");
+    }
+
+    let dataset = [
+        "--dataset",
+        photos(),
+        "--split",
+        "test",
+        "--background",
+        "0,0,1",
+    ];
+    succeeds(
+        &[
+            &["render", text(&scene), "-o", text(&out), "--max-size", "32"],
+            &dataset[..],
+        ]
+        .concat(),
+    );
+    let picture = image::open(out.join("view_0008.png")).unwrap().to_rgb8();
+    assert_eq!(picture.dimensions(), (32, 24));
+    assert_eq!(picture.get_pixel(0, 0).0, [0, 0, 255]);
+    assert!(out.join("view_0000.png").is_file() && !out.join("view_0001.png").exists());
+
+    let cameras = folder.path().join("cameras.json");
+    let entry = r#"[{"id":0,"img_name":"sub/a.jpg","width":20,"height":10,"position":[0,0,-9],
+        "fx":9,"fy":9,"rotation":[[1,0,0],[0,1,0],[0,0,1]]}]"#;
+    std::fs::write(&cameras, entry).unwrap();
+    let pipeline = ["--pipeline", "vanilla", "--threads", "1"];
+    let args = [
+        "render",
+        text(&scene),
+        "-o",
+        text(&out),
+        "--cameras",
+        text(&cameras),
+    ];
+    succeeds(&[&args[..], &pipeline].concat());
+    assert_eq!(
+        image::image_dimensions(out.join("sub/a.png")).unwrap(),
+        (20, 10)
+    );
+}
+
+#[test]
+fn convert_writes_what_it_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let path = |name: &str| folder.path().join(name);
+    let (same, flat) = (path("a b/same.ply"), path("flat.PLY"));
+    let said = succeeds(&["convert", text(&scene), "-o", text(&same)]);
+    assert!(
+        said.starts_with("50 Gaussians of SH degree 1 in "),
+        "{said}"
+    );
+    assert!(std::fs::read(&scene).unwrap() == std::fs::read(&same).unwrap());
+    // antimatter15's format: position, scale, colour with alpha, rotation.
+    let mut row = [0u8; 32];
+    for (i, value) in [1.0f32, 2.0, 3.0, 0.5, 0.5, 0.5].iter().enumerate() {
+        row[4 * i..4 * i + 4].copy_from_slice(&value.to_le_bytes());
+    }
+    row[24..32].copy_from_slice(&[255, 128, 0, 200, 255, 128, 128, 128]);
+    std::fs::write(path("one.splat"), row).unwrap();
+    let said = succeeds(&[
+        "convert",
+        text(&path("one.splat")),
+        "-o",
+        text(&path("one.ply")),
+    ]);
+    assert!(said.starts_with("1 Gaussian of SH degree 0 in "), "{said}");
+    let info = json(&succeeds(&["info", text(&path("one.ply")), "--json"]));
+    assert_eq!(info["bounds"]["min"], serde_json::json!([1.0, 2.0, 3.0]));
+
+    succeeds(&[
+        "convert",
+        text(&scene),
+        "-o",
+        text(&flat),
+        "--sh-degree",
+        "0",
+    ]);
+    let info = json(&succeeds(&["info", text(&flat), "--json"]));
+    assert_eq!(
+        (&info["gaussians"], &info["sh_degree"]),
+        (&50.into(), &0.into())
+    );
+    let line = fails(&["convert", text(&scene), "-o", text(&flat)]);
+    assert!(line.contains("--overwrite"), "{line}");
+    succeeds(&["convert", text(&scene), "-o", text(&flat), "--overwrite"]);
+    assert!(std::fs::read(&scene).unwrap() == std::fs::read(&flat).unwrap());
+}
+
+/// A sky around all cameras, and three faint Gaussians amid them, which every camera sees before
+/// it.
+#[test]
+fn convert_leaves_out_floaters() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rng = Rng::new(5, 0);
+    let mut scene = Gaussians::zeros(300, 0);
+    for i in 0..scene.len() {
+        let direction = [0; 3].map(|_| rng.normal());
+        let far = 30.0 / direction.iter().map(|d| d * d).sum::<f32>().sqrt();
+        let floats = i % 100 == 7;
+        scene.means[i] = direction.map(|d| if floats { 0.1 * d } else { far * d });
+        scene.log_scales[i] = [if floats { -2.0 } else { 1.5 }; 3];
+        scene.rotations[i] = [1.0, 0.0, 0.0, 0.0];
+        scene.opacity_logits[i] = if floats { -1.0 } else { 4.0 };
+    }
+    let (whole, clean) = (
+        folder.path().join("whole.ply"),
+        folder.path().join("clean.ply"),
+    );
+    write_ply(&whole, &scene, false).unwrap();
+    let args = [
+        "convert",
+        text(&whole),
+        "-o",
+        text(&clean),
+        "--backend",
+        "cpu",
+    ];
+    let flags = ["--prune-floaters", "0.8", "--dataset", photos()];
+    let output = splatcore(&[&args[..], &flags].concat()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let last = said.lines().last().unwrap_or_default();
+    assert_eq!(last, "left out 3 floaters of 300 Gaussians", "{said}");
+    scene.retain(|i| i % 100 != 7);
+    write_ply(&whole, &scene, false).unwrap();
+    assert!(std::fs::read(&whole).unwrap() == std::fs::read(&clean).unwrap());
+}
+
+#[test]
+fn convert_limits_sizes() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut scene = Gaussians::zeros(50, 0);
+    for i in 0..scene.len() {
+        // The cameras are some units from the origin.
+        scene.means[i] = [1000.0, 0.1 * i as f32, 0.0];
+        scene.log_scales[i] = [if i % 10 == 7 { 7.0 } else { 2.0 }, 0.0, -1.0];
+        scene.rotations[i] = [1.0, 0.0, 0.0, 0.0];
+        scene.opacity_logits[i] = 3.0;
+    }
+    let (whole, clean) = (
+        folder.path().join("whole.ply"),
+        folder.path().join("clean.ply"),
+    );
+    write_ply(&whole, &scene, false).unwrap();
+    let args = [
+        "convert",
+        text(&whole),
+        "-o",
+        text(&clean),
+        "--backend",
+        "cpu",
+    ];
+    let flags = ["--max-scale", "0.25", "--dataset", photos()];
+    let output = splatcore(&[&args[..], &flags].concat()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let last = said.lines().last().unwrap_or_default();
+    assert_eq!(last, "made 5 of 50 Gaussians smaller", "{said}");
+    let clean = splatcore::data::scene::read(&clean).unwrap().gaussians;
+    for (i, scales) in clean.log_scales.iter().enumerate() {
+        let limited = (scales[0] - 250f32.ln()).abs() < 0.02;
+        assert!(
+            if i % 10 == 7 {
+                limited
+            } else {
+                scales[0] == 2.0
+            },
+            "{i}: {scales:?}"
+        );
+        assert_eq!(scales[1..], [0.0, -1.0]);
+    }
+}
+
+#[test]
+fn bench_fills_the_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let file = folder.path().join("bench.json");
+    let args = [
+        "bench",
+        text(&scene),
+        "--backend",
+        "cpu",
+        "--orbit",
+        "2",
+        "--size",
+        "64x48",
+        "--backward",
+        "--pipeline",
+        "all",
+    ];
+    let people = succeeds(&[&args[..], &["--passes", "3", "--json", text(&file)]].concat());
+    assert!(people.contains("exact+samples+splatcore"), "{people}");
+    let bench = json(&std::fs::read_to_string(&file).unwrap());
+    assert_eq!(
+        (&bench["gaussians"], &bench["views"]),
+        (&50.into(), &2.into())
+    );
+    assert_eq!(
+        (&bench["backend"], &bench["size"]),
+        (&"cpu".into(), &serde_json::json!([64, 48]))
+    );
+    let rows = bench["rows"].as_array().unwrap();
+    // Every combination has a row or a reason why not; all that each backend must have have rows.
+    let names = |list: &str| -> Vec<String> {
+        let list = bench[list].as_array().unwrap().iter();
+        list.map(|row| row["pipeline"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let (timed, skipped) = (names("rows"), names("skipped"));
+    let every = Pipeline::combinations(Blend::ALL);
+    assert_eq!(timed.len() + skipped.len(), every.len());
+    assert!(
+        every
+            .iter()
+            .all(|p| timed.contains(&p.to_string()) != skipped.contains(&p.to_string()))
+    );
+    assert!(
+        Pipeline::all()
+            .iter()
+            .all(|p| timed.contains(&p.to_string())),
+        "{timed:?}"
+    );
+    // What nobody named is not complained about among the results.
+    assert!(!people.contains("skipped"), "{people}");
+    for row in rows {
+        let stage = |name: &str| {
+            row["stages"][name]
+                .as_f64()
+                .unwrap_or_else(|| panic!("no {name}: {row}"))
+        };
+        // What the numbers are to each other, `timing` tests with known ones: a busy machine makes
+        // anything of these.
+        for name in ["project", "intersect", "sort", "blend", "blend_backward"] {
+            assert!(stage(name) > 0.0, "{name}: {row}");
+        }
+        assert!(
+            row["gpu_ms"].as_f64().unwrap() > 0.0 && row["backward_ms"].as_f64().unwrap() > 0.0
+        );
+        let step_stages = row["step_stages"].as_object().unwrap();
+        assert!(step_stages["loss"].as_f64().unwrap() > 0.0, "{row}");
+        assert!(
+            row["frame_ms"].as_f64().unwrap() > 0.0 && row["step_ms"].as_f64().unwrap() > 0.0,
+            "{row}"
+        );
+        let intersect: Intersect = row["intersect"].as_str().unwrap().parse().unwrap();
+        if intersect.loses_nothing() || intersect == Intersect::Aabb {
+            assert!(row["psnr_vs_reference"].as_f64().unwrap() >= 60.0, "{row}");
+        }
+        let count = |name: &str| row[name].as_u64().unwrap();
+        assert!(count("pairs") > 0 && count("fragments_evaluated") >= count("fragments_blended"));
+        assert!(count("fragments_blended") > 0);
+    }
+    let blended: Vec<_> = rows
+        .iter()
+        .map(|row| row["fragments_blended"].as_u64().unwrap())
+        .collect();
+    // What is blended does not depend on how it was found, but for rounding at the 3-sigma square.
+    assert!(
+        blended
+            .iter()
+            .all(|b| b.abs_diff(blended[0]) * 50 <= blended[0]),
+        "{blended:?}"
+    );
+}
+
+#[test]
+fn bench_compares_backward_methods_and_says_which_are_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let file = folder.path().join("bench.json");
+    let cameras = ["--dataset", photos(), "--max-size", "32", "--passes", "1"];
+    let args = [&["bench", text(&scene), "--backend", "cpu"][..], &cameras].concat();
+    let people = succeeds(&[&args[..], &["--backward", "--json", text(&file)]].concat());
+    assert!(
+        people.contains("skipped: the cpu backend has no"),
+        "{people}"
+    );
+    let bench = json(&std::fs::read_to_string(&file).unwrap());
+    let names = |list: &str| -> Vec<String> {
+        let rows = bench[list].as_array().unwrap();
+        rows.iter()
+            .map(|row| row["pipeline"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(
+        names("rows"),
+        [
+            "exact+scalar+atomic",
+            "exact+scalar+subtile",
+            "exact+scalar+splatcore",
+            "exact+samples+splatcore"
+        ]
+    );
+    assert_eq!(
+        names("skipped"),
+        [
+            "exact+scalar+warp-reduce",
+            "exact+scalar+warp-reduce-skip",
+            "exact+scalar+gaussian-parallel"
+        ]
+    );
+    let reason = bench["skipped"][0]["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("the cpu backend has no backward method 'warp-reduce'"),
+        "{reason}"
+    );
+
+    // Alone it is an error, but only for who needs gradients.
+    let missing = ["--pipeline", "exact+scalar+warp-reduce"];
+    let output = splatcore(&[&args[..], &missing, &["--backward"]].concat())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let last = stderr.lines().last().unwrap_or_default();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(
+        last.starts_with("error: ") && last.contains("only the cuda backend"),
+        "{stderr}"
+    );
+    succeeds(&[&args[..], &missing].concat());
+}
+
+#[test]
+fn eval_reports_every_view() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let report = folder.path().join("r.html");
+    let args = [
+        "eval",
+        text(&scene),
+        "--dataset",
+        photos(),
+        "--split",
+        "all",
+        "--json",
+        "--report",
+        text(&report),
+    ];
+    let found = json(&succeeds(&args));
+    let views = found["views"].as_array().unwrap();
+    assert_eq!((views.len(), &found["gaussians"]), (10, &50.into()));
+    let mean = views
+        .iter()
+        .map(|v| v["psnr"].as_f64().unwrap())
+        .sum::<f64>()
+        / 10.0;
+    assert!((found["psnr"].as_f64().unwrap() - mean).abs() < 1e-9 && mean > 0.0);
+    let html = std::fs::read_to_string(report).unwrap();
+    assert_eq!(html.matches("data:image/jpeg;base64,").count(), 30);
+}
+
+#[test]
+fn doctor_finds_this_machine_sound() {
+    let doctor = json(&succeeds(&["doctor", "--json"]));
+    assert_eq!(doctor["self_test"]["passed"], true, "{doctor}");
+    assert!(doctor["self_test"]["checks"].as_array().unwrap().len() >= 4);
+    assert_eq!(doctor["version"], env!("CARGO_PKG_VERSION"));
+    assert!(doctor["cpu"]["threads"].as_u64().unwrap() >= 1);
+    let cuda = &doctor["cuda"];
+    assert!(
+        cuda["available"].is_boolean() && cuda["cards"].is_array(),
+        "{cuda}"
+    );
+    assert_eq!(
+        cuda["compiler"]["path"].is_null(),
+        cuda["compiler"]["remedy"].is_string(),
+        "{cuda}"
+    );
+    assert!(cuda["cache"]["bytes"].is_u64(), "{cuda}");
+    assert!(succeeds(&["doctor"]).contains("\nCUDA "));
+}

@@ -1,0 +1,281 @@
+//! The command line itself: help, exit codes, one-line errors.
+
+use crate::common::{fails, json, photos, splatcore, succeeds, text, write_scene};
+use predicates::prelude::*;
+
+#[test]
+fn top_level_help() {
+    insta::assert_snapshot!(succeeds(&["-h"]), @r"
+    Photos in, Gaussian splats out
+
+    Usage: splatcore <COMMAND>
+
+    Commands:
+      train    Turn posed photos into a scene of Gaussians
+      eval     Measure a scene against photos: PSNR and SSIM
+      render   Render a scene to PNG files
+      bench    Time the stages of rendering, for one or more pipelines
+      info     Say what a scene file or a dataset holds
+      convert  Write a scene in another format as PLY
+      demo     Make a small dataset, train on it, show the result: the whole way in a few minutes
+      doctor   Say what this machine and this build can do, and check that they compute correctly
+      help     Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help     Print help (see more with '--help')
+      -V, --version  Print version
+    ");
+}
+
+#[test]
+fn every_command_explains_every_flag() {
+    for command in [
+        "train", "eval", "render", "bench", "info", "convert", "demo", "doctor",
+    ] {
+        let help = succeeds(&[command, "--help"]);
+        let mut lines = help.lines().peekable();
+        while let Some(line) = lines.next() {
+            let flag = line.trim_start();
+            // Explanations are further in; they name flags too.
+            let outer = line.len() - flag.len() < 10;
+            if outer && (flag.starts_with("--") || (flag.starts_with('-') && flag.contains(", --")))
+            {
+                let explained = lines
+                    .peek()
+                    .is_some_and(|next| next.starts_with("          ") && !next.trim().is_empty());
+                assert!(
+                    explained || flag.split("  ").count() > 1,
+                    "{command}: {line}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn wrong_usage_exits_2() {
+    for args in [
+        &["nonsense"][..],
+        &["train"],
+        &["train", "photos", "-o", "out", "--iterations", "many"],
+        &["train", "photos", "-o", "out", "--sh-degree", "4"],
+        &["train", "photos", "-o", "out", "--time-limit", "0"],
+        &["train", "photos", "-o", "out", "--resume", "--overwrite"],
+        &["render", "scene.ply", "-o", "out"],
+        &[
+            "render",
+            "scene.ply",
+            "-o",
+            "out",
+            "--orbit",
+            "3",
+            "--dataset",
+            "x",
+        ],
+        &[
+            "render",
+            "scene.ply",
+            "-o",
+            "out",
+            "--orbit",
+            "3",
+            "--size",
+            "huge",
+        ],
+        &[
+            "bench",
+            "scene.ply",
+            "--orbit",
+            "1",
+            "--pipeline",
+            "exact+fancy",
+        ],
+        &["eval", "scene.ply"],
+        &["convert", "scene.ply", "-o", "scene.sog"],
+        &[
+            "convert",
+            "scene.ply",
+            "-o",
+            "a.ply",
+            "--prune-floaters",
+            "0.8",
+        ],
+        &["convert", "scene.ply", "-o", "a.ply", "--max-scale", "0.25"],
+        &["convert", "scene.ply", "-o", "a.ply", "--dataset", "photos"],
+        &["convert", "scene.ply", "-o", "a.ply", "--max-size", "9"],
+    ] {
+        splatcore(args)
+            .assert()
+            .code(2)
+            .stdout("")
+            .stderr(predicate::str::contains("error: "));
+    }
+}
+
+#[test]
+fn bad_input_is_answered_with_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| text(&folder.path().join(name)).to_owned();
+    let scene = write_scene(folder.path());
+    let scene = text(&scene);
+
+    let line = fails(&["info", &path("absent.ply")]);
+    assert!(line.contains("absent.ply"), "{line}");
+
+    let bytes = std::fs::read(scene).unwrap();
+    std::fs::write(path("cut.ply"), &bytes[..bytes.len() - 100]).unwrap();
+    for args in [
+        &["info", &path("cut.ply")][..],
+        &[
+            "render",
+            &path("cut.ply"),
+            "-o",
+            &path("out"),
+            "--orbit",
+            "1",
+        ],
+        &["bench", &path("cut.ply"), "--orbit", "1"],
+        &["eval", &path("cut.ply"), "--dataset", photos()],
+    ] {
+        let line = fails(args);
+        assert!(line.contains("cut.ply"), "{line}");
+    }
+    assert!(!folder.path().join("out").exists());
+
+    std::fs::write(path("noise.ply"), b"\x01\x02\x03 no scene at all").unwrap();
+    let line = fails(&["info", &path("noise.ply")]);
+    assert!(
+        line.contains("noise.ply") && line.contains(".spz"),
+        "{line}"
+    );
+
+    std::fs::create_dir(path("empty")).unwrap();
+    let line = fails(&["train", &path("empty"), "-o", &path("out")]);
+    assert!(
+        line.contains("COLMAP") && line.contains("transforms.json"),
+        "{line}"
+    );
+    let line = fails(&["info", &path("empty")]);
+    assert!(line.contains("empty"), "{line}");
+
+    // Below a file no folder can be made, whoever asks.
+    let below = format!("{scene}/out");
+    for args in [
+        &["train", photos(), "-o", &below][..],
+        &["render", scene, "-o", &below, "--orbit", "1"],
+        &[
+            "bench",
+            scene,
+            "--orbit",
+            "1",
+            "--json",
+            &format!("{below}/b.json"),
+        ],
+        &[
+            "eval",
+            scene,
+            "--dataset",
+            photos(),
+            "--report",
+            &format!("{below}/r.html"),
+        ],
+        &["demo", "-o", &below],
+    ] {
+        let line = fails(args);
+        assert!(line.contains("no file can be written"), "{line}");
+    }
+}
+
+#[test]
+fn wrong_settings_are_answered_with_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let config = folder.path().join("c.toml");
+    let train = |more: &[&str]| fails(&[&["train", photos(), "-o", text(&out)], more].concat());
+
+    std::fs::write(&config, "iterations = 10\niteratons = 20\n").unwrap();
+    let line = train(&["--config", text(&config)]);
+    assert!(
+        line.contains("iteratons") && line.contains("line 2") && line.contains("`iterations`"),
+        "{line}"
+    );
+    // A machine with a card has nothing to say here.
+    if splatcore(&["doctor", "--json"])
+        .output()
+        .is_ok_and(|doctor| {
+            let found = json(&String::from_utf8_lossy(&doctor.stdout));
+            found["cuda"]["available"] == false
+        })
+    {
+        for wish in [["--backend", "cuda"], ["--device", "0"]] {
+            let line = train(&wish);
+            assert!(
+                line.contains("CUDA") && line.contains("--backend cpu"),
+                "{line}"
+            );
+        }
+        let line = fails(&["doctor", "--device", "7"]);
+        assert!(line.contains("CUDA") && !line.contains("trusted"), "{line}");
+    }
+    assert!(train(&["--resume"]).contains("no checkpoint"));
+
+    assert!(!out.exists());
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(out.join("thesis.txt"), "mine").unwrap();
+    assert!(train(&[]).contains("is not empty"));
+}
+
+#[test]
+fn cameras_that_make_no_sense_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let file = folder.path().join("cameras.json");
+    let out = folder.path().join("out");
+    let render = |text_of_file: &str| {
+        std::fs::write(&file, text_of_file).unwrap();
+        let args = [
+            "render",
+            text(&scene),
+            "-o",
+            text(&out),
+            "--cameras",
+            text(&file),
+        ];
+        let output = splatcore(&args).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        let last = stderr.lines().last().unwrap_or_default().to_owned();
+        assert!(
+            last.starts_with("error: ") && last.contains("cameras.json"),
+            "{stderr}"
+        );
+        last
+    };
+    assert!(render("[]").contains("no camera"));
+    assert!(render("{").contains("line 1"));
+    let camera = |width: u32, fx: f32| {
+        format!(
+            r#"[{{"img_name":"a","width":{width},"height":9,"position":[0,0,-4],"fx":{fx},"fy":9,
+                "rotation":[[1,0,0],[0,1,0],[0,0,1]]}}]"#
+        )
+    };
+    assert!(render(&camera(9, -1.0)).contains("focal"));
+    assert!(render(&camera(4_000_000_000, 9.0)).contains("16384"));
+}
+
+/// `splatcore info scene.ply | head -0`: the reader goes away, which is no failure.
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_splatcore"))
+        .args(["info", text(&scene)])
+        .stdout(writer)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
