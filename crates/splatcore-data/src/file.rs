@@ -1,8 +1,10 @@
 //! Writing files so that a final name never holds half a file.
 
 use crate::DataError;
+use image::{ImageFormat, RgbImage};
+use splatcore_core::Image;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Cursor, Write};
 use std::path::Path;
 
 /// How the names of files begin that are not yet complete.
@@ -64,6 +66,23 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), DataError> {
     write_atomically(path, |writer| writer.write_all(bytes))
 }
 
+/// Writes an image as an 8-bit PNG; values are clamped to [0, 1].
+///
+/// # Errors
+/// If the image does not hold width times height pixels, or the file cannot be written.
+pub fn write_png(path: &Path, image: &Image) -> Result<(), DataError> {
+    let (width, height) = (image.width, image.height);
+    let picture = RgbImage::from_raw(width, height, image.to_bytes()).ok_or_else(|| {
+        let problem = format!("the image is not {width}x{height}");
+        DataError::new(path, problem, "give as many pixels as its size says")
+    })?;
+    let mut bytes = Cursor::new(Vec::new());
+    picture
+        .write_to(&mut bytes, ImageFormat::Png)
+        .map_err(|error| DataError::write(path, &std::io::Error::other(error)))?;
+    write_bytes(path, bytes.get_ref())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +103,20 @@ mod tests {
             std::fs::read_dir(folder.path().join("a")).unwrap().count(),
             1
         );
+    }
+
+    #[test]
+    fn a_png_holds_the_pixels_and_a_wrong_size_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.png");
+        let mut image = Image::filled(3, 2, [0.0, 0.5, 2.0]);
+        write_png(&path, &image).unwrap();
+        let back = image::open(&path).unwrap().into_rgb8();
+        assert_eq!(back.dimensions(), (3, 2));
+        assert_eq!(back.get_pixel(2, 1).0, [0, 128, 255]);
+        image.width = 4;
+        let error = write_png(&path, &image).unwrap_err().to_string();
+        assert!(error.contains("not 4x2"), "{error}");
     }
 
     #[test]

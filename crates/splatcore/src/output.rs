@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use splatcore_core::Image;
 use splatcore_data::file::write_bytes;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -41,24 +40,6 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
     Ok(write_bytes(path, text.as_bytes())?)
-}
-
-/// An 8-bit PNG, complete or not at all; values are clamped to [0, 1].
-pub fn write_png(path: &Path, image: &Image) -> Result<()> {
-    let picture = image::RgbImage::from_raw(image.width, image.height, image.to_bytes())
-        .with_context(|| {
-            format!(
-                "{}: the image is not {}x{}",
-                path.display(),
-                image.width,
-                image.height
-            )
-        })?;
-    let mut bytes = std::io::Cursor::new(Vec::new());
-    picture
-        .write_to(&mut bytes, image::ImageFormat::Png)
-        .with_context(|| path.display().to_string())?;
-    Ok(write_bytes(path, bytes.get_ref())?)
 }
 
 /// Makes the folder if need be and finds out now, not after hours of work, whether files can be

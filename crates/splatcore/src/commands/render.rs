@@ -8,6 +8,7 @@ use crate::{load, output};
 use anyhow::{Context, Result};
 use splatcore_core::Pipeline;
 use splatcore_core::backend::RenderOptions;
+use splatcore_data::file;
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -70,7 +71,7 @@ pub fn run(args: Args) -> Result<()> {
             .render(&named.camera, &options)
             .with_context(|| format!("view '{}'", named.name))?;
         let picture = output::png_path(&args.output, &named.name, &mut taken);
-        output::write_png(&picture, &rendered.image)?;
+        file::write_png(&picture, &rendered.image)?;
         channels.write(&picture, &rendered, &mut taken)?;
         progress.update(i as u64 + 1, || named.name.clone());
     }
