@@ -50,6 +50,15 @@ enum Command {
     Demo(commands::demo::Args),
     /// Say what this machine and this build can do, and check that they compute correctly
     Doctor(commands::doctor::Args),
+    /// Print a completion script for a shell
+    ///
+    /// For bash: splatcore completions bash >
+    /// ~/.local/share/bash-completion/completions/splatcore
+    Completions(commands::completions::Args),
+    /// Write manual pages, one for the program and one for each command
+    ///
+    /// For example: splatcore man ~/.local/share/man/man1
+    Man(commands::completions::ManArgs),
 }
 
 fn main() -> ExitCode {
@@ -62,6 +71,8 @@ fn main() -> ExitCode {
         Command::Convert(args) => commands::convert::run(args),
         Command::Demo(args) => commands::demo::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
+        Command::Completions(args) => commands::completions::run(args, Cli::command()),
+        Command::Man(args) => commands::completions::man(args, Cli::command()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,6 +1,7 @@
 //! One file per subcommand.
 
 pub mod bench;
+pub mod completions;
 pub mod convert;
 pub mod demo;
 pub mod doctor;

@@ -3,6 +3,7 @@
 
 mod channels;
 mod common;
+mod completions;
 mod exposure;
 mod killed;
 mod paper;

@@ -6,31 +6,42 @@ use predicates::prelude::*;
 #[test]
 fn top_level_help() {
     insta::assert_snapshot!(succeeds(&["-h"]), @r"
-    Photos in, Gaussian splats out
+  Photos in, Gaussian splats out
 
-    Usage: splatcore <COMMAND>
+  Usage: splatcore <COMMAND>
 
-    Commands:
-      train    Turn posed photos into a scene of Gaussians
-      eval     Measure a scene against photos: PSNR and SSIM
-      render   Render a scene to PNG files
-      bench    Time the stages of rendering, for one or more pipelines
-      info     Say what a scene file or a dataset holds
-      convert  Write a scene in another format as PLY
-      demo     Make a small dataset, train on it, show the result: the whole way in a few minutes
-      doctor   Say what this machine and this build can do, and check that they compute correctly
-      help     Print this message or the help of the given subcommand(s)
+  Commands:
+    train        Turn posed photos into a scene of Gaussians
+    eval         Measure a scene against photos: PSNR and SSIM
+    render       Render a scene to PNG files
+    bench        Time the stages of rendering, for one or more pipelines
+    info         Say what a scene file or a dataset holds
+    convert      Write a scene in another format as PLY
+    demo         Make a small dataset, train on it, show the result: the whole way in a few minutes
+    doctor       Say what this machine and this build can do, and check that they compute correctly
+    completions  Print a completion script for a shell
+    man          Write manual pages, one for the program and one for each command
+    help         Print this message or the help of the given subcommand(s)
 
-    Options:
-      -h, --help     Print help (see more with '--help')
-      -V, --version  Print version
+  Options:
+    -h, --help     Print help (see more with '--help')
+    -V, --version  Print version
     ");
 }
 
 #[test]
 fn every_command_explains_every_flag() {
     for command in [
-        "train", "eval", "render", "bench", "info", "convert", "demo", "doctor",
+        "train",
+        "eval",
+        "render",
+        "bench",
+        "info",
+        "convert",
+        "demo",
+        "doctor",
+        "completions",
+        "man",
     ] {
         let help = succeeds(&[command, "--help"]);
         let mut lines = help.lines().peekable();
