@@ -12,7 +12,7 @@ mod progress;
 mod report;
 mod run;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Photos in, Gaussian splats out.
