@@ -31,9 +31,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // One Gaussian a point of the dataset, harmonics of degree 1.
     let config = Config {
-        sh_degree: 1,
+        sh_degree: Some(1),
         ..Config::default()
-    };
+    }
+    .resolve()?;
     let points = &dataset.points;
     let start = init::from_points(
         &points.positions,

@@ -22,9 +22,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (train, test) = (Arc::new(load(Split::Train)?), load(Split::Test)?);
 
     let config = Config {
-        iterations: 300,
+        iterations: Some(300),
         ..Config::default()
-    };
+    }
+    .resolve()?;
     let extent = camera::extent(train.iter().map(|view| &view.camera));
     let points = &dataset.points;
     let start = init::from_points(&points.positions, &points.colours, &config, extent);
