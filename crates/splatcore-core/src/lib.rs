@@ -5,6 +5,7 @@
 pub mod backend;
 pub mod camera;
 pub mod checks;
+mod choice;
 pub mod exposure;
 pub mod floaters;
 pub mod gaussians;
@@ -21,6 +22,7 @@ pub mod smoothing;
 
 pub use backend::{Backend, BackendError, Learner, LearnerState, Renderer};
 pub use camera::Camera;
+pub use choice::Choice;
 pub use gaussians::Gaussians;
 pub use image::{Image, Photo, View};
 pub use pipeline::Pipeline;

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use splatcore_core::backend::{BackendError, FrameCounts, RenderOptions, Rendered, StageTimes};
 use splatcore_core::pipeline::{Backward, Blend};
 use splatcore_core::semantics::TILE;
-use splatcore_core::{Camera, Image};
+use splatcore_core::{Camera, Choice, Image};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -120,7 +120,8 @@ impl Frame {
             backend: "cpu",
             buffer: format!("{} (tile, Gaussian) pairs", pairs.0),
             bytes: pairs.0 * size_of::<Pair>() as u64,
-            remedy: "render at a smaller size (--max-size) or with --pipeline auto".into(),
+            free: None,
+            depends_on: &[Choice::ImageSize, Choice::Pipeline],
         })?;
         self.prepare_tiles(kernel_camera.tiles);
         if blend {
@@ -252,6 +253,7 @@ impl Frame {
                              subtile or splatcore",
                             options.pipeline.backward
                         ),
+                        depends_on: &[],
                     });
                 }
             }
@@ -336,6 +338,7 @@ fn no_blend(blend: Blend) -> BackendError {
         what: format!(
             "blend method '{blend}' (only the cuda backend has it); use scalar or splatcore"
         ),
+        depends_on: &[],
     }
 }
 

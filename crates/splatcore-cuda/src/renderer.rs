@@ -13,7 +13,7 @@ use crate::ops::scene::SceneAddresses;
 use crate::ops::state;
 use crate::spatial_order::spatial_order;
 use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, Renderer, StageTimes};
-use splatcore_core::{BackendError, Camera, Gaussians, Image, checks, sh};
+use splatcore_core::{BackendError, Camera, Choice, Gaussians, Image, checks, sh};
 use std::sync::Arc;
 
 /// Renders a scene that stays as it is.
@@ -100,7 +100,8 @@ impl CudaRenderer {
         match self.half {
             true => Err(BackendError::Unsupported {
                 backend: "cuda",
-                what: "gradients of a scene in half precision; leave out --half-scene".into(),
+                what: "gradients of a scene in half precision".into(),
+                depends_on: &[Choice::HalfScene],
             }),
             false => Ok(()),
         }

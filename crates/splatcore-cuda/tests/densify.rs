@@ -44,6 +44,7 @@ fn no<T>() -> Result<T, BackendError> {
     Err(BackendError::Unsupported {
         backend: "cuda",
         what: "rendering in this test".into(),
+        depends_on: &[],
     })
 }
 

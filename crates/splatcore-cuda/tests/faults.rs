@@ -5,7 +5,7 @@
 mod support;
 
 use splatcore_core::backend::{Backend, Refine, RenderOptions, StepPlan};
-use splatcore_core::{BackendError, Camera, Gaussians, Image, Pipeline, Precision, View};
+use splatcore_core::{BackendError, Camera, Choice, Gaussians, Image, Pipeline, Precision, View};
 use splatcore_cpu::CpuBackend;
 use splatcore_cuda::ops::intersect::MOST_PAIRS;
 use splatcore_reference::conformance::bounds::Reference;
@@ -131,9 +131,11 @@ fn more_pairs_than_can_be_numbered() {
         let mut learner = backend.learner(&scene, views).unwrap();
         let error = learner.render(&large, &VANILLA).unwrap_err();
         let words = error.to_string();
-        assert!(matches!(error, BackendError::OutOfMemory { .. }), "{words}");
+        let BackendError::OutOfMemory { depends_on, .. } = error else {
+            panic!("{words}")
+        };
         assert!(
-            words.contains(&pairs.to_string()) && words.contains("--max-size"),
+            words.contains(&pairs.to_string()) && depends_on.contains(&Choice::ImageSize),
             "{words}"
         );
         if side == 2048 {
@@ -176,7 +178,10 @@ fn an_image_too_large_is_refused() {
         let error = renderer
             .render(&camera(width, height), &VANILLA)
             .unwrap_err();
-        assert!(error.to_string().contains("--size"), "{error}");
+        let BackendError::TooLarge { depends_on, .. } = error else {
+            panic!("{error}")
+        };
+        assert_eq!(depends_on, [Choice::ImageSize]);
         renderer.render(&camera(20, 20), &VANILLA).unwrap();
     }
 }

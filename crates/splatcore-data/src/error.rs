@@ -1,5 +1,6 @@
 //! The one error of this crate.
 
+use splatcore_core::Choice;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -38,8 +39,10 @@ pub struct DataError {
     pub place: Place,
     /// What was expected and what was found.
     pub problem: String,
-    /// What the user can do.
+    /// What can be done about it.
     pub remedy: String,
+    /// The choice that the remedy speaks of, if there is one.
+    pub depends_on: Option<Choice>,
 }
 
 impl DataError {
@@ -50,6 +53,15 @@ impl DataError {
             place: Place::File,
             problem: problem.into(),
             remedy: remedy.into(),
+            depends_on: None,
+        }
+    }
+
+    /// The same error, whose remedy speaks of a choice.
+    pub fn depending_on(self, choice: Choice) -> Self {
+        Self {
+            depends_on: Some(choice),
+            ..self
         }
     }
 

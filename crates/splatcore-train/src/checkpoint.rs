@@ -14,7 +14,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde_json::{Map, Value, json};
 use splatcore_core::exposure::Exposures;
 use splatcore_core::random::Rng;
-use splatcore_core::{Gaussians, LearnerState, sh};
+use splatcore_core::{Choice, Gaussians, LearnerState, sh};
 use splatcore_data::{DataError, Place};
 use std::borrow::Cow;
 use std::io::Write;
@@ -199,6 +199,7 @@ impl<'a> Reader<'a> {
                 format!("is not a complete safetensors file ({e})"),
                 REMEDY,
             )
+            .depending_on(Choice::StartAnew)
         };
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
         let metadata = header.metadata().clone().unwrap_or_default();
@@ -220,8 +221,9 @@ impl<'a> Reader<'a> {
                     "is a checkpoint of version {}; this program reads version {VERSION}",
                     found("version")
                 ),
-                "resume with the program that wrote it, or start anew without --resume",
-            ));
+                "resume with the program that wrote it, or start anew",
+            )
+            .depending_on(Choice::StartAnew));
         }
         Ok(Self {
             path,
@@ -409,12 +411,13 @@ impl<'a> Reader<'a> {
     }
 
     fn damaged(&self, part: &str, problem: &str) -> DataError {
-        DataError::new(self.path, problem, REMEDY).at(Place::Part(part.to_owned()))
+        DataError::new(self.path, problem, REMEDY)
+            .at(Place::Part(part.to_owned()))
+            .depending_on(Choice::StartAnew)
     }
 }
 
-const REMEDY: &str =
-    "the checkpoint is damaged: take an older copy, or start anew without --resume";
+const REMEDY: &str = "the checkpoint is damaged: take an older copy, or start anew";
 
 /// The bytes of plain values made of `word`-byte numbers, in little-endian order.
 fn little_endian<T: bytemuck::NoUninit>(values: &[T], word: usize) -> Cow<'_, [u8]> {

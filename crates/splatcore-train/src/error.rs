@@ -3,6 +3,7 @@
 use crate::config::ConfigError;
 use splatcore_core::BackendError;
 use splatcore_data::DataError;
+use std::fmt;
 
 /// What can stop a training run or its start.
 #[derive(Debug, thiserror::Error)]
@@ -17,10 +18,7 @@ pub enum TrainError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// There is nothing to learn from.
-    #[error(
-        "no photo to train on; check the dataset with `splatcore info`, its masks, and that \
-         --test-every does not hold out every view"
-    )]
+    #[error("no photo to train on: all are held out, or their masks leave no pixel")]
     NoViews,
     /// There is nothing to start from.
     #[error("no Gaussian to start from: the starting points are empty or none of them is finite")]
@@ -60,34 +58,48 @@ pub enum TrainError {
         step: u32,
     },
     /// A refinement pruned the last Gaussian.
-    #[error(
-        "no Gaussian is left after the refinement at step {step}; check the poses and the starting \
-         points \
-         (`splatcore info`), or lower --min-opacity and --prune-importance, or leave \
-         --prune-bad-share at 1"
-    )]
+    #[error("no Gaussian is left after the refinement at step {step}")]
     Empty {
         /// Step of the refinement.
         step: u32,
     },
     /// Memory ran out; a checkpoint was saved.
-    #[error("{source}; the state after step {step} is saved, --resume goes on from it")]
+    #[error("{source}; the state after step {step} is saved")]
     OutOfMemory {
         /// Steps taken.
         step: u32,
-        /// What did not fit, and what helps.
+        /// What did not fit.
         source: BackendError,
     },
     /// A checkpoint of another run.
-    #[error("cannot resume: {key} was {checkpoint} in the checkpoint and is {now} now; {remedy}")]
+    #[error("cannot resume: {what} was {checkpoint} in the checkpoint and is {now} now")]
     Mismatch {
-        /// What differs: a key of the config, or `backend in use`, `photos`.
-        key: String,
+        /// What differs.
+        what: Difference,
         /// Its value in the checkpoint.
         checkpoint: String,
         /// Its value in this run.
         now: String,
-        /// What the user can do.
-        remedy: &'static str,
     },
+}
+
+/// What differs between a checkpoint and the run that is to go on from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// The setting of this key.
+    Setting(String),
+    /// The backend in use.
+    Backend,
+    /// The set of training photos.
+    Photos,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Setting(key) => key,
+            Self::Backend => "the backend in use",
+            Self::Photos => "the set of training photos",
+        })
+    }
 }

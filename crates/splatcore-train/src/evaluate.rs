@@ -105,9 +105,7 @@ pub fn evaluate_with(
     }
     if scores.is_empty() {
         return Err(BackendError::Input(
-            "no view to evaluate: the split is empty (see --split and --test-every) or its masks \
-             leave no pixel"
-                .into(),
+            "no view to evaluate: the split is empty, or its masks leave no pixel".into(),
         ));
     }
     let mean =

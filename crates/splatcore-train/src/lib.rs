@@ -32,7 +32,7 @@ mod view_set;
 pub use breakdown::Breakdown;
 pub use checkpoint::Checkpoint;
 pub use config::{Config, ResolvedConfig};
-pub use error::TrainError;
+pub use error::{Difference, TrainError};
 pub use evaluate::{Evaluation, evaluate, evaluate_with};
 pub use observer::{CurvePoint, Observer, Progress, Signal};
 pub use trainer::{Outcome, Trainer};

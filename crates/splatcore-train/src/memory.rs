@@ -82,14 +82,14 @@ impl Memory {
             .fold(0, u64::saturating_add)
     }
 
-    /// One line if the peak exceeds the memory at hand, with what to do.
+    /// One line if the peak exceeds the memory at hand. Fewer Gaussians, smaller photos and a lower
+    /// degree of harmonics take less.
     pub fn warning(&self) -> Option<String> {
         let available = self
             .available
             .filter(|&available| self.peak() > available)?;
         Some(format!(
-            "this run may need {} but {} are free: lower --max-gaussians, --max-size or \
-             --sh-degree",
+            "this run may need {} but {} are free",
             Bytes(self.peak()),
             Bytes(available)
         ))
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(memory.peak(), 1607);
         assert_eq!(memory.warning(), None);
         memory.available = Some(1606);
-        assert!(memory.warning().unwrap().contains("--max-gaussians"));
+        assert!(memory.warning().unwrap().contains("1.6 KiB are free"));
         assert!(
             memory.to_string().contains("peak about 1.6 KiB"),
             "{memory}"

@@ -4,7 +4,7 @@ use crate::breakdown::{Breakdown, Spent, is_profiled};
 use crate::checkpoint::Checkpoint;
 use crate::clock::Clock;
 use crate::config::{Checkpoints, Config, ResolvedConfig};
-use crate::error::TrainError;
+use crate::error::{Difference, TrainError};
 use crate::observer::{CurvePoint, Observer, Progress, Signal};
 use crate::saver::Saver;
 use crate::schedule::Schedule;
@@ -140,42 +140,27 @@ impl Trainer {
         checkpoint: Checkpoint,
     ) -> Result<Self, TrainError> {
         config.check()?;
-        let mismatch = |key: &str, checkpoint: String, now: String, remedy| {
+        let mismatch = |what: Difference, checkpoint: String, now: String| {
             Err(TrainError::Mismatch {
-                key: key.to_owned(),
+                what,
                 checkpoint,
                 now,
-                remedy,
             })
         };
         let before = Config::from_toml(&checkpoint.config, "the checkpoint's config".as_ref())?;
         if let Some((key, old, new)) = before.complete().difference(config)? {
-            return mismatch(
-                &key,
-                old,
-                new,
-                "set it back, or start anew without --resume",
-            );
+            return mismatch(Difference::Setting(key), old, new);
         }
         if checkpoint.backend != backend.name() {
-            return mismatch(
-                "the backend in use",
-                checkpoint.backend,
-                backend.name().to_owned(),
-                "choose the same one with --backend, or start anew without --resume",
-            );
+            let now = backend.name().to_owned();
+            return mismatch(Difference::Backend, checkpoint.backend, now);
         }
         let usable = usable_views(&views)?;
         let mut known = checkpoint.order.order.clone();
         known.sort_unstable();
         let photos = photos(&views);
         if checkpoint.photos != photos || known != usable {
-            return mismatch(
-                "the set of training photos",
-                checkpoint.photos,
-                photos,
-                "give the same dataset, or start anew without --resume",
-            );
+            return mismatch(Difference::Photos, checkpoint.photos, photos);
         }
         if checkpoint.state.gaussians.is_empty() {
             return Err(TrainError::NoGaussians);

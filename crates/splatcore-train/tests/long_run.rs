@@ -6,8 +6,8 @@ use splatcore_core::backend::{RenderOptions, Renderer};
 use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Photo, View};
 use splatcore_cpu::CpuBackend;
-use splatcore_train::config::{Config, Strategy};
 use splatcore_test_support::heap;
+use splatcore_train::config::{Config, Strategy};
 use splatcore_train::{Observer, Outcome, Progress, Signal, Trainer, evaluate, init};
 use std::sync::Arc;
 

@@ -187,7 +187,10 @@ fn with_device(choice: BackendChoice, device: Option<usize>) -> Result<BackendCh
 fn cuda(options: Options) -> Result<Box<dyn Backend>, String> {
     match CudaBackend::open(options) {
         Ok(backend) => Ok(Box::new(backend)),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(match options.device {
+            Some(_) => format!("{error}; --device chooses another card"),
+            None => error.to_string(),
+        }),
     }
 }
 

@@ -9,6 +9,7 @@ mod interrupt;
 mod load;
 mod output;
 mod progress;
+mod remedy;
 mod report;
 mod run;
 
@@ -77,7 +78,9 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}", output::one_line(&error));
+            let remedy = remedy::of(&error).map(|remedy| format!("; {remedy}"));
+            let line = output::one_line(&error);
+            eprintln!("error: {line}{}", remedy.unwrap_or_default());
             match error.is::<output::WrongUsage>() {
                 true => ExitCode::from(2),
                 false => ExitCode::FAILURE,

@@ -382,7 +382,7 @@ fn plan_memory(
     let plan = memory::plan(config, backend, start, train.iter().chain(test));
     eprintln!("{plan}");
     if let Some(warning) = plan.warning() {
-        eprintln!("warning: {warning}");
+        eprintln!("warning: {warning}: lower --max-gaussians, --max-size or --sh-degree");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Device memory that frees itself.
 
 use super::{Device, DeviceError};
-use splatcore_core::BackendError;
+use splatcore_core::{BackendError, Choice};
 use std::sync::Arc;
 
 /// Memory of a device, named so that a failure can say what did not fit.
@@ -16,7 +16,7 @@ impl Buffer {
     /// `bytes` bytes (at least 4, so that every buffer has an address) with undefined content.
     ///
     /// # Errors
-    /// [`BackendError::OutOfMemory`] with name, size, what is free and what helps.
+    /// [`BackendError::OutOfMemory`] with name, size, what is free and what it depends on.
     pub fn new(
         device: &Arc<dyn Device>,
         name: &'static str,
@@ -28,7 +28,8 @@ impl Buffer {
                 backend: "cuda",
                 buffer: name.into(),
                 bytes,
-                remedy: format!("{free} bytes are free on the card; {}", remedy(name)),
+                free: Some(free),
+                depends_on: depends_on(name),
             },
             DeviceError::Failed(message) => device_error(message),
         })?;
@@ -189,19 +190,17 @@ impl Drop for Buffer {
     }
 }
 
-/// What to do when a buffer of this name does not fit.
-fn remedy(name: &str) -> &'static str {
+/// What the size of a buffer of this name depends on.
+fn depends_on(name: &str) -> &'static [Choice] {
     let about = |words: &[&str]| words.iter().any(|word| name.contains(word));
     if about(&["photos", "masks"]) {
-        "use smaller photos (--max-size)"
+        &[Choice::PhotoSize]
     } else if about(&["pairs", "gradient sums"]) {
-        "use smaller photos (--max-size; for pictures --size), fewer Gaussians (--max-gaussians), \
-         or --pipeline auto"
+        &[Choice::ImageSize, Choice::GaussianCount, Choice::Pipeline]
     } else if about(&["image", "transmittance", "loss", "states of a frame"]) {
-        "use smaller photos (--max-size; for pictures --size)"
+        &[Choice::ImageSize]
     } else {
-        "use fewer Gaussians (--max-gaussians when training) or a lower --sh-degree, or compute \
-         with --backend cpu"
+        &[Choice::GaussianCount, Choice::ShDegree, Choice::Backend]
     }
 }
 

@@ -61,21 +61,19 @@ fn failed(what: &str) -> impl Fn(result::DriverError) -> DeviceError + '_ {
             sys::CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
             | sys::CUresult::CUDA_ERROR_LAUNCH_FAILED
             | sys::CUresult::CUDA_ERROR_MISALIGNED_ADDRESS => {
-                "; this is a defect of splatcore, please report it; the last checkpoint is still \
-                 good (--resume)"
+                "; this is a defect of splatcore, please report it; the last checkpoint is still good"
             }
             sys::CUresult::CUDA_ERROR_LAUNCH_TIMEOUT => {
                 "; the system ends kernels on cards that drive a display after some seconds: use \
-                 smaller photos \
-                 (--max-size)"
+                 smaller photos"
             }
             sys::CUresult::CUDA_ERROR_INVALID_CONTEXT
             | sys::CUresult::CUDA_ERROR_DEVICE_UNAVAILABLE
             | sys::CUresult::CUDA_ERROR_NO_DEVICE
             | sys::CUresult::CUDA_ERROR_ECC_UNCORRECTABLE
             | sys::CUresult::CUDA_ERROR_UNKNOWN => {
-                "; the card may have been taken away or reset: check nvidia-smi, then go on with \
-                 --resume"
+                "; the card may have been taken away or reset: check nvidia-smi, then go \
+                 on from the last checkpoint"
             }
             _ => "",
         };
@@ -92,17 +90,13 @@ pub fn driver_info() -> Result<DriverInfo, NoCard> {
     if !unsafe { sys::is_culib_present() } {
         return Err(NoCard {
             reason: "no NVIDIA driver (libcuda) was found".into(),
-            remedy:
-                "install NVIDIA's driver from https://www.nvidia.com/drivers, or use --backend cpu"
-                    .into(),
+            remedy: "install NVIDIA's driver from https://www.nvidia.com/drivers".into(),
         });
     }
-    let stuck = |error| {
-        NoCard {
+    let stuck = |error| NoCard {
         reason: format!("the NVIDIA driver does not start: {}", words(error)),
-        remedy: "check that nvidia-smi works and that a card is visible (CUDA_VISIBLE_DEVICES), or use --backend cpu"
+        remedy: "check that nvidia-smi works and that a card is visible (CUDA_VISIBLE_DEVICES)"
             .into(),
-    }
     };
     result::init().map_err(stuck)?;
     let mut info = DriverInfo::default();
@@ -136,7 +130,7 @@ fn no_such_card(ordinal: usize, cards: &[(String, u32, u64)]) -> NoCard {
     match known.len() {
         0 => NoCard {
             reason: "the NVIDIA driver sees no card".into(),
-            remedy: "check nvidia-smi and CUDA_VISIBLE_DEVICES, or use --backend cpu".into(),
+            remedy: "check nvidia-smi and CUDA_VISIBLE_DEVICES".into(),
         },
         n => NoCard {
             reason: format!(
@@ -144,10 +138,7 @@ fn no_such_card(ordinal: usize, cards: &[(String, u32, u64)]) -> NoCard {
                 if n == 1 { "one".into() } else { n.to_string() },
                 known.join(", ")
             ),
-            remedy: "choose one of them with --device (CUDA_VISIBLE_DEVICES hides and renumbers \
-                 cards), or use \
-                     --backend cpu"
-                .into(),
+            remedy: "choose one of them (CUDA_VISIBLE_DEVICES hides and renumbers cards)".into(),
         },
     }
 }
@@ -179,12 +170,12 @@ impl Card {
                     capability / 10,
                     capability % 10
                 ),
-                remedy: "use --backend cpu".into(),
+                remedy: "compute on the processor".into(),
             });
         }
         let stuck = |error| NoCard {
             reason: format!("{name} cannot be opened: {}", words(error)),
-            remedy: "check nvidia-smi for other programs that hold it, or use --backend cpu".into(),
+            remedy: "check nvidia-smi for other programs that hold it".into(),
         };
         // SAFETY: the device is valid; the primary context stays for the life of the process.
         unsafe {
@@ -505,7 +496,7 @@ mod tests {
             two.contains("no card 3; the driver sees 2: 0 (H200), 1 (L4)"),
             "{two}"
         );
-        assert!(two.contains("--device"), "{two}");
+        assert!(two.contains("choose one of them"), "{two}");
         let one = words(&[card("L4")]);
         assert!(one.contains("sees one: 0 (L4)"), "{one}");
         assert!(words(&[]).contains("sees no card"));

@@ -9,8 +9,8 @@ use crate::ops::counters::Counters;
 use crate::ops::intersect::{MOST_PAIRS, macro_tiles};
 use crate::ops::scene::SceneAddresses;
 use crate::ops::sort::{self, Plan};
-use splatcore_core::BackendError;
 use splatcore_core::pipeline::Blend;
+use splatcore_core::{BackendError, Choice};
 
 const SPLAT_BYTES: usize = 48;
 /// Bytes of a slot's gradients.
@@ -170,10 +170,8 @@ impl Frame {
                 "{pairs} (tile, Gaussian) pairs, more than the {most} that can be numbered,"
             ),
             bytes: pairs * 20,
-            remedy: "use a smaller size (--max-size; for pictures --size), fewer Gaussians \
-                 (--max-gaussians), or \
-                     --pipeline auto"
-                .into(),
+            free: None,
+            depends_on: &[Choice::ImageSize, Choice::GaussianCount, Choice::Pipeline],
         })
     }
 

@@ -12,7 +12,7 @@ use crate::ops::camera::KernelCamera;
 use crate::ops::scene::SceneAddresses;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Backward, Blend, Pipeline};
-use splatcore_core::{BackendError, Camera};
+use splatcore_core::{BackendError, Camera, Choice};
 
 const CLEAR_BLOCK: usize = 256;
 /// What a thread clears at a time.
@@ -98,11 +98,13 @@ impl Frame {
             )));
         }
         if camera.width as u64 * camera.height as u64 > MOST_PIXELS {
-            return Err(BackendError::Input(format!(
-                "{}x{} pixels are more than the {MOST_PIXELS} that this backend can number; use \
-                 --max-size or --size",
-                camera.width, camera.height
-            )));
+            return Err(BackendError::TooLarge {
+                what: format!(
+                    "{}x{} pixels are more than the {MOST_PIXELS} that this backend can number",
+                    camera.width, camera.height
+                ),
+                depends_on: &[Choice::ImageSize],
+            });
         }
         let options = &for_purpose(options, purpose);
         let pipeline = options.pipeline;

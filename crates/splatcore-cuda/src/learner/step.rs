@@ -10,8 +10,8 @@ use crate::device::buffer::failed;
 use crate::frame::Purpose;
 use crate::ops;
 use crate::ops::camera::KernelCamera;
-use splatcore_core::BackendError;
 use splatcore_core::backend::{Statistic, StepPlan};
+use splatcore_core::{BackendError, Choice};
 
 impl CudaLearner {
     /// Puts a step into the queue.
@@ -106,11 +106,10 @@ impl CudaLearner {
             backend: "cuda",
             what: format!(
                 "absolute gradient statistics behind backward method '{}', which keeps no sums of \
-                 each tile; use \
-                 --densify-statistic mean, or a pipeline that ends in subtile, splatcore or \
-                 gaussian-parallel",
+                 each tile (subtile, splatcore and gaussian-parallel do)",
                 plan.render.pipeline.backward
             ),
+            depends_on: &[Choice::GradientStatistic, Choice::Pipeline],
         })
     }
 

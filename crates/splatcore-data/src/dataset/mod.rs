@@ -35,6 +35,7 @@ pub use views::LoadOptions;
 
 use crate::DataError;
 use serde::Serialize;
+use splatcore_core::Choice;
 use std::path::{Path, PathBuf};
 
 /// How to open a dataset.
@@ -206,6 +207,7 @@ impl Points {
 }
 
 fn none_left(images: &Path, missing: &[String], left_out: &[String]) -> DataError {
+    let elsewhere = left_out.is_empty() && !missing.is_empty();
     let (problem, remedy) = match (left_out.first(), missing.first()) {
         (Some(first), _) => (
             format!("no image with a usable camera is left ({first})"),
@@ -216,14 +218,18 @@ fn none_left(images: &Path, missing: &[String], left_out: &[String]) -> DataErro
                 "none of the {} listed images exists here (the first is '{first}')",
                 missing.len()
             ),
-            "put the photos there or name their folder with --images",
+            "put the photos there or name their folder",
         ),
         (None, None) => (
             "the dataset lists no image".into(),
             "check that the reconstruction registered at least one photo",
         ),
     };
-    DataError::new(images, problem, remedy)
+    let error = DataError::new(images, problem, remedy);
+    match elsewhere {
+        true => error.depending_on(Choice::PhotoFolder),
+        false => error,
+    }
 }
 
 fn find(path: &Path, options: &OpenOptions) -> Result<Found, DataError> {

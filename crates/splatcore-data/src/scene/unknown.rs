@@ -2,13 +2,13 @@
 
 use super::{KNOWN_FORMATS, sog, starts_as_json};
 use crate::{DataError, foreign};
+use splatcore_core::Choice;
 use std::path::Path;
 
 const CONVERT: &str =
     "convert it to .ply, .spz or .sog first, for example with PlayCanvas's splat-transform";
 
-const CHECKPOINT: &str = "give the scene.ply beside it; a run that has none yet makes it when it \
-                          ends: train with --resume";
+const CHECKPOINT: &str = "give the scene.ply beside it, which a run makes when it ends";
 
 /// The error about a file in no known format: what it seems to be, and what to do.
 pub fn format(bytes: &[u8], path: &Path) -> DataError {
@@ -19,7 +19,10 @@ pub fn format(bytes: &[u8], path: &Path) -> DataError {
             ("seems to be an image, not a scene", KNOWN_FORMATS)
         }
         _ if starts_as_json(bytes) => return json(bytes, path),
-        _ if is_safetensors(bytes) => ("seems to be a checkpoint, not a scene", CHECKPOINT),
+        _ if is_safetensors(bytes) => {
+            return DataError::new(path, "seems to be a checkpoint, not a scene", CHECKPOINT)
+                .depending_on(Choice::Resume);
+        }
         _ if is_ksplat(bytes, path) => ("seems to be a .ksplat file, a format not read", CONVERT),
         _ if let Some(accident) = foreign::accident(bytes) => accident,
         _ => {

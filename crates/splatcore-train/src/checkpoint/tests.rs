@@ -116,7 +116,7 @@ fn damaged_files_are_errors_not_panics() {
     for length in [0, 5, 8, 100, good.len() / 2, good.len() - 1] {
         let error = try_bytes(&good[..length]).unwrap_err().to_string();
         assert!(
-            error.contains("c.safetensors") && error.contains("--resume"),
+            error.contains("c.safetensors") && error.contains("start anew"),
             "{error}"
         );
     }

@@ -15,6 +15,7 @@ fn require(
         key,
         value: value.to_string(),
         problem,
+        instead: None,
     })
 }
 

@@ -6,86 +6,83 @@
 //! that its strategy does not look at.
 
 use super::{
-    ConfigError, DensifyScore, DensifyStatistic, ResolutionSchedule, ResolvedConfig, Strategy,
+    ConfigError, DensifyScore, DensifyStatistic, Idle, ResolutionSchedule, ResolvedConfig, Setting,
+    Strategy,
 };
 
-const ADC: &str = "only --strategy adc looks at it";
+const ADC: Setting = Setting::new("strategy", "adc");
+const MCMC: Setting = Setting::new("strategy", "mcmc");
+const CONSISTENT: Setting = Setting::new("densify-score", "consistent");
+const COARSE: Setting = Setting::new("resolution-schedule", "coarse-to-fine");
+const FULL: Setting = Setting::new("resolution-schedule", "full");
+const EXPOSURE: Setting = Setting::on("exposure");
+const PRUNE_IMPORTANCE: Setting = Setting::on("prune-importance");
+const PRUNE_FLOATERS: Setting = Setting::on("prune-floaters");
+const PRUNE_BAD_SHARE: Setting = Setting::on("prune-bad-share");
 
 impl ResolvedConfig {
     /// Refuses what contradicts: each setting alone is sound.
     pub(super) fn check_together(&self) -> Result<(), ConfigError> {
-        let refuse = |key: &'static str, value: &dyn ToString, problem: &'static str| {
+        let refuse = |key, value: &dyn ToString, problem, instead| {
             Err(ConfigError::Value {
                 key,
                 value: value.to_string(),
                 problem,
+                instead,
             })
         };
         let mcmc = self.strategy == Strategy::Mcmc;
         if mcmc && self.densify.statistic != DensifyStatistic::Mean {
-            let problem = "mcmc grows without gradients; use --strategy adc, or leave it at mean";
-            return refuse("densify-statistic", &"absolute", problem);
+            let problem = "mcmc grows without gradients; leave it at mean";
+            return refuse("densify-statistic", &"absolute", problem, Some(ADC));
         }
         if mcmc && self.densify.score != DensifyScore::Gradient {
-            let problem =
-                "mcmc grows wherever opacity is; use --strategy adc, or leave it at gradient";
-            return refuse("densify-score", &"consistent", problem);
+            let problem = "mcmc grows wherever opacity is; leave it at gradient";
+            return refuse("densify-score", &"consistent", problem, Some(ADC));
         }
         let data = &self.data;
-        if data.resolution == ResolutionSchedule::CoarseToFine
-            && data.coarse_until > self.iterations
-        {
+        let coarse = data.resolution == ResolutionSchedule::CoarseToFine;
+        if coarse && data.coarse_until > self.iterations {
             let problem = "is after the last step (iterations), so that photos would never have \
-                           their full size; leave it out to let it follow, or use \
-                           --resolution-schedule full";
-            return refuse("coarse-until", &data.coarse_until, problem);
+                           their full size; leave it out to let it follow";
+            return refuse("coarse-until", &data.coarse_until, problem, Some(FULL));
         }
         if self.rates.sh_rest * self.loss.sh_regulariser > 1.0 {
             let problem = "takes more than all of a harmonic in each step, as it is multiplied by \
                            lr-sh-rest; 1 to 10 are usual";
-            return refuse("sh-regulariser", &self.loss.sh_regulariser, problem);
+            return refuse("sh-regulariser", &self.loss.sh_regulariser, problem, None);
         }
         Ok(())
     }
 
     /// Why a setting has no effect beside the others, if so.
-    pub(super) fn idle(&self, key: &str) -> Option<&'static str> {
+    pub(super) fn idle(&self, key: &str) -> Option<Idle> {
         let consistent = self.densify.score == DensifyScore::Consistent;
         let prunes_bad = self.prune.bad_share < 1.0;
         let prunes = self.prune.importance > 0.0 || prunes_bad || self.prune.floaters.is_some();
-        let (adc, mcmc) = (
-            self.strategy == Strategy::Adc,
-            self.strategy == Strategy::Mcmc,
-        );
+        let adc = self.strategy == Strategy::Adc;
         let coarse = self.data.resolution == ResolutionSchedule::CoarseToFine;
         let (used, reason) = match key {
             "densify-gradient"
             | "split-scale"
             | "prune-scale"
             | "opacity-reset-every"
-            | "opacity-reset-to" => (adc, ADC),
-            "noise-rate" | "growth" => (mcmc, "only --strategy mcmc looks at it"),
-            "score-views" | "score-threshold" => {
-                (consistent, "only --densify-score consistent looks at it")
-            }
+            | "opacity-reset-to" => (adc, Idle::Only(&[ADC])),
+            "noise-rate" | "growth" => (!adc, Idle::Only(&[MCMC])),
+            "score-views" | "score-threshold" => (consistent, Idle::Only(&[CONSISTENT])),
             "score-error" => (
                 consistent || prunes_bad,
-                "only --densify-score consistent and --prune-bad-share look at it",
+                Idle::Only(&[CONSISTENT, PRUNE_BAD_SHARE]),
             ),
             "prune-every" => (
                 prunes,
-                "only --prune-importance, --prune-bad-share and --prune-floaters look at it",
+                Idle::Only(&[PRUNE_IMPORTANCE, PRUNE_BAD_SHARE, PRUNE_FLOATERS]),
             ),
-            "coarse-until" => (
-                coarse,
-                "only --resolution-schedule coarse-to-fine looks at it",
-            ),
-            "lr-exposure" | "lr-exposure-final" => {
-                (self.loss.exposure, "only --exposure looks at it")
-            }
+            "coarse-until" => (coarse, Idle::Only(&[COARSE])),
+            "lr-exposure" | "lr-exposure-final" => (self.loss.exposure, Idle::Only(&[EXPOSURE])),
             "lr-sh-rest" | "sh-every" | "sh-regulariser" => (
                 self.scene.sh_degree > 0,
-                "--sh-degree 0 has no harmonics for it",
+                Idle::NoHarmonics(Setting::new("sh-degree", "0")),
             ),
             _ => return None,
         };
@@ -193,7 +190,7 @@ mod tests {
                 _ => "",
             };
             let error = layered(None, &format!("{context} --{key} {value}")).unwrap_err();
-            let wanted = format!("--{key} has no effect here: ");
+            let wanted = format!("{key} has no effect here: ");
             assert!(
                 error.starts_with(&wanted) && !error.contains('\n'),
                 "{error}"
@@ -204,7 +201,7 @@ mod tests {
         // The default, said aloud, is what the user gets.
         assert!(layered(None, "--strategy mcmc --split-scale 0.01").is_ok());
         let error = layered(None, "--preset fast --split-scale 0.5").unwrap_err();
-        assert!(error.contains(ADC), "{error}");
+        assert!(error.contains("only strategy = adc looks at it"), "{error}");
         for preset in Preset::ALL {
             assert!(preset.settings().resolve().is_ok());
         }

@@ -1,12 +1,13 @@
 //! What can be wrong with a config.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 /// What can be wrong with a config: prints as one line.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The config file.
-    #[error("{}{}: {problem}; {remedy}", path.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
+    #[error("{}: {problem}; {remedy}", place(path, *line))]
     File {
         /// The file.
         path: PathBuf,
@@ -17,25 +18,120 @@ pub enum ConfigError {
         /// What to do.
         remedy: String,
     },
-    /// A value that makes no sense.
-    #[error("{key} = {value}: {problem}")]
+    /// A value in the config file that its key does not take.
+    #[error("{}: {}{problem}", place(path, *line), key.as_ref().map(|key| format!("{key}: ")).unwrap_or_default())]
+    NotAccepted {
+        /// The file.
+        path: PathBuf,
+        /// Line from 1, if known.
+        line: Option<usize>,
+        /// The key, if known.
+        key: Option<String>,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A value that makes no sense, alone or beside others.
+    #[error("{}", self.spelled(&|setting| setting.to_string()))]
     Value {
-        /// Key in the file; the flag is `--key`.
+        /// Key in the file.
         key: &'static str,
         /// Its value.
         value: String,
         /// What is expected.
         problem: &'static str,
+        /// Another setting with which the value would make sense.
+        instead: Option<Setting<'static>>,
     },
-    /// A flag that nothing looks at, given the others.
-    #[error("--{key} has no effect here: {reason}; leave it out, or change the other")]
+    /// A setting that was chosen and that nothing looks at, given the others.
+    #[error("{}", self.spelled(&|setting| setting.to_string()))]
     Idle {
-        /// The flag.
+        /// Key of the setting.
         key: String,
         /// Why.
-        reason: &'static str,
+        reason: Idle,
     },
     /// The config could not be turned into text or back (a defect of the program).
     #[error("the config cannot be converted: {0}")]
     Convert(String),
+}
+
+/// A setting of which an error speaks. Prints as in a file: `key = value`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting<'a> {
+    /// Its key.
+    pub key: &'a str,
+    /// Its value; `None` for any that switches it on.
+    pub value: Option<&'a str>,
+}
+
+impl<'a> Setting<'a> {
+    pub(super) const fn new(key: &'a str, value: &'a str) -> Self {
+        let value = Some(value);
+        Self { key, value }
+    }
+
+    pub(super) const fn on(key: &'a str) -> Self {
+        Self { key, value: None }
+    }
+}
+
+impl fmt::Display for Setting<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.value {
+            Some(value) => write!(f, "{} = {value}", self.key),
+            None => f.write_str(self.key),
+        }
+    }
+}
+
+/// Why a setting has no effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// Only these look at it.
+    Only(&'static [Setting<'static>]),
+    /// With this setting the scene has no harmonics for it.
+    NoHarmonics(Setting<'static>),
+}
+
+impl ConfigError {
+    /// The error, with the settings that it speaks of spelled in another way than in a file.
+    pub fn spelled(&self, spell: &dyn Fn(Setting<'_>) -> String) -> String {
+        match self {
+            Self::Value {
+                key,
+                value,
+                problem,
+                instead,
+            } => {
+                let setting = spell(Setting::new(key, value));
+                let instead = instead.map(|other| format!("; or use {}", spell(other)));
+                format!("{setting}: {problem}{}", instead.unwrap_or_default())
+            }
+            Self::Idle { key, reason } => {
+                let reason = match reason {
+                    Idle::NoHarmonics(by) => format!("{} has no harmonics for it", spell(*by)),
+                    Idle::Only(those) => {
+                        let names: Vec<String> = those.iter().map(|one| spell(*one)).collect();
+                        match names.as_slice() {
+                            [one] => format!("only {one} looks at it"),
+                            [others @ .., last] => {
+                                format!("only {} and {last} look at it", others.join(", "))
+                            }
+                            [] => "nothing looks at it".to_owned(),
+                        }
+                    }
+                };
+                format!(
+                    "{} has no effect here: {reason}; leave it out, or change the other",
+                    spell(Setting::on(key))
+                )
+            }
+            _ => self.to_string(),
+        }
+    }
+}
+
+fn place(path: &Path, line: Option<usize>) -> String {
+    let line = line.map(|line| format!(", line {line}"));
+    format!("{}{}", path.display(), line.unwrap_or_default())
 }

@@ -77,13 +77,13 @@ impl Config {
             let line = at(&e);
             let key = line
                 .and_then(|line| text.lines().nth(line - 1))
-                .and_then(|line| line.split('=').next())
-                .map_or(String::new(), |key| format!("{}: ", key.trim()));
-            failed(
+                .and_then(|line| line.split('=').next());
+            ConfigError::NotAccepted {
+                path: path.into(),
                 line,
-                format!("{key}{}", one_line(&e)),
-                "`splatcore train --help` lists what is accepted".into(),
-            )
+                key: key.map(|key| key.trim().to_owned()),
+                problem: one_line(&e),
+            }
         })
     }
 

@@ -30,7 +30,7 @@ pub use choices::{
     BackendChoice, Background, DensifyScore, DensifyStatistic, Moments, Optimizer,
     ResolutionSchedule, Strategy,
 };
-pub use error::ConfigError;
+pub use error::{ConfigError, Idle, Setting};
 pub use files::HARMLESS_ON_RESUME;
 pub use flags::Flags;
 pub use preset::Preset;

@@ -4,7 +4,7 @@
 use splatcore_core::backend::*;
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::random::{normal3, uniform_at};
-use splatcore_core::{Camera, Gaussians, Image, Photo, View};
+use splatcore_core::{Camera, Choice, Gaussians, Image, Photo, View};
 use splatcore_train::config::{Config, Strategy};
 use splatcore_train::{Checkpoint, Observer, Outcome, Signal, Trainer, init};
 use std::path::Path;
@@ -168,7 +168,8 @@ impl Learner for MockLearner {
                 backend: "mock",
                 buffer: "a list of pairs".into(),
                 bytes: 9,
-                remedy: "buy more".into(),
+                free: Some(8),
+                depends_on: &[Choice::GaussianCount],
             });
         }
         if let Some(time) = self.step_time {

@@ -403,7 +403,7 @@ fn memory_that_runs_out_leaves_a_checkpoint() {
     broken.save_to(&path);
     let error = broken.run(&mut ()).unwrap_err().to_string();
     assert!(
-        error.contains("a list of pairs needs 9 bytes; buy more")
+        error.contains("a list of pairs needs 9 bytes, 8 bytes are free")
             && error.contains("step 122 is saved"),
         "{error}"
     );

@@ -9,7 +9,7 @@ mod timing;
 use crate::backends::{BackendArgs, HalfSceneArgs};
 use crate::cameras::CameraArgs;
 use crate::progress::Progress;
-use crate::{load, output};
+use crate::{load, output, remedy};
 use anyhow::{Result, bail};
 use clap::CommandFactory;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -186,7 +186,7 @@ fn run_pipelines(args: &Args, path: &Path) -> Result<()> {
             Ok(row) => rows.push(row),
             Err(error) => skipped.push(Skipped {
                 pipeline,
-                reason: error.to_string(),
+                reason: remedy::explained(&error),
             }),
         }
     }

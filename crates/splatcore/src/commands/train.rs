@@ -2,6 +2,7 @@
 
 use crate::backends::DeviceArgs;
 use crate::output::{self, WrongUsage, counted, duration};
+use crate::remedy;
 use crate::run::{self, Files, Job};
 use anyhow::Result;
 use splatcore_train::config::{ConfigError, Flags};
@@ -102,14 +103,14 @@ pub fn run(args: Args) -> Result<()> {
 /// Who typed a value that makes no sense, or that nothing looks at, used the command wrongly; who
 /// has it in a file has a wrong file.
 fn blame(error: ConfigError, typed: &Config) -> anyhow::Error {
-    match &error {
-        ConfigError::Value {
-            key,
-            value,
-            problem,
-        } if typed.gives(key) => WrongUsage(format!("--{key} {value}: {problem}")).into(),
-        ConfigError::Idle { .. } => WrongUsage(error.to_string()).into(),
-        _ => error.into(),
+    let is_typed = match &error {
+        ConfigError::Value { key, .. } => typed.gives(key),
+        ConfigError::Idle { .. } => true,
+        _ => false,
+    };
+    match is_typed {
+        true => WrongUsage(error.spelled(&remedy::typed)).into(),
+        false => error.into(),
     }
 }
 

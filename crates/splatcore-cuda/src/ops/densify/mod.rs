@@ -37,9 +37,9 @@ use crate::ops::counters::Counters;
 use crate::ops::score::DeviceScores;
 use crate::ops::sources;
 use crate::ops::state::{LOG_SCALES, OPACITIES, State};
-use splatcore_core::BackendError;
 use splatcore_core::backend::{Refine, RefineReport};
 use splatcore_core::gaussians::logit;
+use splatcore_core::{BackendError, Choice};
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -537,10 +537,13 @@ impl Densify {
 /// Kernels count rows in 32 bits.
 fn check_rows(rows: usize) -> Result<(), BackendError> {
     if rows > i32::MAX as usize {
-        return Err(BackendError::Input(format!(
-            "a refinement would make {rows} Gaussians, {} are the most; use --max-gaussians",
-            i32::MAX
-        )));
+        return Err(BackendError::TooLarge {
+            what: format!(
+                "a refinement would make {rows} Gaussians, {} are the most",
+                i32::MAX
+            ),
+            depends_on: &[Choice::GaussianCount],
+        });
     }
     Ok(())
 }

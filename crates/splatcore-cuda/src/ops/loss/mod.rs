@@ -5,8 +5,8 @@ use crate::device::buffer::{device_error, failed};
 use crate::device::queue::arguments;
 use crate::device::{Buffer, Device, Kernel, Program};
 use crate::ops::sources;
-use splatcore_core::BackendError;
 use splatcore_core::metrics::{SSIM_C1, SSIM_C2, ssim_window};
+use splatcore_core::{BackendError, Choice};
 use std::sync::Arc;
 
 /// Threads of a block of the two large kernels, and pixels of a block across; as in the kernel
@@ -123,9 +123,10 @@ impl Loss {
     ) -> Result<(), BackendError> {
         let pixels = width as u64 * height as u64;
         if pixels > u32::MAX as u64 / 3 || width.max(height) > i32::MAX as u32 / 2 {
-            return Err(BackendError::Input(format!(
-                "a photo of {width}x{height} pixels is too large to learn from; use --max-size"
-            )));
+            return Err(BackendError::TooLarge {
+                what: format!("a photo of {width}x{height} pixels is too large to learn from"),
+                depends_on: &[Choice::PhotoSize],
+            });
         }
         let plan = Plan::new(width, height, self.frugal);
         exactly(&self.device, &mut self.maps, plan.map_bytes)?;

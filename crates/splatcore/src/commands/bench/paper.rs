@@ -4,7 +4,7 @@ use super::Args;
 use super::timing::{self, Timing};
 use crate::cameras::NamedCamera;
 use crate::progress::Progress;
-use crate::{load, output};
+use crate::{load, output, remedy};
 use anyhow::Result;
 use splatcore_core::backend::{Backend, BackendError, RenderOptions, Renderer};
 use splatcore_core::pipeline::Pipeline;
@@ -191,7 +191,7 @@ fn outcomes(
         Ok(measured) => (measured, String::new()),
         // There is not even room for the reference: larger images are not for this card.
         Err(error @ BackendError::OutOfMemory { .. }) if scale > 1 => {
-            (Vec::new(), error.to_string())
+            (Vec::new(), remedy::explained(&error))
         }
         Err(error) => return Err(error.into()),
     };
@@ -201,8 +201,10 @@ fn outcomes(
         Err(unknown) => not_available(unknown),
         Ok(_) => match measured.next() {
             Some(Ok(row)) => Outcome::Row(Box::new(row)),
-            Some(Err(error @ BackendError::OutOfMemory { .. })) => out_of_memory(error.to_string()),
-            Some(Err(error)) => not_available(error.to_string()),
+            Some(Err(error @ BackendError::OutOfMemory { .. })) => {
+                out_of_memory(remedy::explained(&error))
+            }
+            Some(Err(error)) => not_available(remedy::explained(&error)),
             None => out_of_memory(room.clone()),
         },
     };

@@ -380,6 +380,7 @@ mod tests {
                 return Err(BackendError::Unsupported {
                     backend: "test",
                     what: "warps".into(),
+                    depends_on: &[],
                 });
             }
             self.timed.push(method);
