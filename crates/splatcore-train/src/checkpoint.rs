@@ -57,87 +57,101 @@ impl Checkpoint {
     /// # Errors
     /// When the file cannot be written; an older one under this name is then untouched.
     pub fn save(&self, path: &Path) -> Result<(), DataError> {
+        let mut tensors = self.scene_tensors();
+        tensors.extend(self.exposure_tensors());
+        tensors.extend(self.other_tensors());
+        let mut header = Map::new();
+        header.insert("__metadata__".into(), self.metadata());
+        let mut offset = 0usize;
+        for tensor in &tensors {
+            let end = offset + tensor.data.len();
+            let (dtype, shape) = (tensor.dtype, &tensor.shape);
+            header.insert(
+                tensor.name.clone(),
+                json!({"dtype": dtype, "shape": shape, "data_offsets": [offset, end]}),
+            );
+            offset = end;
+        }
+        let mut header = Value::Object(header).to_string().into_bytes();
+        header.resize(header.len().next_multiple_of(8), b' ');
+        splatcore_data::file::write_atomically(path, |out| {
+            out.write_all(&(header.len() as u64).to_le_bytes())?;
+            out.write_all(&header)?;
+            tensors
+                .iter()
+                .try_for_each(|tensor| out.write_all(&tensor.data))
+        })
+    }
+
+    fn scene_tensors(&self) -> Vec<Tensor<'_>> {
+        let state = &self.state;
+        let n = state.gaussians.len();
+        let sets = [
+            ("parameters", &state.gaussians),
+            ("first", &state.first),
+            ("second", &state.second),
+        ];
+        let mut tensors = Vec::new();
+        for (group, set) in sets {
+            let name = |field: &str| format!("{group}.{field}");
+            let sh = vec![n, set.coefficients(), 3];
+            tensors.extend([
+                Tensor::f32(name("means"), vec![n, 3], &set.means),
+                Tensor::f32(name("log_scales"), vec![n, 3], &set.log_scales),
+                Tensor::f32(name("rotations"), vec![n, 4], &set.rotations),
+                Tensor::f32(name("opacity_logits"), vec![n], &set.opacity_logits),
+                Tensor::f32(name("sh"), sh, &set.sh),
+            ]);
+        }
+        tensors
+    }
+
+    /// None of a run that learned none.
+    fn exposure_tensors(&self) -> Vec<Tensor<'_>> {
+        let exposures = &self.state.exposures;
+        if exposures.is_empty() {
+            return Vec::new();
+        }
+        let sets = [
+            ("parameters", &exposures.parameters),
+            ("first", &exposures.first),
+            ("second", &exposures.second),
+        ];
+        let mut tensors = Vec::new();
+        for (name, values) in sets {
+            let shape = vec![values.len(), 12];
+            tensors.push(Tensor::f32(format!("exposure.{name}"), shape, values));
+        }
+        tensors.push(Tensor::list("exposure.seen", "U32", &exposures.seen, 4));
+        tensors
+    }
+
+    /// Statistics, filters, the order of views, and the curve.
+    fn other_tensors(&self) -> Vec<Tensor<'_>> {
+        let state = &self.state;
         let curve =
             |value: fn(&CurvePoint) -> f64| self.curve.iter().map(value).collect::<Vec<f64>>();
         let steps: Vec<u32> = self.curve.iter().map(|p| p.step).collect();
         let counts: Vec<u64> = self.curve.iter().map(|p| p.gaussians).collect();
-        let (losses, seconds) = (curve(|p| p.loss), curve(|p| p.seconds));
-        let words = self.order.rng.to_words();
-        let n = self.state.gaussians.len();
-        let mut tensors = Vec::new();
-        for (group, set) in [
-            ("parameters", &self.state.gaussians),
-            ("first", &self.state.first),
-            ("second", &self.state.second),
-        ] {
-            let k = set.coefficients();
-            let mut add = |field: &str, shape: Vec<usize>, data| {
-                tensors.push((format!("{group}.{field}"), "F32", shape, data));
-            };
-            add("means", vec![n, 3], little_endian(&set.means, 4));
-            add("log_scales", vec![n, 3], little_endian(&set.log_scales, 4));
-            add("rotations", vec![n, 4], little_endian(&set.rotations, 4));
-            add(
-                "opacity_logits",
-                vec![n],
-                little_endian(&set.opacity_logits, 4),
-            );
-            add("sh", vec![n, k, 3], little_endian(&set.sh, 4));
+        let mut tensors = vec![
+            Tensor::list("gradient_sum", "F32", &state.gradient_sum, 4),
+            Tensor::list("seen", "U32", &state.seen, 4),
+        ];
+        if !state.smoothing.is_empty() {
+            tensors.push(Tensor::list("smoothing", "F32", &state.smoothing, 4));
         }
-        let exposures = &self.state.exposures;
-        if !exposures.is_empty() {
-            for (name, values) in [
-                ("parameters", &exposures.parameters),
-                ("first", &exposures.first),
-                ("second", &exposures.second),
-            ] {
-                let (name, shape) = (format!("exposure.{name}"), vec![values.len(), 12]);
-                tensors.push((name, "F32", shape, little_endian(values, 4)));
-            }
-            let seen = &exposures.seen;
-            let (name, shape) = ("exposure.seen".to_owned(), vec![seen.len()]);
-            tensors.push((name, "U32", shape, little_endian(seen, 4)));
-        }
-        let mut add = |name: &str, dtype: &'static str, length: usize, data| {
-            tensors.push((name.to_owned(), dtype, vec![length], data));
-        };
-        add(
-            "gradient_sum",
-            "F32",
-            n,
-            little_endian(&self.state.gradient_sum, 4),
-        );
-        add("seen", "U32", n, little_endian(&self.state.seen, 4));
-        if !self.state.smoothing.is_empty() {
-            add(
-                "smoothing",
-                "F32",
-                n,
-                little_endian(&self.state.smoothing, 4),
-            );
-        }
-        add(
-            "view_order",
-            "U32",
-            self.order.order.len(),
-            little_endian(&self.order.order, 4),
-        );
-        add("rng", "U64", 2, little_endian(&words, 8));
-        add("curve.step", "U32", steps.len(), little_endian(&steps, 4));
-        add("curve.loss", "F64", steps.len(), little_endian(&losses, 8));
-        add(
-            "curve.gaussians",
-            "U64",
-            steps.len(),
-            little_endian(&counts, 8),
-        );
-        add(
-            "curve.seconds",
-            "F64",
-            steps.len(),
-            little_endian(&seconds, 8),
-        );
+        tensors.extend([
+            Tensor::list("view_order", "U32", &self.order.order, 4),
+            Tensor::list("rng", "U64", &self.order.rng.to_words(), 8).into_owned(),
+            Tensor::list("curve.step", "U32", &steps, 4).into_owned(),
+            Tensor::list("curve.loss", "F64", &curve(|p| p.loss), 8).into_owned(),
+            Tensor::list("curve.gaussians", "U64", &counts, 8).into_owned(),
+            Tensor::list("curve.seconds", "F64", &curve(|p| p.seconds), 8).into_owned(),
+        ]);
+        tensors
+    }
 
+    fn metadata(&self) -> Value {
         let mut metadata = json!({
             "format": FORMAT,
             "version": VERSION,
@@ -152,26 +166,7 @@ impl Checkpoint {
         if let Some(loss) = self.smoothed_loss {
             metadata["smoothed_loss"] = Value::String(loss.to_string());
         }
-        let mut header = Map::new();
-        header.insert("__metadata__".into(), metadata);
-        let mut offset = 0usize;
-        for (name, dtype, shape, data) in &tensors {
-            let end = offset + data.len();
-            header.insert(
-                name.clone(),
-                json!({"dtype": dtype, "shape": shape, "data_offsets": [offset, end]}),
-            );
-            offset = end;
-        }
-        let mut header = Value::Object(header).to_string().into_bytes();
-        header.resize(header.len().next_multiple_of(8), b' ');
-        splatcore_data::file::write_atomically(path, |out| {
-            out.write_all(&(header.len() as u64).to_le_bytes())?;
-            out.write_all(&header)?;
-            tensors
-                .iter()
-                .try_for_each(|(_, _, _, data)| out.write_all(data))
-        })
+        metadata
     }
 
     /// Reads what [`Checkpoint::save`] wrote.
@@ -181,6 +176,49 @@ impl Checkpoint {
     pub fn load(path: &Path) -> Result<Self, DataError> {
         let bytes = std::fs::read(path).map_err(|e| DataError::read(path, &e))?;
         Reader::open(path, &bytes)?.read()
+    }
+}
+
+/// A tensor to be written.
+struct Tensor<'a> {
+    name: String,
+    dtype: &'static str,
+    shape: Vec<usize>,
+    data: Cow<'a, [u8]>,
+}
+
+impl<'a> Tensor<'a> {
+    fn f32<T: bytemuck::NoUninit>(name: String, shape: Vec<usize>, values: &'a [T]) -> Self {
+        Self {
+            name,
+            dtype: "F32",
+            shape,
+            data: little_endian(values, 4),
+        }
+    }
+
+    /// Of one dimension, of numbers of `word` bytes.
+    fn list<T: bytemuck::NoUninit>(
+        name: &str,
+        dtype: &'static str,
+        values: &'a [T],
+        word: usize,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            dtype,
+            shape: vec![values.len()],
+            data: little_endian(values, word),
+        }
+    }
+
+    fn into_owned(self) -> Tensor<'static> {
+        Tensor {
+            name: self.name,
+            dtype: self.dtype,
+            shape: self.shape,
+            data: Cow::Owned(self.data.into_owned()),
+        }
     }
 }
 

@@ -43,7 +43,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// For a config, checked ([`ResolvedConfig::check`]), and the extent of the training cameras in world units
+    /// For a config, checked ([`ResolvedConfig::check`]), and the extent of the training cameras in
+    /// world units
     /// ([`splatcore_core::camera::extent`]).
     pub fn new(config: &ResolvedConfig, extent: f64) -> Self {
         Self {

@@ -19,7 +19,7 @@ pub enum ConfigError {
         remedy: String,
     },
     /// A value in the config file that its key does not take.
-    #[error("{}: {}{problem}", place(path, *line), key.as_ref().map(|key| format!("{key}: ")).unwrap_or_default())]
+    #[error("{}: {}{problem}", place(path, *line), before(key.as_deref()))]
     NotAccepted {
         /// The file.
         path: PathBuf,
@@ -129,6 +129,10 @@ impl ConfigError {
             _ => self.to_string(),
         }
     }
+}
+
+fn before(key: Option<&str>) -> String {
+    key.map_or(String::new(), |key| format!("{key}: "))
 }
 
 fn place(path: &Path, line: Option<usize>) -> String {

@@ -4,7 +4,7 @@
 //! The table below is the only place that has their values: what a run is resolved with, the help,
 //! and docs/guide/presets.md (printed by `examples/presets_page.rs`) come from it.
 
-use super::{Config, ResolutionSchedule, Strategy};
+use super::choices::{ResolutionSchedule, Strategy};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde::{Deserialize, Serialize};
@@ -21,22 +21,31 @@ pub enum Preset {
     Quality,
 }
 
-/// One preset.
-struct Row {
-    preset: Preset,
-    name: &'static str,
-    iterations: u32,
-    max_gaussians: usize,
+/// What a preset sets.
+pub(super) struct Row {
+    pub preset: Preset,
+    pub name: &'static str,
+    pub iterations: u32,
+    pub max_gaussians: usize,
+    pub strategy: Strategy,
+    pub resolution_schedule: ResolutionSchedule,
     /// What it costs, beside the defaults, and what it is for.
-    cost: &'static str,
+    pub cost: &'static str,
 }
 
+/// What all of them have in common, for the help.
+pub(super) const COMMON_IN_WORDS: &str = "mcmc on coarse photos first";
+
+/// MCMC, as its time and memory are known in advance and pictures from outside the range of the
+/// photos do not fall apart; coarse photos first, which gained on what was measured.
 static TABLE: [Row; 3] = [
     Row {
         preset: Preset::Fast,
         name: "fast",
         iterations: 7_000,
         max_gaussians: 300_000,
+        strategy: Strategy::Mcmc,
+        resolution_schedule: ResolutionSchedule::CoarseToFine,
         cost: "about a fifth of the defaults' time",
     },
     Row {
@@ -44,6 +53,8 @@ static TABLE: [Row; 3] = [
         name: "balanced",
         iterations: 15_000,
         max_gaussians: 500_000,
+        strategy: Strategy::Mcmc,
+        resolution_schedule: ResolutionSchedule::CoarseToFine,
         cost: "half the time",
     },
     Row {
@@ -51,40 +62,21 @@ static TABLE: [Row; 3] = [
         name: "quality",
         iterations: 30_000,
         max_gaussians: 1_000_000,
+        strategy: Strategy::Mcmc,
+        resolution_schedule: ResolutionSchedule::CoarseToFine,
         cost: "the most time and memory, for large scenes and many photos; few photos hold no \
                more than balanced finds",
     },
 ];
 
-/// What all of them set. MCMC, as its time and memory are known in advance and pictures from
-/// outside the range of the photos do not fall apart; coarse photos first, which gained on what was
-/// measured.
-const COMMON: Config = Config {
-    strategy: Some(Strategy::Mcmc),
-    resolution_schedule: Some(ResolutionSchedule::CoarseToFine),
-    ..Config::UNSET
-};
-/// [`COMMON`] for the help.
-pub(super) const COMMON_IN_WORDS: &str = "mcmc on coarse photos first";
-
 impl Preset {
     /// All of them, from the fastest to the best.
     pub const ALL: [Self; 3] = [Self::Fast, Self::Balanced, Self::Quality];
 
-    fn row(self) -> &'static Row {
+    /// What it sets.
+    pub(super) fn row(self) -> &'static Row {
         // In the order of the variants.
         &TABLE[self as usize]
-    }
-
-    /// The settings that it gives.
-    pub fn settings(self) -> Config {
-        let row = self.row();
-        Config {
-            preset: Some(self),
-            iterations: Some(row.iterations),
-            max_gaussians: Some(row.max_gaussians),
-            ..COMMON
-        }
     }
 }
 

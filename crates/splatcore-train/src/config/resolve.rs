@@ -1,6 +1,16 @@
 //! Which value a setting has: the given one, or the default. No other place has a default.
 
-use super::*;
+use super::choices::{
+    BackendChoice, Background, DensifyScore, DensifyStatistic, Moments, Optimizer,
+    ResolutionSchedule, Strategy,
+};
+use super::error::ConfigError;
+use super::preset::Preset;
+use super::resolved::{
+    Checkpoints, Compute, Data, Densify, Loss, Prune, Rates, ResolvedConfig, Saving, Scene, Scores,
+};
+use super::settings::Config;
+use splatcore_core::Pipeline;
 
 /// The number of iterations for which the literature states its schedules.
 pub const REFERENCE_ITERATIONS: u32 = 30_000;
@@ -73,6 +83,21 @@ impl Config {
         let follows = |name: &str| FOLLOWING.contains(&name);
         let defaults = Self::UNSET.complete().to_settings();
         defaults.filtered(|name| !follows(name))
+    }
+}
+
+impl Preset {
+    /// The settings that it gives.
+    pub fn settings(self) -> Config {
+        let row = self.row();
+        Config {
+            preset: Some(self),
+            iterations: Some(row.iterations),
+            max_gaussians: Some(row.max_gaussians),
+            strategy: Some(row.strategy),
+            resolution_schedule: Some(row.resolution_schedule),
+            ..Config::UNSET
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use clap::{Args, FromArgMatches};
+use splatcore_core::Pipeline;
 use std::path::Path;
 
 fn command() -> clap::Command {

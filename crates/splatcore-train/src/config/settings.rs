@@ -1,0 +1,342 @@
+//! The settings, and what they do.
+
+use super::choices::{
+    BackendChoice, Background, DensifyScore, DensifyStatistic, Moments, Optimizer,
+    ResolutionSchedule, Strategy,
+};
+use super::preset::{self, Preset};
+use clap::ArgAction;
+use serde::{Deserialize, Serialize};
+use splatcore_core::Pipeline;
+
+/// One layer of settings of a training run; what it does not give is `None`. Defaults are those of
+/// INRIA's code (`adc`) and of 3dgs-mcmc (`mcmc`); steps are given for 30,000 iterations there and
+/// scale with `iterations` here. The first text of each setting is its help and its comment in
+/// written files.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Config {
+    /// A named set of settings in place of the defaults ([`Preset`]). The help is made from the
+    /// table of presets.
+    #[arg(long, value_name = "NAME", value_enum, help = preset::help())]
+    pub preset: Option<Preset>,
+    /// Training steps, one photo each. Time grows in proportion, memory hardly; quality gains
+    /// little beyond 30000, and 7000 give most of it. All schedules stretch or shrink with this
+    /// number
+    #[arg(long, value_name = "N")]
+    pub iterations: Option<u32>,
+    /// How Gaussians are added and removed. adc grows as the photos demand: best at its own size,
+    /// but time and memory are not known in advance. mcmc fills up to --max-gaussians: both are
+    /// known, and it depends less on the starting points
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub strategy: Option<Strategy>,
+    /// Never more Gaussians than this [adc: no limit, mcmc: 1000000]. Time and memory grow with the
+    /// number, about 0.7 kB each at SH degree 3 while training; fewer than the scene needs cost
+    /// detail
+    #[arg(long, value_name = "N")]
+    pub max_gaussians: Option<usize>,
+    /// Degree of the spherical harmonics, 0 to 3: how colour may change with the direction of view.
+    /// 0 is the fastest and needs a quarter of the memory of 3, but loses reflections
+    #[arg(long, value_name = "0..3", value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub sh_degree: Option<u8>,
+    /// Scale photos so that the longer side is at most this many pixels [the photos' own size].
+    /// Time and photo memory fall with the square; detail finer than the smaller pixels is lost
+    #[arg(long, value_name = "PX")]
+    pub max_size: Option<u32>,
+    /// Hold out every Nth photo (sorted by name, from the first) to measure quality; 0 trains on
+    /// all of them, a little better, but nothing is measured
+    #[arg(long, value_name = "N")]
+    pub test_every: Option<u32>,
+    /// Start of all randomness. Costs nothing; the same seed gives the same result on the same
+    /// machine
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
+    pub seed: Option<u64>,
+    /// Colour behind the scene: black, white, r,g,b with values from 0 to 1, or random. Costs
+    /// nothing; take the colour that transparent photos stand on, or quality suffers. random puts
+    /// another colour behind scene and transparent photos in every step, so that no hole can hide
+    /// behind a colour of the background: for photos with alpha or masks. Those with alpha then
+    /// take a third more memory and a little time; quality is measured on black
+    #[arg(long, value_name = "COLOUR")]
+    pub background: Option<Background>,
+    /// Where to compute: auto (the fastest at hand), cpu, cuda. Time and which memory is used
+    /// depend on it, quality does not
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub backend: Option<BackendChoice>,
+    /// Threads of the cpu backend [all cores]. Fewer take longer and leave cores to others; the
+    /// result is the same
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// The same result, bit for bit, from every run with the same seed on this machine. The cpu
+    /// backend always works so; the cuda backend takes longer. Quality and memory are the same
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub deterministic: Option<bool>,
+    /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. Changes
+    /// time, not quality
+    #[arg(long, value_name = "NAME")]
+    pub pipeline: Option<Pipeline>,
+    /// How a card keeps the optimiser's moments: full (32 bits) or compact (16 and 8 bits, rounded
+    /// by chance), which takes 432 bytes a Gaussian at SH degree 3 in place of 716 and hardly
+    /// changes quality. The cpu backend always keeps them full. A resumed run may use the other one
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub moments: Option<Moments>,
+    /// Filter against aliasing as Mip-Splatting does, so that the scene looks right from nearer,
+    /// from farther and in other sizes than the photos'. The file says so; viewers that do not look
+    /// show it too thick. Takes a few % more time and 4 bytes a Gaussian; quality in other sizes
+    /// gains much, at the photos' own it loses up to some tenths of a dB
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub antialias: Option<bool>,
+    /// Which Gaussians the optimiser touches in a step: adam all, sparse-adam those in view.
+    /// sparse-adam saves most of the optimiser's time where photos see a small part of the scene;
+    /// memory is the same. Unseen Gaussians no longer coast on their moments, nor do regularisers
+    /// reach them, which changes quality a little
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub optimizer: Option<Optimizer>,
+    /// At which size photos are learnt from: full, or coarse-to-fine, a quarter of each side at
+    /// first, then half, then full. The coarse steps take a fraction of the time; memory hardly
+    /// changes. Quality may gain (large structures first) or lose (fewer steps on fine detail)
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub resolution_schedule: Option<ResolutionSchedule>,
+    /// coarse-to-fine: photos have their full size after this step [10000 at 30000 iterations]; the
+    /// first half of the steps before are at a quarter, the second at half. Later saves more time
+    /// and leaves fewer steps for fine detail
+    #[arg(long, value_name = "STEP")]
+    pub coarse_until: Option<u32>,
+
+    /// Save the whole state every N steps for --resume [about every 5 minutes]; 0 only when
+    /// interrupted and at the end. A save takes a moment and, while it lasts, as much memory as
+    /// parameters and optimiser; quality is untouched
+    #[arg(long, value_name = "N", help_heading = "Saving and measuring")]
+    pub checkpoint_every: Option<u32>,
+    /// Measure the held-out photos every N steps [only at the end]. Each time costs a render of all
+    /// of them; quality is untouched
+    #[arg(long, value_name = "N", help_heading = "Saving and measuring")]
+    pub eval_every: Option<u32>,
+
+    /// Learning rate of the means at the first step, times the extent of the cameras. Too high
+    /// blurs, too low leaves Gaussians where they started; time and memory are the same, as for
+    /// every learning rate
+    #[arg(long, value_name = "RATE", help_heading = "Learning rates")]
+    pub lr_means: Option<f64>,
+    /// Learning rate of the means at the last step; falls exponentially from --lr-means. Quality
+    /// only
+    #[arg(long, value_name = "RATE", help_heading = "Learning rates")]
+    pub lr_means_final: Option<f64>,
+    /// Learning rate of the base colour. Quality only
+    #[arg(long, value_name = "RATE", help_heading = "Learning rates")]
+    pub lr_sh_base: Option<f64>,
+    /// Learning rate of the colour's dependence on direction. Quality only
+    #[arg(long, value_name = "RATE", help_heading = "Learning rates")]
+    pub lr_sh_rest: Option<f64>,
+    /// Learning rate of the opacity logits [adc: 0.025, mcmc: 0.05]. Quality, and with adc how many
+    /// are pruned
+    #[arg(long, value_name = "RATE", help_heading = "Learning rates")]
+    pub lr_opacity: Option<f64>,
+    /// Learning rate of the log scales. Quality only
+    #[arg(long, value_name = "RATE", help_heading = "Learning rates")]
+    pub lr_scales: Option<f64>,
+    /// Learning rate of the rotations. Quality only
+    #[arg(long, value_name = "RATE", help_heading = "Learning rates")]
+    pub lr_rotations: Option<f64>,
+    /// Learning rate of the photos' exposures (with --exposure) at the first step. A photo learns
+    /// only when it is shown: a short run on many photos needs a higher one. Quality only
+    #[arg(long, value_name = "RATE", help_heading = "Learning rates")]
+    pub lr_exposure: Option<f64>,
+    /// Learning rate of the photos' exposures at the last step, to which it falls exponentially.
+    /// Quality only
+    #[arg(long, value_name = "RATE", help_heading = "Learning rates")]
+    pub lr_exposure_final: Option<f64>,
+
+    /// Share of the structural term (1 - SSIM) in the loss, 0 to 1; the rest is L1. More favours
+    /// texture over exact colour; 0 saves the time of computing it
+    #[arg(long, value_name = "W", help_heading = "Loss")]
+    pub ssim_weight: Option<f64>,
+    /// Learn for each photo how its exposure and white balance differ from the others', so that the
+    /// scene need not explain it. Quality where a camera's automatics were on, little use
+    /// otherwise; a step takes a little longer, memory is 12 bytes a pixel of one photo, and those
+    /// with alpha take a third more. Held-out photos have none, so psnr may fall: see psnr_aligned
+    /// in metrics.json
+    #[arg(long, action = ArgAction::SetTrue, help_heading = "Loss")]
+    pub exposure: Option<bool>,
+    /// Weight of the mean opacity in the loss [adc: 0, mcmc: 0.01]. More lets useless Gaussians
+    /// fade and be reused, too much makes surfaces translucent
+    #[arg(long, value_name = "W", help_heading = "Loss")]
+    pub opacity_regulariser: Option<f64>,
+    /// Weight of the mean scale in the loss [adc: 0, mcmc: 0.01]. More keeps Gaussians small, which
+    /// also renders faster; too much leaves holes
+    #[arg(long, value_name = "W", help_heading = "Loss")]
+    pub scale_regulariser: Option<f64>,
+    /// Pull of the colour's dependence on direction towards none: in each step the harmonics above
+    /// degree 0 lose --lr-sh-rest times this of themselves; try 1 to 10. More keeps colours sane
+    /// from directions that no photo has, too much loses reflections. Time and memory are the same
+    #[arg(long, value_name = "W", help_heading = "Loss")]
+    pub sh_regulariser: Option<f64>,
+
+    /// mcmc: random walk of nearly transparent Gaussians, times the means' learning rate. More
+    /// explores farther, too much blurs; 0 saves a little time
+    #[arg(long, value_name = "RATE", help_heading = "Densification")]
+    pub noise_rate: Option<f64>,
+    /// Steps between increases of the active SH degree [1000 at 30000 iterations]. Later is faster
+    /// at first and keeps colour from explaining away geometry
+    #[arg(long, value_name = "N", help_heading = "Densification")]
+    pub sh_every: Option<u32>,
+    /// Gaussians are added and removed after this step [500 at 30000 iterations]. Later is faster
+    /// at first, and leaves fewer rounds
+    #[arg(long, value_name = "STEP", help_heading = "Densification")]
+    pub densify_from: Option<u32>,
+    /// ... and before this step [at 30000 iterations adc: 15000, mcmc: 25000]; 0 keeps the starting
+    /// set. Later means more Gaussians: more detail, time and memory
+    #[arg(long, value_name = "STEP", help_heading = "Densification")]
+    pub densify_until: Option<u32>,
+    /// Steps between two rounds of adding and removing. Fewer grow the set faster (time, memory) on
+    /// less evidence (quality)
+    #[arg(long, value_name = "N", help_heading = "Densification")]
+    pub densify_every: Option<u32>,
+    /// adc: a Gaussian whose mean screen-space gradient reaches this is cloned or split [0.0002,
+    /// with --densify-statistic absolute 0.0003]. Lower means more Gaussians: more detail, time and
+    /// memory
+    #[arg(long, value_name = "NORM", help_heading = "Densification")]
+    pub densify_gradient: Option<f64>,
+    /// adc: which gradient that is: mean, of the sum over all pixels, or absolute, of absolute
+    /// values tile by tile, in which opposite pulls do not cancel (AbsGS): large Gaussians over
+    /// fine detail are split. Costs no memory and hardly time; the number of Gaussians depends on
+    /// --densify-gradient
+    #[arg(long, value_name = "NAME", value_enum, help_heading = "Densification")]
+    pub densify_statistic: Option<DensifyStatistic>,
+    /// adc: what growth asks for besides the gradient: gradient, nothing, or consistent, that
+    /// several photos agree that the picture is bad there (FastGS): far fewer Gaussians, less time
+    /// and memory, and some detail lost. A round costs about as much as --score-views steps
+    #[arg(long, value_name = "NAME", value_enum, help_heading = "Densification")]
+    pub densify_score: Option<DensifyScore>,
+    /// consistent: photos that are asked, drawn anew each round. More judge better and take longer
+    #[arg(long, value_name = "N", help_heading = "Densification")]
+    pub score_views: Option<usize>,
+    /// consistent, and --prune-bad-share: a pixel is bad when its error is above this share of the
+    /// way from the photo's smallest to its largest, the photo at the size and exposure at which
+    /// training sees it then. Lower finds more bad pixels: more Gaussians, time and memory
+    #[arg(long, value_name = "SHARE", help_heading = "Densification")]
+    pub score_error: Option<f64>,
+    /// consistent: a Gaussian grows only if it makes up at least so many bad pixels of a photo on
+    /// average, in pixels of the full size even while photos are coarse. Lower means
+    /// more Gaussians: more detail, time and memory
+    #[arg(long, value_name = "PIXELS", help_heading = "Densification")]
+    pub score_threshold: Option<f64>,
+    /// Remove Gaussians that make up less than so many pixels (of the full size) of every photo,
+    /// every --prune-every steps; 0 removes none. Higher saves time and memory and loses faint
+    /// detail. A round renders each photo
+    #[arg(long, value_name = "PIXELS", help_heading = "Densification")]
+    pub prune_importance: Option<f64>,
+    /// At the same rounds, remove Gaussians with more than this share of what is seen of them in
+    /// bad pixels (see --score-error); 1 removes none. Lower clears more that never fitted, and may
+    /// take what was still learning
+    #[arg(long, value_name = "SHARE", help_heading = "Densification")]
+    pub prune_bad_share: Option<f64>,
+    /// At the same rounds, remove floaters: Gaussians nearer than this share of the depth that the
+    /// photos' views show at their place, in every view that can tell [adc: 0.8, mcmc: 0]; 0
+    /// removes none. A round renders each photo's view, memory is hardly touched. Views from beside
+    /// the photos gain much, those between them nothing; haze, glass and smoke may go too
+    #[arg(long, value_name = "SHARE", help_heading = "Densification")]
+    pub prune_floaters: Option<f64>,
+    /// No Gaussian is larger (standard deviation along its longest axis) than this share of its
+    /// distance to the nearest photo's camera; 0 sets no limit [adc: 0, mcmc: 0.25]. Larger ones
+    /// fit the photos and are drawn anywhere in views from beside them. Lower cuts plain walls into
+    /// more Gaussians. Time and memory are the same
+    #[arg(long, value_name = "SHARE", help_heading = "Densification")]
+    pub max_scale: Option<f64>,
+    /// Steps between these rounds [3000 at 30000 iterations; adc: at least 10 rounds of
+    /// densification, as the opacity resets that they precede]. Fewer keep the set small (time,
+    /// memory) and cost a render and a backward pass of each photo every time
+    #[arg(long, value_name = "N", help_heading = "Densification")]
+    pub prune_every: Option<u32>,
+    /// adc: split above this size, clone below, as a share of the extent of the cameras. Lower
+    /// splits more: sharper large surfaces, more Gaussians
+    #[arg(long, value_name = "SHARE", help_heading = "Densification")]
+    pub split_scale: Option<f64>,
+    /// adc: after the first opacity reset, remove what is larger than this share of the extent.
+    /// Lower removes more: fewer blobs, but distant backgrounds may go with them
+    #[arg(long, value_name = "SHARE", help_heading = "Densification")]
+    pub prune_scale: Option<f64>,
+    /// Gaussians below this opacity are removed (adc) or moved (mcmc). Higher saves time and memory
+    /// and loses faint detail
+    #[arg(long, value_name = "ALPHA", help_heading = "Densification")]
+    pub min_opacity: Option<f64>,
+    /// adc: steps between opacity resets [3000 at 30000 iterations, at least 10 rounds of
+    /// densification]. Resets clear floating haze and save memory; each costs quality for some
+    /// hundred steps
+    #[arg(long, value_name = "N", help_heading = "Densification")]
+    pub opacity_reset_every: Option<u32>,
+    /// adc: highest opacity after a reset. Lower clears more haze and takes longer to recover from
+    #[arg(long, value_name = "ALPHA", help_heading = "Densification")]
+    pub opacity_reset_to: Option<f64>,
+    /// mcmc: growth per round, 0.05 for 5 %, until --max-gaussians. Higher reaches the final time
+    /// per step, memory and detail sooner
+    #[arg(long, value_name = "SHARE", help_heading = "Densification")]
+    pub growth: Option<f64>,
+    /// Opacity of the starting Gaussians [adc: 0.1, mcmc: 0.5]. Quality of the start; higher ones
+    /// hide each other
+    #[arg(long, value_name = "ALPHA", help_heading = "Densification")]
+    pub init_opacity: Option<f64>,
+    /// Size of the starting Gaussians, in mean distances to their 3 nearest neighbours [adc: 1,
+    /// mcmc: 0.1]. Larger covers gaps between the points and makes the first steps slower
+    #[arg(long, value_name = "X", help_heading = "Densification")]
+    pub init_scale: Option<f64>,
+}
+
+/// Calls the macro `$apply` with the name of every setting, in the order of [`Config`]. A name
+/// that is missing here does not compile.
+macro_rules! with_settings {
+    ($apply:ident) => {
+        $apply! {
+            preset iterations strategy max_gaussians sh_degree max_size test_every seed
+            background backend threads deterministic pipeline moments antialias optimizer
+            resolution_schedule coarse_until checkpoint_every eval_every lr_means lr_means_final
+            lr_sh_base lr_sh_rest lr_opacity lr_scales lr_rotations lr_exposure
+            lr_exposure_final ssim_weight exposure opacity_regulariser scale_regulariser
+            sh_regulariser noise_rate sh_every densify_from densify_until densify_every
+            densify_gradient densify_statistic densify_score score_views score_error
+            score_threshold prune_importance prune_bad_share prune_floaters max_scale
+            prune_every split_scale prune_scale min_opacity opacity_reset_every opacity_reset_to
+            growth init_opacity init_scale
+        }
+    };
+}
+
+impl Config {
+    /// Nothing is given.
+    pub const UNSET: Self = {
+        macro_rules! unset {
+            ($($name:ident)*) => { Self { $($name: None),* } };
+        }
+        with_settings!(unset)
+    };
+
+    /// These settings, and the lower layer's where they say nothing.
+    pub fn over(&self, lower: &Self) -> Self {
+        macro_rules! first {
+            ($($name:ident)*) => { Self { $($name: self.$name.or(lower.$name)),* } };
+        }
+        with_settings!(first)
+    }
+
+    /// Those of the settings whose field's name is to be kept.
+    pub(super) fn filtered(&self, keep: impl Fn(&str) -> bool) -> Self {
+        macro_rules! filter {
+            ($($name:ident)*) => {
+                Self { $($name: self.$name.filter(|_| keep(stringify!($name)))),* }
+            };
+        }
+        with_settings!(filter)
+    }
+
+    /// Whether the setting of this key is given.
+    pub fn gives(&self, key: &str) -> bool {
+        macro_rules! find {
+            ($($name:ident)*) => {
+                match key.replace('-', "_").as_str() {
+                    $(stringify!($name) => self.$name.is_some(),)*
+                    _ => false,
+                }
+            };
+        }
+        with_settings!(find)
+    }
+}

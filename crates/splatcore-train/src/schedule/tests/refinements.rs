@@ -1,0 +1,328 @@
+//! What follows which step.
+
+use super::*;
+
+#[test]
+fn adc_refines_when_inria_does() {
+    let all = refinements(&PLAIN);
+    let rounds = steps_of(&all, |r| matches!(r, Refine::Adc { .. }));
+    assert_eq!(
+        (rounds[0], rounds[rounds.len() - 1], rounds.len()),
+        (600, 14_900, 144)
+    );
+    assert_eq!(resets(&Config::UNSET), [3000, 6000, 9000, 12_000]);
+    let max_scale_at = |step: u32| {
+        all.iter().find_map(|(s, r)| match r {
+            Refine::Adc { max_scale, .. } if *s == step => Some(*max_scale),
+            _ => None,
+        })
+    };
+    assert_eq!(max_scale_at(3000), Some(None));
+    assert_eq!(max_scale_at(3100), Some(Some(0.2)));
+    // Densification comes before the reset of the same step.
+    let at_3000: Vec<_> = all.iter().filter(|(s, _)| *s == 3000).collect();
+    assert!(
+        matches!(at_3000[0].1, Refine::Adc { .. })
+            && matches!(at_3000[1].1, Refine::ResetOpacity { .. })
+    );
+    assert_eq!(
+        all[0].1,
+        Refine::Adc {
+            gradient_threshold: 2e-4,
+            split_scale: 0.02,
+            min_opacity: 0.005,
+            max_scale: None,
+            max_gaussians: usize::MAX,
+            consistency: None,
+            seed: 0,
+            step: 600,
+        }
+    );
+}
+
+#[test]
+fn a_white_background_adds_one_early_reset() {
+    let white = Config {
+        background: Some(Background::White),
+        ..Config::UNSET
+    };
+    assert_eq!(resets(&white), [500, 3000, 6000, 9000, 12_000]);
+}
+
+#[test]
+fn short_runs_have_fewer_resets_not_hastier_ones() {
+    let run = |iterations| {
+        resets(&Config {
+            iterations: Some(iterations),
+            ..Config::UNSET
+        })
+    };
+    assert_eq!(run(7000), [1000, 2000, 3000]);
+    assert_eq!(run(3000), [1000]);
+    assert!(run(2000).is_empty());
+}
+
+#[test]
+fn mcmc_relocates_and_walks_but_never_resets() {
+    let config = Config {
+        strategy: Some(Strategy::Mcmc),
+        ..PLAIN
+    };
+    let all = refinements(&config);
+    assert_eq!(
+        (all[0].0, all[all.len() - 1].0, all.len()),
+        (600, 24_900, 244)
+    );
+    assert_eq!(
+        all[0].1,
+        Refine::Mcmc {
+            min_opacity: 0.005,
+            growth: 0.05,
+            max_gaussians: 1_000_000,
+            seed: 0,
+            step: 600,
+        }
+    );
+    let plan = scheduled(&config, 2.0).plan(30_000, 3);
+    assert!(close(plan.noise.unwrap(), 5e5 * 3.2e-6));
+    assert!(close(plan.rates.opacity_logits, 0.05) && plan.statistics.is_none());
+    assert!(close(plan.opacity_regulariser, 0.01) && close(plan.scale_regulariser, 0.01));
+}
+
+#[test]
+fn pruning_by_scores_comes_first_and_never_last() {
+    assert!(
+        !refinements(&Config::UNSET)
+            .iter()
+            .any(|(_, r)| matches!(r, Refine::Prune { .. }))
+    );
+    let config = Config {
+        prune_importance: Some(0.5),
+        ..PLAIN
+    };
+    let all = refinements(&config);
+    let rounds = steps_of(&all, |r| matches!(r, Refine::Prune { .. }));
+    assert_eq!(rounds, (1..10).map(|k| 3000 * k).collect::<Vec<u32>>());
+    // Before growth, whose clones would share weights, and before the reset that takes opacities
+    // away.
+    let at_3000: Vec<_> = all
+        .iter()
+        .filter(|(s, _)| *s == 3000)
+        .map(|(_, r)| r)
+        .collect();
+    assert!(matches!(
+        at_3000[..],
+        [
+            Refine::Prune { .. },
+            Refine::Adc { .. },
+            Refine::ResetOpacity { .. }
+        ]
+    ));
+    let Refine::Prune {
+        scoring,
+        min_importance,
+        max_bad_share,
+    } = at_3000[0]
+    else {
+        unreachable!()
+    };
+    assert_eq!(
+        (scoring.views, *min_importance, *max_bad_share),
+        (usize::MAX, 0.5, 1.0)
+    );
+    assert_eq!(scoring.render.sh_degree, 3);
+}
+
+/// To the end of the run, and before whatever else happens then: opacities are as they were learnt.
+#[test]
+fn floaters_go_first() {
+    let config = Config {
+        prune_floaters: Some(0.8),
+        prune_importance: Some(0.5),
+        ..Config::UNSET
+    };
+    let all = refinements(&config);
+    let rounds = steps_of(
+        &all,
+        |r| matches!(r, Refine::PruneFloaters { depth_share, .. } if *depth_share == 0.8),
+    );
+    assert_eq!(rounds, (1..10).map(|k| 3000 * k).collect::<Vec<u32>>());
+    let at_3000: Vec<_> = all
+        .iter()
+        .filter(|(s, _)| *s == 3000)
+        .map(|(_, r)| r)
+        .collect();
+    assert!(matches!(
+        at_3000[..],
+        [
+            Refine::PruneFloaters { .. },
+            Refine::Prune { .. },
+            Refine::Adc { .. },
+            Refine::ResetOpacity { .. }
+        ]
+    ));
+    // adc does so unasked, mcmc if asked.
+    let by_default = refinements(&Config::UNSET);
+    assert_eq!(
+        steps_of(&by_default, |r| matches!(r, Refine::PruneFloaters { .. })),
+        rounds
+    );
+    let mcmc = Config {
+        strategy: Some(Strategy::Mcmc),
+        ..Config::UNSET
+    };
+    assert!(
+        steps_of(&refinements(&mcmc), |r| matches!(
+            r,
+            Refine::PruneFloaters { .. }
+        ))
+        .is_empty()
+    );
+}
+
+/// From the end of densification to the last step, and after whatever else that does.
+#[test]
+fn mcmc_limits_scales_in_the_end() {
+    let mcmc = Config {
+        strategy: Some(Strategy::Mcmc),
+        ..Config::UNSET
+    };
+    let limits = |config: &Config| {
+        steps_of(
+            &refinements(config),
+            |r| matches!(r, Refine::LimitScales { share } if *share == 0.25),
+        )
+    };
+    assert_eq!(
+        limits(&mcmc),
+        (250..=300).map(|k| 100 * k).collect::<Vec<u32>>()
+    );
+    assert!(limits(&Config::UNSET).is_empty());
+    // The last step is one, whether its number is round or not.
+    let short = Config {
+        iterations: Some(777),
+        densify_until: Some(777),
+        ..mcmc.clone()
+    };
+    assert_eq!(limits(&short), [777]);
+    let at_the_end = scheduled(
+        &Config {
+            densify_until: Some(0),
+            ..mcmc
+        },
+        1.0,
+    );
+    assert!(matches!(
+        at_the_end.refinements(100)[..],
+        [Refine::LimitScales { .. }]
+    ));
+}
+
+#[test]
+fn growth_options_reach_the_learner() {
+    let config = Config {
+        densify_statistic: Some(DensifyStatistic::Absolute),
+        densify_score: Some(DensifyScore::Consistent),
+        score_views: Some(7),
+        score_error: Some(0.25),
+        score_threshold: Some(3.0),
+        ..Config::UNSET
+    };
+    let schedule = scheduled(&config, 2.0);
+    assert_eq!(schedule.plan(10, 0).statistics, Some(Statistic::Absolute));
+    let [
+        Refine::Adc {
+            gradient_threshold,
+            consistency: Some(consistency),
+            ..
+        },
+    ] = &schedule.refinements(600)[..]
+    else {
+        panic!("a round of adc with consistency follows step 600");
+    };
+    assert_eq!((*gradient_threshold, consistency.min_bad), (3e-4, 3.0));
+    let scoring = &consistency.scoring;
+    assert_eq!(
+        (scoring.views, scoring.error_threshold, scoring.step),
+        (7, 0.25, 600)
+    );
+    assert_eq!(scoring.render, schedule.render(600));
+}
+
+/// Resets follow pruning, never the other way round, however short the run.
+#[test]
+fn pruning_is_never_soon_after_a_reset() {
+    for iterations in [2000, 4000, 6000, 7000, 15_000, 30_000] {
+        let config = Config {
+            prune_importance: Some(1.0),
+            iterations: Some(iterations),
+            ..Config::UNSET
+        };
+        let all = refinements(&config);
+        let mut reset = None;
+        for (step, refine) in &all {
+            match refine {
+                Refine::ResetOpacity { .. } => reset = Some(*step),
+                Refine::Prune { .. } => {
+                    let since = reset.map_or(u32::MAX, |reset| step - reset);
+                    assert!(
+                        since >= 1000,
+                        "{iterations}: pruned {since} steps after a reset"
+                    );
+                }
+                _ => {}
+            }
+        }
+        assert!(
+            all.iter()
+                .any(|(_, refine)| matches!(refine, Refine::Prune { .. }))
+        );
+    }
+}
+
+/// Rounds are found without walking all steps, of which there may be four billion.
+#[test]
+fn the_final_number_is_that_of_every_round_in_turn() {
+    for (start, densify_from, growth) in [
+        (200, 50, 0.05),
+        (10, 50, 0.05),
+        (200, 333, 0.5),
+        (5000, 50, 0.05),
+    ] {
+        let config = Config {
+            iterations: Some(1000),
+            strategy: Some(Strategy::Mcmc),
+            max_gaussians: Some(1000),
+            densify_every: Some(30),
+            densify_from: Some(densify_from),
+            densify_until: Some(870),
+            growth: Some(growth),
+            ..Config::UNSET
+        };
+        let schedule = scheduled(&config, 1.0);
+        for step in [0, 30, 331, 869, 1000] {
+            let walked = (step + 1..=1000)
+                .flat_map(|step| schedule.refinements(step))
+                .fold(start, |count: usize, refine| match refine {
+                    Refine::Mcmc {
+                        growth,
+                        max_gaussians,
+                        ..
+                    } => ((count as f64 * (1.0 + growth as f64)) as usize)
+                        .min(max_gaussians)
+                        .max(count),
+                    _ => count,
+                });
+            assert_eq!(schedule.gaussians_in_the_end(step, start), walked, "{step}");
+        }
+    }
+    let endless = Config {
+        iterations: Some(u32::MAX),
+        strategy: Some(Strategy::Mcmc),
+        ..Config::UNSET
+    };
+    assert_eq!(
+        scheduled(&endless, 1.0).gaussians_in_the_end(0, 1000),
+        1_000_000
+    );
+}

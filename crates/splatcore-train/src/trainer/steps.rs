@@ -1,0 +1,288 @@
+//! The loop over the steps.
+
+use super::{CURVE_POINTS, Outcome, SAMPLE_EVERY, SAVE_EVERY, SMOOTHING, TELL_EVERY, Trainer};
+use crate::breakdown::is_profiled;
+use crate::clock::Clock;
+use crate::config::Checkpoints;
+use crate::error::TrainError;
+use crate::observer::{CurvePoint, Observer, Progress, Signal};
+use splatcore_core::backend::{BackendError, Refine, RefineReport, RenderOptions};
+use std::time::Instant;
+
+/// What one call of [`Trainer::run_ahead`] remembers from step to step.
+struct Stretch {
+    first_step: u32,
+    clock: Clock,
+    /// Seconds trained at the last save, and when progress was last told.
+    saved_at: f64,
+    told_at: f64,
+    /// Step at which the loss was last seen to be finite.
+    finite_at: Option<u32>,
+}
+
+impl Trainer {
+    /// As [`Trainer::run_ahead`], and waits until the last checkpoint is on disk.
+    ///
+    /// # Errors
+    /// As [`Trainer::run_ahead`] and [`Trainer::wait_saved`].
+    pub fn run(&mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
+        let outcome = self.run_ahead(observer);
+        let saved = self.wait_saved(observer);
+        let outcome = outcome?;
+        saved.map(|()| outcome)
+    }
+
+    /// Takes the remaining steps. For each: the step, then what the schedule refines after it (see
+    /// [`Schedule::refinements`]); every [`SAMPLE_EVERY`] steps the loss is sampled. Saves every
+    /// `checkpoint-every` steps (or every [`SAVE_EVERY`]), when stopped, and at the end; files are
+    /// written while training goes on, and the last one may still be being written when this
+    /// returns: [`Trainer::wait_saved`]. May be called again after an interrupt.
+    ///
+    /// # Errors
+    /// [`TrainError::NotFinite`] within [`SAMPLE_EVERY`] steps of the loss becoming infinite or not
+    /// a number (nothing is saved then: the last checkpoint is from before), [`TrainError::Empty`]
+    /// when every Gaussian was pruned, [`TrainError::Diverged`] when none is finite at a
+    /// checkpoint, [`TrainError::OutOfMemory`] (the state is saved, if it still can be had), and
+    /// what the backend or the disk report.
+    pub fn run_ahead(&mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
+        let outcome = self.take_steps(observer);
+        match outcome {
+            Err(TrainError::Backend(error @ BackendError::OutOfMemory { .. })) => {
+                Err(self.save_what_there_is(error, observer))
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn take_steps(&mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
+        let iterations = self.schedule.config().iterations;
+        let mut stretch = Stretch {
+            first_step: self.step,
+            clock: Clock::start(self.seconds, self.step),
+            saved_at: self.seconds,
+            told_at: self.seconds,
+            finite_at: None,
+        };
+        let begun = Instant::now();
+        let mut outcome = Outcome::Finished;
+        // A resumed run may have used up its time before.
+        if self.time_is_up() && self.step < iterations {
+            outcome = Outcome::TimeLimit { step: self.step };
+        }
+        while self.step < iterations && outcome == Outcome::Finished {
+            outcome = self.take_step(&mut stretch, observer)?;
+        }
+        // A run resumed from its last checkpoint has nothing left to do, but perhaps another place
+        // to save to.
+        self.save(observer)?;
+        if self.step > stretch.first_step {
+            self.spent.profile.add(self.learner.take_profile()?);
+            self.spent.steps += self.step - stretch.first_step;
+            self.spent.wall += begun.elapsed().as_secs_f64();
+        }
+        Ok(outcome)
+    }
+
+    /// One step, and whatever follows it. [`Outcome::Finished`] if nothing ends the run early.
+    fn take_step(
+        &mut self,
+        stretch: &mut Stretch,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, TrainError> {
+        let view = self.launch(stretch.first_step)?;
+        let step = self.step;
+        self.poll()?;
+        self.refine(step)?;
+        self.seconds = stretch.clock.seconds();
+
+        let mut signal = observer.signal();
+        let last = step == self.schedule.config().iterations;
+        let sampled = step == 1 || last || step.is_multiple_of(SAMPLE_EVERY);
+        if sampled {
+            self.sample(view, stretch)?;
+        }
+        if sampled || self.seconds - stretch.told_at >= TELL_EVERY.as_secs_f64() {
+            stretch.told_at = self.seconds;
+            if self.tell(stretch, observer) == Signal::Stop {
+                signal = Signal::Stop;
+            }
+        }
+        let stop = match signal {
+            Signal::Stop => Some(Outcome::Interrupted { step }),
+            Signal::Continue => self.time_is_up().then_some(Outcome::TimeLimit { step }),
+        };
+        let stop = stop.filter(|_| !last);
+        let due = self.checkpoint_is_due(stretch.saved_at);
+        if !sampled && (stop.is_some() || due) {
+            self.checked_loss(view, stretch.finite_at)?;
+            // The device may have been behind until the loss was there.
+            self.seconds = stretch.clock.seconds();
+        }
+        let measured = self.schedule.config().saving.eval_every;
+        if measured.is_some_and(|every| step.is_multiple_of(every)) {
+            self.measure(stretch, observer)?;
+        }
+        if let Some(stop) = stop {
+            return Ok(stop);
+        }
+        // After the last step the one at the end is enough.
+        if due && !last {
+            stretch.saved_at = self.seconds;
+            self.save(observer)?;
+        }
+        Ok(Outcome::Finished)
+    }
+
+    /// Hands the next step to the learner. Returns its view.
+    fn launch(&mut self, first_step: u32) -> Result<usize, TrainError> {
+        let step = self.step + 1;
+        let view = self.order.next_view().ok_or(TrainError::NoViews)?;
+        let plan = self.schedule.plan(step, view);
+        // Not the first step of its options, for which kernels may have to be compiled.
+        let warm = self.step > first_step
+            && RenderOptions {
+                background: plan.render.background,
+                ..self.schedule.render(self.step)
+            } == plan.render;
+        match warm && is_profiled(step, self.schedule.config().iterations) {
+            true => self.learner.profiled_step(&plan)?,
+            false => self.learner.step(&plan)?,
+        }
+        self.step = step;
+        Ok(view)
+    }
+
+    /// Fetches the loss; some samples are points of the curve.
+    fn sample(&mut self, view: usize, stretch: &mut Stretch) -> Result<(), TrainError> {
+        let loss = self.checked_loss(view, stretch.finite_at)?;
+        let (step, iterations) = (self.step, self.schedule.config().iterations);
+        stretch.finite_at = Some(step);
+        self.samples += 1;
+        let weight = SMOOTHING.max(1.0 / self.samples as f64);
+        let smoothed = self
+            .smoothed_loss
+            .map_or(loss, |old| old + weight * (loss - old));
+        self.smoothed_loss = Some(smoothed);
+        self.seconds = stretch.clock.seconds();
+        let curve_every = iterations
+            .div_ceil(CURVE_POINTS)
+            .next_multiple_of(SAMPLE_EVERY);
+        if step == 1 || step == iterations || step.is_multiple_of(curve_every) {
+            self.curve.push(CurvePoint {
+                step,
+                loss: smoothed,
+                gaussians: self.learner.count() as u64,
+                seconds: self.seconds,
+            });
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, stretch: &mut Stretch, observer: &mut dyn Observer) -> Signal {
+        let (step, iterations) = (self.step, self.schedule.config().iterations);
+        let steps_per_second = stretch.clock.rate(step);
+        observer.progress(&Progress {
+            step,
+            iterations,
+            loss: self.smoothed_loss.unwrap_or(f64::NAN),
+            gaussians: self.learner.count(),
+            steps_per_second,
+            seconds_left: (iterations - step) as f64 / steps_per_second.max(1e-9),
+            seconds: self.seconds,
+            last_refine: self.last_refine,
+        })
+    }
+
+    /// Has the observer measure; its time is not training.
+    fn measure(
+        &mut self,
+        stretch: &mut Stretch,
+        observer: &mut dyn Observer,
+    ) -> Result<(), TrainError> {
+        // What the device has still to do is training.
+        self.learner.finish()?;
+        self.poll()?;
+        let pause = Instant::now();
+        let options = self.schedule.render(self.step);
+        observer.measure(self.step, &mut *self.learner, &options);
+        let pause = pause.elapsed().as_secs_f64();
+        stretch.clock.exclude(pause);
+        self.spent.evaluation += pause;
+        Ok(())
+    }
+
+    fn time_is_up(&self) -> bool {
+        self.time_limit.is_some_and(|limit| self.seconds >= limit)
+    }
+
+    fn checkpoint_is_due(&self, saved_at: f64) -> bool {
+        match self.schedule.config().saving.checkpoints {
+            Checkpoints::EverySteps(steps) => self.step.is_multiple_of(steps),
+            Checkpoints::AtEnd => false,
+            Checkpoints::ByTime => self.seconds - saved_at >= SAVE_EVERY.as_secs_f64(),
+        }
+    }
+
+    fn refine(&mut self, step: u32) -> Result<(), TrainError> {
+        for refine in self.schedule.refinements(step) {
+            let told = !matches!(
+                refine,
+                Refine::ResetOpacity { .. } | Refine::SmoothingFilter | Refine::LimitScales { .. }
+            );
+            match self.learner.queue_refine(&refine)? {
+                None => self.queued.push_back((step, told)),
+                Some(report) => {
+                    self.poll()?;
+                    self.note_report(step, told, report)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the reports of queued refinements that are known by now.
+    fn poll(&mut self) -> Result<(), TrainError> {
+        for report in self.learner.take_reports() {
+            if let Some((step, told)) = self.queued.pop_front() {
+                self.note_report(step, told, report)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn note_report(
+        &mut self,
+        step: u32,
+        told: bool,
+        report: RefineReport,
+    ) -> Result<(), TrainError> {
+        if report.count == 0 {
+            return Err(TrainError::Empty { step });
+        }
+        if told {
+            self.last_refine = Some((step, report));
+        }
+        Ok(())
+    }
+
+    /// The loss of the step just taken, on `view`.
+    fn checked_loss(&mut self, view: usize, finite_at: Option<u32>) -> Result<f64, TrainError> {
+        let loss = self.learner.last_loss()?;
+        self.poll()?;
+        if loss.is_finite() {
+            return Ok(loss);
+        }
+        Err(TrainError::NotFinite {
+            step: self.step,
+            view: self
+                .views
+                .get(view)
+                .map_or(String::new(), |view| view.name.clone()),
+            loss,
+            since: match finite_at {
+                Some(step) => format!("it was finite at step {step}"),
+                None => "the first one looked at".to_owned(),
+            },
+        })
+    }
+}
