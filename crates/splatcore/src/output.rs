@@ -122,6 +122,11 @@ pub fn png_path(
     path
 }
 
+/// The outcome of a check, for people.
+pub fn verdict(passed: bool) -> &'static str {
+    if passed { "ok    " } else { "FAILED" }
+}
+
 /// An error and its causes on one line, each said once.
 pub fn one_line(error: &anyhow::Error) -> String {
     let mut out = String::new();

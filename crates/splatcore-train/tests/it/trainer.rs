@@ -419,7 +419,7 @@ fn memory_that_runs_out_leaves_a_checkpoint() {
         .run(&mut ())
         .unwrap_err()
         .to_string();
-    assert!(error.ends_with("buy more"), "{error}");
+    assert!(error.ends_with("8 bytes are free"), "{error}");
 }
 
 #[test]

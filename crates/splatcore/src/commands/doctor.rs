@@ -115,16 +115,12 @@ fn text(doctor: &Doctor) -> String {
     for check in &doctor.self_test.checks {
         lines.push(format!(
             "self-test    {} {}: {}",
-            verdict(check.passed),
+            output::verdict(check.passed),
             check.name,
             check.found
         ));
     }
     lines.join("\n")
-}
-
-fn verdict(passed: bool) -> &'static str {
-    if passed { "ok    " } else { "FAILED" }
 }
 
 fn cpu() -> Cpu {

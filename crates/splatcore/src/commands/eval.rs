@@ -11,7 +11,7 @@ use splatcore_data::dataset::{LoadOptions, Split};
 use splatcore_train::config::Background;
 use splatcore_train::{Evaluation, evaluate_with};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -111,43 +111,61 @@ pub fn run(args: Args) -> Result<()> {
         args.report.is_some(),
     )?;
     if let Some(path) = &args.report {
-        let aligned = evaluation.psnr_aligned.map(|psnr| {
-            let psnr = format!("{} dB", decibels(psnr));
-            ("PSNR, colours aligned".to_owned(), psnr)
-        });
-        let mut report = Report {
-            title: format!(
-                "{} against {}",
-                args.scene.display(),
-                args.dataset.display()
-            ),
-            summary: vec![
-                ("PSNR".into(), format!("{} dB", decibels(evaluation.psnr))),
-                ("SSIM".into(), format!("{:.4}", evaluation.ssim)),
-                (
-                    "Gaussians".into(),
-                    output::thousands(evaluation.gaussians as u64),
-                ),
-                (
-                    "Views".into(),
-                    format!("{} ({} split)", evaluation.views.len(), args.split),
-                ),
-                ("Background".into(), background.to_string()),
-                ("Computed by".into(), backend.describe()),
-            ],
-            views_title: "Views".into(),
-            views: pictures,
-            ..Report::default()
-        };
-        report.summary.extend(aligned);
-        report.write(path)?;
-        eprintln!("report: {}", path.display());
+        write_report(
+            path,
+            &args,
+            &evaluation,
+            pictures,
+            [background.to_string(), backend.describe()],
+        )?;
     }
     if args.json {
         output::print_json(&evaluation)
     } else {
         output::print(&table(&evaluation))
     }
+}
+
+/// The page with photo, render and error.
+fn write_report(
+    path: &Path,
+    args: &Args,
+    evaluation: &Evaluation,
+    pictures: Vec<ViewPictures>,
+    [background, device]: [String; 2],
+) -> Result<()> {
+    let aligned = evaluation.psnr_aligned.map(|psnr| {
+        let psnr = format!("{} dB", decibels(psnr));
+        ("PSNR, colours aligned".to_owned(), psnr)
+    });
+    let mut report = Report {
+        title: format!(
+            "{} against {}",
+            args.scene.display(),
+            args.dataset.display()
+        ),
+        summary: vec![
+            ("PSNR".into(), format!("{} dB", decibels(evaluation.psnr))),
+            ("SSIM".into(), format!("{:.4}", evaluation.ssim)),
+            (
+                "Gaussians".into(),
+                output::thousands(evaluation.gaussians as u64),
+            ),
+            (
+                "Views".into(),
+                format!("{} ({} split)", evaluation.views.len(), args.split),
+            ),
+            ("Background".into(), background),
+            ("Computed by".into(), device),
+        ],
+        views_title: "Views".into(),
+        views: pictures,
+        ..Report::default()
+    };
+    report.summary.extend(aligned);
+    report.write(path)?;
+    eprintln!("report: {}", path.display());
+    Ok(())
 }
 
 /// Renders and scores every view with a progress bar, with `align_colour` also after fitting

@@ -90,29 +90,39 @@ impl Chart {
             HEIGHT - 6.0,
             escape(&self.x_label)
         );
-        for (i, (_, points)) in lines.iter().enumerate() {
-            let colour = i % 4;
-            if let [(px, py)] = points[..] {
-                let _ = writeln!(
-                    out,
-                    "<circle class=\"c{colour}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"/>",
-                    x(px),
-                    y(py)
-                );
-                continue;
-            }
-            let path: Vec<String> = points
-                .iter()
-                .map(|&(px, py)| format!("{:.1},{:.1}", x(px), y(py)))
-                .collect();
-            let _ = writeln!(
-                out,
-                "<polyline class=\"line c{colour}\" points=\"{}\"/>",
-                path.join(" ")
-            );
-        }
+        plot(&mut out, &lines, x, y);
         out.push_str("</svg></figure>\n");
         out
+    }
+}
+
+/// The lines; of one point a circle.
+fn plot(
+    out: &mut String,
+    lines: &[(&str, Vec<(f64, f64)>)],
+    x: impl Fn(f64) -> f64,
+    y: impl Fn(f64) -> f64,
+) {
+    for (i, (_, points)) in lines.iter().enumerate() {
+        let colour = i % 4;
+        if let [(px, py)] = points[..] {
+            let _ = writeln!(
+                out,
+                "<circle class=\"c{colour}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"/>",
+                x(px),
+                y(py)
+            );
+            continue;
+        }
+        let path: Vec<String> = points
+            .iter()
+            .map(|&(px, py)| format!("{:.1},{:.1}", x(px), y(py)))
+            .collect();
+        let _ = writeln!(
+            out,
+            "<polyline class=\"line c{colour}\" points=\"{}\"/>",
+            path.join(" ")
+        );
     }
 }
 

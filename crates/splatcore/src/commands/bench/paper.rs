@@ -1,6 +1,6 @@
 //! `splatcore bench --paper`: the tables of a paper, measured here.
 
-use super::Args;
+use super::args::Args;
 use super::timing::{self, Timing};
 use crate::cameras::NamedCamera;
 use crate::progress::Progress;

@@ -1,7 +1,7 @@
 //! Whole training steps, for their time alone: all learning rates are zero, so that the scene stays
 //! what it is.
 
-use super::timing::{Samples, add, median};
+use super::samples::{Samples, add, median};
 use crate::cameras::NamedCamera;
 use splatcore_core::backend::{
     Backend, BackendError, Learner, LearningRates, RenderOptions, Renderer, StageTimes, Statistic,

@@ -1,6 +1,6 @@
 //! The results for people.
 
-use super::{Bench, Skipped};
+use super::result::{Bench, Skipped};
 use crate::output;
 use splatcore_papers::Row;
 

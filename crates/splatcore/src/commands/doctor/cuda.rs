@@ -1,6 +1,6 @@
 //! What doctor says about CUDA.
 
-use super::verdict;
+use crate::output::verdict;
 use serde::Serialize;
 use splatcore_cuda::Probe;
 use splatcore_train::memory::Bytes;

@@ -1,0 +1,107 @@
+//! What is typed.
+
+use crate::backends::{BackendArgs, HalfSceneArgs};
+use crate::cameras::CameraArgs;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use splatcore_core::pipeline::{Blend, Pipeline};
+use splatcore_papers::Paper;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Time the stages of rendering.
+///
+/// Times are milliseconds a frame: for each pass the mean over the cameras, then the median over
+/// the passes. `gpu_ms` is the sum of the forward stages; on the cpu backend it and the stages are
+/// wall-clock time of the kernels. `frame_ms` is wall-clock time of whole frames asked for one
+/// after the other, the images left where they are. Counts are means over the cameras. The
+/// pipelines take turns, a pass each.
+///
+/// With --paper the tables of a paper on tensor cores, its numbers beside those measured here.
+#[derive(clap::Args)]
+#[command(allow_negative_numbers = true)]
+pub struct Args {
+    /// The scene: .ply, .spz, .sog or .splat; several only with --paper
+    #[arg(required = true, value_name = "SCENE")]
+    pub scenes: Vec<PathBuf>,
+    #[command(flatten)]
+    pub cameras: CameraArgs,
+    /// Pipelines to time, separated by commas: auto, vanilla, intersect+blend[+backward]; or all,
+    /// which is every intersection with every blend that the backend has [auto; with --backward
+    /// every method of the backward pass]. Time grows with their number
+    #[arg(long, value_name = "P,P|all")]
+    pub pipeline: Option<Pipelines>,
+    /// Also time the backward pass (gradients of all parameters) and whole training steps, on the
+    /// dataset's photos if there are any; five times the time
+    #[arg(long, conflicts_with = "half_scene")]
+    pub backward: bool,
+    /// Passes over the cameras after one to warm up. More passes give steadier medians and take
+    /// longer
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    pub passes: u32,
+    /// Print the tables of this paper: the paper's numbers, and those measured here in the same
+    /// layout. Up to 18 pipelines; those that the backend lacks say so in their row
+    #[arg(long, value_name = "NAME", value_enum, conflicts_with_all = ["pipeline", "backward", "half_scene"])]
+    pub paper: Option<Paper>,
+    /// Also write the results as JSON:
+    /// {"device","backend","scene","gaussians","size","views","rows":[...]}; with --paper
+    /// {"paper","device","backend","passes","scenes":[...],"tables":[...]}
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Also write the tables of --paper as a page with plots, readable without a network
+    #[arg(long, value_name = "FILE", requires = "paper")]
+    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub half: HalfSceneArgs,
+    #[command(flatten)]
+    pub backend: BackendArgs,
+}
+
+/// A list of pipelines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pipelines {
+    pub list: Vec<Pipeline>,
+    /// Not named one by one: those that the backend lacks are none of the user's concern.
+    pub all: bool,
+}
+
+impl FromStr for Pipelines {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        if s == "all" {
+            return Ok(Self {
+                list: Pipeline::combinations(Blend::ALL),
+                all: true,
+            });
+        }
+        let names = s.split(',').map(|name| name.trim().parse());
+        Ok(Self {
+            list: names.collect::<Result<_, _>>()?,
+            all: false,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use splatcore_core::pipeline::Intersect;
+
+    #[test]
+    fn lists_of_pipelines() {
+        let list = |text: &str| text.parse::<Pipelines>().map(|p| p.list);
+        assert_eq!(
+            list("auto, vanilla").unwrap(),
+            [Pipeline::AUTO, Pipeline::VANILLA]
+        );
+        let all: Pipelines = "all".parse().unwrap();
+        assert!(all.all);
+        assert_eq!(all.list.len(), Intersect::ALL.len() * Blend::ALL.len());
+        assert!(list("auto,nonsense").is_err());
+    }
+}
+
+/// The papers by name.
+fn papers() -> impl TypedValueParser<Value = Paper> {
+    let names = Paper::ALL.map(|paper| PossibleValue::new(paper.name()).help(paper.contents()));
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Paper>())
+}

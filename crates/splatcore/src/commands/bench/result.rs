@@ -1,0 +1,30 @@
+//! What is measured, as it is written.
+
+use serde::Serialize;
+use splatcore_core::pipeline::Pipeline;
+use splatcore_papers::Row;
+
+/// What one run of the command measured.
+#[derive(Serialize)]
+pub struct Bench {
+    pub device: String,
+    pub backend: &'static str,
+    pub scene: String,
+    /// Whether the scene's harmonics were halves; the reference's never are.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub half_scene: bool,
+    pub gaussians: usize,
+    pub size: [u32; 2],
+    pub views: usize,
+    pub passes: u32,
+    pub rows: Vec<Row>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<Skipped>,
+}
+
+/// A pipeline that this backend does not have, or not the memory for.
+#[derive(Serialize)]
+pub struct Skipped {
+    pub pipeline: Pipeline,
+    pub reason: String,
+}

@@ -1,0 +1,201 @@
+use super::*;
+use splatcore_core::backend::Rendered;
+use splatcore_core::pipeline::Backward;
+use splatcore_core::{Camera, Gaussians};
+use std::time::Duration;
+
+/// Says that its stages take 3, 4 and 5 ms, waits 2 ms for a frame that stays, and as long
+/// again at the end. Lacks the backward method `warp-reduce`.
+#[derive(Default)]
+struct Known {
+    frames: u32,
+    finished: u32,
+    timed: Vec<Backward>,
+}
+
+impl Renderer for Known {
+    fn count(&self) -> usize {
+        1
+    }
+    fn render(&mut self, camera: &Camera, _: &RenderOptions) -> Result<Rendered, BackendError> {
+        Ok(Rendered {
+            image: Image::filled(camera.width, camera.height, [0.5; 3]),
+            transmittance: Vec::new(),
+            inverse_depth: None,
+        })
+    }
+    fn render_only(&mut self, _: &Camera, _: &RenderOptions) -> Result<(), BackendError> {
+        self.frames += 1;
+        std::thread::sleep(Duration::from_millis(2));
+        Ok(())
+    }
+    fn finish(&mut self) -> Result<(), BackendError> {
+        self.finished += 1;
+        std::thread::sleep(Duration::from_millis(2));
+        Ok(())
+    }
+    fn gradients(
+        &mut self,
+        _: &Camera,
+        _: &RenderOptions,
+        _: &Image,
+    ) -> Result<Gaussians, BackendError> {
+        Ok(Gaussians::empty(0))
+    }
+    fn counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<FrameCounts, BackendError> {
+        Ok(FrameCounts {
+            visible: 10,
+            pairs: 20,
+            fragments_evaluated: 3000,
+            fragments_blended: 1000,
+        })
+    }
+    fn stage_times(
+        &mut self,
+        _: &Camera,
+        options: &RenderOptions,
+        _: bool,
+    ) -> Result<StageTimes, BackendError> {
+        let method = options.pipeline.backward;
+        if method == Backward::WarpReduce {
+            return Err(BackendError::Unsupported {
+                backend: "test",
+                what: "warps".into(),
+                depends_on: &[],
+            });
+        }
+        self.timed.push(method);
+        Ok(vec![
+            ("sort", 0.003),
+            ("blend", 0.004),
+            ("blend_backward", 0.005),
+        ])
+    }
+}
+
+fn cameras() -> [NamedCamera; 2] {
+    let camera = Camera::look_at([0.0, 0.0, -3.0], [0.0; 3], [0.0, -1.0, 0.0], 0.8, 4, 4);
+    ["a", "b"].map(|name| NamedCamera {
+        name: name.into(),
+        camera: camera.clone(),
+        photo: None,
+    })
+}
+
+fn rows(
+    renderer: &mut Known,
+    cameras: &[NamedCamera],
+    methods: &[Backward],
+) -> (Vec<Measured>, u64) {
+    let options = |&backward: &Backward| RenderOptions {
+        pipeline: Pipeline {
+            backward,
+            ..Pipeline::VANILLA
+        },
+        ..RenderOptions::default()
+    };
+    let options: Vec<_> = methods.iter().map(options).collect();
+    let mut ticks = 0;
+    let mut timing = Timing {
+        renderer,
+        full: None,
+        steps: None,
+        cameras,
+        reference: RenderOptions::default(),
+        passes: 5,
+        tick: &mut |_| ticks += 1,
+    };
+    (timing.rows(&options).unwrap(), ticks)
+}
+
+#[test]
+fn times_are_milliseconds_a_frame() {
+    let mut renderer = Known::default();
+    let (rows, ticks) = rows(&mut renderer, &cameras(), &[Backward::Atomic]);
+    let row = rows[0].as_ref().unwrap();
+    assert!((row.gpu_ms - 7.0).abs() < 1e-9, "{}", row.gpu_ms);
+    // Two frames and the wait for both: 3 ms a frame, or more on a busy machine.
+    assert!(
+        row.frame_ms >= 3.0 && row.frame_ms < 1000.0,
+        "{}",
+        row.frame_ms
+    );
+    assert_eq!((row.backward_ms, row.step_ms), (None, None));
+    assert_eq!((row.pairs, row.fragments_blended), (20, 1000));
+    assert!(
+        (row.ns_per_blended - 4000.0).abs() < 1e-6,
+        "{}",
+        row.ns_per_blended
+    );
+    assert!((row.stage("sort") - 3.0).abs() < 1e-9 && row.stage("nothing") == 0.0);
+    assert_eq!(row.psnr_vs_reference, SAME_BITS);
+    assert_eq!(row.psnr_vs_reference_worst, SAME_BITS);
+    assert_eq!(row.psnr_vs_photos, None);
+    assert_eq!(ticks, passes(5, false));
+    // A pass is a frame of each camera after one that is not timed.
+    assert_eq!((renderer.frames, renderer.finished), (15, 10));
+}
+
+#[test]
+fn pipelines_take_turns_and_a_missing_one_costs_no_time() {
+    let mut renderer = Known::default();
+    let methods = [Backward::Atomic, Backward::WarpReduce, Backward::Splatcore];
+    let (rows, ticks) = rows(&mut renderer, &cameras(), &methods);
+    assert_eq!(ticks, 3 * passes(5, false));
+    assert!(rows[0].is_ok() && rows[2].is_ok());
+    assert!(matches!(rows[1], Err(BackendError::Unsupported { .. })));
+    // After the warm-up a pass over both cameras each.
+    let turn = [
+        Backward::Atomic,
+        Backward::Atomic,
+        Backward::Splatcore,
+        Backward::Splatcore,
+    ];
+    assert_eq!(renderer.timed[4..], turn.repeat(5));
+}
+
+#[test]
+fn photos_count_only_when_every_camera_has_one_of_its_size() {
+    let photo = |width: u32| Photo {
+        width,
+        height: 4,
+        // 0.5 off by 0.1 in the mean is 20 dB.
+        rgb: [102, 153].repeat(6 * width as usize),
+        mask: None,
+        alpha: None,
+    };
+    let mut cameras = cameras();
+    cameras[0].photo = Some(photo(4));
+    cameras[1].photo = Some(photo(2));
+    let psnr = |cameras: &[NamedCamera]| {
+        let (rows, _) = rows(&mut Known::default(), cameras, &[Backward::Atomic]);
+        rows[0].as_ref().unwrap().psnr_vs_photos
+    };
+    assert_eq!(psnr(&cameras), None);
+    cameras[1].photo = Some(photo(4));
+    let found = psnr(&cameras).unwrap();
+    assert!((found - 20.0).abs() < 1e-3, "{found}");
+}
+
+#[test]
+fn medians() {
+    assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
+    assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), 2.5);
+}
+
+#[test]
+fn stages_keep_their_order_and_are_summed_over_a_pass() {
+    let mut samples = Samples::default();
+    for scale in [1.0, 3.0, 2.0] {
+        let mut pass = StageTimes::new();
+        add(&mut pass, vec![("sort", 0.001 * scale), ("blend", 0.004)]);
+        add(&mut pass, vec![("sort", 0.003 * scale)]);
+        samples.push(pass);
+    }
+    let found = samples.medians(2.0);
+    assert!(
+        (found[0].1 - 4.0).abs() < 1e-9 && (found[1].1 - 2.0).abs() < 1e-9,
+        "{found:?}"
+    );
+    assert_eq!((found[0].0, found[1].0), ("sort", "blend"));
+}

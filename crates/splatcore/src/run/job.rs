@@ -1,0 +1,121 @@
+//! What to train, and the folder that the result goes to.
+
+use crate::output;
+use anyhow::{Result, bail};
+use splatcore_data::file;
+use splatcore_train::{Checkpoint, ResolvedConfig};
+use std::path::{Path, PathBuf};
+
+/// What to train, and where the result goes.
+pub struct Job {
+    /// Folder or file of the dataset.
+    pub dataset: PathBuf,
+    /// Folder of the photos in place of `images`.
+    pub images: Option<String>,
+    /// Folder of the results.
+    pub folder: PathBuf,
+    /// Settings.
+    pub config: ResolvedConfig,
+    /// Which card computes; the first if not given.
+    pub device: Option<usize>,
+    /// Go on from the folder's checkpoint.
+    pub resume: bool,
+    /// Replace an earlier run in the folder.
+    pub overwrite: bool,
+    /// Stop when so many seconds have been trained, over all resumes.
+    pub time_limit: Option<f64>,
+    /// The command that goes on with this run, for messages.
+    pub resume_command: String,
+}
+
+/// Names of the files of a run, in its folder.
+pub struct Files {
+    /// The Gaussians.
+    pub scene: PathBuf,
+    /// Quality, time, steps.
+    pub metrics: PathBuf,
+    /// Settings that reproduce the run.
+    pub config: PathBuf,
+    /// To go on from.
+    pub checkpoint: PathBuf,
+    /// For people.
+    pub report: PathBuf,
+    /// The photos' transforms of colours, if the run learns them.
+    pub exposures: PathBuf,
+}
+
+impl Files {
+    /// The files of the run in `folder`.
+    pub fn of(folder: &Path) -> Self {
+        let file = |name: &str| folder.join(name);
+        Self {
+            scene: file("scene.ply"),
+            metrics: file("metrics.json"),
+            config: file("config.toml"),
+            checkpoint: file("checkpoint.safetensors"),
+            report: file("report.html"),
+            exposures: file("exposures.json"),
+        }
+    }
+
+    /// Removes those that there are.
+    pub fn remove(&self) -> Result<()> {
+        for path in [
+            &self.scene,
+            &self.metrics,
+            &self.config,
+            &self.checkpoint,
+            &self.report,
+            &self.exposures,
+        ] {
+            match std::fs::remove_file(path) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    bail!(
+                        "{}: cannot be replaced ({e}); choose another folder with -o",
+                        path.display()
+                    )
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks the folder before any long work, and reads the checkpoint when resuming.
+pub fn prepare_folder(job: &Job, files: &Files) -> Result<Option<Checkpoint>> {
+    let folder = job.folder.display();
+    let occupied = std::fs::read_dir(&job.folder).is_ok_and(|mut entries| entries.next().is_some());
+    if !job.resume && !job.overwrite && occupied {
+        if files.checkpoint.is_file() {
+            bail!(
+                "{folder}: already holds a run; add --resume to go on with it, --overwrite to \
+                 replace it, or choose \
+                 another folder with -o"
+            );
+        }
+        bail!(
+            "{folder}: is not empty; choose another folder with -o, or add --overwrite to write \
+             into it"
+        );
+    }
+    if job.resume && !files.checkpoint.is_file() {
+        bail!(
+            "{}: there is no checkpoint to resume from; start without --resume (with --overwrite \
+             if the folder is not \
+             empty)",
+            files.checkpoint.display()
+        );
+    }
+    output::check_writable(&job.folder)?;
+    if job.resume || job.overwrite {
+        // A run that was killed while it wrote may have left half a checkpoint, as large as a whole
+        // one.
+        file::remove_unfinished(&job.folder);
+    }
+    Ok(if job.resume {
+        Some(Checkpoint::load(&files.checkpoint)?)
+    } else {
+        None
+    })
+}

@@ -1,0 +1,68 @@
+//! The photos of a run.
+
+use crate::load;
+use crate::output::counted;
+use anyhow::{Result, bail};
+use splatcore_core::View;
+use splatcore_core::image::to_bytes;
+use splatcore_data::dataset::{Dataset, LoadOptions, Split};
+use splatcore_train::ResolvedConfig;
+use splatcore_train::config::Background;
+use std::sync::Arc;
+
+/// The photos to train on, and those held out.
+pub struct Photos {
+    pub train: Arc<Vec<View>>,
+    pub test: Vec<View>,
+}
+
+/// Decodes them.
+pub fn load_photos(dataset: &Dataset, config: &ResolvedConfig) -> Result<Photos> {
+    let every = config.data.test_every as usize;
+    let mut indices = dataset.select(Split::Train, every);
+    let trained = indices.len();
+    indices.extend(dataset.select(Split::Test, every));
+    if trained == 0 {
+        bail!(
+            "{}: all that there is, {}, is held out and nothing left to train on; add photos{}",
+            dataset.root.display(),
+            counted(indices.len(), "photo"),
+            match dataset
+                .entries
+                .iter()
+                .any(|entry| entry.declared_split.is_some())
+            {
+                true => ", or change the splits that the files declare",
+                false => ", or use --test-every 0 to hold out none",
+            }
+        );
+    }
+    let options = LoadOptions {
+        max_size: config.data.max_size,
+        background: config.data.background.colour(),
+        // What they stand on changes with the step, or with each photo's exposure.
+        keep_alpha: config.data.background == Background::Random || config.loss.exposure,
+    };
+    let mut train = load::views(dataset, &indices, &options)?;
+    let mut test = train.split_off(trained);
+    for view in &mut test {
+        if view.photo.alpha.is_some() {
+            view.photo = view.photo.on(to_bytes(options.background));
+        }
+    }
+    let sizes = train
+        .iter()
+        .map(|v| [v.photo.width, v.photo.height])
+        .max_by_key(|[w, h]| *w as u64 * *h as u64);
+    let [w, h] = sizes.unwrap_or_default();
+    eprintln!(
+        "{} to train on, {} held out, up to {w}x{h}; {}",
+        counted(train.len(), "photo"),
+        test.len(),
+        counted(dataset.points.positions.len(), "starting point")
+    );
+    Ok(Photos {
+        train: Arc::new(train),
+        test,
+    })
+}

@@ -1,0 +1,74 @@
+//! What happens beside the training.
+
+use crate::interrupt::Guard;
+use crate::output::{duration, thousands};
+use crate::progress::Progress;
+use splatcore_core::View;
+use splatcore_core::backend::{RenderOptions, Renderer};
+use splatcore_train::{Observer, Signal, evaluate_with};
+
+/// Shows progress, hears Ctrl-C, measures now and then.
+pub struct Watch<'a> {
+    pub progress: Progress,
+    pub guard: Guard,
+    pub measured: &'a [View],
+    pub align_colour: bool,
+    pub psnr: Vec<(f64, f64)>,
+}
+
+impl Observer for Watch<'_> {
+    fn signal(&mut self) -> Signal {
+        if self.guard.stop_requested() {
+            Signal::Stop
+        } else {
+            Signal::Continue
+        }
+    }
+
+    fn progress(&mut self, p: &splatcore_train::Progress) -> Signal {
+        self.progress.update(p.step.into(), || {
+            format!(
+                // What matters most comes first: a narrow terminal cuts the end.
+                "{} left, {:.1} steps/s, loss {:.4}, {} Gaussians",
+                duration(p.seconds_left),
+                p.steps_per_second,
+                p.loss,
+                thousands(p.gaussians as u64)
+            )
+        });
+        Signal::Continue
+    }
+
+    fn not_saved(&mut self, error: &splatcore_data::DataError) {
+        self.progress.note(&format!(
+            "warning: training goes on without this checkpoint: {error}"
+        ));
+    }
+
+    fn measure(&mut self, step: u32, renderer: &mut dyn Renderer, options: &RenderOptions) {
+        match evaluate_with(
+            renderer,
+            self.measured,
+            options,
+            self.align_colour,
+            &|_, _, _, _| {},
+        ) {
+            Ok(found) => {
+                self.psnr.push((step.into(), found.psnr));
+                let aligned = found
+                    .psnr_aligned
+                    .map(|psnr| format!(", colours aligned {psnr:.2} dB"));
+                self.progress.note(&format!(
+                    "step {step}: PSNR {:.2} dB, SSIM {:.4}{}",
+                    found.psnr,
+                    found.ssim,
+                    aligned.unwrap_or_default()
+                ));
+            }
+            // Training itself is sound: say so and go on.
+            Err(error) => self
+                .progress
+                .note(&format!("warning: not measured at step {step}: {error}")),
+        }
+    }
+}
