@@ -49,7 +49,11 @@ pub struct Config {
     pub test_every: Option<u32>,
     /// Start of all randomness. Costs nothing; the same seed gives the same result on the same
     /// machine
-    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
+    #[arg(
+        long,
+        value_name = "S",
+        value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64)
+    )]
     pub seed: Option<u64>,
     /// Colour behind the scene: black, white, r,g,b with values from 0 to 1, or random. Costs
     /// nothing; take the colour that transparent photos stand on, or quality suffers. random puts

@@ -36,11 +36,21 @@ pub struct Args {
     pub backward: bool,
     /// Passes over the cameras after one to warm up. More passes give steadier medians and take
     /// longer
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 10,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     pub passes: u32,
     /// Print the tables of this paper: the paper's numbers, and those measured here in the same
     /// layout. Up to 18 pipelines; those that the backend lacks say so in their row
-    #[arg(long, value_name = "NAME", value_enum, conflicts_with_all = ["pipeline", "backward", "half_scene"])]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_enum,
+        conflicts_with_all = ["pipeline", "backward", "half_scene"]
+    )]
     pub paper: Option<Paper>,
     /// Also write the results as JSON:
     /// {"device","backend","scene","gaussians","size","views","rows":[...]}; with --paper
