@@ -48,7 +48,7 @@ pub struct Args {
     #[arg(
         long,
         value_name = "NAME",
-        value_enum,
+        value_parser = papers(),
         conflicts_with_all = ["pipeline", "backward", "half_scene"]
     )]
     pub paper: Option<Paper>,
