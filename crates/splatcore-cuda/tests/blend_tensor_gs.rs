@@ -1,9 +1,9 @@
 //! TensorGS: the lists and masks of groups of tiles against what follows from the tiles' own lists,
 //! and images against the CPU's in f32 and the f64 twin.
 //!
-//! How far a pixel may be off is in splatcore_reference::conformance::bounds: coefficients of two halves
-//! (relative error 2^-22) about the middle of a square of 4 tiles (`Blend::precision`), products
-//! summed in f32, all else in f32.
+//! How far a pixel may be off is in splatcore_reference::conformance::bounds: coefficients of two
+//! halves (relative error 2^-22) about the middle of a square of 4 tiles (`Blend::precision`),
+//! products summed in f32, all else in f32.
 //!
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 #![allow(clippy::unwrap_used)] // helpers of tests

@@ -1,5 +1,5 @@
-//! ops/shared/footprint.cuh finds, for every `intersect` method, the pairs that it should and that the
-//! portable backend finds.
+//! ops/shared/footprint.cuh finds, for every `intersect` method, the pairs that it should and that
+//! the portable backend finds.
 //!
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 #![allow(clippy::unwrap_used)] // helpers of tests

@@ -1,5 +1,5 @@
-//! Matrix units and asynchronous copies of ops/shared/matrix.cuh against plain arithmetic, on a card
-//! or on the emulator (support/machine.rs).
+//! Matrix units and asynchronous copies of ops/shared/matrix.cuh against plain arithmetic, on a
+//! card or on the emulator (support/machine.rs).
 
 #[path = "support/half.rs"]
 mod half;

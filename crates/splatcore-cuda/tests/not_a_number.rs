@@ -26,8 +26,8 @@ use std::sync::Arc;
 /// One tile.
 const SIDE: u32 = 16;
 const PIXELS: usize = (SIDE * SIDE) as usize;
-/// Splats of a bucket (ops/blend_backward/blend_backward_gaussian_parallel.cu); as many splats are a tile's
-/// list at most, here.
+/// Splats of a bucket (ops/blend_backward/blend_backward_gaussian_parallel.cu); as many splats are
+/// a tile's list at most, here.
 const BUCKET: usize = 32;
 /// Floats of a row of sums.
 const SUMS: usize = 12;

@@ -1,6 +1,6 @@
-//! ops/blend/blend_interpolated.cu and blend_rough.cu: what of a large picture is interpolated is the
-//! natural spline through samples, in f64 here; everything else is blended, and all that is more
-//! than interpolation can tell is.
+//! ops/blend/blend_interpolated.cu and blend_rough.cu: what of a large picture is interpolated is
+//! the natural spline through samples, in f64 here; everything else is blended, and all that is
+//! more than interpolation can tell is.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 #[path = "support/device.rs"]

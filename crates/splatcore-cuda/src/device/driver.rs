@@ -61,7 +61,8 @@ fn failed(what: &str) -> impl Fn(result::DriverError) -> DeviceError + '_ {
             sys::CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
             | sys::CUresult::CUDA_ERROR_LAUNCH_FAILED
             | sys::CUresult::CUDA_ERROR_MISALIGNED_ADDRESS => {
-                "; this is a defect of splatcore, please report it; the last checkpoint is still good"
+                "; this is a defect of splatcore, please report it; the last checkpoint is still \
+                 good"
             }
             sys::CUresult::CUDA_ERROR_LAUNCH_TIMEOUT => {
                 "; the system ends kernels on cards that drive a display after some seconds: use \

@@ -98,8 +98,9 @@ impl Program {
         }
     }
 
-    /// Whether every kernel of this source begins with `begin_kernel`, and so may be launched before
-    /// the kernel in front of it has ended. Kernels of tests and of users' experiments need not.
+    /// Whether every kernel of this source begins with `begin_kernel`, and so may be launched
+    /// before the kernel in front of it has ended. Kernels of tests and of users' experiments need
+    /// not.
     pub fn awaits(source: &str) -> bool {
         source.matches("extern \"C\" __global__").count() == source.matches(BEGINNING).count()
     }

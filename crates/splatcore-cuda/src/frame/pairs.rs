@@ -21,7 +21,8 @@ pub(super) enum Lists {
     Tiles,
     /// Groups of so many tiles a side, for blends that take those.
     Groups(u32),
-    /// Tiles, by way of groups: pairs are dealt to their groups in no order, sorted and split there.
+    /// Tiles, by way of groups: pairs are dealt to their groups in no order, sorted and split
+    /// there.
     Dealt(bin::Groups),
 }
 

@@ -1,5 +1,5 @@
-//! Which Gaussians hang before what the views show? Launches `ops/floaters/floaters.cu`, which says how
-//! and how fast. CPU twin: `splatcore_cpu`'s `floaters`.
+//! Which Gaussians hang before what the views show? Launches `ops/floaters/floaters.cu`, which says
+//! how and how fast. CPU twin: `splatcore_cpu`'s `floaters`.
 
 use super::CudaLearner;
 use crate::device::Buffer;

@@ -64,7 +64,8 @@ impl CudaLearner {
         Ok(report)
     }
 
-    /// Puts a refinement into the queue, which [`crate::ops::densify::Densify::can_launch`] has allowed.
+    /// Puts a refinement into the queue, which [`crate::ops::densify::Densify::can_launch`] has
+    /// allowed.
     pub(super) fn launch_refine(&mut self, refine: &Refine) -> Result<Pending, BackendError> {
         self.frame.queue.start_marks()?;
         let counters = self.frame.counters_address();

@@ -1,5 +1,5 @@
-//! Scores of the Gaussians over several views; launches `ops/score/score.cu`, which says how and how
-//! fast. CPU twin: `splatcore_cpu`'s `score`.
+//! Scores of the Gaussians over several views; launches `ops/score/score.cu`, which says how and
+//! how fast. CPU twin: `splatcore_cpu`'s `score`.
 
 use super::CudaLearner;
 use super::compared::{Compared, Look};

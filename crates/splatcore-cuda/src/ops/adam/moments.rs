@@ -30,7 +30,8 @@ pub enum Moments {
 }
 
 impl Moments {
-    /// Formats of the first and of the second moments of a group (see [`crate::ops::state::GROUPS`]).
+    /// Formats of the first and of the second moments of a group (see
+    /// [`crate::ops::state::GROUPS`]).
     pub fn formats(self, group: usize) -> [Format; 2] {
         match self {
             Self::Full => [Format::F32; 2],

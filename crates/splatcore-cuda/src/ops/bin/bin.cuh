@@ -1,6 +1,6 @@
 // Pairs of groups of tiles and splats, dealt to the lists of their groups in no order: what
-// project.cu and bin_large_splats.cu share. sort_bins.cu puts every list in order then, so that neither
-// all splats nor all pairs are ever sorted.
+// project.cu and bin_large_splats.cu share. sort_bins.cu puts every list in order then, so that
+// neither all splats nor all pairs are ever sorted.
 //
 // A block counts its pairs of each group in shared memory, asks for room in the group's list for
 // all of them at once, and writes them there. Gaussians that are neighbours lie next to each other

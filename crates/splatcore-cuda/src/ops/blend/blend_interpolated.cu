@@ -2,10 +2,10 @@
 // the pixels, the pixels are interpolated; where they do not, they are blended by blend_refined.cu.
 //
 // A warp has a tile: 8x8 places in its 16x16 pixels, at 0, 2, 4.25, 6.5, 8.5, 10.75, 13 and 15
-// pixels from the first in both directions, take the place of the warp's pixels in blend_splatcore_inference.cu
-// and are blended the same way. Of quarters of pixels halves still hold all products. No splat
-// needs to be tested, as a tile's list has those that reach it, and no barrier is needed, as a
-// warp's rows are its own.
+// pixels from the first in both directions, take the place of the warp's pixels in
+// blend_splatcore_inference.cu and are blended the same way. Of quarters of pixels halves still
+// hold all products. No splat needs to be tested, as a tile's list has those that reach it, and no
+// barrier is needed, as a warp's rows are its own.
 //   pixels     They are on the natural cubic spline through the eight samples of their row and
 //              column: two products of matrices for each channel, the result of the first of which
 //              lies as the second takes it. In halves, of the samples less one of them, so that
@@ -219,8 +219,8 @@ __device__ __forceinline__ bool blend_list(Pixels& pixels, SamplesShared& shared
                                            const Splat* __restrict__ splats,
                                            const u32* __restrict__ pairs, uint2 range, u32 lane,
                                            u32 x0, u32 y0, const Camera& camera, u32& rough) {
-    // Whose rows this lane hands to ldmatrix: as in blend_splatcore_inference.cu, but a splat's row lies where
-    // it is read, bit 1 of its number in front.
+    // Whose rows this lane hands to ldmatrix: as in blend_splatcore_inference.cu, but a splat's row
+    // lies where it is read, bit 1 of its number in front.
     u32 row = lane / 16 * HALF_BATCH_BYTES + lane % 8 * ROW_BYTES + lane / 8 % 2 * 16;
     u32 colour_row = lane / 16 * HALF_BATCH_BYTES + (lane % 8 / 2 * 2 + lane / 8 % 2) * ROW_BYTES +
                      32 + lane % 2 * 16;

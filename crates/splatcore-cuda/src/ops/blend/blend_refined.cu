@@ -1,16 +1,18 @@
-// blend_rough, method `samples`: what blend_interpolated.cu leaves of a large picture, squares of 8x8
-// pixels, as blend_splatcore_inference.cu blends them; all of a picture of details. Blocks ask for tiles, those
-// with long lists first. The warps of squares that are not wanted test splats with the others.
+// blend_rough, method `samples`: what blend_interpolated.cu leaves of a large picture, squares of
+// 8x8 pixels, as blend_splatcore_inference.cu blends them; all of a picture of details. Blocks ask
+// for tiles, those with long lists first. The warps of squares that are not wanted test splats with
+// the others.
 //
 // Launch: blocks of four warps, seven a multiprocessor: 72 registers, 24 KB of shared memory. Bound
 // by barriers: of fox_220k 2.5 squares of a rough tile are rough, and a third of the samples of the
-// profiler wait for the tile's last warp. Times: blend_interpolated.cu. Of details, orbits of four small
-// models and hon_sui_sen_2500k at 3840x2160, us of both kernels: 107, 83, 85, 78, 299, where
-// blend_splatcore_inference.cu takes 110, 103, 95, 88, 293. Blocks asked for the next tile while they had one,
-// and those that fill had one of their own from the start, which waited for them. For
-// hon_sui_sen_2500k it was predicted that a block for each tile, as blend_splatcore_inference.cu has them, is
-// 65 us less: 365 to 305 with as many blocks as there were tiles left, but 112 to 117 for the first
-// model. Measured then, with blocks that ask when they are done, and fill first or blend first:
+// profiler wait for the tile's last warp. Times: blend_interpolated.cu. Of details, orbits of four
+// small models and hon_sui_sen_2500k at 3840x2160, us of both kernels: 107, 83, 85, 78, 299, where
+// blend_splatcore_inference.cu takes 110, 103, 95, 88, 293. Blocks asked for the next tile while
+// they had one, and those that fill had one of their own from the start, which waited for them. For
+// hon_sui_sen_2500k it was predicted that a block for each tile, as blend_splatcore_inference.cu
+// has them, is 65 us less: 365 to 305 with as many blocks as there were tiles left, but 112 to 117
+// for the first model. Measured then, with blocks that ask when they are done, and fill first or
+// blend first:
 //   112, 98, 91, 88, 365 to the above; fox_220k 205 to 201, mcmc_1m 404 to 394
 //   asked ahead as long as there are more tiles than blocks, the rest as now: 114, 93, -, 77, 367;
 //   fox_220k 206. Why asking ahead costs that is not known. So, for twice as many tiles as blocks,

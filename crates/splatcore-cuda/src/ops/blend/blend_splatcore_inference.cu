@@ -1,6 +1,6 @@
-// blend, method `splatcore`, of a picture that nothing is learned from. blend_splatcore_training.cu says how
-// it works; training, whose backward pass repeats every fragment, keeps that one. What is different
-// here:
+// blend, method `splatcore`, of a picture that nothing is learned from. blend_splatcore_training.cu
+// says how it works; training, whose backward pass repeats every fragment, keeps that one. What is
+// different here:
 //   the end   A warp goes on until each of its pixels has less than LEAST_LIGHT, 1/256, left. No
 //             batch is done again in f32 to find the fragment behind which a pixel stops; pixels
 //             whose list was not looked at to its end take what is behind for what is in front, so

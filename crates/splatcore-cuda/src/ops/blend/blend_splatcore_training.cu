@@ -1,7 +1,7 @@
 // blend, method `splatcore`: cull twice, then scores and colours as products on the matrix units
-// (DESIGN section 6, items 1 to 5). This is training's; pictures have blend_splatcore_inference.cu. Lists are
-// per 16x16 tile; inside, a warp owns 8x4 pixels, tests 32 splats of the list at once against its
-// rectangle, and blends the survivors 16 at a time:
+// (DESIGN section 6, items 1 to 5). This is training's; pictures have blend_splatcore_inference.cu.
+// Lists are per 16x16 tile; inside, a warp owns 8x4 pixels, tests 32 splats of the list at once
+// against its rectangle, and blends the survivors 16 at a time:
 //   scores   log2 alpha = basis (1, x, y, x^2, xy, y^2) of 32 pixels times coefficients of 16
 //            splats: 4 m16n8k16. The basis is exact in half precision, coefficients are a high and
 //            a low half (K = 8 + 8, two of each unused but for one that takes pixels that have

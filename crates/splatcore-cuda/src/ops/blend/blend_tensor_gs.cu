@@ -35,16 +35,16 @@
 // shared memory for 1x1, 2x2 and 4x4: 6, 6 and 5 blocks an SM. Local memory 16 bytes a tile, none
 // at 1x1. Bound by instructions (sm_90, counted): for a Gaussian and warp 3 for the product and its
 // way through shared memory (45 for 16 Gaussians), 9 for alpha and its test, and 17 more if any of
-// the 32 pixels takes it; blend_scalar.cu has 22 in all. Loading is not the bound that the paper found on
-// its card (table 4): some 250 instructions for a chunk of 256 Gaussians and a warp. Prediction for
-// fox_220k on an H200, exact: 1.28 M pairs x 8 warps, 9 M before their pixels stop, 60 % of them
-// taken: 200 M warp instructions, 190 us at full rate, 265 us in practice (blend_scalar.cu: 225 M, 333
-// us); 2x2 the same 265 us; 4x4 with 510 blocks, fewer than fit at once, as long as the longest
-// list: 400 us. With aabb, 30 M visits of which 20 % are taken, 620 us. Measured: 2x2 with exact
-// 473 us, 4x4 904, 1x1 309; with aabb 1074, 1965, 823.
+// the 32 pixels takes it; blend_scalar.cu has 22 in all. Loading is not the bound that the paper
+// found on its card (table 4): some 250 instructions for a chunk of 256 Gaussians and a warp.
+// Prediction for fox_220k on an H200, exact: 1.28 M pairs x 8 warps, 9 M before their pixels stop,
+// 60 % of them taken: 200 M warp instructions, 190 us at full rate, 265 us in practice
+// (blend_scalar.cu: 225 M, 333 us); 2x2 the same 265 us; 4x4 with 510 blocks, fewer than fit at
+// once, as long as the longest list: 400 us. With aabb, 30 M visits of which 20 % are taken, 620
+// us. Measured: 2x2 with exact 473 us, 4x4 904, 1x1 309; with aabb 1074, 1965, 823.
 //
-// Constants: GROUP 1, 2 or 4 tiles a side; COUNT as in blend_scalar.cu. No checkpoints: training passes
-// use `subtile`.
+// Constants: GROUP 1, 2 or 4 tiles a side; COUNT as in blend_scalar.cu. No checkpoints: training
+// passes use `subtile`.
 
 #include "matrix.cuh"
 #include "splat.cuh"

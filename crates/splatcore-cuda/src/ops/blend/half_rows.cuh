@@ -1,6 +1,7 @@
-// What blend_splatcore_training.cu, its backward pass and blend_splatcore_inference.cu share: a tile's rectangles, one a
-// warp, the rows of halves that a list becomes, a splat's test against the rectangles, and the
-// queue of those that pass. The steps are explained in blend_splatcore_training.cu.
+// What blend_splatcore_training.cu, its backward pass and blend_splatcore_inference.cu share: a
+// tile's rectangles, one a warp, the rows of halves that a list becomes, a splat's test against the
+// rectangles, and the queue of those that pass. The steps are explained in
+// blend_splatcore_training.cu.
 
 #pragma once
 #include "matrix.cuh"

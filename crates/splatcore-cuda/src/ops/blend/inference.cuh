@@ -1,6 +1,7 @@
-// What blend_splatcore_inference.cu, blend_interpolated.cu and blend_refined.cu share: rows of halves, a warp's
-// pixels, how 16 splats are blended to them, what they are in the end, and how a block blends a
-// tile. The steps are explained in blend_splatcore_training.cu and blend_splatcore_inference.cu.
+// What blend_splatcore_inference.cu, blend_interpolated.cu and blend_refined.cu share: rows of
+// halves, a warp's pixels, how 16 splats are blended to them, what they are in the end, and how a
+// block blends a tile. The steps are explained in blend_splatcore_training.cu and
+// blend_splatcore_inference.cu.
 
 #pragma once
 #include "half_rows.cuh"

@@ -1,5 +1,5 @@
-//! `samples`: launches ops/blend/blend_interpolated.cu and blend_rough.cu, which say how: the blend of
-//! large pictures.
+//! `samples`: launches ops/blend/blend_interpolated.cu and blend_rough.cu, which say how: the blend
+//! of large pictures.
 
 use super::{PictureRows, inference_constants, picture_block};
 use crate::device::queue::{Queue, arguments, wrong_program};

@@ -66,8 +66,8 @@ fn constants_of(blend: Blend) -> Vec<(&'static str, String)> {
     }
 }
 
-/// Bytes of a splat's row of halves in ops/blend/blend_splatcore_inference.cu, without and with depth. Eight rows
-/// side by side lie in different banks.
+/// Bytes of a splat's row of halves in ops/blend/blend_splatcore_inference.cu, without and with
+/// depth. Eight rows side by side lie in different banks.
 const PICTURE_ROW_BYTES: [u32; 2] = [80, 112];
 
 /// Pixels from which on a picture is large: its splats are too, and a warp does better with more

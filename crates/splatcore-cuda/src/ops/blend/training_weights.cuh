@@ -1,7 +1,7 @@
-// What blend_splatcore_training.cu and blend_backward_splatcore.cu share: the weights of 16 splats on a
-// warp's 32 pixels. The backward pass repeats the forward's weights bit for bit by it, so that what
-// a pixel has behind a fragment is the image minus what has been added up so far. The steps are
-// explained in blend_splatcore_training.cu.
+// What blend_splatcore_training.cu and blend_backward_splatcore.cu share: the weights of 16 splats
+// on a warp's 32 pixels. The backward pass repeats the forward's weights bit for bit by it, so that
+// what a pixel has behind a fragment is the image minus what has been added up so far. The steps
+// are explained in blend_splatcore_training.cu.
 
 #pragma once
 #include "half_rows.cuh"

@@ -1,9 +1,10 @@
 // blend_backward, method `gaussian-parallel`: a warp takes a bucket of 32 consecutive splats of a
 // tile's list, a lane holds one splat and its sums in registers, and the tile's pixels pass from
 // lane to lane, each with its transmittance and what is still to come behind. "Taming 3DGS"
-// (Mallick et al. 2024), section 5. The forward pass leaves behind (CHECKPOINTS in blend_scalar.cu and
-// blend_subtile.cu): the tile of every bucket, the state of every pixel before every bucket but a
-// tile's first, and the place in the list where a pixel stopped. Formulas: blend_backward_atomic.cu.
+// (Mallick et al. 2024), section 5. The forward pass leaves behind (CHECKPOINTS in blend_scalar.cu
+// and blend_subtile.cu): the tile of every bucket, the state of every pixel before every bucket but
+// a tile's first, and the place in the list where a pixel stopped. Formulas:
+// blend_backward_atomic.cu.
 //
 // Different from the published kernel: it adds a lane's sums to the splat's by atomic additions. A
 // (tile, splat) pair is in one bucket only, so here the lane writes the pair's own row, which

@@ -1,7 +1,8 @@
 // blend_backward, method `splatcore`: gradients as products on the matrix units (DESIGN section 6,
 // idea 8), behind the forward pass of the same name. A warp owns 8x4 pixels, culls its list as the
 // forward pass does and takes 16 survivors at a time:
-//   weights   exactly those of the forward pass (training_weights.cuh), as halves: w = alpha T. So what lies
+//   weights   exactly those of the forward pass (training_weights.cuh), as halves: w = alpha T. So
+//   what lies
 //             behind a fragment is the pixel's colour minus what was added up so far, without a
 //             difference of roundings in it.
 //   toward    dL/dcolour(pixel) . colour(splat): 32 pixels times 16 splats, K = 3 of 8: 4 m16n8k8.
@@ -20,9 +21,10 @@
 // Launch: a block of 256 threads (8 warps) a tile, lists of 256 splats through shared memory (48
 // KB), 80 registers (5 of the hot loop's values spill), 3 blocks a multiprocessor.
 // Bound by instructions and barriers. Counted a batch of 16 splats: 137 as in the forward pass then
-// (some 115 since alphas are kept as training_weights.cuh says), 112 for v, 16 movmatrix, 8 products, 40 for
-// the scan and the results; adding up 5 a pair and warp. Prediction for fox_220k on an H200: 381 k
-// batches x 310 + 35 M + 15 M = 170 M warp instructions, 160 us at full rate, 250 in practice
+// (some 115 since alphas are kept as training_weights.cuh says), 112 for v, 16 movmatrix, 8
+// products, 40 for the scan and the results; adding up 5 a pair and warp. Prediction for fox_220k
+// on an H200: 381 k batches x 310 + 35 M + 15 M = 170 M warp instructions, 160 us at full rate, 250
+// in practice
 // (`subtile`: 818). Measured: 409 us (`subtile` 818), mcmc_1m 959 us (2040); 430 and 1008 with
 // alphas as they are. Without LEAST_LEFT, 12 instructions a batch on a pipe that is not the
 // busiest, 427 and 1001; 435 was predicted for it. Then 415 k batches of 345 instructions, 70 M

@@ -1,6 +1,6 @@
-//! `densify`: changes of the set of Gaussians, on the device; launches `ops/densify/densify.cu`, which
-//! says how and how fast. CPU twin: `splatcore_cpu::densify`; the order of Gaussians afterwards is
-//! the same.
+//! `densify`: changes of the set of Gaussians, on the device; launches `ops/densify/densify.cu`,
+//! which says how and how fast. CPU twin: `splatcore_cpu::densify`; the order of Gaussians
+//! afterwards is the same.
 //!
 //! Memory beside the state: lists of some 5 (adc) to 21 (mcmc) bytes a Gaussian, and scratch of 32
 //! bytes a Gaussian to compact through; kept for the next refinement where memory is plenty

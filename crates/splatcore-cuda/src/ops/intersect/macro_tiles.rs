@@ -1,6 +1,7 @@
 //! Groups of tiles (TensorGS, section 4.4): one list for a square of tiles, with a mask for each of
-//! its Gaussians that says which of the tiles it touches. Launches ops/intersect/intersect_macro_tiles.cu,
-//! which says how; the sort sees group numbers where they otherwise see tile numbers.
+//! its Gaussians that says which of the tiles it touches. Launches
+//! ops/intersect/intersect_macro_tiles.cu, which says how; the sort sees group numbers where they
+//! otherwise see tile numbers.
 
 use super::footprint;
 use crate::device::queue::{Queue, arguments, wrong_program};

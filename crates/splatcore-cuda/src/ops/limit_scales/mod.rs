@@ -1,6 +1,6 @@
 //! `limit_scales`: no Gaussian is larger than a share of its distance from the nearest camera
-//! ([`splatcore_core::scale_limit`]), on the device; launches `ops/limit_scales/limit_scales.cu`. CPU twin:
-//! `splatcore_cpu`'s `limit_scales`.
+//! ([`splatcore_core::scale_limit`]), on the device; launches `ops/limit_scales/limit_scales.cu`.
+//! CPU twin: `splatcore_cpu`'s `limit_scales`.
 
 use crate::device::Program;
 use crate::device::queue::{Queue, arguments};

@@ -44,11 +44,11 @@
 //
 // MOST_GROUPS, where pairs are dealt to groups (bin.cuh): slots are Gaussians'
 // numbers then, of each splat in 2x2 groups the pairs are dealt here, and others are put into the
-// queue of bin_large_splats.cu. No splat is looked at row by row, nor its pairs counted. 59 registers, 34
-// KB (46 of many groups). Prediction for an H200: 4 us more than without (mcmc_1m 15). Measured
-// under the profiler: 20.7 (59.8), 9.0 M instructions (40.9 M), where one that counts pairs for
-// lists.cu had taken 18.4 (61.4). Tried: of splats that go farther a row for each lane, shared out
-// over the warp, the queue for what is left: deal_far 5 less (13), project 6 more (21).
+// queue of bin_large_splats.cu. No splat is looked at row by row, nor its pairs counted. 59
+// registers, 34 KB (46 of many groups). Prediction for an H200: 4 us more than without (mcmc_1m
+// 15). Measured under the profiler: 20.7 (59.8), 9.0 M instructions (40.9 M), where one that counts
+// pairs for lists.cu had taken 18.4 (61.4). Tried: of splats that go farther a row for each lane,
+// shared out over the warp, the queue for what is left: deal_far 5 less (13), project 6 more (21).
 //
 // HALF_SH: 44 + 96 bytes where there were 44 + 192, 16 KB of shared memory, 40 registers, sums in
 // f32 in the same order. Prediction for fox_220k on an H200: 35 -> 27 us with the memsets before

@@ -1,6 +1,6 @@
 //! `smoothing`: Mip-Splatting's 3D filter for each Gaussian, on the device; launches
-//! `ops/smoothing/smoothing.cu`. What it is: [`splatcore_core::smoothing`]. CPU twin: `splatcore_cpu`'s
-//! `smoothing`.
+//! `ops/smoothing/smoothing.cu`. What it is: [`splatcore_core::smoothing`]. CPU twin:
+//! `splatcore_cpu`'s `smoothing`.
 
 use crate::device::Program;
 use crate::device::queue::{Queue, arguments};
