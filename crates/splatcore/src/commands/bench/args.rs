@@ -91,6 +91,12 @@ impl FromStr for Pipelines {
     }
 }
 
+/// The papers by name.
+fn papers() -> impl TypedValueParser<Value = Paper> {
+    let names = Paper::ALL.map(|paper| PossibleValue::new(paper.name()).help(paper.contents()));
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Paper>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,10 +114,4 @@ mod tests {
         assert_eq!(all.list.len(), Intersect::ALL.len() * Blend::ALL.len());
         assert!(list("auto,nonsense").is_err());
     }
-}
-
-/// The papers by name.
-fn papers() -> impl TypedValueParser<Value = Paper> {
-    let names = Paper::ALL.map(|paper| PossibleValue::new(paper.name()).help(paper.contents()));
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<Paper>())
 }
