@@ -478,7 +478,7 @@ fn mistakes_are_found() {
 
     let words = error_of(run(4, 4, 64));
     assert!(
-        words.contains("block 2, thread 33") && words.contains("__trap at test.cu:12"),
+        words.contains("block 2, thread 33") && words.contains("__trap at test.cu:13"),
         "{words}"
     );
     run(4, 2, 64).unwrap();

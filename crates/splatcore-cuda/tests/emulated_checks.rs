@@ -251,7 +251,7 @@ fn planted_mistakes_are_found() {
         (1, 256),
         1,
         false,
-        &["block 0, thread 255", past, "(argument 1) (planted.cu:19)"],
+        &["block 0, thread 255", past, "(argument 1) (planted.cu:20)"],
     );
     planted.expect(
         "read_past",
@@ -266,7 +266,7 @@ fn planted_mistakes_are_found() {
         "byte ",
         "of the 1024 bytes at 0x",
         "(argument 1), which were given back",
-        "planted.cu:20",
+        "planted.cu:22",
     ];
     planted.expect("read", (1, 64), 0, true, &gone);
 
@@ -274,25 +274,25 @@ fn planted_mistakes_are_found() {
     of_block(
         "index",
         1,
-        &["index 32 is not one of", "[32]", "planted.cu:23"],
+        &["index 32 is not one of", "[32]", "planted.cu:25"],
     );
     of_block("row", 0, &[]);
     of_block(
         "row",
         1,
-        &["is not aligned to 16 bytes", "float4", "planted.cu:28"],
+        &["is not aligned to 16 bytes", "float4", "planted.cu:30"],
     );
     of_block("bytes", 0, &[]);
     of_block(
         "bytes",
         1,
-        &["race", "no __syncwarp between", "planted.cu:31"],
+        &["race", "no __syncwarp between", "planted.cu:34"],
     );
     of_block("local", 0, &[]);
     of_block(
         "local",
         1,
-        &["of another thread's local memory", "planted.cu:37"],
+        &["of another thread's local memory", "planted.cu:41"],
     );
 
     let blocks = |name, how, words: &[&str]| planted.expect(name, (4, 64), how, false, words);
@@ -302,7 +302,7 @@ fn planted_mistakes_are_found() {
         (3, 1),
         1,
         false,
-        &["race", "block 1, thread 0", "of block 0", "planted.cu:41"],
+        &["race", "block 1, thread 0", "of block 0", "planted.cu:45"],
     );
     blocks("chain", 0, &[]);
     for how in [1, 2, 3] {
@@ -325,7 +325,7 @@ fn planted_mistakes_are_found() {
     of_block(
         "copy",
         1,
-        &["race", "no __syncthreads between", "planted.cu:79"],
+        &["race", "no __syncthreads between", "planted.cu:83"],
     );
     planted.expect("matrix", (1, 32), 0, false, &[]);
     planted.expect(
@@ -333,7 +333,7 @@ fn planted_mistakes_are_found() {
         (1, 32),
         1,
         false,
-        &["race", "no __syncwarp between", "planted.cu:88"],
+        &["race", "no __syncwarp between", "planted.cu:92"],
     );
 }
 
