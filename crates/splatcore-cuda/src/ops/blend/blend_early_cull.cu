@@ -1,18 +1,20 @@
-// blend, method `early-cull`: as `scalar` (blend_scalar.cu), but a fragment is culled by its
-// exponent (TC-GS, Liao et al. 2025, section 4.1): with beta = log2 alpha, alpha < 1/255 is beta <
-// -log2 255 (their equation 10), so that only fragments that are blended are raised. The paper has
-// natural logarithms; a splat's coefficients are in base 2 here. As in the paper the cap on alpha
-// comes after the test.
+// blend, method `early-cull`: `scalar`, with fragments culled by their exponent.
 //
-// Launch: a block of 256 threads a tile, one thread a pixel; the list comes through shared memory,
-// 256 splats at a time: 12 KB. 32 registers.
-// Bound by instructions, on sm_90: 18 for a warp and splat if no lane blends it (scalar: 20), 34 if
-// any does. Prediction for fox_220k with exact pairs on an H200: 10.2 M visits of a warp by a
-// splat, 40 % of them without a blending lane: 8 M instructions of 290 M less, 324 us (scalar 333).
-// The paper gains 6 to 51 % (its table 5). Measured: 331 us with exact (scalar 333), mcmc_1m 905
-// (918).
+// Contract. As blend_scalar.cu, with the same inputs, outputs and shapes. With beta = log2 alpha,
+// alpha < 1/255 is beta < -log2 255 (TC-GS, Liao et al. 2025, section 4.1, equation 10), so 2^beta
+// is computed only for fragments that are blended. The paper has natural logarithms; a splat's
+// coefficients are in base 2 here. As in the paper, alpha is capped after the test.
+//   COUNT 1 counts fragments and writes no image.
 //
-// Constants: COUNT 1 counts fragments and writes no image.
+// Launch. A block of 256 threads a tile, one thread a pixel, 32 registers. The list passes through
+// 12 KB of shared memory, 256 splats at a time.
+//
+// Bound. Instructions (sm_90): 18 for a warp and splat if no lane blends it (scalar: 20), 34 if
+// any does. An estimated 10.2 M visits of a warp by a splat, 40 % of them without a blending lane
+// (fox_220k, `exact`).
+//
+// Now. 331 us for fox_220k at 1080x1920 with `exact` on an H200. History:
+// docs/log/kernels/blend-scalar.md.
 
 #include "splat.cuh"
 
@@ -38,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     bool done = !inside;
     u32 evaluated = 0, blended = 0;
     for (u32 start = range.x; start < range.y; start += BLOCK) {
-        // Also the barrier that keeps the next batch from overwriting this one.
+        // This barrier also keeps the next batch from overwriting this one.
         if (__syncthreads_and(done)) break;
         if (start + thread < range.y) {
             u32 slot = pairs[start + thread];

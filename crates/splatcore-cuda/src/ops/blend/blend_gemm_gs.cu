@@ -1,45 +1,24 @@
-// blend, methods `gemm-gs` and `gemm-gs-32` to `-512`: GEMM-GS (Li et al., DAC 2026). The exponents
-// of a batch of Gaussians at a tile's 256 pixels are one matrix product (section 3.2 and 3.3,
-// equations 6 to 8, algorithm 2):
-//     M_power = M_g M_p,   M_p's columns (x^2, y^2, x y, x, y, 1), pixels relative to the tile's
-//     centre (equation 4), M_g's rows (a, c, b, 2 a X + b Y, 2 c Y + b X, a X^2 + b X Y + c Y^2),
-//     Gaussians relative to it (X, Y),
-// on the matrix units; alpha, transmittance and colour stay in f32, a thread a pixel, as in method
-// `scalar`.
+// blend, methods `gemm-gs` and `gemm-gs-32` to `-512` (GEMM-GS, Li et al., DAC 2026).
 //
-// Launch (section 3.4): a block of 256 threads a tile, BATCH Gaussians at a time through three
-// stages. Each stage is a batch ahead of the next, and its results have two buffers, used in turn:
-//   1. asynchronous copies bring the batch's indices to shared memory;
-//   2. a thread fetches one Gaussian and makes its row of M_g (threads beyond BATCH have none,
-//      which costs the small batches of figure 7); it asks for the Gaussian before stage 3 of the
-//      batch before and uses it after;
-//   3. mini-batches of 16 Gaussians: a warp multiplies their rows with its 32 pixels in four
-//      `mma.m16n8k8`, brings each pixel's exponents to its own lane through shared memory that only
-//      this warp uses, and blends.
-// One barrier a batch.
+// Contract. As blend_scalar.cu, with the same inputs, outputs and shapes, but the exponents of a
+// batch of Gaussians at a tile's 256 pixels are one matrix product in halves, summed in f32
+// (sections 3.2 and 3.3, equations 6 to 8, algorithm 2): M_power = M_g M_p. M_p has the columns
+// (x^2, y^2, x y, x, y, 1), pixels relative to the tile's centre (equation 4). M_g has the rows
+// (a, c, b, 2 a X + b Y, 2 c Y + b X, a X^2 + b X Y + c Y^2), the Gaussian at (X, Y) relative to
+// it. Two more columns hold log2 opacity as a high and a low half, so the product is log2 alpha. A
+// coefficient is off by at most 2^-11 of itself.
+//   BATCH, 32 to 512: Gaussians of a batch. COUNT as in blend_scalar.cu.
 //
-// Where the paper leaves a choice: factors are halves, sums f32. M_p is exact in halves, its
-// coordinates being odd multiples of 1/2, and the same everywhere: a lane keeps its part in four
-// registers rather than read it from global memory. Of the 8 columns of an `mma` M_g has 6; the two
-// left carry log2 of the opacity as a high and a low half, so that the product is log2 alpha and
-// line 14 of algorithm 2 needs no factor. As there, every exponent is raised before anything is
-// tested. Precision: a coefficient is off by at most 2^-11 of itself. The constant one weighs most:
-// for a sigma of 0.55 pixels, 10 pixels from the centre, it is 240 and off by up to 2^-4; for a
-// sigma of 4 pixels 4.5, and 2^-9. fox_220k, emulated, against `scalar`: 78.8 dB with exact, 77.1
-// with aabb (the authors' code: 61).
+// Launch. A block of 256 threads a tile (section 3.4). 58 registers (48 for batches of 32, 64 for
+// 512), 4 blocks a multiprocessor; 72 bytes of shared memory for each Gaussian of a batch and 8
+// KB: 26 KB for 256.
 //
-// Registers (sm_90): 58 (48 for 32, 64 for 512), four blocks a multiprocessor. Shared memory: 72
-// bytes for each Gaussian of a batch and 8 KB, 26 KB for 256, 44 KB for 512.
-// Bound by instructions and, close behind, by exp and by shared memory. SASS of sm_90: 7.5 for a
-// Gaussian that no pixel of the warp keeps (exp, comparison, vote, branch; 3.5 are its share of the
-// mini-batch: product, transposition, addresses), 12 more for one that some pixel keeps. In clocks
-// of a multiprocessor: 1.9 and 3 of issue, 2 of exp, 2 of shared memory. Prediction for fox_220k on
-// an H200: 9 M (Gaussian, warp) visits with exact, 32 M with aabb, of which some 7 M are kept: 150
-// M and 325 M warp instructions, 145 and 310 us at full rate, 220 and 480 us in practice. Measured:
-// 258 us with exact, 613 with aabb; batches of 32, 64, 128 and 512 with aabb: 697, 659, 630, 612;
-// mcmc_1m 646 and 1778.
+// Bound. Instructions, then exp2 and shared memory. A Gaussian that no pixel of the warp keeps
+// takes 7.5 instructions, one that some pixel keeps 12 more: 1.9 and 3 clocks of a multiprocessor
+// to issue, 2 of exp2, 2 of shared memory (sm_90).
 //
-// Constants: BATCH 32 to 512; COUNT as in blend_scalar.cu.
+// Now. 258 us for fox_220k at 1080x1920 with `exact` and batches of 256 on an H200. History:
+// docs/log/kernels/blend-gemm-gs.md.
 
 #include "matrix.cuh"
 #include "splat.cuh"
@@ -48,20 +27,22 @@
 #define MINI_BATCH 16
 // Gaussians of a batch that one thread prepares.
 #define SHARE ((BATCH + BLOCK - 1) / BLOCK)
-// The constant term of what fills up a mini-batch.
+// The constant term of a row that fills up a mini-batch and blends to nothing.
 #define NOTHING -60000.0f
 
-// The pixel's row of M_p, two columns to each of four lanes.
+// The pixel's row of M_p, two columns to each of four lanes. Halves hold it exactly, as
+// coordinates are odd multiples of 1/2; it is the same everywhere, so a lane keeps its part in
+// four registers and reads nothing from global memory.
 __device__ __forceinline__ u32 basis(float x, float y, u32 member) {
     float low = member == 0 ? x * x : member == 1 ? x * y : member == 2 ? y : 1.0f;
     float high = member == 0 ? y * y : member == 1 ? x : 1.0f;
     return pack_half2(low, high);
 }
 
-// A Gaussian's row of M_g for a tile with this centre. A tile far beside a Gaussian overflows a
-// half: the constant term first, to minus infinity, since the linear ones are at most 3.2 times its
-// square root. The product is minus infinity then, or not-a-number where those overflow too: alpha
-// 0 or nothing either way.
+// A Gaussian's row of M_g for a tile with this centre. If the tile lies far from the Gaussian, a
+// half overflows: first the constant term, to minus infinity, since the linear terms are at most
+// 3.2 times its square root. The product is then minus infinity, or not-a-number where the linear
+// terms overflow too; neither is blended.
 __device__ __forceinline__ uint4 coefficients_of(float4 mean, float4 power, float centre_x,
                                                  float centre_y) {
     float x = mean.x - centre_x, y = mean.y - centre_y;
@@ -82,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ uint4 rows[2][BATCH];  // of M_g, 8 halves each
     __shared__ float4 colours[2][BATCH];
     // Half a mini-batch of M_power for each warp: 8 floats a pixel, in two pieces that change
-    // places every four pixels so that neither writing nor reading meets a bank twice.
+    // places every four pixels, so that neither the stores nor the loads have bank conflicts.
     __shared__ float4 powers[BLOCK * 2];
     if (counters->halted) return;
     u32 thread = threadIdx.x, lane = thread % WARP;
@@ -99,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     u32 pixels[2][2];
     for (u32 row = 0; row < 2; ++row)
         for (u32 half = 0; half < 2; ++half) {
-            // As the paper's: from the pixel to the centre.
+            // As in the paper, the vector points from the pixel to the centre.
             float to_x = TILE / 2 - 0.5f - (float)(group + 8 * half);
             float to_y = TILE / 2 - 0.5f - (float)(thread / WARP * 2 + row);
             pixels[row][half] = basis(to_x, to_y, member);
@@ -116,7 +97,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         }
         copy_async_commit();
     };
-    // A thread reads the indices that it copied itself: waiting is enough.
+    // A thread reads only indices that it copied itself, so it waits for its copies and needs no
+    // barrier.
     float4 means[SHARE], shapes[SHARE], colour[SHARE];
     auto fetch = [&](u32 batch) {
         for (u32 share = 0; share < SHARE; ++share) {
@@ -135,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         for (u32 share = 0; share < SHARE; ++share) {
             u32 k = thread + share * BLOCK, at = range.x + batch * BATCH + k;
             if (k >= BATCH) continue;
-            // The last mini-batch is filled up with nothing.
+            // Rows that blend to nothing fill up the last mini-batch.
             uint4 row = make_uint4(0, 0, pack_half2(0.0f, NOTHING), 0);
             if (at < range.y) {
                 row = coefficients_of(means[share], shapes[share], centre_x, centre_y);
@@ -146,12 +128,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     };
 
     float transmittance = 1.0f, red = 0.0f, green = 0.0f, blue = 0.0f;
-    // The least alpha that counts: infinite once the pixel has stopped.
+    // The least alpha that is blended: infinite once the pixel has stopped.
     const float never = __uint_as_float(0x7f800000u);
     float least = inside ? ALPHA_MIN : never;
 #if COUNT
     u32 evaluated = 0, blended = 0;
 #endif
+    // Three stages, each a batch ahead of the next, with two buffers for each result: asynchronous
+    // copies bring a batch's indices to shared memory; a thread fetches one Gaussian and makes its
+    // row of M_g (threads beyond BATCH have none, which costs the small batches of the paper's
+    // figure 7); a warp multiplies 16 rows with its 32 pixels, brings the exponents to their
+    // pixels' lanes through shared memory of its own, and blends. One barrier a batch.
     if (batches > 0) {
         copy_indices(0);
         copy_indices(1);
@@ -160,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         construct(0);
     }
     for (u32 batch = 0; batch < batches; ++batch) {
-        // Also the barrier that keeps the next rows from overwriting those that a slower warp still
+        // This barrier also keeps the next rows from overwriting rows that a slower warp still
         // multiplies.
         if (__syncthreads_and(least == never)) break;
         copy_async_wait<0>();
@@ -192,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if COUNT
                     if (least != never && first + 8 * half + k < size) ++evaluated;
 #endif
-                    // Not-a-number counts as nothing.
+                    // Comparisons with not-a-number are false: such a fragment is not blended.
                     bool counts = alpha >= least;
                     if (!__any_sync(FULL_MASK, counts)) continue;
                     alpha = fminf(counts ? alpha : 0.0f, camera.alpha_max);

@@ -1,76 +1,23 @@
-// blend_samples, method `samples`: of large pictures one place in four is blended. Where those tell
-// the pixels, the pixels are interpolated; where they do not, they are blended by blend_refined.cu.
+// blend_samples, method `samples`: samples one position per four pixels and interpolates.
 //
-// A warp has a tile: 8x8 places in its 16x16 pixels, at 0, 2, 4.25, 6.5, 8.5, 10.75, 13 and 15
-// pixels from the first in both directions, take the place of the warp's pixels in
-// blend_splatcore_inference.cu and are blended the same way. Of quarters of pixels halves still
-// hold all products. No splat needs to be tested, as a tile's list has those that reach it, and no
-// barrier is needed, as a warp's rows are its own.
-//   pixels     They are on the natural cubic spline through the eight samples of their row and
-//              column: two products of matrices for each channel, the result of the first of which
-//              lies as the second takes it. In halves, of the samples less one of them, so that
-//              roundings are small; sums in f32.
-//   rough      The same products with what the spline is beyond the cubic polynomial through the
-//              four nearest samples say how far two fair guesses are apart. Squares of 8x8 pixels
-//              in which these are STEP apart or more, in the mean, are blended.
-//   hidden     A splat that is about as thin as a pixel can lie between samples unseen. A square is
-//              blended too where one takes more than FINE_LIGHT of the light in front of it, and
-//              the nearest sample has less than a share, FINE_SEEN, of it. Without this a white
-//              point of 0.82 was off by 0.19 (tests/samples.rs).
-//   the end    Samples go on until less light is left than pixels do, as four pixels are made of
-//              each.
-//   details    Nothing is sampled of pictures whose splats are small, those that reach less than
-//              SMOOTH of a group's 4x4 tiles on average, or whose lists are short, FEW splats on
-//              average: all tiles are left to blend_rough.
-//   order      Long lists begin first: LOOKED tiles at a time, far apart as long lists lie side by
-//              side, are looked at for those longer than LONG halves of the average, then all for
-//              the others.
-// Not with depth: what a mean of depths is divided by is not smooth where a splat begins.
-// CPU twin: none on the way to a picture, as `samples` is `splatcore` there; of the spline, in f64,
-// tests/samples.rs.
+// Contract. Writes `image` ([3][height][width], f32) and `transmittances` ([height][width]) where
+// interpolation is safe; leaves the other squares of 8x8 pixels to blend_refined.cu, in `rough`:
+// the list's range, the tile and a bit a square. A warp has a tile: 8x8 samples at 0, 2, 4.25,
+// 6.5, 8.5, 10.75, 13 and 15 pixels from the first in both directions, blended as
+// blend_splatcore_inference.cu blends pixels, until 1/512 of the transmittance is left, as four
+// pixels are made of each. Equations: docs/methods/interpolation.md. Images whose splats are small
+// (SMOOTH) or whose lists are short (FEW) are left to blend_rough as a whole. Not with depth: the
+// mean's divisor is not smooth where a splat begins. Twins: tests/samples.rs has the spline in
+// f64; the CPU blends `samples` as `splatcore`.
 //
-// Launch: blocks of four warps, seven a multiprocessor: 72 registers, 18 KB of shared memory;
-// blend_rough 24 KB. Bound: 71 M instructions a view of fox_220k, 65 % of the issue slots used;
-// blend_rough 43 M and 50 %, its warps wait for each other. On an H200 at 3840x2160, us of the
-// blend alone, both kernels, fox_220k (mcmc_1m); that of all pixels takes 288 (562). Reckoned from
-// three pictures of the CPU: 87 % (72 %) of all 8x8 pixels can be interpolated with 64 dB, so
-// predicted 160 to 180 (390). Each line against the one before:
-//   interpolation by each thread, a grid that strides over rough tiles          265 (565)
-//   rough squares by a warp each, copies past the first-level cache             289 (649)
-//   rough tiles by blocks that ask for them; the first-level cache; 7 blocks    239 (503)
-//   32 splats at a time, copied while the 32 before are blended                 227 (460)
-//   the natural spline for the cubic polynomial: as good with fewer rough       221 (451)
-//   long lists first                                                            215 (438), each at
-//   the limit that suits it long: 1.5 times the average; differences as squares, over the channels
-//   210 (424) pictures of details left out, which costs nothing here                      204
-//   (412), 63.3 (61.4) dB against all of f32 hidden splats looked for wherever one is thin; warps
-//   ask for tiles          264 (553), 64.7 (62.3) dB only where they hide
-//   242 (502), 63.4 (61.4) dB a warp a tile again, which no ticket is needed for
-//   -13 (-50) whether one hides by two places along it, not by four squares; not of those that lie
-//   aslant; predicted half of what looking takes
-//                                                                               215 (438), where
-//                                                                               not to look at all
-//                                                                               takes 213 (433)
-//   rough tiles in classes by the length of their lists                         215 (431)
-//   weights in one word a lane's load, no exponential for whether one is thin   212 (423),
-//   predicted 1.5 % of it samples at quarters of pixels, gaps of 2 and 2.25 in place of 2 and 3;
-//   the mean of a square in place of its largest pixel: both as good with fewer rough, so the limit
-//   was set for the worst view to have 60 dB          213 (419), 63.8 (61.8) dB, at worst 62.2
-//   (60.1) samples until 1/512 of the light is left, not 1/256, and the limit at 1/1150 for 1/1250
-//                                                                               209 (411), 64.1
-//                                                                               (62.1) dB, at worst
-//                                                                               63.0 (60.1);
-//                                                                               predicted 192 (365)
-//   a rough tile's list told with its number, a load less to wait for            203, from 209 in
-//   the same runs (404) rough tiles asked for when a block has none
-//   201 (394), from 205 (404) in the same run: blend_refined.cu
-// Slower or no faster: both kernels in one, 225 to 247 (458 to 515); tiles with long lists not
-// sampled, 222 to 224 (449 to 554); tiles with several thin splats or very long lists not sampled,
-// 212 (432); one or two rough squares by the warp that sampled them, +22 (+55), predicted -20; by a
-// warp or two warps of blend_rough, +3 and -3 (+1 and -9), but details take up to 27 and 9 %
-// longer; both forms in it, or in two kernels, -2 to +2 (-3 to 0); blend_rough begun while
-// blend_samples ends, from a queue, -2 (-1). Other weights and places: a gain of 0.1 dB at most,
-// docs/measurements/rendering.md. Raw: docs/measurements/rendering/samples.txt.
+// Launch. Blocks of four warps, 72 registers, 18 KB of shared memory, 7 blocks a multiprocessor.
+// LOOKED tiles at a time, far apart as long lists lie side by side, are searched for lists longer
+// than LONG halves of the average, which begin first; then come the others.
+//
+// Bound. Instructions: 71 M warp instructions a view of fox_220k, 65 % of the issue slots.
+//
+// Now. 201 us for fox_220k at 3840x2160 on an H200 with blend_rough (all pixels blended: 288).
+// History: docs/log/kernels/blend-samples.md.
 
 #include "inference.cuh"
 
@@ -88,17 +35,18 @@
 #define LONG 3
 #define LOOKED 4
 
-// Whether samples are worth it: the picture's splats are large, which how many of a group's tiles
-// they reach on average says, and lists are long.
+// Whether sampling pays: the splats are large, measured by the tiles that they touch of a
+// macro-tile's 4x4 on average (`placed` over `pairs`), and the lists are long, FEW splats on
+// average.
 #define SMOOTH 4
 #define FEW 32
 __device__ __forceinline__ bool is_smooth(const Counters* counters, u32 tiles) {
     return counters->placed >= max(SMOOTH * counters->pairs, FEW * (u64)tiles);
 }
 
-// What is left to blend_rough: in lists of tiles, by the length of their own lists, as the longest
-// are to begin first; behind those the list of tiles without splats. Of each tile where its list
-// begins and ends, its number, and a bit for each of its squares.
+// What is left to blend_rough: LENGTHS lists of tiles, by the length of the tiles' lists, as the
+// longest begin first; behind them the list of tiles without splats. An entry is (first, one past
+// the last, tile, a bit for each square).
 #define EMPTY_LIST LENGTHS
 
 // 1448 splats and more, 1024, 724 and so on.
@@ -107,8 +55,8 @@ __device__ __forceinline__ u32 length_class(u32 length) {
                       LENGTHS - 1.0f);
 }
 
-// Leaves a block's BLOCK tiles from `first` on whole: places in the lists are asked for by the
-// block, as all ask at the same few addresses.
+// Leaves a block's BLOCK tiles from `first` on as a whole. The block reserves room for all of them
+// with one atomic a list, as all blocks use the same few addresses.
 __device__ __forceinline__ void leave_tiles(uint4* rough, const uint2* __restrict__ ranges,
                                             u32 first, u32 tiles, Counters* counters) {
     __shared__ u32 places[EMPTY_LIST + 1];
@@ -136,9 +84,10 @@ __device__ __forceinline__ u32 squares_inside(u32 x0, u32 y0, const Camera& came
     return y0 + SQUARE < camera.height ? upper | upper << 2 : upper;
 }
 
-// Whether a splat could hide between samples: it lies along an axis, within a pixel in eight, or
-// along none; and halfway between samples 2.25 pixels apart less than FINE_SEEN of it is left where
-// they are. Not if it is nearly transparent.
+// Whether a splat could lie unseen between samples: it is not nearly transparent; it lies along an
+// axis, within a pixel in eight, or along none; and if it lies halfway between samples 2.25 pixels
+// apart, less than FINE_SEEN of it is left at them. Without this test a white point of 0.82 was
+// off by 0.19 (tests/samples.rs).
 #define FINE_LIGHT 0.1f
 #define LOG2_FINE_LIGHT -3.3219281f
 #define FINE_SEEN \
@@ -150,18 +99,18 @@ __device__ __forceinline__ bool is_fine(float4 centre, float4 power) {
            fabsf(power.y) < -0.25f * across;
 }
 
-// How far the nearest sample is along an axis, in pixels, from a place in the tile between pixels 0
-// and 15.
+// The distance in pixels, along an axis, to the nearest sample, from a position in the tile
+// between pixels 0 and 15.
 __device__ __forceinline__ float to_sample(float place) {
     float half = fminf(place, TILE - 1 - place);  // symmetric: 0, 2, 4.25, 6.5
     float sample = fminf(rintf(fmaf(half, 1.0f / 2.25f, 0.25f / 2.25f)), 3.0f);
     return fabsf(fmaxf(fmaf(2.25f, sample, -0.25f), 0.0f) - half);
 }
 
-// The squares of the tile at (x0, y0), a bit each, in which the fine splats of the warp's lanes
-// hide: what they take of the light that is left in front of them is more than FINE_LIGHT where
-// they take most of eight columns (or rows, whichever they lie along), and the nearest sample is as
-// far as FINE_SEEN from there.
+// The squares of the tile at (x0, y0), a bit each, in which fine splats of the warp's lanes hide:
+// where its weight is largest within eight columns (or rows, whichever it lies along), a splat
+// takes more than FINE_LIGHT of the transmittance in front of it, and the nearest sample has less
+// than FINE_SEEN of that.
 __device__ __forceinline__ u32 squares_of_hidden(const Pixels& pixels, bool is_fine, float4 centre,
                                                  float4 power, u32 x0, u32 y0) {
     u32 lights = max_half2(max_half2(pixels.light[0], pixels.light[1]),
@@ -169,15 +118,16 @@ __device__ __forceinline__ u32 squares_of_hidden(const Pixels& pixels, bool is_f
     for (u32 offset = 16; offset >= 4; offset /= 2)
         lights = max_half2(lights, __shfl_xor_sync(FULL_MASK, lights, offset));
     float light = fmaxf(half_low(lights), half_high(lights)) / LIGHT_UNIT;
-    // Along the axis that it lies along, and across.
+    // Coordinates along the splat's axis, and across it.
     bool is_upright = power.x < power.z;
     float x = centre.x - x0 - 0.5f, y = centre.y - y0 - 0.5f, u = is_upright ? y : x,
           v = is_upright ? x : y;
     float across = is_upright ? power.x : power.z,
           slope = -0.5f * power.y * reciprocal_approx(across);
     float along = fmaf(0.5f * power.y, slope, is_upright ? power.z : power.x);  // on the ridge
-    // Mostly none can: the nearest sample is not more than 1.125 away along the axis, and the ridge
-    // where the loop looks is within 8 columns of where it comes nearest to the mean.
+    // A cheap bound first, as mostly no splat can hide: the nearest sample is at most 1.125 pixels
+    // away along the axis, and the loop looks at the ridge within 8 columns of where it is nearest
+    // to the mean.
     float near =
         to_sample(fmaf(slope, fminf(fmaxf(u, 0.0f), TILE - 1) - u, v)) + SQUARE * fabsf(slope);
     bool can_hide = is_fine && exp2_approx(centre.z) * light > FINE_LIGHT &&
@@ -186,7 +136,7 @@ __device__ __forceinline__ u32 squares_of_hidden(const Pixels& pixels, bool is_f
     u32 squares = 0;
 #pragma unroll 1
     for (u32 half = 0; half < 2; ++half) {
-        // Where the tile has most of it in these columns.
+        // The position in these columns where the splat is strongest.
         float at = fminf(fmaxf(u, (float)(half * SQUARE)), (float)(half * SQUARE + SQUARE - 1)),
               du = at - u, ridge = fmaf(slope, du, v);
         float place = fminf(fmaxf(ridge, 0.0f), TILE - 1), beyond = place - ridge,
@@ -194,7 +144,7 @@ __device__ __forceinline__ u32 squares_of_hidden(const Pixels& pixels, bool is_f
         float exponent = fmaf(along * du, du, fmaf(across * beyond, beyond, centre.z));
         bool hides = can_hide && exp2_approx(exponent) * light > FINE_LIGHT &&
                      fmaf(along * off_u, off_u, across * off_v * off_v) < FINE_SEEN;
-        // Both where it lies between the two.
+        // Both squares, if it lies between the two.
         u32 before = 1u << (is_upright ? half * 2 : half), behind = before << (is_upright ? 1 : 2);
         if (hides)
             squares |= (place < SQUARE + 0.5f ? before : 0) | (place > SQUARE - 1.5f ? behind : 0);
@@ -202,25 +152,27 @@ __device__ __forceinline__ u32 squares_of_hidden(const Pixels& pixels, bool is_f
     return or_all(squares);
 }
 
-// A batch of rows: eight of ROW_BYTES, then as many again 64 bytes further, so that no 16 bytes
-// that are written or read at a time lie in the same banks.
+// A batch of rows: eight of ROW_BYTES, then as many again 64 bytes further, so that no two pieces
+// of 16 bytes that are written or read at a time share banks.
 #define HALF_BATCH_BYTES (8 * ROW_BYTES + 64)
 #define BATCH_BYTES (2 * HALF_BATCH_BYTES)
 
-// What a warp has for itself: 32 splats on their way, each lane's its own, and their rows.
+// A warp's own shared memory: 32 splats on their way, one a lane, and their rows.
 struct SamplesShared {
     uint4 rows[2 * BATCH_BYTES / 16];
     uint4 staged[3][WARP];
 };
 
-// Blends the list `range` to samples of the tile at (x0, y0). Returns whether all were dark before
-// its end; adds the squares in which splats hide to `rough`.
+// Blends the list `range` to the samples of the tile at (x0, y0). Returns whether all samples
+// stopped before its end; adds the squares in which splats hide to `rough`. No splat is tested, as
+// a tile's list has only splats that reach it, and no barrier is needed, as a warp's rows are its
+// own.
 __device__ __forceinline__ bool blend_list(Pixels& pixels, SamplesShared& shared,
                                            const Splat* __restrict__ splats,
                                            const u32* __restrict__ pairs, uint2 range, u32 lane,
                                            u32 x0, u32 y0, const Camera& camera, u32& rough) {
-    // Whose rows this lane hands to ldmatrix: as in blend_splatcore_inference.cu, but a splat's row
-    // lies where it is read, bit 1 of its number in front.
+    // The splats whose addresses this lane gives to ldmatrix: as in `blend_tile` (inference.cuh),
+    // but rows lie in the order in which they are read, bit 1 of the splat's number in front.
     u32 row = lane / 16 * HALF_BATCH_BYTES + lane % 8 * ROW_BYTES + lane / 8 % 2 * 16;
     u32 colour_row = lane / 16 * HALF_BATCH_BYTES + (lane % 8 / 2 * 2 + lane / 8 % 2) * ROW_BYTES +
                      32 + lane % 2 * 16;
@@ -276,8 +228,8 @@ __device__ __forceinline__ bool blend_list(Pixels& pixels, SamplesShared& shared
     return is_left_out;
 }
 
-// How much samples 0 to 7 are of pixels 0 to 7; of pixels 15 to 8 the same from the other end. The
-// natural cubic spline through all of them.
+// The weights of samples 0 to 7 in pixels 0 to 7, by the natural cubic spline through all samples;
+// those of pixels 15 to 8 are the same from the other end.
 __device__ constexpr float SPLINE[8][SAMPLES] = {
     {1, 0, 0, 0, 0, 0, 0, 0},
     {0.405002f, 0.702149f, -0.136252f, 0.038113f, -0.011064f, 0.002600f, -0.000677f, 0.000129f},
@@ -288,8 +240,8 @@ __device__ constexpr float SPLINE[8][SAMPLES] = {
     {0.010757f, -0.056441f, 0.227705f, 0.925585f, -0.132109f, 0.031046f, -0.008085f, 0.001541f},
     {-0.005154f, 0.027042f, -0.103843f, 0.863747f, 0.264336f, -0.058449f, 0.015221f, -0.002901f},
 };
-// The same less the cubic polynomial through the four nearest (Lagrange), times BEYOND_UNIT, so
-// that halves hold squares of what is found by them.
+// The same less the weights of the cubic polynomial through the four nearest samples (Lagrange),
+// times BEYOND_UNIT, so that halves hold the squares of the differences found with them.
 #define BEYOND_UNIT 32
 __device__ constexpr float BEYOND_CUBIC[8][SAMPLES] = {
     {0, 0, 0, 0, 0, 0, 0, 0},
@@ -309,12 +261,12 @@ __device__ constexpr u32 half_bits(float value) {
     if (size == 0.0f) return 0;
     for (; size >= 2.0f; size *= 0.5f) ++exponent;
     for (; size < 1.0f; size *= 2.0f) --exponent;
-    // What rounds up to 2 carries over into the exponent.
+    // A fraction that rounds up to 2 carries over into the exponent.
     return sign | ((exponent << 10) + (u32)((size - 1.0f) * 1024.0f + 0.5f));
 }
 
-// Such weights as a matrix of 16 pixels by 8 samples, A of a product, or, transposed, B of two: the
-// words of each lane.
+// The weights as a matrix of 16 pixels by 8 samples, the A operand of a product, or, transposed,
+// the B operand of two: the words of each lane.
 struct Weights {
     uint4 lanes[WARP];  // of both tables
     __device__ constexpr Weights() : lanes() {
@@ -333,7 +285,7 @@ struct Weights {
 };
 __device__ constexpr Weights WEIGHTS;
 
-// Of four lanes with four words each: word l of lane k becomes word k of lane l.
+// Transposes four lanes with four words each: word l of lane k becomes word k of lane l.
 __device__ __forceinline__ void transpose_words(u32 (&words)[4], u32 lane) {
 #pragma unroll
     for (int bit = 1; bit < 4; bit *= 2) {
@@ -357,8 +309,9 @@ __device__ __forceinline__ void store_two(float* at, float first, float second, 
 }
 
 // Interpolates a tile from its samples, of which a lane has the column lane / 4 as finish_pixel
-// says. Writes those of its four squares that are not in `rough` and where the spline and the cubic
-// polynomial differ by less than STEP; returns the others, a bit each.
+// says: two products for each channel, of which the first leaves its result in the layout of the
+// second's operand. Writes those of the four squares that are not in `rough` and where the spline
+// and the cubic polynomial differ by less than STEP in the mean; returns the others, a bit each.
 __device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_out, u32 rough,
                                            u32 x0, u32 y0, u32 lane, const Camera& camera,
                                            float* image, float* transmittances) {
@@ -370,7 +323,8 @@ __device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_ou
     }
     uint4 weights = WEIGHTS.lanes[lane];
     u32 spline[2] = {weights.x, weights.y}, beyond[2] = {weights.z, weights.w};
-    // Halves are of what the samples are beyond one of them near the middle: sample 3 of row 3.
+    // Halves hold the samples less one of them near the middle, sample 3 of row 3, so that
+    // roundings are small; sums are f32.
     float bases[4];
 #pragma unroll
     for (int k = 0; k < 4; ++k)
@@ -380,11 +334,11 @@ __device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_ou
 #pragma unroll
     for (int k = 0; k < 4; ++k)
         words[k] = pack_half2(own[k].x - first_base, own[k].y - second_base);
-    // Now of rows 2 (lane % 4) and one more: red and green, blue and transmittance of the one, the
-    // same of the other.
+    // The words are now of rows 2 (lane % 4) and 2 (lane % 4) + 1: red and green, blue and
+    // transmittance of the first, the same of the second.
     transpose_words(words, lane);
-    // Squares, added up over the channels: of columns of samples, then of columns of pixels (upper,
-    // lower; left, right).
+    // Sums over the channels of squared differences: for columns of samples, then for columns of
+    // pixels (upper, lower; left, right).
     u32 in_rows[2] = {0, 0}, in_columns[2][2] = {{0, 0}, {0, 0}};
     float sums[4][2][4];
     float seen = 0.0f;
@@ -410,7 +364,7 @@ __device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_ou
                 in_columns[half][side] = multiply_add_half2(
                     beyond_columns[half], beyond_columns[half], in_columns[half][side]);
         }
-        // Whatever is not a number makes all of them none.
+        // A sample that is not a number makes all of these sums not a number.
         seen += sums[channel][0][0];
     }
     if (__any_sync(FULL_MASK, seen != seen)) rough = ALL_SQUARES;
@@ -418,7 +372,7 @@ __device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_ou
     for (int k = 0; k < 4; ++k) {
         u32 found = in_columns[k / 2][k % 2];
         if (lane / 2 % 2 == k % 2) found = add_half2(found, in_rows[k / 2]);
-        // What would not fit is far more than enough.
+        // The cap keeps the sum of the lanes within 32 bits; it is far above STEP.
         rough |= add_all((u32)fminf(STEP_UNIT * (half_low(found) + half_high(found)), 1e8f)) >= STEP
                      ? 1u << k
                      : 0;
@@ -443,8 +397,8 @@ __device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_ou
     return rough;
 }
 
-// Of a picture that is not smooth all tiles are left to blend_rough, those without splats in a list
-// of their own behind the others.
+// If the image is not smooth, all tiles are left to blend_rough, those without splats in a list of
+// their own behind the others.
 extern "C" __global__ void __launch_bounds__(BLOCK, SAMPLES_BLOCKS)
     blend_samples(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
                   const uint2* __restrict__ ranges, Camera camera, Counters* counters, float* image,
@@ -460,7 +414,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, SAMPLES_BLOCKS)
             leave_tiles(rough, ranges, blockIdx.x * BLOCK, tiles, counters);
         return;
     }
-    // LOOKED tiles for each of the first `looks` warps, then one.
+    // LOOKED tiles for each of the first `looks` warps, then one tile a warp.
     u32 looks = (tiles + LOOKED - 1) / LOOKED;
     bool is_first = work < looks;
     u32 seen = is_first ? work + lane * looks : work - looks + lane;
@@ -484,7 +438,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, SAMPLES_BLOCKS)
                 left = interpolate(pixels, is_left_out, left, x0, y0, lane, camera, image,
                                    transmittances);
         } else {
-            // Not all samples are in the image.
+            // Some samples lie outside the image: nothing is interpolated.
             left = squares_inside(x0, y0, camera);
         }
         if (left && lane == 0) {

@@ -1,16 +1,25 @@
-// blend, method `scalar`: one thread a pixel, every pixel walks its tile's whole list (Kerbl et al.
-// 2023 and its rasterizer). CPU twin: splatcore-cpu/src/blend_scalar.rs.
+// blend, method `scalar`: one thread a pixel, which walks its tile's whole list.
 //
-// Launch: a block of 256 threads a tile; the list comes through shared memory, 256 splats at a
-// time. Bound by instructions: about 22 for a warp and splat of the tile's list.
-// Prediction for fox_220k, 1.4 M pairs, 8 warps each: 11 M visits, 250 M warp instructions, 240 us
-// at full rate on an H200, 350 in practice (gsplat: 604). Measured: 333 us; mcmc_1m 990 us.
+// Contract. Blends each tile's list front to back: C = sum c_i alpha_i T_i, T_i the product of 1 -
+// alpha_j in front (Kerbl et al. 2023, equation 3, and its rasterizer). `ranges` says which part
+// of `pairs` is a tile's list; an entry is the index of a compacted splat, or the number that
+// `pair_slots` maps to one. Writes `image` ([3][height][width], f32) over the background and
+// `transmittances` ([height][width]). Twin: splatcore-cpu/src/blend_scalar.rs.
+//   COUNT 1 counts fragments and writes no image.
+//   DEPTH 1 also sums 1/z with the weights of the colours, into `inverse_depths`
+//   ([height][width]).
+//   CHECKPOINTS 1 writes what blend_backward_gaussian_parallel.cu reads: bucket_tiles[bucket] =
+//   tile + 1; checkpoints[...][pixel of the tile] = (transmittance, colour) before every bucket of
+//   32 splats but a tile's first, where the pixel goes on; stops[pixel] = the position in the
+//   sorted pairs where the pixel stopped.
 //
-// Constants: COUNT 1 counts fragments and writes no image. DEPTH 1 also sums 1/z, by the weights of
-// the colours. CHECKPOINTS 1 leaves behind what blend_backward_gaussian_parallel.cu needs:
-// bucket_tiles[bucket] = tile + 1, checkpoints[...][pixel of the tile] = (transmittance, colour)
-// before every bucket of 32 splats but a tile's first (written where the pixel goes on), and
-// stops[pixel] = the place in the sorted pairs where it stopped.
+// Launch. A block of 256 threads a tile, one thread a pixel. The list passes through 12 KB of
+// shared memory, 256 splats at a time.
+//
+// Bound. Instructions: about 22 for a warp and splat of the tile's list. 1.4 M pairs times 8 warps
+// are 11 M such visits, 250 M warp instructions, 240 us at full rate (fox_220k, an estimate).
+//
+// Now. 333 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/blend-scalar.md.
 
 #include "splat.cuh"
 
@@ -52,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         bucket_tiles[range.x / WARP + tile + k] = tile + 1;
 #endif
     for (u32 start = range.x; start < range.y; start += BLOCK) {
-        // Also the barrier that keeps the next batch from overwriting this one.
+        // This barrier also keeps the next batch from overwriting this one.
         if (__syncthreads_and(done)) break;
         if (start + thread < range.y) {
             u32 slot = pairs[start + thread];
@@ -77,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
             float raw = exp2_approx(exponent);
             ++evaluated;
-            // NaN counts as nothing; the smaller one of NaN and the cap would be the cap.
+            // This drops NaN, which the minimum below would turn into the cap.
             if (!(raw >= ALPHA_MIN)) continue;
             float alpha = fminf(raw, camera.alpha_max);
             float next = fmaf(-alpha, transmittance, transmittance);

@@ -1,15 +1,19 @@
-// blend, method `subtile`: cull twice. Lists are per 16x16 tile; inside, a warp owns 8x4 pixels and
-// tests 32 splats of the list at once, one a lane, exact ellipse against its rectangle, then walks
-// only those that touch it. CPU twin: splatcore-cpu/src/blend.rs.
+// blend, method `subtile`: culls by tile, then by the pixels of a warp.
 //
-// Launch: a block of 256 threads (8 warps) a tile; the list comes through shared memory, 256 splats
-// at a time. Bound by instructions: some 30 for 32 (splat, warp) tests and 24 for each that
-// survives. Prediction for fox_220k on an H200: 1.4 M pairs x 8 tests = 11 M / 32 * 30 = 11 M,
-// about 4.5 M survivors * 24 = 108 M warp instructions: 115 us at full rate, 170 in practice.
-// Measured: 281 us; mcmc_1m 707 us; 182 M fragments evaluated for 137 M blended on fox_220k, 71 to
-// 75 % of the issue slots busy: survivors cost more than counted.
+// Contract. As blend_scalar.cu, with the same inputs, outputs and shapes. A list is of a 16x16
+// tile. A warp owns 8x4 pixels of it and tests 32 splats at once, one a lane: does the ellipse
+// alpha = 1/255 reach the warp's rectangle? It then walks only the splats that do.
+// docs/methods/subtile.md. Twin: splatcore-cpu/src/blend.rs.
+//   COUNT, DEPTH and CHECKPOINTS as in blend_scalar.cu.
 //
-// Constants: COUNT, DEPTH and CHECKPOINTS as in blend_scalar.cu.
+// Launch. A block of 256 threads (8 warps) a tile. The list passes through 12 KB of shared memory,
+// 256 splats at a time.
+//
+// Bound. Instructions: some 30 for 32 (splat, warp) tests and 24 for each splat that survives, of
+// which an estimated 4.5 M are 108 M warp instructions (fox_220k). 71 to 75 % of the issue slots
+// are busy; 182 M fragments are evaluated for 137 M blended.
+//
+// Now. 281 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/blend-subtile.md.
 
 #include "subtile.cuh"
 
@@ -53,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         bucket_tiles[range.x / WARP + tile + k] = tile + 1;
 #endif
     for (u32 start = range.x; start < range.y; start += BLOCK) {
-        // Also the barrier that keeps the next batch from overwriting this one.
+        // This barrier also keeps the next batch from overwriting this one.
         if (__syncthreads_and(done)) break;
         if (start + thread < range.y) {
             u32 slot = pairs[start + thread];
@@ -68,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         for (u32 group = 0; group < batch; group += WARP) {
             if (__all_sync(FULL_MASK, done)) break;
 #if CHECKPOINTS
-            // A group is a bucket.
+            // The warp's 32 splats are a bucket.
             u32 place = start + group - range.x;
             if (place > 0 && !done)
                 checkpoints[(u64)(range.x / WARP + place / WARP - 1) * BLOCK + pixel] =
@@ -87,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if COUNT
                 if (!done) ++evaluated;
 #endif
-                // NaN counts as nothing; the smaller one of NaN and the cap is the cap.
+                // The test of `raw` drops NaN, which the minimum above turned into the cap.
                 if (!(raw >= ALPHA_MIN) || done) alpha = 0.0f;
                 float next = fmaf(-alpha, transmittance, transmittance);
                 if (next < TRANSMITTANCE_MIN) {

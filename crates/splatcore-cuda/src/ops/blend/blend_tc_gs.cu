@@ -1,49 +1,26 @@
-// blend, methods `tc-gs`, `frag2mat`, `tc-gs-global-fp16` and `tc-gs-global-tf32` (TC-GS, Liao et
-// al. 2025, section 4): the exponents beta = log2 alpha of all pixels and Gaussians of a tile are a
-// product of matrices, B = U^T V (equation 18), on the matrix units.
+// blend, methods `tc-gs`, `frag2mat`, `tc-gs-global-fp16`, `tc-gs-global-tf32` (TC-GS, Liao et al.
+// 2025, section 4).
 //
-//   Frag2Mat (4.2)   beta = u . v (equation 13); u has the monomials of the pixel (equation 14), v
-//                    the coefficients of the Gaussian (equation 12). The units take 8 terms, so v0
-//                    is split: three entries of v0 / 3 that meet a 1 each (section 5.1). m16n8k8:
-//                    16 pixels, 8 Gaussians; halves in and out (TF32: f32 out).
-//   G2L (4.3)        p and the mean are taken from the tile's centre (equations 19 to 21). Pixels
-//                    are n + 1/2 with
-//                    |n| < 8 there, and u has no rounding at all.
-//   EarlyCull (4.1)  beta is compared with -log2 255 (equation 10), and only what is blended is
-//                    raised.
-// The paper has natural logarithms, a splat's coefficients are in base 2. Where it is silent
-// (transmittance, colour, the exchange of exponents, which pixels a warp has) everything is f32 as
-// in its algorithm 1.
+// Contract. As blend_scalar.cu, with the same inputs, outputs and shapes, but the exponents beta =
+// log2 alpha of a tile's pixels and Gaussians are a matrix product B = U^T V (equation 18). beta =
+// u . v (equation 13): u are the pixel's monomials (equation 14), v the Gaussian's coefficients
+// (equation 12), about the tile's centre (equations 19 to 21), where halves hold u exactly. v0 is
+// split into three thirds, which fill the 8 terms of m16n8k8 (section 5.1). beta is off by at most
+// 2^-11 (sum |u v| + |beta|) (tests/blend_tc_gs.rs). The paper has natural logarithms, the code
+// base 2.
+//   EARLY_CULL LOCAL TF32: tc-gs 1 1 0; frag2mat 0 1 0 (table 5); tc-gs-global-fp16 1 0 0 and
+//   -tf32 1 0 1 (table 6: about the image's corner, squares of coordinates overflow halves from
+//   256 pixels on).
+//   COUNT 1 counts the fragments that pixels look at and writes no image.
 //
-// Constants: EARLY_CULL, LOCAL and TF32 choose the method,
-//   tc-gs 1 1 0 · frag2mat 0 1 0 (its table 5) · tc-gs-global-fp16 1 0 0 and tc-gs-global-tf32 1 0
-//   1 (its table 6: the squares of coordinates overflow halves from 256 pixels on, and TF32 has no
-//   more digits);
-// COUNT 1 counts fragments and writes no image: those that a pixel looks at, not those computed for
-// pixels that are done.
+// Launch. A block of 256 threads a tile, a warp 8x4 pixels, a lane one pixel. 40 registers, 13 KB
+// of shared memory (21 KB with TF32), 256 Gaussians at a time.
 //
-// Launch: a block of 256 threads a tile, a warp 8x4 pixels, a lane one pixel. Batches of 256
-// Gaussians: a thread makes the vector v of one of them for this tile and puts it and the colour
-// into shared memory. For 8 Gaussians at a time a warp makes two products (pixels 0 to 15, 16 to
-// 31). An accumulator's row is one pixel, but spread over four lanes: the warp sends it through 512
-// bytes of shared memory of its own (TF32: 1 KB), after which a lane has its pixel's 8 exponents
-// and blends them in turn. 40 registers, 13 KB shared (21 KB with TF32). Bound by instructions, on
-// sm_90: 20 for a warp and 8 Gaussians, and for each of them 3 if no lane blends it, 15 if any does
-// (scalar: 20 and 34). What the digits cost: beta is off by at most 2^-11 (sum |u v| + |beta|),
-// which tests/blend_tc_gs.rs holds it to. A third of v0 is as many digits short as v0 is; what
-// helps a needle is to put into the next entry what rounding left of the first (see
-// blend_splatcore_training.cu), which is not this method. Prediction for fox_220k with exact pairs
-// on an H200: 10.2 M visits of a warp by a Gaussian, 60 % of them with a blending lane: 10.2 x 2.5
-// + 6.1 x 15 + 4.1 x 3 M and 10 M for batches and pixels = 140 M warp instructions, 133 us; at the
-// 83 % of that rate that scalar reaches, 160 us. frag2mat: one instruction more for a culled visit,
-// 164. The authors' code: 203 us with 1.40 M pairs. Measured: tc-gs 220 us with exact pairs, 224
-//      with accutile; mcmc_1m 550 and 568. tc-gs-global-fp16 5.2 dB, -tf32 15.4.
-// Tried: exponents in f32 through shared memory 244 us with exact, 250 with accutile (predicted
-// 160); 16 Gaussians between two votes 230 with accutile; 16x2 pixels a warp 252; colours as halves
-// 263. Tried: without the second argument of __launch_bounds__ nvcc saves three registers and
-//      computes shared addresses anew for
-// every 8 Gaussians, 20 instructions; a branch a lane in place of the vote, 4 instead of 3 for a
-// culled visit.
+// Bound. Instructions (sm_90): 20 for a warp and 8 Gaussians, and for each Gaussian 3 if no lane
+// blends it, 15 if any does (scalar: 20 and 34).
+//
+// Now. 220 us for fox_220k at 1080x1920, tc-gs with `exact`, on an H200. History:
+// docs/log/kernels/blend-tc-gs.md.
 
 #include "matrix.cuh"
 #include "splat.cuh"
@@ -53,8 +30,8 @@
 #define WARP_WIDTH 8
 #define WARP_HEIGHT (WARP / WARP_WIDTH)
 
-// A fragment is blended if its exponent, or its alpha, is at least this; a pixel that is done
-// blends nothing more.
+// A fragment is blended if its exponent, or its alpha, is at least this; a pixel that has stopped
+// blends nothing more (NEVER).
 #if EARLY_CULL
 #define LEAST -LOG2_255
 #else
@@ -66,7 +43,7 @@ struct Point {
     float x, y;
 };
 
-// Entry k of the pixel vector u; entries 0 to 2 meet a third of v0 each.
+// Entry k of the pixel vector u; entries 0 to 2 are multiplied by a third of v0 each.
 __device__ __forceinline__ float basis(u32 k, Point p) {
     if (k < 3) return 1.0f;
     if (k == 3) return p.x;
@@ -88,13 +65,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
           const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges, Camera camera,
           Counters* counters, float* image, float* transmittances) {
     begin_kernel();
-    // V. Halves: all 8 entries; TF32: entries 0 to 3 of all Gaussians, then 4 to 7. 8 Gaussians are
-    // a B operand as they lie there, a word a lane.
+    // V. Halves: all 8 entries; TF32: entries 0 to 3 of all Gaussians, then 4 to 7. 8 Gaussians
+    // form a B operand in this layout, a word a lane.
     __shared__ uint4 vectors[PARTS][BLOCK];
     __shared__ float4 colours[BLOCK];
-    // Exponents of each pixel with 8 Gaussians: halves as they come, or two float4 a row, exchanged
-    // in every other four rows: neither the stores of accumulators nor the loads of rows have bank
-    // conflicts so.
+    // Exponents of each pixel with 8 Gaussians: halves in the order of the product, or two float4
+    // a row, exchanged in every other four rows, so that neither the stores of accumulators nor
+    // the loads of rows have bank conflicts. An accumulator's row is one pixel, spread over four
+    // lanes; after the exchange a lane has its pixel's 8 exponents.
 #if TF32
     __shared__ float4 exponents[BLOCK / WARP][WARP][2];
 #else
@@ -137,9 +115,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
     u32 evaluated = 0, blended = 0;
 #endif
     for (u32 start = range.x; start < range.y; start += BLOCK) {
-        // Also the barrier that keeps the next batch from overwriting this one.
+        // This barrier also keeps the next batch from overwriting this one.
         if (__syncthreads_and(least == NEVER)) break;
-        // Beyond the list's end an exponent that no pixel blends.
+        // Beyond the list's end, an exponent that no pixel blends.
         float v[6] = {-6e4f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
         if (start + thread < range.y) {
             u32 slot = pairs[start + thread];
@@ -173,7 +151,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
         for (u32 first = 0; first < batch;
              first += GROUP, group_colours += GROUP, columns += WARP) {
             if (__all_sync(FULL_MASK, least == NEVER)) break;
-            // The exponents before these have been read.
+            // All lanes have read the exponents of the 8 Gaussians before.
             __syncwarp();
             u32 column = columns[0];
 #if TF32

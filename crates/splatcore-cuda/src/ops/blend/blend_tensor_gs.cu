@@ -1,50 +1,24 @@
-// blend, methods `tensor-gs-1x1`, `tensor-gs-2x2`, `tensor-gs-4x4`: the exponents of 16 Gaussians
-// and 16 pixels as one product on the matrix units, and one list for a group of tiles, whose
-// Gaussians are loaded once for all of them (TensorGS, "Accelerating 3D Gaussian Splatting using
-// Tensor Cores", sections 4.2 to 4.5 and algorithm 1). 1x1 is the paper's naive tensorization
-// (section 4.3): a group of one tile, whose list needs no masks.
+// blend, methods `tensor-gs-1x1`, `-2x2`, `-4x4` (TensorGS, "Accelerating 3D Gaussian Splatting
+// using Tensor Cores", sections 4.2 to 4.5, algorithm 1).
 //
-// The product (equations 14 to 18). Equation 14 has a row of conic coefficients for each Gaussian
-// and a column (dx^2, dx dy, dy^2) for each pixel; but dx is the pixel's distance from the
-// Gaussian, so no column serves two Gaussians, and as printed the product holds for one row at a
-// time. What can be one product is the same polynomial about a common origin: six coefficients a
-// Gaussian times (x^2, xy, y^2, x, y, 1), x and y from the middle of the group. The coefficients
-// are the Gaussian's alone, so they are made once for all tiles of the group, as the paper wants of
-// its Gaussian-side operand. Section 4.2.3 pads K = 3 to 16 with zeros. Here 6 channels hold the
-// coefficients as halves, 6 what the halves leave of them, for the same basis, and 4 are zero: at
-// the price of plain halves, since all 16 channels are multiplied anyway. The basis is exact, whole
-// numbers of at most 32 * 32. Far from the middle the six terms are in the thousands and cancel,
-// and plain halves do not bear that: 2500 Gaussians a pixel or two wide, against f32 (emulated,
-// with exact sums), are at 56, 44 and 32 dB with groups of 1x1, 2x2 and 4x4; with the low halves at
-// 128, 116 and 103 dB.
+// Contract. As blend_scalar.cu, with the same outputs, but a list is of a macro-tile of GROUP x
+// GROUP tiles (`group` in the code), each pair with a mask of the tiles that its Gaussian touches
+// (intersect_macro_tiles.cu; 1x1, the paper's naive tensorization, has no masks). The exponents of
+// 16 Gaussians and 16 pixels are one product: equations 14 to 18 about a common origin, the middle
+// of the macro-tile, since the paper's columns (dx^2, dx dy, dy^2) serve one Gaussian only. K =
+// 16: 6 coefficients as halves, 6 of what the halves leave, 4 zeros. docs/methods/tensor-gs.md.
+//   GROUP 1, 2 or 4; COUNT as in blend_scalar.cu. No checkpoints: training uses `subtile`.
 //
-// Work (sections 4.2.4 and 4.4.2). A block takes a group and has 256 threads however many tiles
-// that is; it walks the group's list in chunks of 256, and in each chunk the tiles one after
-// another. For each chunk:
-//   1. A thread a Gaussian: load, coefficients, operand rows into shared memory.
-//   2. A warp a tile: the Gaussians of the chunk whose mask has the tile's bit, in depth order.
-//   3. For each tile, a warp takes two panels of 16 pixels (two rows of the tile, a thread a pixel)
-//      and that list 16 Gaussians at a time: rows gathered by ldmatrix, a product of m16n16k16 a
-//      panel (WMMA's shape; in PTX two m16n8k16, which share A), f32 exponents through shared
-//      memory to the pixels' threads, and there alpha, transmittance and colour in f32 as in
-//      blend_scalar.cu. Warps meet again only at the end of the chunk.
-// A pixel's state waits in local memory while its thread works on other tiles: 8 instructions a
-// chunk and tile.
+// Launch. A block of 256 threads a macro-tile, 256 Gaussians of its list at a time (sections 4.2.4
+// and 4.4.2). On sm_90 40, 39 and 48 registers, 35, 36 and 39 KB of shared memory for 1x1, 2x2 and
+// 4x4: 6, 6 and 5 blocks a multiprocessor. Local memory: 16 bytes a tile, none at 1x1.
 //
-// Launch: a block of 256 threads a group. On sm_90 40, 39 and 48 registers and 35, 36 and 39 KB of
-// shared memory for 1x1, 2x2 and 4x4: 6, 6 and 5 blocks an SM. Local memory 16 bytes a tile, none
-// at 1x1. Bound by instructions (sm_90, counted): for a Gaussian and warp 3 for the product and its
-// way through shared memory (45 for 16 Gaussians), 9 for alpha and its test, and 17 more if any of
-// the 32 pixels takes it; blend_scalar.cu has 22 in all. Loading is not the bound that the paper
-// found on its card (table 4): some 250 instructions for a chunk of 256 Gaussians and a warp.
-// Prediction for fox_220k on an H200, exact: 1.28 M pairs x 8 warps, 9 M before their pixels stop,
-// 60 % of them taken: 200 M warp instructions, 190 us at full rate, 265 us in practice
-// (blend_scalar.cu: 225 M, 333 us); 2x2 the same 265 us; 4x4 with 510 blocks, fewer than fit at
-// once, as long as the longest list: 400 us. With aabb, 30 M visits of which 20 % are taken, 620
-// us. Measured: 2x2 with exact 473 us, 4x4 904, 1x1 309; with aabb 1074, 1965, 823.
+// Bound. Instructions (sm_90): for a Gaussian and warp 3 for the product and its way through
+// shared memory, 9 for alpha and its test, 17 more if any of the 32 pixels takes it (scalar: 22 in
+// all); loading takes some 250 for 256 Gaussians and a warp.
 //
-// Constants: GROUP 1, 2 or 4 tiles a side; COUNT as in blend_scalar.cu. No checkpoints: training
-// passes use `subtile`.
+// Now. 473 us for fox_220k at 1080x1920, 2x2 with `exact`, on an H200 (1x1: 309). History:
+// docs/log/kernels/blend-tensor-gs.md.
 
 #include "matrix.cuh"
 #include "splat.cuh"
@@ -56,15 +30,14 @@
 // writes (8 Gaussians of 4 pixels at once) nor the pixels' reads (4 Gaussians of 8 pixels at once)
 // meet in a bank.
 #define SCORE_ROW (PANEL + 4)
-// A constant coefficient below this is of a Gaussian that is nothing to the group: over the group
-// the exponent can rise to at most -(sqrt(30000) - sqrt(0.5 / 0.3 log2(e)) 32 sqrt(2))^2, about
-// -10000. Halves end at 65504.
+// If a Gaussian's constant coefficient is below this, no pixel of the macro-tile (`group`) blends
+// it: over the macro-tile the exponent can rise to at most -(sqrt(30000) - sqrt(0.5 / 0.3 log2(e))
+// 32 sqrt(2))^2, about -10000. Halves end at 65504.
 #define LOWEST_CONSTANT -30000.0f
-// The other coefficients stay below 600 then. They are larger only where rounding has eaten a
-// needle's width.
+// The other coefficients are then below 600, unless rounding has taken a needle's whole width.
 #define LARGEST_COEFFICIENT 60000.0f
 
-// What a pixel that has stopped takes: no alpha is so large.
+// The least alpha of a pixel that has stopped: no alpha is so large.
 #define NO_ALPHA 2.0f
 
 struct Pixel {
@@ -72,7 +45,7 @@ struct Pixel {
 };
 
 // The coefficients of x^2, xy, y^2, x, y, 1 about an origin that is (dx, dy) from the mean, as
-// halves and what these leave.
+// halves, and what the halves leave.
 __device__ __forceinline__ void make_rows(float4 centre, float4 power, float dx, float dy,
                                           uint4& high, uint4& low) {
     float along_x = fmaf(power.x, dx, power.y * dy), along_y = power.z * dy;
@@ -80,7 +53,8 @@ __device__ __forceinline__ void make_rows(float4 centre, float4 power, float dx,
     float constant = fmaf(along_x, dx, fmaf(along_y, dy, centre.z));
     float values[6] = {power.x, power.y, power.z, linear_x, linear_y, constant}, largest = 0.0f;
     for (int k = 0; k < 5; ++k) largest = fmaxf(largest, fabsf(values[k]));
-    // Not-a-number counts as nothing; where another coefficient is none, so is the constant.
+    // A Gaussian with not-a-number is not blended: if another coefficient is not a number, neither
+    // is the constant.
     bool counts = constant > LOWEST_CONSTANT && largest < LARGEST_COEFFICIENT;
     u32 halves[3], rests[3];
 #pragma unroll
@@ -95,7 +69,7 @@ __device__ __forceinline__ void make_rows(float4 centre, float4 power, float dx,
     low = make_uint4(rests[0], rests[1], rests[2], 0);
 }
 
-// Two channels of the basis at (x, y), as column `lane / 4` of B wants them of this lane; both
+// Two channels of the basis at (x, y), as this lane holds them of column `lane / 4` of B; both
 // halves of K have the same.
 __device__ __forceinline__ u32 basis(float x, float y, u32 member) {
     float first = member == 0 ? x * x : member == 1 ? y * y : member == 2 ? y : 0.0f;
@@ -113,12 +87,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
     ) {
     begin_kernel();
-    // The Gaussian-side operand, channels 0 to 7 and 8 to 15; behind the chunk a row that is
-    // nothing, to fill up panels.
+    // The Gaussian-side operand, channels 0 to 7 and 8 to 15; behind the chunk a row that blends
+    // to nothing, which fills up panels.
     __shared__ uint4 high_rows[BLOCK + 1], low_rows[BLOCK + 1];
     __shared__ float4 colours[BLOCK];
     __shared__ u32 chunk_masks[BLOCK];
-    __shared__ __align__(4) u8 lists[TILES][BLOCK];  // of each tile: places in the chunk
+    __shared__ __align__(4) u8 lists[TILES][BLOCK];  // of each tile: positions in the chunk
     __shared__ u32 lengths[TILES];
     __shared__ __align__(
         16) float scores[BLOCK / WARP][WARP * SCORE_ROW];  // of each warp: 32 pixels x 16 Gaussians

@@ -1,7 +1,7 @@
-// What blend_splatcore_training.cu, its backward pass and blend_splatcore_inference.cu share: a
-// tile's rectangles, one a warp, the rows of halves that a list becomes, a splat's test against the
-// rectangles, and the queue of those that pass. The steps are explained in
-// blend_splatcore_training.cu.
+// What blend_splatcore_training.cu, its backward pass (blend_backward_splatcore.cu) and
+// inference.cuh share: the rectangles of pixels of a tile, one a warp; the rows of halves that a
+// list becomes; a splat's test against the rectangles; the queue of the splats that pass; alphas
+// from scores. docs/methods/splatcore.md, equations 1 and 2.
 
 #pragma once
 #include "matrix.cuh"
@@ -29,11 +29,12 @@ __device__ __forceinline__ u32 quotient(u32 n, u32 d) {
     return q;
 }
 
-// Alphas are kept as alpha / ALPHA_UNIT: 1/255 becomes the least half that is not subnormal (within
-// 2e-5), so that one instruction, a minimum that takes subnormal numbers for 0, caps alphas and
-// cuts those below 1/255. Transmittances are kept times LIGHT_UNIT, a power of two, so that the
-// weight of what nothing is in front of is its alpha without another rounding; so weights are kept
-// as weight * LIGHT_UNIT / ALPHA_UNIT, and what they are multiplied by makes up for it.
+// Alphas are kept as alpha / ALPHA_UNIT: 1/255 becomes the least half that is not subnormal
+// (within 2e-5), so that one instruction, a minimum that takes subnormal numbers for 0, caps
+// alphas and cuts those below 1/255. Transmittances (`light` in names) are kept times LIGHT_UNIT,
+// a power of two, so that the weight of the front splat is its alpha without another rounding.
+// Weights are therefore kept as weight * LIGHT_UNIT / ALPHA_UNIT, and the colours are scaled by
+// WEIGHT_UNIT in turn.
 #define ALPHA_UNIT 64.25f
 #define ALPHA_UNITS 0x54045404u   // half2
 #define MINUS_ALPHA_UNIT 0xd404u  // half: a kept weight times it comes off the kept transmittance
@@ -52,8 +53,9 @@ __device__ __forceinline__ u32 kept_alpha_max(const Camera& camera) {
 #define COEFFICIENT_MAX 60000.0f
 
 // The first two parts of a row, 16 bytes each: a splat's coefficients around (0, 0) = the tile's
-// centre, as high and low halves (the low ones times LOW_SCALE, as the basis is divided by it
-// there). Whether halves can hold them; if not, what was written is not to be used.
+// centre, as high and low halves. The low halves are times LOW_SCALE, and the basis that they are
+// multiplied by is divided by it. Returns whether halves can hold the coefficients; if not, the
+// row must not be used.
 #define LOW_SCALE 256.0f
 #define LOW_UNIT 0x1c001c00u  // half2 of 1 / LOW_SCALE
 __device__ __forceinline__ bool write_coefficients(uint4* row, float4 centre, float4 power,
@@ -72,21 +74,22 @@ __device__ __forceinline__ bool write_coefficients(uint4* row, float4 centre, fl
     }
     row[0] = make_uint4(high[0], high[1], high[2], pack_half2(STOPPED, 0.0f));
     row[1] = make_uint4(low[0], low[1], low[2], 0);
-    // Not a number where one of them is none.
+    // The sum is not a number if a coefficient is none, and the comparison is then false.
     return fabsf(k[0]) + fabsf(k[1]) + fabsf(k[2]) + fabsf(k[3]) + fabsf(k[4]) + fabsf(k[5]) <
            COEFFICIENT_MAX;
 }
 
-// The same of a splat that blends to nothing: an alpha of 2^-100.
+// The same for a splat that blends to nothing: its alpha is 2^-100.
 __device__ __forceinline__ void write_empty_coefficients(uint4* row) {
     row[0] = make_uint4(pack_half2(-100.0f, 0.0f), 0, 0, pack_half2(STOPPED, 0.0f));
     row[1] = make_uint4(0, 0, 0, 0);
 }
 
 // Bit r * COLUMNS + c says whether the splat reaches 1/255 in rectangle (c, r) of the block's, the
-// first of which starts at (x0, y0): as touches_subtile, with what rectangles share computed once.
+// first of which starts at (x0, y0): as touches_subtile, with the terms that rectangles share
+// computed once.
 __device__ __forceinline__ u32 touched_rectangles(float4 centre, float4 power, float x0, float y0) {
-    // The margin covers what rounding can do to the exponents here and in the blend.
+    // The margin covers the rounding of exponents here and in the blend.
     float needed = -(centre.z + LOG2_255 + 1e-3f) * (1.0f + 1e-4f);
     float across = -0.5f * power.y * reciprocal_approx(power.x),
           along = -0.5f * power.y * reciprocal_approx(power.z);
@@ -120,10 +123,10 @@ __device__ __forceinline__ u32 touched_rectangles(float4 centre, float4 power, f
     return mask;
 }
 
-// A lane's pixels before the first splat, PAIRS pairs of rows from (x, y0) down: what its part of
-// their basis is (1, x, y, x^2, xy, y^2 and two more, around the centre of the tile that begins at
-// (block_x, block_y)), as A of the scores for high and low halves. SAMPLED: of the tile's samples
-// (blend_interpolated.cu), of which x counts the columns.
+// A lane's pixels before the first splat, PAIRS pairs of rows from (x, y0) down: its part of their
+// basis (1, x, y, x^2, xy, y^2 and two more, about the centre of the tile that begins at (block_x,
+// block_y)), as the A operand of the scores for high and low halves. SAMPLED: for the tile's
+// samples (blend_interpolated.cu), of which x counts the columns.
 template <bool SAMPLED, int PAIRS>
 __device__ __forceinline__ void make_basis(u32 (&basis)[PAIRS][4], u32 x, u32 y0, u32 member,
                                            u32 block_x, u32 block_y) {
@@ -153,7 +156,7 @@ __device__ __forceinline__ void make_basis(u32 (&basis)[PAIRS][4], u32 x, u32 y0
     }
 }
 
-// Alphas, of ALPHA_UNIT, of the lane's four splats for a pair of rows, half2 of the two pixels.
+// Alphas, in ALPHA_UNIT, of the lane's four splats for a pair of rows, half2 of the two pixels.
 __device__ __forceinline__ void make_alphas(u32 (&alphas)[4], const u32 (&basis)[4],
                                             const u32 (&coefficients)[4], u32 alpha_max) {
     const float none[4] = {0.0f, 0.0f, 0.0f, 0.0f};
@@ -168,7 +171,7 @@ __device__ __forceinline__ void make_alphas(u32 (&alphas)[4], const u32 (&basis)
     }
 }
 
-// Writes to shared memory, one place after the other.
+// Appends to a list in shared memory.
 struct Appender {
 #ifdef EMULATED
     u16* next;
@@ -178,7 +181,8 @@ struct Appender {
 #else
     u32 next;
     __device__ __forceinline__ Appender(u16* first) : next(shared_address(first)) {}
-    // The compiler would make address and value anew for each, six instructions in place of four.
+    // By hand, as the compiler computes address and value anew for each store: six instructions in
+    // place of four.
     __device__ __forceinline__ void append_if(u32 wanted, u32 value) {
         asm volatile(
             "{.reg .pred p; .reg .b16 h; setp.ne.u32 p, %1, 0; cvt.u16.u32 h, %2; @p st.shared.u16 "
@@ -190,10 +194,10 @@ struct Appender {
 #endif
 };
 
-// Makes the warp's queue: where the rows of the splats that touch its rectangle start, front to
-// back, and a batch of empty rows. Returns their number. A lane looks at eight splats in a row, one
-// bit each. If `ranks` is not null, it gets the place in the queue of each splat of the list that
-// is in it.
+// Makes the warp's queue: the offsets of the rows of the splats that touch its rectangle, front to
+// back, and a batch of empty rows behind them. Returns the number of splats. A lane reads the
+// masks of eight consecutive splats, one bit each. If `ranks` is not null, it gets the position in
+// the queue of each splat that is in it.
 __device__ __forceinline__ u32 queue_survivors(const u8* masks, u16* survivors, u8* ranks, u32 warp,
                                                u32 lane) {
     uint2 eight = ((const uint2*)masks)[lane];

@@ -1,33 +1,33 @@
-// What blend_splatcore_inference.cu, blend_interpolated.cu and blend_refined.cu share: rows of
-// halves, a warp's pixels, how 16 splats are blended to them, what they are in the end, and how a
-// block blends a tile. The steps are explained in blend_splatcore_training.cu and
-// blend_splatcore_inference.cu.
+// What blend_splatcore_inference.cu, blend_interpolated.cu and blend_refined.cu share: a splat's
+// row of halves, a warp's pixels, the blend of 16 splats to them, the pixels' final values, and
+// the blend of a tile by a block. docs/methods/splatcore.md, equations 1 to 4. `light` in names is
+// the transmittance, in halves, times LIGHT_UNIT.
 
 #pragma once
 #include "half_rows.cuh"
 
 #define PAIRS (RECTANGLE_Y / 2)  // pairs of rows of pixels, 16 of a warp's pixels each
-#define SQUARE 8                 // pixels along a side of what is interpolated or not
-#define SQUARES 4                // of a tile
+#define SQUARE 8   // pixels along a side of a square, which is interpolated or blended as a whole
+#define SQUARES 4  // of a tile
 #define ALL_SQUARES 15           // as bits
 #define LEAST_LIGHT 0x34003400u  // half2 of LIGHT_UNIT / 256
 
-// A transmittance is 1 minus all that was applied, which is best where much is left. Below this
-// what the halves say is nearer.
+// A transmittance is 1 minus the sum of the weights in f32, which loses digits as it falls. Below
+// this the product in halves is nearer.
 #define FAINT 0.125f
 
 #if DEPTH
-// What 1/z is multiplied by to become a half: at most 2^14, and still of 11 bits for z of 2^28 near
-// planes.
+// The factor that makes 1/z fit a half: at most 2^14, and of full precision (11 bits) up to z =
+// 2^28 near planes.
 #define INVERSE_DEPTH_MAX 65000.0f  // times WEIGHT_UNIT still a half
 __device__ __forceinline__ float depth_unit(const Camera& camera) {
     return 16384.0f * fmaxf(camera.near_plane, 1e-6f);
 }
 #endif
 
-// A splat's row of halves: coefficients, then what columns of the colour product take of it for
-// upper pixels, and for lower ones. Whether it can be used. What is applied comes off the
-// transmittance.
+// Writes a splat's row of halves: coefficients, then its columns of the colour product for upper
+// pixels, and for lower ones. One column takes the weights off the transmittance. Returns whether
+// the row can be used.
 __device__ __forceinline__ bool write_row(uint4* row, float4 centre, float4 power, float4 colour,
                                           float centre_x, float centre_y, const Camera& camera) {
     bool fits = write_coefficients(row, centre, power, centre_x, centre_y);
@@ -62,7 +62,7 @@ struct Pixels {
 #if DEPTH
     float depths[PAIRS / 2][4];  // 1/z (lanes 0 and 2), and nothing
 #endif
-    u32 light[PAIRS];  // the transmittance in halves, times LIGHT_UNIT, as weights are made of it
+    u32 light[PAIRS];  // the transmittance that weights are multiplied by: halves, times LIGHT_UNIT
 };
 
 // A lane's pixels before the first splat.
@@ -82,8 +82,8 @@ __device__ __forceinline__ void light_pixels(Pixels& pixels, u32 x, u32 y0, u32 
 }
 
 // A lane's pixels (x, y0) and below before the first splat; coefficients are around the centre of
-// the block's pixels, the first of which are those of (block_x, block_y). Pixels beyond the image's
-// edges are dark. Returns whether all are.
+// the block's pixels, the first of which are those of (block_x, block_y). Pixels beyond the
+// image's edges have a transmittance of 0. Returns whether all pixels do.
 __device__ __forceinline__ bool start_pixels(Pixels& pixels, u32 x, u32 y0, u32 member,
                                              const Camera& camera, u32 block_x, u32 block_y) {
     light_pixels<false>(pixels, x, y0, member, block_x, block_y);
@@ -97,7 +97,8 @@ __device__ __forceinline__ bool start_pixels(Pixels& pixels, u32 x, u32 y0, u32 
     return __all_sync(FULL_MASK, x >= camera.width || y0 >= camera.height);
 }
 
-// Blends 16 splats. Returns true if all pixels have less than `least_light` left.
+// Blends 16 splats. Returns true if all pixels have a transmittance below `least_light` (in
+// halves, times LIGHT_UNIT).
 __device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u32 row,
                                             u32 colour_row, u32 lane, u32 alpha_max,
                                             u32 least_light) {
@@ -112,8 +113,8 @@ __device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u
     bool odd = lane & 1, upper = lane & 2;
 #pragma unroll
     for (int first = 0; first < PAIRS; first += 2) {
-        // Weights with nothing in front of the lane's four, and the share of the light that these
-        // leave.
+        // Weights as if the lane's four splats were the first, and the transmittance of these
+        // four. Eight products fewer than weights with the splats in front taken in at once.
         u32 weights[2][4], left[2], neighbours[2], others[2];
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
@@ -125,7 +126,7 @@ __device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u
                 left[i] = subtract_product_half2(left[i], weights[i][k], ALPHA_UNITS);
             }
         }
-        // The shuffles of both next to each other: a warp does not go on behind one that waits.
+        // Both shuffles side by side, as a warp stalls at the first use of a result.
 #pragma unroll
         for (int i = 0; i < 2; ++i) neighbours[i] = __shfl_xor_sync(FULL_MASK, left[i], 1);
 #pragma unroll
@@ -138,14 +139,14 @@ __device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u
         for (int i = 0; i < 2; ++i) {
             u32& light = pixels.light[first + i];
             fronts[i] = light;
-            // Each a product by predicate.
+            // Each compiles to a predicated product.
             if (odd) fronts[i] = multiply_half2(fronts[i], neighbours[i]);
             if (upper) fronts[i] = multiply_half2(fronts[i], others[i]);
-            // The same in all four lanes, as products of two are.
+            // The same bits in all four lanes, as a product of two does not depend on their order.
             light = multiply_half2(light, multiply_half2(left[i], others[i]));
             lit = first + i == 0 ? light : max_half2(lit, light);
         }
-        // Asked before the products, which take as long as the answer.
+        // Voted before the products, which take as long as the vote.
         if (first + 2 == PAIRS) finished = !__any_sync(FULL_MASK, mask_ge_half2(lit, least_light));
 #pragma unroll
         for (int i = 0; i < 2; ++i)
@@ -153,6 +154,10 @@ __device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u
             for (int k = 0; k < 4; ++k) weights[i][k] = multiply_half2(weights[i][k], fronts[i]);
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
+            // Two pixels, one below the other, share a half2 from their alphas to this product, in
+            // which they are neighbours of K. B has a splat's channels in four columns for the
+            // upper pixels and in four for the lower ones, zero elsewhere, so that nothing is
+            // moved between the halves of a register.
             u32 a[4] = {weights[0][2 * k], weights[1][2 * k], weights[0][2 * k + 1],
                         weights[1][2 * k + 1]};
             mma_m16n8k16(pixels.sums[first / 2], a, colours + 2 * k, pixels.sums[first / 2]);
@@ -164,10 +169,11 @@ __device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u
     return finished;
 }
 
-// Two channels of one of a lane's pixels, the background behind them: red and green, or blue and
-// the transmittance in odd lanes. Of the k-th pair of rows lanes 0 and 1 of four have the upper,
-// the others the lower. `left_out` if the list was not looked at to its end: whatever is behind is
-// taken to be as what is in front, which `share` makes up for. All lanes take part.
+// Two channels of one of a lane's pixels, over the background: red and green, or blue and the
+// transmittance in odd lanes. Of the k-th pair of rows lanes 0 and 1 of four have the upper pixel,
+// the others the lower. `left_out`: the pixel stopped before the end of its list, so its colour is
+// renormalised by `share` = 1/(1 - T): the hidden remainder is assumed to match what was already
+// blended. All lanes of the warp call it.
 __device__ __forceinline__ float2 finish_pixel(const Pixels& pixels, int k, bool left_out, u32 lane,
                                                const Camera& camera, float& share) {
     bool odd = lane % 2;
@@ -186,7 +192,7 @@ __device__ __forceinline__ float2 finish_pixel(const Pixels& pixels, int k, bool
 __device__ __forceinline__ void write_pixels(const Pixels& pixels, bool left_out, u32 x, u32 y0,
                                              u32 lane, const Camera& camera, float* image,
                                              float* transmittances, float* inverse_depths) {
-    // Where a lane's two channels go: red and green, or blue and the transmittance.
+    // A lane writes two channels: red and green, or blue and the transmittance.
     bool odd = lane % 2;
     u32 plane = camera.width * camera.height, y = y0 + lane % 4 / 2, at = y * camera.width + x;
     float* first_out = image + (odd ? 2 * plane : 0);
@@ -208,20 +214,20 @@ __device__ __forceinline__ void write_pixels(const Pixels& pixels, bool left_out
     }
 }
 
-// What is known of a warp's pixels.
-#define FINISHED 1u  // they are done
-#define LEFT_OUT 2u  // before their list was
+// The state of a warp's pixels.
+#define FINISHED 1u  // all have stopped
+#define LEFT_OUT 2u  // before the end of their list
 
-// What a block shares.
+// A block's shared memory.
 struct PictureShared {
     uint4 rows[(PIECE + 1) *
                (ROW_BYTES / 16)];  // one more that blends to nothing fills up the last batch
     __align__(8) u8 masks[PIECE];  // bit w: the splat reaches warp w's pixels
-    u16 survivors[BLOCK / WARP][PIECE + BATCH];  // where their rows start, front to back
+    u16 survivors[BLOCK / WARP][PIECE + BATCH];  // offsets of their rows, front to back
 };
 
-// A block blends a tile, of which `entry` says where its list begins and ends, and its number; only
-// the pixels of warps that have a bit in `wanted`.
+// Blends a tile by a block; `entry` is (first, one past the last of its list, tile). Only warps
+// that have a bit in `wanted` blend and write their pixels.
 __device__ __forceinline__ void blend_tile(PictureShared& shared, uint4 entry, u32 wanted,
                                            const Splat* __restrict__ splats,
                                            const u32* __restrict__ pairs, const Camera& camera,
@@ -244,16 +250,16 @@ __device__ __forceinline__ void blend_tile(PictureShared& shared, uint4 entry, u
             : 0;
     if (thread == 0) write_empty_row(shared.rows + PIECE * (ROW_BYTES / 16));
 
-    // Whose rows this lane hands to ldmatrix: column lane % 8 of product lane / 16 (coefficients);
-    // the lane's splat lane / 8, row lane % 8 of its matrix (colours).
+    // The splats whose addresses this lane gives to ldmatrix: column lane % 8 of product lane / 16
+    // (coefficients); the lane's splat lane / 8, row lane % 8 of its matrix (colours).
     u32 column = lane % 8 / 2 * 4;
-    // As bytes from the start of `survivors`: an address of 64 bits would have to be added up at
-    // every batch.
+    // Offsets in bytes from the start of `survivors`: an address of 64 bits would cost an addition
+    // at every batch.
     u32 own_survivors = sizeof(u16) * (warp * (PIECE + BATCH) + column + lane % 2 + lane / 16 * 2);
     u32 colour_survivors = sizeof(u16) * (warp * (PIECE + BATCH) + column + lane / 8);
     auto survivor = [&](u32 at) { return *(const u16*)((const u8*)shared.survivors + at); };
     for (u32 begin = range.x; begin < range.y; begin += PIECE) {
-        // Also the barrier that keeps the next list from overwriting this one.
+        // This barrier also keeps the next part of the list from overwriting this one.
         if (begin != range.x && __syncthreads_and(done)) break;
 #pragma unroll 1
         for (u32 k = 0; k < PIECE / BLOCK; ++k) {

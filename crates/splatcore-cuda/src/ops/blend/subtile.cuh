@@ -1,6 +1,6 @@
-// What the `subtile` and `splatcore` methods share, forward and backward: a warp owns 8x4 pixels of
-// its tile and looks only at the splats whose ellipse alpha = 1/255 reaches them (DESIGN section 6,
-// idea 1).
+// What the methods `subtile` and `splatcore` share, forward and backward: a warp's rectangle of
+// 8x4 pixels and the test whether a splat's ellipse alpha = 1/255 reaches it
+// (docs/methods/subtile.md).
 
 #pragma once
 #include "splat.cuh"
@@ -24,7 +24,7 @@ __device__ __forceinline__ bool touches_subtile(float4 centre, float4 power, flo
     float on_x =
         fmaf(fmaf(power.x, near_x, power.y * along_y), near_x, power.z * along_y * along_y);
     float on_y = fmaf(fmaf(power.x, along_x, power.y * near_y), along_x, power.z * near_y * near_y);
-    // The margin covers what rounding can do to the exponents here and in the blend.
+    // The margin covers the rounding of exponents here and in the blend.
     float best = fmaxf(on_x, on_y);
     return centre.z + best * (1.0f - 1e-4f) >= -LOG2_255 - 1e-3f;
 }

@@ -1,7 +1,8 @@
 // What blend_splatcore_training.cu and blend_backward_splatcore.cu share: the weights of 16 splats
-// on a warp's 32 pixels. The backward pass repeats the forward's weights bit for bit by it, so that
-// what a pixel has behind a fragment is the image minus what has been added up so far. The steps
-// are explained in blend_splatcore_training.cu.
+// on a warp's 32 pixels (docs/methods/splatcore.md, equations 1 to 3). The backward pass repeats
+// the forward's weights bit for bit with it, so that the colour behind a fragment is the image
+// minus the sum up to it. `light` in names is the transmittance, `fronts` the transmittance in
+// front of a splat.
 
 #pragma once
 #include "half_rows.cuh"
@@ -21,8 +22,8 @@ struct Pixels {
     u32 finished;      // all pixels of the warp have stopped
 };
 
-// A splat's row of halves; whether it can be used. The second columns of its colours take what is
-// applied off the transmittance.
+// Writes a splat's row of halves; returns whether it can be used. The second columns of its
+// colours take the weights off the transmittance.
 __device__ __forceinline__ bool write_row(uint4* row, float4 centre, float4 power, float4 colour,
                                           float tile_x, float tile_y) {
     bool fits = write_coefficients(row, centre, power, tile_x, tile_y);
@@ -44,12 +45,12 @@ __device__ __forceinline__ void write_empty_row(uint4* row) {
 // A transmittance is kept times LIGHT_UNIT, and LIGHT_UNIT more once its pixel has stopped.
 __device__ __forceinline__ bool is_stopped(float kept) { return kept > LIGHT_UNIT; }
 __device__ __forceinline__ float transmittance_of(float kept) {
-    // A branch here costs each of the four pixels one.
+    // Without a branch, which each of the four pixels would execute.
     return (1.0f / LIGHT_UNIT) * fmaxf(kept - (is_stopped(kept) ? LIGHT_UNIT : 0.0f), 0.0f);
 }
 
-// A lane's pixels (x, y0) to (x, y0 + 3) before the first splat; coefficients are around the centre
-// of the block's pixels, the first of which are those of (block_x, block_y).
+// A lane's pixels (x, y0) to (x, y0 + 3) before the first splat; coefficients are about the centre
+// of the block's pixels, which begin at (block_x, block_y).
 __device__ __forceinline__ void start_pixels(Pixels& pixels, u32 x, u32 y0, u32 member,
                                              const Camera& camera, u32 block_x, u32 block_y) {
     make_basis<false>(pixels.basis, x, y0, member, block_x, block_y);
@@ -59,7 +60,8 @@ __device__ __forceinline__ void start_pixels(Pixels& pixels, u32 x, u32 y0, u32 
         pixels.sums[k / 2][k % 2 * 2 + 1] = LIGHT_UNIT;
     }
     pixels.finished = 0;
-    // Pixels beyond the image's edges have stopped, which the last pair of the basis says.
+    // Pixels beyond the image's edges count as stopped: the last pair of the basis takes their
+    // alphas to 0.
     if (block_x + COLUMNS * RECTANGLE_X > camera.width ||
         block_y + ROWS * RECTANGLE_Y > camera.height) {
 #pragma unroll
@@ -72,10 +74,10 @@ __device__ __forceinline__ void start_pixels(Pixels& pixels, u32 x, u32 y0, u32 
     }
 }
 
-// Blends 16 splats: `add(f, weights)` is to add the weights of rows 2 f and 2 f + 1, as the A
-// operand of a product over splats, to the pixels' sums. `look(alphas, left)` sees the alphas (of
-// ALPHA_UNIT) of the lane's four splats, half2 of two pixels, and the share of the light that they
-// leave; `fronts` gets the transmittance (times LIGHT_UNIT) in front of them. Returns true if all
+// Blends 16 splats: `add(f, weights)` adds the weights of rows 2 f and 2 f + 1, as the A operand
+// of a product over splats, to the pixels' sums. `look(alphas, left)` receives the alphas (in
+// ALPHA_UNIT) of the lane's four splats, half2 of two pixels, and the product of their 1 - alpha;
+// `fronts` receives the transmittance (times LIGHT_UNIT) in front of them. Returns true if all
 // pixels have stopped.
 template <typename Look, typename Add>
 __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u32 row, u32 lane,
@@ -88,7 +90,7 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
 #pragma unroll
     for (int f = 0; f < 2; ++f) {
         make_alphas(alphas[f], pixels.basis[f], coefficients, alpha_max);
-        // What the lane's four leave, then what those in front of them leave.
+        // The product of 1 - alpha of the lane's four splats, then of the splats in front of them.
         u32 leaves[4];
 #pragma unroll
         for (int k = 0; k < 4; ++k)
@@ -96,7 +98,7 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
         left[f] = multiply_half2(multiply_half2(leaves[0], leaves[1]),
                                  multiply_half2(leaves[2], leaves[3]));
     }
-    // The shuffles of both next to each other: a warp does not go on behind one that waits.
+    // Both shuffles side by side, as a warp stalls at the first use of a result.
     u32 neighbours[2], others[2];
 #pragma unroll
     for (int f = 0; f < 2; ++f) neighbours[f] = __shfl_xor_sync(FULL_MASK, left[f], 1);
@@ -119,8 +121,8 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 weights[k] = multiply_half2(alphas[f][k], t);
-                // What rounded weights leave, and not a product of what alphas leave: the backward
-                // pass divides what is behind by it.
+                // The transmittance left by the rounded weights, not a product of 1 - alpha: the
+                // backward pass divides the colour behind by it.
                 t = subtract_product_half2(t, weights[k], ALPHA_UNITS);
             }
             u32 a[4] = {join_lows(weights[0], weights[1]), join_highs(weights[0], weights[1]),
@@ -129,7 +131,8 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
         }
         return false;
     }
-    // Some pixel may stop: every fragment's transmittance in f32.
+    // Some pixel may stop: every fragment's transmittance in f32, so that the pixel stops before
+    // the same fragment as in every other method.
 #pragma unroll
     for (int f = 0; f < 2; ++f) {
         u32 a[4];
@@ -142,8 +145,8 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
             for (int k = 0; k < 4; ++k) {
                 float weight = t * (i ? half_high(alphas[f][k]) : half_low(alphas[f][k])),
                       next = fmaf(-ALPHA_UNIT, weight, t);
-                // Transmittance only falls, so whoever is above the limit is in front of whoever
-                // stopped.
+                // Transmittance only falls, so fragments above the limit lie in front of the one
+                // that stops the pixel.
                 stops[i] = stops[i] || next < LIGHT_UNIT * TRANSMITTANCE_MIN;
                 weights[k] = next < LIGHT_UNIT * TRANSMITTANCE_MIN ? 0.0f : weight;
                 t = next;
@@ -154,10 +157,10 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
         add(f, a);
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-            // Whichever of the pixel's four lanes saw it.
+            // Any of the pixel's four lanes may have found it.
             u32 seen = __ballot_sync(FULL_MASK, stops[i]);
             if (seen >> (lane & ~3u) & 15) {
-                // Rounded weights may have added up to everything.
+                // Rounded weights may have added up to all of the transmittance.
                 pixels.sums[f][2 * i + 1] =
                     LIGHT_UNIT + fmaxf(pixels.sums[f][2 * i + 1], LIGHT_UNIT * TRANSMITTANCE_MIN);
                 if (odd && upper) pixels.basis[f][i] = 0x3c00u;
