@@ -1,34 +1,35 @@
-// Pairs of groups of tiles and splats, dealt to the lists of their groups in no order: what
-// project.cu and bin_large_splats.cu share. sort_bins.cu puts every list in order then, so that
-// neither all splats nor all pairs are ever sorted.
+// Binning: how project.cu (small footprints) and bin_large_splats.cu (large ones) write the pairs
+// of splats and macro-tiles to the macro-tiles' lists, in no order. sort_bins.cu sorts each list
+// afterwards, so neither all splats nor all pairs are ever sorted. A macro-tile is GROUP x GROUP
+// tiles; the code calls it a group, calls binned pairs `dealt`, a splat within 2x2 macro-tiles
+// `near` and one beyond `far`. `slot` is the number of a splat, here its Gaussian's.
 //
-// A block counts its pairs of each group in shared memory, asks for room in the group's list for
-// all of them at once, and writes them there. Gaussians that are neighbours lie next to each other
-// (spatial_order.rs), so the 128 of a block of `project` have a dozen pairs of each group that they
-// touch (reckoned for fox_220k and fox_mcmc_1m at 1080x1920: 60,000 and 160,000 times a block and a
-// group): one atomic on the group's count for those, where one a pair was what made dealing slow
-// (see lists.cu). In no order at all: `project` 19 us longer (fox_mcmc_1m 72), `deal_far` 17 (40),
-// and lists.cu is faster.
+// A block counts its pairs of each macro-tile in shared memory, reserves room in the macro-tile's
+// list for all of them with one atomic, and writes them there. Gaussians that are neighbours in
+// memory are neighbours in space (spatial_order.rs), so the 128 Gaussians of a block of `project`
+// have a dozen pairs of each macro-tile that they touch.
 //
-// Constants: GROUP; MOST_GROUPS, at least as many as there are; TOUCHED, at least as many as a
-// block touches; MOST_LISTED pairs that a list can have at most, which with those of a block fit 16
-// bits.
+//   GROUP, 2 or 4; MOST_GROUPS, at least the number of macro-tiles; TOUCHED, at least the number
+//   that a block touches; MOST_LISTED, the most pairs of a list, which with those of a block fit
+//   16 bits.
+//
+// History: docs/log/kernels/lists.md.
 
 #pragma once
 #include "macro_tile_rows.cuh"
 
-// What a block shares; `words` and `touched_groups` are 0 before.
+// A block's shared memory; `words` and `touched_groups` are 0 at first.
 struct Dealing {
     union {
         u32 words[MOST_GROUPS / 2];  // two groups each
-        u16 counts[MOST_GROUPS];  // the block's pairs of each group, then the place in its list of
-                                  // the first of them
+        u16 counts[MOST_GROUPS];  // the block's pairs of each group, then the position in its list
+                                  // of the first of them
     };
     u32 touched_groups;
     u16 touched[TOUCHED];
 };
 
-// Counts a pair. Returns how many of its group were counted before.
+// Counts a pair of a macro-tile (`group`). Returns how many of the same were counted before.
 __device__ __forceinline__ u32 count_pair(Dealing& d, u32 group) {
     u32 shift = group % 2 * 16,
         before = atomicAdd(&d.words[group / 2], 1u << shift) >> shift & 0xffffu;
@@ -36,8 +37,8 @@ __device__ __forceinline__ u32 count_pair(Dealing& d, u32 group) {
     return before;
 }
 
-// Asks for room for the pairs counted, for N groups a thread before it waits for an answer. All
-// THREADS of the block call it, between barriers.
+// Reserves room for the counted pairs. A thread sends the atomics of N macro-tiles before it waits
+// for a result. All THREADS of the block call it, between barriers.
 template <u32 THREADS, u32 N>
 __device__ __forceinline__ void reserve_places(Dealing& d, u32* group_counts, u32 thread) {
     u32 count = d.touched_groups;
@@ -57,15 +58,16 @@ __device__ __forceinline__ void reserve_places(Dealing& d, u32* group_counts, u3
     }
 }
 
-// The place of a pair of a group that there is room for; another one each time.
+// The next reserved position in a macro-tile's list; another one at each call.
 __device__ __forceinline__ u32 next_place(Dealing& d, u32 group) {
     u32 shift = group % 2 * 16;
     return atomicAdd(&d.words[group / 2], 1u << shift) >> shift & 0xffffu;
 }
 
-// A pair in a list: the bits of the splat's depth, below them its slot, and of small groups the
-// mask of its tiles: as numbers, pairs are in the order in which they are blended, equal depths in
-// that of the slots. Of large groups masks are by themselves.
+// A pair in a list: the bits of the splat's depth, below them its number (`slot`), and for
+// macro-tiles of 2x2 the mask of its tiles. Pairs compare as numbers in the order in which they
+// are blended, equal depths in the order of the splats. Macro-tiles of 4x4 have their masks in an
+// array of their own.
 #if GROUP == 2
 __device__ __forceinline__ u64 dealt_pair(u32 depth, u32 slot, u32 mask) {
     return (u64)depth << 32 | slot << GROUP_TILES | mask;
@@ -80,14 +82,14 @@ __device__ __forceinline__ u32 slot_of(u64 pair) { return (u32)pair; }
 #endif
 __device__ __forceinline__ u32 depth_of(u64 pair) { return (u32)(pair >> 32); }
 
-// Where dealt pairs are: `room` for each group.
+// The binned pairs: `room` for each macro-tile.
 struct DealtPairs {
     u64* pairs;
     u16* masks;
     u32 room;
 };
 
-// A pair that there is no room for is left out; the frame will be halted.
+// A pair without room is left out: the frame has overflowed (`halted`) and is repeated.
 __device__ __forceinline__ void write_dealt(const DealtPairs& to, u32 group, u32 place, u32 depth,
                                             u32 slot, u32 mask) {
     if (place >= to.room) return;
@@ -98,7 +100,8 @@ __device__ __forceinline__ void write_dealt(const DealtPairs& to, u32 group, u32
 #endif
 }
 
-// The groups of a splat: at most 2x2 of them, or it is one for the queue of far splats.
+// The macro-tiles of a splat: at most 2x2 of them, or the splat goes to the queue of large
+// footprints (`is_far`).
 struct Near {
     u32 group;        // the upper left one
     u32 tiles[NEAR];  // of the upper and of the lower groups (`near_tiles`)
@@ -106,7 +109,7 @@ struct Near {
     bool is_far;
 };
 
-// `left`: where the ellipse alpha = 1/255 begins.
+// `left`: the smallest x of the ellipse alpha = 1/255.
 __device__ __forceinline__ Near find_near(const Footprint& footprint, float left,
                                           const Camera& camera) {
     u32 column = (u32)fminf(fmaxf((left + TILE_LOW) / (GROUP * TILE), 0.0f), 1e6f);

@@ -1,20 +1,23 @@
-// deal_far: the pairs of the splats that `project` leaves to it, those that touch groups beyond 2x2
-// of them, dealt as bin.cuh says; and a list of the work of sort_bins.cu. CPU twin of both:
-// splatcore-cpu/src/intersect.rs.
+// deal_far: bins the splats with large footprints, and lists the work of sort_bins.cu.
 //
-// A block has FAR_ENTRIES entries of the queue, each of up to FAR_ROWS rows of groups of a splat; a
-// thread has a row. Large splats are many entries, so blocks have as many rows, whatever is near
-// the camera. The last block that has counted its pairs knows how long every list is: it lists the
-// parts of long ones and then the others.
+// Contract. `queue` has the splats that touch macro-tiles (`groups`) beyond 2x2 of them, which
+// `project` leaves: (splat, the bits of its depth, the first row of macro-tiles, one past the
+// last), up to FAR_ROWS rows an entry. Their pairs go to the macro-tiles' lists as bin.cuh says:
+// `pairs` ([groups][room], u64), `masks` ([groups][room], u16, where GROUP is 4), `group_counts`
+// ([groups]). The last block that has counted its pairs knows the length of every list. It writes
+// `items`: the parts of long lists, then the other lists, each (macro-tile, part and parts, pairs
+// of the list, pairs of the lists before it); and sets `halted` if a list, all pairs or the queue
+// overflowed. Twin of this and sort_bins.cu: splatcore-cpu/src/intersect.rs.
+//   Constants of bin.cuh; FAR_ROWS; ROOM and SHARE as in sort_bins.cu.
 //
-// Launch: blocks of 256 threads, as many as there were entries for in earlier frames; 40 registers,
-// 10 KB. Bound by latency: entry, splat, counting, atomics, writing wait for one another; 4.6 M
-// instructions (fox_mcmc_1m 12 M), 43 % of the issue slots. Prediction for an H200: 8 us (mcmc_1m
-// 12). Measured: 26 (94) with 64 splats a block, whatever their rows; 14.5 (34) with FAR_ROWS rows
-// an entry; with the list of items 21 to 23 (41 to 44). A fence behind all that a block writes, in
-// place of one behind its counts: 2 more.
+// Launch. Blocks of 256 threads, a thread a row of macro-tiles, so that blocks have equally many
+// rows however near the camera is; as many blocks as there were entries in earlier frames. 40
+// registers, 10 KB of shared memory, 6 blocks a multiprocessor.
 //
-// Constants: as bin.cuh; FAR_ROWS; ROOM and SHARE as sort_bins.cu.
+// Bound. Latency: entry, splat, counting, atomics and writing wait for one another. 4.6 M warp
+// instructions, 43 % of the issue slots (fox_220k).
+//
+// Now. 21 to 23 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/lists.md.
 
 #include "bin.cuh"
 #include "block_scan.cuh"
@@ -23,11 +26,12 @@
 #define OWN_GROUPS (MOST_GROUPS / BLOCK)
 
 #ifndef AT_ONCE
-#define AT_ONCE 4  // atomics of a thread
+#define AT_ONCE 4  // atomics of a thread before it waits
 #endif
 #define SUMS (GROUP == 2 ? 4 : 3)
 
-// Groups one after the other, row by row, and how many of their tiles lie in the image.
+// Steps through the macro-tiles row by row; says how many of a macro-tile's tiles lie in the
+// image.
 struct Place {
     u32 row, column;
     __device__ __forceinline__ Place(u32 group, u32 columns)
@@ -46,8 +50,8 @@ struct Place {
     }
 };
 
-// Lists the parts of long lists, then the others: (group, part and the number of parts, pairs of
-// the list, pairs of the lists before it).
+// Lists the parts of long lists, then the other lists: (macro-tile, part and number of parts,
+// pairs of the list, pairs of the lists before it).
 __device__ __forceinline__ void list_items(const u32* group_counts, u32 groups, u32 room,
                                            u32 capacity, u32 queue_room, const Camera& camera,
                                            Counters* counters, uint4* items, void* places) {
@@ -97,7 +101,7 @@ __device__ __forceinline__ void list_items(const u32* group_counts, u32 groups, 
         for (u32 part = 0; part < parts; ++part)
             items[next_part++] = make_uint4(group, part | parts << 16, n, before);
         if (n > 0 && parts == 0) items[next++] = make_uint4(group, 1u << 16, n, before);
-        // Tiles without pairs have no item; they are blended last.
+        // The tiles of a macro-tile without pairs have no item; they are blended last.
         for (u32 t = 0; GROUP == 2 && n == 0 && group < groups && t < GROUP_TILES; ++t) {
             if (t % GROUP >= place.width(camera) || t / GROUP >= place.height(camera)) continue;
             u32 tile =
@@ -109,8 +113,8 @@ __device__ __forceinline__ void list_items(const u32* group_counts, u32 groups, 
     }
 }
 
-// Whether all other blocks have counted their pairs before. A thread's work, behind a barrier
-// behind the block's counting.
+// Whether all other blocks have already counted their pairs. One thread calls it, after a barrier
+// after the block's counting.
 __device__ __forceinline__ bool is_last_to_count(Counters* counters) {
     __threadfence();
     bool is_last = atomicAdd(&counters->ended, 1u) + 1 == gridDim.x;
@@ -118,8 +122,7 @@ __device__ __forceinline__ bool is_last_to_count(Counters* counters) {
     return is_last;
 }
 
-// `queue`: slots, the bits of their depths, the first row of groups and one past the last.
-// `places`: where the tiles' lists are.
+// `places`: where the tiles' lists are; for GROUP 2 the schedule of tiles that the blend reads.
 extern "C" __global__ void __launch_bounds__(BLOCK, 6)
     deal_far(const Splat* __restrict__ splats, const uint4* __restrict__ queue, u32 queue_room,
              Camera camera, u32* group_counts, u64* pairs, u16* masks, u32 room, u32 groups,
@@ -137,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
     }
     for (u32 first = blockIdx.x * FAR_ENTRIES; first < count; first += gridDim.x * FAR_ENTRIES) {
         u32 at = first + thread / FAR_ROWS;
-        // Whether there is one is known as late as this.
+        // Loaded before `count` is known, so that the load does not wait for it.
         uint4 entry = at < queue_room ? queue[at] : make_uint4(0, 0, 0, 0);
         if (at >= count) entry.z = entry.w = 0;
         u32 row_number = entry.z + thread % FAR_ROWS;
@@ -153,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
         __syncthreads();
         reserve_places<BLOCK, AT_ONCE>(dealing, group_counts, thread);
         __syncthreads();
-        // What is listed are counts: nobody need wait for what is written now.
+        // The list of work needs only the counts, so it does not wait for the pairs written below.
         bool is_done = first + gridDim.x * FAR_ENTRIES >= count;
         if (is_done && thread == 0) is_last = is_last_to_count(counters);
         for (u32 column = span.x; column < span.y; ++column)

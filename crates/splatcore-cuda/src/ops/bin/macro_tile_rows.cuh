@@ -1,18 +1,20 @@
-// Rows of groups of GROUP x GROUP tiles that a splat touches, for bin.cuh: of GROUP rows of tiles
-// (footprint.cuh) the groups from the first to the last tile of all of them.
+// Rows of macro-tiles of GROUP x GROUP tiles that a splat touches, for bin.cuh. In GROUP rows of
+// tiles (footprint.cuh) the splat touches the macro-tiles from the first to the last tile of all
+// rows. The code calls a macro-tile a group.
 //
-// Constant: GROUP, 2 or 4.
+//   GROUP, 2 or 4.
 
 #pragma once
 #include "footprint.cuh"
 
 #ifndef GROUP
-#define GROUP 2  // where nobody asks
+#define GROUP 2  // for users without macro-tiles
 #endif
 #define GROUP_TILES (GROUP * GROUP)
 #define ALL_TILES ((1u << GROUP_TILES) - 1)
 
-// A row of groups of one splat: its tiles in each of its rows of tiles.
+// A row of macro-tiles of one splat: the touched tiles in each row of tiles, first and one past
+// the last.
 struct Row {
     uint2 spans[GROUP];
     u32 row;
@@ -32,7 +34,8 @@ __device__ __forceinline__ Row make_row(const Footprint& footprint, uint2 tile_r
     return r;
 }
 
-// The tiles of a row of groups, from the first to the last of all its rows of tiles; none: (0, 0).
+// The tiles of a row of macro-tiles, from the first to one past the last of all its rows of tiles;
+// (0, 0) if there are none.
 __device__ __forceinline__ uint2 tiles_of(const Row& r) {
     u32 begin = 0xffffffffu, end = 0;
 #pragma unroll
@@ -44,20 +47,20 @@ __device__ __forceinline__ uint2 tiles_of(const Row& r) {
     return begin < end ? make_uint2(begin, end) : make_uint2(0, 0);
 }
 
-// The groups of a row, first and one past the last.
+// The macro-tiles of a row, first and one past the last.
 __device__ __forceinline__ uint2 groups_of(const Row& r) {
     uint2 tiles = tiles_of(r);
     return make_uint2(tiles.x / GROUP, (tiles.y + GROUP - 1) / GROUP);
 }
 
-// Rows of groups, first and one past the last.
+// The rows of macro-tiles of these rows of tiles, first and one past the last.
 __device__ __forceinline__ uint2 group_rows(uint2 tile_rows) {
     return tile_rows.x < tile_rows.y
                ? make_uint2(tile_rows.x / GROUP, (tile_rows.y + GROUP - 1) / GROUP)
                : make_uint2(0, 0);
 }
 
-// The tiles of the group in column `column` of a row, as bits, row by row.
+// The touched tiles of the macro-tile in column `column` of a row, as bits, row by row.
 __device__ __forceinline__ u32 mask_of(const Row& r, u32 column) {
     u32 mask = 0, first = column * GROUP;
 #pragma unroll
@@ -69,7 +72,8 @@ __device__ __forceinline__ u32 mask_of(const Row& r, u32 column) {
     return mask;
 }
 
-// Tile `k` of a group, row by row, among the image's, or NO_TILE beyond its edges.
+// The number in the image of tile `k` of a macro-tile, row by row, or NO_TILE beyond the image's
+// edges.
 #define NO_TILE 0xffffffffu
 __device__ __forceinline__ u32 tile_of_group(u32 group, u32 k, const Camera& camera) {
     u32 groups_x = (camera.tiles_x + GROUP - 1) / GROUP, row = group / groups_x;
@@ -77,7 +81,7 @@ __device__ __forceinline__ u32 tile_of_group(u32 group, u32 k, const Camera& cam
     return x < camera.tiles_x && y < camera.tiles_y ? y * camera.tiles_x + x : NO_TILE;
 }
 
-// A lane's counts of tiles in bytes, of at most 255 masks.
+// A lane's counts of tiles, in bytes, for at most 255 masks.
 struct TileCounts {
     u32 words[GROUP_TILES / 4] = {};
     __device__ __forceinline__ void add(u32 mask) {
@@ -85,7 +89,7 @@ struct TileCounts {
         for (u32 w = 0; w < GROUP_TILES / 4; ++w)
             words[w] += (mask >> (4 * w) & 15) * 0x00204081u & 0x01010101u;
     }
-    // The sum over the warp, lane k's of tile k; counts begin anew.
+    // The sums over the warp, that of tile k in lane k; resets the counts.
     __device__ __forceinline__ u32 take_sum(u32 lane) {
         u32 sum = 0;
 #pragma unroll
@@ -102,12 +106,12 @@ struct TileCounts {
     }
 };
 
-// Most splats touch tiles of 2x2 groups only. Tile t of group g, both row by row, is bit
-// GROUP_TILES g + t, the upper groups in one word and the lower ones in another.
-#define NEAR 2  // groups along a side
+// Most splats touch tiles of 2x2 macro-tiles only (NEAR). Tile t of macro-tile g, both row by row,
+// is bit GROUP_TILES g + t, the upper macro-tiles in one word and the lower ones in another.
+#define NEAR 2  // macro-tiles along a side
 
-// The tiles of a row of two groups, as bits; the first column of groups is `column`;
-// `fits` tells whether there are no others.
+// The touched tiles of two macro-tiles of a row, as bits; the first is in column `column`. `fits`:
+// the row touches no others.
 __device__ __forceinline__ u32 near_tiles(const Row& r, u32 column, bool& fits) {
     uint2 tiles = tiles_of(r);
     fits = tiles.x >= column * GROUP && tiles.y <= (column + NEAR) * GROUP;

@@ -1,35 +1,25 @@
-// sort_lists: lists of groups, which `project` and `deal_far` left in no order, become the tiles'
-// lists, front to back, equal depths in the order of the slots. CPU twin:
-// splatcore-cpu/src/intersect.rs.
+// sort_lists: sorts the macro-tiles' lists and splits them into the tiles' lists.
 //
-// A block has a list, or a part of a long one, in shared memory. Depths are counted in 256 bins of
-// their range; each of these becomes as many finer bins as it has pairs, twice, so that however
-// depths are spread a bin has one pair or few; pairs of a bin are compared with each other. Then a
-// warp deals out a stretch of the order to the tiles' lists, as split_lists.cu does. A part of a
-// long list is what lies between two of its pairs. Which they are is known from histograms of the
-// whole list, each of a finer digit than the one before it, until no part can have more than ROOM.
+// Contract. `all_pairs` ([groups][room], u64) and `all_masks` (u16, where GROUP is 4) are the
+// lists of macro-tiles (`groups`) that `project` and `deal_far` filled in no order; `items` is the
+// work that `deal_far` listed. Writes `tile_lists`: the numbers of each tile's splats, front to
+// back, equal depths in the order of the splats; and in `places` where each tile's list is: the
+// blend's schedule of tiles (GROUP 2) or ranges (GROUP 4). Twin: splatcore-cpu/src/intersect.rs. A
+// block has a list, or a part of a long one, in shared memory. It counts depths in 256 bins of
+// their range; each bin becomes as many finer bins as it has pairs, twice, so that a bin has few
+// pairs however depths are spread; pairs of a bin are compared. A warp splits a stretch of the
+// order.
+//   GROUP, 2 or 4; MOST_GROUPS, at least the number of macro-tiles; ROOM pairs that a block has at
+//   a time; SHARE pairs of a part, more if a bin has more.
 //
-// Launch: blocks of 256 threads, one for each item that earlier frames had; 48 registers, 36 KB (41
-// of large groups), 5 blocks a multiprocessor. Prediction for an H200, from 0.6 M pairs
-// (fox_mcmc_1m 2.1 M) and some 100 instructions a pair and thread: 12 us (30). Measured:
-//   radix sort of places by 16 bits of the depths' range, 8 at a time, by votes; every block adds
-//   up all lists' lengths    44 us (120) a warp a list of up to 1,024, a bitonic network in its
-//   registers; longer ones cut by their block                         40 (114): one warp is late
-//   bins 25 (61) twice as many; masks added up as bytes, not counted by votes; votes that need one
-//   instruction each                      25 (58) pairs compared as numbers of 64 bits
-//                             24 (56)
-//   masks of large groups added up as bytes too
-//   at 3840x2160, from 32.5 (93): 31.5 (82)
-// Pairs whose depths are all the same, as in a flat picture seen from in front, share a bin:
-// comparing them is quadratic then, in up to ROOM at a time. Tried: blocks of 128 threads, which
-// halve what a warp has to do without pairs: 26.5 (70 to 77), as many fewer warps fit beside their
-// shared memory. 10.6 M instructions (30 M), 55 % of the issue slots. fox_220k's lists have 295
-// pairs on average: two thirds of the instructions are a warp's whether it has pairs or not. Of
-// mcmc_1m's a fourth cut long lists, of which every part reads all. Four or six blocks: 0 to 2
-// more.
+// Launch. Blocks of 256 threads, one for each item that earlier frames had; 48 registers, 36 KB of
+// shared memory (41 where GROUP is 4), 5 blocks a multiprocessor.
 //
-// Constants: GROUP; MOST_GROUPS, at least as many as there are; ROOM pairs that a block has at a
-// time; SHARE pairs of a part, but for those that a bin has.
+// Bound. Instructions and latency: 10.6 M warp instructions, 55 % of the issue slots. A list has
+// 295 pairs on average, so two thirds of the instructions do not depend on the pairs (fox_220k).
+// Pairs of equal depth share a bin and are compared quadratically, up to ROOM at a time.
+//
+// Now. 24 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/lists.md.
 
 #include "bin.cuh"
 #include "block_scan.cuh"
@@ -40,8 +30,7 @@
 #ifndef BLOCKS
 #define BLOCKS 5
 #endif
-#define LONG_SHARE \
-    2  // groups with more than half of the pairs that one has on average have long lists
+#define LONG_SHARE 2  // lists longer than the average over this are long
 
 struct Sorting {
     u64 pairs[ROOM];
@@ -50,7 +39,7 @@ struct Sorting {
 #endif
     union {
         u32 fine[ROOM];      // two bins each
-        u16 bins[2 * ROOM];  // pairs of each bin, then how many are in front of it
+        u16 bins[2 * ROOM];  // pairs of each bin, then the number of pairs in front of it
     };
     u16 order[ROOM];  // by bins
     u16 sorted[ROOM];
@@ -67,7 +56,7 @@ struct Sorting {
     u32 in_front, in_bin;
 };
 
-// The least and the largest of the block's.
+// The least and the largest value of the block.
 __device__ __forceinline__ void find_range(Sorting& s, u32& least, u32& most) {
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     for (u32 offset = 16; offset > 0; offset /= 2) {
@@ -87,7 +76,7 @@ __device__ __forceinline__ void find_range(Sorting& s, u32& least, u32& most) {
 }
 
 // Puts `size` pairs in `sorted`; their depths are from `least` to `most`, `fine` is 0. All threads
-// call it; `coarse` is 0, a barrier lies in front.
+// call it; `coarse` is 0, and a barrier precedes the call.
 __device__ __forceinline__ void sort_part(Sorting& s, u32 size, u32 least, u32 most) {
     u32 thread = threadIdx.x, bits = most > least ? 32 - __clz(most - least) : 0,
         shift = bits > 8 ? bits - 8 : 0;
@@ -97,7 +86,7 @@ __device__ __forceinline__ void sort_part(Sorting& s, u32 size, u32 least, u32 m
     u32 all;
     s.coarse[thread].x = block_scan(s.coarse[thread].y, s.scratch[0], all);
     __syncthreads();
-    u32 places[ITEMS];  // bin, under how many came before
+    u32 places[ITEMS];  // bin (low half), pairs of it counted before (high half)
 #pragma unroll
     for (u32 k = 0; k < ITEMS; ++k) {
         u32 element = k * BLOCK + thread;
@@ -143,8 +132,9 @@ __device__ __forceinline__ void sort_part(Sorting& s, u32 size, u32 least, u32 m
     __syncthreads();
 }
 
-// Where a part begins, as a pair's number: one that at most `rank` pairs are in front of, and more
-// than `rank` - (ROOM - SHARE). All threads call it.
+// The first pair of a part, as a number: at most `rank` pairs lie in front of it, and more than
+// `rank` - (ROOM - SHARE). Found by histograms of the whole list, each of a finer digit than the
+// one before it. All threads call it.
 __device__ __noinline__ u64 find_bound(Sorting& s, const u64* pairs, u32 count, u32 least, u32 most,
                                        u32 rank) {
     u32 thread = threadIdx.x, range = most - least, bits = 32 + (range ? 32 - __clz(range) : 0);
@@ -181,8 +171,8 @@ __device__ __noinline__ u64 find_bound(Sorting& s, const u64* pairs, u32 count, 
     }
 }
 
-// Loads a part of a long list, and what of its tiles is in front of the part and in all. Returns
-// its size.
+// Loads a part of a long list, the pairs between two bounds. Counts each tile's pairs in front of
+// the part and in the whole list. Returns its size.
 __device__ __forceinline__ u32 load_part(Sorting& s, const u64* __restrict__ pairs,
                                          const u16* __restrict__ masks, u32 count, u32 part,
                                          u32 parts, u32& least, u32& most) {
@@ -279,9 +269,9 @@ __device__ __forceinline__ u32 load_part(Sorting& s, const u64* __restrict__ pai
 }
 
 #if GROUP == 2
-// Writes the entries of a group's tiles: (first, one past the last, tile, 0), in the order in which
-// tiles are blended, those of long lists from the front on, the others from the back. Lane k has
-// how many pairs tile k has; all lanes of a warp call it.
+// Writes the schedule entries of a macro-tile's tiles: (first, one past the last, tile, 0), in the
+// order in which the blend begins them, those of long lists from the front on, the others from the
+// back. Lane k has the number of pairs of tile k; all lanes of a warp call it.
 __device__ __forceinline__ void write_entries(u32 group, u32 before, u32 n, u32 total, u32 groups,
                                               const Camera& camera, u32 all_pairs,
                                               Counters* counters, uint4* entries, u32 lane) {
@@ -297,8 +287,8 @@ __device__ __forceinline__ void write_entries(u32 group, u32 before, u32 n, u32 
         make_uint4(list, list + total, tile, 0);
 }
 #else
-// Where the lists of a group's tiles begin, lane k's of tile k, that of their `totals`. All lanes
-// of a warp call it.
+// Where the lists of a macro-tile's tiles begin, that of tile k in lane k; `total` is the length
+// of the lane's list. All lanes of a warp call it.
 __device__ __forceinline__ u32 place_lists(u32 group, u32 total, bool is_shared, bool notes,
                                            const Camera& camera, Counters* counters,
                                            u32* group_places, uint2* ranges, u32 lane) {
@@ -307,7 +297,7 @@ __device__ __forceinline__ u32 place_lists(u32 group, u32 total, bool is_shared,
         if (!is_shared) {
             place = (u32)atomicAdd(&counters->placed, (u64)until);
         } else {
-            // The first block that comes asks for all that have parts of the list.
+            // The first block to come reserves room for all blocks that have parts of the list.
             u32 seen = atomicCAS(group_places + group, 0u, 1u);
             if (seen == 0) {
                 place = (u32)atomicAdd(&counters->placed, (u64)until);
@@ -327,8 +317,7 @@ __device__ __forceinline__ u32 place_lists(u32 group, u32 total, bool is_shared,
 }
 #endif
 
-// `items`: what `deal_far` listed. `pairs` and `masks` have `room` for each group. `group_places`:
-// 0 at launch.
+// `group_places`: 0 at launch.
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     sort_lists(const uint4* __restrict__ items, const u64* __restrict__ all_pairs,
                const u16* __restrict__ all_masks, u32 room, u32 groups, Camera camera,
@@ -366,8 +355,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         }
         sort_part(s, size, least, most);
 
-        // The part's share of the tiles' lists: a warp counts a stretch of it, learns what those
-        // before it have, and deals it out.
+        // The part's share of the tiles' lists: a warp counts each tile's pairs in its stretch,
+        // adds up those of the warps before it, and writes its pairs to the tiles' lists.
         u32 stretch = (size + BLOCK - 1) / BLOCK * WARP, begin = min(warp * stretch, size),
             end = min(begin + stretch, size);
         TileCounts counted;
