@@ -1,58 +1,27 @@
-// project: Gaussians to splats. EWA splatting (Zwicker et al. 2002) as INRIA's rasterizer does it,
-// spherical harmonics for survivors only, and the number of tiles of each survivor. CPU twin:
-// splatcore-cpu/src/project.rs.
+// project: Gaussians to splats.
 //
-// Launch: one thread a Gaussian, blocks of 128; 60 registers, 28 KB of shared memory for degree 3.
-// Survivors get slots in the order in which blocks ask for them; the keys and slots for the sort by
-// depth lie in the order of the Gaussians, with gaps, so equal depths keep that order through the
-// stable sort.
+// Contract. One Gaussian of `means`, `log_scales` ([n][3]), `rotations` ([n][4]), `opacity_logits`
+// ([n]) and `sh` ([n][SH_ROW]) becomes a Splat: mean, conic and radius in pixels by EWA splatting
+// (Zwicker et al. 2002, as INRIA's rasterizer computes it), colour by spherical harmonics.
+// Survivors reach alpha = 1/255 in at least one tile. Twin: splatcore-cpu/src/project.rs. Training
+// and unbinned inference: survivors get compacted indices (`slots`) in the order in which blocks
+// ask; `depths` and `slots` ([n]) are the pairs for the sort by depth, in the order of the
+// Gaussians, which equal depths keep; `pair_counts` has each splat's tiles, `slot_of` the index of
+// each Gaussian. With MOST_GROUPS (DEALT): no compaction; pairs of splats within 2x2 macro-tiles
+// are binned here (bin.cuh), others go to `far_queue` (bin_large_splats.cu).
+//   SH_DEGREE in use; SH_ROW numbers stored for a Gaussian: floats, or halves if HALF_SH is 1
+//   (then a multiple of 8); DEPTH_BITS of a key; INTERSECT as in footprint.cuh; MOST_GROUPS as in
+//   bin.cuh; ANTIALIAS and SMOOTHING 1 for antialias.cuh and smoothing.cuh (`smoothing`: [n]).
 //
-// Bound by memory and instructions: 44 bytes a Gaussian, 192 more (degree 3) and 60 written for
-// each survivor; some 1,250 instructions a warp, of them 470 for the geometry, 180 for 32 rows of
-// groups. Rows of harmonics go to shared memory by asynchronous copies of 16 bytes, which pass
-// while the block asks for its slots. Prediction for fox_220k on an H200: 65 MB at 4.27 TB/s = 15
-// us, near 25 us with the latency of one wave. Measured: 31 us with the launch that clears in
-// front, mcmc_1m 72 (62 % of the instructions' rate). Before: each lane counted the rows of its own
-// splat, 35 and 78 us; shared out over the warp, 25 and 50 were predicted. Slots in the order of
-// the Gaussians by look-back over the blocks (a quarter of the time waiting), rows copied through
-// registers with a branch for each (a third of the time): 82 and 160 us. Copies of 4 bytes (rows of
-// degree 2): mcmc_1m 110. With groups it also says where a splat's are (`Reach`), and leaves out
-// what only training asks for (the square, who is in view, Gaussians' slots): 1,344 instructions to
-// 1,288 for degree 3, so as many as before. lists.cu is 2 us (mcmc_1m 10) faster by it. All of a
-// Gaussian's parameters loaded at once, not those of survivors of the near plane behind their
-// means: predicted 1 us less, measured 2 (mcmc_1m 0), by the clock. No quotient for each copy, 17
-// instructions in place of 22 (13 with addresses in shared memory, measured so): predicted 1 less
-// (2), measured 1 (0). Tried: blocks of 64 threads 0 (+4), of 32 +1.5 (+29); begun while `clear`
-// clears: 0 (0). 128 parts of the scene side by side: of mcmc_1m's 62 us the last 10 went by with
-// few blocks at work, and those that came last, from the file's last 5 %, took 11 to 16 where
-// others take 9, for splats over many rows. Predicted 7 us less, what a random order of Gaussians
-// had given; measured 7 (fox_220k 0), and 9 at 3840x2160. With 32 parts 3 to 6, with 8 3, with 512
-// nothing; what comes last is luck then. Tried first: where a warp has more than 128 rows, all of
-// the block's are shared out over the block: 0, as its other warps have as many, and a barrier more
-// for all. Tried: colours in a kernel of their own, on a second queue beside the sort by depth,
-// predicted 10 and 25 us less a frame. The rest still takes 30 and 67 us, and the sorts 14 and 44
-// longer: their few blocks wait for memory behind the harmonics. Gaussians in another order (PLYs
-// sorted before), predicted -5 and -18 us with Morton codes, whose blocks are in view or not: 0 and
-// +8; with blocks of 32, 128 or 1,024 of these in random order 0 and -2 to -4; all in random order
-// 0 and -7. Why Morton codes lose was not looked for.
+// Launch. One thread a Gaussian, blocks of 128; 60 registers, 28 KB of shared memory for degree 3.
+// Binned: 59, 34 KB (46 for many macro-tiles). HALF_SH: 40, 16 KB.
 //
-// Constants: SH_DEGREE in use, SH_ROW floats stored for each Gaussian, or halves where HALF_SH
-// is 1, a multiple of 8 then; DEPTH_BITS of a key; INTERSECT as in footprint.cuh.
+// Bound. Memory and instructions: 44 bytes a Gaussian; 192 more (degree 3, halves 96) and 60
+// written a survivor; some 1,250 instructions a warp: 470 for the geometry, 180 for 32 rows
+// (fox_220k).
 //
-// ANTIALIAS 1 and SMOOTHING 1: Mip-Splatting's filters, antialias.cuh and smoothing.cuh;
-// `smoothing` is read only with the latter.
-//
-// MOST_GROUPS, where pairs are dealt to groups (bin.cuh): slots are Gaussians'
-// numbers then, of each splat in 2x2 groups the pairs are dealt here, and others are put into the
-// queue of bin_large_splats.cu. No splat is looked at row by row, nor its pairs counted. 59
-// registers, 34 KB (46 of many groups). Prediction for an H200: 4 us more than without (mcmc_1m
-// 15). Measured under the profiler: 20.7 (59.8), 9.0 M instructions (40.9 M), where one that counts
-// pairs for lists.cu had taken 18.4 (61.4). Tried: of splats that go farther a row for each lane,
-// shared out over the warp, the queue for what is left: deal_far 5 less (13), project 6 more (21).
-//
-// HALF_SH: 44 + 96 bytes where there were 44 + 192, 16 KB of shared memory, 40 registers, sums in
-// f32 in the same order. Prediction for fox_220k on an H200: 35 -> 27 us with the memsets before
-// it, mcmc_1m 77 -> 55. Measured: fox_220k 37 -> 32.
+// Now. 31 us for fox_220k at 1080x1920 on an H200, with `clear`. History:
+// docs/log/kernels/project.md.
 
 #include "matrix.cuh"
 #include "footprint.cuh"
@@ -68,12 +37,12 @@
 #else
 #define DEALT 0
 #endif
-// Parts of the scene that are taken side by side: files have Gaussians that take long next to each
-// other, which would begin last, all together, if they were at the end.
+// Parts of the scene that blocks take in turn. Files have Gaussians over many rows of tiles next
+// to each other; in the file's order those at its end would all begin last.
 #define STRANDS 128
 #define USED (3 * (SH_DEGREE + 1) * (SH_DEGREE + 1))
-// Rows of harmonics are copied in pieces of so many numbers; the stride keeps the lanes' reads
-// apart in the banks.
+// Asynchronous copies bring rows of harmonics to shared memory in pieces of PIECE numbers; the
+// stride avoids bank conflicts of the lanes' reads.
 #if HALF_SH
 typedef u16 Harmonic;
 #define PIECE 8
@@ -92,16 +61,11 @@ typedef float Harmonic;
 #endif
 #endif
 
-// A depth as a key of DEPTH_BITS bits: how far its bits lie beyond the near plane's. With 27 bits
-// every float of the 15 octaves up to 32,768 near planes has a key of its own; of the 32 octaves
-// behind them 32 neighbours share one. With one key for two neighbours everywhere, which leaves
-// room for 32 octaves, trainings with mcmc took another course (its copies begin at the depth of
-// what they are copied from): 31.37 dB where seeds had 31.45 to 31.58, as they have with these
-// keys. Pictures of the fastest blend have 21 bits, three digits of 7 for the sort and 2^17 depths
-// an octave; depths that share one are in the order of their Gaussians. Against 27 bits on an H200,
-// by the clock: fox_220k 3.5 us less, mcmc_1m 16 (24 bits: 2 and 7; 18 bits, two digits: 6 and 17).
-// PSNR from vanilla's picture on seven models: 68 to 77 dB where it was 70 to 84; with 18 bits 59
-// and more.
+// A depth as a key of DEPTH_BITS bits: the distance of its bits from the near plane's. With 27
+// bits every float of the 15 octaves up to 32,768 near planes has a key of its own; of the 32
+// octaves behind them 32 neighbours share one. Neighbours near the camera must not share keys:
+// mcmc's copies begin at the depth of their original, and such keys changed its trainings. Equal
+// keys keep the order of their Gaussians.
 #define LEAST_DEPTH 1e-4f
 #define ALL_KEYS (1u << DEPTH_BITS)
 #define NEAR_KEYS (ALL_KEYS / 16 * 15)
@@ -112,17 +76,17 @@ __device__ __forceinline__ u32 depth_key(float depth, const Camera& camera) {
 }
 
 #if !DEALT
-// What a warp shares to count the pairs of its splats.
+// A warp's shared memory while it counts the pairs of its splats.
 struct Counting {
     Footprint footprints[WARP];
     uint2 tile_rows[WARP];
-    u32 starts[WARP];  // first of the warp's rows of each splat
+    u32 starts[WARP];  // number of each splat's first row among the warp's
     u32 pairs[WARP];
 };
 
-// The pairs of each lane's splat with tiles; 0 if it is not `wanted`. The warp's rows are shared
-// out over its lanes: most splats have one or two rows, some have all of the image. All lanes of
-// the warp call it.
+// The number of tiles that each lane's splat touches; 0 if it is not `wanted`. The lanes share the
+// warp's rows of tiles evenly: most splats have one or two rows, some have all of the image. All
+// lanes of the warp call it.
 __device__ __forceinline__ u32 count_pairs(const Footprint& footprint, bool wanted,
                                            const Camera& camera, Counting& counting, u32 lane) {
     u32 own_rows = 0;
@@ -138,8 +102,8 @@ __device__ __forceinline__ u32 count_pairs(const Footprint& footprint, bool want
     counting.starts[lane] = until - own_rows;
     __syncwarp();
     for (u32 k = lane; k < total; k += WARP) {
-        // The last splat that starts no later; those without rows share their start with the next
-        // one.
+        // The row's splat is the last one that starts no later; a splat without rows shares its
+        // start with the next one.
         u32 i = 0;
 #pragma unroll
         for (u32 step = WARP / 2; step > 0; step /= 2)
@@ -151,14 +115,14 @@ __device__ __forceinline__ u32 count_pairs(const Footprint& footprint, bool want
     }
     __syncwarp();
     u32 pairs = counting.pairs[lane];
-    // Whoever comes next may overwrite what this reads.
+    // The next use of this memory must not overwrite counts that other lanes still read.
     __syncwarp();
     return pairs;
 }
 
 #endif
 
-// A warp's shared memory: first it counts, then it looks at harmonics.
+// A warp's shared memory: first for counting, then for harmonics.
 union __align__(16) Work {
 #if !DEALT
     Counting counting;
@@ -201,10 +165,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     Footprint footprint = {};
     Vec3 mean = {};
     float depth = 0.0f, left = 0.0f;
-    // A training scene's count is known here only. Rows there are as many as the host launched for,
-    // so no load waits for it.
+    // In training only the device knows the number of Gaussians. The arrays have `most` rows, so
+    // no load waits for the number.
     u32 count = gaussians ? *gaussians : most;
-    // All at once: none waits for another, and few warps have nothing beyond the near plane.
+    // All parameters are loaded at once, so that no load waits for another; few warps have no
+    // Gaussian beyond the near plane.
     Vec3 log_scale = {};
     float4 rotation = {};
     float logit = 0.0f;
@@ -246,8 +211,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         splat.radius = ceilf(3.0f * sqrtf(middle + spread));
 #endif
 #if !DEALT
-        // The square holds a tile exactly when it reaches past the first pixel and starts before
-        // the end of the last tile, since it is at least two pixels wide.
+        // INRIA's square touches a tile exactly if it reaches past the first pixel and begins
+        // before the end of the last tile, as it is at least two pixels wide.
         float end_x = camera.tiles_x * TILE + 0.5f - 1e-3f,
               end_y = camera.tiles_y * TILE + 0.5f - 1e-3f;
         in_view = sound && splat.mean_x + splat.radius >= 1.5f &&
@@ -258,7 +223,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         Ellipse ellipse = make_ellipse(splat.a, splat.b, splat.c, log2_opacity);
         float half_width = make_ellipse(splat.c, splat.b, splat.a, log2_opacity).half_height;
         left = splat.mean_x - half_width;
-        // Comparisons with NaN are false, so a mean that overflowed drops out here.
+        // Comparisons with NaN are false, so a mean that overflowed does not survive.
         survives = sound && log2_opacity >= -LOG2_255 && splat.mean_x + half_width >= 0.5f &&
                    camera.width - 0.5f >= splat.mean_x - half_width &&
                    splat.mean_y + ellipse.half_height >= 0.5f &&
@@ -273,14 +238,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     survives = pairs > 0;
 #endif
 
-    // The warp fetches its survivors' harmonics while it looks for their slots.
+    // The copies of the survivors' harmonics run while the block asks for their compacted indices
+    // (`slots`).
     u32 mask = __ballot_sync(FULL_MASK, survives);
     u32 rank = __popc(mask & ((1u << lane) - 1)), survivors = __popc(mask);
     if (survives) owners[warp][rank] = i;
     __syncwarp();
 #if PIECE > 1
-    // A lane has the same piece of every so many rows: some have nothing to do, but no copy needs a
-    // quotient.
+    // A lane copies the same piece of every WARP / PIECES-th row: some lanes have nothing to do,
+    // but no copy needs a division.
     const u32 rows = WARP / PIECES;
     u32 first = lane / PIECES, column = (lane - first * PIECES) * PIECE;
     for (u32 row = first < rows ? first : survivors; row < survivors; row += rows)
@@ -296,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     copy_async_commit();
 
 #if DEALT
-    // Pairs. The block's counts are clear.
+    // Pairs. After this barrier the block's counts are 0.
     __syncthreads();
     u32 groups_x = (camera.tiles_x + GROUP - 1) / GROUP, ranks = 0, far_place = 0;
     if (!near.is_far) {
@@ -334,7 +300,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
     u32 slot = i;
 #else
-    // Slots.
+    // Compacted indices (`slots`).
     u32 in_warp = pairs;
     for (int offset = 16; offset > 0; offset /= 2)
         in_warp += __shfl_xor_sync(FULL_MASK, in_warp, offset);
