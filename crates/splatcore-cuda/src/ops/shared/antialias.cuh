@@ -1,12 +1,11 @@
-// Mip-Splatting's 2D filter (Yu et al. 2024, section 4.2, eq. 10), a part of `project` and
-// `project_backward` if ANTIALIAS is 1: the low pass makes a splat larger, so opacity falls by
-// sqrt(det C / det (C + 0.3 I)), or it would become brighter as well. CPU twin with the derivation:
-// splatcore-cpu/src/antialias.rs.
+// Mip-Splatting's 2D filter (Yu et al. 2024, section 4.2, equation 10), for project.cu and
+// project_backward.cuh if ANTIALIAS is 1. The low-pass filter makes a splat larger, so its opacity
+// falls by sqrt(det C / det (C + 0.3 I)), C the projected covariance; without this the splat would
+// become brighter. Twin with the derivation: splatcore-cpu/src/antialias.rs.
 //
-// About 40 instructions a Gaussian forward and 60 backward, in kernels that wait for memory;
-// project_backward takes 80 to 86 registers in place of 64 (sm_90), so 6 blocks a multiprocessor in
-// place of 8. Prediction for an H200: fox_220k project 35 -> 36 us, project_backward 59 -> 65; off:
-// the same machine code as before. Measured:
+// About 40 instructions a Gaussian forward and 60 backward. project_backward takes 80 to 86
+// registers in place of 64 (sm_90), so 6 blocks a multiprocessor in place of 8. History:
+// docs/log/kernels/project.md.
 
 #pragma once
 #include "splat.cuh"
@@ -14,8 +13,8 @@
 #define COMPENSATION_MIN 2.5e-5f
 
 #if ANTIALIAS
-// det C as the sum of the squares of three parts: the entries of C do not hold it where C is a
-// needle.
+// det C as the sum of the squares of three parts, as rounded entries of C do not determine it if C
+// is a needle.
 struct Compensation {
     float ratio;  // det C / det (C + 0.3 I), from its floor to 1: the square of the factor
     bool free;    // the ratio is above its floor
@@ -45,22 +44,22 @@ __device__ __forceinline__ Compensation make_compensation(const Geometry& g, con
     float a = c.areas[0] * c.along[0], b = c.areas[1] * c.along[1], d = c.areas[2] * c.along[2];
     c.determinant = fmaf(a, a, fmaf(b, b, d * d));
     float ratio = c.determinant / g.determinant;
-    // Both may be infinite, for a splat that is larger than numbers go: it loses nothing.
+    // Both determinants may overflow, for a huge splat: its opacity stays.
     bool lost = !(g.determinant <= 3.40282347e38f);
     c.free = ratio >= COMPENSATION_MIN && !lost;
     c.ratio = lost ? 1.0f : fminf(fmaxf(ratio, COMPENSATION_MIN), 1.0f);
     return c;
 }
 
-// What the factor adds to the gradients.
+// The factor's parts of the gradients.
 struct Pull {
-    float inverse;  // with respect to the projected covariance, as much of its inverse
+    float inverse;  // with respect to the projected covariance: this times its inverse
     float log_scales[3];
     float rotation[3][3];
     Vec3 view;  // with respect to the view-space position
 };
 
-// `gradient` is the one with respect to ln opacity.
+// `gradient` is dL/d(ln opacity).
 __device__ __forceinline__ Pull compensation_backward(const Compensation& c, float gradient,
                                                       const Geometry& g, const Camera& camera) {
     Pull p = {};
@@ -77,8 +76,8 @@ __device__ __forceinline__ Pull compensation_backward(const Compensation& c, flo
         float square = c.areas[k] * inverse * c.areas[k], along = square * c.along[k];
         // Each scale is in two of the three parts.
         p.log_scales[k] = gradient - along * c.along[k];
-        // In this order, so that what a sphere gets is symmetric to the last bit: it has no
-        // rotation to change.
+        // In this order of products the part of a sphere is symmetric to the last bit, so that its
+        // rotation gets no gradient.
         p.rotation[0][k] = __fmul_rn(square, __fmul_rn(c.along[k], c.normal.x));
         p.rotation[1][k] = __fmul_rn(square, __fmul_rn(c.along[k], c.normal.y));
         p.rotation[2][k] = __fmul_rn(square, __fmul_rn(c.along[k], c.normal.z));

@@ -1,5 +1,5 @@
-// What the kernels that share out rows and pairs over a block of 256 threads have in common:
-// intersect.cu, intersect_macro_tiles.cu and lists.cu.
+// Sums over a block of 256 threads and the search for the owner of a row or pair: for
+// intersect.cu, intersect_macro_tiles.cu, bin_large_splats.cu and sort_bins.cu.
 
 #pragma once
 #include "device.cuh"
@@ -43,7 +43,7 @@ __device__ __forceinline__ void block_scans(u32 (&values)[N], u32 (&scratch)[N][
     }
 }
 
-// The last of `BLOCK` ascending starts that is not beyond k.
+// The index of the last of BLOCK ascending `starts` that is at most k.
 __device__ __forceinline__ u32 owner_of(const u32* starts, u32 k) {
     u32 low = 0;
 #pragma unroll

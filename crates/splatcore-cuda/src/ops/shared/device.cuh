@@ -1,7 +1,7 @@
-// What kernels may use beyond plain CUDA C++: fixed-width names, vector types' helpers and the few
-// PTX instructions needed, wrapped once. No CUDA header is included anywhere, so the driver and
-// libnvrtc are all that a user needs. EMULATED is defined when the kernels run on a processor
-// (src/device/emulated.rs): every wrapper has a plain twin.
+// What every kernel may use beyond plain CUDA C++: fixed-width names, sums over a warp, words that
+// blocks exchange, and the PTX instructions needed, each wrapped once. No CUDA header is included
+// anywhere, so a user needs only the driver and libnvrtc. EMULATED is defined if the kernels run
+// on a processor (src/device/emulated.rs); every wrapper has a plain twin.
 
 #pragma once
 
@@ -11,19 +11,14 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 
 #define FULL_MASK 0xffffffffu
-#define NO_KEY 0xffffffffu  // what `sort` leaves out
+#define NO_KEY 0xffffffffu  // the key of pairs that `sort` leaves out
 #define WARP 32
 
 // The first statement of every kernel. From sm_90 on a kernel is launched when the last block of
-// the one before it has ended, not when what that wrote has been seen everywhere (programmatic
-// dependent launch), and waits here for the latter. As each waits for its predecessor, each has
-// seen the end of all before it. Prediction for an H200: some 2 us less for each of a frame's 14
-// launches, fox_220k 266 us by the clock to 240. Measured: 268.0 to 249.6; a training step 957.5 to
-// 932.3 (means of three runs that take turns, each within 1 us of its mean). Tried:
-// griddepcontrol.launch_dependents in front of the wait, so that blocks take the places of those
-// that end: 263.7 and 973; behind it 263.1 and 946. Blocks that wait hold registers and shared
-// memory; why that costs so much is not known. Only in short kernels, whose successors wait no
-// sooner than they must: see lists.cu and sort.cu.
+// its predecessor has ended, not when the predecessor's writes are visible everywhere
+// (programmatic dependent launch), and waits here until they are. As each kernel waits for its
+// predecessor, the writes of all kernels before it are visible. History:
+// docs/log/kernels/launch.md.
 __device__ __forceinline__ void begin_kernel() {
 #if !defined(EMULATED) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -41,7 +36,7 @@ __device__ __forceinline__ float exp2_approx(float x) {
 #endif
 }
 
-// log2 x, within 2^-22 of it; -infinity for what is not a normal number above 0.
+// log2 x, within 2^-22 of it; -infinity if x is not a normal number above 0.
 __device__ __forceinline__ float log2_approx(float x) {
 #ifdef EMULATED
     return log2f(x);
@@ -74,7 +69,7 @@ __device__ __forceinline__ float sqrt_approx(float x) {
 #endif
 }
 
-// A read of a word that other blocks write with `publish` while this one runs.
+// Reads a word that other blocks write with `publish` while this kernel runs.
 __device__ __forceinline__ u32 observe(const u32* address) {
 #ifdef EMULATED
     return *(volatile const u32*)address;
@@ -94,7 +89,7 @@ __device__ __forceinline__ u64 observe(const u64* address) {
 #endif
 }
 
-// A write that other blocks see by `observe`.
+// Writes a word that other blocks read with `observe`.
 __device__ __forceinline__ void publish(u32* address, u32 value) {
 #ifdef EMULATED
     *(volatile u32*)address = value;
@@ -110,7 +105,7 @@ __device__ __forceinline__ void publish(u64* address, u64 value) {
 #endif
 }
 
-// A write that several threads may do at a time, of the same value.
+// Writes a word to which several threads may write the same value at a time.
 template <typename T>
 __device__ __forceinline__ void store_same(T* address, T value) {
 #ifdef EMULATED
@@ -125,7 +120,7 @@ __device__ __forceinline__ u32 lanes_below() {
 #ifdef EMULATED
     return (1u << threadIdx.x % WARP) - 1;
 #else
-    // Volatile, or the compiler makes it anew wherever it is used.
+    // Volatile, as the compiler would otherwise read the register again at every use.
     u32 lanes;
     asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes));
     return lanes;
@@ -161,7 +156,7 @@ __device__ __forceinline__ u32 warp_scan(u32 value, u32 lane) {
         u32 before = __shfl_up_sync(FULL_MASK, value, offset);
         if (lane >= offset) value += before;
 #else
-        // The shuffle says itself whether there is such a lane.
+        // The shuffle's predicate says whether there is such a lane.
         asm volatile(
             "{.reg .pred p; .reg .u32 before; shfl.sync.up.b32 before|p, %0, %1, 0, 0xffffffff; @p "
             "add.u32 %0, %0, before;}"
@@ -174,8 +169,8 @@ __device__ __forceinline__ u32 warp_scan(u32 value, u32 lane) {
 
 // Decoupled look-back (Merrill and Garland 2016): the sum of `aggregate` over all blocks before
 // `block`. A state is a 30-bit value under two bits that say whether it is the block's own sum or
-// the sum up to and including the block, so one word says it all and needs no fence. `states` must
-// be zero at launch. All lanes of one warp call it.
+// the sum up to and including the block, so that a single word carries both and no fence is
+// needed. `states` must be zero at launch. All lanes of one warp call it.
 #define STATE_VALUE 0x3fffffffu
 #define STATE_OWN 0x40000000u
 #define STATE_PREFIX 0x80000000u

@@ -1,51 +1,27 @@
-// Which tiles a splat touches, for every `intersect` method: the rows of tiles, and in each row one
-// interval, since every method's shape is convex. CPU twin: splatcore-cpu/src/footprint.rs.
+// Which tiles a splat touches, for every `intersect` method: its rows of tiles, and one interval
+// in each row, as every method's shape is convex. For project.cu, intersect.cu,
+// intersect_macro_tiles.cu and macro_tile_rows.cuh. docs/methods/intersect.md. Twin:
+// splatcore-cpu/src/footprint.rs.
 //
-// INTERSECT, after the literature's names. "Loses nothing": every pair that holds a fragment with
-// alpha >= 1/255 is there.
-//   0 aabb             INRIA's 3-sigma square (Kerbl et al. 2023). Lossy: cuts what lies beyond 3
-//                      sigma, and by its rounding up to a pixel less on the right and at the
-//                      bottom.
-//   1 adaptive-radius  AdR-Gaussian (Wang et al. 2024, equation 10): the box sqrt(2 ln(255 o)
-//                      Sigma_xx), sqrt(2 ln(255 o) Sigma_yy), nowhere beyond INRIA's square. Lossy:
-//                      cuts the fragments that `aabb` cuts.
-//   2 snugbox          Speedy-Splat (Hanson et al. 2024, equations 11 to 16): the box of the
-//                      ellipse alpha = 1/255. Loses nothing.
-//   3 accutile         Speedy-Splat, its tile walk: the tiles that the ellipse touches. Loses
-//                      nothing.
-//   4 obb              GSCore (Lee et al. 2024): of the square's tiles those that the 3-sigma box
-//                      along the ellipse's axes touches. Lossy as `aabb`, and by what lies beyond 3
-//                      sigma of either axis.
-//   5 tile-cull        StopThePop (Radl et al. 2024): of the ellipse's box the tiles where the
-//                      largest alpha over the pixel centres' rectangle reaches 1/255. Loses
-//                      nothing.
-//   6 exact            FlashGS (Feng et al. 2024): the ellipse against the pixel centres'
-//                      rectangle. Loses nothing.
-// Hence, splat by splat: exact <= accutile <= snugbox; adaptive-radius <= aabb and snugbox; obb <=
-// aabb; tile-cull equals exact but for roundings. At opacities below e^4.5 / 255 = 0.353 the
-// ellipse lies inside 3 sigma, so that obb has what exact and aabb both have. Nothing holds between
-// snugbox and aabb: above that opacity the ellipse reaches beyond 3 sigma, but the square has the
-// longer axis on both sides.
+// INTERSECT; "lossless": every pair that has a fragment with alpha >= 1/255 is there.
+//   0 aabb: INRIA's 3-sigma square (Kerbl et al. 2023). Cuts fragments beyond 3 sigma, and up to a
+//   pixel at the right and the bottom by its rounding.
+//   1 adaptive-radius: AdR-Gaussian (Wang et al. 2024, equation 10): the box of half sides sqrt(2
+//   ln(255 o) Sigma_xx) and _yy, within INRIA's square. Cuts what aabb cuts.
+//   2 snugbox: Speedy-Splat (Hanson et al. 2024, equations 11 to 16): the box of the ellipse alpha
+//   = 1/255. Lossless.
+//   3 accutile: Speedy-Splat's tile walk: the tiles that the ellipse touches. Lossless.
+//   4 obb: GSCore (Lee et al. 2024): the square's tiles that the 3-sigma box along the ellipse's
+//   axes touches. Cuts what aabb cuts, and fragments beyond 3 sigma of either axis.
+//   5 tile-cull: StopThePop (Radl et al. 2024): tiles of the ellipse's box whose largest alpha
+//   over the pixel centres' rectangle reaches 1/255. Lossless.
+//   6 exact: FlashGS (Feng et al. 2024): the ellipse against the pixel centres' rectangle.
+//   Lossless.
+// A tile's rectangle is [16 i, 16 i + 16] for snugbox, accutile and obb, as their papers have it,
+// and that of its pixel centres, [16 i + 0.5, 16 i + 15.5], for tile-cull and exact.
 //
-// Rectangles: papers that measure to a tile's edges (snugbox, accutile, obb) get [16 i, 16 i + 16],
-// those that measure to its pixels (tile-cull, exact) their centres, [16 i + 0.5, 16 i + 15.5].
-//
-// Intervals where the papers test tile by tile: `obb` (separating axes) and `accutile` (which walks
-// rows or columns, whichever are fewer) give the same tiles in another way, which the conformance
-// suite checks; `tile-cull` tests tile by tile, but from both ends of a row until one is in.
-//
-// Cost: `make_footprint` some 20 (boxes) to 60 instructions a splat, then a row 15 (boxes), 40
-// (obb), 50 (ellipses), and for `tile-cull` 25 for each tile outside and 50 for the two that end
-// the row; no shared memory but a footprint a thread in `expand` (12 to 36 bytes), 32 to 56
-// registers there. Bound by instructions and latency, not by memory. Pairs of fox_220k at
-// 1080x1920, mean of the held-out cameras, counted by the portable backend: aabb 5.31 M,
-// adaptive-radius 2.14, snugbox 2.16, obb 1.79, accutile 1.40, tile-cull and exact 1.35. Against
-// vanilla's image the conservative methods have 80.9 dB (they keep what the square cuts), obb 79.8.
-// Prediction for `expand` and `expand_long` on an H200, 12 us and 13 us a million pairs from the 30
-// us measured for `exact`: aabb 80 us, adaptive-radius and snugbox 40, obb 36, accutile 31,
-// tile-cull 36 with its tests. Measured, project, then expand, both sorts and ranges together: aabb
-// 28 and 219, adaptive-radius 29 and 131, snugbox 29 and 129, obb 36 and 125, accutile 34 and 111,
-// exact 32 and 109, tile-cull 196 (counting tile by tile in one thread) and 126.
+// Cost in instructions: 20 (boxes) to 60 a splat; a row 15 (boxes), 40 (obb), 50 (ellipses).
+// History: docs/log/kernels/intersect.md.
 
 #pragma once
 #include "splat.cuh"
@@ -58,13 +34,13 @@
 #define INTERSECT_TILE_CULL 5
 #define INTERSECT_EXACT 6
 
-// Methods that start from INRIA's square.
+// Methods that need INRIA's square.
 #define READS_RADIUS                                                          \
     (INTERSECT == INTERSECT_AABB || INTERSECT == INTERSECT_ADAPTIVE_RADIUS || \
      INTERSECT == INTERSECT_OBB)
 
-// A tile's rectangle along one axis, from the tile's first edge: the centres of its pixels, or all
-// of it.
+// A tile's rectangle along one axis, relative to the tile's first edge: from the first to the last
+// pixel centre, or from edge to edge.
 #if INTERSECT == INTERSECT_EXACT || INTERSECT == INTERSECT_TILE_CULL
 #define TILE_LOW 0.5f
 #define TILE_HIGH (TILE - 0.5f)
@@ -74,9 +50,9 @@
 #endif
 
 // Sums and products below are written so that the compiler cannot contract them differently in two
-// kernels: all must find the same tiles.
+// kernels: all kernels must find the same tiles.
 
-// The tiles (first, one past the last) whose rectangles reach into [low, high].
+// The tiles (first, one past the last) whose rectangles touch [low, high].
 __device__ __forceinline__ uint2 tile_span(float low, float high, u32 tiles) {
     float first = ceilf(__fmul_rn(__fadd_rn(low, -TILE_HIGH), 1.0f / TILE));
     float last = floorf(__fmul_rn(__fadd_rn(high, -TILE_LOW), 1.0f / TILE));
@@ -185,7 +161,7 @@ __device__ __forceinline__ uint2 footprint_rows(const Footprint& f, const Camera
                      camera.tiles_y);
 }
 
-// The walk stays inside the SnugBox, as in the paper.
+// As in the paper, the walk stays inside the SnugBox.
 __device__ __forceinline__ uint2 footprint_row(const Footprint& f, u32 row, const Camera& camera) {
     uint2 box = tile_span(__fadd_rn(f.mean_x, -f.half_width), __fadd_rn(f.mean_x, f.half_width),
                           camera.tiles_x);
@@ -217,11 +193,11 @@ __device__ __forceinline__ Footprint make_footprint(const Splat& s) {
     float error = fmaf(half, half, -product);
     float determinant = __fadd_rn(fmaf(s.a, s.c, -product), -error);
     float across = sqrt_approx(__fmul_rn(THREE_SIGMA, __frcp_rn(largest)));
-    // A needle whose determinant rounds to nothing or less is as long as INRIA's square allows.
+    // A needle whose determinant rounds to 0 or below gets the half side of INRIA's square.
     float along = fminf(
         sqrt_approx(__fmul_rn(__fmul_rn(THREE_SIGMA, largest), __frcp_rn(determinant))), s.radius);
-    // Sine and cosine of the longer axis from those of twice its angle, the larger one first: the
-    // other would cancel. A round splat has no axis; its box is upright.
+    // Sine and cosine of the longer axis from those of twice its angle, the larger one first, as
+    // the other would cancel. A round splat has no axis; its box is upright.
     float inverse = spread > 0.0f ? __frcp_rn(spread) : 0.0f;
     float cosine2 = spread > 0.0f ? __fmul_rn(difference, inverse) : 1.0f,
           sine2 = fabsf(__fmul_rn(half, inverse));
@@ -291,8 +267,8 @@ __device__ __forceinline__ float fall_at(const Ellipse& e, float dx, float dy) {
 }
 
 // Whether alpha reaches 1/255 in a rectangle, given relative to the mean. Alpha is largest at the
-// mean or, seen from there, on the nearer vertical or the nearer horizontal edge; what is compared
-// is the largest on the lines nearest to the mean.
+// mean or, seen from there, on the nearer vertical or the nearer horizontal edge; the test
+// compares the largest alpha on the two lines nearest to the mean.
 __device__ __forceinline__ bool contributes(const Footprint& f, float left, float right, float top,
                                             float bottom) {
     float x = fminf(fmaxf(0.0f, left), right), y = fminf(fmaxf(0.0f, top), bottom);

@@ -1,23 +1,21 @@
 // The matrix units (tensor cores), half precision and asynchronous copies, each PTX instruction
-// wrapped once. A half2 is a u32: the first value in the low half. PTX ISA, "Matrix fragments for
-// mma": with group = lane / 4, member = lane % 4,
-//   A 16x8  (half):  a[0] (row group, columns 2 member and + 1), a[1] (row group + 8, the same
-//           columns)
+// wrapped once. A half2 is a u32 with the first value in the low half. Fragments (PTX ISA, "Matrix
+// fragments for mma"), with group = lane / 4, member = lane % 4:
+//   A 16x8  (half):  a[0] (row group, columns 2 member and + 1), a[1] (row group + 8, same
+//   columns)
 //   A 16x16 (half):  a[0], a[1] as above; a[2], a[3] the same rows, columns + 8
 //   B 8x8   (half):  b[0] (rows 2 member and + 1, column group);   B 16x8: b[1] the same, rows + 8
-//   C, D 16x8 (f32): d[0], d[1] (row group, columns 2 member and + 1), d[2], d[3] (row group + 8);
-//   as halves d[0] and d[1]
-//   A 16x8  (tf32):  a[0] (row group, column member), a[1] (row group + 8), a[2], a[3] the same,
-//           column member + 4
+//   C, D 16x8 (f32): d[0], d[1] (row group, columns 2 member and + 1), d[2], d[3] (row group + 8)
+//   C, D 16x8 (half): d[0] and d[1], each two columns
+//   A 16x8  (tf32):  a[0] (row group, column member), a[1] (row group + 8); a[2], a[3] column + 4
 //   B 8x8   (tf32):  b[0] (row member, column group), b[1] (row member + 4)
-// Emulated twins: emulator/matrix.hpp.
 //
-// sm_75 has m16n8k8 only: k16 is two of them there, copies are plain loads and stores, and tf32
-// multiplies in f32.
+// sm_75 has m16n8k8 only: there k16 is two of them, copies are plain loads and stores, and tf32
+// multiplies in f32. Emulated twins: emulator/matrix.hpp.
 //
-// Products and matrices are volatile, although they have no side effects: the whole warp must come
-// to each of them, and a compiler that may move one into the branch that uses its result would
-// leave lanes out.
+// Products and loads of matrices are volatile, although they have no side effects. The whole warp
+// must execute each of them; a compiler that may move one into the branch that uses its result
+// would leave lanes out.
 
 #pragma once
 #include "device.cuh"
@@ -32,7 +30,7 @@
 
 #ifdef EMULATED
 
-// All of the functions below, in emulator/matrix.hpp.
+// Twins of all functions below.
 
 #else
 
@@ -262,7 +260,7 @@ __device__ __forceinline__ void copy_async_16(void* shared, const void* global) 
 #endif
 }
 
-// The same by way of the first-level cache, for what neighbours read too.
+// The same through the first-level cache, for data that other warps read too.
 __device__ __forceinline__ void copy_async_cached_16(void* shared, const void* global) {
 #if HAS_SM80
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(shared_address(shared)),

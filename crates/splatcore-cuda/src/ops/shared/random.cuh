@@ -1,5 +1,6 @@
-// Counter-based random numbers, the same as splatcore_core::random's on every backend: any thread
-// can ask for the number of (seed, step, index, lane).
+// Counter-based random numbers for densify.cu and adam.cu, with the same bits as
+// splatcore_core::random on every backend: any thread can compute the number of (seed, step,
+// index, lane).
 
 #pragma once
 #include "splat.cuh"

@@ -1,7 +1,7 @@
-// Mip-Splatting's 3D filter (Yu et al. 2024, section 4.1, eq. 8) as `project`, `project_backward`
-// and the reset of opacities apply it: each Gaussian is convolved with one of log standard
-// deviation `filter`, which the learner keeps. Its log scales grow and ln opacity falls by the sum
-// of their growths. CPU twin: splatcore-cpu/src/smoothing.rs.
+// Mip-Splatting's 3D filter (Yu et al. 2024, section 4.1, equation 8), for project.cu,
+// project_backward.cuh and the reset of opacities: each Gaussian is convolved with a Gaussian
+// whose log standard deviation is `filter`, which the learner keeps. Its log scales grow, and ln
+// opacity falls by the sum of their growths. Twin: splatcore-cpu/src/smoothing.rs.
 
 #pragma once
 #include "splat.cuh"

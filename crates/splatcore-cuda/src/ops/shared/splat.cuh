@@ -1,12 +1,15 @@
-// What the ops of a frame share: the camera, the projected Gaussian, the counters, and the geometry
-// that `project` and `project_backward` both need. Frames and units as in splatcore_core: OpenCV
-// camera, pixels, centre of the first pixel at (0.5, 0.5).
+// What the ops of a frame share: the camera, the projected Gaussian, the counters, and the
+// geometry that project.cu and project_backward.cuh both need. Frames and units as in
+// splatcore_core: OpenCV camera, pixels, centre of the first pixel at (0.5, 0.5). `slot` in the
+// kernels is the compacted index of a splat; `halted` says that a frame overflowed the room for
+// it.
 
 #pragma once
 #include "device.cuh"
 
 #define TILE 16
-// A splat with more pairs than this is left to kernels that give it a whole block.
+// Splats with more pairs than this go to the long-list queue, whose kernels give each a whole
+// block.
 #define LONG_LIST 64
 #define LOG2E 1.44269504088896f
 #define LN2 0.69314718055994f
@@ -33,30 +36,30 @@ struct Camera {
 #define LENGTHS 8  // classes of tiles, by the length of their lists
 #define ROUGH_LISTS (LENGTHS + 1)
 
-// What the device counts. The first 24 bytes live through the frames of a training: once `halted`,
-// nothing changes any more until the host has made room for `needed` pairs and `rows` Gaussians and
-// takes the missing steps and refinements again. The rest is zeroed every frame.
+// The device's counters. The first 24 bytes persist over the frames of a training. Once `halted`
+// is set, kernels change nothing until the host has made room for `needed` pairs and `rows`
+// Gaussians and repeats the missing steps and refinements. `clear` sets the others to 0 every
+// frame, but for those that say otherwise.
 struct Counters {
-    u32 halted;   // 1: more pairs, or more Gaussians, than there is room for
-    u32 steps;    // training steps and refinements done
-    u64 needed;   // most pairs that a frame wanted
-    u64 rows;     // Gaussians that a refinement wanted room for, 0 if it had it
-    u32 visible;  // slots in use
-    u32 longs;    // slots with more than LONG_LIST pairs, in the queue that `expand` makes; in that
-                  // of `count_lists` parts of blocks too
-    u64 pairs;    // (tile, Gaussian) pairs of this frame
+    u32 halted;     // 1: overflowed: more pairs or Gaussians than there is room for
+    u32 steps;      // training steps and refinements done
+    u64 needed;     // most pairs that a frame wanted
+    u64 rows;       // Gaussians that a refinement wanted room for, 0 if it had it
+    u32 visible;    // splats of this frame, so compacted indices in use
+    u32 longs;      // splats in the long-list queue of `expand`
+    u64 pairs;      // (tile, Gaussian) pairs of this frame
     u64 evaluated;  // fragments whose alpha was computed (counting only)
     u64 blended;    // fragments that changed their pixel (counting only)
-    u64 placed;     // entries of the tiles' lists that have their place (lists.cu)
-    u32 firsts;     // tiles that are to be blended first, and last
+    u64 placed;     // entries of the tiles' lists placed by sort_bins.cu (GROUP 4)
+    u32 firsts;     // tiles in the schedule of sort_bins.cu, from its front, and its back
     u32 lasts;
-    u32 far;          // splats that `deal_far` deals
-    u32 ended;        // blocks of `deal_far`
-    u32 items;        // of sort_bins.cu
-    u32 longest;      // most pairs that a list of a frame wanted; lives through frames
-    u32 most_far;     // most entries of the queue of far splats that a frame wanted; likewise
-    u32 rough_begun;  // tiles that `blend_rough` was asked for
-    u32 rough_tiles[ROUGH_LISTS];  // that are left to it, in lists (blend_interpolated.cu)
+    u32 far;                       // entries of the queue of large footprints (bin_large_splats.cu)
+    u32 ended;                     // blocks of `deal_far` that have counted their pairs
+    u32 items;                     // of sort_bins.cu
+    u32 longest;                   // most pairs that a list of a frame wanted; persists over frames
+    u32 most_far;                  // most entries of that queue that a frame wanted; persists too
+    u32 rough_begun;               // tiles that blocks of `blend_rough` have taken
+    u32 rough_tiles[ROUGH_LISTS];  // left to `blend_rough`, by list (blend_interpolated.cu)
 };
 
 // A projected Gaussian: log2 alpha = log2_opacity + a dx^2 + b dx dy + c dy^2, d = pixel - mean.
@@ -69,27 +72,28 @@ struct __align__(16) Splat {
                   // 2^-20
 };
 
-// Where a list begins and ends; `sort` leaves (not the first, one past the last), zero for a list
-// without pairs.
+// A list's range, (first, one past the last). `sort` stores (~first, one past the last), so that 0
+// is a list without pairs.
 __device__ __forceinline__ uint2 list_range(const uint2* __restrict__ ranges, u32 list) {
     uint2 range = ranges[list];
     return make_uint2(range.y ? ~range.x : 0, range.y);
 }
 
-// slot_of[g]: slot of Gaussian g, or NO_SLOT, under a bit that says whether INRIA's rasterizer
-// counts it as in view.
+// slot_of[g]: the compacted index of Gaussian g, or NO_SLOT; the top bit says whether INRIA's
+// rasterizer counts it as in view.
 #define NO_SLOT 0x7fffffffu
 #define IN_VIEW 0x80000000u
 
 // The ellipse alpha = 1/255 around a splat's mean; derivation in splatcore-cpu/src/ellipse.rs.
 // Products and sums are written so that the compiler cannot contract them differently in two
-// kernels: both must find the same tiles.
+// kernels: all kernels must find the same tiles.
 struct Ellipse {
     float slope, square, curve, half_height, rightmost;
 };
 
 __device__ __forceinline__ Ellipse make_ellipse(float a, float b, float c, float log2_opacity) {
-    // The margin covers rounding here and in the blend: nothing that a pixel keeps may be lost.
+    // The margin covers rounding here and in the blend: no fragment that a pixel blends may be
+    // lost.
     float t = fmaxf(fmaf(__fadd_rn(log2_opacity, LOG2_255), 1.0001f, 1e-3f), 0.0f);
     float inverse = __frcp_rn(-a);
     float half = __fmul_rn(0.5f, b);
@@ -137,7 +141,7 @@ __device__ __forceinline__ Vec3 times(const Symmetric& s, Vec3 v) {
 struct Geometry {
     Vec3 view;                   // view-space position
     float clamped_x, clamped_y;  // as the Jacobian uses them
-    float free_x, free_y;        // 1 where the clamp did nothing
+    float free_x, free_y;        // 1 if not clamped, else 0
     float inverse_z;
     float qw, qx, qy, qz;  // normalised
     float inverse_norm;    // of the stored quaternion
@@ -195,7 +199,8 @@ __device__ __forceinline__ Geometry make_geometry(Vec3 mean, Vec3 log_scales, fl
     g.xx = dot(g.u, cu) + LOW_PASS;
     g.xy = dot(g.u, cv);
     g.yy = dot(g.v, cv) + LOW_PASS;
-    // With the product's rounding error given back (Kahan), or needles would lose their sign.
+    // Corrected by the product's rounding error (Kahan), as a needle's determinant would lose its
+    // sign otherwise.
     float product = __fmul_rn(g.xy, g.xy);
     float error = fmaf(g.xy, g.xy, -product);
     g.determinant = fmaf(g.xx, g.yy, -product) - error;
