@@ -1,55 +1,28 @@
-// sort: stable least-significant-digit radix sort of (u32 key, u32 value) pairs, one kernel a digit
-// (Adinets and Merrill 2022, "Onesweep"): a block ranks the keys of its piece, finds their place by
-// decoupled look-back, one sum for each digit value, and writes runs of equal digits coalesced. A
-// first kernel counts the digits of all passes.
+// sort: stable least-significant-digit radix sort of (u32 key, u32 value) pairs.
 //
-// Keys NO_KEY are left out: the first pass reads all slots of the input (no count), the later ones
-// what is left. The number of pairs is on the device: the grid covers the capacity, and blocks
-// beyond the number leave at once. A piece is blockIdx.x. Blocks begin in the order of blockIdx, so
-// the predecessors that a piece waits for are at work already; expand and project count on it too.
-// TICKETS 1 takes the order from a counter instead, at the price of its latency.
+// Contract. Sorts `keys_in` and `values_in` ([capacity]) by key ("Onesweep", Adinets and Merrill
+// 2022). The number of pairs is on the device (`count`; null: `capacity`). Pairs with the key
+// NO_KEY are left out. count_digits counts the digits of all passes; sort_digit, once a pass,
+// ranks the keys of its piece (block), finds their place by decoupled look-back, one sum for each
+// digit value, and writes runs of equal digits coalesced. The last pass writes each list's range
+// to `ranges` if asked.
+//   BITS of a digit, PASSES, ITEMS keys a thread, WINDOW pieces that a look-back reads at once:
+//   chosen by sort.rs. EAGER: the first loads do not wait for the count. COPIES of count_digits'
+//   histogram.
+//   TICKETS 1 numbers pieces by a counter, which adds its latency. TICKETS 0, like `expand`, relies
+//   on blocks beginning in the order of blockIdx, so that a piece's predecessors already run.
 //
-// Constants: BITS of a digit, PASSES, ITEMS keys a thread, WINDOW pieces that a look-back
-// reads at once (sort.rs chooses all five); TICKETS; EAGER first loads; COPIES of the histogram
-// that count_digits spreads its lanes over.
+// Launch. count_digits 512 threads, sort_digit 256; the grid covers the capacity, and blocks
+// beyond the count end at once. Shared memory of sort_digit: the warps' counts, 16 * 2^BITS bytes,
+// which the sorted piece, 2048 * ITEMS bytes, replaces; and 4 * 2^BITS. On sm_90 with 8 bits and 8
+// keys a thread 64 registers, 17.5 KB, 4 blocks a multiprocessor; 16 keys: 80 (12 spilled), 34 KB,
+// 3. count_digits: 24 registers; 16 KB for 4 passes of 8 bits.
 //
-// Launch: count_digits 512 threads, sort_digit 256. Shared memory of sort_digit: the warps' counts,
-// 16 * 2^BITS bytes, in which the sorted piece, 2048 * ITEMS bytes, takes their place; and 4 *
-// 2^BITS. On sm_90, registers and bytes of shared memory with 8 bits and 8 keys a thread: 64, 17.5
-// K, four blocks a multiprocessor; 8 and 16: 80 (12 spilled), 34 K, three. count_digits: 24
-// registers; 16 K for 4 passes of 8 bits, 32 K for one of 11. Bound by latency for small inputs, by
-// memory for large ones: 16 bytes a pair and pass, 4 for counting.
+// Bound. Latency for small inputs: look-back takes t rounds of 0.6 us for WINDOW t^2 / 2 pieces.
+// Memory for large ones: 16 bytes a pair and pass, 4 for counting.
 //
-// The model behind sort.rs's choice. With all pieces at work at once, look-back takes t rounds of
-// 0.6 us for WINDOW t^2 / 2 pieces: each round brings the sums of WINDOW pieces, and the prefix of
-// a piece that took t - 1. By it 215 pieces and a WINDOW of 3 need 12 rounds, 7 of the 12 us that a
-// pass over 220 k keys took (12 % of the issue slots busy); 108 pieces and 16 need 4, 2.3 us. The
-// rest: launch and drain 1.5 us, first loads 0.8, ranks 45 clocks an item, writes 1. More digits
-// cost more a round (a round of 2048 digits and WINDOW 4 reads 32 KB a block) and break up the
-// writes. Prediction on an H200, in us a pass: 220 k depths, 4 passes of 8 bits, 6.5; 1 M depths 9;
-// 0.55 M pairs of 2040 groups, one pass of 11 bits, 13 or two of 6, 7; 1.28 M pairs of 8160 tiles,
-// 2 passes of 7 bits, 11. count_digits: 220 k 4, 4.5 M 9. Measured, all passes and the count: 220 k
-// depths, a third of them absent, 33 us (8 or 16 pieces a look-back alike, 16 keys a thread 40,
-// three passes of 11 bits 44); 1 M depths 63, with votes in place of match.any 59 (11 bits 94);
-// 0.55 M pairs 28 with two passes of 6 bits and 8 keys a thread, 31 with 16 keys, 38 with one pass
-// of 11 bits; 1.28 M pairs 44 (16 keys 49). TICKETS 1: 36 for 220 k depths; EAGER 0: 34; COPIES 1:
-// no difference. Depths as keys of 27 bits (`depth_key` in project.cu), three passes of 9 bits in
-// place of four of 8: predicted 6 us less for 220 k, 11 for 1 M. Measured 3 and 5, with a WINDOW of
-// 8 (4: the same; 16: 1 and 0; 32: 3 and 9 more than before). The last pass notes where each list
-// begins and ends: predicted the time of the kernel that did so before (6 and 8 us, of tiles in
-// training 7 and 15). Measured: 1.5 and 4 us come back in training, in pictures nothing that can be
-// told. Pictures' depths have 21 bits, three digits of 7 (project.cu). A million of them sorted
-// with 16 keys a thread, 245 pieces that are all at work at once, take 4 us less than with 8; 220 k
-// take 4 more. Tried: the first pass begun while digits are counted
-// (griddepcontrol.launch_dependents in count_digits), which it awaits before it needs the
-// histograms: predicted 2 us less a sort, measured 2 more for a picture's two. EAGER for pairs: 0,
-// mcmc_1m 5 more. Values come by asynchronous copies, straight to where they are sorted to, so that
-// four or three blocks fit in place of two; and 8 keys a thread up to 4 M pairs, not 2. Measured:
-// both sorts of a picture of mcmc_1m 87 to 82 (of that 8 keys for depths 4; with a WINDOW of 16 for
-// a million depths 84 to 85), vanilla's 18 M pairs and its depths 443 to 388 (with 8 keys 421), 5.3
-// M 145 to 131 (8 keys 138). Four blocks with 16 keys are no faster than two were. Before (tickets,
-// 4 or 8 keys a thread, 8 bits, WINDOW 3): 220 k depths 12 a pass and 5.5 for the count; 0.55 M
-// pairs 20 and 14; 1.28 M pairs 30 and 21.
+// Now. About 30 us for 220 k depths of 27 bits, 3 passes of 9 bits and the count, on an H200.
+// History: docs/log/kernels/sort.md.
 
 #include "matrix.cuh"
 #include "splat.cuh"
@@ -57,7 +30,7 @@
 #ifndef TICKETS
 #define TICKETS 0
 #endif
-// The first loads do not wait for the number of pairs, and blocks beyond it load in vain: for
+// The first loads do not wait for the number of pairs, and blocks beyond it load in vain. Pays for
 // depths, where nearly all of the capacity is in use.
 #ifndef EAGER
 #define EAGER (PASSES > 2)
@@ -66,10 +39,10 @@
 #define WARPS (BLOCK / WARP)
 #define PIECE (BLOCK * ITEMS)
 #define DIGITS (1u << BITS)
-// Neighbouring digits of a thread, in scans and look-backs. Where there are more threads than
-// digits, the last ones have none.
+// Neighbouring digits of a thread, in scans and look-backs. If there are more threads than digits,
+// the last threads have none.
 #define OWNED (DIGITS > BLOCK ? DIGITS / BLOCK : 1)
-// States go four at a time.
+// States are read and written four at a time.
 #if BITS >= 10 && !defined(EMULATED)
 #define FOURS 1
 #else
@@ -89,13 +62,14 @@ __device__ __forceinline__ u32 digit_of(u32 key, u32 pass) {
     return (key >> (BITS * pass)) & (DIGITS - 1);
 }
 
-// histograms[pass][digit], zero at launch, and behind them a ticket for each pass. Zeroes the
-// states of the pieces that there are, which may be far fewer than those that there is room for.
+// histograms[pass][digit], zero at launch, and behind them a ticket for each pass. Sets the states
+// of the pieces of this input to 0, which may be far fewer than there is room for.
 extern "C" __global__ void __launch_bounds__(COUNT_BLOCK)
     count_digits(const u32* __restrict__ keys, const u32* count, u32 capacity, u32* histograms,
                  u32* states) {
     begin_kernel();
-    // Copies side by side lie in different banks: the high digits of depths are nearly all equal.
+    // The high digits of depths are nearly all equal, so lanes count in COPIES of a bin, which lie
+    // in different banks.
     __shared__ u32 local[PASSES * DIGITS][COPIES];
     u32 thread = threadIdx.x, stride = gridDim.x * COUNT_BLOCK,
         from = blockIdx.x * COUNT_BLOCK + thread;
@@ -127,7 +101,8 @@ extern "C" __global__ void __launch_bounds__(COUNT_BLOCK)
     }
 }
 
-// The states of a thread's digits. Each word says what it is, so their order does not matter.
+// The states of a thread's digits. Each word has its kind in its top bits, so the order of the
+// loads does not matter.
 __device__ __forceinline__ void observe_states(const u32* states, u32 seen[OWNED]) {
 #if FOURS
 #pragma unroll
@@ -170,12 +145,14 @@ __device__ __forceinline__ void look_back_digits(const u32* states, u32 piece, u
             u32 kind = seen[k][0];
 #pragma unroll
             for (int d = 1; d < OWNED; ++d) kind &= seen[k][d];
-            // Neither: not published, or on its way from one kind to the other. To be read again.
+            // Neither bit: not published yet, or some digits are a prefix and others are not. Read
+            // again.
             more = more && (kind & (STATE_OWN | STATE_PREFIX)) != 0;
             if (!more) continue;
 #pragma unroll
             for (int d = 0; d < OWNED; ++d) earlier[d] += seen[k][d] & STATE_VALUE;
-            // Piece 0 has a prefix, so nothing before it counts.
+            // The sum is complete. Piece 0 always has a prefix, so the loop ends at the latest
+            // there.
             if (kind & STATE_PREFIX) {
                 more = false;
                 at = 0;
@@ -199,24 +176,24 @@ __device__ __forceinline__ u32 peers_of(u32 digit) {
 
 union Work {
     u16 counts[WARPS]
-              [DIGITS];  // keys of each warp, then the place in the piece of the first of them
+              [DIGITS];  // keys of each warp, then the position in the piece of the first of them
     u32 words[WARPS][DIGITS / 2];  // the same
     struct {
         u32 keys[PIECE], values[PIECE];
     } sorted;
 };
 
-// states[piece][pass][digit], zero before the first pass. The last pass also notes where the list
-// of each key begins and ends, in `ranges`, if that is not null: those of keys 0 to `lists` - 1,
-// zero at launch; `list_range` in splat.cuh reads them.
+// states[piece][pass][digit], zero before the first pass. If `ranges` is not null, the last pass
+// also writes where the list of each key from 0 to `lists` - 1 begins and ends; zero at launch;
+// `list_range` in splat.cuh reads it.
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     sort_digit(const u32* __restrict__ keys_in, const u32* __restrict__ values_in, u32* keys_out,
                u32* values_out, const u32* count, u32 capacity, u32 pass, u32* histograms,
                u32* states, uint2* ranges, u32 lists) {
     begin_kernel();
     __shared__ __align__(16) Work work;
-    __shared__ u32 starts[DIGITS];  // place in the output of the piece's first key of a digit,
-                                    // minus its place in the piece
+    __shared__ u32 starts[DIGITS];  // position in the output of the piece's first key of a digit,
+                                    // minus its position in the piece
     __shared__ u32 sums[2][WARPS];
     __shared__ u32 present;
     u32 n = count ? min(*count, capacity) : capacity;
@@ -251,7 +228,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     for (u32 k = lane; k < DIGITS / 2; k += WARP) work.words[warp][k] = 0;
 
     // Rank within the warp, in the order item, then lane, which is the order of the input. All
-    // matches first: they do not wait for one another.
+    // matches first, as they do not depend on one another.
 #pragma unroll
     for (int k = 0; k < ITEMS; ++k)
         place[k] = peers_of(key[k] != NO_KEY ? digit_of(key[k], pass) : DIGITS);
@@ -265,12 +242,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
             work.counts[warp][digit] = before + __popc(peers);
         __syncwarp();
     }
-    // No earlier, or the loads would be put behind it.
+    // Not earlier, as the compiler would move the loads behind the branch.
     if (EAGER && piece * PIECE >= n) return;
     __syncthreads();
 
-    // The piece's keys of each digit, for the others to see as soon as possible. Digits that no
-    // piece has need no states.
+    // The piece's keys of each digit, published as soon as possible. Digits that no piece has need
+    // no states.
     u32 in_piece[OWNED], total = 0;
     u32* first_states = states + pass * DIGITS + first_digit;
     u32* own_states = first_states + (u64)piece * (PASSES * DIGITS);
@@ -318,12 +295,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 #pragma unroll
     for (int k = 0; k < ITEMS; ++k) place[k] += work.counts[warp][digit_of(key[k], pass)];
     __syncthreads();
-    // From here on the sorted piece has the counts' place.
+    // From here on the sorted piece replaces the counts in shared memory.
 #pragma unroll
     for (int k = 0; k < ITEMS; ++k) {
         if (key[k] == NO_KEY) continue;
         work.sorted.keys[place[k]] = key[k];
-        // Nobody looks at the values: they come while the block looks back, and need no registers.
+        // Values are copied asynchronously, as no thread reads them: they arrive during the
+        // look-back and need no registers.
         copy_async_4(&work.sorted.values[place[k]], values_in + at + k * WARP);
     }
     copy_async_commit();
@@ -346,17 +324,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     __syncthreads();
 #pragma unroll
     for (int item = 0; item < ITEMS; ++item) {
-        // Read beyond the end too, so that no read waits for a branch.
+        // Reads beyond the end too, so that no read waits for a branch.
         u32 k = thread + item * BLOCK, sorted_key = work.sorted.keys[k],
             sorted_value = work.sorted.values[k];
         u32 to = starts[digit_of(sorted_key, pass)] + k;
-        // A frame that was halted has leftovers for keys, NO_KEY where it should not be, and is not
-        // looked at.
+        // A frame that overflowed (`halted`) has stale keys, also NO_KEY where none should be; its
+        // result is discarded, but writes must stay inside.
         if (k < present && to < capacity) {
             keys_out[to] = sorted_key;
             values_out[to] = sorted_value;
-            // The piece's keys of a list lie side by side, here and there; the first and the last
-            // of them are as good as all.
+            // The piece's keys of a list are neighbours, here and in the output, so its first and
+            // last key stand for all.
             u32 list = sorted_key;
             if (pass == PASSES - 1 && ranges && list < lists) {
                 if (k == 0 || work.sorted.keys[k - 1] != list) atomicMax(&ranges[list].x, ~to);
