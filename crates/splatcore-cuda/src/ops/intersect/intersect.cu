@@ -1,26 +1,25 @@
-// intersect: the (tile, Gaussian) pairs, expanded in depth order, so that a stable sort by tile
-// number alone gives every tile its list front to back. Every method's shape
-// is a run of rows of tiles and one interval in each (footprint.cuh).
-// CPU twin: splatcore-cpu/src/intersect.rs.
+// intersect: expands splats into (tile, splat) pairs in depth order.
 //
-// `expand`: writes tile and slot of every pair, and its number where the backward pass will want
-// it. A block takes 256 splats in depth order and finds the place of their pairs by look-back over
-// the blocks. Inside, work is shared out twice: first a thread finds the interval of one row of one
-// splat, whoever's it is, 256 rows at a time; then a thread writes one pair, whichever row's it is.
-// So a splat of one tile and one that covers the image cost the same for each pair. Splats of more
-// than LONG_LIST pairs go to a queue; `expand_long` gives each a block of its own: the nearest
-// splats are often the largest, and a block of 256 of them would keep one multiprocessor busy long
-// after the others.
+// Contract. `order` are the splats' compacted indices (`slot`) by depth, `tile_counts` the tiles
+// of each. `expand` writes the tile (`tiles`) and compacted index (`pair_slots`) of every pair,
+// and its number (`pair_numbers`) if the backward pass wants it; `first_pairs` gets the first pair
+// of each splat. A stable sort by tile then gives every tile its list front to back (Kerbl et al.
+// 2023). Sets `halted` if the pairs overflow `pair_capacity`. Twin:
+// splatcore-cpu/src/intersect.rs. Splats of more than LONG_LIST pairs go to the long-list queue
+// (`long_slots`), and `expand_long` gives each a block: the nearest splats are often the largest,
+// and a block of 256 of them would run long after the others.
+//   INTERSECT: the method (footprint.cuh).
 //
-// Bound by instructions: some 70 a row and 35 a pair (two bisections of 8 steps). Prediction on an
-// H200: fox_220k, 1.35 M pairs and about 0.6 M rows, 3 M warp instructions, 25 us; mcmc_1m, 4.4 M
-// pairs, 70 us. Tried: a thread a pair that walks its splat's rows to find its tile (fox_220k 129
-// us, mcmc_1m 3990 us: pairs of splats with 60 rows and more each walk half of them); rows and
-// pairs shared out, but without the queue (29 and 237 us, most of the card idle for most of the
-// time: 9 % of the issue slots busy). Prediction for the queue: mcmc_1m 80 us; measured 90 us
-// (fox_220k 30 us).
+// Launch. A block of 256 threads for 256 splats; look-back over the blocks finds the position of
+// their pairs. Work is shared out twice: a thread finds the interval of one row of one splat, 256
+// rows at a time, then a thread writes one pair, so that a pair costs the same for small and large
+// splats. 32 to 56 registers, by method.
 //
-// Constants: INTERSECT as in footprint.cuh, which says what the methods are.
+// Bound. Instructions: some 70 a row and 35 a pair (two bisections of 8 steps): 1.35 M pairs and
+// 0.6 M rows are some 3 M warp instructions (fox_220k).
+//
+// Now. 30 us for fox_220k at 1080x1920 with `exact` on an H200, both kernels. History:
+// docs/log/kernels/intersect.md.
 
 #include "footprint.cuh"
 #include "block_scan.cuh"
@@ -42,7 +41,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ u32 shifts[BLOCK];  // pairs of long lists before each splat
     __shared__ u32 scratch[4][BLOCK / WARP];
     __shared__ u32 block_start;
-    // More pairs than there is room for: nothing after this may change anything.
+    // Overflow: there are more pairs than there is room for, and no later kernel may change
+    // anything.
     u64 pairs = counters->pairs;
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         counters->needed = max(counters->needed, pairs);
@@ -83,8 +83,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (u32 chunk = 0; chunk < total_rows; chunk += BLOCK) {
         u32 length = 0, k = chunk + thread;
         if (k < total_rows) {
-            // Splats without rows share their start with the next one; the last of them is the one
-            // that has rows.
+            // Splats without rows share their start with the next splat; the last of them has the
+            // row.
             u32 i = owner_of(row_starts, k), row = row_spans[i].x + k - row_starts[i];
             uint2 span = footprint_row(footprints[i], row, camera);
             length = span.y - span.x;
@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             if (pair_numbers) pair_numbers[pair] = pair;
         }
         base += in_chunk;
-        // The next chunk overwrites what this one reads.
+        // The next chunk overwrites the arrays that this one reads.
         __syncthreads();
     }
 }

@@ -1,35 +1,36 @@
-// intersect, for blends that work on groups of tiles: the (group, Gaussian) pairs, expanded in
-// depth order, each with a mask of the group's tiles that the Gaussian touches (TensorGS, section
-// 4.4.2, "Constructing the grouped Gaussian list"). A group is GROUP x GROUP tiles; bit GROUP *
-// (row in the group) + column in the group of a mask is a tile. A stable sort by group number then
-// gives every group one list front to back; as the paper's entries, sorted by (group, depth).
+// intersect for blends of macro-tiles: expands splats into (macro-tile, splat) pairs in depth
+// order.
 //
-// Built as intersect.cu builds the tiles' lists, from the same footprints: `expand_groups` shares
-// out first rows, then pairs, over its block; splats of more than LONG_LIST pairs go to a queue,
-// and `expand_groups_long` gives each a block. Two things differ. A row here joins GROUP rows of
-// tiles, whose intervals can leave a gap of whole groups between them (a flat needle passes between
-// the pixel centres of two rows), so the groups touched are a union of intervals, and a group in a
-// gap gets no pair. And `project` counts tiles, not groups, so `expand_groups` walks its rows
-// twice, to count first. It replaces counters->pairs, which never grows by that: buffers for the
-// tiles' pairs hold the groups'.
+// Contract. A macro-tile, `group` in the code, is GROUP x GROUP tiles. `order` are the splats'
+// compacted indices (`slot`) by depth. Writes each pair's macro-tile (`groups`), compacted index
+// (`pair_slots`), number (`pair_numbers`, which the sort moves) and mask of touched tiles
+// (`masks`, bit GROUP * row + column in the macro-tile). A stable sort by macro-tile then gives
+// each one list front to back (TensorGS, section 4.4.2, "Constructing the grouped Gaussian list").
+//   INTERSECT: the method (footprint.cuh); GROUP, 2 or 4.
 //
-// Launch: a block of 256 threads for 256 splats, as for `expand` and `expand_long`. At GROUP 4
-// (sm_90) 48 registers and 26 KB of shared memory: 5 blocks an SM.
-// Bound by instructions: some 70 a row of tiles, twice, and 60 a pair. Prediction on an H200:
-// fox_220k, exact, about 0.6 M rows of tiles and 0.7 M pairs at GROUP 2, 4 M warp instructions; at
-// the rate of `expand` (3 M in 30 us) 40 us. Measured: 29 us for 2x2 (both kernels).
+// Launch. A block of 256 threads for 256 splats, as intersect.cu; `expand_groups_long` as its
+// `expand_long`. At GROUP 4 (sm_90) 48 registers and 26 KB of shared memory: 5 blocks a
+// multiprocessor. A row here is GROUP rows of tiles, whose intervals can leave a gap of whole
+// macro-tiles (a flat needle between the pixel centres of two rows), so the macro-tiles touched
+// are a union of intervals. `project` counts tiles, so `expand_groups` walks its rows twice, first
+// to count, and replaces counters->pairs, which never grows by it: buffers for the tiles' pairs
+// suffice.
 //
-// Constants: INTERSECT as in footprint.cuh; GROUP, 2 or 4.
+// Bound. Instructions: some 70 a row of tiles, twice, and 60 a pair (0.6 M rows of tiles, 0.7 M
+// pairs for fox_220k at GROUP 2, an estimate).
+//
+// Now. 29 us for fox_220k at 1080x1920, GROUP 2 and `exact`, on an H200, both kernels. History:
+// docs/log/kernels/intersect.md.
 
 #include "footprint.cuh"
 #include "block_scan.cuh"
 
-// The tiles of each row of tiles in one row of groups, first and one past the last.
+// The touched tiles in each row of tiles of a row of macro-tiles, first and one past the last.
 struct GroupRow {
     uint2 spans[GROUP];
 };
 
-// Row `row` of groups; `rows` are the splat's rows of tiles.
+// Makes row `row` of macro-tiles; `rows` are the splat's rows of tiles.
 __device__ __forceinline__ GroupRow make_group_row(const Footprint& f, uint2 rows, u32 row,
                                                    const Camera& camera) {
     GroupRow g;
@@ -43,8 +44,8 @@ __device__ __forceinline__ GroupRow make_group_row(const Footprint& f, uint2 row
     return g;
 }
 
-// The groups that a row touches, as disjoint intervals, ascending; returns how many groups there
-// are.
+// The macro-tiles touched in a row, as disjoint intervals, ascending; returns the number of
+// macro-tiles.
 __device__ __forceinline__ u32 find_runs(const GroupRow& g, uint2 runs[GROUP]) {
 #pragma unroll
     for (u32 r = 0; r < GROUP; ++r) {
@@ -72,7 +73,7 @@ __device__ __forceinline__ u32 find_runs(const GroupRow& g, uint2 runs[GROUP]) {
     return count;
 }
 
-// The k-th group of a row.
+// The column of the k-th macro-tile touched in a row.
 __device__ __forceinline__ u32 nth_group(const uint2 runs[GROUP], u32 k) {
     u32 column = 0;
     bool found = false;
@@ -100,7 +101,7 @@ __device__ __forceinline__ u32 tile_mask(const GroupRow& g, u32 column) {
     return mask;
 }
 
-// The rows of groups that hold these rows of tiles.
+// The rows of macro-tiles that hold these rows of tiles.
 __device__ __forceinline__ uint2 group_rows(uint2 rows) {
     return rows.x < rows.y ? make_uint2(rows.x / GROUP, (rows.y - 1) / GROUP + 1)
                            : make_uint2(0, 0);
@@ -110,8 +111,8 @@ __device__ __forceinline__ u32 groups_across(const Camera& camera) {
     return (camera.tiles_x + GROUP - 1) / GROUP;
 }
 
-// Where the pairs go: group, slot and mask of every pair, and its number, which the sort moves
-// about.
+// The output: macro-tile, compacted index and mask of every pair, and its number, which the sort
+// moves.
 struct GroupPairs {
     u32* groups;
     u32* slots;
@@ -147,8 +148,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ u32 chunk_owners[BLOCK];   // each row's splat
     __shared__ u32 scratch[5][BLOCK / WARP];
     __shared__ u32 block_start;
-    // As in `expand`: more pairs of tiles than there is room for, and nothing after this may change
-    // anything.
+    // Overflow, as in `expand`: there are more pairs of tiles than there is room for, and no later
+    // kernel may change anything.
     u64 pairs = observe(&counters->pairs);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         counters->needed = max(counters->needed, pairs);
@@ -178,8 +179,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
     // Count.
     for (u32 k = thread; k < total_rows; k += BLOCK) {
-        // Splats without rows share their start with the next one; the last of them is the one that
-        // has rows.
+        // Splats without rows share their start with the next splat; the last of them has the row.
         u32 i = owner_of(row_starts, k), row = first_rows[i] + k - row_starts[i];
         uint2 runs[GROUP];
         atomicAdd(&shifts[i],
@@ -194,8 +194,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         u32 start = look_back(states, blockIdx.x, total_pairs, lane);
         if (lane == 0) {
             block_start = start;
-            // All blocks before this one have read the tiles' count by now; those after it, if any,
-            // have no splat, and whichever of the two counts they read there is room for it.
+            // All blocks before this one have already read the number of tiles' pairs. Blocks
+            // after it, if any, have no splat, and there is room for whichever of the two numbers
+            // they read.
             if (first + BLOCK >= visible) publish(&counters->pairs, (u64)start + total_pairs);
         }
     }
@@ -226,7 +227,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                        p - pair_starts[r], slots[i], camera);
         }
         base += in_chunk;
-        // The next chunk overwrites what this one reads.
+        // The next chunk overwrites the arrays that this one reads.
         __syncthreads();
     }
 }
