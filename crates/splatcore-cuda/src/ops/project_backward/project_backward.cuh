@@ -1,10 +1,10 @@
-// The inverse of project's steps, from the sums of a splat to the gradients of its Gaussian: for
-// `project_backward`, which writes them, and `adam`, which uses them at once. CPU twin and
-// derivation: splatcore-cpu/src/project_backward.rs and its f64 twin.
+// The inverse of project.cu's steps, from the summed gradients of a splat to the gradients of its
+// Gaussian: for project_backward.cu, which writes them, and adam.cu, which uses them at once. Twin
+// and derivation: splatcore-cpu/src/project_backward.rs, and its f64 twin.
 //
-// Constants: SH_DEGREE in use; ABSOLUTE 1 if columns 9 and 10 of the sums hold the absolute values
-// of the tiles' dL/d(2D mean), of which the NDC norm is then taken; ANTIALIAS and SMOOTHING 1 for
-// the filters of antialias.cuh and smoothing.cuh.
+//   SH_DEGREE in use. ABSOLUTE 1: columns 9 and 10 of the sums hold the absolute values of the
+//   tiles' dL/d(2D mean), of which the NDC norm is taken. ANTIALIAS and SMOOTHING 1: the filters
+//   of antialias.cuh and smoothing.cuh.
 
 #pragma once
 #include "smoothing.cuh"
@@ -67,8 +67,8 @@ __device__ __forceinline__ Vec3 sh_backward(Vec3 unit, const float* w) {
     return d;
 }
 
-// What the colour's change with the direction adds to the gradient of the mean; w[k] as in
-// sh_backward.
+// The part of the mean's gradient that comes from the colour, which changes with the viewing
+// direction; w[k] as in sh_backward.
 __device__ __forceinline__ Vec3 direction_gradient(Vec3 mean, const float* w,
                                                    const Camera& camera) {
     Vec3 unit;
@@ -81,8 +81,8 @@ __device__ __forceinline__ Vec3 direction_gradient(Vec3 mean, const float* w,
 }
 #endif
 
-// All but the colour's part. `filter` is the Gaussian's of the 3D filter, read only if SMOOTHING;
-// a, b, c are the splat's.
+// All gradients but the colour's part. `filter` is the Gaussian's 3D filter, read only if
+// SMOOTHING is 1; a, b, c are the splat's.
 __device__ __forceinline__ SlotGradient slot_gradient(const float (&total)[12], float a, float b,
                                                       float c, Vec3 mean, Vec3 log_scale,
                                                       float4 quaternion, float opacity_logit,
@@ -160,8 +160,8 @@ __device__ __forceinline__ SlotGradient slot_gradient(const float (&total)[12], 
         Vec3 d = times(d_covariance, column);
         d = {2.0f * d.x, 2.0f * d.y, 2.0f * d.z};
         d_log_scales[j] = dot(d, column);
-        // Rounded here: contracted into the differences below, a sphere would get a gradient for
-        // its rotation.
+        // Rounded here, as contracted into the differences below they would give a sphere's
+        // rotation a gradient.
         r[0][j] = __fmul_rn(d.x, scales[j]);
         r[1][j] = __fmul_rn(d.y, scales[j]);
         r[2][j] = __fmul_rn(d.z, scales[j]);
@@ -188,7 +188,7 @@ __device__ __forceinline__ SlotGradient slot_gradient(const float (&total)[12], 
     float dz = 2.0f * (g.qx * (r[0][2] + r[2][0]) + g.qy * (r[1][2] + r[2][1]) +
                        g.qw * (r[1][0] - r[0][1])) -
                4.0f * g.qz * (r[0][0] + r[1][1]);
-    // Through the normalisation: only what is across the quaternion counts.
+    // Through the normalisation: only the part orthogonal to the quaternion remains.
     float radial = dw * g.qw + dx * g.qx + dy * g.qy + dz * g.qz;
 
     // d ln(sigmoid)/d logit = 1 - opacity.

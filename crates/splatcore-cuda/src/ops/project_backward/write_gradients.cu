@@ -1,8 +1,12 @@
-// write_gradients: what project_backward left for each slot as rows in the scene's shape, for
-// `Renderer::gradients`; rows of Gaussians without a slot are zero. Not part of a step; a thread a
-// Gaussian.
+// write_gradients: the gradients of project_backward.cu in the scene's shape.
 //
-// Constants: SH_DEGREE in use, SH_ROW floats stored for each Gaussian.
+// Contract. Copies `gradients` ([slots][16], by compacted index) to the rows of their Gaussians:
+// `means` ([n][3]), `log_scales` ([n][3]), `rotations` ([n][4]), `opacity_logits` ([n]) and `sh`
+// ([n][SH_ROW]), made of the colour's gradient. Rows of Gaussians without a splat are 0. For
+// `Renderer::gradients`, not part of a training step.
+//   SH_DEGREE in use; SH_ROW floats stored for a Gaussian.
+//
+// Launch. One thread a Gaussian, blocks of 256.
 
 #include "splat.cuh"
 
