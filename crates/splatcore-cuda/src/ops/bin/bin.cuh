@@ -21,9 +21,9 @@
 // A block's shared memory; `words` and `touched_groups` are 0 at first.
 struct Dealing {
     union {
-        u32 words[MOST_GROUPS / 2];  // two groups each
-        u16 counts[MOST_GROUPS];  // the block's pairs of each group, then the position in its list
-                                  // of the first of them
+        u32 words[MOST_GROUPS / 2];  // two macro-tiles each
+        u16 counts[MOST_GROUPS];  // the block's pairs of each macro-tile, then the position in its
+                                  // list of the first of them
     };
     u32 touched_groups;
     u16 touched[TOUCHED];
@@ -104,8 +104,8 @@ __device__ __forceinline__ void write_dealt(const DealtPairs& to, u32 group, u32
 // footprints (`is_far`).
 struct Near {
     u32 group;        // the upper left one
-    u32 tiles[NEAR];  // of the upper and of the lower groups (`near_tiles`)
-    uint2 rows;       // of groups, first and one past the last
+    u32 tiles[NEAR];  // of the upper and of the lower macro-tiles (`near_tiles`)
+    uint2 rows;       // of macro-tiles, first and one past the last
     bool is_far;
 };
 

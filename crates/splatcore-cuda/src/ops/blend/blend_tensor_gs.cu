@@ -101,12 +101,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         member = lane % 4;
     u32 groups_x = (camera.tiles_x + GROUP - 1) / GROUP;
     u32 tile_x = blockIdx.x % groups_x * GROUP, tile_y = blockIdx.x / groups_x * GROUP;
-    // The middle of the group, at a pixel's centre.
+    // The middle of the macro-tile, at a pixel's centre.
     float origin_x = (tile_x + 0.5f * GROUP) * TILE + 0.5f,
           origin_y = (tile_y + 0.5f * GROUP) * TILE + 0.5f;
     u32 in_tile_x = lane % PANEL, in_tile_y = 2 * warp + lane / PANEL;
     Pixel pixels[TILES];
-    u32 done = 0;  // a bit a tile: this thread's pixel there takes nothing more
+    u32 done = 0;  // a bit a tile: this thread's pixel there has stopped
     for (u32 tile = 0; tile < TILES; ++tile) {
         pixels[tile] = {1.0f, 0.0f, 0.0f, 0.0f};
         u32 x = (tile_x + tile % GROUP) * TILE + in_tile_x,

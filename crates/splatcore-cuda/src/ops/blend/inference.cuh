@@ -60,7 +60,7 @@ struct Pixels {
     // LIGHT_UNIT (lanes 1 and 3), of the upper pixels (lanes 0 and 1) or the lower ones.
     float sums[PAIRS / 2][4];
 #if DEPTH
-    float depths[PAIRS / 2][4];  // 1/z (lanes 0 and 2), and nothing
+    float depths[PAIRS / 2][4];  // 1/z in lanes 0 and 2, 0 in the others
 #endif
     u32 light[PAIRS];  // the transmittance that weights are multiplied by: halves, times LIGHT_UNIT
 };
@@ -221,7 +221,7 @@ __device__ __forceinline__ void write_pixels(const Pixels& pixels, bool left_out
 // A block's shared memory.
 struct PictureShared {
     uint4 rows[(PIECE + 1) *
-               (ROW_BYTES / 16)];  // one more that blends to nothing fills up the last batch
+               (ROW_BYTES / 16)];  // one more, which blends to nothing, fills up the last batch
     __align__(8) u8 masks[PIECE];  // bit w: the splat reaches warp w's pixels
     u16 survivors[BLOCK / WARP][PIECE + BATCH];  // offsets of their rows, front to back
 };

@@ -138,9 +138,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     begin_kernel();
     __shared__ Footprint footprints[BLOCK];
     __shared__ uint2 tile_rows[BLOCK];  // rows of tiles of each splat
-    __shared__ u32 first_rows[BLOCK];   // first row of groups of each splat
+    __shared__ u32 first_rows[BLOCK];   // first row of macro-tiles of each splat
     __shared__ u32 slots[BLOCK];
-    __shared__ u32 row_starts[BLOCK];   // first of the block's rows of groups of each splat
+    __shared__ u32 row_starts[BLOCK];   // first of the block's rows of macro-tiles of each splat
     __shared__ u32 shifts[BLOCK];       // pairs of each splat, then pairs of long lists before it
     __shared__ u32 pair_starts[BLOCK];  // first of the chunk's pairs of each row
     __shared__ GroupRow chunk_rows[BLOCK];
