@@ -89,7 +89,7 @@ struct DealtPairs {
     u32 room;
 };
 
-// A pair without room is left out: the frame has overflowed (`halted`) and is repeated.
+// A pair without room is left out: the frame has overflowed (`halted`) and is discarded.
 __device__ __forceinline__ void write_dealt(const DealtPairs& to, u32 group, u32 place, u32 depth,
                                             u32 slot, u32 mask) {
     if (place >= to.room) return;

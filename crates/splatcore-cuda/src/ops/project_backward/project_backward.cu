@@ -19,8 +19,6 @@
 #define BLOCK 128
 #define STRIDE (USED | 1)
 
-// gradients[slot]: means 0-2, log scales 3-5, rotation 6-9, opacity logit 10, colour 11-13, norm of
-// the NDC gradient 14.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     project_backward(const float* __restrict__ means, const float* __restrict__ log_scales,
                      const float4* __restrict__ rotations, const float* __restrict__ opacity_logits,
