@@ -1,29 +1,30 @@
-// blend_backward, methods `atomic`, `warp-reduce` and `warp-reduce-skip`: one thread a pixel walks
-// its tile's list, and the gradients of a splat come together by atomic additions. "Atomic
-// Aggregation on 3D Gaussian Splatting" (Chen, Zhang, Peng): AGGREGATE 0 is its figure 3 (each
-// thread adds for itself, vanilla 3DGS), 1 its figure 7 (no thread leaves the loop body; shuffles
-// add up the warp, lane 0 adds to memory), 2 its figure 8 (a warp none of whose threads takes part
-// skips the splat).
+// blend_backward, methods `atomic`, `warp-reduce` and `warp-reduce-skip`.
 //
-// Front to back like the forward pass, not back to front like the original: with G = dL/dpixel and
-// R what is still to come of G . image behind a fragment, dL/dalpha = T (colour . G) - R / (1 -
-// alpha), R starting as G . (rendered pixel). The count and the addresses of the atomic additions
-// are the original's: 9 a fragment.
+// Contract. Adds, for each splat, nine sums over the pixels that it contributes to into `sums`
+// ([visible][12], f32, the last 3 unused): v, v dx, v dy, v dx^2, v dx dy, v dy^2 with v = dL/d(ln
+// alpha) and d = pixel - mean, then dL/dcolour (3). Inputs: the splats, the tiles' lists (`pairs`,
+// `ranges`), the rendered `image` and `gradient` = dL/dimage, both [3][height][width]. Order: front
+// to back, unlike Kerbl et al. 2023. With G = dL/dpixel and R = G . (colour behind the fragment),
+// which starts as G . (rendered pixel): dL/dalpha = T (colour . G) - R / (1 - alpha). Sums differ
+// in the last bits from run to run: atomic additions have no order.
+// AGGREGATE, after "Atomic Aggregation on 3D Gaussian Splatting" (Chen, Zhang, Peng): 0 each thread
+// adds for itself (figure 3), 1 shuffles add up the warp and lane 0 adds to memory (figure 7), 2 as
+// 1, and a warp to which the splat contributes nothing skips it (figure 8).
 //
-// Sums of a splat: v, v dx, v dy, v dx^2, v dx dy, v dy^2 with v = dL/d(ln alpha) and d = pixel -
-// mean, then dL/dcolour.
+// Launch. One block of 256 threads a tile, one thread a pixel; 13 KB of shared memory.
 //
-// Launch: a block of 256 threads a tile. Bound by the atomic units of the L2 cache: 23 G additions
-// a second to addresses that a warp shares (DESIGN section 6), and far fewer where 32 lanes hit one
-// address. Prediction for fox_220k (40 M (splat, warp) visits that contribute, 150 M fragments):
-// `warp-reduce-skip` 4.5 M x 9 additions = 1.8 ms and more for shuffles; `atomic` 10 times that.
-// Measured: `warp-reduce-skip` 1.79 ms, `warp-reduce` 2.70, `atomic` 26.4 (mcmc_1m 5.1, 8.4, 85.1).
+// Bound. Atomic units of the L2 cache, 9 additions a fragment or warp: 23 G additions a second to
+// addresses that a warp shares, far fewer where 32 lanes add to one address. fox_220k has 150 M
+// fragments and 4.5 M (splat, warp) pairs that contribute: 1.8 ms for the latter.
+//
+// Now. `warp-reduce-skip` 1.92 ms, `warp-reduce` 2.79 ms, `atomic` 32.6 ms (fox_220k, 1080x1920,
+// H200). History: docs/log/kernels/blend-backward.md
 
 #include "splat.cuh"
 
 #define BLOCK 256
 
-// Adds the warp's values, in lane 0 (the paper's figure 1).
+// The sum of a value over the warp, valid in lane 0 (figure 1 of the paper).
 __device__ __forceinline__ float reduce_down(float value) {
     for (int offset = 16; offset > 0; offset /= 2)
         value += __shfl_down_sync(FULL_MASK, value, offset);
@@ -39,8 +40,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
     __shared__ float4 powers[BLOCK];   // a, b, c
     __shared__ float4 colours[BLOCK];
-    __shared__ u32 slots[BLOCK];
-    if (counters->halted) return;
+    __shared__ u32 slots[BLOCK];   // compacted indices: rows of `splats` and `sums`
+    if (counters->halted) return;  // a buffer overflowed: the frame is void
     u32 thread = threadIdx.x;
     u32 tile = blockIdx.x;
     u32 x = tile % camera.tiles_x * TILE + thread % TILE,
@@ -94,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 float toward = fmaf(g_red, colour.x, fmaf(g_green, colour.y, g_blue * colour.z));
                 behind = fmaf(-weight, toward, behind);
                 v = alpha * fmaf(-behind, reciprocal_approx(1.0f - alpha), transmittance * toward);
-                // Nothing flows through the cap.
+                // A capped alpha is constant, so its derivative is 0.
                 if (raw >= camera.alpha_max) v = 0.0f;
                 transmittance = next;
             }

@@ -1,32 +1,31 @@
-// blend_backward, method `gaussian-parallel`: a warp takes a bucket of 32 consecutive splats of a
-// tile's list, a lane holds one splat and its sums in registers, and the tile's pixels pass from
-// lane to lane, each with its transmittance and what is still to come behind. "Taming 3DGS"
-// (Mallick et al. 2024), section 5. The forward pass leaves behind (CHECKPOINTS in blend_scalar.cu
-// and blend_subtile.cu): the tile of every bucket, the state of every pixel before every bucket but
-// a tile's first, and the place in the list where a pixel stopped. Formulas:
-// blend_backward_atomic.cu.
+// blend_backward, method `gaussian-parallel`.
 //
-// Different from the published kernel: it adds a lane's sums to the splat's by atomic additions. A
-// (tile, splat) pair is in one bucket only, so here the lane writes the pair's own row, which
-// `sum_pairs` adds up in a fixed order: equal runs give equal bits. Only transmittance and
-// remainder pass by shuffles; what of a pixel stays the same is read from shared memory. Rows of 32
-// pixels that have all stopped before the bucket are left out.
+// Contract. Writes the nine sums of each (tile, splat) pair into `pair_sums` ([pairs][12], f32, the
+// last 3 unused); blend_backward_atomic.cu has the inputs and formulas. A warp takes a bucket of 32
+// consecutive splats of a tile's list. A lane holds one splat and its sums in registers; the tile's
+// pixels pass from lane to lane with their transmittance and remainder R ("Taming 3DGS", Mallick et
+// al. 2024, section 5). The forward pass (CHECKPOINTS in blend_scalar.cu and blend_subtile.cu)
+// writes what this kernel reads: `bucket_tiles` (the tile of each bucket + 1, 0 for none),
+// `checkpoints` (T and colour of each pixel before each bucket but a tile's first) and `stops` (the
+// place in the list where a pixel stopped).
+// Two differences from the paper: a lane writes its pair's own row instead of adding atomically,
+// and `sum_pairs` adds the rows in a fixed order, so equal runs give equal bits; rows of 32 pixels
+// that all stopped before the bucket are left out.
+// Place i of a tile's list [x, y) is in bucket x/32 + tile + (i - x)/32, which needs no scan:
+// floor(x / 32) + ceil((y - x) / 32) <= floor(y / 32) + 1, so no two tiles share a number. Some
+// stay unused.
 //
-// Buckets need no scan to be numbered: place i of a tile's list [x, y) is in bucket x/32 + tile +
-// (i - x)/32. With floor(x/32) + ceil((y - x)/32) <= floor(y/32) + 1 no two tiles meet. Some
-// numbers between tiles stay unused.
+// Launch. One block of one warp a bucket, so that the compiler can treat all branches but one as
+// uniform; 1.5 KB of shared memory.
 //
-// Launch: a block of one warp a bucket, so that the compiler knows every branch but one to be the
-// warp's. Bound by instructions: 50 a step, 9 x 32 steps a bucket (the last 32 to drain) however
-// few of the pixels the splats touch. Prediction for fox_220k at 1080x1920 on an H200 (1.4 M pairs,
-// 44 k buckets): 630 M warp instructions, 600 us at full rate, 900 in practice; 180 MB of states
-// written by the forward pass and read here, 75 us of bandwidth twice.
+// Bound. Instructions: 50 a step, 9 x 32 steps a bucket (the last 32 drain the warp), whatever the
+// splats touch. fox_220k: 44 k buckets, an estimated 630 M warp instructions, 600 us at full rate.
 //
-// Constants: none.
+// Now. 839 us (fox_220k, 1080x1920, H200). History: docs/log/kernels/blend-backward.md
 
 #include "splat.cuh"
 
-#define CHUNKS (TILE * TILE / WARP)  // of a tile's pixels: two rows each
+#define CHUNKS (TILE * TILE / WARP)  // two rows of the tile's pixels each
 #define SUMS 9
 
 extern "C" __global__ void __launch_bounds__(WARP)
@@ -37,12 +36,12 @@ extern "C" __global__ void __launch_bounds__(WARP)
                    const u32* __restrict__ bucket_tiles, const float4* __restrict__ checkpoints,
                    const u32* __restrict__ stops) {
     begin_kernel();
-    // The chunk on its way, then the one that enters: gradient and x; y. Transmittance and
-    // remainder of the latter.
+    // The chunk that passes through the lanes, then the chunk that enters: (gradient, x) and y.
+    // `states` holds transmittance and remainder R of the chunk that enters.
     __shared__ float4 pixels[2 * WARP];
     __shared__ float pixels_y[2 * WARP];
     __shared__ float2 states[WARP];
-    if (counters->halted) return;
+    if (counters->halted) return;  // a buffer overflowed: the frame is void
     u32 lane = threadIdx.x, bucket = blockIdx.x;
     u32 tile = bucket_tiles[bucket];
     if (tile == 0) return;
@@ -55,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(WARP)
         y0 = tile / camera.tiles_x * TILE + lane / TILE;
     u32 plane = camera.width * camera.height;
 
-    // Which of the lane's pixels, one a chunk, go on at the bucket.
+    // Bit c: the lane's pixel of chunk c has not stopped before this bucket.
     u32 going = 0;
     for (u32 chunk = 0; chunk < CHUNKS; ++chunk) {
         u32 y = y0 + chunk * (WARP / TILE);
@@ -65,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(WARP)
 
     float total[SUMS] = {};
     if (__any_sync(FULL_MASK, going != 0)) {
-        // Lanes without a splat let pixels pass.
+        // Lanes without a splat have opacity 0 and let pixels pass unchanged.
         float4 centre = make_float4(0.0f, 0.0f, -1e9f, 0.0f), power = {}, colour = {};
         if (lane < length) {
             const float4* from = (const float4*)(splats + pair_slots[number]);
@@ -73,15 +72,15 @@ extern "C" __global__ void __launch_bounds__(WARP)
             power = from[1];
             colour = from[2];
         }
-        // Nothing has arrived yet: a pixel without transmittance adds nothing, wherever it is.
+        // No pixel has arrived yet: transmittance 0 makes a placeholder pixel add nothing.
         float transmittance = 0.0f, behind = 0.0f;
         float4 entered = {};
         float entered_y = 0.0f;
-        // After the last chunk what is on its way goes on to the last splat.
+        // The extra iteration moves the last chunk through to the last splat.
         for (u32 chunk = 0; chunk <= CHUNKS; ++chunk) {
             bool alive = going >> chunk & 1;
             if (chunk < CHUNKS && !__any_sync(FULL_MASK, alive)) continue;
-            // The readers of the last chunk are done.
+            // All lanes have read the last chunk's pixels before they are overwritten.
             __syncwarp();
             pixels[lane] = entered;
             pixels_y[lane] = entered_y;
@@ -128,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(WARP)
                 if (!(raw >= ALPHA_MIN)) alpha = 0.0f;
                 float weight = alpha * transmittance;
                 float next = fmaf(-alpha, transmittance, transmittance);
-                // Stopped, here or before.
+                // The pixel stops here, or stopped before.
                 if (next < TRANSMITTANCE_MIN) next = weight = 0.0f;
                 float toward = transmittance;
                 transmittance = next;
@@ -136,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(WARP)
                 toward *= fmaf(pixel.x, colour.x, fmaf(pixel.y, colour.y, pixel.z * colour.z));
                 behind = fmaf(-alpha, toward, behind);
                 float v = alpha * fmaf(-behind, reciprocal_approx(1.0f - alpha), toward);
-                // Nothing flows through the cap.
+                // A capped alpha is constant, so its derivative is 0.
                 if (raw >= camera.alpha_max) v = 0.0f;
                 float vx = v * dx, vy = v * dy;
                 total[0] += v;
@@ -151,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(WARP)
             }
         }
     }
-    // A bucket that no pixel reached has rows too, of zeros.
+    // If no pixel reached the bucket, its pairs still need rows: zeros.
     if (lane < length) {
         float4* to = (float4*)(pair_sums + 12ull * number);
         to[0] = make_float4(total[0], total[1], total[2], total[3]);

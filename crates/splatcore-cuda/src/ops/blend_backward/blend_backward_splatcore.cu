@@ -1,50 +1,41 @@
-// blend_backward, method `splatcore`: gradients as products on the matrix units (DESIGN section 6,
-// idea 8), behind the forward pass of the same name. A warp owns 8x4 pixels, culls its list as the
-// forward pass does and takes 16 survivors at a time:
-//   weights   exactly those of the forward pass (training_weights.cuh), as halves: w = alpha T. So
-//   what lies
-//             behind a fragment is the pixel's colour minus what was added up so far, without a
-//             difference of roundings in it.
-//   toward    dL/dcolour(pixel) . colour(splat): 32 pixels times 16 splats, K = 3 of 8: 4 m16n8k8.
-//   v         dL/d(ln alpha) = w (toward - behind / (T after it)), with behind = dL/dcolour .
-//             (colour behind the fragment), in f32: a lane chains its four neighbours in depth for
-//             each of four pixels, two shuffles scan over the pixel's lanes.
-//   sums      v (16 splats x 32 pixels) times the basis (1, x, y, x^2, xy, y^2), and w times
-//             dL/dcolour: 4 m16n8k16 with sums in f32. A score has its pixel in lane / 4, a sum
-//             over pixels wants it in lane % 4: 16 movmatrix turn w and v.
-// A queue's sums go to shared memory, 64 of its places at a time; then each of the list's splats
-// has a thread that adds up its at most 8 rows in a fixed order and writes the row of its (tile,
-// splat) pair. No atomic addition: the same bits in every run. dL/dcolour is scaled by a power of
-// two to below 32 in its tile, and rounded to halves, once, for all its uses. CPU twin (in f32):
-// splatcore-cpu/src/blend_backward.rs. Formulas: blend_backward_atomic.cu.
+// blend_backward, method `splatcore`, behind the blend of the same name.
 //
-// Launch: a block of 256 threads (8 warps) a tile, lists of 256 splats through shared memory (48
-// KB), 80 registers (5 of the hot loop's values spill), 3 blocks a multiprocessor.
-// Bound by instructions and barriers. Counted a batch of 16 splats: 137 as in the forward pass then
-// (some 115 since alphas are kept as training_weights.cuh says), 112 for v, 16 movmatrix, 8
-// products, 40 for the scan and the results; adding up 5 a pair and warp. Prediction for fox_220k
-// on an H200: 381 k batches x 310 + 35 M + 15 M = 170 M warp instructions, 160 us at full rate, 250
-// in practice
-// (`subtile`: 818). Measured: 409 us (`subtile` 818), mcmc_1m 959 us (2040); 430 and 1008 with
-// alphas as they are. Without LEAST_LEFT, 12 instructions a batch on a pipe that is not the
-// busiest, 427 and 1001; 435 was predicted for it. Then 415 k batches of 345 instructions, 70 M
-// outside them (set-up 22, loading and queues 20, adding up 24); half of the issue slots busy:
-// waiting at barriers a fifth of the time, for results of fixed latency another fifth, MUFU and
-// shuffles a tenth. Tried, on fox_220k: 127 registers and 2 blocks 460 us, 64 registers and 4
-// blocks 451, 3 blocks without the list's slots fetched ahead 438, 32 places 461.
+// Contract. Writes the nine sums of each (tile, splat) pair into `pair_sums` ([pairs][12], f32),
+// and zeros for pairs behind the point where all pixels stopped; blend_backward_atomic.cu has the
+// inputs and formulas, docs/methods/backward-splatcore.md the method. A warp owns 8x4 pixels, culls
+// its list as the forward pass does and takes 16 surviving splats at a time:
+// - Weights w = alpha T in halves, bit for bit those of the forward pass (training_weights.cuh), so
+//   that colour behind = image - sum so far contains no difference of roundings.
+// - toward = dL/dcolour(pixel) . colour(splat): 4 m16n8k8, K = 3 of 8.
+// - v = w (toward - behind / (T after the splat)) in f32; a lane chains four splats, two shuffles
+//   scan.
+// - Sums: v^T (1, x, y, x^2, xy, y^2) and w^T dL/dcolour, 4 m16n8k16 into f32; 16 movmatrix
+//   transpose.
+// A thread a splat adds up the at most 8 warps' sums in a fixed order: equal bits in every run.
+// dL/dcolour is scaled by a power of two to below 32 in its tile and rounded once to halves. CPU
+// twin in f32: splatcore-cpu/src/blend_backward.rs.
+//
+// Launch. One block of 256 threads a tile, lists of 256 splats, 48 KB of shared memory, 80
+// registers (5 values of the hot loop spill), 3 blocks a multiprocessor.
+//
+// Bound. Instructions and barriers: 415 k batches x 345 + 70 M outside them, 210 M warp
+// instructions, half of the issue slots; a fifth of the time barriers, a fifth fixed latency
+// (fox_220k).
+//
+// Now. 400 us (fox_220k, 1080x1920, H200). History: docs/log/kernels/blend-backward.md
 
 #include "training_weights.cuh"
 
-#define PLACES 64  // of every warp's queue that have room for their results
+#define PLACES 64  // splats of each warp's queue whose results fit shared memory at a time
 #define PITCH 10   // floats a result: 6 of v, 3 of w, one unused
 #define SUMS 9
 #define LARGEST 5  // dL/dcolour is scaled to less than 2^LARGEST
-// No fragment that counts leaves less, and what a stopped pixel has behind it, the background times
-// 0.0102 at most, stays a finite half when divided by it: a weight of 0 times an infinite one would
-// not be 0.
+// A floor of the transmittance that v divides by. No fragment that counts leaves less. A stopped
+// pixel has at most 0.0102 of the background behind it; divided by this floor it stays a finite
+// half. An infinite value would turn a weight of 0 into not-a-number.
 #define LEAST_LEFT (0.5f * TRANSMITTANCE_MIN)
 
-// What a lane needs of its pixels besides their weights.
+// A lane's operands for its pixels, besides their weights.
 struct Gradients {
     u32 left[2][2];   // A of `toward`: dL/dcolour of the lane's channel (member) at its pixels
     u32 right[2][2];  // B of the sums over w: dL/dcolour of channel lane / 4
@@ -52,8 +43,8 @@ struct Gradients {
     float behind[4];  // dL/dcolour . colour behind the splats so far
 };
 
-// The sums of 16 splats over the warp's pixels, to `out`: a row of PITCH a splat, in the order of
-// the queue.
+// Writes the sums of 16 splats over the warp's pixels to `out`: a row of PITCH floats a splat, in
+// the order of the queue. `fronts` is the transmittance in front of the 16 splats.
 __device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradients,
                                                const uint4* rows, u32 row, u32 colour_row, u32 lane,
                                                u32 alpha_max, float* out) {
@@ -64,7 +55,8 @@ __device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradie
     weigh_batch(
         pixels, rows, row, lane, alpha_max, fronts,
         [&](const u32(&alphas)[2][4], const u32(&left)[2]) {
-            // Only where a lane's four leave 0.0104 or less can one of them be capped at 0.99.
+            // One of a lane's four alphas can be at the cap of 0.99 only where the four together
+            // leave a transmittance of 0.0104 or less.
             u32 most = subtract_product_half2(0x3c003c00u, alpha_max, ALPHA_UNITS);
             most = add_half2(most, multiply_half2(most, 0x2c002c00u));
             if (!__any_sync(FULL_MASK, mask_ge_half2(most, min_half2(left[0], left[1])) != 0))
@@ -102,15 +94,15 @@ __device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradie
             float behind = gradients.behind[2 * f + i];
             gradients.behind[2 * f + i] = behind - (both + others);
             behind = fmaf(-upper, others, fmaf(-odd, neighbour, behind));
-            // In units of kept weights, as w is. Colours are in their inverse, so g and u are, and
-            // w g and w u are what they should be. A pixel that has stopped has weights of 0 from
-            // there on.
+            // T is in the unit of the stored weights, as w is. Colours are stored in the inverse
+            // unit, as g and u are, so w g and w u carry no factor. A stopped pixel has weights of
+            // 0 from there on.
             float t = fmaxf((1.0f / ALPHA_UNIT) * (i ? half_high(fronts[f]) : half_low(fronts[f])),
                             LEAST_LEFT);
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
-                // One fragment leaves something; behind two that leave a hundredth each, the
-                // rounding of their weights may not.
+                // After one splat T stays positive. After two that leave a hundredth each, the
+                // rounding of their weights can make T zero or negative: hence the floor.
                 t = k == 0 ? t - w[k] : fmaxf(t - w[k], LEAST_LEFT);
                 behind = fmaf(-w[k], g[k], behind);
                 u[k] = fmaf(-behind, reciprocal_approx(t), g[k]);
@@ -118,7 +110,7 @@ __device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradie
             v[i] = multiply_half2(pack_half2(u[0], u[1]), weights[f][i]);
             v[i + 2] = multiply_half2(pack_half2(u[2], u[3]), weights[f][i + 2]);
         }
-        // Nothing flows through the cap.
+        // A capped alpha is constant, so its derivative is 0.
         if (caps >> (4 * f) & 0x000f000fu) {
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
@@ -127,7 +119,7 @@ __device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradie
                 if (caps >> (4 * f + k + 16) & 1) v[k / 2 * 2 + 1] &= ~half;
             }
         }
-        // From pixels x splats to splats x pixels: what was row group becomes column group.
+        // Transposes pixels x splats to splats x pixels.
         u32 turned[4];
 #pragma unroll
         for (int k = 0; k < 4; ++k) turned[k] = transpose_matrix(weights[f][k % 2 * 2 + k / 2]);
@@ -157,11 +149,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3)
     __shared__ uint4 rows[(BLOCK + 1) * (ROW_BYTES / 16)];
     __shared__ __align__(8) u8 masks[BLOCK];
     __shared__ u16 survivors[BLOCK / WARP][BLOCK + BATCH];
-    __shared__ __align__(8) u8 ranks[BLOCK / WARP][BLOCK];  // where in a warp's queue a splat is
+    __shared__ __align__(8) u8 ranks[BLOCK / WARP][BLOCK];  // a splat's place in a warp's queue
     __shared__ __align__(8) float results[BLOCK / WARP][PLACES * PITCH];
     __shared__ float totals[BLOCK][SUMS];
-    __shared__ u32 ends[BLOCK / WARP];  // how far a warp is in its queue
-    if (counters->halted) return;
+    __shared__ u32 ends[BLOCK / WARP];  // processed splats of a warp's queue; first max |G|
+    if (counters->halted) return;       // a buffer overflowed: the frame is void
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, group = lane / 4,
         member = lane % 4;
     u32 block_x = blockIdx.x % camera.tiles_x * TILE, block_y = blockIdx.x / camera.tiles_x * TILE;
@@ -171,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3)
     uint2 range = list_range(ranges, blockIdx.x);
     u32 alpha_max = kept_alpha_max(camera);
 
-    // A piece of the list ahead.
+    // Loads the pair and the compacted index (slot) of the next 256 splats in advance.
     u32 number = range.x + thread < range.y ? pairs[range.x + thread] : 0,
         slot = pair_slots[number];
     Pixels pixels;
@@ -193,11 +185,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3)
     __syncthreads();
 #pragma unroll
     for (u32 w = 0; w < BLOCK / WARP; ++w) largest = max(largest, ends[w]);
-    // A power of two and its inverse, both normal numbers.
+    // The scale is a power of two; it and its inverse are normal numbers.
     u32 exponent = min(max(largest >> 23, 1u + LARGEST), 253u + LARGEST) - LARGEST;
     float scale = __uint_as_float((253 - exponent) << 23),
           unscale = __uint_as_float((exponent + 1) << 23);
-    // Function `group` of the basis at pixels 2 member and + 1, as polynomials of y.
+    // Function `group` (lane / 4) of the basis at pixels 2 member and 2 member + 1, as polynomials
+    // of y.
     float constant[2], slope[2], square = group == 5 ? 1.0f : 0.0f;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -211,7 +204,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3)
         float behind = half_low(gradients.left[k / 2][k % 2]) * colour[k];
         behind += __shfl_xor_sync(FULL_MASK, behind, 1);
         gradients.behind[k] = behind + __shfl_xor_sync(FULL_MASK, behind, 2);
-        // Of pixels 2 member and + 1, channel `group`.
+        // Channel `group` of pixels 2 member and 2 member + 1.
         u32 first = __shfl_sync(FULL_MASK, gradients.left[k / 2][k % 2], 8 * member + group % 4);
         u32 second =
             __shfl_sync(FULL_MASK, gradients.left[k / 2][k % 2], 8 * member + 4 + group % 4);
@@ -226,7 +219,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3)
     u32 column = lane % 8 / 2 * 4 + lane % 2;
     const u16* own_survivors = survivors[warp] + column + lane / 16 * 2;
     const u16* colour_survivors = survivors[warp] + column + lane / 8 % 2 * 2;
-    // Without a gradient there is nothing to do but zeros.
+    // If the tile's gradient is 0, all rows are zeros.
     u32 begin = range.x;
     for (; begin < range.y; begin += BLOCK) {
         if (__syncthreads_and(pixels.finished || largest == 0)) break;
@@ -266,7 +259,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3)
             }
 #pragma unroll
             for (u32 i = 0; i < SUMS; ++i) totals[thread][i] = total[i];
-            // Also the barrier that keeps the next results from overwriting these.
+            // This barrier also keeps the next results from overwriting the present ones.
             if (!__syncthreads_or(count > start + PLACES && !pixels.finished)) break;
         }
         if (begin + thread < range.y) {
@@ -275,7 +268,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3)
 #pragma unroll
             for (u32 i = 0; i < SUMS; ++i)
                 total[i] = (i < 6 ? unscale : WEIGHT_UNIT * unscale) * totals[thread][i];
-            // From the tile's centre to the splat's.
+            // From moments about the tile's centre to moments about the splat's mean.
             float dx = centre_x - centre.x, dy = centre_y - centre.y;
             float sx = fmaf(dx, total[0], total[1]), sy = fmaf(dy, total[0], total[2]);
             float sxx = fmaf(dx, total[1] + sx, total[3]),
@@ -291,7 +284,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3)
             slot = pair_slots[number];
         }
     }
-    // Pairs behind the point where every pixel had stopped.
+    // Pairs behind the point where every pixel has stopped have sums of 0.
     for (u32 i = begin + thread / 4; i < range.y; i += BLOCK / 4)
         if (thread % 4 < 3)
             pair_sums[3ull * pairs[i] + thread % 4] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);

@@ -1,24 +1,23 @@
-// blend_backward, method `subtile`: f32 throughout, no atomic addition anywhere, and the same bits
-// in every run.
+// blend_backward, method `subtile`.
 //
-// A warp owns 8x4 pixels and walks only the splats that touch them, as in the forward pass. For 8
-// splats at a time its lanes, one a pixel, leave v = dL/d(ln alpha) and w = alpha T in shared
-// memory as rows; then a lane takes a splat's row of 8 pixels and adds it up against the pixel
-// basis (1, x, x^2) and the pixels' gradients. That is the product of DESIGN section 6, idea 8,
-// with the transposition done by shared memory: 9 sums of 32 pixels for about 15 instructions a
-// splat and warp in place of 90 for shuffles. The block's warps add up in shared memory, and each
-// (tile, splat) pair writes its own row of sums; `project_backward` adds up a splat's rows, which
-// lie side by side because pairs are numbered in the order in which `intersect` made them. CPU
-// twin: splatcore-cpu/src/blend_backward.rs. Formulas: blend_backward_atomic.cu.
+// Contract. Writes the nine sums of each (tile, splat) pair into `pair_sums` ([pairs][12], f32, the
+// last 3 unused), and zeros for pairs behind the point where all pixels stopped;
+// blend_backward_atomic.cu has the inputs and formulas, docs/methods/backward-splatcore.md the
+// method. f32 throughout, no atomic addition, the same bits in every run. A warp owns 8x4 pixels
+// and walks only the splats that touch them, as in the forward pass. For 8 splats at a time its
+// lanes, one a pixel, write v and w = alpha T to shared memory as rows; then four lanes a splat
+// each sum a line of 8 pixels against the basis (1, x, x^2) and the pixels' gradients: a matrix
+// product, transposed by shared memory. The block adds up its warps' sums and writes the pair's
+// row. `sum_pairs` adds up the rows of a splat, which lie side by side: pairs are numbered in the
+// order in which `intersect` makes them. CPU twin: splatcore-cpu/src/blend_backward.rs.
 //
-// Launch: a block of 256 threads a tile, batches of 64 splats.
-// Bound by instructions: about 45 for a splat and warp that touch, 15 for the sums, 30 for 32
-// tests. Prediction for fox_220k on an H200 (4.5 M touches): 280 M warp instructions, 270 us at
-// full rate, 450 in practice; 1.4 M rows of 48 bytes written, 16 us of bandwidth beside it.
-// Faster-GS: 1285 us. Measured: 948 us; mcmc_1m 2370 us, 1.63 G warp instructions at 65 % of the
-// issue slots, 45 % of the shared memory's cycles lost to bank conflicts: lines of 8 gradients lay
-// 128 bytes apart, so 4 lanes hit one bank. Prediction for padded lines: a quarter less time;
-// measured 778 us and 2004 us, a sixth less.
+// Launch. One block of 256 threads a tile, batches of 64 splats, 44 KB of shared memory.
+//
+// Bound. Instructions: about 45 for each splat and warp that touch, 15 for the sums (90 with
+// shuffles), 30 for 32 tests. fox_220k has 4.5 M touches: an estimated 280 M warp instructions, 270
+// us at full rate. 1.4 M rows of 48 bytes written are 16 us.
+//
+// Now. 819 us (fox_220k, 1080x1920, H200). History: docs/log/kernels/blend-backward.md
 
 #include "subtile.cuh"
 
@@ -39,13 +38,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ float4 centres[BATCH];  // mean x, mean y, log2 opacity
     __shared__ float4 powers[BATCH];   // a, b, c
     __shared__ float4 colours[BATCH];
-    __shared__ u32 numbers[BATCH];  // of the pairs
+    __shared__ u32 numbers[BATCH];  // the pairs' rows in `pair_sums`
     __shared__ float4 pixel_gradients[WARPS * SUBTILE_Y * LINE_PITCH];
     __shared__ __align__(16) float rows_v[WARPS][ROWS * PITCH];
     __shared__ __align__(16) float rows_w[WARPS][ROWS * PITCH];
     __shared__ float results[WARPS][BATCH * SUMS];
     __shared__ u32 touched[WARPS][BATCH / WARP];
-    if (counters->halted) return;
+    if (counters->halted) return;  // a buffer overflowed: the frame is void
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     u32 tile = blockIdx.x;
     u32 x0 = tile % camera.tiles_x * TILE + warp % 2 * SUBTILE_X,
@@ -67,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     uint2 range = list_range(ranges, tile);
     float transmittance = 1.0f;
     bool done = !inside;
-    // In the sums a lane has splat `row` of the group and the pixels of line `line`.
+    // When sums are added up, a lane has splat `row` of the 8 and the pixels of line `line`.
     u32 row = lane / 4, line = lane % 4;
     u32 start = range.x;
     for (; start < range.y; start += BATCH) {
@@ -105,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                     blue = fmaf(ws[j], pixel.z, blue);
                 }
             }
-            // From the line's own coordinate to the distance from the mean.
+            // From the column in the line to the distance from the mean.
             float dx = x0 + 0.5f - centres[own].x, dy = y0 + line + 0.5f - centres[own].y;
             float values[SUMS];
             values[0] = s0;
@@ -160,7 +159,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 behind = fmaf(-weight, toward, behind);
                 float v =
                     alpha * fmaf(-behind, reciprocal_approx(1.0f - alpha), transmittance * toward);
-                // Nothing flows through the cap.
+                // A capped alpha is constant, so its derivative is 0.
                 if (raw >= camera.alpha_max) v = 0.0f;
                 transmittance = next;
                 rows_v[warp][length * PITCH + lane] = v;
@@ -174,8 +173,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         if (length) add_up();
         __syncthreads();
 
-        // Four threads a pair, three of them with four values each: the row of 12 floats, the last
-        // 3 unused.
+        // Four threads a pair: three of them write four values each of the row of 12 floats, whose
+        // last 3 are unused.
         u32 k = thread / 4, part = thread % 4;
         if (k < batch && part < 3) {
             float total[4] = {0.0f, 0.0f, 0.0f, 0.0f};
@@ -189,7 +188,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 make_float4(total[0], total[1], total[2], total[3]);
         }
     }
-    // Pairs behind the point where every pixel had stopped.
+    // Pairs behind the point where every pixel has stopped have sums of 0.
     for (u32 i = start + thread / 4; i < range.y; i += BLOCK / 4)
         if (thread % 4 < 3)
             ((float4*)(pair_sums + 12ull * pairs[i]))[thread % 4] =

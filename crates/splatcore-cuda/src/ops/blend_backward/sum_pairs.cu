@@ -1,22 +1,21 @@
-// sum_pairs: the rows of sums of a splat's pairs, side by side in memory, become one row of the
-// splat. The methods that give every (tile, splat) pair a row of its own need it; the order of
-// additions is fixed.
+// sum_pairs: adds up the rows of sums of a splat's pairs.
 //
-// Launch: 8 lanes a slot, blocks of 256, in depth order, which is the order of the rows: neighbours
-// read neighbours. Slots with more than LONG_LIST pairs, queued by `expand`, get a block each in
-// `sum_long_pairs`. Bound by memory: 48 bytes a pair.
-// Prediction on an H200: fox_220k 1.35 M pairs, 65 MB, 16 us, 25 with latency; mcmc_1m 4.4 M pairs,
-// 212 MB, 50 us, 70 with latency.
-// Tried: as part of project_backward, a lane a slot in the order of the slots: 80 and 530 us; 8
-// lanes a slot in that order: 66 and 438 us, every slot's rows being somewhere else; 8 lanes a slot
-// in depth order, long lists by their warp: 358 us for mcmc_1m, a few blocks with the nearest,
-// largest splats keeping the rest of the card waiting (8 % of the issue slots busy). Measured with
-// the queue: 45 and 129 us. Three lanes of four a slot, each a 16-byte column of the rows, 8 rows
-// at once: predicted 35 us, measured 51; the same with a warp that finds the rows of 32 slots at
-// once: predicted 22, measured 77.
+// Contract. Reads `pair_sums` ([pairs][12], f32; blend_backward_atomic.cu says what a row holds)
+// and writes `sums` ([visible][12], f32), row s being the splat of compacted index (slot) s. A
+// splat's pairs are rows first_pairs[s] to first_pairs[s] + tile_counts[s] - 1. The order of
+// additions is fixed: equal bits in every run. For the methods that write a row for each (tile,
+// splat) pair.
+// ABSOLUTE 1 also adds up, in columns 9 and 10, the absolute values of each pair's gradient of the
+// 2D mean, without the factor ln 2 that all sums lack (AbsGS); only this reads `splats`.
 //
-// Constants: ABSOLUTE 1 to add up, in columns 9 and 10, the absolute values of each pair's gradient
-// of the 2D mean, without the factor ln 2 that all sums lack; only for that the splats are read.
+// Launch. `sum_pairs`: 8 lanes a slot, blocks of 256, in depth order, which is the order of the
+// rows: neighbouring lanes read neighbouring rows. `sum_long_pairs`: one block for each slot with
+// more than LONG_LIST pairs, which `expand` queued: a few blocks with the nearest, largest splats
+// would keep the rest of the card waiting.
+//
+// Bound. Memory: 48 bytes a pair; fox_220k has 1.35 M pairs, 65 MB, 16 us.
+//
+// Now. 45 us (fox_220k, 1080x1920, H200). History: docs/log/kernels/blend-backward.md
 
 #include "splat.cuh"
 
@@ -24,7 +23,7 @@
 #define LANES 8
 #define SUMS (9 + 2 * ABSOLUTE)
 
-// A splat's coefficients, if they are wanted.
+// The conic (a, b, c) of a splat, which only ABSOLUTE needs.
 __device__ __forceinline__ float4 shape_of(const Splat* __restrict__ splats, u32 slot) {
 #if ABSOLUTE
     return ((const float4*)(splats + slot))[1];
