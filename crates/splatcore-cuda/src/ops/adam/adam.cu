@@ -1,49 +1,27 @@
-// adam: project_backward and Adam's step in one, so that gradients never see memory and what a
-// Gaussian is made of is read once. Kingma & Ba 2015 as INRIA uses it (beta 0.9 and 0.999, epsilon
-// 1e-15, bias correction by the step's number), for all Gaussians, seen or not, as torch's Adam
-// does: an unseen one has gradient 0, its moments decay and it keeps moving a little. Regularisers,
-// statistics and MCMC's noise ride along. CPU twin:
-// splatcore-cpu/src/{project_backward,adam,step}.rs.
+// adam: project_backward and Adam's step in one kernel; gradients never go to memory.
 //
-// SPARSE 1 leaves Gaussians without a slot entirely alone (gsplat's SelectiveAdam): no decay of
-// moments, no update, no regulariser; statistics and noise stay as they are. A warp packs the rows
-// of its seen Gaussians, so memory is moved for what is seen alone. (Warps of 32 slots would read
-// where each Gaussian is, and still cover all Gaussians for the noise.) Not done: to let unseen
-// Gaussians catch up on missed steps when they are next seen. Moments would only decay, so m and v
-// at the missed steps are powers, but each step's length is their quotient with its own rate, bias
-// correction and epsilon: no closed form, 1 to 300 steps to add up one by one, and refinement,
-// checkpoints and regularisers would need it done for all.
+// Contract. Reads a splat's `sums` ([visible][12], f32; sum_pairs.cu) and the Gaussian's parameters
+// ([capacity][3, 3, 4, 1 and SH_ROW], f32), computes the gradients of the parameters and takes one
+// step of Adam (Kingma & Ba 2015) in place; beta 0.9 and 0.999, epsilon 1e-15 and the bias
+// correction by the number of the step as in Kerbl et al. 2023. Also adds regularisers,
+// densification statistics (`gradient_sum`, `seen`) and MCMC's noise. All Gaussians step, also
+// unseen ones: their gradient is 0, their moments decay (as in torch). Harmonics above the degree
+// in use have gradients and moments of exactly 0 and are left out. CPU twin:
+// splatcore-cpu/src/{project_backward,adam,step}.rs. Constants: COMPACT 1 stores moments in the
+// formats of moments.cuh (the step uses them unrounded), 0 in f32. SPARSE 1 leaves Gaussians
+// without a splat alone (gsplat's SelectiveAdam) but for the noise. SH_ROW floats of harmonics a
+// Gaussian, and the constants of project_backward.cuh.
 //
-// Harmonics above degree 0 may decay (Loshchilov & Hutter 2019, decoupled): they are multiplied by
-// `sh_keep` before the update, 1 for none, which changes no bit. Coefficients above the degree in
-// use have gradients and moments of exactly 0 and are left out.
+// Launch. Blocks of 128 threads, 6 a multiprocessor; each warp takes 32 Gaussians and waits for no
+// other: (1) harmonics by asynchronous copies to shared memory; (2) a lane a Gaussian: gradients,
+// Adam for rotation and opacity; (3) a lane a number: means and log scales, whose rows of 12 bytes
+// would otherwise be written in three pieces; (4) a lane a Gaussian: noise; (5) a lane four
+// harmonics.
 //
-// Moments lie there as f32, or if COMPACT in the formats of moments.cuh; the step itself is taken
-// with the moments before they are rounded.
+// Bound. Memory: at degree 3 1416 bytes a Gaussian (COMPACT 848) for 59 numbers, and 116 for its
+// splat, sums and statistics: 79 us (50) for 220 k at 4.27 TB/s.
 //
-// Launch: blocks of 128; each warp takes 32 Gaussians for itself and no warp waits for another:
-//   1. The rows of harmonics, one piece of memory, go to shared memory without passing through
-//      registers.
-//   2. A lane a Gaussian: from the sums of its splat to the gradients, and Adam for rotation and
-//      opacity.
-//   3. A lane a number: means and log scales, whose rows of 12 bytes would otherwise be written in
-//      three pieces each.
-//   4. MCMC's noise, a lane a Gaussian again.
-//   5. A lane four harmonics: 16, 8 and 4 bytes of parameters and moments in one access each.
-//
-// Bound by memory. A Gaussian at degree 3 moves, read and written, 24 bytes a number, 59 of them:
-// 1416 bytes; compact 14 for the harmonics and 16 for the others: 848; and 116 for its place,
-// splat, sums and statistics. At 4.27 TB/s and 1 M Gaussians all seen: 359 us, compact 226 us; 220
-// k: 79 and 50 us. Compact: about 1100 warp instructions a warp for gradients and eleven numbers,
-// and 50 for each of 48 harmonics: 110 us for 1 M, of which the special-function unit is busy 60.
-// Prediction for an H200, compact: fox_220k 68 us (its 1719 blocks fill the card 2.2 times),
-// mcmc_1m 270 us. Measured: fox_220k 94 us. Moments fetched a third ahead 104 us, 92 registers and
-// 5 blocks a multiprocessor 91, whole rows of moments at once 98. Measured as three kernels that
-// passed gradients through memory (64 bytes a slot) and read parameters twice, everything by single
-// numbers, compact: project_backward 59 and 121 us, adam and adam_sh 118 and 407 us.
-//
-// Constants: SH_ROW floats stored for each Gaussian, COMPACT, SPARSE, and those of
-// project_backward.cuh.
+// Now. 94 us with COMPACT (fox_220k, H200). History: docs/log/kernels/adam.md
 
 #include "matrix.cuh"
 #include "moments.cuh"
@@ -56,8 +34,8 @@
 #define BLOCK 128
 #define WARPS (BLOCK / WARP)
 
-// Harmonics go by units of so many numbers; odd numbers of 16 bytes from row to row keep the lanes'
-// reads apart in the banks.
+// Harmonics move in units of WIDE numbers. A pitch of an odd number of 16-byte units keeps the
+// lanes' reads in different banks.
 #if SH_ROW % 4 == 0
 #define WIDE 4
 #define UNITS ((USED + 3) / 4)
@@ -67,14 +45,14 @@
 #define UNITS USED
 #define PITCH (USED | 1)
 #endif
-// Units that a lane reads before it writes the first.
+// Units that a lane reads before it writes the first of them.
 #define BATCH (12 / WIDE)
 
-// Basis and colour of a row; one more of the basis, 0, stands for the columns of the last unit that
-// are above the degree.
+// Floats of basis and colour of a row. One extra basis value of 0 serves the columns of the last
+// unit that are above the degree.
 #define BASIS ((USED / 3 + 1) | 1)
 #define COLOUR 5
-// Before that, numbers of means and log scales.
+// The scratch first holds means and log scales, later basis and colour.
 #define SCRATCH (WARP * (BASIS + COLOUR))
 
 #if COMPACT
@@ -92,35 +70,35 @@ struct alignas(N * sizeof(T)) Several {
     T numbers[N];
 };
 
-// Numbers of a Gaussian, for the chance in rounding.
+// The number of each parameter of a Gaussian, from which the random bits of rounding derive.
 #define NUMBER_MEANS 0
 #define NUMBER_LOG_SCALES 3
 #define NUMBER_ROTATIONS 6
 #define NUMBER_OPACITY 10
 #define NUMBER_SH 11
 
-// As splatcore_cuda::learner::Rates, field by field. Rates hold Adam's first bias correction.
+// Field by field as splatcore_cuda::learner::Rates. The rates include Adam's first bias correction.
 struct Rates {
     float means, log_scales, rotations, opacity_logits, sh_base, sh_rest;
     float second_correction;    // 1 / sqrt(1 - beta2^t)
-    float opacity_regulariser;  // of the mean over the Gaussians
-    float scale_regulariser;    // of the mean over their scales
+    float opacity_regulariser;  // weight of the mean over the Gaussians
+    float scale_regulariser;    // weight of the mean over their scales
     float noise;                // 0 for none
-    float sh_keep;              // 1 for no decay
+    float sh_keep;  // decoupled decay (Loshchilov & Hutter 2019) of harmonics above degree 0
     u32 padding;
     u32 statistics;
     u32 step;
     u64 seed;
 };
 
-// One number; `chance` rounds its moments.
+// Adam's step for one number. `chance`: 32 random bits that round its moments.
 template <class V>
 __device__ __forceinline__ void update(float& parameter, First& first, V& second, float gradient,
                                        float rate, float second_correction, u32 chance) {
     float m = fmaf(BETA1, load(first), (1.0f - BETA1) * gradient);
     float v = fmaf(BETA2, load(second), (1.0f - BETA2) * gradient * gradient);
-    // The root and the quotient within 2 units in the last place, a tenth of the instructions of
-    // exact ones.
+    // Root and quotient within 2 units in the last place take a tenth of the instructions of exact
+    // ones.
     parameter = fmaf(-rate * m, reciprocal_approx(fmaf(sqrt_approx(v), second_correction, EPSILON)),
                      parameter);
     store(first, m, chance & 0xffffu);
@@ -129,8 +107,8 @@ __device__ __forceinline__ void update(float& parameter, First& first, V& second
 
 __device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 
-// Kheradmand et al. 2024, eq. 7: the mean moves by Sigma n, the more the more transparent. Sigma n
-// = R diag(s^2) R^t n.
+// MCMC's noise (Kheradmand et al. 2024, equation 7): the mean moves by Sigma n, gated so that
+// transparent Gaussians move more. Sigma n = R diag(s^2) R^t n.
 __device__ __forceinline__ Vec3 noise_of(u32 i, float opacity_logit, float4 quaternion,
                                          const float (&log_scales)[3], const Rates& rates) {
     float gate = rates.noise / (1.0f + expf(100.0f * (sigmoid(opacity_logit) - 0.005f)));
@@ -171,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
     __shared__ __align__(16) float harmonics[WARPS][WARP * PITCH];
     __shared__ float scratches[WARPS][SCRATCH];
     const u32 count = *gaussians;
-    if (counters->halted) return;
+    if (counters->halted) return;  // a buffer overflowed: the step is taken again
     if (blockIdx.x == 0 && threadIdx.x == 0) counters->steps += 1;
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     u32 first = (blockIdx.x * WARPS + warp) * WARP, i = first + lane;
@@ -180,7 +158,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
     u32 word = exists ? slot_of[i] : NO_SLOT, slot = word & ~IN_VIEW;
     bool has_slot = slot != NO_SLOT;
 #if SPARSE
-    // The seen ones' rows, in their order.
+    // `owners`: the lanes of the warp's seen Gaussians, in order; row r of shared memory is
+    // owners[r].
     __shared__ u32 owners[WARPS][WARP];
     u32 mask = __ballot_sync(FULL_MASK, has_slot), here = __popc(mask),
         row = __popc(mask & ((1u << lane) - 1));
@@ -291,8 +270,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
     __syncwarp();
 
     const float scale_share = rates.scale_regulariser / float(3 * count);
-    // Numbers of the rows: their gradients come from the scratch, and what became of them goes
-    // there.
+    // One number a lane: its gradient comes from the scratch, and its new value replaces it there.
 #pragma unroll
     for (u32 e = lane; e < 3 * WARP; e += WARP) {
         if (e >= 3 * here) break;
@@ -333,8 +311,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
         if (e < 3 * here) means[3ull * (first + OWNER(e / 3)) + e % 3] = scratch[e];
     __syncwarp();
 
-    // What the harmonics' gradients are products of, with the colour from its start again after its
-    // end.
+    // The harmonics' gradients are products of basis and colour gradient; red and green are
+    // repeated behind blue, so that four columns in a row need no wrap.
     float* basis = scratch;
     float* colours = scratch + WARP * BASIS;
     if (learns) {
@@ -353,8 +331,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
         c[2] = colour.z;
     }
     __syncwarp();
-    // All reads of a batch come before its first write, so that a lane waits for memory once a
-    // batch.
+    // All reads of a batch precede its first write, so that a lane waits for memory once a batch.
     for (u32 start = lane; start < here * UNITS; start += WARP * BATCH) {
         Several<First, WIDE> m[BATCH];
         Several<SecondSh, WIDE> v[BATCH];
@@ -377,8 +354,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
             const float *b = basis + r * BASIS + coefficient, *c = colours + r * COLOUR + channel;
 #pragma unroll
             for (u32 j = 0; j < WIDE; ++j) {
-                // Four columns are of two coefficients at most, and the fourth has the first one's
-                // colour.
+                // Four columns belong to at most two coefficients, and the fourth has the colour
+                // channel of the first.
                 float gradient = (channel + j < 3 ? b[0] : b[1]) * c[j % 3];
                 bool is_base = column + j < 3, is_used = USED % WIDE == 0 || column + j < USED;
                 if (!is_base && is_used) parameters.numbers[j] *= rates.sh_keep;
