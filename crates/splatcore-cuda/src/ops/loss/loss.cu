@@ -1,60 +1,26 @@
-// loss: (1 - w) L1 + w (1 - SSIM) over the pixels that count, and its gradient with respect to the
+// loss: (1 - w) L1 + w (1 - SSIM) over the counted pixels, and its gradient with respect to the
 // image.
 //
-// Kerbl et al. 2023, equation 7; SSIM of Wang et al. 2004 as INRIA computes it: 11x11 Gaussian
-// window, sigma 1.5, zeros outside the image and at ignored pixels, means over counted pixels and
-// channels. The derivative of blur(x) by x is the blur again (the window is symmetric), so, as in
-// fused-ssim (Mallick et al. 2024, Taming 3DGS), two kernels do it all:
-//   loss_forward   blurs x, y, x^2 + y^2 (SSIM wants only the sum of the variances) and (x - y)^2;
-//                  writes the derivatives of SSIM by blur(x), blur(x^2), blur(xy), and a sum a
-//                  block
-//   loss_backward  blurs those three, dS/dx = blur(d1) + 2x blur(d2) + y blur(d3), and writes the
-//                  gradient
-//   loss_sum       one block adds the blocks' sums in a fixed order
+// Contract. `image` [3][height * width] f32, `photo` [height * width][3] u8, `mask` [height *
+// width] u8 (0: ignored); out: `value` (f64) and `gradient` [3][height * width], 0 where ignored.
+// Kerbl et al. 2023, equation 7; SSIM of Wang et al. 2004: 11x11 Gaussian window, sigma 1.5, zeros
+// outside the image and at ignored pixels. The blur is its own adjoint, so, as in fused-ssim
+// (Mallick et al. 2024), two kernels suffice:
+// - loss_forward blurs x, y, x^2 + y^2 and (x - y)^2 and writes the derivatives of SSIM by the
+//   blurs.
+// - loss_backward blurs d1, d2, d3: dS/dx = blur(d1) + 2 x blur(d2) + y blur(d3).
+// - loss_sum, one block, adds the sums of loss_forward's blocks in a fixed order.
+// Relative error of the gradient at most 1e-4 (2e-5 to 4e-5 simulated); see CENTRE and Derivatives.
+// Constants: WINDOW_TAPS (11 weights), SSIM_C1, SSIM_C2, MASKED (0: `mask` is not read). The host
+// checks that 3 pixels fit 32 bits.
 //
-// A variance is the difference of blur(x^2) and blur(x)^2, which f32 gets wrong by 1e-7 of x^2: as
-// much as 1e-4 of C2 where x is near 1. So (1) x and y are taken from CENTRE on, of which no
-// variance knows, and (2) what two images differ by is not a difference of three blurs, but twice
-// the covariance is the sum of the variances less the variance of x - y. For an image that is
-// nearly its photo (noise 0.005 on flat surfaces) the value of the loss is off by 1e-6, not 1.3e-4,
-// the gradient by 4e-5, not 8e-5, for 5 instructions a value.
+// Launch. Blocks of 128 threads make 116 x 16 pixels of one channel; 5 (forward, 32 KB of shared
+// memory) and 6 (backward, 24 KB) a multiprocessor. A thread blurs one column (5 on each side are
+// halo) in registers, then along rows from shared memory, four pixels at a time.
 //
-// A map is 8 bytes a value. With S = l c, l and c the quotients of means and of (co)variances, d2 =
-// -g c and d3 = 2 g where g = l / (variances + C2). g is kept as a half, c in 16 bits of fixed
-// point, d1 as f32. In flat regions g is near 1 / C2 = 1111 and the three terms nearly cancel, so
-// what rounding takes from d2 and d3 is given to d1 at the means: d1 += 2 mean(x) (d2 - rounded d2)
-// + mean(y) (d3 - rounded d3). Then an error of g scales the gradient's large part as a whole, by
-// 2e-4 at most pixels and 4e-5 after the blur, and an error of c is small in itself. Relative error
-// of the gradient at w = 0.2, simulated: 2e-5 to 4e-5, whether the image is noise, near or nearly
-// the photo; the contract is 1e-4. d2 and d3 as halves without that: 1e-3 to 3e-2; with it: 2e-5 to
-// 1e-4; as bf16: 3e-4 to 8e-4.
+// Bound. Instructions: 41 M + 27 M warp instructions, 64 us; 187 MB are 44 us (1080x1920).
 //
-// Shape of both: a block makes 116 x ROWS pixels of one channel. Each of its 128 threads takes a
-// column, 5 columns on each side being halo, reads ROWS + 10 pixels of it straight from global
-// memory (coalesced; a row of a warp is one line) and keeps ROWS x planes sums in registers: the
-// vertical blur needs no shared memory. The sums then go through shared memory once, and each lane
-// blurs four neighbouring pixels along the row from 16-byte reads. So a value is read from shared
-// memory 4 times, not 11, and the halo costs 126/116 of the vertical work, not (26/16)^2.
-//
-// Expected on an H200 at 1080x1920 (prediction), 6.2 M values, 6.7 M with the tiles' rims:
-//   forward  81 MB (15 in, 24 out a pixel) 19 us; 88 FMAs and 86 others a value, 41 M warp
-//            instructions: 39 us.
-//   backward 106 MB (39 in, 12 out) 25 us; 66 FMAs and 52 others, 27 M: 26 us.
-// Both wait for memory in the first half of a block and count in the second; with 5 and 6 blocks a
-// multiprocessor to take turns about 50 and 38 us.
-// Measured before, with f32 maps in planes, x^2 and y^2 apart, 8 rows forward and 3 selects a row
-// for the image's rim: 132 us together (106 and 131 MB, 60 and 38 M warp instructions), in a step
-// 144 us. Measured, without CENTRE: in a step 105 us; 8 rows at a time forward, more blocks with
-// fewer registers, 108.
-//
-// Not used: one kernel that recomputes the maps with a halo of 10 (saves 48 of 90 bytes a pixel,
-// costs 1.5 times the FMAs, and instructions are the tighter bound). Blurs as banded products on
-// the matrix units: 16 x 8 sums of a plane from 26 rows are two m16n8k16, times three for near-f32
-// factors in high and low halves (a half of x alone is as coarse as the gradient's error above is
-// not): 9.7 clocks an SM, against 11 for the 44 warp FMAs, and splitting costs more than that.
-//
-// Constants: WINDOW_TAPS the 11 weights, SSIM_C1, SSIM_C2, MASKED 1 if some pixels are ignored
-// (else `mask` is not read). Pixels times 3 fit 32 bits (the host checks).
+// Now. 104 us (1080x1920, in a step, H200). History: docs/log/kernels/loss.md
 
 #include "matrix.cuh"
 #include "splat.cuh"
@@ -69,12 +35,13 @@
 
 __device__ constexpr float WINDOW[TAPS] = WINDOW_TAPS;
 
-// Whether the frame has no image: all steps from here on are taken again. Counters may be none (0).
+// Whether a buffer of the frame overflowed, so that there is no image and the host repeats the
+// step. `counters` may be null.
 __device__ __forceinline__ bool is_halted(const Counters* counters) {
     return counters && counters->halted;
 }
 
-// Which pixels of which channel a block makes.
+// The pixels and the channel of a block.
 struct Tile {
     int x, y;
     u32 channel;
@@ -82,7 +49,7 @@ struct Tile {
 
 template <int ROWS>
 __device__ __forceinline__ Tile tile_of_block(u32 width, u32 first_channel, u32 channels) {
-    // Channels vary fastest: the blocks that share the photo's bytes run together.
+    // Channels vary fastest, so that blocks that read the same bytes of the photo run together.
     u32 tile = blockIdx.x / channels;
     u32 across = (width + TILE_WIDTH - 1) / TILE_WIDTH;
     return {int(tile % across) * TILE_WIDTH, int(tile / across) * ROWS,
@@ -90,9 +57,9 @@ __device__ __forceinline__ Tile tile_of_block(u32 width, u32 first_channel, u32 
 }
 
 // Adds this thread's column, weighted by the window, to ROWS sums of each plane. `load(j, exists,
-// values)` gives the planes' values j - RADIUS rows below the tile's first, those of 0 where there
-// is no such pixel; it is called row by row. INTERIOR: every row that the tile needs exists, and
-// nothing is spent on asking.
+// values)` returns the planes' values j - RADIUS rows below the tile's first row, and those of
+// padding where no pixel exists; it is called row by row. INTERIOR: all rows that the tile needs
+// exist, so no instruction tests for them.
 template <int PLANES, int ROWS, bool INTERIOR, typename Load>
 __device__ __forceinline__ void add_column(float (&sums)[PLANES][ROWS], int first_row, int height,
                                            bool inside, Load load) {
@@ -111,8 +78,8 @@ __device__ __forceinline__ void add_column(float (&sums)[PLANES][ROWS], int firs
     }
 }
 
-// Blurs this thread's column of the rows from `first_row` on and leaves ROWS sums of each plane in
-// shared memory.
+// Blurs this thread's column from `first_row` on and writes ROWS sums of each plane to shared
+// memory.
 template <int PLANES, int ROWS, typename Load>
 __device__ __forceinline__ void blur_columns(float (&blurred)[PLANES][ROWS][COLUMNS], int first_row,
                                              int height, bool inside, Load load) {
@@ -131,8 +98,8 @@ __device__ __forceinline__ void blur_columns(float (&blurred)[PLANES][ROWS][COLU
         for (int r = 0; r < ROWS; ++r) blurred[p][r][threadIdx.x] = sums[p][r];
 }
 
-// Blurs four neighbouring pixels along a row: pixels 4 * segment and on, whose windows start at the
-// same columns.
+// Blurs the four pixels 4 * segment to 4 * segment + 3 along a row, whose windows start at the
+// columns of the same numbers.
 __device__ __forceinline__ void blur_along(const float (&row)[COLUMNS], u32 segment,
                                            float (&out)[4]) {
     float values[16];
@@ -152,7 +119,7 @@ __device__ __forceinline__ void blur_along(const float (&row)[COLUMNS], u32 segm
     }
 }
 
-// Writes up to four neighbouring pixels, in one piece where `whole` says that rows are aligned.
+// Writes up to four neighbouring pixels; in one access if `whole` (rows are aligned).
 __device__ __forceinline__ void store_four(float* to, const float (&values)[4], int count,
                                            bool whole) {
     if (whole) {
@@ -162,7 +129,7 @@ __device__ __forceinline__ void store_four(float* to, const float (&values)[4], 
     }
 }
 
-// A block's sum of one value a thread, in thread 0, always in the same order.
+// The block's sum of one value a thread, valid in thread 0. The order of additions is fixed.
 __device__ __forceinline__ double block_sum(double value, double* warps) {
     for (int step = WARP / 2; step > 0; step /= 2)
         value += __shfl_down_sync(FULL_MASK, value, step);
@@ -174,21 +141,30 @@ __device__ __forceinline__ double block_sum(double value, double* warps) {
     return sum;
 }
 
-// The derivatives of SSIM at a value: by blur(x); and g as a half under c in units of 1 / C_UNITS,
-// which give the others.
+// The derivatives of SSIM at a pixel: d1, by blur(x), in f32; and g as a half in the low bits, c in
+// units of 1 / C_UNITS in the high bits. With S = l c, l the quotient of means and c that of
+// (co)variances, d2 = -g c and d3 = 2 g where g = l / (variances + C2).
+//
+// In flat regions g is near 1 / C2 = 1111 and the three terms of dS/dx nearly cancel. So what
+// rounding takes from d2 and d3 is added to d1 at the means: d1 += 2 mean(x) (d2 - rounded d2) +
+// mean(y) (d3 - rounded d3). An error of g then scales the large part of the gradient as a whole,
+// by 2e-4 at most pixels and 4e-5 after the blur; an error of c is small in itself.
 struct __align__(8) Derivatives {
     float mean;
     u32 g_c;
 };
 
 #define C_UNITS 32767.0f
-// Taken from all values, also where there is no pixel: variances stay the same, and of smaller
-// squares rounding takes less.
+// Subtracted from all values, also from the padding. A variance does not change, but the difference
+// of blur(x^2) and blur(x)^2 loses fewer digits in f32: 1e-7 of x^2 would be as much as 1e-4 of C2
+// where x is near 1. For the same reason the covariance is not a difference of three blurs: twice
+// the covariance is the sum of the variances minus the variance of x - y.
 #define CENTRE 0.5f
 
 __device__ __forceinline__ Derivatives pack_derivatives(float d_mean, float g, float c,
                                                         float mean_a, float mean_b) {
-    // 1.5 2^23 leaves the units as its last bits. Rounding can bring c beyond its bounds.
+    // Adding 1.5 2^23 leaves c in units of 1 / C_UNITS in the last bits. Rounding can move c beyond
+    // [-1, 1], hence the clamp.
     const float units = fmaf(fminf(fmaxf(c, -1.0f), 1.0f), C_UNITS, 12582912.0f);
     const u32 half = pack_half2(g, 0.0f);
     const float rounded_g = half_low(half), rounded_c = (units - 12582912.0f) * (1.0f / C_UNITS);
@@ -198,7 +174,7 @@ __device__ __forceinline__ Derivatives pack_derivatives(float d_mean, float g, f
             __byte_perm(half, __float_as_uint(units), 0x5410)};
 }
 
-// Writes up to four neighbouring ones, in two pieces where `whole` says that rows are aligned.
+// Writes up to four neighbouring values; in two accesses if `whole` (rows are aligned).
 __device__ __forceinline__ void store_four(Derivatives* to, const Derivatives (&values)[4],
                                            int count, bool whole) {
     if (whole) {
@@ -215,9 +191,8 @@ __device__ __forceinline__ void store_four(Derivatives* to, const Derivatives (&
 
 #define FORWARD_ROWS 16
 
-// image [3][height * width], photo [height * width][3], mask [height * width], 0 where a pixel is
-// ignored; maps [channels][height * width] out: derivatives of SSIM, 0 where ignored; partials: one
-// a block.
+// maps [channels][height * width] out: derivatives of SSIM, 0 at ignored pixels; partials: one sum
+// a block. A launch takes `channels` channels from `first_channel` on.
 extern "C" __global__ void __launch_bounds__(THREADS, 5)
     loss_forward(const float* __restrict__ image, const u8* __restrict__ photo,
                  const u8* __restrict__ mask, Derivatives* __restrict__ maps,
@@ -234,14 +209,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5)
     {
         const int x = tile.x + int(threadIdx.x) - RADIUS;
         const bool inside = x >= 0 && x < int(width);
-        // The pointers go down the rows: fewer instructions than an address a row.
+        // Pointers advance row by row: fewer instructions than a new address for each row.
         const long long start = (long long)(tile.y - RADIUS) * width + x;
         const float* colours = image + tile.channel * pixels + start;
         const u8* bytes = photo + 3 * start + tile.channel;
         const u8* mask_bytes = mask + start;
         blur_columns<4, FORWARD_ROWS>(
             blurred, tile.y, int(height), inside, [&](int j, bool exists, float (&values)[4]) {
-                // Reads first, without a branch between them, so that many are under way.
+                // Reads come first, without a branch between them, so that many are in flight.
                 const float colour = exists ? *colours : 0.0f;
                 const u8 byte = exists ? *bytes : u8(0);
                 const u8 counts = MASKED && exists ? *mask_bytes : u8(1);
@@ -276,9 +251,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5)
             Derivatives out[4];
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                // S = n1 n2 / (m1 m2), with n1 = m1 - difference^2 and n2 = m2 - unlike. No
-                // variance is below 0, whatever rounding says: so g is at most 1 / C2, which a half
-                // holds.
+                // S = n1 n2 / (m1 m2), with n1 = m1 - difference^2 and n2 = m2 - unlike.
+                // Variances are clamped to 0, so that g is at most 1 / C2, which a half can hold.
                 const float a = mean_a[i], b = mean_b[i], difference = a - b, bright_a = a + CENTRE,
                             bright_b = b + CENTRE;
                 const float m1 = fmaf(bright_a, bright_a, fmaf(bright_b, bright_b, SSIM_C1));
@@ -292,7 +266,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5)
                 // 1 - S.
                 dissimilar =
                     fmaf(inverse, fmaf(difference * difference, m2, n1 * unlike), dissimilar);
-                // Half of dS/dblur(a), first by c, then by l.
+                // Half of dS/dblur(a): the part through c, then the part through l.
                 const float by_c = g * fmaf(-a, unlike * inverse_m2, difference),
                             relative = difference * inverse_m1;
                 const float by_l = c * relative * fmaf(bright_a, relative, -1.0f);
@@ -308,8 +282,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5)
 
 #define BACKWARD_ROWS 16
 
-// As loss_forward; gradient [3][height * width] out: dL/dimage, 0 where ignored. `inverse_count` is
-// 1 over counted pixels times 3.
+// gradient [3][height * width] out: dL/dimage, 0 at ignored pixels. `inverse_count` is 1 / (3 times
+// the counted pixels).
 extern "C" __global__ void __launch_bounds__(THREADS, 6)
     loss_backward(const float* __restrict__ image, const u8* __restrict__ photo,
                   const u8* __restrict__ mask, const Derivatives* __restrict__ maps,
@@ -330,7 +304,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6)
             blurred, tile.y, int(height), inside, [&](int, bool exists, float (&values)[3]) {
                 const float2 both = exists ? *map : make_float2(0.0f, 0.0f);
                 map += width;
-                // d2 and d3 but for factors that do not change from pixel to pixel.
+                // d2 and d3 without their constant factors, which follow after the blur.
                 const u32 g_c = __float_as_uint(both.y);
                 const float g = half_low(g_c);
                 values[0] = both.x;
@@ -351,7 +325,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6)
     const u8* bytes = photo + tile.channel;
     for (int r = threadIdx.x / WARP; r < BACKWARD_ROWS && tile.y + r < int(height); r += WARPS) {
         const u32 at = u32(tile.y + r) * width + u32(x);
-        // Read before the blurs, which then hide the wait.
+        // These reads precede the blurs, which hide their latency.
         float a[4] = {}, b[4] = {};
         if (whole) {
             const float4 four = *(const float4*)(plane + at);
@@ -387,7 +361,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6)
 
 #define SUM_THREADS 512
 
-// One block: value = the sum of `count` partial sums times `inverse_count`, in a fixed order.
+// One block. value = inverse_count times the sum of `count` partial sums, in a fixed order.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     loss_sum(const double* __restrict__ partials, u32 count, double inverse_count,
              double* __restrict__ value, const Counters* __restrict__ counters) {
