@@ -1,29 +1,26 @@
-// densify: changes of the set of Gaussians, wholly on the device and the same at every run.
+// densify: changes of the set of Gaussians, wholly on the device and equal in every run.
 //
-// Adaptive density control: Kerbl et al. 2023, section 5.2. MCMC: Kheradmand et al. 2024, equation
-// 9. The order of Gaussians afterwards is the CPU backend's: those that stay, then clones, then
-//    split children, each in order.
+// Contract. Adaptive density control (Kerbl et al. 2023, section 5.2), MCMC (Kheradmand et al.
+// 2024, equation 9), pruning by scores and opacity reset, each a sequence of these steps; the host
+// (densify/*.rs) launches them. Order afterwards as on the CPU: Gaussians that stay, then clones,
+// then split children, each in order. Random numbers are counter-based (splatcore_core::random).
+// - list_count, scan_sums, list_write: flags a Gaussian (`actions`) to the indices of the flagged.
+// - weight_sums, scan_sums, weight_scan: weights to cumulative weights, in whole numbers of 2^-32,
+//   so that sums do not depend on their order.
+// - select_histogram, select_digit, four times: the K largest gradients by radix selection on the
+//   bits of the f32.
+// - copy_rows (append, relocate), gather_rows and put_rows (compact, by way of scratch),
+//   clear_rows.
+// `totals` (u64 [TOTALS]) holds the counts. The host launches for the most that there may be and
+// learns the counts later. The step before may have found no room for its pairs, and a refinement
+// may find no room for its rows: all changes go by counts that are 0 then.
 //
-// Everything is made of a few plain steps, each one thread an item and bound by memory:
-//   flags a Gaussian -> list      list_count, scan_sums, list_write: indices of the flagged, in
-//   order weights -> cumulative         weight_sums, scan_sums, weight_scan: in whole numbers of
-//   2^-32, so sums have no order the K largest gradients       select_histogram, select_digit, four
-//   times: radix selection on the bits of the f32 rows from a list              copy_rows in place
-//   (append, relocate), gather_rows to scratch and put_rows back (compact),
-//                                 clear_rows
-// How many of each kind there are stays here, in `totals`: the host launches for the most that
-// there may be and learns the numbers later. A refinement may follow a step that found no room for
-// its pairs, and may find no room for its own rows: whatever changes the state goes by a number
-// that is zero then.
+// Launch. One thread an item, blocks of 256; begin, end and decide kernels one warp or one thread.
 //
-// Random numbers are counter-based (splatcore_core::random), so that no thread waits for another's
-// draw.
+// Bound. Memory: deciding reads 28 bytes a Gaussian, compaction moves 708 bytes a Gaussian twice.
 //
-// Prediction, 1 M Gaussians of 59 parameters and two moments, 708 bytes each: deciding reads 28
-// bytes a Gaussian and writes 1 to 12: 20 us; compaction moves each byte twice, 2.8 GB: 700 us on
-// an H200; one refinement is 1 to 2 ms of the 300 ms between two. Measured, compact moments: adc
-// with up to 212 k Gaussians 1.1 ms a round (the host launches some 100 kernels for it), mcmc with
-// 1 M 0.2 ms.
+// Now. 1.1 ms a round of adc with 212 k Gaussians (some 100 launches), 0.2 ms a round of MCMC with
+// 1 M (compact moments, H200). History: docs/log/kernels/densify.md
 
 #include "random.cuh"
 #include "smoothing.cuh"
@@ -31,15 +28,15 @@
 #define THREADS 256
 #define WARPS (THREADS / WARP)
 
-// Bits of a Gaussian's action.
-#define CHOSEN 1u  // grows
-#define EQUAL 2u   // its gradient is that at which the limit bites
+// Bits of a Gaussian's action (`actions`, u8 a Gaussian).
+#define CHOSEN 1u  // grows: is cloned or split
+#define EQUAL 2u   // its gradient equals the smallest that the limit on growth admits
 #define KEPT 4u    // stays
 #define CLONED 8u  // a copy of it is appended
 #define SPLIT 16u  // two children of it are appended
-#define DEAD 32u   // MCMC: to be moved
+#define DEAD 32u   // MCMC: to be relocated
 
-// Places in `totals`, the numbers of a refinement, u64 each.
+// Places in `totals`, the counts of a refinement, u64 each.
 #define TOTAL_CLONED 0  // before pruning
 #define TOTAL_SPLIT 1   // before pruning
 #define TOTAL_MOVED 2
@@ -49,23 +46,24 @@
 #define TOTAL_LISTED 6
 #define TOTAL_WEIGHT 7
 #define TOTAL_ADDED 8
-#define TOTAL_ALL 9  // Gaussians before, none if the device has halted
+#define TOTAL_ALL 9  // Gaussians before, 0 if a buffer overflowed (`halted`)
 #define TOTAL_CHILDREN 10
 #define TOTAL_APPENDED 11   // clones and children
-#define TOTAL_COMPACTED 12  // rows of the arrays from which some go, none if all stay
-#define TOTAL_AFTER 13      // Gaussians afterwards
+#define TOTAL_COMPACTED 12  // rows after compaction, 0 if all Gaussians stay
+#define TOTAL_AFTER 13      // Gaussians after
 #define TOTALS 16
 
 __device__ __forceinline__ u32 item() { return blockIdx.x * THREADS + threadIdx.x; }
 
-// 64 random bits; random.cuh has the rest.
+// 64 random bits for (seed, step, index, lane); random.cuh has the other generators.
 __device__ __forceinline__ u64 random_bits(u64 seed, u64 step, u64 index, u64 lane) {
     return mix(mix(mix(seed ^ (step << 32)) ^ index) ^ lane);
 }
 
 // --- Begin and end.
 
-// One warp. Nothing changes on a halted device, until the host has made room and asks again.
+// One warp. After an overflow (`halted`) nothing changes until the host has made room and asks
+// again.
 extern "C" __global__ void begin_refinement(u64* totals, const u32* __restrict__ gaussians,
                                             const Counters* counters) {
     begin_kernel();
@@ -74,7 +72,7 @@ extern "C" __global__ void begin_refinement(u64* totals, const u32* __restrict__
     if (place < TOTALS) totals[place] = counts && !counters->halted ? *gaussians : 0;
 }
 
-// One thread: counts a refinement as done, like a step.
+// One thread. Sets the count of Gaussians and counts the refinement as done, like a step.
 extern "C" __global__ void end_refinement(u64* totals, u32* gaussians, Counters* counters) {
     begin_kernel();
     if (totals[TOTAL_ALL] == 0) return;
@@ -83,7 +81,7 @@ extern "C" __global__ void end_refinement(u64* totals, u32* gaussians, Counters*
     counters->steps += 1;
 }
 
-// --- What a Gaussian is like.
+// --- Properties of a Gaussian.
 
 __device__ __forceinline__ float opacity_of(float logit) { return 1.0f / (1.0f + expf(-logit)); }
 
@@ -95,13 +93,13 @@ __device__ __forceinline__ float mean_gradient(const float* gradient_sum, const 
     return gradient_sum[i] / float(max(seen[i], 1u));
 }
 
-// Whether enough bad pixels are this Gaussian's (FastGS, Ren et al. 2025); without scores
-// everyone's are.
+// Whether enough of the bad pixels' weight belongs to the Gaussian (FastGS, Ren et al. 2025); true
+// without scores (`bad` is null).
 __device__ __forceinline__ bool agreed(const float* bad, float min_bad, u32 i) {
     return !bad || bad[i] >= min_bad;
 }
 
-// Whole numbers in the order of the floats.
+// Maps floats to integers of the same order.
 __device__ __forceinline__ u32 sortable(float value) {
     const u32 bits = __float_as_uint(value);
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
@@ -109,7 +107,7 @@ __device__ __forceinline__ u32 sortable(float value) {
 
 // --- Scans and lists.
 
-// Sum of `value` over this block's threads up to and with this one; all threads must come.
+// Inclusive sum of `value` over the block's threads. All threads must call it.
 template <typename T>
 __device__ __forceinline__ T scan_block(T value, T* warps) {
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -123,7 +121,7 @@ __device__ __forceinline__ T scan_block(T value, T* warps) {
     return value;
 }
 
-// Sum of the block in all its threads.
+// Sum of `value` over the block, valid in all its threads.
 template <typename T>
 __device__ __forceinline__ T sum_block(T value, T* warps) {
     scan_block(value, warps);
@@ -132,7 +130,7 @@ __device__ __forceinline__ T sum_block(T value, T* warps) {
     return sum;
 }
 
-// One block of THREADS: replaces the blocks' sums by the sums of those before each, and writes the
+// One block of THREADS. Replaces the blocks' sums by their exclusive prefix sums and writes the
 // total.
 extern "C" __global__ void __launch_bounds__(THREADS) scan_sums(u64* sums, u32 count, u64* total) {
     begin_kernel();
@@ -149,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_sums(u64* sums, u32 c
     if (threadIdx.x == 0) *total = before;
 }
 
-// How many of a block's Gaussians have one of `bits`.
+// sums [blocks] out: the number of the block's Gaussians whose action has one of `bits`.
 extern "C" __global__ void __launch_bounds__(THREADS)
     list_count(const u8* __restrict__ actions, u32 bits, u32 n, u64* __restrict__ sums) {
     begin_kernel();
@@ -158,7 +156,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (threadIdx.x == 0) sums[blockIdx.x] = found;
 }
 
-// Writes the indices of the Gaussians with one of `bits`, in order, unless there are to be none.
+// Writes the indices of the Gaussians whose action has one of `bits`, in order; nothing if `wanted`
+// is 0.
 extern "C" __global__ void __launch_bounds__(THREADS)
     list_write(const u8* __restrict__ actions, u32 bits, u32 n, const u64* __restrict__ sums,
                const u64* __restrict__ wanted, u32* __restrict__ list) {
@@ -173,13 +172,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 // --- Adaptive density control.
 
-// The largest gradients by radix selection: `selection` holds the bits known so far and how many
-// more are to be found among those that share them. Counts candidates with these bits by their next
-// eight.
+// State of the radix selection of the largest gradients: the bits of the limit known so far, the
+// number still to be found among candidates that share these bits, and whether all candidates fit.
 struct Selection {
     u32 prefix, remaining, all;
 };
 
+// Counts the candidates that share the known bits by their next eight bits.
 extern "C" __global__ void __launch_bounds__(THREADS)
     select_histogram(const float* __restrict__ gradient_sum, const u32* __restrict__ seen, u32 n,
                      float threshold, const float* __restrict__ bad, float min_bad, u32 shift,
@@ -200,8 +199,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (counts[threadIdx.x]) atomicAdd(&histogram[threadIdx.x], counts[threadIdx.x]);
 }
 
-// One thread: the next eight bits of the gradient at which the limit of `room` bites; empties the
-// histogram.
+// One thread. Finds the next eight bits of the smallest gradient that a limit of `room` Gaussians
+// admits; clears the histogram.
 extern "C" __global__ void select_digit(u32 shift, u32 room, Selection* selection, u32* histogram) {
     begin_kernel();
     if (shift == 24) selection->remaining = room;
@@ -215,8 +214,8 @@ extern "C" __global__ void select_digit(u32 shift, u32 room, Selection* selectio
     for (u32 d = 0; d < 256; ++d) histogram[d] = 0;
 }
 
-// Who grows for certain, and who only if there is room among equals. Without `selection` everyone
-// at the threshold.
+// Marks the Gaussians that grow (CHOSEN), and those whose gradient equals the limit (EQUAL), some
+// of which grow. Without `selection` all at or above the threshold grow.
 extern "C" __global__ void __launch_bounds__(THREADS)
     adc_choose(const float* __restrict__ gradient_sum, const u32* __restrict__ seen, u32 n,
                float threshold, const float* __restrict__ bad, float min_bad,
@@ -236,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     actions[i] = u8(action);
 }
 
-// The first among equals.
+// Of the Gaussians marked EQUAL, the first that there is room for grow.
 extern "C" __global__ void __launch_bounds__(THREADS)
     adc_admit(const u32* __restrict__ equals, const u64* __restrict__ count,
               const Selection* __restrict__ selection, u8* __restrict__ actions) {
@@ -245,7 +244,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (k < *count && k < selection->remaining) actions[equals[k]] = u8(CHOSEN);
 }
 
-// What becomes of each Gaussian, its clone and its children, pruning included.
+// Decides whether each Gaussian stays, is cloned or is split, pruning included.
 extern "C" __global__ void __launch_bounds__(THREADS)
     adc_decide(const float* __restrict__ log_scales, const float* __restrict__ opacity_logits,
                u32 n, float split_scale, float min_opacity, float max_scale, float log_shrink,
@@ -273,8 +272,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (threadIdx.x == 0 && split) atomicAdd(&totals[TOTAL_SPLIT], u64(split));
 }
 
-// One thread: what becomes of the arrays, by who is kept, cloned and split; there is room for
-// `most_rows`. Clones and children are appended before others go.
+// One thread. Computes the sizes of the arrays from the numbers kept, cloned and split. There is
+// room for `most_rows` rows; clones and children are appended before the others are removed.
 extern "C" __global__ void decide_sizes(u64* totals, u32 most_rows, Counters* counters) {
     begin_kernel();
     u64 all = totals[TOTAL_ALL], kept = totals[TOTAL_KEPT], clones = totals[TOTAL_CLONES];
@@ -297,8 +296,8 @@ extern "C" __global__ void decide_sizes(u64* totals, u32 most_rows, Counters* co
     totals[TOTAL_AFTER] = after;
 }
 
-// Turns two copies of each listed parent, which lie behind the clones, into its children: drawn
-// from the parent, smaller.
+// Turns the two copies of each listed parent, which lie behind the clones, into its children: means
+// are drawn from the parent's distribution, log scales decrease by `log_shrink`.
 extern "C" __global__ void __launch_bounds__(THREADS)
     split_children(float* __restrict__ means, float* __restrict__ log_scales,
                    const float* __restrict__ rotations, const u32* __restrict__ parents,
@@ -337,8 +336,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 // --- Pruning by scores.
 
-// Who stays: those that make up enough of some view, and not too much of whose weight is in bad
-// pixels (a share of 1 or more asks nothing: sums may round to more than their whole).
+// Keeps the Gaussians that contribute enough to some view and do not have too large a share of
+// their weight in bad pixels. A share of 1 or more turns this second test off: sums may round to
+// more than the whole.
 extern "C" __global__ void __launch_bounds__(THREADS)
     prune_mark(const float* __restrict__ bad, const float* __restrict__ weight,
                const float* __restrict__ largest, u32 n, float min_importance, float max_bad_share,
@@ -359,7 +359,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const u32 i = item();
     if (i >= *all) return;
     if (smoothing) {
-        // It is the filtered opacity that is capped: a Gaussian's own may be higher.
+        // The cap applies to the opacity after the 3D filter; the stored one may be higher.
         Vec3 own = {log_scales[3ull * i], log_scales[3ull * i + 1], log_scales[3ull * i + 2]};
         Vec3 growth = smoothing_growth(own, smoothing[i]);
         float most = opacity_of(ceiling) * expf(growth.x + growth.y + growth.z);
@@ -379,8 +379,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (i < n) actions[i] = opacity_of(opacity_logits[i]) > min_opacity ? 0 : DEAD;
 }
 
-// An opacity in units of 2^-32, 0 for the dead (`actions` may be null: nobody is) and at least 1
-// for the others.
+// A Gaussian's opacity in units of 2^-32: 0 for dead ones, at least 1 for others. `actions` may be
+// null: none is dead.
 __device__ __forceinline__ u64 weight(const float* opacity_logits, const u8* actions, u32 i) {
     if (actions && (actions[i] & DEAD)) return 0;
     const float opacity = opacity_of(opacity_logits[i]);
@@ -397,7 +397,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-// cumulative[i]: sum of the weights up to and with i.
+// cumulative[i]: the inclusive sum of the weights up to i.
 extern "C" __global__ void __launch_bounds__(THREADS)
     weight_scan(const float* __restrict__ opacity_logits, const u8* __restrict__ actions, u32 n,
                 const u64* __restrict__ sums, u64* __restrict__ cumulative) {
@@ -408,9 +408,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (i < n) cumulative[i] = sums[blockIdx.x] + through;
 }
 
-// Draws with replacement, in proportion to the weights, and counts how often each was drawn. As
-// many as `wanted` says, or `at_most` if that is null; none if there is no weight, or nothing is to
-// change (`all` is 0). `moved` gets how many were drawn.
+// Draws Gaussians with replacement, in proportion to their weights, and counts how often each was
+// drawn (`copies`). The number of draws is `wanted`, or `at_most` if that is null; 0 if the total
+// weight or `all` is 0. It is written to `moved`.
 extern "C" __global__ void __launch_bounds__(THREADS)
     mcmc_draw(const u64* __restrict__ cumulative, u32 n, const u64* __restrict__ total,
               const u64* __restrict__ all, const u64* __restrict__ wanted, u32 at_most, u64 seed,
@@ -422,7 +422,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (k == 0) *moved = count;
     if (k >= count) return;
     const u64 at = __umul64hi(random_bits(seed, step, k, lane), *total);
-    u32 low = 0, high = n - 1;  // the first whose cumulative weight is beyond `at`
+    u32 low = 0, high = n - 1;  // the first whose cumulative weight exceeds `at`
     while (low < high) {
         const u32 middle = low + (high - low) / 2;
         if (cumulative[middle] > at)
@@ -434,11 +434,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     atomicAdd(&copies[low], 1u);
 }
 
-// Opacity and scale that a Gaussian shares with its copies so that the picture changes least
+// The opacity and scales that a Gaussian and its copies get so that the image changes least
 // (equation 9):
 //   o' = 1 - (1 - o)^(1/N),  s' = s o / sum over i = 1..N, k = 0..i-1 of C(i-1, k) (-1)^k o'^(k+1)
 //   / sqrt(k + 1).
-// The inner index runs first here: the sum over i of C(i-1, k) is C(N, k+1), so N terms are left.
+// The sums are exchanged: the sum over i of C(i-1, k) is C(N, k+1), so N terms are left.
 extern "C" __global__ void __launch_bounds__(THREADS)
     mcmc_share(float* __restrict__ opacity_logits, float* __restrict__ log_scales, u32 n,
                const u32* __restrict__ copies, float min_opacity) {
@@ -464,9 +464,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 #define TILE_ROWS 64
 
-// Copies words of `rows` rows, a tile of rows at a time so that indices within it fit 32 bits.
-// `from(k)` and `to(k)` are the addresses of row k. REPEATED: rows may have the same target, and
-// get the same words.
+// Copies `rows` rows word by word, TILE_ROWS rows at a time so that an index inside these fits 32
+// bits. `from(k)` and `to(k)` are the addresses of row k. REPEATED: several rows may have the same
+// target, to which they then write the same words.
 template <bool REPEATED, typename Word, typename From, typename To>
 __device__ __forceinline__ void copy_words(u32 rows, u32 row_bytes, From from, To to) {
     const u32 words = row_bytes / u32(sizeof(Word));
@@ -495,9 +495,9 @@ __device__ __forceinline__ void copy_each(u32 rows, u32 row_bytes, From from, To
         copy_words<REPEATED, u8>(rows, row_bytes, from, to);
 }
 
-// Within one array: row targets[k], or base + *behind + k if that is null, becomes a copy of row
-// sources[k / times], for as many k as `wanted` says; no target is a source. Nothing lies in
-// between if `behind` is null.
+// In one array, for k < *wanted: row targets[k] becomes a copy of row sources[k / times]. If
+// `targets` is null, the target is row base + *behind + k (*behind counts as 0 if null). No target
+// may be a source.
 extern "C" __global__ void __launch_bounds__(THREADS)
     copy_rows(u8* array, u32 row_bytes, const u32* __restrict__ sources, u32 times,
               const u32* __restrict__ targets, u32 base, const u64* __restrict__ behind,
@@ -510,8 +510,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         [&](u32 k) { return array + size_t(targets ? targets[k] : first + k) * row_bytes; });
 }
 
-// Sets the listed rows to zero, or those from `base` on if there is no list; one may be listed
-// several times.
+// Sets *wanted rows to zero: the listed ones, or those from `base` on if `list` is null. A row may
+// be listed several times.
 extern "C" __global__ void __launch_bounds__(THREADS)
     clear_rows(u8* array, u32 row_bytes, const u32* __restrict__ list, u32 base,
                const u64* __restrict__ wanted) {
@@ -524,13 +524,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         [&](u32 k) { return array + size_t(list ? list[k] : base + k) * row_bytes; });
 }
 
-// Of `most` rows from row `first` on, how many an array of `rows` has.
+// The number of rows of a piece of at most `most` rows from row `first` on, in an array of `rows`.
 __device__ __forceinline__ u32 rows_of_piece(u32 first, u32 most, u64 rows) {
     return rows > first ? u32(min(rows - first, u64(most))) : 0;
 }
 
-// A piece of the compacted array, of `rows` rows in all, into scratch: row r comes from row kept[r]
-// for r < *listed, and those after follow on each other from row `rest`.
+// Copies a piece of the compacted array, which has *rows rows in all, to scratch: row r comes from
+// row kept[r] for r < *listed, and from row rest + r - *listed otherwise.
 extern "C" __global__ void __launch_bounds__(THREADS)
     gather_rows(const u8* __restrict__ array, u8* __restrict__ scratch, u32 row_bytes,
                 const u32* __restrict__ kept, const u64* __restrict__ listed, u32 rest, u32 first,
@@ -546,7 +546,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         [&](u32 k) { return scratch + size_t(k) * row_bytes; });
 }
 
-// The piece goes to its place.
+// Copies the piece from scratch to its place in the array.
 extern "C" __global__ void __launch_bounds__(THREADS)
     put_rows(u8* __restrict__ array, const u8* __restrict__ scratch, u32 row_bytes, u32 first,
              u32 most, const u64* __restrict__ rows) {
