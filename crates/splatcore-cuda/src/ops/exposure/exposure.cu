@@ -1,27 +1,24 @@
 // exposure: each photo's own affine transform of the rendered colour, between `blend` and `loss`.
-// As INRIA's trainer has it (graphdeco-inria/gaussian-splatting, exposure compensation); what
-// differs and why: splatcore-core/src/exposure.rs.
 //
-//   expose           image' = A rgb + b, written beside the image: `blend_backward` still reads the
-//                    rendered one
-//   expose_backward  dL/drgb = A^T dL/dimage' in place of dL/dimage'; a block's sums of dL/dimage'
-//                    rgb^T and dL/dimage'
-//   update_exposure  one block: adds the blocks' sums in a fixed order, takes Adam's step on this
-//                    view's twelve numbers, pulls the mean of all views towards the identity
+// Contract. As the exposure compensation of INRIA's trainer (graphdeco-inria/gaussian-splatting);
+// differences and reasons: splatcore-core/src/exposure.rs. A transform is the rows of [A | b], 12
+// f32. Images and gradients are [3][pixels], f32. CPU twin: splatcore-cpu/src/exposure.rs.
+// - expose: image' = A rgb + b, written beside the image, which `blend_backward` still reads.
+// - expose_backward: dL/drgb = A^T dL/dimage' in place of dL/dimage'; sums of dL/dimage' rgb^T and
+//   of dL/dimage' for each block.
+// - update_exposure: adds the blocks' sums in a fixed order, takes Adam's step on the view's 12
+//   numbers and pulls the mean of all views towards the identity.
+// Ignored pixels have a gradient of 0 and so add nothing. Sums are f32 over a block's 2048 pixels
+// and f64 over the blocks.
 //
-// Ignored pixels have a gradient of 0 and with that no part in any sum. Sums are f32 over a block's
-// 2048 pixels and f64 over the blocks. CPU twin: splatcore-cpu/src/exposure.rs.
+// Launch. Blocks of 256. `expose`: one thread a pixel. `expose_backward`: a thread takes 8 pixels,
+// 256 apart, so that accesses are whole lines and a warp adds up its twelve sums once for 256
+// pixels. `update_exposure`: one block of 12 warps, a warp a number.
 //
-// Shape: a thread of `expose` takes one pixel, of `expose_backward` 8 that lie 256 apart, so that
-// reads and writes are whole lines and the twelve sums leave a warp once for 256 pixels.
+// Bound. Memory: 24 bytes a pixel in `expose`, 36 in `expose_backward`; 80 instructions a pixel.
 //
-// Bound by memory. Prediction for an H200 at 1080x1920, 2.07 M pixels: `expose` reads and writes 12
-// bytes a pixel, 50 MB, 12 us; `expose_backward` reads 24 and writes 12, 75 MB, 17 us; arithmetic
-// of both is 80 instructions a pixel, 5 us. `update_exposure` 4 us, which is its launch and two
-// rounds to memory. Together 33 us, less what the second cache still holds of the image and the
-// gradient (25 MB each of its 50). Measured:
-//
-// Constants: none.
+// Now. Not measured; predicted 33 us for all three (1080x1920, H200). History:
+// docs/log/kernels/exposure.md
 
 #include "splat.cuh"
 
@@ -36,7 +33,7 @@
 #define PULL 0.1f
 
 struct Transform {
-    float row[3][4];  // of [A | b]
+    float row[3][4];  // the rows of [A | b]
 };
 
 __device__ __forceinline__ Transform load_transform(const float* numbers) {
@@ -63,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             fmaf(t.row[c][0], r, fmaf(t.row[c][1], g, fmaf(t.row[c][2], b, t.row[c][3])));
 }
 
-// gradient [3][pixels]: of the exposed image in, of the rendered one out; partials
+// gradient [3][pixels]: dL/d(exposed image) in, dL/d(rendered image) out; partials
 // [NUMBERS][blocks] out.
 extern "C" __global__ void __launch_bounds__(THREADS)
     expose_backward(const float* __restrict__ image, const float* __restrict__ exposure,
@@ -107,14 +104,15 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     partials[threadIdx.x * gridDim.x + blockIdx.x] = sum;
 }
 
-// Sum over the warp, in lane 0; the order of additions is fixed.
+// The sum over the warp, valid in lane 0. The order of additions is fixed.
 __device__ __forceinline__ double warp_total(double value) {
     for (int step = WARP / 2; step > 0; step /= 2)
         value += __shfl_down_sync(FULL_MASK, value, step);
     return value;
 }
 
-// One block of a warp a number. exposures, first and second are [views][NUMBERS], seen [views].
+// One block, one warp for each of the NUMBERS. exposures and Adam's moments first and second are
+// [views][NUMBERS]; seen [views] counts the steps of each view.
 extern "C" __global__ void __launch_bounds__(NUMBERS* WARP)
     update_exposure(const float* __restrict__ partials, u32 blocks, float* exposures, float* first,
                     float* second, u32* seen, u32 view, u32 views, float rate,
@@ -139,7 +137,7 @@ extern "C" __global__ void __launch_bounds__(NUMBERS* WARP)
     const float g = float(gradient);
     const float m = fmaf(BETA1, first[at], (1.0f - BETA1) * g);
     const float v = fmaf(BETA2, second[at], (1.0f - BETA2) * g * g);
-    // 1 - beta^t without the loss of digits of the difference.
+    // 1 - beta^t; expm1 avoids the cancellation of the difference.
     const float first_correction = -expm1f(float(taken) * LN_BETA1),
                 second_correction = -expm1f(float(taken) * LN_BETA2);
     const float moved = rate / first_correction * m / (sqrtf(v / second_correction) + EPSILON);

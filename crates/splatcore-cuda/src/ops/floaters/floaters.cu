@@ -1,19 +1,19 @@
-// floaters: which Gaussians hang before what a view shows at their place, by the depth of its
-// picture. What that means, and where it comes from: splatcore-core/src/floaters.rs. CPU twin:
+// floaters: marks Gaussians that hang in front of what a view shows at their place, by the depth of
+// the rendered image.
+//
+// Contract. splatcore-core/src/floaters.rs defines a floater and gives the source. Input: `means`
+// [count][3], and the view's `transmittance` and `inverse_depth` (1 / scene unit, blended), both
+// [height * width] f32, from a forward pass in f32 (method `subtile`). In and out: `verdicts`
+// [count] over all training views, one after another: 0 undecided, -1 floater, 1 part of what is
+// seen; 1 stays. Gaussians below 0 are removed. HIDDEN: splatcore_core::floaters::HIDDEN. CPU twin:
 // splatcore-cpu/src/floaters.rs.
 //
-// A view runs forward with inverse depth (in f32: method `subtile`), then this kernel; all views of
-// the training, one after another. `verdicts` starts as 0, nothing said; a view makes it -1, a
-// floater, or 1, part of what is seen, and 1 stays. Below 0 goes.
+// Launch. One thread a Gaussian, blocks of 256; each view every few thousand steps.
 //
-// HIDDEN: splatcore_core::floaters::HIDDEN.
+// Bound. Memory: 16 bytes a Gaussian, and 64 bytes of sectors in no order for one in view.
 //
-// Launch: one thread a Gaussian, blocks of 256.
-// Bound by memory: 16 bytes a Gaussian, and two words of the pixel that it projects to, in no
-// order: 64 bytes of sectors where it is in view. Runs for each view every few thousand steps.
-// Prediction for an H200, 220 k Gaussians, 43 views: 17 MB, 5 us a view beside 290 us of its
-// forward pass (`splatcore` then); 13 ms a round, 9 rounds a training of 30,000 steps: 0.1 s.
-// Measured: 28.1 s a training with it and without, means of four seeds each.
+// Now. Predicted 5 us a view (220 k Gaussians, H200); a training takes 28.1 s with it and without.
+// History: docs/log/kernels/densify.md
 
 #include "splat.cuh"
 
@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(256)
           z = dot(row_of(w, 2), mean) + t[2];
     float u = fmaf(camera.focal[0], x / z, camera.centre[0]),
           v = fmaf(camera.focal[1], y / z, camera.centre[1]);
-    // False for what is not a number.
+    // False if u or v is not-a-number.
     bool inside = u >= 0.0f && u < (float)camera.width && v >= 0.0f && v < (float)camera.height;
     if (!(z > camera.near_plane && inside)) return;
     u64 pixel = (u64)(u32)v * camera.width + (u32)u;

@@ -1,12 +1,16 @@
-// limit_scales: caps a Gaussian's log scales at `log_share` plus the log of its distance from the
-// nearest camera; why is in splatcore-core/src/scale_limit.rs. CPU twin:
-// splatcore-cpu/src/limit_scales.rs.
+// limit_scales: caps the log scales of a Gaussian by its distance from the nearest camera.
 //
-// Launch: one thread a Gaussian, blocks of 256; all threads of a warp read the same camera, 4
-// numbers from the cache. Runs once in a hundred steps. Bound by instructions, about 12 a Gaussian
-// and camera. Prediction for an H200: 1 M Gaussians and 43 cameras 16 M warp instructions, 20 us;
-// 200 cameras 80 us, 1 us a step. Measured: not apart; a training of 15,000 steps takes 28.0 s with
-// it and 28.2 without.
+// Contract. `means` [count][3] and `cameras` [camera_count] in, `log_scales` [count][3] in and out:
+// at most `log_share` + ln(max(distance from the nearest camera, near plane)), in scene units.
+// Reasons: splatcore-core/src/scale_limit.rs. CPU twin: splatcore-cpu/src/limit_scales.rs.
+//
+// Launch. One thread a Gaussian, blocks of 256; the threads of a warp read the same camera, 4
+// numbers, from the cache. Once in a hundred steps.
+//
+// Bound. Instructions, about 12 a Gaussian and camera: 16 M warp instructions for 1 M and 43.
+//
+// Now. Not measured apart; predicted 20 us for 1 M Gaussians and 43 cameras (H200). History:
+// docs/log/kernels/densify.md
 
 #include "splat.cuh"
 

@@ -1,23 +1,26 @@
-// photo: what a step learns from, made of the photo that is kept. Each side divided (training from
-// coarse to fine): every pixel is the mean of the area that it covers, and counts if all that it
-// covers counts. Photos with alpha, which are kept on black, are put on the step's background: rgb
-// + (1 - alpha) colour, after the photo's own transform of colours where there is one. CPU twin,
-// the same bytes: splatcore_core::{Photo::{reduced, on}, exposure::of_colour}.
+// photo: the image that a step learns from, made of the stored photo.
 //
-// Launch: one thread a pixel of the result, blocks of 256; only in steps that need it. Made anew in
-// every step rather than kept: a half and a quarter of every photo would take a third more memory,
-// and photos that come through the ring would need theirs too.
+// Contract. Input: `rgb` [height * width][3], `alpha` and `mask` [height * width], u8, the last two
+// possibly null. Output: `rgb_out` [to_height * to_width][3], `mask_out` [to_height * to_width] if
+// there is a mask. With a smaller size (coarse-to-fine training) each pixel is the mean of the area
+// that it covers, and counts if all of this area counts. Photos with alpha, which are stored on
+// black, are put on the step's background: rgb + (1 - alpha) colour, where colour first passes
+// through the photo's exposure transform, if any. CPU twin, equal in every byte:
+// splatcore_core::{Photo::{reduced, on}, exposure::of_colour}.
 //
-// Bound by memory and latency. Prediction for 1080x1920 on an H200: 6.2 MB read and 1.6 (a half) or
-// 0.4 (a quarter) written are 1.8 us, with the launch and the scattered bytes 4 to 5 us; full size
-// on a background 14.5 MB, 5 us. Measured:
+// Launch. One thread a pixel of the result, blocks of 256; only in steps that need it. Every step
+// makes its image anew: a half and a quarter of every photo would take a third more memory, and
+// photos that the host streams to the card would need theirs too.
 //
-// Sizes and sums are those of 64 bits where a side is no multiple of the result's: slower, 20 us.
+// Bound. Memory and latency: 6.2 MB read, 1.6 (half) or 0.4 (quarter) written at 1080x1920, 1.8 us.
+//
+// Now. Not measured; predicted 4 to 5 us, 20 us where a side is no multiple of the result's and
+// sums have 64 bits (1080x1920, H200). History: docs/log/kernels/exposure.md
 
 #include "splat.cuh"
 
-// The pixels first..last of a side of `from` pixels that pixel `x` of a side of `to` covers, each
-// by share(j) / to.
+// The pixels `first` to `last` of a side of `from` pixels that pixel `x` of a side of `to` pixels
+// covers; pixel j is covered by share(j) / to.
 struct Covered {
     u64 start, end, to;
     u32 first, last;
@@ -40,8 +43,8 @@ struct Pixel {
     bool counts;
 };
 
-// The pixel at (x, y) of a photo of width x height reduced to to_width x to_height; alpha and mask
-// may be none.
+// The pixel at (x, y) of a photo of width x height reduced to to_width x to_height. `alpha` and
+// `mask` may be null.
 __device__ __forceinline__ Pixel reduced(const u8* __restrict__ rgb, const u8* __restrict__ alpha,
                                          const u8* __restrict__ mask, u32 width, u32 height,
                                          u32 to_width, u32 to_height, u32 x, u32 y) {
@@ -76,8 +79,8 @@ struct Colour {
     float value[3];
 };
 
-// The background's channel c in 8 bits. A transform is the rows of [A | b]; every operation rounds,
-// as on the CPU.
+// Channel c of the background in 8 bits. `exposure` is the rows of [A | b], or null. Every
+// operation rounds on its own (no fused multiply-add), as on the CPU.
 __device__ __forceinline__ u32 behind(const Colour& background, const float* __restrict__ exposure,
                                       int c) {
     float value = background.value[c];
@@ -90,7 +93,7 @@ __device__ __forceinline__ u32 behind(const Colour& background, const float* __r
     return (u32)__fadd_rn(__fmul_rn(fminf(fmaxf(value, 0.0f), 1.0f), 255.0f), 0.5f);
 }
 
-// Writes rgb_out, and mask_out if there is a mask.
+// Writes rgb_out, and mask_out if `mask` is not null.
 extern "C" __global__ void __launch_bounds__(256)
     photo(const u8* __restrict__ rgb, const u8* __restrict__ alpha, const u8* __restrict__ mask,
           u32 width, u32 height, u32 to_width, u32 to_height, Colour background,

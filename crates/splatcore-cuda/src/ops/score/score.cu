@@ -1,32 +1,32 @@
-// scores: how much of each Gaussian several views show, and how much of that where the picture is
-// wrong. What the numbers mean: splatcore_core::backend::{Scoring, Scores}, after FastGS (Ren et
-// al. 2025, arXiv:2511.04283). CPU twin: splatcore-cpu/src/score.rs.
+// scores: how much of each Gaussian several views show, and how much of that lies where the
+// rendered image is wrong.
 //
-// The picture and its photo are those of a step at this time: reduced, through exposure, on a
-// background (photo.cu, exposure.cu). A pixel of a reduced photo counts `area` pixels.
+// Contract. After FastGS (Ren et al. 2025, arXiv:2511.04283); splatcore_core::backend::{Scoring,
+// Scores} defines the numbers. With an image gradient of 1 in a channel at some pixels, a splat's
+// dL/dcolour of that channel is the sum of its blending weights there, so no raster kernel of its
+// own is needed. Image and photo are those of a step at this time: reduced (photo.cu), exposed
+// (exposure.cu), on a background; a pixel of a reduced photo counts `area` pixels. After the
+// forward pass of a view:
+// - error_range: smallest and largest L1 error of the counted pixels, by atomic minimum and
+//   maximum.
+// - error_mask: the image gradient [3][pixels]: red 1 at bad pixels, green 1 at all, blue 0.
+// - blend_backward and sum_pairs; then add_scores: from the splats' sums to the Gaussians' scores.
+// Equal in every run: minimum and maximum have no order, and a Gaussian has one splat a view. CPU
+// twin: splatcore-cpu/src/score.rs.
 //
-// No raster kernel of its own: with an image gradient of 1 in a channel at some pixels, a splat's
-// dL/dcolour of that channel is the sum of its blending weights there. A view runs forward, then
-//   error_range    smallest and largest L1 error of the counted pixels
-//   error_mask     the image gradient: red 1 at bad pixels, green 1 at all, blue 0
-// then blend_backward and sum_pairs, then
-//   add_scores     from the slots' sums to the Gaussians' scores
+// Launch. Blocks of 256. error_range: as many blocks as fill the card, several pixels a thread;
+// error_mask: one thread a pixel; add_scores: one thread a splat.
 //
-// The range is found by atomic minimum and maximum, which have no order; a Gaussian has one slot a
-// view: the same every run.
+// Bound. Memory: 15 bytes a pixel twice, 12 written; 64 bytes a splat (32 of its row for 8).
 //
-// Launch: error_range 256 threads a block, as many blocks as fill the card, a thread several
-// pixels; error_mask a thread a pixel; add_scores a thread a slot.
-// Bound by memory: 15 bytes a pixel twice, 12 written; 64 bytes a slot (32 of its row of sums are
-// fetched for 8). Prediction on an H200, 1080x1920 and 220 k Gaussians: 7, 13 and 6 us, beside some
-// 350 us of forward and backward: ten views at a round of densification 4 ms, as much as some five
-// steps, of the hundred steps between two rounds. Measured: not yet.
+// Now. Not measured; predicted 7, 13 and 6 us (220 k Gaussians, 1080x1920, H200). History:
+// docs/log/kernels/densify.md
 
 #include "splat.cuh"
 
 #define BLOCK 256
 
-// Mean over the channels of |image - photo|; the photo's bytes are 255ths.
+// The mean over the channels of |image - photo / 255|.
 __device__ __forceinline__ float error_of(const float* __restrict__ image,
                                           const u8* __restrict__ photo, u32 pixel, u32 pixels) {
     float sum = 0.0f;
@@ -41,8 +41,8 @@ __device__ __forceinline__ bool is_counted(const u8* __restrict__ mask, u32 pixe
     return !mask || mask[pixel];
 }
 
-// `least` starts as 0xffffffff and `most` as 0: errors are not negative, so their bits have their
-// order.
+// `least` starts as 0xffffffff and `most` as 0. Errors are not negative, so their bits as integers
+// have their order.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     error_range(const float* __restrict__ image, const u8* __restrict__ photo,
                 const u8* __restrict__ mask, u32 pixels, const Counters* counters, u32* least,
@@ -75,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     begin_kernel();
     u32 pixel = blockIdx.x * BLOCK + threadIdx.x;
     if (counters->halted || pixel >= pixels) return;
-    // If nothing counts, `low` is not a number and nothing is bad.
+    // If no pixel counts, `low` is not-a-number and no pixel is bad.
     float low = __uint_as_float(*least), high = __uint_as_float(*most);
     float limit = fmaf(threshold, high - low, low);
     bool bad = is_counted(mask, pixel) && error_of(image, photo, pixel, pixels) > limit;
@@ -84,8 +84,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     gradient[2ull * pixels + pixel] = 0.0f;
 }
 
-// sums[slot]: rows of 12 floats as `project_backward` reads them; colour's are 6 to 8, before the
-// clamp.
+// sums[slot]: the splat's row of 12 floats as `project_backward` reads it (slot: compacted index);
+// 6 to 8 are those of the colour, before the clamp.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     add_scores(const Splat* __restrict__ splats, const float* __restrict__ sums, float area,
                const Counters* counters, float* __restrict__ bad, float* __restrict__ weight,

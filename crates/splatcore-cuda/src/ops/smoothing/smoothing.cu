@@ -1,20 +1,25 @@
-// smoothing: the log standard deviation of Mip-Splatting's 3D filter for each Gaussian (Yu et al.
-// 2024, section 4.1): 0.2 of the squared sampling interval depth / focal, the finest of all cameras
-// that see its mean. What counts as seen, and what a Gaussian gets that none sees, is in
-// splatcore-core/src/smoothing.rs.
+// smoothing: the log standard deviation of the 3D filter of Mip-Splatting for each Gaussian.
 //
-// Launch: one thread a Gaussian, blocks of 256; all threads of a warp read the same camera, 17
-// numbers from the cache. Runs once in a hundred steps. Bound by instructions, about 45 a Gaussian
-// and camera. Prediction for an H200: 220 k Gaussians and 100 cameras 31 M warp instructions, 30
-// us; 1 M and 200 cameras 0.3 ms, 3 us a step. Measured:
+// Contract. `means` [count][3] and `cameras` [camera_count] in, `filters` [count] out: ln sqrt(0.2)
+// + ln(interval), with interval the smallest depth / focal (scene units a pixel) of all cameras
+// that see the mean (Yu et al. 2024, section 4.1: 0.2 of the squared sampling interval). Which
+// cameras see a mean, and the value for means that none sees: splatcore-core/src/smoothing.rs.
+//
+// Launch. One thread a Gaussian, blocks of 256; the threads of a warp read the same camera, 17
+// numbers, from the cache. Once in a hundred steps.
+//
+// Bound. Instructions, about 45 a Gaussian and camera: 31 M warp instructions for 220 k and 100.
+//
+// Now. Not measured; predicted 30 us for 220 k Gaussians and 100 cameras, 0.3 ms for 1 M and 200
+// (H200). History: docs/log/kernels/densify.md
 
 #include "splat.cuh"
 
 #define VARIANCE_ROOT_LN -0.80471895621705f  // ln sqrt(0.2)
 #define MARGIN 0.15f
 
-// Whether a projection, as a homogeneous coordinate over z > 0, lies on the image or not far beside
-// it.
+// Whether a projected coordinate, multiplied by z > 0, lies in the image or within MARGIN of its
+// side beyond it. `side` is multiplied by z too.
 __device__ __forceinline__ bool within(float projected, float side) {
     return projected >= -MARGIN * side && projected <= (1.0f + MARGIN) * side;
 }
