@@ -1,36 +1,35 @@
-// Checks of a kernel's memory accesses: what compute-sanitizer's memcheck and racecheck look for on
-// a card. Only where CHECKED is 1 (Emulated::with_checks): the compiler then calls the functions of
-// gcc's and clang's ThreadSanitizer before each access, and those of UndefinedBehaviorSanitizer
-// where a pointer is not aligned as its type wants or an index is beyond its array. The functions
-// are these here; no sanitizer's library is linked.
+// Checks of a kernel's memory accesses, like compute-sanitizer's memcheck and racecheck on a card.
+// Active only if CHECKED is 1 (Emulated::with_checks): the compiler then calls the hooks of gcc's
+// and clang's ThreadSanitizer before each access, and those of UndefinedBehaviorSanitizer where a
+// pointer is misaligned for its type or an index is out of bounds. This file defines the hooks; no
+// library of a sanitizer is linked.
 //
-// Memory: an access lies in one allocation, in shared memory, on the thread's own stack or in the
-// program's constants, which are not told apart; neither are the variables in shared memory, but
-// for an index beyond an array of known length. clang does not look at the alignment of a vector
-// that is copied as a whole.
+// Memory. An access must lie in one allocation, in shared memory, on the thread's own stack or in
+// the program's constants. Constants are not told apart, nor are variables in shared memory, except
+// for an index out of bounds of an array of known length. clang does not check the alignment of a
+// vector that is copied as a whole.
 //
-// Races: two accesses of different threads to the same bytes, at least one a write, not both
-// atomic, and neither ordered before the other. What orders, and nothing else does:
-//   - __syncthreads and its kin: all accesses of the block before it and after it;
-//   - __syncwarp: those of the lanes in its mask. Shuffles, votes and matrix instructions do not:
-//     CUDA promises no order of memory for them;
-//   - a fence, then a write of a flag, in one thread; a read of the flag, then a fence, in another:
-//     what the first thread had seen before its fence comes before what the second does after its
-//     own. A flag is whatever is accessed by volatile or atomically (`publish` and `observe` of
-//     device.cuh); __threadfence_block does so within a block only.
-// Which accesses meet depends on the values that a kernel sees, not on the order in which the
-// emulator runs threads and blocks: two accesses in a different order are still not ordered.
-// Volatile accesses count as atomic, in shared memory too.
+// Races. Two accesses of different threads to the same bytes are a race if at least one is a write,
+// not both are atomic, and neither is ordered before the other. Only these order accesses:
+//   - __syncthreads and its variants: all accesses of the block before it and after it;
+//   - __syncwarp: those of the lanes in its mask. Shuffles, votes and matrix instructions do not,
+//     because CUDA promises no order of memory for them;
+//   - a fence and then a write of a flag in one thread, and a read of the flag and then a fence in
+//     another: what the first thread had seen before its fence precedes what the second does after
+//     its own. A flag is any word accessed as volatile or atomically (`publish` and `observe` of
+//     device.cuh). __threadfence_block orders within a block only.
+// Whether two accesses race depends on the values that a kernel reads, not on the order in which
+// the emulator runs threads and blocks. Volatile accesses count as atomic, in shared memory too.
 //
-// Time is a count of synchronisations. An access is kept as (time, thread); another thread has seen
-// it if its last synchronisation with that thread is later. Of each word (of each byte, in memory
-// where something smaller than a word was accessed) two reads and two writes are kept, of different
-// warps if there are, so that the next access meets one that it is not ordered with; the sets of
-// lanes or blocks beyond two are not kept, which can hide a race behind another one only.
+// Time is a count of synchronisations. An access is recorded as (time, thread); another thread has
+// seen it if its last synchronisation with that thread is later. For each word (for each byte, in
+// memory with an access smaller than a word) two reads and two writes are recorded, of different
+// warps if possible, so that the next access meets one that it is not ordered with. Accesses of
+// further lanes or blocks are not recorded; this can hide a race only behind another race.
 
 namespace emulator {
 
-// An allocation of the device, from src/device/emulated/memory.rs.
+// An allocation of the device; src/device/emulated/memory.rs provides them.
 struct Range {
     unsigned long long start, bytes, is_gone;
 };
@@ -39,52 +38,53 @@ enum Access { READ = 1, WRITE = 2, ATOMIC = 4 };
 
 #if CHECKED
 
-// Where the linker put the library.
+// The address at which the library is loaded.
 extern "C" const char image_start[] __asm("__ehdr_start") __attribute__((visibility("hidden")));
 
-// What a thread knows of others beyond barriers: a node of a graph that only grows. As a release:
-// of the block that began at `start`, accesses before `barrier`, those of the lanes of `warp`
-// before `lanes`, and what `one` says. Else `one` and `other` together. Across blocks nothing, if
-// `in_block`.
+// The accesses of others that a thread has seen other than by barriers: a node of a graph that only
+// grows. If `start` is not 0, the node is a release (a fence): it covers, of the block that began
+// at `start`, the accesses before `barrier`, those of the lanes of `warp` before `lanes`, and those
+// that `one` covers. Otherwise it covers those of `one` and `other`. If `in_block`, it covers no
+// accesses of other blocks.
 struct Knowledge {
     unsigned start, barrier, warp;
     unsigned lanes[LANES];
     bool in_block;
     Knowledge *one, *other;
     unsigned visited;
-    Knowledge* next;     // while a search goes over it
-    Knowledge* earlier;  // made before it
+    Knowledge* next;     // the search's list of nodes to visit
+    Knowledge* earlier;  // the node made before this one
 };
 
 struct Slot {
     unsigned time;  // 0: empty
     unsigned short thread;
     bool is_atomic;
-    unsigned place;  // of the instruction in the library
+    unsigned place;  // offset of the instruction in the library
 };
 
-// What is known of a word or a byte.
+// The recorded accesses of a word or a byte.
 struct Cell {
     Slot writes[2], reads[2];
-    Knowledge* released;  // with the flag that it holds
+    Knowledge* released;  // what a read of the flag in this cell releases
 };
 
-// Memory that kernels may access.
+// A range of memory that kernels may access.
 struct Region {
     uintptr_t start;
     size_t bytes;
     bool is_gone, is_shared;
     Cell* cells;  // null until something is accessed
     size_t mapped;
-    unsigned shift;  // of an offset, to that of its cell: 2, or 0 once a byte was accessed alone
+    unsigned shift;  // offset >> shift is the cell: 2, or 0 after an access smaller than a word
 };
 
-// What fences and flags told a thread of the current block.
+// The knowledge that a thread of the current block has from fences and flags.
 struct Told {
     Knowledge *fence, *pending, *acquired;
 };
 
-static bool active;  // a block runs
+static bool active;  // whether a block runs
 static size_t image_bytes;
 static Region* regions;
 static size_t region_count, region_room;
@@ -94,11 +94,11 @@ static const void* argument_values[32];
 static unsigned argument_count;
 
 static unsigned now, block_start, barrier_time;
-static unsigned* block_starts;                       // of the launch's blocks
+static unsigned* block_starts;                       // start times of the launch's blocks
 static unsigned warp_times[MAX_THREADS / LANES];     // of the last __syncwarp of all lanes
-static unsigned partial_times[MAX_THREADS / LANES];  // of the last one of some
+static unsigned partial_times[MAX_THREADS / LANES];  // of the last __syncwarp with a smaller mask
 static unsigned partial[MAX_THREADS / LANES][LANES]
-                       [LANES];  // [lane][of whom]: what those with a mask have seen
+                       [LANES];  // [lane][of lane]: time up to which it has seen accesses
 
 static Told told[MAX_THREADS];
 static Knowledge* latest_knowledge;
@@ -107,7 +107,7 @@ static bool fences_used;
 
 UNCHECKED static inline unsigned later(unsigned a, unsigned b) { return a > b ? a : b; }
 
-// --- What has been seen.
+// --- Which accesses a thread has seen.
 
 UNCHECKED static Knowledge* new_knowledge() {
     Knowledge* node = (Knowledge*)calloc(1, sizeof(Knowledge));
@@ -124,7 +124,7 @@ UNCHECKED static Knowledge* join(Knowledge* a, Knowledge* b) {
     return both;
 }
 
-// Up to when a thread has seen the accesses of a lane of its own warp.
+// The time up to which a thread has seen the accesses of a lane of its own warp.
 UNCHECKED static inline unsigned seen_of_lane(const Fiber* me, unsigned lane) {
     unsigned w = me->warp->index, seen = later(barrier_time, warp_times[w]);
     return partial_times[w] > seen ? later(seen, partial[w][me->lane][lane]) : seen;
@@ -187,8 +187,8 @@ UNCHECKED static void check_fence(bool in_block) {
     mine.fence = fence;
 }
 
-// What threads at a barrier know is everybody's from there on; so are their fences, since a flag is
-// often written by one thread after a barrier behind everybody's fences.
+// At a barrier the knowledge of each thread passes to all. So do their fences, because often one
+// thread writes a flag after a barrier that follows the fences of all.
 UNCHECKED static void share(unsigned first, unsigned count, const unsigned* members) {
     Told all = {};
     for (unsigned i = 0; i < count; ++i)
@@ -200,13 +200,13 @@ UNCHECKED static void share(unsigned first, unsigned count, const unsigned* memb
             told[first + i].acquired = all.acquired, told[first + i].fence = all.fence;
 }
 
-// The block is at a barrier.
+// Called when the block is at a barrier.
 UNCHECKED static void check_barrier() {
     barrier_time = ++now;
     if (fences_used) share(0, block.threads, nullptr);
 }
 
-// Lanes are at a __syncwarp. Those of the mask that have returned count as there.
+// Called when lanes are at a __syncwarp. Lanes of the mask that have returned count as present.
 UNCHECKED static void check_warp_barrier(Warp* warp, unsigned members, unsigned mask) {
     unsigned w = warp->index;
     now += 1;
@@ -225,8 +225,8 @@ UNCHECKED static void check_warp_barrier(Warp* warp, unsigned members, unsigned 
     if (fences_used) share(w * LANES, LANES, &members);
 }
 
-// --- Messages. `{code 0x12}` stands for a place in the library; library.rs puts file and line
-// there.
+// --- Messages. `{code 0x12}` is an offset in the library, which library.rs replaces by file and
+// line.
 
 UNCHECKED static const char* verb(unsigned kind) {
     return kind & ATOMIC  ? (kind & READ && kind & WRITE ? "changes atomically"
@@ -236,7 +236,7 @@ UNCHECKED static const char* verb(unsigned kind) {
                           : "reads";
 }
 
-// "the 256 bytes at 0x1234 (argument 2)"
+// Writes, for instance, "the 256 bytes at 0x1234 (argument 2)".
 UNCHECKED static void describe(const Region& region, char (&words)[160]) {
     if (region.is_shared) {
         snprintf(words, sizeof words, "the block's %zu bytes of shared memory", region.bytes);
@@ -252,7 +252,7 @@ UNCHECKED static void describe(const Region& region, char (&words)[160]) {
     }
 }
 
-// An access that lies in no region, or not wholly in `nearest`.
+// Reports an access that lies in no region, or not wholly in `nearest`.
 [[noreturn]] UNCHECKED __attribute__((noinline)) static void fail_outside(
     uintptr_t address, unsigned bytes, unsigned kind, unsigned place, const Region* nearest) {
     for (unsigned i = 0; i < MAX_THREADS; ++i)
@@ -315,7 +315,7 @@ UNCHECKED static void drop_cells(Region& region) {
     region.cells = nullptr;
 }
 
-// Cells of the region that are as fine as the access.
+// Ensures that the region has cells as fine as the access.
 UNCHECKED static inline void prepare_cells(Region& region, size_t offset, unsigned bytes) {
     if (!region.cells) {
         region.shift = 2;
@@ -334,7 +334,7 @@ UNCHECKED static inline void prepare_cells(Region& region, size_t offset, unsign
     region.cells = cells, region.mapped = words * 4 * sizeof(Cell), region.shift = 0;
 }
 
-// The latest access, and an earlier one by another warp if there is one.
+// Records the latest access and keeps an earlier one, by another warp if there is one.
 UNCHECKED static inline void keep(Slot* slots, const Slot& slot) {
     unsigned warp = slot.thread / LANES;
     bool same_warp = slots[0].time >= block_start && slots[0].thread / LANES == warp;
@@ -372,14 +372,14 @@ UNCHECKED static void track(Region& region, size_t offset, unsigned bytes, unsig
         } else if (kind & ATOMIC) {
             keep(cell->writes, slot);
         } else {
-            // Everything before it is ordered before it.
+            // No race was found, so all recorded accesses precede this write and can go.
             cell->writes[0] = slot;
             cell->writes[1].time = cell->reads[0].time = cell->reads[1].time = 0;
         }
     }
 }
 
-// The last region that does not begin after an address.
+// The last region that begins at or before an address.
 UNCHECKED static Region* find_region(uintptr_t address) {
     size_t low = 0, high = region_count;
     while (low < high) {
@@ -488,7 +488,7 @@ struct Argument<T*> {
     UNCHECKED static const void* pointer(void* argument) { return *(void**)argument; }
 };
 
-// Remembers which arguments are pointers, for messages.
+// Stores which arguments are pointers, for messages.
 template <class... P>
 UNCHECKED static void note_arguments(void (*)(P...), void** arguments) {
     static_assert(sizeof...(P) <= sizeof argument_values / sizeof argument_values[0],
@@ -499,7 +499,7 @@ UNCHECKED static void note_arguments(void (*)(P...), void** arguments) {
      ...);
 }
 
-// An access by a function of the emulator; the place is where that was called.
+// Checks an access by a function of the emulator; its place is the caller's.
 #define CHECK_ACCESS(pointer, bytes, kind) \
     emulator::check_access(pointer, bytes, kind, __builtin_return_address(0))
 
@@ -524,7 +524,7 @@ static inline void check_access(const volatile void*, size_t, unsigned, const vo
 
 #if CHECKED
 
-// --- What compilers call.
+// --- The functions that compilers call.
 
 #define EMULATOR_HOOK extern "C" __attribute__((visibility("hidden"), used)) UNCHECKED
 
@@ -586,7 +586,7 @@ EMULATOR_HOOK void __tsan_init() {}
 EMULATOR_HOOK void __tsan_func_entry(void*) {}
 EMULATOR_HOOK void __tsan_func_exit(void) {}
 
-// What UndefinedBehaviorSanitizer says of a place in the text.
+// The description of a source position that UndefinedBehaviorSanitizer passes.
 struct UbsanType {
     unsigned short kind, info;
     char name[1];
@@ -611,7 +611,7 @@ EMULATOR_HOOK void __ubsan_handle_out_of_bounds(UbsanData* data, size_t index) {
 
 #endif
 
-// What the kernels of the next launch may access, by address.
+// Sets the ranges that the kernels of the next launch may access, sorted by address.
 EMULATOR_EXPORT void splatcore_ranges(const emulator::Range* ranges, size_t count) {
     emulator::check_ranges(ranges, count);
 }

@@ -1,5 +1,5 @@
-// Warp collectives. A collective is complete when all lanes of its mask that did not return are at
-// the same one (same call, same mask), whatever path brought them there, as with independent thread
+// Warp collectives. A collective completes when all lanes of its mask that have not returned have
+// reached the same collective (same call, same mask) on any path, as with independent thread
 // scheduling on the hardware.
 
 namespace emulator {
@@ -23,7 +23,7 @@ enum Kind : unsigned char {
     AND,
     OR,
     XOR,
-    // A lane's value is the address of its operands, on its stack (matrix.hpp).
+    // The value of a lane is the address of its operands on its stack (matrix.hpp).
     MULTIPLY_K8,
     MULTIPLY_K8_HALF,
     MULTIPLY_K16,
@@ -76,7 +76,7 @@ UNCHECKED static inline void reduce(Warp* warp, unsigned members, Join join) {
 // Computes one instruction of the matrix units for the whole warp.
 static void resolve_matrix(Warp* warp, unsigned members, unsigned char kind);
 
-// What every member gets; the members' values are all there.
+// Computes the result of each member from the values of all members.
 UNCHECKED static void resolve(Warp* warp, unsigned members, unsigned char kind) {
     switch (kind) {
         case SYNC:
@@ -85,7 +85,7 @@ UNCHECKED static void resolve(Warp* warp, unsigned members, unsigned char kind) 
         case SHUFFLE_UP:
         case SHUFFLE_DOWN:
         case SHUFFLE_XOR:
-            // A lane that is not there gives anything on the hardware; here something that shows.
+            // An absent lane gives an undefined value on the hardware, here a conspicuous one.
             EACH_LANE(lane, members) {
                 unsigned source = warp->source[lane];
                 warp->result[lane] =
@@ -143,7 +143,7 @@ UNCHECKED static void resolve(Warp* warp, unsigned members, unsigned char kind) 
     }
 }
 
-// Completes the collective if everybody is there.
+// Completes the collective if all its members have reached it.
 UNCHECKED static inline bool complete(Warp* warp, unsigned mask, unsigned char kind) {
     unsigned members = mask & warp->present;
     if (members & ~warp->waiting) return false;
@@ -158,7 +158,7 @@ UNCHECKED static inline bool complete(Warp* warp, unsigned mask, unsigned char k
     return true;
 }
 
-// A lane has returned: others may have waited only for it.
+// Called when a lane has returned: the other lanes may have waited for it alone.
 UNCHECKED static void recheck(Warp* warp) {
     EACH_LANE(lane, warp->waiting) {
         if (warp->waiting >> lane & 1) complete(warp, warp->mask[lane], warp->kind[lane]);
@@ -226,7 +226,7 @@ static inline auto __shfl_sync(unsigned mask, T value, int source, int width = 3
         emulator::collective(emulator::SHUFFLE, mask, emulator::to_bits(+value), from, file, line));
 }
 
-// Beyond the segment a lane gets its own value.
+// A lane whose source is outside its segment gets its own value.
 template <class T>
 static inline auto __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32,
                                   EMULATOR_HERE) -> decltype(+value) {
@@ -280,7 +280,7 @@ static inline unsigned __match_all_sync(unsigned mask, T value, int* all, EMULAT
     return same;
 }
 
-// On the hardware this depends on luck; a lane alone is always a right answer.
+// On the hardware the result depends on timing; the lane alone is always a valid answer.
 static inline unsigned __activemask() { return 1u << emulator::current->lane; }
 
 #define EMULATOR_REDUCE(name, kind, scalar)                                                        \

@@ -1,9 +1,9 @@
-// CUDA C++'s words for a plain C++17 compiler, so that kernels run on a processor
-// (src/device/emulated.rs). Read in this order, as one text: emulator.hpp (words and types),
-// fibers.hpp (threads, blocks, barriers), checks.hpp (of memory accesses, where CHECKED is 1),
-// collectives.hpp (warps), intrinsics.hpp (arithmetic and atomics), matrix.hpp (matrix units,
-// halves, asynchronous copies), the kernels in an unnamed namespace, and one EMULATOR_KERNEL per
-// kernel. x86-64 and aarch64, GCC or clang.
+// Defines the words of CUDA C++ for a plain C++17 compiler, so that kernels run on a processor
+// (src/device/emulated/mod.rs). That module joins these texts in this order: emulator.hpp (words
+// and types), fibers.hpp (threads, blocks, barriers), checks.hpp (checks of memory accesses, if
+// CHECKED is 1), collectives.hpp (warps), intrinsics.hpp (arithmetic and atomics), matrix.hpp
+// (matrix units, halves, asynchronous copies), the kernels in an unnamed namespace, and one
+// EMULATOR_KERNEL for each kernel. It needs x86-64 or aarch64, and GCC or clang.
 
 #include <math.h>
 #include <stddef.h>
@@ -27,11 +27,11 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __align__(bytes) __attribute__((aligned(bytes)))
-// Standard alignas may not follow __shared__.
+// The standard alignas may not follow __shared__.
 #define alignas(bytes) __attribute__((aligned(bytes)))
 
-// Shared memory: one block runs at a time, so a static is enough. The section gathers all of them
-// to be poisoned when a block starts.
+// Shared memory: one block runs at a time, so a static variable is enough. A section of their own
+// holds all these variables, so that they can be poisoned when a block starts.
 #ifdef __APPLE__
 #define __shared__ __attribute__((section("__DATA,emulated_shared"))) static
 extern char emulated_shared_start[] __asm("section$start$__DATA$emulated_shared");
@@ -44,8 +44,8 @@ extern "C" char __stop_emulated_shared[] __attribute__((visibility("hidden")));
 #define emulated_shared_stop __stop_emulated_shared
 #endif
 
-// Functions of the emulator that access what is not theirs to check: other threads' stacks, the
-// caller's memory.
+// Marks functions of the emulator whose accesses are not checked, because they access other
+// threads' stacks and the caller's memory.
 #if CHECKED && defined(__clang__)
 #define UNCHECKED __attribute__((disable_sanitizer_instrumentation))
 #elif CHECKED
@@ -54,8 +54,9 @@ extern "C" char __stop_emulated_shared[] __attribute__((visibility("hidden")));
 #define UNCHECKED
 #endif
 
-// Bytes on both sides of shared memory that belong to nobody. Assembly comes before all variables:
-// the first are the start of the section, the others a section that follows it.
+// Unused bytes on both sides of shared memory, in which checks find accesses out of bounds. The
+// assembly precedes all variables: the first bytes start the section, the others are a section that
+// follows it.
 #if CHECKED
 #define SHARED_RIM 4096
 __asm(R"(
@@ -72,7 +73,7 @@ extern "C" char __stop_emulated_rim[] __attribute__((visibility("hidden")));
 #define SHARED_RIM 0
 #endif
 
-// Vector types, aligned as CUDA does: to their size where it is a power of two of at most 16 bytes.
+// Vector types, aligned as in CUDA: to their size if it is a power of two of at most 16 bytes.
 #define EMULATOR_VECTORS(name, scalar)                                                       \
     struct name##1 { scalar x; };                                                            \
     struct __align__(2 * sizeof(scalar)) name##2 { scalar x, y; };                           \

@@ -1,11 +1,11 @@
-// Threads, blocks and block barriers. Every CUDA thread of a block is a fiber: it has a stack and
-// gives the processor away only where it must wait. Blocks run one after another in the order of
-// blockIdx, so a block may wait for what an earlier one published. One launch at a time: the caller
-// holds a lock.
+// Threads, blocks and block barriers. Each CUDA thread of a block is a fiber: it has its own stack
+// and yields the processor only where it must wait. Blocks run one after another in the order of
+// blockIdx, so a block may wait for values that an earlier one published. One launch runs at a
+// time: the caller holds a lock.
 
-// Pushes what a function must preserve, stores the stack pointer at the first argument, takes the
-// second one. It ends by a return: the lanes of a warp wait at the same call, so the processor
-// predicts it.
+// Switches stacks: pushes the registers that a function must preserve, stores the stack pointer at
+// the address in the first argument and loads it from the second argument. It ends with a return,
+// which the processor predicts, because the lanes of a warp wait at the same call.
 extern "C" void emulator_switch(void** save, void* load) __asm("emulator_switch")
     __attribute__((visibility("hidden")));
 #if defined(__x86_64__)
@@ -69,10 +69,10 @@ namespace emulator {
 
 constexpr unsigned LANES = 32;
 constexpr unsigned MAX_THREADS = 1024;
-// Not a power of two, or the tops of all stacks would compete for the same cache sets.
+// Not a power of two: the tops of all stacks would compete for the same cache sets.
 constexpr size_t STACK_BYTES = 128 * 1024 + 5 * 64;
-// What shared memory holds before it is written. Not a number, as a float and as two halves, or
-// what counts for nothing would pass as 0; and no key that a sort leaves out.
+// The content of shared memory before it is written. It is not-a-number as a float and as two
+// halves, because an unwritten 0 would go unnoticed, and it is not a key that a sort leaves out.
 constexpr unsigned POISON = 0xFFCDFFCDu;
 static inline void poison(void* start, size_t bytes) {
     size_t whole = bytes / sizeof POISON * sizeof POISON;
@@ -81,12 +81,12 @@ static inline void poison(void* start, size_t bytes) {
     memcpy((char*)start + whole, &POISON, bytes - whole);
 }
 constexpr unsigned long long CANARY = 0x5AFE57AC5AFE57ACull;
-// So many yields without any progress are taken for a hang.
+// A launch with this many yields in a row without progress counts as hung.
 constexpr unsigned MAX_YIELDS = 1u << 25;
 
 struct Warp;
 
-// Where a thread waits.
+// The call at which a thread waits.
 struct Place {
     const char* call;
     const char* file;
@@ -95,7 +95,7 @@ struct Place {
 
 struct Fiber {
     void* saved;
-    char* stack;  // null: not started, or gone
+    char* stack;  // null: not started, or ended
     Warp* warp;
     uint3 thread;
     unsigned lane;
@@ -105,8 +105,8 @@ struct Fiber {
 struct Warp {
     unsigned index;
     unsigned last;        // lane that ran last
-    unsigned present;     // lanes that exist and did not return
-    unsigned ready;       // lanes that can run and do not
+    unsigned present;     // lanes that exist and have not returned
+    unsigned ready;       // lanes that can run but do not run now
     unsigned waiting;     // lanes at a collective
     unsigned at_barrier;  // lanes at a block barrier
     unsigned mask[LANES];
@@ -118,8 +118,8 @@ struct Warp {
 
 struct Block {
     unsigned threads, warps, alive;
-    unsigned arrived, count;  // at the barrier: threads, and those whose predicate holds
-    unsigned result, of;      // of the last complete barrier: the same
+    unsigned arrived, count;  // threads at the barrier, and those whose predicate holds
+    unsigned result, of;      // `count` and `arrived` of the last completed barrier
 };
 
 typedef void (*Invoke)(void** arguments);
@@ -145,14 +145,14 @@ static char message[4096];
 __attribute__((used)) __shared__ unsigned long long some_shared = 0;
 #endif
 
-// What checks.hpp is told.
+// The events that checks.hpp receives.
 static void check_launch(unsigned grid);
 static void check_launch_end();
 static void check_block();
 static void check_block_end();
 static void check_barrier();
 
-// Leaves the launch with an error; the fibers are abandoned.
+// Ends the launch with an error and abandons the fibers.
 template <class... T>
 [[noreturn]] UNCHECKED __attribute__((noinline)) static void fail(const char* format, T... values) {
     int n = snprintf(message, sizeof message, "kernel %s, block %u, thread %u: ", kernel_name,
@@ -164,7 +164,7 @@ template <class... T>
     abort();
 }
 
-// Says who waits where, and leaves.
+// Ends the launch with a message that lists where each thread waits.
 [[noreturn]] UNCHECKED __attribute__((noinline)) static void deadlock() {
     size_t n = snprintf(message, sizeof message,
                         "kernel %s, block %u: no thread can go on:", kernel_name, block_index.x);
@@ -201,7 +201,7 @@ template <class... T>
     abort();
 }
 
-// The next thread of a warp that has one ready: the lanes take turns.
+// The next thread of a warp that has a ready thread; the lanes take turns.
 UNCHECKED static inline Fiber* take(Warp* warp) {
     unsigned lane;
     if (backward) {
@@ -216,8 +216,8 @@ UNCHECKED static inline Fiber* take(Warp* warp) {
     return &fibers[warp->index * LANES + lane];
 }
 
-// The next thread of the block, from the current warp if it has one and is not to be left; null if
-// none is ready.
+// The next ready thread of the block: from the current warp if it has one and `leave` is false.
+// Null if no thread is ready.
 UNCHECKED static inline Fiber* pick(bool leave) {
     unsigned here = current->warp->index;
     if (!leave && warps[here].ready) return take(&warps[here]);
@@ -231,7 +231,7 @@ UNCHECKED static inline Fiber* pick(bool leave) {
 
 static void fiber_main();
 
-// Gives a thread a stack on which it starts when switched to.
+// Gives a thread a stack, prepared so that the first switch to it starts the thread.
 UNCHECKED static inline void start(Fiber* fiber) {
     fiber->stack = free_stacks[--free_count];
     uintptr_t top = (uintptr_t)(fiber->stack + STACK_BYTES) & ~(uintptr_t)63;
@@ -256,14 +256,14 @@ UNCHECKED static inline void go_to(Fiber* next) {
     __asm volatile("" ::: "memory");
 }
 
-// Runs others until somebody has made the current thread ready.
+// Runs other threads until one of them makes the current thread ready.
 UNCHECKED static inline void wait() {
     Fiber* next = pick(false);
     if (!next) deadlock();
     go_to(next);
 }
 
-// Lets others run; for loops that wait for something in memory.
+// Lets other threads run; for loops that wait for a value in memory.
 UNCHECKED __attribute__((noinline)) static void yield() {
     if (++yields > MAX_YIELDS)
         fail("threads only wait for one another (in atomicCAS or __nanosleep)");
@@ -283,7 +283,7 @@ UNCHECKED static void complete_barrier() {
     }
 }
 
-// A block barrier: returns when all threads that did not return are here.
+// A block barrier: completes when all threads that have not returned have reached it.
 UNCHECKED __attribute__((noinline)) static void barrier(const char* call, bool predicate,
                                                         const char* file, int line) {
     Fiber* me = current;
@@ -301,7 +301,7 @@ UNCHECKED __attribute__((noinline)) static void barrier(const char* call, bool p
 
 static void recheck(Warp* warp);
 
-// The lowest word of a stack, which nobody reaches unless it is too small.
+// The lowest word of a stack. A thread writes to it only if its stack overflows.
 UNCHECKED static inline unsigned long long* canary(char* stack) {
     return (unsigned long long*)stack;
 }
@@ -320,8 +320,8 @@ UNCHECKED static void leave() {
     if (block.arrived && block.arrived == block.alive) complete_barrier();
 }
 
-// What runs on a fiber's stack. A thread that ends hands its stack to one that did not start, so a
-// kernel without barriers runs as a plain loop.
+// The function that runs on each fiber's stack. A thread that ends passes its stack to one that has
+// not started, so a kernel without barriers runs as a plain loop.
 UNCHECKED static void fiber_main() {
     for (;;) {
         invoke(invoke_arguments);
@@ -346,13 +346,13 @@ UNCHECKED static void fiber_main() {
     }
 }
 
-// All stacks free: those of a launch that failed are taken back.
+// Marks all stacks as free, also those of a launch that failed.
 UNCHECKED static bool prepare_stacks() {
     if (!stacks) {
         void* mapped = mmap(nullptr, (MAX_THREADS + 1) * STACK_BYTES, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (mapped == MAP_FAILED) return false;
-        // The room below the first stack takes its overflow.
+        // The space below the first stack takes its overflow.
         stacks = (char*)mapped + STACK_BYTES;
         for (unsigned i = 0; i < MAX_THREADS; ++i) *canary(stacks + i * STACK_BYTES) = CANARY;
     }
@@ -442,8 +442,8 @@ UNCHECKED static inline void call(void (*kernel)(P...), void** arguments) {
 #define gridDim (emulator::grid_size)
 
 #define EMULATOR_EXPORT extern "C" __attribute__((visibility("default")))
-// Makes `splatcore_launch_<name>`, which runs the whole launch and returns 0, or 1 and
-// splatcore_message().
+// Defines `splatcore_launch_<name>`, which runs the whole launch and returns 0, or 1 if it failed;
+// splatcore_message() then says why.
 #define EMULATOR_KERNEL(name)                                                                      \
     EMULATOR_EXPORT int splatcore_launch_##name(unsigned grid, unsigned block, void** arguments) { \
         emulator::note_arguments(&name, arguments);                                                \
@@ -452,7 +452,7 @@ UNCHECKED static inline void call(void (*kernel)(P...), void** arguments) {
     }
 
 EMULATOR_EXPORT const char* splatcore_message() { return emulator::message; }
-// Whether lanes and warps take turns from the last to the first.
+// Sets whether lanes and warps take turns from the last to the first.
 EMULATOR_EXPORT void splatcore_backward(int on) { emulator::backward = on != 0; }
 
 #define EMULATOR_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()

@@ -1,5 +1,5 @@
-// CUDA's arithmetic, bit and memory functions that C does not have. Approximate ones are exact to
-// rounding here. Names that some C libraries declare as well are macros.
+// The arithmetic, bit and memory functions of CUDA that C lacks. Functions that are approximate on
+// the device are correct to rounding here. Names that some C libraries declare too are macros.
 
 namespace emulator {
 
@@ -18,7 +18,7 @@ static inline float rnorm3df(float x, float y, float z) { return 1.0f / norm3df(
 static inline float saturate(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
 static inline void sincosf(float x, float* s, float* c) { *s = ::sinf(x), *c = ::cosf(x); }
 
-// Float to integer as on the device: out of range goes to the nearest value, not-a-number to 0.
+// Float to integer as on the device: values out of range saturate, not-a-number becomes 0.
 template <class I, class F>
 static inline I to_integer(F rounded) {
     constexpr bool is_signed = I(-1) < I(0);
@@ -168,7 +168,7 @@ static inline unsigned __brev(unsigned x) {
 static inline unsigned long long __brevll(unsigned long long x) {
     return (unsigned long long)__brev(unsigned(x)) << 32 | __brev(unsigned(x >> 32));
 }
-// Picks four of the eight bytes of y:x; a selector's fourth bit spreads the byte's sign.
+// Selects four of the eight bytes of y:x. The fourth bit of a selector replicates the byte's sign.
 static inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selectors) {
     unsigned long long bytes = (unsigned long long)y << 32 | x;
     unsigned result = 0;
@@ -194,7 +194,7 @@ static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shi
     return unsigned(((unsigned long long)high << 32 | low) >> (shift & 31u));
 }
 
-// Reads and writes with a caching hint.
+// Reads and writes with a caching hint, which is ignored.
 #define EMULATOR_LOAD(name)                           \
     template <class T>                                \
     static __forceinline__ T name(const T* address) { \
@@ -228,7 +228,7 @@ static inline unsigned long long __globaltimer() { return emulator::nanoseconds(
 
 namespace emulator {
 
-// Replaces *address by change(*address); the old value.
+// Replaces *address by change(*address) and returns the old value.
 template <class T, class Change>
 UNCHECKED static inline T atomic(T* address, Change change) {
     CHECK_ACCESS(address, sizeof(T), READ | WRITE | ATOMIC);
@@ -243,7 +243,7 @@ UNCHECKED static inline T atomic(T* address, Change change) {
 
 }  // namespace emulator
 
-// Only the types that CUDA has, in all three scopes.
+// Only the types that CUDA supports, in all three scopes.
 #define EMULATOR_ATOMIC_SCOPE(name, scalar, change)                                         \
     static __forceinline__ scalar name(scalar* address, scalar value) {                     \
         return emulator::atomic(address, [value](scalar old) -> scalar { return change; }); \
@@ -276,7 +276,7 @@ EMULATOR_ATOMIC(atomicExch, unsigned, value)
 EMULATOR_ATOMIC(atomicExch, unsigned long long, value)
 EMULATOR_ATOMIC(atomicExch, float, value)
 
-// A failed exchange lets others run, so that waiting for a lock comes to an end.
+// A failed exchange yields to other threads, so that a wait for a lock ends.
 #define EMULATOR_CAS(name, scalar)                                                         \
     UNCHECKED static inline scalar name(scalar* address, scalar compare, scalar value) {   \
         CHECK_ACCESS(address, sizeof(scalar),                                              \

@@ -1,25 +1,24 @@
 // Twins of ops/shared/matrix.cuh: halves, matrix units, asynchronous copies. Halves round as on the
-// device, to nearest even and once an operation. A product's terms are added in f64 and rounded
-// once an instruction, where the device truncates each term at about 24 bits below the largest; an
-// asynchronous copy happens at the wait, the latest moment possible, and its destination is
+// device, to nearest even and once an operation. The terms of a matrix product are added in f64 and
+// rounded once an instruction; the device truncates each term at about 24 bits below the largest.
+// An asynchronous copy happens at the wait, the latest possible moment, and its destination is
 // poisoned until then.
 
 namespace emulator {
 
-// Exact.
+// Converts a half to f32, exactly.
 static inline float half_to_float(unsigned half) {
     unsigned magnitude = half & 0x7FFFu;
-    // Below the normal numbers a half is a multiple of 2^-24; infinity and not-a-number take the
-    // largest exponent.
+    // A subnormal half is a multiple of 2^-24; infinity and not-a-number take the largest exponent.
     float below = float(int(magnitude)) * 0x1p-24f;
     unsigned normal = (magnitude << 13) + (magnitude < 0x7C00u ? 112u << 23 : 224u << 23);
     unsigned bits = magnitude < 0x400u ? emulator_bits<unsigned>(below) : normal;
     return emulator_bits<float>(bits | (half & 0x8000u) << 16);
 }
 
-// To nearest even; from 65520 on infinity. Every f32, sum of two halves and product of two is a
-// double, so this rounds once. A product plus a half may be none, but is one where that decides how
-// a half is rounded.
+// Rounds to nearest even; from 65520 on to infinity. Each f32, each sum and each product of two
+// halves is exact as a double, so the result is rounded once. A product plus a half may be inexact
+// as a double, but not where that would decide how the half is rounded.
 static inline unsigned double_to_half(double value) {
     unsigned long long bits = emulator_bits<unsigned long long>(value);
     unsigned sign = unsigned(bits >> 48) & 0x8000u;
@@ -27,7 +26,7 @@ static inline unsigned double_to_half(double value) {
     double magnitude = emulator_bits<double>(bits);
     if (magnitude != magnitude) return 0x7FFFu;
     if (magnitude >= 65520.0) return sign | 0x7C00u;
-    // 2^52 + x is x rounded to a whole number in the low bits.
+    // The low bits of 2^52 + x are x rounded to a whole number.
     if (magnitude < 0x1p-14)
         return sign |
                (unsigned(emulator_bits<unsigned long long>(magnitude * 0x1p24 + 0x1p52)) & 0x7FFu);
@@ -41,7 +40,7 @@ static inline unsigned pack(double low, double high) {
     return double_to_half(low) | double_to_half(high) << 16;
 }
 
-// The lesser half; not-a-number loses, and -0 is less than 0.
+// The smaller half. A number wins over not-a-number, and -0 is less than 0.
 static inline unsigned min_half(unsigned a, unsigned b) {
     float x = half_to_float(a), y = half_to_float(b);
     if (x != x) return y != y ? 0x7FFFu : b;
@@ -49,7 +48,7 @@ static inline unsigned min_half(unsigned a, unsigned b) {
     return b;
 }
 
-// The greater half; not-a-number loses, and -0 is less than 0.
+// The larger half. A number wins over not-a-number, and -0 is less than 0.
 static inline unsigned max_half(unsigned a, unsigned b) {
     float x = half_to_float(a), y = half_to_float(b);
     if (x != x) return y != y ? 0x7FFFu : b;
@@ -57,8 +56,8 @@ static inline unsigned max_half(unsigned a, unsigned b) {
     return b;
 }
 
-// What one lane brings to an instruction. The lane waits inside it, so its arrays stay where they
-// are.
+// The operands of one lane for an instruction. The lane waits inside the instruction, so the
+// addresses of its arrays stay valid.
 struct Operands {
     const unsigned* a;
     const unsigned* b;
@@ -73,23 +72,23 @@ UNCHECKED static inline const Operands& operands(const Warp* warp, unsigned lane
     return *(const Operands*)warp->value[lane];
 }
 
-// Two columns at once.
+// Two columns of a matrix.
 typedef double Pair __attribute__((vector_size(16)));
 
-// D = A B + C of 16 x 8, with K columns of A.
+// The matrices of D = A B + C: D is 16 x 8, A has K columns.
 struct Matrices {
     float a[16][16];
     Pair b[16][4];
     Pair sum[16][4];
 };
 
-// Four words at once: half_to_float of their low halves (the upper ones are zero).
+// half_to_float of four words at once; their upper halves are zero.
 typedef unsigned Words __attribute__((vector_size(16)));
 typedef float Floats __attribute__((vector_size(16)));
 static inline Floats halves_to_floats(Words halves) {
     Words magnitude = halves & 0x7FFFu;
     Words is_subnormal = (Words)(magnitude < 0x400u), is_finite = (Words)(magnitude < 0x7C00u);
-    // A subnormal half takes the smallest normal exponent for a moment, which adds 2^-14.
+    // A subnormal half temporarily gets the smallest normal exponent, which adds 2^-14.
     Words exponent =
         (is_finite & (112u << 23)) + (~is_finite & (224u << 23)) + (is_subnormal & (1u << 23));
     Floats value = (Floats)((magnitude << 13) + exponent) -
@@ -97,7 +96,7 @@ static inline Floats halves_to_floats(Words halves) {
     return (Floats)((Words)value | (halves & 0x8000u) << 16);
 }
 
-// A and B of halves; see the fragments in ops/shared/matrix.cuh.
+// Reads A and B of halves; ops/shared/matrix.cuh documents the fragments.
 template <int K>
 UNCHECKED static inline void gather_halves(const Warp* warp, Matrices& all) {
     for (unsigned lane = 0; lane < LANES; ++lane) {
@@ -117,7 +116,7 @@ UNCHECKED static inline void gather_halves(const Warp* warp, Matrices& all) {
     }
 }
 
-// The device looks at the upper 19 bits.
+// The device uses the upper 19 bits of a value.
 static inline float from_tf32(unsigned bits) { return emulator_bits<float>(bits & 0xFFFFE000u); }
 
 UNCHECKED static inline void gather_tf32(const Warp* warp, Matrices& all) {
@@ -131,7 +130,7 @@ UNCHECKED static inline void gather_tf32(const Warp* warp, Matrices& all) {
     }
 }
 
-// Every lane's operands are read before the first result is written, so D may be one of them.
+// All lanes' operands are read before the first result is written, so D may alias an operand.
 template <int K, bool HALVES, bool TF32>
 UNCHECKED static void multiply(Warp* warp) {
     Matrices all;
@@ -233,17 +232,17 @@ static inline void matrix(Kind kind, const Operands& operands) {
     collective(kind, ~0u, (unsigned long long)&operands, 0, operands.file, operands.line);
 }
 
-// The first lanes bring the addresses of the rows.
+// The first `rows` lanes provide the addresses of the rows.
 UNCHECKED static inline void load_rows(Kind kind, unsigned rows, unsigned* r, const void* row,
                                        const char* file, int line) {
     if (current->lane < rows) CHECK_ACCESS(row, 16, READ);
     matrix(kind, {nullptr, nullptr, nullptr, r, row, file, line});
 }
 
-// Copies that a thread has started and not waited for, oldest first.
+// The copies that a thread has started and not yet waited for, oldest first.
 struct Copies {
     static constexpr unsigned ROOM = 64;
-    unsigned long long block;  // to which all this belongs
+    unsigned long long block;  // the block to which the copies belong
     unsigned first, count, groups;
     struct {
         void* to;
@@ -269,8 +268,8 @@ UNCHECKED static inline Copies& copies() {
     return mine;
 }
 
-// To be checked as a write of shared memory both now and when it is waited for: it happens in
-// between.
+// The copy is checked as a write of shared memory now and again at the wait, because the device may
+// write at any time in between.
 UNCHECKED static inline void copy_async(void* shared, const void* global, unsigned bytes,
                                         const char* file, int line) {
     const void* place = __builtin_return_address(0);
@@ -282,7 +281,7 @@ UNCHECKED static inline void copy_async(void* shared, const void* global, unsign
             "(%s:%d)",
             bytes, global, shared, file, line);
     Copies& mine = copies();
-    // A copy may be done at any time.
+    // If the queue is full, the oldest copy happens now; a copy may happen at any time.
     if (mine.count == mine.ROOM) mine.finish_oldest();
     mine.copy[(mine.first + mine.count++) % mine.ROOM] = {shared, global, bytes, mine.groups,
                                                           place};
@@ -343,12 +342,12 @@ static inline void mma_m16n8k8_tf32(float d[4], const unsigned a[4], const unsig
                                     const float c[4], EMULATOR_HERE) {
     emulator::matrix(emulator::MULTIPLY_TF32, {a, b, c, d, nullptr, file, line});
 }
-// To nearest, ties away from zero.
+// Rounds to nearest, ties away from zero.
 static inline unsigned to_tf32(float value) {
     return value != value ? 0x7FFFFFFFu : (__float_as_uint(value) + 0x1000u) & 0xFFFFE000u;
 }
 
-// Shared memory starts at 0 in its own address space.
+// Addresses of shared memory start at 0 in its own address space.
 static inline unsigned shared_address(const void* pointer) {
     return unsigned((const char*)pointer - emulated_shared_start);
 }
