@@ -1,16 +1,16 @@
 // adam: project_backward and Adam's step in one kernel; gradients never go to memory.
 //
 // Contract. Reads a splat's `sums` ([visible][12], f32; sum_pairs.cu) and the Gaussian's parameters
-// ([capacity][3, 3, 4, 1 and SH_ROW], f32), computes the gradients of the parameters and takes one
-// step of Adam (Kingma & Ba 2015) in place; beta 0.9 and 0.999, epsilon 1e-15 and the bias
-// correction by the number of the step as in Kerbl et al. 2023. Also adds regularisers,
-// densification statistics (`gradient_sum`, `seen`) and MCMC's noise. All Gaussians step, also
-// unseen ones: their gradient is 0, their moments decay (as in torch). Harmonics above the degree
-// in use have gradients and moments of exactly 0 and are left out. CPU twin:
-// splatcore-cpu/src/{project_backward,adam,step}.rs. Constants: COMPACT 1 stores moments in the
-// formats of moments.cuh (the step uses them unrounded), 0 in f32. SPARSE 1 leaves Gaussians
-// without a splat alone (gsplat's SelectiveAdam) but for the noise. SH_ROW floats of harmonics a
-// Gaussian, and the constants of project_backward.cuh.
+// (f32: mean 3, log scales 3, rotation 4, opacity logit 1, harmonics SH_ROW), computes the
+// gradients of the parameters and takes one step of Adam (Kingma & Ba 2015) in place; beta 0.9 and
+// 0.999, epsilon 1e-15 and the bias correction by the number of the step as in Kerbl et al. 2023.
+// Also adds regularisers, densification statistics (`gradient_sum`, `seen`) and MCMC's noise. All
+// Gaussians step, also unseen ones: their gradient is 0, their moments decay (as in torch).
+// Harmonics above the degree in use have gradients and moments of exactly 0 and are left out. CPU
+// twin: splatcore-cpu/src/{project_backward,adam,step}.rs.
+// Constants: COMPACT 1 stores moments in the formats of moments.cuh (the step uses them unrounded),
+// 0 in f32. SPARSE 1 leaves Gaussians without a splat alone (gsplat's SelectiveAdam) but for the
+// noise. SH_ROW floats of harmonics a Gaussian, and the constants of project_backward.cuh.
 //
 // Launch. Blocks of 128 threads, 6 a multiprocessor; each warp takes 32 Gaussians and waits for no
 // other: (1) harmonics by asynchronous copies to shared memory; (2) a lane a Gaussian: gradients,
