@@ -4,8 +4,8 @@
 //! EWA), which holds while the Gaussian is small against its depth. What has grown beyond that fits
 //! the photos that it was trained on and is drawn anywhere in others: of a million Gaussians of a
 //! scene, ten sheets of three to six times the radius of the cameras' positions, on a wall and next
-//! to its plane, covered half of a held-out photo (docs/measurements/training.md). A limit in units
-//! of the scene would not do: a sky far away may be of large Gaussians.
+//! to its plane, covered half of a held-out photo (docs/log/training-view-0110.md). A limit in
+//! units of the scene would not do: a sky far away may be of large Gaussians.
 
 use crate::camera::{Camera, dot};
 use crate::semantics::NEAR_PLANE;

@@ -66,7 +66,7 @@ struct Slot {
 // The recorded accesses of a word or a byte.
 struct Cell {
     Slot writes[2], reads[2];
-    Knowledge* released;  // what a read of the flag in this cell releases
+    Knowledge* released;  // what the flag in this cell tells its readers
 };
 
 // A range of memory that kernels may access.

@@ -33,7 +33,7 @@ pub(super) struct Layout {
     pub(super) group_counts: usize,
     /// Where large groups' lists are, once they have asked for a place.
     pub(super) group_places: usize,
-    /// What [`dealt::sort`] sorts.
+    /// The lists that [`bin::sort`] sorts.
     pub(super) items: usize,
     pub(super) bucket_tiles: usize,
     /// What is zeroed; what lies behind is not.

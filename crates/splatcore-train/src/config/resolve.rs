@@ -40,8 +40,8 @@ impl Config {
     /// evidence and recovery rather than progress:
     /// - `sh-every` stays 1000 down to 10,000 steps and `densify-from` 500 down to 15,000 (then a
     ///   tenth and a thirtieth of the run), as in 3dgs-mcmc and gsplat, which do not scale them:
-    ///   harmonics that come early fit the training views' own colours. docs/measurements/cuda.md
-    ///   has the numbers; one view decides them, and they are noisy.
+    ///   harmonics that come early fit the training views' own colours. docs/log/cuda.md has
+    ///   the numbers; one view decides them, and they are noisy.
     /// - `densify-every` stays 100: a Gaussian's mean gradient comes from the views that saw it
     ///   since the last round, and fewer than some tens of photos say little. A short run has fewer
     ///   rounds, not hastier ones.

@@ -1,4 +1,4 @@
-//! `dealt`: launches ops/bin/bin_large_splats.cu and sort_lists.cu, which say how.
+//! Binning: launches ops/bin/bin_large_splats.cu and ops/bin/sort_bins.cu, whose headers say how.
 
 use super::intersect::{MOST_PAIRS, footprint};
 use super::sources::program;
@@ -22,7 +22,7 @@ pub const MOST_LISTED: usize = 0xf000;
 const _: () = assert!(MOST_LISTED + BLOCK as usize <= 1 << 16);
 /// Memory for the pairs of all groups, each with room for those of the longest.
 const MOST_BYTES: usize = 1 << 30;
-/// Pairs that a block of `sort_lists` has at a time.
+/// Pairs that a block of `sort_lists` (ops/bin/sort_bins.cu) has at a time.
 pub const ROOM: usize = 2048;
 /// Pairs of a part of a longer list, but for those that a bin has.
 pub const SHARE: usize = 1536;
@@ -104,7 +104,7 @@ fn list_constants(groups: Groups) -> Vec<(&'static str, String)> {
     constants
 }
 
-/// `deal_far`.
+/// `deal_far` of ops/bin/bin_large_splats.cu.
 pub fn far_program(intersect: Intersect, groups: Groups) -> Program {
     let mut constants = list_constants(groups);
     constants.extend([footprint(intersect), ("FAR_ROWS", FAR_ROWS.to_string())]);

@@ -73,7 +73,7 @@ const PICTURE_ROW_BYTES: [u32; 2] = [80, 112];
 /// Pixels from which on a picture is large: its splats are too, and a warp does better with more
 /// pixels. On an H200 the blend of 3840x2160 takes 8 % less for it (fox_220k; 1 % with a million
 /// smaller Gaussians), that of 1080x1920 1 % less and 10 % more. Its lists come from larger groups
-/// of tiles too (`dealt::SIDES`).
+/// of tiles too (`bin::SIDES`).
 pub const LARGE_PICTURE: usize = 1 << 22;
 
 /// Rows of pixels, 8 in each, that a warp of ops/blend/blend_splatcore_inference.cu has.
