@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
               const u32* __restrict__ tile_counts, const float4* __restrict__ pair_sums,
               const Splat* __restrict__ splats, const Counters* counters, float4* sums) {
     begin_kernel();
-    if (counters->halted) return;
+    if (counters->halted) return;  // a buffer overflowed: the frame is void
     u32 visible = counters->visible;
     u32 place = blockIdx.x * (BLOCK / LANES) + threadIdx.x / LANES, part = threadIdx.x % LANES;
     if (place - threadIdx.x % WARP / LANES >= visible) return;

@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
            float* __restrict__ exposed, u32 pixels, const Counters* __restrict__ counters) {
     begin_kernel();
     const u32 i = blockIdx.x * THREADS + threadIdx.x;
-    if (i >= pixels || counters->halted) return;
+    if (i >= pixels || counters->halted) return;  // halted: a buffer overflowed, there is no image
     const Transform t = load_transform(exposure);
     const float r = image[i], g = image[pixels + i], b = image[2 * pixels + i];
 #pragma unroll

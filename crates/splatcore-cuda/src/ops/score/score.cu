@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 const u8* __restrict__ mask, u32 pixels, const Counters* counters, u32* least,
                 u32* most) {
     begin_kernel();
-    if (counters->halted) return;
+    if (counters->halted) return;  // a buffer overflowed: there is no image
     u32 low = 0xffffffffu, high = 0;
     for (u32 pixel = blockIdx.x * BLOCK + threadIdx.x; pixel < pixels; pixel += gridDim.x * BLOCK) {
         if (!is_counted(mask, pixel)) continue;
