@@ -1,6 +1,6 @@
 //! `--prune-floaters` on a model that has them: fox_220k, trained with adc by INRIA's program,
 //! shows a veil in the one held-out view that looks from outside the range of the training views
-//! (docs/measurements/training.md).
+//! (docs/log/training-view-0110.md).
 
 use splatcore_core::View;
 use splatcore_core::backend::{Backend, Learner, Refine, RenderOptions};

@@ -1,7 +1,7 @@
 // What every kernel may use beyond plain CUDA C++: fixed-width names, sums over a warp, words that
 // blocks exchange, and the PTX instructions needed, each wrapped once. No CUDA header is included
 // anywhere, so a user needs only the driver and libnvrtc. EMULATED is defined if the kernels run
-// on a processor (src/device/emulated.rs); every wrapper has a plain twin.
+// on a processor (src/device/emulated/); every wrapper has a plain twin.
 
 #pragma once
 
