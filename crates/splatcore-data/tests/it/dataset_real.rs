@@ -74,7 +74,7 @@ fn a_model_without_photos_says_where_they_were_looked_for() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("none of the 11 listed images") && error.contains("--images"),
+        error.contains("none of the 11 listed images") && error.contains("name their folder"),
         "{error}"
     );
 }

@@ -33,10 +33,11 @@ impl Trainer {
     }
 
     /// Takes the remaining steps. For each: the step, then what the schedule refines after it (see
-    /// [`Schedule::refinements`]); every [`SAMPLE_EVERY`] steps the loss is sampled. Saves every
-    /// `checkpoint-every` steps (or every [`SAVE_EVERY`]), when stopped, and at the end; files are
-    /// written while training goes on, and the last one may still be being written when this
-    /// returns: [`Trainer::wait_saved`]. May be called again after an interrupt.
+    /// [`Schedule::refinements`](crate::schedule::Schedule::refinements)); every [`SAMPLE_EVERY`]
+    /// steps the loss is sampled. Saves every `checkpoint-every` steps (or every [`SAVE_EVERY`]),
+    /// when stopped, and at the end; files are written while training goes on, and the last one may
+    /// still be being written when this returns: [`Trainer::wait_saved`]. May be called again after
+    /// an interrupt.
     ///
     /// # Errors
     /// [`TrainError::NotFinite`] within [`SAMPLE_EVERY`] steps of the loss becoming infinite or not

@@ -7,7 +7,7 @@ use super::sources::{self, flag};
 use crate::device::Program;
 use moments::Moments;
 
-/// `adam`, with the backward pass of projecting in it; `absolute` as for [`project_backward`].
+/// `adam`, with the backward pass of projecting in it; `absolute` as for `project_backward`.
 pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute: bool) -> Program {
     let mut constants = harmonics(in_use, stored);
     constants.push(flag("COMPACT", moments == Moments::Compact));
