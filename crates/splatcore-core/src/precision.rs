@@ -57,9 +57,6 @@ pub struct Half {
     /// not stop where the reference does (before the one that would leave less than 1e-4); 0 if it
     /// stops there.
     pub light: f64,
-    /// Depths of a picture that are no further apart than this share of theirs may be taken to be
-    /// equal.
-    pub depth: f64,
     /// What a pixel may be off by besides, as it may be interpolated; 0 if none is.
     pub interpolated: f64,
 }
@@ -77,7 +74,6 @@ impl Half {
             batch: 1,
             colour: SINGLE,
             light: 0.0,
-            depth: 0.0,
             interpolated: 0.0,
         }
     }

@@ -13,7 +13,7 @@
 //! all that is left; so it is behind the fragment with which a picture's pixel may stop
 //! ([`Half::light`]). These two are kept apart, as `cut_offs`.
 
-use crate::twin::blend::{CutOffs, DEPTH_WINDOW, alpha, walk};
+use crate::twin::blend::{CutOffs, alpha, walk};
 use crate::twin::intersect::smallest_distance;
 use crate::twin::project::Splat;
 use crate::twin::{Doubt, Lists, Scene};
@@ -80,21 +80,6 @@ pub struct ExpectedPixels {
     pub precision: Precision,
     /// Where, and what.
     pub pixels: Vec<([usize; 2], Expected)>,
-}
-
-/// A fragment that is near others in depth.
-struct Exchanged {
-    depth: f64,
-    /// Of the light in front of the first of them, at most.
-    taken: f64,
-    colour: [f64; 3],
-}
-
-impl Exchanged {
-    fn difference(&self, splat: &Splat) -> f64 {
-        let channels = self.colour.iter().zip(splat.colour);
-        channels.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
-    }
 }
 
 /// The interval in which a backend's alpha lies, before the cap.
@@ -261,9 +246,7 @@ impl Reference {
         };
         let (weight, colour, batch) =
             half.map_or((4.0 * SINGLE, SINGLE, 1), |h| (h.weight, h.colour, h.batch));
-        let (light, depth) = half.map_or((0.0, 0.0), |h| (h.light, h.depth));
-        // Fragments that may change places with later ones.
-        let mut near: VecDeque<Exchanged> = VecDeque::new();
+        let light = half.map_or(0.0, |h| h.light);
         let cap = self.lists.options.semantics.alpha_max as f64;
         let [x, y] = pixel;
         let tile = (y / TILE) * self.lists.tiles.columns + x / TILE;
@@ -306,22 +289,6 @@ impl Reference {
                 expected.doubtful += 1;
             } else {
                 expected.rounding[0] += before * (most - exact).max(exact - least) * brightest;
-            }
-            let splat = &self.lists.splats[k];
-            if depth > 0.0 {
-                let apart = depth * splat.depth + DEPTH_WINDOW * (1.0 + splat.depth);
-                near.retain(|earlier| splat.depth - earlier.depth <= apart);
-                // Exchanging two moves the pixel by T a1 a2 (c1 - c2), whatever is between them.
-                // Those of one depth have the order of their Gaussians.
-                let exchanged = near.iter().filter(|earlier| earlier.depth < splat.depth);
-                expected.cut_offs[0] += exchanged
-                    .map(|earlier| earlier.taken * most * earlier.difference(splat))
-                    .sum::<f64>();
-                near.push_back(Exchanged {
-                    depth: splat.depth,
-                    taken,
-                    colour: splat.colour,
-                });
             }
             // An error of a weight takes its light from what is behind; one of the colour or of the
             // sum does not.

@@ -7,9 +7,6 @@
 #pragma once
 #include "footprint.cuh"
 
-#ifndef GROUP
-#define GROUP 2  // for users without macro-tiles
-#endif
 #define GROUP_TILES (GROUP * GROUP)
 #define ALL_TILES ((1u << GROUP_TILES) - 1)
 
