@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks and measures the CUDA backend. Made by scripts/gpu-bundle; needs bash, the NVIDIA driver and libnvrtc.
 # Usage: run.sh [conformance|bench|papers|sanitize|train|table3|soak|equal|options|all]...     (default: conformance bench)
-#   conformance  every test binary
+#   conformance  every test
 #   bench        forward and backward times of every scene, forward at 3840x2160 too
 #   papers       the tables of the papers on matrix units, as text, JSON and a page
 #   sanitize     compute-sanitizer memcheck and racecheck over the conformance tests (slow)
@@ -74,18 +74,27 @@ missing() { # missing NAME WHY: a step that cannot run
     failed=1
 }
 
+# The conformance suite; a test of the unit tests' binary.
+suite=("$here/tests/splatcore_cuda" --exact tests::conformance::conformance_with_sums_in_fixed_order --test-threads=1 --nocapture)
+
 conformance() {
-    local binary
+    local binary module name tests
     for binary in "$here"/tests/*; do
-        # One test at a time: they share the card, and times and messages stay apart.
-        [[ ! -x $binary || $binary == */conformance ]] || step "test-$(basename "$binary")" "$binary" --test-threads=1 --nocapture
+        # A process for each module: after a kernel has failed, its process cannot use the card any more.
+        for module in $("$binary" --list | sed -n 's/::[^:]*: test$//p' | sort -u); do
+            [[ $module != tests::conformance ]] || continue
+            mapfile -t tests < <("$binary" --list | sed -n "s/^\($module::[^:]*\): test$/\1/p")
+            name=::$module:: name=${name//::tests::/::} name=${name#::} name=${name%::}
+            # One test at a time: they share the card, and times and messages stay apart.
+            step "test-${name//::/-}" "$binary" --exact "${tests[@]}" --test-threads=1 --nocapture
+        done
     done
     if list_checks test-conformance; then step test-conformance each_check; fi
 }
 
 list_checks() { # list_checks STEP: writes the names of the conformance suite's checks to checks.txt; the step fails if there are none
     # The test's own name may stand in front of the first.
-    SPLATCORE_LIST_CHECKS=1 "$here/tests/conformance" --nocapture | sed -n 's/.*check: //p' >"$out/checks.txt"
+    SPLATCORE_LIST_CHECKS=1 "${suite[@]}" | sed -n 's/.*check: //p' >"$out/checks.txt"
     [[ -s $out/checks.txt ]] || { missing "$1" "the bundle's conformance suite has no checks"; return 1; }
 }
 
@@ -144,7 +153,7 @@ sanitize() {
 
 each_check() { # each_check COMMAND...: every check in a process of its own, several at a time: half of the work is the CPU twin's, and a
     # sanitizer keeps one core busy
-    xargs -d '\n' -P "$(nproc)" -I{} env SPLATCORE_CHECK={} "$@" "$here/tests/conformance" --test-threads=1 --nocapture <"$out/checks.txt"
+    xargs -d '\n' -P "$(nproc)" -I{} env SPLATCORE_CHECK={} "$@" "${suite[@]}" <"$out/checks.txt"
 }
 
 train() { # train NAME FLAGS...

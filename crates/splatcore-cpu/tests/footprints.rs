@@ -1,13 +1,10 @@
 //! Every `intersect` method finds the pairs that it should, on every instruction set that this
 //! machine has.
 
-#[path = "support/splats.rs"]
-mod splats;
-
 use splatcore_core::pipeline::Intersect;
 use splatcore_cpu::simd::Level;
 use splatcore_reference::conformance::footprints::{Field, Tiles, footprints_hold};
-use splats::{as_stored, project_field, tiles_of};
+use splatcore_test_support::footprints::{as_stored, project_field, tiles_of};
 
 #[test]
 fn every_method_finds_the_pairs_that_it_should() {

@@ -15,6 +15,8 @@ pub mod ops;
 mod probe;
 pub mod renderer;
 mod spatial_order;
+#[cfg(test)]
+mod tests;
 
 pub use backend::{CudaBackend, OpenError, Options};
 pub use ops::adam::moments::Moments;

@@ -1,6 +1,7 @@
 //! What tests of several crates share. No crate depends on it but for its tests, and it is not
 //! published.
 
+pub mod footprints;
 pub mod heap;
 
 use std::path::{Path, PathBuf};

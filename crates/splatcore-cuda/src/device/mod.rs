@@ -12,6 +12,8 @@ pub mod nvrtc;
 pub mod pinned;
 pub mod program;
 pub mod queue;
+#[cfg(test)]
+mod tests;
 
 pub use buffer::Buffer;
 pub use kernels::Kernels;

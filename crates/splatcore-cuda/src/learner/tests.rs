@@ -1,6 +1,8 @@
 //! Too little room for the pairs in mid-run changes nothing but time.
 
 mod late_refinements;
+mod no_memory;
+mod photos;
 
 use super::pending::LOOK_EVERY;
 use super::*;

@@ -30,6 +30,10 @@ pub mod project;
 pub mod project_backward;
 pub mod scene;
 pub mod score;
+#[cfg(test)]
+mod shared {
+    mod tests;
+}
 pub mod smoothing;
 pub mod sort;
 mod sources;

@@ -16,3 +16,6 @@ pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute:
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
     sources::program("adam.cu", constants, &["adam"])
 }
+
+#[cfg(test)]
+mod tests;

@@ -226,23 +226,4 @@ pub fn sort(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pictures_of_too_many_groups_are_not_dealt() {
-        let most = |count| Groups::new(2, count).map(|groups| groups.most);
-        assert_eq!(
-            [1, 2304, 2305, 8192, 8193].map(most),
-            [Some(2304), Some(2304), Some(8192), Some(8192), None]
-        );
-    }
-
-    #[test]
-    fn lists_have_room_for_so_many() {
-        assert_eq!(most_listed(1), MOST_LISTED);
-        for count in [2040, 8192] {
-            assert!(8 * count * most_listed(count) <= MOST_BYTES);
-        }
-    }
-}
+mod tests;

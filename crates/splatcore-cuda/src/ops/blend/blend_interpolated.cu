@@ -7,8 +7,8 @@
 // blend_splatcore_inference.cu blends pixels, until 1/512 of the transmittance is left, as four
 // pixels are made of each. Equations: docs/methods/interpolation.md. Images whose splats are small
 // (SMOOTH) or whose lists are short (FEW) are left to blend_rough as a whole. Not with depth: the
-// mean's divisor is not smooth where a splat begins. Twins: tests/samples.rs has the spline in
-// f64; the CPU blends `samples` as `splatcore`.
+// mean's divisor is not smooth where a splat begins. Twins: tests/interpolated.rs has the spline
+// in f64; the CPU blends `samples` as `splatcore`.
 //
 // Launch. Blocks of four warps, 72 registers, 18 KB of shared memory, 7 blocks a multiprocessor.
 // LOOKED tiles at a time, far apart as long lists lie side by side, are searched for lists longer
@@ -87,7 +87,7 @@ __device__ __forceinline__ u32 squares_inside(u32 x0, u32 y0, const Camera& came
 // Whether a splat could lie unseen between samples: it is not nearly transparent; it lies along an
 // axis, within a pixel in eight, or along none; and if it lies halfway between samples 2.25 pixels
 // apart, less than FINE_SEEN of it is left at them. Without this test a white point of 0.82 was
-// off by 0.19 (tests/samples.rs).
+// off by 0.19 (tests/interpolated.rs).
 #define FINE_LIGHT 0.1f
 #define LOG2_FINE_LIGHT -3.3219281f
 #define FINE_SEEN \

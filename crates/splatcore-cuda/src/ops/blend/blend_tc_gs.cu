@@ -6,7 +6,7 @@
 // u . v (equation 13): u are the pixel's monomials (equation 14), v the Gaussian's coefficients
 // (equation 12), about the tile's centre (equations 19 to 21), where halves hold u exactly. v0 is
 // split into three thirds, which fill the 8 terms of m16n8k8 (section 5.1). beta is off by at most
-// 2^-11 (sum |u v| + |beta|) (tests/blend_tc_gs.rs). The paper has natural logarithms, the code
+// 2^-11 (sum |u v| + |beta|) (tests/tc_gs.rs). The paper has natural logarithms, the code
 // base 2.
 //   EARLY_CULL LOCAL TF32: tc-gs 1 1 0; frag2mat 0 1 0 (table 5); tc-gs-global-fp16 1 0 0 and
 //   -tf32 1 0 1 (table 6: about the image's corner, squares of coordinates overflow halves from

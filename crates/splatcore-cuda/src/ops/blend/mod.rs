@@ -148,3 +148,6 @@ pub fn blend_in_training(blend: Blend, backward: Backward) -> Blend {
         _ => blend,
     }
 }
+
+#[cfg(test)]
+mod tests;

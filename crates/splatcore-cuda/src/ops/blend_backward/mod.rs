@@ -33,3 +33,6 @@ pub fn sum_pairs(absolute: bool) -> Program {
     let constants = vec![flag("ABSOLUTE", absolute)];
     program("sum_pairs.cu", constants, &["sum_pairs", "sum_long_pairs"])
 }
+
+#[cfg(test)]
+mod tests;

@@ -547,3 +547,6 @@ fn check_rows(rows: usize) -> Result<(), BackendError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -251,3 +251,6 @@ impl Exposed {
 fn blocks(pixels: usize) -> u32 {
     (pixels as u32).div_ceil(THREADS * BATCH)
 }
+
+#[cfg(test)]
+mod tests;

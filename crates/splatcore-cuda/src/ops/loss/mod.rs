@@ -247,3 +247,6 @@ fn exactly(device: &Arc<dyn Device>, buffer: &mut Buffer, bytes: u64) -> Result<
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -57,3 +57,6 @@ pub fn filtered(program: Program, antialias: bool, smoothing: bool) -> Program {
         .with("ANTIALIAS", antialias as u8)
         .with("SMOOTHING", smoothing as u8)
 }
+
+#[cfg(test)]
+mod tests;

@@ -183,3 +183,6 @@ pub fn sort(
     }
     Ok(plan.passes as usize % 2)
 }
+
+#[cfg(test)]
+mod tests;

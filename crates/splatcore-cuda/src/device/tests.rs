@@ -1,0 +1,6 @@
+//! Tests of the emulator, of its checks, and of compiling for every architecture.
+
+mod checked_kernels;
+mod compile;
+mod emulated;
+mod emulated_checks;

@@ -1,0 +1,361 @@
+//! All of splatcore's kernels under the emulator's checks of memory accesses, which must find no
+//! mistake.
+
+use crate::CudaBackend;
+use crate::ops::adam::moments::Moments;
+use crate::tests::support::checked::checked;
+use crate::tests::support::watched::camera;
+use splatcore_core::backend::{
+    BackendError, Consistency, Learner, LearnerState, Refine, RenderOptions, Scoring, Statistic,
+    StepPlan,
+};
+use splatcore_core::pipeline::{Backward, Blend, Intersect};
+use splatcore_core::{Backend, Gaussians, Image, Pipeline, View};
+use splatcore_reference::conformance::scenes::{
+    odd_camera, random_scene, transparent_views, views,
+};
+use splatcore_reference::conformance::step::plan;
+use std::sync::{Arc, Mutex};
+
+type Said = Result<(), BackendError>;
+
+/// Something to run, with its name.
+type Job = (String, Box<dyn Fn(&CudaBackend) -> Said + Send + Sync>);
+
+fn options(pipeline: Pipeline) -> RenderOptions {
+    RenderOptions {
+        pipeline,
+        ..RenderOptions::default()
+    }
+}
+
+fn all_ones(width: u32, height: u32) -> Image {
+    Image::filled(width, height, [1.0; 3])
+}
+
+/// Gaussians of all kinds, some in more tiles than fit one list, so many that several blocks share
+/// them, and so many of them out of view that some blocks have none.
+fn scene() -> Gaussians {
+    let mut scene = random_scene(5, 600, 1);
+    for mean in &mut scene.means[320..] {
+        *mean = [4.0, -2.0, -12.0];
+    }
+    for i in [3, 20, 77] {
+        scene.means[i] = [0.1, -0.2, 0.01 * i as f32];
+        scene.log_scales[i] = [0.7; 3];
+    }
+    scene
+}
+
+/// Of a picture with lists that are long where kernels tell them from others.
+fn size(pipeline: Pipeline) -> [u32; 2] {
+    match (pipeline.intersect, pipeline.blend) {
+        (
+            Intersect::Exact,
+            Blend::Scalar | Blend::Splatcore | Blend::TensorGs2x2 | Blend::TensorGs4x4,
+        ) => [150, 100],
+        _ => [70, 45],
+    }
+}
+
+fn picture(pipeline: Pipeline, change: fn(&mut RenderOptions)) -> Job {
+    let run = move |backend: &CudaBackend| {
+        let mut options = options(pipeline);
+        change(&mut options);
+        let [width, height] = size(pipeline);
+        let mut renderer = backend.renderer(&scene())?;
+        renderer
+            .render(&odd_camera(width, height, 0.3), &options)
+            .map(drop)
+    };
+    (format!("picture by {pipeline}"), Box::new(run))
+}
+
+fn gradients(pipeline: Pipeline, change: fn(&mut RenderOptions)) -> Job {
+    let run = move |backend: &CudaBackend| {
+        let mut options = options(pipeline);
+        change(&mut options);
+        let [width, height] = size(pipeline);
+        let mut renderer = backend.renderer(&scene())?;
+        let camera = odd_camera(width, height, 0.3);
+        renderer
+            .gradients(&camera, &options, &all_ones(width, height))
+            .map(drop)
+    };
+    (format!("gradients by {pipeline}"), Box::new(run))
+}
+
+fn counts(blend: Blend) -> Job {
+    let pipeline = Pipeline {
+        intersect: Intersect::Exact,
+        blend,
+        backward: blend.backward(),
+    };
+    let run = move |backend: &CudaBackend| {
+        let mut renderer = backend.renderer(&scene())?;
+        renderer
+            .counts(&odd_camera(70, 45, 0.3), &options(pipeline))
+            .map(drop)
+    };
+    (format!("counts by {pipeline}"), Box::new(run))
+}
+
+/// Steps and refinements.
+fn steps(
+    name: &str,
+    views: fn() -> Vec<View>,
+    before: fn(&mut dyn Learner) -> Said,
+    change: fn(&mut StepPlan),
+    after: fn(&mut dyn Learner) -> Said,
+) -> Job {
+    let run = move |backend: &CudaBackend| {
+        let mut learner = backend.learner(&scene(), Arc::new(views()))?;
+        before(learner.as_mut())?;
+        for step in 1..=3 {
+            let mut plan = plan(Pipeline::AUTO, step, step as usize % 3);
+            change(&mut plan);
+            learner.step(&plan)?;
+        }
+        after(learner.as_mut())?;
+        let state: LearnerState = learner.snapshot()?;
+        learner.restore(&state)?;
+        let mut plan = plan(Pipeline::AUTO, 4, 0);
+        change(&mut plan);
+        learner.step(&plan)?;
+        learner.last_loss().map(drop)
+    };
+    (format!("steps {name}"), Box::new(run))
+}
+
+fn nothing(_: &mut dyn Learner) -> Said {
+    Ok(())
+}
+
+fn scoring(exposure: bool) -> Scoring {
+    Scoring {
+        views: 2,
+        render: options(Pipeline::AUTO),
+        scale: 1,
+        exposure,
+        error_threshold: 0.25,
+        seed: 3,
+        step: 100,
+    }
+}
+
+fn adc(learner: &mut dyn Learner) -> Said {
+    let refine = |max_gaussians, consistency| Refine::Adc {
+        gradient_threshold: 1e-6,
+        split_scale: 0.1,
+        min_opacity: 0.005,
+        max_scale: Some(10.0),
+        max_gaussians,
+        consistency,
+        seed: 7,
+        step: 100,
+    };
+    learner.refine(&refine(1000, None))?;
+    learner.step(&plan(Pipeline::AUTO, 4, 1))?;
+    let consistency = Consistency {
+        scoring: scoring(false),
+        min_bad: 0.1,
+    };
+    let limit = learner.count() + 20;
+    learner.refine(&refine(limit, Some(consistency)))?;
+    learner.refine(&Refine::Prune {
+        scoring: scoring(false),
+        min_importance: 0.5,
+        max_bad_share: 0.9,
+    })?;
+    learner.refine(&Refine::ResetOpacity { ceiling: 0.01 })?;
+    Ok(())
+}
+
+fn mcmc(learner: &mut dyn Learner) -> Said {
+    for step in [100, 200] {
+        learner.refine(&Refine::Mcmc {
+            min_opacity: 0.2,
+            growth: 0.2,
+            max_gaussians: 1000,
+            seed: 7,
+            step,
+        })?;
+    }
+    Ok(())
+}
+
+fn jobs() -> Vec<Job> {
+    let all = std::env::var("SPLATCORE_PIPELINES").is_ok_and(|wish| wish == "all");
+    let with = |intersect, blend: Blend| Pipeline {
+        intersect,
+        blend,
+        backward: blend.backward(),
+    };
+    let mut jobs = vec![
+        steps("plain", views, nothing, |_| {}, adc),
+        steps(
+            "mcmc",
+            views,
+            nothing,
+            |plan| {
+                plan.noise = Some(0.05);
+                (
+                    plan.opacity_regulariser,
+                    plan.scale_regulariser,
+                    plan.sh_regulariser,
+                ) = (0.01, 0.01, 0.1);
+                plan.statistics = None;
+            },
+            mcmc,
+        ),
+        steps(
+            "exposure",
+            transparent_views,
+            nothing,
+            |plan| plan.exposure = Some(0.01),
+            |learner| {
+                learner.refine(&Refine::Prune {
+                    scoring: scoring(true),
+                    min_importance: 0.5,
+                    max_bad_share: 0.9,
+                })?;
+                Ok(())
+            },
+        ),
+        steps(
+            "sparse, reduced",
+            views,
+            nothing,
+            |plan| (plan.sparse_adam, plan.scale) = (true, 2),
+            |learner| {
+                learner.refine(&Refine::PruneFloaters {
+                    render: options(Pipeline::AUTO),
+                    depth_share: 0.8,
+                })?;
+                Ok(())
+            },
+        ),
+        steps(
+            "antialiased",
+            views,
+            |learner| learner.refine(&Refine::SmoothingFilter).map(drop),
+            |plan| {
+                plan.render.antialias = true;
+                plan.statistics = Some(Statistic::Absolute);
+            },
+            |learner| {
+                learner.refine(&Refine::LimitScales { share: 0.02 })?;
+                learner
+                    .refine(&Refine::ResetOpacity { ceiling: 0.01 })
+                    .map(drop)
+            },
+        ),
+    ];
+    jobs.extend(
+        Blend::ALL
+            .iter()
+            .map(|&blend| picture(with(Intersect::Exact, blend), |_| {})),
+    );
+    jobs.extend(
+        [Blend::Splatcore, Blend::Scalar, Blend::Subtile].map(|blend| {
+            picture(with(Intersect::Exact, blend), |options| {
+                options.inverse_depth = true
+            })
+        }),
+    );
+    jobs.push(picture(Pipeline::AUTO, |options| options.antialias = true));
+    jobs.extend(Backward::ALL.iter().map(|&backward| {
+        let pipeline = Pipeline {
+            backward,
+            ..with(Intersect::Exact, Blend::Scalar)
+        };
+        gradients(pipeline, |_| {})
+    }));
+    jobs.push(gradients(
+        Pipeline {
+            backward: Backward::GaussianParallel,
+            ..with(Intersect::Exact, Blend::Subtile)
+        },
+        |_| {},
+    ));
+    jobs.extend([Blend::Scalar, Blend::Subtile].map(counts));
+    for &intersect in Intersect::ALL {
+        if intersect != Intersect::Exact {
+            jobs.push(picture(with(intersect, Blend::Scalar), |_| {}));
+        }
+        if all {
+            let blends = [Blend::Splatcore, Blend::TensorGs2x2, Blend::TensorGs4x4];
+            jobs.extend(blends.map(|blend| picture(with(intersect, blend), |_| {})));
+        }
+    }
+    if all {
+        jobs.extend(Blend::ALL.iter().map(|&blend| counts(blend)));
+    }
+    let half = |backend: &CudaBackend| {
+        let mut renderer = backend.clone().with_half_scene(true).renderer(&scene())?;
+        renderer
+            .render(&camera(40, 30), &options(Pipeline::AUTO))
+            .map(drop)
+    };
+    jobs.push(("picture of a half scene".into(), Box::new(half)));
+    for (blend, inverse_depth) in [
+        (Blend::Splatcore, false),
+        (Blend::Splatcore, true),
+        (Blend::Samples, false),
+    ] {
+        let large = move |backend: &CudaBackend| {
+            let backend = backend.clone().with_large_pictures_from(0);
+            let mut options = options(with(Intersect::Exact, blend));
+            options.inverse_depth = inverse_depth;
+            let mut renderer = backend.renderer(&scene())?;
+            renderer.render(&camera(90, 70), &options).map(drop)
+        };
+        let name = format!("{blend} of a picture as if it were large, depth {inverse_depth}");
+        jobs.push((name, Box::new(large)));
+    }
+    let compact = |backend: &CudaBackend| {
+        let backend = backend.clone().with_moments(Moments::Compact);
+        let mut learner = backend.learner(&scene(), Arc::new(views()))?;
+        for step in 1..=2 {
+            learner.step(&plan(Pipeline::AUTO, step, 0))?;
+        }
+        adc(learner.as_mut())?;
+        learner.snapshot().map(drop)
+    };
+    jobs.push(("steps with compact moments".into(), Box::new(compact)));
+    jobs
+}
+
+/// `SPLATCORE_PIPELINES=all` for more pairs of methods, `SPLATCORE_CHECK=mcmc` for the jobs with
+/// that in their names.
+#[test]
+fn no_kernel_of_splatcore_makes_one() {
+    let Some(device) = checked() else { return };
+    let backend = CudaBackend::on(Arc::new(device), false);
+    let only = std::env::var("SPLATCORE_CHECK").unwrap_or_default();
+    let jobs = jobs();
+    let left = Mutex::new(jobs.iter().filter(|(name, _)| name.contains(&only)));
+    let failures = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    // Threads of their own: one of rayon's could begin a second job while it waits in the first.
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let Some((name, job)) = left.lock().unwrap().next() else {
+                        break;
+                    };
+                    let start = std::time::Instant::now();
+                    let said = job(&backend);
+                    let words = said.as_ref().err().map_or("ok".into(), ToString::to_string);
+                    eprintln!("{:6.1} s  {name}: {words}", start.elapsed().as_secs_f64());
+                    if said.is_err() {
+                        failures.lock().unwrap().push(format!("{name}: {words}"));
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().unwrap();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}

@@ -1,0 +1,85 @@
+//! Every kernel compiles for every supported architecture, for one of them in every variant. Needs
+//! libnvrtc, but no driver and no card; SPLATCORE_TEST_NVRTC=required fails where it is missing.
+
+use crate::device::Program;
+use crate::device::nvrtc::nvrtc;
+use crate::ops;
+use rayon::prelude::*;
+
+/// Turing, Ampere (data centre and consumer), Ada, Hopper, Blackwell (data centre and consumer).
+const ARCHITECTURES: [u32; 7] = [75, 80, 86, 89, 90, 100, 120];
+/// This one gets every variant; the others the last variant of each op, since no kernel asks for
+/// the architecture.
+const THOROUGH: u32 = 90;
+
+#[test]
+fn every_kernel_compiles_for_every_architecture() {
+    let nvrtc = match nvrtc() {
+        Ok(nvrtc) => nvrtc,
+        Err(error) => {
+            assert!(
+                std::env::var_os("SPLATCORE_TEST_NVRTC").is_none(),
+                "{error}"
+            );
+            eprintln!("skipped: {error}");
+            return;
+        }
+    };
+    let known = nvrtc.architectures();
+    let programs = ops::all_programs();
+    let mut tasks = Vec::new();
+    for architecture in ARCHITECTURES {
+        if !known.contains(&architecture) {
+            eprintln!(
+                "skipped: NVRTC {:?} does not know sm_{architecture}",
+                nvrtc.version
+            );
+            continue;
+        }
+        for (i, program) in programs.iter().enumerate() {
+            let last = programs[i + 1..]
+                .iter()
+                .all(|later| later.name() != program.name());
+            if last || architecture == THOROUGH {
+                tasks.push((architecture, program));
+            }
+        }
+    }
+    let compile =
+        |&(architecture, program): &(u32, &Program)| match nvrtc.compile(program, architecture) {
+            Ok(code) if code.is_empty() => {
+                Some(format!("{} for sm_{architecture}: no code", program.name()))
+            }
+            Ok(_) => None,
+            Err(error) => Some(error.to_string()),
+        };
+    let failures: Vec<String> = tasks.par_iter().filter_map(compile).collect();
+    eprintln!(
+        "{} programs compiled by NVRTC {:?} from {}",
+        tasks.len(),
+        nvrtc.version,
+        nvrtc.path.display()
+    );
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// A constant that a program's text does not read makes it compile, and fill the cache, once for
+/// every value.
+#[test]
+fn every_constant_is_read() {
+    for program in ops::all_programs() {
+        let code: Vec<&str> = program
+            .files()
+            .iter()
+            .flat_map(|(_, text)| text.lines())
+            .map(|line| line.split("//").next().unwrap_or_default())
+            .collect();
+        for (name, _) in &program.constants {
+            let is_read = code.iter().any(|line| {
+                line.split(|c: char| !c.is_alphanumeric() && c != '_')
+                    .any(|word| word == *name)
+            });
+            assert!(is_read, "{} does not read {name}", program.name());
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Tests of the blend methods, a file for each family.
+
+mod gemm_gs;
+mod interpolated;
+mod tc_gs;
+mod tensor_gs;

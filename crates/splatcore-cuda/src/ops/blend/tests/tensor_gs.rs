@@ -1,0 +1,552 @@
+//! TensorGS: the lists and masks of groups of tiles against what follows from the tiles' own lists,
+//! and images against the CPU's in f32 and the f64 twin.
+//!
+//! How far a pixel may be off is in splatcore_reference::conformance::bounds: coefficients of two
+//! halves (relative error 2^-22) about the middle of a square of 4 tiles (`Blend::precision`),
+//! products summed in f32, all else in f32.
+//!
+//! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
+
+use crate::CudaBackend;
+use crate::device::emulated::Emulated;
+use crate::device::{Buffer, Device};
+use crate::ops::camera::KernelCamera;
+use crate::ops::counters::Counters;
+use crate::ops::intersect::macro_tiles;
+use crate::tests::support::splats::{
+    Splat, device, launch, many_shapes, pointer, tile_lists, zeros,
+};
+use splatcore_core::backend::{Backend, FrameCounts, RenderOptions, Rendered};
+use splatcore_core::gaussians::logit;
+use splatcore_core::metrics::psnr_between;
+use splatcore_core::pipeline::{Backward, Blend, Intersect};
+use splatcore_core::random::Rng;
+use splatcore_core::{Camera, Gaussians, Pipeline, sh};
+use splatcore_cpu::CpuBackend;
+use splatcore_reference::conformance::bounds::Reference;
+use splatcore_reference::conformance::compare;
+use splatcore_reference::conformance::scenes::{odd_camera, plain_camera, random_scene};
+use std::sync::Arc;
+
+const METHODS: [Blend; 3] = [Blend::TensorGs1x1, Blend::TensorGs2x2, Blend::TensorGs4x4];
+
+fn options(intersect: Intersect, blend: Blend) -> RenderOptions {
+    RenderOptions {
+        pipeline: Pipeline {
+            intersect,
+            blend,
+            backward: Backward::Subtile,
+        },
+        background: [0.3, 0.6, 0.1],
+        ..RenderOptions::default()
+    }
+}
+
+/// (group, mask) of every group that holds one of these tiles, row by row.
+fn merged(tiles: &[u32], side: u32, view: &KernelCamera) -> Vec<(u32, u16)> {
+    let groups_x = view.tiles[0].div_ceil(side);
+    let mut groups = std::collections::BTreeMap::new();
+    for tile in tiles {
+        let (x, y) = (tile % view.tiles[0], tile / view.tiles[0]);
+        let bit = 1u16 << (y % side * side + x % side);
+        *groups.entry(y / side * groups_x + x / side).or_insert(0) |= bit;
+    }
+    groups.into_iter().collect()
+}
+
+/// What the kernels wrote.
+struct Expanded {
+    /// (group, slot, mask, number) of each pair.
+    pairs: Vec<(u32, u32, u16, u32)>,
+    first_pairs: Vec<u32>,
+    counters: Counters,
+}
+
+/// Runs the two kernels on splats in this depth order, with room for `room` pairs.
+fn expand(
+    device: &Arc<dyn Device>,
+    method: Intersect,
+    side: u32,
+    (splats, order): (&[Splat], &[u32]),
+    view: &KernelCamera,
+    (tile_pairs, room): (usize, usize),
+) -> Expanded {
+    let kernels = device.load(&macro_tiles::program(method, side)).unwrap();
+    let count = splats.len();
+    let all = Buffer::from_slice(device, "test", splats).unwrap();
+    let order = Buffer::from_slice(device, "test", order).unwrap();
+    let counters = Counters {
+        visible: count as u32,
+        pairs: tile_pairs as u64,
+        ..Counters::default()
+    };
+    let counters = Buffer::from_slice(device, "test", &[counters]).unwrap();
+    let new = |bytes| Buffer::new(device, "test", bytes).unwrap();
+    let [groups, slots, numbers, masks] = [4, 4, 4, 2].map(|bytes| new(bytes * room));
+    let (first_pairs, longs) = (new(4 * count), new(4 * count));
+    let states = zeros(device, 4 * count.div_ceil(256));
+    let address = |buffer: &Buffer| buffer.address();
+    let capacity = room as u32;
+    let [a, b, c, d, e, f, g, h, i, j] = [
+        &all,
+        &order,
+        &groups,
+        &slots,
+        &numbers,
+        &masks,
+        &first_pairs,
+        &longs,
+        &states,
+        &counters,
+    ]
+    .map(address);
+    let mut arguments = [
+        pointer(&a),
+        pointer(&b),
+        pointer(view),
+        pointer(&capacity),
+        pointer(&c),
+        pointer(&d),
+        pointer(&e),
+        pointer(&f),
+        pointer(&g),
+        pointer(&h),
+        pointer(&i),
+        pointer(&j),
+    ];
+    launch(device, kernels[0], count, &mut arguments);
+    let mut arguments = [
+        pointer(&a),
+        pointer(&h),
+        pointer(view),
+        pointer(&c),
+        pointer(&d),
+        pointer(&e),
+        pointer(&f),
+        pointer(&g),
+        pointer(&j),
+    ];
+    // Fewer blocks than long lists.
+    launch(device, kernels[1], 3 * 256, &mut arguments);
+    let counters: Counters = counters.to_vec(1).unwrap()[0];
+    let n = (counters.pairs as usize).min(room);
+    let [groups, slots, numbers] = [&groups, &slots, &numbers].map(|b| b.to_vec::<u32>(n).unwrap());
+    let masks: Vec<u16> = masks.to_vec(n).unwrap();
+    Expanded {
+        pairs: (0..n)
+            .map(|i| (groups[i], slots[i], masks[i], numbers[i]))
+            .collect(),
+        first_pairs: first_pairs.to_vec(count).unwrap(),
+        counters,
+    }
+}
+
+/// Whether the groups of a row of groups are not all neighbours.
+fn has_gap(groups: &[(u32, u16)], groups_x: u32) -> bool {
+    groups
+        .windows(2)
+        .any(|pair| pair[0].0 / groups_x == pair[1].0 / groups_x && pair[1].0 > pair[0].0 + 1)
+}
+
+#[test]
+fn lists_of_groups_are_the_tiles_lists_joined() {
+    let Some(device) = device() else { return };
+    // 63 x 25 tiles: no multiple of 2 or 4.
+    let camera = plain_camera(1000, 392);
+    let view = KernelCamera::new(&camera, &RenderOptions::default());
+    assert_eq!(view.tiles, [63, 25]);
+    let splats = many_shapes(&camera);
+    let mut order: Vec<u32> = (0..splats.len() as u32).collect();
+    Rng::new(3, 98).shuffle(&mut order);
+    let (mut gaps, mut empty) = (0, 0);
+    // A box, slanted and curved shapes.
+    for method in [Intersect::Aabb, Intersect::Obb, Intersect::Exact] {
+        let tiles = tile_lists(&device, method, &splats, &view);
+        let total: usize = tiles.iter().map(Vec::len).sum();
+        empty += tiles.iter().filter(|list| list.is_empty()).count();
+        for side in [2, 4] {
+            let what = format!("{method}, groups of {side}");
+            let (mut expected, mut longs) = (Vec::new(), 0);
+            let mut first_pairs = vec![0; splats.len()];
+            for &slot in &order {
+                let groups = merged(&tiles[slot as usize], side, &view);
+                first_pairs[slot as usize] = expected.len() as u32;
+                longs += (groups.len() > 64) as u32;
+                gaps += has_gap(&groups, view.tiles[0].div_ceil(side)) as u32;
+                for (group, mask) in groups {
+                    expected.push((group, slot, mask, expected.len() as u32));
+                }
+            }
+            assert!(
+                longs > 3 && expected.len() < total,
+                "{what}: {longs} long lists"
+            );
+            let got = expand(
+                &device,
+                method,
+                side,
+                (&splats, &order),
+                &view,
+                (total, total),
+            );
+            assert_eq!(got.counters.pairs as usize, expected.len(), "{what}");
+            let different = (0..expected.len()).find(|&i| got.pairs[i] != expected[i]);
+            if let Some(i) = different {
+                panic!(
+                    "{what}, pair {i}: {:?}, not {:?}",
+                    got.pairs[i], expected[i]
+                );
+            }
+            assert_eq!(got.first_pairs, first_pairs, "{what}");
+            assert_eq!(got.counters.longs, longs, "{what}");
+            assert_eq!(
+                (got.counters.halted, got.counters.needed),
+                (0, total as u64)
+            );
+            eprintln!(
+                "{what}: {total} pairs of tiles, {} of groups, {longs} long lists",
+                expected.len()
+            );
+
+            let halted = expand(
+                &device,
+                method,
+                side,
+                (&splats, &order),
+                &view,
+                (total, total - 1),
+            );
+            assert_eq!(
+                (halted.counters.halted, halted.counters.needed),
+                (1, total as u64)
+            );
+            assert_eq!(halted.counters.longs, 0, "{what}: went on without room");
+        }
+    }
+    assert!(
+        gaps > 0,
+        "no list had a gap, so nothing shows that gaps get no pairs"
+    );
+    assert!(empty > 0, "every splat touched a tile");
+}
+
+#[test]
+fn groups_cover_the_image() {
+    let side = |blend| macro_tiles::side(blend);
+    assert_eq!(METHODS.map(side), [None, Some(2), Some(4)]);
+    let view =
+        |width, height| KernelCamera::new(&plain_camera(width, height), &RenderOptions::default());
+    for (size, counts) in [
+        ([64, 64], [4, 1]),
+        ([65, 64], [6, 2]),
+        ([1, 1], [1, 1]),
+        ([200, 33], [14, 4]),
+    ] {
+        let view = view(size[0], size[1]);
+        assert_eq!(
+            [2, 4].map(|side| macro_tiles::count(&view, side)),
+            counts,
+            "{size:?}"
+        );
+    }
+}
+
+fn render(
+    backend: &dyn Backend,
+    scene: &Gaussians,
+    camera: &Camera,
+    options: &RenderOptions,
+) -> Rendered {
+    backend
+        .renderer(scene)
+        .unwrap()
+        .render(camera, options)
+        .unwrap()
+}
+
+/// Every method within its bounds of the twin, and at the PSNR that it promises against the CPU's
+/// image.
+fn stays_within_bounds(name: &str, scene: &Gaussians, camera: &Camera, intersects: &[Intersect]) {
+    let Some(device) = device() else { return };
+    let ours = CudaBackend::on(device, false);
+    let mut renderer = ours.renderer(scene).unwrap();
+    for &intersect in intersects {
+        let scalar = options(intersect, Blend::Scalar);
+        let single = render(&CpuBackend::new(None), scene, camera, &scalar);
+        assert!(
+            psnr_between(
+                &single.image,
+                &splatcore_core::Image::filled(camera.width, camera.height, [0.3, 0.6, 0.1])
+            ) < 40.0,
+            "{name}: nothing to see"
+        );
+        for blend in METHODS {
+            let options = options(intersect, blend);
+            let got = renderer.render(camera, &options).unwrap();
+            let what = format!("{name}, {intersect}+{blend}");
+            eprintln!("{what}: {:.1} dB", psnr_between(&single.image, &got.image));
+            let (width, height) = (camera.width as usize, camera.height as usize);
+            let pixels = (0..width * height)
+                .map(|i| [i % width, i / width])
+                .collect();
+            let precision = blend.precision();
+            let expected = Reference::new(scene, camera, &options).pixels(precision, pixels);
+            // f32's own error where nothing cancels, as for the conformance suite's scenes.
+            let tolerance = 2e-5;
+            let outcome = compare::bounded(
+                &what,
+                &expected,
+                [&got, &single],
+                precision.psnr(),
+                tolerance,
+            );
+            outcome.unwrap_or_else(|message| panic!("{message}"));
+        }
+    }
+}
+
+#[test]
+fn random_scenes_stay_within_bounds() {
+    for (seed, size) in [(1, [130, 70]), (2, [61, 137]), (3, [17, 5]), (4, [128, 64])] {
+        let camera = odd_camera(size[0], size[1], 0.4 * seed as f64);
+        let scene = random_scene(seed, 400, 1);
+        let name = format!("random {seed}, {}x{}", size[0], size[1]);
+        stays_within_bounds(&name, &scene, &camera, &[Intersect::Exact, Intersect::Aabb]);
+    }
+}
+
+/// Gaussians that halves are bad at, among others that they hide or shine through.
+fn breaker(name: &str, count: usize, change: impl Fn(&mut Gaussians, usize, &mut Rng)) {
+    let mut rng = Rng::new(12, 98);
+    let mut scene = random_scene(31, 150, 0);
+    for i in 0..count {
+        change(&mut scene, i, &mut rng);
+    }
+    stays_within_bounds(
+        name,
+        &scene,
+        &plain_camera(110, 70),
+        &[Intersect::Exact, Intersect::Aabb],
+    );
+}
+
+#[test]
+fn gaussians_far_outside_stay_within_bounds() {
+    breaker("far outside", 20, |scene, i, rng| {
+        // Centres up to a thousand pixels beside the image, tails inside.
+        scene.means[i] = [6.0 + 10.0 * rng.uniform(), 4.0 * rng.normal(), 1.0];
+        scene.log_scales[i] = [1.2; 3];
+        scene.opacity_logits[i] = logit(0.9);
+    });
+}
+
+#[test]
+fn needles_stay_within_bounds() {
+    breaker("needles", 20, |scene, i, rng| {
+        // Hundreds of pixels long, thinner than the low pass, at every angle.
+        let angle = 0.157 * i as f32;
+        scene.means[i] = [0.5 * rng.normal(), 0.5 * rng.normal(), 0.1 * i as f32];
+        scene.log_scales[i] = [1.0, -8.0, -8.0];
+        scene.rotations[i] = [angle.cos(), 0.0, 0.0, angle.sin()];
+        scene.opacity_logits[i] = logit(0.8);
+    });
+}
+
+/// 150 x 35 pairs of tiles, more than the first guess has room for, so that masks get a new buffer.
+#[test]
+fn gaussians_over_the_whole_image_stay_within_bounds() {
+    breaker("whole image", 150, |scene, i, rng| {
+        scene.means[i] = [rng.normal(), rng.normal(), 0.02 * i as f32];
+        scene.log_scales[i] = [2.0 + 0.02 * i as f32; 3];
+        scene.opacity_logits[i] = logit(0.03);
+    });
+}
+
+/// A pixel or two wide, far from the middle of their group: the six terms of an exponent are in the
+/// thousands and cancel.
+#[test]
+fn small_gaussians_stay_within_bounds() {
+    let mut rng = Rng::new(9, 98);
+    let mut scene = random_scene(17, 2500, 0);
+    for i in 0..scene.len() {
+        scene.means[i] = [2.2 * rng.normal(), 1.5 * rng.normal(), rng.normal()];
+        scene.log_scales[i] = [0; 3].map(|_| -4.0 + 0.5 * rng.normal());
+    }
+    let both = [Intersect::Exact, Intersect::Aabb];
+    stays_within_bounds("small", &scene, &plain_camera(130, 80), &both);
+}
+
+#[test]
+fn opacities_at_the_cut_offs_stay_within_bounds() {
+    breaker("opacity 1/255 and 0.99", 150, |scene, i, _| {
+        let opacity = match i % 2 {
+            0 => (1.0 + 0.01 * (i % 3) as f32) / 255.0,
+            _ => 0.985 + 0.005 * (i % 3) as f32,
+        };
+        scene.opacity_logits[i] = logit(opacity);
+    });
+}
+
+#[test]
+fn depth_ties_stay_within_bounds() {
+    breaker("depth ties", 150, |scene, i, rng| {
+        scene.means[i][2] = 0.5 * (i % 2) as f32;
+        scene.sh[i] = [0; 3].map(|_| sh::from_colour(rng.uniform()));
+    });
+}
+
+/// A square is 3 sigma of the longer axis on all sides: for a needle it holds groups in which the
+/// exponents are beyond what halves hold, and those must count as nothing.
+#[test]
+fn exponents_beyond_halves_are_nothing() {
+    let mut scene = random_scene(3, 40, 0);
+    for i in 0..4 {
+        scene.means[i] = [-30.0 + i as f32, 0.3 * i as f32, 40.0];
+        scene.log_scales[i] = [-8.0, 3.2, -8.0];
+        scene.rotations[i] = [1.0, 0.0, 0.0, 0.0];
+        scene.opacity_logits[i] = logit(0.9);
+    }
+    let camera = Camera {
+        cx: 400.0,
+        ..plain_camera(260, 40)
+    };
+    stays_within_bounds("needles' squares", &scene, &camera, &[Intersect::Aabb]);
+}
+
+/// All Gaussians in one corner: what other groups show is the background, bit for bit.
+#[test]
+fn empty_groups_show_the_background() {
+    let Some(device) = device() else { return };
+    let backend = CudaBackend::on(device, false);
+    let mut scene = random_scene(6, 50, 0);
+    for i in 0..scene.len() {
+        scene.means[i] = [-2.2 + 0.004 * i as f32, -1.2, 0.0];
+        scene.log_scales[i] = [-3.0; 3];
+    }
+    let camera = plain_camera(210, 130);
+    for blend in METHODS {
+        let options = options(Intersect::Exact, blend);
+        let got = render(&backend, &scene, &camera, &options);
+        let of_corner = |i: usize| i % 210 < 64 && i / 210 < 64;
+        let background =
+            |&(i, pixel): &(usize, &[f32; 3])| !of_corner(i) && *pixel == options.background;
+        let all = got.image.data.iter().enumerate();
+        assert_eq!(
+            all.clone().filter(background).count(),
+            210 * 130 - 64 * 64,
+            "{blend}"
+        );
+        let seen = all.filter(|&(i, pixel)| of_corner(i) && *pixel != options.background);
+        assert!(seen.count() > 100, "{blend}");
+        let empty = render(&backend, &Gaussians::empty(0), &camera, &options);
+        assert!(
+            empty.image.data.iter().all(|p| *p == options.background),
+            "{blend}"
+        );
+        assert!(empty.transmittance.iter().all(|&t| t == 1.0), "{blend}");
+    }
+}
+
+/// Fragments are those of `scalar` but for the few of which the last digits decide; pairs are the
+/// groups'.
+#[test]
+fn counts_are_of_the_same_fragments_and_fewer_pairs() {
+    let Some(device) = device() else { return };
+    let backend = CudaBackend::on(device, false);
+    let scene = random_scene(31, 900, 0);
+    let camera = odd_camera(210, 130, 0.3);
+    let mut renderer = backend.renderer(&scene).unwrap();
+    for intersect in [Intersect::Exact, Intersect::Aabb] {
+        let mut count = |blend| -> FrameCounts {
+            renderer
+                .counts(&camera, &options(intersect, blend))
+                .unwrap()
+        };
+        let scalar = count(Blend::Scalar);
+        let [one, two, four] = METHODS.map(count);
+        for (blend, counts) in METHODS.into_iter().zip([one, two, four]) {
+            let near = |a: u64, b: u64| a.abs_diff(b) * 2000 <= b;
+            let what = format!("{intersect}+{blend}: {counts:?}, scalar {scalar:?}");
+            assert!(
+                near(counts.fragments_evaluated, scalar.fragments_evaluated),
+                "{what}"
+            );
+            assert!(
+                near(counts.fragments_blended, scalar.fragments_blended),
+                "{what}"
+            );
+            assert_eq!(counts.visible, scalar.visible, "{what}");
+        }
+        assert_eq!(one.pairs, scalar.pairs, "{intersect}");
+        let ratio = |fewer: u64, more: u64| fewer as f64 / more as f64;
+        eprintln!(
+            "{intersect}: {} pairs, {:.2} of them with 2x2, {:.2} with 4x4",
+            scalar.pairs,
+            ratio(two.pairs, one.pairs),
+            ratio(four.pairs, one.pairs)
+        );
+        assert!(
+            two.pairs < one.pairs && four.pairs < two.pairs,
+            "{intersect}"
+        );
+        assert!(
+            4 * two.pairs > one.pairs && 4 * four.pairs > two.pairs,
+            "{intersect}"
+        );
+    }
+}
+
+/// Image passes with groups between training passes without: neither leaves the other anything to
+/// trip over.
+#[test]
+fn training_takes_tiles() {
+    let Some(device) = device() else { return };
+    let backend = CudaBackend::on(device, true);
+    let scene = random_scene(8, 200, 0);
+    let camera = odd_camera(90, 70, 0.2);
+    let gradient = splatcore_core::Image::filled(90, 70, [1.0, -0.5, 0.25]);
+    let with = |blend| options(Intersect::Exact, blend);
+    let mut fresh = backend.renderer(&scene).unwrap();
+    let expected = fresh
+        .gradients(&camera, &with(Blend::Subtile), &gradient)
+        .unwrap();
+    assert!(expected.means.iter().flatten().any(|&v| v != 0.0));
+    let mut mixed = backend.renderer(&scene).unwrap();
+    let first = mixed.render(&camera, &with(Blend::TensorGs4x4)).unwrap();
+    let gradients = mixed
+        .gradients(&camera, &with(Blend::TensorGs4x4), &gradient)
+        .unwrap();
+    assert_eq!(gradients, expected);
+    let again = mixed.render(&camera, &with(Blend::TensorGs4x4)).unwrap();
+    assert_eq!(first.image.data, again.image.data);
+}
+
+/// What a barrier too few would show: the emulator lets the threads of a block take turns in either
+/// order.
+#[test]
+fn images_do_not_depend_on_the_order_of_threads() {
+    let mut scene = random_scene(23, 400, 0);
+    for i in 0..3 {
+        // 81 groups of 2x2 each: long lists, which have a kernel of their own.
+        scene.log_scales[i] = [2.0; 3];
+        scene.opacity_logits[i] = logit(0.2);
+    }
+    let camera = plain_camera(270, 260);
+    for blend in METHODS {
+        let render = |backward| -> Option<Rendered> {
+            let emulated = Emulated::new().ok()?;
+            emulated.set_backward(backward);
+            let backend = CudaBackend::on(Arc::new(emulated), false);
+            Some(render(
+                &backend,
+                &scene,
+                &camera,
+                &options(Intersect::Exact, blend),
+            ))
+        };
+        let Some(first) = render(false) else { return };
+        let second = render(true).unwrap();
+        assert!(first.image.data == second.image.data, "{blend}");
+        assert!(first.transmittance == second.transmittance, "{blend}");
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of the backward methods.
+
+mod methods;
+mod splatcore;

@@ -1,0 +1,586 @@
+//! The refinement kernels, run on the processor: the conformance suite's checks, the CPU backend's
+//! order and values, many blocks and pieces, and memory that runs out.
+
+use crate::device::emulated::Emulated;
+use crate::device::{Buffer, Device};
+use crate::ops::densify::{Densify, reserve};
+use crate::ops::score::DeviceScores;
+use crate::ops::state::State;
+use crate::tests::support::watched::Watched;
+use splatcore_core::backend::{
+    Consistency, Deferred, LearnerState, MemoryPlan, Profiled, Refine, RefineReport, RenderOptions,
+    Rendered, Scores, Scoring, StageTimes, StepPlan,
+};
+use splatcore_core::gaussians::{logit, sigmoid};
+use splatcore_core::random::Rng;
+use splatcore_core::{Backend, BackendError, Camera, Gaussians, Image, Learner, Renderer, View};
+use splatcore_cpu::densify::share;
+use splatcore_reference::conformance::{Outcome, refine};
+use std::sync::Arc;
+
+fn device() -> Option<Arc<Emulated>> {
+    match Emulated::new() {
+        Ok(device) => Some(Arc::new(device)),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
+/// A backend that can only refine.
+struct OnlyRefines(Arc<dyn Device>);
+
+struct Refined {
+    device: Arc<dyn Device>,
+    densify: Densify,
+    state: State,
+}
+
+fn no<T>() -> Result<T, BackendError> {
+    Err(BackendError::Unsupported {
+        backend: "cuda",
+        what: "rendering in this test".into(),
+        depends_on: &[],
+    })
+}
+
+impl Backend for OnlyRefines {
+    fn name(&self) -> &'static str {
+        "cuda"
+    }
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+    fn renderer(&self, _: &Gaussians) -> Result<Box<dyn Renderer>, BackendError> {
+        no()
+    }
+    fn learner(
+        &self,
+        scene: &Gaussians,
+        _: Arc<Vec<View>>,
+    ) -> Result<Box<dyn Learner>, BackendError> {
+        Ok(Box::new(Refined {
+            device: self.0.clone(),
+            densify: Densify::new(self.0.clone())?,
+            state: State::upload(&self.0, &LearnerState::fresh(scene.clone()))?,
+        }))
+    }
+    fn memory_plan(&self, _: usize, _: u8, _: [u32; 2]) -> MemoryPlan {
+        MemoryPlan::default()
+    }
+}
+
+impl Renderer for Refined {
+    fn count(&self) -> usize {
+        self.state.count
+    }
+    fn render(&mut self, _: &Camera, _: &RenderOptions) -> Result<Rendered, BackendError> {
+        no()
+    }
+    fn gradients(
+        &mut self,
+        _: &Camera,
+        _: &RenderOptions,
+        _: &Image,
+    ) -> Result<Gaussians, BackendError> {
+        no()
+    }
+    fn counts(
+        &mut self,
+        _: &Camera,
+        _: &RenderOptions,
+    ) -> Result<splatcore_core::backend::FrameCounts, BackendError> {
+        no()
+    }
+    fn stage_times(
+        &mut self,
+        _: &Camera,
+        _: &RenderOptions,
+        _: bool,
+    ) -> Result<StageTimes, BackendError> {
+        no()
+    }
+}
+
+impl Profiled for Refined {
+    fn timed_step(&mut self, _: &StepPlan) -> Result<StageTimes, BackendError> {
+        no()
+    }
+}
+
+impl Deferred for Refined {
+    fn queue_refine(&mut self, refine: &Refine) -> Result<Option<RefineReport>, BackendError> {
+        self.refine(refine).map(Some)
+    }
+}
+
+impl Learner for Refined {
+    fn step(&mut self, _: &StepPlan) -> Result<(), BackendError> {
+        no()
+    }
+    fn last_loss(&mut self) -> Result<f64, BackendError> {
+        no()
+    }
+    fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
+        self.densify.refine(&mut self.state, refine, None)
+    }
+    fn scene(&mut self) -> Result<Gaussians, BackendError> {
+        self.state.scene()
+    }
+    fn snapshot(&mut self) -> Result<LearnerState, BackendError> {
+        self.state.download()
+    }
+    fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError> {
+        self.state = State::upload(&self.device, state)?;
+        Ok(())
+    }
+}
+
+#[test]
+fn the_conformance_suite_agrees() {
+    let Some(device) = device() else { return };
+    let backend = OnlyRefines(device);
+    type Check = fn(&dyn Backend) -> Outcome;
+    let checks: [(&str, Check); 5] = [
+        ("adc clones and splits", refine::adc_clones_and_splits),
+        (
+            "adc prunes and respects the limit",
+            refine::adc_prunes_and_respects_the_limit,
+        ),
+        ("opacity reset caps", refine::opacity_reset_caps),
+        ("mcmc relocates", refine::mcmc_relocates),
+        ("mcmc grows", refine::mcmc_grows),
+    ];
+    let wrong: Vec<String> = checks
+        .iter()
+        .filter_map(|(name, check)| {
+            check(&backend)
+                .err()
+                .map(|message| format!("{name}: {message}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Everything different and not zero; gradients with many ties, some never seen.
+fn state(seed: u64, n: usize, sh_degree: u8) -> LearnerState {
+    let mut rng = Rng::new(seed, 2);
+    let mut random = |spread: f32| {
+        let mut g = Gaussians::zeros(n, sh_degree);
+        let mut draw = || spread * (2.0 * rng.uniform() - 1.0) + 1e-3;
+        g.means.as_flattened_mut().fill_with(&mut draw);
+        g.log_scales.as_flattened_mut().fill_with(&mut draw);
+        g.rotations.as_flattened_mut().fill_with(&mut draw);
+        g.opacity_logits.fill_with(&mut draw);
+        g.sh.as_flattened_mut().fill_with(&mut draw);
+        g
+    };
+    LearnerState {
+        gaussians: random(3.0),
+        first: random(0.1),
+        second: random(0.01),
+        gradient_sum: (0..n)
+            .map(|i| (i * 7 % 13 * (i % 4).min(1)) as f32 * 1e-3)
+            .collect(),
+        seen: (0..n).map(|i| (i % 4) as u32).collect(),
+        exposures: Default::default(),
+        smoothing: Vec::new(),
+    }
+}
+
+fn adc(gradient_threshold: f32, max_scale: Option<f32>, max_gaussians: usize) -> Refine {
+    Refine::Adc {
+        gradient_threshold,
+        split_scale: 4.0,
+        min_opacity: 0.1,
+        max_scale,
+        max_gaussians,
+        consistency: None,
+        seed: 3,
+        step: 600,
+    }
+}
+
+fn refined(
+    device: &Arc<Emulated>,
+    before: &LearnerState,
+    refine: &Refine,
+) -> (RefineReport, LearnerState, usize) {
+    refined_by(device, before, refine, None)
+}
+
+fn refined_by(
+    device: &Arc<Emulated>,
+    before: &LearnerState,
+    refine: &Refine,
+    scores: Option<&Scores>,
+) -> (RefineReport, LearnerState, usize) {
+    let device: Arc<dyn Device> = device.clone();
+    let mut state = State::upload(&device, before).unwrap();
+    let upload = |values: &[f32]| Buffer::from_slice(&device, "scores", values).unwrap();
+    let scores = scores.map(|scores| DeviceScores {
+        views: scores.views,
+        bad: upload(&scores.bad),
+        weight: upload(&scores.weight),
+        largest: upload(&scores.largest),
+    });
+    let report = Densify::new(device.clone())
+        .unwrap()
+        .refine(&mut state, refine, scores.as_ref())
+        .unwrap();
+    device.synchronize().unwrap();
+    (report, state.download().unwrap(), state.capacity)
+}
+
+/// Same rows in the same order; bits, but for the means of split children, which go through log,
+/// sin and cos.
+fn assert_same_as_cpu(
+    device: &Arc<Emulated>,
+    before: &LearnerState,
+    refine: &Refine,
+) -> RefineReport {
+    assert_same_by_scores(device, before, refine, None)
+}
+
+fn assert_same_by_scores(
+    device: &Arc<Emulated>,
+    before: &LearnerState,
+    refine: &Refine,
+    scores: Option<&Scores>,
+) -> RefineReport {
+    let mut want = before.clone();
+    let want_report = splatcore_cpu::densify::densify(&mut want, refine, scores);
+    let (report, mut got, _) = refined_by(device, before, refine, scores);
+    assert_eq!(report, want_report, "{refine:?}");
+    for (i, (a, b)) in got
+        .gaussians
+        .means
+        .iter_mut()
+        .zip(&want.gaussians.means)
+        .enumerate()
+    {
+        for k in 0..3 {
+            assert!(
+                (a[k] - b[k]).abs() <= 1e-5 * (1.0 + b[k].abs()),
+                "{refine:?}: mean {i} is {a:?}, {b:?} is right"
+            );
+        }
+        *a = *b;
+    }
+    assert!(
+        got == want,
+        "{refine:?}: something else than a mean differs from the CPU's"
+    );
+    report
+}
+
+/// Twelve blocks, and nine pieces of compaction: 192 bytes a row of harmonics, 64 KiB of scratch.
+#[test]
+fn adc_is_the_cpus_in_order_and_bits() {
+    let Some(device) = device() else { return };
+    let n = 3001;
+    let before = state(5, n, 3);
+    let all = assert_same_as_cpu(&device, &before, &adc(1.7e-3, None, 100_000));
+    assert!(
+        all.cloned > 200 && all.split > 200 && all.pruned > 200,
+        "{all:?}"
+    );
+    let large = assert_same_as_cpu(&device, &before, &adc(1.7e-3, Some(9.0), 100_000));
+    assert!(large.pruned > all.pruned, "{large:?}");
+    // Limits that fall among equal gradients; room for all; for one; for none; already beyond.
+    for limit in [n + 777, n + 100, n + 2000, n + 1, n, 10] {
+        let report = assert_same_as_cpu(&device, &before, &adc(1e-4, None, limit));
+        let candidates = before.gradient_sum.iter().filter(|&&g| g > 0.0).count();
+        assert_eq!(
+            report.cloned + report.split,
+            candidates.min(limit.saturating_sub(n))
+        );
+    }
+    // Everyone is a candidate, also those of gradient 0, and nobody is.
+    assert_same_as_cpu(&device, &before, &adc(0.0, None, n + 2500));
+    assert_same_as_cpu(&device, &before, &adc(f32::INFINITY, None, 100_000));
+    // Nobody is left.
+    let mut faint = before.clone();
+    faint.gaussians.opacity_logits.fill(-9.0);
+    assert_eq!(
+        assert_same_as_cpu(&device, &faint, &adc(1e-3, None, 100_000)).count,
+        0
+    );
+    assert_eq!(
+        refined(&device, &state(5, 0, 0), &adc(1e-3, None, 10)).0,
+        RefineReport::default()
+    );
+}
+
+/// Scores on which much depends, with ties at the thresholds.
+fn scores(n: usize) -> Scores {
+    let weight: Vec<f32> = (0..n).map(|i| (i * 5 % 11) as f32).collect();
+    Scores {
+        views: 4,
+        bad: weight
+            .iter()
+            .enumerate()
+            .map(|(i, w)| w * (i % 5) as f32 / 4.0)
+            .collect(),
+        largest: weight.iter().map(|w| 0.5 * w).collect(),
+        weight,
+    }
+}
+
+fn scoring() -> Scoring {
+    Scoring {
+        views: 4,
+        render: RenderOptions::default(),
+        scale: 1,
+        exposure: false,
+        error_threshold: 0.1,
+        seed: 3,
+        step: 600,
+    }
+}
+
+#[test]
+fn growth_by_agreement_is_the_cpus() {
+    let Some(device) = device() else { return };
+    let n = 1001;
+    let (before, scores) = (state(12, n, 1), scores(n));
+    let consistent = |min_bad, limit| match adc(1e-4, None, limit) {
+        Refine::Adc {
+            gradient_threshold,
+            split_scale,
+            min_opacity,
+            max_scale,
+            max_gaussians,
+            seed,
+            step,
+            ..
+        } => Refine::Adc {
+            gradient_threshold,
+            split_scale,
+            min_opacity,
+            max_scale,
+            max_gaussians,
+            consistency: Some(Consistency {
+                scoring: scoring(),
+                min_bad,
+            }),
+            seed,
+            step,
+        },
+        other => other,
+    };
+    let grown = |min_bad, limit| {
+        let refine = consistent(min_bad, limit);
+        let report = assert_same_by_scores(&device, &before, &refine, Some(&scores));
+        report.cloned + report.split
+    };
+    let all = grown(0.0, 100_000);
+    let some = grown(0.75, 100_000);
+    assert!(some > 50 && 2 * some < all, "{some} of {all}");
+    // The limit bites among those who may grow.
+    assert_eq!(grown(0.75, n + 50), 50);
+    assert_eq!(grown(100.0, 100_000), 0);
+}
+
+#[test]
+fn pruning_is_the_cpus_and_keeps_statistics() {
+    let Some(device) = device() else { return };
+    let n = 1001;
+    let (before, scores) = (state(13, n, 2), scores(n));
+    let pruned = |min_importance, max_bad_share| {
+        let refine = Refine::Prune {
+            scoring: scoring(),
+            min_importance,
+            max_bad_share,
+        };
+        assert_same_by_scores(&device, &before, &refine, Some(&scores)).pruned
+    };
+    assert_eq!(pruned(0.0, 1.0), 0);
+    let (unimportant, bad, both) = (pruned(1.5, 1.0), pruned(0.0, 0.8), pruned(1.5, 0.8));
+    assert!(
+        unimportant > 100 && bad > 100 && both > unimportant.max(bad) && both < unimportant + bad,
+        "{unimportant} {bad} {both}"
+    );
+    assert_eq!(pruned(1e9, 1.0), n);
+}
+
+/// A missing barrier would show.
+#[test]
+fn the_order_of_threads_does_not_matter() {
+    let Some(device) = device() else { return };
+    let before = state(11, 900, 1);
+    for refine in [adc(1e-4, Some(9.0), 1300), mcmc(0.2, 0.3, 5000)] {
+        device.set_backward(false);
+        let forward = refined(&device, &before, &refine);
+        device.set_backward(true);
+        assert!(refined(&device, &before, &refine) == forward, "{refine:?}");
+    }
+}
+
+/// More blocks than the scan of their sums takes at once.
+#[test]
+fn many_blocks_are_scanned_in_pieces() {
+    let Some(device) = device() else { return };
+    let before = state(6, 256 * 256 + 300, 0);
+    let report = assert_same_as_cpu(&device, &before, &adc(5e-3, None, 70_000));
+    assert_eq!(report.cloned + report.split, 70_000 - before.seen.len());
+}
+
+fn mcmc(min_opacity: f32, growth: f32, max_gaussians: usize) -> Refine {
+    Refine::Mcmc {
+        min_opacity,
+        growth,
+        max_gaussians,
+        seed: 3,
+        step: 700,
+    }
+}
+
+/// One lives among eighty dead: more copies than equation 9 is evaluated for.
+#[test]
+fn a_single_survivor_takes_all() {
+    let Some(device) = device() else { return };
+    for opacity in [0.3f32, 0.9, 0.9999] {
+        let mut before = state(7, 81, 1);
+        before.gaussians.opacity_logits.fill(logit(0.001));
+        before.gaussians.opacity_logits[40] = logit(opacity);
+        let (report, after, _) = refined(&device, &before, &mcmc(0.005, 0.0, 1000));
+        assert_eq!((report.relocated, report.added, report.count), (80, 0, 81));
+        let (shared, factor) = share(sigmoid(logit(opacity)) as f64, 81);
+        for i in 0..81 {
+            assert_eq!(after.gaussians.means[i], before.gaussians.means[40]);
+            let got = sigmoid(after.gaussians.opacity_logits[i]) as f64;
+            assert!(
+                (got - shared.max(0.005)).abs() < 1e-6,
+                "{got}, {shared} is right"
+            );
+            for k in 0..3 {
+                let grown =
+                    (after.gaussians.log_scales[i][k] - before.gaussians.log_scales[40][k]) as f64;
+                assert!(
+                    (grown - factor.ln()).abs() < 1e-5,
+                    "{grown}, {} is right",
+                    factor.ln()
+                );
+            }
+        }
+        assert_eq!(after.first, Gaussians::zeros(81, 1));
+        assert_eq!(after.second, Gaussians::zeros(81, 1));
+    }
+}
+
+/// The dead cannot move without a living one, and growing goes on.
+#[test]
+fn all_dead_stay_where_they_are() {
+    let Some(device) = device() else { return };
+    let mut before = state(8, 300, 0);
+    before.gaussians.opacity_logits.fill(-30.0);
+    let (report, after, capacity) = refined(&device, &before, &mcmc(0.005, 0.1, 310));
+    assert_eq!((report.relocated, report.added, report.count), (0, 10, 310));
+    assert_eq!(after.gaussians.means[..300], before.gaussians.means);
+    assert!((0..310).all(|i| after.gaussians.is_sound(i)));
+    assert_eq!(capacity, 310, "no more than the limit");
+}
+
+/// A draw's probability is the opacity: 20,000 draws over four opacities, within four standard
+/// errors.
+#[test]
+fn draws_follow_opacity() {
+    let Some(device) = device() else { return };
+    let n = 20_000;
+    let mut before = state(9, n, 0);
+    let opacity = |i: usize| [0.1, 0.2, 0.4, 0.8][i % 4];
+    for i in 0..n {
+        before.gaussians.opacity_logits[i] = logit(opacity(i));
+        // Tells rows apart.
+        before.gaussians.sh[i] = [i as f32; 3];
+    }
+    let (report, after, _) = refined(&device, &before, &mcmc(0.005, 1.0, 10 * n));
+    assert_eq!(report.added, n);
+    let mut drawn = [0usize; 4];
+    for sh in &after.gaussians.sh[n..] {
+        drawn[sh[0] as usize % 4] += 1;
+    }
+    for class in 0..4 {
+        let p = opacity(class) / 1.5;
+        let error = (p as f64 * (1.0 - p as f64) / n as f64).sqrt();
+        let got = drawn[class] as f64 / n as f64;
+        assert!(
+            (got - p as f64).abs() < 4.0 * error,
+            "class {class}: {got}, {p} is right"
+        );
+    }
+}
+
+/// When memory is short, capacity grows by a tenth, the state stays as it was and the error says
+/// what was wanted.
+#[test]
+fn growth_keeps_the_state_and_fails_cleanly() {
+    let Some(device) = device() else { return };
+    let before = state(10, 1000, 3);
+    let shared: Arc<dyn Device> = device.clone();
+    let mut held = State::upload(&shared, &before).unwrap();
+    let bytes = 1320 * (59 * 12 + 8);
+    device.set_memory_limit(10 * bytes);
+    reserve(&shared, &mut held, 1200, usize::MAX).unwrap();
+    assert_eq!(held.capacity, 1320);
+    assert!(held.download().unwrap() == before);
+    let mut densify = Densify::new(shared.clone()).unwrap();
+    // What the state has now, the lists, and not enough for half as much again.
+    for extra in [0, 20_000, 100_000] {
+        device.set_memory_limit(bytes + extra);
+        let refine = mcmc(0.005, 0.5, 100_000);
+        let error = densify.refine(&mut held, &refine, None).unwrap_err();
+        assert!(matches!(error, BackendError::OutOfMemory { .. }), "{error}");
+        assert!(
+            held.download().unwrap() == before,
+            "a failed refinement changed the state"
+        );
+    }
+    device.set_memory_limit(10 * bytes);
+    assert_eq!(
+        densify
+            .refine(&mut held, &mcmc(0.005, 0.5, 100_000), None)
+            .unwrap()
+            .count,
+        1500
+    );
+}
+
+/// When memory is plenty, capacity doubles, nothing goes by way of the host, and later refinements
+/// allocate nothing.
+#[test]
+fn where_memory_is_plenty_nothing_waits() {
+    let Some(watched) = Watched::new() else {
+        return;
+    };
+    let shared: Arc<dyn Device> = watched.clone();
+    let before = state(10, 1000, 3);
+    let mut held = State::upload(&shared, &before).unwrap();
+    let mut densify = Densify::new(shared.clone()).unwrap();
+    watched.watch().said_free = Some(1 << 40);
+    watched.watch().moved = 0;
+    densify
+        .refine(&mut held, &adc(1.7e-3, None, 100_000), None)
+        .unwrap();
+    assert!(held.capacity > 2000, "{}", held.capacity);
+    // The numbers, for the sizes and for the report.
+    assert_eq!(watched.watch().moved, 2 * 128);
+    let allocations = watched.watch().allocations;
+    for more in [0, 5] {
+        let refine = adc(1e-3, None, held.count + more);
+        densify.refine(&mut held, &refine, None).unwrap();
+    }
+    let again = watched.watch().allocations - allocations;
+    assert!(
+        again <= 2,
+        "{again} allocations of refinements that need no more room"
+    );
+    // Not kept when it is needed elsewhere.
+    watched.watch().said_free = Some(0);
+    densify
+        .refine(&mut held, &mcmc(0.005, 0.0, 1), None)
+        .unwrap();
+    assert_eq!(watched.watch().bytes as u64, held.bytes() + densify.bytes());
+}

@@ -1,0 +1,282 @@
+//! A device that watches the emulator: it counts calls and memory, and can run out of memory or be
+//! taken away.
+
+use crate::CudaBackend;
+use crate::device::emulated::Emulated;
+use crate::device::{Device, DeviceError, Event, Kernel, Program};
+use splatcore_core::{Camera, Gaussians, Photo, View};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What has been seen so far, and what is to happen.
+#[derive(Default)]
+pub struct Watch {
+    /// Calls of methods that can fail.
+    pub calls: usize,
+    /// Calls that still succeed; from then on every one fails.
+    pub calls_left: Option<usize>,
+    /// Calls of `allocate`.
+    pub allocations: usize,
+    /// Which calls of `allocate` find no memory.
+    pub no_memory: std::ops::Range<usize>,
+    /// Bytes that can be allocated.
+    pub limit: Option<usize>,
+    /// What the device says is free, if not the truth.
+    pub said_free: Option<u64>,
+    /// Bytes uploaded and downloaded.
+    pub moved: usize,
+    /// How often the queue was waited for to its end.
+    pub waits: usize,
+    /// Bytes allocated now.
+    pub bytes: usize,
+    /// Most bytes at a time.
+    pub peak: usize,
+    /// Calls of `allocate_pinned`.
+    pub pinned: usize,
+    /// Events that were not discarded.
+    pub events: usize,
+    sizes: HashMap<u64, usize>,
+}
+
+impl Watch {
+    /// From now on there is memory.
+    pub fn plenty(&mut self) {
+        (self.no_memory, self.limit) = (0..0, None);
+    }
+
+    /// From now on a new peak counts.
+    pub fn forget_peak(&mut self) {
+        self.peak = self.bytes;
+    }
+}
+
+/// The emulator under watch.
+pub struct Watched {
+    /// For its limit.
+    pub emulated: Emulated,
+    watch: Mutex<Watch>,
+}
+
+impl Watched {
+    /// `None`, with a line that says why, where there is no emulator.
+    pub fn new() -> Option<Arc<Self>> {
+        match Emulated::new() {
+            Ok(emulated) => Some(Arc::new(Self {
+                emulated,
+                watch: Mutex::default(),
+            })),
+            Err(error) => {
+                eprintln!("skipped: {error}");
+                None
+            }
+        }
+    }
+
+    /// A backend on it, with sums in a fixed order.
+    pub fn backend(self: &Arc<Self>) -> CudaBackend {
+        CudaBackend::on(self.clone(), true)
+    }
+
+    /// What has been seen, to be read or changed.
+    pub fn watch(&self) -> MutexGuard<'_, Watch> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn call(&self) -> Result<(), DeviceError> {
+        let mut watch = self.watch();
+        watch.calls += 1;
+        match &mut watch.calls_left {
+            Some(0) => Err(DeviceError::Failed("the card was taken away".into())),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Device for Watched {
+    fn describe(&self) -> String {
+        self.emulated.describe()
+    }
+    fn capability(&self) -> u32 {
+        self.emulated.capability()
+    }
+    fn multiprocessors(&self) -> u32 {
+        self.emulated.multiprocessors()
+    }
+    fn memory(&self) -> (u64, u64) {
+        let (free, all) = self.emulated.memory();
+        (self.watch().said_free.unwrap_or(free), all)
+    }
+    fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
+        self.call()?;
+        let mut watch = self.watch();
+        watch.allocations += 1;
+        // The few bytes of an empty buffer are always there, as in the driver's pages.
+        let free = watch
+            .limit
+            .map_or(usize::MAX, |limit| limit.saturating_sub(watch.bytes));
+        if bytes > 4 && (bytes > free || watch.no_memory.contains(&(watch.allocations - 1))) {
+            let (free, wanted) = (free as u64, bytes as u64);
+            return Err(DeviceError::OutOfMemory {
+                bytes: wanted,
+                free,
+            });
+        }
+        let address = self.emulated.allocate(bytes)?;
+        watch.sizes.insert(address, bytes);
+        watch.bytes += bytes;
+        watch.peak = watch.peak.max(watch.bytes);
+        Ok(address)
+    }
+    unsafe fn release(&self, address: u64) {
+        let mut watch = self.watch();
+        let bytes = watch.sizes.remove(&address);
+        watch.bytes -= bytes.expect("released twice");
+        // SAFETY: the caller's, here and below.
+        unsafe { self.emulated.release(address) }
+    }
+    fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
+        self.call()?;
+        self.watch().pinned += 1;
+        self.emulated.allocate_pinned(bytes)
+    }
+    unsafe fn release_pinned(&self, address: *mut u8) {
+        unsafe { self.emulated.release_pinned(address) }
+    }
+    unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
+        self.call()?;
+        self.watch().moved += from.len();
+        unsafe { self.emulated.upload(to, from) }
+    }
+    unsafe fn upload_pinned(
+        &self,
+        to: u64,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<(), DeviceError> {
+        self.call()?;
+        unsafe { self.emulated.upload_pinned(to, from, bytes) }
+    }
+    unsafe fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError> {
+        self.call()?;
+        let mut watch = self.watch();
+        watch.moved += to.len();
+        watch.waits += 1;
+        drop(watch);
+        unsafe { self.emulated.download(to, from) }
+    }
+    unsafe fn download_pinned(
+        &self,
+        to: *mut u8,
+        from: u64,
+        bytes: usize,
+    ) -> Result<(), DeviceError> {
+        self.call()?;
+        unsafe { self.emulated.download_pinned(to, from, bytes) }
+    }
+    unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
+        self.call()?;
+        unsafe { self.emulated.copy(to, from, bytes) }
+    }
+    unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError> {
+        self.call()?;
+        unsafe { self.emulated.fill(to, byte, bytes) }
+    }
+    fn load(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError> {
+        self.call()?;
+        self.emulated.load(program)
+    }
+    unsafe fn launch(
+        &self,
+        kernel: Kernel,
+        grid: u32,
+        block: u32,
+        arguments: &mut [*mut c_void],
+    ) -> Result<(), DeviceError> {
+        self.call()?;
+        unsafe { self.emulated.launch(kernel, grid, block, arguments) }
+    }
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        self.call()?;
+        self.watch().waits += 1;
+        self.emulated.synchronize()
+    }
+    fn record(&self) -> Result<Event, DeviceError> {
+        self.call()?;
+        self.watch().events += 1;
+        self.emulated.record()
+    }
+    fn record_again(&self, event: &Event) -> Result<(), DeviceError> {
+        self.call()?;
+        self.emulated.record_again(event)
+    }
+    fn passed(&self, event: &Event) -> Result<bool, DeviceError> {
+        self.call()?;
+        self.emulated.passed(event)
+    }
+    fn wait(&self, event: &Event) -> Result<(), DeviceError> {
+        self.call()?;
+        self.emulated.wait(event)
+    }
+    fn seconds(&self, from: &Event, to: &Event) -> Result<f64, DeviceError> {
+        self.call()?;
+        self.emulated.seconds(from, to)
+    }
+    fn discard(&self, event: Event) {
+        self.watch().events -= 1;
+        self.emulated.discard(event);
+    }
+}
+
+/// A camera at the origin that looks along z, as wide as long.
+pub fn camera(width: u32, height: u32) -> Camera {
+    let side = width.max(height) as f64;
+    Camera {
+        width,
+        height,
+        fx: side,
+        fy: side,
+        cx: width as f64 / 2.0,
+        cy: height as f64 / 2.0,
+        rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+        translation: [0.0; 3],
+    }
+}
+
+/// Gaussians so large that each covers the whole image of [`camera`].
+pub fn huge(count: usize) -> Gaussians {
+    let mut scene = Gaussians::zeros(count, 0);
+    scene.rotations.fill([1.0, 0.0, 0.0, 0.0]);
+    scene.log_scales.fill([4.0; 3]);
+    scene.opacity_logits.fill(3.0);
+    for i in 0..count {
+        scene.means[i] = [
+            0.1 * (i % 3) as f32,
+            0.1 * (i % 5) as f32,
+            4.0 + 0.01 * i as f32,
+        ];
+        scene.sh[i] = [(i % 7) as f32 * 0.3 - 1.0, 0.5, (i % 2) as f32];
+    }
+    scene
+}
+
+/// A view with some photo; masked if `mask`.
+pub fn view(camera: Camera, mask: bool) -> View {
+    let (width, height) = (camera.width, camera.height);
+    let pixels = width as usize * height as usize;
+    View {
+        name: format!("{width}x{height}.png"),
+        camera,
+        photo: Photo {
+            width,
+            height,
+            rgb: (0..3 * pixels).map(|i| (i * 37 % 251) as u8).collect(),
+            mask: mask.then(|| (0..pixels).map(|i| (i % 5 > 1) as u8).collect()),
+            alpha: None,
+        },
+    }
+}

@@ -1,0 +1,11 @@
+//! The one test that cannot be a unit test: it counts the bytes of the heap, so it needs a global
+//! allocator and a process in which no other test allocates. All other tests of this crate are unit
+//! tests in `src`.
+
+mod long_run;
+// A helper of the unit tests. It names this crate's items `crate::...`, hence the imports.
+#[path = "../../src/tests/support/watched.rs"]
+#[allow(dead_code)] // long_run does not use everything
+mod watched;
+
+use splatcore_cuda::{CudaBackend, device};
