@@ -61,6 +61,17 @@ impl References {
     }
 }
 
+/// Whether the worst image of a blend is as it promises; one that promises nothing must fail.
+fn keeps(promise: Option<f64>, worst: f64, blend: Blend, whole: bool) -> bool {
+    match promise {
+        Some(least) => worst >= least,
+        // In whole images coordinates reach a thousand pixels; in a small cut-out they do not.
+        None => {
+            !whole || worst < BROKEN || (blend == Blend::TcGsGlobalTf32 && worst < EQUAL_QUALITY)
+        }
+    }
+}
+
 /// Renders every pipeline from its cameras; returns a line for each that breaks its promise.
 fn failures(
     backend: &CudaBackend,
@@ -111,15 +122,7 @@ fn failures(
         }
         judged += 1;
         let promise = backend.precision(pipeline.blend).psnr();
-        let kept = match promise {
-            Some(least) => worst >= least,
-            // In whole images coordinates reach a thousand pixels; in a small cut-out they do not.
-            None => {
-                !whole
-                    || worst < BROKEN
-                    || (pipeline.blend == Blend::TcGsGlobalTf32 && worst < EQUAL_QUALITY)
-            }
-        };
+        let kept = keeps(promise, worst, pipeline.blend, whole);
         let line = format!(
             "{name}: {}+{}: {worst:.1} dB at worst and {mean:.1} in the mean of {} views{}, {} {}",
             pipeline.intersect,

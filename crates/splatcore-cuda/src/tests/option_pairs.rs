@@ -7,14 +7,12 @@
 //! and all together, with `SPLATCORE_CHECK=NAME` the pairs of one option, with `SPLATCORE_CHECK=" +
 //! "` all of them, which takes some minutes.
 
-use crate::tests::support::watched::Watched;
+mod against_cpu;
+
 use rayon::prelude::*;
-use splatcore_core::backend::{Backend, LearnerState, Refine, RenderOptions};
-use splatcore_core::exposure::IDENTITY;
+use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
-use splatcore_core::{
-    BackendError, Camera, Gaussians, Image, Learner, Photo, Pipeline, View, camera, metrics,
-};
+use splatcore_core::{Camera, Image, Photo, Pipeline, View, camera};
 use splatcore_cpu::CpuBackend;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
@@ -22,7 +20,6 @@ use splatcore_train::config::{
     Background, Config, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule,
     ResolvedConfig, Strategy,
 };
-use splatcore_train::schedule::Schedule;
 use splatcore_train::{TrainError, Trainer, init};
 use std::sync::Arc;
 
@@ -334,198 +331,4 @@ fn no_option_is_ignored_beside_another() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     refused.retain(|pair| !REFUSED.contains(pair));
     assert!(refused.is_empty(), "refused: {refused:?}");
-}
-
-/// How far the device is from the CPU in one run, the worst of all steps.
-#[derive(Default)]
-struct Apart {
-    /// Relative L2 of what a step adds to the first moments, of any group of parameters.
-    moments: f64,
-    /// The same of parameters. Larger: where a gradient is all but 0, its sign is chance, and Adam
-    /// makes a whole step of it.
-    parameters: f64,
-    /// Of the statistics and the photos' exposures.
-    others: f64,
-    /// PSNR between pictures after a step, and after a refinement.
-    step: f64,
-    refinement: f64,
-    /// The smallest number of Gaussians at any time.
-    least: usize,
-    /// Difference in the number of Gaussians that a refinement leaves.
-    gaussians: usize,
-}
-
-fn relative(want: &[f32], got: &[f32], before: &[f32]) -> f64 {
-    let norm =
-        |of: &dyn Fn(usize) -> f64| (0..want.len()).map(|i| of(i).powi(2)).sum::<f64>().sqrt();
-    let error = norm(&|i| (got[i] - want[i]) as f64);
-    let change = norm(&|i| (want[i] - before[i]) as f64);
-    if error == 0.0 { 0.0 } else { error / change }
-}
-
-/// Means, log scales, opacities, base colours, other harmonics. Rotations of round Gaussians have
-/// no gradient but roundings.
-fn groups(g: &Gaussians) -> [Vec<f32>; 5] {
-    let harmonics = |base: bool| -> Vec<f32> {
-        let of = g.sh.iter().enumerate();
-        let of = of.filter(|(i, _)| (i % g.coefficients() == 0) == base);
-        of.flat_map(|(_, rgb)| *rgb).collect()
-    };
-    [
-        g.means.concat(),
-        g.log_scales.concat(),
-        g.opacity_logits.clone(),
-        harmonics(true),
-        harmonics(false),
-    ]
-}
-
-fn pictures(
-    learner: &mut dyn Learner,
-    views: &[View],
-    options: &RenderOptions,
-) -> Result<Image, BackendError> {
-    let mut data = Vec::new();
-    for view in [&views[0], &views[3]] {
-        data.extend(learner.render(&view.camera, options)?.image.data);
-    }
-    Ok(one_row(data))
-}
-
-/// Takes every step and every refinement of a run on both, each from the CPU's state before it.
-fn in_step(
-    photos: &Photos,
-    config: &ResolvedConfig,
-    device: &dyn Backend,
-) -> Result<Apart, BackendError> {
-    let views = photos.of(config);
-    let points = &photos.dataset.points;
-    let start = init::from_points(&points.positions, &points.colours, config, 1.0).gaussians;
-    let extent = camera::extent(views.iter().map(|view| &view.camera));
-    let schedule = Schedule::new(config, extent);
-    let cpu = CpuBackend::new(Some(1));
-    let mut want = cpu.learner(&start, views.clone())?;
-    let mut got = device.learner(&start, views.clone())?;
-    let mut apart = Apart {
-        step: f64::INFINITY,
-        refinement: f64::INFINITY,
-        least: usize::MAX,
-        ..Apart::default()
-    };
-    for step in 0..=config.iterations {
-        let options = RenderOptions {
-            pipeline: SINGLE,
-            ..schedule.render(step)
-        };
-        if step > 0 {
-            let before = want.snapshot()?;
-            got.restore(&before)?;
-            let plan = schedule.plan(step, (step as usize * 5) % views.len());
-            want.step(&plan)?;
-            got.step(&plan)?;
-            let (to, found) = (want.snapshot()?, got.snapshot()?);
-            let worst = |of: fn(&LearnerState) -> &Gaussians| {
-                let each = groups(of(&to)).into_iter().zip(groups(of(&found)));
-                let each = each.zip(groups(of(&before)));
-                each.fold(0.0, |worst: f64, ((to, found), before)| {
-                    worst.max(relative(&to, &found, &before))
-                })
-            };
-            apart.moments = apart.moments.max(worst(|state| &state.first));
-            apart.parameters = apart.parameters.max(worst(|state| &state.gaussians));
-            let statistics = relative(&to.gradient_sum, &found.gradient_sum, &before.gradient_sum);
-            let rows = |state: &LearnerState| match state.exposures.is_empty() {
-                true => IDENTITY.repeat(views.len()),
-                false => state.exposures.parameters.concat(),
-            };
-            let exposures = relative(&rows(&to), &rows(&found), &rows(&before));
-            apart.others = apart.others.max(statistics).max(exposures);
-            let ours = pictures(got.as_mut(), &views, &options)?;
-            let psnr = metrics::psnr_between(&ours, &pictures(want.as_mut(), &views, &options)?);
-            apart.step = apart.step.min(psnr);
-        }
-        let refinements: Vec<Refine> = match step {
-            0 => schedule.preparations().into_iter().collect(),
-            _ => schedule.refinements(step),
-        };
-        for refine in refinements {
-            got.restore(&want.snapshot()?)?;
-            let [left, same] = [want.refine(&refine)?.count, got.refine(&refine)?.count];
-            apart.gaussians = apart.gaussians.max(left.abs_diff(same));
-            apart.least = apart.least.min(left);
-            let ours = pictures(got.as_mut(), &views, &options)?;
-            let psnr = metrics::psnr_between(&ours, &pictures(want.as_mut(), &views, &options)?);
-            apart.refinement = apart.refinement.min(psnr);
-        }
-    }
-    Ok(apart)
-}
-
-/// Steps and refinements of the device against the CPU's, each from the same state; and the same
-/// bits where photos come one by one.
-#[test]
-fn the_device_trains_what_the_cpu_trains() {
-    let Some(watched) = Watched::new() else {
-        return;
-    };
-    let Some(short_of_memory) = Watched::new() else {
-        return;
-    };
-    // Photos come one by one then.
-    short_of_memory.watch().said_free = Some(100);
-    let photos = Photos::new();
-    let wrong: Vec<String> = on_the_device()
-        .par_iter()
-        .filter_map(|pair| {
-            let (what, config) = (name(pair), config(pair));
-            if config.check().is_err() {
-                return None;
-            }
-            let (most, most_of_parameters, least) = allowed(config.compute.pipeline);
-            let apart = match in_step(&photos, &config, &watched.backend()) {
-                Ok(apart) => apart,
-                Err(error) => return Some(format!("{what}: {error}")),
-            };
-            let Apart {
-                moments,
-                parameters,
-                others,
-                step,
-                refinement,
-                least: left,
-                gaussians,
-            } = apart;
-            let line = format!(
-                "moments {moments:.1e}, parameters {parameters:.1e}, others {others:.1e}, pictures \
-                 {step:.1} dB, after a \
-                 refinement {refinement:.1} dB, at least {left} Gaussians, {gaussians} apart: \
-                 {what}"
-            );
-            eprintln!("{line}");
-            let same_bits = || {
-                let [ring, resident] = [&short_of_memory, &watched]
-                    .map(|device| trained(&photos, &config, &device.backend()));
-                ring.is_ok_and(|ring| resident.is_ok_and(|resident| ring == resident))
-            };
-            if pair.len() == 1 && !same_bits() {
-                return Some(format!(
-                    "{what}: photos that come one by one train something else"
-                ));
-            }
-            // A pixel near the limit is bad by one picture and not by the other. (Nor do the
-            // backends draw for mcmc alike.)
-            let may_decide_otherwise = config.compute.pipeline == Pipeline::AUTO;
-            let sound = moments < most
-                && parameters < most_of_parameters
-                && others < most
-                && step > least
-                && left > 10
-                && (may_decide_otherwise || gaussians == 0)
-                && (may_decide_otherwise
-                    || refinement > least
-                    || config.strategy == Strategy::Mcmc);
-            (!sound).then_some(line)
-        })
-        .collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -205,21 +205,22 @@ impl Planted {
             );
         }
     }
+
+    /// As `expect`, of one block of 64 threads.
+    fn expect_of_block(&self, name: &str, how: u32, words: &[&str]) {
+        self.expect(name, (1, 64), how, false, words);
+    }
 }
 
-#[test]
-fn planted_mistakes_are_found() {
-    let Some(device) = checked() else { return };
-    let planted = Planted::new(device, PLANTED, NAMES);
-    let of_block = |name, how, words: &[&str]| planted.expect(name, (1, 64), how, false, words);
-
-    of_block("block_barrier", 0, &[]);
-    of_block(
+/// Races inside a block, for want of a barrier.
+fn missing_barriers(planted: &Planted) {
+    planted.expect_of_block("block_barrier", 0, &[]);
+    planted.expect_of_block(
         "block_barrier",
         1,
         &["race", "no __syncthreads between", "planted.cu:4"],
     );
-    of_block(
+    planted.expect_of_block(
         "block_barrier",
         2,
         &[
@@ -230,15 +231,25 @@ fn planted_mistakes_are_found() {
         ],
     );
 
-    of_block("warp_barrier", 0, &[]);
-    of_block(
+    planted.expect_of_block("warp_barrier", 0, &[]);
+    planted.expect_of_block(
         "warp_barrier",
         1,
         &["race", "no __syncwarp between", "planted.cu:12"],
     );
-    of_block("warp_barrier", 2, &["race", "no __syncwarp between"]);
-    of_block("warp_barrier", 3, &[]);
+    planted.expect_of_block("warp_barrier", 2, &["race", "no __syncwarp between"]);
+    planted.expect_of_block("warp_barrier", 3, &[]);
 
+    planted.expect_of_block("bytes", 0, &[]);
+    planted.expect_of_block(
+        "bytes",
+        1,
+        &["race", "no __syncwarp between", "planted.cu:34"],
+    );
+}
+
+/// Reads past the end of a buffer, and of one that was given back.
+fn accesses_outside_buffers(planted: &Planted) {
     planted.expect("read_past", (1, 256), 0, false, &[]);
     let past = "reads 4 bytes that begin 0 bytes after the end of the 1024 bytes at 0x";
     planted.expect(
@@ -256,7 +267,7 @@ fn planted_mistakes_are_found() {
         &["reads 4 bytes"],
     );
 
-    of_block("read", 0, &[]);
+    planted.expect_of_block("read", 0, &[]);
     let gone = [
         "byte ",
         "of the 1024 bytes at 0x",
@@ -264,32 +275,32 @@ fn planted_mistakes_are_found() {
         "planted.cu:22",
     ];
     planted.expect("read", (1, 64), 0, true, &gone);
+}
 
-    of_block("index", 0, &[]);
-    of_block(
+/// Indices outside an array, a misaligned row, and the local memory of another thread.
+fn accesses_outside_arrays(planted: &Planted) {
+    planted.expect_of_block("index", 0, &[]);
+    planted.expect_of_block(
         "index",
         1,
         &["index 32 is not one of", "[32]", "planted.cu:25"],
     );
-    of_block("row", 0, &[]);
-    of_block(
+    planted.expect_of_block("row", 0, &[]);
+    planted.expect_of_block(
         "row",
         1,
         &["is not aligned to 16 bytes", "float4", "planted.cu:30"],
     );
-    of_block("bytes", 0, &[]);
-    of_block(
-        "bytes",
-        1,
-        &["race", "no __syncwarp between", "planted.cu:34"],
-    );
-    of_block("local", 0, &[]);
-    of_block(
+    planted.expect_of_block("local", 0, &[]);
+    planted.expect_of_block(
         "local",
         1,
         &["of another thread's local memory", "planted.cu:41"],
     );
+}
 
+/// Races between blocks, for want of fences and a flag.
+fn races_between_blocks(planted: &Planted) {
     let blocks = |name, how, words: &[&str]| planted.expect(name, (4, 64), how, false, words);
     planted.expect("two_blocks", (3, 1), 0, false, &[]);
     planted.expect(
@@ -315,9 +326,12 @@ fn planted_mistakes_are_found() {
             &["race", "of block ", "no fences and a flag between"],
         );
     }
+}
 
-    of_block("copy", 0, &[]);
-    of_block(
+/// Races of asynchronous copies and of matrix units.
+fn races_of_copies_and_matrices(planted: &Planted) {
+    planted.expect_of_block("copy", 0, &[]);
+    planted.expect_of_block(
         "copy",
         1,
         &["race", "no __syncthreads between", "planted.cu:83"],
@@ -330,6 +344,17 @@ fn planted_mistakes_are_found() {
         false,
         &["race", "no __syncwarp between", "planted.cu:92"],
     );
+}
+
+#[test]
+fn planted_mistakes_are_found() {
+    let Some(device) = checked() else { return };
+    let planted = Planted::new(device, PLANTED, NAMES);
+    missing_barriers(&planted);
+    accesses_outside_buffers(&planted);
+    accesses_outside_arrays(&planted);
+    races_between_blocks(&planted);
+    races_of_copies_and_matrices(&planted);
 }
 
 #[test]

@@ -1,5 +1,7 @@
-//! The refinement kernels, run on the processor: the conformance suite's checks, the CPU backend's
-//! order and values, many blocks and pieces, and memory that runs out.
+//! The refinement kernels, run on the processor: the CPU backend's order and values, many blocks
+//! and pieces, memory that runs out, and in `conformance` the conformance suite's checks.
+
+mod conformance;
 
 use crate::device::emulated::Emulated;
 use crate::device::{Buffer, Device};
@@ -8,14 +10,12 @@ use crate::ops::score::DeviceScores;
 use crate::ops::state::State;
 use crate::tests::support::watched::Watched;
 use splatcore_core::backend::{
-    Consistency, Deferred, LearnerState, MemoryPlan, Profiled, Refine, RefineReport, RenderOptions,
-    Rendered, Scores, Scoring, StageTimes, StepPlan,
+    Consistency, LearnerState, Refine, RefineReport, RenderOptions, Scores, Scoring,
 };
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::random::Rng;
-use splatcore_core::{Backend, BackendError, Camera, Gaussians, Image, Learner, Renderer, View};
+use splatcore_core::{BackendError, Gaussians};
 use splatcore_cpu::densify::share;
-use splatcore_reference::conformance::{Outcome, refine};
 use std::sync::Arc;
 
 fn device() -> Option<Arc<Emulated>> {
@@ -26,141 +26,6 @@ fn device() -> Option<Arc<Emulated>> {
             None
         }
     }
-}
-
-/// A backend that can only refine.
-struct OnlyRefines(Arc<dyn Device>);
-
-struct Refined {
-    device: Arc<dyn Device>,
-    densify: Densify,
-    state: State,
-}
-
-fn no<T>() -> Result<T, BackendError> {
-    Err(BackendError::Unsupported {
-        backend: "cuda",
-        what: "rendering in this test".into(),
-        depends_on: &[],
-    })
-}
-
-impl Backend for OnlyRefines {
-    fn name(&self) -> &'static str {
-        "cuda"
-    }
-    fn describe(&self) -> String {
-        self.0.describe()
-    }
-    fn renderer(&self, _: &Gaussians) -> Result<Box<dyn Renderer>, BackendError> {
-        no()
-    }
-    fn learner(
-        &self,
-        scene: &Gaussians,
-        _: Arc<Vec<View>>,
-    ) -> Result<Box<dyn Learner>, BackendError> {
-        Ok(Box::new(Refined {
-            device: self.0.clone(),
-            densify: Densify::new(self.0.clone())?,
-            state: State::upload(&self.0, &LearnerState::fresh(scene.clone()))?,
-        }))
-    }
-    fn memory_plan(&self, _: usize, _: u8, _: [u32; 2]) -> MemoryPlan {
-        MemoryPlan::default()
-    }
-}
-
-impl Renderer for Refined {
-    fn count(&self) -> usize {
-        self.state.count
-    }
-    fn render(&mut self, _: &Camera, _: &RenderOptions) -> Result<Rendered, BackendError> {
-        no()
-    }
-    fn gradients(
-        &mut self,
-        _: &Camera,
-        _: &RenderOptions,
-        _: &Image,
-    ) -> Result<Gaussians, BackendError> {
-        no()
-    }
-    fn counts(
-        &mut self,
-        _: &Camera,
-        _: &RenderOptions,
-    ) -> Result<splatcore_core::backend::FrameCounts, BackendError> {
-        no()
-    }
-    fn stage_times(
-        &mut self,
-        _: &Camera,
-        _: &RenderOptions,
-        _: bool,
-    ) -> Result<StageTimes, BackendError> {
-        no()
-    }
-}
-
-impl Profiled for Refined {
-    fn timed_step(&mut self, _: &StepPlan) -> Result<StageTimes, BackendError> {
-        no()
-    }
-}
-
-impl Deferred for Refined {
-    fn queue_refine(&mut self, refine: &Refine) -> Result<Option<RefineReport>, BackendError> {
-        self.refine(refine).map(Some)
-    }
-}
-
-impl Learner for Refined {
-    fn step(&mut self, _: &StepPlan) -> Result<(), BackendError> {
-        no()
-    }
-    fn last_loss(&mut self) -> Result<f64, BackendError> {
-        no()
-    }
-    fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
-        self.densify.refine(&mut self.state, refine, None)
-    }
-    fn scene(&mut self) -> Result<Gaussians, BackendError> {
-        self.state.scene()
-    }
-    fn snapshot(&mut self) -> Result<LearnerState, BackendError> {
-        self.state.download()
-    }
-    fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError> {
-        self.state = State::upload(&self.device, state)?;
-        Ok(())
-    }
-}
-
-#[test]
-fn the_conformance_suite_agrees() {
-    let Some(device) = device() else { return };
-    let backend = OnlyRefines(device);
-    type Check = fn(&dyn Backend) -> Outcome;
-    let checks: [(&str, Check); 5] = [
-        ("adc clones and splits", refine::adc_clones_and_splits),
-        (
-            "adc prunes and respects the limit",
-            refine::adc_prunes_and_respects_the_limit,
-        ),
-        ("opacity reset caps", refine::opacity_reset_caps),
-        ("mcmc relocates", refine::mcmc_relocates),
-        ("mcmc grows", refine::mcmc_grows),
-    ];
-    let wrong: Vec<String> = checks
-        .iter()
-        .filter_map(|(name, check)| {
-            check(&backend)
-                .err()
-                .map(|message| format!("{name}: {message}"))
-        })
-        .collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// Everything different and not zero; gradients with many ties, some never seen.

@@ -81,7 +81,8 @@ pub fn many_shapes(camera: &Camera) -> Vec<Splat> {
 
 /// Each splat's tiles by two plain loops over the interface that all kernels share.
 pub const TILES: &str = r#"
-extern "C" __global__ void tiles(const Splat* splats, u32 count, Camera camera, u32* counts, u32* lists) {
+extern "C" __global__ void tiles(const Splat* splats, u32 count, Camera camera,
+                                 u32* counts, u32* lists) {
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) return;
     u32* list = lists + i * camera.tiles_x * camera.tiles_y;

@@ -3,17 +3,16 @@
 //!
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 
+mod large_splats;
+
 use crate::CudaBackend;
 use crate::device::queue::Queue;
 use crate::device::{Buffer, Device};
+use crate::ops::bin;
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::Counters;
 use crate::ops::intersect::macro_tiles;
-use crate::ops::{self, bin, project};
-use crate::tests::support::groups::{Group, groups_of};
-use crate::tests::support::splats::{
-    Splat, device, launch_on_splats, many_shapes, tile_lists, zeros,
-};
+use crate::tests::support::splats::{Splat, device, zeros};
 use splatcore_core::Backend;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::metrics::psnr_between;
@@ -23,8 +22,6 @@ use splatcore_cpu::CpuBackend;
 use splatcore_reference::conformance::scenes::{plain_camera, random_scene};
 use std::sync::Arc;
 
-/// A box, slanted and curved shapes.
-const METHODS: [Intersect; 3] = [Intersect::Aabb, Intersect::Obb, Intersect::Exact];
 /// What no kernel writes.
 const UNTOUCHED: u32 = 0xcdcd_cdcd;
 
@@ -71,19 +68,7 @@ impl Case<'_> {
         let (total, longest) = (all.iter().sum::<usize>(), all.iter().max().unwrap().max(&1));
         let (room, capacity) = (longest - missing.in_lists, total - missing.in_all);
         let queue_room = self.far.len() - missing.in_queue;
-        let mut pairs = vec![[UNTOUCHED; 2]; count * room];
-        let mut masks = vec![UNTOUCHED as u16; count * room];
-        for (group, own) in self.dealt.iter().enumerate() {
-            for (place, &(depth, slot, mask)) in own.iter().enumerate().take(room) {
-                let low = if self.side == 2 {
-                    slot << 4 | mask
-                } else {
-                    slot
-                };
-                pairs[group * room + place] = [low, depth.to_bits()];
-                masks[group * room + place] = mask as u16;
-            }
-        }
+        let (pairs, masks) = self.dealt_into(room);
         let counts: Vec<u32> = self.dealt.iter().map(|own| own.len() as u32).collect();
         let counters = Counters {
             far: self.far.len() as u32,
@@ -146,9 +131,42 @@ impl Case<'_> {
                 pairs: Vec::new(),
             };
         }
+        let (lists, order) = self.lists_and_order(&tile_lists, &words);
+        let counts: Vec<u32> = counts.to_vec(count).unwrap();
+        let pairs: Vec<[u32; 2]> = pairs.to_vec(count * room).unwrap();
+        let masks: Vec<u16> = masks.to_vec(count * room).unwrap();
+        Outcome {
+            counters: read[0],
+            lists,
+            order,
+            pairs: self.pairs_of(&counts, &pairs, &masks, room),
+        }
+    }
+
+    /// The pairs that are dealt already and their masks, as they lie in `room` places a group.
+    fn dealt_into(&self, room: usize) -> (Vec<[u32; 2]>, Vec<u16>) {
+        let mut pairs = vec![[UNTOUCHED; 2]; self.dealt.len() * room];
+        let mut masks = vec![UNTOUCHED as u16; self.dealt.len() * room];
+        for (group, own) in self.dealt.iter().enumerate() {
+            for (place, &(depth, slot, mask)) in own.iter().enumerate().take(room) {
+                let low = if self.side == 2 {
+                    slot << 4 | mask
+                } else {
+                    slot
+                };
+                pairs[group * room + place] = [low, depth.to_bits()];
+                masks[group * room + place] = mask as u16;
+            }
+        }
+        (pairs, masks)
+    }
+
+    /// Each tile's slots, and the order in which tiles are to be blended, from the buffers of lists
+    /// and of their places.
+    fn lists_and_order(&self, tile_lists: &[u32], words: &[u32]) -> (Vec<Vec<u32>>, Vec<u32>) {
         let list = |begin: u32, end: u32| tile_lists[begin as usize..end as usize].to_vec();
-        let (mut lists, mut order) = (vec![None; tiles], Vec::new());
-        match has_entries {
+        let (mut lists, mut order) = (vec![None; self.view.tile_count()], Vec::new());
+        match bin::has_entries(self.side) {
             true => {
                 for entry in words.chunks(4) {
                     let tile = entry[2];
@@ -167,9 +185,17 @@ impl Case<'_> {
                 }
             }
         }
-        let counts: Vec<u32> = counts.to_vec(count).unwrap();
-        let pairs: Vec<[u32; 2]> = pairs.to_vec(count * room).unwrap();
-        let masks: Vec<u16> = masks.to_vec(count * room).unwrap();
+        (lists.into_iter().map(Option::unwrap).collect(), order)
+    }
+
+    /// The pairs of each group, of `room` places a group.
+    fn pairs_of(
+        &self,
+        counts: &[u32],
+        pairs: &[[u32; 2]],
+        masks: &[u16],
+        room: usize,
+    ) -> Vec<Vec<Pair>> {
         let pair = |at: usize| {
             let [low, depth] = pairs[at];
             match self.side {
@@ -182,12 +208,7 @@ impl Case<'_> {
                 .map(|k| pair(group * room + k))
                 .collect()
         };
-        Outcome {
-            counters: read[0],
-            lists: lists.into_iter().map(Option::unwrap).collect(),
-            order,
-            pairs: (0..count).map(of_group).collect(),
-        }
+        (0..counts.len()).map(of_group).collect()
     }
 
     /// The tiles' lists of all groups' pairs.
@@ -324,174 +345,6 @@ fn lists_are_sorted_and_split() {
             let firsts = got.order.iter().filter(|tile| is_long(tile)).count();
             assert!(got.order[..firsts].iter().all(is_long), "{what}");
         }
-    }
-}
-
-/// What `project` says of each splat: the first of 2x2 groups, the tiles in the upper and the lower
-/// ones, rows of groups, whether it goes farther.
-const NEAR: &str = r#"
-extern "C" __global__ void near_groups(const Splat* splats, u32 count, Camera camera, uint4* near, uint2* rows) {
-    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= count) return;
-    Splat s = splats[i];
-    Near n = find_near(make_footprint(s), s.mean_x - make_ellipse(s.c, s.b, s.a, s.log2_opacity).half_height, camera);
-    near[i] = make_uint4(n.group, n.tiles[0], n.tiles[1], n.is_far);
-    rows[i] = n.rows;
-}"#;
-
-/// Each splat's pairs near by, or the entries of the queue if it goes farther.
-fn near_or_far(
-    device: &Arc<dyn Device>,
-    method: Intersect,
-    kinds: bin::Groups,
-    splats: &[Splat],
-    view: &KernelCamera,
-) -> Vec<Result<Vec<Group>, [u32; 2]>> {
-    let like = project::project_dealt(0, 0, method, kinds);
-    let text = ("near.cu", NEAR);
-    let program = ops::program_of_text(text, &["project.cu"], like.constants, &["near_groups"]);
-    let kernel = device.load(&program).unwrap()[0];
-    let (near, rows) = (
-        zeros(device, 16 * splats.len()),
-        zeros(device, 8 * splats.len()),
-    );
-    launch_on_splats(device, kernel, splats, view, [&near, &rows]);
-    let near: Vec<[u32; 4]> = near.to_vec(splats.len()).unwrap();
-    let rows: Vec<[u32; 2]> = rows.to_vec(splats.len()).unwrap();
-    let columns = view.tiles[0].div_ceil(kinds.side);
-    let tiles = kinds.side * kinds.side;
-    let of = |(&[group, upper, lower, is_far], rows): (&[u32; 4], &[u32; 2])| match is_far {
-        0 => Ok((0..4)
-            .map(|g| {
-                let row = if g < 2 { upper } else { lower };
-                (
-                    group + g / 2 * columns + g % 2,
-                    row >> (g % 2 * tiles) & ((1 << tiles) - 1),
-                )
-            })
-            .filter(|&(_, mask)| mask != 0)
-            .collect()),
-        _ => Err(*rows),
-    };
-    near.iter().zip(&rows).map(of).collect()
-}
-
-/// Splats of many shapes: near ones are dealt here, as `project` does it; the others' pairs find
-/// their lists, and all are sorted.
-#[test]
-fn far_splats_are_dealt() {
-    let Some(device) = device() else { return };
-    let camera = plain_camera(1100, 420);
-    let view = KernelCamera::new(&camera, &RenderOptions::default());
-    let splats = many_shapes(&camera);
-    let mut rng = Rng::new(11, 98);
-    let depths: Vec<f32> = splats
-        .iter()
-        .map(|_| 1.0 + (rng.below(200) as f32))
-        .collect();
-    for side in bin::SIDES {
-        let count = macro_tiles::count(&view, side);
-        let kinds = bin::Groups::new(side, count).unwrap();
-        let (mut nears, mut fars, mut gaps) = (0, 0, 0);
-        for method in METHODS {
-            let what = format!("{method}, groups of {side}x{side}");
-            let tiles = tile_lists(&device, method, &splats, &view);
-            let wanted: Vec<Vec<Group>> = tiles
-                .iter()
-                .map(|list| groups_of(list, &view, side))
-                .collect();
-            let (mut dealt, mut all, mut far) =
-                (vec![Vec::new(); count], vec![Vec::new(); count], Vec::new());
-            for (i, own) in near_or_far(&device, method, kinds, &splats, &view)
-                .into_iter()
-                .enumerate()
-            {
-                let (slot, depth) = (i as u32, depths[i]);
-                let mut deal = |pairs: &[Group], now: bool| {
-                    for &(group, mask) in pairs {
-                        all[group as usize].push((depth, slot, mask));
-                        if now {
-                            dealt[group as usize].push((depth, slot, mask));
-                        }
-                    }
-                };
-                match own {
-                    Ok(own) => {
-                        let with_tiles = wanted[i].iter().copied().filter(|(_, mask)| *mask != 0);
-                        assert!(
-                            own.iter().copied().eq(with_tiles),
-                            "{what}, splat {i}: {own:?}"
-                        );
-                        deal(&own, true);
-                        nears += 1;
-                    }
-                    Err([first, end]) => {
-                        for row in (first..end).step_by(bin::FAR_ROWS as usize) {
-                            far.push([slot, depth.to_bits(), row, end.min(row + bin::FAR_ROWS)]);
-                        }
-                        deal(&wanted[i], false);
-                        fars += 1;
-                        gaps += wanted[i].iter().filter(|(_, mask)| *mask == 0).count();
-                    }
-                }
-            }
-            rng.shuffle(&mut far);
-            let case = Case {
-                device: &device,
-                view: &view,
-                method,
-                side,
-                splats: &splats,
-                dealt,
-                far,
-            };
-            let lengths: Vec<usize> = all.iter().map(Vec::len).collect();
-            let got = case.run(&lengths, Missing::default());
-            assert_eq!(got.counters.halted, 0, "{what}");
-            for (group, (got, wanted)) in got.pairs.iter().zip(&all).enumerate() {
-                let sorted = |pairs: &[Pair]| {
-                    let mut pairs = pairs.to_vec();
-                    pairs.sort_by_key(|&(_, slot, _)| slot);
-                    pairs
-                };
-                assert_eq!(sorted(got), sorted(wanted), "{what}, group {group}");
-            }
-            assert_eq!(got.lists, case.lists_of(&all), "{what}");
-
-            // Without room for one more nothing is split, and what there should have been room for
-            // is known.
-            let (total, longest) = (lengths.iter().sum::<usize>(), lengths.iter().max().unwrap());
-            let missing = [
-                Missing {
-                    in_lists: 1,
-                    ..Missing::default()
-                },
-                Missing {
-                    in_queue: 1,
-                    ..Missing::default()
-                },
-                Missing {
-                    in_all: 1,
-                    ..Missing::default()
-                },
-            ];
-            for (k, missing) in missing.into_iter().enumerate() {
-                let halted = case.run(&lengths, missing).counters;
-                assert_eq!(halted.halted, 1, "{what}, {k}");
-                assert_eq!(halted.most_far as usize, case.far.len(), "{what}, {k}");
-                if k != 1 {
-                    assert_eq!(
-                        (halted.needed, halted.longest),
-                        (total as u64, *longest as u32),
-                        "{what}, {k}"
-                    );
-                }
-            }
-        }
-        assert!(
-            nears > 200 && fars > 200 && gaps > 0,
-            "{nears} near, {fars} far, {gaps} gaps"
-        );
     }
 }
 

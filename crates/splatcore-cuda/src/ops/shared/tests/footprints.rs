@@ -18,7 +18,8 @@ use std::sync::Arc;
 
 /// A bit for each tile of each splat, and what `count_pairs` says. In blocks of 128 threads.
 const KERNEL: &str = r#"
-extern "C" __global__ void mark_tiles(const Splat* splats, u32 count, Camera camera, u32 words, u32* bits, u32* counts) {
+extern "C" __global__ void mark_tiles(const Splat* splats, u32 count, Camera camera,
+                                      u32 words, u32* bits, u32* counts) {
     __shared__ Counting counting[128 / WARP];
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     Footprint f = {};
