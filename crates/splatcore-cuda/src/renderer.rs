@@ -3,12 +3,12 @@
 use crate::device::Buffer;
 use crate::device::Kernels;
 use crate::device::buffer::failed;
-use crate::device::queue::arguments;
 use crate::frame::{Frame, Purpose};
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::Counters;
 use crate::ops::project::half;
 use crate::ops::project_backward;
+use crate::ops::project_backward::WriteGradientsParams;
 use crate::ops::scene::SceneAddresses;
 use crate::ops::state;
 use crate::spatial_order::spatial_order;
@@ -329,18 +329,18 @@ pub(crate) fn gradients(
         loaded[0],
         count.div_ceil(256),
         256,
-        &mut arguments![
-            scene.arrays[0],
+        &WriteGradientsParams {
+            scene_means: scene.arrays[0],
             slot_of,
-            slot_gradients,
+            gradients: slot_gradients,
             count,
-            view,
-            out[0].address(),
-            out[1].address(),
-            out[2].address(),
-            out[3].address(),
-            out[4].address()
-        ],
+            camera: view,
+            means: out[0].address(),
+            log_scales: out[1].address(),
+            rotations: out[2].address(),
+            opacity_logits: out[3].address(),
+            sh: out[4].address(),
+        },
     )?;
     state::gather(scene.count, scene.sh_degree, |k| &out[k])
 }

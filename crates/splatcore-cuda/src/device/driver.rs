@@ -2,7 +2,7 @@
 //! starts on machines without one.
 
 use super::nvrtc;
-use super::{Device, DeviceError, Event, Kernel, Program};
+use super::{Device, DeviceError, Event, Kernel, Program, Signature};
 use cudarc::driver::{result, sys};
 use std::ffi::{c_int, c_void};
 
@@ -361,13 +361,14 @@ impl Device for Card {
             let mut code = code;
             code.push(0);
             let module = result::module::load_data(code.as_ptr().cast()).map_err(failed(&what))?;
-            let find = |name: &&str| {
-                let name = std::ffi::CString::new(*name)
+            let find = |kernel: &Signature| {
+                let name = std::ffi::CString::new(kernel.name)
                     .map_err(|_| DeviceError::Failed("a kernel's name holds a NUL".into()))?;
                 let function = result::module::get_function(module, name).map_err(failed(&what))?;
                 Ok(Kernel {
                     address: function as usize,
                     awaits,
+                    params: kernel.params,
                 })
             };
             program.kernels.iter().map(find).collect()

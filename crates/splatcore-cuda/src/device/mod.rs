@@ -9,6 +9,7 @@ pub mod driver;
 pub mod emulated;
 pub mod kernels;
 pub mod nvrtc;
+pub mod params;
 pub mod pinned;
 pub mod program;
 pub mod queue;
@@ -17,6 +18,7 @@ mod tests;
 
 pub use buffer::Buffer;
 pub use kernels::Kernels;
+pub use params::{Address, Layout, Params, Signature};
 pub use pinned::Pinned;
 pub use program::Program;
 pub use queue::Queue;
@@ -46,6 +48,8 @@ pub struct Kernel {
     pub address: usize,
     /// Whether it awaits the kernel before it by itself ([`Program::awaits`]).
     pub awaits: bool,
+    /// What it takes ([`Signature::params`]).
+    pub params: Option<&'static Layout>,
 }
 
 /// A moment in the queue, for timing and for knowing how far the device is.

@@ -1,5 +1,6 @@
 //! One compilation unit: a kernel file, the headers that it may include, and constants.
 
+use super::params::{Layout, Signature};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -22,8 +23,10 @@ pub struct Program {
     pub headers: &'static [File],
     /// Constants, given as macros, in a fixed order.
     pub constants: Vec<(&'static str, String)>,
-    /// Names of the `extern "C" __global__` functions that are wanted.
-    pub kernels: &'static [&'static str],
+    /// The `extern "C" __global__` functions that are wanted.
+    pub kernels: Vec<Signature>,
+    /// Structs of headers that Rust declares too, checked in programs that include the header.
+    pub shared: &'static [(&'static str, &'static Layout)],
 }
 
 impl Program {
@@ -43,7 +46,8 @@ impl Program {
     }
 
     /// The text for the compiler: constants, then the root file with every included file in its
-    /// place, each once. `#line` directives keep the places in messages those of the files.
+    /// place, each once, then the layouts that Rust has. `#line` directives keep the places in
+    /// messages those of the files.
     pub fn source(&self) -> String {
         let mut source = String::new();
         for (name, value) in &self.constants {
@@ -57,7 +61,27 @@ impl Program {
             &mut included,
             &mut source,
         );
+        source.push_str("#line 1 \"layouts in Rust\"\n");
+        for layout in self.layouts(&included) {
+            source.push_str(&layout.assertions());
+        }
         source
+    }
+
+    /// What Rust declares too: the parameters of the kernels, each once, and structs of headers.
+    fn layouts(&self, included: &BTreeSet<&str>) -> Vec<&'static Layout> {
+        let headers = self
+            .shared
+            .iter()
+            .filter(|(header, _)| included.contains(header));
+        let params = self.kernels.iter().filter_map(|kernel| kernel.params);
+        let mut layouts: Vec<&Layout> = Vec::new();
+        for layout in headers.map(|&(_, layout)| layout).chain(params) {
+            if !layouts.contains(&layout) {
+                layouts.push(layout);
+            }
+        }
+        layouts
     }
 
     /// The root file and all that it includes, in the order in which the compiler sees their ends.
@@ -151,11 +175,12 @@ mod tests {
                 ("b.cuh", "#include \"a.cuh\"\nb\n"),
             ],
             constants: vec![("N", "3".into())],
-            kernels: &[],
+            kernels: vec![],
+            shared: &[],
         };
         let expected = "#define N 3\n#line 1 \"root.cu\"\n// head\n#line 1 \"b.cuh\"\n\
                         #line 1 \"a.cuh\"\n\na\n#line 2 \"b.cuh\"\nb\n#line 3 \"root.cu\"\n\nroot\n\
-                        #include \"c.cuh\"\n";
+                        #include \"c.cuh\"\n#line 1 \"layouts in Rust\"\n";
         assert_eq!(program.source(), expected);
         let names: Vec<_> = program.files().iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["a.cuh", "b.cuh", "root.cu"]);

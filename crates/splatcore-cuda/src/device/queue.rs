@@ -1,27 +1,44 @@
 //! Launching kernels and timing stages.
 
 use crate::device::buffer::{device_error, failed};
-use crate::device::{Device, Event, Kernel};
+use crate::device::{Device, Event, Kernel, Params};
 use splatcore_core::BackendError;
 use splatcore_core::backend::StageTimes;
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// The values of a launch as the device wants them: the addresses of each. For use inside the call
-/// itself.
-macro_rules! arguments {
-    ($($value:expr),* $(,)?) => {
-        [$(std::ptr::from_ref(&$value).cast_mut().cast::<std::ffi::c_void>()),*]
-    };
-}
-pub(crate) use arguments;
-
 /// A program that has not the kernels that its launcher knows.
 pub(crate) fn wrong_program(op: &str) -> BackendError {
     device_error(format!(
         "the program of {op} has other kernels than asked for"
     ))
+}
+
+/// Puts a launch of `grid` blocks of `block` threads into the queue; no blocks, no launch.
+///
+/// # Errors
+/// If the kernel takes other parameters, or the device refuses the launch.
+pub fn launch<P: Params>(
+    device: &dyn Device,
+    kernel: Kernel,
+    grid: u32,
+    block: u32,
+    params: &P,
+) -> Result<(), BackendError> {
+    if kernel.params != Some(P::LAYOUT) {
+        return Err(device_error(format!(
+            "a kernel was launched with {}, but takes {}",
+            P::LAYOUT.name,
+            kernel.params.map_or("something else", |layout| layout.name)
+        )));
+    }
+    if grid == 0 {
+        return Ok(());
+    }
+    let mut argument = [std::ptr::from_ref(params).cast_mut().cast::<c_void>()];
+    // SAFETY: the kernel takes a struct of this layout, as was checked when it was compiled.
+    unsafe { device.launch(kernel, grid, block, &mut argument) }.map_err(failed)
 }
 
 /// A device's queue, with marks between stages when someone wants their times.
@@ -40,22 +57,18 @@ impl Queue {
         }
     }
 
-    /// Puts a launch into the queue; no blocks, no launch.
+    /// As [`launch`] on the queue's device.
     ///
     /// # Errors
-    /// If the device refuses it.
-    pub fn launch(
+    /// As there.
+    pub fn launch<P: Params>(
         &self,
         kernel: Kernel,
         grid: u32,
         block: u32,
-        arguments: &mut [*mut c_void],
+        params: &P,
     ) -> Result<(), BackendError> {
-        if grid == 0 {
-            return Ok(());
-        }
-        // SAFETY: the callers in this crate give each kernel the arguments of its signature.
-        unsafe { self.device.launch(kernel, grid, block, arguments) }.map_err(failed)
+        launch(&*self.device, kernel, grid, block, params)
     }
 
     /// From now on, [`Queue::mark`] notes where a stage ends.

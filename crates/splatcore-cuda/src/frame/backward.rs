@@ -3,9 +3,10 @@
 use super::forward::wrong_program;
 use super::kernels::Op;
 use super::{BUCKET, Frame, PROJECT_BLOCK, SUM_BYTES};
-use crate::device::queue::arguments;
 use crate::ops::blend_backward;
+use crate::ops::blend_backward::{BlendBackwardParams, SumLongPairsParams, SumPairsParams};
 use crate::ops::camera::KernelCamera;
+use crate::ops::project_backward::ProjectBackwardParams;
 use crate::ops::scene::SceneAddresses;
 use splatcore_core::BackendError;
 use splatcore_core::backend::RenderOptions;
@@ -43,19 +44,19 @@ impl Frame {
             project_backward,
             scene.count.div_ceil(PROJECT_BLOCK) as u32,
             PROJECT_BLOCK as u32,
-            &mut arguments![
-                scene.arrays[0],
-                scene.arrays[1],
-                scene.arrays[2],
-                scene.arrays[3],
-                scene.arrays[4],
-                *view,
-                self.splats.address(),
-                slot_sums,
-                self.counters.address(),
-                self.gradients.address(),
-                scene.smoothing
-            ],
+            &ProjectBackwardParams {
+                means: scene.arrays[0],
+                log_scales: scene.arrays[1],
+                rotations: scene.arrays[2],
+                opacity_logits: scene.arrays[3],
+                sh: scene.arrays[4],
+                camera: *view,
+                splats: self.splats.address(),
+                sums: slot_sums,
+                counters: self.counters.address(),
+                gradients: self.gradients.address(),
+                smoothing: scene.smoothing,
+            },
         )?;
         self.queue.mark("project_backward")
     }
@@ -88,21 +89,21 @@ impl Frame {
             blend_backward,
             grid as u32,
             block as u32,
-            &mut arguments![
-                self.splats.address(),
+            &BlendBackwardParams {
+                splats: self.splats.address(),
                 pairs,
                 pair_slots,
-                self.cleared_at(self.layout.ranges),
-                *view,
-                self.counters.address(),
-                self.image.address(),
-                self.image_gradient.address(),
-                self.sums.address(),
-                // Read only by `gaussian-parallel`.
-                self.cleared_at(self.layout.bucket_tiles),
-                self.checkpoints.address(),
-                self.stops.address()
-            ],
+                ranges: self.cleared_at(self.layout.ranges),
+                camera: *view,
+                counters: self.counters.address(),
+                image: self.image.address(),
+                gradient: self.image_gradient.address(),
+                sums: self.sums.address(),
+                pair_sums: self.sums.address(),
+                bucket_tiles: self.cleared_at(self.layout.bucket_tiles),
+                checkpoints: self.checkpoints.address(),
+                stops: self.stops.address(),
+            },
         )?;
         self.queue.mark("blend_backward")?;
         let mut slot_sums = self.sums.address();
@@ -115,29 +116,29 @@ impl Frame {
                 sum_pairs,
                 scene.count.div_ceil(SUM_SLOTS) as u32,
                 256,
-                &mut arguments![
-                    self.slots[self.order].address(),
-                    self.first_pairs.address(),
-                    self.pair_counts.address(),
-                    self.sums.address(),
-                    self.splats.address(),
-                    self.counters.address(),
-                    slot_sums
-                ],
+                &SumPairsParams {
+                    order: self.slots[self.order].address(),
+                    first_pairs: self.first_pairs.address(),
+                    tile_counts: self.pair_counts.address(),
+                    pair_sums: self.sums.address(),
+                    splats: self.splats.address(),
+                    counters: self.counters.address(),
+                    sums: slot_sums,
+                },
             )?;
             self.queue.launch(
                 sum_long_pairs,
                 self.long_blocks(scene.count),
                 256,
-                &mut arguments![
-                    self.long_slots.address(),
-                    self.first_pairs.address(),
-                    self.pair_counts.address(),
-                    self.sums.address(),
-                    self.splats.address(),
-                    self.counters.address(),
-                    slot_sums
-                ],
+                &SumLongPairsParams {
+                    long_slots: self.long_slots.address(),
+                    first_pairs: self.first_pairs.address(),
+                    tile_counts: self.pair_counts.address(),
+                    pair_sums: self.sums.address(),
+                    splats: self.splats.address(),
+                    counters: self.counters.address(),
+                    sums: slot_sums,
+                },
             )?;
             self.queue.mark("sum_pairs")?;
         }

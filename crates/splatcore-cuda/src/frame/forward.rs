@@ -5,11 +5,14 @@ use super::pairs::Lists;
 use super::{Frame, MOST_PIXELS, PROJECT_BLOCK, Purpose};
 use crate::device::Program;
 use crate::device::buffer::device_error;
-use crate::device::queue::arguments;
+use crate::ops::blend::BlendParams;
 use crate::ops::blend::{self, PictureRows, interpolated};
 use crate::ops::blend_backward;
 use crate::ops::camera::KernelCamera;
+use crate::ops::clear::ClearParams;
+use crate::ops::project::ProjectParams;
 use crate::ops::scene::SceneAddresses;
+use bytemuck::Zeroable;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Backward, Blend, Pipeline};
 use splatcore_core::{BackendError, Camera, Choice};
@@ -26,8 +29,6 @@ pub(super) struct Pass {
     blend: Blend,
     rows: PictureRows,
     pub(super) lists: Lists,
-    /// Also depth, of a picture.
-    inverse_depth: bool,
 }
 
 impl Pass {
@@ -125,7 +126,6 @@ impl Frame {
             blend: pipeline.blend,
             rows,
             lists,
-            inverse_depth: options.inverse_depth,
         };
         let checkpoints = self.checkpoints(pipeline, purpose);
         self.pair_rows |= purpose == Purpose::Training
@@ -192,11 +192,11 @@ impl Frame {
             clear,
             blocks.min(2 * self.queue.device.multiprocessors()),
             CLEAR_BLOCK as u32,
-            &mut arguments![
-                self.cleared.address(),
-                pieces as u64,
-                self.counters.address()
-            ],
+            &ClearParams {
+                cleared: self.cleared.address(),
+                count: pieces as u64,
+                counters: self.counters.address(),
+            },
         )
     }
 
@@ -211,25 +211,26 @@ impl Frame {
                 project,
                 scene.count.div_ceil(PROJECT_BLOCK) as u32,
                 PROJECT_BLOCK as u32,
-                &mut arguments![
-                    scene.arrays[0],
-                    scene.arrays[1],
-                    scene.arrays[2],
-                    scene.arrays[3],
-                    scene.arrays[4],
-                    scene.count as u32,
-                    scene.count_at,
-                    pass.view,
-                    at.splats,
-                    at.counts,
-                    at.pairs,
-                    at.masks,
-                    at.room,
-                    at.far,
-                    at.far_room,
-                    at.counters,
-                    scene.smoothing
-                ],
+                &ProjectParams {
+                    means: scene.arrays[0],
+                    log_scales: scene.arrays[1],
+                    rotations: scene.arrays[2],
+                    opacity_logits: scene.arrays[3],
+                    sh: scene.arrays[4],
+                    most: scene.count as u32,
+                    gaussians: scene.count_at,
+                    camera: pass.view,
+                    splats: at.splats,
+                    group_counts: at.counts,
+                    pairs: at.pairs,
+                    masks: at.masks,
+                    room: at.room,
+                    far_queue: at.far,
+                    far_room: at.far_room,
+                    counters: at.counters,
+                    smoothing: scene.smoothing,
+                    ..ProjectParams::zeroed()
+                },
             )?;
             return self.queue.mark("project");
         }
@@ -237,40 +238,39 @@ impl Frame {
             project,
             scene.count.div_ceil(PROJECT_BLOCK) as u32,
             PROJECT_BLOCK as u32,
-            &mut arguments![
-                scene.arrays[0],
-                scene.arrays[1],
-                scene.arrays[2],
-                scene.arrays[3],
-                scene.arrays[4],
-                scene.count as u32,
-                scene.count_at,
-                pass.view,
-                self.splats.address(),
-                self.depths[0].address(),
-                self.slots[0].address(),
-                self.pair_counts.address(),
-                self.slot_of.address(),
-                self.counters.address(),
-                scene.smoothing
-            ],
+            &ProjectParams {
+                means: scene.arrays[0],
+                log_scales: scene.arrays[1],
+                rotations: scene.arrays[2],
+                opacity_logits: scene.arrays[3],
+                sh: scene.arrays[4],
+                most: scene.count as u32,
+                gaussians: scene.count_at,
+                camera: pass.view,
+                splats: self.splats.address(),
+                depths: self.depths[0].address(),
+                slots: self.slots[0].address(),
+                pair_counts: self.pair_counts.address(),
+                slot_of: self.slot_of.address(),
+                counters: self.counters.address(),
+                smoothing: scene.smoothing,
+                ..ProjectParams::zeroed()
+            },
         )?;
         self.queue.mark("project")
     }
 
     fn blend(&self, pass: &Pass, (pairs, pair_slots): (u64, u64)) -> Result<(), BackendError> {
         let &[blend] = self.kernels_of(Op::Blend) else {
-            return self.blend_samples(pass, pairs);
+            return self.blend_interpolated(pass, pairs);
         };
-        // What only some variants use: masks, or a plane for depth, or checkpoints and the places
-        // of buckets.
-        let (blocks, extra) = match pass.lists {
-            Lists::Groups(_) => (pass.lists.count(&pass.view), self.group_masks.address()),
-            _ if pass.inverse_depth => (pass.view.tile_count(), self.inverse_depth.address()),
-            Lists::Tiles | Lists::Dealt(_) => (
-                pass.view.tile_count(),
-                self.cleared_at(self.layout.bucket_tiles),
-            ),
+        let (pair_slots, entries) = match pass.lists {
+            Lists::Dealt(_) => (0, pair_slots),
+            Lists::Tiles | Lists::Groups(_) => (pair_slots, 0),
+        };
+        let blocks = match pass.lists {
+            Lists::Groups(_) => pass.lists.count(&pass.view),
+            Lists::Tiles | Lists::Dealt(_) => pass.view.tile_count(),
         };
         let threads = match pass.purpose {
             Purpose::Image => blend::picture_block(pass.blend, pass.rows),
@@ -280,25 +280,29 @@ impl Frame {
             blend,
             blocks as u32,
             threads,
-            &mut arguments![
-                self.splats.address(),
+            &BlendParams {
+                splats: self.splats.address(),
                 pairs,
                 pair_slots,
-                self.cleared_at(self.layout.ranges),
-                pass.view,
-                self.counters.address(),
-                self.image.address(),
-                self.transmittance.address(),
-                extra,
-                self.checkpoints.address(),
-                self.stops.address()
-            ],
+                entries,
+                ranges: self.cleared_at(self.layout.ranges),
+                camera: pass.view,
+                counters: self.counters.address(),
+                image: self.image.address(),
+                transmittances: self.transmittance.address(),
+                masks: self.group_masks.address(),
+                inverse_depths: self.inverse_depth.address(),
+                bucket_tiles: self.cleared_at(self.layout.bucket_tiles),
+                checkpoints: self.checkpoints.address(),
+                stops: self.stops.address(),
+                ..BlendParams::zeroed()
+            },
         )?;
         self.queue.mark("blend")
     }
 
     /// A large picture of which not all pixels may be blended.
-    fn blend_samples(&self, pass: &Pass, tile_lists: u64) -> Result<(), BackendError> {
+    fn blend_interpolated(&self, pass: &Pass, tile_lists: u64) -> Result<(), BackendError> {
         let at = interpolated::Buffers {
             splats: self.splats.address(),
             tile_lists,

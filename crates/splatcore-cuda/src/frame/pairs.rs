@@ -5,11 +5,11 @@ use super::forward::{Pass, wrong_program};
 use super::kernels::Op;
 use super::{EXPAND_BLOCK, Frame, Purpose};
 use crate::device::Buffer;
-use crate::device::queue::arguments;
 use crate::ops::bin;
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::{PAIRS_AT, VISIBLE_AT};
 use crate::ops::intersect::macro_tiles;
+use crate::ops::intersect::{ExpandLongParams, ExpandParams};
 use crate::ops::sort;
 use splatcore_core::BackendError;
 use splatcore_core::pipeline::Pipeline;
@@ -99,35 +99,35 @@ impl Frame {
                     expand,
                     pass.scene.count.div_ceil(EXPAND_BLOCK) as u32,
                     EXPAND_BLOCK as u32,
-                    &mut arguments![
-                        self.splats.address(),
-                        self.slots[self.order].address(),
-                        self.pair_counts.address(),
-                        *view,
-                        self.pair_capacity as u32,
-                        self.tiles[0].address(),
-                        self.pair_slots.address(),
-                        numbers,
-                        self.first_pairs.address(),
-                        self.long_slots.address(),
+                    &ExpandParams {
+                        splats: self.splats.address(),
+                        order: self.slots[self.order].address(),
+                        tile_counts: self.pair_counts.address(),
+                        camera: *view,
+                        pair_capacity: self.pair_capacity as u32,
+                        tiles: self.tiles[0].address(),
+                        pair_slots: self.pair_slots.address(),
+                        pair_numbers: numbers,
+                        first_pairs: self.first_pairs.address(),
+                        long_slots: self.long_slots.address(),
                         states,
-                        counters
-                    ],
+                        counters,
+                    },
                 )?;
                 self.queue.launch(
                     expand_long,
                     long_blocks,
                     EXPAND_BLOCK as u32,
-                    &mut arguments![
-                        self.splats.address(),
-                        self.long_slots.address(),
-                        *view,
-                        self.tiles[0].address(),
-                        self.pair_slots.address(),
-                        numbers,
-                        self.first_pairs.address(),
-                        counters
-                    ],
+                    &ExpandLongParams {
+                        splats: self.splats.address(),
+                        long_slots: self.long_slots.address(),
+                        camera: *view,
+                        tiles: self.tiles[0].address(),
+                        pair_slots: self.pair_slots.address(),
+                        pair_numbers: numbers,
+                        first_pairs: self.first_pairs.address(),
+                        counters,
+                    },
                 )?;
             }
             Lists::Groups(_) => {
@@ -199,7 +199,7 @@ impl Frame {
             pass.lists.count(&pass.view),
             self.pair_room(pass.scene.count, pass.lists),
         ];
-        bin::deal_far(
+        bin::bin_large_splats(
             &self.queue,
             self.kernels_of(Op::Groups),
             &pass.view,

@@ -4,9 +4,9 @@
 use super::CudaLearner;
 use crate::device::Buffer;
 use crate::device::buffer::{device_error, failed};
-use crate::device::queue::arguments;
 use crate::frame::Purpose;
 use crate::ops::floaters;
+use crate::ops::floaters::FloatersParams;
 use crate::ops::score::DeviceScores;
 use crate::ops::state::MEANS;
 use crate::renderer;
@@ -65,15 +65,15 @@ impl CudaLearner {
                 floaters,
                 n.div_ceil(THREADS) as u32,
                 THREADS as u32,
-                &mut arguments![
-                    self.state.groups[MEANS].parameters.address(),
-                    n as u32,
+                &FloatersParams {
+                    means: self.state.groups[MEANS].parameters.address(),
+                    count: n as u32,
                     camera,
-                    self.frame.transmittance.address(),
-                    self.frame.inverse_depth.address(),
+                    transmittance: self.frame.transmittance.address(),
+                    inverse_depth: self.frame.inverse_depth.address(),
                     share,
-                    scores.largest.address()
-                ],
+                    verdicts: scores.largest.address(),
+                },
             )?;
         }
         self.frame.forget()?;

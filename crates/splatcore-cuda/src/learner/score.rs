@@ -5,8 +5,8 @@ use super::CudaLearner;
 use super::compared::{Compared, Look};
 use crate::device::Buffer;
 use crate::device::buffer::{device_error, failed};
-use crate::device::queue::arguments;
 use crate::ops::score::{self, DeviceScores};
+use crate::ops::score::{AddScoresParams, ErrorMaskParams, ErrorRangeParams};
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Refine, Scoring, Statistic};
 use splatcore_core::random::draw_views;
@@ -81,17 +81,32 @@ impl CudaLearner {
                     error_range,
                     blocks.min(most_blocks),
                     THREADS,
-                    &mut arguments![image, photo.rgb, photo.mask, pixels, counters, least, most],
+                    &ErrorRangeParams {
+                        image,
+                        photo: photo.rgb,
+                        mask: photo.mask,
+                        pixels,
+                        counters,
+                        least,
+                        most,
+                    },
                 )?;
                 let threshold = scoring.error_threshold;
                 self.frame.queue.launch(
                     error_mask,
                     blocks,
                     THREADS,
-                    &mut arguments![
-                        image, photo.rgb, photo.mask, pixels, threshold, counters, least, most,
-                        gradient
-                    ],
+                    &ErrorMaskParams {
+                        image,
+                        photo: photo.rgb,
+                        mask: photo.mask,
+                        pixels,
+                        threshold,
+                        counters,
+                        least,
+                        most,
+                        gradient,
+                    },
                 )?;
                 self.photos.used()?;
                 let scene = self.scene_addresses();
@@ -102,15 +117,15 @@ impl CudaLearner {
                     add_scores,
                     (n as u32).div_ceil(THREADS),
                     THREADS,
-                    &mut arguments![
-                        self.frame.splats_address(),
+                    &AddScoresParams {
+                        splats: self.frame.splats_address(),
                         sums,
                         area,
                         counters,
-                        scores.bad.address(),
-                        scores.weight.address(),
-                        scores.largest.address()
-                    ],
+                        bad: scores.bad.address(),
+                        weight: scores.weight.address(),
+                        largest: scores.largest.address(),
+                    },
                 )?;
             }
             let counters = self.frame.counters()?;

@@ -1,5 +1,7 @@
 //! A camera as the kernels want it.
 
+use crate::device::Layout;
+use crate::device::params::layout;
 use bytemuck::{Pod, Zeroable};
 use splatcore_core::Camera;
 use splatcore_core::backend::RenderOptions;
@@ -18,16 +20,37 @@ pub struct KernelCamera {
     near_plane: f32,
     alpha_max: f32,
     background: [f32; 3],
-    /// Width and height in pixels.
-    pub size: [u32; 2],
-    /// Width and height in tiles, rounded up.
-    pub tiles: [u32; 2],
+    /// Pixels.
+    pub width: u32,
+    /// Pixels.
+    pub height: u32,
+    /// Tiles, rounded up.
+    pub tiles_x: u32,
+    /// Tiles, rounded up.
+    pub tiles_y: u32,
 }
 
 impl KernelCamera {
+    /// As CUDA must have it.
+    pub(crate) const LAYOUT: &'static Layout = layout!(
+        Self as "Camera";
+        rotation: [[f32; 3]; 3],
+        translation: [f32; 3],
+        position: [f32; 3],
+        focal: [f32; 2],
+        centre: [f32; 2],
+        clamp: [f32; 2],
+        near_plane: f32,
+        alpha_max: f32,
+        background: [f32; 3],
+        width: u32,
+        height: u32,
+        tiles_x: u32,
+        tiles_y: u32,
+    );
+
     /// Rounds a camera to f32.
     pub fn new(camera: &Camera, options: &RenderOptions) -> Self {
-        let size = [camera.width, camera.height];
         Self {
             rotation: camera.rotation.map(|row| row.map(|v| v as f32)),
             translation: camera.translation.map(|v| v as f32),
@@ -38,18 +61,20 @@ impl KernelCamera {
             near_plane: options.semantics.near_plane,
             alpha_max: options.semantics.alpha_max,
             background: options.background,
-            size,
-            tiles: size.map(|side| side.div_ceil(TILE as u32)),
+            width: camera.width,
+            height: camera.height,
+            tiles_x: camera.width.div_ceil(TILE as u32),
+            tiles_y: camera.height.div_ceil(TILE as u32),
         }
     }
 
     /// Pixels.
     pub fn pixels(&self) -> usize {
-        self.size[0] as usize * self.size[1] as usize
+        self.width as usize * self.height as usize
     }
 
     /// Tiles.
     pub fn tile_count(&self) -> usize {
-        self.tiles[0] as usize * self.tiles[1] as usize
+        self.tiles_x as usize * self.tiles_y as usize
     }
 }

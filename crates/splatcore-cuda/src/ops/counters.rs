@@ -1,6 +1,8 @@
 //! What the device counts while a frame or a step runs.
 
 use super::blend::interpolated::ROUGH_LISTS;
+use crate::device::Layout;
+use crate::device::params::layout;
 use bytemuck::{Pod, Zeroable};
 
 /// `Counters` of ops/shared/splat.cuh.
@@ -28,8 +30,10 @@ pub struct Counters {
     pub blended: u64,
     /// Entries of the tiles' lists that have their place, where lists come from groups.
     pub placed: u64,
-    /// Tiles that are to be blended first, and last.
-    pub firsts: [u32; 2],
+    /// Tiles that are to be blended first.
+    pub firsts: u32,
+    /// Tiles that are to be blended last.
+    pub lasts: u32,
     /// Splats over many groups.
     pub far: u32,
     /// Blocks that ended.
@@ -40,7 +44,7 @@ pub struct Counters {
     pub longest: u32,
     /// Most entries of the queue of splats over many groups that a frame wanted.
     pub most_far: u32,
-    /// Tiles of a large picture that `blend_rough` was asked for.
+    /// Tiles of a large picture that `blend_refined` was asked for.
     pub rough_begun: u32,
     /// Tiles that are left to it.
     pub rough_tiles: [u32; ROUGH_LISTS],
@@ -48,9 +52,35 @@ pub struct Counters {
     pub unused: u32,
 }
 
+impl Counters {
+    /// As CUDA must have it.
+    pub(crate) const LAYOUT: &'static Layout = layout!(
+        Self as "Counters";
+        halted: u32,
+        steps: u32,
+        needed: u64,
+        rows: u64,
+        visible: u32,
+        longs: u32,
+        pairs: u64,
+        evaluated: u64,
+        blended: u64,
+        placed: u64,
+        firsts: u32,
+        lasts: u32,
+        far: u32,
+        ended: u32,
+        items: u32,
+        longest: u32,
+        most_far: u32,
+        rough_begun: u32,
+        rough_tiles: [u32; ROUGH_LISTS],
+    );
+}
+
 /// Bytes that are kept for them.
 pub const COUNTERS_BYTES: usize = 256;
 /// Offset of [`Counters::visible`].
-pub const VISIBLE_AT: u64 = 24;
+pub const VISIBLE_AT: u64 = std::mem::offset_of!(Counters, visible) as u64;
 /// Offset of [`Counters::pairs`].
-pub const PAIRS_AT: u64 = 32;
+pub const PAIRS_AT: u64 = std::mem::offset_of!(Counters, pairs) as u64;

@@ -1,7 +1,10 @@
 //! The text of every kernel file, built into the crate.
 
-use crate::device::Program;
+use super::adam::rates::Rates;
+use super::camera::KernelCamera;
+use super::counters::Counters;
 use crate::device::program::File;
+use crate::device::{Layout, Program, Signature};
 
 /// `name, name, ...` in a folder of `ops/`.
 macro_rules! sources {
@@ -16,11 +19,11 @@ pub static SOURCES: &[File] = sources! {
         "random.cuh" "smoothing.cuh" "splat.cuh";
     "adam": "adam.cu" "moments.cuh";
     "bin": "bin.cuh" "bin_large_splats.cu" "macro_tile_rows.cuh" "sort_bins.cu";
-    "blend": "blend_early_cull.cu" "blend_gemm_gs.cu" "blend_interpolated.cu" "blend_refined.cu"
+    "blend": "blend.cuh" "blend_early_cull.cu" "blend_gemm_gs.cu" "blend_interpolated.cu" "blend_refined.cu"
         "blend_scalar.cu" "blend_splatcore_inference.cu" "blend_splatcore_training.cu"
         "blend_subtile.cu" "blend_tc_gs.cu" "blend_tensor_gs.cu" "half_rows.cuh" "inference.cuh"
         "subtile.cuh" "training_weights.cuh";
-    "blend_backward": "blend_backward_atomic.cu" "blend_backward_gaussian_parallel.cu"
+    "blend_backward": "blend_backward.cuh" "blend_backward_atomic.cu" "blend_backward_gaussian_parallel.cu"
         "blend_backward_splatcore.cu" "blend_backward_subtile.cu" "sum_pairs.cu";
     "clear": "clear.cu";
     "densify": "densify.cu";
@@ -37,6 +40,13 @@ pub static SOURCES: &[File] = sources! {
     "sort": "sort.cu";
 };
 
+/// Structs of headers that Rust declares too, by the header.
+static SHARED: &[(&str, &Layout)] = &[
+    ("splat.cuh", KernelCamera::LAYOUT),
+    ("splat.cuh", Counters::LAYOUT),
+    ("adam.cu", Rates::LAYOUT),
+];
+
 /// The program of a kernel file.
 ///
 /// # Panics
@@ -44,14 +54,15 @@ pub static SOURCES: &[File] = sources! {
 pub(crate) fn program(
     root: &str,
     constants: Vec<(&'static str, String)>,
-    kernels: &'static [&'static str],
+    kernels: impl Into<Vec<Signature>>,
 ) -> Program {
     match SOURCES.iter().find(|(known, _)| *known == root) {
         Some(&root) => Program {
             root,
             headers: SOURCES,
             constants,
-            kernels,
+            kernels: kernels.into(),
+            shared: SHARED,
         },
         None => panic!("no kernel file is called {root}"),
     }
@@ -63,7 +74,7 @@ pub fn program_of_text(
     (name, text): File,
     headers: &[&str],
     constants: Vec<(&'static str, String)>,
-    kernels: &'static [&'static str],
+    kernels: &[&'static str],
 ) -> Program {
     let includes = headers.iter().chain([&name]);
     let root: String = includes
@@ -75,7 +86,11 @@ pub fn program_of_text(
         root: (name.trim_end_matches(".cu"), root.leak()),
         headers: files.leak(),
         constants,
-        kernels,
+        kernels: kernels
+            .iter()
+            .map(|name| Signature::unchecked(name))
+            .collect(),
+        shared: SHARED,
     }
 }
 

@@ -5,14 +5,16 @@
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 
 use crate::device::queue::Queue;
+use crate::device::queue::launch;
 use crate::device::{Buffer, Device, Program};
+use crate::ops::blend::BlendParams;
 use crate::ops::blend::PictureRows;
 use crate::ops::blend::{self, interpolated};
 use crate::ops::blend_backward;
+use crate::ops::blend_backward::BlendBackwardParams;
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::Counters;
-use crate::ops::intersect::macro_tiles;
-use crate::tests::support::splats::{Splat, device, pointer, zeros};
+use crate::tests::support::splats::{Splat, device, zeros};
 use bytemuck::Zeroable;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Backward, Blend};
@@ -145,12 +147,12 @@ impl Tile {
         checkpoints: bool,
     ) -> (Vec<f32>, Vec<f32>, Counters) {
         let program = blend::blend(blend, count, checkpoints);
-        self.blend_by(&(program, blend::BLEND_BLOCK, Third::Slots), blend)
+        self.blend_by(&(program, blend::BLEND_BLOCK, Third::Slots))
     }
 
     /// Image and transmittances as of a large picture with so many entries of lists: one that is
     /// sampled, or of details.
-    fn blend_samples(&self, entries: u64) -> (Vec<f32>, Vec<f32>) {
+    fn blend_interpolated(&self, entries: u64) -> (Vec<f32>, Vec<f32>) {
         self.image.fill(0xff, 12 * PIXELS).unwrap();
         self.transmittances.fill(0xff, 4 * PIXELS).unwrap();
         let kernels = self
@@ -183,7 +185,6 @@ impl Tile {
     fn blend_by(
         &self,
         (program, block, third): &(Program, u32, Third),
-        blend: Blend,
     ) -> (Vec<f32>, Vec<f32>, Counters) {
         // Nothing of the blend before this one may be taken for this one's.
         self.image.fill(0xff, 12 * PIXELS).unwrap();
@@ -192,44 +193,28 @@ impl Tile {
         let counters = Buffer::from_slice(&self.device, "test", &[Counters::zeroed()]).unwrap();
         // Every pair touches the first tile of its group.
         let masks = Buffer::from_slice(&self.device, "test", &[1u16; BUCKET]).unwrap();
-        let view = view();
-        let extra = match macro_tiles::side(blend) {
-            Some(_) => &masks,
-            None => &self.bucket_tiles,
+        let (pair_slots, entries) = match third {
+            Third::Slots => (self.slots.address(), 0),
+            Third::Entries => (0, self.entries.address()),
+            Third::Nothing => (0, 0),
         };
-        let addresses = [
-            &self.splats,
-            &self.numbers,
-            &self.slots,
-            &self.ranges,
-            &counters,
-            &self.image,
-            &self.transmittances,
-            extra,
-            &self.checkpoints,
-            &self.stops,
-        ];
-        let [a, b, c, d, e, f, g, h, i, j] = addresses.map(Buffer::address);
-        let c = match third {
-            Third::Slots => c,
-            Third::Entries => self.entries.address(),
-            Third::Nothing => 0,
+        let params = BlendParams {
+            splats: self.splats.address(),
+            pairs: self.numbers.address(),
+            pair_slots,
+            ranges: self.ranges.address(),
+            entries,
+            masks: masks.address(),
+            camera: view(),
+            counters: counters.address(),
+            image: self.image.address(),
+            transmittances: self.transmittances.address(),
+            bucket_tiles: self.bucket_tiles.address(),
+            checkpoints: self.checkpoints.address(),
+            stops: self.stops.address(),
+            ..BlendParams::zeroed()
         };
-        let mut arguments = [
-            pointer(&a),
-            pointer(&b),
-            pointer(&c),
-            pointer(&d),
-            pointer(&view),
-            pointer(&e),
-            pointer(&f),
-            pointer(&g),
-            pointer(&h),
-            pointer(&i),
-            pointer(&j),
-        ];
-        // SAFETY: the arguments are the kernel's.
-        unsafe { self.device.launch(kernel, 1, *block, &mut arguments) }.unwrap();
+        launch(&*self.device, kernel, 1, *block, &params).unwrap();
         let counters: Vec<Counters> = counters.to_vec(1).unwrap();
         (
             self.image.to_vec(3 * PIXELS).unwrap(),
@@ -249,41 +234,27 @@ impl Tile {
         let gradient: Vec<f32> = (0..3 * PIXELS).map(|i| (0.37 * i as f32).sin()).collect();
         let gradient = Buffer::from_slice(&self.device, "test", &gradient).unwrap();
         let sums = zeros(&self.device, 4 * SUMS * BUCKET);
-        let view = view();
-        let addresses = [
-            &self.splats,
-            &self.numbers,
-            &self.slots,
-            &self.ranges,
-            &counters,
-            &self.image,
-            &gradient,
-            &sums,
-            &self.bucket_tiles,
-            &self.checkpoints,
-            &self.stops,
-        ];
-        let [a, b, c, d, e, f, g, h, i, j, k] = addresses.map(Buffer::address);
-        let mut arguments = [
-            pointer(&a),
-            pointer(&b),
-            pointer(&c),
-            pointer(&d),
-            pointer(&view),
-            pointer(&e),
-            pointer(&f),
-            pointer(&g),
-            pointer(&h),
-            pointer(&i),
-            pointer(&j),
-            pointer(&k),
-        ];
+        let params = BlendBackwardParams {
+            splats: self.splats.address(),
+            pairs: self.numbers.address(),
+            pair_slots: self.slots.address(),
+            ranges: self.ranges.address(),
+            camera: view(),
+            counters: counters.address(),
+            image: self.image.address(),
+            gradient: gradient.address(),
+            sums: sums.address(),
+            pair_sums: sums.address(),
+            bucket_tiles: self.bucket_tiles.address(),
+            checkpoints: self.checkpoints.address(),
+            stops: self.stops.address(),
+        };
         let block = match method {
             Backward::GaussianParallel => BUCKET as u32,
             _ => 256,
         };
-        // SAFETY: the arguments are the kernel's.
-        unsafe { self.device.launch(kernel, 1, block, &mut arguments) }.unwrap();
+        launch(&*self.device, kernel, 1, block, &params).unwrap();
+        launch(&*self.device, kernel, 1, block, &params).unwrap();
         sums.to_vec(BUCKET).unwrap()
     }
 }
@@ -313,7 +284,7 @@ fn no_blend_takes_them_for_anything() {
         let (image, transmittances, _) = without.blend(blend, false, false);
         let plain: Vec<_> = pictures
             .iter()
-            .map(|picture| without.blend_by(picture, blend))
+            .map(|picture| without.blend_by(picture))
             .collect();
         for (image_of_rows, ..) in &plain {
             assert!(
@@ -335,7 +306,7 @@ fn no_blend_takes_them_for_anything() {
             let tile = Tile::new(&device, &[sound(0), splat, sound(2)]);
             let mut all = vec![(tile.blend(blend, false, false), &image, &transmittances)];
             for (picture, (image, transmittances, _)) in pictures.iter().zip(&plain) {
-                all.push((tile.blend_by(picture, blend), image, transmittances));
+                all.push((tile.blend_by(picture), image, transmittances));
             }
             for (got, image, transmittances) in all {
                 assert!(
@@ -368,7 +339,7 @@ fn no_large_picture_takes_them_for_anything() {
             &splats[..]
         };
         for entries in [1 << 10, 0] {
-            let got = Tile::new(&device, kept).blend_samples(entries);
+            let got = Tile::new(&device, kept).blend_interpolated(entries);
             let pairs = got
                 .0
                 .iter()

@@ -291,8 +291,8 @@ fn source(program: &Program, checked: bool) -> String {
     source.push_str("namespace {\n");
     source.push_str(&program.source());
     source.push_str("\n}\n");
-    for kernel in program.kernels {
-        source.push_str(&format!("EMULATOR_KERNEL({kernel})\n"));
+    for kernel in &program.kernels {
+        source.push_str(&format!("EMULATOR_KERNEL({})\n", kernel.name));
     }
     source
 }
@@ -359,11 +359,11 @@ fn open(program: &Program, path: &Path) -> Result<Vec<&'static Entry>, DeviceErr
             path: path.to_path_buf(),
         }));
         let mut entries = Vec::new();
-        for kernel in program.kernels {
-            let name = format!("splatcore_launch_{kernel}\0");
+        for kernel in &program.kernels {
+            let name = format!("splatcore_launch_{}\0", kernel.name);
             let launch: Launch = *library.get(name.as_bytes()).map_err(failed)?;
             entries.push(&*Box::leak(Box::new(Entry {
-                name: kernel,
+                name: kernel.name,
                 launch,
                 library: shared,
             })));

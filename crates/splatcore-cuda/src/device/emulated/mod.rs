@@ -259,9 +259,11 @@ impl Device for Emulated {
         let entries = self.compiler.load(program)?;
         Ok(entries
             .into_iter()
-            .map(|entry| Kernel {
+            .zip(&program.kernels)
+            .map(|(entry, kernel)| Kernel {
                 address: std::ptr::from_ref(entry) as usize,
                 awaits: false,
+                params: kernel.params,
             })
             .collect())
     }

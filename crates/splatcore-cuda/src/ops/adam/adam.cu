@@ -137,25 +137,47 @@ __device__ __forceinline__ Vec3 noise_of(u32 i, float opacity_logit, float4 quat
 #define OWNER(row) (row)
 #endif
 
+// Parameters of `adam`; in Rust by the same name.
+struct AdamParams {
+    float* means;  // [count][3], world; _1 and _2 are its moments
+    First* means_1;
+    Second* means_2;
+    float* log_scales;  // [count][3]
+    First* log_scales_1;
+    Second* log_scales_2;
+    float4* rotations;  // [count], quaternions (w, x, y, z)
+    Several<First, 4>* rotations_1;
+    Several<Second, 4>* rotations_2;
+    float* opacity_logits;  // [count]
+    First* opacity_logits_1;
+    Second* opacity_logits_2;
+    float* sh;  // [count][coefficients][3]
+    First* sh_1;
+    SecondSh* sh_2;
+    float* gradient_sum;        // [count], summed 2D gradients for densification
+    u32* seen;                  // [count], steps in view
+    ReadOnly<u32> slot_of;      // compacted index of each Gaussian, see NO_SLOT
+    const Splat* splats;        // by compacted index
+    ReadOnly<float4> sums;      // a row of 12 floats for each compacted index
+    ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
+    ReadOnly<u32> gaussians;    // the number of Gaussians; null: `most`
+    Camera camera;
+    Rates rates;
+    Counters* counters;
+};
 extern "C" __global__ void __launch_bounds__(BLOCK, 6)
-    adam(float* means, First* means_1, Second* means_2, float* log_scales, First* log_scales_1,
-         Second* log_scales_2, float4* rotations, Several<First, 4>* rotations_1,
-         Several<Second, 4>* rotations_2, float* opacity_logits, First* opacity_logits_1,
-         Second* opacity_logits_2, float* sh, First* sh_1, SecondSh* sh_2, float* gradient_sum,
-         u32* seen, const u32* __restrict__ slot_of, const Splat* __restrict__ splats,
-         const float4* __restrict__ sums, const float* __restrict__ smoothing,
-         const u32* __restrict__ gaussians, Camera camera, Rates rates, Counters* counters) {
+    adam(const __grid_constant__ AdamParams args) {
     begin_kernel();
     __shared__ __align__(16) float harmonics[WARPS][WARP * PITCH];
     __shared__ float scratches[WARPS][SCRATCH];
-    const u32 count = *gaussians;
-    if (counters->halted) return;  // a buffer overflowed: the step is taken again
-    if (blockIdx.x == 0 && threadIdx.x == 0) counters->steps += 1;
+    const u32 count = args.gaussians[0];
+    if (args.counters->halted) return;  // a buffer overflowed: the step is taken again
+    if (blockIdx.x == 0 && threadIdx.x == 0) args.counters->steps += 1;
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     u32 first = (blockIdx.x * WARPS + warp) * WARP, i = first + lane;
     if (first >= count) return;
     bool exists = i < count;
-    u32 word = exists ? slot_of[i] : NO_SLOT, slot = word & ~IN_VIEW;
+    u32 word = exists ? args.slot_of[i] : NO_SLOT, slot = word & ~IN_VIEW;
     bool has_slot = slot != NO_SLOT;
 #if SPARSE
     // `owners`: the lanes of the warp's seen Gaussians, in order; row r of shared memory is
@@ -171,9 +193,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
     bool learns = exists;
 #endif
     float* rows = harmonics[warp];
-    sh += (u64)first * SH_ROW;
-    sh_1 += (u64)first * SH_ROW;
-    sh_2 += (u64)first * SH_ROW;
+    float* sh = args.sh + (u64)first * SH_ROW;
+    First* sh_1 = args.sh_1 + (u64)first * SH_ROW;
+    SecondSh* sh_2 = args.sh_2 + (u64)first * SH_ROW;
     for (u32 u = lane; u < here * UNITS; u += WARP) {
         u32 r = u / UNITS, q = u % UNITS;
         const float* from = sh + (OWNER(r) * SH_ROW + q * WIDE);
@@ -188,21 +210,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
     float4 quaternion = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     float opacity_logit = 0.0f;
     if (learns) {
-        quaternion = rotations[i];
-        opacity_logit = opacity_logits[i];
+        quaternion = args.rotations[i];
+        opacity_logit = args.opacity_logits[i];
     }
     Vec3 mean = {}, log_scale = {};
     float4 shape = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     float total[12] = {}, filter = 0.0f;
     u32 clamped = 0;
     if (has_slot) {
-        mean = {means[3ull * i], means[3ull * i + 1], means[3ull * i + 2]};
-        log_scale = {log_scales[3ull * i], log_scales[3ull * i + 1], log_scales[3ull * i + 2]};
-        const float4* splat = (const float4*)(splats + slot);
+        mean = {args.means[3ull * i], args.means[3ull * i + 1], args.means[3ull * i + 2]};
+        log_scale = {args.log_scales[3ull * i], args.log_scales[3ull * i + 1],
+                     args.log_scales[3ull * i + 2]};
+        ReadOnly<float4> splat = splat_row(args.splats, slot);
         shape = splat[1];
         clamped = __float_as_uint(splat[2].w);
-        load_sums(sums, slot, total);
-        if (SMOOTHING) filter = smoothing[i];
+        load_sums(args.sums, slot, total);
+        if (SMOOTHING) filter = args.smoothing[i];
     }
     copy_async_wait<0>();
     __syncwarp();
@@ -226,41 +249,41 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
                 along[column / 3] = column % 3 == 0 ? part : along[column / 3] + part;
             }
         }
-        Vec3 more = direction_gradient(mean, along, camera);
+        Vec3 more = direction_gradient(mean, along, args.camera);
 #else
         Vec3 more = {};
 #endif
         d = slot_gradient(total, shape.x, shape.y, shape.z, mean, log_scale, quaternion,
-                          opacity_logit, filter, camera);
+                          opacity_logit, filter, args.camera);
         d.mean = {d.mean.x + more.x, d.mean.y + more.y, d.mean.z + more.z};
     }
-    if (rates.statistics && (word & IN_VIEW)) {
-        gradient_sum[i] += d.ndc_norm;
-        seen[i] += 1;
+    if (args.rates.statistics && (word & IN_VIEW)) {
+        args.gradient_sum[i] += d.ndc_norm;
+        args.seen[i] += 1;
     }
 
-    float correction = rates.second_correction;
-    u32 key = rounding_key(rates.seed, rates.step);
+    float correction = args.rates.second_correction;
+    u32 key = rounding_key(args.rates.seed, args.rates.step);
     float* scratch = scratches[warp];
     if (learns) {
-        if (rates.opacity_regulariser != 0.0f) {
+        if (args.rates.opacity_regulariser != 0.0f) {
             float opacity = sigmoid(opacity_logit),
-                  share = rates.opacity_regulariser / float(count);
+                  share = args.rates.opacity_regulariser / float(count);
             d.opacity_logit = fmaf(share * opacity, 1.0f - opacity, d.opacity_logit);
         }
         float q[4] = {quaternion.x, quaternion.y, quaternion.z, quaternion.w};
-        Several<First, 4> m = rotations_1[i];
-        Several<Second, 4> v = rotations_2[i];
+        Several<First, 4> m = args.rotations_1[i];
+        Several<Second, 4> v = args.rotations_2[i];
 #pragma unroll
         for (int k = 0; k < 4; ++k)
-            update(q[k], m.numbers[k], v.numbers[k], d.rotation[k], rates.rotations, correction,
-                   rounding_bits(key, i, NUMBER_ROTATIONS + k));
-        rotations[i] = quaternion = make_float4(q[0], q[1], q[2], q[3]);
-        rotations_1[i] = m;
-        rotations_2[i] = v;
-        update(opacity_logit, opacity_logits_1[i], opacity_logits_2[i], d.opacity_logit,
-               rates.opacity_logits, correction, rounding_bits(key, i, NUMBER_OPACITY));
-        opacity_logits[i] = opacity_logit;
+            update(q[k], m.numbers[k], v.numbers[k], d.rotation[k], args.rates.rotations,
+                   correction, rounding_bits(key, i, NUMBER_ROTATIONS + k));
+        args.rotations[i] = quaternion = make_float4(q[0], q[1], q[2], q[3]);
+        args.rotations_1[i] = m;
+        args.rotations_2[i] = v;
+        update(opacity_logit, args.opacity_logits_1[i], args.opacity_logits_2[i], d.opacity_logit,
+               args.rates.opacity_logits, correction, rounding_bits(key, i, NUMBER_OPACITY));
+        args.opacity_logits[i] = opacity_logit;
         scratch[3 * row] = d.mean.x;
         scratch[3 * row + 1] = d.mean.y;
         scratch[3 * row + 2] = d.mean.z;
@@ -269,38 +292,39 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
     }
     __syncwarp();
 
-    const float scale_share = rates.scale_regulariser / float(3 * count);
+    const float scale_share = args.rates.scale_regulariser / float(3 * count);
     // One number a lane: its gradient comes from the scratch, and its new value replaces it there.
 #pragma unroll
     for (u32 e = lane; e < 3 * WARP; e += WARP) {
         if (e >= 3 * here) break;
         u32 gaussian = first + OWNER(e / 3), k = e % 3;
         u64 at = 3ull * gaussian + k;
-        float parameter = means[at];
-        update(parameter, means_1[at], means_2[at], scratch[e], rates.means, correction,
-               rounding_bits(key, gaussian, NUMBER_MEANS + k));
+        float parameter = args.means[at];
+        update(parameter, args.means_1[at], args.means_2[at], scratch[e], args.rates.means,
+               correction, rounding_bits(key, gaussian, NUMBER_MEANS + k));
         scratch[e] = parameter;
-        parameter = log_scales[at];
+        parameter = args.log_scales[at];
         float gradient = scratch[3 * WARP + e];
-        if (rates.scale_regulariser != 0.0f)
+        if (args.rates.scale_regulariser != 0.0f)
             gradient = fmaf(scale_share, expf(parameter), gradient);
-        update(parameter, log_scales_1[at], log_scales_2[at], gradient, rates.log_scales,
-               correction, rounding_bits(key, gaussian, NUMBER_LOG_SCALES + k));
-        log_scales[at] = parameter;
+        update(parameter, args.log_scales_1[at], args.log_scales_2[at], gradient,
+               args.rates.log_scales, correction,
+               rounding_bits(key, gaussian, NUMBER_LOG_SCALES + k));
+        args.log_scales[at] = parameter;
         scratch[3 * WARP + e] = parameter;
     }
     __syncwarp();
-    if (rates.noise != 0.0f && exists) {
+    if (args.rates.noise != 0.0f && exists) {
         float s[3];
 #pragma unroll
         for (int k = 0; k < 3; ++k)
-            s[k] = learns ? scratch[3 * (WARP + row) + k] : log_scales[3ull * i + k];
+            s[k] = learns ? scratch[3 * (WARP + row) + k] : args.log_scales[3ull * i + k];
         if (!learns) {
-            quaternion = rotations[i];
-            opacity_logit = opacity_logits[i];
+            quaternion = args.rotations[i];
+            opacity_logit = args.opacity_logits[i];
         }
-        Vec3 shift = noise_of(i, opacity_logit, quaternion, s, rates);
-        float* to = learns ? scratch + 3 * row : means + 3ull * i;
+        Vec3 shift = noise_of(i, opacity_logit, quaternion, s, args.rates);
+        float* to = learns ? scratch + 3 * row : args.means + 3ull * i;
         to[0] += shift.x;
         to[1] += shift.y;
         to[2] += shift.z;
@@ -308,7 +332,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
     __syncwarp();
 #pragma unroll
     for (u32 e = lane; e < 3 * WARP; e += WARP)
-        if (e < 3 * here) means[3ull * (first + OWNER(e / 3)) + e % 3] = scratch[e];
+        if (e < 3 * here) args.means[3ull * (first + OWNER(e / 3)) + e % 3] = scratch[e];
     __syncwarp();
 
     // The harmonics' gradients are products of basis and colour gradient; red and green are
@@ -319,7 +343,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
         float b[16] = {};
         if (has_slot) {
             Vec3 unit;
-            view_direction(mean, camera, unit);
+            view_direction(mean, args.camera, unit);
             sh_basis(SH_DEGREE, unit, b);
         }
 #pragma unroll
@@ -358,9 +382,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
                 // channel of the first.
                 float gradient = (channel + j < 3 ? b[0] : b[1]) * c[j % 3];
                 bool is_base = column + j < 3, is_used = USED % WIDE == 0 || column + j < USED;
-                if (!is_base && is_used) parameters.numbers[j] *= rates.sh_keep;
+                if (!is_base && is_used) parameters.numbers[j] *= args.rates.sh_keep;
                 update(parameters.numbers[j], m[step].numbers[j], v[step].numbers[j], gradient,
-                       is_base ? rates.sh_base : rates.sh_rest, correction,
+                       is_base ? args.rates.sh_base : args.rates.sh_rest, correction,
                        rounding_bits(key, first + owner, NUMBER_SH + column + j));
             }
             u32 at = owner * SH_ROW + column;

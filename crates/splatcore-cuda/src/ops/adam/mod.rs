@@ -1,11 +1,46 @@
 //! `adam`: from the sums of each splat to new parameters and moments, `project_backward` included.
 
 pub mod moments;
+pub mod rates;
 
 use super::project::{NO_FILTER, harmonics};
 use super::sources::{self, flag};
 use crate::device::Program;
+use crate::device::params::{Address, Params, kernel_params};
+use crate::ops::camera::KernelCamera;
 use moments::Moments;
+use rates::Rates;
+
+kernel_params! {
+    /// Parameters of `adam` (adam.cu).
+    pub struct AdamParams {
+        means: Address,
+        means_1: Address,
+        means_2: Address,
+        log_scales: Address,
+        log_scales_1: Address,
+        log_scales_2: Address,
+        rotations: Address,
+        rotations_1: Address,
+        rotations_2: Address,
+        opacity_logits: Address,
+        opacity_logits_1: Address,
+        opacity_logits_2: Address,
+        sh: Address,
+        sh_1: Address,
+        sh_2: Address,
+        gradient_sum: Address,
+        seen: Address,
+        slot_of: Address,
+        splats: Address,
+        sums: Address,
+        smoothing: Address,
+        gaussians: Address,
+        camera: KernelCamera,
+        rates: Rates,
+        counters: Address,
+    }
+}
 
 /// `adam`, with the backward pass of projecting in it; `absolute` as for `project_backward`.
 pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute: bool) -> Program {
@@ -14,7 +49,7 @@ pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute:
     constants.push(flag("SPARSE", sparse));
     constants.push(flag("ABSOLUTE", absolute));
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
-    sources::program("adam.cu", constants, &["adam"])
+    sources::program("adam.cu", constants, [AdamParams::kernel("adam")])
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-// deal_far: bins the splats with large footprints, and lists the work of sort_bins.cu.
+// bin_large_splats: bins the splats with large footprints, and lists the work of sort_bins.cu.
 //
 // Contract. `queue` has the splats that touch macro-tiles (`groups`) beyond 2x2 of them, which
 // `project` leaves: (splat, the bits of its depth, the first row of macro-tiles, one past the
@@ -123,16 +123,30 @@ __device__ __forceinline__ bool is_last_to_count(Counters* counters) {
 }
 
 // `places`: where the tiles' lists are; for GROUP 2 the schedule of tiles that the blend reads.
+// Parameters of `bin_large_splats`; in Rust by the same name.
+struct BinLargeSplatsParams {
+    const Splat* splats;    // by compacted index
+    ReadOnly<uint4> queue;  // queue of large footprints
+    u32 queue_room;         // room in it
+    Camera camera;
+    u32* group_counts;  // pairs of each macro-tile
+    u64* pairs;         // [macro-tiles][room], (depth key, compacted index)
+    u16* masks;         // [macro-tiles][room], tiles of the macro-tile; side 4 only
+    u32 room;           // pairs that a macro-tile has room for
+    u32 groups;         // number of macro-tiles
+    u32 capacity;       // room in the tiles' lists
+    Counters* counters;
+    uint4* items;  // lists and parts of long lists, for `sort_bins`
+    void* places;  // side 2: `entries` of the blend; side 4: `ranges`
+};
 extern "C" __global__ void __launch_bounds__(BLOCK, 6)
-    deal_far(const Splat* __restrict__ splats, const uint4* __restrict__ queue, u32 queue_room,
-             Camera camera, u32* group_counts, u64* pairs, u16* masks, u32 room, u32 groups,
-             u32 capacity, Counters* counters, uint4* items, void* places) {
+    bin_large_splats(const __grid_constant__ BinLargeSplatsParams args) {
     begin_kernel();
     __shared__ Dealing dealing;
     __shared__ bool is_last;
-    DealtPairs to = {pairs, masks, room};
-    u32 thread = threadIdx.x, groups_x = (camera.tiles_x + GROUP - 1) / GROUP,
-        count = min(counters->far, queue_room);
+    DealtPairs to = {args.pairs, args.masks, args.room};
+    u32 thread = threadIdx.x, groups_x = (args.camera.tiles_x + GROUP - 1) / GROUP,
+        count = min(args.counters->far, args.queue_room);
     if (blockIdx.x * FAR_ENTRIES < count) {
         for (u32 k = thread; k < MOST_GROUPS / 2; k += BLOCK) dealing.words[k] = 0;
         if (thread == 0) dealing.touched_groups = 0;
@@ -141,24 +155,25 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
     for (u32 first = blockIdx.x * FAR_ENTRIES; first < count; first += gridDim.x * FAR_ENTRIES) {
         u32 at = first + thread / FAR_ROWS;
         // Loaded before `count` is known, so that the load does not wait for it.
-        uint4 entry = at < queue_room ? queue[at] : make_uint4(0, 0, 0, 0);
+        uint4 entry = at < args.queue_room ? args.queue[at] : make_uint4(0, 0, 0, 0);
         if (at >= count) entry.z = entry.w = 0;
         u32 row_number = entry.z + thread % FAR_ROWS;
         Row row = {};
         uint2 span = make_uint2(0, 0);
         if (row_number < entry.w) {
-            Footprint footprint = make_footprint(splats[entry.x]);
-            row = make_row(footprint, footprint_rows(footprint, camera), row_number, camera);
+            Footprint footprint = make_footprint(args.splats[entry.x]);
+            row = make_row(footprint, footprint_rows(footprint, args.camera), row_number,
+                           args.camera);
             span = groups_of(row);
         }
         u32 group = row.row * groups_x;
         for (u32 column = span.x; column < span.y; ++column) count_pair(dealing, group + column);
         __syncthreads();
-        reserve_places<BLOCK, AT_ONCE>(dealing, group_counts, thread);
+        reserve_places<BLOCK, AT_ONCE>(dealing, args.group_counts, thread);
         __syncthreads();
         // The list of work needs only the counts, so it does not wait for the pairs written below.
         bool is_done = first + gridDim.x * FAR_ENTRIES >= count;
-        if (is_done && thread == 0) is_last = is_last_to_count(counters);
+        if (is_done && thread == 0) is_last = is_last_to_count(args.counters);
         for (u32 column = span.x; column < span.y; ++column)
             write_dealt(to, group + column, next_place(dealing, group + column), entry.y, entry.x,
                         mask_of(row, column));
@@ -171,10 +186,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
         __syncthreads();
     }
     if (blockIdx.x * FAR_ENTRIES >= count) {
-        if (thread == 0) is_last = is_last_to_count(counters);
+        if (thread == 0) is_last = is_last_to_count(args.counters);
         __syncthreads();
     }
     if (is_last)
-        list_items(group_counts, groups, room, capacity, queue_room, camera, counters, items,
-                   places);
+        list_items(args.group_counts, args.groups, args.room, args.capacity, args.queue_room,
+                   args.camera, args.counters, args.items, args.places);
 }

@@ -2,11 +2,45 @@
 
 use super::intersect::{MOST_PAIRS, footprint};
 use super::sources::program;
-use crate::device::queue::{Queue, arguments, wrong_program};
+use crate::device::params::{Address, Params, kernel_params};
+use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
 use splatcore_core::BackendError;
 use splatcore_core::pipeline::Intersect;
+
+kernel_params! {
+    /// Parameters of `bin_large_splats` (bin_large_splats.cu).
+    pub struct BinLargeSplatsParams {
+        splats: Address,
+        queue: Address,
+        queue_room: u32,
+        camera: KernelCamera,
+        group_counts: Address,
+        pairs: Address,
+        masks: Address,
+        room: u32,
+        groups: u32,
+        capacity: u32,
+        counters: Address,
+        items: Address,
+        places: Address,
+    }
+
+    /// Parameters of `sort_bins` (sort_bins.cu).
+    pub struct SortBinsParams {
+        items: Address,
+        all_pairs: Address,
+        all_masks: Address,
+        room: u32,
+        groups: u32,
+        camera: KernelCamera,
+        counters: Address,
+        group_places: Address,
+        tile_lists: Address,
+        places: Address,
+    }
+}
 
 const BLOCK: u32 = 256;
 /// Tiles along a side of a group, of pictures and of large pictures: for twice the pixels a side,
@@ -22,7 +56,7 @@ pub const MOST_LISTED: usize = 0xf000;
 const _: () = assert!(MOST_LISTED + BLOCK as usize <= 1 << 16);
 /// Memory for the pairs of all groups, each with room for those of the longest.
 const MOST_BYTES: usize = 1 << 30;
-/// Pairs that a block of `sort_lists` (ops/bin/sort_bins.cu) has at a time.
+/// Pairs that a block of `sort_bins` (ops/bin/sort_bins.cu) has at a time.
 pub const ROOM: usize = 2048;
 /// Pairs of a part of a longer list, but for those that a bin has.
 pub const SHARE: usize = 1536;
@@ -104,18 +138,26 @@ fn list_constants(groups: Groups) -> Vec<(&'static str, String)> {
     constants
 }
 
-/// `deal_far` of ops/bin/bin_large_splats.cu.
+/// `bin_large_splats` of ops/bin/bin_large_splats.cu.
 pub fn far_program(intersect: Intersect, groups: Groups) -> Program {
     let mut constants = list_constants(groups);
     constants.extend([footprint(intersect), ("FAR_ROWS", FAR_ROWS.to_string())]);
-    program("bin_large_splats.cu", constants, &["deal_far"])
+    program(
+        "bin_large_splats.cu",
+        constants,
+        [BinLargeSplatsParams::kernel("bin_large_splats")],
+    )
 }
 
-/// `sort_lists`, to which shapes make no difference.
+/// `sort_bins`, to which shapes make no difference.
 pub fn sort_program(groups: Groups) -> Program {
     let mut constants = list_constants(groups);
     constants.push(footprint(Intersect::Exact));
-    program("sort_bins.cu", constants, &["sort_lists"])
+    program(
+        "sort_bins.cu",
+        constants,
+        [SortBinsParams::kernel("sort_bins")],
+    )
 }
 
 /// Addresses of what the kernels read and write.
@@ -154,7 +196,7 @@ pub struct Buffers {
 ///
 /// # Errors
 /// If the launch failed.
-pub fn deal_far(
+pub fn bin_large_splats(
     queue: &Queue,
     kernels: &[Kernel],
     view: &KernelCamera,
@@ -162,30 +204,30 @@ pub fn deal_far(
     entries: u32,
     at: Buffers,
 ) -> Result<(), BackendError> {
-    let &[deal_far] = kernels else {
+    let &[bin_large_splats] = kernels else {
         return Err(wrong_program("dealt lists"));
     };
     // An eighth more than there were; what is beyond is done by the same blocks.
     let likely = (entries + entries / 8).div_ceil(FAR_ENTRIES);
     queue.launch(
-        deal_far,
+        bin_large_splats,
         likely.max(queue.device.multiprocessors()),
         BLOCK,
-        &mut arguments![
-            at.splats,
-            at.far,
-            at.far_room,
-            *view,
-            at.counts,
-            at.pairs,
-            at.masks,
-            at.room,
-            groups as u32,
-            capacity as u32,
-            at.counters,
-            at.items,
-            at.places
-        ],
+        &BinLargeSplatsParams {
+            splats: at.splats,
+            queue: at.far,
+            queue_room: at.far_room,
+            camera: *view,
+            group_counts: at.counts,
+            pairs: at.pairs,
+            masks: at.masks,
+            room: at.room,
+            groups: groups as u32,
+            capacity: capacity as u32,
+            counters: at.counters,
+            items: at.items,
+            places: at.places,
+        },
     )
 }
 
@@ -202,26 +244,26 @@ pub fn sort(
     items: u32,
     at: Buffers,
 ) -> Result<(), BackendError> {
-    let &[sort_lists] = kernels else {
+    let &[sort_bins] = kernels else {
         return Err(wrong_program("dealt lists"));
     };
     queue.launch(
-        sort_lists,
+        sort_bins,
         // More are done by the same blocks.
         if items == 0 { groups as u32 } else { items },
         BLOCK,
-        &mut arguments![
-            at.items,
-            at.pairs,
-            at.masks,
-            at.room,
-            groups as u32,
-            *view,
-            at.counters,
-            at.group_places,
-            at.tile_lists,
-            at.places
-        ],
+        &SortBinsParams {
+            items: at.items,
+            all_pairs: at.pairs,
+            all_masks: at.masks,
+            room: at.room,
+            groups: groups as u32,
+            camera: *view,
+            counters: at.counters,
+            group_places: at.group_places,
+            tile_lists: at.tile_lists,
+            places: at.places,
+        },
     )
 }
 

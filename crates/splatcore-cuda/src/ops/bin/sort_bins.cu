@@ -1,14 +1,14 @@
-// sort_lists: sorts the macro-tiles' lists and splits them into the tiles' lists.
+// sort_bins: sorts the macro-tiles' lists and splits them into the tiles' lists.
 //
 // Contract. `all_pairs` ([groups][room], u64) and `all_masks` (u16, where GROUP is 4) are the
-// lists of macro-tiles (`groups`) that `project` and `deal_far` filled in no order; `items` is the
-// work that `deal_far` listed. Writes `tile_lists`: the numbers of each tile's splats, front to
-// back, equal depths in the order of the splats; and in `places` where each tile's list is: the
-// blend's schedule of tiles (GROUP 2) or ranges (GROUP 4). Twin: splatcore-cpu/src/intersect.rs. A
-// block has a list, or a part of a long one, in shared memory. It counts depths in 256 bins of
-// their range; each bin becomes as many finer bins as it has pairs, twice, so that a bin has few
-// pairs however depths are spread; pairs of a bin are compared. A warp splits a stretch of the
-// order.
+// lists of macro-tiles (`groups`) that `project` and `bin_large_splats` filled in no order; `items`
+// is the work that `bin_large_splats` listed. Writes `tile_lists`: the numbers of each tile's
+// splats, front to back, equal depths in the order of the splats; and in `places` where each tile's
+// list is: the blend's schedule of tiles (GROUP 2) or ranges (GROUP 4). Twin:
+// splatcore-cpu/src/intersect.rs. A block has a list, or a part of a long one, in shared memory. It
+// counts depths in 256 bins of their range; each bin becomes as many finer bins as it has pairs,
+// twice, so that a bin has few pairs however depths are spread; pairs of a bin are compared. A warp
+// splits a stretch of the order.
 //   GROUP, 2 or 4; MOST_GROUPS, at least the number of macro-tiles; ROOM pairs that a block has at
 //   a time; SHARE pairs of a part, more if a bin has more.
 //
@@ -173,9 +173,8 @@ __device__ __noinline__ u64 find_bound(Sorting& s, const u64* pairs, u32 count, 
 
 // Loads a part of a long list, the pairs between two bounds. Counts each tile's pairs in front of
 // the part and in the whole list. Returns its size.
-__device__ __forceinline__ u32 load_part(Sorting& s, const u64* __restrict__ pairs,
-                                         const u16* __restrict__ masks, u32 count, u32 part,
-                                         u32 parts, u32& least, u32& most) {
+__device__ __forceinline__ u32 load_part(Sorting& s, ReadOnly<u64> pairs, ReadOnly<u16> masks,
+                                         u32 count, u32 part, u32 parts, u32& least, u32& most) {
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, below = (1u << lane) - 1;
 #pragma unroll 4
     for (u32 k = thread; k < count; k += BLOCK) {
@@ -318,19 +317,30 @@ __device__ __forceinline__ u32 place_lists(u32 group, u32 total, bool is_shared,
 #endif
 
 // `group_places`: 0 at launch.
+// Parameters of `sort_bins`; in Rust by the same name.
+struct SortBinsParams {
+    ReadOnly<uint4> items;    // lists and parts of long lists, for `sort_bins`
+    ReadOnly<u64> all_pairs;  // [macro-tiles][room], (depth key, compacted index)
+    ReadOnly<u16> all_masks;  // [macro-tiles][room], tiles of the macro-tile; side 4 only
+    u32 room;                 // pairs that a macro-tile has room for
+    u32 groups;               // number of macro-tiles
+    Camera camera;
+    Counters* counters;
+    u32* group_places;  // side 4: where a macro-tile's tile lists begin
+    u32* tile_lists;    // the tiles' lists, compacted indices
+    void* places;       // side 2: `entries` of the blend; side 4: `ranges`
+};
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
-    sort_lists(const uint4* __restrict__ items, const u64* __restrict__ all_pairs,
-               const u16* __restrict__ all_masks, u32 room, u32 groups, Camera camera,
-               Counters* counters, u32* group_places, u32* tile_lists, void* places) {
+    sort_bins(const __grid_constant__ SortBinsParams args) {
     begin_kernel();
     __shared__ __align__(16) Sorting s;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, below = lanes_below(),
-        count = counters->halted ? 0 : counters->items;
+        count = args.counters->halted ? 0 : args.counters->items;
     for (u32 number = blockIdx.x; number < count; number += gridDim.x) {
-        uint4 item = items[number];
+        uint4 item = args.items[number];
         u32 group = item.x, part = item.y & 0xffffu, parts = item.y >> 16, n = item.z, size = n;
-        const u64* pairs = all_pairs + (u64)group * room;
-        const u16* masks = all_masks + (u64)group * room;
+        ReadOnly<u64> pairs = {args.all_pairs + (u64)group * args.room};
+        ReadOnly<u16> masks = {args.all_masks + (u64)group * args.room};
         u32 least = 0xffffffffu, most = 0;
         s.coarse[thread].y = 0;
         if (parts == 1) {
@@ -389,12 +399,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 #if GROUP == 2
         u32 start = GROUP_TILES * item.w + lane * n + in_front;
         if (warp == 0 && part + 1 == parts)
-            write_entries(group, item.w, n, own, groups, camera, (u32)counters->pairs, counters,
-                          (uint4*)places, lane);
+            write_entries(group, item.w, n, own, args.groups, args.camera,
+                          (u32)args.counters->pairs, args.counters, (uint4*)args.places, lane);
 #else
         if (warp == 0) {
             u32 list = place_lists(group, parts > 1 ? s.totals[lane % GROUP_TILES] : own, parts > 1,
-                                   part == 0, camera, counters, group_places, (uint2*)places, lane);
+                                   part == 0, args.camera, args.counters, args.group_places,
+                                   (uint2*)args.places, lane);
             if (lane < GROUP_TILES) s.starts[lane] = list;
         }
         __syncthreads();
@@ -419,7 +430,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 #pragma unroll
             for (u32 t = 0; t < GROUP_TILES; ++t) {
                 u32 vote = lanes_with_bit(mask, t);
-                if (mask & 1u << t) tile_lists[next[t] + __popc(vote & below)] = slot;
+                if (mask & 1u << t) args.tile_lists[next[t] + __popc(vote & below)] = slot;
                 next[t] += __popc(vote);
             }
         }

@@ -16,26 +16,24 @@
 // Now. 331 us for fox_220k at 1080x1920 with `exact` on an H200. History:
 // docs/log/kernels/blend-scalar.md.
 
-#include "splat.cuh"
+#include "blend.cuh"
 
 #define BLOCK 256
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
-          const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges, Camera camera,
-          Counters* counters, float* image, float* transmittances) {
+    blend(const __grid_constant__ BlendParams args) {
     begin_kernel();
     __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
     __shared__ float4 powers[BLOCK];   // a, b, c
     __shared__ float4 colours[BLOCK];
-    if (counters->halted) return;
+    if (args.counters->halted) return;
     u32 thread = threadIdx.x;
     u32 tile = blockIdx.x;
-    u32 x = tile % camera.tiles_x * TILE + thread % TILE,
-        y = tile / camera.tiles_x * TILE + thread / TILE;
-    bool inside = x < camera.width && y < camera.height;
+    u32 x = tile % args.camera.tiles_x * TILE + thread % TILE,
+        y = tile / args.camera.tiles_x * TILE + thread / TILE;
+    bool inside = x < args.camera.width && y < args.camera.height;
     float px = x + 0.5f, py = y + 0.5f;
-    uint2 range = list_range(ranges, tile);
+    uint2 range = list_range(args.ranges, tile);
     float transmittance = 1.0f, red = 0.0f, green = 0.0f, blue = 0.0f;
     bool done = !inside;
     u32 evaluated = 0, blended = 0;
@@ -43,9 +41,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         // This barrier also keeps the next batch from overwriting this one.
         if (__syncthreads_and(done)) break;
         if (start + thread < range.y) {
-            u32 slot = pairs[start + thread];
-            if (pair_slots) slot = pair_slots[slot];
-            const float4* from = (const float4*)(splats + slot);
+            u32 slot = args.pairs[start + thread];
+            if (args.pair_slots) slot = args.pair_slots[slot];
+            ReadOnly<float4> from = splat_row(args.splats, slot);
             centres[thread] = from[0];
             powers[thread] = from[1];
             colours[thread] = from[2];
@@ -59,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
             ++evaluated;
             if (!(beta >= -LOG2_255)) continue;
-            float alpha = fminf(exp2_approx(beta), camera.alpha_max);
+            float alpha = fminf(exp2_approx(beta), args.camera.alpha_max);
             float next = fmaf(-alpha, transmittance, transmittance);
             if (next < TRANSMITTANCE_MIN) {
                 done = true;
@@ -81,16 +79,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         blended += __shfl_xor_sync(FULL_MASK, blended, offset);
     }
     if (thread % WARP == 0) {
-        atomicAdd(&counters->evaluated, (u64)evaluated);
-        atomicAdd(&counters->blended, (u64)blended);
+        atomicAdd(&args.counters->evaluated, (u64)evaluated);
+        atomicAdd(&args.counters->blended, (u64)blended);
     }
 #else
     if (inside) {
-        u32 plane = camera.width * camera.height, at = y * camera.width + x;
-        image[at] = fmaf(transmittance, camera.background[0], red);
-        image[plane + at] = fmaf(transmittance, camera.background[1], green);
-        image[2 * plane + at] = fmaf(transmittance, camera.background[2], blue);
-        transmittances[at] = transmittance;
+        u32 plane = args.camera.width * args.camera.height, at = y * args.camera.width + x;
+        args.image[at] = fmaf(transmittance, args.camera.background[0], red);
+        args.image[plane + at] = fmaf(transmittance, args.camera.background[1], green);
+        args.image[2 * plane + at] = fmaf(transmittance, args.camera.background[2], blue);
+        args.transmittances[at] = transmittance;
     }
 #endif
 }

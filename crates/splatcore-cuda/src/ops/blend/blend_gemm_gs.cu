@@ -20,8 +20,8 @@
 // Now. 258 us for fox_220k at 1080x1920 with `exact` and batches of 256 on an H200. History:
 // docs/log/kernels/blend-gemm-gs.md.
 
+#include "blend.cuh"
 #include "matrix.cuh"
-#include "splat.cuh"
 
 #define BLOCK 256
 #define MINI_BATCH 16
@@ -55,9 +55,7 @@ __device__ __forceinline__ uint4 coefficients_of(float4 mean, float4 power, floa
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
-          const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges, Camera camera,
-          Counters* counters, float* image, float* transmittances) {
+    blend(const __grid_constant__ BlendParams args) {
     begin_kernel();
     __shared__ u32 indices[2][BATCH];
     __shared__ uint4 rows[2][BATCH];  // of M_g, 8 halves each
@@ -65,14 +63,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     // Half a mini-batch of M_power for each warp: 8 floats a pixel, in two pieces that change
     // places every four pixels, so that neither the stores nor the loads have bank conflicts.
     __shared__ float4 powers[BLOCK * 2];
-    if (counters->halted) return;
+    if (args.counters->halted) return;
     u32 thread = threadIdx.x, lane = thread % WARP;
     u32 tile = blockIdx.x;
-    u32 tile_x = tile % camera.tiles_x * TILE, tile_y = tile / camera.tiles_x * TILE;
+    u32 tile_x = tile % args.camera.tiles_x * TILE, tile_y = tile / args.camera.tiles_x * TILE;
     u32 x = tile_x + thread % TILE, y = tile_y + thread / TILE;
-    bool inside = x < camera.width && y < camera.height;
+    bool inside = x < args.camera.width && y < args.camera.height;
     float centre_x = tile_x + TILE / 2, centre_y = tile_y + TILE / 2;
-    uint2 range = list_range(ranges, tile);
+    uint2 range = list_range(args.ranges, tile);
     u32 batches = (range.y - range.x + BATCH - 1) / BATCH;
 
     // The warp's 32 pixels are two rows of the tile: two factors of 16 pixels.
@@ -93,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     auto copy_indices = [&](u32 batch) {
         for (u32 share = 0; share < SHARE; ++share) {
             u32 k = thread + share * BLOCK, at = range.x + batch * BATCH + k;
-            if (k < BATCH && at < range.y) copy_async_4(&indices[batch % 2][k], pairs + at);
+            if (k < BATCH && at < range.y) copy_async_4(&indices[batch % 2][k], args.pairs + at);
         }
         copy_async_commit();
     };
@@ -105,8 +103,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             u32 k = thread + share * BLOCK, at = range.x + batch * BATCH + k;
             if (k < BATCH && at < range.y) {
                 u32 slot = indices[batch % 2][k];
-                if (pair_slots) slot = pair_slots[slot];
-                const float4* from = (const float4*)(splats + slot);
+                if (args.pair_slots) slot = args.pair_slots[slot];
+                ReadOnly<float4> from = splat_row(args.splats, slot);
                 means[share] = from[0];
                 shapes[share] = from[1];
                 colour[share] = from[2];
@@ -182,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                     // Comparisons with not-a-number are false: such a fragment is not blended.
                     bool counts = alpha >= least;
                     if (!__any_sync(FULL_MASK, counts)) continue;
-                    alpha = fminf(counts ? alpha : 0.0f, camera.alpha_max);
+                    alpha = fminf(counts ? alpha : 0.0f, args.camera.alpha_max);
                     float next = fmaf(-alpha, transmittance, transmittance);
                     bool stops = next < TRANSMITTANCE_MIN;
 #if COUNT
@@ -206,16 +204,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         blended += __shfl_xor_sync(FULL_MASK, blended, offset);
     }
     if (lane == 0) {
-        atomicAdd(&counters->evaluated, (u64)evaluated);
-        atomicAdd(&counters->blended, (u64)blended);
+        atomicAdd(&args.counters->evaluated, (u64)evaluated);
+        atomicAdd(&args.counters->blended, (u64)blended);
     }
 #else
     if (inside) {
-        u32 plane = camera.width * camera.height, at = y * camera.width + x;
-        image[at] = fmaf(transmittance, camera.background[0], red);
-        image[plane + at] = fmaf(transmittance, camera.background[1], green);
-        image[2 * plane + at] = fmaf(transmittance, camera.background[2], blue);
-        transmittances[at] = transmittance;
+        u32 plane = args.camera.width * args.camera.height, at = y * args.camera.width + x;
+        args.image[at] = fmaf(transmittance, args.camera.background[0], red);
+        args.image[plane + at] = fmaf(transmittance, args.camera.background[1], green);
+        args.image[2 * plane + at] = fmaf(transmittance, args.camera.background[2], blue);
+        args.transmittances[at] = transmittance;
     }
 #endif
 }

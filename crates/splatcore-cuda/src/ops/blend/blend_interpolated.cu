@@ -1,4 +1,4 @@
-// blend_samples, method `samples`: samples one position per four pixels and interpolates.
+// blend_interpolated, method `samples`: samples one position per four pixels and interpolates.
 //
 // Contract. Writes `image` ([3][height][width], f32) and `transmittances` ([height][width]) where
 // interpolation is safe; leaves the other squares of 8x8 pixels to blend_refined.cu, in `rough`:
@@ -6,7 +6,7 @@
 // 6.5, 8.5, 10.75, 13 and 15 pixels from the first in both directions, blended as
 // blend_splatcore_inference.cu blends pixels, until 1/512 of the transmittance is left, as four
 // pixels are made of each. Equations: docs/methods/interpolation.md. Images whose splats are small
-// (SMOOTH) or whose lists are short (FEW) are left to blend_rough as a whole. Not with depth: the
+// (SMOOTH) or whose lists are short (FEW) are left to blend_refined as a whole. Not with depth: the
 // mean's divisor is not smooth where a splat begins. Twins: tests/interpolated.rs has the spline
 // in f64; the CPU blends `samples` as `splatcore`.
 //
@@ -16,9 +16,10 @@
 //
 // Bound. Instructions: 71 M warp instructions a view of fox_220k, 65 % of the issue slots.
 //
-// Now. 201 us for fox_220k at 3840x2160 on an H200 with blend_rough (all pixels blended: 288).
+// Now. 201 us for fox_220k at 3840x2160 on an H200 with blend_refined (all pixels blended: 288).
 // History: docs/log/kernels/blend-samples.md.
 
+#include "blend.cuh"
 #include "inference.cuh"
 
 #define WARPS (BLOCK / WARP)
@@ -44,7 +45,7 @@ __device__ __forceinline__ bool is_smooth(const Counters* counters, u32 tiles) {
     return counters->placed >= max(SMOOTH * counters->pairs, FEW * (u64)tiles);
 }
 
-// What is left to blend_rough: LENGTHS lists of tiles, by the length of the tiles' lists, as the
+// What is left to blend_refined: LENGTHS lists of tiles, by the length of the tiles' lists, as the
 // longest begin first; behind them the list of tiles without splats. An entry is (first, one past
 // the last, tile, a bit for each square).
 #define EMPTY_LIST LENGTHS
@@ -57,8 +58,8 @@ __device__ __forceinline__ u32 length_class(u32 length) {
 
 // Leaves a block's BLOCK tiles from `first` on as a whole. The block reserves room for all of them
 // with one atomic a list, as all blocks use the same few addresses.
-__device__ __forceinline__ void leave_tiles(uint4* rough, const uint2* __restrict__ ranges,
-                                            u32 first, u32 tiles, Counters* counters) {
+__device__ __forceinline__ void leave_tiles(uint4* rough, ReadOnly<uint2> ranges, u32 first,
+                                            u32 tiles, Counters* counters) {
     __shared__ u32 places[EMPTY_LIST + 1];
     u32 thread = threadIdx.x, tile = first + thread, list = EMPTY_LIST, place = 0;
     uint2 range = make_uint2(0, 0);
@@ -168,9 +169,9 @@ struct SamplesShared {
 // a tile's list has only splats that reach it, and no barrier is needed, as a warp's rows are its
 // own.
 __device__ __forceinline__ bool blend_list(Pixels& pixels, SamplesShared& shared,
-                                           const Splat* __restrict__ splats,
-                                           const u32* __restrict__ pairs, uint2 range, u32 lane,
-                                           u32 x0, u32 y0, const Camera& camera, u32& rough) {
+                                           const Splat* splats, ReadOnly<u32> pairs, uint2 range,
+                                           u32 lane, u32 x0, u32 y0, const Camera& camera,
+                                           u32& rough) {
     // The splats whose addresses this lane gives to ldmatrix: as in `blend_tile` (inference.cuh),
     // but rows lie in the order in which they are read, bit 1 of the splat's number in front.
     u32 row = lane / 16 * HALF_BATCH_BYTES + lane % 8 * ROW_BYTES + lane / 8 % 2 * 16;
@@ -182,7 +183,7 @@ __device__ __forceinline__ bool blend_list(Pixels& pixels, SamplesShared& shared
                                (own / 4 * 2 + own % 2) * ROW_BYTES) /
                                   16;
     auto stage = [&](u32 slot) {
-        const uint4* from = (const uint4*)(splats + slot);
+        ReadOnly<uint4> from = {(const uint4*)(splats + slot)};
 #pragma unroll
         for (int k = 0; k < 3; ++k) copy_async_cached_16(&shared.staged[k][lane], from + k);
         copy_async_commit();
@@ -397,21 +398,19 @@ __device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_ou
     return rough;
 }
 
-// If the image is not smooth, all tiles are left to blend_rough, those without splats in a list of
-// their own behind the others.
+// If the image is not smooth, all tiles are left to blend_refined, those without splats in a list
+// of their own behind the others.
 extern "C" __global__ void __launch_bounds__(BLOCK, SAMPLES_BLOCKS)
-    blend_samples(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
-                  const uint2* __restrict__ ranges, Camera camera, Counters* counters, float* image,
-                  float* transmittances, uint4* rough) {
+    blend_interpolated(const __grid_constant__ BlendParams args) {
     begin_kernel();
     __shared__ SamplesShared all_shared[WARPS];
-    u64 all_pairs = counters->placed;
-    bool is_halted = counters->halted;
+    u64 all_pairs = args.counters->placed;
+    bool is_halted = args.counters->halted;
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP,
-        tiles = camera.tiles_x * camera.tiles_y, work = blockIdx.x * WARPS + warp;
-    if (is_halted || !is_smooth(counters, tiles)) {
+        tiles = args.camera.tiles_x * args.camera.tiles_y, work = blockIdx.x * WARPS + warp;
+    if (is_halted || !is_smooth(args.counters, tiles)) {
         if (!is_halted && blockIdx.x * BLOCK < tiles)
-            leave_tiles(rough, ranges, blockIdx.x * BLOCK, tiles, counters);
+            leave_tiles(args.rough, args.ranges, blockIdx.x * BLOCK, tiles, args.counters);
         return;
     }
     // LOOKED tiles for each of the first `looks` warps, then one tile a warp.
@@ -419,31 +418,31 @@ extern "C" __global__ void __launch_bounds__(BLOCK, SAMPLES_BLOCKS)
     bool is_first = work < looks;
     u32 seen = is_first ? work + lane * looks : work - looks + lane;
     bool has_tile = seen < tiles && lane < (is_first ? LOOKED : 1);
-    uint2 range = has_tile ? list_range(ranges, seen) : make_uint2(0, 0);
+    uint2 range = has_tile ? list_range(args.ranges, seen) : make_uint2(0, 0);
     bool is_long = 2ull * (range.y - range.x) * tiles > LONG * all_pairs;
     for (u32 todo = __ballot_sync(FULL_MASK, has_tile && is_long == is_first); todo;
          todo &= todo - 1) {
         u32 from = __ffs(todo) - 1, tile = __shfl_sync(FULL_MASK, seen, from), left = 0;
         uint2 list = make_uint2(__shfl_sync(FULL_MASK, range.x, from),
                                 __shfl_sync(FULL_MASK, range.y, from));
-        u32 y0 = quotient(tile, camera.tiles_x), x0 = (tile - y0 * camera.tiles_x) * TILE;
+        u32 y0 = quotient(tile, args.camera.tiles_x), x0 = (tile - y0 * args.camera.tiles_x) * TILE;
         y0 *= TILE;
-        if (x0 + TILE <= camera.width && y0 + TILE <= camera.height) {
+        if (x0 + TILE <= args.camera.width && y0 + TILE <= args.camera.height) {
             Pixels pixels;
             u32 column = lane / 4;
             light_pixels<true>(pixels, x0 + column, y0, lane % 4, x0, y0);
-            bool is_left_out = blend_list(pixels, all_shared[warp], splats, pairs, list, lane, x0,
-                                          y0, camera, left);
+            bool is_left_out = blend_list(pixels, all_shared[warp], args.splats, args.pairs, list,
+                                          lane, x0, y0, args.camera, left);
             if (left != ALL_SQUARES)
-                left = interpolate(pixels, is_left_out, left, x0, y0, lane, camera, image,
-                                   transmittances);
+                left = interpolate(pixels, is_left_out, left, x0, y0, lane, args.camera, args.image,
+                                   args.transmittances);
         } else {
             // Some samples lie outside the image: nothing is interpolated.
-            left = squares_inside(x0, y0, camera);
+            left = squares_inside(x0, y0, args.camera);
         }
         if (left && lane == 0) {
             u32 to = length_class(list.y - list.x);
-            rough[to * tiles + atomicAdd(&counters->rough_tiles[to], 1)] =
+            args.rough[to * tiles + atomicAdd(&args.counters->rough_tiles[to], 1)] =
                 make_uint4(list.x, list.y, tile, left);
         }
         __syncwarp();

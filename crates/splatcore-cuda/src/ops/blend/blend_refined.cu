@@ -1,4 +1,4 @@
-// blend_rough, method `samples`: blends the squares of 8x8 pixels that blend_interpolated.cu
+// blend_refined, method `samples`: blends the squares of 8x8 pixels that blend_interpolated.cu
 // leaves.
 //
 // Contract. `rough` lists tiles as (first, one past the last of the tile's list, tile, a bit for
@@ -17,6 +17,7 @@
 // Now. 201 us for fox_220k at 3840x2160 on an H200, both kernels. History:
 // docs/log/kernels/blend-samples.md.
 
+#include "blend.cuh"
 #include "inference.cuh"
 
 #define ROUGH_BLOCKS 7  // of a multiprocessor
@@ -44,35 +45,34 @@ __device__ __noinline__ void fill_tile(u32 x0, u32 y0, u32 lane, u32 width, u32 
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK, ROUGH_BLOCKS)
-    blend_rough(const Splat* __restrict__ splats, const u32* __restrict__ pairs, Camera camera,
-                Counters* counters, float* image, float* transmittances,
-                const uint4* __restrict__ rough) {
+    blend_refined(const __grid_constant__ BlendParams args) {
     begin_kernel();
     __shared__ PictureShared shared;
     __shared__ u32 nexts[2], starts[LENGTHS + 1];  // of the lists, one behind the other
-    if (counters->halted) return;
+    if (args.counters->halted) return;
     if (threadIdx.x <= LENGTHS) {
         u32 start = 0;
-        for (u32 k = 0; k < threadIdx.x; ++k) start += counters->rough_tiles[k];
+        for (u32 k = 0; k < threadIdx.x; ++k) start += args.counters->rough_tiles[k];
         starts[threadIdx.x] = start;
     }
     // One block of each multiprocessor fills tiles without splats before it asks for others:
     // writing takes as long as blending, and the two overlap.
-    u32 tiles = camera.tiles_x * camera.tiles_y, empty = counters->rough_tiles[EMPTY_LIST];
+    u32 tiles = args.camera.tiles_x * args.camera.tiles_y,
+        empty = args.counters->rough_tiles[EMPTY_LIST];
     u32 fillers = empty ? (gridDim.x + ROUGH_BLOCKS - 1) / ROUGH_BLOCKS : 0,
         others = gridDim.x - fillers;
     if (blockIdx.x >= others) {
         for (u32 k = (blockIdx.x - others) * WARPS + threadIdx.x / WARP; k < empty;
              k += fillers * WARPS) {
-            u32 tile = rough[EMPTY_LIST * tiles + k].z, y = quotient(tile, camera.tiles_x),
-                x = tile - y * camera.tiles_x;
-            float4 value =
-                make_float4(camera.background[0], camera.background[1], camera.background[2], 1.0f);
-            fill_tile(x * TILE, y * TILE, threadIdx.x % WARP, camera.width, camera.height, value,
-                      image, transmittances);
+            u32 tile = args.rough[EMPTY_LIST * tiles + k].z,
+                y = quotient(tile, args.camera.tiles_x), x = tile - y * args.camera.tiles_x;
+            float4 value = make_float4(args.camera.background[0], args.camera.background[1],
+                                       args.camera.background[2], 1.0f);
+            fill_tile(x * TILE, y * TILE, threadIdx.x % WARP, args.camera.width, args.camera.height,
+                      value, args.image, args.transmittances);
         }
     }
-    auto ask = [&] { return others + atomicAdd(&counters->rough_begun, 1); };
+    auto ask = [&] { return others + atomicAdd(&args.counters->rough_begun, 1); };
     if (threadIdx.x == 0) nexts[0] = blockIdx.x < others ? blockIdx.x : ask();
     __syncthreads();
     for (u32 i = nexts[0], turn = 1; i < starts[LENGTHS]; turn ^= 1) {
@@ -80,8 +80,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, ROUGH_BLOCKS)
 #pragma unroll
         for (u32 step = LENGTHS / 2; step > 0; step /= 2)
             if (starts[list + step] <= i) list += step;
-        uint4 entry = rough[list * tiles + i - starts[list]];
-        blend_tile(shared, entry, entry.w, splats, pairs, camera, image, transmittances, nullptr);
+        uint4 entry = args.rough[list * tiles + i - starts[list]];
+        blend_tile(shared, entry, entry.w, args.splats, args.pairs, args.camera, args.image,
+                   args.transmittances, nullptr);
         if (threadIdx.x == 0) nexts[turn] = ask();
         // This barrier also keeps the next tile's rows from overwriting these.
         __syncthreads();

@@ -22,6 +22,7 @@
 //
 // Now. 100 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/blend-splatcore.md.
 
+#include "blend.cuh"
 #include "inference.cuh"
 
 // Blocks of a multiprocessor; one of sm_75 holds 1024 threads.
@@ -29,31 +30,21 @@
 #define BLOCKS (!HAS_SM80 ? 1024 / BLOCK : RECTANGLE_Y == 4 ? (DEPTH ? 4 : 5) : (DEPTH ? 6 : 8))
 #endif
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
-    blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
-          const uint4* __restrict__ entries, const uint2* __restrict__ ranges, Camera camera,
-          Counters* counters, float* image, float* transmittances
-#if DEPTH
-          ,
-          float* inverse_depths
-#endif
-    ) {
+    blend(const __grid_constant__ BlendParams args) {
     begin_kernel();
     __shared__ PictureShared shared;
     // The first load, as all that follows depends on it.
     uint4 entry = make_uint4(0, 0, blockIdx.x, 0);
-    if (entries) {
-        entry = entries[blockIdx.x];
+    if (args.entries) {
+        entry = args.entries[blockIdx.x];
     } else {
-        uint2 listed = list_range(ranges, blockIdx.x);
+        uint2 listed = list_range(args.ranges, blockIdx.x);
         entry.x = listed.x;
         entry.y = listed.y;
     }
     // A frame that overflowed (`halted`) is discarded. No early return: it would put the load of
     // the flag in front of the load of the entry.
-    if (counters->halted) entry = make_uint4(0, 0, blockIdx.x, 0);
-#if !DEPTH
-    float* inverse_depths = nullptr;
-#endif
-    blend_tile(shared, entry, FULL_MASK, splats, pairs, camera, image, transmittances,
-               inverse_depths);
+    if (args.counters->halted) entry = make_uint4(0, 0, blockIdx.x, 0);
+    blend_tile(shared, entry, FULL_MASK, args.splats, args.pairs, args.camera, args.image,
+               args.transmittances, args.inverse_depths);
 }

@@ -24,6 +24,7 @@
 //
 // Now. 130 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/blend-splatcore.md.
 
+#include "blend.cuh"
 #include "training_weights.cuh"
 
 // Blends 16 splats. Returns true if all pixels have stopped.
@@ -41,18 +42,16 @@ __device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u
 // A multiprocessor of sm_75 holds 1024 threads; if more were asked for, the compiler would not
 // limit registers at all.
 extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4)
-    blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
-          const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges, Camera camera,
-          Counters* counters, float* image, float* transmittances) {
+    blend(const __grid_constant__ BlendParams args) {
     begin_kernel();
     __shared__ uint4 rows[(BLOCK + 1) * (ROW_BYTES / 16)];  // one more, which blends to nothing,
                                                             // fills up the last batch
     __shared__ __align__(8) u8 masks[BLOCK];  // bit w: the splat reaches warp w's pixels
     __shared__ u16 survivors[BLOCK / WARP][BLOCK + BATCH];  // offsets of their rows, front to back
     // The first load, as all that follows depends on it.
-    uint2 range = list_range(ranges, blockIdx.x);
+    uint2 range = list_range(args.ranges, blockIdx.x);
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
-    u32 blocks_x = (camera.width + COLUMNS * RECTANGLE_X - 1) / (COLUMNS * RECTANGLE_X);
+    u32 blocks_x = (args.camera.width + COLUMNS * RECTANGLE_X - 1) / (COLUMNS * RECTANGLE_X);
     u32 block_y = quotient(blockIdx.x, blocks_x), block_x = blockIdx.x - block_y * blocks_x;
     block_x *= COLUMNS * RECTANGLE_X;
     block_y *= ROWS * RECTANGLE_Y;
@@ -61,12 +60,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4)
           centre_y = block_y + 0.5f * ROWS * RECTANGLE_Y;
     // A frame that overflowed (`halted`) is discarded. No early return: it would put the load of
     // the flag in front of the load of the range.
-    if (counters->halted) range.y = range.x;
-    u32 alpha_max = kept_alpha_max(camera);
+    if (args.counters->halted) range.y = range.x;
+    u32 alpha_max = kept_alpha_max(args.camera);
 
     Pixels pixels;
     u32 x = x0 + lane / 4, member = lane % 4;
-    start_pixels(pixels, x, y0, member, camera, block_x, block_y);
+    start_pixels(pixels, x, y0, member, args.camera, block_x, block_y);
     if (thread == 0) write_empty_row(rows + BLOCK * (ROW_BYTES / 16));
 
     // The splats whose addresses this lane gives to ldmatrix: column lane % 8 of product lane / 16
@@ -82,9 +81,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4)
         if (begin != range.x && __syncthreads_and(pixels.finished)) break;
         u32 mask = 0;
         if (begin + thread < range.y) {
-            u32 slot = pairs[begin + thread];
-            if (pair_slots) slot = pair_slots[slot];
-            const float4* from = (const float4*)(splats + slot);
+            u32 slot = args.pairs[begin + thread];
+            if (args.pair_slots) slot = args.pair_slots[slot];
+            ReadOnly<float4> from = splat_row(args.splats, slot);
             float4 centre = from[0], power = from[1], colour = from[2];
             bool fits = write_row(rows + thread * (ROW_BYTES / 16), centre, power, colour, centre_x,
                                   centre_y);
@@ -101,20 +100,21 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4)
         }
         __syncwarp();
     }
-    if (x >= camera.width) return;
-    u64 plane = camera.width * camera.height;
-    float* out = (member < 3 ? image + member * plane : transmittances) + (y0 * camera.width + x);
+    if (x >= args.camera.width) return;
+    u64 plane = args.camera.width * args.camera.height;
+    float* out = (member < 3 ? args.image + member * plane : args.transmittances) +
+                 (y0 * args.camera.width + x);
     // The fourth lane of a pixel sums nothing, so with a background of 1 it writes the
     // transmittance.
-    float background = member == 0   ? camera.background[0]
-                       : member == 1 ? camera.background[1]
-                       : member == 2 ? camera.background[2]
+    float background = member == 0   ? args.camera.background[0]
+                       : member == 1 ? args.camera.background[1]
+                       : member == 2 ? args.camera.background[2]
                                      : 1.0f;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
         float channel = pixels.sums[k / 2][k % 2 * 2],
               transmittance = transmittance_of(pixels.sums[k / 2][k % 2 * 2 + 1]);
-        if (y0 + k < camera.height) *out = fmaf(transmittance, background, channel);
-        out += camera.width;
+        if (y0 + k < args.camera.height) *out = fmaf(transmittance, background, channel);
+        out += args.camera.width;
     }
 }

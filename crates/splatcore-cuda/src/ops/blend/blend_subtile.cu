@@ -15,35 +15,26 @@
 //
 // Now. 281 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/blend-subtile.md.
 
+#include "blend.cuh"
 #include "subtile.cuh"
 
 #define BLOCK 256
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
-          const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges, Camera camera,
-          Counters* counters, float* image, float* transmittances
-#if CHECKPOINTS
-          ,
-          u32* bucket_tiles, float4* checkpoints, u32* stops
-#elif DEPTH
-          ,
-          float* inverse_depths
-#endif
-    ) {
+    blend(const __grid_constant__ BlendParams args) {
     begin_kernel();
     __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
     __shared__ float4 powers[BLOCK];   // a, b, c
     __shared__ float4 colours[BLOCK];
-    if (counters->halted) return;
+    if (args.counters->halted) return;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     u32 tile = blockIdx.x;
-    u32 x0 = tile % camera.tiles_x * TILE + warp % 2 * SUBTILE_X,
-        y0 = tile / camera.tiles_x * TILE + warp / 2 * SUBTILE_Y;
+    u32 x0 = tile % args.camera.tiles_x * TILE + warp % 2 * SUBTILE_X,
+        y0 = tile / args.camera.tiles_x * TILE + warp / 2 * SUBTILE_Y;
     u32 x = x0 + lane % SUBTILE_X, y = y0 + lane / SUBTILE_X;
-    bool inside = x < camera.width && y < camera.height;
+    bool inside = x < args.camera.width && y < args.camera.height;
     float px = x + 0.5f, py = y + 0.5f;
-    uint2 range = list_range(ranges, tile);
+    uint2 range = list_range(args.ranges, tile);
     float transmittance = 1.0f, red = 0.0f, green = 0.0f, blue = 0.0f;
     bool done = !inside;
     u32 evaluated = 0, blended = 0;
@@ -52,17 +43,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 #if CHECKPOINTS
     u32 stop = range.y;
-    u32 pixel = (y - tile / camera.tiles_x * TILE) * TILE + x % TILE;
+    u32 pixel = (y - tile / args.camera.tiles_x * TILE) * TILE + x % TILE;
     for (u32 k = thread; k < (range.y - range.x + WARP - 1) / WARP; k += BLOCK)
-        bucket_tiles[range.x / WARP + tile + k] = tile + 1;
+        args.bucket_tiles[range.x / WARP + tile + k] = tile + 1;
 #endif
     for (u32 start = range.x; start < range.y; start += BLOCK) {
         // This barrier also keeps the next batch from overwriting this one.
         if (__syncthreads_and(done)) break;
         if (start + thread < range.y) {
-            u32 slot = pairs[start + thread];
-            if (pair_slots) slot = pair_slots[slot];
-            const float4* from = (const float4*)(splats + slot);
+            u32 slot = args.pairs[start + thread];
+            if (args.pair_slots) slot = args.pair_slots[slot];
+            ReadOnly<float4> from = splat_row(args.splats, slot);
             centres[thread] = from[0];
             powers[thread] = from[1];
             colours[thread] = from[2];
@@ -75,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             // The warp's 32 splats are a bucket.
             u32 place = start + group - range.x;
             if (place > 0 && !done)
-                checkpoints[(u64)(range.x / WARP + place / WARP - 1) * BLOCK + pixel] =
+                args.checkpoints[(u64)(range.x / WARP + place / WARP - 1) * BLOCK + pixel] =
                     make_float4(transmittance, red, green, blue);
 #endif
             bool touches =
@@ -87,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 float dx = px - centre.x, dy = py - centre.y;
                 float exponent =
                     fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
-                float raw = exp2_approx(exponent), alpha = fminf(raw, camera.alpha_max);
+                float raw = exp2_approx(exponent), alpha = fminf(raw, args.camera.alpha_max);
 #if COUNT
                 if (!done) ++evaluated;
 #endif
@@ -122,21 +113,21 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         blended += __shfl_xor_sync(FULL_MASK, blended, offset);
     }
     if (lane == 0) {
-        atomicAdd(&counters->evaluated, (u64)evaluated);
-        atomicAdd(&counters->blended, (u64)blended);
+        atomicAdd(&args.counters->evaluated, (u64)evaluated);
+        atomicAdd(&args.counters->blended, (u64)blended);
     }
 #else
     if (inside) {
-        u32 plane = camera.width * camera.height, at = y * camera.width + x;
-        image[at] = fmaf(transmittance, camera.background[0], red);
-        image[plane + at] = fmaf(transmittance, camera.background[1], green);
-        image[2 * plane + at] = fmaf(transmittance, camera.background[2], blue);
-        transmittances[at] = transmittance;
+        u32 plane = args.camera.width * args.camera.height, at = y * args.camera.width + x;
+        args.image[at] = fmaf(transmittance, args.camera.background[0], red);
+        args.image[plane + at] = fmaf(transmittance, args.camera.background[1], green);
+        args.image[2 * plane + at] = fmaf(transmittance, args.camera.background[2], blue);
+        args.transmittances[at] = transmittance;
 #if DEPTH
-        inverse_depths[at] = inverse_depth;
+        args.inverse_depths[at] = inverse_depth;
 #endif
 #if CHECKPOINTS
-        stops[at] = stop;
+        args.stops[at] = stop;
 #endif
     }
 #endif

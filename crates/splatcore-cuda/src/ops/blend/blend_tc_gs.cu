@@ -22,8 +22,8 @@
 // Now. 220 us for fox_220k at 1080x1920, tc-gs with `exact`, on an H200. History:
 // docs/log/kernels/blend-tc-gs.md.
 
+#include "blend.cuh"
 #include "matrix.cuh"
-#include "splat.cuh"
 
 #define BLOCK 256
 #define GROUP 8  // Gaussians of a product
@@ -61,9 +61,7 @@ __device__ __forceinline__ float basis(u32 k, Point p) {
 #endif
 
 extern "C" __global__ void __launch_bounds__(BLOCK, 4)
-    blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
-          const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges, Camera camera,
-          Counters* counters, float* image, float* transmittances) {
+    blend(const __grid_constant__ BlendParams args) {
     begin_kernel();
     // V. Halves: all 8 entries; TF32: entries 0 to 3 of all Gaussians, then 4 to 7. 8 Gaussians
     // form a B operand in this layout, a word a lane.
@@ -78,15 +76,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
 #else
     __shared__ uint4 exponents[BLOCK / WARP][WARP];
 #endif
-    if (counters->halted) return;
+    if (args.counters->halted) return;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     u32 group = lane / 4, member = lane % 4;
     u32 tile = blockIdx.x;
-    u32 tile_x = tile % camera.tiles_x * TILE, tile_y = tile / camera.tiles_x * TILE;
+    u32 tile_x = tile % args.camera.tiles_x * TILE, tile_y = tile / args.camera.tiles_x * TILE;
     u32 warp_x = tile_x + warp % (TILE / WARP_WIDTH) * WARP_WIDTH;
     u32 warp_y = tile_y + warp / (TILE / WARP_WIDTH) * WARP_HEIGHT;
     u32 x = warp_x + lane % WARP_WIDTH, y = warp_y + lane / WARP_WIDTH;
-    bool inside = x < camera.width && y < camera.height;
+    bool inside = x < args.camera.width && y < args.camera.height;
 #if LOCAL
     // Equation 19: the tile's centre, a corner of four pixels.
     Point origin = {tile_x + TILE / 2.0f, tile_y + TILE / 2.0f};
@@ -108,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
 #endif
     }
 
-    uint2 range = list_range(ranges, tile);
+    uint2 range = list_range(args.ranges, tile);
     float transmittance = 1.0f, red = 0.0f, green = 0.0f, blue = 0.0f;
     float least = inside ? LEAST : NEVER;
 #if COUNT
@@ -120,9 +118,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
         // Beyond the list's end, an exponent that no pixel blends.
         float v[6] = {-6e4f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
         if (start + thread < range.y) {
-            u32 slot = pairs[start + thread];
-            if (pair_slots) slot = pair_slots[slot];
-            const float4* from = (const float4*)(splats + slot);
+            u32 slot = args.pairs[start + thread];
+            if (args.pair_slots) slot = args.pair_slots[slot];
+            ReadOnly<float4> from = splat_row(args.splats, slot);
             float4 centre = from[0], power = from[1];
             colours[thread] = from[2];
             // Equation 12 about the origin of equation 20.
@@ -198,7 +196,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
                 bool visible = alpha >= least;
                 if (!__any_sync(FULL_MASK, visible)) continue;
 #endif
-                alpha = fminf(alpha, camera.alpha_max);
+                alpha = fminf(alpha, args.camera.alpha_max);
                 float next = fmaf(-alpha, transmittance, transmittance);
                 bool blends = visible && next >= TRANSMITTANCE_MIN;
                 float weight = alpha * transmittance;
@@ -222,16 +220,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
         blended += __shfl_xor_sync(FULL_MASK, blended, offset);
     }
     if (lane == 0) {
-        atomicAdd(&counters->evaluated, (u64)evaluated);
-        atomicAdd(&counters->blended, (u64)blended);
+        atomicAdd(&args.counters->evaluated, (u64)evaluated);
+        atomicAdd(&args.counters->blended, (u64)blended);
     }
 #else
     if (inside) {
-        u32 plane = camera.width * camera.height, at = y * camera.width + x;
-        image[at] = fmaf(transmittance, camera.background[0], red);
-        image[plane + at] = fmaf(transmittance, camera.background[1], green);
-        image[2 * plane + at] = fmaf(transmittance, camera.background[2], blue);
-        transmittances[at] = transmittance;
+        u32 plane = args.camera.width * args.camera.height, at = y * args.camera.width + x;
+        args.image[at] = fmaf(transmittance, args.camera.background[0], red);
+        args.image[plane + at] = fmaf(transmittance, args.camera.background[1], green);
+        args.image[2 * plane + at] = fmaf(transmittance, args.camera.background[2], blue);
+        args.transmittances[at] = transmittance;
     }
 #endif
 }

@@ -20,8 +20,8 @@
 // Now. 473 us for fox_220k at 1080x1920, 2x2 with `exact`, on an H200 (1x1: 309). History:
 // docs/log/kernels/blend-tensor-gs.md.
 
+#include "blend.cuh"
 #include "matrix.cuh"
-#include "splat.cuh"
 
 #define BLOCK 256
 #define TILES (GROUP * GROUP)
@@ -78,14 +78,7 @@ __device__ __forceinline__ u32 basis(float x, float y, u32 member) {
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    blend(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
-          const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges, Camera camera,
-          Counters* counters, float* image, float* transmittances
-#if GROUP > 1
-          ,
-          const u16* __restrict__ masks
-#endif
-    ) {
+    blend(const __grid_constant__ BlendParams args) {
     begin_kernel();
     // The Gaussian-side operand, channels 0 to 7 and 8 to 15; behind the chunk a row that blends
     // to nothing, which fills up panels.
@@ -96,10 +89,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ u32 lengths[TILES];
     __shared__ __align__(
         16) float scores[BLOCK / WARP][WARP * SCORE_ROW];  // of each warp: 32 pixels x 16 Gaussians
-    if (counters->halted) return;
+    if (args.counters->halted) return;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, column = lane / 4,
         member = lane % 4;
-    u32 groups_x = (camera.tiles_x + GROUP - 1) / GROUP;
+    u32 groups_x = (args.camera.tiles_x + GROUP - 1) / GROUP;
     u32 tile_x = blockIdx.x % groups_x * GROUP, tile_y = blockIdx.x / groups_x * GROUP;
     // The middle of the macro-tile, at a pixel's centre.
     float origin_x = (tile_x + 0.5f * GROUP) * TILE + 0.5f,
@@ -111,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         pixels[tile] = {1.0f, 0.0f, 0.0f, 0.0f};
         u32 x = (tile_x + tile % GROUP) * TILE + in_tile_x,
             y = (tile_y + tile / GROUP) * TILE + in_tile_y;
-        if (x >= camera.width || y >= camera.height) done |= 1u << tile;
+        if (x >= args.camera.width || y >= args.camera.height) done |= 1u << tile;
     }
 #if COUNT
     u32 evaluated = 0, blended = 0;
@@ -120,20 +113,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         make_rows(make_float4(0.0f, 0.0f, LOWEST_CONSTANT, 0.0f),
                   make_float4(0.0f, 0.0f, 0.0f, 0.0f), 0.0f, 0.0f, high_rows[BLOCK],
                   low_rows[BLOCK]);
-    uint2 range = list_range(ranges, blockIdx.x);
+    uint2 range = list_range(args.ranges, blockIdx.x);
     for (u32 start = range.x; start < range.y; start += BLOCK) {
         // Also the barrier that keeps the next chunk from overwriting this one.
         if (__syncthreads_and(done == (1u << TILES) - 1)) break;
         u32 mask = 0;
         if (start + thread < range.y) {
-            u32 pair = pairs[start + thread];
-            u32 slot = pair_slots ? pair_slots[pair] : pair;
+            u32 pair = args.pairs[start + thread];
+            u32 slot = args.pair_slots ? args.pair_slots[pair] : pair;
 #if GROUP > 1
-            mask = masks[pair];
+            mask = args.masks[pair];
 #else
             mask = 1;
 #endif
-            const float4* from = (const float4*)(splats + slot);
+            ReadOnly<float4> from = splat_row(args.splats, slot);
             float4 centre = from[0], power = from[1];
             colours[thread] = from[2];
             make_rows(centre, power, origin_x - centre.x, origin_y - centre.y, high_rows[thread],
@@ -189,7 +182,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                     u32 places = *(const u32*)(list + k + j);
 #pragma unroll
                     for (u32 i = 0; i < 4; ++i) {
-                        float alpha = fminf(exp2_approx(exponents[i]), camera.alpha_max);
+                        float alpha = fminf(exp2_approx(exponents[i]), args.camera.alpha_max);
 #if COUNT
                         if (j + i < batch && least < NO_ALPHA) ++evaluated;
 #endif
@@ -223,21 +216,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         blended += __shfl_xor_sync(FULL_MASK, blended, offset);
     }
     if (lane == 0) {
-        atomicAdd(&counters->evaluated, (u64)evaluated);
-        atomicAdd(&counters->blended, (u64)blended);
+        atomicAdd(&args.counters->evaluated, (u64)evaluated);
+        atomicAdd(&args.counters->blended, (u64)blended);
     }
 #else
 #pragma unroll 1
     for (u32 tile = 0; tile < TILES; ++tile) {
         u32 x = (tile_x + tile % GROUP) * TILE + in_tile_x,
             y = (tile_y + tile / GROUP) * TILE + in_tile_y;
-        if (x >= camera.width || y >= camera.height) continue;
+        if (x >= args.camera.width || y >= args.camera.height) continue;
         Pixel pixel = pixels[tile];
-        u32 plane = camera.width * camera.height, at = y * camera.width + x;
-        image[at] = fmaf(pixel.transmittance, camera.background[0], pixel.red);
-        image[plane + at] = fmaf(pixel.transmittance, camera.background[1], pixel.green);
-        image[2 * plane + at] = fmaf(pixel.transmittance, camera.background[2], pixel.blue);
-        transmittances[at] = pixel.transmittance;
+        u32 plane = args.camera.width * args.camera.height, at = y * args.camera.width + x;
+        args.image[at] = fmaf(pixel.transmittance, args.camera.background[0], pixel.red);
+        args.image[plane + at] = fmaf(pixel.transmittance, args.camera.background[1], pixel.green);
+        args.image[2 * plane + at] =
+            fmaf(pixel.transmittance, args.camera.background[2], pixel.blue);
+        args.transmittances[at] = pixel.transmittance;
     }
 #endif
 }

@@ -229,10 +229,9 @@ struct PictureShared {
 // Blends a tile by a block; `entry` is (first, one past the last of its list, tile). Only warps
 // that have a bit in `wanted` blend and write their pixels.
 __device__ __forceinline__ void blend_tile(PictureShared& shared, uint4 entry, u32 wanted,
-                                           const Splat* __restrict__ splats,
-                                           const u32* __restrict__ pairs, const Camera& camera,
-                                           float* image, float* transmittances,
-                                           float* inverse_depths) {
+                                           const Splat* splats, ReadOnly<u32> pairs,
+                                           const Camera& camera, float* image,
+                                           float* transmittances, float* inverse_depths) {
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     uint2 range = make_uint2(entry.x, entry.y);
     u32 block_y = quotient(entry.z, camera.tiles_x),
@@ -266,7 +265,7 @@ __device__ __forceinline__ void blend_tile(PictureShared& shared, uint4 entry, u
             u32 s = k * BLOCK + thread, mask = 0;
             if (begin + s < range.y) {
                 u32 slot = pairs[begin + s];
-                const float4* from = (const float4*)(splats + slot);
+                ReadOnly<float4> from = splat_row(splats, slot);
                 float4 centre = from[0], power = from[1], colour = from[2];
                 bool fits = write_row(shared.rows + s * (ROW_BYTES / 16), centre, power, colour,
                                       centre_x, centre_y, camera);

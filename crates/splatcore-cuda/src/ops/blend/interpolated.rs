@@ -1,21 +1,24 @@
-//! `samples`: launches ops/blend/blend_interpolated.cu and blend_rough.cu, which say how: the blend
+//! `samples`: launches ops/blend/blend_interpolated.cu and blend_refined.cu, which say how: the blend
 //! of large pictures.
 
+use super::BlendParams;
 use super::{PictureRows, inference_constants, picture_block};
-use crate::device::queue::{Queue, arguments, wrong_program};
+use crate::device::params::Params;
+use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
 use crate::ops::sources;
+use bytemuck::Zeroable;
 use splatcore_core::BackendError;
 use splatcore_core::pipeline::Blend;
 
-/// Blocks of `blend_rough` that a multiprocessor holds (ROUGH_BLOCKS).
+/// Blocks of `blend_refined` that a multiprocessor holds (ROUGH_BLOCKS).
 const RESIDENT: u32 = 7;
 /// Lanes of a warp.
 const WARP: usize = 32;
-/// Tiles that the first warps of `blend_samples` look at.
+/// Tiles that the first warps of `blend_interpolated` look at.
 const LOOKED: usize = 4;
-/// Lists of tiles that are left to `blend_rough`: one for each class of lengths, and one of tiles
+/// Lists of tiles that are left to `blend_refined`: one for each class of lengths, and one of tiles
 /// without splats (ROUGH_LISTS).
 pub const ROUGH_LISTS: usize = 9;
 /// Bytes of what such a list says of a tile: where its own list begins and ends, its number, and
@@ -27,9 +30,9 @@ pub fn is_sampled(method: Blend, rows: PictureRows) -> bool {
     method == Blend::Samples && rows == PictureRows::Eight
 }
 
-/// `blend_samples` and `blend_rough`, of large pictures of [`Blend::Samples`].
+/// `blend_interpolated` and `blend_refined`, of large pictures of [`Blend::Samples`].
 pub(super) fn program(rows: PictureRows) -> Program {
-    let kernels = &["blend_samples", "blend_rough"];
+    let kernels = ["blend_interpolated", "blend_refined"].map(BlendParams::kernel);
     sources::program("blend_interpolated.cu", inference_constants(rows), kernels)
 }
 
@@ -53,7 +56,7 @@ pub struct Buffers {
     pub image: u64,
     /// f32 a pixel.
     pub transmittances: u64,
-    /// Tiles that are left to `blend_rough`, [`rough_bytes`].
+    /// Tiles that are left to `blend_refined`, [`rough_bytes`].
     pub rough: u64,
 }
 
@@ -78,16 +81,17 @@ pub fn blend(
         samples,
         warps.div_ceil(block as usize / WARP) as u32,
         block,
-        &mut arguments![
-            at.splats,
-            at.tile_lists,
-            at.ranges,
-            *view,
-            at.counters,
-            at.image,
-            at.transmittances,
-            at.rough
-        ],
+        &BlendParams {
+            splats: at.splats,
+            pairs: at.tile_lists,
+            ranges: at.ranges,
+            camera: *view,
+            counters: at.counters,
+            image: at.image,
+            transmittances: at.transmittances,
+            rough: at.rough,
+            ..BlendParams::zeroed()
+        },
     )?;
     // Blocks ask for tiles until there are no more.
     let resident = (RESIDENT * queue.device.multiprocessors()).min(tiles as u32);
@@ -95,14 +99,15 @@ pub fn blend(
         rough,
         resident,
         block,
-        &mut arguments![
-            at.splats,
-            at.tile_lists,
-            *view,
-            at.counters,
-            at.image,
-            at.transmittances,
-            at.rough
-        ],
+        &BlendParams {
+            splats: at.splats,
+            pairs: at.tile_lists,
+            camera: *view,
+            counters: at.counters,
+            image: at.image,
+            transmittances: at.transmittances,
+            rough: at.rough,
+            ..BlendParams::zeroed()
+        },
     )
 }

@@ -5,7 +5,30 @@ pub mod interpolated;
 use super::intersect::macro_tiles;
 use super::sources::{flag, program};
 use crate::device::Program;
+use crate::device::params::{Address, Params, kernel_params};
+use crate::ops::camera::KernelCamera;
 use splatcore_core::pipeline::{Backward, Blend};
+
+kernel_params! {
+    /// Parameters of `blend` (blend_early_cull.cu).
+    pub struct BlendParams {
+        splats: Address,
+        pairs: Address,
+        pair_slots: Address,
+        ranges: Address,
+        entries: Address,
+        masks: Address,
+        camera: KernelCamera,
+        counters: Address,
+        image: Address,
+        transmittances: Address,
+        inverse_depths: Address,
+        bucket_tiles: Address,
+        checkpoints: Address,
+        stops: Address,
+        rough: Address,
+    }
+}
 
 /// Constants of blends; ops/blend/blend_scalar.cu says what they are.
 const COUNT: &str = "COUNT";
@@ -42,7 +65,7 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
         Blend::Subtile | Blend::Splatcore | Blend::Samples => ("blend_subtile.cu", in_f32),
     };
     constants.extend(constants_of(blend));
-    program(root, constants, &["blend"])
+    program(root, constants, [BlendParams::kernel("blend")])
 }
 
 /// What tells the variants of a published method apart.
@@ -95,14 +118,18 @@ impl PictureRows {
     }
 }
 
-/// `blend` of a picture that nothing is learned from, or what takes its place (`blend_samples` and
-/// `blend_rough`).
+/// `blend` of a picture that nothing is learned from, or what takes its place (`blend_interpolated` and
+/// `blend_refined`).
 pub fn blend_picture(method: Blend, rows: PictureRows) -> Program {
     match method {
         _ if interpolated::is_sampled(method, rows) => interpolated::program(rows),
         Blend::Splatcore | Blend::Samples => {
             let constants = inference_constants(rows);
-            program("blend_splatcore_inference.cu", constants, &["blend"])
+            program(
+                "blend_splatcore_inference.cu",
+                constants,
+                [BlendParams::kernel("blend")],
+            )
         }
         _ => blend(method, false, false),
     }

@@ -20,7 +20,7 @@
 // Now. `warp-reduce-skip` 1.92 ms, `warp-reduce` 2.79 ms, `atomic` 32.6 ms (fox_220k, 1080x1920,
 // H200). History: docs/log/kernels/blend-backward.md
 
-#include "splat.cuh"
+#include "blend_backward.cuh"
 
 #define BLOCK 256
 
@@ -32,40 +32,37 @@ __device__ __forceinline__ float reduce_down(float value) {
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    blend_backward(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
-                   const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges,
-                   Camera camera, const Counters* counters, const float* __restrict__ image,
-                   const float* __restrict__ gradient, float* sums) {
+    blend_backward(const __grid_constant__ BlendBackwardParams args) {
     begin_kernel();
     __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
     __shared__ float4 powers[BLOCK];   // a, b, c
     __shared__ float4 colours[BLOCK];
-    __shared__ u32 slots[BLOCK];   // compacted indices: rows of `splats` and `sums`
-    if (counters->halted) return;  // a buffer overflowed: the frame is void
+    __shared__ u32 slots[BLOCK];        // compacted indices: rows of `splats` and `sums`
+    if (args.counters->halted) return;  // a buffer overflowed: the frame is void
     u32 thread = threadIdx.x;
     u32 tile = blockIdx.x;
-    u32 x = tile % camera.tiles_x * TILE + thread % TILE,
-        y = tile / camera.tiles_x * TILE + thread / TILE;
-    bool inside = x < camera.width && y < camera.height;
-    u32 plane = camera.width * camera.height, at = y * camera.width + x;
+    u32 x = tile % args.camera.tiles_x * TILE + thread % TILE,
+        y = tile / args.camera.tiles_x * TILE + thread / TILE;
+    bool inside = x < args.camera.width && y < args.camera.height;
+    u32 plane = args.camera.width * args.camera.height, at = y * args.camera.width + x;
     float px = x + 0.5f, py = y + 0.5f;
     float g_red = 0.0f, g_green = 0.0f, g_blue = 0.0f, behind = 0.0f;
     if (inside) {
-        g_red = gradient[at];
-        g_green = gradient[plane + at];
-        g_blue = gradient[2 * plane + at];
-        behind = fmaf(g_red, image[at],
-                      fmaf(g_green, image[plane + at], g_blue * image[2 * plane + at]));
+        g_red = args.gradient[at];
+        g_green = args.gradient[plane + at];
+        g_blue = args.gradient[2 * plane + at];
+        behind = fmaf(g_red, args.image[at],
+                      fmaf(g_green, args.image[plane + at], g_blue * args.image[2 * plane + at]));
     }
-    uint2 range = list_range(ranges, tile);
+    uint2 range = list_range(args.ranges, tile);
     float transmittance = 1.0f;
     bool done = !inside;
     for (u32 start = range.x; start < range.y; start += BLOCK) {
         if (__syncthreads_and(done)) break;
         if (start + thread < range.y) {
-            u32 slot = pairs[start + thread];
-            if (pair_slots) slot = pair_slots[slot];
-            const float4* from = (const float4*)(splats + slot);
+            u32 slot = args.pairs[start + thread];
+            if (args.pair_slots) slot = args.pair_slots[slot];
+            ReadOnly<float4> from = splat_row(args.splats, slot);
             slots[thread] = slot;
             centres[thread] = from[0];
             powers[thread] = from[1];
@@ -79,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             float exponent =
                 fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
             float raw = exp2_approx(exponent);
-            float alpha = fminf(raw, camera.alpha_max);
+            float alpha = fminf(raw, args.camera.alpha_max);
             bool skip = done || !(raw >= ALPHA_MIN);
             float next = fmaf(-alpha, transmittance, transmittance);
             if (!skip && next < TRANSMITTANCE_MIN) done = skip = true;
@@ -96,13 +93,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 behind = fmaf(-weight, toward, behind);
                 v = alpha * fmaf(-behind, reciprocal_approx(1.0f - alpha), transmittance * toward);
                 // A capped alpha is constant, so its derivative is 0.
-                if (raw >= camera.alpha_max) v = 0.0f;
+                if (raw >= args.camera.alpha_max) v = 0.0f;
                 transmittance = next;
             }
             float values[9] = {
                 v,           v * dx,         v * dy,           v * dx * dx,    v * dx * dy,
                 v * dy * dy, weight * g_red, weight * g_green, weight * g_blue};
-            float* to = sums + 12ull * slots[k];
+            float* to = args.sums + 12ull * slots[k];
 #if AGGREGATE == 0
             for (int i = 0; i < 9; ++i) atomicAdd(to + i, values[i]);
 #else

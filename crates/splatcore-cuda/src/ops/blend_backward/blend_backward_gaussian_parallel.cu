@@ -23,42 +23,38 @@
 //
 // Now. 839 us (fox_220k, 1080x1920, H200). History: docs/log/kernels/blend-backward.md
 
-#include "splat.cuh"
+#include "blend_backward.cuh"
 
 #define CHUNKS (TILE * TILE / WARP)  // two rows of the tile's pixels each
 #define SUMS 9
 
 extern "C" __global__ void __launch_bounds__(WARP)
-    blend_backward(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
-                   const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges,
-                   Camera camera, const Counters* counters, const float* __restrict__ image,
-                   const float* __restrict__ gradient, float* pair_sums,
-                   const u32* __restrict__ bucket_tiles, const float4* __restrict__ checkpoints,
-                   const u32* __restrict__ stops) {
+    blend_backward(const __grid_constant__ BlendBackwardParams args) {
     begin_kernel();
     // The chunk that passes through the lanes, then the chunk that enters: (gradient, x) and y.
     // `states` holds transmittance and remainder R of the chunk that enters.
     __shared__ float4 pixels[2 * WARP];
     __shared__ float pixels_y[2 * WARP];
     __shared__ float2 states[WARP];
-    if (counters->halted) return;  // a buffer overflowed: the frame is void
+    if (args.counters->halted) return;  // a buffer overflowed: the frame is void
     u32 lane = threadIdx.x, bucket = blockIdx.x;
-    u32 tile = bucket_tiles[bucket];
+    u32 tile = args.bucket_tiles[bucket];
     if (tile == 0) return;
     --tile;
-    uint2 range = list_range(ranges, tile);
+    uint2 range = list_range(args.ranges, tile);
     u32 first = range.x + WARP * (bucket - tile - range.x / WARP);
     u32 length = min(range.y - first, (u32)WARP);
-    u32 number = lane < length ? pairs[first + lane] : 0;
-    u32 x = tile % camera.tiles_x * TILE + lane % TILE,
-        y0 = tile / camera.tiles_x * TILE + lane / TILE;
-    u32 plane = camera.width * camera.height;
+    u32 number = lane < length ? args.pairs[first + lane] : 0;
+    u32 x = tile % args.camera.tiles_x * TILE + lane % TILE,
+        y0 = tile / args.camera.tiles_x * TILE + lane / TILE;
+    u32 plane = args.camera.width * args.camera.height;
 
     // Bit c: the lane's pixel of chunk c has not stopped before this bucket.
     u32 going = 0;
     for (u32 chunk = 0; chunk < CHUNKS; ++chunk) {
         u32 y = y0 + chunk * (WARP / TILE);
-        if (x < camera.width && y < camera.height && stops[y * camera.width + x] > first)
+        if (x < args.camera.width && y < args.camera.height &&
+            args.stops[y * args.camera.width + x] > first)
             going |= 1u << chunk;
     }
 
@@ -67,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(WARP)
         // Lanes without a splat have opacity 0 and let pixels pass unchanged.
         float4 centre = make_float4(0.0f, 0.0f, -1e9f, 0.0f), power = {}, colour = {};
         if (lane < length) {
-            const float4* from = (const float4*)(splats + pair_slots[number]);
+            ReadOnly<float4> from = splat_row(args.splats, args.pair_slots[number]);
             centre = from[0];
             power = from[1];
             colour = from[2];
@@ -89,15 +85,16 @@ extern "C" __global__ void __launch_bounds__(WARP)
             entered_y = y + 0.5f;
             float2 state = make_float2(0.0f, 0.0f);
             if (alive) {
-                u32 at = y * camera.width + x;
-                entered.x = gradient[at];
-                entered.y = gradient[plane + at];
-                entered.z = gradient[2 * plane + at];
-                float red = image[at], green = image[plane + at], blue = image[2 * plane + at];
+                u32 at = y * args.camera.width + x;
+                entered.x = args.gradient[at];
+                entered.y = args.gradient[plane + at];
+                entered.z = args.gradient[2 * plane + at];
+                float red = args.image[at], green = args.image[plane + at],
+                      blue = args.image[2 * plane + at];
                 state.x = 1.0f;
                 if (first > range.x) {
-                    float4 before =
-                        checkpoints[(u64)(bucket - tile - 1) * (TILE * TILE) + chunk * WARP + lane];
+                    float4 before = args.checkpoints[(u64)(bucket - tile - 1) * (TILE * TILE) +
+                                                     chunk * WARP + lane];
                     state.x = before.x;
                     red -= before.y;
                     green -= before.z;
@@ -123,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(WARP)
                 float exponent =
                     fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
                 float raw = exp2_approx(exponent);
-                float alpha = fminf(raw, camera.alpha_max);
+                float alpha = fminf(raw, args.camera.alpha_max);
                 if (!(raw >= ALPHA_MIN)) alpha = 0.0f;
                 float weight = alpha * transmittance;
                 float next = fmaf(-alpha, transmittance, transmittance);
@@ -136,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(WARP)
                 behind = fmaf(-alpha, toward, behind);
                 float v = alpha * fmaf(-behind, reciprocal_approx(1.0f - alpha), toward);
                 // A capped alpha is constant, so its derivative is 0.
-                if (raw >= camera.alpha_max) v = 0.0f;
+                if (raw >= args.camera.alpha_max) v = 0.0f;
                 float vx = v * dx, vy = v * dy;
                 total[0] += v;
                 total[1] += vx;
@@ -152,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(WARP)
     }
     // If no pixel reached the bucket, its pairs still need rows: zeros.
     if (lane < length) {
-        float4* to = (float4*)(pair_sums + 12ull * number);
+        float4* to = args.pair_sums + 3ull * number;
         to[0] = make_float4(total[0], total[1], total[2], total[3]);
         to[1] = make_float4(total[4], total[5], total[6], total[7]);
         to[2] = make_float4(total[8], 0.0f, 0.0f, 0.0f);

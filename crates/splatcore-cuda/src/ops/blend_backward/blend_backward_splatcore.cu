@@ -24,6 +24,7 @@
 //
 // Now. 400 us (fox_220k, 1080x1920, H200). History: docs/log/kernels/blend-backward.md
 
+#include "blend_backward.cuh"
 #include "training_weights.cuh"
 
 #define PLACES 64  // splats of each warp's queue whose results fit shared memory at a time
@@ -141,10 +142,7 @@ __device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradie
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK, 3)
-    blend_backward(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
-                   const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges,
-                   Camera camera, const Counters* counters, const float* __restrict__ image,
-                   const float* __restrict__ gradient, float4* pair_sums) {
+    blend_backward(const __grid_constant__ BlendBackwardParams args) {
     begin_kernel();
     __shared__ uint4 rows[(BLOCK + 1) * (ROW_BYTES / 16)];
     __shared__ __align__(8) u8 masks[BLOCK];
@@ -153,30 +151,31 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3)
     __shared__ __align__(8) float results[BLOCK / WARP][PLACES * PITCH];
     __shared__ float totals[BLOCK][SUMS];
     __shared__ u32 ends[BLOCK / WARP];  // processed splats of a warp's queue; first max |G|
-    if (counters->halted) return;       // a buffer overflowed: the frame is void
+    if (args.counters->halted) return;  // a buffer overflowed: the frame is void
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, group = lane / 4,
         member = lane % 4;
-    u32 block_x = blockIdx.x % camera.tiles_x * TILE, block_y = blockIdx.x / camera.tiles_x * TILE;
+    u32 block_x = blockIdx.x % args.camera.tiles_x * TILE,
+        block_y = blockIdx.x / args.camera.tiles_x * TILE;
     u32 x0 = block_x + warp % COLUMNS * RECTANGLE_X, y0 = block_y + warp / COLUMNS * RECTANGLE_Y,
         x = x0 + group;
     float centre_x = block_x + 0.5f * TILE, centre_y = block_y + 0.5f * TILE;
-    uint2 range = list_range(ranges, blockIdx.x);
-    u32 alpha_max = kept_alpha_max(camera);
+    uint2 range = list_range(args.ranges, blockIdx.x);
+    u32 alpha_max = kept_alpha_max(args.camera);
 
     // Loads the pair and the compacted index (slot) of the next 256 splats in advance.
-    u32 number = range.x + thread < range.y ? pairs[range.x + thread] : 0,
-        slot = pair_slots[number];
+    u32 number = range.x + thread < range.y ? args.pairs[range.x + thread] : 0,
+        slot = args.pair_slots[number];
     Pixels pixels;
-    start_pixels(pixels, x, y0, member, camera, block_x, block_y);
+    start_pixels(pixels, x, y0, member, args.camera, block_x, block_y);
     Gradients gradients;
     float own[4], colour[4];
-    u32 plane = camera.width * camera.height, largest = 0;
+    u32 plane = args.camera.width * args.camera.height, largest = 0;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-        u32 at = member * plane + (y0 + k) * camera.width + x;
-        bool inside = member < 3 && x < camera.width && y0 + k < camera.height;
-        own[k] = inside ? gradient[at] : 0.0f;
-        colour[k] = inside ? image[at] : 0.0f;
+        u32 at = member * plane + (y0 + k) * args.camera.width + x;
+        bool inside = member < 3 && x < args.camera.width && y0 + k < args.camera.height;
+        own[k] = inside ? args.gradient[at] : 0.0f;
+        colour[k] = inside ? args.image[at] : 0.0f;
         largest = max(largest, __float_as_uint(own[k]) & 0x7fffffffu);
     }
     for (u32 offset = 16; offset > 0; offset /= 2)
@@ -225,7 +224,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3)
         if (__syncthreads_and(pixels.finished || largest == 0)) break;
         u32 mask = 0;
         if (begin + thread < range.y) {
-            const float4* from = (const float4*)(splats + slot);
+            ReadOnly<float4> from = splat_row(args.splats, slot);
             float4 centre = from[0], power = from[1], colour = from[2];
             bool fits = write_row(rows + thread * (ROW_BYTES / 16), centre, power, colour, centre_x,
                                   centre_y);
@@ -263,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3)
             if (!__syncthreads_or(count > start + PLACES && !pixels.finished)) break;
         }
         if (begin + thread < range.y) {
-            float4 centre = ((const float4*)(splats + slot))[0];
+            float4 centre = splat_row(args.splats, slot)[0];
             float total[SUMS];
 #pragma unroll
             for (u32 i = 0; i < SUMS; ++i)
@@ -274,18 +273,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3)
             float sxx = fmaf(dx, total[1] + sx, total[3]),
                   sxy = fmaf(dx, total[2], fmaf(dy, sx, total[4]));
             float syy = fmaf(dy, total[2] + sy, total[5]);
-            float4* to = pair_sums + 3ull * number;
+            float4* to = args.pair_sums + 3ull * number;
             to[0] = make_float4(total[0], sx, sy, sxx);
             to[1] = make_float4(sxy, syy, total[6], total[7]);
             to[2] = make_float4(total[8], 0.0f, 0.0f, 0.0f);
         }
         if (begin + BLOCK + thread < range.y) {
-            number = pairs[begin + BLOCK + thread];
-            slot = pair_slots[number];
+            number = args.pairs[begin + BLOCK + thread];
+            slot = args.pair_slots[number];
         }
     }
     // Pairs behind the point where every pixel has stopped have sums of 0.
     for (u32 i = begin + thread / 4; i < range.y; i += BLOCK / 4)
         if (thread % 4 < 3)
-            pair_sums[3ull * pairs[i] + thread % 4] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            args.pair_sums[3ull * args.pairs[i] + thread % 4] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 }

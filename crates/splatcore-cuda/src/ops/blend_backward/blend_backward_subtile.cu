@@ -19,6 +19,7 @@
 //
 // Now. 819 us (fox_220k, 1080x1920, H200). History: docs/log/kernels/blend-backward.md
 
+#include "blend_backward.cuh"
 #include "subtile.cuh"
 
 #define BLOCK 256
@@ -30,10 +31,7 @@
 #define LINE_PITCH 9  // float4 a line of 8 pixels' gradients: 4 banks further each line
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    blend_backward(const Splat* __restrict__ splats, const u32* __restrict__ pairs,
-                   const u32* __restrict__ pair_slots, const uint2* __restrict__ ranges,
-                   Camera camera, const Counters* counters, const float* __restrict__ image,
-                   const float* __restrict__ gradient, float* pair_sums) {
+    blend_backward(const __grid_constant__ BlendBackwardParams args) {
     begin_kernel();
     __shared__ float4 centres[BATCH];  // mean x, mean y, log2 opacity
     __shared__ float4 powers[BATCH];   // a, b, c
@@ -44,26 +42,26 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ __align__(16) float rows_w[WARPS][ROWS * PITCH];
     __shared__ float results[WARPS][BATCH * SUMS];
     __shared__ u32 touched[WARPS][BATCH / WARP];
-    if (counters->halted) return;  // a buffer overflowed: the frame is void
+    if (args.counters->halted) return;  // a buffer overflowed: the frame is void
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     u32 tile = blockIdx.x;
-    u32 x0 = tile % camera.tiles_x * TILE + warp % 2 * SUBTILE_X,
-        y0 = tile / camera.tiles_x * TILE + warp / 2 * SUBTILE_Y;
+    u32 x0 = tile % args.camera.tiles_x * TILE + warp % 2 * SUBTILE_X,
+        y0 = tile / args.camera.tiles_x * TILE + warp / 2 * SUBTILE_Y;
     u32 x = x0 + lane % SUBTILE_X, y = y0 + lane / SUBTILE_X;
-    bool inside = x < camera.width && y < camera.height;
-    u32 plane = camera.width * camera.height, at = y * camera.width + x;
+    bool inside = x < args.camera.width && y < args.camera.height;
+    u32 plane = args.camera.width * args.camera.height, at = y * args.camera.width + x;
     float px = x + 0.5f, py = y + 0.5f;
     float g_red = 0.0f, g_green = 0.0f, g_blue = 0.0f, behind = 0.0f;
     if (inside) {
-        g_red = gradient[at];
-        g_green = gradient[plane + at];
-        g_blue = gradient[2 * plane + at];
-        behind = fmaf(g_red, image[at],
-                      fmaf(g_green, image[plane + at], g_blue * image[2 * plane + at]));
+        g_red = args.gradient[at];
+        g_green = args.gradient[plane + at];
+        g_blue = args.gradient[2 * plane + at];
+        behind = fmaf(g_red, args.image[at],
+                      fmaf(g_green, args.image[plane + at], g_blue * args.image[2 * plane + at]));
     }
     pixel_gradients[(warp * SUBTILE_Y + lane / SUBTILE_X) * LINE_PITCH + lane % SUBTILE_X] =
         make_float4(g_red, g_green, g_blue, 0.0f);
-    uint2 range = list_range(ranges, tile);
+    uint2 range = list_range(args.ranges, tile);
     float transmittance = 1.0f;
     bool done = !inside;
     // When sums are added up, a lane has splat `row` of the 8 and the pixels of line `line`.
@@ -73,8 +71,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         if (__syncthreads_and(done)) break;
         u32 batch = min(range.y - start, (u32)BATCH);
         if (thread < batch) {
-            u32 number = pairs[start + thread];
-            const float4* from = (const float4*)(splats + pair_slots[number]);
+            u32 number = args.pairs[start + thread];
+            ReadOnly<float4> from = splat_row(args.splats, args.pair_slots[number]);
             numbers[thread] = number;
             centres[thread] = from[0];
             powers[thread] = from[1];
@@ -144,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 float exponent =
                     fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
                 float raw = exp2_approx(exponent);
-                float alpha = fminf(raw, camera.alpha_max);
+                float alpha = fminf(raw, args.camera.alpha_max);
                 if (!(raw >= ALPHA_MIN) || done) alpha = 0.0f;
                 float next = fmaf(-alpha, transmittance, transmittance);
                 if (next < TRANSMITTANCE_MIN) {
@@ -160,7 +158,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 float v =
                     alpha * fmaf(-behind, reciprocal_approx(1.0f - alpha), transmittance * toward);
                 // A capped alpha is constant, so its derivative is 0.
-                if (raw >= camera.alpha_max) v = 0.0f;
+                if (raw >= args.camera.alpha_max) v = 0.0f;
                 transmittance = next;
                 rows_v[warp][length * PITCH + lane] = v;
                 rows_w[warp][length * PITCH + lane] = weight;
@@ -184,13 +182,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 for (int i = 0; i < 4; ++i)
                     if (part < 2 || i == 0) total[i] += results[w][k * SUMS + 4 * part + i];
             }
-            ((float4*)(pair_sums + 12ull * numbers[k]))[part] =
+            args.pair_sums[3ull * numbers[k] + part] =
                 make_float4(total[0], total[1], total[2], total[3]);
         }
     }
     // Pairs behind the point where every pixel has stopped have sums of 0.
     for (u32 i = start + thread / 4; i < range.y; i += BLOCK / 4)
         if (thread % 4 < 3)
-            ((float4*)(pair_sums + 12ull * pairs[i]))[thread % 4] =
-                make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            args.pair_sums[3ull * args.pairs[i] + thread % 4] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 }

@@ -24,18 +24,18 @@
 #define SUMS (9 + 2 * ABSOLUTE)
 
 // The conic (a, b, c) of a splat, which only ABSOLUTE needs.
-__device__ __forceinline__ float4 shape_of(const Splat* __restrict__ splats, u32 slot) {
+__device__ __forceinline__ float4 shape_of(const Splat* splats, u32 slot) {
 #if ABSOLUTE
-    return ((const float4*)(splats + slot))[1];
+    return splat_row(splats, slot)[1];
 #else
     return make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #endif
 }
 
-__device__ __forceinline__ void add_row(const float4* __restrict__ rows, u64 row, float4 shape,
+__device__ __forceinline__ void add_row(ReadOnly<float4> rows, u64 row, float4 shape,
                                         float* total) {
     float4 a = rows[3 * row], b = rows[3 * row + 1];
-    float c = ((const float*)(rows + 3 * row + 2))[0];
+    float c = ReadOnly<float>{(const float*)(rows + 3 * row + 2)}[0];
     total[0] += a.x;
     total[1] += a.y;
     total[2] += a.z;
@@ -61,43 +61,60 @@ __device__ __forceinline__ void write_row(float4* sums, u32 slot, const float* t
 #endif
 }
 
+// Parameters of `sum_pairs`; in Rust by the same name.
+struct SumPairsParams {
+    ReadOnly<u32> order;         // compacted indices by depth
+    ReadOnly<u32> first_pairs;   // number of the first pair of each compacted index
+    ReadOnly<u32> tile_counts;   // pairs of each compacted index
+    ReadOnly<float4> pair_sums;  // a row of 12 floats for each pair
+    const Splat* splats;         // by compacted index
+    const Counters* counters;
+    float4* sums;  // a row of 12 floats for each compacted index
+};
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    sum_pairs(const u32* __restrict__ order, const u32* __restrict__ first_pairs,
-              const u32* __restrict__ tile_counts, const float4* __restrict__ pair_sums,
-              const Splat* __restrict__ splats, const Counters* counters, float4* sums) {
+    sum_pairs(const __grid_constant__ SumPairsParams args) {
     begin_kernel();
-    if (counters->halted) return;  // a buffer overflowed: the frame is void
-    u32 visible = counters->visible;
+    if (args.counters->halted) return;  // a buffer overflowed: the frame is void
+    u32 visible = args.counters->visible;
     u32 place = blockIdx.x * (BLOCK / LANES) + threadIdx.x / LANES, part = threadIdx.x % LANES;
     if (place - threadIdx.x % WARP / LANES >= visible) return;
     bool valid = place < visible;
-    u32 slot = valid ? order[place] : 0;
-    u32 first = valid ? first_pairs[slot] : 0, count = valid ? tile_counts[slot] : 0;
-    float4 shape = shape_of(splats, slot);
+    u32 slot = valid ? args.order[place] : 0;
+    u32 first = valid ? args.first_pairs[slot] : 0, count = valid ? args.tile_counts[slot] : 0;
+    float4 shape = shape_of(args.splats, slot);
     float total[SUMS] = {};
     if (count <= LONG_LIST)
-        for (u32 k = part; k < count; k += LANES) add_row(pair_sums, first + k, shape, total);
+        for (u32 k = part; k < count; k += LANES) add_row(args.pair_sums, first + k, shape, total);
 #pragma unroll
     for (int i = 0; i < SUMS; ++i)
         for (int offset = LANES / 2; offset > 0; offset /= 2)
             total[i] += __shfl_xor_sync(FULL_MASK, total[i], offset);
-    if (valid && part == 0 && count <= LONG_LIST) write_row(sums, slot, total);
+    if (valid && part == 0 && count <= LONG_LIST) write_row(args.sums, slot, total);
 }
 
+// Parameters of `sum_long_pairs`; in Rust by the same name.
+struct SumLongPairsParams {
+    ReadOnly<u32> long_slots;    // the long-list queue: compacted indices
+    ReadOnly<u32> first_pairs;   // number of the first pair of each compacted index
+    ReadOnly<u32> tile_counts;   // pairs of each compacted index
+    ReadOnly<float4> pair_sums;  // a row of 12 floats for each pair
+    const Splat* splats;         // by compacted index
+    const Counters* counters;
+    float4* sums;  // a row of 12 floats for each compacted index
+};
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    sum_long_pairs(const u32* __restrict__ long_slots, const u32* __restrict__ first_pairs,
-                   const u32* __restrict__ tile_counts, const float4* __restrict__ pair_sums,
-                   const Splat* __restrict__ splats, const Counters* counters, float4* sums) {
+    sum_long_pairs(const __grid_constant__ SumLongPairsParams args) {
     begin_kernel();
     __shared__ float parts[BLOCK / WARP][SUMS];
-    if (counters->halted) return;
-    u32 longs = counters->longs, lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    if (args.counters->halted) return;
+    u32 longs = args.counters->longs, lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     for (u32 item = blockIdx.x; item < longs; item += gridDim.x) {
-        u32 slot = long_slots[item], first = first_pairs[slot], count = tile_counts[slot];
-        float4 shape = shape_of(splats, slot);
+        u32 slot = args.long_slots[item], first = args.first_pairs[slot],
+            count = args.tile_counts[slot];
+        float4 shape = shape_of(args.splats, slot);
         float total[SUMS] = {};
         for (u32 k = threadIdx.x; k < count; k += BLOCK)
-            add_row(pair_sums, first + k, shape, total);
+            add_row(args.pair_sums, first + k, shape, total);
 #pragma unroll
         for (int i = 0; i < SUMS; ++i) {
             total[i] = warp_sum(total[i]);
@@ -109,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 total[i] = 0.0f;
                 for (u32 w = 0; w < BLOCK / WARP; ++w) total[i] += parts[w][i];
             }
-            write_row(sums, slot, total);
+            write_row(args.sums, slot, total);
         }
         __syncthreads();
     }

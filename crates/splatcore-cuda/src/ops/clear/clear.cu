@@ -17,15 +17,23 @@
 #define BLOCK 256
 
 // `count` pieces of 16 bytes.
+// Parameters of `clear`; in Rust by the same name.
+struct ClearParams {
+    uint4* cleared;
+    u64 count;  // 16-byte words
+    Counters* counters;
+};
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    clear(uint4* cleared, u64 count, Counters* counters) {
+    clear(const __grid_constant__ ClearParams args) {
     begin_kernel();
     u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x;
     if (i == 0) {
-        counters->visible = counters->longs = counters->firsts = counters->lasts = counters->far =
-            counters->ended = counters->items = counters->rough_begun = 0;
-        for (u32 k = 0; k < ROUGH_LISTS; ++k) counters->rough_tiles[k] = 0;
-        counters->pairs = counters->evaluated = counters->blended = counters->placed = 0;
+        args.counters->visible = args.counters->longs = args.counters->firsts =
+            args.counters->lasts = args.counters->far = args.counters->ended =
+                args.counters->items = args.counters->rough_begun = 0;
+        for (u32 k = 0; k < ROUGH_LISTS; ++k) args.counters->rough_tiles[k] = 0;
+        args.counters->pairs = args.counters->evaluated = args.counters->blended =
+            args.counters->placed = 0;
     }
-    for (; i < count; i += (u64)gridDim.x * BLOCK) cleared[i] = make_uint4(0, 0, 0, 0);
+    for (; i < args.count; i += (u64)gridDim.x * BLOCK) args.cleared[i] = make_uint4(0, 0, 0, 0);
 }

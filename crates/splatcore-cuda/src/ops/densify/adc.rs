@@ -1,7 +1,76 @@
 //! Adaptive density control (Kerbl et al. 2023, section 5.2): decide, make room, append, compact.
 
 use super::*;
+use crate::device::params::{Address, kernel_params};
 use crate::ops::state::{LOG_SCALES, MEANS, ROTATIONS};
+
+kernel_params! {
+    /// Parameters of `adc_decide` (densify.cu).
+    pub struct AdcDecideParams {
+        log_scales: Address,
+        opacity_logits: Address,
+        n: u32,
+        split_scale: f32,
+        min_opacity: f32,
+        max_scale: f32,
+        log_shrink: f32,
+        actions: Address,
+        totals: Address,
+    }
+
+    /// Parameters of `split_children` (densify.cu).
+    pub struct SplitChildrenParams {
+        means: Address,
+        log_scales: Address,
+        rotations: Address,
+        parents: Address,
+        totals: Address,
+        log_shrink: f32,
+        seed: u64,
+        step: u64,
+    }
+
+    /// Parameters of `select_histogram` (densify.cu).
+    pub struct SelectHistogramParams {
+        gradient_sum: Address,
+        seen: Address,
+        n: u32,
+        threshold: f32,
+        bad: Address,
+        min_bad: f32,
+        shift: u32,
+        selection: Address,
+        histogram: Address,
+    }
+
+    /// Parameters of `select_digit` (densify.cu).
+    pub struct SelectDigitParams {
+        shift: u32,
+        room: u32,
+        selection: Address,
+        histogram: Address,
+    }
+
+    /// Parameters of `adc_choose` (densify.cu).
+    pub struct AdcChooseParams {
+        gradient_sum: Address,
+        seen: Address,
+        n: u32,
+        threshold: f32,
+        bad: Address,
+        min_bad: f32,
+        selection: Address,
+        actions: Address,
+    }
+
+    /// Parameters of `adc_admit` (densify.cu).
+    pub struct AdcAdmitParams {
+        equals: Address,
+        count: Address,
+        selection: Address,
+        actions: Address,
+    }
+}
 
 /// INRIA's split replaces a Gaussian by this many, their scales divided by 0.8 times as much.
 const SPLIT_INTO: u32 = 2;
@@ -62,24 +131,21 @@ impl Densify {
             );
             let (count, max_scale) = (n as u32, max_scale.unwrap_or(f32::INFINITY));
             let (actions, totals) = (work.actions.address(), numbers.address());
-            // SAFETY: the arguments of adc_decide.
-            unsafe {
-                self.each(
-                    self.kernels.adc_decide,
-                    n,
-                    &mut arguments![
-                        scales,
-                        logits,
-                        count,
-                        split_scale,
-                        min_opacity,
-                        max_scale,
-                        log_shrink,
-                        actions,
-                        totals
-                    ],
-                )
-            }?;
+            self.each(
+                self.kernels.adc_decide,
+                n,
+                &AdcDecideParams {
+                    log_scales: scales,
+                    opacity_logits: logits,
+                    n: count,
+                    split_scale,
+                    min_opacity,
+                    max_scale,
+                    log_shrink,
+                    actions,
+                    totals,
+                },
+            )?;
         }
         let kept_sums = self.count(&work, KEPT, n, totals::KEPT)?;
         let clone_sums = self.count(&work, CLONED, n, totals::CLONES)?;
@@ -131,16 +197,20 @@ impl Densify {
             let (means, scales, rotations) =
                 (address(MEANS), address(LOG_SCALES), address(ROTATIONS));
             let (list, numbers, step) = (parent_list.address(), numbers.address(), step as u64);
-            // SAFETY: the arguments of split_children; the rows were appended above.
-            unsafe {
-                self.each(
-                    self.kernels.split_children,
-                    most_children,
-                    &mut arguments![
-                        means, scales, rotations, list, numbers, log_shrink, seed, step
-                    ],
-                )
-            }?;
+            self.each(
+                self.kernels.split_children,
+                most_children,
+                &SplitChildrenParams {
+                    means,
+                    log_scales: scales,
+                    rotations,
+                    parents: list,
+                    totals: numbers,
+                    log_shrink,
+                    seed,
+                    step,
+                },
+            )?;
         }
         if let Some((list, scratch)) = compaction {
             self.list(&work, (KEPT, totals::KEPT), n, &kept_sums, &list)?;
@@ -219,47 +289,63 @@ impl Densify {
             selection = buffer.address();
             let histogram = selection + 16;
             for shift in [24u32, 16, 8, 0] {
-                // SAFETY: the arguments of select_histogram and select_digit.
-                unsafe {
-                    self.each(
-                        self.kernels.select_histogram,
-                        n,
-                        &mut arguments![
-                            sums, seen, count, threshold, bad, min_bad, shift, selection, histogram
-                        ],
-                    )?;
-                    self.one(
-                        self.kernels.select_digit,
-                        1,
-                        &mut arguments![shift, room, selection, histogram],
-                    )?;
-                }
+                self.each(
+                    self.kernels.select_histogram,
+                    n,
+                    &SelectHistogramParams {
+                        gradient_sum: sums,
+                        seen,
+                        n: count,
+                        threshold,
+                        bad,
+                        min_bad,
+                        shift,
+                        selection,
+                        histogram,
+                    },
+                )?;
+                self.one(
+                    self.kernels.select_digit,
+                    1,
+                    &SelectDigitParams {
+                        shift,
+                        room,
+                        selection,
+                        histogram,
+                    },
+                )?;
             }
             selected = Some(buffer);
         }
-        // SAFETY: the arguments of adc_choose.
-        unsafe {
-            self.each(
-                self.kernels.adc_choose,
-                n,
-                &mut arguments![
-                    sums, seen, count, threshold, bad, min_bad, selection, actions
-                ],
-            )
-        }?;
+        self.each(
+            self.kernels.adc_choose,
+            n,
+            &AdcChooseParams {
+                gradient_sum: sums,
+                seen,
+                n: count,
+                threshold,
+                bad,
+                min_bad,
+                selection,
+                actions,
+            },
+        )?;
         if selected.is_some() {
             let block_sums = self.count(work, EQUAL, n, totals::LISTED)?;
             let equals = self.indices(n)?;
             self.list(work, (EQUAL, totals::LISTED), n, &block_sums, &equals)?;
             let (list, listed) = (equals.address(), work.numbers.at(totals::LISTED));
-            // SAFETY: the arguments of adc_admit.
-            unsafe {
-                self.each(
-                    self.kernels.adc_admit,
-                    n,
-                    &mut arguments![list, listed, selection, actions],
-                )
-            }?;
+            self.each(
+                self.kernels.adc_admit,
+                n,
+                &AdcAdmitParams {
+                    equals: list,
+                    count: listed,
+                    selection,
+                    actions,
+                },
+            )?;
         }
         Ok(())
     }

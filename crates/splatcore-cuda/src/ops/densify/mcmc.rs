@@ -2,7 +2,60 @@
 //! the host knows; how many are dead stays on the device.
 
 use super::*;
+use crate::device::params::{Address, kernel_params};
 use crate::ops::state::LOG_SCALES;
+
+kernel_params! {
+    /// Parameters of `mcmc_mark_dead` (densify.cu).
+    pub struct McmcMarkDeadParams {
+        opacity_logits: Address,
+        n: u32,
+        min_opacity: f32,
+        actions: Address,
+    }
+
+    /// Parameters of `weight_sums` (densify.cu).
+    pub struct WeightSumsParams {
+        opacity_logits: Address,
+        actions: Address,
+        n: u32,
+        sums: Address,
+    }
+
+    /// Parameters of `weight_scan` (densify.cu).
+    pub struct WeightScanParams {
+        opacity_logits: Address,
+        actions: Address,
+        n: u32,
+        sums: Address,
+        cumulative: Address,
+    }
+
+    /// Parameters of `mcmc_draw` (densify.cu).
+    pub struct McmcDrawParams {
+        cumulative: Address,
+        n: u32,
+        total: Address,
+        all: Address,
+        wanted: Address,
+        at_most: u32,
+        seed: u64,
+        step: u64,
+        lane: u64,
+        drawn: Address,
+        copies: Address,
+        moved: Address,
+    }
+
+    /// Parameters of `mcmc_share` (densify.cu).
+    pub struct McmcShareParams {
+        opacity_logits: Address,
+        log_scales: Address,
+        n: u32,
+        copies: Address,
+        min_opacity: f32,
+    }
+}
 
 /// Lanes of the random numbers; splits and noise have 0 to 3.
 const LANE_RELOCATE: u64 = 4;
@@ -56,14 +109,16 @@ impl Densify {
 
         let (logits, count) = (state.groups[OPACITIES].parameters.address(), n as u32);
         let actions = work.actions.address();
-        // SAFETY: the arguments of mcmc_mark_dead.
-        unsafe {
-            self.each(
-                self.kernels.mcmc_mark_dead,
-                n,
-                &mut arguments![logits, count, min_opacity, actions],
-            )
-        }?;
+        self.each(
+            self.kernels.mcmc_mark_dead,
+            n,
+            &McmcMarkDeadParams {
+                opacity_logits: logits,
+                n: count,
+                min_opacity,
+                actions,
+            },
+        )?;
         let dead_sums = self.count(&work, DEAD, n, totals::LISTED)?;
         self.list(&work, (DEAD, totals::LISTED), n, &dead_sums, &dead)?;
 
@@ -99,23 +154,28 @@ impl Densify {
         let n = state.count;
         let (logits, count) = (state.groups[OPACITIES].parameters.address(), n as u32);
         let (sums, cumulative) = (draw.sums.address(), draw.cumulative.address());
-        // SAFETY: the arguments of weight_sums.
-        unsafe {
-            self.each(
-                self.kernels.weight_sums,
-                n,
-                &mut arguments![logits, actions, count, sums],
-            )
-        }?;
+        self.each(
+            self.kernels.weight_sums,
+            n,
+            &WeightSumsParams {
+                opacity_logits: logits,
+                actions,
+                n: count,
+                sums,
+            },
+        )?;
         self.scan(&draw.sums, n, work.numbers.at(totals::WEIGHT))?;
-        // SAFETY: the arguments of weight_scan.
-        unsafe {
-            self.each(
-                self.kernels.weight_scan,
-                n,
-                &mut arguments![logits, actions, count, sums, cumulative],
-            )
-        }
+        self.each(
+            self.kernels.weight_scan,
+            n,
+            &WeightScanParams {
+                opacity_logits: logits,
+                actions,
+                n: count,
+                sums,
+                cumulative,
+            },
+        )
     }
 
     /// Draws as many as the u64 at `wanted` says, or `at_most` if that is 0; how many goes to the
@@ -136,17 +196,24 @@ impl Densify {
         let (total, all) = (number(totals::WEIGHT), number(totals::ALL));
         let (drawn, copies, moved) = (draw.drawn.address(), draw.copies.address(), number(moved));
         let (threads, at_most) = (if wanted == 0 { at_most } else { n }, at_most as u32);
-        // SAFETY: the arguments of mcmc_draw.
-        unsafe {
-            self.each(
-                self.kernels.mcmc_draw,
-                threads,
-                &mut arguments![
-                    cumulative, count, total, all, wanted, at_most, seed, step, lane, drawn,
-                    copies, moved
-                ],
-            )
-        }
+        self.each(
+            self.kernels.mcmc_draw,
+            threads,
+            &McmcDrawParams {
+                cumulative,
+                n: count,
+                total,
+                all,
+                wanted,
+                at_most,
+                seed,
+                step,
+                lane,
+                drawn,
+                copies,
+                moved,
+            },
+        )
     }
 
     /// Gives those drawn, as many as the u64 at `wanted` says, at most `most`, the opacity and
@@ -165,14 +232,17 @@ impl Densify {
             state.groups[LOG_SCALES].parameters.address(),
         );
         let (count, copies) = (n as u32, draw.copies.address());
-        // SAFETY: the arguments of mcmc_share.
-        unsafe {
-            self.each(
-                self.kernels.mcmc_share,
-                n,
-                &mut arguments![logits, scales, count, copies, min_opacity],
-            )
-        }?;
+        self.each(
+            self.kernels.mcmc_share,
+            n,
+            &McmcShareParams {
+                opacity_logits: logits,
+                log_scales: scales,
+                n: count,
+                copies,
+                min_opacity,
+            },
+        )?;
         self.clear_moments(state, &draw.drawn, wanted, most)
     }
 }

@@ -26,13 +26,23 @@ mod totals;
 pub use rows::reserve;
 pub use totals::{Launched, REFINEMENTS, Totals};
 
+use adc::{
+    AdcAdmitParams, AdcChooseParams, AdcDecideParams, SelectDigitParams, SelectHistogramParams,
+    SplitChildrenParams,
+};
+use mcmc::{
+    McmcDrawParams, McmcMarkDeadParams, McmcShareParams, WeightScanParams, WeightSumsParams,
+};
 use pool::{Lent, Pool};
+use prune::PruneMarkParams;
 use rows::Compacted;
+use rows::{ClearRowsParams, CopyRowsParams, GatherRowsParams, PutRowsParams};
 use totals::{Numbers, Ring};
 
 use crate::device::buffer::failed;
-use crate::device::queue::{arguments, wrong_program};
-use crate::device::{Buffer, Device, Kernel, Program};
+use crate::device::params::{Address, Params, kernel_params};
+use crate::device::queue::{launch, wrong_program};
+use crate::device::{Buffer, Device, Kernel, Program, Signature};
 use crate::ops::counters::Counters;
 use crate::ops::score::DeviceScores;
 use crate::ops::sources;
@@ -40,8 +50,64 @@ use crate::ops::state::{LOG_SCALES, OPACITIES, State};
 use splatcore_core::backend::{Refine, RefineReport};
 use splatcore_core::gaussians::logit;
 use splatcore_core::{BackendError, Choice};
-use std::ffi::c_void;
 use std::sync::Arc;
+
+kernel_params! {
+    /// Parameters of `begin_refinement` (densify.cu).
+    pub struct BeginRefinementParams {
+        totals: Address,
+        gaussians: Address,
+        counters: Address,
+    }
+
+    /// Parameters of `end_refinement` (densify.cu).
+    pub struct EndRefinementParams {
+        totals: Address,
+        gaussians: Address,
+        counters: Address,
+    }
+
+    /// Parameters of `cap_opacity` (densify.cu).
+    pub struct CapOpacityParams {
+        logits: Address,
+        all: Address,
+        ceiling: f32,
+        log_scales: Address,
+        smoothing: Address,
+    }
+
+    /// Parameters of `decide_sizes` (densify.cu).
+    pub struct DecideSizesParams {
+        totals: Address,
+        most_rows: u32,
+        counters: Address,
+    }
+
+    /// Parameters of `scan_sums` (densify.cu).
+    pub struct ScanSumsParams {
+        sums: Address,
+        count: u32,
+        total: Address,
+    }
+
+    /// Parameters of `list_count` (densify.cu).
+    pub struct ListCountParams {
+        actions: Address,
+        bits: u32,
+        n: u32,
+        sums: Address,
+    }
+
+    /// Parameters of `list_write` (densify.cu).
+    pub struct ListWriteParams {
+        actions: Address,
+        bits: u32,
+        n: u32,
+        sums: Address,
+        wanted: Address,
+        list: Address,
+    }
+}
 
 /// Threads of a block and rows of a tile, as in the kernel file.
 const THREADS: usize = 256;
@@ -60,10 +126,12 @@ const SPLIT: u32 = 16;
 const DEAD: u32 = 32;
 
 macro_rules! kernels {
-    ($($name:ident),* $(,)?) => {
+    ($($name:ident: $params:ty),* $(,)?) => {
         struct Kernels { $($name: Kernel),* }
         impl Kernels {
-            const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
+            fn signatures() -> Vec<Signature> {
+                vec![$(<$params>::kernel(stringify!($name))),*]
+            }
             fn new(loaded: Vec<Kernel>) -> Option<Self> {
                 let mut loaded = loaded.into_iter();
                 Some(Self { $($name: loaded.next()?),* })
@@ -73,34 +141,34 @@ macro_rules! kernels {
 }
 
 kernels!(
-    begin_refinement,
-    end_refinement,
-    scan_sums,
-    list_count,
-    list_write,
-    select_histogram,
-    select_digit,
-    adc_choose,
-    adc_admit,
-    adc_decide,
-    decide_sizes,
-    split_children,
-    prune_mark,
-    cap_opacity,
-    mcmc_mark_dead,
-    weight_sums,
-    weight_scan,
-    mcmc_draw,
-    mcmc_share,
-    copy_rows,
-    clear_rows,
-    gather_rows,
-    put_rows,
+    begin_refinement: BeginRefinementParams,
+    end_refinement: EndRefinementParams,
+    scan_sums: ScanSumsParams,
+    list_count: ListCountParams,
+    list_write: ListWriteParams,
+    select_histogram: SelectHistogramParams,
+    select_digit: SelectDigitParams,
+    adc_choose: AdcChooseParams,
+    adc_admit: AdcAdmitParams,
+    adc_decide: AdcDecideParams,
+    decide_sizes: DecideSizesParams,
+    split_children: SplitChildrenParams,
+    prune_mark: PruneMarkParams,
+    cap_opacity: CapOpacityParams,
+    mcmc_mark_dead: McmcMarkDeadParams,
+    weight_sums: WeightSumsParams,
+    weight_scan: WeightScanParams,
+    mcmc_draw: McmcDrawParams,
+    mcmc_share: McmcShareParams,
+    copy_rows: CopyRowsParams,
+    clear_rows: ClearRowsParams,
+    gather_rows: GatherRowsParams,
+    put_rows: PutRowsParams,
 );
 
 /// What [`Densify`] compiles.
 pub fn program() -> Program {
-    sources::program("densify.cu", Vec::new(), Kernels::NAMES)
+    sources::program("densify.cu", Vec::new(), Kernels::signatures())
 }
 
 /// Whether a refinement may wait for the device.
@@ -291,14 +359,15 @@ impl Densify {
         waits: Waits,
     ) -> Result<(), BackendError> {
         let (address, gaussians) = (numbers.address(), state.device_count.address());
-        // SAFETY: the arguments of begin_refinement.
-        unsafe {
-            self.one(
-                self.kernels.begin_refinement,
-                32,
-                &mut arguments![address, gaussians, counters],
-            )
-        }?;
+        self.one(
+            self.kernels.begin_refinement,
+            32,
+            &BeginRefinementParams {
+                totals: address,
+                gaussians,
+                counters,
+            },
+        )?;
         match refine {
             Refine::Adc { .. } => self.adc(state, refine, scores, (numbers, counters), waits)?,
             Refine::Prune { .. } | Refine::PruneFloaters { .. } => {
@@ -308,14 +377,15 @@ impl Densify {
             Refine::ResetOpacity { ceiling } => self.reset_opacity(state, *ceiling, numbers)?,
             Refine::Mcmc { .. } => self.mcmc(state, refine, numbers)?,
         }
-        // SAFETY: the arguments of end_refinement.
-        unsafe {
-            self.one(
-                self.kernels.end_refinement,
-                1,
-                &mut arguments![address, gaussians, counters],
-            )
-        }?;
+        self.one(
+            self.kernels.end_refinement,
+            1,
+            &EndRefinementParams {
+                totals: address,
+                gaussians,
+                counters,
+            },
+        )?;
         match refine {
             Refine::Adc { .. } | Refine::Mcmc { .. } => self.clear_statistics(state, numbers),
             _ => Ok(()),
@@ -343,14 +413,17 @@ impl Densify {
         );
         let scales = state.groups[LOG_SCALES].parameters.address();
         let smoothing = state.smoothing_address();
-        // SAFETY: the arguments of cap_opacity.
-        unsafe {
-            self.each(
-                self.kernels.cap_opacity,
-                state.count,
-                &mut arguments![logits, all, ceiling, scales, smoothing],
-            )
-        }?;
+        self.each(
+            self.kernels.cap_opacity,
+            state.count,
+            &CapOpacityParams {
+                logits,
+                all,
+                ceiling,
+                log_scales: scales,
+                smoothing,
+            },
+        )?;
         let [_, first, second] = group.row_bytes();
         for (moments, row_bytes) in [(&group.first, first), (&group.second, second)] {
             self.clear(moments, row_bytes, 0, all, state.count)?;
@@ -359,48 +432,36 @@ impl Densify {
     }
 
     /// Launches a kernel with a thread an item.
-    ///
-    /// # Safety
-    /// The arguments are those of the kernel.
-    unsafe fn each(
+    fn each<P: Params>(
         &self,
         kernel: Kernel,
         items: usize,
-        arguments: &mut [*mut c_void],
+        params: &P,
     ) -> Result<(), BackendError> {
         let grid = items.div_ceil(THREADS).max(1) as u32;
-        // SAFETY: the caller's.
-        unsafe { self.device.launch(kernel, grid, THREADS as u32, arguments) }.map_err(failed)
+        launch(&*self.device, kernel, grid, THREADS as u32, params)
     }
 
     /// Launches a kernel of one block.
-    ///
-    /// # Safety
-    /// The arguments are those of the kernel.
-    unsafe fn one(
+    fn one<P: Params>(
         &self,
         kernel: Kernel,
         threads: usize,
-        arguments: &mut [*mut c_void],
+        params: &P,
     ) -> Result<(), BackendError> {
-        // SAFETY: the caller's.
-        unsafe { self.device.launch(kernel, 1, threads as u32, arguments) }.map_err(failed)
+        launch(&*self.device, kernel, 1, threads as u32, params)
     }
 
     /// Launches a kernel that walks over tiles of rows.
-    ///
-    /// # Safety
-    /// The arguments are those of the kernel.
-    unsafe fn tiles(
+    fn tiles<P: Params>(
         &self,
         kernel: Kernel,
         rows: usize,
-        arguments: &mut [*mut c_void],
+        params: &P,
     ) -> Result<(), BackendError> {
         let most = self.device.multiprocessors() as usize * BLOCKS_A_MULTIPROCESSOR;
         let grid = rows.div_ceil(TILE_ROWS).clamp(1, most) as u32;
-        // SAFETY: the caller's.
-        unsafe { self.device.launch(kernel, grid, THREADS as u32, arguments) }.map_err(failed)
+        launch(&*self.device, kernel, grid, THREADS as u32, params)
     }
 
     /// A sum a block for [`Densify::scan`].
@@ -418,27 +479,29 @@ impl Densify {
         counters: u64,
     ) -> Result<(), BackendError> {
         let (numbers, rows) = (work.numbers.address(), rows as u32);
-        // SAFETY: the arguments of decide_sizes.
-        unsafe {
-            self.one(
-                self.kernels.decide_sizes,
-                1,
-                &mut arguments![numbers, rows, counters],
-            )
-        }
+        self.one(
+            self.kernels.decide_sizes,
+            1,
+            &DecideSizesParams {
+                totals: numbers,
+                most_rows: rows,
+                counters,
+            },
+        )
     }
 
     /// Turns the blocks' sums into the sums before each block; the total goes to `total`.
     fn scan(&self, sums: &Buffer, n: usize, total: u64) -> Result<(), BackendError> {
         let (address, count) = (sums.address(), n.div_ceil(THREADS) as u32);
-        // SAFETY: the arguments of scan_sums.
-        unsafe {
-            self.one(
-                self.kernels.scan_sums,
-                THREADS,
-                &mut arguments![address, count, total],
-            )
-        }
+        self.one(
+            self.kernels.scan_sums,
+            THREADS,
+            &ScanSumsParams {
+                sums: address,
+                count,
+                total,
+            },
+        )
     }
 
     /// First half of a list of the Gaussians with one of `bits`: how many there are goes to
@@ -452,14 +515,16 @@ impl Densify {
     ) -> Result<Lent<'_>, BackendError> {
         let sums = self.sums(n)?;
         let (actions, count, address) = (work.actions.address(), n as u32, sums.address());
-        // SAFETY: the arguments of list_count.
-        unsafe {
-            self.each(
-                self.kernels.list_count,
-                n,
-                &mut arguments![actions, bits, count, address],
-            )
-        }?;
+        self.each(
+            self.kernels.list_count,
+            n,
+            &ListCountParams {
+                actions,
+                bits,
+                n: count,
+                sums: address,
+            },
+        )?;
         self.scan(&sums, n, work.numbers.at(total))?;
         Ok(sums)
     }
@@ -481,14 +546,18 @@ impl Densify {
             list.address(),
         );
         let wanted = work.numbers.at(total);
-        // SAFETY: the arguments of list_write.
-        unsafe {
-            self.each(
-                self.kernels.list_write,
-                n,
-                &mut arguments![actions, bits, count, sums, wanted, list],
-            )
-        }
+        self.each(
+            self.kernels.list_write,
+            n,
+            &ListWriteParams {
+                actions,
+                bits,
+                n: count,
+                sums,
+                wanted,
+                list,
+            },
+        )
     }
 
     /// Room for a list of Gaussians.
@@ -509,14 +578,17 @@ impl Densify {
         debug_assert!((base + most) * row_bytes <= array.bytes());
         let (address, row_bytes, no_list, base) =
             (array.address(), row_bytes as u32, 0u64, base as u32);
-        // SAFETY: the arguments of clear_rows; the array has the rows.
-        unsafe {
-            self.tiles(
-                self.kernels.clear_rows,
-                most,
-                &mut arguments![address, row_bytes, no_list, base, wanted],
-            )
-        }
+        self.tiles(
+            self.kernels.clear_rows,
+            most,
+            &ClearRowsParams {
+                array: address,
+                row_bytes,
+                list: no_list,
+                base,
+                wanted,
+            },
+        )
     }
 
     /// Behind the end of a refinement, which says how many Gaussians there are.

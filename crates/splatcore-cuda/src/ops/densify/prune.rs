@@ -1,6 +1,20 @@
 //! Pruning by scores or as floaters: mark, read how many stay, compact.
 
 use super::*;
+use crate::device::params::{Address, kernel_params};
+
+kernel_params! {
+    /// Parameters of `prune_mark` (densify.cu).
+    pub struct PruneMarkParams {
+        bad: Address,
+        weight: Address,
+        largest: Address,
+        n: u32,
+        min_importance: f32,
+        max_bad_share: f32,
+        actions: Address,
+    }
+}
 
 impl Densify {
     pub(super) fn prune(
@@ -31,22 +45,19 @@ impl Densify {
             scores.largest.address(),
         );
         let (count, actions) = (n as u32, work.actions.address());
-        // SAFETY: the arguments of prune_mark; there is a score for each Gaussian.
-        unsafe {
-            self.each(
-                self.kernels.prune_mark,
-                n,
-                &mut arguments![
-                    bad,
-                    weight,
-                    largest,
-                    count,
-                    min_importance,
-                    max_bad_share,
-                    actions
-                ],
-            )
-        }?;
+        self.each(
+            self.kernels.prune_mark,
+            n,
+            &PruneMarkParams {
+                bad,
+                weight,
+                largest,
+                n: count,
+                min_importance,
+                max_bad_share,
+                actions,
+            },
+        )?;
         let sums = self.count(&work, KEPT, n, totals::KEPT)?;
         let kept = self.ring.read_one(numbers)?[totals::KEPT] as usize;
         // All memory before the first change, so that a failure leaves the state as it was.

@@ -2,6 +2,53 @@
 //! little memory is needed beside the state.
 
 use super::*;
+use crate::device::params::{Address, kernel_params};
+
+kernel_params! {
+    /// Parameters of `copy_rows` (densify.cu).
+    pub struct CopyRowsParams {
+        array: Address,
+        row_bytes: u32,
+        sources: Address,
+        times: u32,
+        targets: Address,
+        base: u32,
+        behind: Address,
+        wanted: Address,
+    }
+
+    /// Parameters of `clear_rows` (densify.cu).
+    pub struct ClearRowsParams {
+        array: Address,
+        row_bytes: u32,
+        list: Address,
+        base: u32,
+        wanted: Address,
+    }
+
+    /// Parameters of `gather_rows` (densify.cu).
+    pub struct GatherRowsParams {
+        array: Address,
+        scratch: Address,
+        row_bytes: u32,
+        kept: Address,
+        listed: Address,
+        rest: u32,
+        first: u32,
+        most: u32,
+        rows: Address,
+    }
+
+    /// Parameters of `put_rows` (densify.cu).
+    pub struct PutRowsParams {
+        array: Address,
+        scratch: Address,
+        row_bytes: u32,
+        first: u32,
+        most: u32,
+        rows: Address,
+    }
+}
 
 /// Bytes of compaction scratch a Gaussian, and in all at most and at least.
 const SCRATCH_A_ROW: usize = 32;
@@ -163,16 +210,20 @@ impl Densify {
         let (sources, no_targets, base) = (list.address(), 0u64, base as u32);
         for array in arrays(state).filter(|array| !array.moments) {
             let (address, row_bytes) = (array.buffer.address(), array.row_bytes as u32);
-            // SAFETY: the arguments of copy_rows; the capacity is as the caller says.
-            unsafe {
-                self.tiles(
-                    self.kernels.copy_rows,
-                    most,
-                    &mut arguments![
-                        address, row_bytes, sources, times, no_targets, base, behind, wanted
-                    ],
-                )
-            }?;
+            self.tiles(
+                self.kernels.copy_rows,
+                most,
+                &CopyRowsParams {
+                    array: address,
+                    row_bytes,
+                    sources,
+                    times,
+                    targets: no_targets,
+                    base,
+                    behind,
+                    wanted,
+                },
+            )?;
         }
         Ok(())
     }
@@ -209,16 +260,20 @@ impl Densify {
         let (no_base, nothing) = (0u32, 0u64);
         for array in arrays(state).filter(|array| !array.moments) {
             let (address, row_bytes) = (array.buffer.address(), array.row_bytes as u32);
-            // SAFETY: the arguments of copy_rows; the lists hold rows of the state.
-            unsafe {
-                self.tiles(
-                    self.kernels.copy_rows,
-                    n,
-                    &mut arguments![
-                        address, row_bytes, from, times, to, no_base, nothing, wanted
-                    ],
-                )
-            }?;
+            self.tiles(
+                self.kernels.copy_rows,
+                n,
+                &CopyRowsParams {
+                    array: address,
+                    row_bytes,
+                    sources: from,
+                    times,
+                    targets: to,
+                    base: no_base,
+                    behind: nothing,
+                    wanted,
+                },
+            )?;
         }
         self.clear_moments(state, targets, wanted, n)
     }
@@ -237,14 +292,17 @@ impl Densify {
             let [_, first, second] = group.row_bytes();
             for (moments, row_bytes) in [(&group.first, first), (&group.second, second)] {
                 let (address, row_bytes) = (moments.address(), row_bytes as u32);
-                // SAFETY: the arguments of clear_rows; the list holds rows of the state.
-                unsafe {
-                    self.tiles(
-                        self.kernels.clear_rows,
-                        most,
-                        &mut arguments![address, row_bytes, list, no_base, wanted],
-                    )
-                }?;
+                self.tiles(
+                    self.kernels.clear_rows,
+                    most,
+                    &ClearRowsParams {
+                        array: address,
+                        row_bytes,
+                        list,
+                        base: no_base,
+                        wanted,
+                    },
+                )?;
             }
         }
         Ok(())
@@ -303,22 +361,33 @@ impl Densify {
         for start in (0..most).step_by(piece) {
             let here = piece.min(most - start);
             let (first, count) = (start as u32, here as u32);
-            // SAFETY: the arguments of gather_rows and put_rows; a piece fits the scratch and the
-            // array.
-            unsafe {
-                self.tiles(
-                    self.kernels.gather_rows,
-                    here,
-                    &mut arguments![
-                        address, through, bytes, list, listed, rest, first, count, rows
-                    ],
-                )?;
-                self.tiles(
-                    self.kernels.put_rows,
-                    here,
-                    &mut arguments![address, through, bytes, first, count, rows],
-                )?;
-            }
+            self.tiles(
+                self.kernels.gather_rows,
+                here,
+                &GatherRowsParams {
+                    array: address,
+                    scratch: through,
+                    row_bytes: bytes,
+                    kept: list,
+                    listed,
+                    rest,
+                    first,
+                    most: count,
+                    rows,
+                },
+            )?;
+            self.tiles(
+                self.kernels.put_rows,
+                here,
+                &PutRowsParams {
+                    array: address,
+                    scratch: through,
+                    row_bytes: bytes,
+                    first,
+                    most: count,
+                    rows,
+                },
+            )?;
         }
         Ok(())
     }

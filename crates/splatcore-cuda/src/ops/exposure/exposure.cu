@@ -46,44 +46,60 @@ __device__ __forceinline__ Transform load_transform(const float* numbers) {
 }
 
 // image and exposed are [3][pixels], exposure the rows of [A | b].
+// Parameters of `expose`; in Rust by the same name.
+struct ExposeParams {
+    ReadOnly<float> image;     // [3][height][width]
+    ReadOnly<float> exposure;  // 12 numbers, row-major 3x4
+    float* exposed;            // [3][height][width]
+    u32 pixels;
+    const Counters* counters;
+};
 extern "C" __global__ void __launch_bounds__(THREADS)
-    expose(const float* __restrict__ image, const float* __restrict__ exposure,
-           float* __restrict__ exposed, u32 pixels, const Counters* __restrict__ counters) {
+    expose(const __grid_constant__ ExposeParams args) {
     begin_kernel();
     const u32 i = blockIdx.x * THREADS + threadIdx.x;
-    if (i >= pixels || counters->halted) return;  // halted: a buffer overflowed, there is no image
-    const Transform t = load_transform(exposure);
-    const float r = image[i], g = image[pixels + i], b = image[2 * pixels + i];
+    if (i >= args.pixels || args.counters->halted)
+        return;  // halted: a buffer overflowed, there is no image
+    const Transform t = load_transform(args.exposure);
+    const float r = args.image[i], g = args.image[args.pixels + i],
+                b = args.image[2 * args.pixels + i];
 #pragma unroll
     for (int c = 0; c < 3; ++c)
-        exposed[c * pixels + i] =
+        args.exposed[c * args.pixels + i] =
             fmaf(t.row[c][0], r, fmaf(t.row[c][1], g, fmaf(t.row[c][2], b, t.row[c][3])));
 }
 
 // gradient [3][pixels]: dL/d(exposed image) in, dL/d(rendered image) out; partials
 // [NUMBERS][blocks] out.
+// Parameters of `expose_backward`; in Rust by the same name.
+struct ExposeBackwardParams {
+    ReadOnly<float> image;     // [3][height][width]
+    ReadOnly<float> exposure;  // 12 numbers, row-major 3x4
+    float* gradient;           // dL/dimage, [3][height][width]
+    float* partials;           // a row of sums for each block
+    u32 pixels;
+    const Counters* counters;
+};
 extern "C" __global__ void __launch_bounds__(THREADS)
-    expose_backward(const float* __restrict__ image, const float* __restrict__ exposure,
-                    float* __restrict__ gradient, float* __restrict__ partials, u32 pixels,
-                    const Counters* __restrict__ counters) {
+    expose_backward(const __grid_constant__ ExposeBackwardParams args) {
     begin_kernel();
-    if (counters->halted) return;
+    if (args.counters->halted) return;
     __shared__ float warp_sums[THREADS / WARP][NUMBERS];
-    const Transform t = load_transform(exposure);
+    const Transform t = load_transform(args.exposure);
     float sums[NUMBERS] = {};
 #pragma unroll 2
     for (u32 j = 0; j < BATCH; ++j) {
         const u32 i = (blockIdx.x * BATCH + j) * THREADS + threadIdx.x;
-        if (i >= pixels) break;
+        if (i >= args.pixels) break;
         float colour[3], g[3];
 #pragma unroll
         for (int c = 0; c < 3; ++c) {
-            colour[c] = image[c * pixels + i];
-            g[c] = gradient[c * pixels + i];
+            colour[c] = args.image[c * args.pixels + i];
+            g[c] = args.gradient[c * args.pixels + i];
         }
 #pragma unroll
         for (int k = 0; k < 3; ++k)
-            gradient[k * pixels + i] =
+            args.gradient[k * args.pixels + i] =
                 fmaf(t.row[0][k], g[0], fmaf(t.row[1][k], g[1], t.row[2][k] * g[2]));
 #pragma unroll
         for (int c = 0; c < 3; ++c) {
@@ -101,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (threadIdx.x >= NUMBERS) return;
     float sum = 0.0f;
     for (u32 w = 0; w < THREADS / WARP; ++w) sum += warp_sums[w][threadIdx.x];
-    partials[threadIdx.x * gridDim.x + blockIdx.x] = sum;
+    args.partials[threadIdx.x * gridDim.x + blockIdx.x] = sum;
 }
 
 // The sum over the warp, valid in lane 0. The order of additions is fixed.
@@ -113,35 +129,47 @@ __device__ __forceinline__ double warp_total(double value) {
 
 // One block, one warp for each of the NUMBERS. exposures and Adam's moments first and second are
 // [views][NUMBERS]; seen [views] counts the steps of each view.
+// Parameters of `update_exposure`; in Rust by the same name.
+struct UpdateExposureParams {
+    ReadOnly<float> partials;  // a row of sums for each block
+    u32 blocks;
+    float* exposures;
+    float* first;
+    float* second;
+    u32* seen;  // [count], steps in view
+    u32 view;
+    u32 views;
+    float rate;
+    const Counters* counters;
+};
 extern "C" __global__ void __launch_bounds__(NUMBERS* WARP)
-    update_exposure(const float* __restrict__ partials, u32 blocks, float* exposures, float* first,
-                    float* second, u32* seen, u32 view, u32 views, float rate,
-                    const Counters* __restrict__ counters) {
+    update_exposure(const __grid_constant__ UpdateExposureParams args) {
     begin_kernel();
-    if (counters->halted) return;
+    if (args.counters->halted) return;
     const u32 number = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const float identity = number % 5 == 0 ? 1.0f : 0.0f;
     double gradient = 0.0, deviation = 0.0;
 #pragma unroll 4
-    for (u32 i = lane; i < blocks; i += WARP) gradient += partials[number * blocks + i];
+    for (u32 i = lane; i < args.blocks; i += WARP)
+        gradient += args.partials[number * args.blocks + i];
 #pragma unroll 4
-    for (u32 i = lane; i < views; i += WARP)
-        deviation += exposures[NUMBERS * i + number] - identity;
+    for (u32 i = lane; i < args.views; i += WARP)
+        deviation += args.exposures[NUMBERS * i + number] - identity;
     gradient = warp_total(gradient);
     deviation = warp_total(deviation);
-    const u32 taken = seen[view] + 1;
+    const u32 taken = args.seen[args.view] + 1;
     __syncthreads();
-    if (threadIdx.x == 0) seen[view] = taken;
+    if (threadIdx.x == 0) args.seen[args.view] = taken;
     if (lane != 0) return;
-    const u32 at = NUMBERS * view + number;
+    const u32 at = NUMBERS * args.view + number;
     const float g = float(gradient);
-    const float m = fmaf(BETA1, first[at], (1.0f - BETA1) * g);
-    const float v = fmaf(BETA2, second[at], (1.0f - BETA2) * g * g);
+    const float m = fmaf(BETA1, args.first[at], (1.0f - BETA1) * g);
+    const float v = fmaf(BETA2, args.second[at], (1.0f - BETA2) * g * g);
     // 1 - beta^t; expm1 avoids the cancellation of the difference.
     const float first_correction = -expm1f(float(taken) * LN_BETA1),
                 second_correction = -expm1f(float(taken) * LN_BETA2);
-    const float moved = rate / first_correction * m / (sqrtf(v / second_correction) + EPSILON);
-    exposures[at] -= moved + PULL * float(deviation / views);
-    first[at] = m;
-    second[at] = v;
+    const float moved = args.rate / first_correction * m / (sqrtf(v / second_correction) + EPSILON);
+    args.exposures[at] -= moved + PULL * float(deviation / args.views);
+    args.first[at] = m;
+    args.second[at] = v;
 }

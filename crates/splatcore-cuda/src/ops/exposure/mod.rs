@@ -4,12 +4,48 @@
 
 use crate::device::Kernels;
 use crate::device::buffer::failed;
-use crate::device::queue::{Queue, arguments, wrong_program};
+use crate::device::params::{Address, Params, kernel_params};
+use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Buffer, Device, Kernel, Program};
 use crate::ops::sources;
 use splatcore_core::BackendError;
 use splatcore_core::exposure::{Exposure, Exposures};
 use std::sync::Arc;
+
+kernel_params! {
+    /// Parameters of `expose` (exposure.cu).
+    pub struct ExposeParams {
+        image: Address,
+        exposure: Address,
+        exposed: Address,
+        pixels: u32,
+        counters: Address,
+    }
+
+    /// Parameters of `expose_backward` (exposure.cu).
+    pub struct ExposeBackwardParams {
+        image: Address,
+        exposure: Address,
+        gradient: Address,
+        partials: Address,
+        pixels: u32,
+        counters: Address,
+    }
+
+    /// Parameters of `update_exposure` (exposure.cu).
+    pub struct UpdateExposureParams {
+        partials: Address,
+        blocks: u32,
+        exposures: Address,
+        first: Address,
+        second: Address,
+        seen: Address,
+        view: u32,
+        views: u32,
+        rate: f32,
+        counters: Address,
+    }
+}
 
 /// Threads of a block of the two large kernels, and pixels of a thread of the second; as in the
 /// kernel file.
@@ -24,7 +60,11 @@ pub fn program() -> Program {
     sources::program(
         "exposure.cu",
         vec![],
-        &["expose", "expose_backward", "update_exposure"],
+        [
+            ExposeParams::kernel("expose"),
+            ExposeBackwardParams::kernel("expose_backward"),
+            UpdateExposureParams::kernel("update_exposure"),
+        ],
     )
 }
 
@@ -155,13 +195,13 @@ impl Exposed {
             expose,
             (pixels as u32).div_ceil(THREADS),
             THREADS,
-            &mut arguments![
+            &ExposeParams {
                 image,
-                self.of(view),
-                self.image.address(),
-                pixels as u32,
-                counters
-            ],
+                exposure: self.of(view),
+                exposed: self.image.address(),
+                pixels: pixels as u32,
+                counters,
+            },
         )?;
         Ok(self.image.address())
     }
@@ -186,14 +226,14 @@ impl Exposed {
             backward,
             blocks(pixels),
             THREADS,
-            &mut arguments![
+            &ExposeBackwardParams {
                 image,
-                self.of(view),
+                exposure: self.of(view),
                 gradient,
-                self.partials.address(),
-                pixels as u32,
-                counters
-            ],
+                partials: self.partials.address(),
+                pixels: pixels as u32,
+                counters,
+            },
         )
     }
 
@@ -215,18 +255,18 @@ impl Exposed {
             update,
             1,
             32 * NUMBERS as u32,
-            &mut arguments![
-                self.partials.address(),
-                blocks(pixels),
-                self.parameters.address(),
-                self.first.address(),
-                self.second.address(),
-                self.seen.address(),
-                view as u32,
-                self.views as u32,
+            &UpdateExposureParams {
+                partials: self.partials.address(),
+                blocks: blocks(pixels),
+                exposures: self.parameters.address(),
+                first: self.first.address(),
+                second: self.second.address(),
+                seen: self.seen.address(),
+                view: view as u32,
+                views: self.views as u32,
                 rate,
-                counters
-            ],
+                counters,
+            },
         )
     }
 

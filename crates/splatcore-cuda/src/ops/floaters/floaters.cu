@@ -17,24 +17,33 @@
 
 #include "splat.cuh"
 
+// Parameters of `floaters`; in Rust by the same name.
+struct FloatersParams {
+    ReadOnly<float> means;  // [count][3], world
+    u32 count;
+    Camera camera;
+    ReadOnly<float> transmittance;  // [height][width]
+    ReadOnly<float> inverse_depth;  // [height][width]
+    float share;
+    float* verdicts;  // [count], 0: floater
+};
 extern "C" __global__ void __launch_bounds__(256)
-    floaters(const float* __restrict__ means, u32 count, Camera camera,
-             const float* __restrict__ transmittance, const float* __restrict__ inverse_depth,
-             float share, float* __restrict__ verdicts) {
+    floaters(const __grid_constant__ FloatersParams args) {
     begin_kernel();
     u32 i = blockIdx.x * 256 + threadIdx.x;
-    if (i >= count || verdicts[i] > 0.0f) return;
-    Vec3 mean = {means[3ull * i], means[3ull * i + 1], means[3ull * i + 2]};
-    const float *w = camera.rotation, *t = camera.translation;
+    if (i >= args.count || args.verdicts[i] > 0.0f) return;
+    Vec3 mean = {args.means[3ull * i], args.means[3ull * i + 1], args.means[3ull * i + 2]};
+    const float *w = args.camera.rotation, *t = args.camera.translation;
     float x = dot(row_of(w, 0), mean) + t[0], y = dot(row_of(w, 1), mean) + t[1],
           z = dot(row_of(w, 2), mean) + t[2];
-    float u = fmaf(camera.focal[0], x / z, camera.centre[0]),
-          v = fmaf(camera.focal[1], y / z, camera.centre[1]);
+    float u = fmaf(args.camera.focal[0], x / z, args.camera.centre[0]),
+          v = fmaf(args.camera.focal[1], y / z, args.camera.centre[1]);
     // False if u or v is not-a-number.
-    bool inside = u >= 0.0f && u < (float)camera.width && v >= 0.0f && v < (float)camera.height;
-    if (!(z > camera.near_plane && inside)) return;
-    u64 pixel = (u64)(u32)v * camera.width + (u32)u;
-    float taken = 1.0f - transmittance[pixel], ratio = z * inverse_depth[pixel];
+    bool inside =
+        u >= 0.0f && u < (float)args.camera.width && v >= 0.0f && v < (float)args.camera.height;
+    if (!(z > args.camera.near_plane && inside)) return;
+    u64 pixel = (u64)(u32)v * args.camera.width + (u32)u;
+    float taken = 1.0f - args.transmittance[pixel], ratio = z * args.inverse_depth[pixel];
     if (!(taken > 0.0f && ratio > 0.0f && ratio <= HIDDEN * taken)) return;
-    verdicts[i] = ratio >= share * taken ? 1.0f : -1.0f;
+    args.verdicts[i] = ratio >= args.share * taken ? 1.0f : -1.0f;
 }

@@ -24,11 +24,23 @@
 #include "footprint.cuh"
 #include "block_scan.cuh"
 
+// Parameters of `expand`; in Rust by the same name.
+struct ExpandParams {
+    const Splat* splats;        // by compacted index
+    ReadOnly<u32> order;        // compacted indices by depth
+    ReadOnly<u32> tile_counts;  // pairs of each compacted index
+    Camera camera;
+    u32 pair_capacity;  // room in the lists
+    u32* tiles;         // tile of each pair
+    u32* pair_slots;    // compacted index of each pair number, or null
+    u32* pair_numbers;  // 0, 1, 2, ..., for `sort`; null: not wanted
+    u32* first_pairs;   // number of the first pair of each compacted index
+    u32* long_slots;    // the long-list queue: compacted indices
+    u32* states;        // of the look-back, zeroed
+    Counters* counters;
+};
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    expand(const Splat* __restrict__ splats, const u32* __restrict__ order,
-           const u32* __restrict__ tile_counts, Camera camera, u32 pair_capacity, u32* tiles,
-           u32* pair_slots, u32* pair_numbers, u32* first_pairs, u32* long_slots, u32* states,
-           Counters* counters) {
+    expand(const __grid_constant__ ExpandParams args) {
     begin_kernel();
     __shared__ Footprint footprints[BLOCK];
     __shared__ uint2 row_spans[BLOCK];  // rows of tiles of each splat
@@ -43,42 +55,42 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ u32 block_start;
     // Overflow: there are more pairs than there is room for, and no later kernel may change
     // anything.
-    u64 pairs = counters->pairs;
+    u64 pairs = args.counters->pairs;
     if (blockIdx.x == 0 && threadIdx.x == 0) {
-        counters->needed = max(counters->needed, pairs);
-        if (pairs > (u64)pair_capacity) counters->halted = 1;
+        args.counters->needed = max(args.counters->needed, pairs);
+        if (pairs > (u64)args.pair_capacity) args.counters->halted = 1;
     }
-    if (pairs > (u64)pair_capacity) return;
-    u32 visible = counters->visible;
+    if (pairs > (u64)args.pair_capacity) return;
+    u32 visible = args.counters->visible;
     u32 first = blockIdx.x * BLOCK;
     if (first >= visible) return;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     bool valid = first + thread < visible;
-    u32 slot = valid ? order[first + thread] : 0;
+    u32 slot = valid ? args.order[first + thread] : 0;
     u32 total_pairs, total_rows;
-    u32 own_pairs = valid ? tile_counts[slot] : 0;
+    u32 own_pairs = valid ? args.tile_counts[slot] : 0;
     bool is_long = own_pairs > LONG_LIST;
     u32 before = block_scan(own_pairs, scratch[0], total_pairs), long_pairs;
     shifts[thread] = block_scan(is_long ? own_pairs : 0, scratch[3], long_pairs);
     if (warp == 0) {
-        u32 start = look_back(states, blockIdx.x, total_pairs, lane);
+        u32 start = look_back(args.states, blockIdx.x, total_pairs, lane);
         if (lane == 0) block_start = start;
     }
     uint2 rows = make_uint2(0, 0);
     slots[thread] = slot;
     if (valid) {
-        footprints[thread] = make_footprint(splats[slot]);
-        rows = footprint_rows(footprints[thread], camera);
+        footprints[thread] = make_footprint(args.splats[slot]);
+        rows = footprint_rows(footprints[thread], args.camera);
     }
     if (is_long) {
-        long_slots[atomicAdd(&counters->longs, 1u)] = slot;
+        args.long_slots[atomicAdd(&args.counters->longs, 1u)] = slot;
         rows = make_uint2(0, 0);
     }
     row_spans[thread] = rows;
     row_starts[thread] = block_scan(rows.y - rows.x, scratch[1], total_rows);
     __syncthreads();
     u32 base = block_start;
-    if (valid) first_pairs[slot] = base + before;
+    if (valid) args.first_pairs[slot] = base + before;
 
     for (u32 chunk = 0; chunk < total_rows; chunk += BLOCK) {
         u32 length = 0, k = chunk + thread;
@@ -86,9 +98,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             // Splats without rows share their start with the next splat; the last of them has the
             // row.
             u32 i = owner_of(row_starts, k), row = row_spans[i].x + k - row_starts[i];
-            uint2 span = footprint_row(footprints[i], row, camera);
+            uint2 span = footprint_row(footprints[i], row, args.camera);
             length = span.y - span.x;
-            chunk_tiles[thread] = row * camera.tiles_x + span.x;
+            chunk_tiles[thread] = row * args.camera.tiles_x + span.x;
             chunk_slots[thread] = slots[i];
             chunk_shifts[thread] = shifts[i];
         }
@@ -97,9 +109,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         __syncthreads();
         for (u32 p = thread; p < in_chunk; p += BLOCK) {
             u32 r = owner_of(pair_starts, p), pair = base + p + chunk_shifts[r];
-            tiles[pair] = chunk_tiles[r] + p - pair_starts[r];
-            pair_slots[pair] = chunk_slots[r];
-            if (pair_numbers) pair_numbers[pair] = pair;
+            args.tiles[pair] = chunk_tiles[r] + p - pair_starts[r];
+            args.pair_slots[pair] = chunk_slots[r];
+            if (args.pair_numbers) args.pair_numbers[pair] = pair;
         }
         base += in_chunk;
         // The next chunk overwrites the arrays that this one reads.
@@ -107,33 +119,42 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
 }
 
+// Parameters of `expand_long`; in Rust by the same name.
+struct ExpandLongParams {
+    const Splat* splats;       // by compacted index
+    ReadOnly<u32> long_slots;  // the long-list queue: compacted indices
+    Camera camera;
+    u32* tiles;                 // tile of each pair
+    u32* pair_slots;            // compacted index of each pair number, or null
+    u32* pair_numbers;          // 0, 1, 2, ..., for `sort`; null: not wanted
+    ReadOnly<u32> first_pairs;  // number of the first pair of each compacted index
+    const Counters* counters;
+};
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    expand_long(const Splat* __restrict__ splats, const u32* __restrict__ long_slots, Camera camera,
-                u32* tiles, u32* pair_slots, u32* pair_numbers, const u32* __restrict__ first_pairs,
-                const Counters* counters) {
+    expand_long(const __grid_constant__ ExpandLongParams args) {
     begin_kernel();
     __shared__ u32 pair_starts[BLOCK];
     __shared__ u32 chunk_tiles[BLOCK];
     __shared__ u32 scratch[BLOCK / WARP];
-    if (counters->halted) return;
-    u32 thread = threadIdx.x, longs = counters->longs;
+    if (args.counters->halted) return;
+    u32 thread = threadIdx.x, longs = args.counters->longs;
     for (u32 item = blockIdx.x; item < longs; item += gridDim.x) {
-        u32 slot = long_slots[item], base = first_pairs[slot];
-        Footprint footprint = make_footprint(splats[slot]);
-        uint2 rows = footprint_rows(footprint, camera);
+        u32 slot = args.long_slots[item], base = args.first_pairs[slot];
+        Footprint footprint = make_footprint(args.splats[slot]);
+        uint2 rows = footprint_rows(footprint, args.camera);
         for (u32 chunk = rows.x; chunk < rows.y; chunk += BLOCK) {
             u32 row = chunk + thread;
             uint2 span = make_uint2(0, 0);
-            if (row < rows.y) span = footprint_row(footprint, row, camera);
-            chunk_tiles[thread] = row * camera.tiles_x + span.x;
+            if (row < rows.y) span = footprint_row(footprint, row, args.camera);
+            chunk_tiles[thread] = row * args.camera.tiles_x + span.x;
             u32 in_chunk;
             pair_starts[thread] = block_scan(span.y - span.x, scratch, in_chunk);
             __syncthreads();
             for (u32 p = thread; p < in_chunk; p += BLOCK) {
                 u32 r = owner_of(pair_starts, p), pair = base + p;
-                tiles[pair] = chunk_tiles[r] + p - pair_starts[r];
-                pair_slots[pair] = slot;
-                if (pair_numbers) pair_numbers[pair] = pair;
+                args.tiles[pair] = chunk_tiles[r] + p - pair_starts[r];
+                args.pair_slots[pair] = slot;
+                if (args.pair_numbers) args.pair_numbers[pair] = pair;
             }
             base += in_chunk;
             __syncthreads();

@@ -8,13 +8,13 @@
 // each one list front to back (TensorGS, section 4.4.2, "Constructing the grouped Gaussian list").
 //   INTERSECT: the method (footprint.cuh); GROUP, 2 or 4.
 //
-// Launch. A block of 256 threads for 256 splats, as intersect.cu; `expand_groups_long` as its
+// Launch. A block of 256 threads for 256 splats, as intersect.cu; `expand_macro_tiles_long` as its
 // `expand_long`. At GROUP 4 (sm_90) 48 registers and 26 KB of shared memory: 5 blocks a
 // multiprocessor. A row here is GROUP rows of tiles, whose intervals can leave a gap of whole
 // macro-tiles (a flat needle between the pixel centres of two rows), so the macro-tiles touched
-// are a union of intervals. `project` counts tiles, so `expand_groups` walks its rows twice, first
-// to count, and replaces counters->pairs, which never grows by it: buffers for the tiles' pairs
-// suffice.
+// are a union of intervals. `project` counts tiles, so `expand_macro_tiles` walks its rows twice,
+// first to count, and replaces counters->pairs, which never grows by it: buffers for the tiles'
+// pairs suffice.
 //
 // Bound. Instructions: some 70 a row of tiles, twice, and 60 a pair (0.6 M rows of tiles, 0.7 M
 // pairs for fox_220k at GROUP 2, an estimate).
@@ -131,10 +131,23 @@ __device__ __forceinline__ void write_pair(const GroupPairs& to, u32 pair, const
     to.masks[pair] = (u16)tile_mask(g, column);
 }
 
+// Parameters of `expand_macro_tiles`; in Rust by the same name.
+struct ExpandMacroTilesParams {
+    const Splat* splats;  // by compacted index
+    ReadOnly<u32> order;  // compacted indices by depth
+    Camera camera;
+    u32 pair_capacity;  // room in the lists
+    u32* groups;        // macro-tile of each pair
+    u32* pair_slots;    // compacted index of each pair number, or null
+    u32* pair_numbers;  // 0, 1, 2, ..., for `sort`; null: not wanted
+    u16* masks;         // tiles of the macro-tile that a pair touches, by pair number
+    u32* first_pairs;   // number of the first pair of each compacted index
+    u32* long_slots;    // the long-list queue: compacted indices
+    u32* states;        // of the look-back, zeroed
+    Counters* counters;
+};
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    expand_groups(const Splat* __restrict__ splats, const u32* __restrict__ order, Camera camera,
-                  u32 pair_capacity, u32* groups, u32* pair_slots, u32* pair_numbers, u16* masks,
-                  u32* first_pairs, u32* long_slots, u32* states, Counters* counters) {
+    expand_macro_tiles(const __grid_constant__ ExpandMacroTilesParams args) {
     begin_kernel();
     __shared__ Footprint footprints[BLOCK];
     __shared__ uint2 tile_rows[BLOCK];  // rows of tiles of each splat
@@ -150,23 +163,23 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ u32 block_start;
     // Overflow, as in `expand`: there are more pairs of tiles than there is room for, and no later
     // kernel may change anything.
-    u64 pairs = observe(&counters->pairs);
+    u64 pairs = observe(&args.counters->pairs);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
-        counters->needed = max(counters->needed, pairs);
-        if (pairs > (u64)pair_capacity) counters->halted = 1;
+        args.counters->needed = max(args.counters->needed, pairs);
+        if (pairs > (u64)args.pair_capacity) args.counters->halted = 1;
     }
-    if (pairs > (u64)pair_capacity) return;
-    u32 visible = counters->visible;
+    if (pairs > (u64)args.pair_capacity) return;
+    u32 visible = args.counters->visible;
     u32 first = blockIdx.x * BLOCK;
     if (first >= visible) return;
-    GroupPairs to = {groups, pair_slots, pair_numbers, masks};
+    GroupPairs to = {args.groups, args.pair_slots, args.pair_numbers, args.masks};
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     bool valid = first + thread < visible;
-    u32 slot = valid ? order[first + thread] : 0;
+    u32 slot = valid ? args.order[first + thread] : 0;
     uint2 rows = make_uint2(0, 0);
     if (valid) {
-        footprints[thread] = make_footprint(splats[slot]);
-        rows = footprint_rows(footprints[thread], camera);
+        footprints[thread] = make_footprint(args.splats[slot]);
+        rows = footprint_rows(footprints[thread], args.camera);
     }
     uint2 own_rows = group_rows(rows);
     u32 row_count = own_rows.y - own_rows.x, total_rows;
@@ -183,7 +196,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         u32 i = owner_of(row_starts, k), row = first_rows[i] + k - row_starts[i];
         uint2 runs[GROUP];
         atomicAdd(&shifts[i],
-                  find_runs(make_group_row(footprints[i], tile_rows[i], row, camera), runs));
+                  find_runs(make_group_row(footprints[i], tile_rows[i], row, args.camera), runs));
     }
     __syncthreads();
     u32 own_pairs = shifts[thread], total_pairs, long_pairs;
@@ -191,20 +204,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     u32 before = block_scan(own_pairs, scratch[1], total_pairs);
     shifts[thread] = block_scan(is_long ? own_pairs : 0, scratch[2], long_pairs);
     if (warp == 0) {
-        u32 start = look_back(states, blockIdx.x, total_pairs, lane);
+        u32 start = look_back(args.states, blockIdx.x, total_pairs, lane);
         if (lane == 0) {
             block_start = start;
             // All blocks before this one have already read the number of tiles' pairs. Blocks
             // after it, if any, have no splat, and there is room for whichever of the two numbers
             // they read.
-            if (first + BLOCK >= visible) publish(&counters->pairs, (u64)start + total_pairs);
+            if (first + BLOCK >= visible) publish(&args.counters->pairs, (u64)start + total_pairs);
         }
     }
-    if (is_long) long_slots[atomicAdd(&counters->longs, 1u)] = slot;
+    if (is_long) args.long_slots[atomicAdd(&args.counters->longs, 1u)] = slot;
     row_starts[thread] = block_scan(is_long ? 0 : row_count, scratch[3], total_rows);
     __syncthreads();
     u32 base = block_start;
-    if (valid) first_pairs[slot] = base + before;
+    if (valid) args.first_pairs[slot] = base + before;
 
     // Write.
     for (u32 chunk = 0; chunk < total_rows; chunk += BLOCK) {
@@ -212,7 +225,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         if (k < total_rows) {
             u32 i = owner_of(row_starts, k), row = first_rows[i] + k - row_starts[i];
             uint2 runs[GROUP];
-            GroupRow g = make_group_row(footprints[i], tile_rows[i], row, camera);
+            GroupRow g = make_group_row(footprints[i], tile_rows[i], row, args.camera);
             length = find_runs(g, runs);
             chunk_rows[thread] = g;
             chunk_numbers[thread] = row;
@@ -224,7 +237,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         for (u32 p = thread; p < in_chunk; p += BLOCK) {
             u32 r = owner_of(pair_starts, p), i = chunk_owners[r];
             write_pair(to, base + p + shifts[i], chunk_rows[r], chunk_numbers[r],
-                       p - pair_starts[r], slots[i], camera);
+                       p - pair_starts[r], slots[i], args.camera);
         }
         base += in_chunk;
         // The next chunk overwrites the arrays that this one reads.
@@ -232,26 +245,36 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
 }
 
+// Parameters of `expand_macro_tiles_long`; in Rust by the same name.
+struct ExpandMacroTilesLongParams {
+    const Splat* splats;       // by compacted index
+    ReadOnly<u32> long_slots;  // the long-list queue: compacted indices
+    Camera camera;
+    u32* groups;                // macro-tile of each pair
+    u32* pair_slots;            // compacted index of each pair number, or null
+    u32* pair_numbers;          // 0, 1, 2, ..., for `sort`; null: not wanted
+    u16* masks;                 // tiles of the macro-tile that a pair touches, by pair number
+    ReadOnly<u32> first_pairs;  // number of the first pair of each compacted index
+    const Counters* counters;
+};
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    expand_groups_long(const Splat* __restrict__ splats, const u32* __restrict__ long_slots,
-                       Camera camera, u32* groups, u32* pair_slots, u32* pair_numbers, u16* masks,
-                       const u32* __restrict__ first_pairs, const Counters* counters) {
+    expand_macro_tiles_long(const __grid_constant__ ExpandMacroTilesLongParams args) {
     begin_kernel();
     __shared__ u32 pair_starts[BLOCK];
     __shared__ GroupRow chunk_rows[BLOCK];
     __shared__ u32 scratch[BLOCK / WARP];
-    if (counters->halted) return;
-    GroupPairs to = {groups, pair_slots, pair_numbers, masks};
-    u32 thread = threadIdx.x, longs = counters->longs;
+    if (args.counters->halted) return;
+    GroupPairs to = {args.groups, args.pair_slots, args.pair_numbers, args.masks};
+    u32 thread = threadIdx.x, longs = args.counters->longs;
     for (u32 item = blockIdx.x; item < longs; item += gridDim.x) {
-        u32 slot = long_slots[item], base = first_pairs[slot];
-        Footprint footprint = make_footprint(splats[slot]);
-        uint2 tile_rows = footprint_rows(footprint, camera), rows = group_rows(tile_rows);
+        u32 slot = args.long_slots[item], base = args.first_pairs[slot];
+        Footprint footprint = make_footprint(args.splats[slot]);
+        uint2 tile_rows = footprint_rows(footprint, args.camera), rows = group_rows(tile_rows);
         for (u32 chunk = rows.x; chunk < rows.y; chunk += BLOCK) {
             u32 row = chunk + thread, length = 0;
             if (row < rows.y) {
                 uint2 runs[GROUP];
-                chunk_rows[thread] = make_group_row(footprint, tile_rows, row, camera);
+                chunk_rows[thread] = make_group_row(footprint, tile_rows, row, args.camera);
                 length = find_runs(chunk_rows[thread], runs);
             }
             u32 in_chunk;
@@ -260,7 +283,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             for (u32 p = thread; p < in_chunk; p += BLOCK) {
                 u32 r = owner_of(pair_starts, p);
                 write_pair(to, base + p, chunk_rows[r], chunk + r, p - pair_starts[r], slot,
-                           camera);
+                           args.camera);
             }
             base += in_chunk;
             __syncthreads();

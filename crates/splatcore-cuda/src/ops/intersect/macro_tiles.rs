@@ -4,12 +4,44 @@
 //! otherwise see tile numbers.
 
 use super::footprint;
-use crate::device::queue::{Queue, arguments, wrong_program};
+use crate::device::params::{Address, Params, kernel_params};
+use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
 use crate::ops::sources;
 use splatcore_core::BackendError;
 use splatcore_core::pipeline::{Blend, Intersect};
+
+kernel_params! {
+    /// Parameters of `expand_macro_tiles` (intersect_macro_tiles.cu).
+    pub struct ExpandMacroTilesParams {
+        splats: Address,
+        order: Address,
+        camera: KernelCamera,
+        pair_capacity: u32,
+        groups: Address,
+        pair_slots: Address,
+        pair_numbers: Address,
+        masks: Address,
+        first_pairs: Address,
+        long_slots: Address,
+        states: Address,
+        counters: Address,
+    }
+
+    /// Parameters of `expand_macro_tiles_long` (intersect_macro_tiles.cu).
+    pub struct ExpandMacroTilesLongParams {
+        splats: Address,
+        long_slots: Address,
+        camera: KernelCamera,
+        groups: Address,
+        pair_slots: Address,
+        pair_numbers: Address,
+        masks: Address,
+        first_pairs: Address,
+        counters: Address,
+    }
+}
 
 const BLOCK: usize = 256;
 
@@ -24,10 +56,7 @@ pub fn side(blend: Blend) -> Option<u32> {
 
 /// Groups of an image.
 pub fn count(view: &KernelCamera, side: u32) -> usize {
-    view.tiles
-        .map(|tiles| tiles.div_ceil(side) as usize)
-        .iter()
-        .product()
+    view.tiles_x.div_ceil(side) as usize * view.tiles_y.div_ceil(side) as usize
 }
 
 /// Addresses of what the kernels read and write.
@@ -68,52 +97,55 @@ pub fn expand(
     long_blocks: u32,
     lists: Lists,
 ) -> Result<(), BackendError> {
-    let &[expand_groups, expand_groups_long] = kernels else {
+    let &[expand_macro_tiles, expand_macro_tiles_long] = kernels else {
         return Err(wrong_program("intersect_groups"));
     };
     let capacity = capacity as u32;
     queue.launch(
-        expand_groups,
+        expand_macro_tiles,
         gaussians.div_ceil(BLOCK) as u32,
         BLOCK as u32,
-        &mut arguments![
-            lists.splats,
-            lists.order,
-            *view,
-            capacity,
-            lists.groups,
-            lists.pair_slots,
-            lists.pair_numbers,
-            lists.masks,
-            lists.first_pairs,
-            lists.long_slots,
-            lists.states,
-            lists.counters
-        ],
+        &ExpandMacroTilesParams {
+            splats: lists.splats,
+            order: lists.order,
+            camera: *view,
+            pair_capacity: capacity,
+            groups: lists.groups,
+            pair_slots: lists.pair_slots,
+            pair_numbers: lists.pair_numbers,
+            masks: lists.masks,
+            first_pairs: lists.first_pairs,
+            long_slots: lists.long_slots,
+            states: lists.states,
+            counters: lists.counters,
+        },
     )?;
     queue.launch(
-        expand_groups_long,
+        expand_macro_tiles_long,
         long_blocks,
         BLOCK as u32,
-        &mut arguments![
-            lists.splats,
-            lists.long_slots,
-            *view,
-            lists.groups,
-            lists.pair_slots,
-            lists.pair_numbers,
-            lists.masks,
-            lists.first_pairs,
-            lists.counters
-        ],
+        &ExpandMacroTilesLongParams {
+            splats: lists.splats,
+            long_slots: lists.long_slots,
+            camera: *view,
+            groups: lists.groups,
+            pair_slots: lists.pair_slots,
+            pair_numbers: lists.pair_numbers,
+            masks: lists.masks,
+            first_pairs: lists.first_pairs,
+            counters: lists.counters,
+        },
     )
 }
 
-/// `expand_groups` and `expand_groups_long`, for groups of `side` x `side` tiles.
+/// `expand_macro_tiles` and `expand_macro_tiles_long`, for groups of `side` x `side` tiles.
 pub fn program(intersect: Intersect, side: u32) -> Program {
     sources::program(
         "intersect_macro_tiles.cu",
         vec![footprint(intersect), ("GROUP", side.to_string())],
-        &["expand_groups", "expand_groups_long"],
+        [
+            ExpandMacroTilesParams::kernel("expand_macro_tiles"),
+            ExpandMacroTilesLongParams::kernel("expand_macro_tiles_long"),
+        ],
     )
 }

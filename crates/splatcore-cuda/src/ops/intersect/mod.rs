@@ -4,7 +4,39 @@ pub mod macro_tiles;
 
 use super::sources;
 use crate::device::Program;
+use crate::device::params::{Address, Params, kernel_params};
+use crate::ops::camera::KernelCamera;
 use splatcore_core::pipeline::Intersect;
+
+kernel_params! {
+    /// Parameters of `expand` (intersect.cu).
+    pub struct ExpandParams {
+        splats: Address,
+        order: Address,
+        tile_counts: Address,
+        camera: KernelCamera,
+        pair_capacity: u32,
+        tiles: Address,
+        pair_slots: Address,
+        pair_numbers: Address,
+        first_pairs: Address,
+        long_slots: Address,
+        states: Address,
+        counters: Address,
+    }
+
+    /// Parameters of `expand_long` (intersect.cu).
+    pub struct ExpandLongParams {
+        splats: Address,
+        long_slots: Address,
+        camera: KernelCamera,
+        tiles: Address,
+        pair_slots: Address,
+        pair_numbers: Address,
+        first_pairs: Address,
+        counters: Address,
+    }
+}
 
 /// More pairs than this are refused: the look-back keeps a count in 30 bits.
 pub const MOST_PAIRS: u64 = (1 << 30) - 1;
@@ -28,6 +60,9 @@ pub fn program(intersect: Intersect) -> Program {
     sources::program(
         "intersect.cu",
         vec![footprint(intersect)],
-        &["expand", "expand_long"],
+        [
+            ExpandParams::kernel("expand"),
+            ExpandLongParams::kernel("expand_long"),
+        ],
     )
 }

@@ -14,21 +14,30 @@
 
 #include "splat.cuh"
 
+// Parameters of `limit_scales`; in Rust by the same name.
+struct LimitScalesParams {
+    ReadOnly<float> means;  // [count][3], world
+    float* log_scales;      // [count][3]
+    u32 count;
+    const Camera* cameras;  // [camera_count]
+    u32 camera_count;
+    float log_share;
+};
 extern "C" __global__ void __launch_bounds__(256)
-    limit_scales(const float* __restrict__ means, float* log_scales, u32 count,
-                 const Camera* __restrict__ cameras, u32 camera_count, float log_share) {
+    limit_scales(const __grid_constant__ LimitScalesParams args) {
     begin_kernel();
     u32 i = blockIdx.x * 256 + threadIdx.x;
-    if (i >= count) return;
-    Vec3 mean = {means[3ull * i], means[3ull * i + 1], means[3ull * i + 2]};
+    if (i >= args.count) return;
+    Vec3 mean = {args.means[3ull * i], args.means[3ull * i + 1], args.means[3ull * i + 2]};
     float nearest = __uint_as_float(0x7f800000), near_plane = 0.0f;
-    for (u32 k = 0; k < camera_count; ++k) {
-        const Camera& camera = cameras[k];
+    for (u32 k = 0; k < args.camera_count; ++k) {
+        const Camera& camera = args.cameras[k];
         float x = mean.x - camera.position[0], y = mean.y - camera.position[1],
               z = mean.z - camera.position[2];
         nearest = fminf(nearest, fmaf(x, x, fmaf(y, y, z * z)));
         near_plane = camera.near_plane;
     }
-    float limit = logf(fmaxf(sqrtf(nearest), near_plane)) + log_share;
-    for (u32 k = 0; k < 3; ++k) log_scales[3ull * i + k] = fminf(log_scales[3ull * i + k], limit);
+    float limit = logf(fmaxf(sqrtf(nearest), near_plane)) + args.log_share;
+    for (u32 k = 0; k < 3; ++k)
+        args.log_scales[3ull * i + k] = fminf(args.log_scales[3ull * i + k], limit);
 }

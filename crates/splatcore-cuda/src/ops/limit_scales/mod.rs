@@ -3,15 +3,32 @@
 //! CPU twin: `splatcore_cpu`'s `limit_scales`.
 
 use crate::device::Program;
-use crate::device::queue::{Queue, arguments};
+use crate::device::params::{Address, Params, kernel_params};
+use crate::device::queue::Queue;
 use crate::ops::by_camera::{ByCamera, THREADS};
 use crate::ops::sources;
 use crate::ops::state::{LOG_SCALES, MEANS, State};
 use splatcore_core::BackendError;
 
+kernel_params! {
+    /// Parameters of `limit_scales` (limit_scales.cu).
+    pub struct LimitScalesParams {
+        means: Address,
+        log_scales: Address,
+        count: u32,
+        cameras: Address,
+        camera_count: u32,
+        log_share: f32,
+    }
+}
+
 /// What [`limit_scales`] launches.
 pub fn program() -> Program {
-    sources::program("limit_scales.cu", Vec::new(), &["limit_scales"])
+    sources::program(
+        "limit_scales.cu",
+        Vec::new(),
+        [LimitScalesParams::kernel("limit_scales")],
+    )
 }
 
 /// Caps every log scale.
@@ -29,13 +46,13 @@ pub fn limit_scales(
         op.kernel,
         state.count.div_ceil(THREADS) as u32,
         THREADS as u32,
-        &mut arguments![
-            state.groups[MEANS].parameters.address(),
-            state.groups[LOG_SCALES].parameters.address(),
+        &LimitScalesParams {
+            means: state.groups[MEANS].parameters.address(),
+            log_scales: state.groups[LOG_SCALES].parameters.address(),
             count,
-            op.cameras.address(),
-            op.views,
-            log_share
-        ],
+            cameras: op.cameras.address(),
+            camera_count: op.views,
+            log_share,
+        },
     )
 }

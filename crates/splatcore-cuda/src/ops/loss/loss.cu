@@ -193,36 +193,47 @@ __device__ __forceinline__ void store_four(Derivatives* to, const Derivatives (&
 
 // maps [channels][height * width] out: derivatives of SSIM, 0 at ignored pixels; partials: one sum
 // a block. A launch takes `channels` channels from `first_channel` on.
+// Parameters of `loss_forward`; in Rust by the same name.
+struct LossForwardParams {
+    ReadOnly<float> image;  // [3][height][width]
+    ReadOnly<u8> photo;     // 8 bits, [height][width][3]
+    ReadOnly<u8> mask;      // 8 bits, [height][width], or null
+    Derivatives* maps;      // derivatives of SSIM by pixel
+    double* partials;       // a row of sums for each block
+    u32 width;              // pixels
+    u32 height;             // pixels
+    float ssim_weight;
+    u32 first_channel;
+    u32 channels;
+    const Counters* counters;
+};
 extern "C" __global__ void __launch_bounds__(THREADS, 5)
-    loss_forward(const float* __restrict__ image, const u8* __restrict__ photo,
-                 const u8* __restrict__ mask, Derivatives* __restrict__ maps,
-                 double* __restrict__ partials, u32 width, u32 height, float ssim_weight,
-                 u32 first_channel, u32 channels, const Counters* __restrict__ counters) {
+    loss_forward(const __grid_constant__ LossForwardParams args) {
     begin_kernel();
-    if (is_halted(counters)) return;
+    if (is_halted(args.counters)) return;
     __shared__ __align__(16) float blurred[4][FORWARD_ROWS][COLUMNS];
     __shared__ double warp_sums[WARPS];
-    const size_t pixels = size_t(width) * height;
-    const Tile tile = tile_of_block<FORWARD_ROWS>(width, first_channel, channels);
+    const size_t pixels = size_t(args.width) * args.height;
+    const Tile tile = tile_of_block<FORWARD_ROWS>(args.width, args.first_channel, args.channels);
 
     float absolute = 0.0f;
     {
         const int x = tile.x + int(threadIdx.x) - RADIUS;
-        const bool inside = x >= 0 && x < int(width);
+        const bool inside = x >= 0 && x < int(args.width);
         // Pointers advance row by row: fewer instructions than a new address for each row.
-        const long long start = (long long)(tile.y - RADIUS) * width + x;
-        const float* colours = image + tile.channel * pixels + start;
-        const u8* bytes = photo + 3 * start + tile.channel;
-        const u8* mask_bytes = mask + start;
+        const long long start = (long long)(tile.y - RADIUS) * args.width + x;
+        ReadOnly<float> colours = {args.image + tile.channel * pixels + start};
+        ReadOnly<u8> bytes = {args.photo + 3 * start + tile.channel};
+        ReadOnly<u8> mask_bytes = {args.mask + start};
         blur_columns<4, FORWARD_ROWS>(
-            blurred, tile.y, int(height), inside, [&](int j, bool exists, float (&values)[4]) {
+            blurred, tile.y, int(args.height), inside, [&](int j, bool exists, float (&values)[4]) {
                 // Reads come first, without a branch between them, so that many are in flight.
                 const float colour = exists ? *colours : 0.0f;
                 const u8 byte = exists ? *bytes : u8(0);
                 const u8 counts = MASKED && exists ? *mask_bytes : u8(1);
-                colours += width;
-                bytes += 3 * width;
-                mask_bytes += width;
+                colours.address += args.width;
+                bytes.address += 3 * args.width;
+                mask_bytes.address += args.width;
                 const float a = (counts ? colour : 0.0f) - CENTRE;
                 const float b = (counts ? float(byte) * (1.0f / 255.0f) : 0.0f) - CENTRE;
                 values[0] = a;
@@ -238,16 +249,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5)
     float dissimilar = 0.0f;
     const u32 segment = threadIdx.x % WARP;
     const int x = tile.x + 4 * int(segment);
-    const int count = min(4, int(width) - x);
+    const int count = min(4, int(args.width) - x);
     if (segment < SEGMENTS && count > 0) {
-        Derivatives* map = maps + (tile.channel - first_channel) * pixels;
-        for (int r = threadIdx.x / WARP; r < FORWARD_ROWS && tile.y + r < int(height); r += WARPS) {
+        Derivatives* map = args.maps + (tile.channel - args.first_channel) * pixels;
+        for (int r = threadIdx.x / WARP; r < FORWARD_ROWS && tile.y + r < int(args.height);
+             r += WARPS) {
             float mean_a[4], mean_b[4], squares[4], differences[4];
             blur_along(blurred[0][r], segment, mean_a);
             blur_along(blurred[1][r], segment, mean_b);
             blur_along(blurred[2][r], segment, squares);
             blur_along(blurred[3][r], segment, differences);
-            const u32 at = u32(tile.y + r) * width + u32(x);
+            const u32 at = u32(tile.y + r) * args.width + u32(x);
             Derivatives out[4];
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
@@ -259,7 +271,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5)
                 const float m2 = fmaxf(squares[i] - fmaf(a, a, b * b), 0.0f) + SSIM_C2;
                 const float unlike = fmaxf(fmaf(-difference, difference, differences[i]), 0.0f);
                 const float n1 = fmaf(-difference, difference, m1), n2 = m2 - unlike;
-                const bool counts = i < count && (!MASKED || mask[at + i]);
+                const bool counts = i < count && (!MASKED || args.mask[at + i]);
                 const float inverse = counts ? reciprocal_approx(m1 * m2) : 0.0f;
                 const float inverse_m1 = m2 * inverse, inverse_m2 = m1 * inverse, g = n1 * inverse,
                             c = n2 * inverse_m2;
@@ -272,38 +284,50 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5)
                 const float by_l = c * relative * fmaf(bright_a, relative, -1.0f);
                 out[i] = pack_derivatives(2.0f * (by_c + by_l), g, c, a, b);
             }
-            store_four(map + at, out, count, width % 4 == 0);
+            store_four(map + at, out, count, args.width % 4 == 0);
         }
     }
-    const double sum =
-        block_sum((1.0 - ssim_weight) * absolute + double(ssim_weight) * dissimilar, warp_sums);
-    if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+    const double sum = block_sum(
+        (1.0 - args.ssim_weight) * absolute + double(args.ssim_weight) * dissimilar, warp_sums);
+    if (threadIdx.x == 0) args.partials[blockIdx.x] = sum;
 }
 
 #define BACKWARD_ROWS 16
 
 // gradient [3][height * width] out: dL/dimage, 0 at ignored pixels. `inverse_count` is 1 / (3 times
 // the counted pixels).
+// Parameters of `loss_backward`; in Rust by the same name.
+struct LossBackwardParams {
+    ReadOnly<float> image;    // [3][height][width]
+    ReadOnly<u8> photo;       // 8 bits, [height][width][3]
+    ReadOnly<u8> mask;        // 8 bits, [height][width], or null
+    const Derivatives* maps;  // derivatives of SSIM by pixel
+    float* gradient;          // dL/dimage, [3][height][width]
+    u32 width;                // pixels
+    u32 height;               // pixels
+    float ssim_weight;
+    float inverse_count;  // 1 / values
+    u32 first_channel;
+    u32 channels;
+    const Counters* counters;
+};
 extern "C" __global__ void __launch_bounds__(THREADS, 6)
-    loss_backward(const float* __restrict__ image, const u8* __restrict__ photo,
-                  const u8* __restrict__ mask, const Derivatives* __restrict__ maps,
-                  float* __restrict__ gradient, u32 width, u32 height, float ssim_weight,
-                  float inverse_count, u32 first_channel, u32 channels,
-                  const Counters* __restrict__ counters) {
+    loss_backward(const __grid_constant__ LossBackwardParams args) {
     begin_kernel();
-    if (is_halted(counters)) return;
+    if (is_halted(args.counters)) return;
     __shared__ __align__(16) float blurred[3][BACKWARD_ROWS][COLUMNS];
-    const size_t pixels = size_t(width) * height;
-    const Tile tile = tile_of_block<BACKWARD_ROWS>(width, first_channel, channels);
+    const size_t pixels = size_t(args.width) * args.height;
+    const Tile tile = tile_of_block<BACKWARD_ROWS>(args.width, args.first_channel, args.channels);
     {
         const int x = tile.x + int(threadIdx.x) - RADIUS;
-        const bool inside = x >= 0 && x < int(width);
-        const long long start = (long long)(tile.y - RADIUS) * width + x;
-        const float2* map = (const float2*)maps + (tile.channel - first_channel) * pixels + start;
+        const bool inside = x >= 0 && x < int(args.width);
+        const long long start = (long long)(tile.y - RADIUS) * args.width + x;
+        const float2* map =
+            (const float2*)args.maps + (tile.channel - args.first_channel) * pixels + start;
         blur_columns<3, BACKWARD_ROWS>(
-            blurred, tile.y, int(height), inside, [&](int, bool exists, float (&values)[3]) {
+            blurred, tile.y, int(args.height), inside, [&](int, bool exists, float (&values)[3]) {
                 const float2 both = exists ? *map : make_float2(0.0f, 0.0f);
-                map += width;
+                map += args.width;
                 // d2 and d3 without their constant factors, which follow after the blur.
                 const u32 g_c = __float_as_uint(both.y);
                 const float g = half_low(g_c);
@@ -316,15 +340,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6)
 
     const u32 segment = threadIdx.x % WARP;
     const int x = tile.x + 4 * int(segment);
-    const int count = min(4, int(width) - x);
+    const int count = min(4, int(args.width) - x);
     if (segment >= SEGMENTS || count <= 0) return;
-    const float l1_scale = (1.0f - ssim_weight) * inverse_count,
-                ssim_scale = -ssim_weight * inverse_count;
-    const bool whole = width % 4 == 0;
-    const float* plane = image + tile.channel * pixels;
-    const u8* bytes = photo + tile.channel;
-    for (int r = threadIdx.x / WARP; r < BACKWARD_ROWS && tile.y + r < int(height); r += WARPS) {
-        const u32 at = u32(tile.y + r) * width + u32(x);
+    const float l1_scale = (1.0f - args.ssim_weight) * args.inverse_count,
+                ssim_scale = -args.ssim_weight * args.inverse_count;
+    const bool whole = args.width % 4 == 0;
+    ReadOnly<float> plane = {args.image + tile.channel * pixels};
+    ReadOnly<u8> bytes = {args.photo + tile.channel};
+    for (int r = threadIdx.x / WARP; r < BACKWARD_ROWS && tile.y + r < int(args.height);
+         r += WARPS) {
+        const u32 at = u32(tile.y + r) * args.width + u32(x);
         // These reads precede the blurs, which hide their latency.
         float a[4] = {}, b[4] = {};
         if (whole) {
@@ -353,24 +378,32 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6)
             const float x = a[i] - CENTRE, y = b[i] - CENTRE;
             const float d_ssim =
                 fmaf((-2.0f / C_UNITS) * x, d_square[i], fmaf(2.0f * y, d_product[i], d_mean[i]));
-            out[i] = i < count && (!MASKED || mask[at + i]) ? fmaf(ssim_scale, d_ssim, d_l1) : 0.0f;
+            out[i] =
+                i < count && (!MASKED || args.mask[at + i]) ? fmaf(ssim_scale, d_ssim, d_l1) : 0.0f;
         }
-        store_four(gradient + tile.channel * pixels + at, out, count, whole);
+        store_four(args.gradient + tile.channel * pixels + at, out, count, whole);
     }
 }
 
 #define SUM_THREADS 512
 
 // One block. value = inverse_count times the sum of `count` partial sums, in a fixed order.
+// Parameters of `loss_sum`; in Rust by the same name.
+struct LossSumParams {
+    ReadOnly<double> partials;  // a row of sums for each block
+    u32 count;                  // of partials
+    double inverse_count;       // 1 / values
+    double* value;              // the loss
+    const Counters* counters;
+};
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
-    loss_sum(const double* __restrict__ partials, u32 count, double inverse_count,
-             double* __restrict__ value, const Counters* __restrict__ counters) {
+    loss_sum(const __grid_constant__ LossSumParams args) {
     begin_kernel();
-    if (is_halted(counters)) return;
+    if (is_halted(args.counters)) return;
     __shared__ double warp_sums[SUM_THREADS / WARP];
     double sum = 0.0;
 #pragma unroll 4
-    for (u32 i = threadIdx.x; i < count; i += SUM_THREADS) sum += partials[i];
+    for (u32 i = threadIdx.x; i < args.count; i += SUM_THREADS) sum += args.partials[i];
     sum = block_sum(sum, warp_sums);
-    if (threadIdx.x == 0) *value = sum * inverse_count;
+    if (threadIdx.x == 0) *args.value = sum * args.inverse_count;
 }

@@ -2,12 +2,55 @@
 //! and how fast. CPU twin: `splatcore_reference::twin`'s `loss`.
 
 use crate::device::buffer::{device_error, failed};
-use crate::device::queue::arguments;
+use crate::device::params::{Address, Params, kernel_params};
+use crate::device::queue::launch;
 use crate::device::{Buffer, Device, Kernel, Program};
 use crate::ops::sources;
 use splatcore_core::metrics::{SSIM_C1, SSIM_C2, ssim_window};
 use splatcore_core::{BackendError, Choice};
 use std::sync::Arc;
+
+kernel_params! {
+    /// Parameters of `loss_forward` (loss.cu).
+    pub struct LossForwardParams {
+        image: Address,
+        photo: Address,
+        mask: Address,
+        maps: Address,
+        partials: Address,
+        width: u32,
+        height: u32,
+        ssim_weight: f32,
+        first_channel: u32,
+        channels: u32,
+        counters: Address,
+    }
+
+    /// Parameters of `loss_backward` (loss.cu).
+    pub struct LossBackwardParams {
+        image: Address,
+        photo: Address,
+        mask: Address,
+        maps: Address,
+        gradient: Address,
+        width: u32,
+        height: u32,
+        ssim_weight: f32,
+        inverse_count: f32,
+        first_channel: u32,
+        channels: u32,
+        counters: Address,
+    }
+
+    /// Parameters of `loss_sum` (loss.cu).
+    pub struct LossSumParams {
+        partials: Address,
+        count: u32,
+        inverse_count: f64,
+        value: Address,
+        counters: Address,
+    }
+}
 
 /// Threads of a block of the two large kernels, and pixels of a block across; as in the kernel
 /// file.
@@ -48,7 +91,11 @@ pub fn program(masked: bool) -> Program {
             ("SSIM_C2", format!("{:e}f", SSIM_C2 as f32)),
             ("MASKED", (masked as u8).to_string()),
         ],
-        &["loss_forward", "loss_backward", "loss_sum"],
+        [
+            LossForwardParams::kernel("loss_forward"),
+            LossBackwardParams::kernel("loss_backward"),
+            LossSumParams::kernel("loss_sum"),
+        ],
     )
 }
 
@@ -145,64 +192,61 @@ impl Loss {
             let partials = self.partials.address() + 8 * (first * plan.forward_tiles) as u64;
             let maps = self.maps.address();
             let grid = plan.forward_tiles * channels;
-            // SAFETY: the arguments of loss_forward, buffers of the sizes it wants.
-            unsafe {
-                self.device.launch(
-                    forward,
-                    grid,
-                    THREADS,
-                    &mut arguments![
-                        image,
-                        photo,
-                        mask,
-                        maps,
-                        partials,
-                        width,
-                        height,
-                        ssim_weight,
-                        first,
-                        channels,
-                        counters,
-                    ],
-                )
-            }
-            .map_err(failed)?;
+            launch(
+                &*self.device,
+                forward,
+                grid,
+                THREADS,
+                &LossForwardParams {
+                    image,
+                    photo,
+                    mask,
+                    maps,
+                    partials,
+                    width,
+                    height,
+                    ssim_weight,
+                    first_channel: first,
+                    channels,
+                    counters,
+                },
+            )?;
             let grid = plan.backward_tiles * channels;
-            // SAFETY: the arguments of loss_backward, likewise.
-            unsafe {
-                self.device.launch(
-                    backward,
-                    grid,
-                    THREADS,
-                    &mut arguments![
-                        image,
-                        photo,
-                        mask,
-                        maps,
-                        gradient,
-                        width,
-                        height,
-                        ssim_weight,
-                        inverse_count as f32,
-                        first,
-                        channels,
-                        counters,
-                    ],
-                )
-            }
-            .map_err(failed)?;
+            launch(
+                &*self.device,
+                backward,
+                grid,
+                THREADS,
+                &LossBackwardParams {
+                    image,
+                    photo,
+                    mask,
+                    maps,
+                    gradient,
+                    width,
+                    height,
+                    ssim_weight,
+                    inverse_count: inverse_count as f32,
+                    first_channel: first,
+                    channels,
+                    counters,
+                },
+            )?;
         }
         let (partials, count) = (self.partials.address(), 3 * plan.forward_tiles);
-        // SAFETY: the arguments of loss_sum.
-        unsafe {
-            self.device.launch(
-                self.sum,
-                1,
-                SUM_THREADS,
-                &mut arguments![partials, count, inverse_count, value, counters],
-            )
-        }
-        .map_err(failed)
+        launch(
+            &*self.device,
+            self.sum,
+            1,
+            SUM_THREADS,
+            &LossSumParams {
+                partials,
+                count,
+                inverse_count,
+                value,
+                counters,
+            },
+        )
     }
 }
 

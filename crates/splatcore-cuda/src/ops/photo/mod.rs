@@ -3,12 +3,30 @@
 
 use crate::device::Kernels;
 use crate::device::buffer::{device_error, failed};
-use crate::device::queue::arguments;
+use crate::device::params::{Address, Params, kernel_params};
+use crate::device::queue::launch;
 use crate::device::{Buffer, Device, Kernel, Program};
 use crate::ops::sources;
 use splatcore_core::{BackendError, Photo, reduce};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+kernel_params! {
+    /// Parameters of `photo` (photo.cu).
+    pub struct PhotoParams {
+        rgb: Address,
+        alpha: Address,
+        mask: Address,
+        width: u32,
+        height: u32,
+        to_width: u32,
+        to_height: u32,
+        background: [f32; 3],
+        exposure: Address,
+        rgb_out: Address,
+        mask_out: Address,
+    }
+}
 
 /// A photo's pixels and mask on the device (0: none), and the number of pixels that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +56,7 @@ pub struct StepPhoto {
 
 /// `photo`.
 pub fn program() -> Program {
-    sources::program("photo.cu", vec![], &["photo"])
+    sources::program("photo.cu", vec![], [PhotoParams::kernel("photo")])
 }
 
 impl StepPhoto {
@@ -114,29 +132,25 @@ impl StepPhoto {
                 false => pixels as u64,
             };
         }
-        // SAFETY: the arguments of photo; what is kept has the photo's size, the buffers that of
-        // the result.
-        unsafe {
-            self.device.launch(
-                kernel,
-                (pixels as u32).div_ceil(BLOCK),
-                BLOCK,
-                &mut arguments![
-                    kept.rgb,
-                    kept.alpha,
-                    kept.mask,
-                    photo.width,
-                    photo.height,
-                    width,
-                    height,
-                    background,
-                    exposure,
-                    made.rgb,
-                    made.mask
-                ],
-            )
-        }
-        .map_err(failed)?;
+        launch(
+            &*self.device,
+            kernel,
+            (pixels as u32).div_ceil(BLOCK),
+            BLOCK,
+            &PhotoParams {
+                rgb: kept.rgb,
+                alpha: kept.alpha,
+                mask: kept.mask,
+                width: photo.width,
+                height: photo.height,
+                to_width: width,
+                to_height: height,
+                background,
+                exposure,
+                rgb_out: made.rgb,
+                mask_out: made.mask,
+            },
+        )?;
         Ok(made)
     }
 }

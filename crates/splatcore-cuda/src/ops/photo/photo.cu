@@ -45,9 +45,9 @@ struct Pixel {
 
 // The pixel at (x, y) of a photo of width x height reduced to to_width x to_height. `alpha` and
 // `mask` may be null.
-__device__ __forceinline__ Pixel reduced(const u8* __restrict__ rgb, const u8* __restrict__ alpha,
-                                         const u8* __restrict__ mask, u32 width, u32 height,
-                                         u32 to_width, u32 to_height, u32 x, u32 y) {
+__device__ __forceinline__ Pixel reduced(ReadOnly<u8> rgb, ReadOnly<u8> alpha, ReadOnly<u8> mask,
+                                         u32 width, u32 height, u32 to_width, u32 to_height, u32 x,
+                                         u32 y) {
     Pixel pixel = {{0, 0, 0, 0}, true};
     u32 side_x = width / to_width, side_y = height / to_height;
     if (side_x * to_width == width && side_y * to_height == height) {
@@ -81,8 +81,7 @@ struct Colour {
 
 // Channel c of the background in 8 bits. `exposure` is the rows of [A | b], or null. Every
 // operation rounds on its own (no fused multiply-add), as on the CPU.
-__device__ __forceinline__ u32 behind(const Colour& background, const float* __restrict__ exposure,
-                                      int c) {
+__device__ __forceinline__ u32 behind(const Colour& background, ReadOnly<float> exposure, int c) {
     float value = background.value[c];
     if (exposure) {
         const float* row = exposure + 4 * c;
@@ -94,22 +93,34 @@ __device__ __forceinline__ u32 behind(const Colour& background, const float* __r
 }
 
 // Writes rgb_out, and mask_out if `mask` is not null.
-extern "C" __global__ void __launch_bounds__(256)
-    photo(const u8* __restrict__ rgb, const u8* __restrict__ alpha, const u8* __restrict__ mask,
-          u32 width, u32 height, u32 to_width, u32 to_height, Colour background,
-          const float* __restrict__ exposure, u8* __restrict__ rgb_out, u8* __restrict__ mask_out) {
+// Parameters of `photo`; in Rust by the same name.
+struct PhotoParams {
+    ReadOnly<u8> rgb;
+    ReadOnly<u8> alpha;
+    ReadOnly<u8> mask;  // 8 bits, [height][width], or null
+    u32 width;          // pixels
+    u32 height;         // pixels
+    u32 to_width;
+    u32 to_height;
+    Colour background;
+    ReadOnly<float> exposure;  // 12 numbers, row-major 3x4
+    u8* rgb_out;
+    u8* mask_out;
+};
+extern "C" __global__ void __launch_bounds__(256) photo(const __grid_constant__ PhotoParams args) {
     begin_kernel();
     u32 at = blockIdx.x * blockDim.x + threadIdx.x;
-    if (at >= to_width * to_height) return;
-    Pixel pixel =
-        reduced(rgb, alpha, mask, width, height, to_width, to_height, at % to_width, at / to_width);
+    if (at >= args.to_width * args.to_height) return;
+    Pixel pixel = reduced(args.rgb, args.alpha, args.mask, args.width, args.height, args.to_width,
+                          args.to_height, at % args.to_width, at / args.to_width);
     for (int c = 0; c < 3; ++c) {
         u32 value = pixel.value[c];
-        if (alpha)
-            value =
-                min(value + ((255 - pixel.value[3]) * behind(background, exposure, c) + 127) / 255,
-                    255u);
-        rgb_out[3ull * at + c] = (u8)value;
+        if (args.alpha)
+            value = min(
+                value + ((255 - pixel.value[3]) * behind(args.background, args.exposure, c) + 127) /
+                            255,
+                255u);
+        args.rgb_out[3ull * at + c] = (u8)value;
     }
-    if (mask) mask_out[at] = pixel.counts;
+    if (args.mask) args.mask_out[at] = pixel.counts;
 }

@@ -8,8 +8,37 @@ use super::intersect::footprint;
 use super::sort;
 use super::sources::program;
 use crate::device::Program;
+use crate::device::params::{Address, Params, kernel_params};
+use crate::ops::camera::KernelCamera;
 use splatcore_core::pipeline::Intersect;
 use splatcore_core::sh;
+
+kernel_params! {
+    /// Parameters of `project` (project.cu).
+    pub struct ProjectParams {
+        means: Address,
+        log_scales: Address,
+        rotations: Address,
+        opacity_logits: Address,
+        sh: Address,
+        most: u32,
+        gaussians: Address,
+        camera: KernelCamera,
+        splats: Address,
+        group_counts: Address,
+        pairs: Address,
+        masks: Address,
+        room: u32,
+        far_queue: Address,
+        far_room: u32,
+        depths: Address,
+        slots: Address,
+        pair_counts: Address,
+        slot_of: Address,
+        counters: Address,
+        smoothing: Address,
+    }
+}
 
 /// `SH_DEGREE` in use, `SH_ROW` numbers stored for each Gaussian.
 pub(super) fn harmonics(in_use: u8, stored: u8) -> Vec<(&'static str, String)> {
@@ -30,7 +59,7 @@ pub fn project(in_use: u8, stored: u8, intersect: Intersect) -> Program {
     constants.push(("HALF_SH", "0".to_string()));
     constants.push(("DEPTH_BITS", sort::DEPTH_BITS.to_string()));
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
-    program("project.cu", constants, &["project"])
+    program("project.cu", constants, [ProjectParams::kernel("project")])
 }
 
 /// `project` that deals pairs to groups.

@@ -130,17 +130,32 @@ union __align__(16) Work {
     Harmonic harmonics[WARP * STRIDE];
 };
 
+// Parameters of `project`; in Rust by the same name.
+struct ProjectParams {
+    ReadOnly<float> means;           // [count][3], world
+    ReadOnly<float> log_scales;      // [count][3]
+    ReadOnly<float4> rotations;      // [count], quaternions (w, x, y, z)
+    ReadOnly<float> opacity_logits;  // [count]
+    const Harmonic* sh;              // [count][coefficients][3]
+    u32 most;                        // Gaussians there may be
+    ReadOnly<u32> gaussians;         // the number of Gaussians; null: `most`
+    Camera camera;
+    Splat* splats;      // by compacted index
+    u32* group_counts;  // pairs of each macro-tile
+    u64* pairs;         // [macro-tiles][room], (depth key, compacted index)
+    u16* masks;         // [macro-tiles][room], tiles of the macro-tile; side 4 only
+    u32 room;           // pairs that a macro-tile has room for
+    uint4* far_queue;   // queue of large footprints
+    u32 far_room;       // room in it
+    u32* depths;        // sort key of each compacted index
+    u32* slots;         // 0, 1, 2, ..., for `sort`
+    u32* pair_counts;   // pairs of each compacted index
+    u32* slot_of;       // compacted index of each Gaussian, see NO_SLOT
+    Counters* counters;
+    ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
+};
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    project(const float* __restrict__ means, const float* __restrict__ log_scales,
-            const float4* __restrict__ rotations, const float* __restrict__ opacity_logits,
-            const Harmonic* __restrict__ sh, u32 most, const u32* __restrict__ gaussians,
-            Camera camera, Splat* splats,
-#if DEALT
-            u32* group_counts, u64* pairs, u16* masks, u32 room, uint4* far_queue, u32 far_room,
-#else
-            u32* depths, u32* slots, u32* pair_counts, u32* slot_of,
-#endif
-            Counters* counters, const float* __restrict__ smoothing) {
+    project(const __grid_constant__ ProjectParams args) {
     begin_kernel();
 #if DEALT
     __shared__ Dealing dealing;
@@ -167,39 +182,41 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     float depth = 0.0f, left = 0.0f;
     // In training only the device knows the number of Gaussians. The arrays have `most` rows, so
     // no load waits for the number.
-    u32 count = gaussians ? *gaussians : most;
+    u32 count = args.gaussians ? args.gaussians[0] : args.most;
     // All parameters are loaded at once, so that no load waits for another; few warps have no
     // Gaussian beyond the near plane.
     Vec3 log_scale = {};
     float4 rotation = {};
     float logit = 0.0f;
-    if (i < most) {
-        log_scale = {log_scales[3 * i], log_scales[3 * i + 1], log_scales[3 * i + 2]};
-        rotation = rotations[i];
-        logit = opacity_logits[i];
-        mean = {means[3 * i], means[3 * i + 1], means[3 * i + 2]};
-        const float* w = camera.rotation;
-        depth = fmaf(mean.x, w[6], fmaf(mean.y, w[7], fmaf(mean.z, w[8], camera.translation[2])));
+    if (i < args.most) {
+        log_scale = {args.log_scales[3 * i], args.log_scales[3 * i + 1],
+                     args.log_scales[3 * i + 2]};
+        rotation = args.rotations[i];
+        logit = args.opacity_logits[i];
+        mean = {args.means[3 * i], args.means[3 * i + 1], args.means[3 * i + 2]};
+        const float* w = args.camera.rotation;
+        depth =
+            fmaf(mean.x, w[6], fmaf(mean.y, w[7], fmaf(mean.z, w[8], args.camera.translation[2])));
     }
-    if (i < count && depth > camera.near_plane) {
+    if (i < count && depth > args.camera.near_plane) {
 #if SMOOTHING
-        Vec3 growth = smoothing_growth(log_scale, smoothing[i]);
+        Vec3 growth = smoothing_growth(log_scale, args.smoothing[i]);
         log_scale = {log_scale.x + growth.x, log_scale.y + growth.y, log_scale.z + growth.z};
 #endif
-        Geometry g = make_geometry(mean, log_scale, rotation, camera);
+        Geometry g = make_geometry(mean, log_scale, rotation, args.camera);
         // log2 of the sigmoid, without cancellation on either side.
         float log2_opacity = -LOG2E * (log1pf(expf(-fabsf(logit))) + fmaxf(-logit, 0.0f));
 #if SMOOTHING
         log2_opacity = fmaf(-LOG2E, growth.x + growth.y + growth.z, log2_opacity);
 #endif
 #if ANTIALIAS
-        log2_opacity = fmaf(0.5f, log2f(make_compensation(g, camera).ratio), log2_opacity);
+        log2_opacity = fmaf(0.5f, log2f(make_compensation(g, args.camera).ratio), log2_opacity);
 #endif
         bool sound = g.determinant >= 1.17549435e-38f;
         float inverse_determinant = 1.0f / g.determinant;
         float half = -0.5f * LOG2E * inverse_determinant;
-        splat.mean_x = fmaf(g.view.x * g.inverse_z, camera.focal[0], camera.centre[0]);
-        splat.mean_y = fmaf(g.view.y * g.inverse_z, camera.focal[1], camera.centre[1]);
+        splat.mean_x = fmaf(g.view.x * g.inverse_z, args.camera.focal[0], args.camera.centre[0]);
+        splat.mean_y = fmaf(g.view.y * g.inverse_z, args.camera.focal[1], args.camera.centre[1]);
         splat.log2_opacity = log2_opacity;
         splat.gaussian = i;
         splat.a = half * g.yy;
@@ -213,8 +230,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if !DEALT
         // INRIA's square touches a tile exactly if it reaches past the first pixel and begins
         // before the end of the last tile, as it is at least two pixels wide.
-        float end_x = camera.tiles_x * TILE + 0.5f - 1e-3f,
-              end_y = camera.tiles_y * TILE + 0.5f - 1e-3f;
+        float end_x = args.camera.tiles_x * TILE + 0.5f - 1e-3f,
+              end_y = args.camera.tiles_y * TILE + 0.5f - 1e-3f;
         in_view = sound && splat.mean_x + splat.radius >= 1.5f &&
                   end_x >= splat.mean_x - splat.radius && splat.mean_y + splat.radius >= 1.5f &&
                   end_y >= splat.mean_y - splat.radius;
@@ -225,16 +242,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         left = splat.mean_x - half_width;
         // Comparisons with NaN are false, so a mean that overflowed does not survive.
         survives = sound && log2_opacity >= -LOG2_255 && splat.mean_x + half_width >= 0.5f &&
-                   camera.width - 0.5f >= splat.mean_x - half_width &&
+                   args.camera.width - 0.5f >= splat.mean_x - half_width &&
                    splat.mean_y + ellipse.half_height >= 0.5f &&
-                   camera.height - 0.5f >= splat.mean_y - ellipse.half_height;
+                   args.camera.height - 0.5f >= splat.mean_y - ellipse.half_height;
     }
 #if DEALT
     Near near = {};
-    if (survives) near = find_near(footprint, left, camera);
+    if (survives) near = find_near(footprint, left, args.camera);
     survives = near.is_far || (near.tiles[0] | near.tiles[1]) != 0;
 #else
-    u32 pairs = count_pairs(footprint, survives, camera, works[warp].counting, lane);
+    u32 pairs = count_pairs(footprint, survives, args.camera, works[warp].counting, lane);
     survives = pairs > 0;
 #endif
 
@@ -251,12 +268,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     u32 first = lane / PIECES, column = (lane - first * PIECES) * PIECE;
     for (u32 row = first < rows ? first : survivors; row < survivors; row += rows)
         copy_async_16(&harmonics[row * STRIDE + column],
-                      sh + ((u64)owners[warp][row] * SH_ROW + column));
+                      args.sh + ((u64)owners[warp][row] * SH_ROW + column));
 #else
     for (u32 k = lane; k < survivors * PIECES; k += WARP) {
         u32 row = k / PIECES, column = k - row * PIECES;
         copy_async_4(&harmonics[row * STRIDE + column],
-                     sh + ((u64)owners[warp][row] * SH_ROW + column));
+                     args.sh + ((u64)owners[warp][row] * SH_ROW + column));
     }
 #endif
     copy_async_commit();
@@ -264,7 +281,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if DEALT
     // Pairs. After this barrier the block's counts are 0.
     __syncthreads();
-    u32 groups_x = (camera.tiles_x + GROUP - 1) / GROUP, ranks = 0, far_place = 0;
+    u32 groups_x = (args.camera.tiles_x + GROUP - 1) / GROUP, ranks = 0, far_place = 0;
     if (!near.is_far) {
 #pragma unroll
         for (u32 g = 0; g < NEAR * NEAR; ++g)
@@ -277,16 +294,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (lane == WARP - 1 && far_until) far_place = atomicAdd(&far_count, far_until);
     far_place = __shfl_sync(FULL_MASK, far_place, WARP - 1) + far_until - far_entries;
     __syncthreads();
-    if (thread == BLOCK - 1 && far_count) far_start = atomicAdd(&counters->far, far_count);
-    reserve_places<BLOCK, 1>(dealing, group_counts, thread);
+    if (thread == BLOCK - 1 && far_count) far_start = atomicAdd(&args.counters->far, far_count);
+    reserve_places<BLOCK, 1>(dealing, args.group_counts, thread);
     copy_async_wait<0>();
     __syncthreads();
-    DealtPairs to = {pairs, masks, room};
+    DealtPairs to = {args.pairs, args.masks, args.room};
     if (near.is_far) {
         for (u32 k = 0, row = near.rows.x; k < far_entries; ++k, row += FAR_ROWS) {
             u32 at = far_start + far_place + k;
-            if (at < far_room)
-                far_queue[at] =
+            if (at < args.far_room)
+                args.far_queue[at] =
                     make_uint4(i, __float_as_uint(depth), row, min(row + FAR_ROWS, near.rows.y));
         }
     } else {
@@ -316,8 +333,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             total += warp_counts[k];
             all += warp_pairs[k];
         }
-        block_start = total ? atomicAdd(&counters->visible, total) : 0;
-        if (all) atomicAdd(&counters->pairs, all);
+        block_start = total ? atomicAdd(&args.counters->visible, total) : 0;
+        if (all) atomicAdd(&args.counters->pairs, all);
     }
     copy_async_wait<0>();
     __syncthreads();
@@ -326,7 +343,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
     if (survives) {
         Vec3 unit;
-        view_direction(mean, camera, unit);
+        view_direction(mean, args.camera, unit);
         float basis[16];
         sh_basis(SH_DEGREE, unit, basis);
         float colour[3] = {0.5f, 0.5f, 0.5f};
@@ -356,16 +373,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         splat.clamped = (colour[0] < 0.0f ? 1u : 0u) | (colour[1] < 0.0f ? 2u : 0u) |
                         (colour[2] < 0.0f ? 4u : 0u) |
                         (__float_as_uint(reciprocal_approx(depth)) & ~7u);
-        splats[slot] = splat;
+        args.splats[slot] = splat;
 #if !DEALT
-        pair_counts[slot] = pairs;
+        args.pair_counts[slot] = pairs;
 #endif
     }
 #if !DEALT
-    if (i < most) {
-        depths[i] = survives ? depth_key(depth, camera) : NO_KEY;
-        slots[i] = slot;
-        slot_of[i] = (survives ? slot : NO_SLOT) | (in_view ? IN_VIEW : 0u);
+    if (i < args.most) {
+        args.depths[i] = survives ? depth_key(depth, args.camera) : NO_KEY;
+        args.slots[i] = slot;
+        args.slot_of[i] = (survives ? slot : NO_SLOT) | (in_view ? IN_VIEW : 0u);
     }
 #endif
 }

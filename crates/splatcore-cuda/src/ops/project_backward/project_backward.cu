@@ -19,23 +19,33 @@
 #define BLOCK 128
 #define STRIDE (USED | 1)
 
+// Parameters of `project_backward`; in Rust by the same name.
+struct ProjectBackwardParams {
+    ReadOnly<float> means;           // [count][3], world
+    ReadOnly<float> log_scales;      // [count][3]
+    ReadOnly<float4> rotations;      // [count], quaternions (w, x, y, z)
+    ReadOnly<float> opacity_logits;  // [count]
+    ReadOnly<float> sh;              // [count][coefficients][3]
+    Camera camera;
+    const Splat* splats;    // by compacted index
+    ReadOnly<float4> sums;  // a row of 12 floats for each compacted index
+    const Counters* counters;
+    float4* gradients;          // a row of 16 floats for each compacted index
+    ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
+};
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    project_backward(const float* __restrict__ means, const float* __restrict__ log_scales,
-                     const float4* __restrict__ rotations, const float* __restrict__ opacity_logits,
-                     const float* __restrict__ sh, Camera camera, const Splat* __restrict__ splats,
-                     const float4* __restrict__ sums, const Counters* counters, float4* gradients,
-                     const float* __restrict__ smoothing) {
+    project_backward(const __grid_constant__ ProjectBackwardParams args) {
     begin_kernel();
     __shared__ float harmonics[BLOCK / WARP][WARP * STRIDE];
     __shared__ u32 owners[BLOCK / WARP][WARP];
-    if (counters->halted) return;
-    u32 visible = counters->visible;
+    if (args.counters->halted) return;
+    u32 visible = args.counters->visible;
     u32 slot = blockIdx.x * BLOCK + threadIdx.x, lane = threadIdx.x % WARP,
         warp = threadIdx.x / WARP;
     if (slot - lane >= visible) return;
     bool valid = slot < visible;
     Splat splat = {};
-    if (valid) splat = splats[slot];
+    if (valid) splat = args.splats[slot];
 
     // The warp's rows of harmonics.
     u32 rows_here = min(visible - (slot - lane), (u32)WARP);
@@ -45,18 +55,21 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (u32 step = 0; step < USED; ++step) {
         u32 k = step * WARP + lane, row = k / USED, column = k - row * USED;
         if (row < rows_here)
-            harmonics[warp][row * STRIDE + column] = sh[(u64)owners[warp][row] * SH_ROW + column];
+            harmonics[warp][row * STRIDE + column] =
+                args.sh[(u64)owners[warp][row] * SH_ROW + column];
     }
     float total[12] = {};
-    if (valid) load_sums(sums, slot, total);
+    if (valid) load_sums(args.sums, slot, total);
     __syncwarp();
     if (!valid) return;
 
     u32 i = splat.gaussian;
-    Vec3 mean = {means[3 * i], means[3 * i + 1], means[3 * i + 2]};
-    Vec3 log_scale = {log_scales[3 * i], log_scales[3 * i + 1], log_scales[3 * i + 2]};
-    SlotGradient d = slot_gradient(total, splat.a, splat.b, splat.c, mean, log_scale, rotations[i],
-                                   opacity_logits[i], SMOOTHING ? smoothing[i] : 0.0f, camera);
+    Vec3 mean = {args.means[3 * i], args.means[3 * i + 1], args.means[3 * i + 2]};
+    Vec3 log_scale = {args.log_scales[3 * i], args.log_scales[3 * i + 1],
+                      args.log_scales[3 * i + 2]};
+    SlotGradient d =
+        slot_gradient(total, splat.a, splat.b, splat.c, mean, log_scale, args.rotations[i],
+                      args.opacity_logits[i], SMOOTHING ? args.smoothing[i] : 0.0f, args.camera);
     Vec3 colour = colour_gradient(total, splat.clamped);
 #if SH_DEGREE >= 1
     const float* row = &harmonics[warp][lane * STRIDE];
@@ -65,10 +78,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (int k = 1; k < USED / 3; ++k)
         along[k] =
             fmaf(row[3 * k], colour.x, fmaf(row[3 * k + 1], colour.y, row[3 * k + 2] * colour.z));
-    Vec3 more = direction_gradient(mean, along, camera);
+    Vec3 more = direction_gradient(mean, along, args.camera);
     d.mean = {d.mean.x + more.x, d.mean.y + more.y, d.mean.z + more.z};
 #endif
-    float4* out = gradients + 4ull * slot;
+    float4* out = args.gradients + 4ull * slot;
     out[0] = make_float4(d.mean.x, d.mean.y, d.mean.z, d.log_scales[0]);
     out[1] = make_float4(d.log_scales[1], d.log_scales[2], d.rotation[0], d.rotation[1]);
     out[2] = make_float4(d.rotation[2], d.rotation[3], d.opacity_logit, colour.x);

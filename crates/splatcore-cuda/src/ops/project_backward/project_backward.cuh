@@ -22,8 +22,7 @@ struct SlotGradient {
 };
 
 // A row of 12 floats.
-__device__ __forceinline__ void load_sums(const float4* __restrict__ sums, u32 slot,
-                                          float (&total)[12]) {
+__device__ __forceinline__ void load_sums(ReadOnly<float4> sums, u32 slot, float (&total)[12]) {
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
         float4 part = sums[3ull * slot + k];

@@ -12,27 +12,39 @@
 
 #define USED (3 * (SH_DEGREE + 1) * (SH_DEGREE + 1))
 
+// Parameters of `write_gradients`; in Rust by the same name.
+struct WriteGradientsParams {
+    ReadOnly<float> scene_means;
+    ReadOnly<u32> slot_of;      // compacted index of each Gaussian, see NO_SLOT
+    ReadOnly<float> gradients;  // a row of 16 floats for each compacted index
+    u32 count;
+    Camera camera;
+    float* means;           // [count][3], world
+    float* log_scales;      // [count][3]
+    float* rotations;       // [count], quaternions (w, x, y, z)
+    float* opacity_logits;  // [count]
+    float* sh;              // [count][coefficients][3]
+};
 extern "C" __global__ void __launch_bounds__(256)
-    write_gradients(const float* __restrict__ scene_means, const u32* __restrict__ slot_of,
-                    const float* __restrict__ gradients, u32 count, Camera camera, float* means,
-                    float* log_scales, float* rotations, float* opacity_logits, float* sh) {
+    write_gradients(const __grid_constant__ WriteGradientsParams args) {
     begin_kernel();
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= count) return;
-    u32 slot = slot_of[i] & ~IN_VIEW;
-    const float* g = gradients + 16ull * slot;
+    if (i >= args.count) return;
+    u32 slot = args.slot_of[i] & ~IN_VIEW;
+    ReadOnly<float> g = {args.gradients + 16ull * slot};
     bool seen = slot != NO_SLOT;
     for (int k = 0; k < 3; ++k) {
-        means[3ull * i + k] = seen ? g[k] : 0.0f;
-        log_scales[3ull * i + k] = seen ? g[3 + k] : 0.0f;
+        args.means[3ull * i + k] = seen ? g[k] : 0.0f;
+        args.log_scales[3ull * i + k] = seen ? g[3 + k] : 0.0f;
     }
-    for (int k = 0; k < 4; ++k) rotations[4ull * i + k] = seen ? g[6 + k] : 0.0f;
-    opacity_logits[i] = seen ? g[10] : 0.0f;
+    for (int k = 0; k < 4; ++k) args.rotations[4ull * i + k] = seen ? g[6 + k] : 0.0f;
+    args.opacity_logits[i] = seen ? g[10] : 0.0f;
     Vec3 unit;
-    view_direction({scene_means[3ull * i], scene_means[3ull * i + 1], scene_means[3ull * i + 2]},
-                   camera, unit);
+    view_direction({args.scene_means[3ull * i], args.scene_means[3ull * i + 1],
+                    args.scene_means[3ull * i + 2]},
+                   args.camera, unit);
     float b[16];
     sh_basis(SH_DEGREE, unit, b);
     for (int k = 0; k < SH_ROW; ++k)
-        sh[(u64)i * SH_ROW + k] = seen && k < USED ? b[k / 3] * g[11 + k % 3] : 0.0f;
+        args.sh[(u64)i * SH_ROW + k] = seen && k < USED ? b[k / 3] * g[11 + k % 3] : 0.0f;
 }

@@ -1,7 +1,45 @@
 //! `score`: how much each Gaussian shows in bad pixels, and in all.
 
 use super::sources;
+use crate::device::params::{Address, Params, kernel_params};
 use crate::device::{Buffer, Program};
+
+kernel_params! {
+    /// Parameters of `error_range` (score.cu).
+    pub struct ErrorRangeParams {
+        image: Address,
+        photo: Address,
+        mask: Address,
+        pixels: u32,
+        counters: Address,
+        least: Address,
+        most: Address,
+    }
+
+    /// Parameters of `error_mask` (score.cu).
+    pub struct ErrorMaskParams {
+        image: Address,
+        photo: Address,
+        mask: Address,
+        pixels: u32,
+        threshold: f32,
+        counters: Address,
+        least: Address,
+        most: Address,
+        gradient: Address,
+    }
+
+    /// Parameters of `add_scores` (score.cu).
+    pub struct AddScoresParams {
+        splats: Address,
+        sums: Address,
+        area: f32,
+        counters: Address,
+        bad: Address,
+        weight: Address,
+        largest: Address,
+    }
+}
 
 /// [`splatcore_core::backend::Scores`] on the device.
 pub struct DeviceScores {
@@ -20,6 +58,10 @@ pub fn program() -> Program {
     sources::program(
         "score.cu",
         vec![],
-        &["error_range", "error_mask", "add_scores"],
+        [
+            ErrorRangeParams::kernel("error_range"),
+            ErrorMaskParams::kernel("error_mask"),
+            AddScoresParams::kernel("add_scores"),
+        ],
     )
 }

@@ -27,8 +27,8 @@
 #define BLOCK 256
 
 // The mean over the channels of |image - photo / 255|.
-__device__ __forceinline__ float error_of(const float* __restrict__ image,
-                                          const u8* __restrict__ photo, u32 pixel, u32 pixels) {
+__device__ __forceinline__ float error_of(ReadOnly<float> image, ReadOnly<u8> photo, u32 pixel,
+                                          u32 pixels) {
     float sum = 0.0f;
 #pragma unroll
     for (u32 c = 0; c < 3; ++c)
@@ -37,22 +37,31 @@ __device__ __forceinline__ float error_of(const float* __restrict__ image,
     return sum * (1.0f / 3.0f);
 }
 
-__device__ __forceinline__ bool is_counted(const u8* __restrict__ mask, u32 pixel) {
+__device__ __forceinline__ bool is_counted(ReadOnly<u8> mask, u32 pixel) {
     return !mask || mask[pixel];
 }
 
 // `least` starts as 0xffffffff and `most` as 0. Errors are not negative, so their bits as integers
 // have their order.
+// Parameters of `error_range`; in Rust by the same name.
+struct ErrorRangeParams {
+    ReadOnly<float> image;  // [3][height][width]
+    ReadOnly<u8> photo;     // 8 bits, [height][width][3]
+    ReadOnly<u8> mask;      // 8 bits, [height][width], or null
+    u32 pixels;
+    const Counters* counters;
+    u32* least;  // smallest error, bits of a float
+    u32* most;   // Gaussians there may be
+};
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    error_range(const float* __restrict__ image, const u8* __restrict__ photo,
-                const u8* __restrict__ mask, u32 pixels, const Counters* counters, u32* least,
-                u32* most) {
+    error_range(const __grid_constant__ ErrorRangeParams args) {
     begin_kernel();
-    if (counters->halted) return;  // a buffer overflowed: there is no image
+    if (args.counters->halted) return;  // a buffer overflowed: there is no image
     u32 low = 0xffffffffu, high = 0;
-    for (u32 pixel = blockIdx.x * BLOCK + threadIdx.x; pixel < pixels; pixel += gridDim.x * BLOCK) {
-        if (!is_counted(mask, pixel)) continue;
-        float error = error_of(image, photo, pixel, pixels);
+    for (u32 pixel = blockIdx.x * BLOCK + threadIdx.x; pixel < args.pixels;
+         pixel += gridDim.x * BLOCK) {
+        if (!is_counted(args.mask, pixel)) continue;
+        float error = error_of(args.image, args.photo, pixel, args.pixels);
         if (!(error >= 0.0f)) continue;  // not a number
         low = min(low, __float_as_uint(error));
         high = max(high, __float_as_uint(error));
@@ -62,40 +71,59 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         high = max(high, __shfl_xor_sync(FULL_MASK, high, offset));
     }
     if (threadIdx.x % WARP == 0 && low <= high) {
-        atomicMin(least, low);
-        atomicMax(most, high);
+        atomicMin(args.least, low);
+        atomicMax(args.most, high);
     }
 }
 
+// Parameters of `error_mask`; in Rust by the same name.
+struct ErrorMaskParams {
+    ReadOnly<float> image;  // [3][height][width]
+    ReadOnly<u8> photo;     // 8 bits, [height][width][3]
+    ReadOnly<u8> mask;      // 8 bits, [height][width], or null
+    u32 pixels;
+    float threshold;
+    const Counters* counters;
+    ReadOnly<u32> least;  // smallest error, bits of a float
+    ReadOnly<u32> most;   // Gaussians there may be
+    float* gradient;      // dL/dimage, [3][height][width]
+};
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    error_mask(const float* __restrict__ image, const u8* __restrict__ photo,
-               const u8* __restrict__ mask, u32 pixels, float threshold, const Counters* counters,
-               const u32* __restrict__ least, const u32* __restrict__ most,
-               float* __restrict__ gradient) {
+    error_mask(const __grid_constant__ ErrorMaskParams args) {
     begin_kernel();
     u32 pixel = blockIdx.x * BLOCK + threadIdx.x;
-    if (counters->halted || pixel >= pixels) return;
+    if (args.counters->halted || pixel >= args.pixels) return;
     // If no pixel counts, `low` is not-a-number and no pixel is bad.
-    float low = __uint_as_float(*least), high = __uint_as_float(*most);
-    float limit = fmaf(threshold, high - low, low);
-    bool bad = is_counted(mask, pixel) && error_of(image, photo, pixel, pixels) > limit;
-    gradient[pixel] = bad ? 1.0f : 0.0f;
-    gradient[(u64)pixels + pixel] = 1.0f;
-    gradient[2ull * pixels + pixel] = 0.0f;
+    float low = __uint_as_float(args.least[0]), high = __uint_as_float(args.most[0]);
+    float limit = fmaf(args.threshold, high - low, low);
+    bool bad = is_counted(args.mask, pixel) &&
+               error_of(args.image, args.photo, pixel, args.pixels) > limit;
+    args.gradient[pixel] = bad ? 1.0f : 0.0f;
+    args.gradient[(u64)args.pixels + pixel] = 1.0f;
+    args.gradient[2ull * args.pixels + pixel] = 0.0f;
 }
 
 // sums[slot]: the splat's row of 12 floats as `project_backward` reads it (slot: compacted index);
 // 6 to 8 are those of the colour, before the clamp.
+// Parameters of `add_scores`; in Rust by the same name.
+struct AddScoresParams {
+    const Splat* splats;   // by compacted index
+    ReadOnly<float> sums;  // a row of 12 floats for each compacted index
+    float area;
+    const Counters* counters;
+    float* bad;      // [count], weight on pixels with large errors
+    float* weight;   // [count], summed blending weights
+    float* largest;  // [count], largest blending weight
+};
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    add_scores(const Splat* __restrict__ splats, const float* __restrict__ sums, float area,
-               const Counters* counters, float* __restrict__ bad, float* __restrict__ weight,
-               float* __restrict__ largest) {
+    add_scores(const __grid_constant__ AddScoresParams args) {
     begin_kernel();
     u32 slot = blockIdx.x * BLOCK + threadIdx.x;
-    if (counters->halted || slot >= counters->visible) return;
-    u32 i = splats[slot].gaussian;
-    float red = area * sums[12ull * slot + 6], green = area * sums[12ull * slot + 7];
-    bad[i] += red;
-    weight[i] += green;
-    largest[i] = fmaxf(largest[i], green);
+    if (args.counters->halted || slot >= args.counters->visible) return;
+    u32 i = args.splats[slot].gaussian;
+    float red = args.area * args.sums[12ull * slot + 6],
+          green = args.area * args.sums[12ull * slot + 7];
+    args.bad[i] += red;
+    args.weight[i] += green;
+    args.largest[i] = fmaxf(args.largest[i], green);
 }

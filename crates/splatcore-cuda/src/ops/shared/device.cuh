@@ -14,6 +14,20 @@ typedef unsigned long long u64;
 #define NO_KEY 0xffffffffu  // the key of pairs that `sort` leaves out
 #define WARP 32
 
+// A kernel's pointer to memory that nobody writes while the kernel runs. Reads go by the read-only
+// path (ld.global.nc), which the compiler takes by itself only for `__restrict__` parameters, not
+// for the fields of a struct: 4 % of blend_scalar.cu's time, 10 % of blend_interpolated.cu's
+// (H200).
+template <class T>
+struct ReadOnly {
+    const T* address;
+    template <class Index>
+    __device__ __forceinline__ T operator[](Index i) const {
+        return __ldg(address + i);
+    }
+    __device__ __forceinline__ operator const T*() const { return address; }
+};
+
 // The first statement of every kernel. From sm_90 on a kernel is launched when the last block of
 // its predecessor has ended, not when the predecessor's writes are visible everywhere
 // (programmatic dependent launch), and waits here until they are. As each kernel waits for its

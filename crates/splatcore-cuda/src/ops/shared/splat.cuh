@@ -54,12 +54,12 @@ struct Counters {
     u32 firsts;     // tiles in the schedule of sort_bins.cu, from its front, and its back
     u32 lasts;
     u32 far;                       // entries of the queue of large footprints (bin_large_splats.cu)
-    u32 ended;                     // blocks of `deal_far` that have counted their pairs
+    u32 ended;                     // blocks of `bin_large_splats` that have counted their pairs
     u32 items;                     // of sort_bins.cu
     u32 longest;                   // most pairs that a list of a frame wanted; persists over frames
     u32 most_far;                  // most entries of that queue that a frame wanted; persists too
-    u32 rough_begun;               // tiles that blocks of `blend_rough` have taken
-    u32 rough_tiles[ROUGH_LISTS];  // left to `blend_rough`, by list (blend_interpolated.cu)
+    u32 rough_begun;               // tiles that blocks of `blend_refined` have taken
+    u32 rough_tiles[ROUGH_LISTS];  // left to `blend_refined`, by list (blend_interpolated.cu)
 };
 
 // A projected Gaussian: log2 alpha = log2_opacity + a dx^2 + b dx dy + c dy^2, d = pixel - mean.
@@ -72,9 +72,15 @@ struct __align__(16) Splat {
                   // 2^-20
 };
 
+// A splat as three float4: (mean_x, mean_y, log2_opacity, gaussian), (a, b, c, radius), (red,
+// green, blue, clamped).
+__device__ __forceinline__ ReadOnly<float4> splat_row(const Splat* splats, u32 index) {
+    return {(const float4*)(splats + index)};
+}
+
 // A list's range, (first, one past the last). `sort` stores (~first, one past the last), so that 0
 // is a list without pairs.
-__device__ __forceinline__ uint2 list_range(const uint2* __restrict__ ranges, u32 list) {
+__device__ __forceinline__ uint2 list_range(ReadOnly<uint2> ranges, u32 list) {
     uint2 range = ranges[list];
     return make_uint2(range.y ? ~range.x : 0, range.y);
 }

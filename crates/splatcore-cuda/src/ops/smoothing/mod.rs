@@ -3,15 +3,31 @@
 //! `splatcore_cpu`'s `smoothing`.
 
 use crate::device::Program;
-use crate::device::queue::{Queue, arguments};
+use crate::device::params::{Address, Params, kernel_params};
+use crate::device::queue::Queue;
 use crate::ops::by_camera::{ByCamera, THREADS};
 use crate::ops::sources;
 use crate::ops::state::{MEANS, State};
 use splatcore_core::BackendError;
 
+kernel_params! {
+    /// Parameters of `smoothing` (smoothing.cu).
+    pub struct SmoothingParams {
+        means: Address,
+        count: u32,
+        cameras: Address,
+        camera_count: u32,
+        filters: Address,
+    }
+}
+
 /// What [`smooth`] launches.
 pub fn program() -> Program {
-    sources::program("smoothing.cu", Vec::new(), &["smoothing"])
+    sources::program(
+        "smoothing.cu",
+        Vec::new(),
+        [SmoothingParams::kernel("smoothing")],
+    )
 }
 
 /// Gives every Gaussian its filter.
@@ -31,12 +47,12 @@ pub fn smooth(op: &ByCamera, queue: &Queue, state: &mut State) -> Result<(), Bac
         op.kernel,
         state.count.div_ceil(THREADS) as u32,
         THREADS as u32,
-        &mut arguments![
-            state.groups[MEANS].parameters.address(),
+        &SmoothingParams {
+            means: state.groups[MEANS].parameters.address(),
             count,
-            op.cameras.address(),
-            op.views,
-            state.smoothing.address()
-        ],
+            cameras: op.cameras.address(),
+            camera_count: op.views,
+            filters: state.smoothing.address(),
+        },
     )
 }

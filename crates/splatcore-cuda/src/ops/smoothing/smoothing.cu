@@ -24,17 +24,24 @@ __device__ __forceinline__ bool within(float projected, float side) {
     return projected >= -MARGIN * side && projected <= (1.0f + MARGIN) * side;
 }
 
+// Parameters of `smoothing`; in Rust by the same name.
+struct SmoothingParams {
+    ReadOnly<float> means;  // [count][3], world
+    u32 count;
+    const Camera* cameras;  // [camera_count]
+    u32 camera_count;
+    float* filters;  // [count], radius of the 3D filter
+};
 extern "C" __global__ void __launch_bounds__(256)
-    smoothing(const float* __restrict__ means, u32 count, const Camera* __restrict__ cameras,
-              u32 camera_count, float* __restrict__ filters) {
+    smoothing(const __grid_constant__ SmoothingParams args) {
     begin_kernel();
     u32 i = blockIdx.x * 256 + threadIdx.x;
-    if (i >= count) return;
-    Vec3 mean = {means[3ull * i], means[3ull * i + 1], means[3ull * i + 2]};
+    if (i >= args.count) return;
+    Vec3 mean = {args.means[3ull * i], args.means[3ull * i + 1], args.means[3ull * i + 2]};
     const float infinity = __uint_as_float(0x7f800000);
     float seen = infinity, unseen = infinity;
-    for (u32 k = 0; k < camera_count; ++k) {
-        const Camera& camera = cameras[k];
+    for (u32 k = 0; k < args.camera_count; ++k) {
+        const Camera& camera = args.cameras[k];
         const float* w = camera.rotation;
         float x = fmaf(mean.x, w[0], fmaf(mean.y, w[1], fmaf(mean.z, w[2], camera.translation[0])));
         float y = fmaf(mean.x, w[3], fmaf(mean.y, w[4], fmaf(mean.z, w[5], camera.translation[1])));
@@ -48,5 +55,5 @@ extern "C" __global__ void __launch_bounds__(256)
         unseen = fminf(unseen, fmaxf(distance, camera.near_plane) * inverse_focal);
     }
     float interval = seen < infinity ? seen : unseen;
-    filters[i] = interval < infinity ? logf(interval) + VARIANCE_ROOT_LN : -infinity;
+    args.filters[i] = interval < infinity ? logf(interval) + VARIANCE_ROOT_LN : -infinity;
 }

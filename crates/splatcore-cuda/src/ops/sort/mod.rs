@@ -1,9 +1,36 @@
 //! `sort`: launches ops/sort/sort.cu, which says how.
 
 use super::sources;
-use crate::device::queue::{Queue, arguments, wrong_program};
+use crate::device::params::{Address, Params, kernel_params};
+use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Kernel, Program};
 use splatcore_core::BackendError;
+
+kernel_params! {
+    /// Parameters of `count_digits` (sort.cu).
+    pub struct CountDigitsParams {
+        keys: Address,
+        count: Address,
+        capacity: u32,
+        histograms: Address,
+        states: Address,
+    }
+
+    /// Parameters of `sort_digit` (sort.cu).
+    pub struct SortDigitParams {
+        keys_in: Address,
+        values_in: Address,
+        keys_out: Address,
+        values_out: Address,
+        count: Address,
+        capacity: u32,
+        pass: u32,
+        histograms: Address,
+        states: Address,
+        ranges: Address,
+        lists: u32,
+    }
+}
 
 const BLOCK: usize = 256;
 const COUNT_BLOCK: usize = 512;
@@ -100,7 +127,10 @@ pub fn program(plan: Plan) -> Program {
             ("ITEMS", plan.items.to_string()),
             ("WINDOW", plan.window.to_string()),
         ],
-        &["count_digits", "sort_digit"],
+        [
+            CountDigitsParams::kernel("count_digits"),
+            SortDigitParams::kernel("sort_digit"),
+        ],
     )
 }
 
@@ -157,7 +187,13 @@ pub fn sort(
         count_digits,
         counting.min(2 * queue.device.multiprocessors()),
         COUNT_BLOCK as u32,
-        &mut arguments![keys[0], all, capacity_word, histograms, states],
+        &CountDigitsParams {
+            keys: keys[0],
+            count: all,
+            capacity: capacity_word,
+            histograms,
+            states,
+        },
     )?;
     for pass in 0..plan.passes {
         let (from, to) = (pass as usize % 2, 1 - pass as usize % 2);
@@ -166,19 +202,19 @@ pub fn sort(
             sort_digit,
             plan.pieces(capacity) as u32,
             BLOCK as u32,
-            &mut arguments![
-                keys[from],
-                values[from],
-                keys[to],
-                values[to],
-                here,
-                capacity_word,
+            &SortDigitParams {
+                keys_in: keys[from],
+                values_in: values[from],
+                keys_out: keys[to],
+                values_out: values[to],
+                count: here,
+                capacity: capacity_word,
                 pass,
                 histograms,
                 states,
                 ranges,
-                lists
-            ],
+                lists,
+            },
         )?;
     }
     Ok(plan.passes as usize % 2)

@@ -64,27 +64,34 @@ __device__ __forceinline__ u32 digit_of(u32 key, u32 pass) {
 
 // histograms[pass][digit], zero at launch, and behind them a ticket for each pass. Sets the states
 // of the pieces of this input to 0, which may be far fewer than there is room for.
+// Parameters of `count_digits`; in Rust by the same name.
+struct CountDigitsParams {
+    ReadOnly<u32> keys;
+    const u32* count;  // number of pairs, on the device
+    u32 capacity;      // room for pairs
+    u32* histograms;   // [PASSES][1 << BITS], then tickets
+    u32* states;       // of the look-back, zeroed
+};
 extern "C" __global__ void __launch_bounds__(COUNT_BLOCK)
-    count_digits(const u32* __restrict__ keys, const u32* count, u32 capacity, u32* histograms,
-                 u32* states) {
+    count_digits(const __grid_constant__ CountDigitsParams args) {
     begin_kernel();
     // The high digits of depths are nearly all equal, so lanes count in COPIES of a bin, which lie
     // in different banks.
     __shared__ u32 local[PASSES * DIGITS][COPIES];
     u32 thread = threadIdx.x, stride = gridDim.x * COUNT_BLOCK,
         from = blockIdx.x * COUNT_BLOCK + thread;
-    u32 n = count ? min(*count, capacity) : capacity;
+    u32 n = args.count ? min(*args.count, args.capacity) : args.capacity;
     for (u32 k = thread; k < PASSES * DIGITS * COPIES; k += COUNT_BLOCK)
         local[k / COPIES][k % COPIES] = 0;
     u64 words = (u64)((n + PIECE - 1) / PIECE) * (PASSES * DIGITS);
-    for (u64 k = from; k < words; k += stride) states[k] = 0;
+    for (u64 k = from; k < words; k += stride) args.states[k] = 0;
     __syncthreads();
     for (u64 first = from; first < n; first += (u64)COUNT_ITEMS * stride) {
         u32 key[COUNT_ITEMS];
 #pragma unroll
         for (int k = 0; k < COUNT_ITEMS; ++k) {
             u64 at = first + (u64)k * stride;
-            key[k] = at < n ? keys[at] : NO_KEY;
+            key[k] = at < n ? args.keys[at] : NO_KEY;
         }
 #pragma unroll
         for (int k = 0; k < COUNT_ITEMS; ++k) {
@@ -97,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(COUNT_BLOCK)
     for (u32 k = thread; k < PASSES * DIGITS; k += COUNT_BLOCK) {
         u32 sum = 0;
         for (u32 c = 0; c < COPIES; ++c) sum += local[k][c];
-        if (sum) atomicAdd(&histograms[k], sum);
+        if (sum) atomicAdd(&args.histograms[k], sum);
     }
 }
 
@@ -186,25 +193,37 @@ union Work {
 // states[piece][pass][digit], zero before the first pass. If `ranges` is not null, the last pass
 // also writes where the list of each key from 0 to `lists` - 1 begins and ends; zero at launch;
 // `list_range` in splat.cuh reads it.
+// Parameters of `sort_digit`; in Rust by the same name.
+struct SortDigitParams {
+    ReadOnly<u32> keys_in;
+    ReadOnly<u32> values_in;
+    u32* keys_out;
+    u32* values_out;
+    const u32* count;  // number of pairs, on the device
+    u32 capacity;      // room for pairs
+    u32 pass;          // digit, from the lowest
+    u32* histograms;   // [PASSES][1 << BITS], then tickets
+    u32* states;       // of the look-back, zeroed
+    uint2* ranges;     // written in the last pass, or null
+    u32 lists;         // in `ranges`
+};
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
-    sort_digit(const u32* __restrict__ keys_in, const u32* __restrict__ values_in, u32* keys_out,
-               u32* values_out, const u32* count, u32 capacity, u32 pass, u32* histograms,
-               u32* states, uint2* ranges, u32 lists) {
+    sort_digit(const __grid_constant__ SortDigitParams args) {
     begin_kernel();
     __shared__ __align__(16) Work work;
     __shared__ u32 starts[DIGITS];  // position in the output of the piece's first key of a digit,
                                     // minus its position in the piece
     __shared__ u32 sums[2][WARPS];
     __shared__ u32 present;
-    u32 n = count ? min(*count, capacity) : capacity;
+    u32 n = args.count ? min(*args.count, args.capacity) : args.capacity;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, piece = blockIdx.x;
 #if TICKETS
     __shared__ u32 ticket;
-    if (thread == 0) ticket = atomicAdd(&histograms[PASSES * DIGITS + pass], 1u);
+    if (thread == 0) ticket = atomicAdd(&args.histograms[PASSES * DIGITS + args.pass], 1u);
     __syncthreads();
     piece = ticket;
 #endif
-    u32 readable = EAGER ? capacity : n;
+    u32 readable = EAGER ? args.capacity : n;
     if ((u64)piece * PIECE >= readable) return;
 
     u32 key[ITEMS], place[ITEMS];
@@ -212,7 +231,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 #pragma unroll
     for (int k = 0; k < ITEMS; ++k) {
         bool valid = at + k * WARP < readable;
-        key[k] = valid ? keys_in[at + k * WARP] : NO_KEY;
+        key[k] = valid ? args.keys_in[at + k * WARP] : NO_KEY;
     }
 #pragma unroll
     for (int k = 0; EAGER && k < ITEMS; ++k)
@@ -222,7 +241,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     u32 in_pass[OWNED];
 #pragma unroll
     for (int d = 0; d < OWNED; ++d) {
-        in_pass[d] = owns ? histograms[pass * DIGITS + first_digit + d] : 0;
+        in_pass[d] = owns ? args.histograms[args.pass * DIGITS + first_digit + d] : 0;
         pass_total += in_pass[d];
     }
     for (u32 k = lane; k < DIGITS / 2; k += WARP) work.words[warp][k] = 0;
@@ -231,11 +250,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     // matches first, as they do not depend on one another.
 #pragma unroll
     for (int k = 0; k < ITEMS; ++k)
-        place[k] = peers_of(key[k] != NO_KEY ? digit_of(key[k], pass) : DIGITS);
+        place[k] = peers_of(key[k] != NO_KEY ? digit_of(key[k], args.pass) : DIGITS);
     __syncwarp();
 #pragma unroll
     for (int k = 0; k < ITEMS; ++k) {
-        u32 digit = digit_of(key[k], pass), peers = place[k], before = work.counts[warp][digit];
+        u32 digit = digit_of(key[k], args.pass), peers = place[k],
+            before = work.counts[warp][digit];
         place[k] = before + __popc(peers & ((1u << lane) - 1));
         __syncwarp();
         if (key[k] != NO_KEY && (u32)__ffs(peers) - 1 == lane)
@@ -249,7 +269,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     // The piece's keys of each digit, published as soon as possible. Digits that no piece has need
     // no states.
     u32 in_piece[OWNED], total = 0;
-    u32* first_states = states + pass * DIGITS + first_digit;
+    u32* first_states = args.states + args.pass * DIGITS + first_digit;
     u32* own_states = first_states + (u64)piece * (PASSES * DIGITS);
 #pragma unroll
     for (int d = 0; d < OWNED; ++d) in_piece[d] = 0;
@@ -293,7 +313,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     }
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < ITEMS; ++k) place[k] += work.counts[warp][digit_of(key[k], pass)];
+    for (int k = 0; k < ITEMS; ++k) place[k] += work.counts[warp][digit_of(key[k], args.pass)];
     __syncthreads();
     // From here on the sorted piece replaces the counts in shared memory.
 #pragma unroll
@@ -302,7 +322,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         work.sorted.keys[place[k]] = key[k];
         // Values are copied asynchronously, as no thread reads them: they arrive during the
         // look-back and need no registers.
-        copy_async_4(&work.sorted.values[place[k]], values_in + at + k * WARP);
+        copy_async_4(&work.sorted.values[place[k]], args.values_in + at + k * WARP);
     }
     copy_async_commit();
 
@@ -327,19 +347,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         // Reads beyond the end too, so that no read waits for a branch.
         u32 k = thread + item * BLOCK, sorted_key = work.sorted.keys[k],
             sorted_value = work.sorted.values[k];
-        u32 to = starts[digit_of(sorted_key, pass)] + k;
+        u32 to = starts[digit_of(sorted_key, args.pass)] + k;
         // A frame that overflowed (`halted`) has stale keys, also NO_KEY where none should be; its
         // result is discarded, but writes must stay inside.
-        if (k < present && to < capacity) {
-            keys_out[to] = sorted_key;
-            values_out[to] = sorted_value;
+        if (k < present && to < args.capacity) {
+            args.keys_out[to] = sorted_key;
+            args.values_out[to] = sorted_value;
             // The piece's keys of a list are neighbours, here and in the output, so its first and
             // last key stand for all.
             u32 list = sorted_key;
-            if (pass == PASSES - 1 && ranges && list < lists) {
-                if (k == 0 || work.sorted.keys[k - 1] != list) atomicMax(&ranges[list].x, ~to);
+            if (args.pass == PASSES - 1 && args.ranges && list < args.lists) {
+                if (k == 0 || work.sorted.keys[k - 1] != list) atomicMax(&args.ranges[list].x, ~to);
                 if (k + 1 == present || work.sorted.keys[k + 1] != list)
-                    atomicMax(&ranges[list].y, to + 1);
+                    atomicMax(&args.ranges[list].y, to + 1);
             }
         }
     }

@@ -5,12 +5,15 @@
 
 mod cases;
 
+use crate::device::Signature;
 use crate::device::driver::Card;
 use crate::device::emulated::Emulated;
 use crate::device::queue::Queue;
+use crate::device::queue::launch;
 use crate::device::{Buffer, Device, Kernel, Program, nvrtc};
 use crate::ops::camera::KernelCamera;
 use crate::ops::sort::{self, Plan};
+use crate::ops::sort::{CountDigitsParams, SortDigitParams};
 use crate::ops::{self, project};
 use crate::tests::support::machine::Random;
 use cases::cases;
@@ -209,7 +212,7 @@ extern "C" __global__ void look_back_test(const u32* states, u32 piece, u32* sum
         let constants = program.constants.clone();
         let text = ("look_back_test.cu", TEXT);
         program = ops::program_of_text(text, &["sort.cu"], constants, &[]);
-        program.kernels = &["look_back_test"];
+        program.kernels = vec![Signature::unchecked("look_back_test")];
         let kernel = device.load(&program).unwrap()[0];
         let digits = 1usize << bits;
         let row = 2 * digits;
@@ -276,18 +279,14 @@ fn counting_zeroes_the_states_of_all_pieces() {
             let histograms = vec![0u8; plan.histogram_bytes()];
             let histograms = Buffer::from_slice(&device, "histograms", &histograms).unwrap();
             let states = Buffer::from_slice(&device, "states", &vec![u32::MAX; 4 * row]).unwrap();
-            let (mut at, mut of, mut most) = (keys.address(), count.address(), capacity as u32);
-            let (mut to, mut zeroed) = (histograms.address(), states.address());
-            let mut arguments: [*mut c_void; 5] = [
-                from_mut(&mut at).cast(),
-                from_mut(&mut of).cast(),
-                from_mut(&mut most).cast(),
-                from_mut(&mut to).cast(),
-                from_mut(&mut zeroed).cast(),
-            ];
-            // SAFETY: the kernel takes these five, and the buffers have the sizes that it counts
-            // on.
-            unsafe { device.launch(count_digits, 3, 512, &mut arguments).unwrap() };
+            let params = CountDigitsParams {
+                keys: keys.address(),
+                count: count.address(),
+                capacity: capacity as u32,
+                histograms: histograms.address(),
+                states: states.address(),
+            };
+            launch(&*device, count_digits, 3, 512, &params).unwrap();
             let states: Vec<u32> = states.to_vec(4 * row).unwrap();
             let is_zero = |states: &[u32]| states.iter().all(|state| *state == 0);
             assert!(is_zero(&states[..pieces * row]), "{n} keys, {plan:?}");
@@ -327,27 +326,20 @@ fn wrong_counts_do_no_harm() {
     // The keys' own places begin 10 before the end.
     (counts[0], counts[1]) = (990, 1000);
     let (histograms, states) = (put("histograms", &counts), put("states", &[0; 256]));
-    let mut addresses = [
-        from.address(),
-        to.address(),
-        0,
-        histograms.address(),
-        states.address(),
-    ];
-    let (mut capacity, mut pass, mut lists) = (1000u32, 0u32, 0u32);
-    let [from, out, none, histograms, states] =
-        addresses.each_mut().map(|it| from_mut(it).cast::<c_void>());
-    let (capacity, pass) = (from_mut(&mut capacity).cast(), from_mut(&mut pass).cast());
-    let lists = from_mut(&mut lists).cast();
-    let mut arguments = [
-        from, from, out, out, none, capacity, pass, histograms, states, none, lists,
-    ];
-    // SAFETY: the kernel takes these eleven, and the buffers have the sizes that it counts on.
-    unsafe {
-        device
-            .launch(sort_digit, 1, BLOCK as u32, &mut arguments)
-            .unwrap()
+    let params = SortDigitParams {
+        keys_in: from.address(),
+        values_in: from.address(),
+        keys_out: to.address(),
+        values_out: to.address(),
+        count: 0,
+        capacity: 1000,
+        pass: 0,
+        histograms: histograms.address(),
+        states: states.address(),
+        ranges: 0,
+        lists: 0,
     };
+    launch(&*device, sort_digit, 1, BLOCK as u32, &params).unwrap();
     let got: Vec<u32> = to.to_vec(2000).unwrap();
     let expected: Vec<u32> = (0..2000)
         .map(|i| if (990..1000).contains(&i) { 1 } else { 7 })

@@ -9,10 +9,10 @@ pub type Group = (u32, u32);
 /// Of each row of groups the ones from the first to the last that hold a tile; those between may
 /// hold none.
 pub fn groups_of(tiles: &[u32], view: &KernelCamera, side: u32) -> Vec<Group> {
-    let columns = view.tiles[0].div_ceil(side);
+    let columns = view.tiles_x.div_ceil(side);
     let mut rows: BTreeMap<u32, BTreeMap<u32, u32>> = BTreeMap::new();
     for tile in tiles {
-        let (x, y) = (tile % view.tiles[0], tile / view.tiles[0]);
+        let (x, y) = (tile % view.tiles_x, tile / view.tiles_x);
         let bit = 1 << (y % side * side + x % side);
         *rows
             .entry(y / side)

@@ -108,7 +108,7 @@ impl Machine {
         let index = program
             .kernels
             .iter()
-            .position(|kernel| *kernel == name)
+            .position(|kernel| kernel.name == name)
             .unwrap();
         let kernel = device.load(&program)?[index];
         let mut output = vec![0u32; outputs];

@@ -1,4 +1,4 @@
-//! ops/bin/bin.cuh, deal_far.cu and sort_lists.cu: pairs dealt to groups of tiles in no order, and
+//! ops/bin/bin.cuh, bin_large_splats.cu and sort_bins.cu: pairs dealt to groups of tiles in no order, and
 //! the tiles' lists made of them, against a plain computation from each splat's own tiles.
 //!
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
@@ -28,7 +28,7 @@ const UNTOUCHED: u32 = 0xcdcd_cdcd;
 /// A pair that is dealt: depth, slot, mask of the group's tiles.
 type Pair = (f32, u32, u32);
 
-/// Groups, what is dealt to them, and what is left to `deal_far`.
+/// Groups, what is dealt to them, and what is left to `bin_large_splats`.
 struct Case<'a> {
     device: &'a Arc<dyn Device>,
     view: &'a KernelCamera,
@@ -103,12 +103,20 @@ impl Case<'_> {
             tile_lists: tile_lists.address(),
             places: places.address(),
         };
-        let deal_far = device.load(&bin::far_program(self.method, kinds)).unwrap();
-        let sort_lists = device.load(&bin::sort_program(kinds)).unwrap();
+        let bin_large_splats = device.load(&bin::far_program(self.method, kinds)).unwrap();
+        let sort_bins = device.load(&bin::sort_program(kinds)).unwrap();
         let queue = Queue::new(device.clone());
         // Fewer entries and items than there are.
-        bin::deal_far(&queue, &deal_far, self.view, [count, capacity], 1, at).unwrap();
-        bin::sort(&queue, &sort_lists, self.view, count, 7, at).unwrap();
+        bin::bin_large_splats(
+            &queue,
+            &bin_large_splats,
+            self.view,
+            [count, capacity],
+            1,
+            at,
+        )
+        .unwrap();
+        bin::sort(&queue, &sort_bins, self.view, count, 7, at).unwrap();
         device.synchronize().unwrap();
 
         let mut read = [Counters::default()];
@@ -213,7 +221,7 @@ impl Case<'_> {
 
     /// The tiles' lists of all groups' pairs.
     fn lists_of(&self, pairs: &[Vec<Pair>]) -> Vec<Vec<u32>> {
-        let columns = self.view.tiles[0].div_ceil(self.side) as usize;
+        let columns = self.view.tiles_x.div_ceil(self.side) as usize;
         let mut lists = vec![Vec::new(); self.view.tile_count()];
         for (group, own) in pairs.iter().enumerate() {
             let mut own = own.clone();
@@ -222,7 +230,7 @@ impl Case<'_> {
             for (_, slot, mask) in own {
                 for t in (0..self.side * self.side).filter(|t| mask >> t & 1 == 1) {
                     let (x, y) = (first[0] + t % self.side, first[1] + t / self.side);
-                    lists[(y * self.view.tiles[0] + x) as usize].push(slot);
+                    lists[(y * self.view.tiles_x + x) as usize].push(slot);
                 }
             }
         }
@@ -236,10 +244,10 @@ fn view_of(size: [u32; 2]) -> KernelCamera {
 
 /// Masks whose tiles lie in the image.
 fn mask_in(view: &KernelCamera, side: u32, group: u32) -> u32 {
-    let columns = view.tiles[0].div_ceil(side);
+    let columns = view.tiles_x.div_ceil(side);
     let inside = |t: &u32| {
-        group % columns * side + t % side < view.tiles[0]
-            && group / columns * side + t / side < view.tiles[1]
+        group % columns * side + t % side < view.tiles_x
+            && group / columns * side + t / side < view.tiles_y
     };
     (0..side * side).filter(inside).map(|t| 1 << t).sum()
 }
@@ -338,9 +346,9 @@ fn lists_are_sorted_and_split() {
                 );
             }
             // Tiles of groups with more than half of an average list come first.
-            let columns = view.tiles[0].div_ceil(side);
+            let columns = view.tiles_x.div_ceil(side);
             let group_of =
-                |tile: u32| tile / view.tiles[0] / side * columns + tile % view.tiles[0] / side;
+                |tile: u32| tile / view.tiles_x / side * columns + tile % view.tiles_x / side;
             let is_long = |&tile: &u32| 2 * all[group_of(tile) as usize] * count > total;
             let firsts = got.order.iter().filter(|tile| is_long(tile)).count();
             assert!(got.order[..firsts].iter().all(is_long), "{what}");

@@ -1,4 +1,4 @@
-//! ops/blend/blend_interpolated.cu and blend_rough.cu: what of a large picture is interpolated is
+//! ops/blend/blend_interpolated.cu and blend_refined.cu: what of a large picture is interpolated is
 //! the natural spline through samples, in f64 here; everything else is blended, and all that is
 //! more than interpolation can tell is.
 

@@ -7,13 +7,14 @@ mod bounds;
 
 use crate::CudaBackend;
 use crate::device::emulated::Emulated;
+use crate::device::queue::launch;
 use crate::device::{Buffer, Device};
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::Counters;
-use crate::ops::intersect::macro_tiles;
-use crate::tests::support::splats::{
-    Splat, device, launch, many_shapes, pointer, tile_lists, zeros,
+use crate::ops::intersect::macro_tiles::{
+    self, ExpandMacroTilesLongParams, ExpandMacroTilesParams,
 };
+use crate::tests::support::splats::{Splat, device, many_shapes, tile_lists, zeros};
 use splatcore_core::backend::{Backend, FrameCounts, RenderOptions, Rendered};
 use splatcore_core::gaussians::logit;
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
@@ -38,10 +39,10 @@ fn options(intersect: Intersect, blend: Blend) -> RenderOptions {
 
 /// (group, mask) of every group that holds one of these tiles, row by row.
 fn merged(tiles: &[u32], side: u32, view: &KernelCamera) -> Vec<(u32, u16)> {
-    let groups_x = view.tiles[0].div_ceil(side);
+    let groups_x = view.tiles_x.div_ceil(side);
     let mut groups = std::collections::BTreeMap::new();
     for tile in tiles {
-        let (x, y) = (tile % view.tiles[0], tile / view.tiles[0]);
+        let (x, y) = (tile % view.tiles_x, tile / view.tiles_x);
         let bit = 1u16 << (y % side * side + x % side);
         *groups.entry(y / side * groups_x + x / side).or_insert(0) |= bit;
     }
@@ -79,49 +80,41 @@ fn expand(
     let [groups, slots, numbers, masks] = [4, 4, 4, 2].map(|bytes| new(bytes * room));
     let (first_pairs, longs) = (new(4 * count), new(4 * count));
     let states = zeros(device, 4 * count.div_ceil(256));
-    let address = |buffer: &Buffer| buffer.address();
-    let capacity = room as u32;
-    let [a, b, c, d, e, f, g, h, i, j] = [
-        &all,
-        &order,
-        &groups,
-        &slots,
-        &numbers,
-        &masks,
-        &first_pairs,
-        &longs,
-        &states,
-        &counters,
-    ]
-    .map(address);
-    let mut arguments = [
-        pointer(&a),
-        pointer(&b),
-        pointer(view),
-        pointer(&capacity),
-        pointer(&c),
-        pointer(&d),
-        pointer(&e),
-        pointer(&f),
-        pointer(&g),
-        pointer(&h),
-        pointer(&i),
-        pointer(&j),
-    ];
-    launch(device, kernels[0], count, &mut arguments);
-    let mut arguments = [
-        pointer(&a),
-        pointer(&h),
-        pointer(view),
-        pointer(&c),
-        pointer(&d),
-        pointer(&e),
-        pointer(&f),
-        pointer(&g),
-        pointer(&j),
-    ];
+    let short = ExpandMacroTilesParams {
+        splats: all.address(),
+        order: order.address(),
+        camera: *view,
+        pair_capacity: room as u32,
+        groups: groups.address(),
+        pair_slots: slots.address(),
+        pair_numbers: numbers.address(),
+        masks: masks.address(),
+        first_pairs: first_pairs.address(),
+        long_slots: longs.address(),
+        states: states.address(),
+        counters: counters.address(),
+    };
+    launch(
+        &**device,
+        kernels[0],
+        count.div_ceil(256) as u32,
+        256,
+        &short,
+    )
+    .unwrap();
+    let long = ExpandMacroTilesLongParams {
+        splats: all.address(),
+        long_slots: longs.address(),
+        camera: *view,
+        groups: groups.address(),
+        pair_slots: slots.address(),
+        pair_numbers: numbers.address(),
+        masks: masks.address(),
+        first_pairs: first_pairs.address(),
+        counters: counters.address(),
+    };
     // Fewer blocks than long lists.
-    launch(device, kernels[1], 3 * 256, &mut arguments);
+    launch(&**device, kernels[1], 3, 256, &long).unwrap();
     let counters: Counters = counters.to_vec(1).unwrap()[0];
     let n = (counters.pairs as usize).min(room);
     let [groups, slots, numbers] = [&groups, &slots, &numbers].map(|b| b.to_vec::<u32>(n).unwrap());
@@ -148,7 +141,7 @@ fn lists_of_groups_are_the_tiles_lists_joined() {
     // 63 x 25 tiles: no multiple of 2 or 4.
     let camera = plain_camera(1000, 392);
     let view = KernelCamera::new(&camera, &RenderOptions::default());
-    assert_eq!(view.tiles, [63, 25]);
+    assert_eq!([view.tiles_x, view.tiles_y], [63, 25]);
     let splats = many_shapes(&camera);
     let mut order: Vec<u32> = (0..splats.len() as u32).collect();
     Rng::new(3, 98).shuffle(&mut order);
@@ -166,7 +159,7 @@ fn lists_of_groups_are_the_tiles_lists_joined() {
                 let groups = merged(&tiles[slot as usize], side, &view);
                 first_pairs[slot as usize] = expected.len() as u32;
                 longs += (groups.len() > 64) as u32;
-                gaps += has_gap(&groups, view.tiles[0].div_ceil(side)) as u32;
+                gaps += has_gap(&groups, view.tiles_x.div_ceil(side)) as u32;
                 for (group, mask) in groups {
                     expected.push((group, slot, mask, expected.len() as u32));
                 }

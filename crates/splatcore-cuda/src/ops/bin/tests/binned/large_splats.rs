@@ -1,5 +1,5 @@
 //! Splats of many shapes: the pairs of those with a small footprint are binned as `project` does
-//! it, those of the others by `deal_far`.
+//! it, those of the others by `bin_large_splats`.
 
 use super::*;
 use crate::ops::{self, project};
@@ -42,7 +42,7 @@ fn near_or_far(
     launch_on_splats(device, kernel, splats, view, [&near, &rows]);
     let near: Vec<[u32; 4]> = near.to_vec(splats.len()).unwrap();
     let rows: Vec<[u32; 2]> = rows.to_vec(splats.len()).unwrap();
-    let columns = view.tiles[0].div_ceil(kinds.side);
+    let columns = view.tiles_x.div_ceil(kinds.side);
     let tiles = kinds.side * kinds.side;
     let of = |(&[group, upper, lower, is_far], rows): (&[u32; 4], &[u32; 2])| match is_far {
         0 => Ok((0..4)

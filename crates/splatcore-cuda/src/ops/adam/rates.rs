@@ -1,0 +1,79 @@
+//! What Adam is told in a step.
+
+use crate::device::Layout;
+use crate::device::params::layout;
+use bytemuck::{Pod, Zeroable};
+use splatcore_core::backend::StepPlan;
+
+/// Decay of the first moment.
+const BETA1: f64 = 0.9;
+/// Decay of the second moment.
+const BETA2: f64 = 0.999;
+
+/// `Rates` of ops/adam/adam.cu.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct Rates {
+    means: f32,
+    log_scales: f32,
+    rotations: f32,
+    opacity_logits: f32,
+    sh_base: f32,
+    sh_rest: f32,
+    second_correction: f32,
+    opacity_regulariser: f32,
+    scale_regulariser: f32,
+    noise: f32,
+    sh_keep: f32,
+    padding: u32,
+    statistics: u32,
+    step: u32,
+    seed: u64,
+}
+
+impl Rates {
+    /// As CUDA must have it.
+    pub(crate) const LAYOUT: &'static Layout = layout!(
+        Self as "Rates";
+        means: f32,
+        log_scales: f32,
+        rotations: f32,
+        opacity_logits: f32,
+        sh_base: f32,
+        sh_rest: f32,
+        second_correction: f32,
+        opacity_regulariser: f32,
+        scale_regulariser: f32,
+        noise: f32,
+        sh_keep: f32,
+        padding: u32,
+        statistics: u32,
+        step: u32,
+        seed: u64,
+    );
+
+    /// What a step of training says, with the bias corrections of Adam in it.
+    pub fn new(plan: &StepPlan) -> Self {
+        let t = plan.step.max(1) as f64;
+        let first = 1.0 / (1.0 - BETA1.powf(t));
+        let scale = |rate: f32| (rate as f64 * first) as f32;
+        let rates = &plan.rates;
+        Self {
+            means: scale(rates.means),
+            log_scales: scale(rates.log_scales),
+            rotations: scale(rates.rotations),
+            opacity_logits: scale(rates.opacity_logits),
+            sh_base: scale(rates.sh_base),
+            sh_rest: scale(rates.sh_rest),
+            second_correction: (1.0 / (1.0 - BETA2.powf(t)).sqrt()) as f32,
+            opacity_regulariser: plan.opacity_regulariser,
+            scale_regulariser: plan.scale_regulariser,
+            noise: plan.noise.unwrap_or(0.0),
+            sh_keep: (1.0 - rates.sh_rest as f64 * plan.sh_regulariser as f64) as f32,
+            padding: 0,
+            statistics: plan.statistics.is_some().into(),
+            step: plan.step,
+            seed: plan.seed,
+        }
+    }
+}
