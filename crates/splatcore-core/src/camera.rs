@@ -1,7 +1,5 @@
 //! Pinhole cameras.
 
-use crate::reduce;
-
 /// A pinhole camera in OpenCV axes: x right, y down, z forward. The centre of pixel (0, 0) is at
 /// (0.5, 0.5).
 #[derive(Clone, Debug, PartialEq)]
@@ -67,14 +65,6 @@ impl Camera {
             cy: self.cy * sy,
             ..self.clone()
         }
-    }
-
-    /// The same view with each side divided by `divisor`: rounded, at least 1.
-    pub fn reduced(&self, divisor: u32) -> Self {
-        self.resized(
-            reduce::side(self.width, divisor),
-            reduce::side(self.height, divisor),
-        )
     }
 
     /// A camera at `eye` that looks at `target`, `up` pointing up in the image, with a vertical

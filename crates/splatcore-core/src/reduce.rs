@@ -2,7 +2,7 @@
 //! rounded (as `--max-size` scales a side), pixels by a box filter of the area that each covers.
 //! All in integers, so that every backend gets the same bytes.
 
-use crate::{BackendError, Photo};
+use crate::{BackendError, Camera, Photo};
 
 /// A side of an image divided: rounded, at least 1.
 pub fn side(side: u32, divisor: u32) -> u32 {
@@ -62,6 +62,13 @@ fn averages<const CHANNELS: usize>(bytes: &[u8], from: [u32; 2], to: [u32; 2]) -
         }
     }
     out
+}
+
+impl Camera {
+    /// The same view with each side divided by `divisor`: rounded, at least 1.
+    pub fn reduced(&self, divisor: u32) -> Self {
+        self.resized(side(self.width, divisor), side(self.height, divisor))
+    }
 }
 
 impl Photo {
