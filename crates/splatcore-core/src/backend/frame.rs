@@ -1,0 +1,80 @@
+//! How a frame is rendered, and what comes of it.
+
+use crate::semantics::Semantics;
+use crate::{Image, Pipeline};
+
+/// How to render.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RenderOptions {
+    /// Which kernels run.
+    pub pipeline: Pipeline,
+    /// Spherical harmonics up to this degree are used, or all that the scene has, whichever is
+    /// less.
+    pub sh_degree: u8,
+    /// Colour behind the scene: image = C + T * background.
+    pub background: [f32; 3],
+    /// Constants of the rasterizer.
+    pub semantics: Semantics,
+    /// Also [`Rendered::inverse_depth`]. Only [`super::Renderer::render`] and what times it look at
+    /// this. Blends that have no fourth channel make way for one that has
+    /// ([`crate::pipeline::Blend::with_inverse_depth`]), so the image may change by roundings.
+    pub inverse_depth: bool,
+    /// Mip-Splatting's 2D filter (Yu et al. 2024, section 4.2, eq. 10; gsplat's `antialiased`): the
+    /// low pass makes a splat larger, and with this fainter by as much, opacity times sqrt(det C /
+    /// det (C + 0.3 I)). For scenes trained so.
+    pub antialias: bool,
+}
+
+impl Default for RenderOptions {
+    fn default() -> Self {
+        Self {
+            pipeline: Pipeline::AUTO,
+            sh_degree: 3,
+            background: [0.0; 3],
+            semantics: Semantics::default(),
+            inverse_depth: false,
+            antialias: false,
+        }
+    }
+}
+
+/// A rendered view.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rendered {
+    /// Colour, background included.
+    pub image: Image,
+    /// What is left of the light behind the last fragment of each pixel, `[height * width]`.
+    pub transmittance: Vec<f32>,
+    /// If asked for: the sum of 1/z by the weights of the colours, `[height * width]`, z being the
+    /// view-space depth of a Gaussian's mean in world units. Nothing lies behind the scene, so 0
+    /// where no light was taken. Over what was taken, `1 - transmittance`, it is the expected
+    /// inverse depth; [`Rendered::depth`] is the inverse of that.
+    pub inverse_depth: Option<Vec<f32>>,
+}
+
+impl Rendered {
+    /// Depth along the view axis in world units, `[height * width]`: what was taken of the light
+    /// over `inverse_depth`, and 0 where nothing was taken. `None` if inverse depth was not asked
+    /// for.
+    pub fn depth(&self) -> Option<Vec<f32>> {
+        let depth = |(&sum, &left): (&f32, &f32)| match 1.0 - left {
+            taken if taken > 0.0 && sum > 0.0 => taken / sum,
+            _ => 0.0,
+        };
+        let sums = self.inverse_depth.as_ref()?;
+        Some(sums.iter().zip(&self.transmittance).map(depth).collect())
+    }
+}
+
+/// What a frame cost, counted rather than timed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameCounts {
+    /// Gaussians in view.
+    pub visible: u64,
+    /// (tile, Gaussian) pairs.
+    pub pairs: u64,
+    /// Fragments, (pixel, Gaussian), whose alpha was computed.
+    pub fragments_evaluated: u64,
+    /// Fragments that changed their pixel.
+    pub fragments_blended: u64,
+}

@@ -1,0 +1,86 @@
+//! What a training step depends on.
+
+use super::frame::RenderOptions;
+
+/// Learning rates of one step, per parameter group. The one for the means already holds the scene's
+/// extent.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LearningRates {
+    /// Means, world units.
+    pub means: f32,
+    /// Log scales.
+    pub log_scales: f32,
+    /// Quaternions.
+    pub rotations: f32,
+    /// Opacity logits.
+    pub opacity_logits: f32,
+    /// Degree-0 coefficients.
+    pub sh_base: f32,
+    /// All higher coefficients.
+    pub sh_rest: f32,
+}
+
+/// Everything that one training step depends on besides the learner's own state.
+///
+/// The step: render view `view`; loss = (1 - `ssim_weight`) L1 + `ssim_weight` (1 - SSIM) over
+/// counted pixels, plus the regularisers; gradients; Adam (beta 0.9 and 0.999, epsilon 1e-15, bias
+/// correction by `step`); statistics; noise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepPlan {
+    /// Number of this step, from 1. Also the exponent of Adam's bias correction.
+    pub step: u32,
+    /// Index into the learner's views.
+    pub view: usize,
+    /// Kernels, background, active SH degree.
+    pub render: RenderOptions,
+    /// Rates of this step.
+    pub rates: LearningRates,
+    /// INRIA's lambda_dssim.
+    pub ssim_weight: f32,
+    /// Added to the loss: this times the mean opacity (MCMC's regulariser; 0 for none).
+    pub opacity_regulariser: f32,
+    /// Added to the loss: this times the mean scale, over Gaussians and axes (MCMC; 0 for none).
+    pub scale_regulariser: f32,
+    /// Pull of the harmonics above degree 0 towards 0, as decoupled weight decay (Loshchilov &
+    /// Hutter 2019): before the update every such coefficient in use loses `rates.sh_rest` times
+    /// this of itself (0 for none).
+    pub sh_regulariser: f32,
+    /// Sparse Adam: a Gaussian without a splat in this view is left entirely alone, parameters and
+    /// moments, by the optimiser and all three regularisers. Statistics and noise are as without.
+    pub sparse_adam: bool,
+    /// The view is learnt from at its size divided by this, 1, 2 or 4: camera as
+    /// [`crate::Camera::reduced`], photo and mask as [`crate::Photo::reduced`]. Gradients of a mean
+    /// over pixels by NDC do not depend on the number of pixels, so statistics of all scales may be
+    /// added up.
+    pub scale: u32,
+    /// Collect what densification needs: for each Gaussian in view a norm of dL/d(2D mean) in NDC
+    /// units (pixels times half the image side), and how often it was seen; `None` for nothing.
+    pub statistics: Option<Statistic>,
+    /// MCMC's exploration (Kheradmand et al. 2024, eq. 7): after the update every mean moves by
+    /// `noise * sigmoid(-100 (opacity - 0.005)) * Sigma * n`, n standard normal from
+    /// [`crate::random::normal3`]`(seed, step, index)`; `None` for no noise. The value is the noise
+    /// rate times the means' learning rate.
+    pub noise: Option<f32>,
+    /// Learns how this view's photo was exposed, with this rate: the loss is of `A image + b` with
+    /// the view's own transform (see [`crate::exposure`]), which is updated by its own Adam; a
+    /// photo with alpha stands on what the transform makes of the background
+    /// ([`crate::exposure::of_colour`]). `None` compares the image as it is.
+    pub exposure: Option<f32>,
+    /// Seed of the run, for the noise.
+    pub seed: u64,
+}
+
+/// Which norm of the gradient of a Gaussian's 2D mean adaptive density control looks at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Statistic {
+    /// Of the sum over the pixels, in which opposite pulls cancel (Kerbl et al. 2023).
+    #[default]
+    Mean,
+    /// Of the sums of absolute values, component by component, so that a Gaussian pulled apart from
+    /// both sides shows (AbsGS, Ye et al. 2024). The paper takes absolute values a pixel; here they
+    /// are taken of the sum over each tile of 16x16 pixels: gradients are summed in matrix products
+    /// over a tile's pixels, and a pixel's own is never there. So pulls cancel within a tile and
+    /// not between tiles. A method without a row of sums for each (tile, Gaussian) pair cannot tell
+    /// the tiles apart and refuses it.
+    Absolute,
+}
