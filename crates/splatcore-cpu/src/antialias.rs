@@ -7,7 +7,7 @@
 //! |det(S) S^-1 Rᵀ n|²: three squares.
 
 use crate::camera::KernelCamera;
-use crate::project::Geometry;
+use crate::geometry::Geometry;
 use crate::simd::{Lanes, constant as c};
 use splatcore_core::semantics::COMPENSATION_MIN;
 

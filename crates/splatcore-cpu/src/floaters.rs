@@ -1,9 +1,10 @@
 //! `floaters`: which Gaussians hang before what every view shows at their place. What that means:
 //! [`splatcore_core::floaters`].
 
-use crate::backend::{CpuBackend, render};
 use crate::camera::KernelCamera;
 use crate::frame::Frame;
+use crate::renderer::render;
+use crate::workers::Workers;
 use splatcore_core::backend::{BackendError, LearnerState, RenderOptions, Rendered};
 use splatcore_core::floaters::belongs;
 use splatcore_core::{Gaussians, View};
@@ -11,7 +12,7 @@ use splatcore_core::{Gaussians, View};
 /// Renders the depth of all views; who stays: those that some view takes for a part of what it
 /// shows, or none for a floater.
 pub(crate) fn kept(
-    backend: &CpuBackend,
+    workers: &Workers,
     state: &LearnerState,
     frame: &mut Frame,
     views: &[View],
@@ -25,7 +26,7 @@ pub(crate) fn kept(
     let scene = (&state.gaussians, &state.smoothing[..]);
     let mut verdicts = vec![None; state.gaussians.len()];
     for view in views {
-        let rendered = render(backend, scene, frame, &view.camera, options)?;
+        let rendered = render(workers, scene, frame, &view.camera, options)?;
         let camera = KernelCamera::new(&view.camera, options);
         for (i, verdict) in verdicts.iter_mut().enumerate() {
             if *verdict != Some(true) {

@@ -1,17 +1,18 @@
 //! A scene that learns on the CPU.
 
-use crate::backend::{CpuBackend, counts, gradients, render, stage_times};
 use crate::densify::{densify, remove};
 use crate::exposure::{self, Exposed};
 use crate::floaters;
 use crate::frame::Frame;
 use crate::limit_scales::limit_scales;
 use crate::loss::Loss;
-use crate::project::Scene;
 use crate::reduced::Reduced;
+use crate::renderer::{check, counts, gradients, render, stage_times};
+use crate::scene::Scene;
 use crate::score::score;
 use crate::smoothing::filters;
 use crate::step::update;
+use crate::workers::Workers;
 use splatcore_core::backend::{
     BackendError, Deferred, FrameCounts, Learner, LearnerState, Profile, Profiled, Refine,
     RefineReport, RenderOptions, Rendered, Renderer, StageTimes, StepPlan,
@@ -24,7 +25,7 @@ use std::time::Instant;
 
 /// Parameters, moments, statistics, photos and the buffers of a step.
 pub struct CpuLearner {
-    backend: CpuBackend,
+    workers: Workers,
     state: LearnerState,
     views: Arc<Vec<View>>,
     reduced: Reduced,
@@ -37,13 +38,13 @@ pub struct CpuLearner {
 
 impl CpuLearner {
     pub(crate) fn new(
-        backend: CpuBackend,
+        workers: Workers,
         state: LearnerState,
         views: Arc<Vec<View>>,
     ) -> Result<Self, BackendError> {
         checks::views(&views)?;
         Ok(Self {
-            backend,
+            workers,
             state,
             views,
             reduced: Reduced::default(),
@@ -67,7 +68,7 @@ impl Renderer for CpuLearner {
         options: &RenderOptions,
     ) -> Result<Rendered, BackendError> {
         render(
-            &self.backend,
+            &self.workers,
             (&self.state.gaussians, &self.state.smoothing),
             &mut self.frame,
             camera,
@@ -82,7 +83,7 @@ impl Renderer for CpuLearner {
         image_gradient: &Image,
     ) -> Result<Gaussians, BackendError> {
         gradients(
-            &self.backend,
+            &self.workers,
             (&self.state.gaussians, &self.state.smoothing),
             &mut self.frame,
             camera,
@@ -97,7 +98,7 @@ impl Renderer for CpuLearner {
         options: &RenderOptions,
     ) -> Result<FrameCounts, BackendError> {
         counts(
-            &self.backend,
+            &self.workers,
             (&self.state.gaussians, &self.state.smoothing),
             &mut self.frame,
             camera,
@@ -112,7 +113,7 @@ impl Renderer for CpuLearner {
         backward: bool,
     ) -> Result<StageTimes, BackendError> {
         stage_times(
-            &self.backend,
+            &self.workers,
             (&self.state.gaussians, &self.state.smoothing),
             &mut self.frame,
             camera,
@@ -159,7 +160,7 @@ impl Learner for CpuLearner {
             ))
         })?;
         reduce::check(plan.scale)?;
-        let (level, pool) = (self.backend.level, self.backend.pool.clone());
+        let (level, pool) = (self.workers.level, self.workers.pool.clone());
         let transform = plan.exposure.map(|_| {
             let known = self.state.exposures.parameters.get(plan.view);
             known.copied().unwrap_or(IDENTITY)
@@ -219,7 +220,7 @@ impl Learner for CpuLearner {
         };
         let scores = match scoring {
             Some(scoring) => Some(score(
-                &self.backend,
+                &self.workers,
                 &self.state,
                 (&mut self.frame, &mut self.reduced, &mut self.exposed),
                 &self.views,
@@ -235,7 +236,7 @@ impl Learner for CpuLearner {
         {
             let (state, frame) = (&self.state, &mut self.frame);
             let keep = floaters::kept(
-                &self.backend,
+                &self.workers,
                 state,
                 frame,
                 &self.views,
@@ -247,11 +248,11 @@ impl Learner for CpuLearner {
         }
         if *refine == Refine::SmoothingFilter {
             let (gaussians, views) = (&self.state.gaussians, &self.views);
-            self.state.smoothing = self.backend.pool.install(|| filters(gaussians, views));
+            self.state.smoothing = self.workers.pool.install(|| filters(gaussians, views));
         }
         if let &Refine::LimitScales { share } = refine {
             let (gaussians, views) = (&mut self.state.gaussians, &self.views);
-            self.backend
+            self.workers
                 .pool
                 .install(|| limit_scales(gaussians, views, share));
         }
@@ -274,7 +275,7 @@ impl Learner for CpuLearner {
     fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError> {
         checks::snapshot(state)?;
         checks::exposures(&state.exposures, self.views.len())?;
-        crate::backend::check(&state.gaussians)?;
+        check(&state.gaussians)?;
         self.state = state.clone();
         Ok(())
     }

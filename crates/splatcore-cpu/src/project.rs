@@ -5,10 +5,12 @@
 use crate::antialias::Compensation;
 use crate::camera::KernelCamera;
 use crate::ellipse::{Ellipse, LOG2_255};
-use crate::simd::{Lanes, Rows, constant as c, dispatch, dot3, load_columns};
+use crate::geometry::{geometry, load_geometry};
+use crate::harmonics::{direction, sh_basis};
+pub use crate::scene::Scene;
+use crate::simd::{Lanes, Rows, ceil, dispatch, load_columns, log2_one_plus_exp2};
 use crate::smoothing::smooth;
-use splatcore_core::Gaussians;
-use splatcore_core::semantics::{LOW_PASS, TILE};
+use splatcore_core::semantics::TILE;
 use splatcore_core::sh;
 use std::f32::consts::LOG2_E;
 
@@ -36,48 +38,6 @@ pub struct Splat {
     pub clamped: u32,
 }
 
-/// Views of the scene's arrays as flat f32.
-#[derive(Clone, Copy)]
-pub struct Scene<'a> {
-    /// `[n][3]`
-    pub means: &'a [f32],
-    /// `[n][3]`
-    pub log_scales: &'a [f32],
-    /// `[n][4]`
-    pub rotations: &'a [f32],
-    /// `[n]`
-    pub opacity_logits: &'a [f32],
-    /// `[n][stride]`
-    pub sh: &'a [f32],
-    /// Floats of spherical harmonics a Gaussian.
-    pub sh_stride: usize,
-    /// Degree in use, at most the stored one.
-    pub sh_degree: u8,
-    /// `[n]`, log standard deviations of the 3D filter; empty without one.
-    pub smoothing: &'a [f32],
-}
-
-impl<'a> Scene<'a> {
-    /// Borrows Gaussians, using harmonics up to `sh_degree`.
-    pub fn new(gaussians: &'a Gaussians, sh_degree: u8) -> Self {
-        Self::with_smoothing(gaussians, &[], sh_degree)
-    }
-
-    /// As [`Scene::new`], with a 3D filter for each Gaussian, or none.
-    pub fn with_smoothing(gaussians: &'a Gaussians, smoothing: &'a [f32], sh_degree: u8) -> Self {
-        Self {
-            smoothing,
-            means: gaussians.means.as_flattened(),
-            log_scales: gaussians.log_scales.as_flattened(),
-            rotations: gaussians.rotations.as_flattened(),
-            opacity_logits: &gaussians.opacity_logits,
-            sh: gaussians.sh.as_flattened(),
-            sh_stride: 3 * gaussians.coefficients(),
-            sh_degree: sh_degree.min(gaussians.sh_degree),
-        }
-    }
-}
-
 /// Projects Gaussians `first..first + in_view.len()`. Writes the splats that can change a pixel to
 /// the front of `splats`, in order, and their number to `count`; `in_view[i]` becomes 1 where
 /// INRIA's rasterizer would count the Gaussian as visible (its 3-sigma square touches the grid of
@@ -96,203 +56,6 @@ dispatch! {
     pub fn project / kernel (
         scene: Scene<'_>, camera: &KernelCamera, first: usize, output: &mut Output<'_>
     )
-}
-
-/// Geometry shared by `project` and `project_backward`, a Gaussian a lane.
-pub(crate) struct Geometry<L> {
-    /// View-space position.
-    pub view: [L; 3],
-    /// x and y as the Jacobian uses them, after the clamp.
-    pub clamped: [L; 2],
-    /// Whether x or y was inside the clamp.
-    pub free: [L; 2],
-    /// 1 / z.
-    pub inverse_z: L,
-    /// Normalised quaternion.
-    pub quaternion: [L; 4],
-    /// 1 / length of the stored quaternion.
-    pub inverse_norm: L,
-    /// Rotation matrix of the Gaussian, row-major.
-    pub rotation: [[L; 3]; 3],
-    /// Standard deviations.
-    pub scales: [L; 3],
-    /// World-space covariance: xx xy xz yy yz zz.
-    pub covariance: [L; 6],
-    /// J W, 2x3.
-    pub transform: [[L; 3]; 2],
-    /// Projected covariance with the low pass: xx xy yy.
-    pub projected: [L; 3],
-    /// Its determinant.
-    pub determinant: L,
-}
-
-/// Rows `columns[..]` hold means 0..3, log scales 3..6, quaternion 6..10.
-#[inline(always)]
-pub(crate) fn geometry<L: Lanes>(columns: &[L; 10], camera: &KernelCamera) -> Geometry<L> {
-    let [x, y, z] = [columns[0], columns[1], columns[2]];
-    let w = &camera.rotation;
-    let mut view = [L::splat(0.0); 3];
-    for i in 0..3 {
-        let sum = z.mul_add(L::splat(w[i][2]), L::splat(camera.translation[i]));
-        view[i] = x.mul_add(L::splat(w[i][0]), y.mul_add(L::splat(w[i][1]), sum));
-    }
-    let inverse_z = L::splat(1.0).div(view[2]);
-    let mut clamped = [L::splat(0.0); 2];
-    let mut free = [L::splat(0.0); 2];
-    for i in 0..2 {
-        let limit = L::splat(camera.clamp[i]);
-        let ratio = view[i] * inverse_z;
-        clamped[i] = ratio.max(-limit).min(limit) * view[2];
-        free[i] = L::splat(1.0).where_set(L::and(limit.ge(ratio), ratio.ge(-limit)));
-    }
-
-    let q = [columns[6], columns[7], columns[8], columns[9]];
-    let norm = q[0].mul_add(q[0], q[1].mul_add(q[1], q[2].mul_add(q[2], q[3] * q[3])));
-    let inverse_norm = L::splat(1.0).div(norm.max(L::splat(1e-30)).sqrt());
-    let quaternion = [
-        q[0] * inverse_norm,
-        q[1] * inverse_norm,
-        q[2] * inverse_norm,
-        q[3] * inverse_norm,
-    ];
-    let [qw, qx, qy, qz] = quaternion;
-    let (one, two) = (L::splat(1.0), L::splat(2.0));
-    let rotation = [
-        [
-            one - two * qy.mul_add(qy, qz * qz),
-            two * qx.mul_add(qy, -(qw * qz)),
-            two * qx.mul_add(qz, qw * qy),
-        ],
-        [
-            two * qx.mul_add(qy, qw * qz),
-            one - two * qx.mul_add(qx, qz * qz),
-            two * qy.mul_add(qz, -(qw * qx)),
-        ],
-        [
-            two * qx.mul_add(qz, -(qw * qy)),
-            two * qy.mul_add(qz, qw * qx),
-            one - two * qx.mul_add(qx, qy * qy),
-        ],
-    ];
-    let log2e = L::splat(LOG2_E);
-    let scales = [
-        (columns[3] * log2e).exp2(),
-        (columns[4] * log2e).exp2(),
-        (columns[5] * log2e).exp2(),
-    ];
-    let mut m = [[L::splat(0.0); 3]; 3];
-    for i in 0..3 {
-        for j in 0..3 {
-            m[i][j] = rotation[i][j] * scales[j];
-        }
-    }
-    let covariance = [
-        dot3(&m[0], &m[0]),
-        dot3(&m[0], &m[1]),
-        dot3(&m[0], &m[2]),
-        dot3(&m[1], &m[1]),
-        dot3(&m[1], &m[2]),
-        dot3(&m[2], &m[2]),
-    ];
-
-    let mut transform = [[L::splat(0.0); 3]; 2];
-    for i in 0..2 {
-        let diagonal = L::splat(camera.focal[i]) * inverse_z;
-        let off = -(diagonal * clamped[i] * inverse_z);
-        for j in 0..3 {
-            transform[i][j] = diagonal.mul_add(L::splat(w[i][j]), off * L::splat(w[2][j]));
-        }
-    }
-    let [u, v] = transform;
-    let cu = symmetric_times(&covariance, &u);
-    let cv = symmetric_times(&covariance, &v);
-    let low_pass = L::splat(LOW_PASS as f32);
-    let projected = [
-        dot3(&u, &cu) + low_pass,
-        dot3(&u, &cv),
-        dot3(&v, &cv) + low_pass,
-    ];
-    let product = projected[1] * projected[1];
-    let error = projected[1].mul_add(projected[1], -product);
-    let determinant = projected[0].mul_add(projected[2], -product) - error;
-    Geometry {
-        view,
-        clamped,
-        free,
-        inverse_z,
-        quaternion,
-        inverse_norm,
-        rotation,
-        scales,
-        covariance,
-        transform,
-        projected,
-        determinant,
-    }
-}
-
-/// A symmetric 3x3 matrix (xx xy xz yy yz zz) times a vector.
-#[inline(always)]
-pub(crate) fn symmetric_times<L: Lanes>(s: &[L; 6], v: &[L; 3]) -> [L; 3] {
-    [
-        s[0].mul_add(v[0], s[1].mul_add(v[1], s[2] * v[2])),
-        s[1].mul_add(v[0], s[3].mul_add(v[1], s[4] * v[2])),
-        s[2].mul_add(v[0], s[4].mul_add(v[1], s[5] * v[2])),
-    ]
-}
-
-/// Unit vector from the camera to the mean, and 1 / distance.
-#[inline(always)]
-pub(crate) fn direction<L: Lanes>(mean: &[L; 3], camera: &KernelCamera) -> ([L; 3], L) {
-    let d = [
-        mean[0] - L::splat(camera.position[0]),
-        mean[1] - L::splat(camera.position[1]),
-        mean[2] - L::splat(camera.position[2]),
-    ];
-    let square = d[0].mul_add(d[0], d[1].mul_add(d[1], d[2] * d[2]));
-    let inverse = L::splat(1.0).div(square.max(L::splat(1e-30)).sqrt());
-    ([d[0] * inverse, d[1] * inverse, d[2] * inverse], inverse)
-}
-
-/// The basis of [`splatcore_core::sh::basis`] up to `degree`; the rest of the array is 0.
-#[inline(always)]
-pub(crate) fn sh_basis<L: Lanes>(degree: u8, [x, y, z]: [L; 3]) -> [L; 16] {
-    let mut b = [L::splat(0.0); 16];
-    b[0] = c::<L>(sh::C0);
-    if degree >= 1 {
-        b[1] = c::<L>(-sh::C1) * y;
-        b[2] = c::<L>(sh::C1) * z;
-        b[3] = c::<L>(-sh::C1) * x;
-    }
-    let (xx, yy, zz) = (x * x, y * y, z * z);
-    if degree >= 2 {
-        b[4] = c::<L>(sh::C2[0]) * x * y;
-        b[5] = c::<L>(sh::C2[1]) * y * z;
-        b[6] = c::<L>(sh::C2[2]) * (zz + zz - xx - yy);
-        b[7] = c::<L>(sh::C2[3]) * x * z;
-        b[8] = c::<L>(sh::C2[4]) * (xx - yy);
-    }
-    if degree >= 3 {
-        let five = zz.mul_add(L::splat(4.0), -(xx + yy));
-        b[9] = c::<L>(sh::C3[0]) * y * (c::<L>(3.0) * xx - yy);
-        b[10] = c::<L>(sh::C3[1]) * x * y * z;
-        b[11] = c::<L>(sh::C3[2]) * y * five;
-        b[12] = c::<L>(sh::C3[3]) * z * (zz + zz - c::<L>(3.0) * (xx + yy));
-        b[13] = c::<L>(sh::C3[4]) * x * five;
-        b[14] = c::<L>(sh::C3[5]) * z * (xx - yy);
-        b[15] = c::<L>(sh::C3[6]) * x * (xx - c::<L>(3.0) * yy);
-    }
-    b
-}
-
-/// Loads the ten geometry columns of `WIDTH` Gaussians.
-#[inline(always)]
-pub(crate) fn load_geometry<L: Lanes>(scene: &Scene<'_>, rows: &Rows) -> [L; 10] {
-    let mut columns = [L::splat(0.0); 10];
-    load_columns(scene.means, 3, rows, 3, &mut columns[0..3]);
-    load_columns(scene.log_scales, 3, rows, 3, &mut columns[3..6]);
-    load_columns(scene.rotations, 4, rows, 4, &mut columns[6..10]);
-    columns
 }
 
 #[inline(always)]
@@ -449,30 +212,6 @@ fn group<L: Lanes>(
         };
         output.count += 1;
     }
-}
-
-/// log2(1 + 2^s) within a few units in the last place of 1 (absolute): a guess within 0.09, then
-/// two of Halley's steps, each of which cubes the error.
-#[inline(always)]
-pub(crate) fn log2_one_plus_exp2<L: Lanes>(s: L) -> L {
-    let s = s.min(L::splat(100.0)).max(L::splat(-100.0));
-    let z = L::splat(1.0) + s.exp2();
-    let mut y = s.max(L::splat(0.0)) + s.min(-s).exp2();
-    for _ in 0..2 {
-        let e = y.exp2();
-        y = (L::splat(2.0 * LOG2_E) * (z - e)).div(z + e) + y;
-    }
-    y
-}
-
-/// The next whole number at or above x, for 0 <= x; 4 million and more stay as they are.
-#[inline(always)]
-fn ceil<L: Lanes>(x: L) -> L {
-    // Adding and taking away 1.5 * 2^23 rounds to the nearest whole number.
-    let magic = L::splat(12_582_912.0);
-    let rounded = (x + magic) - magic;
-    let up = L::splat(1.0).where_set(L::and_not(x.ge(rounded), rounded.ge(x)));
-    L::select(x.ge(L::splat(4e6)), x, rounded + up)
 }
 
 /// INRIA's `getRect`: the tiles `[x0, y0, x1, y1)` that the square of half side `radius` around a

@@ -5,10 +5,11 @@
 use crate::antialias::Compensation;
 use crate::blend_backward::{SUMS, SumRow};
 use crate::camera::KernelCamera;
-use crate::project::{Scene, Splat, direction, geometry, load_geometry, sh_basis, symmetric_times};
-use crate::simd::{
-    Lanes, Rows, constant as c, dispatch, dot3, load_all, load_columns, store_columns,
-};
+use crate::geometry::{geometry, load_geometry, symmetric_times};
+use crate::harmonics::{direction, sh_backward, sh_basis};
+use crate::project::Splat;
+use crate::scene::Scene;
+use crate::simd::{Lanes, Rows, dispatch, dot3, load_all, load_columns, store_columns};
 use crate::smoothing::{smooth, smooth_backward};
 use splatcore_core::backend::Statistic;
 use splatcore_core::sh;
@@ -340,53 +341,4 @@ fn constant3<L: Lanes>(v: [f32; 3]) -> [L; 3] {
 #[inline(always)]
 fn twice<L: Lanes>(v: [L; 3]) -> [L; 3] {
     [v[0] + v[0], v[1] + v[1], v[2] + v[2]]
-}
-
-/// Gradient with respect to the direction, given the gradient `w[k]` with respect to each basis
-/// function.
-#[inline(always)]
-fn sh_backward<L: Lanes>(degree: u8, [x, y, z]: [L; 3], w: &[L; 16]) -> [L; 3] {
-    let mut d = [
-        c::<L>(-sh::C1) * w[3],
-        c::<L>(-sh::C1) * w[1],
-        c::<L>(sh::C1) * w[2],
-    ];
-    let two = c::<L>(2.0);
-    if degree >= 2 {
-        let (a, b, e, f, g) = (
-            c::<L>(sh::C2[0]) * w[4],
-            c::<L>(sh::C2[1]) * w[5],
-            c::<L>(sh::C2[2]) * w[6],
-            c::<L>(sh::C2[3]) * w[7],
-            c::<L>(sh::C2[4]) * w[8],
-        );
-        d[0] = d[0] + a * y - two * e * x + f * z + two * g * x;
-        d[1] = d[1] + a * x + b * z - two * e * y - two * g * y;
-        d[2] = d[2] + b * y + c::<L>(4.0) * e * z + f * x;
-    }
-    if degree >= 3 {
-        let (xx, yy, zz) = (x * x, y * y, z * z);
-        let mut t = [L::splat(0.0); 7];
-        for k in 0..7 {
-            t[k] = c::<L>(sh::C3[k]) * w[9 + k];
-        }
-        let (three, four, six, eight) = (c::<L>(3.0), c::<L>(4.0), c::<L>(6.0), c::<L>(8.0));
-        d[0] = d[0] + six * t[0] * x * y + t[1] * y * z - two * t[2] * x * y - six * t[3] * x * z
-            + t[4] * (four * zz - three * xx - yy)
-            + two * t[5] * x * z
-            + three * t[6] * (xx - yy);
-        d[1] =
-            d[1] + three * t[0] * (xx - yy) + t[1] * x * z + t[2] * (four * zz - xx - three * yy)
-                - six * t[3] * y * z
-                - two * t[4] * x * y
-                - two * t[5] * y * z
-                - six * t[6] * x * y;
-        d[2] = d[2]
-            + t[1] * x * y
-            + eight * t[2] * y * z
-            + t[3] * (six * zz - three * xx - three * yy)
-            + eight * t[4] * x * z
-            + t[5] * (xx - yy);
-    }
-    d
 }

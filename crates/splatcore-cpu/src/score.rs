@@ -5,12 +5,12 @@
 //! the sum of its blending weights there. So one backward pass with the bad pixels in red and all
 //! pixels in green counts both.
 
-use crate::backend::CpuBackend;
 use crate::exposure::{self, Exposed};
 use crate::frame::Frame;
-use crate::project::Scene;
 use crate::reduced::Reduced;
+use crate::scene::Scene;
 use crate::step::chunk_of;
+use crate::workers::Workers;
 use splatcore_core::backend::{BackendError, LearnerState, Scores, Scoring};
 use splatcore_core::random::draw_views;
 use splatcore_core::{Photo, View, reduce};
@@ -21,7 +21,7 @@ const GREEN: usize = 7;
 
 /// Renders the views and adds up. What is compared is what a step compares.
 pub(crate) fn score(
-    backend: &CpuBackend,
+    workers: &Workers,
     state: &LearnerState,
     (frame, reduced, exposed): (&mut Frame, &mut Reduced, &mut Exposed),
     views: &[View],
@@ -47,8 +47,8 @@ pub(crate) fn score(
         let (camera, photo) = reduced.get(view, &views[view], scoring.scale, behind);
         let degree = scoring.render.sh_degree;
         let scene = Scene::with_smoothing(&state.gaussians, &state.smoothing, degree);
-        backend.pool.install(|| {
-            frame.forward(backend.level, scene, camera, &scoring.render, true)?;
+        workers.pool.install(|| {
+            frame.forward(workers.level, scene, camera, &scoring.render, true)?;
             let colour = match transform {
                 Some(transform) => {
                     exposed.apply(transform, &frame.colour);
@@ -59,7 +59,7 @@ pub(crate) fn score(
             let bad = bad_pixels(colour, &photo, scoring.error_threshold);
             let (ones, zeros) = (vec![1.0; bad.len()], vec![0.0; bad.len()]);
             frame.backward(
-                backend.level,
+                workers.level,
                 camera,
                 &scoring.render,
                 [&bad, &ones, &zeros],

@@ -3,8 +3,8 @@
 //! opacities fall as they are loaded, and gradients go back the same way; all in between knows
 //! nothing of it. Twin: `splatcore_reference::twin::smoothing`.
 
-use crate::project::{Scene, log2_one_plus_exp2};
-use crate::simd::{Lanes, Rows, load_columns};
+use crate::scene::Scene;
+use crate::simd::{Lanes, Rows, load_columns, log2_one_plus_exp2};
 use rayon::prelude::*;
 use splatcore_core::smoothing::filter;
 use splatcore_core::{Camera, Gaussians, View};

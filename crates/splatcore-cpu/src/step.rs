@@ -5,8 +5,9 @@
 use crate::adam::{Correction, Group, adam};
 use crate::camera::KernelCamera;
 use crate::frame::{Frame, ROWS};
-use crate::project::{Scene, Splat};
+use crate::project::Splat;
 use crate::project_backward::{GradientRows, project_backward};
+use crate::scene::Scene;
 use crate::shared::Disjoint;
 use crate::simd::Level;
 use rayon::prelude::*;

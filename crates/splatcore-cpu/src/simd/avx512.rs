@@ -1,6 +1,6 @@
 //! AVX-512: 16 lanes.
 
-use super::{EXP2, Lanes};
+use super::lanes::{EXP2, Lanes};
 use std::arch::x86_64::*;
 use std::ops::{Add, Mul, Neg, Sub};
 

@@ -1,6 +1,6 @@
 //! NEON: 4 lanes. Part of every 64-bit Arm processor.
 
-use super::{EXP2, Lanes};
+use super::lanes::{EXP2, Lanes};
 use std::arch::aarch64::*;
 use std::ops::{Add, Mul, Neg, Sub};
 

@@ -1,6 +1,6 @@
 //! Eight lanes in plain Rust, for every processor.
 
-use super::{EXP2, Lanes};
+use super::lanes::{EXP2, Lanes};
 use std::ops::{Add, Mul, Neg, Sub};
 
 /// Eight f32 in an array.

@@ -1,0 +1,181 @@
+//! A scene on the CPU, and what a renderer and a learner both do with one.
+
+use crate::frame::Frame;
+use crate::scene::Scene;
+use crate::step::{Rows, rows_backward};
+use crate::workers::Workers;
+use splatcore_core::backend::{
+    BackendError, FrameCounts, RenderOptions, Rendered, Renderer, StageTimes,
+};
+use splatcore_core::{Camera, Gaussians, Image, checks};
+
+/// A scene on the CPU.
+pub struct CpuRenderer {
+    workers: Workers,
+    scene: Gaussians,
+    frame: Frame,
+}
+
+impl CpuRenderer {
+    pub(crate) fn new(workers: Workers, scene: Gaussians) -> Self {
+        Self {
+            workers,
+            scene,
+            frame: Frame::default(),
+        }
+    }
+}
+
+impl Renderer for CpuRenderer {
+    fn count(&self) -> usize {
+        self.scene.len()
+    }
+
+    fn render(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Rendered, BackendError> {
+        let scene = (&self.scene, &[][..]);
+        render(&self.workers, scene, &mut self.frame, camera, options)
+    }
+
+    fn gradients(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+        image_gradient: &Image,
+    ) -> Result<Gaussians, BackendError> {
+        gradients(
+            &self.workers,
+            (&self.scene, &[]),
+            &mut self.frame,
+            camera,
+            options,
+            image_gradient,
+        )
+    }
+
+    fn counts(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<FrameCounts, BackendError> {
+        let scene = (&self.scene, &[][..]);
+        counts(&self.workers, scene, &mut self.frame, camera, options)
+    }
+
+    fn stage_times(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+        backward: bool,
+    ) -> Result<StageTimes, BackendError> {
+        stage_times(
+            &self.workers,
+            (&self.scene, &[]),
+            &mut self.frame,
+            camera,
+            options,
+            backward,
+        )
+    }
+}
+
+/// Refuses arrays that do not belong together; the kernels rely on it.
+pub(crate) fn check(scene: &Gaussians) -> Result<(), BackendError> {
+    checks::scene(scene)?;
+    let n = scene.len();
+    if n >= u32::MAX as usize {
+        return Err(BackendError::Input(format!(
+            "{n} Gaussians are more than 32 bits can number"
+        )));
+    }
+    Ok(())
+}
+
+pub(crate) fn render(
+    workers: &Workers,
+    (scene, smoothing): (&Gaussians, &[f32]),
+    frame: &mut Frame,
+    camera: &Camera,
+    options: &RenderOptions,
+) -> Result<Rendered, BackendError> {
+    let scene = Scene::with_smoothing(scene, smoothing, options.sh_degree);
+    workers
+        .pool
+        .install(|| frame.forward(workers.level, scene, camera, options, true))?;
+    Ok(frame.rendered(camera))
+}
+
+pub(crate) fn counts(
+    workers: &Workers,
+    (scene, smoothing): (&Gaussians, &[f32]),
+    frame: &mut Frame,
+    camera: &Camera,
+    options: &RenderOptions,
+) -> Result<FrameCounts, BackendError> {
+    let scene = Scene::with_smoothing(scene, smoothing, options.sh_degree);
+    workers.pool.install(|| {
+        frame.forward(workers.level, scene, camera, options, false)?;
+        frame.count(workers.level, camera, options)
+    })
+}
+
+pub(crate) fn gradients(
+    workers: &Workers,
+    (scene, smoothing): (&Gaussians, &[f32]),
+    frame: &mut Frame,
+    camera: &Camera,
+    options: &RenderOptions,
+    image_gradient: &Image,
+) -> Result<Gaussians, BackendError> {
+    checks::image_gradient(image_gradient, camera)?;
+    let planes = [0, 1, 2].map(|c: usize| {
+        image_gradient
+            .data
+            .iter()
+            .map(|p| p[c])
+            .collect::<Vec<f32>>()
+    });
+    let planes = planes.each_ref().map(|plane| plane.as_slice());
+    let view = Scene::with_smoothing(scene, smoothing, options.sh_degree);
+    let mut out = Gaussians::zeros(scene.len(), scene.sh_degree);
+    workers.pool.install(|| {
+        frame.forward(workers.level, view, camera, options, true)?;
+        frame.backward(workers.level, camera, options, planes)?;
+        frame.timed("project_backward", |frame| {
+            rows_backward(
+                workers.level,
+                frame,
+                view,
+                camera,
+                options,
+                &mut Rows::new(&mut out),
+            );
+        });
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+pub(crate) fn stage_times(
+    workers: &Workers,
+    (scene, smoothing): (&Gaussians, &[f32]),
+    frame: &mut Frame,
+    camera: &Camera,
+    options: &RenderOptions,
+    backward: bool,
+) -> Result<StageTimes, BackendError> {
+    frame.collect_times();
+    if backward {
+        let ones = Image::filled(camera.width, camera.height, [1.0; 3]);
+        gradients(workers, (scene, smoothing), frame, camera, options, &ones)?;
+    } else {
+        let view = Scene::with_smoothing(scene, smoothing, options.sh_degree);
+        workers
+            .pool
+            .install(|| frame.forward(workers.level, view, camera, options, true))?;
+    }
+    Ok(frame.take_times())
+}

@@ -1,0 +1,85 @@
+//! [`Lanes`]: what kernels ask of a vector.
+
+use std::ops::{Add, Mul, Neg, Sub};
+
+/// A vector of f32, one value a lane.
+pub trait Lanes:
+    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self>
+{
+    /// Lanes: 4, 8 or 16.
+    const WIDTH: usize;
+    /// One truth value a lane.
+    type Mask: Copy;
+
+    /// The same value in every lane.
+    fn splat(value: f32) -> Self;
+    /// The first `WIDTH` values of a slice. Panics when it is shorter.
+    fn load(slice: &[f32]) -> Self;
+    /// Writes the first `WIDTH` values of a slice. Panics when it is shorter.
+    fn store(self, slice: &mut [f32]);
+    /// `self * b + c`, fused where the hardware does.
+    fn mul_add(self, b: Self, c: Self) -> Self;
+    /// `c - self * b`, fused where the hardware does.
+    fn neg_mul_add(self, b: Self, c: Self) -> Self {
+        c - self * b
+    }
+    /// Quotient.
+    fn div(self, b: Self) -> Self;
+    /// Smaller of each pair.
+    fn min(self, b: Self) -> Self;
+    /// Larger of each pair.
+    fn max(self, b: Self) -> Self;
+    /// Square root, correctly rounded.
+    fn sqrt(self) -> Self;
+    /// Square root of a value that is not negative, at most 1.0002 times too large and never too
+    /// small.
+    fn sqrt_above(self) -> Self {
+        self.sqrt()
+    }
+    /// 1 / self to nearly full precision, for ordinary values away from 0.
+    fn reciprocal(self) -> Self;
+    /// 2^self within 1e-7 relative; below -126 the result may be 0 or anything up to 2^-126.
+    fn exp2(self) -> Self;
+    /// `self >= b`; false for NaN.
+    fn ge(self, b: Self) -> Self::Mask;
+    /// Both.
+    fn and(a: Self::Mask, b: Self::Mask) -> Self::Mask;
+    /// `a` but not `b`.
+    fn and_not(a: Self::Mask, b: Self::Mask) -> Self::Mask;
+    /// Whether any lane is set.
+    fn any(mask: Self::Mask) -> bool;
+    /// Lane i as bit i.
+    fn bits(mask: Self::Mask) -> u32;
+    /// Writes `first + lane` for every lane set, in order, to the front of `list`, which must have
+    /// room for `WIDTH`; what stands behind them in that room is lost. Returns how many there are.
+    #[inline(always)]
+    fn write_set(mask: Self::Mask, first: u32, list: &mut [u32]) -> usize {
+        let list = &mut list[..Self::WIDTH];
+        let (mut bits, mut count) = (Self::bits(mask), 0);
+        while bits != 0 {
+            list[count % Self::WIDTH] = first + bits.trailing_zeros();
+            count += 1;
+            bits &= bits - 1;
+        }
+        count
+    }
+    /// `yes` where set, else `no`.
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
+    /// The value where set, else 0.
+    fn where_set(self, mask: Self::Mask) -> Self {
+        Self::select(mask, self, Self::splat(0.0))
+    }
+    /// Transposes the `WIDTH` x `WIDTH` matrix whose rows are the first `WIDTH` vectors.
+    fn transpose(rows: &mut [Self]);
+}
+
+/// Degree-5 minimax polynomial of 2^x on [-1/2, 1/2], relative error 7.5e-8 (Lawson iteration).
+#[allow(clippy::approx_constant)] // Near ln 2, as a minimax coefficient is, but not it.
+pub(crate) const EXP2: [f32; 6] = [
+    1.000_000_1,
+    0.693_147,
+    0.240_221_2,
+    0.055_507_13,
+    0.009_675_541,
+    0.001_327_647_2,
+];
