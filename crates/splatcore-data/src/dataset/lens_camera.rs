@@ -1,6 +1,6 @@
 //! A camera as a dataset describes it: a pinhole behind a lens.
 
-use super::Lens;
+use super::lens::Lens;
 use splatcore_core::Camera;
 
 /// A pinhole camera (size, focal lengths, principal point, pose) whose rays a lens bends first.

@@ -1,6 +1,6 @@
 //! A point cloud as PLY: x, y, z and red, green, blue of the first element, ascii or binary.
 
-use super::Points;
+use super::found::Points;
 use crate::scene::ply::binary::number;
 use crate::scene::ply::header::{Element, Encoding, Header, Kind, Scalar};
 use crate::{DataError, Place};

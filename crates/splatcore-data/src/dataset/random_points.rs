@@ -1,6 +1,8 @@
 //! Points to start from when a dataset has none: random, inside what the cameras see.
 
-use super::{Entry, LensCamera, Points, photo};
+use super::found::{Entry, Points};
+use super::lens_camera::LensCamera;
+use super::photo;
 use splatcore_core::camera::extent;
 use splatcore_core::random::Rng;
 

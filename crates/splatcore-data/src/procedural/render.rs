@@ -1,6 +1,6 @@
 //! Pictures and points of the world as cameras see them.
 
-use super::ProceduralOptions;
+use super::options::ProceduralOptions;
 use super::trace::encode_srgb;
 use super::vector::{V, add, along, length, scale, sub, unit};
 use super::world::World;

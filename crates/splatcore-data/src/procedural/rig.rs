@@ -1,6 +1,6 @@
 //! Where the cameras stand.
 
-use super::ProceduralOptions;
+use super::options::ProceduralOptions;
 use splatcore_core::{Camera, random};
 
 /// Elevations of the three rings, degrees.

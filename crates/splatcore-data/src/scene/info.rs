@@ -1,6 +1,7 @@
 //! What `splatcore info` says of a scene file.
 
-use super::SceneFile;
+use super::read::read;
+use super::scene_file::SceneFile;
 use crate::DataError;
 use serde::Serialize;
 use splatcore_core::Gaussians;
@@ -53,7 +54,7 @@ pub fn info(path: &Path) -> Result<SceneInfo, DataError> {
         dropped,
         notes,
         antialiased,
-    } = super::read(path)?;
+    } = read(path)?;
     Ok(SceneInfo {
         kind: "scene",
         format,

@@ -5,8 +5,9 @@
 //! format: `convert.py` of github.com/antimatter15/splat. No magic number: the file's name tells,
 //! and [`is_plausible`] checks.
 
-use super::SceneFile;
 use super::opacity::logit_of_byte;
+use super::scene_file::SceneFile;
+use super::source::KNOWN_FORMATS;
 use crate::{DataError, Place};
 use rayon::prelude::*;
 use splatcore_core::{Gaussians, sh};
@@ -37,7 +38,7 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
     }
     if !is_plausible(bytes) {
         let problem = "the name says .splat, but the content is not rows of 32 bytes a Gaussian";
-        return Err(DataError::new(path, problem, super::KNOWN_FORMATS));
+        return Err(DataError::new(path, problem, KNOWN_FORMATS));
     }
     let mut gaussians = Gaussians::zeros(rows.len(), 0);
     (

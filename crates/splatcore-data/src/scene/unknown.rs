@@ -1,6 +1,7 @@
 //! What to say of a file in no format that is read.
 
-use super::{KNOWN_FORMATS, sog, starts_as_json};
+use super::sog;
+use super::source::{KNOWN_FORMATS, starts_as_json};
 use crate::{DataError, foreign};
 use splatcore_core::Choice;
 use std::path::Path;

@@ -3,7 +3,7 @@
 //! Every count is checked against the bytes that are left before anything is allocated for it.
 
 use super::model::{self, ColmapCamera, ColmapImage};
-use crate::dataset::Points;
+use crate::dataset::found::Points;
 use crate::{DataError, Place};
 use std::path::Path;
 

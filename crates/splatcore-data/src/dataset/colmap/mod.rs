@@ -8,7 +8,9 @@ pub use binary::{parse_cameras_bin, parse_images_bin, parse_points_bin};
 pub use model::{ColmapCamera, ColmapImage, LARGEST_SIDE, parameter_count};
 pub use text::{parse_cameras_txt, parse_images_txt, parse_points_txt};
 
-use super::{Entry, Format, Found, OpenOptions, Points, folder};
+use super::folder;
+use super::found::{Entry, Format, Found, Points};
+use super::options::OpenOptions;
 use crate::{DataError, Place};
 use splatcore_core::camera::rotation_from_quaternion;
 use std::collections::HashMap;

@@ -1,6 +1,7 @@
 //! COLMAP's camera models and what its files hold.
 
-use crate::dataset::{Lens, LensCamera};
+use crate::dataset::lens::Lens;
+use crate::dataset::lens_camera::LensCamera;
 use splatcore_core::Camera;
 
 /// No camera is larger than this on a side; a bigger number means a corrupt file.

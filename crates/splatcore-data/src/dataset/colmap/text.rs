@@ -1,7 +1,7 @@
 //! COLMAP's text files: one record a line (images: two), `#` starts a comment.
 
 use super::model::{self, ColmapCamera, ColmapImage};
-use crate::dataset::Points;
+use crate::dataset::found::Points;
 use crate::{DataError, Place};
 use std::path::Path;
 use std::str::FromStr;

@@ -2,7 +2,8 @@
 
 use super::json::Intrinsics;
 use crate::dataset::colmap::LARGEST_SIDE;
-use crate::dataset::{Lens, LensCamera};
+use crate::dataset::lens::Lens;
+use crate::dataset::lens_camera::LensCamera;
 use splatcore_core::Camera;
 
 /// Models whose formula is OpenCV's with some coefficients 0. A model that is not named is one of

@@ -6,7 +6,10 @@ mod json;
 
 pub use json::{Frame, Intrinsics, Transforms, parse};
 
-use super::{Entry, Format, Found, OpenOptions, Points, Split, folder, photo, point_cloud};
+use super::found::{Entry, Format, Found, Points};
+use super::options::OpenOptions;
+use super::split::Split;
+use super::{folder, photo, point_cloud};
 use crate::{DataError, Place};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,7 @@
 //! The data of an ascii PLY: a line per row, values between blanks.
 
-use super::TRUNCATED;
 use super::header::{Element, Header, Kind, shown};
-use super::layout::{Layout, fill_row};
+use super::layout::{Layout, TRUNCATED, fill_row};
 use crate::{DataError, Place};
 use splatcore_core::Gaussians;
 use std::path::Path;

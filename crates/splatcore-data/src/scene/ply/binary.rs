@@ -1,8 +1,7 @@
 //! The data of a binary PLY.
 
-use super::TRUNCATED;
 use super::header::{Element, Encoding, Header, Kind, Scalar, shown};
-use super::layout::{Layout, Slot, fill, fill_row};
+use super::layout::{Layout, Slot, TRUNCATED, fill, fill_row};
 use crate::{DataError, Place};
 use rayon::prelude::*;
 use splatcore_core::Gaussians;

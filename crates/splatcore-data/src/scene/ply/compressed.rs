@@ -5,10 +5,9 @@
 //! `vertex` four words a Gaussian; `sh`, where there is one, a byte for each higher coefficient.
 //! The format: developer.playcanvas.com, "The Compressed PLY Format".
 
-use super::TRUNCATED;
 use super::binary::number;
 use super::header::{Element, Encoding, Header, Kind, Scalar, shown};
-use super::layout::EXPORT;
+use super::layout::{EXPORT, TRUNCATED};
 use crate::scene::opacity::logit_of_byte;
 use crate::{DataError, Place};
 use rayon::prelude::*;

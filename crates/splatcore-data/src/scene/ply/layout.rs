@@ -5,6 +5,9 @@ use crate::{DataError, Place};
 use splatcore_core::{Gaussians, sh};
 use std::path::Path;
 
+/// What every "the file is too short" error advises.
+pub const TRUNCATED: &str = "the file is cut short or its header is wrong: get or export it again";
+
 pub(super) const EXPORT: &str = "give a PLY as a 3D Gaussian splatting trainer writes it";
 
 /// Parameters that are not higher spherical harmonics, in the order of [`Layout::slots`].

@@ -17,7 +17,7 @@ mod write;
 
 pub use write::write_ply;
 
-use super::SceneFile;
+use super::scene_file::SceneFile;
 use crate::DataError;
 use header::{Encoding, Header};
 use layout::Layout;
@@ -58,6 +58,3 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
         header.antialiased,
     ))
 }
-
-/// What every "the file is too short" error advises.
-const TRUNCATED: &str = "the file is cut short or its header is wrong: get or export it again";

@@ -1,12 +1,18 @@
 //! Where the files of a scene are: in a zip archive or in a folder.
 
-use super::{AGAIN, LOD_META, META};
-use crate::scene::{Content, open};
+use crate::scene::source::{Content, open};
 use crate::{DataError, Place};
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 use zip::ZipArchive;
 use zip::result::ZipError;
+
+/// The file that names all others.
+pub(in crate::scene) const META: &str = "meta.json";
+/// The file that names all chunks of a streamed SOG.
+pub(in crate::scene) const LOD_META: &str = "lod-meta.json";
+
+const AGAIN: &str = "the scene is incomplete or damaged: get or export it again";
 
 /// The files of one scene, by the names that meta.json gives them.
 pub enum Files<'a> {
@@ -48,7 +54,7 @@ impl<'a> Files<'a> {
                 prefix,
                 path,
             }),
-            (None, Some(_)) => Err(super::lod_error(path)),
+            (None, Some(_)) => Err(lod_error(path)),
             (None, None) => {
                 let problem = "is a zip archive without a meta.json, so no SOG";
                 Err(DataError::new(
@@ -122,4 +128,14 @@ fn line(error: &dyn std::fmt::Display) -> String {
     let words = error.to_string();
     let words: Vec<&str> = words.split_whitespace().collect();
     words.join(" ").chars().take(200).collect()
+}
+
+/// The error about a streamed SOG.
+pub(in crate::scene) fn lod_error(path: &Path) -> DataError {
+    DataError::new(
+        path,
+        "is a streamed SOG (levels of detail in many chunks), which is not read as a whole",
+        "give one chunk's folder (such as 0_0), or join a level first: splat-transform \
+         lod-meta.json scene.sog",
+    )
 }

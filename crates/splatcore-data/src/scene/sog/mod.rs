@@ -12,7 +12,9 @@ mod files;
 mod meta;
 mod pixels;
 
-use super::SceneFile;
+pub(super) use files::{LOD_META, META, lod_error};
+
+use super::scene_file::SceneFile;
 use crate::DataError;
 use files::Files;
 use meta::{CENTROIDS, Meta};
@@ -20,19 +22,12 @@ use rayon::prelude::*;
 use splatcore_core::sh;
 use std::path::Path;
 
-/// The file that names all others.
-pub(super) const META: &str = "meta.json";
-/// The file that names all chunks of a streamed SOG.
-pub(super) const LOD_META: &str = "lod-meta.json";
-
 /// Real scenes take 12 to 25 bytes a Gaussian, whose floats take 56 to 236. Gaussians beyond this
 /// many times the files' size (and beyond [`ALWAYS_ALLOWED`]) are refused, so that a small file
 /// cannot claim all memory.
 const LARGEST_RATIO: u64 = 100;
 /// Bytes of floats that any file may unpack to.
 const ALWAYS_ALLOWED: u64 = 64 << 20;
-
-const AGAIN: &str = "the scene is incomplete or damaged: get or export it again";
 
 /// Reads a scene from the bytes of a bundled SOG (.sog, a zip archive); `path` is for messages
 /// only. Opacities of 0 and 1 become logits of ∓[`super::spz::LARGEST_LOGIT`].
@@ -63,16 +58,6 @@ pub(super) fn is_meta(text: &[u8]) -> bool {
 /// Whether this is the text of a streamed SOG's lod-meta.json.
 pub(super) fn is_lod(text: &[u8]) -> bool {
     meta::has_keys(text, &["lodLevels", "filenames"])
-}
-
-/// The error about a streamed SOG.
-pub(super) fn lod_error(path: &Path) -> DataError {
-    DataError::new(
-        path,
-        "is a streamed SOG (levels of detail in many chunks), which is not read as a whole",
-        "give one chunk's folder (such as 0_0), or join a level first: splat-transform \
-         lod-meta.json scene.sog",
-    )
 }
 
 /// `bundle` is the size of the archive, if there is one.

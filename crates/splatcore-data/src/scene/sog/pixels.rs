@@ -3,7 +3,7 @@
 use super::files::Files;
 use super::meta::{CENTROIDS, Meta, PALETTE_ROW};
 use crate::DataError;
-use crate::scene::Content;
+use crate::scene::source::Content;
 use image::{ColorType, ImageDecoder, ImageFormat, ImageReader, Limits};
 use std::io::Cursor;
 

@@ -10,7 +10,7 @@ mod container;
 
 pub use super::opacity::LARGEST_LOGIT;
 
-use super::SceneFile;
+use super::scene_file::SceneFile;
 use crate::DataError;
 use std::path::Path;
 

@@ -1,0 +1,82 @@
+//! What a format's reader finds: photos, cameras and points.
+
+use super::lens_camera::LensCamera;
+use super::split::Split;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// What kind of files a dataset came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// COLMAP, `cameras.bin`, `images.bin`, `points3D.bin`.
+    ColmapBinary,
+    /// COLMAP, `cameras.txt`, `images.txt`, `points3D.txt`.
+    ColmapText,
+    /// One `transforms.json` (instant-ngp, nerfstudio).
+    Transforms,
+    /// `transforms_train.json` and its siblings (Blender).
+    TransformsSplit,
+}
+
+/// Points to start from, world units.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Points {
+    /// World positions, all finite.
+    pub positions: Vec<[f32; 3]>,
+    /// sRGB colours, one a position.
+    pub colours: Vec<[u8; 3]>,
+    /// They were made up, because the dataset has none.
+    pub random: bool,
+}
+
+impl Points {
+    /// Removes points whose position is not finite, and warns of them.
+    pub(super) fn drop_non_finite(&mut self, warnings: &mut Vec<String>) {
+        let before = self.positions.len();
+        let kept = |p: &[f32; 3]| p.iter().all(|v| v.is_finite());
+        if self.positions.iter().all(kept) {
+            return;
+        }
+        let both = self
+            .positions
+            .iter()
+            .zip(&self.colours)
+            .filter(|(p, _)| kept(p));
+        (self.positions, self.colours) = both.map(|(p, c)| (*p, *c)).unzip();
+        warnings.push(format!(
+            "{} of {before} points dropped: their position is not finite",
+            before - self.positions.len()
+        ));
+    }
+}
+
+/// One photo that exists, and what is known about its camera.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Name as the dataset spells it, without a leading `./`.
+    pub name: String,
+    /// The photo's file.
+    pub image: PathBuf,
+    /// The mask's file, if there is one.
+    pub mask: Option<PathBuf>,
+    /// Camera as read: pinhole part, lens, pose. Its size is the declared one, which the file may
+    /// be a scaled version of.
+    pub camera: LensCamera,
+    /// The split that the files declare, if they do.
+    pub declared_split: Option<Split>,
+}
+
+/// What a format's reader found, before it is checked.
+pub(super) struct Found {
+    pub root: PathBuf,
+    pub format: Format,
+    pub entries: Vec<Entry>,
+    pub missing: Vec<String>,
+    pub points: Points,
+    pub warnings: Vec<String>,
+    /// Photos without a usable camera, a line each that says why.
+    pub left_out: Vec<String>,
+    /// Where the photos were looked for, for messages.
+    pub images: PathBuf,
+}

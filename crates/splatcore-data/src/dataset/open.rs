@@ -1,0 +1,139 @@
+//! Opens a dataset: tells its format, and checks what the reader of that format found.
+
+use super::found::Found;
+use super::options::OpenOptions;
+use super::posed::Dataset;
+use super::{colmap, random_points, transforms};
+use crate::DataError;
+use splatcore_core::Choice;
+use std::path::Path;
+
+impl Dataset {
+    /// Reads poses, lenses and points; decodes no pixels (it may read headers of photos for their
+    /// sizes).
+    ///
+    /// `path` is a dataset's folder, a folder with `cameras.bin` or `cameras.txt`, or a
+    /// `transforms*.json`. Looked for in this order: COLMAP in `sparse/0` and `sparse`;
+    /// `transforms.json`; `transforms_train.json`; COLMAP in the folder itself and in
+    /// `colmap/sparse/0` (nerfstudio).
+    ///
+    /// # Errors
+    /// Nothing known in the folder, a file that is truncated or corrupt, an unknown camera model,
+    /// or no photo that has both a file and a usable camera.
+    pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset, DataError> {
+        let found = find(path, options)?;
+        let (mut warnings, mut left_out) = (found.warnings, found.left_out);
+        let mut entries = found.entries;
+        entries.retain(|entry| match entry.camera.defect() {
+            None => true,
+            Some(defect) => {
+                left_out.push(format!("{}: left out, {defect}", entry.name));
+                false
+            }
+        });
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        entries.dedup_by(|later, first| {
+            let same = later.name == first.name;
+            if same {
+                warnings.push(format!("{}: listed twice, the first is used", first.name));
+            }
+            same
+        });
+        if entries.is_empty() {
+            return Err(none_left(&found.images, &found.missing, &left_out));
+        }
+        warnings.append(&mut left_out);
+        let mut missing = found.missing;
+        missing.sort();
+        missing.dedup();
+        let mut points = found.points;
+        points.drop_non_finite(&mut warnings);
+        if points.positions.is_empty() {
+            points =
+                random_points::inside_what_is_seen(&entries, options.random_points, options.seed);
+        }
+        Ok(Dataset {
+            root: found.root,
+            format: found.format,
+            entries,
+            missing,
+            points,
+            warnings,
+        })
+    }
+}
+
+fn none_left(images: &Path, missing: &[String], left_out: &[String]) -> DataError {
+    let elsewhere = left_out.is_empty() && !missing.is_empty();
+    let (problem, remedy) = match (left_out.first(), missing.first()) {
+        (Some(first), _) => (
+            format!("no image with a usable camera is left ({first})"),
+            "export the cameras again",
+        ),
+        (None, Some(first)) => (
+            format!(
+                "none of the {} listed images exists here (the first is '{first}')",
+                missing.len()
+            ),
+            "put the photos there or name their folder",
+        ),
+        (None, None) => (
+            "the dataset lists no image".into(),
+            "check that the reconstruction registered at least one photo",
+        ),
+    };
+    let error = DataError::new(images, problem, remedy);
+    match elsewhere {
+        true => error.depending_on(Choice::PhotoFolder),
+        false => error,
+    }
+}
+
+fn find(path: &Path, options: &OpenOptions) -> Result<Found, DataError> {
+    let kind = std::fs::metadata(path).map_err(|e| DataError::read(path, &e))?;
+    if kind.is_file() {
+        if path
+            .extension()
+            .is_some_and(|e| e.eq_ignore_ascii_case("json"))
+        {
+            return transforms::open_file(path, options);
+        }
+        return Err(DataError::new(
+            path,
+            "is a file, not a dataset",
+            "give the dataset's folder, or a transforms.json",
+        ));
+    }
+    for model in [path.join("sparse/0"), path.join("sparse")] {
+        if let Some(format) = colmap::format_in(&model) {
+            return colmap::open(path, &model, format, options);
+        }
+    }
+    let json = path.join("transforms.json");
+    if json.is_file() {
+        return transforms::open_file(&json, options);
+    }
+    if path.join("transforms_train.json").is_file() {
+        return transforms::open_splits(path, options);
+    }
+    if let Some(format) = colmap::format_in(path) {
+        return colmap::open(&colmap::root_of(path), path, format, options);
+    }
+    let model = path.join("colmap/sparse/0");
+    if let Some(format) = colmap::format_in(&model) {
+        return colmap::open(path, &model, format, options);
+    }
+    let remedy = match path.join("scene.ply").is_file() {
+        true => {
+            "it seems to be the results of a run: give its scene.ply, or the folder of the photos"
+        }
+        false => "pose the photos with COLMAP first, or give the folder that holds the model",
+    };
+    Err(DataError::new(
+        path,
+        "holds neither a COLMAP model (cameras.bin or cameras.txt in sparse/0, sparse or the \
+         folder itself) nor \
+         transforms.json or transforms_train.json",
+        remedy,
+    ))
+}

@@ -1,0 +1,63 @@
+//! What to render.
+
+/// What to render. The same options give the same files, byte for byte.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProceduralOptions {
+    /// Width of a photo in pixels, 16 to 8192.
+    pub width: u32,
+    /// Height of a photo in pixels, 16 to 8192.
+    pub height: u32,
+    /// Number of photos, 2 to 9999.
+    pub views: usize,
+    /// Most rays a pixel, 1 to 1024; pixels of even colour get 4.
+    pub samples: u32,
+    /// Moves cameras a little, and chooses rays and points.
+    pub seed: u64,
+    /// Starting points wanted, at most 1,000,000.
+    pub points: usize,
+}
+
+impl Default for ProceduralOptions {
+    fn default() -> Self {
+        Self {
+            width: 320,
+            height: 240,
+            views: 48,
+            samples: 8,
+            seed: 0,
+            points: 5000,
+        }
+    }
+}
+
+impl ProceduralOptions {
+    /// What is wrong with the options, or `None`.
+    pub(super) fn defect(&self) -> Option<String> {
+        let sides = 16..=8192;
+        if !(sides.contains(&self.width) && sides.contains(&self.height)) {
+            return Some(format!(
+                "photos of {}x{} pixels were asked for; a side is 16 to 8192",
+                self.width, self.height
+            ));
+        }
+        if !(2..=9999).contains(&self.views) {
+            return Some(format!(
+                "{} views were asked for; 2 to 9999 are possible",
+                self.views
+            ));
+        }
+        if !(1..=1024).contains(&self.samples) {
+            return Some(format!(
+                "{} samples a pixel were asked for; 1 to 1024 are possible",
+                self.samples
+            ));
+        }
+        if self.points > 1_000_000 {
+            return Some(format!(
+                "{} points were asked for; at most 1000000 are possible",
+                self.points
+            ));
+        }
+        None
+    }
+}

@@ -1,0 +1,73 @@
+//! Tells the format of a scene, and reads it.
+
+use super::scene_file::SceneFile;
+use super::source::{KNOWN_FORMATS, open, starts_as_json};
+use super::{ply, sog, splat, spz, unknown};
+use crate::DataError;
+use std::path::Path;
+
+/// Reads a scene file; the format is told by content. A folder that holds a meta.json, and the path
+/// of that meta.json, are an unbundled SOG.
+///
+/// # Errors
+/// If there is no such file, it is another kind of folder, it is in no known format, or its content
+/// is broken.
+pub fn read(path: &Path) -> Result<SceneFile, DataError> {
+    if path.is_dir() {
+        return read_folder(path);
+    }
+    let bytes = open(path)?;
+    match starts_as_json(&bytes) && sog::is_meta(&bytes) {
+        true => sog::read_unbundled(&bytes, path),
+        false => parse(&bytes, path),
+    }
+}
+
+/// Reads a scene from the bytes of a file in any known format; `path` is for messages, and for its
+/// extension if that is .splat.
+///
+/// # Errors
+/// As [`read`], but for opening. The meta.json of an unbundled SOG is an error: its images are
+/// other files.
+pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
+    let is_splat = path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("splat"));
+    match bytes {
+        [b'p', b'l', b'y', b'\n' | b'\r' | b' ', ..] => ply::parse(bytes, path),
+        [b'N', b'G', b'S', b'P', ..] => spz::parse(bytes, path),
+        // Before gzip, whose two bytes of magic a coordinate may well start with.
+        _ if is_splat && splat::is_plausible(bytes) => splat::parse(bytes, path),
+        [0x1f, 0x8b, ..] => spz::parse(bytes, path),
+        [b'P', b'K', 3 | 5, 4 | 6, ..] => sog::parse(bytes, path),
+        _ if is_splat && !bytes.is_empty() => splat::parse(bytes, path),
+        _ => Err(unknown::format(bytes, path)),
+    }
+}
+
+/// Whether a path is a scene of more than one file: a folder that holds a SOG's meta.json or
+/// lod-meta.json, or one of these files. Such a path looks like a dataset's (a folder, or a
+/// transforms.json) but is none.
+pub fn is_unbundled(path: &Path) -> bool {
+    if path.is_dir() {
+        return path.join(sog::META).is_file() || path.join(sog::LOD_META).is_file();
+    }
+    open(path)
+        .is_ok_and(|bytes| starts_as_json(&bytes) && (sog::is_meta(&bytes) || sog::is_lod(&bytes)))
+}
+
+fn read_folder(path: &Path) -> Result<SceneFile, DataError> {
+    let inside = |name: &str| Some(path.join(name)).filter(|file| file.is_file());
+    if let Some(meta) = inside(sog::META).or_else(|| inside(sog::LOD_META)) {
+        return read(&meta);
+    }
+    let remedy = match inside("scene.ply") {
+        Some(scene) => format!("give {}", scene.display()),
+        None => KNOWN_FORMATS.into(),
+    };
+    Err(DataError::new(
+        path,
+        "is a folder, not a scene file",
+        remedy,
+    ))
+}

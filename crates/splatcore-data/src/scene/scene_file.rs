@@ -1,0 +1,45 @@
+//! [`SceneFile`]: what every parser gives.
+
+use splatcore_core::Gaussians;
+
+/// A scene as a file holds it.
+#[derive(Clone, Debug)]
+pub struct SceneFile {
+    /// The Gaussians, unsound ones already dropped.
+    pub gaussians: Gaussians,
+    /// The format found, for people: "PLY, binary little-endian", "SPZ version 3", "SOG version 2,
+    /// unbundled".
+    pub format: String,
+    /// Size of the file; for unbundled SOG of all its files.
+    pub bytes: u64,
+    /// Gaussians left out because a value was NaN or infinite or the rotation all zero.
+    pub dropped: usize,
+    /// What else a user may want to know, a line each: parts that were skipped, degrees that were
+    /// cut.
+    pub notes: Vec<String>,
+    /// Whether the scene was trained with Mip-Splatting's 2D filter in place of the +0.3 px²
+    /// dilation, and is to be rendered with it. Not every format can say so: PLY does in a comment,
+    /// SPZ and SOG have a field.
+    pub antialiased: bool,
+}
+
+impl SceneFile {
+    /// Drops what is unsound and counts it: the last step of every parser.
+    pub(super) fn checked(
+        mut gaussians: Gaussians,
+        format: String,
+        bytes: u64,
+        notes: Vec<String>,
+        antialiased: bool,
+    ) -> Self {
+        let dropped = gaussians.drop_unsound();
+        Self {
+            gaussians,
+            format,
+            bytes,
+            dropped,
+            notes,
+            antialiased,
+        }
+    }
+}
