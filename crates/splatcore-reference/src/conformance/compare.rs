@@ -1,7 +1,7 @@
 //! Comparing a backend's f32 with the twin's f64.
 
 use super::bounds::ExpectedPixels;
-use super::{Outcome, ensure};
+use super::outcome::{Outcome, ensure};
 use crate::twin::{Group, Scene, TwinFrame};
 use splatcore_core::backend::Rendered;
 use splatcore_core::precision::Precision;

@@ -6,9 +6,9 @@
 
 use super::answers::Answers;
 use super::forward::frames_and_bounds;
+use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::{Case, cases};
 use super::selection::{Selection, Weight};
-use super::{Outcome, ensure, gather, said};
 use crate::twin::{self, Scene, TwinFrame};
 use splatcore_core::backend::{Backend, RenderOptions, Rendered};
 use splatcore_core::pipeline::Intersect;

@@ -1,12 +1,13 @@
 //! Same seed, same backend, same machine: same result, bit for bit (DESIGN section 3).
 
+pub use super::bits::{bits, state_bits};
+use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::{odd_camera, random_scene, views};
 use super::selection::{Selection, Weight};
 use super::step::plan;
-use super::{Outcome, ensure, gather, said};
-use splatcore_core::backend::{Backend, LearnerState, Refine, RenderOptions};
+use splatcore_core::backend::{Backend, Refine, RenderOptions};
 use splatcore_core::pipeline::Blend;
-use splatcore_core::{Camera, Gaussians, Image, Learner, Pipeline, Renderer};
+use splatcore_core::{Camera, Image, Learner, Pipeline, Renderer};
 use std::sync::Arc;
 
 fn options(pipeline: Pipeline) -> RenderOptions {
@@ -50,45 +51,6 @@ fn results(
         .gradients(camera, &options, &gradient)
         .map_err(said)?;
     Ok((image, bits(&gradients)))
-}
-
-/// Every number of a scene as bits.
-pub fn bits(g: &Gaussians) -> Vec<u32> {
-    let rows = g
-        .means
-        .as_flattened()
-        .iter()
-        .chain(g.log_scales.as_flattened());
-    let rows = rows
-        .chain(g.rotations.as_flattened())
-        .chain(&g.opacity_logits);
-    rows.chain(g.sh.as_flattened())
-        .map(|v| v.to_bits())
-        .collect()
-}
-
-/// Every number of a learner's state as bits.
-pub fn state_bits(s: &LearnerState) -> Vec<u32> {
-    let mut all = bits(&s.gaussians);
-    all.extend(bits(&s.first));
-    all.extend(bits(&s.second));
-    all.extend(s.gradient_sum.iter().map(|v| v.to_bits()));
-    all.extend(&s.seen);
-    let transforms = [
-        &s.exposures.parameters,
-        &s.exposures.first,
-        &s.exposures.second,
-    ];
-    all.extend(
-        transforms
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|v| v.to_bits()),
-    );
-    all.extend(&s.exposures.seen);
-    all.extend(s.smoothing.iter().map(|v| v.to_bits()));
-    all
 }
 
 /// Image and gradients twice from one renderer and once from another are the same bits, for every

@@ -1,8 +1,8 @@
 //! Inputs that contradict each other are errors, not panics and not pictures.
 
+use super::outcome::{Outcome, ensure, said};
 use super::scenes::{plain_camera, random_scene, views};
 use super::step::plan;
-use super::{Outcome, ensure, said};
 use splatcore_core::backend::{Backend, LearnerState, RenderOptions};
 use splatcore_core::{Camera, Image, Pipeline};
 use std::sync::Arc;

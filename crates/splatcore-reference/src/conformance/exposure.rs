@@ -1,10 +1,11 @@
 //! Exposures: a step through a photo's own transform against the twin, and that nobody else
 //! notices.
 
-use super::determinism::{bits, state_bits};
+use super::bits::{bits, state_bits};
+use super::compare;
+use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::{random_scene, views};
 use super::step::{LearnerAndViews, gradient_of, keep_away, loss_tolerance, plan, twin_step};
-use super::{Outcome, compare, ensure, gather, said};
 use crate::twin::{self, Group, exposure};
 use splatcore_core::backend::{Backend, LearnerState, Refine};
 use splatcore_core::exposure::{Exposures, IDENTITY};

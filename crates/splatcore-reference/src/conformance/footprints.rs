@@ -5,7 +5,7 @@
 //! its splats touches. The judges are alpha at every pixel centre in f64, from the splat as the
 //! blend will read it, and the twin, from the Gaussians.
 
-use super::{Outcome, ensure, gather};
+use super::outcome::{Outcome, ensure, gather};
 use crate::twin::{self, CutOffs, intersect::intersect, intersect::smallest_distance};
 use splatcore_core::gaussians::logit;
 use splatcore_core::pipeline::Intersect;

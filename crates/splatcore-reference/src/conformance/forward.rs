@@ -1,9 +1,10 @@
 //! Images and counts against the twin, on every scene and pipeline.
 
 use super::answers::{Answers, Wanted};
+use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::{Case, cases, random_scene};
 use super::selection::{Selection, Weight};
-use super::{Outcome, compare, ensure, gather, hostile, said};
+use super::{compare, hostile};
 use crate::twin::{self, TwinFrame};
 use splatcore_core::backend::{Backend, RenderOptions, Rendered};
 use splatcore_core::pipeline::{Blend, Intersect};

@@ -19,9 +19,10 @@
 //! in eight stacks of opaque Gaussians, for the opacities, which a few pixels decide there).
 
 use super::answers::by_lists;
+use super::compare;
+use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::{Case, cases};
 use super::selection::Selection;
-use super::{Outcome, compare, ensure, gather, said};
 use crate::twin::project::project;
 use crate::twin::{CutOffs, Doubt, Group, Lists, Scene};
 use rayon::prelude::*;

@@ -6,9 +6,11 @@
 //! place and numbers.
 
 pub mod answers;
+mod bits;
 pub mod bounds;
 #[cfg(test)]
 mod bounds_tests;
+mod checks;
 pub mod compare;
 pub mod depth;
 pub mod determinism;
@@ -18,6 +20,7 @@ pub mod footprints;
 pub mod forward;
 pub mod gradients;
 mod hostile;
+mod outcome;
 pub mod refine;
 pub mod scenes;
 pub mod selection;
@@ -25,157 +28,5 @@ pub mod smoothing;
 pub mod step;
 pub mod step_options;
 
-use splatcore_core::backend::{Backend, BackendError};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
-
-/// What a check says: nothing, or what is wrong.
-pub type Outcome = Result<(), String>;
-
-/// A check with its name.
-pub type Check = (&'static str, fn(&dyn Backend) -> Outcome);
-
-/// Every check.
-pub const CHECKS: &[Check] = &[
-    ("images match the twin", forward::images_match_the_twin),
-    (
-        "inverse depth matches the twin",
-        depth::inverse_depth_matches_the_twin,
-    ),
-    ("counts match the twin", forward::counts_match_the_twin),
-    (
-        "gradients match the twin",
-        gradients::gradients_match_the_twin,
-    ),
-    ("runs are bit-equal", determinism::runs_are_bit_equal),
-    (
-        "buffers are not remembered",
-        determinism::buffers_are_not_remembered,
-    ),
-    (
-        "snapshots go on bit for bit",
-        determinism::snapshots_go_on_bit_for_bit,
-    ),
-    ("a step matches the twin", step::a_step_matches_the_twin),
-    ("statistics match the twin", step::statistics_match_the_twin),
-    ("a rim is not in view", step::a_rim_is_not_in_view),
-    (
-        "regularisers match the twin",
-        step::regularisers_match_the_twin,
-    ),
-    (
-        "ignored pixels change nothing",
-        step::ignored_pixels_change_nothing,
-    ),
-    ("noise matches the twin", step::noise_matches_the_twin),
-    (
-        "filters follow the cameras",
-        smoothing::filters_follow_the_cameras,
-    ),
-    (
-        "filtered pictures match the twin",
-        smoothing::filtered_pictures_match_the_twin,
-    ),
-    (
-        "an antialiased step matches the twin",
-        smoothing::an_antialiased_step_matches_the_twin,
-    ),
-    ("harmonics decay", step_options::harmonics_decay),
-    (
-        "sparse adam leaves the unseen alone",
-        step_options::sparse_adam_leaves_the_unseen_alone,
-    ),
-    (
-        "reduced views are smaller views",
-        step_options::reduced_views_are_smaller_views,
-    ),
-    (
-        "alpha stands on the background",
-        step_options::alpha_stands_on_the_background,
-    ),
-    (
-        "exposures match the twin",
-        exposure::exposures_match_the_twin,
-    ),
-    (
-        "no exposure leaves no trace",
-        exposure::no_exposure_leaves_no_trace,
-    ),
-    (
-        "exposures go on bit for bit",
-        exposure::exposures_go_on_bit_for_bit,
-    ),
-    ("adc clones and splits", refine::adc_clones_and_splits),
-    (
-        "adc prunes and respects the limit",
-        refine::adc_prunes_and_respects_the_limit,
-    ),
-    ("growth wants agreement", refine::growth_wants_agreement),
-    ("pruning follows scores", refine::pruning_follows_scores),
-    (
-        "scores see what steps see",
-        refine::scores_see_what_steps_see,
-    ),
-    ("floaters go", refine::floaters_go),
-    (
-        "scales keep to their limit",
-        refine::scales_keep_to_their_limit,
-    ),
-    ("opacity reset caps", refine::opacity_reset_caps),
-    (
-        "filters stay with their Gaussians",
-        refine::filters_stay_with_their_gaussians,
-    ),
-    (
-        "opacity reset caps filtered opacities",
-        refine::opacity_reset_caps_filtered_opacities,
-    ),
-    ("mcmc relocates", refine::mcmc_relocates),
-    ("mcmc grows", refine::mcmc_grows),
-    (
-        "contradictions are errors",
-        errors::contradictions_are_errors,
-    ),
-];
-
-/// Outcome of one check.
-#[derive(Clone, Debug)]
-pub struct CaseResult {
-    /// Name of the check.
-    pub name: &'static str,
-    /// What it said.
-    pub outcome: Outcome,
-    /// How long it took, in seconds.
-    pub seconds: f64,
-}
-
-/// Runs every check. A panic is a failed check.
-pub fn all(backend: &dyn Backend) -> Vec<CaseResult> {
-    let run = |&(name, check): &Check| {
-        let start = Instant::now();
-        let outcome = catch_unwind(AssertUnwindSafe(|| check(backend)))
-            .unwrap_or_else(|_| Err("it panicked, see above".into()));
-        CaseResult {
-            name,
-            outcome,
-            seconds: start.elapsed().as_secs_f64(),
-        }
-    };
-    CHECKS.iter().map(run).collect()
-}
-
-/// `Ok` if the condition holds, else the message.
-fn ensure(condition: bool, message: impl FnOnce() -> String) -> Outcome {
-    if condition { Ok(()) } else { Err(message()) }
-}
-
-/// A backend's error as a failed check.
-fn said(error: BackendError) -> String {
-    format!("the backend said: {error}")
-}
-
-/// One message of all failures, or `Ok`.
-fn gather(outcomes: impl IntoIterator<Item = Outcome>) -> Outcome {
-    let failures: Vec<String> = outcomes.into_iter().filter_map(Result::err).collect();
-    ensure(failures.is_empty(), || failures.join("\n"))
-}
+pub use checks::{CHECKS, CaseResult, Check, all};
+pub use outcome::Outcome;

@@ -5,6 +5,7 @@
 //! scalar and splatcore, every blend with aabb and exact. `SPLATCORE_PIPELINES=all` in the
 //! environment asks for all of them there too, `some` for the selection anywhere.
 
+use super::outcome::said;
 use splatcore_core::backend::{Backend, BackendError, RenderOptions};
 use splatcore_core::pipeline::{Blend, Intersect};
 use splatcore_core::{Camera, Gaussians, Pipeline};
@@ -149,9 +150,6 @@ fn has(backend: &dyn Backend, intersect: Intersect, blend: Blend) -> Result<bool
     match tried {
         Ok(_) => Ok(true),
         Err(BackendError::Unsupported { .. }) => Ok(false),
-        Err(error) => Err(format!(
-            "{intersect}+{blend} of nothing: {}",
-            super::said(error)
-        )),
+        Err(error) => Err(format!("{intersect}+{blend} of nothing: {}", said(error))),
     }
 }

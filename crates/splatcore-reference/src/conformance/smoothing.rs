@@ -1,9 +1,10 @@
 //! Mip-Splatting's 3D filter: what it is for each Gaussian, pictures, gradients and steps through
 //! it, and what becomes of it when Gaussians change.
 
+use super::compare;
+use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::{odd_camera, random_scene, views};
 use super::step::steps_match_the_twin;
-use super::{Outcome, compare, ensure, gather, said};
 use crate::twin::{self, CutOffs, Scene};
 use splatcore_core::backend::{Backend, Refine, RenderOptions};
 use splatcore_core::pipeline::Blend;

@@ -1,9 +1,10 @@
 //! One training step against the twin: gradients through Adam's moments, the update, statistics,
 //! regularisers, masks and noise.
 
-use super::determinism::{bits, state_bits};
+use super::bits::{bits, state_bits};
+use super::compare;
+use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::{plain_camera, random_scene, views};
-use super::{Outcome, compare, ensure, gather, said};
 use crate::twin::intersect::in_view;
 use crate::twin::{self, CutOffs, Group, Scene, adam, exposure, loss};
 use rayon::prelude::*;

@@ -1,11 +1,11 @@
 //! The options of a step, each against the step without it: decay of the harmonics, sparse Adam,
 //! photos at a fraction of their size, photos on the step's background.
 
-use super::determinism::{bits, state_bits};
+use super::bits::{bits, state_bits};
 use super::exposure::exposures;
+use super::outcome::{Outcome, ensure, said};
 use super::scenes::{random_scene, transparent_views, views};
 use super::step::plan;
-use super::{Outcome, ensure, said};
 use crate::twin::{self, Scene, adam};
 use splatcore_core::backend::{Backend, LearnerState, StepPlan};
 use splatcore_core::exposure::of_colour;

@@ -3,7 +3,7 @@
 //! regularisers and noise.
 
 use super::project::{Shape, sigmoid};
-use super::{Group, Scene};
+use super::scene::{Group, Scene};
 use splatcore_core::backend::LearningRates;
 use splatcore_core::random::normal3;
 

@@ -5,10 +5,10 @@
 //! det C'), so that the integral over the image stays what it was. The ratio has a floor, below
 //! which the factor is constant.
 
-use super::Scene;
 use super::blend_backward::SplatGradient;
 use super::matrix::inverse_symmetric;
 use super::project::{Splat, sigmoid};
+use super::scene::Scene;
 use splatcore_core::semantics::{COMPENSATION_MIN, LOW_PASS};
 
 /// Makes a splat of [`super::project`] fainter by what the low pass made it larger.

@@ -7,40 +7,12 @@
 //! for each pixel how far it could move if roundings tipped a comparison, so that a test can be
 //! strict with all the others.
 
+pub use super::cut_offs::{ALPHA_WINDOW, CutOffs, DEPTH_WINDOW, Doubt, TRANSMITTANCE_WINDOW};
 use super::intersect::TileLists;
 use super::project::Splat;
 use splatcore_core::Camera;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::semantics::{ALPHA_MIN, TILE, TRANSMITTANCE_MIN};
-
-/// A comparison of alpha is in doubt within this relative distance.
-pub const ALPHA_WINDOW: f64 = 1e-3;
-/// A comparison of transmittance is in doubt within this relative distance: errors of many alphas
-/// add up.
-pub const TRANSMITTANCE_WINDOW: f64 = 2e-3;
-/// The order of two different depths is in doubt within this relative distance.
-pub const DEPTH_WINDOW: f64 = 4e-6;
-
-/// Whether the rasterizer's thresholds apply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CutOffs {
-    /// As published.
-    Reference,
-    /// No tile lists, no least alpha, no cap, no early stop: smooth in every parameter.
-    None,
-}
-
-/// What roundings could do to a pixel.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Doubt {
-    /// Most that a colour channel could move.
-    pub colour: f64,
-    /// Most that the transmittance could move.
-    pub transmittance: f64,
-    /// Whether any comparison is in doubt, those included that move only gradients (the cap on
-    /// alpha).
-    pub any: bool,
-}
 
 /// One (pixel, Gaussian) that changed its pixel.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,8 @@
 //! g·(c_i - B_i). Walking back to front, B starts as the background and takes each fragment in: no
 //! division anywhere.
 
-use super::blend::{CutOffs, Doubt, walk};
+use super::blend::walk;
+use super::cut_offs::{CutOffs, Doubt};
 use super::intersect::TileLists;
 use super::project::Splat;
 use splatcore_core::Camera;

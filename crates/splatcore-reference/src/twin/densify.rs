@@ -3,8 +3,8 @@
 //! Adaptive density control: Kerbl et al. 2023, section 5.2, and its code. MCMC: Kheradmand et al.
 //! 2024, equation 9 and supplement.
 
-use super::Scene;
 use super::project::sigmoid;
+use super::scene::Scene;
 
 /// A split child's scales are the parent's divided by this: 0.8 times the number of children, 2.
 pub const SPLIT_DIVISOR: f64 = 1.6;

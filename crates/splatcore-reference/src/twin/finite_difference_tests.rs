@@ -6,6 +6,8 @@
 //! L2 of 1e-7 holds with room, while any wrong term shows up as 1e-2 or more.
 
 use super::*;
+use splatcore_core::Camera;
+use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Intersect, Pipeline};
 use splatcore_core::random::Rng;
 

@@ -12,7 +12,7 @@
 //!
 //! The square and the 3-sigma box cut faint fragments; the ellipse loses nothing.
 
-use super::blend::{ALPHA_WINDOW, CutOffs};
+use super::cut_offs::{ALPHA_WINDOW, CutOffs};
 use super::project::Splat;
 use splatcore_core::Camera;
 use splatcore_core::pipeline::Intersect;

@@ -1,12 +1,16 @@
 //! A view up to the point where pixels begin: splats in order and the list of each tile. Pictures
 //! and gradients are made from nothing else, so methods whose lists are equal have equal results.
 
-use super::blend::{CutOffs, Doubt, blend};
+use super::antialias;
+use super::blend::blend;
 use super::blend_backward::blend_backward;
+use super::cut_offs::{CutOffs, Doubt};
+use super::frame::{TwinFrame, TwinGradients};
 use super::intersect::{self, TileLists, intersect};
-use super::project::Splat;
+use super::project::{Splat, project};
 use super::project_backward::project_backward;
-use super::{Scene, TwinFrame, TwinGradients, visible_splats};
+use super::scene::Scene;
+use super::sort::sort;
 use splatcore_core::Camera;
 use splatcore_core::backend::RenderOptions;
 
@@ -111,4 +115,18 @@ impl Lists {
         }
         result
     }
+}
+
+/// Every Gaussian in front of the near plane, projected, front to back.
+pub fn visible_splats(scene: &Scene, camera: &Camera, options: &RenderOptions) -> Vec<Splat> {
+    let degree = options.sh_degree.min(scene.sh_degree);
+    let near = options.semantics.near_plane as f64;
+    let mut splats: Vec<Splat> = (0..scene.len())
+        .filter_map(|i| project(scene, i, camera, near, degree))
+        .collect();
+    if options.antialias {
+        splats.iter_mut().for_each(antialias::compensate);
+    }
+    sort(&mut splats);
+    splats
 }

@@ -3,8 +3,8 @@
 //! Sources: Zwicker et al. 2002, "EWA Splatting" (the local affine approximation); Kerbl et al.
 //! 2023, section 4 and its rasterizer (clamp, low-pass, radius).
 
-use super::Scene;
 use super::matrix::{product, transpose};
+use super::scene::Scene;
 use splatcore_core::camera::{Camera, normalize, rotation_from_quaternion};
 use splatcore_core::semantics::{FRUSTUM_CLAMP, LOW_PASS};
 use splatcore_core::sh;

@@ -1,10 +1,10 @@
 //! `project_backward`: from a splat's gradients to those of the Gaussian's parameters.
 
-use super::Scene;
 use super::antialias::{covariance_gradient, logit_gradient};
 use super::blend_backward::SplatGradient;
 use super::matrix::{product, transpose, transpose_times};
 use super::project::{Shape, Splat, jacobian, view_direction};
+use super::scene::Scene;
 use splatcore_core::Camera;
 use splatcore_core::sh;
 use std::array::from_fn;

@@ -5,8 +5,8 @@
 //! Gaussian of scales sqrt(s² + f²) and the lower opacity is rendered in its place; gradients come
 //! back through these two formulas.
 
-use super::Scene;
 use super::project::sigmoid;
+use super::scene::Scene;
 
 /// The convolved Gaussians; `filters` holds ln f of each.
 pub fn smooth(scene: &Scene, filters: &[f64]) -> Scene {

@@ -1,6 +1,6 @@
 //! Adaptive density control against the twin's decisions.
 
-use super::super::{Outcome, ensure};
+use super::super::outcome::{Outcome, ensure};
 use super::{families, moments_are_zero, refined, same_row, state, statistics_are_clear, survived};
 use crate::twin::densify::{self, Growth};
 use crate::twin::project::{Shape, sigmoid};

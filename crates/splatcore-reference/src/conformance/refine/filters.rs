@@ -1,6 +1,6 @@
 //! Gaussians keep their 3D filters through every refinement, and what is new has its origin's.
 
-use super::super::{Outcome, ensure, gather};
+use super::super::outcome::{Outcome, ensure, gather};
 use super::{families, refined, state};
 use crate::twin::project::sigmoid;
 use splatcore_core::backend::{Backend, LearnerState, Refine};

@@ -1,7 +1,7 @@
 //! Which Gaussians are floaters, against the twin's depth.
 
+use super::super::outcome::{Outcome, ensure, gather, said};
 use super::super::scenes::{random_scene, views};
-use super::super::{Outcome, ensure, gather, said};
 use super::{families, survived};
 use crate::twin;
 use splatcore_core::backend::{Backend, LearnerState, Refine, RenderOptions};

@@ -1,7 +1,7 @@
 //! MCMC's relocation and growth against equation 9.
 
+use super::super::outcome::{Outcome, ensure};
 use super::super::scenes::plain_camera;
-use super::super::{Outcome, ensure};
 use super::{families, moments_are_zero, refined, state, survived};
 use crate::twin::project::sigmoid;
 use crate::twin::{self, densify};

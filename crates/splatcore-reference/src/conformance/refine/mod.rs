@@ -15,8 +15,8 @@ pub use mcmc::{mcmc_grows, mcmc_relocates};
 pub use scales::scales_keep_to_their_limit;
 pub use scores::{growth_wants_agreement, pruning_follows_scores, scores_see_what_steps_see};
 
+use super::outcome::{Outcome, ensure, said};
 use super::scenes::random_scene;
-use super::{Outcome, ensure, said};
 use crate::twin::project::sigmoid;
 use splatcore_core::backend::{Backend, LearnerState, Refine, RefineReport};
 use splatcore_core::{Gaussians, Learner};

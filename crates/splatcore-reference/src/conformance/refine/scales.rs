@@ -1,7 +1,7 @@
 //! The limit on scales.
 
+use super::super::outcome::{Outcome, ensure, said};
 use super::super::scenes::views;
-use super::super::{Outcome, ensure, said};
 use super::state;
 use splatcore_core::Camera;
 use splatcore_core::backend::{Backend, Refine};

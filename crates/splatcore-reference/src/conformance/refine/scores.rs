@@ -1,8 +1,8 @@
 //! What refinements make of scores over several views, against the twin's count of weights.
 
 use super::super::exposure::exposures;
+use super::super::outcome::{Outcome, ensure, gather, said};
 use super::super::scenes::{self, random_scene};
-use super::super::{Outcome, ensure, gather, said};
 use super::families;
 use crate::twin::{self, exposure};
 use splatcore_core::backend::{
