@@ -122,7 +122,7 @@ fn vector<L: Lanes>(group: &mut Group<'_>, at: usize, rate: L, keep: L, second: 
     let m = L::splat(BETA1).mul_add(m, L::splat(1.0 - BETA1) * g);
     let v = L::splat(BETA2).mul_add(v, L::splat(1.0 - BETA2) * g * g);
     let divisor = v.sqrt().mul_add(L::splat(second), L::splat(EPSILON));
-    let p = L::load(&group.parameters[at..]) * keep - (rate * m).div(divisor);
+    let p = L::load(&group.parameters[at..]) * keep - (rate * m) / divisor;
     p.store(&mut group.parameters[at..]);
     m.store(&mut group.first[at..]);
     v.store(&mut group.second[at..]);

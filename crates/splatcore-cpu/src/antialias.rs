@@ -8,7 +8,7 @@
 
 use crate::camera::KernelCamera;
 use crate::geometry::Geometry;
-use crate::simd::{Lanes, constant as c};
+use crate::simd::{Lanes, Mask, constant as c};
 use splatcore_core::semantics::COMPENSATION_MIN;
 
 /// The filter's factor on the opacity, a Gaussian a lane.
@@ -67,15 +67,17 @@ impl<L: Lanes> Compensation<L> {
         }
         let determinant =
             parts[0].mul_add(parts[0], parts[1].mul_add(parts[1], parts[2] * parts[2]));
-        let ratio = determinant.div(g.determinant);
+        let ratio = determinant / g.determinant;
         let floor = c::<L>(COMPENSATION_MIN);
         let free = ratio.ge(floor);
         // Both determinants of a splat that is larger than numbers go may be infinite: it loses
         // nothing.
-        let lost = L::and_not(floor.ge(floor), L::splat(f32::MAX).ge(g.determinant));
+        let lost = floor
+            .ge(floor)
+            .and_not(L::splat(f32::MAX).ge(g.determinant));
         Self {
             ratio: L::select(lost, L::splat(1.0), ratio.max(floor).min(L::splat(1.0))),
-            free: L::and_not(free, lost),
+            free: free.and_not(lost),
             determinant,
             areas,
             along,
@@ -100,7 +102,7 @@ impl<L: Lanes> Compensation<L> {
     pub fn backward(&self, gradient: L, g: &Geometry<L>, camera: &KernelCamera) -> Pull<L> {
         let w = &camera.rotation;
         let gradient = gradient.where_set(self.free);
-        let inverse = L::splat(1.0).div(self.determinant).where_set(self.free) * gradient;
+        let inverse = (L::splat(1.0) / self.determinant).where_set(self.free) * gradient;
         let mut log_scales = [gradient; 3];
         let mut rotation = [[L::splat(0.0); 3]; 3];
         let mut d_normal = [L::splat(0.0); 3];

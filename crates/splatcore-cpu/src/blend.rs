@@ -11,7 +11,7 @@
 
 use crate::intersect::Pair;
 use crate::project::Splat;
-use crate::simd::{Lanes, dispatch, load_all};
+use crate::simd::{Lanes, Mask, dispatch, load_all};
 use splatcore_core::semantics::{ALPHA_MIN, TILE, TRANSMITTANCE_MIN};
 
 use crate::ellipse::Ellipse;
@@ -265,13 +265,10 @@ pub(crate) fn cull<L: Lanes>(
                     continue;
                 }
                 let x = (tile.origin[0] + column * COLUMNS) as f32 + 0.5;
-                let touch = L::and(
-                    right.ge(L::splat(x)),
-                    L::splat(x + (COLUMNS - 1) as f32).ge(left),
-                );
+                let touch = right.ge(L::splat(x)) & L::splat(x + (COLUMNS - 1) as f32).ge(left);
                 let block = row * across + column;
                 let length = scratch.lengths[block].min(CHUNK);
-                let added = L::write_set(touch, start as u32, &mut scratch.lists[block][length..]);
+                let added = touch.write_set(start as u32, &mut scratch.lists[block][length..]);
                 scratch.lengths[block] = length + added;
             }
         }
@@ -355,18 +352,18 @@ fn blend_block<L: Lanes, const COUNT: bool, const DEPTH: bool>(
         // thing that the next iteration waits for is one product.
         let mut alpha = alpha.where_set(alpha.ge(alpha_min));
         let mut next = live * (one - alpha);
-        let stop = L::and_not(running, next.ge(t_min));
-        if L::any(stop) {
+        let stop = running.and_not(next.ge(t_min));
+        if stop.any() {
             // At most once a pixel.
             let out = L::select(stop, live, L::load(&scratch.transmittance[at..]));
             out.store(&mut scratch.transmittance[at..]);
-            running = L::and_not(running, stop);
+            running = running.and_not(stop);
             alpha = alpha.where_set(running);
             next = next.where_set(running);
         }
         if COUNT {
             counted.evaluated += L::WIDTH as u64;
-            counted.blended += L::bits(L::and(running, alpha.ge(alpha_min))).count_ones() as u64;
+            counted.blended += (running & alpha.ge(alpha_min)).bits().count_ones() as u64;
         }
         let weight = alpha * live;
         r = weight.mul_add(L::splat(splat.colour[0]), r);
@@ -376,7 +373,7 @@ fn blend_block<L: Lanes, const COUNT: bool, const DEPTH: bool>(
             inverse_depth = weight.mul_add(L::splat(1.0 / splat.depth), inverse_depth);
         }
         live = next;
-        if !L::any(running) {
+        if !running.any() {
             stopped = true;
             break;
         }

@@ -20,7 +20,7 @@ use crate::blend::{
 use crate::intersect::Pair;
 use crate::project::Splat;
 use crate::shared::Disjoint;
-use crate::simd::{Lanes, dispatch};
+use crate::simd::{Lanes, Mask, dispatch};
 use splatcore_core::semantics::{ALPHA_MIN, TRANSMITTANCE_MIN};
 
 /// Sums of a pair: v, v dx, v dy, v dx², v dx dy, v dy² (v = dL/d ln alpha, d from the splat's mean
@@ -83,7 +83,7 @@ fn kernel<L: Lanes>(
     let mut alive = start_pixels::<L>(tile, &mut scratch.scratch);
     load_pixels::<L>(tile, pixels, scratch);
     let zero = L::splat(0.0);
-    let mut group = Group {
+    let mut batch = Batch {
         v: [zero; 16],
         w: [zero; 16],
         splat: [0; 16],
@@ -99,7 +99,7 @@ fn kernel<L: Lanes>(
                 if alive >> block & 1 == 0 || scratch.scratch.lengths[block] == 0 {
                     continue;
                 }
-                if block_backward::<L>(tile, block, scratch, &mut group) {
+                if block_backward::<L>(tile, block, scratch, &mut batch) {
                     alive &= !(1 << block);
                 }
             }
@@ -141,12 +141,76 @@ fn load_pixels<L: Lanes>(tile: &Tile, pixels: &Pixels<'_>, scratch: &mut Backwar
     }
 }
 
-/// Rows of a group: as many fragments of one block as there are lanes.
-struct Group<L> {
+/// As many fragments of one block as there are lanes: rows of v and w of the header, a pixel a
+/// lane.
+struct Batch<L> {
     v: [L; 16],
     w: [L; 16],
     splat: [u32; 16],
     len: usize,
+}
+
+/// What is the same for all fragments of a block's list.
+struct BlockPixels<L> {
+    /// Centres of the pixels: x and y.
+    centres: [L; 2],
+    /// dL/dpixel.
+    gradient: [L; 3],
+    alpha_max: L,
+    /// A splat whose log2 opacity is below this has no fragment above the cap.
+    cap: f32,
+}
+
+/// A block's pixels on the way front to back.
+struct Walk<L: Lanes> {
+    /// Transmittance.
+    live: L,
+    /// R of the header.
+    behind: L,
+    /// Pixels that have not stopped.
+    running: L::Mask,
+}
+
+impl<L: Lanes> Walk<L> {
+    /// Passes one splat, exactly as the forward pass does; returns v and w.
+    #[inline(always)]
+    fn pass(&mut self, splat: &Splat, pixels: &BlockPixels<L>) -> (L, L) {
+        let alpha_min = L::splat(ALPHA_MIN as f32);
+        let t_min = L::splat(TRANSMITTANCE_MIN as f32);
+        let one = L::splat(1.0);
+        let (_, power) = power(splat, &pixels.centres);
+        let raw = power.exp2();
+        let alpha = raw.min(pixels.alpha_max);
+        let mut alpha = alpha.where_set(alpha.ge(alpha_min));
+        let mut transparency = one - alpha;
+        let mut next = self.live * transparency;
+        let stop = self.running.and_not(next.ge(t_min));
+        if stop.any() {
+            self.running = self.running.and_not(stop);
+            alpha = alpha.where_set(self.running);
+            next = next.where_set(self.running);
+            transparency = one - alpha;
+        }
+        let weight = alpha * self.live;
+        let toward = pixels.gradient[0].mul_add(
+            L::splat(splat.colour[0]),
+            pixels.gradient[1].mul_add(
+                L::splat(splat.colour[1]),
+                pixels.gradient[2] * L::splat(splat.colour[2]),
+            ),
+        );
+        self.behind = weight.neg_mul_add(toward, self.behind);
+        let d_alpha = self
+            .behind
+            .neg_mul_add(transparency.reciprocal(), self.live * toward);
+        let mut v = d_alpha * alpha;
+        if splat.log2_opacity >= pixels.cap {
+            // Nothing flows through the cap: d min(alpha, cap) = 0 above it.
+            v = v.where_set(self.running.and_not(raw.ge(pixels.alpha_max)));
+        }
+        self.live = next;
+        (v, weight)
+    }
 }
 
 /// Walks a block's list of the chunk; true when all its pixels have stopped.
@@ -155,88 +219,48 @@ fn block_backward<L: Lanes>(
     tile: &Tile,
     block: usize,
     scratch: &mut BackwardScratch,
-    group: &mut Group<L>,
+    batch: &mut Batch<L>,
 ) -> bool {
     let at = block * L::WIDTH;
-    let centres = centres::<L>(tile, block);
-    let mut live = L::load(&scratch.scratch.live[at..]);
-    let mut behind = L::load(&scratch.behind[at..]);
-    let gradient = [
-        L::load(&scratch.gradient[0][at..]),
-        L::load(&scratch.gradient[1][at..]),
-        L::load(&scratch.gradient[2][at..]),
-    ];
-    let alpha_min = L::splat(ALPHA_MIN as f32);
-    let alpha_max = L::splat(tile.alpha_max);
-    let t_min = L::splat(TRANSMITTANCE_MIN as f32);
-    let one = L::splat(1.0);
-    let cap = tile.alpha_max.log2() - 1e-6;
-    let mut running = live.ge(t_min);
-    let mut stopped = false;
+    let live = L::load(&scratch.scratch.live[at..]);
+    let mut walk = Walk {
+        live,
+        behind: L::load(&scratch.behind[at..]),
+        running: live.ge(L::splat(TRANSMITTANCE_MIN as f32)),
+    };
     let length = scratch.scratch.lengths[block];
+    let pixels = BlockPixels {
+        centres: centres::<L>(tile, block),
+        gradient: [
+            L::load(&scratch.gradient[0][at..]),
+            L::load(&scratch.gradient[1][at..]),
+            L::load(&scratch.gradient[2][at..]),
+        ],
+        alpha_max: L::splat(tile.alpha_max),
+        cap: tile.alpha_max.log2() - 1e-6,
+    };
+    let mut stopped = false;
     for position in 0..length {
         let index = scratch.scratch.lists[block][position % CHUNK];
         let splat = &scratch.scratch.local[index as usize % CHUNK];
-        let (_, power) = power(splat, &centres);
-        let raw = power.exp2();
-        let alpha = raw.min(alpha_max);
-        let mut alpha = alpha.where_set(alpha.ge(alpha_min));
-        let mut transparency = one - alpha;
-        let mut next = live * transparency;
-        let stop = L::and_not(running, next.ge(t_min));
-        if L::any(stop) {
-            running = L::and_not(running, stop);
-            alpha = alpha.where_set(running);
-            next = next.where_set(running);
-            transparency = one - alpha;
+        let (v, weight) = walk.pass(splat, &pixels);
+        batch.v[batch.len % 16] = v;
+        batch.w[batch.len % 16] = weight;
+        batch.splat[batch.len % 16] = index;
+        batch.len += 1;
+        if batch.len == L::WIDTH {
+            flush(batch, at, &pixels.centres, scratch);
         }
-        let weight = alpha * live;
-        let toward = gradient[0].mul_add(
-            L::splat(splat.colour[0]),
-            gradient[1].mul_add(
-                L::splat(splat.colour[1]),
-                gradient[2] * L::splat(splat.colour[2]),
-            ),
-        );
-        behind = weight.neg_mul_add(toward, behind);
-        let d_alpha = behind.neg_mul_add(transparency.reciprocal(), live * toward);
-        let mut v = d_alpha * alpha;
-        if splat.log2_opacity >= cap {
-            // Nothing flows through the cap: d min(alpha, cap) = 0 above it.
-            v = v.where_set(L::and_not(running, raw.ge(alpha_max)));
-        }
-        group.v[group.len % 16] = v;
-        group.w[group.len % 16] = weight;
-        group.splat[group.len % 16] = index;
-        group.len += 1;
-        if group.len == L::WIDTH {
-            flush(
-                group,
-                &scratch.gradient,
-                at,
-                &centres,
-                &scratch.scratch.local,
-                &mut scratch.sums,
-            );
-        }
-        live = next;
-        if !L::any(running) {
+        if !walk.running.any() {
             stopped = true;
             break;
         }
     }
-    if group.len > 0 {
-        flush(
-            group,
-            &scratch.gradient,
-            at,
-            &centres,
-            &scratch.scratch.local,
-            &mut scratch.sums,
-        );
+    if batch.len > 0 {
+        flush(batch, at, &pixels.centres, scratch);
     }
-    live.store(&mut scratch.scratch.live[at..]);
-    behind.store(&mut scratch.behind[at..]);
+    walk.live.store(&mut scratch.scratch.live[at..]);
+    walk.behind.store(&mut scratch.behind[at..]);
     stopped
 }
 
@@ -251,31 +275,42 @@ fn moments<L: Lanes>(a: L, b: L, c: L, d: L) -> (L, L, L) {
     )
 }
 
-/// Sums a group over its block's pixels, a splat a lane, and adds to the splats' sums.
+/// Sums a batch over its block's pixels, a splat a lane, and adds to the splats' sums.
 #[inline(always)]
 fn flush<L: Lanes>(
-    group: &mut Group<L>,
-    gradient: &[[f32; PIXELS]; 3],
+    batch: &mut Batch<L>,
     at: usize,
     centres: &[L; 2],
-    local: &[Splat; CHUNK],
-    sums: &mut [[f32; 16]],
+    scratch: &mut BackwardScratch,
 ) {
     let zero = L::splat(0.0);
-    for row in group.len..L::WIDTH {
-        group.v[row] = zero;
-        group.w[row] = zero;
+    for row in batch.len..L::WIDTH {
+        batch.v[row] = zero;
+        batch.w[row] = zero;
     }
-    L::transpose(&mut group.v[..L::WIDTH]);
-    L::transpose(&mut group.w[..L::WIDTH]);
+    L::transpose(&mut batch.v[..L::WIDTH]);
+    L::transpose(&mut batch.w[..L::WIDTH]);
 
+    let about_middle = moments_of_pixels(&batch.v);
+    let colour = colour_sums(&batch.w, &scratch.gradient, at);
+    let offset = offsets(batch, centres, &scratch.scratch.local);
+    let mut columns = sums_about_means(&about_middle, &colour, &offset);
+    add_to_sums(&mut columns, batch, &mut scratch.sums);
+    batch.len = 0;
+}
+
+/// Sums of v times 1, x, y, x², xy, y² over the block's pixels, x and y from the block's middle in
+/// pixels.
+#[inline(always)]
+fn moments_of_pixels<L: Lanes>(v: &[L; 16]) -> [L; 6] {
+    let zero = L::splat(0.0);
     // Pixel coordinates relative to the block's middle, in half pixels: columns -3 -1 1 3, rows
     // likewise. The moments are separable: three sums along each row, then along the column of
     // rows.
     let rows = L::WIDTH / 4;
     let mut along = [(zero, zero, zero); 4];
     for row in 0..rows {
-        let v = &group.v[4 * row..4 * row + 4];
+        let v = &v[4 * row..4 * row + 4];
         along[row] = moments(v[0], v[1], v[2], v[3]);
     }
     let [p, q, r, s] = along;
@@ -302,55 +337,73 @@ fn flush<L: Lanes>(
         _ => (p.0, zero, zero, p.1, zero, p.2),
     };
     let (half, quarter) = (L::splat(0.5), L::splat(0.25));
-    let mut s = [
+    [
         v0,
         half * x0,
         half * v1,
         quarter * xx,
         quarter * x1,
         quarter * v2,
-        zero,
-        zero,
-        zero,
-    ];
+    ]
+}
+
+/// Sums of w times dL/dpixel over the block's pixels: dL/dcolour.
+#[inline(always)]
+fn colour_sums<L: Lanes>(w: &[L; 16], gradient: &[[f32; PIXELS]; 3], at: usize) -> [L; 3] {
+    let mut sums = [L::splat(0.0); 3];
     let pixels = gradient.each_ref().map(|plane| &plane[at..at + L::WIDTH]);
     for p in 0..L::WIDTH {
         for c in 0..3 {
-            s[6 + c] = group.w[p].mul_add(L::splat(pixels[c][p]), s[6 + c]);
+            sums[c] = w[p].mul_add(L::splat(pixels[c][p]), sums[c]);
         }
     }
+    sums
+}
 
-    // From the block's middle to each splat's mean: d = offset + o.
+/// From each splat's mean to the block's middle, x and y in pixels.
+#[inline(always)]
+fn offsets<L: Lanes>(batch: &Batch<L>, centres: &[L; 2], local: &[Splat; CHUNK]) -> [L; 2] {
+    let rows = L::WIDTH / 4;
     let (mut first_x, mut first_y) = ([0.0f32; 16], [0.0f32; 16]);
     centres[0].store(&mut first_x);
     centres[1].store(&mut first_y);
     let middle = [first_x[0] + 1.5, first_y[0] + (rows as f32 - 1.0) / 2.0];
     let (mut ox, mut oy) = ([0.0f32; 16], [0.0f32; 16]);
-    for lane in 0..group.len.min(16) {
-        let mean = local[group.splat[lane] as usize % CHUNK].mean;
+    for lane in 0..batch.len.min(16) {
+        let mean = local[batch.splat[lane] as usize % CHUNK].mean;
         ox[lane] = middle[0] - mean[0];
         oy[lane] = middle[1] - mean[1];
     }
-    let (ox, oy) = (L::load(&ox), L::load(&oy));
-    let mut columns = [zero; 16];
+    [L::load(&ox), L::load(&oy)]
+}
+
+/// A pair's sums about the splat's mean, padded to whole vectors: d = position from the middle +
+/// offset.
+#[inline(always)]
+fn sums_about_means<L: Lanes>(s: &[L; 6], colour: &[L; 3], &[ox, oy]: &[L; 2]) -> [L; 16] {
+    let mut columns = [L::splat(0.0); 16];
     columns[0] = s[0];
     columns[1] = ox.mul_add(s[0], s[1]);
     columns[2] = oy.mul_add(s[0], s[2]);
     columns[3] = ox.mul_add(s[1] + columns[1], s[3]);
     columns[4] = oy.mul_add(s[1], ox.mul_add(columns[2], s[4]));
     columns[5] = oy.mul_add(s[2] + columns[2], s[5]);
-    columns[6..9].copy_from_slice(&s[6..9]);
+    columns[6..9].copy_from_slice(colour);
+    columns
+}
 
+/// Adds a batch's columns to the rows of its splats.
+#[inline(always)]
+fn add_to_sums<L: Lanes>(columns: &mut [L; 16], batch: &Batch<L>, sums: &mut [[f32; 16]]) {
     let mut c = 0;
     while c < SUMS {
         L::transpose(&mut columns[c..c + L::WIDTH]);
-        for lane in 0..group.len.min(L::WIDTH) {
-            let row = &mut sums[group.splat[lane] as usize % CHUNK][c..c + L::WIDTH];
+        for lane in 0..batch.len.min(L::WIDTH) {
+            let row = &mut sums[batch.splat[lane] as usize % CHUNK][c..c + L::WIDTH];
             (L::load(row) + columns[c + lane]).store(row);
         }
         c += L::WIDTH;
     }
-    group.len = 0;
 }
 
 const _: () = assert!(MAX_BLOCKS <= 64, "blocks are bits of a u64");

@@ -13,7 +13,7 @@ pub(crate) fn direction<L: Lanes>(mean: &[L; 3], camera: &KernelCamera) -> ([L; 
         mean[2] - L::splat(camera.position[2]),
     ];
     let square = d[0].mul_add(d[0], d[1].mul_add(d[1], d[2] * d[2]));
-    let inverse = L::splat(1.0).div(square.max(L::splat(1e-30)).sqrt());
+    let inverse = L::splat(1.0) / square.max(L::splat(1e-30)).sqrt();
     ([d[0] * inverse, d[1] * inverse, d[2] * inverse], inverse)
 }
 

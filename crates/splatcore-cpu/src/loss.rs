@@ -259,7 +259,7 @@ fn ssim_row_kernel<L: Lanes>(
         let m2 = (squares - a.mul_add(a, b * b)).max(zero) + c2;
         let unlike = (differences - difference * difference).max(zero);
         let (n1, n2) = (m1 - difference * difference, m2 - unlike);
-        let inverse = counts.div(m1 * m2);
+        let inverse = counts / (m1 * m2);
         let (inverse_m1, inverse_m2) = (m2 * inverse, m1 * inverse);
         let (g, c) = (n1 * inverse, n2 * inverse_m2);
         let lack = unlike * inverse_m2; // 1 - c
@@ -359,81 +359,126 @@ impl Loss {
             self.gradient.iter_mut().for_each(|plane| plane.fill(0.0));
             return 0.0;
         }
-        let size = [width, height];
-        let scales = [
-            (1.0 - ssim_weight) as f64 / values,
-            -(ssim_weight as f64) / values,
-        ]
-        .map(|s| s as f32);
-        let window = &ssim_window().map(|w| w as f32);
+        let pass = Passes {
+            level,
+            photo,
+            window: &ssim_window().map(|w| w as f32),
+            size: [width, height],
+            scales: [
+                (1.0 - ssim_weight) as f64 / values,
+                -(ssim_weight as f64) / values,
+            ]
+            .map(|s| s as f32),
+        };
         let (mut l1, mut dissimilar) = (0.0, 0.0);
         for channel in 0..3 {
             let image = &colour[channel];
-            let image_row = |y: usize| &image[y * width..(y + 1) * width];
             self.sums.clear();
             self.sums.resize(height, [0.0; 2]);
-
-            let rows = self.rows.each_mut().map(|plane| Disjoint::new(plane));
-            (0..height)
-                .into_par_iter()
-                .with_min_len(ROWS_AT_LEAST)
-                .for_each_init(
-                    || RowScratch::new(width, NO_PIXEL),
-                    |scratch, y| {
-                        scratch.load(photo, channel, y);
-                        // SAFETY: one thread a row.
-                        let out = rows
-                            .each_ref()
-                            .map(|plane| unsafe { plane.get(y * width, width) });
-                        moments_row(level, window, image_row(y), scratch, out);
-                    },
-                );
-
-            let partials = self.partials.each_mut().map(|plane| Disjoint::new(plane));
-            let moments = self.rows.each_ref().map(|plane| plane.as_slice());
-            self.sums
-                .par_iter_mut()
-                .with_min_len(ROWS_AT_LEAST)
-                .enumerate()
-                .for_each_init(
-                    || RowScratch::new(width, [0.0; MOMENTS]),
-                    |scratch, (y, sums)| {
-                        scratch.load(photo, channel, y);
-                        // SAFETY: one thread a row.
-                        let out = partials
-                            .each_ref()
-                            .map(|plane| unsafe { plane.get(y * width, width) });
-                        ssim_row(level, window, moments, size, y, scratch, out, &mut sums[1]);
-                    },
-                );
-
-            let partials = self.partials.each_ref().map(|plane| plane.as_slice());
-            self.sums
-                .par_iter_mut()
-                .zip(self.gradient[channel].par_chunks_mut(width))
-                .with_min_len(ROWS_AT_LEAST)
-                .enumerate()
-                .for_each_init(
-                    || RowScratch::new(width, [0.0; MOMENTS]),
-                    |scratch, (y, (sums, gradient))| {
-                        scratch.load(photo, channel, y);
-                        gradient_row(
-                            level,
-                            window,
-                            partials,
-                            size,
-                            y,
-                            image_row(y),
-                            scratch,
-                            scales,
-                            gradient,
-                            &mut sums[0],
-                        );
-                    },
-                );
+            pass.moments(channel, image, &mut self.rows);
+            pass.ssim(channel, &self.rows, &mut self.partials, &mut self.sums);
+            let gradient = &mut self.gradient[channel];
+            pass.gradient(channel, image, &self.partials, gradient, &mut self.sums);
             l1 += self.sums.iter().map(|s| s[0]).sum::<f64>();
             dissimilar += self.sums.iter().map(|s| s[1]).sum::<f64>();
         }
         (1.0 - ssim_weight) as f64 * l1 / values + ssim_weight as f64 * dissimilar / values
+    }
+}
+
+/// The three passes over the rows of a channel, and what they share.
+struct Passes<'a> {
+    level: Level,
+    photo: &'a Photo,
+    window: &'a [f32; TAPS],
+    /// Width and height.
+    size: [usize; 2],
+    /// Weights of L1 and of SSIM over the number of values.
+    scales: [f32; 2],
+}
+
+impl Passes<'_> {
+    /// Pass 1: `rows` get the moments, blurred along rows.
+    fn moments(&self, channel: usize, image: &[f32], rows: &mut [Vec<f32>; MOMENTS]) {
+        let [width, height] = self.size;
+        let rows = rows.each_mut().map(|plane| Disjoint::new(plane));
+        (0..height)
+            .into_par_iter()
+            .with_min_len(ROWS_AT_LEAST)
+            .for_each_init(
+                || RowScratch::new(width, NO_PIXEL),
+                |scratch, y| {
+                    scratch.load(self.photo, channel, y);
+                    // SAFETY: one thread a row.
+                    let out = rows
+                        .each_ref()
+                        .map(|plane| unsafe { plane.get(y * width, width) });
+                    let image_row = &image[y * width..(y + 1) * width];
+                    moments_row(self.level, self.window, image_row, scratch, out);
+                },
+            );
+    }
+
+    /// Pass 2: `partials`, and in `sums[y][1]` the sum of 1 - SSIM of row y.
+    fn ssim(
+        &self,
+        channel: usize,
+        rows: &[Vec<f32>; MOMENTS],
+        partials: &mut [Vec<f32>; PARTIALS],
+        sums: &mut [[f64; 2]],
+    ) {
+        let (level, window, size) = (self.level, self.window, self.size);
+        let width = size[0];
+        let partials = partials.each_mut().map(|plane| Disjoint::new(plane));
+        let moments = rows.each_ref().map(|plane| plane.as_slice());
+        sums.par_iter_mut()
+            .with_min_len(ROWS_AT_LEAST)
+            .enumerate()
+            .for_each_init(
+                || RowScratch::new(width, [0.0; MOMENTS]),
+                |scratch, (y, sums)| {
+                    scratch.load(self.photo, channel, y);
+                    // SAFETY: one thread a row.
+                    let out = partials
+                        .each_ref()
+                        .map(|plane| unsafe { plane.get(y * width, width) });
+                    ssim_row(level, window, moments, size, y, scratch, out, &mut sums[1]);
+                },
+            );
+    }
+
+    /// Pass 3: the gradient, and in `sums[y][0]` the sum of absolute differences of row y.
+    fn gradient(
+        &self,
+        channel: usize,
+        image: &[f32],
+        partials: &[Vec<f32>; PARTIALS],
+        gradient: &mut [f32],
+        sums: &mut [[f64; 2]],
+    ) {
+        let width = self.size[0];
+        let partials = partials.each_ref().map(|plane| plane.as_slice());
+        sums.par_iter_mut()
+            .zip(gradient.par_chunks_mut(width))
+            .with_min_len(ROWS_AT_LEAST)
+            .enumerate()
+            .for_each_init(
+                || RowScratch::new(width, [0.0; MOMENTS]),
+                |scratch, (y, (sums, gradient))| {
+                    scratch.load(self.photo, channel, y);
+                    gradient_row(
+                        self.level,
+                        self.window,
+                        partials,
+                        self.size,
+                        y,
+                        &image[y * width..(y + 1) * width],
+                        scratch,
+                        self.scales,
+                        gradient,
+                        &mut sums[0],
+                    );
+                },
+            );
     }
 }

@@ -5,10 +5,10 @@
 use crate::antialias::Compensation;
 use crate::camera::KernelCamera;
 use crate::ellipse::{Ellipse, LOG2_255};
-use crate::geometry::{geometry, load_geometry};
+use crate::geometry::{Geometry, geometry, load_geometry};
 use crate::harmonics::{direction, sh_basis};
 pub use crate::scene::Scene;
-use crate::simd::{Lanes, Rows, ceil, dispatch, load_columns, log2_one_plus_exp2};
+use crate::simd::{Lanes, Mask, Rows, ceil, dispatch, load_columns, log2_one_plus_exp2};
 use crate::smoothing::smooth;
 use splatcore_core::semantics::TILE;
 use splatcore_core::sh;
@@ -71,14 +71,14 @@ fn kernel<L: Lanes>(
     while start < total {
         let lanes = (total - start).min(L::WIDTH);
         let rows: Rows = std::array::from_fn(|lane| (first + start + lane.min(lanes - 1)) as u32);
-        group::<L>(&scene, camera, &rows, lanes, start, output);
+        project_lanes::<L>(&scene, camera, &rows, lanes, start, output);
         start += L::WIDTH;
     }
 }
 
-/// Projects `lanes` Gaussians.
+/// Projects `lanes` Gaussians, a Gaussian a lane.
 #[inline(always)]
-fn group<L: Lanes>(
+fn project_lanes<L: Lanes>(
     scene: &Scene<'_>,
     camera: &KernelCamera,
     rows: &Rows,
@@ -97,19 +97,71 @@ fn group<L: Lanes>(
     let mut columns = load_geometry::<L>(scene, rows);
     let growth = smooth(scene, rows, &mut columns);
     let g = geometry(&columns, camera);
-    let tiny = L::splat(f32::MIN_POSITIVE);
-    let in_front = L::and(g.view[2].ge(L::splat(camera.near)), g.determinant.ge(tiny));
-    // z > near, not >=: one more comparison for the lanes that sit exactly on the plane.
-    let in_front = L::and_not(in_front, L::splat(camera.near).ge(g.view[2]));
-    if L::bits(in_front) & valid == 0 {
+    let in_front = in_front(&g, camera);
+    if in_front.bits() & valid == 0 {
         return;
     }
 
+    let outline = outline(&g, camera);
+    let in_view = square_in_view(&outline, in_front, camera) & valid;
+    for lane in 0..lanes {
+        output.in_view[start + lane] = (in_view >> lane & 1) as u8;
+    }
+    let log2_opacity = log2_opacity(scene, rows, &growth, &g, camera);
+    let visible = in_front & log2_opacity.ge(L::splat(-LOG2_255));
+    let extent = extent(&outline, log2_opacity);
+    // Comparisons with NaN are false, so a mean that overflowed drops out here.
+    let touches = touches_image(&outline, &extent, camera);
+    let survivors = (visible & touches).bits() & valid;
+    if survivors == 0 {
+        return;
+    }
+
+    let mut fields = [[0.0f32; 16]; FIELDS];
+    let colour = colours([columns[0], columns[1], columns[2]], scene, rows, camera);
+    for channel in 0..3 {
+        colour[channel].store(&mut fields[channel]);
+    }
+    outline.power[0].store(&mut fields[3]);
+    outline.power[1].store(&mut fields[4]);
+    outline.power[2].store(&mut fields[5]);
+    g.view[2].store(&mut fields[6]);
+    extent[0].store(&mut fields[7]);
+    extent[1].store(&mut fields[8]);
+    outline.mean[0].store(&mut fields[9]);
+    outline.mean[1].store(&mut fields[10]);
+    log2_opacity.store(&mut fields[11]);
+    outline.radius.store(&mut fields[12]);
+    write_splats(&fields, survivors, rows, output);
+}
+
+/// Whether a Gaussian is beyond the near plane and its projected covariance can be inverted.
+#[inline(always)]
+fn in_front<L: Lanes>(g: &Geometry<L>, camera: &KernelCamera) -> L::Mask {
+    let tiny = L::splat(f32::MIN_POSITIVE);
+    let in_front = g.view[2].ge(L::splat(camera.near)) & g.determinant.ge(tiny);
+    // z > near, not >=: one more comparison for the lanes that sit exactly on the plane.
+    in_front.and_not(L::splat(camera.near).ge(g.view[2]))
+}
+
+/// A splat's place and shape in the image, a Gaussian a lane.
+struct Outline<L> {
+    /// Centre in pixels.
+    mean: [L; 2],
+    /// a, b, c of log2 alpha, see [`Splat::power`].
+    power: [L; 3],
+    /// See [`Splat::radius`].
+    radius: L,
+}
+
+/// The splat of a Gaussian that is in front of the camera.
+#[inline(always)]
+fn outline<L: Lanes>(g: &Geometry<L>, camera: &KernelCamera) -> Outline<L> {
     let u =
         (g.view[0] * g.inverse_z).mul_add(L::splat(camera.focal[0]), L::splat(camera.centre[0]));
     let v =
         (g.view[1] * g.inverse_z).mul_add(L::splat(camera.focal[1]), L::splat(camera.centre[1]));
-    let inverse_determinant = L::splat(1.0).div(g.determinant);
+    let inverse_determinant = L::splat(1.0) / g.determinant;
     let half = L::splat(-0.5 * LOG2_E) * inverse_determinant;
     let a = half * g.projected[2];
     let b = L::splat(LOG2_E) * inverse_determinant * g.projected[1];
@@ -120,20 +172,36 @@ fn group<L: Lanes>(
         .max(L::splat(0.1))
         .sqrt();
     let sigma3 = L::splat(3.0) * (middle + spread).sqrt();
-
-    // The square of `square_tiles` holds a tile exactly when it reaches past the first pixel and
-    // starts before the end of the last tile, since it is at least two pixels wide.
-    let radius = ceil(sigma3);
-    let in_view = {
-        let one_half = L::splat(1.5);
-        let [end_x, end_y] = camera.tiles.map(|t| (t * TILE) as f32 + 0.5 - 1e-3);
-        let x = L::and((u + radius).ge(one_half), L::splat(end_x).ge(u - radius));
-        let y = L::and((v + radius).ge(one_half), L::splat(end_y).ge(v - radius));
-        L::bits(L::and(in_front, L::and(x, y))) & valid
-    };
-    for lane in 0..lanes {
-        output.in_view[start + lane] = (in_view >> lane & 1) as u8;
+    Outline {
+        mean: [u, v],
+        power: [a, b, power_c],
+        radius: ceil(sigma3),
     }
+}
+
+/// Bits of the Gaussians whose 3-sigma square touches the grid of tiles.
+///
+/// The square of `square_tiles` holds a tile exactly when it reaches past the first pixel and
+/// starts before the end of the last tile, since it is at least two pixels wide.
+#[inline(always)]
+fn square_in_view<L: Lanes>(o: &Outline<L>, in_front: L::Mask, camera: &KernelCamera) -> u32 {
+    let ([u, v], radius) = (o.mean, o.radius);
+    let one_half = L::splat(1.5);
+    let [end_x, end_y] = camera.tiles.map(|t| (t * TILE) as f32 + 0.5 - 1e-3);
+    let x = (u + radius).ge(one_half) & L::splat(end_x).ge(u - radius);
+    let y = (v + radius).ge(one_half) & L::splat(end_y).ge(v - radius);
+    (in_front & (x & y)).bits()
+}
+
+/// log2 of the opacity, lowered by the 3D filter's growth and by the 2D filter's factor.
+#[inline(always)]
+fn log2_opacity<L: Lanes>(
+    scene: &Scene<'_>,
+    rows: &Rows,
+    growth: &[L; 3],
+    g: &Geometry<L>,
+    camera: &KernelCamera,
+) -> L {
     let mut logits = [L::splat(0.0)];
     load_columns(scene.opacity_logits, 1, rows, 1, &mut logits);
     let mut log2_opacity = -log2_one_plus_exp2(logits[0] * L::splat(-LOG2_E));
@@ -141,32 +209,41 @@ fn group<L: Lanes>(
         log2_opacity = log2_opacity - (growth[0] + growth[1] + growth[2]);
     }
     if camera.antialias {
-        log2_opacity = log2_opacity + Compensation::new(&g, camera).log2_factor();
+        log2_opacity = log2_opacity + Compensation::new(g, camera).log2_factor();
     }
-    let visible = L::and(in_front, log2_opacity.ge(L::splat(-LOG2_255)));
-    let ellipse = Ellipse::new(a, b, power_c, log2_opacity);
-    let transposed = Ellipse::new(power_c, b, a, log2_opacity);
-    let (half_width, half_height) = (transposed.half_height, ellipse.half_height);
+    log2_opacity
+}
+
+/// Half width and height of the ellipse alpha = 1/255.
+#[inline(always)]
+fn extent<L: Lanes>(o: &Outline<L>, log2_opacity: L) -> [L; 2] {
+    let [a, b, c] = o.power;
+    let ellipse = Ellipse::new(a, b, c, log2_opacity);
+    let transposed = Ellipse::new(c, b, a, log2_opacity);
+    [transposed.half_height, ellipse.half_height]
+}
+
+/// Whether the box around that ellipse holds the centre of a pixel.
+#[inline(always)]
+fn touches_image<L: Lanes>(o: &Outline<L>, extent: &[L; 2], camera: &KernelCamera) -> L::Mask {
+    let ([u, v], [half_width, half_height]) = (o.mean, *extent);
     // Pixel centres run from 0.5 to side - 0.5.
     let [edge_x, edge_y] = camera.size.map(|v| v as f32 - 0.5);
-    let touches = L::and(
-        L::and(
-            (u + half_width).ge(L::splat(0.5)),
-            L::splat(edge_x).ge(u - half_width),
-        ),
-        L::and(
-            (v + half_height).ge(L::splat(0.5)),
-            L::splat(edge_y).ge(v - half_height),
-        ),
-    );
-    // Comparisons with NaN are false, so a mean that overflowed drops out here.
-    let mut survivors = L::bits(L::and(visible, touches)) & valid;
-    if survivors == 0 {
-        return;
-    }
+    let x = (u + half_width).ge(L::splat(0.5)) & L::splat(edge_x).ge(u - half_width);
+    let y = (v + half_height).ge(L::splat(0.5)) & L::splat(edge_y).ge(v - half_height);
+    x & y
+}
 
+/// Colours from spherical harmonics, not clamped yet.
+#[inline(always)]
+fn colours<L: Lanes>(
+    mean: [L; 3],
+    scene: &Scene<'_>,
+    rows: &Rows,
+    camera: &KernelCamera,
+) -> [L; 3] {
     let degree = scene.sh_degree;
-    let (unit, _) = direction(&[columns[0], columns[1], columns[2]], camera);
+    let (unit, _) = direction(&mean, camera);
     let basis = sh_basis(degree, unit);
     let coefficients = sh::coefficients(degree);
     let mut harmonics = [L::splat(0.0); 48];
@@ -177,24 +254,27 @@ fn group<L: Lanes>(
         3 * coefficients,
         &mut harmonics,
     );
-    let mut fields = [[0.0f32; 16]; 13];
+    let mut colour = [L::splat(0.5); 3];
     for channel in 0..3 {
-        let mut sum = L::splat(0.5);
         for k in 0..coefficients {
-            sum = basis[k].mul_add(harmonics[3 * k + channel], sum);
+            colour[channel] = basis[k].mul_add(harmonics[3 * k + channel], colour[channel]);
         }
-        sum.store(&mut fields[channel]);
     }
-    a.store(&mut fields[3]);
-    b.store(&mut fields[4]);
-    power_c.store(&mut fields[5]);
-    g.view[2].store(&mut fields[6]);
-    half_width.store(&mut fields[7]);
-    half_height.store(&mut fields[8]);
-    u.store(&mut fields[9]);
-    v.store(&mut fields[10]);
-    log2_opacity.store(&mut fields[11]);
-    radius.store(&mut fields[12]);
+    colour
+}
+
+/// Arrays that [`write_splats`] takes: colour 0 to 2, power 3 to 5, depth 6, extent 7 and 8, mean 9
+/// and 10, log2 of the opacity 11, radius 12.
+const FIELDS: usize = 13;
+
+/// Appends the splats of the lanes whose bit is set.
+#[inline(always)]
+fn write_splats(
+    fields: &[[f32; 16]; FIELDS],
+    mut survivors: u32,
+    rows: &Rows,
+    output: &mut Output<'_>,
+) {
     while survivors != 0 {
         let lane = survivors.trailing_zeros() as usize;
         survivors &= survivors - 1;

@@ -2,10 +2,10 @@
 //! the inverse of `project`'s steps. A Gaussian a lane. Twin:
 //! `splatcore_reference::twin::project_backward`.
 
-use crate::antialias::Compensation;
+use crate::antialias::{Compensation, Pull};
 use crate::blend_backward::{SUMS, SumRow};
 use crate::camera::KernelCamera;
-use crate::geometry::{geometry, load_geometry, symmetric_times};
+use crate::geometry::{Geometry, geometry, load_geometry, symmetric_times};
 use crate::harmonics::{direction, sh_backward, sh_basis};
 use crate::project::Splat;
 use crate::scene::Scene;
@@ -58,7 +58,7 @@ fn kernel<L: Lanes>(
     let mut start = 0;
     while start < splats.len() {
         let lanes = (splats.len() - start).min(L::WIDTH);
-        group::<L>(
+        backward_lanes::<L>(
             &scene,
             camera,
             &splats[start..start + lanes],
@@ -71,8 +71,9 @@ fn kernel<L: Lanes>(
     }
 }
 
+/// Gradients of as many Gaussians as there are splats, a Gaussian a lane.
 #[inline(always)]
-fn group<L: Lanes>(
+fn backward_lanes<L: Lanes>(
     scene: &Scene<'_>,
     camera: &KernelCamera,
     splats: &[Splat],
@@ -82,6 +83,68 @@ fn group<L: Lanes>(
     out: &mut GradientRows<'_>,
 ) {
     let lanes = splats.len();
+    let totals = add_up_pairs::<L>(splats, slots, pairs_of_splats, sums, out);
+    let local = &totals.rows;
+    let d_mean = mean_gradient(&totals);
+    store_norm(&totals, &d_mean, camera, lanes, out);
+
+    let mut columns = load_geometry::<L>(scene, local);
+    let growth = smooth(scene, local, &mut columns);
+    let g = geometry(&columns, camera);
+    let pull = if camera.antialias {
+        Some(Compensation::new(&g, camera).backward(totals.alpha, &g, camera))
+    } else {
+        None
+    };
+
+    let d_projected = projected_gradient(&totals, pull.as_ref());
+    let d_transformed = times_transform(&d_projected, &g);
+    let d_view = view_gradient(&d_mean, &d_transformed, &g, camera, pull.as_ref());
+    let d_covariance = covariance_gradient(&d_transformed, &g);
+    let (d_rotation, mut d_log_scales) = shape_gradient(&d_covariance, &g, pull.as_ref());
+    if !scene.smoothing.is_empty() {
+        smooth_backward(&growth, totals.alpha, &mut d_log_scales);
+    }
+    store_columns(&mut d_log_scales, out.log_scales, 3, local, lanes);
+    let mut d_quaternion = quaternion_gradient(&d_rotation, &g);
+    store_columns(&mut d_quaternion, out.rotations, 4, local, lanes);
+    let mut d_logit = [logit_gradient(totals.alpha, scene, local)];
+    store_columns(&mut d_logit, out.opacity_logits, 1, local, lanes);
+
+    let mut d_world = world_gradient(&d_view, camera);
+    let mean = [columns[0], columns[1], columns[2]];
+    colour_backward(mean, &totals, scene, camera, lanes, &mut d_world, out);
+    store_columns(&mut d_world, out.means, 3, local, lanes);
+}
+
+/// What the rows of the splats' pairs add up to, a splat a lane. d is a pixel less the splat's
+/// mean.
+struct Totals<L> {
+    /// Rows of the splats' Gaussians in the chunk.
+    rows: Rows,
+    /// a, b, c of log2 alpha.
+    power: [L; 3],
+    /// Sum of dL/d(ln alpha), which is dL/d(ln opacity).
+    alpha: L,
+    /// Sums of dL/d(log2 alpha) times dx, dy.
+    first: [L; 2],
+    /// Sums of dL/d(log2 alpha) times dx², dx dy, dy².
+    second: [L; 3],
+    /// dL/d(colour), 0 where the channel was clamped.
+    colour: [L; 3],
+    /// Sums over tiles of |dL/d(mean)|; 0 unless the statistic asks for them.
+    absolute: [L; 2],
+}
+
+/// Adds up each splat's rows in the order of its pairs.
+#[inline(always)]
+fn add_up_pairs<L: Lanes>(
+    splats: &[Splat],
+    slots: &[[u32; 2]],
+    pairs_of_splats: &[u32],
+    sums: &[SumRow],
+    out: &GradientRows<'_>,
+) -> Totals<L> {
     let mut totals = [[0.0f32; 16]; SUMS];
     let mut power = [[0.0f32; 16]; 3];
     let mut open = [[0.0f32; 16]; 3];
@@ -113,38 +176,62 @@ fn group<L: Lanes>(
         }
         rows[lane] = splat.gaussian;
     }
-    let local: Rows = rows.map(|r| r - out.first as u32);
-    let [s, sx, sy, sxx, sxy, syy, red, green, blue] = load_all::<L, SUMS>(&totals);
+    let [alpha, x, y, xx, xy, yy, red, green, blue] = load_all::<L, SUMS>(&totals);
+    let [open_red, open_green, open_blue] = load_all::<L, 3>(&open);
+    let [along_x, along_y] = load_all::<L, 2>(&absolute);
     // The sums hold dL/d(ln alpha) = log2 e * dL/d(log2 alpha).
     let ln2 = L::splat(LN_2);
-    let [sx, sy, sxx, sxy, syy] = [sx * ln2, sy * ln2, sxx * ln2, sxy * ln2, syy * ln2];
-    let [a, b, power_c] = load_all::<L, 3>(&power);
-    let two = L::splat(2.0);
+    Totals {
+        rows: rows.map(|r| r - out.first as u32),
+        power: load_all::<L, 3>(&power),
+        alpha,
+        first: [x * ln2, y * ln2],
+        second: [xx * ln2, xy * ln2, yy * ln2],
+        colour: [red * open_red, green * open_green, blue * open_blue],
+        absolute: [along_x * ln2, along_y * ln2],
+    }
+}
 
-    // log2 alpha = l + a dx² + b dx dy + c dy², d = pixel - mean.
-    let d_mean = [-(two * a * sx + b * sy), -(two * power_c * sy + b * sx)];
+/// dL/d(mean) in pixels: log2 alpha = l + a dx² + b dx dy + c dy², d = pixel - mean.
+#[inline(always)]
+fn mean_gradient<L: Lanes>(totals: &Totals<L>) -> [L; 2] {
+    let ([a, b, c], [sx, sy]) = (totals.power, totals.first);
+    let two = L::splat(2.0);
+    [-(two * a * sx + b * sy), -(two * c * sy + b * sx)]
+}
+
+/// Writes the norm that densification looks at.
+#[inline(always)]
+fn store_norm<L: Lanes>(
+    totals: &Totals<L>,
+    d_mean: &[L; 2],
+    camera: &KernelCamera,
+    lanes: usize,
+    out: &mut GradientRows<'_>,
+) {
     let judged = match out.statistic {
-        Statistic::Mean => d_mean,
-        Statistic::Absolute => load_all::<L, 2>(&absolute).map(|sum| sum * ln2),
+        Statistic::Mean => *d_mean,
+        Statistic::Absolute => totals.absolute,
     };
     let ndc = [
         judged[0] * L::splat(camera.size[0] as f32 * 0.5),
         judged[1] * L::splat(camera.size[1] as f32 * 0.5),
     ];
     let mut norm = [ndc[0].mul_add(ndc[0], ndc[1] * ndc[1]).sqrt()];
-    store_columns(&mut norm, out.ndc_norm, 1, &local, lanes);
+    store_columns(&mut norm, out.ndc_norm, 1, &totals.rows, lanes);
+}
 
-    let mut columns = load_geometry::<L>(scene, &local);
-    let growth = smooth(scene, &local, &mut columns);
-    let g = geometry(&columns, camera);
-
+/// dL/d(projected covariance): xx xy yy, the off-diagonal entry as one of two.
+#[inline(always)]
+fn projected_gradient<L: Lanes>(totals: &Totals<L>, pull: Option<&Pull<L>>) -> [L; 3] {
+    let ([a, b, c], [sxx, sxy, syy]) = (totals.power, totals.second);
     // a = -log2e/2 conic_xx, b = -log2e conic_xy, c = -log2e/2 conic_yy; as a symmetric matrix of
     // gradients, the off-diagonal entry is half the gradient of conic_xy.
     let half = L::splat(-0.5 * LOG2_E);
     let d_conic = [half * sxx, half * sxy, half * syy];
     // d covariance = -M dM M with M the conic.
     let k = L::splat(-2.0 / LOG2_E);
-    let m = [k * a, L::splat(-1.0 / LOG2_E) * b, k * power_c];
+    let m = [k * a, L::splat(-1.0 / LOG2_E) * b, k * c];
     let left = [
         [
             m[0] * d_conic[0] + m[1] * d_conic[1],
@@ -160,18 +247,17 @@ fn group<L: Lanes>(
         -(left[0][0] * m[1] + left[0][1] * m[2]),
         -(left[1][0] * m[1] + left[1][1] * m[2]),
     ];
-    let pull = if camera.antialias {
-        Some(Compensation::new(&g, camera).backward(s, &g, camera))
-    } else {
-        None
-    };
-    if let Some(pull) = &pull {
+    if let Some(pull) = pull {
         for j in 0..3 {
             d_projected[j] = pull.inverse.mul_add(m[j], d_projected[j]);
         }
     }
+    d_projected
+}
 
-    // projected = T S Tᵀ + low pass, T = J W: dS = Tᵀ dP T, dT = 2 dP T S.
+/// dP T with T = J W, a row for each row of T.
+#[inline(always)]
+fn times_transform<L: Lanes>(d_projected: &[L; 3], g: &Geometry<L>) -> [[L; 3]; 2] {
     let [u, v] = g.transform;
     let mut pu = [L::splat(0.0); 3];
     let mut pv = [L::splat(0.0); 3];
@@ -179,6 +265,13 @@ fn group<L: Lanes>(
         pu[j] = d_projected[0].mul_add(u[j], d_projected[1] * v[j]);
         pv[j] = d_projected[1].mul_add(u[j], d_projected[2] * v[j]);
     }
+    [pu, pv]
+}
+
+/// projected = T S Tᵀ + low pass: dS = Tᵀ dP T, xx xy xz yy yz zz.
+#[inline(always)]
+fn covariance_gradient<L: Lanes>([pu, pv]: &[[L; 3]; 2], g: &Geometry<L>) -> [L; 6] {
+    let [u, v] = g.transform;
     let mut d_covariance = [L::splat(0.0); 6];
     for (k, (i, j)) in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
         .into_iter()
@@ -186,8 +279,20 @@ fn group<L: Lanes>(
     {
         d_covariance[k] = u[i].mul_add(pu[j], v[i] * pv[j]);
     }
-    let d_u = twice(symmetric_times(&g.covariance, &pu));
-    let d_v = twice(symmetric_times(&g.covariance, &pv));
+    d_covariance
+}
+
+/// dL/d(view-space position): by way of the mean in pixels and of J, dT = 2 dP T S.
+#[inline(always)]
+fn view_gradient<L: Lanes>(
+    d_mean: &[L; 2],
+    [pu, pv]: &[[L; 3]; 2],
+    g: &Geometry<L>,
+    camera: &KernelCamera,
+    pull: Option<&Pull<L>>,
+) -> [L; 3] {
+    let d_u = twice(symmetric_times(&g.covariance, pu));
+    let d_v = twice(symmetric_times(&g.covariance, pv));
     let w = &camera.rotation;
     // J = [fx/z 0 -fx x/z²; 0 fy/z -fy y/z²]; x and y clamped to a multiple of z where they are not
     // free.
@@ -213,11 +318,18 @@ fn group<L: Lanes>(
         - (one + g.free[1]) * jy * g.clamped[1] * z
         - d_mean[0] * fx * g.view[0] * z
         - d_mean[1] * fy * g.view[1] * z;
-    if let Some(pull) = &pull {
+    if let Some(pull) = pull {
         for j in 0..3 {
             d_view[j] = d_view[j] + pull.view[j];
         }
     }
+    d_view
+}
+
+/// A gradient in view axes, in world axes.
+#[inline(always)]
+fn world_gradient<L: Lanes>(d_view: &[L; 3], camera: &KernelCamera) -> [L; 3] {
+    let w = &camera.rotation;
     let mut d_world = [L::splat(0.0); 3];
     for j in 0..3 {
         d_world[j] = d_view[0].mul_add(
@@ -225,8 +337,17 @@ fn group<L: Lanes>(
             d_view[1].mul_add(L::splat(w[1][j]), d_view[2] * L::splat(w[2][j])),
         );
     }
+    d_world
+}
 
-    // S = M Mᵀ, M = R diag(scale): dM = 2 dS M.
+/// Gradients of the rotation matrix and of the log scales: S = M Mᵀ, M = R diag(scale), dM = 2 dS
+/// M.
+#[inline(always)]
+fn shape_gradient<L: Lanes>(
+    d_covariance: &[L; 6],
+    g: &Geometry<L>,
+    pull: Option<&Pull<L>>,
+) -> ([[L; 3]; 3], [L; 3]) {
     let mut d_rotation = [[L::splat(0.0); 3]; 3];
     let mut d_log_scales = [L::splat(0.0); 3];
     for j in 0..3 {
@@ -235,13 +356,13 @@ fn group<L: Lanes>(
             g.rotation[1][j] * g.scales[j],
             g.rotation[2][j] * g.scales[j],
         ];
-        let d_column = twice(symmetric_times(&d_covariance, &column));
+        let d_column = twice(symmetric_times(d_covariance, &column));
         for i in 0..3 {
             d_log_scales[j] = d_column[i].mul_add(column[i], d_log_scales[j]);
             d_rotation[i][j] = d_column[i] * g.scales[j];
         }
     }
-    if let Some(pull) = &pull {
+    if let Some(pull) = pull {
         for j in 0..3 {
             d_log_scales[j] = d_log_scales[j] + pull.log_scales[j];
             for i in 0..3 {
@@ -249,13 +370,14 @@ fn group<L: Lanes>(
             }
         }
     }
-    if !scene.smoothing.is_empty() {
-        smooth_backward(&growth, s, &mut d_log_scales);
-    }
-    store_columns(&mut d_log_scales, out.log_scales, 3, &local, lanes);
+    (d_rotation, d_log_scales)
+}
 
+/// From the rotation matrix to the stored quaternion.
+#[inline(always)]
+fn quaternion_gradient<L: Lanes>(r: &[[L; 3]; 3], g: &Geometry<L>) -> [L; 4] {
+    let two = L::splat(2.0);
     let [qw, qx, qy, qz] = g.quaternion;
-    let r = &d_rotation;
     let d_unit = [
         two * (qx * (r[2][1] - r[1][2]) + qy * (r[0][2] - r[2][0]) + qz * (r[1][0] - r[0][1])),
         two * (qy * (r[0][1] + r[1][0]) + qz * (r[0][2] + r[2][0]) + qw * (r[2][1] - r[1][2]))
@@ -271,24 +393,34 @@ fn group<L: Lanes>(
     for i in 0..4 {
         d_quaternion[i] = (d_unit[i] - radial * g.quaternion[i]) * g.inverse_norm;
     }
-    store_columns(&mut d_quaternion, out.rotations, 4, &local, lanes);
+    d_quaternion
+}
 
-    // d ln(sigmoid)/d logit = 1 - opacity.
+/// d ln(sigmoid)/d logit = 1 - opacity.
+#[inline(always)]
+fn logit_gradient<L: Lanes>(alpha: L, scene: &Scene<'_>, local: &Rows) -> L {
     let mut logits = [L::splat(0.0)];
-    load_columns(scene.opacity_logits, 1, &local, 1, &mut logits);
-    let transparency = L::splat(1.0)
-        .div(L::splat(1.0) + (logits[0] * L::splat(LOG2_E)).min(L::splat(126.0)).exp2());
-    let mut d_logit = [s * transparency];
-    store_columns(&mut d_logit, out.opacity_logits, 1, &local, lanes);
+    load_columns(scene.opacity_logits, 1, local, 1, &mut logits);
+    let odds = (logits[0] * L::splat(LOG2_E)).min(L::splat(126.0)).exp2();
+    let transparency = L::splat(1.0) / (L::splat(1.0) + odds);
+    alpha * transparency
+}
 
+/// Writes the gradients of the harmonics, and adds to `d_world` what the mean's direction does to
+/// the colour.
+#[inline(always)]
+fn colour_backward<L: Lanes>(
+    mean: [L; 3],
+    totals: &Totals<L>,
+    scene: &Scene<'_>,
+    camera: &KernelCamera,
+    lanes: usize,
+    d_world: &mut [L; 3],
+    out: &mut GradientRows<'_>,
+) {
+    let (local, d_colour) = (&totals.rows, &totals.colour);
     let degree = scene.sh_degree;
     let coefficients = sh::coefficients(degree);
-    let d_colour = [
-        red * L::load(&open[0]),
-        green * L::load(&open[1]),
-        blue * L::load(&open[2]),
-    ];
-    let mean = [columns[0], columns[1], columns[2]];
     let (unit, inverse_distance) = direction(&mean, camera);
     let basis = sh_basis(degree, unit);
     if degree > 0 {
@@ -296,7 +428,7 @@ fn group<L: Lanes>(
         load_columns(
             scene.sh,
             scene.sh_stride,
-            &local,
+            local,
             3 * coefficients,
             &mut harmonics,
         );
@@ -317,7 +449,6 @@ fn group<L: Lanes>(
             d_world[j] = d_world[j] + (d_direction[j] - radial * unit[j]) * inverse_distance;
         }
     }
-    store_columns(&mut d_world, out.means, 3, &local, lanes);
     let mut d_harmonics = [L::splat(0.0); 48];
     for k in 0..coefficients {
         for channel in 0..3 {
@@ -328,7 +459,7 @@ fn group<L: Lanes>(
         &mut d_harmonics[..3 * coefficients],
         out.sh,
         scene.sh_stride,
-        &local,
+        local,
         lanes,
     );
 }

@@ -161,162 +161,244 @@ pub(crate) fn update(
     camera: &Camera,
     plan: &StepPlan,
 ) {
-    let camera = &KernelCamera::new(camera, &plan.render);
-    let count = state.gaussians.len();
     let stored = state.gaussians.sh_degree;
-    let sh_stride = 3 * state.gaussians.coefficients();
-    let degree = plan.render.sh_degree.min(stored);
-    let sh_used = 3 * sh::coefficients(degree);
-    let correction = Correction::new(plan.step);
-    let rates = &plan.rates;
-    let sh_keep = (1.0 - rates.sh_rest as f64 * plan.sh_regulariser as f64) as f32;
-    let parameters = Rows::new(&mut state.gaussians);
-    let first_moments = Rows::new(&mut state.first);
-    let second_moments = Rows::new(&mut state.second);
-    let gradient_sum = Disjoint::new(&mut state.gradient_sum);
-    let seen = Disjoint::new(&mut state.seen);
-    let smoothing = &state.smoothing[..];
+    let update = Update::new(level, frame, state, camera, plan);
     (0..frame.counts.len()).into_par_iter().for_each_init(
         || (Gaussians::zeros(ROWS, stored), vec![0.0f32; ROWS]),
-        |(gradients, ndc_norm), chunk| {
-            let first = chunk * ROWS;
-            let rows = ROWS.min(count - first);
-            // SAFETY: one thread a chunk, here and below.
-            let (p, m, v) = unsafe {
-                (
-                    parameters.get(first, rows),
-                    first_moments.get(first, rows),
-                    second_moments.get(first, rows),
-                )
-            };
-            zero(gradients, sh_used);
-            ndc_norm.fill(0.0);
-            let (splats, slots) = chunk_of(frame, chunk);
-            let mut target = GradientRows {
-                first,
-                means: &mut gradients.means.as_flattened_mut()[..3 * rows],
-                log_scales: &mut gradients.log_scales.as_flattened_mut()[..3 * rows],
-                rotations: &mut gradients.rotations.as_flattened_mut()[..4 * rows],
-                opacity_logits: &mut gradients.opacity_logits[..rows],
-                sh: &mut gradients.sh.as_flattened_mut()[..sh_stride * rows],
-                ndc_norm: &mut ndc_norm[..rows],
-                statistic: plan.statistics.unwrap_or_default(),
-            };
-            project_backward(
-                level,
-                p.scene(sh_stride, degree, slice_filters(smoothing, first, rows)),
-                camera,
-                splats,
-                slots,
-                &frame.lists.pairs_of_splats,
-                &frame.sums,
-                &mut target,
-            );
-            regularise(plan, count, &p, gradients);
-            if plan.statistics.is_some() {
-                let (sum, times) =
-                    unsafe { (gradient_sum.get(first, rows), seen.get(first, rows)) };
-                for i in 0..rows {
-                    sum[i] += ndc_norm[i] * frame.in_view[first + i] as f32;
-                    times[i] += frame.in_view[first + i] as u32;
-                }
+        // SAFETY: one thread a chunk.
+        |(gradients, ndc_norm), chunk| unsafe { update.chunk(chunk, gradients, ndc_norm) },
+    );
+}
+
+/// What all chunks of a step share.
+struct Update<'a> {
+    level: Level,
+    frame: &'a Frame,
+    plan: &'a StepPlan,
+    camera: KernelCamera,
+    /// Gaussians in the scene.
+    count: usize,
+    /// Degree of the harmonics in use.
+    degree: u8,
+    correction: Correction,
+    parameters: Rows<'a>,
+    first: Rows<'a>,
+    second: Rows<'a>,
+    gradient_sum: Disjoint<'a, f32>,
+    seen: Disjoint<'a, u32>,
+    smoothing: &'a [f32],
+}
+
+impl<'a> Update<'a> {
+    fn new(
+        level: Level,
+        frame: &'a Frame,
+        state: &'a mut LearnerState,
+        camera: &Camera,
+        plan: &'a StepPlan,
+    ) -> Self {
+        Self {
+            level,
+            frame,
+            plan,
+            camera: KernelCamera::new(camera, &plan.render),
+            count: state.gaussians.len(),
+            degree: plan.render.sh_degree.min(state.gaussians.sh_degree),
+            correction: Correction::new(plan.step),
+            parameters: Rows::new(&mut state.gaussians),
+            first: Rows::new(&mut state.first),
+            second: Rows::new(&mut state.second),
+            gradient_sum: Disjoint::new(&mut state.gradient_sum),
+            seen: Disjoint::new(&mut state.seen),
+            smoothing: &state.smoothing,
+        }
+    }
+
+    /// Updates the Gaussians of one chunk. `gradients` and `ndc_norm` are scratch of [`ROWS`] rows.
+    ///
+    /// # Safety
+    /// No two threads may update the same chunk.
+    unsafe fn chunk(&self, chunk: usize, gradients: &mut Gaussians, ndc_norm: &mut [f32]) {
+        let first = chunk * ROWS;
+        let rows = ROWS.min(self.count - first);
+        // SAFETY: the caller's promise.
+        let p = unsafe { self.parameters.get(first, rows) };
+        zero(gradients, self.sh_used());
+        ndc_norm.fill(0.0);
+        let (splats, slots) = chunk_of(self.frame, chunk);
+        let stride = self.parameters.sh_stride;
+        let mut target = GradientRows {
+            first,
+            means: &mut gradients.means.as_flattened_mut()[..3 * rows],
+            log_scales: &mut gradients.log_scales.as_flattened_mut()[..3 * rows],
+            rotations: &mut gradients.rotations.as_flattened_mut()[..4 * rows],
+            opacity_logits: &mut gradients.opacity_logits[..rows],
+            sh: &mut gradients.sh.as_flattened_mut()[..stride * rows],
+            ndc_norm: &mut ndc_norm[..rows],
+            statistic: self.plan.statistics.unwrap_or_default(),
+        };
+        project_backward(
+            self.level,
+            p.scene(
+                stride,
+                self.degree,
+                slice_filters(self.smoothing, first, rows),
+            ),
+            &self.camera,
+            splats,
+            slots,
+            &self.frame.lists.pairs_of_splats,
+            &self.frame.sums,
+            &mut target,
+        );
+        regularise(self.plan, self.count, &p, gradients);
+        let taken = taken_rows(self.plan, first, rows, splats, slots);
+        // SAFETY: the caller's promise; `optimise` takes `p`, so `add_noise` may get its rows.
+        unsafe {
+            if self.plan.statistics.is_some() {
+                self.add_statistics(first, ndc_norm, rows);
             }
-            let taken = taken_rows(plan, first, rows, splats, slots);
-            let run = |parameters: &mut [f32],
-                       first: &mut [f32],
-                       second: &mut [f32],
-                       gradients: &[f32],
-                       stride: usize,
-                       used: usize,
-                       base_rate: f32,
-                       rate: f32,
-                       keep: f32| {
-                for rows in &taken {
-                    let at = rows.start * stride..rows.end * stride;
-                    let mut group = Group {
-                        parameters: &mut parameters[at.clone()],
-                        first: &mut first[at.clone()],
-                        second: &mut second[at.clone()],
-                        gradients: &gradients[at],
-                        stride,
-                        used,
-                        base_rate,
-                        rate,
-                        keep,
-                    };
-                    adam(level, &mut group, correction);
-                }
-            };
-            let g = &*gradients;
-            run(
-                p.means,
-                m.means,
-                v.means,
-                &g.means.as_flattened()[..3 * rows],
-                3,
-                3,
-                rates.means,
-                rates.means,
-                1.0,
-            );
-            run(
+            self.optimise(&taken, first, rows, p, gradients);
+            if let Some(noise) = self.plan.noise {
+                self.add_noise(first, rows, noise);
+            }
+        }
+    }
+
+    /// Floats of a row of harmonics in use.
+    fn sh_used(&self) -> usize {
+        3 * sh::coefficients(self.degree)
+    }
+
+    /// # Safety
+    /// No other thread may use these rows of the statistics.
+    unsafe fn add_statistics(&self, first: usize, ndc_norm: &[f32], rows: usize) {
+        // SAFETY: the caller's promise.
+        let (sum, times) = unsafe {
+            (
+                self.gradient_sum.get(first, rows),
+                self.seen.get(first, rows),
+            )
+        };
+        for i in 0..rows {
+            sum[i] += ndc_norm[i] * self.frame.in_view[first + i] as f32;
+            times[i] += self.frame.in_view[first + i] as u32;
+        }
+    }
+
+    /// Adam for the rows of a chunk that are `taken`.
+    ///
+    /// # Safety
+    /// No other thread may use these rows of the moments.
+    unsafe fn optimise(
+        &self,
+        taken: &[Range<usize>],
+        first: usize,
+        rows: usize,
+        p: RowSlices<'_>,
+        g: &Gaussians,
+    ) {
+        // SAFETY: the caller's promise.
+        let (m, v) = unsafe { (self.first.get(first, rows), self.second.get(first, rows)) };
+        let rates = &self.plan.rates;
+        let sh_keep = 1.0 - rates.sh_rest as f64 * self.plan.sh_regulariser as f64;
+        let means = &g.means.as_flattened()[..3 * rows];
+        let log_scales = &g.log_scales.as_flattened()[..3 * rows];
+        let rotations = &g.rotations.as_flattened()[..4 * rows];
+        let logits = &g.opacity_logits[..rows];
+        let groups = [
+            group(p.means, m.means, v.means, means, 3, rates.means),
+            group(
                 p.log_scales,
                 m.log_scales,
                 v.log_scales,
-                &g.log_scales.as_flattened()[..3 * rows],
-                3,
+                log_scales,
                 3,
                 rates.log_scales,
-                rates.log_scales,
-                1.0,
-            );
-            run(
+            ),
+            group(
                 p.rotations,
                 m.rotations,
                 v.rotations,
-                &g.rotations.as_flattened()[..4 * rows],
-                4,
+                rotations,
                 4,
                 rates.rotations,
-                rates.rotations,
-                1.0,
-            );
-            run(
+            ),
+            group(
                 p.opacity_logits,
                 m.opacity_logits,
                 v.opacity_logits,
-                &g.opacity_logits[..rows],
-                1,
+                logits,
                 1,
                 rates.opacity_logits,
-                rates.opacity_logits,
-                1.0,
-            );
-            run(
-                p.sh,
-                m.sh,
-                v.sh,
-                &g.sh.as_flattened()[..sh_stride * rows],
-                sh_stride,
-                sh_used,
-                rates.sh_base,
-                rates.sh_rest,
-                sh_keep,
-            );
-            if let Some(noise) = plan.noise {
-                // SAFETY: the slices borrowed above are no longer used.
-                let mut p = unsafe { parameters.get(first, rows) };
-                for i in 0..rows {
-                    explore(
-                        &mut p,
-                        i,
-                        noise,
-                        normal3(plan.seed, plan.step as u64, (first + i) as u64),
-                    );
-                }
+            ),
+            Group {
+                parameters: p.sh,
+                first: m.sh,
+                second: v.sh,
+                gradients: &g.sh.as_flattened()[..self.parameters.sh_stride * rows],
+                stride: self.parameters.sh_stride,
+                used: self.sh_used(),
+                base_rate: rates.sh_base,
+                rate: rates.sh_rest,
+                keep: sh_keep as f32,
+            },
+        ];
+        for mut group in groups {
+            for rows in taken {
+                adam(
+                    self.level,
+                    &mut some_rows(&mut group, rows),
+                    self.correction,
+                );
             }
-        },
-    );
+        }
+    }
+
+    /// # Safety
+    /// No one else may use these rows of the parameters.
+    unsafe fn add_noise(&self, first: usize, rows: usize, noise: f32) {
+        let (seed, step) = (self.plan.seed, self.plan.step as u64);
+        // SAFETY: the caller's promise.
+        let mut p = unsafe { self.parameters.get(first, rows) };
+        for i in 0..rows {
+            explore(&mut p, i, noise, normal3(seed, step, (first + i) as u64));
+        }
+    }
+}
+
+/// Parameters that all learn at one rate and do not decay.
+fn group<'a>(
+    parameters: &'a mut [f32],
+    first: &'a mut [f32],
+    second: &'a mut [f32],
+    gradients: &'a [f32],
+    stride: usize,
+    rate: f32,
+) -> Group<'a> {
+    Group {
+        parameters,
+        first,
+        second,
+        gradients,
+        stride,
+        used: stride,
+        base_rate: rate,
+        rate,
+        keep: 1.0,
+    }
+}
+
+/// Some rows of a group.
+fn some_rows<'a>(group: &'a mut Group<'_>, rows: &Range<usize>) -> Group<'a> {
+    let at = rows.start * group.stride..rows.end * group.stride;
+    Group {
+        parameters: &mut group.parameters[at.clone()],
+        first: &mut group.first[at.clone()],
+        second: &mut group.second[at.clone()],
+        gradients: &group.gradients[at],
+        ..*group
+    }
 }
 
 /// The rows of a chunk that the optimiser takes: all, or for sparse Adam those that have a splat,

@@ -1,8 +1,8 @@
 //! AVX2 with FMA: 8 lanes.
 
-use super::lanes::{EXP2, Lanes};
+use super::lanes::{Arithmetic, EXP2, Functions, Lanes, Mask};
 use std::arch::x86_64::*;
-use std::ops::{Add, Mul, Neg, Sub};
+use std::ops::{Add, BitAnd, Div, Mul, Neg, Sub};
 
 /// Eight f32 in a register.
 #[derive(Clone, Copy)]
@@ -43,24 +43,15 @@ impl Neg for F32x8 {
     }
 }
 
-impl Lanes for F32x8 {
-    const WIDTH: usize = 8;
-    type Mask = __m256;
+impl Div for F32x8 {
+    type Output = Self;
+    #[inline(always)]
+    fn div(self, b: Self) -> Self {
+        unsafe { Self(_mm256_div_ps(self.0, b.0)) }
+    }
+}
 
-    #[inline(always)]
-    fn splat(value: f32) -> Self {
-        unsafe { Self(_mm256_set1_ps(value)) }
-    }
-    #[inline(always)]
-    fn load(slice: &[f32]) -> Self {
-        assert!(slice.len() >= 8);
-        unsafe { Self(_mm256_loadu_ps(slice.as_ptr())) }
-    }
-    #[inline(always)]
-    fn store(self, slice: &mut [f32]) {
-        assert!(slice.len() >= 8);
-        unsafe { _mm256_storeu_ps(slice.as_mut_ptr(), self.0) }
-    }
+impl Arithmetic for F32x8 {
     #[inline(always)]
     fn mul_add(self, b: Self, c: Self) -> Self {
         unsafe { Self(_mm256_fmadd_ps(self.0, b.0, c.0)) }
@@ -70,10 +61,6 @@ impl Lanes for F32x8 {
         unsafe { Self(_mm256_fnmadd_ps(self.0, b.0, c.0)) }
     }
     #[inline(always)]
-    fn div(self, b: Self) -> Self {
-        unsafe { Self(_mm256_div_ps(self.0, b.0)) }
-    }
-    #[inline(always)]
     fn min(self, b: Self) -> Self {
         unsafe { Self(_mm256_min_ps(self.0, b.0)) }
     }
@@ -81,6 +68,9 @@ impl Lanes for F32x8 {
     fn max(self, b: Self) -> Self {
         unsafe { Self(_mm256_max_ps(self.0, b.0)) }
     }
+}
+
+impl Functions for F32x8 {
     #[inline(always)]
     fn sqrt(self) -> Self {
         unsafe { Self(_mm256_sqrt_ps(self.0)) }
@@ -116,33 +106,37 @@ impl Lanes for F32x8 {
             Self(_mm256_mul_ps(p, _mm256_castsi256_ps(power)))
         }
     }
+}
+
+impl Lanes for F32x8 {
+    const WIDTH: usize = 8;
+    type Mask = Mask8;
+
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        unsafe { Self(_mm256_set1_ps(value)) }
+    }
+    #[inline(always)]
+    fn load(slice: &[f32]) -> Self {
+        assert!(slice.len() >= 8);
+        unsafe { Self(_mm256_loadu_ps(slice.as_ptr())) }
+    }
+    #[inline(always)]
+    fn store(self, slice: &mut [f32]) {
+        assert!(slice.len() >= 8);
+        unsafe { _mm256_storeu_ps(slice.as_mut_ptr(), self.0) }
+    }
     #[inline(always)]
     fn ge(self, b: Self) -> Self::Mask {
-        unsafe { _mm256_cmp_ps::<_CMP_GE_OQ>(self.0, b.0) }
-    }
-    #[inline(always)]
-    fn and(a: Self::Mask, b: Self::Mask) -> Self::Mask {
-        unsafe { _mm256_and_ps(a, b) }
-    }
-    #[inline(always)]
-    fn and_not(a: Self::Mask, b: Self::Mask) -> Self::Mask {
-        unsafe { _mm256_andnot_ps(b, a) }
-    }
-    #[inline(always)]
-    fn any(mask: Self::Mask) -> bool {
-        unsafe { _mm256_movemask_ps(mask) != 0 }
-    }
-    #[inline(always)]
-    fn bits(mask: Self::Mask) -> u32 {
-        unsafe { _mm256_movemask_ps(mask) as u32 }
+        unsafe { Mask8(_mm256_cmp_ps::<_CMP_GE_OQ>(self.0, b.0)) }
     }
     #[inline(always)]
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
-        unsafe { Self(_mm256_blendv_ps(no.0, yes.0, mask)) }
+        unsafe { Self(_mm256_blendv_ps(no.0, yes.0, mask.0)) }
     }
     #[inline(always)]
     fn where_set(self, mask: Self::Mask) -> Self {
-        unsafe { Self(_mm256_and_ps(self.0, mask)) }
+        unsafe { Self(_mm256_and_ps(self.0, mask.0)) }
     }
     #[inline(always)]
     fn transpose(rows: &mut [Self]) {
@@ -171,5 +165,34 @@ impl Lanes for F32x8 {
                 rows[4 + i] = Self(_mm256_permute2f128_ps::<0x31>(t[i], t[4 + i]));
             }
         }
+    }
+}
+
+/// A truth value for each lane of [`F32x8`].
+#[derive(Clone, Copy)]
+pub struct Mask8(__m256);
+
+impl BitAnd for Mask8 {
+    type Output = Self;
+    #[inline(always)]
+    fn bitand(self, b: Self) -> Self {
+        unsafe { Self(_mm256_and_ps(self.0, b.0)) }
+    }
+}
+
+impl Mask for Mask8 {
+    const WIDTH: usize = 8;
+
+    #[inline(always)]
+    fn and_not(self, b: Self) -> Self {
+        unsafe { Self(_mm256_andnot_ps(b.0, self.0)) }
+    }
+    #[inline(always)]
+    fn any(self) -> bool {
+        unsafe { _mm256_movemask_ps(self.0) != 0 }
+    }
+    #[inline(always)]
+    fn bits(self) -> u32 {
+        unsafe { _mm256_movemask_ps(self.0) as u32 }
     }
 }

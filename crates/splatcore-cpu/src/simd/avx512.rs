@@ -1,8 +1,8 @@
 //! AVX-512: 16 lanes.
 
-use super::lanes::{EXP2, Lanes};
+use super::lanes::{Arithmetic, EXP2, Functions, Lanes, Mask};
 use std::arch::x86_64::*;
-use std::ops::{Add, Mul, Neg, Sub};
+use std::ops::{Add, BitAnd, Div, Mul, Neg, Sub};
 
 /// Sixteen f32 in a register.
 #[derive(Clone, Copy)]
@@ -43,24 +43,15 @@ impl Neg for F32x16 {
     }
 }
 
-impl Lanes for F32x16 {
-    const WIDTH: usize = 16;
-    type Mask = __mmask16;
+impl Div for F32x16 {
+    type Output = Self;
+    #[inline(always)]
+    fn div(self, b: Self) -> Self {
+        unsafe { Self(_mm512_div_ps(self.0, b.0)) }
+    }
+}
 
-    #[inline(always)]
-    fn splat(value: f32) -> Self {
-        unsafe { Self(_mm512_set1_ps(value)) }
-    }
-    #[inline(always)]
-    fn load(slice: &[f32]) -> Self {
-        assert!(slice.len() >= 16);
-        unsafe { Self(_mm512_loadu_ps(slice.as_ptr())) }
-    }
-    #[inline(always)]
-    fn store(self, slice: &mut [f32]) {
-        assert!(slice.len() >= 16);
-        unsafe { _mm512_storeu_ps(slice.as_mut_ptr(), self.0) }
-    }
+impl Arithmetic for F32x16 {
     #[inline(always)]
     fn mul_add(self, b: Self, c: Self) -> Self {
         unsafe { Self(_mm512_fmadd_ps(self.0, b.0, c.0)) }
@@ -70,10 +61,6 @@ impl Lanes for F32x16 {
         unsafe { Self(_mm512_fnmadd_ps(self.0, b.0, c.0)) }
     }
     #[inline(always)]
-    fn div(self, b: Self) -> Self {
-        unsafe { Self(_mm512_div_ps(self.0, b.0)) }
-    }
-    #[inline(always)]
     fn min(self, b: Self) -> Self {
         unsafe { Self(_mm512_min_ps(self.0, b.0)) }
     }
@@ -81,6 +68,9 @@ impl Lanes for F32x16 {
     fn max(self, b: Self) -> Self {
         unsafe { Self(_mm512_max_ps(self.0, b.0)) }
     }
+}
+
+impl Functions for F32x16 {
     #[inline(always)]
     fn sqrt(self) -> Self {
         unsafe { Self(_mm512_sqrt_ps(self.0)) }
@@ -117,46 +107,37 @@ impl Lanes for F32x16 {
             Self(_mm512_scalef_ps(p, whole))
         }
     }
+}
+
+impl Lanes for F32x16 {
+    const WIDTH: usize = 16;
+    type Mask = Mask16;
+
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        unsafe { Self(_mm512_set1_ps(value)) }
+    }
+    #[inline(always)]
+    fn load(slice: &[f32]) -> Self {
+        assert!(slice.len() >= 16);
+        unsafe { Self(_mm512_loadu_ps(slice.as_ptr())) }
+    }
+    #[inline(always)]
+    fn store(self, slice: &mut [f32]) {
+        assert!(slice.len() >= 16);
+        unsafe { _mm512_storeu_ps(slice.as_mut_ptr(), self.0) }
+    }
     #[inline(always)]
     fn ge(self, b: Self) -> Self::Mask {
-        unsafe { _mm512_cmp_ps_mask::<_CMP_GE_OQ>(self.0, b.0) }
-    }
-    #[inline(always)]
-    fn and(a: Self::Mask, b: Self::Mask) -> Self::Mask {
-        a & b
-    }
-    #[inline(always)]
-    fn and_not(a: Self::Mask, b: Self::Mask) -> Self::Mask {
-        a & !b
-    }
-    #[inline(always)]
-    fn any(mask: Self::Mask) -> bool {
-        mask != 0
-    }
-    #[inline(always)]
-    fn bits(mask: Self::Mask) -> u32 {
-        mask as u32
-    }
-    #[inline(always)]
-    fn write_set(mask: Self::Mask, first: u32, list: &mut [u32]) -> usize {
-        assert!(list.len() >= 16);
-        unsafe {
-            let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-            let numbers = _mm512_add_epi32(lanes, _mm512_set1_epi32(first as i32));
-            _mm512_storeu_si512(
-                list.as_mut_ptr().cast(),
-                _mm512_maskz_compress_epi32(mask, numbers),
-            );
-        }
-        mask.count_ones() as usize
+        unsafe { Mask16(_mm512_cmp_ps_mask::<_CMP_GE_OQ>(self.0, b.0)) }
     }
     #[inline(always)]
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
-        unsafe { Self(_mm512_mask_blend_ps(mask, no.0, yes.0)) }
+        unsafe { Self(_mm512_mask_blend_ps(mask.0, no.0, yes.0)) }
     }
     #[inline(always)]
     fn where_set(self, mask: Self::Mask) -> Self {
-        unsafe { Self(_mm512_maskz_mov_ps(mask, self.0)) }
+        unsafe { Self(_mm512_maskz_mov_ps(mask.0, self.0)) }
     }
     #[inline(always)]
     fn transpose(rows: &mut [Self]) {
@@ -191,5 +172,47 @@ impl Lanes for F32x16 {
                 rows[12 + i] = Self(_mm512_shuffle_f32x4::<0xdd>(odd_low, odd_high));
             }
         }
+    }
+}
+
+/// A truth value for each lane of [`F32x16`].
+#[derive(Clone, Copy)]
+pub struct Mask16(__mmask16);
+
+impl BitAnd for Mask16 {
+    type Output = Self;
+    #[inline(always)]
+    fn bitand(self, b: Self) -> Self {
+        Self(self.0 & b.0)
+    }
+}
+
+impl Mask for Mask16 {
+    const WIDTH: usize = 16;
+
+    #[inline(always)]
+    fn and_not(self, b: Self) -> Self {
+        Self(self.0 & !b.0)
+    }
+    #[inline(always)]
+    fn any(self) -> bool {
+        self.0 != 0
+    }
+    #[inline(always)]
+    fn bits(self) -> u32 {
+        self.0 as u32
+    }
+    #[inline(always)]
+    fn write_set(self, first: u32, list: &mut [u32]) -> usize {
+        assert!(list.len() >= 16);
+        unsafe {
+            let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            let numbers = _mm512_add_epi32(lanes, _mm512_set1_epi32(first as i32));
+            _mm512_storeu_si512(
+                list.as_mut_ptr().cast(),
+                _mm512_maskz_compress_epi32(self.0, numbers),
+            );
+        }
+        self.0.count_ones() as usize
     }
 }

@@ -4,7 +4,7 @@
 //! set of the function it is written in, and then cannot be inlined into it. So kernels use loops
 //! and the small functions below.
 
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Mask};
 use std::f32::consts::LOG2_E;
 
 /// A constant in every lane, rounded to f32.
@@ -28,7 +28,7 @@ pub(crate) fn log2_one_plus_exp2<L: Lanes>(s: L) -> L {
     let mut y = s.max(L::splat(0.0)) + s.min(-s).exp2();
     for _ in 0..2 {
         let e = y.exp2();
-        y = (L::splat(2.0 * LOG2_E) * (z - e)).div(z + e) + y;
+        y = (L::splat(2.0 * LOG2_E) * (z - e)) / (z + e) + y;
     }
     y
 }
@@ -39,6 +39,6 @@ pub(crate) fn ceil<L: Lanes>(x: L) -> L {
     // Adding and taking away 1.5 * 2^23 rounds to the nearest whole number.
     let magic = L::splat(12_582_912.0);
     let rounded = (x + magic) - magic;
-    let up = L::splat(1.0).where_set(L::and_not(x.ge(rounded), rounded.ge(x)));
+    let up = L::splat(1.0).where_set(x.ge(rounded).and_not(rounded.ge(x)));
     L::select(x.ge(L::splat(4e6)), x, rounded + up)
 }

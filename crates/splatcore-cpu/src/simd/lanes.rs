@@ -1,15 +1,13 @@
-//! [`Lanes`]: what kernels ask of a vector.
+//! What kernels ask of a vector: [`Lanes`] and the traits that it is made of.
 
-use std::ops::{Add, Mul, Neg, Sub};
+use std::ops::{Add, BitAnd, Div, Mul, Neg, Sub};
 
-/// A vector of f32, one value a lane.
-pub trait Lanes:
-    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self>
-{
+/// A vector of f32, one value a lane: memory, comparisons and choices.
+pub trait Lanes: Arithmetic + Functions {
     /// Lanes: 4, 8 or 16.
     const WIDTH: usize;
     /// One truth value a lane.
-    type Mask: Copy;
+    type Mask: Mask;
 
     /// The same value in every lane.
     fn splat(value: f32) -> Self;
@@ -17,22 +15,48 @@ pub trait Lanes:
     fn load(slice: &[f32]) -> Self;
     /// Writes the first `WIDTH` values of a slice. Panics when it is shorter.
     fn store(self, slice: &mut [f32]);
+    /// `self >= b`; false for NaN.
+    fn ge(self, b: Self) -> Self::Mask;
+    /// `yes` where set, else `no`.
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
+    /// The value where set, else 0.
+    #[inline(always)]
+    fn where_set(self, mask: Self::Mask) -> Self {
+        Self::select(mask, self, Self::splat(0.0))
+    }
+    /// Transposes the `WIDTH` x `WIDTH` matrix whose rows are the first `WIDTH` vectors.
+    fn transpose(rows: &mut [Self]);
+}
+
+/// Arithmetic lane by lane.
+pub trait Arithmetic:
+    Copy
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+{
     /// `self * b + c`, fused where the hardware does.
     fn mul_add(self, b: Self, c: Self) -> Self;
     /// `c - self * b`, fused where the hardware does.
+    #[inline(always)]
     fn neg_mul_add(self, b: Self, c: Self) -> Self {
         c - self * b
     }
-    /// Quotient.
-    fn div(self, b: Self) -> Self;
     /// Smaller of each pair.
     fn min(self, b: Self) -> Self;
     /// Larger of each pair.
     fn max(self, b: Self) -> Self;
+}
+
+/// Functions lane by lane.
+pub trait Functions: Sized {
     /// Square root, correctly rounded.
     fn sqrt(self) -> Self;
     /// Square root of a value that is not negative, at most 1.0002 times too large and never too
     /// small.
+    #[inline(always)]
     fn sqrt_above(self) -> Self {
         self.sqrt()
     }
@@ -40,22 +64,25 @@ pub trait Lanes:
     fn reciprocal(self) -> Self;
     /// 2^self within 1e-7 relative; below -126 the result may be 0 or anything up to 2^-126.
     fn exp2(self) -> Self;
-    /// `self >= b`; false for NaN.
-    fn ge(self, b: Self) -> Self::Mask;
-    /// Both.
-    fn and(a: Self::Mask, b: Self::Mask) -> Self::Mask;
-    /// `a` but not `b`.
-    fn and_not(a: Self::Mask, b: Self::Mask) -> Self::Mask;
+}
+
+/// One truth value a lane; `&` is set where both are.
+pub trait Mask: Copy + BitAnd<Output = Self> {
+    /// Lanes: 4, 8 or 16.
+    const WIDTH: usize;
+
+    /// `self` but not `b`.
+    fn and_not(self, b: Self) -> Self;
     /// Whether any lane is set.
-    fn any(mask: Self::Mask) -> bool;
+    fn any(self) -> bool;
     /// Lane i as bit i.
-    fn bits(mask: Self::Mask) -> u32;
+    fn bits(self) -> u32;
     /// Writes `first + lane` for every lane set, in order, to the front of `list`, which must have
     /// room for `WIDTH`; what stands behind them in that room is lost. Returns how many there are.
     #[inline(always)]
-    fn write_set(mask: Self::Mask, first: u32, list: &mut [u32]) -> usize {
+    fn write_set(self, first: u32, list: &mut [u32]) -> usize {
         let list = &mut list[..Self::WIDTH];
-        let (mut bits, mut count) = (Self::bits(mask), 0);
+        let (mut bits, mut count) = (self.bits(), 0);
         while bits != 0 {
             list[count % Self::WIDTH] = first + bits.trailing_zeros();
             count += 1;
@@ -63,14 +90,6 @@ pub trait Lanes:
         }
         count
     }
-    /// `yes` where set, else `no`.
-    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
-    /// The value where set, else 0.
-    fn where_set(self, mask: Self::Mask) -> Self {
-        Self::select(mask, self, Self::splat(0.0))
-    }
-    /// Transposes the `WIDTH` x `WIDTH` matrix whose rows are the first `WIDTH` vectors.
-    fn transpose(rows: &mut [Self]);
 }
 
 /// Degree-5 minimax polynomial of 2^x on [-1/2, 1/2], relative error 7.5e-8 (Lawson iteration).

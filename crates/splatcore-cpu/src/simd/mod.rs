@@ -25,16 +25,16 @@ mod level;
 mod tests;
 
 #[cfg(target_arch = "x86_64")]
-pub use avx2::F32x8;
+pub use avx2::{F32x8, Mask8};
 #[cfg(target_arch = "x86_64")]
-pub use avx512::F32x16;
+pub use avx512::{F32x16, Mask16};
 #[cfg(target_arch = "aarch64")]
-pub use neon::F32x4;
-pub use portable::Portable;
+pub use neon::{F32x4, Mask4};
+pub use portable::{Portable, PortableMask};
 
 pub use columns::{Rows, load_all, load_columns, store_columns};
 pub(crate) use dispatch::dispatch;
 pub(crate) use functions::{ceil, log2_one_plus_exp2};
 pub use functions::{constant, dot3};
-pub use lanes::Lanes;
+pub use lanes::{Arithmetic, Functions, Lanes, Mask};
 pub use level::{Level, detected};

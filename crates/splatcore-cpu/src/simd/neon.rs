@@ -1,8 +1,8 @@
 //! NEON: 4 lanes. Part of every 64-bit Arm processor.
 
-use super::lanes::{EXP2, Lanes};
+use super::lanes::{Arithmetic, EXP2, Functions, Lanes, Mask};
 use std::arch::aarch64::*;
-use std::ops::{Add, Mul, Neg, Sub};
+use std::ops::{Add, BitAnd, Div, Mul, Neg, Sub};
 
 /// Four f32 in a register.
 #[derive(Clone, Copy)]
@@ -43,31 +43,18 @@ impl Neg for F32x4 {
     }
 }
 
-impl Lanes for F32x4 {
-    const WIDTH: usize = 4;
-    type Mask = uint32x4_t;
-
-    #[inline(always)]
-    fn splat(value: f32) -> Self {
-        unsafe { Self(vdupq_n_f32(value)) }
-    }
-    #[inline(always)]
-    fn load(slice: &[f32]) -> Self {
-        assert!(slice.len() >= 4);
-        unsafe { Self(vld1q_f32(slice.as_ptr())) }
-    }
-    #[inline(always)]
-    fn store(self, slice: &mut [f32]) {
-        assert!(slice.len() >= 4);
-        unsafe { vst1q_f32(slice.as_mut_ptr(), self.0) }
-    }
-    #[inline(always)]
-    fn mul_add(self, b: Self, c: Self) -> Self {
-        unsafe { Self(vfmaq_f32(c.0, self.0, b.0)) }
-    }
+impl Div for F32x4 {
+    type Output = Self;
     #[inline(always)]
     fn div(self, b: Self) -> Self {
         unsafe { Self(vdivq_f32(self.0, b.0)) }
+    }
+}
+
+impl Arithmetic for F32x4 {
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        unsafe { Self(vfmaq_f32(c.0, self.0, b.0)) }
     }
     #[inline(always)]
     fn min(self, b: Self) -> Self {
@@ -77,13 +64,17 @@ impl Lanes for F32x4 {
     fn max(self, b: Self) -> Self {
         unsafe { Self(vmaxq_f32(self.0, b.0)) }
     }
+}
+
+impl Functions for F32x4 {
     #[inline(always)]
     fn sqrt(self) -> Self {
         unsafe { Self(vsqrtq_f32(self.0)) }
     }
     #[inline(always)]
     fn reciprocal(self) -> Self {
-        self.reciprocal_by_division()
+        // Arm's estimate has 8 bits and would need three steps, no faster than the division.
+        Self::splat(1.0) / self
     }
     #[inline(always)]
     fn exp2(self) -> Self {
@@ -101,30 +92,33 @@ impl Lanes for F32x4 {
             Self(vmulq_f32(p, vreinterpretq_f32_s32(power)))
         }
     }
+}
+
+impl Lanes for F32x4 {
+    const WIDTH: usize = 4;
+    type Mask = Mask4;
+
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        unsafe { Self(vdupq_n_f32(value)) }
+    }
+    #[inline(always)]
+    fn load(slice: &[f32]) -> Self {
+        assert!(slice.len() >= 4);
+        unsafe { Self(vld1q_f32(slice.as_ptr())) }
+    }
+    #[inline(always)]
+    fn store(self, slice: &mut [f32]) {
+        assert!(slice.len() >= 4);
+        unsafe { vst1q_f32(slice.as_mut_ptr(), self.0) }
+    }
     #[inline(always)]
     fn ge(self, b: Self) -> Self::Mask {
-        unsafe { vcgeq_f32(self.0, b.0) }
-    }
-    #[inline(always)]
-    fn and(a: Self::Mask, b: Self::Mask) -> Self::Mask {
-        unsafe { vandq_u32(a, b) }
-    }
-    #[inline(always)]
-    fn and_not(a: Self::Mask, b: Self::Mask) -> Self::Mask {
-        unsafe { vbicq_u32(a, b) }
-    }
-    #[inline(always)]
-    fn any(mask: Self::Mask) -> bool {
-        unsafe { vmaxvq_u32(mask) != 0 }
-    }
-    #[inline(always)]
-    fn bits(mask: Self::Mask) -> u32 {
-        let weights = [1u32, 2, 4, 8];
-        unsafe { vaddvq_u32(vandq_u32(mask, vld1q_u32(weights.as_ptr()))) }
+        unsafe { Mask4(vcgeq_f32(self.0, b.0)) }
     }
     #[inline(always)]
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
-        unsafe { Self(vbslq_f32(mask, yes.0, no.0)) }
+        unsafe { Self(vbslq_f32(mask.0, yes.0, no.0)) }
     }
     #[inline(always)]
     fn transpose(rows: &mut [Self]) {
@@ -140,10 +134,32 @@ impl Lanes for F32x4 {
     }
 }
 
-impl F32x4 {
+/// A truth value for each lane of [`F32x4`].
+#[derive(Clone, Copy)]
+pub struct Mask4(uint32x4_t);
+
+impl BitAnd for Mask4 {
+    type Output = Self;
     #[inline(always)]
-    fn reciprocal_by_division(self) -> Self {
-        // Arm's estimate has 8 bits and would need three steps, no faster than the division.
-        Self::splat(1.0).div(self)
+    fn bitand(self, b: Self) -> Self {
+        unsafe { Self(vandq_u32(self.0, b.0)) }
+    }
+}
+
+impl Mask for Mask4 {
+    const WIDTH: usize = 4;
+
+    #[inline(always)]
+    fn and_not(self, b: Self) -> Self {
+        unsafe { Self(vbicq_u32(self.0, b.0)) }
+    }
+    #[inline(always)]
+    fn any(self) -> bool {
+        unsafe { vmaxvq_u32(self.0) != 0 }
+    }
+    #[inline(always)]
+    fn bits(self) -> u32 {
+        let weights = [1u32, 2, 4, 8];
+        unsafe { vaddvq_u32(vandq_u32(self.0, vld1q_u32(weights.as_ptr()))) }
     }
 }

@@ -1,7 +1,7 @@
 //! Eight lanes in plain Rust, for every processor.
 
-use super::lanes::{EXP2, Lanes};
-use std::ops::{Add, Mul, Neg, Sub};
+use super::lanes::{Arithmetic, EXP2, Functions, Lanes, Mask};
+use std::ops::{Add, BitAnd, Div, Mul, Neg, Sub};
 
 /// Eight f32 in an array.
 #[derive(Clone, Copy)]
@@ -48,32 +48,19 @@ impl Neg for Portable {
     }
 }
 
-impl Lanes for Portable {
-    const WIDTH: usize = 8;
-    type Mask = [bool; 8];
+impl Div for Portable {
+    type Output = Self;
+    #[inline(always)]
+    fn div(self, b: Self) -> Self {
+        zip(self, b, |x, y| x / y)
+    }
+}
 
-    #[inline(always)]
-    fn splat(value: f32) -> Self {
-        Self([value; 8])
-    }
-    #[inline(always)]
-    fn load(slice: &[f32]) -> Self {
-        let mut out = [0.0; 8];
-        out.copy_from_slice(&slice[..8]);
-        Self(out)
-    }
-    #[inline(always)]
-    fn store(self, slice: &mut [f32]) {
-        slice[..8].copy_from_slice(&self.0);
-    }
+impl Arithmetic for Portable {
     #[inline(always)]
     fn mul_add(self, b: Self, c: Self) -> Self {
         // Not f32::mul_add: without the instruction that is a slow library call.
         self * b + c
-    }
-    #[inline(always)]
-    fn div(self, b: Self) -> Self {
-        zip(self, b, |x, y| x / y)
     }
     #[inline(always)]
     fn min(self, b: Self) -> Self {
@@ -83,6 +70,9 @@ impl Lanes for Portable {
     fn max(self, b: Self) -> Self {
         zip(self, b, |x, y| if x > y { x } else { y })
     }
+}
+
+impl Functions for Portable {
     #[inline(always)]
     fn sqrt(self) -> Self {
         Self(self.0.map(f32::sqrt))
@@ -109,43 +99,39 @@ impl Lanes for Portable {
         }
         Self(out)
     }
+}
+
+impl Lanes for Portable {
+    const WIDTH: usize = 8;
+    type Mask = PortableMask;
+
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        Self([value; 8])
+    }
+    #[inline(always)]
+    fn load(slice: &[f32]) -> Self {
+        let mut out = [0.0; 8];
+        out.copy_from_slice(&slice[..8]);
+        Self(out)
+    }
+    #[inline(always)]
+    fn store(self, slice: &mut [f32]) {
+        slice[..8].copy_from_slice(&self.0);
+    }
     #[inline(always)]
     fn ge(self, b: Self) -> Self::Mask {
         let mut out = [false; 8];
         for i in 0..8 {
             out[i] = self.0[i] >= b.0[i];
         }
-        out
-    }
-    #[inline(always)]
-    fn and(a: Self::Mask, b: Self::Mask) -> Self::Mask {
-        let mut out = [false; 8];
-        for i in 0..8 {
-            out[i] = a[i] & b[i];
-        }
-        out
-    }
-    #[inline(always)]
-    fn and_not(a: Self::Mask, b: Self::Mask) -> Self::Mask {
-        let mut out = [false; 8];
-        for i in 0..8 {
-            out[i] = a[i] & !b[i];
-        }
-        out
-    }
-    #[inline(always)]
-    fn any(mask: Self::Mask) -> bool {
-        mask.iter().any(|&m| m)
-    }
-    #[inline(always)]
-    fn bits(mask: Self::Mask) -> u32 {
-        (0..8).map(|i| (mask[i] as u32) << i).sum()
+        PortableMask(out)
     }
     #[inline(always)]
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
         let mut out = [0.0; 8];
         for i in 0..8 {
-            out[i] = if mask[i] { yes.0[i] } else { no.0[i] };
+            out[i] = if mask.0[i] { yes.0[i] } else { no.0[i] };
         }
         Self(out)
     }
@@ -158,5 +144,42 @@ impl Lanes for Portable {
                 rows[c].0[r] = held;
             }
         }
+    }
+}
+
+/// A truth value for each lane of [`Portable`].
+#[derive(Clone, Copy)]
+pub struct PortableMask([bool; 8]);
+
+impl BitAnd for PortableMask {
+    type Output = Self;
+    #[inline(always)]
+    fn bitand(self, b: Self) -> Self {
+        let mut out = [false; 8];
+        for i in 0..8 {
+            out[i] = self.0[i] & b.0[i];
+        }
+        Self(out)
+    }
+}
+
+impl Mask for PortableMask {
+    const WIDTH: usize = 8;
+
+    #[inline(always)]
+    fn and_not(self, b: Self) -> Self {
+        let mut out = [false; 8];
+        for i in 0..8 {
+            out[i] = self.0[i] & !b.0[i];
+        }
+        Self(out)
+    }
+    #[inline(always)]
+    fn any(self) -> bool {
+        self.0.iter().any(|&m| m)
+    }
+    #[inline(always)]
+    fn bits(self) -> u32 {
+        (0..8).map(|i| (self.0[i] as u32) << i).sum()
     }
 }
