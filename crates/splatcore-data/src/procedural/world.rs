@@ -115,7 +115,14 @@ impl Builder {
 
     /// What stands on the square.
     fn things(&mut self) {
-        // A polished copper ball on a stone plinth: the one shiny thing.
+        self.copper_ball();
+        self.chest();
+        self.cone_and_column();
+        self.steps();
+    }
+
+    /// A polished copper ball on a stone plinth: the one shiny thing.
+    fn copper_ball(&mut self) {
         self.block(
             at(-0.95, -0.35, 0.0),
             [0.95, 0.42, 0.95],
@@ -127,8 +134,10 @@ impl Builder {
             mirror: 0.45,
         };
         self.ball(at(-0.95, -0.35, 0.42 + 0.55), 0.55, copper);
+    }
 
-        // A wooden chest with a striped ball on it.
+    /// A wooden chest with a striped ball on it, and a lifebuoy leaning on its front.
+    fn chest(&mut self) {
         self.block(
             at(1.15, 0.35, 0.0),
             [1.3, 0.8, 0.9],
@@ -140,8 +149,6 @@ impl Builder {
             colours: [[0.80, 0.10, 0.08], [0.88, 0.84, 0.76]],
         };
         self.ball(at(1.0, 0.4, 0.8 + 0.3), 0.3, matt(stripes));
-
-        // A lifebuoy leaning on the chest's front.
         let buoy = Paint::Wedges {
             count: 4.0,
             colours: [[0.90, 0.88, 0.82], [0.85, 0.28, 0.06]],
@@ -153,8 +160,10 @@ impl Builder {
             0.13,
             matt(buoy),
         );
+    }
 
-        // A traffic cone, a column with a lamp, steps.
+    /// A traffic cone, and a column with a lamp.
+    fn cone_and_column(&mut self) {
         let bands = Paint::Bands {
             period: 0.5,
             colours: [[0.88, 0.26, 0.04], [0.90, 0.88, 0.84]],
@@ -184,6 +193,10 @@ impl Builder {
             stone([0.50, 0.48, 0.46]),
         );
         self.ball(at(-2.15, 1.05, 1.65 + 0.22), 0.22, plain(0.95, 0.80, 0.42));
+    }
+
+    /// Three steps with a jade cone on top.
+    fn steps(&mut self) {
         for step in 0..3 {
             let size = 1.5 - 0.42 * step as f64;
             let tone = [[0.42, 0.50, 0.58], [0.50, 0.57, 0.63], [0.58, 0.64, 0.68]][step];

@@ -13,6 +13,7 @@ mod scene_hostile;
 mod scene_ply;
 mod scene_ply_errors;
 mod scene_sog;
+mod scene_sog_errors;
 mod scene_splat;
 mod scene_spz;
 mod scene_support;

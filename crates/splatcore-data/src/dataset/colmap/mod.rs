@@ -48,38 +48,26 @@ pub(super) fn open(
     format: Format,
     options: &OpenOptions,
 ) -> Result<Found, DataError> {
-    let read = |name: &str| {
-        let path = model.join(name);
-        let bytes = std::fs::read(&path).map_err(|e| DataError::read(&path, &e))?;
-        Ok::<_, DataError>((path, bytes))
-    };
     let binary = format == Format::ColmapBinary;
-    let (cameras, images, points) = if binary {
-        ("cameras.bin", "images.bin", "points3D.bin")
-    } else {
-        ("cameras.txt", "images.txt", "points3D.txt")
+    let files = match binary {
+        true => ["cameras.bin", "images.bin", "points3D.bin"],
+        false => ["cameras.txt", "images.txt", "points3D.txt"],
     };
-    let (path, bytes) = read(cameras)?;
-    let cameras = if binary {
-        parse_cameras_bin(&bytes, &path)?
-    } else {
-        parse_cameras_txt(&bytes, &path)?
+    let [cameras, listed, points] = files.map(|name| model.join(name));
+    let bytes = read(&cameras)?;
+    let cameras = match binary {
+        true => parse_cameras_bin(&bytes, &cameras)?,
+        false => parse_cameras_txt(&bytes, &cameras)?,
     };
-    let (images_path, bytes) = read(images)?;
-    let images = if binary {
-        parse_images_bin(&bytes, &images_path)?
-    } else {
-        parse_images_txt(&bytes, &images_path)?
+    let bytes = read(&listed)?;
+    let images = match binary {
+        true => parse_images_bin(&bytes, &listed)?,
+        false => parse_images_txt(&bytes, &listed)?,
     };
-    let points = if model.join(points).is_file() {
-        let (path, bytes) = read(points)?;
-        if binary {
-            parse_points_bin(&bytes, &path)?
-        } else {
-            parse_points_txt(&bytes, &path)?
-        }
-    } else {
-        Points::default()
+    let points = match (points.is_file(), binary) {
+        (false, _) => Points::default(),
+        (true, true) => parse_points_bin(&read(&points)?, &points)?,
+        (true, false) => parse_points_txt(&read(&points)?, &points)?,
     };
     let photos = photo_folder(root, options)?;
     let mut found = Found {
@@ -90,41 +78,50 @@ pub(super) fn open(
         points,
         warnings: Vec::new(),
         left_out: Vec::new(),
-        images: photos.clone(),
+        images: photos,
     };
     let cameras: HashMap<u32, &ColmapCamera> = cameras.iter().map(|c| (c.id, c)).collect();
     for image in &images {
         let Some(camera) = cameras.get(&image.camera) else {
             return Err(DataError::new(
-                &images_path,
+                &listed,
                 format!("camera {} is not in the cameras file", image.camera),
                 "export the model again so that its files belong together",
             )
             .at(Place::Part(format!("image '{}'", image.name))));
         };
-        let Some((name, file)) = folder::image(&photos, &image.name) else {
-            found.missing.push(image.name.clone());
-            continue;
-        };
-        let Some(rotation) = rotation_from_quaternion(image.quaternion) else {
-            found.left_out.push(format!(
-                "{name}: left out, its quaternion {:?} is no rotation",
-                image.quaternion
-            ));
-            continue;
-        };
-        let mut camera = camera.camera.clone();
-        camera.camera.rotation = rotation;
-        camera.camera.translation = image.translation;
-        found.entries.push(Entry {
-            mask: folder::mask(root, &name),
-            name,
-            image: file,
-            camera,
-            declared_split: None,
-        });
+        add_image(&mut found, image, camera);
     }
     Ok(found)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, DataError> {
+    std::fs::read(path).map_err(|e| DataError::read(path, &e))
+}
+
+/// Adds a listed image to the entries, to the missing, or to those left out.
+fn add_image(found: &mut Found, image: &ColmapImage, camera: &ColmapCamera) {
+    let Some((name, file)) = folder::image(&found.images, &image.name) else {
+        found.missing.push(image.name.clone());
+        return;
+    };
+    let Some(rotation) = rotation_from_quaternion(image.quaternion) else {
+        found.left_out.push(format!(
+            "{name}: left out, its quaternion {:?} is no rotation",
+            image.quaternion
+        ));
+        return;
+    };
+    let mut camera = camera.camera.clone();
+    camera.camera.rotation = rotation;
+    camera.camera.translation = image.translation;
+    found.entries.push(Entry {
+        mask: folder::mask(&found.root, &name),
+        name,
+        image: file,
+        camera,
+        declared_split: None,
+    });
 }
 
 fn photo_folder(root: &Path, options: &OpenOptions) -> Result<PathBuf, DataError> {

@@ -66,58 +66,105 @@ pub fn decode(
         Encoding::Ascii => return Err(wrong("a compressed PLY cannot be ascii".into())),
     };
     let (tables, end) = tables(bytes, header, path)?;
-    let table = |name: &str| {
-        let found = header.elements.iter().position(|e| e.name == name)?;
-        Some((&header.elements[found], tables[found].clone()))
-    };
-    let required = |name: &str| {
-        table(name).ok_or_else(|| {
-            wrong(format!(
-                "a compressed PLY without the element {}",
-                shown(name)
-            ))
-        })
-    };
-    let (chunk, chunk_rows) = required("chunk")?;
-    let (vertex, vertex_rows) = required("vertex")?;
-    let sh = table("sh");
-
-    // `tables` made sure that all rows are there.
-    let count = vertex.count as usize;
-    if chunk.count < vertex.count.div_ceil(CHUNK as u64) {
-        let problem = format!(
-            "{} chunks of {CHUNK} cannot hold {count} Gaussians",
-            chunk.count
-        );
-        return Err(wrong(problem));
-    }
-    if let Some((sh, _)) = sh.as_ref().filter(|(sh, _)| sh.count != vertex.count) {
-        let problem = format!("{} rows of element \"sh\" for {count} Gaussians", sh.count);
-        return Err(wrong(problem));
-    }
-    let bounds = offsets(chunk, &BOUNDS, Scalar::F32).map_err(wrong)?;
-    let has_colours = chunk.properties.iter().any(|p| p.name == COLOUR_BOUNDS[0]);
-    let colour_bounds = match has_colours {
-        true => Some(offsets(chunk, &COLOUR_BOUNDS, Scalar::F32).map_err(wrong)?),
-        false => None,
-    };
-    let words = offsets(vertex, &WORDS, Scalar::U32).map_err(wrong)?;
-    let (sh_degree, coefficients) = match &sh {
-        Some((sh, _)) => higher(sh).map_err(wrong)?,
-        None => (0, Vec::new()),
-    };
-
-    let mut gaussians = Gaussians::zeros(count, sh_degree);
-    if count == 0 {
+    let layout = Layout::find(bytes, header, &tables).map_err(wrong)?;
+    let mut gaussians = Gaussians::zeros(layout.count, layout.sh_degree);
+    if layout.count == 0 {
         return Ok(gaussians);
     }
+    unpack(&layout, big, &mut gaussians);
+    unpack_higher(&layout, &mut gaussians);
+    if end < bytes.len() {
+        notes.push(format!(
+            "{} bytes after the last element were ignored",
+            bytes.len() - end
+        ));
+    }
+    Ok(gaussians)
+}
+
+/// Where the parts of a packed scene are.
+struct Layout<'a> {
+    /// Gaussians in the file.
+    count: usize,
+    /// Rows of element `chunk`, all of them.
+    chunks: &'a [u8],
+    chunk_stride: usize,
+    bounds: [usize; 12],
+    colour_bounds: Option<[usize; 6]>,
+    /// Rows of element `vertex`.
+    vertices: &'a [u8],
+    vertex_stride: usize,
+    words: [usize; 4],
+    /// Rows of element `sh`, and their stride.
+    higher: Option<(&'a [u8], usize)>,
+    sh_degree: u8,
+    /// Where r, g, b of each higher coefficient are in a row of `sh`.
+    coefficients: Vec<[usize; 3]>,
+}
+
+impl<'a> Layout<'a> {
+    fn find(bytes: &'a [u8], header: &Header, tables: &[Range<usize>]) -> Result<Self, String> {
+        let table = |name: &str| {
+            let found = header.elements.iter().position(|e| e.name == name)?;
+            Some((&header.elements[found], &bytes[tables[found].clone()]))
+        };
+        let required = |name: &str| {
+            table(name)
+                .ok_or_else(|| format!("a compressed PLY without the element {}", shown(name)))
+        };
+        let (chunk, chunks) = required("chunk")?;
+        let (vertex, vertices) = required("vertex")?;
+        let sh = table("sh");
+
+        // `tables` made sure that all rows are there.
+        let count = vertex.count as usize;
+        if chunk.count < vertex.count.div_ceil(CHUNK as u64) {
+            return Err(format!(
+                "{} chunks of {CHUNK} cannot hold {count} Gaussians",
+                chunk.count
+            ));
+        }
+        if let Some((sh, _)) = sh.filter(|(sh, _)| sh.count != vertex.count) {
+            return Err(format!(
+                "{} rows of element \"sh\" for {count} Gaussians",
+                sh.count
+            ));
+        }
+        let bounds = offsets(chunk, &BOUNDS, Scalar::F32)?;
+        let has_colours = chunk.properties.iter().any(|p| p.name == COLOUR_BOUNDS[0]);
+        let colour_bounds = match has_colours {
+            true => Some(offsets(chunk, &COLOUR_BOUNDS, Scalar::F32)?),
+            false => None,
+        };
+        let words = offsets(vertex, &WORDS, Scalar::U32)?;
+        let (sh_degree, coefficients) = match sh {
+            Some((sh, _)) => higher(sh)?,
+            None => (0, Vec::new()),
+        };
+        Ok(Self {
+            count,
+            chunks,
+            chunk_stride: chunk.least_stride(),
+            bounds,
+            colour_bounds,
+            vertices,
+            vertex_stride: vertex.least_stride(),
+            words,
+            higher: sh.map(|(sh, rows)| (rows, sh.least_stride())),
+            sh_degree,
+            coefficients,
+        })
+    }
+}
+
+/// Unpacks all but the higher harmonics.
+fn unpack(layout: &Layout, big: bool, gaussians: &mut Gaussians) {
     let k = gaussians.coefficients();
-    let chunk_stride = chunk.least_stride();
-    let stride = vertex.least_stride();
-    let chunks = bytes[chunk_rows].par_chunks_exact(chunk_stride);
-    let rows = bytes[vertex_rows].par_chunks(CHUNK * stride);
+    let stride = layout.vertex_stride;
+    let chunks = layout.chunks.par_chunks_exact(layout.chunk_stride);
+    let rows = layout.vertices.par_chunks(CHUNK * stride);
     (
-        (chunks.take(count.div_ceil(CHUNK)), rows),
+        (chunks.take(layout.count.div_ceil(CHUNK)), rows),
         gaussians.means.par_chunks_mut(CHUNK),
         gaussians.log_scales.par_chunks_mut(CHUNK),
         gaussians.rotations.par_chunks_mut(CHUNK),
@@ -128,14 +175,14 @@ pub fn decode(
         .for_each(
             |((chunk, rows), means, log_scales, rotations, logits, sh)| {
                 let bound = |at: usize| number(chunk, at, Scalar::F32, big);
-                let b: [f64; 12] = std::array::from_fn(|i| bound(bounds[i]));
+                let b: [f64; 12] = std::array::from_fn(|i| bound(layout.bounds[i]));
                 let mut colours = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0];
-                if let Some(at) = &colour_bounds {
+                if let Some(at) = &layout.colour_bounds {
                     colours = std::array::from_fn(|i| bound(at[i]));
                 }
                 for (i, row) in rows.chunks_exact(stride).enumerate() {
-                    let [position, rotation, scale, colour] =
-                        std::array::from_fn(|w| number(row, words[w], Scalar::U32, big) as u32);
+                    let word = |w: usize| number(row, layout.words[w], Scalar::U32, big) as u32;
+                    let [position, rotation, scale, colour] = std::array::from_fn(word);
                     means[i] = lerp(&b[..6], unpack_11_10_11(position)).map(|v| v as f32);
                     log_scales[i] = lerp(&b[6..], unpack_11_10_11(scale)).map(|v| v as f32);
                     rotations[i] = smallest_three(rotation);
@@ -146,26 +193,24 @@ pub fn decode(
                 }
             },
         );
-    if let Some((element, rows)) = sh {
-        let table = sh_table();
-        let rows = bytes[rows].par_chunks_exact(element.least_stride());
-        gaussians
-            .sh
-            .par_chunks_exact_mut(k)
-            .zip(rows)
-            .for_each(|(sh, row)| {
-                for (to, from) in sh[1..].iter_mut().zip(&coefficients) {
-                    *to = from.map(|at| table[row[at] as usize]);
-                }
-            });
-    }
-    if end < bytes.len() {
-        notes.push(format!(
-            "{} bytes after the last element were ignored",
-            bytes.len() - end
-        ));
-    }
-    Ok(gaussians)
+}
+
+/// Unpacks the harmonics above degree 0, if there are any.
+fn unpack_higher(layout: &Layout, gaussians: &mut Gaussians) {
+    let Some((rows, stride)) = layout.higher else {
+        return;
+    };
+    let k = gaussians.coefficients();
+    let table = sh_table();
+    gaussians
+        .sh
+        .par_chunks_exact_mut(k)
+        .zip(rows.par_chunks_exact(stride))
+        .for_each(|(sh, row)| {
+            for (to, from) in sh[1..].iter_mut().zip(&layout.coefficients) {
+                *to = from.map(|at| table[row[at] as usize]);
+            }
+        });
 }
 
 /// Where each element's rows are, all inside the file, and where the last one ends.
