@@ -6,7 +6,7 @@ use super::scenes::{Case, cases, random_scene};
 use super::selection::{Selection, Weight};
 use super::{compare, hostile};
 use crate::twin::{self, TwinFrame};
-use splatcore_core::backend::{Backend, RenderOptions, Rendered};
+use splatcore_core::backend::{Backend, FrameCounts, RenderOptions, Rendered};
 use splatcore_core::pipeline::{Blend, Intersect};
 use splatcore_core::precision::HALF;
 use splatcore_core::semantics::Semantics;
@@ -271,6 +271,7 @@ pub fn counts_match_the_twin(backend: &dyn Backend) -> Outcome {
         let precision = backend.precision(pipeline.blend);
         let doubtful = doubtful_fragments(&answers, pipeline.intersect, precision)?;
         let what = format!("counts, {pipeline}");
+        counts_are_plausible(&what, &counts, scene.len())?;
         ensure(
             precision.psnr().is_none()
                 || counts.fragments_blended.abs_diff(twin.fragments_blended) <= doubtful,
@@ -281,43 +282,7 @@ pub fn counts_match_the_twin(backend: &dyn Backend) -> Outcome {
                 )
             },
         )?;
-        ensure(
-            counts.fragments_evaluated >= counts.fragments_blended,
-            || {
-                format!(
-                    "{what}: {} evaluated, {} blended",
-                    counts.fragments_evaluated, counts.fragments_blended
-                )
-            },
-        )?;
-        ensure(counts.visible as usize <= scene.len(), || {
-            format!(
-                "{what}: {} Gaussians visible of {}",
-                counts.visible,
-                scene.len()
-            )
-        })?;
-        // `exact` may keep a few pairs of which roundings decide; `aabb` may drop those that no
-        // pixel sees.
-        let (least, most) = match pipeline.intersect {
-            Intersect::Aabb => (twin.pairs / 2, twin.pairs),
-            Intersect::AdaptiveRadius | Intersect::Obb => {
-                (twin.pairs / 2, twin.pairs + twin.pairs / 100)
-            }
-            Intersect::Snugbox | Intersect::Accutile => {
-                (twin.pairs / 2, twin.pairs + twin.pairs / 20)
-            }
-            Intersect::TileCull | Intersect::Exact => {
-                (twin.pairs - twin.pairs / 100, twin.pairs + twin.pairs / 20)
-            }
-        };
-        // These report pairs with groups of tiles.
-        let tiles = match pipeline.blend {
-            Blend::TensorGs2x2 => 4,
-            Blend::TensorGs4x4 => 16,
-            _ => 1,
-        };
-        let least = least / tiles;
+        let (least, most) = right_pairs(pipeline, twin.pairs);
         ensure((least..=most).contains(&counts.pairs), || {
             format!(
                 "{what}: {} pairs, the twin has {} (from {least} to {most} are right)",
@@ -339,4 +304,42 @@ pub fn counts_match_the_twin(backend: &dyn Backend) -> Outcome {
     ensure(2 * fewest < most, || {
         format!("culling saves too little: {fewest} fragments evaluated instead of {most}")
     })
+}
+
+/// What holds of all counts.
+fn counts_are_plausible(what: &str, counts: &FrameCounts, gaussians: usize) -> Outcome {
+    ensure(
+        counts.fragments_evaluated >= counts.fragments_blended,
+        || {
+            format!(
+                "{what}: {} evaluated, {} blended",
+                counts.fragments_evaluated, counts.fragments_blended
+            )
+        },
+    )?;
+    ensure(counts.visible as usize <= gaussians, || {
+        format!(
+            "{what}: {} Gaussians visible of {gaussians}",
+            counts.visible
+        )
+    })
+}
+
+/// The fewest and the most pairs that are right where the twin has `pairs`.
+fn right_pairs(pipeline: Pipeline, pairs: u64) -> (u64, u64) {
+    // `exact` may keep a few pairs of which roundings decide; `aabb` may drop those that no pixel
+    // sees.
+    let (least, most) = match pipeline.intersect {
+        Intersect::Aabb => (pairs / 2, pairs),
+        Intersect::AdaptiveRadius | Intersect::Obb => (pairs / 2, pairs + pairs / 100),
+        Intersect::Snugbox | Intersect::Accutile => (pairs / 2, pairs + pairs / 20),
+        Intersect::TileCull | Intersect::Exact => (pairs - pairs / 100, pairs + pairs / 20),
+    };
+    // These report pairs with macro-tiles.
+    let tiles = match pipeline.blend {
+        Blend::TensorGs2x2 => 4,
+        Blend::TensorGs4x4 => 16,
+        _ => 1,
+    };
+    (least / tiles, most)
 }

@@ -1,7 +1,7 @@
 //! Scenes made to break half precision: large coordinates that cancel, ranges that overflow, values
 //! at the cut-offs. f32 loses digits on most of them too, so they are held to [`super::bounds`].
 
-use super::scenes::{Case, gather, plain_camera, random_colour, single};
+use super::case::{Case, gather, plain_camera, random_colour, single};
 use super::selection::Weight;
 use splatcore_core::Gaussians;
 use splatcore_core::random::Rng;

@@ -10,8 +10,10 @@ mod bits;
 pub mod bounds;
 #[cfg(test)]
 mod bounds_tests;
+mod case;
 mod checks;
 pub mod compare;
+mod degenerate;
 pub mod depth;
 pub mod determinism;
 pub mod errors;

@@ -3,7 +3,7 @@
 use super::antialias::{covariance_gradient, logit_gradient};
 use super::blend_backward::SplatGradient;
 use super::matrix::{product, transpose, transpose_times};
-use super::project::{Shape, Splat, jacobian, view_direction};
+use super::project::{Jacobian, Shape, Splat, jacobian, view_direction};
 use super::scene::Scene;
 use splatcore_core::Camera;
 use splatcore_core::sh;
@@ -22,7 +22,6 @@ pub fn project_backward(
         return;
     };
     let t = camera.to_view(scene.means[i]);
-    let z = t[2];
     let jacobian = jacobian(t, camera);
 
     // Conic Q = C^-1: dL/dC = -Q dL/dQ Q, all symmetric; the coefficient xy stands for two equal
@@ -43,21 +42,7 @@ pub fn project_backward(
         product(&product(&d_covariance, &m), &shape.covariance).map(|row| row.map(|v| 2.0 * v));
     let d_jacobian = product(&d_m, &transpose(&camera.rotation));
 
-    // Centre: u = fx x/z + cx. Jacobian row: (f/z, -f r/z) with r = x/z, constant where clamped.
-    let focal = [camera.fx, camera.fy];
-    let mut d_t = [0.0; 3];
-    for k in 0..2 {
-        let f = focal[k];
-        d_t[k] += gradient.mean[k] * f / z;
-        d_t[2] -= gradient.mean[k] * f * t[k] / (z * z);
-        let d_ratio = -d_jacobian[k][2] * f / z;
-        if !jacobian.clamped[k] {
-            d_t[k] += d_ratio / z;
-            d_t[2] -= d_ratio * t[k] / (z * z);
-        }
-        d_t[2] -= d_jacobian[k][k] * f / (z * z);
-        d_t[2] += d_jacobian[k][2] * f * jacobian.ratios[k] / (z * z);
-    }
+    let d_t = view_gradient(t, gradient.mean, &d_jacobian, &jacobian, camera);
     let from_view = transpose_times(&camera.rotation, d_t);
 
     // Sigma = N Nᵀ, N = R S: dL/dN = 2 dL/dSigma N.
@@ -73,9 +58,51 @@ pub fn project_backward(
         out.rotations[i][k] += d_quaternion[k];
     }
     out.opacity_logits[i] += logit_gradient(scene, splat, gradient);
+    let through_colour = colour_backward(scene, splat, camera, gradient, out);
+    for k in 0..3 {
+        out.means[i][k] += from_view[k] + through_colour[k];
+    }
+}
 
-    // Colour: clamped channels are constant.
-    let d_colour: [f64; 3] = std::array::from_fn(|c| {
+/// dL/d(view-space position), by way of the splat's centre and of the Jacobian.
+fn view_gradient(
+    t: [f64; 3],
+    d_mean: [f64; 2],
+    d_jacobian: &[[f64; 3]; 2],
+    jacobian: &Jacobian,
+    camera: &Camera,
+) -> [f64; 3] {
+    let z = t[2];
+    // Centre: u = fx x/z + cx. Jacobian row: (f/z, -f r/z) with r = x/z, constant where clamped.
+    let focal = [camera.fx, camera.fy];
+    let mut d_t = [0.0; 3];
+    for k in 0..2 {
+        let f = focal[k];
+        d_t[k] += d_mean[k] * f / z;
+        d_t[2] -= d_mean[k] * f * t[k] / (z * z);
+        let d_ratio = -d_jacobian[k][2] * f / z;
+        if !jacobian.clamped[k] {
+            d_t[k] += d_ratio / z;
+            d_t[2] -= d_ratio * t[k] / (z * z);
+        }
+        d_t[2] -= d_jacobian[k][k] * f / (z * z);
+        d_t[2] += d_jacobian[k][2] * f * jacobian.ratios[k] / (z * z);
+    }
+    d_t
+}
+
+/// Adds the gradients of the harmonics to `out`; returns the gradient of the mean by way of the
+/// direction that the colour depends on.
+fn colour_backward(
+    scene: &Scene,
+    splat: &Splat,
+    camera: &Camera,
+    gradient: &SplatGradient,
+    out: &mut Scene,
+) -> [f64; 3] {
+    let i = splat.index;
+    // Clamped channels are constant.
+    let d_colour: [f64; 3] = from_fn(|c| {
         if splat.colour_clamped[c] {
             0.0
         } else {
@@ -101,9 +128,7 @@ pub fn project_backward(
         .sum::<f64>()
         .sqrt();
     let along: f64 = (0..3).map(|k| d_direction[k] * direction[k]).sum();
-    for k in 0..3 {
-        out.means[i][k] += from_view[k] + (d_direction[k] - along * direction[k]) / length;
-    }
+    from_fn(|k| (d_direction[k] - along * direction[k]) / length)
 }
 
 /// dL/dq of a quaternion of any length, given dL/dR of the rotation matrix of the normalised one.

@@ -118,11 +118,45 @@ fn one_pipeline(backend: &dyn Backend, pipeline: Pipeline) -> Outcome {
         background: [0.13, 0.57, 0.31],
         ..RenderOptions::default()
     };
+    let want = copies_wanted(&before, &render)?;
+    let refine = Refine::PruneFloaters {
+        render,
+        depth_share: SHARE,
+    };
+    let run = |views: Vec<View>| -> Result<_, String> {
+        let mut learner = backend
+            .learner(&before.gaussians, Arc::new(views))
+            .map_err(said)?;
+        learner.restore(&before).map_err(said)?;
+        let report = learner.refine(&refine).map_err(said)?;
+        Ok((report, learner.snapshot().map_err(said)?))
+    };
+    let (report, after) = run(views())?;
+    ensure(run(views())? == (report, after.clone()), || {
+        "the same refinement of the same state gives another result".into()
+    })?;
+    ensure(
+        report.pruned == n - after.gaussians.len() && report.count == after.gaussians.len(),
+        || format!("{pipeline}: {report:?}, {} are left", after.gaussians.len()),
+    )?;
+    who_stays_stays_whole(&before, &after, &want).map_err(|what| format!("{pipeline}: {what}"))?;
+    let (report, after) = run(Vec::new())?;
+    ensure(report.pruned == 0 && after == before, || {
+        "Gaussians go though no view says anything".into()
+    })
+}
+
+/// How many copies of each Gaussian there should be afterwards, 0 or 1; `None` where roundings
+/// decide.
+fn copies_wanted(
+    before: &LearnerState,
+    render: &RenderOptions,
+) -> Result<Vec<Option<usize>>, String> {
+    let n = before.gaussians.len();
     let said_by_views: Vec<_> = views()
         .iter()
-        .map(|view| verdicts(&before, view, &render))
+        .map(|view| verdicts(before, view, render))
         .collect();
-    // 1 stays, 0 goes.
     let want: Vec<Option<usize>> = (0..n)
         .map(|i| {
             let of = |wanted: Result<Option<bool>, ()>| {
@@ -149,48 +183,34 @@ fn one_pipeline(backend: &dyn Backend, pipeline: Pipeline) -> Outcome {
             )
         },
     )?;
-    let refine = Refine::PruneFloaters {
-        render,
-        depth_share: SHARE,
-    };
-    let run = |views: Vec<View>| -> Result<_, String> {
-        let mut learner = backend
-            .learner(&before.gaussians, Arc::new(views))
-            .map_err(said)?;
-        learner.restore(&before).map_err(said)?;
-        let report = learner.refine(&refine).map_err(said)?;
-        Ok((report, learner.snapshot().map_err(said)?))
-    };
-    let (report, after) = run(views())?;
-    ensure(run(views())? == (report, after.clone()), || {
-        "the same refinement of the same state gives another result".into()
-    })?;
-    ensure(
-        report.pruned == n - after.gaussians.len() && report.count == after.gaussians.len(),
-        || format!("{pipeline}: {report:?}, {} are left", after.gaussians.len()),
-    )?;
+    Ok(want)
+}
+
+/// Every Gaussian has as many copies as it should, moments and statistics included.
+fn who_stays_stays_whole(
+    before: &LearnerState,
+    after: &LearnerState,
+    want: &[Option<usize>],
+) -> Outcome {
     for (i, family) in families(&before.gaussians, &after.gaussians)?
         .iter()
         .enumerate()
     {
         ensure(want[i].is_none_or(|want| family.len() == want), || {
             format!(
-                "{pipeline}: Gaussian {i} became {} Gaussians, {:?} are right",
+                "Gaussian {i} became {} Gaussians, {:?} are right",
                 family.len(),
                 want[i]
             )
         })?;
         for &j in family {
             ensure(
-                survived(&before, i, &after, j)
+                survived(before, i, after, j)
                     && after.gradient_sum[j] == before.gradient_sum[i]
                     && after.seen[j] == before.seen[i],
-                || format!("{pipeline}: Gaussian {i} stayed and is not what it was"),
+                || format!("Gaussian {i} stayed and is not what it was"),
             )?;
         }
     }
-    let (report, after) = run(Vec::new())?;
-    ensure(report.pruned == 0 && after == before, || {
-        "Gaussians go though no view says anything".into()
-    })
+    Ok(())
 }
