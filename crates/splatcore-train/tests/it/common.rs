@@ -160,6 +160,98 @@ impl Deferred for MockLearner {
     }
 }
 
+/// What the mock makes of refinements.
+impl MockLearner {
+    /// Rows that are opaque enough and whose mean gradient is at least `gradient`, as many as there
+    /// is room for.
+    fn rows_to_clone(&self, gradient: f32, min_opacity: f32, most: usize) -> Vec<usize> {
+        let (s, before) = (&self.state, self.count());
+        let mean = |i: usize| s.gradient_sum[i] / s.seen[i].max(1) as f32;
+        let opaque = |i: usize| sigmoid(s.gaussians.opacity_logits[i]) >= min_opacity;
+        (0..before)
+            .filter(|&i| opaque(i) && mean(i) >= gradient)
+            .take(most.saturating_sub(before))
+            .collect()
+    }
+
+    /// Clones rows, then removes the others that are below an opacity; statistics are cleared.
+    fn clone_and_prune(
+        &mut self,
+        rows: &[usize],
+        min_opacity: f32,
+        seed: u64,
+        step: u32,
+    ) -> RefineReport {
+        let (before, cloned) = (self.count(), rows.len());
+        let logits = &self.state.gaussians.opacity_logits;
+        let keep: Vec<bool> = logits.iter().map(|&o| sigmoid(o) >= min_opacity).collect();
+        self.grow(rows, seed, step);
+        let s = &mut self.state;
+        for set in [&mut s.gaussians, &mut s.first, &mut s.second] {
+            set.retain(|i| keep.get(i).copied().unwrap_or(true));
+        }
+        let count = self.count();
+        self.state.gradient_sum = vec![0.0; count];
+        self.state.seen = vec![0; count];
+        RefineReport {
+            cloned,
+            pruned: before + cloned - count,
+            count,
+            ..Default::default()
+        }
+    }
+
+    /// Removes what is below an opacity.
+    fn prune(&mut self, min_opacity: f32) -> RefineReport {
+        let before = self.count();
+        let s = &mut self.state;
+        let logits = &s.gaussians.opacity_logits;
+        let keep: Vec<bool> = logits.iter().map(|&o| sigmoid(o) >= min_opacity).collect();
+        for set in [&mut s.gaussians, &mut s.first, &mut s.second] {
+            set.retain(|i| keep[i]);
+        }
+        let kept = |i: &usize| keep[*i];
+        s.gradient_sum = (0..before)
+            .filter(kept)
+            .map(|i| s.gradient_sum[i])
+            .collect();
+        s.seen = (0..before).filter(kept).map(|i| s.seen[i]).collect();
+        let count = self.count();
+        RefineReport {
+            pruned: before - count,
+            count,
+            ..Default::default()
+        }
+    }
+
+    /// Caps opacities and clears their first moments.
+    fn reset_opacity(&mut self, ceiling: f32) -> RefineReport {
+        for (i, o) in self.state.gaussians.opacity_logits.iter_mut().enumerate() {
+            *o = o.min(logit(ceiling));
+            self.state.first.opacity_logits[i] = 0.0;
+        }
+        RefineReport {
+            count: self.count(),
+            ..Default::default()
+        }
+    }
+
+    /// Copies rows that are drawn, until the set has grown by `growth`.
+    fn add_random(&mut self, growth: f32, most: usize, seed: u64, step: u32) -> RefineReport {
+        let before = self.count();
+        let added = ((before as f32 * growth) as usize).min(most.saturating_sub(before));
+        let rows: Vec<usize> = (0..added)
+            .map(|lane| (uniform_at(seed, step.into(), 0, lane as u64) * before as f32) as usize)
+            .collect();
+        self.grow(&rows, seed, step);
+        RefineReport {
+            added,
+            count: self.count(),
+            ..Default::default()
+        }
+    }
+}
+
 impl Learner for MockLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         if self.out_of_memory_at == Some(plan.step) {
@@ -218,13 +310,12 @@ impl Learner for MockLearner {
             .lock()
             .unwrap()
             .push(Event::Refine(self.step, refine.clone()));
-        let before = self.count();
-        match *refine {
+        Ok(match *refine {
             Refine::SmoothingFilter | Refine::PruneFloaters { .. } | Refine::LimitScales { .. } => {
-                Ok(RefineReport {
-                    count: before,
+                RefineReport {
+                    count: self.count(),
                     ..RefineReport::default()
-                })
+                }
             }
             Refine::Adc {
                 gradient_threshold,
@@ -234,89 +325,19 @@ impl Learner for MockLearner {
                 step,
                 ..
             } => {
-                let s = &mut self.state;
-                let keep: Vec<bool> = (0..before)
-                    .map(|i| sigmoid(s.gaussians.opacity_logits[i]) >= min_opacity)
-                    .collect();
-                let mean = |i: usize| s.gradient_sum[i] / s.seen[i].max(1) as f32;
-                let mut rows: Vec<usize> = (0..before)
-                    .filter(|&i| keep[i] && mean(i) >= 3.0 * gradient_threshold)
-                    .collect();
-                rows.truncate(max_gaussians.saturating_sub(before));
-                let cloned = rows.len();
-                self.grow(&rows, seed, step);
-                for set in [
-                    &mut self.state.gaussians,
-                    &mut self.state.first,
-                    &mut self.state.second,
-                ] {
-                    set.retain(|i| keep.get(i).copied().unwrap_or(true));
-                }
-                let count = self.count();
-                self.state.gradient_sum = vec![0.0; count];
-                self.state.seen = vec![0; count];
-                Ok(RefineReport {
-                    cloned,
-                    pruned: before + cloned - count,
-                    count,
-                    ..Default::default()
-                })
+                let rows = self.rows_to_clone(3.0 * gradient_threshold, min_opacity, max_gaussians);
+                self.clone_and_prune(&rows, min_opacity, seed, step)
             }
-            Refine::Prune { min_importance, .. } => {
-                let keep: Vec<bool> = (0..before)
-                    .map(|i| {
-                        sigmoid(self.state.gaussians.opacity_logits[i]) >= 0.1 * min_importance
-                    })
-                    .collect();
-                let s = &mut self.state;
-                for set in [&mut s.gaussians, &mut s.first, &mut s.second] {
-                    set.retain(|i| keep[i]);
-                }
-                let kept = |i: &usize| keep[*i];
-                s.gradient_sum = (0..before)
-                    .filter(kept)
-                    .map(|i| s.gradient_sum[i])
-                    .collect();
-                s.seen = (0..before).filter(kept).map(|i| s.seen[i]).collect();
-                let count = self.count();
-                Ok(RefineReport {
-                    pruned: before - count,
-                    count,
-                    ..Default::default()
-                })
-            }
-            Refine::ResetOpacity { ceiling } => {
-                for (i, o) in self.state.gaussians.opacity_logits.iter_mut().enumerate() {
-                    *o = o.min(logit(ceiling));
-                    self.state.first.opacity_logits[i] = 0.0;
-                }
-                Ok(RefineReport {
-                    count: before,
-                    ..Default::default()
-                })
-            }
+            Refine::Prune { min_importance, .. } => self.prune(0.1 * min_importance),
+            Refine::ResetOpacity { ceiling } => self.reset_opacity(ceiling),
             Refine::Mcmc {
                 growth,
                 max_gaussians,
                 seed,
                 step,
                 ..
-            } => {
-                let added =
-                    ((before as f32 * growth) as usize).min(max_gaussians.saturating_sub(before));
-                let rows: Vec<usize> = (0..added)
-                    .map(|lane| {
-                        (uniform_at(seed, step.into(), 0, lane as u64) * before as f32) as usize
-                    })
-                    .collect();
-                self.grow(&rows, seed, step);
-                Ok(RefineReport {
-                    added,
-                    count: self.count(),
-                    ..Default::default()
-                })
-            }
-        }
+            } => self.add_random(growth, max_gaussians, seed, step),
+        })
     }
     fn scene(&mut self) -> Result<Gaussians, BackendError> {
         Ok(self.state.gaussians.clone())

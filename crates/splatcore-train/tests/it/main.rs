@@ -9,4 +9,6 @@ mod evaluate;
 mod exposure;
 mod floaters;
 mod options;
+mod runs;
 mod trainer;
+mod trainer_errors;
