@@ -37,41 +37,7 @@ fn a_run_writes_everything_and_repeats_from_its_config() {
     );
     assert!(metrics["seconds"].as_f64().unwrap() > 0.0);
     assert_eq!(metrics["views"].as_array().unwrap().len(), 2);
-    let breakdown = &metrics["breakdown"];
-    let parts = breakdown["parts"].as_array().unwrap();
-    let sum = |key: &str| {
-        parts
-            .iter()
-            .map(|part| part[key].as_f64().unwrap())
-            .sum::<f64>()
-    };
-    // Idle time is what is left; on a busy machine the sampled steps may have been slower than the
-    // others.
-    assert!(sum("share") > 1.0 - 1e-6, "{breakdown}");
-    assert!((sum("seconds") / breakdown["seconds"].as_f64().unwrap() - sum("share")).abs() < 1e-6);
-    assert_eq!(breakdown["steps"], 120);
-    for name in [
-        "blend",
-        "loss",
-        "blend_backward",
-        "refine",
-        "checkpoint",
-        "evaluation",
-        "idle",
-    ] {
-        let part = parts.iter().find(|part| part["name"] == name);
-        let seconds = part.and_then(|part| part["seconds"].as_f64());
-        // Nothing is left over on a busy machine, nor refined in a run this short.
-        let least = if ["idle", "refine"].contains(&name) {
-            0.0
-        } else {
-            1e-6
-        };
-        assert!(
-            seconds.is_some_and(|seconds| seconds >= least),
-            "{name}: {breakdown}"
-        );
-    }
+    check_breakdown(&metrics["breakdown"]);
     assert!(stdout.contains("\ntime     project "), "{stdout}");
     let html = String::from_utf8(read(&first, "report.html")).unwrap();
     assert_eq!(html.matches("<svg").count(), 3, "loss, Gaussians, PSNR");
@@ -130,6 +96,44 @@ fn a_run_writes_everything_and_repeats_from_its_config() {
     let learnt = metrics["psnr"].as_f64().unwrap() - short["psnr"].as_f64().unwrap();
     assert!(learnt > 1.0, "{learnt} dB from step 3 to 120");
     assert_eq!(read(&first, "notes.txt"), b"mine");
+}
+
+/// The parts of a run of 120 steps are all there and add up.
+fn check_breakdown(breakdown: &serde_json::Value) {
+    let parts = breakdown["parts"].as_array().unwrap();
+    let sum = |key: &str| {
+        parts
+            .iter()
+            .map(|part| part[key].as_f64().unwrap())
+            .sum::<f64>()
+    };
+    // Idle time is what is left; on a busy machine the sampled steps may have been slower than the
+    // others.
+    assert!(sum("share") > 1.0 - 1e-6, "{breakdown}");
+    assert!((sum("seconds") / breakdown["seconds"].as_f64().unwrap() - sum("share")).abs() < 1e-6);
+    assert_eq!(breakdown["steps"], 120);
+    for name in [
+        "blend",
+        "loss",
+        "blend_backward",
+        "refine",
+        "checkpoint",
+        "evaluation",
+        "idle",
+    ] {
+        let part = parts.iter().find(|part| part["name"] == name);
+        let seconds = part.and_then(|part| part["seconds"].as_f64());
+        // Nothing is left over on a busy machine, nor refined in a run this short.
+        let least = if ["idle", "refine"].contains(&name) {
+            0.0
+        } else {
+            1e-6
+        };
+        assert!(
+            seconds.is_some_and(|seconds| seconds >= least),
+            "{name}: {breakdown}"
+        );
+    }
 }
 
 #[test]
