@@ -7,7 +7,7 @@
 pub enum Choice {
     /// The size of the photos.
     PhotoSize,
-    /// The size of images: of photos, and of pictures that are rendered.
+    /// The size of images: of photos, and of images that are rendered.
     ImageSize,
     /// How many Gaussians there may be.
     GaussianCount,

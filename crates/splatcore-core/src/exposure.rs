@@ -25,9 +25,9 @@ pub const PULL: f32 = 0.1;
 
 /// What a transform makes of a colour; in this order of operations, each rounded, on every backend.
 ///
-/// The background of a picture goes through the transform with the picture, so a transparent photo
-/// has to stand on what comes out here: on the background itself it would pull every transform
-/// towards the identity.
+/// The background of an image goes through the transform with the image, so a transparent photo has
+/// to stand on what comes out here: on the background itself it would pull every transform towards
+/// the identity.
 pub fn of_colour(exposure: &Exposure, [r, g, b]: [f32; 3]) -> [f32; 3] {
     [0, 4, 8].map(|row: usize| {
         let [of_r, of_g, of_b, offset] = [0, 1, 2, 3].map(|column| exposure[row + column]);

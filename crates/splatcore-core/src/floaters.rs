@@ -3,8 +3,8 @@
 //! Where few photos look, and those from nearly one place, any depth explains them. What the scene
 //! cannot say otherwise (that these photos are brighter than others, say) is then said by faint
 //! Gaussians between camera and surface, and from the side they stand before everything. They show
-//! in the depth of a picture: it lies behind them, in every view that sees their place. SparseGS
-//! (Xiong et al. 2023, floater pruning) prunes what lies before the depth of the picture in pixels
+//! in the depth of an image: it lies behind them, in every view that sees their place. SparseGS
+//! (Xiong et al. 2023, floater pruning) prunes what lies before the depth of the image in pixels
 //! where two kinds of depth disagree; here each Gaussian is judged by its own mean, and by all
 //! views together, so that nothing is lost that is a surface for any of them.
 //!
@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn depth_decides_between_surface_floater_and_hidden() {
-        // Half of the light taken at depth 4.
+        // A transmittance of a half behind depth 4.
         let at = |z: f32| belongs(z, 0.5, 0.125, 0.8);
         assert_eq!(at(4.0), Some(true));
         assert_eq!(at(3.3), Some(true));

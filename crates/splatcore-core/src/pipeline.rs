@@ -81,11 +81,11 @@ pub enum Blend {
     /// TensorGS's naive tensorization (sections 4.2 and 4.3).
     #[serde(rename = "tensor-gs-1x1")]
     TensorGs1x1,
-    /// As [`Blend::TensorGs1x1`], but groups of 2x2 tiles share one list, each Gaussian with a mask
-    /// of the tiles that it touches (TensorGS, section 4.4; its default).
+    /// As [`Blend::TensorGs1x1`], but macro-tiles of 2x2 tiles share one list, each Gaussian with a
+    /// mask of the tiles that it touches (TensorGS, section 4.4; its default).
     #[serde(rename = "tensor-gs-2x2")]
     TensorGs2x2,
-    /// As [`Blend::TensorGs2x2`] with groups of 4x4 tiles (its section 5.4, table 6).
+    /// As [`Blend::TensorGs2x2`] with macro-tiles of 4x4 tiles (its section 5.4, table 6).
     #[serde(rename = "tensor-gs-4x4")]
     TensorGs4x4,
     /// Sub-tile culling in f32: each small block of pixels walks only the Gaussians whose ellipse
@@ -94,9 +94,9 @@ pub enum Blend {
     /// The backend's fastest that blends every pixel. On CUDA sub-tile culling with scores and
     /// colours as products on the matrix units; on the CPU the same as [`Blend::Subtile`].
     Splatcore,
-    /// As [`Blend::Splatcore`], but of a picture of 4 M pixels and more whose splats are large and
-    /// many one place in four is blended, and the pixels are interpolated where that tells them. A
-    /// CUDA backend alone does so.
+    /// As [`Blend::Splatcore`], but at inference, of an image of 4 M pixels and more whose splats
+    /// are large and many, one place in four is blended, and the pixels are interpolated where that
+    /// tells them. A CUDA backend alone does so.
     Samples,
 }
 
@@ -248,7 +248,7 @@ impl Blend {
     /// What every backend has.
     pub const COMMON: &'static [Blend] = &[Blend::Scalar, Blend::Splatcore];
 
-    /// The method of a picture with depth: this one if it can sum a fourth channel, else
+    /// The method of an image with depth: this one if it can sum a fourth channel, else
     /// [`Blend::Subtile`]; depth is not interpolated.
     pub fn with_inverse_depth(self) -> Blend {
         match self {

@@ -10,12 +10,12 @@ pub const HALF: f64 = 1.0 / (1 << 11) as f64;
 pub const TWO_HALVES: f64 = HALF * HALF;
 /// Relative error of `ex2.approx.f16x2` (PTX ISA: 2^-9.9).
 pub const EXP_IN_HALF: f64 = 1.05e-3;
-/// Light that pictures of the fastest blend may leave out: a step of 8 bits.
+/// Transmittance at which the fastest blend may stop at inference: a step of 8 bits.
 pub const LIGHT_LEFT: f64 = 1.0 / 256.0;
-/// What a pixel of a large picture of [`Blend::Samples`] may be off by besides, as it may be
+/// What a pixel of a large image of [`Blend::Samples`] may be off by besides, as it may be
 /// interpolated from its neighbours, in scenes made to break it. Found: less than 0.007, even where
-/// pictures of details and of short lists are sampled too. Where points are smaller than a pixel it
-/// is what they can take of the light without being looked for, a tenth.
+/// images of details and of short lists are sampled too. Where points are smaller than a pixel it
+/// is the alpha that they can have without being looked for, a tenth.
 pub const INTERPOLATED: f64 = 0.02;
 /// PSNR in dB, against the same pipeline's image in f32, from which on an image counts as of equal
 /// quality.
@@ -32,7 +32,7 @@ pub enum Precision {
 
 /// Where halves enter, as relative errors. The base-2 exponent of a fragment is a polynomial in the
 /// pixel's coordinates about a local origin, whose six coefficients a Gaussian has for each tile or
-/// group of tiles.
+/// macro-tile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Half {
     /// What the method promises, dB against the same pipeline's image in f32; `None` for an
@@ -46,17 +46,17 @@ pub struct Half {
     pub score: f64,
     /// Of alpha: exp, and the format that holds it.
     pub alpha: f64,
-    /// Of what a fragment takes of the light, alpha times transmittance.
+    /// Of a fragment's weight, alpha times transmittance.
     pub weight: f64,
     /// So many fragments are weighted by a transmittance in halves before it is brought up to date
     /// in f32.
     pub batch: usize,
     /// Of a colour as it is multiplied with that.
     pub colour: f64,
-    /// A picture's pixel may stop behind the fragment that leaves less light than this, and need
-    /// not stop where the reference does (before the one that would leave less than 1e-4); 0 if it
-    /// stops there.
-    pub light: f64,
+    /// At inference a pixel may stop behind the fragment that leaves a transmittance below this,
+    /// and need not stop where the reference does (before the one that would leave less than 1e-4);
+    /// 0 if it stops there.
+    pub min_transmittance: f64,
     /// What a pixel may be off by besides, as it may be interpolated; 0 if none is.
     pub interpolated: f64,
 }
@@ -73,7 +73,7 @@ impl Half {
             weight: 4.0 * SINGLE,
             batch: 1,
             colour: SINGLE,
-            light: 0.0,
+            min_transmittance: 0.0,
             interpolated: 0.0,
         }
     }
@@ -94,9 +94,9 @@ pub const GRADIENT_IN_SINGLE: f64 = 1e-4;
 /// The same where products of halves make it.
 pub const GRADIENT_IN_HALF: f64 = 5e-3;
 /// On real scenes, of a method in f32 behind a published blend in halves: what it takes for the
-/// colour behind a fragment is off by the error of the image, which counts for much where little
-/// light is left. DESIGN's bound is for our own methods; these are here to be compared. Found on
-/// five cut-outs of a photo: 6e-3 to 2.2e-2, the means' gradients.
+/// colour behind a fragment is off by the error of the image, which counts for much where the
+/// transmittance is small. DESIGN's bound is for our own methods; these are here to be compared.
+/// Found on five cut-outs of a photo: 6e-3 to 2.2e-2, the means' gradients.
 pub const GRADIENT_BEHIND_PUBLISHED: f64 = 3e-2;
 
 impl Pipeline {
@@ -147,7 +147,7 @@ impl Blend {
     }
 }
 
-/// About eight roundings on a weight's way through a batch. Pictures keep the transmittance in
+/// About eight roundings on a weight's way through a batch. Inference keeps the transmittance in
 /// halves from batch to batch, whose errors add up at random; they are held to the same.
 const SPLATCORE: Half = Half {
     score: HALF,
@@ -155,7 +155,7 @@ const SPLATCORE: Half = Half {
     weight: 8.0 * HALF,
     batch: 16,
     colour: HALF,
-    light: LIGHT_LEFT,
+    min_transmittance: LIGHT_LEFT,
     ..Half::scores(TWO_HALVES, EQUAL_QUALITY)
 };
 

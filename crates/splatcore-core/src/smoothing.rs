@@ -6,7 +6,7 @@
 //! with a Gaussian of variance 0.2 T² (eq. 8, where T is 1 / nu): its scales become sqrt(s² + 0.2
 //! T²) and its opacity falls by as much as its volume grows. A learner keeps the filter of each
 //! Gaussian beside its parameters, as the log of the standard deviation, and renders through it;
-//! parameters stay free to shrink, and from the filter alone an ever finer one changes no picture.
+//! parameters stay free to shrink, and from the filter alone an ever finer one changes no image.
 //! What leaves training is [`fuse`]d: a scene file needs no filter.
 //!
 //! Everything else goes by the Gaussians' own scales and opacities, as in the authors' code, but

@@ -79,7 +79,7 @@ impl Exposed {
     }
 }
 
-/// What a photo with alpha stands on when its picture is on `background`.
+/// What a photo with alpha stands on when the rendered image is on `background`.
 pub fn background(exposure: Option<&Exposure>, background: [f32; 3]) -> [f32; 3] {
     exposure.map_or(background, |exposure| of_colour(exposure, background))
 }

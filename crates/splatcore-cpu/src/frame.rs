@@ -310,7 +310,7 @@ impl Frame {
         })
     }
 
-    /// The picture, interleaved.
+    /// The image, interleaved.
     pub fn rendered(&self, camera: &Camera) -> Rendered {
         let [r, g, b] = &self.colour;
         let data = r

@@ -1,4 +1,4 @@
-//! `score`: how much of each Gaussian several views show, and how much of that where the picture is
+//! `score`: how much of each Gaussian several views show, and how much of that where the image is
 //! wrong. What the numbers mean: [`Scoring`] and [`Scores`].
 //!
 //! With an image gradient of 1 in a channel at some pixels, a splat's dL/dcolour of that channel is

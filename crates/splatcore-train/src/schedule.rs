@@ -267,7 +267,7 @@ impl Schedule {
         })
     }
 
-    /// Pictures and photos are compared as step `step` compared them.
+    /// Images and photos are compared as step `step` compared them.
     fn scoring(&self, step: u32, views: usize) -> Scoring {
         Scoring {
             views,

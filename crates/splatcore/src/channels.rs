@@ -1,10 +1,10 @@
 //! Depth and alpha of rendered views, as files beside the pictures.
 //!
-//! Of `NAME.png`: `NAME_alpha.png`, 8 bits, is what the scene takes of the light; `NAME_depth.npy`,
-//! f32 as NumPy reads it, is [`Rendered::depth`]; `NAME_depth.png`, 16 bits, is its inverse to look
-//! at, with one scale for all views of the command, so that a sequence does not flicker. The scale
-//! is known when the last view is rendered, so these come last, from the .npy files; `depth.json`
-//! says what it is.
+//! Of `NAME.png`: `NAME_alpha.png`, 8 bits, is 1 - transmittance; `NAME_depth.npy`, f32 as NumPy
+//! reads it, is [`Rendered::depth`]; `NAME_depth.png`, 16 bits, is its inverse to look at, with one
+//! scale for all views of the command, so that a sequence does not flicker. The scale is known when
+//! the last view is rendered, so these come last, from the .npy files; `depth.json` says what it
+//! is.
 
 use crate::output;
 use anyhow::{Context, Result, bail};

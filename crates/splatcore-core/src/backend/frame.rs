@@ -43,18 +43,18 @@ impl Default for RenderOptions {
 pub struct Rendered {
     /// Colour, background included.
     pub image: Image,
-    /// What is left of the light behind the last fragment of each pixel, `[height * width]`.
+    /// Transmittance behind the last fragment of each pixel, `[height * width]`.
     pub transmittance: Vec<f32>,
     /// If asked for: the sum of 1/z by the weights of the colours, `[height * width]`, z being the
     /// view-space depth of a Gaussian's mean in world units. Nothing lies behind the scene, so 0
-    /// where no light was taken. Over what was taken, `1 - transmittance`, it is the expected
-    /// inverse depth; [`Rendered::depth`] is the inverse of that.
+    /// where the transmittance is 1. Divided by `1 - transmittance` it is the expected inverse
+    /// depth; [`Rendered::depth`] is the inverse of that.
     pub inverse_depth: Option<Vec<f32>>,
 }
 
 impl Rendered {
-    /// Depth along the view axis in world units, `[height * width]`: what was taken of the light
-    /// over `inverse_depth`, and 0 where nothing was taken. `None` if inverse depth was not asked
+    /// Depth along the view axis in world units, `[height * width]`: `1 - transmittance` over
+    /// `inverse_depth`, and 0 where the transmittance is 1. `None` if inverse depth was not asked
     /// for.
     pub fn depth(&self) -> Option<Vec<f32>> {
         let depth = |(&sum, &left): (&f32, &f32)| match 1.0 - left {

@@ -11,7 +11,7 @@ use super::frame::RenderOptions;
 /// the colour for an image gradient of 1 at bad pixels: the backward pass is the counter, and a
 /// footprint behind an opaque surface counts nothing. Exact numbers: [`Scores`].
 ///
-/// What is compared is what a step compares: the view at its size divided by `scale`, the picture
+/// What is compared is what a step compares: the view at its size divided by `scale`, the image
 /// through the photo's own exposure, a transparent photo on the background. Anything else would
 /// call bad what training could not yet learn: beside full-size photos, all fine detail in a scene
 /// that has seen quarters of them; beside photos that are darker than others, whatever is bright.
@@ -26,7 +26,7 @@ pub struct Scoring {
     pub render: RenderOptions,
     /// As [`super::StepPlan::scale`]; a pixel of the reduced photo counts `scale * scale` pixels.
     pub scale: u32,
-    /// Whether pictures go through their photos' own transforms of colours
+    /// Whether images go through their photos' own transforms of colours
     /// ([`super::StepPlan::exposure`]), as far as any were learned.
     pub exposure: bool,
     /// From 0 to 1.
@@ -52,7 +52,7 @@ pub struct Scores {
     pub largest: Vec<f32>,
 }
 
-/// Growth only where views agree that the picture is bad.
+/// Growth only where views agree that the image is bad.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Consistency {
     /// Which views, and what is bad.
@@ -125,7 +125,7 @@ pub enum Refine {
     },
     /// MCMC (Kheradmand et al. 2024): Gaussians at or below `min_opacity` move onto ones drawn with
     /// probability proportional to opacity, then the set grows by `growth` in the same way; sources
-    /// and copies share opacity and scale so that the picture changes least (eq. 9); moments of the
+    /// and copies share opacity and scale so that the image changes least (eq. 9); moments of the
     /// sources are cleared.
     Mcmc {
         /// Dead at or below.

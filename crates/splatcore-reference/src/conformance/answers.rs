@@ -16,7 +16,7 @@ use splatcore_core::{Camera, Gaussians, Pipeline};
 /// What to compute for an intersect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Wanted {
-    /// The picture, with what is in doubt.
+    /// The image, with what is in doubt.
     Frame,
     /// What is right in the asked pixels for a backend of this precision.
     Pixels(Precision),
@@ -72,7 +72,7 @@ impl Answers {
         Self(groups.into_par_iter().map(answer).collect())
     }
 
-    /// The picture.
+    /// The image.
     ///
     /// # Errors
     /// If it was not asked for.

@@ -10,8 +10,8 @@
 //! transmittance in front of it, and the transmittance itself lies in an interval whose ends are
 //! the products of the ends of 1 - alpha. A fragment whose interval of alpha holds 1/255 may be
 //! there or not: D is its whole alpha. A pixel whose interval of T holds 1e-4 may stop or not: D is
-//! all that is left; so it is behind the fragment with which a picture's pixel may stop
-//! ([`Half::light`]). These two are kept apart, as `cut_offs`.
+//! all that is left; so it is behind the fragment with which a pixel may stop at inference
+//! ([`Half::min_transmittance`]). These two are kept apart, as `cut_offs`.
 
 use crate::twin::blend::{CutOffs, alpha, walk};
 use crate::twin::intersect::smallest_distance;
@@ -246,7 +246,7 @@ impl Reference {
         };
         let (weight, colour, batch) =
             half.map_or((4.0 * SINGLE, SINGLE, 1), |h| (h.weight, h.colour, h.batch));
-        let light = half.map_or(0.0, |h| h.light);
+        let least_left = half.map_or(0.0, |h| h.min_transmittance);
         let cap = self.lists.options.semantics.alpha_max as f64;
         let [x, y] = pixel;
         let tile = (y / TILE) * self.lists.tiles.columns + x / TILE;
@@ -269,7 +269,7 @@ impl Reference {
             let behind_high = high * (1.0 - if doubtful { 0.0 } else { least });
             let behind_low = low * (1.0 - most);
             let stops = behind_high + loose.sum() < TRANSMITTANCE_MIN && !doubtful;
-            if stops && light == 0.0 {
+            if stops && least_left == 0.0 {
                 break;
             }
             if behind_low - loose.sum() < TRANSMITTANCE_MIN {
@@ -290,14 +290,14 @@ impl Reference {
             } else {
                 expected.rounding[0] += before * (most - exact).max(exact - least) * brightest;
             }
-            // An error of a weight takes its light from what is behind; one of the colour or of the
+            // An error of a weight changes the transmittance behind it; one of the colour or of the
             // sum does not.
             expected.rounding[0] += (off + taken * colour + 2.0 * SINGLE) * brightest;
             if colour >= HALF {
                 expected.rounding[0] += HALF_SUBNORMAL * brightest;
             }
             (low, high) = (behind_low, behind_high);
-            if low - loose.sum() < light {
+            if low - loose.sum() < least_left {
                 // It may stop behind this one, and share out what is left here in another way than
                 // the twin.
                 expected.cut_offs[0] += (high + loose.sum()) * brightest;

@@ -1,8 +1,8 @@
 //! Inverse depth against the twin, for every pipeline.
 //!
 //! Two things are compared: the sum of 1/z by the weights of the colours, pixel by pixel, and what
-//! users look at, that sum over the light that was taken, as PSNR with the largest value of the
-//! picture as the peak.
+//! users look at, that sum over 1 - transmittance, as PSNR with the largest value of the image as
+//! the peak.
 
 use super::answers::Answers;
 use super::forward::frames_and_bounds;
@@ -24,8 +24,8 @@ const WORST_IN_HALVES: f64 = 0.02;
 /// A first-order bound of what comparisons near a cut-off could move; this much of it covers the
 /// rest.
 const DOUBT_MARGIN: f64 = 1.1;
-/// Of the pixels that took light, so many at least must be far enough from cut-offs to be compared,
-/// unless the picture has but a few.
+/// Of the pixels whose transmittance is below 1, so many at least must be far enough from cut-offs
+/// to be compared, unless the image has but a few.
 const LEAST_SURE: f64 = 0.3;
 const FEW: usize = 64;
 
@@ -44,7 +44,7 @@ const SCENES: [&str; 9] = [
 ];
 
 /// The sums and the expected inverse depth of every pipeline, none unless asked for, and the same
-/// picture with and without.
+/// image with and without.
 pub fn inverse_depth_matches_the_twin(backend: &dyn Backend) -> Outcome {
     let selection = Selection::new(backend)?;
     let of_interest =
@@ -206,7 +206,7 @@ fn sums(rendered: &Rendered, pixels: usize) -> Result<&[f32], String> {
     Ok(sums)
 }
 
-/// How much of each pixel's light comparisons may move that roundings could tip.
+/// How much of each pixel's transmittance comparisons may move that roundings could tip.
 fn doubts(
     answers: &Answers,
     intersect: Intersect,

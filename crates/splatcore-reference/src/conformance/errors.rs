@@ -1,4 +1,4 @@
-//! Inputs that contradict each other are errors, not panics and not pictures.
+//! Inputs that contradict each other are errors, not panics and not images.
 
 use super::outcome::{Outcome, ensure, said};
 use super::scenes::{plain_camera, random_scene, views};

@@ -407,7 +407,7 @@ fn faint_ones_fit(splats: &[Splat], exact: &Tiles, aabb: &Tiles, obb: &Tiles) ->
     })
 }
 
-/// `adaptive-radius` gives the pictures that `aabb` gives.
+/// `adaptive-radius` gives the images that `aabb` gives.
 fn same_losses(one: &Tiles, other: &Tiles, needed: &Tiles) -> Outcome {
     let kept = |lists: &Tiles, i: usize| missing_from(&needed[i], &lists[i]);
     let differs = (0..needed.len()).find(|&i| kept(one, i) != kept(other, i));

@@ -132,8 +132,8 @@ fn one_intersect<'a>(
 }
 
 /// What plain halves reach on this suite's scenes: the published methods promise their quality on
-/// trained scenes, which tests of whole pictures hold them to. Measured: 50 dB on needles, 57 on a
-/// picture of 17 pixels.
+/// trained scenes, which tests of whole images hold them to. Measured: 50 dB on needles, 57 on an
+/// image of 17 pixels.
 const PLAIN_HALVES: f64 = 45.0;
 
 /// PSNR that a method is held to on a scene.

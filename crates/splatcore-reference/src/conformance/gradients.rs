@@ -89,10 +89,10 @@ fn one_case(backend: &dyn Backend, case: &Case, pipelines: &[Pipeline]) -> Outco
                         if pipeline.backward != Backward::Splatcore {
                             return Err(why);
                         }
-                        let [gains, light] = halves_do(case, intersect);
+                        let [gains, shares] = halves_do(case, intersect);
                         judge(&|group| {
                             tolerance * gains[group as usize].max(1.0)
-                                + DEVIATIONS * light[group as usize]
+                                + DEVIATIONS * shares[group as usize]
                         })
                     })
                 }
@@ -142,7 +142,7 @@ fn expected(case: &Case, intersects: &[Intersect]) -> Vec<Expected> {
 /// Of each group, what halves do to its gradient: by what factor it changes more than the image's
 /// gradient that it is made of, if that is off by a small share of itself, of either sign at
 /// random, at every pixel and in every channel; and by what share of its size it changes if the
-/// light that every fragment leaves is off by two roundings to halves, of its alpha and of its
+/// transmittance behind every fragment is off by two roundings to halves, of its alpha and of its
 /// weight, and the colour behind it with it. Its size is what [`compare::gradients`] takes for it.
 fn halves_do(case: &Case, intersect: Intersect) -> [[f64; Group::ALL.len()]; 2] {
     const NOISE: f64 = 1e-3;
@@ -160,12 +160,12 @@ fn halves_do(case: &Case, intersect: Intersect) -> [[f64; Group::ALL.len()]; 2] 
             gradient
                 .map(|g| f64::from(g) * (1.0 + if signs.uniform() < 0.5 { noise } else { -noise }))
         };
-        let mut light = |alpha: f64| {
+        let mut scale_behind = |alpha: f64| {
             let off = rounding * alpha / (1.0 - alpha);
             1.0 + if others.uniform() < 0.5 { off } else { -off }
         };
         lists
-            .gradients_in_light(&scene, &mut image, &mut light)
+            .gradients_scaled(&scene, &mut image, &mut scale_behind)
             .scene
     };
     let exact = gradients(0.0, 0.0);

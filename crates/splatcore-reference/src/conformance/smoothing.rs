@@ -1,5 +1,5 @@
-//! Mip-Splatting's 3D filter: what it is for each Gaussian, pictures, gradients and steps through
-//! it, and what becomes of it when Gaussians change.
+//! Mip-Splatting's 3D filter: what it is for each Gaussian, images, gradients and steps through it,
+//! and what becomes of it when Gaussians change.
 
 use super::compare;
 use super::outcome::{Outcome, ensure, gather, said};

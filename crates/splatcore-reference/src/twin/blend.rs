@@ -167,8 +167,8 @@ impl Pixel {
         self.transmittance *= 1.0 - alpha;
     }
 
-    /// A fragment of this alpha may or may not be there: it takes `alpha` of the light that its own
-    /// colour and all that is behind would share.
+    /// A fragment of this alpha may or may not be there: it takes `alpha` of the transmittance that
+    /// its own colour and all that is behind would share.
     fn doubt(&mut self, alpha: f64, brightest: f64) {
         self.doubt.any = true;
         self.doubt.colour += self.transmittance * alpha * brightest;

@@ -32,8 +32,8 @@ pub struct SplatGradient {
 }
 
 /// One gradient a splat. `image_gradient` is asked pixel by pixel, row by row, and told what is in
-/// doubt there; `light` gets the alpha of every fragment and says by what the colour behind it is
-/// to be multiplied: 1, but to find what errors there do.
+/// doubt there; `scale_behind` gets the alpha of every fragment and says by what the colour behind
+/// it is to be multiplied: 1, but to find what errors there do.
 pub fn blend_backward(
     splats: &[Splat],
     tiles: &TileLists,
@@ -41,7 +41,7 @@ pub fn blend_backward(
     options: &RenderOptions,
     cut_offs: CutOffs,
     image_gradient: &mut dyn FnMut(usize, &Doubt) -> [f64; 3],
-    light: &mut dyn FnMut(f64) -> f64,
+    scale_behind: &mut dyn FnMut(f64) -> f64,
 ) -> Vec<SplatGradient> {
     let mut gradients = vec![SplatGradient::default(); splats.len()];
     let (width, height) = (camera.width as usize, camera.height as usize);
@@ -58,10 +58,10 @@ pub fn blend_backward(
             let splat = &splats[fragment.splat];
             let out = &mut gradients[fragment.splat];
             let (t, alpha) = (fragment.transmittance, fragment.alpha);
-            let (mut d_alpha, light) = (0.0, light(alpha));
+            let (mut d_alpha, scale) = (0.0, scale_behind(alpha));
             for c in 0..3 {
                 out.colour[c] += t * alpha * g[c];
-                d_alpha += t * g[c] * (splat.colour[c] - light * behind[c]);
+                d_alpha += t * g[c] * (splat.colour[c] - scale * behind[c]);
                 behind[c] = alpha * splat.colour[c] + (1.0 - alpha) * behind[c];
             }
             if fragment.capped {
@@ -89,7 +89,7 @@ pub fn blend_backward(
     gradients
 }
 
-/// Adds the absolute values of the sums of a row of tiles, and forgets them.
+/// Adds the absolute values of the sums of a row of tiles, and clears them.
 fn add_absolute(
     of_tiles: &mut BTreeMap<(usize, usize), [f64; 2]>,
     gradients: &mut [SplatGradient],

@@ -12,7 +12,7 @@ pub struct TwinFrame {
     pub height: usize,
     /// Colour, background included, `[height * width]` of r, g, b.
     pub image: Vec<[f64; 3]>,
-    /// What is left of the light behind the last fragment, `[height * width]`.
+    /// Transmittance behind the last fragment, `[height * width]`.
     pub transmittance: Vec<f64>,
     /// Sum of 1/z by the weights of the colours, `[height * width]`.
     pub inverse_depth: Vec<f64>,

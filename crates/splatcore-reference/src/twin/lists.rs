@@ -1,5 +1,5 @@
-//! A view up to the point where pixels begin: splats in order and the list of each tile. Pictures
-//! and gradients are made from nothing else, so methods whose lists are equal have equal results.
+//! A view up to the point where pixels begin: splats in order and the list of each tile. Images and
+//! gradients are made from nothing else, so methods whose lists are equal have equal results.
 
 use super::antialias;
 use super::blend::blend;
@@ -79,15 +79,15 @@ impl Lists {
         scene: &Scene,
         image_gradient: &mut dyn FnMut(usize, &Doubt) -> [f64; 3],
     ) -> TwinGradients {
-        self.gradients_in_light(scene, image_gradient, &mut |_| 1.0)
+        self.gradients_scaled(scene, image_gradient, &mut |_| 1.0)
     }
 
-    /// As [`Lists::gradients`], with `light` of [`blend_backward`].
-    pub fn gradients_in_light(
+    /// As [`Lists::gradients`], with `scale_behind` of [`blend_backward`].
+    pub fn gradients_scaled(
         &self,
         scene: &Scene,
         image_gradient: &mut dyn FnMut(usize, &Doubt) -> [f64; 3],
-        light: &mut dyn FnMut(f64) -> f64,
+        scale_behind: &mut dyn FnMut(f64) -> f64,
     ) -> TwinGradients {
         let camera = &self.camera;
         let splat_gradients = blend_backward(
@@ -97,7 +97,7 @@ impl Lists {
             &self.options,
             self.cut_offs,
             image_gradient,
-            light,
+            scale_behind,
         );
         let mut result = TwinGradients {
             scene: Scene::zeros(scene.len(), scene.sh_degree),

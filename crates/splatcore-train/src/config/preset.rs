@@ -36,7 +36,7 @@ pub(super) struct Row {
 /// What all of them have in common, for the help.
 pub(super) const COMMON_IN_WORDS: &str = "mcmc on coarse photos first";
 
-/// MCMC, as its time and memory are known in advance and pictures from outside the range of the
+/// MCMC, as its time and memory are known in advance and images from outside the range of the
 /// photos do not fall apart; coarse photos first, which gained on what was measured.
 static TABLE: [Row; 3] = [
     Row {

@@ -196,7 +196,7 @@ fn a_random_background_is_of_the_seed_and_the_step() {
             "{mean}"
         );
     }
-    // Pictures are measured on black.
+    // Inference renders on black.
     assert_eq!(random(1).render(5).background, [0.0; 3]);
     assert_eq!(
         scheduled(&Config::UNSET, 1.0).plan(5, 0).render.background,

@@ -242,7 +242,7 @@ fn a_random_background_fills_holes() {
     assert!(measured > 25.0, "{measured} dB on black");
 }
 
-/// Coefficients shrink, the picture hardly changes.
+/// Coefficients shrink, the image hardly changes.
 #[test]
 fn the_regulariser_of_harmonics_shrinks_them() {
     let backend = CpuBackend::new(None);

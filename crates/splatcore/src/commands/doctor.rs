@@ -189,7 +189,8 @@ fn self_test(backend: &dyn Backend) -> Vec<Check> {
     checks
 }
 
-const LOOK: [u32; 2] = [83, 61];
+/// Width and height of the images that are compared, in pixels.
+const SIZE: [u32; 2] = [83, 61];
 
 fn camera() -> Camera {
     Camera::look_at(
@@ -197,8 +198,8 @@ fn camera() -> Camera {
         [0.0; 3],
         [0.0, -1.0, 0.0],
         0.9,
-        LOOK[0],
-        LOOK[1],
+        SIZE[0],
+        SIZE[1],
     )
 }
 
@@ -245,7 +246,7 @@ fn gradient(backend: &dyn Backend, pipeline: Pipeline) -> Result<(bool, String),
         ..RenderOptions::default()
     };
     let mut rng = Rng::new(2, 0);
-    let mut weights = Image::filled(LOOK[0], LOOK[1], [0.0; 3]);
+    let mut weights = Image::filled(SIZE[0], SIZE[1], [0.0; 3]);
     weights
         .data
         .iter_mut()

@@ -54,7 +54,7 @@ fn verdicts(
             }
             let ratio = z * frame.inverse_depth[pixel] / taken;
             let at = |limit: f64| (ratio / limit - 1.0).abs() < DOUBT;
-            // Of what little light 8 bits would not show, roundings are a large share.
+            // Of an alpha so small that 8 bits would not show it, roundings are a large share.
             if taken < 0.01 || at(SHARE as f64) || at(HIDDEN as f64) {
                 return Err(());
             }
@@ -71,7 +71,7 @@ fn wall_and_floaters() -> Gaussians {
     let mut rng = Rng::new(31, 7);
     let mut scene = random_scene(77, rows * rows + floaters, 1);
     for i in 0..scene.len() {
-        // Places in the picture from 0 to 1, and depth.
+        // Places in the image from 0 to 1, and depth.
         let (u, v, z) = match i.checked_sub(rows * rows) {
             None => {
                 let place = |k: usize| 1.5 * (k as f64 + 0.5) / rows as f64 - 0.25;

@@ -62,8 +62,8 @@ fn family_shares(
     Ok(())
 }
 
-/// The picture from one side, by the twin.
-fn picture(gaussians: &Gaussians) -> Image {
+/// The image from one side, by the twin.
+fn image(gaussians: &Gaussians) -> Image {
     let options = RenderOptions {
         background: [0.5; 3],
         ..RenderOptions::default()
@@ -77,7 +77,7 @@ fn picture(gaussians: &Gaussians) -> Image {
 }
 
 /// Without growth: the dead move onto the living, whose families share; nobody else changes; the
-/// picture stays.
+/// image stays.
 pub fn mcmc_relocates(backend: &dyn Backend) -> Outcome {
     let mut before = state(64, 500);
     let dead: Vec<bool> = (0..500).map(|i| i % 9 == 4).collect();
@@ -133,7 +133,7 @@ pub fn mcmc_relocates(backend: &dyn Backend) -> Outcome {
         )
     })?;
     // The dead were nearly invisible, and families look like their parents but for their flanks.
-    let psnr = metrics::psnr_between(&picture(&before.gaussians), &picture(&after.gaussians));
+    let psnr = metrics::psnr_between(&image(&before.gaussians), &image(&after.gaussians));
     ensure(psnr > 30.0, || {
         format!("relocation changes the picture: {psnr:.1} dB")
     })
@@ -163,7 +163,7 @@ pub fn mcmc_grows(backend: &dyn Backend) -> Outcome {
                 family => family_shares(&before, i, &after, family)?,
             }
         }
-        let psnr = metrics::psnr_between(&picture(&before.gaussians), &picture(&after.gaussians));
+        let psnr = metrics::psnr_between(&image(&before.gaussians), &image(&after.gaussians));
         ensure(psnr > 35.0, || {
             format!("limit {limit}: growth changes the picture: {psnr:.1} dB")
         })?;

@@ -21,7 +21,7 @@ const TOLERANCE: f64 = 2e-3;
 
 const THRESHOLD: f32 = 0.25;
 
-/// What pictures and photos go through before they are compared.
+/// What images and photos go through before they are compared.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     scale: u32,
@@ -271,9 +271,9 @@ pub fn growth_wants_agreement(backend: &dyn Backend) -> Outcome {
     gather(PIPELINES.map(|pipeline| growth(backend, pipeline, &state(71), PLAIN)))
 }
 
-/// Pictures and photos are compared as a step compares them: reduced, through the photos'
-/// exposures, transparent photos on what the exposure makes of the background. A learner without
-/// exposures scores as if none were asked for.
+/// Images and photos are compared as a step compares them: reduced, through the photos' exposures,
+/// transparent photos on what the exposure makes of the background. A learner without exposures
+/// scores as if none were asked for.
 pub fn scores_see_what_steps_see(backend: &dyn Backend) -> Outcome {
     let (exposure, alpha) = (true, true);
     let cases = [
