@@ -40,7 +40,7 @@ pub struct CudaBackend {
     deterministic: bool,
     moments: Moments,
     half_scene: bool,
-    large_picture: usize,
+    large_image: usize,
 }
 
 impl CudaBackend {
@@ -67,7 +67,7 @@ impl CudaBackend {
             deterministic,
             moments: Moments::Full,
             half_scene: false,
-            large_picture: blend::LARGE_PICTURE,
+            large_image: blend::LARGE_IMAGE,
         }
     }
 
@@ -81,11 +81,11 @@ impl CudaBackend {
         Self { half_scene, ..self }
     }
 
-    /// The same, but pictures of so many pixels and more are blended as [`blend::LARGE_PICTURE`]
+    /// The same, but images of so many pixels and more are blended as [`blend::LARGE_IMAGE`]
     /// says; for tests and measurements.
-    pub fn with_large_pictures_from(self, pixels: usize) -> Self {
+    pub fn with_large_images_from(self, pixels: usize) -> Self {
         Self {
-            large_picture: pixels,
+            large_image: pixels,
             ..self
         }
     }
@@ -98,7 +98,7 @@ impl CudaBackend {
     fn frame(&self) -> Result<Frame, BackendError> {
         let queue = Queue::new(self.device.clone());
         let mut frame = Frame::new(queue, self.kernels.clone(), self.deterministic)?;
-        frame.large_picture = self.large_picture;
+        frame.large_image = self.large_image;
         Ok(frame)
     }
 }
@@ -155,7 +155,7 @@ impl Backend for CudaBackend {
     }
 }
 
-/// What a step needs besides the state and the photos: splat, keys, order, counts, slots,
+/// What a step needs besides the state and the photos: splat, keys, order, counts, splats,
 /// gradients; some 6 pairs a Gaussian with keys, orders and sums; planes of image, gradient and the
 /// loss's derivatives.
 pub(crate) fn working_bytes(gaussians: usize, pixels: u64) -> u64 {

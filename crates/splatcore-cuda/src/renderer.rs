@@ -30,7 +30,7 @@ pub struct CudaRenderer {
     half: bool,
     frame: Frame,
     kernels: Arc<Kernels>,
-    /// The last frame was rendered without looking whether there was room for its pairs.
+    /// The last frame was rendered without polling whether there was room for its pairs.
     unchecked: Option<(Camera, RenderOptions)>,
 }
 
@@ -152,7 +152,7 @@ impl Renderer for CudaRenderer {
     fn finish(&mut self) -> Result<(), BackendError> {
         if let Some((camera, options)) = self.unchecked.take() {
             let counters = self.frame.counters()?;
-            if counters.halted != 0 {
+            if counters.overflowed != 0 {
                 // Room for every frame since the last look, though only the last one is rendered
                 // again.
                 self.frame.make_room(&counters)?;
@@ -236,7 +236,7 @@ pub(crate) fn forward(
         frame.forget()?;
         let view = frame.forward(scene, camera, options, purpose)?;
         let counters = frame.counters()?;
-        if counters.halted == 0 {
+        if counters.overflowed == 0 {
             return Ok((view, counters));
         }
         // Also if there is no room: the next frame may need less.
@@ -323,7 +323,7 @@ pub(crate) fn gradients(
     let loaded = kernels
         .get(&project_backward::write_gradients(in_use, scene.sh_degree))
         .map_err(failed)?;
-    let (slot_of, slot_gradients) = frame.gradient_addresses();
+    let (splat_of, splat_gradients) = frame.gradient_addresses();
     let count = scene.count as u32;
     frame.queue.launch(
         loaded[0],
@@ -331,8 +331,8 @@ pub(crate) fn gradients(
         256,
         &WriteGradientsParams {
             scene_means: scene.arrays[0],
-            slot_of,
-            gradients: slot_gradients,
+            splat_of,
+            gradients: splat_gradients,
             count,
             camera: view,
             means: out[0].address(),
@@ -357,7 +357,7 @@ pub(crate) fn stage_times(
         false => Purpose::Image,
     };
     // Room for the pairs first, so that nothing is measured that stopped halfway.
-    if !frame.has_room() || frame.counters()?.halted != 0 {
+    if !frame.has_room() || frame.counters()?.overflowed != 0 {
         forward(frame, scene, camera, options, purpose)?;
     }
     if backward {
@@ -377,7 +377,7 @@ pub(crate) fn stage_times(
         let times = frame.queue.take_times();
         done?;
         let (times, counters) = (times?, frame.counters()?);
-        if counters.halted == 0 {
+        if counters.overflowed == 0 {
             return Ok(times);
         }
         frame.make_room(&counters)?;
@@ -395,7 +395,7 @@ mod tests {
     use splatcore_cpu::CpuBackend;
     use splatcore_reference::conformance::scenes::{plain_camera, random_scene};
 
-    /// Vanilla has a pair for every tile of a square; what a picture's sorts are launched for grew
+    /// Vanilla has a pair for every tile of a square; what a image's sorts are launched for grew
     /// with them.
     #[test]
     fn pictures_make_no_room_for_the_pairs_of_another_pipeline() {
@@ -406,13 +406,13 @@ mod tests {
         let frame = Frame::new(Queue::new(device), kernels.clone(), false).unwrap();
         let mut renderer =
             CudaRenderer::new(&random_scene(17, 200, 0), frame, kernels, false).unwrap();
-        let (camera, picture) = (plain_camera(90, 70), RenderOptions::default());
+        let (camera, image) = (plain_camera(90, 70), RenderOptions::default());
         let vanilla = RenderOptions {
             pipeline: Pipeline::VANILLA,
-            ..picture.clone()
+            ..image.clone()
         };
         let mut wanted = 0;
-        for options in [&picture, &vanilla, &picture] {
+        for options in [&image, &vanilla, &image] {
             renderer.render_only(&camera, options).unwrap();
             renderer.finish().unwrap();
             if options.pipeline == vanilla.pipeline {
@@ -423,7 +423,7 @@ mod tests {
                     counters.needed
                 );
             } else {
-                wanted = wanted.max(renderer.frame.picture_pairs);
+                wanted = wanted.max(renderer.frame.image_pairs);
                 assert_eq!(renderer.frame.counters().unwrap().pairs as usize, wanted);
             }
         }
@@ -457,52 +457,52 @@ mod tests {
         ))
     }
 
-    /// The sizes of a picture with small groups of tiles and of one with large ones, and from how
-    /// many pixels on those are used.
-    const PICTURES: [([u32; 2], usize); 2] = [([200, 150], usize::MAX), ([400, 300], 0)];
+    /// The sizes of a image with small macro-tiles of tiles and of one with large ones, and from
+    /// how many pixels on those are used.
+    const IMAGES: [([u32; 2], usize); 2] = [([200, 150], usize::MAX), ([400, 300], 0)];
 
     #[test]
     fn pairs_that_are_dealt_give_the_picture_of_those_that_are_sorted() {
-        // The last one has so many groups that fewer blocks fit a multiprocessor.
-        for ([width, height], large) in PICTURES.into_iter().chain([([77_000, 20], usize::MAX)]) {
+        // The last one has so many macro-tiles that fewer blocks fit a multiprocessor.
+        for ([width, height], large) in IMAGES.into_iter().chain([([77_000, 20], usize::MAX)]) {
             let Some((mut renderer, _)) = random_renderer(3000) else {
                 return;
             };
             let camera = plain_camera(width, height);
-            // Only lists that were dealt are interpolated.
+            // Only lists that were binned are interpolated.
             let options = RenderOptions {
                 pipeline: "exact+splatcore".parse().unwrap(),
                 ..RenderOptions::default()
             };
-            renderer.frame.large_picture = large;
-            let dealt = renderer.render(&camera, &options).unwrap();
-            assert!(renderer.frame.dealt_to.is_some());
-            renderer.frame.cannot_deal = true;
+            renderer.frame.large_image = large;
+            let binned = renderer.render(&camera, &options).unwrap();
+            assert!(renderer.frame.binned_to.is_some());
+            renderer.frame.cannot_bin = true;
             let sorted = renderer.render(&camera, &options).unwrap();
-            assert!(renderer.frame.dealt_to.is_none());
-            assert_eq!(dealt, sorted);
+            assert!(renderer.frame.binned_to.is_none());
+            assert_eq!(binned, sorted);
         }
     }
 
     #[test]
     fn lists_and_the_queue_grow() {
-        for ([width, height], large) in PICTURES {
+        for ([width, height], large) in IMAGES {
             let Some((mut renderer, _)) = random_renderer(3000) else {
                 return;
             };
             let (camera, options) = (plain_camera(width, height), RenderOptions::default());
-            renderer.frame.large_picture = large;
+            renderer.frame.large_image = large;
             let wanted = renderer.render(&camera, &options).unwrap();
             let counters = renderer.frame.counters().unwrap();
             assert!(counters.longest > 40 && counters.far > 40, "{counters:?}");
-            for [list_room, far_room] in [[1, 3000], [4096, 1], [17, 40]] {
-                (renderer.frame.list_room, renderer.frame.far_room) = (list_room, far_room);
-                // What is not waited for is looked at in the end.
+            for [list_room, large_room] in [[1, 3000], [4096, 1], [17, 40]] {
+                (renderer.frame.list_room, renderer.frame.large_room) = (list_room, large_room);
+                // What is not waited for is polled at in the end.
                 for _ in 0..3 {
                     renderer.render_only(&camera, &options).unwrap();
                 }
                 renderer.finish().unwrap();
-                let room = [renderer.frame.list_room, renderer.frame.far_room];
+                let room = [renderer.frame.list_room, renderer.frame.large_room];
                 assert!(room[0] >= counters.longest as usize && room[1] >= counters.far as usize);
                 assert_eq!(
                     renderer.render(&camera, &options).unwrap().image,
@@ -518,19 +518,19 @@ mod tests {
             return;
         };
         let (camera, options) = (plain_camera(200, 150), RenderOptions::default());
-        renderer.frame.cannot_deal = true;
+        renderer.frame.cannot_bin = true;
         let wanted = renderer.render(&camera, &options).unwrap();
-        renderer.frame.cannot_deal = false;
+        renderer.frame.cannot_bin = false;
         let (free, total) = device.memory();
         device.set_memory_limit(total - free + 1000);
         assert_eq!(
             renderer.render(&camera, &options).unwrap().image,
             wanted.image
         );
-        assert!(renderer.frame.cannot_deal && renderer.frame.dealt_to.is_none());
+        assert!(renderer.frame.cannot_bin && renderer.frame.binned_to.is_none());
     }
 
-    /// Lists that are too long to be dealt are sorted.
+    /// Lists that are too long to be binned are sorted.
     #[test]
     fn lists_may_be_too_long_to_be_dealt() {
         let Some((mut renderer, _)) = random_renderer(300) else {
@@ -538,20 +538,20 @@ mod tests {
         };
         let (camera, options) = (plain_camera(90, 70), RenderOptions::default());
         let wanted = renderer.render(&camera, &options).unwrap();
-        let halted_by = |longest| Counters {
-            halted: 1,
+        let overflowed_by = |longest| Counters {
+            overflowed: 1,
             longest,
             ..Counters::default()
         };
-        renderer.frame.make_room(&halted_by(60_000)).unwrap();
+        renderer.frame.make_room(&overflowed_by(60_000)).unwrap();
         assert_eq!(
             renderer.render(&camera, &options).unwrap().image,
             wanted.image
         );
-        assert!(renderer.frame.dealt_to.is_some());
-        renderer.frame.make_room(&halted_by(70_000)).unwrap();
+        assert!(renderer.frame.binned_to.is_some());
+        renderer.frame.make_room(&overflowed_by(70_000)).unwrap();
         let sorted = renderer.render(&camera, &options).unwrap();
-        assert!(renderer.frame.dealt_to.is_none());
+        assert!(renderer.frame.binned_to.is_none());
         assert!(psnr_between(&wanted.image, &sorted.image) > 70.0);
     }
 

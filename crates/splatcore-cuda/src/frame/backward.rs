@@ -1,4 +1,4 @@
-//! The backward pass of a frame: gradients of every slot from the gradient of the image.
+//! The backward pass of a frame: gradients of every splat from the gradient of the image.
 
 use super::forward::wrong_program;
 use super::kernels::Op;
@@ -12,8 +12,8 @@ use splatcore_core::BackendError;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Backward, Pipeline};
 
-/// Slots of a block of `sum_pairs`.
-const SUM_SLOTS: usize = 32;
+/// PairSplats of a block of `sum_pairs`.
+const SUM_SPLATS: usize = 32;
 
 impl Frame {
     /// How gradients are summed.
@@ -25,7 +25,7 @@ impl Frame {
         }
     }
 
-    /// From `image_gradient` to the gradients of every slot. The last forward was for
+    /// From `image_gradient` to the gradients of every splat. The last forward was for
     /// `Purpose::Training`, with the same options.
     ///
     /// # Errors
@@ -36,7 +36,7 @@ impl Frame {
         view: &KernelCamera,
         options: &RenderOptions,
     ) -> Result<(), BackendError> {
-        let slot_sums = self.backward_to_slots(scene, view, options)?;
+        let splat_sums = self.backward_to_splats(scene, view, options)?;
         let &[project_backward] = self.kernels_of(Op::ProjectBackward) else {
             return Err(wrong_program());
         };
@@ -52,7 +52,7 @@ impl Frame {
                 sh: scene.arrays[4],
                 camera: *view,
                 splats: self.splats.address(),
-                sums: slot_sums,
+                sums: splat_sums,
                 counters: self.counters.address(),
                 gradients: self.gradients.address(),
                 smoothing: scene.smoothing,
@@ -61,12 +61,12 @@ impl Frame {
         self.queue.mark("project_backward")
     }
 
-    /// The first half of [`Frame::backward`]: the sums of every slot, a row of 12 floats. Returns
+    /// The first half of [`Frame::backward`]: the sums of every splat, a row of 12 floats. Returns
     /// their address.
     ///
     /// # Errors
     /// As [`Frame::backward`].
-    pub fn backward_to_slots(
+    pub fn backward_to_splats(
         &mut self,
         scene: SceneAddresses,
         view: &KernelCamera,
@@ -80,7 +80,7 @@ impl Frame {
         if !pair_rows {
             self.sums.fill(0, SUM_BYTES * scene.count)?;
         }
-        let (pairs, pair_slots) = self.pairs(true);
+        let (pairs, pair_splats) = self.pairs(true);
         let (grid, block) = match method {
             Backward::GaussianParallel => (self.buckets(view), BUCKET),
             _ => (view.tile_count(), 256),
@@ -92,7 +92,7 @@ impl Frame {
             &BlendBackwardParams {
                 splats: self.splats.address(),
                 pairs,
-                pair_slots,
+                pair_splats,
                 ranges: self.cleared_at(self.layout.ranges),
                 camera: *view,
                 counters: self.counters.address(),
@@ -106,24 +106,24 @@ impl Frame {
             },
         )?;
         self.queue.mark("blend_backward")?;
-        let mut slot_sums = self.sums.address();
+        let mut splat_sums = self.sums.address();
         if pair_rows {
-            slot_sums = self.slot_sums.address();
+            splat_sums = self.splat_sums.address();
             let &[sum_pairs, sum_long_pairs] = self.kernels_of(Op::SumPairs) else {
                 return Err(wrong_program());
             };
             self.queue.launch(
                 sum_pairs,
-                scene.count.div_ceil(SUM_SLOTS) as u32,
+                scene.count.div_ceil(SUM_SPLATS) as u32,
                 256,
                 &SumPairsParams {
-                    order: self.slots[self.order].address(),
+                    order: self.splat_order[self.order].address(),
                     first_pairs: self.first_pairs.address(),
                     tile_counts: self.pair_counts.address(),
                     pair_sums: self.sums.address(),
                     splats: self.splats.address(),
                     counters: self.counters.address(),
-                    sums: slot_sums,
+                    sums: splat_sums,
                 },
             )?;
             self.queue.launch(
@@ -131,17 +131,17 @@ impl Frame {
                 self.long_blocks(scene.count),
                 256,
                 &SumLongPairsParams {
-                    long_slots: self.long_slots.address(),
+                    long_splats: self.long_splats.address(),
                     first_pairs: self.first_pairs.address(),
                     tile_counts: self.pair_counts.address(),
                     pair_sums: self.sums.address(),
                     splats: self.splats.address(),
                     counters: self.counters.address(),
-                    sums: slot_sums,
+                    sums: splat_sums,
                 },
             )?;
             self.queue.mark("sum_pairs")?;
         }
-        Ok(slot_sums)
+        Ok(splat_sums)
     }
 }

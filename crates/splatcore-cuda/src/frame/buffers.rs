@@ -3,7 +3,7 @@
 use super::pairs::Lists;
 use super::{BUCKET, Frame, Purpose, SUM_BYTES};
 use crate::ops::bin;
-use crate::ops::blend::PictureRows;
+use crate::ops::blend::InferenceRows;
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::Counters;
 use crate::ops::intersect::{MOST_PAIRS, macro_tiles};
@@ -13,7 +13,7 @@ use splatcore_core::pipeline::Blend;
 use splatcore_core::{BackendError, Choice};
 
 const SPLAT_BYTES: usize = 48;
-/// Bytes of a slot's gradients.
+/// Bytes of a splat's gradients.
 const GRADIENT_BYTES: usize = 64;
 /// Bytes of a tile's pixels in `checkpoints`.
 const CHECKPOINT_BYTES: usize = 16 * 256;
@@ -29,10 +29,10 @@ pub(super) struct Layout {
     pub(super) tile_states: usize,
     pub(super) ranges: usize,
     pub(super) entries: usize,
-    /// Pairs dealt to each group.
-    pub(super) group_counts: usize,
-    /// Where large groups' lists are, once they have asked for a place.
-    pub(super) group_places: usize,
+    /// Pairs binned to each macro-tile.
+    pub(super) macro_tile_counts: usize,
+    /// Where large macro-tiles' lists are, once they have asked for a place.
+    pub(super) macro_tile_places: usize,
     /// The lists that [`bin::sort`] sorts.
     pub(super) items: usize,
     pub(super) bucket_tiles: usize,
@@ -58,11 +58,11 @@ impl Layout {
             at += bytes.next_multiple_of(256);
             start
         };
-        if let Lists::Dealt(groups) = lists {
-            let (count, has_entries) = (lists.count(camera), bin::has_entries(groups.side));
-            layout.group_counts = take(4 * count);
+        if let Lists::Binned(macro_tiles) = lists {
+            let (count, has_entries) = (lists.count(camera), bin::has_entries(macro_tiles.side));
+            layout.macro_tile_counts = take(4 * count);
             if !has_entries {
-                layout.group_places = take(4 * count);
+                layout.macro_tile_places = take(4 * count);
                 layout.ranges = take(8 * camera.tile_count());
             }
             layout.zeroed = take(0);
@@ -109,41 +109,41 @@ impl Frame {
             })
     }
 
-    /// The lists of a picture of `blend` whose pairs can be dealt to groups.
-    pub(super) fn dealt(
+    /// The lists of a image of `blend` whose pairs can be binned to macro-tiles.
+    pub(super) fn binned(
         &self,
         scene: SceneAddresses,
         view: &KernelCamera,
         blend: Blend,
-        rows: PictureRows,
+        rows: InferenceRows,
     ) -> Option<Lists> {
         if !matches!(blend, Blend::Splatcore | Blend::Samples) {
             return None;
         }
         let side = match rows {
-            PictureRows::Four => bin::SIDES[0],
-            PictureRows::Eight => bin::SIDES[1],
+            InferenceRows::Four => bin::SIDES[0],
+            InferenceRows::Eight => bin::SIDES[1],
         };
         let count = macro_tiles::count(view, side);
-        let groups = bin::Groups::new(side, count)?;
+        let macro_tiles = bin::MacroTiles::new(side, count)?;
         let can = scene.is_spatial
-            && scene.count < bin::MOST_SLOTS
+            && scene.count < bin::MOST_SPLATS
             && self.list_room <= bin::most_listed(count)
-            && !self.cannot_deal;
-        can.then_some(Lists::Dealt(groups))
+            && !self.cannot_bin;
+        can.then_some(Lists::Binned(macro_tiles))
     }
 
-    /// Makes room for what a halted frame wanted.
+    /// Makes room for what an overflowed frame wanted.
     ///
     /// # Errors
     /// As [`Frame::reserve_pairs`].
     pub fn make_room(&mut self, counters: &Counters) -> Result<(), BackendError> {
         self.forget()?;
-        if self.dealt_to.is_none() {
+        if self.binned_to.is_none() {
             return self.reserve_pairs(counters.needed);
         }
         self.check_pairs(counters.needed)?;
-        // An eighth more, but not so much that nothing is dealt any more.
+        // An eighth more, but not so much that nothing is binned any more.
         let grown = |room: usize, wanted: u32, most: usize| {
             let wanted = wanted as usize;
             match wanted > room {
@@ -152,15 +152,15 @@ impl Frame {
             }
         };
         self.list_room = grown(self.list_room, counters.longest, bin::MOST_LISTED);
-        self.far_room = grown(self.far_room, counters.most_far, usize::MAX);
+        self.large_room = grown(self.large_room, counters.most_large, usize::MAX);
         Ok(())
     }
 
     /// Refuses more pairs than can be numbered. Returns the most.
     fn check_pairs(&self, pairs: u64) -> Result<usize, BackendError> {
-        let most = self
-            .dealt_to
-            .map_or(MOST_PAIRS as usize, |groups| bin::most_pairs(groups.side));
+        let most = self.binned_to.map_or(MOST_PAIRS as usize, |macro_tiles| {
+            bin::most_pairs(macro_tiles.side)
+        });
         if pairs <= most as u64 {
             return Ok(most);
         }
@@ -175,8 +175,8 @@ impl Frame {
         })
     }
 
-    /// Memory for pairs that are dealt to `count` groups.
-    fn reserve_dealt(
+    /// Memory for pairs that are binned to `count` macro-tiles.
+    fn reserve_binned(
         &mut self,
         gaussians: usize,
         side: u32,
@@ -187,21 +187,26 @@ impl Frame {
             self.list_room =
                 (16 * gaussians / count.max(1)).clamp(1 << 10, bin::most_listed(count));
         }
-        self.far_room = self.far_room.max(gaussians);
-        self.dealt_pairs
+        self.large_room = self.large_room.max(gaussians);
+        self.binned_pairs
             .reserve_exactly(8 * count * self.list_room)?;
         if !bin::has_entries(side) {
-            self.dealt_masks
+            self.binned_masks
                 .reserve_exactly(2 * count * self.list_room)?;
         }
-        self.far.reserve_exactly(bin::FAR_BYTES * self.far_room)?;
+        self.far
+            .reserve_exactly(bin::LARGE_BYTES * self.large_room)?;
         Ok(())
     }
 
-    /// Gives back what only pairs that are dealt need; from now on none are.
-    pub(super) fn release_dealt(&mut self) -> Result<(), BackendError> {
-        (self.dealt_to, self.cannot_deal) = (None, true);
-        for buffer in [&mut self.dealt_pairs, &mut self.dealt_masks, &mut self.far] {
+    /// Gives back what only pairs that are binned need; from now on none are.
+    pub(super) fn release_binned(&mut self) -> Result<(), BackendError> {
+        (self.binned_to, self.cannot_bin) = (None, true);
+        for buffer in [
+            &mut self.binned_pairs,
+            &mut self.binned_masks,
+            &mut self.far,
+        ] {
             buffer.clear()?;
         }
         Ok(())
@@ -211,11 +216,11 @@ impl Frame {
         self.pair_capacity = 0;
         let [a, b] = &mut self.tiles;
         let [c, d] = &mut self.pair_values;
-        for buffer in [a, b, c, d, &mut self.pair_slots, &mut self.sums] {
+        for buffer in [a, b, c, d, &mut self.pair_splats, &mut self.sums] {
             buffer.clear()?;
         }
         self.checkpoints.clear()?;
-        self.group_masks.clear()?;
+        self.macro_tile_masks.clear()?;
         self.tile_lists.clear()?;
         Ok(())
     }
@@ -225,7 +230,7 @@ impl Frame {
         self.release_pairs()?;
         let [a, b] = &mut self.tiles;
         let [c, d] = &mut self.pair_values;
-        for buffer in [a, b, c, d, &mut self.pair_slots] {
+        for buffer in [a, b, c, d, &mut self.pair_splats] {
             buffer.reserve_exactly(4 * capacity)?;
         }
         if self.pair_rows {
@@ -239,17 +244,17 @@ impl Frame {
         Ok(())
     }
 
-    /// Pairs that a frame is launched for, as far as there is room. A picture that has more is
+    /// Pairs that a frame is launched for, as far as there is room. A image that has more is
     /// rendered again.
     pub(super) fn pair_room(&self, gaussians: usize, lists: Lists) -> usize {
-        let Some(groups) = lists.dealt() else {
+        let Some(macro_tiles) = lists.binned() else {
             return self.pair_capacity;
         };
-        let likely = match self.picture_pairs {
+        let likely = match self.image_pairs {
             0 => 4 * gaussians,
             most => most + most / 4,
         };
-        likely.max(1 << 12).min(bin::most_pairs(groups.side))
+        likely.max(1 << 12).min(bin::most_pairs(macro_tiles.side))
     }
 
     /// Leaves room for no more than so many pairs, to provoke what happens when there are more.
@@ -271,14 +276,14 @@ impl Frame {
             self.gaussians = 0;
             let room = gaussians + gaussians / 8;
             self.splats.reserve_exactly(SPLAT_BYTES * room)?;
-            for buffer in self.depths.iter_mut().chain(&mut self.slots) {
+            for buffer in self.depths.iter_mut().chain(&mut self.splat_order) {
                 buffer.reserve_exactly(4 * room)?;
             }
             for buffer in [
                 &mut self.pair_counts,
-                &mut self.slot_of,
+                &mut self.splat_of,
                 &mut self.first_pairs,
-                &mut self.long_slots,
+                &mut self.long_splats,
             ] {
                 buffer.reserve_exactly(4 * room)?;
             }
@@ -291,8 +296,8 @@ impl Frame {
             self.image_gradient.reserve_exactly(12 * pixels)?;
             self.gradients.reserve(GRADIENT_BYTES * gaussians)?;
         }
-        let deals = matches!(lists, Lists::Dealt(_));
-        if self.pair_capacity == 0 && !deals {
+        let bins = matches!(lists, Lists::Binned(_));
+        if self.pair_capacity == 0 && !bins {
             // A guess; the first frame tells.
             let guess = (8 * gaussians as u64).clamp(1 << 12, MOST_PAIRS / 2);
             self.reserve_pairs(guess)
@@ -304,17 +309,17 @@ impl Frame {
             } else {
                 gaussians
             };
-            // Methods may change from frame to frame: a row a slot fits too.
+            // Methods may change from frame to frame: a row a splat fits too.
             self.sums.reserve_exactly(SUM_BYTES * rows.max(gaussians))?;
             if self.pair_rows {
-                self.slot_sums.reserve(SUM_BYTES * gaussians)?;
+                self.splat_sums.reserve(SUM_BYTES * gaussians)?;
             }
         }
-        if let Lists::Dealt(groups) = lists {
-            self.reserve_dealt(gaussians, groups.side, lists.count(camera))?;
+        if let Lists::Binned(macro_tiles) = lists {
+            self.reserve_binned(gaussians, macro_tiles.side, lists.count(camera))?;
             let room = self.pair_room(gaussians, lists);
             self.tile_lists
-                .reserve_exactly(4 * bin::places(groups.side) * room)?;
+                .reserve_exactly(4 * bin::places(macro_tiles.side) * room)?;
         }
         let mut buckets = 0;
         if checkpoints {
@@ -349,27 +354,32 @@ impl Frame {
             &self.cleared,
             &self.splats,
             &self.pair_counts,
-            &self.slot_of,
+            &self.splat_of,
             &self.first_pairs,
-            &self.long_slots,
-            &self.pair_slots,
+            &self.long_splats,
+            &self.pair_splats,
             &self.image,
             &self.transmittance,
             &self.inverse_depth,
-            &self.rough,
+            &self.refined_tiles,
             &self.image_gradient,
             &self.sums,
-            &self.slot_sums,
+            &self.splat_sums,
             &self.gradients,
             &self.checkpoints,
             &self.stops,
-            &self.group_masks,
+            &self.macro_tile_masks,
             &self.tile_lists,
-            &self.dealt_pairs,
-            &self.dealt_masks,
+            &self.binned_pairs,
+            &self.binned_masks,
             &self.far,
         ];
-        let twice = [&self.depths, &self.slots, &self.tiles, &self.pair_values];
+        let twice = [
+            &self.depths,
+            &self.splat_order,
+            &self.tiles,
+            &self.pair_values,
+        ];
         let all = singles.into_iter().chain(twice.into_iter().flatten());
         all.map(|buffer| buffer.bytes() as u64).sum()
     }

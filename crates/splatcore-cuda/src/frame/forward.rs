@@ -6,7 +6,7 @@ use super::{Frame, MOST_PIXELS, PROJECT_BLOCK, Purpose};
 use crate::device::Program;
 use crate::device::buffer::device_error;
 use crate::ops::blend::BlendParams;
-use crate::ops::blend::{self, PictureRows, interpolated};
+use crate::ops::blend::{self, InferenceRows, interpolated};
 use crate::ops::blend_backward;
 use crate::ops::camera::KernelCamera;
 use crate::ops::clear::ClearParams;
@@ -27,15 +27,15 @@ pub(super) struct Pass {
     pub(super) view: KernelCamera,
     purpose: Purpose,
     blend: Blend,
-    rows: PictureRows,
+    rows: InferenceRows,
     pub(super) lists: Lists,
 }
 
 impl Pass {
     /// Whether the sort moves numbers of pairs, by which others look up what belongs to a pair, and
-    /// not slots.
+    /// not splats.
     pub(super) fn is_numbered(&self) -> bool {
-        self.purpose == Purpose::Training || matches!(self.lists, Lists::Groups(_))
+        self.purpose == Purpose::Training || matches!(self.lists, Lists::MacroTiles(_))
     }
 }
 
@@ -50,7 +50,7 @@ impl Frame {
         &self,
         pipeline: Pipeline,
         purpose: Purpose,
-        rows: PictureRows,
+        rows: InferenceRows,
     ) -> Program {
         let method = match purpose {
             Purpose::Training => {
@@ -59,7 +59,7 @@ impl Frame {
             Purpose::Image | Purpose::Counting => pipeline.blend,
         };
         match purpose {
-            Purpose::Image => blend::blend_picture(method, rows),
+            Purpose::Image => blend::blend_inference(method, rows),
             Purpose::Counting => blend::blend(method, true, false),
             Purpose::Training => blend::blend(method, false, self.checkpoints(pipeline, purpose)),
         }
@@ -110,12 +110,12 @@ impl Frame {
         let options = &for_purpose(options, purpose);
         let pipeline = options.pipeline;
         let view = KernelCamera::new(camera, options);
-        let rows = match view.pixels() >= self.large_picture {
-            true => PictureRows::Eight,
-            false => PictureRows::Four,
+        let rows = match view.pixels() >= self.large_image {
+            true => InferenceRows::Eight,
+            false => InferenceRows::Four,
         };
         let lists = match purpose {
-            Purpose::Image => self.dealt(scene, &view, pipeline.blend, rows),
+            Purpose::Image => self.binned(scene, &view, pipeline.blend, rows),
             Purpose::Training | Purpose::Counting => None,
         };
         let lists = lists.unwrap_or(Lists::sorted(pipeline, purpose));
@@ -131,30 +131,31 @@ impl Frame {
         self.pair_rows |= purpose == Purpose::Training
             && blend_backward::has_pair_rows(self.backward_method(pipeline));
         self.checkpointed |= checkpoints;
-        let dealt_to = pass.lists.dealt();
-        if dealt_to.is_some() && dealt_to != self.dealt_to {
+        let binned_to = pass.lists.binned();
+        if binned_to.is_some() && binned_to != self.binned_to {
             // What other lists had for pairs says nothing about these: they would be launched for
             // far too many.
             self.forget()?;
         }
-        self.dealt_to = dealt_to;
+        self.binned_to = binned_to;
         match self.reserve(scene.count, &pass.view, purpose, checkpoints, pass.lists) {
-            Err(BackendError::OutOfMemory { .. }) if dealt_to.is_some() => {
-                self.release_dealt()?;
+            Err(BackendError::OutOfMemory { .. }) if binned_to.is_some() => {
+                self.release_binned()?;
                 pass.lists = Lists::sorted(pipeline, purpose);
                 self.reserve(scene.count, &pass.view, purpose, checkpoints, pass.lists)?;
             }
             reserved => reserved?,
         }
-        if interpolated::is_sampled(pass.blend, rows) {
-            self.rough
-                .reserve_exactly(interpolated::rough_bytes(&pass.view))?;
+        if interpolated::is_interpolated(pass.blend, rows) {
+            self.refined_tiles
+                .reserve_exactly(interpolated::refined_bytes(&pass.view))?;
         }
         if options.inverse_depth {
             self.inverse_depth.reserve_exactly(4 * pass.view.pixels())?;
         }
-        if let Lists::Groups(_) = pass.lists {
-            self.group_masks.reserve_exactly(2 * self.pair_capacity)?;
+        if let Lists::MacroTiles(_) = pass.lists {
+            self.macro_tile_masks
+                .reserve_exactly(2 * self.pair_capacity)?;
         }
         self.look_up(
             Kind::new(
@@ -170,7 +171,7 @@ impl Frame {
         self.clear()?;
         self.project(&pass)?;
         let lists = match pass.lists {
-            Lists::Dealt(groups) => self.sort_dealt(&pass, groups)?,
+            Lists::Binned(macro_tiles) => self.sort_binned(&pass, macro_tiles)?,
             _ => {
                 self.sort_by_depth(&pass)?;
                 self.intersect(&pass)?;
@@ -205,8 +206,8 @@ impl Frame {
         let &[project] = self.kernels_of(Op::Project) else {
             return Err(wrong_program());
         };
-        if let Lists::Dealt(groups) = pass.lists {
-            let at = self.dealt_buffers(groups.side);
+        if let Lists::Binned(macro_tiles) = pass.lists {
+            let at = self.binned_buffers(macro_tiles.side);
             self.queue.launch(
                 project,
                 scene.count.div_ceil(PROJECT_BLOCK) as u32,
@@ -221,12 +222,12 @@ impl Frame {
                     gaussians: scene.count_at,
                     camera: pass.view,
                     splats: at.splats,
-                    group_counts: at.counts,
+                    macro_tile_counts: at.counts,
                     pairs: at.pairs,
                     masks: at.masks,
                     room: at.room,
-                    far_queue: at.far,
-                    far_room: at.far_room,
+                    large_queue: at.far,
+                    large_room: at.large_room,
                     counters: at.counters,
                     smoothing: scene.smoothing,
                     ..ProjectParams::zeroed()
@@ -249,9 +250,9 @@ impl Frame {
                 camera: pass.view,
                 splats: self.splats.address(),
                 depths: self.depths[0].address(),
-                slots: self.slots[0].address(),
+                splat_order: self.splat_order[0].address(),
                 pair_counts: self.pair_counts.address(),
-                slot_of: self.slot_of.address(),
+                splat_of: self.splat_of.address(),
                 counters: self.counters.address(),
                 smoothing: scene.smoothing,
                 ..ProjectParams::zeroed()
@@ -260,20 +261,20 @@ impl Frame {
         self.queue.mark("project")
     }
 
-    fn blend(&self, pass: &Pass, (pairs, pair_slots): (u64, u64)) -> Result<(), BackendError> {
+    fn blend(&self, pass: &Pass, (pairs, pair_splats): (u64, u64)) -> Result<(), BackendError> {
         let &[blend] = self.kernels_of(Op::Blend) else {
             return self.blend_interpolated(pass, pairs);
         };
-        let (pair_slots, entries) = match pass.lists {
-            Lists::Dealt(_) => (0, pair_slots),
-            Lists::Tiles | Lists::Groups(_) => (pair_slots, 0),
+        let (pair_splats, entries) = match pass.lists {
+            Lists::Binned(_) => (0, pair_splats),
+            Lists::Tiles | Lists::MacroTiles(_) => (pair_splats, 0),
         };
         let blocks = match pass.lists {
-            Lists::Groups(_) => pass.lists.count(&pass.view),
-            Lists::Tiles | Lists::Dealt(_) => pass.view.tile_count(),
+            Lists::MacroTiles(_) => pass.lists.count(&pass.view),
+            Lists::Tiles | Lists::Binned(_) => pass.view.tile_count(),
         };
         let threads = match pass.purpose {
-            Purpose::Image => blend::picture_block(pass.blend, pass.rows),
+            Purpose::Image => blend::inference_block(pass.blend, pass.rows),
             Purpose::Counting | Purpose::Training => blend::BLEND_BLOCK,
         };
         self.queue.launch(
@@ -283,14 +284,14 @@ impl Frame {
             &BlendParams {
                 splats: self.splats.address(),
                 pairs,
-                pair_slots,
+                pair_splats,
                 entries,
                 ranges: self.cleared_at(self.layout.ranges),
                 camera: pass.view,
                 counters: self.counters.address(),
                 image: self.image.address(),
                 transmittances: self.transmittance.address(),
-                masks: self.group_masks.address(),
+                masks: self.macro_tile_masks.address(),
                 inverse_depths: self.inverse_depth.address(),
                 bucket_tiles: self.cleared_at(self.layout.bucket_tiles),
                 checkpoints: self.checkpoints.address(),
@@ -301,7 +302,7 @@ impl Frame {
         self.queue.mark("blend")
     }
 
-    /// A large picture of which not all pixels may be blended.
+    /// A large image of which not all pixels may be blended.
     fn blend_interpolated(&self, pass: &Pass, tile_lists: u64) -> Result<(), BackendError> {
         let at = interpolated::Buffers {
             splats: self.splats.address(),
@@ -310,14 +311,14 @@ impl Frame {
             counters: self.counters.address(),
             image: self.image.address(),
             transmittances: self.transmittance.address(),
-            rough: self.rough.address(),
+            refined_tiles: self.refined_tiles.address(),
         };
         interpolated::blend(&self.queue, self.kernels_of(Op::Blend), &pass.view, at)?;
         self.queue.mark("blend")
     }
 }
 
-/// What is asked of this pass: depth is of pictures, by a blend that has it.
+/// What is asked of this pass: depth is of images, by a blend that has it.
 fn for_purpose(options: &RenderOptions, purpose: Purpose) -> RenderOptions {
     let mut options = options.clone();
     options.inverse_depth &= purpose == Purpose::Image;

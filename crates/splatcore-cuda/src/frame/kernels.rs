@@ -1,11 +1,11 @@
-//! The kernels that a frame runs, looked up when the kind of frame changes and not launch by
+//! The kernels that a frame runs, polled up when the kind of frame changes and not launch by
 //! launch.
 
 use super::pairs::Lists;
 use super::{Frame, Purpose};
 use crate::device::buffer::failed;
 use crate::device::{Kernel, Program};
-use crate::ops::blend::{self, PictureRows};
+use crate::ops::blend::{self, InferenceRows};
 use crate::ops::intersect::{self, macro_tiles};
 use crate::ops::scene::SceneAddresses;
 use crate::ops::sort::{self, Plan};
@@ -19,8 +19,8 @@ pub(super) enum Op {
     Clear,
     Project,
     Intersect,
-    /// What makes the lists of groups of tiles, or deals pairs to them.
-    Groups,
+    /// What makes the lists of macro-tiles of tiles, or bins pairs to them.
+    MacroTiles,
     /// What sorts and splits these.
     SortLists,
     Blend,
@@ -42,8 +42,8 @@ pub(super) struct Kind {
     smoothing: bool,
     lists: Lists,
     statistic: Statistic,
-    /// Of a picture.
-    rows: PictureRows,
+    /// Of a image.
+    rows: InferenceRows,
 }
 
 impl Kind {
@@ -52,7 +52,7 @@ impl Kind {
         options: &RenderOptions,
         purpose: Purpose,
         statistic: Statistic,
-        rows: PictureRows,
+        rows: InferenceRows,
         lists: Lists,
     ) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Kind {
     }
 }
 
-/// What was looked up.
+/// What was polled up.
 #[derive(Default)]
 pub(super) struct Loaded {
     /// Of the last frame.
@@ -125,8 +125,8 @@ impl Frame {
         Ok(())
     }
 
-    /// The programs of such a frame but for its sorts, if it is not a large picture and pairs are
-    /// not dealt.
+    /// The programs of such a frame but for its sorts, if it is not a large image and pairs are
+    /// not binned.
     pub(crate) fn programs(
         &self,
         scene: SceneAddresses,
@@ -139,7 +139,7 @@ impl Frame {
             options,
             purpose,
             self.statistic,
-            PictureRows::Four,
+            InferenceRows::Four,
             lists,
         );
         let ops = self.ops(&kind);
@@ -153,8 +153,8 @@ impl Frame {
 
         let filtered = |program| project::filtered(program, kind.options.antialias, kind.smoothing);
         let project = filtered(match kind.lists {
-            Lists::Dealt(groups) => {
-                project::project_dealt(in_use, stored, pipeline.intersect, groups)
+            Lists::Binned(macro_tiles) => {
+                project::project_binned(in_use, stored, pipeline.intersect, macro_tiles)
             }
             _ => project::project(in_use, stored, pipeline.intersect),
         });
@@ -178,12 +178,18 @@ impl Frame {
         ];
         match kind.lists {
             Lists::Tiles => {}
-            Lists::Groups(side) => {
-                all.push((Op::Groups, macro_tiles::program(pipeline.intersect, side)));
+            Lists::MacroTiles(side) => {
+                all.push((
+                    Op::MacroTiles,
+                    macro_tiles::program(pipeline.intersect, side),
+                ));
             }
-            Lists::Dealt(groups) => {
-                all.push((Op::Groups, bin::far_program(pipeline.intersect, groups)));
-                all.push((Op::SortLists, bin::sort_program(groups)));
+            Lists::Binned(macro_tiles) => {
+                all.push((
+                    Op::MacroTiles,
+                    bin::large_program(pipeline.intersect, macro_tiles),
+                ));
+                all.push((Op::SortLists, bin::sort_program(macro_tiles)));
             }
         }
         if kind.purpose == Purpose::Training {
@@ -200,7 +206,7 @@ impl Frame {
         all
     }
 
-    /// The kernels of a program of the frame that was last looked up; none if it has no such
+    /// The kernels of a program of the frame that was last polled up; none if it has no such
     /// program.
     pub(super) fn kernels_of(&self, op: Op) -> &[Kernel] {
         let found = self.loaded.ops.iter().find(|&&(known, _)| known == op);

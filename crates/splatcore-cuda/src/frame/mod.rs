@@ -50,13 +50,13 @@ pub struct Frame {
     /// What the backward pass leaves for densification; as [`Statistic::Mean`] where a method has
     /// no rows of pairs.
     pub statistic: Statistic,
-    /// Pixels from which on pictures are blended as large ones.
-    pub large_picture: usize,
+    /// Pixels from which on images are blended as large ones.
+    pub large_image: usize,
     gaussians: usize,
-    /// The most pairs with groups that a picture turned out to have, 0 before the first.
-    pub(crate) picture_pairs: usize,
-    /// The last frame's pairs were dealt to these groups.
-    pub(crate) dealt_to: Option<crate::ops::bin::Groups>,
+    /// The most pairs with macro-tiles that a image turned out to have, 0 before the first.
+    pub(crate) image_pairs: usize,
+    /// The last frame's pairs were binned to these macro-tiles.
+    pub(crate) binned_to: Option<crate::ops::bin::MacroTiles>,
     pair_capacity: usize,
     /// Every pair has a row of sums.
     pair_rows: bool,
@@ -67,31 +67,31 @@ pub struct Frame {
     cleared: Buffer,
     splats: Buffer,
     depths: [Buffer; 2],
-    slots: [Buffer; 2],
+    splat_order: [Buffer; 2],
     pair_counts: Buffer,
-    slot_of: Buffer,
+    splat_of: Buffer,
     first_pairs: Buffer,
-    /// Slots with long lists of pairs.
-    long_slots: Buffer,
+    /// PairSplats with long lists of pairs.
+    long_splats: Buffer,
     tiles: [Buffer; 2],
-    pair_slots: Buffer,
+    pair_splats: Buffer,
     pair_values: [Buffer; 2],
-    /// Tiles of each (group, Gaussian) pair, for blends that take groups of tiles.
-    group_masks: Buffer,
+    /// Tiles of each (macro-tile, Gaussian) pair, for blends that take macro-tiles of tiles.
+    macro_tile_masks: Buffer,
     /// There was no memory for it.
-    pub(crate) cannot_deal: bool,
-    /// Pairs dealt to groups, `list_room` for each, and their masks.
-    dealt_pairs: Buffer,
-    dealt_masks: Buffer,
+    pub(crate) cannot_bin: bool,
+    /// Pairs binned to macro-tiles, `list_room` for each, and their masks.
+    binned_pairs: Buffer,
+    binned_masks: Buffer,
     /// The queue of splats that go far.
     far: Buffer,
-    /// Pairs of each group, and entries of that queue, that there is room for.
+    /// Pairs of each macro-tile, and entries of that queue, that there is room for.
     pub(crate) list_room: usize,
-    pub(crate) far_room: usize,
+    pub(crate) large_room: usize,
     /// The most lists, or parts of them, and entries of that queue that a frame had.
     list_items: u32,
-    far_entries: u32,
-    /// The tiles' lists where they come from groups.
+    large_entries: u32,
+    /// The tiles' lists where they come from macro-tiles.
     tile_lists: Buffer,
     /// Planar rgb, `[3][height * width]` f32.
     pub image: Buffer,
@@ -99,14 +99,14 @@ pub struct Frame {
     pub transmittance: Buffer,
     /// `[height * width]` f32, if asked for.
     pub inverse_depth: Buffer,
-    /// Tiles of a large picture that are not all interpolated.
-    rough: Buffer,
+    /// Tiles of a large image that are not all interpolated.
+    refined_tiles: Buffer,
     /// dL/dimage, planar.
     pub image_gradient: Buffer,
-    /// A row a pair or a row a slot, as the method wants it.
+    /// A row a pair or a row a splat, as the method wants it.
     sums: Buffer,
-    /// A row a slot where `sums` has a row a pair.
-    slot_sums: Buffer,
+    /// A row a splat where `sums` has a row a pair.
+    splat_sums: Buffer,
     gradients: Buffer,
     /// (Transmittance, colour) of a tile's pixels before a bucket, for `gaussian-parallel`.
     checkpoints: Buffer,
@@ -136,44 +136,44 @@ impl Frame {
             deterministic,
             statistic: Statistic::Mean,
             gaussians: 0,
-            large_picture: blend::LARGE_PICTURE,
+            large_image: blend::LARGE_IMAGE,
             pair_capacity: 0,
-            picture_pairs: 0,
-            dealt_to: None,
+            image_pairs: 0,
+            binned_to: None,
             pair_rows: false,
             checkpointed: false,
             counters: Buffer::from_slice(&device, "counters", &[0u8; COUNTERS_BYTES])?,
             cleared: empty("states of a frame")?,
             splats: empty("projected Gaussians")?,
             depths: [empty("depth keys")?, empty("depth keys")?],
-            slots: [empty("depth order")?, empty("depth order")?],
+            splat_order: [empty("depth order")?, empty("depth order")?],
             pair_counts: empty("pair counts")?,
-            slot_of: empty("slots")?,
+            splat_of: empty("splat_order")?,
             first_pairs: empty("first pairs")?,
-            long_slots: empty("slots with long lists")?,
+            long_splats: empty("splat_order with long lists")?,
             tiles: [
                 empty("tile keys of the pairs")?,
                 empty("tile keys of the pairs")?,
             ],
-            pair_slots: empty("slots of the pairs")?,
+            pair_splats: empty("splat_order of the pairs")?,
             pair_values: [empty("order of the pairs")?, empty("order of the pairs")?],
-            group_masks: empty("tiles of the pairs with groups")?,
-            dealt_pairs: empty("pairs of the groups")?,
-            dealt_masks: empty("tiles of the pairs of the groups")?,
-            far: empty("splats over many groups")?,
-            cannot_deal: false,
+            macro_tile_masks: empty("tiles of the pairs with macro_tiles")?,
+            binned_pairs: empty("pairs of the macro_tiles")?,
+            binned_masks: empty("tiles of the pairs of the macro_tiles")?,
+            far: empty("splats over many macro_tiles")?,
+            cannot_bin: false,
             list_room: 0,
             list_items: 0,
-            far_entries: 0,
-            far_room: 0,
+            large_entries: 0,
+            large_room: 0,
             tile_lists: empty("lists of the tiles")?,
             image: empty("image")?,
             transmittance: empty("transmittance")?,
             inverse_depth: empty("inverse depth of the image")?,
-            rough: empty("tiles that are not interpolated")?,
+            refined_tiles: empty("tiles that are not interpolated")?,
             image_gradient: empty("gradient of the image")?,
             sums: empty("gradient sums")?,
-            slot_sums: empty("gradient sums of the projected Gaussians")?,
+            splat_sums: empty("gradient sums of the projected Gaussians")?,
             gradients: empty("gradients of the projected Gaussians")?,
             checkpoints: empty("states of the pixels before each bucket")?,
             stops: empty("where the pixels stopped")?,
@@ -184,10 +184,10 @@ impl Frame {
         })
     }
 
-    /// Whether there is room for any pairs: that for a picture's is known from the last one.
+    /// Whether there is room for any pairs: that for a image's is known from the last one.
     pub fn has_room(&self) -> bool {
-        if self.dealt_to.is_some() {
-            self.picture_pairs > 0
+        if self.binned_to.is_some() {
+            self.image_pairs > 0
         } else {
             self.pair_capacity > 0
         }
@@ -216,14 +216,14 @@ impl Frame {
         self.splats.address()
     }
 
-    /// Address of the slots of all Gaussians, and of the slots' gradients.
+    /// Address of the splats of all Gaussians, and of the splats' gradients.
     pub fn gradient_addresses(&self) -> (u64, u64) {
-        (self.slot_of.address(), self.gradients.address())
+        (self.splat_of.address(), self.gradients.address())
     }
 
-    /// Address of the slots of all Gaussians, and of what is in the slots.
+    /// Address of the splats of all Gaussians, and of what is in the splats.
     pub fn splat_addresses(&self) -> (u64, u64) {
-        (self.slot_of.address(), self.splats.address())
+        (self.splat_of.address(), self.splats.address())
     }
 
     /// Waits for the last frame and returns its counters.
@@ -233,15 +233,15 @@ impl Frame {
     pub fn counters(&mut self) -> Result<Counters, BackendError> {
         let mut counters = [Counters::default()];
         self.counters.read(0, &mut counters)?;
-        if self.dealt_to.is_some() {
-            self.picture_pairs = self.picture_pairs.max(counters[0].needed as usize);
+        if self.binned_to.is_some() {
+            self.image_pairs = self.image_pairs.max(counters[0].needed as usize);
             self.list_items = self.list_items.max(counters[0].items);
-            self.far_entries = self.far_entries.max(counters[0].far);
+            self.large_entries = self.large_entries.max(counters[0].far);
         }
         Ok(counters[0])
     }
 
-    /// Blocks for the slots with long lists.
+    /// Blocks for the splats with long lists.
     fn long_blocks(&self, gaussians: usize) -> u32 {
         (gaussians as u32).min(8 * self.queue.device.multiprocessors())
     }

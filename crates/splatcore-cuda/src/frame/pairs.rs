@@ -19,27 +19,27 @@ use splatcore_core::pipeline::Pipeline;
 pub(super) enum Lists {
     /// Tiles.
     Tiles,
-    /// Groups of so many tiles a side, for blends that take those.
-    Groups(u32),
-    /// Tiles, by way of groups: pairs are dealt to their groups in no order, sorted and split
-    /// there.
-    Dealt(bin::Groups),
+    /// Macro-tiles of so many tiles a side, for blends that take those.
+    MacroTiles(u32),
+    /// Tiles, by way of macro-tiles: pairs are binned to their macro-tiles in no order, sorted and
+    /// split there.
+    Binned(bin::MacroTiles),
 }
 
 impl Lists {
     /// Lists that are made by sorting pairs.
     pub(super) fn sorted(pipeline: Pipeline, purpose: Purpose) -> Self {
         match macro_tiles::side(pipeline.blend) {
-            Some(side) if purpose != Purpose::Training => Lists::Groups(side),
+            Some(side) if purpose != Purpose::Training => Lists::MacroTiles(side),
             _ => Lists::Tiles,
         }
     }
 
-    /// The groups that pairs are dealt to.
-    pub(super) fn dealt(self) -> Option<bin::Groups> {
+    /// The macro-tiles that pairs are binned to.
+    pub(super) fn binned(self) -> Option<bin::MacroTiles> {
         match self {
-            Lists::Dealt(groups) => Some(groups),
-            Lists::Tiles | Lists::Groups(_) => None,
+            Lists::Binned(macro_tiles) => Some(macro_tiles),
+            Lists::Tiles | Lists::MacroTiles(_) => None,
         }
     }
 
@@ -47,14 +47,14 @@ impl Lists {
     pub(super) fn count(self, view: &KernelCamera) -> usize {
         match self {
             Lists::Tiles => view.tile_count(),
-            Lists::Groups(side) => macro_tiles::count(view, side),
-            Lists::Dealt(groups) => macro_tiles::count(view, groups.side),
+            Lists::MacroTiles(side) => macro_tiles::count(view, side),
+            Lists::Binned(macro_tiles) => macro_tiles::count(view, macro_tiles.side),
         }
     }
 }
 
 impl Frame {
-    /// Slots, front to back.
+    /// PairSplats, front to back.
     pub(super) fn sort_by_depth(&mut self, pass: &Pass) -> Result<(), BackendError> {
         let plan = self.layout.depth_plan;
         self.order = sort::sort(
@@ -63,7 +63,7 @@ impl Frame {
             plan,
             sort::Input {
                 keys: self.depths.each_ref().map(Buffer::address),
-                values: self.slots.each_ref().map(Buffer::address),
+                values: self.splat_order.each_ref().map(Buffer::address),
                 count: self.counters.address() + VISIBLE_AT,
                 capacity: pass.scene.count,
                 has_gaps: true,
@@ -101,15 +101,15 @@ impl Frame {
                     EXPAND_BLOCK as u32,
                     &ExpandParams {
                         splats: self.splats.address(),
-                        order: self.slots[self.order].address(),
+                        order: self.splat_order[self.order].address(),
                         tile_counts: self.pair_counts.address(),
                         camera: *view,
                         pair_capacity: self.pair_capacity as u32,
                         tiles: self.tiles[0].address(),
-                        pair_slots: self.pair_slots.address(),
+                        pair_splats: self.pair_splats.address(),
                         pair_numbers: numbers,
                         first_pairs: self.first_pairs.address(),
-                        long_slots: self.long_slots.address(),
+                        long_splats: self.long_splats.address(),
                         states,
                         counters,
                     },
@@ -120,50 +120,50 @@ impl Frame {
                     EXPAND_BLOCK as u32,
                     &ExpandLongParams {
                         splats: self.splats.address(),
-                        long_slots: self.long_slots.address(),
+                        long_splats: self.long_splats.address(),
                         camera: *view,
                         tiles: self.tiles[0].address(),
-                        pair_slots: self.pair_slots.address(),
+                        pair_splats: self.pair_splats.address(),
                         pair_numbers: numbers,
                         first_pairs: self.first_pairs.address(),
                         counters,
                     },
                 )?;
             }
-            Lists::Groups(_) => {
+            Lists::MacroTiles(_) => {
                 let lists = macro_tiles::Lists {
                     splats: self.splats.address(),
-                    order: self.slots[self.order].address(),
-                    groups: self.tiles[0].address(),
-                    pair_slots: self.pair_slots.address(),
+                    order: self.splat_order[self.order].address(),
+                    macro_tiles: self.tiles[0].address(),
+                    pair_splats: self.pair_splats.address(),
                     pair_numbers: numbers,
-                    masks: self.group_masks.address(),
+                    masks: self.macro_tile_masks.address(),
                     first_pairs: self.first_pairs.address(),
-                    long_slots: self.long_slots.address(),
+                    long_splats: self.long_splats.address(),
                     states,
                     counters,
                 };
-                let kernels = self.kernels_of(Op::Groups);
+                let kernels = self.kernels_of(Op::MacroTiles);
                 macro_tiles::expand(&self.queue, kernels, view, most, long_blocks, lists)?;
             }
-            Lists::Dealt(_) => return Err(wrong_program()),
+            Lists::Binned(_) => return Err(wrong_program()),
         }
         self.queue.mark("intersect")
     }
 
-    /// The addresses of what deals pairs to groups and sorts them there.
-    pub(super) fn dealt_buffers(&self, side: u32) -> bin::Buffers {
+    /// The addresses of what bins pairs to macro-tiles and sorts them there.
+    pub(super) fn binned_buffers(&self, side: u32) -> bin::Buffers {
         bin::Buffers {
             splats: self.splats.address(),
             far: self.far.address(),
-            far_room: self.far_room as u32,
-            counts: self.cleared_at(self.layout.group_counts),
-            pairs: self.dealt_pairs.address(),
-            masks: self.dealt_masks.address(),
+            large_room: self.large_room as u32,
+            counts: self.cleared_at(self.layout.macro_tile_counts),
+            pairs: self.binned_pairs.address(),
+            masks: self.binned_masks.address(),
             room: self.list_room as u32,
             counters: self.counters.address(),
             items: self.cleared_at(self.layout.items),
-            group_places: self.cleared_at(self.layout.group_places),
+            macro_tile_places: self.cleared_at(self.layout.macro_tile_places),
             tile_lists: self.tile_lists.address(),
             places: self.tile_places(side),
         }
@@ -187,24 +187,24 @@ impl Frame {
         (self.tile_lists.address(), entries)
     }
 
-    /// The tiles' lists from pairs most of which `project` has dealt. Returns what
+    /// The tiles' lists from pairs most of which `project` has binned. Returns what
     /// [`Frame::sort_by_list`] does.
-    pub(super) fn sort_dealt(
+    pub(super) fn sort_binned(
         &self,
         pass: &Pass,
-        groups: bin::Groups,
+        macro_tiles: bin::MacroTiles,
     ) -> Result<(u64, u64), BackendError> {
-        let at = self.dealt_buffers(groups.side);
+        let at = self.binned_buffers(macro_tiles.side);
         let most = [
             pass.lists.count(&pass.view),
             self.pair_room(pass.scene.count, pass.lists),
         ];
         bin::bin_large_splats(
             &self.queue,
-            self.kernels_of(Op::Groups),
+            self.kernels_of(Op::MacroTiles),
             &pass.view,
             most,
-            self.far_entries,
+            self.large_entries,
             at,
         )?;
         self.queue.mark("intersect")?;
@@ -217,14 +217,14 @@ impl Frame {
             at,
         )?;
         self.queue.mark("sort")?;
-        Ok(self.lists_to_blend(groups.side))
+        Ok(self.lists_to_blend(macro_tiles.side))
     }
 
     /// The lists, each front to back. Returns what [`Frame::pairs`] does.
     pub(super) fn sort_by_list(&mut self, pass: &Pass) -> Result<(u64, u64), BackendError> {
         let values = match pass.is_numbered() {
             true => &self.pair_values[0],
-            false => &self.pair_slots,
+            false => &self.pair_splats,
         };
         let plan = self.layout.tile_plan;
         self.sorted = sort::sort(
@@ -247,15 +247,15 @@ impl Frame {
         Ok(self.pairs(pass.is_numbered()))
     }
 
-    /// The sorted pairs, and the table from pair numbers to slots (0 where the pairs are slots
+    /// The sorted pairs, and the table from pair numbers to splats (0 where the pairs are splats
     /// themselves).
     pub(super) fn pairs(&self, numbered: bool) -> (u64, u64) {
         match (numbered, self.sorted) {
             (true, sorted) => (
                 self.pair_values[sorted].address(),
-                self.pair_slots.address(),
+                self.pair_splats.address(),
             ),
-            (_, 0) => (self.pair_slots.address(), 0),
+            (_, 0) => (self.pair_splats.address(), 0),
             (_, _) => (self.pair_values[1].address(), 0),
         }
     }

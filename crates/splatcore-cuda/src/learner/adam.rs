@@ -61,7 +61,7 @@ impl AdamKind {
 }
 
 impl CudaLearner {
-    /// From the sums of every slot to the parameters.
+    /// From the sums of every splat to the parameters.
     pub(super) fn adam(
         &mut self,
         scene: SceneAddresses,
@@ -76,7 +76,7 @@ impl CudaLearner {
         };
         let rates = Rates::new(plan);
         let count = self.state.count as u32;
-        let (slot_of, splats) = self.frame.splat_addresses();
+        let (splat_of, splats) = self.frame.splat_addresses();
         let group = |k: usize| {
             let group = &self.state.groups[k];
             [
@@ -112,7 +112,7 @@ impl CudaLearner {
                 sh_2,
                 gradient_sum: self.state.gradient_sum.address(),
                 seen: self.state.seen.address(),
-                slot_of,
+                splat_of,
                 splats,
                 sums,
                 smoothing: scene.smoothing,

@@ -1,4 +1,4 @@
-//! What is compared: the picture of a view and its photo, as training sees both. A step and a score
+//! What is compared: the image of a view and its photo, as training sees both. A step and a score
 //! (`score.rs`) look the same way, so that a score judges what the steps before it could learn.
 
 use super::CudaLearner;
@@ -10,18 +10,18 @@ use crate::ops::{exposure, photo};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{BackendError, reduce};
 
-/// How a view is looked at.
+/// How a view is polled at.
 #[derive(Clone, Copy)]
 pub(super) struct Look<'a> {
     pub view: usize,
     /// What the sides of camera and photo are divided by.
     pub scale: u32,
-    /// Whether the picture goes through the photo's own transform of colours.
+    /// Whether the image goes through the photo's own transform of colours.
     pub exposure: bool,
     pub render: &'a RenderOptions,
 }
 
-/// A picture and its photo, of one size, from the queue's present place on.
+/// A image and its photo, of one size, from the queue's present place on.
 pub(super) struct Compared {
     pub camera: KernelCamera,
     /// `[3][height * width]` f32, after exposure.

@@ -17,8 +17,8 @@ use splatcore_core::pipeline::Blend;
 /// As in the kernel file.
 const THREADS: usize = 256;
 
-/// How the views are rendered that floaters are looked for in: in f32, as what a training does
-/// should not depend on what pictures for people leave out.
+/// How the views are rendered that floaters are polled for in: in f32, as what a training does
+/// should not depend on what images for people leave out.
 pub(super) fn with_depth(render: &RenderOptions) -> RenderOptions {
     let mut options = render.clone();
     options.inverse_depth = true;

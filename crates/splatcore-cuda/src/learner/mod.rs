@@ -9,11 +9,11 @@
 //! | how does the set of Gaussians change | `refine.rs` |
 //! | how much does each Gaussian show, and how wrongly | `score.rs` |
 //! | which of them hang before what the views show | `floaters.rs` |
-//! | how are pictures of it made | `render.rs` |
+//! | how are images of it made | `render.rs` |
 //!
 //! Here: what a learner holds, and what it answers to the trainer. Whatever reads the state first
-//! waits until all steps and refinements asked for are done (`settle`); those themselves wait for
-//! nothing, but for refinements where memory is short or views must be looked at.
+//! waits until all steps and refinements asked for are done (`synchronise`); those themselves wait
+//! for nothing, but for refinements where memory is short or views must be polled at.
 
 mod adam;
 mod compared;
@@ -80,14 +80,14 @@ pub struct CudaLearner {
     guessed: bool,
     /// What came of refinements that nobody waited for, until someone asks.
     reports: Vec<RefineReport>,
-    /// The counters as they were at the last look, once the queue has passed `looked`, and the
+    /// The counters as they were at the last look, once the queue has passed `polled`, and the
     /// numbers of the refinements.
     mirror: Pinned,
     numbers: Pinned,
     /// Where in the queue the last look was.
-    looked: Option<Event>,
+    polled: Option<Event>,
     /// Whether a look is under way.
-    looking: bool,
+    polling: bool,
     /// Views of the steps that found no memory.
     left_out: Vec<usize>,
     /// Marks of profiled steps that were not read yet.
@@ -133,8 +133,8 @@ impl CudaLearner {
             reports: Vec::new(),
             mirror: Pinned::new(&device, size_of::<Counters>())?,
             numbers: Pinned::new(&device, size_of::<Totals>())?,
-            looked: None,
-            looking: false,
+            polled: None,
+            polling: false,
             left_out: Vec::new(),
             profiled: Vec::new(),
             profile: Profile::default(),
@@ -146,13 +146,13 @@ impl CudaLearner {
 
 impl Profiled for CudaLearner {
     fn timed_step(&mut self, plan: &StepPlan) -> Result<StageTimes, BackendError> {
-        self.settle()?;
+        self.synchronise()?;
         self.alone(plan, true)
     }
 
     fn profiled_step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         self.frame.queue.start_marks()?;
-        let launched = self.launch_or_settle(plan);
+        let launched = self.launch_or_synchronise(plan);
         let marks = self.frame.queue.stop_marks();
         self.note_left_out(plan, &launched);
         launched?;
@@ -161,7 +161,7 @@ impl Profiled for CudaLearner {
     }
 
     fn take_profile(&mut self) -> Result<Profile, BackendError> {
-        self.settle()?;
+        self.synchronise()?;
         Ok(std::mem::take(&mut self.profile))
     }
 }
@@ -169,7 +169,7 @@ impl Profiled for CudaLearner {
 impl Deferred for CudaLearner {
     fn queue_refine(&mut self, refine: &Refine) -> Result<Option<RefineReport>, BackendError> {
         if self.guessed && !matches!(refine, Refine::ResetOpacity { .. }) {
-            self.settle()?;
+            self.synchronise()?;
         }
         if !self.densify.can_launch(&self.state, refine) {
             return self.refine(refine).map(Some);
@@ -187,45 +187,45 @@ impl Deferred for CudaLearner {
     }
 
     fn reserve(&mut self, gaussians: usize) -> Result<(), BackendError> {
-        self.settle()?;
-        self.reserve_settled(gaussians)
+        self.synchronise()?;
+        self.reserve_synchronised(gaussians)
     }
 }
 
 impl Learner for CudaLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
-        let launched = self.launch_or_settle(plan);
+        let launched = self.launch_or_synchronise(plan);
         self.note_left_out(plan, &launched);
         launched?;
         self.launched(Pending::Step(plan.clone()))
     }
 
     fn last_loss(&mut self) -> Result<f64, BackendError> {
-        self.settle()?;
+        self.synchronise()?;
         let mut value = [0.0f64];
         self.value.read(0, &mut value)?;
         Ok(value[0])
     }
 
     fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
-        self.settle()?;
-        self.refine_settled(refine)
+        self.synchronise()?;
+        self.refine_synchronised(refine)
     }
 
     fn scene(&mut self) -> Result<Gaussians, BackendError> {
-        self.settle()?;
+        self.synchronise()?;
         Ok(fuse(self.state.scene()?, &self.state.filters()?))
     }
 
     fn snapshot(&mut self) -> Result<LearnerState, BackendError> {
-        self.settle()?;
+        self.synchronise()?;
         let mut state = self.state.download()?;
         state.exposures = self.exposed.download()?;
         Ok(state)
     }
 
     fn exposures(&mut self) -> Result<Vec<Exposure>, BackendError> {
-        self.settle()?;
+        self.synchronise()?;
         self.exposed.parameters()
     }
 
@@ -233,7 +233,7 @@ impl Learner for CudaLearner {
         checks::snapshot(state)?;
         checks::exposures(&state.exposures, self.photos.views().len())?;
         crate::backend::check(&state.gaussians)?;
-        self.settle()?;
+        self.synchronise()?;
         let replaced = self.state.replace(state);
         self.known = self.state.count;
         replaced?;

@@ -2,8 +2,8 @@
 //!
 //! Each is launched and left alone: it is *pending* until the host has seen the device's counters
 //! beyond it. Should a frame want more pairs than there is room for, or a refinement more
-//! Gaussians, the device changes nothing from there on (`Counters::halted`); the host makes room
-//! and asks again for what is missing.
+//! Gaussians, the device changes nothing from there on (`Counters::overflowed`); the host makes
+//! room and asks again for what is missing.
 //!
 //! By how much a round of adc grew, the host knows only once it has seen the device beyond it.
 //! Until then `state.count` is the most that there may be, by which the next steps are launched;
@@ -19,8 +19,8 @@ use splatcore_core::BackendError;
 use splatcore_core::backend::{Refine, StageTimes, StepPlan};
 
 /// Steps and refinements between two looks at the counters; the queue holds at most twice as many.
-pub(super) const LOOK_EVERY: usize = 16;
-const _: () = assert!(2 * LOOK_EVERY <= densify::REFINEMENTS);
+pub(super) const POLL_EVERY: usize = 16;
+const _: () = assert!(2 * POLL_EVERY <= densify::REFINEMENTS);
 
 /// What is in the queue.
 pub(super) enum Pending {
@@ -54,7 +54,7 @@ impl CudaLearner {
             else {
                 continue;
             };
-            let report = self.densify.hear(&refine, launched, totals);
+            let report = self.densify.take_report(&refine, launched, totals);
             self.profile.refine += marks
                 .times()?
                 .iter()
@@ -75,7 +75,7 @@ impl CudaLearner {
     /// steps left to do while the host waits.
     fn look(&mut self) -> Result<(), BackendError> {
         let device = self.frame.queue.device.clone();
-        if let (true, Some(event)) = (self.looking, &self.looked) {
+        if let (true, Some(event)) = (self.polling, &self.polled) {
             device.wait(event).map_err(failed)?;
             // SAFETY: the queue has passed the copies.
             let (counters, totals) = unsafe {
@@ -85,8 +85,8 @@ impl CudaLearner {
                 )
             };
             self.confirm(&counters, &totals)?;
-            if counters.halted != 0 {
-                return self.settle().map(drop);
+            if counters.overflowed != 0 {
+                return self.synchronise().map(drop);
             }
             if self.state.count == 0 {
                 // There is no thread to count the steps.
@@ -100,18 +100,18 @@ impl CudaLearner {
             self.mirror.download(from, bytes).map_err(failed)?;
             self.numbers.download(numbers, all).map_err(failed)?;
         }
-        match &self.looked {
+        match &self.polled {
             Some(event) => device.record_again(event).map_err(failed)?,
-            None => self.looked = Some(device.record().map_err(failed)?),
+            None => self.polled = Some(device.record().map_err(failed)?),
         }
-        (self.looking, self.unseen) = (true, 0);
+        (self.polling, self.unseen) = (true, 0);
         Ok(())
     }
 
     /// Reads the marks that were left by steps, all of which the queue has passed. Those of a
-    /// halted device did no work: their times are of nothing.
-    fn read_marks(&mut self, halted: bool) -> Result<(), BackendError> {
-        for marks in self.profiled.drain(..).filter(|_| !halted) {
+    /// overflowed device did no work: their times are of nothing.
+    fn read_marks(&mut self, overflowed: bool) -> Result<(), BackendError> {
+        for marks in self.profiled.drain(..).filter(|_| !overflowed) {
             self.profile.add_step(marks.times()?);
         }
         Ok(())
@@ -128,7 +128,7 @@ impl CudaLearner {
     pub(super) fn launched(&mut self, pending: Pending) -> Result<(), BackendError> {
         self.pending.push(pending);
         self.unseen += 1;
-        if self.unseen >= LOOK_EVERY {
+        if self.unseen >= POLL_EVERY {
             self.look()?;
         }
         Ok(())
@@ -140,7 +140,7 @@ impl CudaLearner {
     /// # Errors
     /// [`BackendError::OutOfMemory`] if a step's frame, or what a refinement adds, does not fit:
     /// that one is left out, all others are done.
-    pub(super) fn settle(&mut self) -> Result<u32, BackendError> {
+    pub(super) fn synchronise(&mut self) -> Result<u32, BackendError> {
         let mut rounds = 0;
         loop {
             let (counters, missing) = self.missing()?;
@@ -167,8 +167,8 @@ impl CudaLearner {
         }
     }
 
-    /// Waits for the queue; returns what it has not done because the device halted, which is so no
-    /// more, and the counters. Nothing is pending then, and the count is known.
+    /// Waits for the queue; returns what it has not done because the device overflowed, which is so
+    /// no more, and the counters. Nothing is pending then, and the count is known.
     fn missing(&mut self) -> Result<(Counters, Vec<Missing>), BackendError> {
         let counters = self.frame.counters()?;
         let refined = |pending: &Pending| matches!(pending, Pending::Refine { .. });
@@ -177,11 +177,11 @@ impl CudaLearner {
             false => Totals::zeroed(),
         };
         self.confirm(&counters, &totals)?;
-        self.read_marks(counters.halted != 0)?;
-        (self.confirmed, self.unseen, self.looking) = (0, 0, false);
+        self.read_marks(counters.overflowed != 0)?;
+        (self.confirmed, self.unseen, self.polling) = (0, 0, false);
         self.frame.forget()?;
         let pending = std::mem::take(&mut self.pending);
-        if counters.halted == 0 {
+        if counters.overflowed == 0 {
             // Without Gaussians there is no thread to count the steps.
             return Ok((counters, Vec::new()));
         }
@@ -205,7 +205,7 @@ impl CudaLearner {
         Ok((counters, missing.collect()))
     }
 
-    /// For what halted the device.
+    /// For what overflowed the device.
     fn make_room(&mut self, counters: &Counters, missing: &[Missing]) -> Result<(), BackendError> {
         if let (Some(Missing::Refine(_)), 1..) = (missing.first(), counters.rows) {
             self.densify.expect_growth(counters.rows, self.state.count);
@@ -232,7 +232,7 @@ impl CudaLearner {
                     taken
                 }
                 Missing::Refine(refine) => self
-                    .refine_settled(refine)
+                    .refine_synchronised(refine)
                     .map(|report| self.reports.push(report)),
             };
             match taken {
@@ -262,7 +262,7 @@ impl CudaLearner {
             let counters = self.frame.counters()?;
             self.frame.forget()?;
             launched?;
-            if counters.halted == 0 {
+            if counters.overflowed == 0 {
                 return times;
             }
             self.frame.reserve_pairs(counters.needed)?;
@@ -272,7 +272,7 @@ impl CudaLearner {
 
 impl Drop for CudaLearner {
     fn drop(&mut self) {
-        if let Some(event) = self.looked.take() {
+        if let Some(event) = self.polled.take() {
             self.frame.queue.device.discard(event);
         }
     }

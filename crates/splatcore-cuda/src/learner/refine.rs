@@ -36,7 +36,10 @@ impl CudaLearner {
     }
 
     /// Changes the set; nothing is pending. Its time is noted for the profile.
-    pub(super) fn refine_settled(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
+    pub(super) fn refine_synchronised(
+        &mut self,
+        refine: &Refine,
+    ) -> Result<RefineReport, BackendError> {
         self.frame.queue.start_marks()?;
         let refined = match (score::scoring_of(refine), refine) {
             _ if self.state.count == 0 => Ok(None),
@@ -83,7 +86,7 @@ impl CudaLearner {
     }
 
     /// Makes room for so many Gaussians at once, if memory is plenty; nothing is pending.
-    pub(super) fn reserve_settled(&mut self, gaussians: usize) -> Result<(), BackendError> {
+    pub(super) fn reserve_synchronised(&mut self, gaussians: usize) -> Result<(), BackendError> {
         let views = self.photos.views();
         let pixels = views
             .iter()

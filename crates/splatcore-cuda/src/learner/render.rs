@@ -1,4 +1,4 @@
-//! Pictures of the scene that learns, and what they cost: a learner is a renderer too.
+//! Images of the scene that learns, and what they cost: a learner is a renderer too.
 
 use super::CudaLearner;
 use crate::ops::scene::SceneAddresses;
@@ -35,13 +35,13 @@ impl Renderer for CudaLearner {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<Rendered, BackendError> {
-        self.settle()?;
+        self.synchronise()?;
         let scene = self.scene_addresses();
         renderer::render(&mut self.frame, scene, camera, options)
     }
 
     fn finish(&mut self) -> Result<(), BackendError> {
-        self.settle().map(drop)
+        self.synchronise().map(drop)
     }
 
     fn gradients(
@@ -50,7 +50,7 @@ impl Renderer for CudaLearner {
         options: &RenderOptions,
         image_gradient: &Image,
     ) -> Result<Gaussians, BackendError> {
-        self.settle()?;
+        self.synchronise()?;
         let scene = self.scene_addresses();
         renderer::gradients(
             &mut self.frame,
@@ -67,7 +67,7 @@ impl Renderer for CudaLearner {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<FrameCounts, BackendError> {
-        self.settle()?;
+        self.synchronise()?;
         let scene = self.scene_addresses();
         renderer::counts(&mut self.frame, scene, camera, options)
     }
@@ -78,7 +78,7 @@ impl Renderer for CudaLearner {
         options: &RenderOptions,
         backward: bool,
     ) -> Result<StageTimes, BackendError> {
-        self.settle()?;
+        self.synchronise()?;
         let scene = self.scene_addresses();
         renderer::stage_times(&mut self.frame, scene, camera, options, backward)
     }

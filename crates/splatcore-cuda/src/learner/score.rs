@@ -112,7 +112,7 @@ impl CudaLearner {
                 let scene = self.scene_addresses();
                 let sums = self
                     .frame
-                    .backward_to_slots(scene, &camera, &scoring.render)?;
+                    .backward_to_splats(scene, &camera, &scoring.render)?;
                 self.frame.queue.launch(
                     add_scores,
                     (n as u32).div_ceil(THREADS),
@@ -130,7 +130,7 @@ impl CudaLearner {
             }
             let counters = self.frame.counters()?;
             self.frame.forget()?;
-            if counters.halted == 0 {
+            if counters.overflowed == 0 {
                 return Ok(scores);
             }
             self.frame.reserve_pairs(counters.needed)?;

@@ -1,4 +1,4 @@
-//! What does a step launch? The picture and its photo (`compared.rs`), their loss, its gradients,
+//! What does a step launch? The image and its photo (`compared.rs`), their loss, its gradients,
 //! Adam (`adam.rs`). Nothing here waits for the device.
 
 use super::CudaLearner;
@@ -56,7 +56,9 @@ impl CudaLearner {
         if plan.exposure.is_some() {
             self.through_exposure(&camera, plan.view)?;
         }
-        let sums = self.frame.backward_to_slots(scene, &camera, &plan.render)?;
+        let sums = self
+            .frame
+            .backward_to_splats(scene, &camera, &plan.render)?;
         self.adam(scene, &camera, sums, plan)?;
         self.frame.queue.mark("adam")?;
         match plan.exposure {
@@ -67,17 +69,17 @@ impl CudaLearner {
 
     /// As [`CudaLearner::launch`]; if memory is short for as many Gaussians as there may be, for as
     /// many as there are.
-    pub(super) fn launch_or_settle(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+    pub(super) fn launch_or_synchronise(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         match self.launch(plan) {
             Err(BackendError::OutOfMemory { .. }) if self.guessed => {
-                self.settle()?;
+                self.synchronise()?;
                 self.launch(plan)
             }
             launched => launched,
         }
     }
 
-    /// What steps with more spherical harmonics will want, pictures with all of them, and the
+    /// What steps with more spherical harmonics will want, images with all of them, and the
     /// search for floaters: without this a first run of 7,000 steps waits 2 s longer for its
     /// compiler (H200, 16 cores: 9.2 s, 6.8 with it, 5.4 once all is cached).
     fn later_programs(&self, plan: &StepPlan, adam: AdamKind) -> Vec<Program> {

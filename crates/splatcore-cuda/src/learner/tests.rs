@@ -4,7 +4,7 @@ mod late_refinements;
 mod no_memory;
 mod photos;
 
-use super::pending::LOOK_EVERY;
+use super::pending::POLL_EVERY;
 use super::*;
 use crate::CudaBackend;
 use crate::device::emulated::device_of_tests as device;
@@ -78,7 +78,7 @@ fn train(learner: &mut CudaLearner, mut before_step: impl FnMut(u32, &mut CudaLe
 }
 
 #[test]
-fn halts_change_nothing() {
+fn overflows_change_nothing() {
     let Some(device) = device() else { return };
     let want = train(&mut learner(&device), |_, _| ());
     assert!(
@@ -96,7 +96,7 @@ fn halts_change_nothing() {
         });
         assert!(
             got == want,
-            "halted at {at:?}: {:?} and {:?}",
+            "overflowed at {at:?}: {:?} and {:?}",
             got.2,
             want.2
         );
@@ -122,7 +122,7 @@ fn halts_change_nothing_with_compact_moments() {
 }
 
 /// The frames that did not run tell how many pairs they want of Gaussians that have not grown yet,
-/// so the steps that are taken again may halt again.
+/// so the steps that are taken again may overflow again.
 #[test]
 fn several_halts_in_one_window() {
     let Some(device) = device() else { return };
@@ -132,7 +132,7 @@ fn several_halts_in_one_window() {
     ] {
         let mut reference = learner(&device);
         let mut halting = learner(&device);
-        for step in 1..LOOK_EVERY as u32 {
+        for step in 1..POLL_EVERY as u32 {
             if step == 2 {
                 halting.frame.shrink_pairs(TOO_FEW);
             }
@@ -142,8 +142,8 @@ fn several_halts_in_one_window() {
                 learner.step(&plan).unwrap();
             }
         }
-        assert_eq!(reference.settle().unwrap(), 0);
-        let rounds = halting.settle().unwrap();
+        assert_eq!(reference.synchronise().unwrap(), 0);
+        let rounds = halting.synchronise().unwrap();
         assert!(rounds >= 2, "{name}: only {rounds}");
         assert_eq!(
             halting.last_loss().unwrap().to_bits(),
@@ -156,7 +156,7 @@ fn several_halts_in_one_window() {
     }
 }
 
-/// The photos' exposures are learned once a step, halted or not.
+/// The photos' exposures are learned once a step, overflowed or not.
 #[test]
 fn halts_change_nothing_with_exposures() {
     let Some(device) = device() else { return };
@@ -180,7 +180,7 @@ fn halts_change_nothing_with_exposures() {
 
 /// Nor do scores of reduced photos through exposures, each view of which may find too little room.
 #[test]
-fn halts_change_no_scores() {
+fn overflows_change_no_scores() {
     let Some(device) = device() else { return };
     let run = |room: bool| {
         let mut learner = learner(&device);
@@ -217,7 +217,7 @@ fn halts_change_no_scores() {
     assert!(run(false) == want);
 }
 
-/// A halted step's times are of the step that was taken in the end.
+/// An overflowed step's times are of the step that was taken in the end.
 #[test]
 fn timed_steps_halt_too() {
     let Some(device) = device() else { return };
@@ -291,7 +291,8 @@ fn nothing_in_view() {
     }
 }
 
-/// Profiled steps are steps like others, halted or not, and what was noted is of those that ran.
+/// Profiled steps are steps like others, overflowed or not, and what was noted is of those that
+/// ran.
 #[test]
 fn profiling_changes_nothing() {
     let Some(device) = device() else { return };

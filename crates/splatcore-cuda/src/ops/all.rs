@@ -2,11 +2,11 @@
 
 use super::adam::moments::Moments;
 use super::blend::{
-    PictureRows, blend, blend_in_training, blend_picture, blend_with_inverse_depth,
+    InferenceRows, blend, blend_in_training, blend_inference, blend_with_inverse_depth,
 };
 use super::blend_backward::{blend_backward, sum_pairs};
 use super::intersect::{self, macro_tiles};
-use super::project::{filtered, of_half_scene, project, project_dealt};
+use super::project::{filtered, of_half_scene, project, project_binned};
 use super::project_backward::{project_backward, write_gradients};
 use super::{adam, bin, clear, densify, exposure, floaters, limit_scales, loss, photo};
 use super::{score, smoothing, sort};
@@ -21,8 +21,8 @@ const FILTERS: [[bool; 2]; 3] = [[true, false], [true, true], [false, true]];
 fn project_variants(in_use: u8, intersect: Intersect) -> Vec<Program> {
     let stored = sh::MAX_DEGREE;
     let mut all = vec![project(in_use, stored, intersect)];
-    let dealt = bin::Groups::all().into_iter();
-    all.extend(dealt.map(|groups| project_dealt(in_use, stored, intersect, groups)));
+    let binned = bin::MacroTiles::all().into_iter();
+    all.extend(binned.map(|macro_tiles| project_binned(in_use, stored, intersect, macro_tiles)));
     all
 }
 
@@ -34,9 +34,9 @@ pub fn all_programs() -> Vec<Program> {
         all.push(intersect::program(method));
         all.extend(bin::SIDES.map(|side| macro_tiles::program(method, side)));
         all.extend(
-            bin::Groups::all()
+            bin::MacroTiles::all()
                 .into_iter()
-                .map(|groups| bin::far_program(method, groups)),
+                .map(|macro_tiles| bin::large_program(method, macro_tiles)),
         );
         // With fewer degrees the shapes are the same: see below.
         all.extend(project_variants(sh::MAX_DEGREE, method));
@@ -46,16 +46,16 @@ pub fn all_programs() -> Vec<Program> {
         if blend_in_training(method, Backward::GaussianParallel) == method {
             all.push(blend(method, false, true));
         }
-        let mut pictures = Vec::new();
-        for rows in [PictureRows::Four, PictureRows::Eight] {
-            pictures.push(blend_picture(method, rows));
+        let mut images = Vec::new();
+        for rows in [InferenceRows::Four, InferenceRows::Eight] {
+            images.push(blend_inference(method, rows));
             if method.with_inverse_depth() == method {
-                pictures.push(blend_with_inverse_depth(method, rows));
+                images.push(blend_with_inverse_depth(method, rows));
             }
         }
-        for picture in pictures {
-            if !all.contains(&picture) {
-                all.push(picture);
+        for image in images {
+            if !all.contains(&image) {
+                all.push(image);
             }
         }
     }
@@ -94,7 +94,7 @@ pub fn all_programs() -> Vec<Program> {
     }
     all.extend([false, true].map(loss::program));
     all.push(clear::program());
-    all.extend(bin::Groups::all().into_iter().map(bin::sort_program));
+    all.extend(bin::MacroTiles::all().into_iter().map(bin::sort_program));
     all.push(densify::program());
     all.push(smoothing::program());
     all.push(limit_scales::program());

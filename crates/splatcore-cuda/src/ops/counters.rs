@@ -1,6 +1,6 @@
 //! What the device counts while a frame or a step runs.
 
-use super::blend::interpolated::ROUGH_LISTS;
+use super::blend::interpolated::REFINED_LISTS;
 use crate::device::Layout;
 use crate::device::params::layout;
 use bytemuck::{Pod, Zeroable};
@@ -11,16 +11,16 @@ use bytemuck::{Pod, Zeroable};
 pub struct Counters {
     /// 1 once there was no room for the pairs, or for the Gaussians of a refinement: from there on
     /// nothing changed.
-    pub halted: u32,
+    pub overflowed: u32,
     /// Training steps and refinements done.
     pub steps: u32,
     /// Most pairs that a frame wanted.
     pub needed: u64,
     /// Gaussians that a refinement wanted room for, 0 if it had it.
     pub rows: u64,
-    /// Slots in use.
+    /// PairSplats in use.
     pub visible: u32,
-    /// Slots with long lists of pairs; of pictures parts of blocks with many pairs too.
+    /// PairSplats with long lists of pairs; of images parts of blocks with many pairs too.
     pub longs: u32,
     /// (tile, Gaussian) pairs of the frame.
     pub pairs: u64,
@@ -43,11 +43,11 @@ pub struct Counters {
     /// Most pairs that a list of a frame wanted.
     pub longest: u32,
     /// Most entries of the queue of splats over many groups that a frame wanted.
-    pub most_far: u32,
-    /// Tiles of a large picture that `blend_refined` was asked for.
-    pub rough_begun: u32,
+    pub most_large: u32,
+    /// Tiles of a large image that `blend_refined` was asked for.
+    pub refined_begun: u32,
     /// Tiles that are left to it.
-    pub rough_tiles: [u32; ROUGH_LISTS],
+    pub refined_tiles: [u32; REFINED_LISTS],
     /// Nothing.
     pub unused: u32,
 }
@@ -56,7 +56,7 @@ impl Counters {
     /// As CUDA must have it.
     pub(crate) const LAYOUT: &'static Layout = layout!(
         Self as "Counters";
-        halted: u32,
+        overflowed: u32,
         steps: u32,
         needed: u64,
         rows: u64,
@@ -72,9 +72,9 @@ impl Counters {
         ended: u32,
         items: u32,
         longest: u32,
-        most_far: u32,
-        rough_begun: u32,
-        rough_tiles: [u32; ROUGH_LISTS],
+        most_large: u32,
+        refined_begun: u32,
+        refined_tiles: [u32; REFINED_LISTS],
     );
 }
 

@@ -19,12 +19,12 @@ pub static SOURCES: &[File] = sources! {
         "random.cuh" "smoothing.cuh" "splat.cuh";
     "adam": "adam.cu" "moments.cuh";
     "bin": "bin.cuh" "bin_large_splats.cu" "macro_tile_rows.cuh" "sort_bins.cu";
-    "blend": "blend.cuh" "blend_early_cull.cu" "blend_gemm_gs.cu" "blend_interpolated.cu" "blend_refined.cu"
-        "blend_scalar.cu" "blend_splatcore_inference.cu" "blend_splatcore_training.cu"
-        "blend_subtile.cu" "blend_tc_gs.cu" "blend_tensor_gs.cu" "half_rows.cuh" "inference.cuh"
-        "subtile.cuh" "training_weights.cuh";
-    "blend_backward": "blend_backward.cuh" "blend_backward_atomic.cu" "blend_backward_gaussian_parallel.cu"
-        "blend_backward_splatcore.cu" "blend_backward_subtile.cu" "sum_pairs.cu";
+    "blend": "blend.cuh" "blend_early_cull.cu" "blend_gemm_gs.cu" "blend_interpolated.cu"
+        "blend_refined.cu" "blend_scalar.cu" "blend_splatcore_inference.cu"
+        "blend_splatcore_training.cu" "blend_subtile.cu" "blend_tc_gs.cu" "blend_tensor_gs.cu"
+        "half_rows.cuh" "inference.cuh" "subtile.cuh" "training_weights.cuh";
+    "blend_backward": "blend_backward.cuh" "blend_backward_atomic.cu"
+        "blend_backward_gaussian_parallel.cu" "blend_backward_splatcore.cu" "blend_backward_subtile.cu" "sum_pairs.cu";
     "clear": "clear.cu";
     "densify": "densify.cu";
     "exposure": "exposure.cu";

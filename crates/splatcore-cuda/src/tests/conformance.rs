@@ -43,11 +43,11 @@ fn device() -> Option<(Arc<dyn Device>, usize)> {
     }
 }
 
-/// What the pictures of no check are large enough for: its name, and the check that is taken as if
+/// What the images of no check are large enough for: its name, and the check that is taken as if
 /// they were.
 const LARGE: [(&str, &str); 2] = [
-    ("large pictures", "images match the twin"),
-    ("depth of large pictures", "inverse depth matches the twin"),
+    ("large images", "images match the twin"),
+    ("depth of large images", "inverse depth matches the twin"),
 ];
 
 /// The names of all checks; those of [`LARGE`] first, as they take longest.
@@ -66,7 +66,7 @@ fn conformance_with_sums_in_fixed_order() {
         return;
     };
     let backend = CudaBackend::on(device, true);
-    let large = backend.clone().with_large_pictures_from(0);
+    let large = backend.clone().with_large_images_from(0);
     let all = conformance::CHECKS
         .iter()
         .map(|&(name, check)| (name, check, &backend));

@@ -40,7 +40,7 @@ fn options(pipeline: Pipeline) -> RenderOptions {
     }
 }
 
-/// Whether fragments of alpha 1/255 or more may be lost, so that the picture differs from that of
+/// Whether fragments of alpha 1/255 or more may be lost, so that the image differs from that of
 /// `exact`.
 fn loses(intersect: Intersect) -> bool {
     !intersect.loses_nothing()
@@ -178,7 +178,7 @@ fn whole_images_on_a_card() {
     report(all);
 }
 
-/// Of large pictures not all pixels may be blended. The reference is the card's own in f32, as the
+/// Of large images not all pixels may be blended. The reference is the card's own in f32, as the
 /// CPU takes minutes.
 #[test]
 fn large_images_on_a_card() {

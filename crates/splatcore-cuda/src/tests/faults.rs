@@ -1,5 +1,5 @@
-//! Scenes, images and cards at which a renderer may fail: a clear error or the right picture, never
-//! a panic, a hang or a wrong picture.
+//! Scenes, images and cards at which a renderer may fail: a clear error or the right image, never
+//! a panic, a hang or a wrong image.
 
 use crate::ops::intersect::MOST_PAIRS;
 use crate::tests::support::watched::{Watched, camera, huge, view};
@@ -24,7 +24,7 @@ const VANILLA: RenderOptions = RenderOptions {
     antialias: false,
 };
 
-/// The picture is the CPU's, up to rounding: of methods in halves, up to what theirs can be.
+/// The image is the CPU's, up to rounding: of methods in halves, up to what theirs can be.
 fn assert_like_cpu(
     backend: &dyn Backend,
     scene: &Gaussians,
@@ -39,10 +39,7 @@ fn assert_like_cpu(
     assert_eq!(got.transmittance.len(), want.transmittance.len());
     let (width, height) = (camera.width, camera.height);
     let drawn = want.image.data.iter().filter(|&&b| b != options.background);
-    assert!(
-        drawn.count() > 0,
-        "{width}x{height}: nothing in the picture"
-    );
+    assert!(drawn.count() > 0, "{width}x{height}: nothing in the image");
     let precision = backend.precision(options.pipeline.blend);
     if precision != Precision::Single {
         let across = width as usize;

@@ -8,7 +8,7 @@ use crate::device::queue::Queue;
 use crate::device::queue::launch;
 use crate::device::{Buffer, Device, Program};
 use crate::ops::blend::BlendParams;
-use crate::ops::blend::PictureRows;
+use crate::ops::blend::InferenceRows;
 use crate::ops::blend::{self, interpolated};
 use crate::ops::blend_backward;
 use crate::ops::blend_backward::BlendBackwardParams;
@@ -95,11 +95,11 @@ fn view() -> KernelCamera {
 /// What a blend's third argument says.
 #[derive(Clone, Copy)]
 enum Third {
-    /// Slots of the pairs.
-    Slots,
-    /// A picture's tiles and their lists, in the order in which they are to be blended.
+    /// PairSplats of the pairs.
+    PairSplats,
+    /// A image's tiles and their lists, in the order in which they are to be blended.
     Entries,
-    /// Nothing: a picture's lists are where the sort noted them.
+    /// Nothing: a image's lists are where the sort noted them.
     Nothing,
 }
 
@@ -108,7 +108,7 @@ struct Tile {
     device: Arc<dyn Device>,
     splats: Buffer,
     numbers: Buffer,
-    slots: Buffer,
+    splat_order: Buffer,
     entries: Buffer,
     ranges: Buffer,
     image: Buffer,
@@ -127,7 +127,7 @@ impl Tile {
             device: device.clone(),
             splats: Buffer::from_slice(device, "test", splats).unwrap(),
             numbers: upload(&all),
-            slots: upload(&all),
+            splat_order: upload(&all),
             entries: upload(&[0, splats.len() as u32, 0, 0]),
             // Not the first pair, one past the last: as the sort notes them.
             ranges: upload(&[!0, splats.len() as u32]),
@@ -147,24 +147,27 @@ impl Tile {
         checkpoints: bool,
     ) -> (Vec<f32>, Vec<f32>, Counters) {
         let program = blend::blend(blend, count, checkpoints);
-        self.blend_by(&(program, blend::BLEND_BLOCK, Third::Slots))
+        self.blend_by(&(program, blend::BLEND_BLOCK, Third::PairSplats))
     }
 
-    /// Image and transmittances as of a large picture with so many entries of lists: one that is
+    /// Image and transmittances as of a large image with so many entries of lists: one that is
     /// sampled, or of details.
     fn blend_interpolated(&self, entries: u64) -> (Vec<f32>, Vec<f32>) {
         self.image.fill(0xff, 12 * PIXELS).unwrap();
         self.transmittances.fill(0xff, 4 * PIXELS).unwrap();
         let kernels = self
             .device
-            .load(&blend::blend_picture(Blend::Samples, PictureRows::Eight))
+            .load(&blend::blend_inference(
+                Blend::Samples,
+                InferenceRows::Eight,
+            ))
             .unwrap();
         let counted = Counters {
             placed: entries,
             ..Counters::zeroed()
         };
         let counters = Buffer::from_slice(&self.device, "test", &[counted]).unwrap();
-        let rough = zeros(&self.device, interpolated::rough_bytes(&view()));
+        let refined_tiles = zeros(&self.device, interpolated::refined_bytes(&view()));
         let at = interpolated::Buffers {
             splats: self.splats.address(),
             tile_lists: self.numbers.address(),
@@ -172,7 +175,7 @@ impl Tile {
             counters: counters.address(),
             image: self.image.address(),
             transmittances: self.transmittances.address(),
-            rough: rough.address(),
+            refined_tiles: refined_tiles.address(),
         };
         let queue = Queue::new(self.device.clone());
         interpolated::blend(&queue, &kernels, &view(), at).unwrap();
@@ -193,15 +196,15 @@ impl Tile {
         let counters = Buffer::from_slice(&self.device, "test", &[Counters::zeroed()]).unwrap();
         // Every pair touches the first tile of its group.
         let masks = Buffer::from_slice(&self.device, "test", &[1u16; BUCKET]).unwrap();
-        let (pair_slots, entries) = match third {
-            Third::Slots => (self.slots.address(), 0),
+        let (pair_splats, entries) = match third {
+            Third::PairSplats => (self.splat_order.address(), 0),
             Third::Entries => (0, self.entries.address()),
             Third::Nothing => (0, 0),
         };
         let params = BlendParams {
             splats: self.splats.address(),
             pairs: self.numbers.address(),
-            pair_slots,
+            pair_splats,
             ranges: self.ranges.address(),
             entries,
             masks: masks.address(),
@@ -237,7 +240,7 @@ impl Tile {
         let params = BlendBackwardParams {
             splats: self.splats.address(),
             pairs: self.numbers.address(),
-            pair_slots: self.slots.address(),
+            pair_splats: self.splat_order.address(),
             ranges: self.ranges.address(),
             camera: view(),
             counters: counters.address(),
@@ -266,33 +269,30 @@ fn no_blend_takes_them_for_anything() {
     for &blend in Blend::ALL {
         let thirds: &[Third] = match blend {
             Blend::Splatcore | Blend::Samples => &[Third::Entries, Third::Nothing],
-            _ => &[Third::Slots],
+            _ => &[Third::PairSplats],
         };
-        let picture = |rows| {
-            let program = blend::blend_picture(blend, rows);
-            let block = blend::picture_block(blend, rows);
+        let image = |rows| {
+            let program = blend::blend_inference(blend, rows);
+            let block = blend::inference_block(blend, rows);
             thirds
                 .iter()
                 .map(move |&third| (program.clone(), block, third))
         };
         // Large ones of `samples` have a test of their own.
-        let pictures: Vec<_> = [PictureRows::Four, PictureRows::Eight]
+        let images: Vec<_> = [InferenceRows::Four, InferenceRows::Eight]
             .into_iter()
-            .filter(|&rows| !interpolated::is_sampled(blend, rows))
-            .flat_map(picture)
+            .filter(|&rows| !interpolated::is_interpolated(blend, rows))
+            .flat_map(image)
             .collect();
         let (image, transmittances, _) = without.blend(blend, false, false);
-        let plain: Vec<_> = pictures
-            .iter()
-            .map(|picture| without.blend_by(picture))
-            .collect();
+        let plain: Vec<_> = images.iter().map(|way| without.blend_by(way)).collect();
         for (image_of_rows, ..) in &plain {
             assert!(
                 image_of_rows
                     .iter()
                     .zip(&image)
                     .all(|(a, b)| (a - b).abs() < 2e-3),
-                "{blend}: a picture is another one"
+                "{blend}: an image is another one"
             );
         }
         // There is something to be wrong about, and every pixel goes on to the last splat.
@@ -305,8 +305,8 @@ fn no_blend_takes_them_for_anything() {
         for (what, splat, _) in unsound() {
             let tile = Tile::new(&device, &[sound(0), splat, sound(2)]);
             let mut all = vec![(tile.blend(blend, false, false), &image, &transmittances)];
-            for (picture, (image, transmittances, _)) in pictures.iter().zip(&plain) {
-                all.push((tile.blend_by(picture), image, transmittances));
+            for (way, (image, transmittances, _)) in images.iter().zip(&plain) {
+                all.push((tile.blend_by(way), image, transmittances));
             }
             for (got, image, transmittances) in all {
                 assert!(

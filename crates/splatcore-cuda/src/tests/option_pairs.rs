@@ -61,7 +61,7 @@ const OPTIONS: [(&str, Set); 17] = [
 ];
 
 /// How far apart the two may be: relative L2 of what a step adds to moments and statistics, the
-/// same of parameters, and PSNR between pictures.
+/// same of parameters, and PSNR between images.
 ///
 /// In f32 they are 3e-5, 3e-3 and more than 100 dB apart, but where the L1 error of one of the
 /// coarse photos' 80 pixels, or a fragment's alpha, is within roundings of a change of sign or of
@@ -259,11 +259,11 @@ fn left_half(view: &View) -> View {
 struct Trained {
     gaussians: usize,
     /// From where the photos were taken, all pixels in one row.
-    pictures: Image,
+    images: Image,
     exposures: Vec<f32>,
 }
 
-/// Pixels of several pictures as one.
+/// Pixels of several images as one.
 fn one_row(data: Vec<[f32; 3]>) -> Image {
     Image {
         width: data.len() as u32,
@@ -289,13 +289,13 @@ fn trained(
         pipeline: SINGLE,
         ..options
     };
-    let mut pictures = Vec::new();
+    let mut images = Vec::new();
     for view in views.iter() {
-        pictures.extend(renderer.render(&view.camera, &options)?.image.data);
+        images.extend(renderer.render(&view.camera, &options)?.image.data);
     }
     Ok(Trained {
         gaussians: renderer.count(),
-        pictures: one_row(pictures),
+        images: one_row(images),
         exposures: exposures.into_iter().flat_map(|(_, row)| row).collect(),
     })
 }

@@ -2,9 +2,9 @@
 
 pub mod checked;
 pub mod device;
-pub mod groups;
 pub mod half;
 pub mod machine;
+pub mod macro_tiles;
 pub mod real;
 pub mod splats;
 pub mod watched;

@@ -47,7 +47,7 @@ fn scene() -> Gaussians {
     scene
 }
 
-/// Of a picture with lists that are long where kernels tell them from others.
+/// Of a image with lists that are long where kernels tell them from others.
 fn size(pipeline: Pipeline) -> [u32; 2] {
     match (pipeline.intersect, pipeline.blend) {
         (
@@ -58,7 +58,7 @@ fn size(pipeline: Pipeline) -> [u32; 2] {
     }
 }
 
-fn picture(pipeline: Pipeline, change: fn(&mut RenderOptions)) -> Job {
+fn image(pipeline: Pipeline, change: fn(&mut RenderOptions)) -> Job {
     let run = move |backend: &CudaBackend| {
         let mut options = options(pipeline);
         change(&mut options);
@@ -68,7 +68,7 @@ fn picture(pipeline: Pipeline, change: fn(&mut RenderOptions)) -> Job {
             .render(&odd_camera(width, height, 0.3), &options)
             .map(drop)
     };
-    (format!("picture by {pipeline}"), Box::new(run))
+    (format!("image by {pipeline}"), Box::new(run))
 }
 
 fn gradients(pipeline: Pipeline, change: fn(&mut RenderOptions)) -> Job {
@@ -254,16 +254,16 @@ fn jobs() -> Vec<Job> {
     jobs.extend(
         Blend::ALL
             .iter()
-            .map(|&blend| picture(with(Intersect::Exact, blend), |_| {})),
+            .map(|&blend| image(with(Intersect::Exact, blend), |_| {})),
     );
     jobs.extend(
         [Blend::Splatcore, Blend::Scalar, Blend::Subtile].map(|blend| {
-            picture(with(Intersect::Exact, blend), |options| {
+            image(with(Intersect::Exact, blend), |options| {
                 options.inverse_depth = true
             })
         }),
     );
-    jobs.push(picture(Pipeline::AUTO, |options| options.antialias = true));
+    jobs.push(image(Pipeline::AUTO, |options| options.antialias = true));
     jobs.extend(Backward::ALL.iter().map(|&backward| {
         let pipeline = Pipeline {
             backward,
@@ -281,11 +281,11 @@ fn jobs() -> Vec<Job> {
     jobs.extend([Blend::Scalar, Blend::Subtile].map(counts));
     for &intersect in Intersect::ALL {
         if intersect != Intersect::Exact {
-            jobs.push(picture(with(intersect, Blend::Scalar), |_| {}));
+            jobs.push(image(with(intersect, Blend::Scalar), |_| {}));
         }
         if all {
             let blends = [Blend::Splatcore, Blend::TensorGs2x2, Blend::TensorGs4x4];
-            jobs.extend(blends.map(|blend| picture(with(intersect, blend), |_| {})));
+            jobs.extend(blends.map(|blend| image(with(intersect, blend), |_| {})));
         }
     }
     if all {
@@ -297,20 +297,20 @@ fn jobs() -> Vec<Job> {
             .render(&camera(40, 30), &options(Pipeline::AUTO))
             .map(drop)
     };
-    jobs.push(("picture of a half scene".into(), Box::new(half)));
+    jobs.push(("image of a half scene".into(), Box::new(half)));
     for (blend, inverse_depth) in [
         (Blend::Splatcore, false),
         (Blend::Splatcore, true),
         (Blend::Samples, false),
     ] {
         let large = move |backend: &CudaBackend| {
-            let backend = backend.clone().with_large_pictures_from(0);
+            let backend = backend.clone().with_large_images_from(0);
             let mut options = options(with(Intersect::Exact, blend));
             options.inverse_depth = inverse_depth;
             let mut renderer = backend.renderer(&scene())?;
             renderer.render(&camera(90, 70), &options).map(drop)
         };
-        let name = format!("{blend} of a picture as if it were large, depth {inverse_depth}");
+        let name = format!("{blend} of a image as if it were large, depth {inverse_depth}");
         jobs.push((name, Box::new(large)));
     }
     let compact = |backend: &CudaBackend| {

@@ -1,5 +1,5 @@
 //! Refinements that nobody waits for end in the state of those that someone waits for, whatever
-//! halts on the way.
+//! overflows on the way.
 
 use super::*;
 
@@ -96,14 +96,14 @@ fn later_is_as_at_once() {
         });
         assert!(
             got == want,
-            "halted at {at:?}: {:?} and {:?}",
+            "overflowed at {at:?}: {:?} and {:?}",
             got.2,
             want.2
         );
     }
 }
 
-/// A round of adc that grows by more than the host thought halts the device, and is done when there
+/// A round of adc that grows by more than the host expected overflows, and is done when there
 /// is room.
 #[test]
 fn rounds_may_outgrow_their_room() {
@@ -139,7 +139,7 @@ fn rounds_may_outgrow_their_room() {
                 }
             }
         }
-        let rounds = learner.settle().unwrap();
+        let rounds = learner.synchronise().unwrap();
         reports.extend(learner.take_reports());
         (rounds, reports, state_bits(&learner.snapshot().unwrap()))
     };
@@ -176,7 +176,7 @@ fn the_count_is_what_was_seen() {
     };
     assert_eq!(learner.queue_refine(&prune_all(1)).unwrap(), None);
     assert_eq!((learner.count(), learner.take_reports().len()), (120, 0));
-    for step in 2..=3 * LOOK_EVERY as u32 {
+    for step in 2..=3 * POLL_EVERY as u32 {
         learner.step(&plan(step)).unwrap();
     }
     let reports = learner.take_reports();

@@ -156,7 +156,7 @@ struct AdamParams {
     SecondSh* sh_2;
     float* gradient_sum;        // [count], summed 2D gradients for densification
     u32* seen;                  // [count], steps in view
-    ReadOnly<u32> slot_of;      // compacted index of each Gaussian, see NO_SLOT
+    ReadOnly<u32> splat_of;     // compacted index of each Gaussian, see NO_SPLAT
     const Splat* splats;        // by compacted index
     ReadOnly<float4> sums;      // a row of 12 floats for each compacted index
     ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
@@ -171,21 +171,21 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
     __shared__ __align__(16) float harmonics[WARPS][WARP * PITCH];
     __shared__ float scratches[WARPS][SCRATCH];
     const u32 count = args.gaussians[0];
-    if (args.counters->halted) return;  // a buffer overflowed: the step is taken again
+    if (args.counters->overflowed) return;  // a buffer overflowed: the step is taken again
     if (blockIdx.x == 0 && threadIdx.x == 0) args.counters->steps += 1;
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     u32 first = (blockIdx.x * WARPS + warp) * WARP, i = first + lane;
     if (first >= count) return;
     bool exists = i < count;
-    u32 word = exists ? args.slot_of[i] : NO_SLOT, slot = word & ~IN_VIEW;
-    bool has_slot = slot != NO_SLOT;
+    u32 word = exists ? args.splat_of[i] : NO_SPLAT, splat_index = word & ~IN_VIEW;
+    bool has_splat = splat_index != NO_SPLAT;
 #if SPARSE
     // `owners`: the lanes of the warp's seen Gaussians, in order; row r of shared memory is
     // owners[r].
     __shared__ u32 owners[WARPS][WARP];
-    u32 mask = __ballot_sync(FULL_MASK, has_slot), here = __popc(mask),
+    u32 mask = __ballot_sync(FULL_MASK, has_splat), here = __popc(mask),
         row = __popc(mask & ((1u << lane) - 1));
-    bool learns = has_slot;
+    bool learns = has_splat;
     if (learns) owners[warp][row] = lane;
     __syncwarp();
 #else
@@ -217,22 +217,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
     float4 shape = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     float total[12] = {}, filter = 0.0f;
     u32 clamped = 0;
-    if (has_slot) {
+    if (has_splat) {
         mean = {args.means[3ull * i], args.means[3ull * i + 1], args.means[3ull * i + 2]};
         log_scale = {args.log_scales[3ull * i], args.log_scales[3ull * i + 1],
                      args.log_scales[3ull * i + 2]};
-        ReadOnly<float4> splat = splat_row(args.splats, slot);
+        ReadOnly<float4> splat = splat_row(args.splats, splat_index);
         shape = splat[1];
         clamped = __float_as_uint(splat[2].w);
-        load_sums(args.sums, slot, total);
+        load_sums(args.sums, splat_index, total);
         if (SMOOTHING) filter = args.smoothing[i];
     }
     copy_async_wait<0>();
     __syncwarp();
 
-    SlotGradient d = {};
+    SplatGradient d = {};
     Vec3 colour = {};
-    if (has_slot) {
+    if (has_splat) {
         colour = colour_gradient(total, clamped);
 #if SH_DEGREE >= 1
         float along[USED / 3];
@@ -253,8 +253,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
 #else
         Vec3 more = {};
 #endif
-        d = slot_gradient(total, shape.x, shape.y, shape.z, mean, log_scale, quaternion,
-                          opacity_logit, filter, args.camera);
+        d = splat_gradient(total, shape.x, shape.y, shape.z, mean, log_scale, quaternion,
+                           opacity_logit, filter, args.camera);
         d.mean = {d.mean.x + more.x, d.mean.y + more.y, d.mean.z + more.z};
     }
     if (args.rates.statistics && (word & IN_VIEW)) {
@@ -341,7 +341,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
     float* colours = scratch + WARP * BASIS;
     if (learns) {
         float b[16] = {};
-        if (has_slot) {
+        if (has_splat) {
             Vec3 unit;
             view_direction(mean, args.camera, unit);
             sh_basis(SH_DEGREE, unit, b);

@@ -31,7 +31,7 @@ kernel_params! {
         sh_2: Address,
         gradient_sum: Address,
         seen: Address,
-        slot_of: Address,
+        splat_of: Address,
         splats: Address,
         sums: Address,
         smoothing: Address,

@@ -1,17 +1,18 @@
 // Binning: how project.cu (small footprints) and bin_large_splats.cu (large ones) write the pairs
 // of splats and macro-tiles to the macro-tiles' lists, in no order. sort_bins.cu sorts each list
-// afterwards, so neither all splats nor all pairs are ever sorted. A macro-tile is GROUP x GROUP
-// tiles; the code calls it a group, calls binned pairs `dealt`, a splat within 2x2 macro-tiles
-// `near` and one beyond `far`. `slot` is the number of a splat, here its Gaussian's.
+// afterwards, so neither all splats nor all pairs are ever sorted. A macro-tile is MACRO_TILE_SIDE
+// x MACRO_TILE_SIDE tiles; the code calls it a macro-tile, calls binned pairs `binned`, a splat
+// within 2x2 macro-tiles `near` and one beyond `far`. `splat` is the number of a splat, here its
+// Gaussian's.
 //
 // A block counts its pairs of each macro-tile in shared memory, reserves room in the macro-tile's
 // list for all of them with one atomic, and writes them there. Gaussians that are neighbours in
 // memory are neighbours in space (spatial_order.rs), so the 128 Gaussians of a block of `project`
 // have a dozen pairs of each macro-tile that they touch.
 //
-//   GROUP, 2 or 4; MOST_GROUPS, at least the number of macro-tiles; TOUCHED, at least the number
-//   that a block touches; MOST_LISTED, the most pairs of a list, which with those of a block fit
-//   16 bits.
+//   MACRO_TILE_SIDE, 2 or 4; MOST_MACRO_TILES, at least the number of macro-tiles; TOUCHED, at
+//   least the number that a block touches; MOST_LISTED, the most pairs of a list, which with those
+//   of a block fit 16 bits.
 //
 // History: docs/log/kernels/lists.md.
 
@@ -21,81 +22,82 @@
 // A block's shared memory; `words` and `touched_groups` are 0 at first.
 struct Dealing {
     union {
-        u32 words[MOST_GROUPS / 2];  // two macro-tiles each
-        u16 counts[MOST_GROUPS];  // the block's pairs of each macro-tile, then the position in its
-                                  // list of the first of them
+        u32 words[MOST_MACRO_TILES / 2];  // two macro-tiles each
+        u16 counts[MOST_MACRO_TILES];  // the block's pairs of each macro-tile, then the position in
+                                       // its list of the first of them
     };
     u32 touched_groups;
     u16 touched[TOUCHED];
 };
 
-// Counts a pair of a macro-tile (`group`). Returns how many of the same were counted before.
-__device__ __forceinline__ u32 count_pair(Dealing& d, u32 group) {
-    u32 shift = group % 2 * 16,
-        before = atomicAdd(&d.words[group / 2], 1u << shift) >> shift & 0xffffu;
-    if (before == 0) d.touched[atomicAdd(&d.touched_groups, 1u)] = (u16)group;
+// Counts a pair of a macro-tile (`macro-tile`). Returns how many of the same were counted before.
+__device__ __forceinline__ u32 count_pair(Dealing& d, u32 macro_tile) {
+    u32 shift = macro_tile % 2 * 16,
+        before = atomicAdd(&d.words[macro_tile / 2], 1u << shift) >> shift & 0xffffu;
+    if (before == 0) d.touched[atomicAdd(&d.touched_groups, 1u)] = (u16)macro_tile;
     return before;
 }
 
 // Reserves room for the counted pairs. A thread sends the atomics of N macro-tiles before it waits
 // for a result. All THREADS of the block call it, between barriers.
 template <u32 THREADS, u32 N>
-__device__ __forceinline__ void reserve_places(Dealing& d, u32* group_counts, u32 thread) {
+__device__ __forceinline__ void reserve_places(Dealing& d, u32* macro_tile_counts, u32 thread) {
     u32 count = d.touched_groups;
     for (u32 first = thread; first < count; first += N * THREADS) {
-        u32 groups[N], places[N];
+        u32 macro_tiles[N], places[N];
 #pragma unroll
         for (u32 k = 0; k < N; ++k) {
             if (first + k * THREADS >= count) break;
-            groups[k] = d.touched[first + k * THREADS];
-            places[k] = atomicAdd(group_counts + groups[k], (u32)d.counts[groups[k]]);
+            macro_tiles[k] = d.touched[first + k * THREADS];
+            places[k] =
+                atomicAdd(macro_tile_counts + macro_tiles[k], (u32)d.counts[macro_tiles[k]]);
         }
 #pragma unroll
         for (u32 k = 0; k < N; ++k) {
             if (first + k * THREADS >= count) break;
-            d.counts[groups[k]] = (u16)min(places[k], (u32)MOST_LISTED);
+            d.counts[macro_tiles[k]] = (u16)min(places[k], (u32)MOST_LISTED);
         }
     }
 }
 
 // The next reserved position in a macro-tile's list; another one at each call.
-__device__ __forceinline__ u32 next_place(Dealing& d, u32 group) {
-    u32 shift = group % 2 * 16;
-    return atomicAdd(&d.words[group / 2], 1u << shift) >> shift & 0xffffu;
+__device__ __forceinline__ u32 next_place(Dealing& d, u32 macro_tile) {
+    u32 shift = macro_tile % 2 * 16;
+    return atomicAdd(&d.words[macro_tile / 2], 1u << shift) >> shift & 0xffffu;
 }
 
-// A pair in a list: the bits of the splat's depth, below them its number (`slot`), and for
+// A pair in a list: the bits of the splat's depth, below them its number (`splat`), and for
 // macro-tiles of 2x2 the mask of its tiles. Pairs compare as numbers in the order in which they
 // are blended, equal depths in the order of the splats. Macro-tiles of 4x4 have their masks in an
 // array of their own.
-#if GROUP == 2
-__device__ __forceinline__ u64 dealt_pair(u32 depth, u32 slot, u32 mask) {
-    return (u64)depth << 32 | slot << GROUP_TILES | mask;
+#if MACRO_TILE_SIDE == 2
+__device__ __forceinline__ u64 dealt_pair(u32 depth, u32 splat_index, u32 mask) {
+    return (u64)depth << 32 | splat_index << GROUP_TILES | mask;
 }
-__device__ __forceinline__ u32 slot_of(u64 pair) { return (u32)pair >> GROUP_TILES; }
+__device__ __forceinline__ u32 splat_of(u64 pair) { return (u32)pair >> GROUP_TILES; }
 __device__ __forceinline__ u32 tiles_of(u64 pair) { return (u32)pair & ALL_TILES; }
 #else
-__device__ __forceinline__ u64 dealt_pair(u32 depth, u32 slot, u32 mask) {
-    return (u64)depth << 32 | slot;
+__device__ __forceinline__ u64 dealt_pair(u32 depth, u32 splat_index, u32 mask) {
+    return (u64)depth << 32 | splat_index;
 }
-__device__ __forceinline__ u32 slot_of(u64 pair) { return (u32)pair; }
+__device__ __forceinline__ u32 splat_of(u64 pair) { return (u32)pair; }
 #endif
 __device__ __forceinline__ u32 depth_of(u64 pair) { return (u32)(pair >> 32); }
 
 // The binned pairs: `room` for each macro-tile.
-struct DealtPairs {
+struct BinnedPairs {
     u64* pairs;
     u16* masks;
     u32 room;
 };
 
-// A pair without room is left out: the frame has overflowed (`halted`) and is discarded.
-__device__ __forceinline__ void write_dealt(const DealtPairs& to, u32 group, u32 place, u32 depth,
-                                            u32 slot, u32 mask) {
+// A pair without room is left out: the frame has overflowed and is discarded.
+__device__ __forceinline__ void write_dealt(const BinnedPairs& to, u32 macro_tile, u32 place,
+                                            u32 depth, u32 splat_index, u32 mask) {
     if (place >= to.room) return;
-    u64 at = (u64)group * to.room + place;
-    to.pairs[at] = dealt_pair(depth, slot, mask);
-#if GROUP != 2
+    u64 at = (u64)macro_tile * to.room + place;
+    to.pairs[at] = dealt_pair(depth, splat_index, mask);
+#if MACRO_TILE_SIDE != 2
     to.masks[at] = (u16)mask;
 #endif
 }
@@ -103,7 +105,7 @@ __device__ __forceinline__ void write_dealt(const DealtPairs& to, u32 group, u32
 // The macro-tiles of a splat: at most 2x2 of them, or the splat goes to the queue of large
 // footprints (`is_far`).
 struct Near {
-    u32 group;        // the upper left one
+    u32 macro_tile;   // the upper left one
     u32 tiles[NEAR];  // of the upper and of the lower macro-tiles (`near_tiles`)
     uint2 rows;       // of macro-tiles, first and one past the last
     bool is_far;
@@ -112,10 +114,12 @@ struct Near {
 // `left`: the smallest x of the ellipse alpha = 1/255.
 __device__ __forceinline__ Near find_near(const Footprint& footprint, float left,
                                           const Camera& camera) {
-    u32 column = (u32)fminf(fmaxf((left + TILE_LOW) / (GROUP * TILE), 0.0f), 1e6f);
+    u32 column = (u32)fminf(fmaxf((left + TILE_LOW) / (MACRO_TILE_SIDE * TILE), 0.0f), 1e6f);
     uint2 tile_rows = footprint_rows(footprint, camera), rows = group_rows(tile_rows);
-    Near n = {
-        rows.x * ((camera.tiles_x + GROUP - 1) / GROUP) + column, {}, rows, rows.y - rows.x > NEAR};
+    Near n = {rows.x * ((camera.tiles_x + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE) + column,
+              {},
+              rows,
+              rows.y - rows.x > NEAR};
 #pragma unroll
     for (u32 r = 0; r < NEAR; ++r) {
         if (n.is_far || rows.x + r >= rows.y) continue;

@@ -1,41 +1,42 @@
 // bin_large_splats: bins the splats with large footprints, and lists the work of sort_bins.cu.
 //
-// Contract. `queue` has the splats that touch macro-tiles (`groups`) beyond 2x2 of them, which
+// Contract. `queue` has the splats that touch macro-tiles (`macro-tiles`) beyond 2x2 of them, which
 // `project` leaves: (splat, the bits of its depth, the first row of macro-tiles, one past the
-// last), up to FAR_ROWS rows an entry. Their pairs go to the macro-tiles' lists as bin.cuh says:
-// `pairs` ([groups][room], u64), `masks` ([groups][room], u16, where GROUP is 4), `group_counts`
-// ([groups]). The last block that has counted its pairs knows the length of every list. It writes
-// `items`: the parts of long lists, then the other lists, each (macro-tile, part and parts, pairs
-// of the list, pairs of the lists before it); and sets `halted` if a list, all pairs or the queue
-// overflowed. Twin of this and sort_bins.cu: splatcore-cpu/src/intersect.rs.
-//   Constants of bin.cuh; FAR_ROWS; ROOM and SHARE as in sort_bins.cu.
+// last), up to LARGE_ROWS rows an entry. Their pairs go to the macro-tiles' lists as bin.cuh says:
+// `pairs` ([macro-tiles][room], u64), `masks` ([macro-tiles][room], u16, where MACRO_TILE_SIDE is
+// 4), `macro_tile_counts`
+// ([macro-tiles]). The last block that has counted its pairs knows the length of every list. It
+// writes `items`: the parts of long lists, then the other lists, each (macro-tile, part and parts,
+// pairs of the list, pairs of the lists before it); and sets `overflowed` if a list, all pairs or
+// the queue overflowed. Twin of this and sort_bins.cu: splatcore-cpu/src/intersect.rs.
+//   Constants of bin.cuh; LARGE_ROWS; ROOM and SHARE as in sort_bins.cu.
 //
 // Launch. Blocks of 256 threads, a thread a row of macro-tiles, so that blocks have equally many
 // rows however near the camera is; as many blocks as there were entries in earlier frames. 40
 // registers, 10 KB of shared memory, 6 blocks a multiprocessor.
 //
 // Bound. Latency: entry, splat, counting, atomics and writing wait for one another. 4.6 M warp
-// instructions, 43 % of the issue slots (fox_220k).
+// instructions, 43 % of the issue splats (fox_220k).
 //
 // Now. 21 to 23 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/lists.md.
 
 #include "bin.cuh"
 #include "block_scan.cuh"
 
-#define FAR_ENTRIES (BLOCK / FAR_ROWS)
-#define OWN_GROUPS (MOST_GROUPS / BLOCK)
+#define LARGE_ENTRIES (BLOCK / LARGE_ROWS)
+#define OWN_GROUPS (MOST_MACRO_TILES / BLOCK)
 
 #ifndef AT_ONCE
 #define AT_ONCE 4  // atomics of a thread before it waits
 #endif
-#define SUMS (GROUP == 2 ? 4 : 3)
+#define SUMS (MACRO_TILE_SIDE == 2 ? 4 : 3)
 
 // Steps through the macro-tiles row by row; says how many of a macro-tile's tiles lie in the
 // image.
 struct Place {
     u32 row, column;
-    __device__ __forceinline__ Place(u32 group, u32 columns)
-        : row(group / columns), column(group % columns) {}
+    __device__ __forceinline__ Place(u32 macro_tile, u32 columns)
+        : row(macro_tile / columns), column(macro_tile % columns) {}
     __device__ __forceinline__ void step(u32 columns) {
         if (++column == columns) {
             column = 0;
@@ -43,35 +44,35 @@ struct Place {
         }
     }
     __device__ __forceinline__ u32 width(const Camera& camera) const {
-        return min(camera.tiles_x - GROUP * column, (u32)GROUP);
+        return min(camera.tiles_x - MACRO_TILE_SIDE * column, (u32)MACRO_TILE_SIDE);
     }
     __device__ __forceinline__ u32 height(const Camera& camera) const {
-        return min(camera.tiles_y - GROUP * row, (u32)GROUP);
+        return min(camera.tiles_y - MACRO_TILE_SIDE * row, (u32)MACRO_TILE_SIDE);
     }
 };
 
 // Lists the parts of long lists, then the other lists: (macro-tile, part and number of parts,
 // pairs of the list, pairs of the lists before it).
-__device__ __forceinline__ void list_items(const u32* group_counts, u32 groups, u32 room,
+__device__ __forceinline__ void list_items(const u32* macro_tile_counts, u32 macro_tiles, u32 room,
                                            u32 capacity, u32 queue_room, const Camera& camera,
                                            Counters* counters, uint4* items, void* places) {
     __shared__ u32 scratch[SUMS][BLOCK / WARP], most[BLOCK / WARP];
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, longest = 0;
     u32 far = counters->far, own[OWN_GROUPS], sums[SUMS] = {}, totals[SUMS];
-    u32 columns = (camera.tiles_x + GROUP - 1) / GROUP;
+    u32 columns = (camera.tiles_x + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE;
     Place place(thread * OWN_GROUPS, columns);
     auto parts_of = [](u32 n) { return n > ROOM ? (n + SHARE - 1) / SHARE : 0; };
 #pragma unroll
     for (u32 k = 0; k < OWN_GROUPS; ++k) {
-        u32 group = thread * OWN_GROUPS + k;
-        own[k] = group < groups ? observe(group_counts + group) : 0;
+        u32 macro_tile = thread * OWN_GROUPS + k;
+        own[k] = macro_tile < macro_tiles ? observe(macro_tile_counts + macro_tile) : 0;
     }
 #pragma unroll
     for (u32 k = 0; k < OWN_GROUPS; ++k) {
         sums[0] += own[k];
         sums[1] += parts_of(own[k]);
         sums[2] += own[k] > 0 && own[k] <= ROOM;
-        if (GROUP == 2 && own[k] == 0 && thread * OWN_GROUPS + k < groups)
+        if (MACRO_TILE_SIDE == 2 && own[k] == 0 && thread * OWN_GROUPS + k < macro_tiles)
             sums[SUMS - 1] += place.width(camera) * place.height(camera);
         place.step(columns);
         longest = max(longest, own[k]);
@@ -87,25 +88,28 @@ __device__ __forceinline__ void list_items(const u32* group_counts, u32 groups, 
         counters->items = totals[1] + totals[2];
         counters->needed = max(counters->needed, (u64)totals[0]);
         counters->longest = max(counters->longest, longest);
-        counters->most_far = max(counters->most_far, far);
-        if (!fits) counters->halted = 1;
+        counters->most_large = max(counters->most_large, far);
+        if (!fits) counters->overflowed = 1;
     }
     if (!fits) return;
     u32 before = sums[0], next_part = sums[1], next = totals[1] + sums[2], empty = sums[SUMS - 1],
         tiles = camera.tiles_x * camera.tiles_y;
-    if (GROUP == 2 && thread == 0) counters->lasts = totals[SUMS - 1];
+    if (MACRO_TILE_SIDE == 2 && thread == 0) counters->lasts = totals[SUMS - 1];
     place = Place(thread * OWN_GROUPS, columns);
 #pragma unroll
     for (u32 k = 0; k < OWN_GROUPS; ++k) {
-        u32 group = thread * OWN_GROUPS + k, n = own[k], parts = parts_of(n);
+        u32 macro_tile = thread * OWN_GROUPS + k, n = own[k], parts = parts_of(n);
         for (u32 part = 0; part < parts; ++part)
-            items[next_part++] = make_uint4(group, part | parts << 16, n, before);
-        if (n > 0 && parts == 0) items[next++] = make_uint4(group, 1u << 16, n, before);
+            items[next_part++] = make_uint4(macro_tile, part | parts << 16, n, before);
+        if (n > 0 && parts == 0) items[next++] = make_uint4(macro_tile, 1u << 16, n, before);
         // The tiles of a macro-tile without pairs have no item; they are blended last.
-        for (u32 t = 0; GROUP == 2 && n == 0 && group < groups && t < GROUP_TILES; ++t) {
-            if (t % GROUP >= place.width(camera) || t / GROUP >= place.height(camera)) continue;
-            u32 tile =
-                (GROUP * place.row + t / GROUP) * camera.tiles_x + GROUP * place.column + t % GROUP;
+        for (u32 t = 0;
+             MACRO_TILE_SIDE == 2 && n == 0 && macro_tile < macro_tiles && t < GROUP_TILES; ++t) {
+            if (t % MACRO_TILE_SIDE >= place.width(camera) ||
+                t / MACRO_TILE_SIDE >= place.height(camera))
+                continue;
+            u32 tile = (MACRO_TILE_SIDE * place.row + t / MACRO_TILE_SIDE) * camera.tiles_x +
+                       MACRO_TILE_SIDE * place.column + t % MACRO_TILE_SIDE;
             ((uint4*)places)[tiles - 1 - empty++] = make_uint4(0, 0, tile, 0);
         }
         place.step(columns);
@@ -122,19 +126,19 @@ __device__ __forceinline__ bool is_last_to_count(Counters* counters) {
     return is_last;
 }
 
-// `places`: where the tiles' lists are; for GROUP 2 the schedule of tiles that the blend reads.
-// Parameters of `bin_large_splats`; in Rust by the same name.
+// `places`: where the tiles' lists are; for MACRO_TILE_SIDE 2 the schedule of tiles that the blend
+// reads. Parameters of `bin_large_splats`; in Rust by the same name.
 struct BinLargeSplatsParams {
     const Splat* splats;    // by compacted index
     ReadOnly<uint4> queue;  // queue of large footprints
     u32 queue_room;         // room in it
     Camera camera;
-    u32* group_counts;  // pairs of each macro-tile
-    u64* pairs;         // [macro-tiles][room], (depth key, compacted index)
-    u16* masks;         // [macro-tiles][room], tiles of the macro-tile; side 4 only
-    u32 room;           // pairs that a macro-tile has room for
-    u32 groups;         // number of macro-tiles
-    u32 capacity;       // room in the tiles' lists
+    u32* macro_tile_counts;  // pairs of each macro-tile
+    u64* pairs;              // [macro-tiles][room], (depth key, compacted index)
+    u16* masks;              // [macro-tiles][room], tiles of the macro-tile; side 4 only
+    u32 room;                // pairs that a macro-tile has room for
+    u32 macro_tiles;         // number of macro-tiles
+    u32 capacity;            // room in the tiles' lists
     Counters* counters;
     uint4* items;  // lists and parts of long lists, for `sort_bins`
     void* places;  // side 2: `entries` of the blend; side 4: `ranges`
@@ -144,20 +148,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
     begin_kernel();
     __shared__ Dealing dealing;
     __shared__ bool is_last;
-    DealtPairs to = {args.pairs, args.masks, args.room};
-    u32 thread = threadIdx.x, groups_x = (args.camera.tiles_x + GROUP - 1) / GROUP,
+    BinnedPairs to = {args.pairs, args.masks, args.room};
+    u32 thread = threadIdx.x,
+        groups_x = (args.camera.tiles_x + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE,
         count = min(args.counters->far, args.queue_room);
-    if (blockIdx.x * FAR_ENTRIES < count) {
-        for (u32 k = thread; k < MOST_GROUPS / 2; k += BLOCK) dealing.words[k] = 0;
+    if (blockIdx.x * LARGE_ENTRIES < count) {
+        for (u32 k = thread; k < MOST_MACRO_TILES / 2; k += BLOCK) dealing.words[k] = 0;
         if (thread == 0) dealing.touched_groups = 0;
         __syncthreads();
     }
-    for (u32 first = blockIdx.x * FAR_ENTRIES; first < count; first += gridDim.x * FAR_ENTRIES) {
-        u32 at = first + thread / FAR_ROWS;
+    for (u32 first = blockIdx.x * LARGE_ENTRIES; first < count;
+         first += gridDim.x * LARGE_ENTRIES) {
+        u32 at = first + thread / LARGE_ROWS;
         // Loaded before `count` is known, so that the load does not wait for it.
         uint4 entry = at < args.queue_room ? args.queue[at] : make_uint4(0, 0, 0, 0);
         if (at >= count) entry.z = entry.w = 0;
-        u32 row_number = entry.z + thread % FAR_ROWS;
+        u32 row_number = entry.z + thread % LARGE_ROWS;
         Row row = {};
         uint2 span = make_uint2(0, 0);
         if (row_number < entry.w) {
@@ -166,17 +172,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
                            args.camera);
             span = groups_of(row);
         }
-        u32 group = row.row * groups_x;
-        for (u32 column = span.x; column < span.y; ++column) count_pair(dealing, group + column);
+        u32 macro_tile = row.row * groups_x;
+        for (u32 column = span.x; column < span.y; ++column)
+            count_pair(dealing, macro_tile + column);
         __syncthreads();
-        reserve_places<BLOCK, AT_ONCE>(dealing, args.group_counts, thread);
+        reserve_places<BLOCK, AT_ONCE>(dealing, args.macro_tile_counts, thread);
         __syncthreads();
         // The list of work needs only the counts, so it does not wait for the pairs written below.
-        bool is_done = first + gridDim.x * FAR_ENTRIES >= count;
+        bool is_done = first + gridDim.x * LARGE_ENTRIES >= count;
         if (is_done && thread == 0) is_last = is_last_to_count(args.counters);
         for (u32 column = span.x; column < span.y; ++column)
-            write_dealt(to, group + column, next_place(dealing, group + column), entry.y, entry.x,
-                        mask_of(row, column));
+            write_dealt(to, macro_tile + column, next_place(dealing, macro_tile + column), entry.y,
+                        entry.x, mask_of(row, column));
         __syncthreads();
         if (is_done) break;
         for (u32 t = thread; t < dealing.touched_groups; t += BLOCK)
@@ -185,11 +192,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
         if (thread == 0) dealing.touched_groups = 0;
         __syncthreads();
     }
-    if (blockIdx.x * FAR_ENTRIES >= count) {
+    if (blockIdx.x * LARGE_ENTRIES >= count) {
         if (thread == 0) is_last = is_last_to_count(args.counters);
         __syncthreads();
     }
     if (is_last)
-        list_items(args.group_counts, args.groups, args.room, args.capacity, args.queue_room,
-                   args.camera, args.counters, args.items, args.places);
+        list_items(args.macro_tile_counts, args.macro_tiles, args.room, args.capacity,
+                   args.queue_room, args.camera, args.counters, args.items, args.places);
 }

@@ -1,19 +1,19 @@
-// Rows of macro-tiles of GROUP x GROUP tiles that a splat touches, for bin.cuh. In GROUP rows of
-// tiles (footprint.cuh) the splat touches the macro-tiles from the first to the last tile of all
-// rows. The code calls a macro-tile a group.
+// Rows of macro-tiles of MACRO_TILE_SIDE x MACRO_TILE_SIDE tiles that a splat touches, for bin.cuh.
+// In MACRO_TILE_SIDE rows of tiles (footprint.cuh) the splat touches the macro-tiles from the first
+// to the last tile of all rows. The code calls a macro-tile a macro-tile.
 //
-//   GROUP, 2 or 4.
+//   MACRO_TILE_SIDE, 2 or 4.
 
 #pragma once
 #include "footprint.cuh"
 
-#define GROUP_TILES (GROUP * GROUP)
+#define GROUP_TILES (MACRO_TILE_SIDE * MACRO_TILE_SIDE)
 #define ALL_TILES ((1u << GROUP_TILES) - 1)
 
 // A row of macro-tiles of one splat: the touched tiles in each row of tiles, first and one past
 // the last.
 struct Row {
-    uint2 spans[GROUP];
+    uint2 spans[MACRO_TILE_SIDE];
     u32 row;
 };
 
@@ -22,8 +22,8 @@ __device__ __forceinline__ Row make_row(const Footprint& footprint, uint2 tile_r
     Row r;
     r.row = row;
 #pragma unroll
-    for (u32 k = 0; k < GROUP; ++k) {
-        u32 tile_row = row * GROUP + k;
+    for (u32 k = 0; k < MACRO_TILE_SIDE; ++k) {
+        u32 tile_row = row * MACRO_TILE_SIDE + k;
         r.spans[k] = make_uint2(0, 0);
         if (tile_row >= tile_rows.x && tile_row < tile_rows.y)
             r.spans[k] = footprint_row(footprint, tile_row, camera);
@@ -36,7 +36,7 @@ __device__ __forceinline__ Row make_row(const Footprint& footprint, uint2 tile_r
 __device__ __forceinline__ uint2 tiles_of(const Row& r) {
     u32 begin = 0xffffffffu, end = 0;
 #pragma unroll
-    for (u32 k = 0; k < GROUP; ++k) {
+    for (u32 k = 0; k < MACRO_TILE_SIDE; ++k) {
         if (r.spans[k].x >= r.spans[k].y) continue;
         begin = min(begin, r.spans[k].x);
         end = max(end, r.spans[k].y);
@@ -47,24 +47,25 @@ __device__ __forceinline__ uint2 tiles_of(const Row& r) {
 // The macro-tiles of a row, first and one past the last.
 __device__ __forceinline__ uint2 groups_of(const Row& r) {
     uint2 tiles = tiles_of(r);
-    return make_uint2(tiles.x / GROUP, (tiles.y + GROUP - 1) / GROUP);
+    return make_uint2(tiles.x / MACRO_TILE_SIDE, (tiles.y + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE);
 }
 
 // The rows of macro-tiles of these rows of tiles, first and one past the last.
 __device__ __forceinline__ uint2 group_rows(uint2 tile_rows) {
     return tile_rows.x < tile_rows.y
-               ? make_uint2(tile_rows.x / GROUP, (tile_rows.y + GROUP - 1) / GROUP)
+               ? make_uint2(tile_rows.x / MACRO_TILE_SIDE,
+                            (tile_rows.y + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE)
                : make_uint2(0, 0);
 }
 
 // The touched tiles of the macro-tile in column `column` of a row, as bits, row by row.
 __device__ __forceinline__ u32 mask_of(const Row& r, u32 column) {
-    u32 mask = 0, first = column * GROUP;
+    u32 mask = 0, first = column * MACRO_TILE_SIDE;
 #pragma unroll
-    for (u32 k = 0; k < GROUP; ++k) {
-        u32 begin = min(max(r.spans[k].x, first), first + GROUP) - first,
-            end = min(max(r.spans[k].y, first), first + GROUP) - first;
-        mask |= ((1u << max(begin, end)) - (1u << begin)) << (GROUP * k);
+    for (u32 k = 0; k < MACRO_TILE_SIDE; ++k) {
+        u32 begin = min(max(r.spans[k].x, first), first + MACRO_TILE_SIDE) - first,
+            end = min(max(r.spans[k].y, first), first + MACRO_TILE_SIDE) - first;
+        mask |= ((1u << max(begin, end)) - (1u << begin)) << (MACRO_TILE_SIDE * k);
     }
     return mask;
 }
@@ -72,9 +73,11 @@ __device__ __forceinline__ u32 mask_of(const Row& r, u32 column) {
 // The number in the image of tile `k` of a macro-tile, row by row, or NO_TILE beyond the image's
 // edges.
 #define NO_TILE 0xffffffffu
-__device__ __forceinline__ u32 tile_of_group(u32 group, u32 k, const Camera& camera) {
-    u32 groups_x = (camera.tiles_x + GROUP - 1) / GROUP, row = group / groups_x;
-    u32 x = (group - row * groups_x) * GROUP + k % GROUP, y = row * GROUP + k / GROUP;
+__device__ __forceinline__ u32 tile_of_group(u32 macro_tile, u32 k, const Camera& camera) {
+    u32 groups_x = (camera.tiles_x + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE,
+        row = macro_tile / groups_x;
+    u32 x = (macro_tile - row * groups_x) * MACRO_TILE_SIDE + k % MACRO_TILE_SIDE,
+        y = row * MACRO_TILE_SIDE + k / MACRO_TILE_SIDE;
     return x < camera.tiles_x && y < camera.tiles_y ? y * camera.tiles_x + x : NO_TILE;
 }
 
@@ -111,6 +114,6 @@ struct TileCounts {
 // the row touches no others.
 __device__ __forceinline__ u32 near_tiles(const Row& r, u32 column, bool& fits) {
     uint2 tiles = tiles_of(r);
-    fits = tiles.x >= column * GROUP && tiles.y <= (column + NEAR) * GROUP;
+    fits = tiles.x >= column * MACRO_TILE_SIDE && tiles.y <= (column + NEAR) * MACRO_TILE_SIDE;
     return mask_of(r, column) | mask_of(r, column + 1) << GROUP_TILES;
 }

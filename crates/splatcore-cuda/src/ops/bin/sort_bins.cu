@@ -1,21 +1,21 @@
 // sort_bins: sorts the macro-tiles' lists and splits them into the tiles' lists.
 //
-// Contract. `all_pairs` ([groups][room], u64) and `all_masks` (u16, where GROUP is 4) are the
-// lists of macro-tiles (`groups`) that `project` and `bin_large_splats` filled in no order; `items`
-// is the work that `bin_large_splats` listed. Writes `tile_lists`: the numbers of each tile's
-// splats, front to back, equal depths in the order of the splats; and in `places` where each tile's
-// list is: the blend's schedule of tiles (GROUP 2) or ranges (GROUP 4). Twin:
-// splatcore-cpu/src/intersect.rs. A block has a list, or a part of a long one, in shared memory. It
-// counts depths in 256 bins of their range; each bin becomes as many finer bins as it has pairs,
-// twice, so that a bin has few pairs however depths are spread; pairs of a bin are compared. A warp
-// splits a stretch of the order.
-//   GROUP, 2 or 4; MOST_GROUPS, at least the number of macro-tiles; ROOM pairs that a block has at
-//   a time; SHARE pairs of a part, more if a bin has more.
+// Contract. `all_pairs` ([macro-tiles][room], u64) and `all_masks` (u16, where MACRO_TILE_SIDE is
+// 4) are the lists of macro-tiles (`macro-tiles`) that `project` and `bin_large_splats` filled in
+// no order; `items` is the work that `bin_large_splats` listed. Writes `tile_lists`: the numbers of
+// each tile's splats, front to back, equal depths in the order of the splats; and in `places` where
+// each tile's list is: the blend's schedule of tiles (MACRO_TILE_SIDE 2) or ranges (MACRO_TILE_SIDE
+// 4). Twin: splatcore-cpu/src/intersect.rs. A block has a list, or a part of a long one, in shared
+// memory. It counts depths in 256 bins of their range; each bin becomes as many finer bins as it
+// has pairs, twice, so that a bin has few pairs however depths are spread; pairs of a bin are
+// compared. A warp splits a stretch of the order.
+//   MACRO_TILE_SIDE, 2 or 4; MOST_MACRO_TILES, at least the number of macro-tiles; ROOM pairs that
+//   a block has at a time; SHARE pairs of a part, more if a bin has more.
 //
 // Launch. Blocks of 256 threads, one for each item that earlier frames had; 48 registers, 36 KB of
-// shared memory (41 where GROUP is 4), 5 blocks a multiprocessor.
+// shared memory (41 where MACRO_TILE_SIDE is 4), 5 blocks a multiprocessor.
 //
-// Bound. No single unit: 10.6 M warp instructions take 55 % of the issue slots. A list has 295
+// Bound. No single unit: 10.6 M warp instructions take 55 % of the issue splats. A list has 295
 // pairs on average, so two thirds of the instructions do not depend on the pairs (fox_220k).
 // Pairs of equal depth share a bin and are compared quadratically, up to ROOM at a time.
 //
@@ -34,7 +34,7 @@
 
 struct Sorting {
     u64 pairs[ROOM];
-#if GROUP != 2
+#if MACRO_TILE_SIDE != 2
     u16 masks[ROOM];
 #endif
     union {
@@ -235,7 +235,7 @@ __device__ __forceinline__ u32 load_part(Sorting& s, ReadOnly<u64> pairs, ReadOn
         u32 k = piece + lane;
         bool valid = k < count;
         u64 own = valid ? pairs[k] : 0;
-#if GROUP == 2
+#if MACRO_TILE_SIDE == 2
         u32 mask = tiles_of(own);
 #else
         u32 mask = valid ? masks[k] : 0;
@@ -249,7 +249,7 @@ __device__ __forceinline__ u32 load_part(Sorting& s, ReadOnly<u64> pairs, ReadOn
         at = __shfl_sync(FULL_MASK, at, 0) + __popc(vote & below);
         if (inside) {
             s.pairs[at] = own;
-#if GROUP != 2
+#if MACRO_TILE_SIDE != 2
             s.masks[at] = (u16)mask;
 #endif
             least = min(least, depth_of(own));
@@ -267,16 +267,16 @@ __device__ __forceinline__ u32 load_part(Sorting& s, ReadOnly<u64> pairs, ReadOn
     return s.size;
 }
 
-#if GROUP == 2
+#if MACRO_TILE_SIDE == 2
 // Writes the schedule entries of a macro-tile's tiles: (first, one past the last, tile, 0), in the
 // order in which the blend begins them, those of long lists from the front on, the others from the
 // back. Lane k has the number of pairs of tile k; all lanes of a warp call it.
-__device__ __forceinline__ void write_entries(u32 group, u32 before, u32 n, u32 total, u32 groups,
-                                              const Camera& camera, u32 all_pairs,
+__device__ __forceinline__ void write_entries(u32 macro_tile, u32 before, u32 n, u32 total,
+                                              u32 macro_tiles, const Camera& camera, u32 all_pairs,
                                               Counters* counters, uint4* entries, u32 lane) {
-    u32 tile = lane < GROUP_TILES ? tile_of_group(group, lane, camera) : NO_TILE;
+    u32 tile = lane < GROUP_TILES ? tile_of_group(macro_tile, lane, camera) : NO_TILE;
     u32 here = __ballot_sync(FULL_MASK, tile != NO_TILE), place = 0;
-    bool is_long = (u64)n * groups * LONG_SHARE > all_pairs;
+    bool is_long = (u64)n * macro_tiles * LONG_SHARE > all_pairs;
     if (lane == 0)
         place = atomicAdd(is_long ? &counters->firsts : &counters->lasts, (u32)__popc(here));
     place = __shfl_sync(FULL_MASK, place, 0) + __popc(here & ((1u << lane) - 1));
@@ -288,59 +288,60 @@ __device__ __forceinline__ void write_entries(u32 group, u32 before, u32 n, u32 
 #else
 // Where the lists of a macro-tile's tiles begin, that of tile k in lane k; `total` is the length
 // of the lane's list. All lanes of a warp call it.
-__device__ __forceinline__ u32 place_lists(u32 group, u32 total, bool is_shared, bool notes,
+__device__ __forceinline__ u32 place_lists(u32 macro_tile, u32 total, bool is_shared, bool notes,
                                            const Camera& camera, Counters* counters,
-                                           u32* group_places, uint2* ranges, u32 lane) {
+                                           u32* macro_tile_places, uint2* ranges, u32 lane) {
     u32 until = warp_scan(lane < GROUP_TILES ? total : 0, lane), place = 0;
     if (lane == WARP - 1) {
         if (!is_shared) {
             place = (u32)atomicAdd(&counters->placed, (u64)until);
         } else {
             // The first block to come reserves room for all blocks that have parts of the list.
-            u32 seen = atomicCAS(group_places + group, 0u, 1u);
+            u32 seen = atomicCAS(macro_tile_places + macro_tile, 0u, 1u);
             if (seen == 0) {
                 place = (u32)atomicAdd(&counters->placed, (u64)until);
-                publish(group_places + group, place + 2);
+                publish(macro_tile_places + macro_tile, place + 2);
             } else {
-                while ((seen = observe(group_places + group)) == 1) {}
+                while ((seen = observe(macro_tile_places + macro_tile)) == 1) {}
                 place = seen - 2;
             }
         }
     }
     u32 list = __shfl_sync(FULL_MASK, place, WARP - 1) + until - total;
     if (lane < GROUP_TILES && notes) {
-        u32 tile = tile_of_group(group, lane, camera);
+        u32 tile = tile_of_group(macro_tile, lane, camera);
         if (tile != NO_TILE) ranges[tile] = make_uint2(~list, list + total);
     }
     return list;
 }
 #endif
 
-// `group_places`: 0 at launch.
+// `macro_tile_places`: 0 at launch.
 // Parameters of `sort_bins`; in Rust by the same name.
 struct SortBinsParams {
     ReadOnly<uint4> items;    // lists and parts of long lists, for `sort_bins`
     ReadOnly<u64> all_pairs;  // [macro-tiles][room], (depth key, compacted index)
     ReadOnly<u16> all_masks;  // [macro-tiles][room], tiles of the macro-tile; side 4 only
     u32 room;                 // pairs that a macro-tile has room for
-    u32 groups;               // number of macro-tiles
+    u32 macro_tiles;          // number of macro-tiles
     Camera camera;
     Counters* counters;
-    u32* group_places;  // side 4: where a macro-tile's tile lists begin
-    u32* tile_lists;    // the tiles' lists, compacted indices
-    void* places;       // side 2: `entries` of the blend; side 4: `ranges`
+    u32* macro_tile_places;  // side 4: where a macro-tile's tile lists begin
+    u32* tile_lists;         // the tiles' lists, compacted indices
+    void* places;            // side 2: `entries` of the blend; side 4: `ranges`
 };
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     sort_bins(const __grid_constant__ SortBinsParams args) {
     begin_kernel();
     __shared__ __align__(16) Sorting s;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, below = lanes_below(),
-        count = args.counters->halted ? 0 : args.counters->items;
+        count = args.counters->overflowed ? 0 : args.counters->items;
     for (u32 number = blockIdx.x; number < count; number += gridDim.x) {
         uint4 item = args.items[number];
-        u32 group = item.x, part = item.y & 0xffffu, parts = item.y >> 16, n = item.z, size = n;
-        ReadOnly<u64> pairs = {args.all_pairs + (u64)group * args.room};
-        ReadOnly<u16> masks = {args.all_masks + (u64)group * args.room};
+        u32 macro_tile = item.x, part = item.y & 0xffffu, parts = item.y >> 16, n = item.z,
+            size = n;
+        ReadOnly<u64> pairs = {args.all_pairs + (u64)macro_tile * args.room};
+        ReadOnly<u16> masks = {args.all_masks + (u64)macro_tile * args.room};
         u32 least = 0xffffffffu, most = 0;
         s.coarse[thread].y = 0;
         if (parts == 1) {
@@ -351,7 +352,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
                 u64 pair = pairs[at];
                 s.pairs[at] = pair;
                 s.fine[at] = 0;
-#if GROUP != 2
+#if MACRO_TILE_SIDE != 2
                 s.masks[at] = masks[at];
 #endif
                 least = min(least, depth_of(pair));
@@ -373,7 +374,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         for (u32 piece = begin; piece < end; piece += WARP) {
             u32 mask = 0;
             if (piece + lane < end) {
-#if GROUP == 2
+#if MACRO_TILE_SIDE == 2
                 mask = tiles_of(s.pairs[s.sorted[piece + lane]]);
 #else
                 mask = s.masks[s.sorted[piece + lane]];
@@ -396,16 +397,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
                 own += s.before[lane];
             }
         }
-#if GROUP == 2
+#if MACRO_TILE_SIDE == 2
         u32 start = GROUP_TILES * item.w + lane * n + in_front;
         if (warp == 0 && part + 1 == parts)
-            write_entries(group, item.w, n, own, args.groups, args.camera,
+            write_entries(macro_tile, item.w, n, own, args.macro_tiles, args.camera,
                           (u32)args.counters->pairs, args.counters, (uint4*)args.places, lane);
 #else
         if (warp == 0) {
-            u32 list = place_lists(group, parts > 1 ? s.totals[lane % GROUP_TILES] : own, parts > 1,
-                                   part == 0, args.camera, args.counters, args.group_places,
-                                   (uint2*)args.places, lane);
+            u32 list = place_lists(macro_tile, parts > 1 ? s.totals[lane % GROUP_TILES] : own,
+                                   parts > 1, part == 0, args.camera, args.counters,
+                                   args.macro_tile_places, (uint2*)args.places, lane);
             if (lane < GROUP_TILES) s.starts[lane] = list;
         }
         __syncthreads();
@@ -416,12 +417,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         for (u32 t = 0; t < GROUP_TILES; ++t) next[t] = __shfl_sync(FULL_MASK, start, t);
 #pragma unroll 1
         for (u32 piece = begin; piece < end; piece += WARP) {
-            u32 mask = 0, slot = 0;
+            u32 mask = 0, splat_index = 0;
             if (piece + lane < end) {
                 u32 element = s.sorted[piece + lane];
                 u64 pair = s.pairs[element];
-                slot = slot_of(pair);
-#if GROUP == 2
+                splat_index = splat_of(pair);
+#if MACRO_TILE_SIDE == 2
                 mask = tiles_of(pair);
 #else
                 mask = s.masks[element];
@@ -430,7 +431,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 #pragma unroll
             for (u32 t = 0; t < GROUP_TILES; ++t) {
                 u32 vote = lanes_with_bit(mask, t);
-                if (mask & 1u << t) args.tile_lists[next[t] + __popc(vote & below)] = slot;
+                if (mask & 1u << t) args.tile_lists[next[t] + __popc(vote & below)] = splat_index;
                 next[t] += __popc(vote);
             }
         }

@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn pictures_of_too_many_groups_are_not_dealt() {
-    let most = |count| Groups::new(2, count).map(|groups| groups.most);
+    let most = |count| MacroTiles::new(2, count).map(|macro_tiles| macro_tiles.most);
     assert_eq!(
         [1, 2304, 2305, 8192, 8193].map(most),
         [Some(2304), Some(2304), Some(8192), Some(8192), None]

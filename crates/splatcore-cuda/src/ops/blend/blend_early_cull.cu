@@ -26,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
     __shared__ float4 powers[BLOCK];   // a, b, c
     __shared__ float4 colours[BLOCK];
-    if (args.counters->halted) return;
+    if (args.counters->overflowed) return;
     u32 thread = threadIdx.x;
     u32 tile = blockIdx.x;
     u32 x = tile % args.camera.tiles_x * TILE + thread % TILE,
@@ -41,9 +41,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         // This barrier also keeps the next batch from overwriting this one.
         if (__syncthreads_and(done)) break;
         if (start + thread < range.y) {
-            u32 slot = args.pairs[start + thread];
-            if (args.pair_slots) slot = args.pair_slots[slot];
-            ReadOnly<float4> from = splat_row(args.splats, slot);
+            u32 splat_index = args.pairs[start + thread];
+            if (args.pair_splats) splat_index = args.pair_splats[splat_index];
+            ReadOnly<float4> from = splat_row(args.splats, splat_index);
             centres[thread] = from[0];
             powers[thread] = from[1];
             colours[thread] = from[2];
@@ -51,10 +51,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         __syncthreads();
         u32 batch = min(range.y - start, (u32)BLOCK);
         for (u32 k = 0; k < batch && !done; ++k) {
-            float4 centre = centres[k], power = powers[k];
-            float dx = px - centre.x, dy = py - centre.y;
+            float4 mean2d = centres[k], conic = powers[k];
+            float dx = px - mean2d.x, dy = py - mean2d.y;
             float beta =
-                fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
+                fmaf(fmaf(conic.x, dx, conic.y * dy), dx, fmaf(conic.z * dy, dy, mean2d.z));
             ++evaluated;
             if (!(beta >= -LOG2_255)) continue;
             float alpha = fminf(exp2_approx(beta), args.camera.alpha_max);

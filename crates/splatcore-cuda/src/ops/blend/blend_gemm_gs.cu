@@ -43,10 +43,10 @@ __device__ __forceinline__ u32 basis(float x, float y, u32 member) {
 // half overflows: first the constant term, to minus infinity, since the linear terms are at most
 // 3.2 times its square root. The product is then minus infinity, or not-a-number where the linear
 // terms overflow too; neither is blended.
-__device__ __forceinline__ uint4 coefficients_of(float4 mean, float4 power, float centre_x,
+__device__ __forceinline__ uint4 coefficients_of(float4 mean, float4 conic, float centre_x,
                                                  float centre_y) {
     float x = mean.x - centre_x, y = mean.y - centre_y;
-    float a = power.x, b = power.y, c = power.z, log2_opacity = mean.z;
+    float a = conic.x, b = conic.y, c = conic.z, log2_opacity = mean.z;
     float constant = fmaf(fmaf(a, x, b * y), x, c * y * y);
     u32 opacity = pack_half2(log2_opacity, 0.0f);
     return make_uint4(pack_half2(a, c), pack_half2(b, fmaf(2.0f * a, x, b * y)),
@@ -63,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     // Half a mini-batch of M_power for each warp: 8 floats a pixel, in two pieces that change
     // places every four pixels, so that neither the stores nor the loads have bank conflicts.
     __shared__ float4 powers[BLOCK * 2];
-    if (args.counters->halted) return;
+    if (args.counters->overflowed) return;
     u32 thread = threadIdx.x, lane = thread % WARP;
     u32 tile = blockIdx.x;
     u32 tile_x = tile % args.camera.tiles_x * TILE, tile_y = tile / args.camera.tiles_x * TILE;
@@ -102,9 +102,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         for (u32 share = 0; share < SHARE; ++share) {
             u32 k = thread + share * BLOCK, at = range.x + batch * BATCH + k;
             if (k < BATCH && at < range.y) {
-                u32 slot = indices[batch % 2][k];
-                if (args.pair_slots) slot = args.pair_slots[slot];
-                ReadOnly<float4> from = splat_row(args.splats, slot);
+                u32 splat_index = indices[batch % 2][k];
+                if (args.pair_splats) splat_index = args.pair_splats[splat_index];
+                ReadOnly<float4> from = splat_row(args.splats, splat_index);
                 means[share] = from[0];
                 shapes[share] = from[1];
                 colour[share] = from[2];

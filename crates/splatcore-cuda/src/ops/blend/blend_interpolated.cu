@@ -1,9 +1,9 @@
 // blend_interpolated, method `samples`: samples one position per four pixels and interpolates.
 //
 // Contract. Writes `image` ([3][height][width], f32) and `transmittances` ([height][width]) where
-// interpolation is safe; leaves the other squares of 8x8 pixels to blend_refined.cu, in `rough`:
-// the list's range, the tile and a bit a square. A warp has a tile: 8x8 samples at 0, 2, 4.25,
-// 6.5, 8.5, 10.75, 13 and 15 pixels from the first in both directions, blended as
+// interpolation is safe; leaves the other squares of 8x8 pixels to blend_refined.cu, in
+// `refined_tiles`: the list's range, the tile and a bit a square. A warp has a tile: 8x8 samples at
+// 0, 2, 4.25, 6.5, 8.5, 10.75, 13 and 15 pixels from the first in both directions, blended as
 // blend_splatcore_inference.cu blends pixels, until 1/512 of the transmittance is left, as four
 // pixels are made of each. Equations: docs/methods/interpolation.md. Images whose splats are small
 // (SMOOTH) or whose lists are short (FEW) are left to blend_refined as a whole. Not with depth: the
@@ -11,10 +11,10 @@
 // in f64; the CPU blends `samples` as `splatcore`.
 //
 // Launch. Blocks of four warps, 72 registers, 18 KB of shared memory, 7 blocks a multiprocessor.
-// LOOKED tiles at a time, far apart as long lists lie side by side, are searched for lists longer
+// SEARCHED tiles at a time, far apart as long lists lie side by side, are searched for lists longer
 // than LONG halves of the average, which begin first; then come the others.
 //
-// Bound. Instructions: 71 M warp instructions a view of fox_220k, 65 % of the issue slots.
+// Bound. Instructions: 71 M warp instructions a view of fox_220k, 65 % of the issue splats.
 //
 // Now. 201 us for fox_220k at 3840x2160 on an H200 with blend_refined (all pixels blended: 288).
 // History: docs/log/kernels/blend-samples.md.
@@ -23,18 +23,18 @@
 #include "inference.cuh"
 
 #define WARPS (BLOCK / WARP)
-#define SAMPLES 8                          // along a tile's side
-#define SAMPLES_BLOCKS (HAS_SM80 ? 7 : 8)  // of a multiprocessor
+#define SAMPLES 8                               // along a tile's side
+#define INTERPOLATED_BLOCKS (HAS_SM80 ? 7 : 8)  // of a multiprocessor
 
 // The sum, over the channels of all pixels of a square, of differences squared, as a whole number:
 // 1/1150 a pixel in the mean.
 #define STEP_UNIT 32768.0f
 #define STEP ((u32)(STEP_UNIT * BEYOND_UNIT * BEYOND_UNIT * SQUARE * SQUARE / (1150.0f * 1150.0f)))
 
-#define LEAST_LIGHT_OF_SAMPLES 0x30003000u  // half2 of LIGHT_UNIT / 512
+#define LEAST_LIGHT_OF_SAMPLES 0x30003000u  // half2 of TRANSMITTANCE_UNIT / 512
 
 #define LONG 3
-#define LOOKED 4
+#define SEARCHED 4
 
 // Whether sampling pays: the splats are large, measured by the tiles that they touch of a
 // macro-tile's 4x4 on average (`placed` over `pairs`), and the lists are long, FEW splats on
@@ -58,7 +58,7 @@ __device__ __forceinline__ u32 length_class(u32 length) {
 
 // Leaves a block's BLOCK tiles from `first` on as a whole. The block reserves room for all of them
 // with one atomic a list, as all blocks use the same few addresses.
-__device__ __forceinline__ void leave_tiles(uint4* rough, ReadOnly<uint2> ranges, u32 first,
+__device__ __forceinline__ void leave_tiles(uint4* refined, ReadOnly<uint2> ranges, u32 first,
                                             u32 tiles, Counters* counters) {
     __shared__ u32 places[EMPTY_LIST + 1];
     u32 thread = threadIdx.x, tile = first + thread, list = EMPTY_LIST, place = 0;
@@ -72,10 +72,10 @@ __device__ __forceinline__ void leave_tiles(uint4* rough, ReadOnly<uint2> ranges
     }
     __syncthreads();
     if (thread <= EMPTY_LIST && places[thread])
-        places[thread] = atomicAdd(&counters->rough_tiles[thread], places[thread]);
+        places[thread] = atomicAdd(&counters->refined_tiles[thread], places[thread]);
     __syncthreads();
     if (tile < tiles)
-        rough[list * tiles + places[list] + place] =
+        refined[list * tiles + places[list] + place] =
             make_uint4(range.x, range.y, tile, ALL_SQUARES);
 }
 
@@ -94,10 +94,10 @@ __device__ __forceinline__ u32 squares_inside(u32 x0, u32 y0, const Camera& came
 #define FINE_SEEN \
     -1.5f  // log2; reckoned from the weights, of what is off by some 0.02 at a sample STEP becomes
            // aware
-__device__ __forceinline__ bool is_fine(float4 centre, float4 power) {
-    float across = fminf(power.x, power.z);
-    return centre.z > LOG2_FINE_LIGHT && across < FINE_SEEN / (1.125f * 1.125f) &&
-           fabsf(power.y) < -0.25f * across;
+__device__ __forceinline__ bool is_fine(float4 mean2d, float4 conic) {
+    float across = fminf(conic.x, conic.z);
+    return mean2d.z > LOG2_FINE_LIGHT && across < FINE_SEEN / (1.125f * 1.125f) &&
+           fabsf(conic.y) < -0.25f * across;
 }
 
 // The distance in pixels, along an axis, to the nearest sample, from a position in the tile
@@ -112,26 +112,26 @@ __device__ __forceinline__ float to_sample(float place) {
 // where its weight is largest within eight columns (or rows, whichever it lies along), a splat
 // takes more than FINE_LIGHT of the transmittance in front of it, and the nearest sample has less
 // than FINE_SEEN of that.
-__device__ __forceinline__ u32 squares_of_hidden(const Pixels& pixels, bool is_fine, float4 centre,
-                                                 float4 power, u32 x0, u32 y0) {
-    u32 lights = max_half2(max_half2(pixels.light[0], pixels.light[1]),
-                           max_half2(pixels.light[2], pixels.light[3]));
+__device__ __forceinline__ u32 squares_of_hidden(const Pixels& pixels, bool is_fine, float4 mean2d,
+                                                 float4 conic, u32 x0, u32 y0) {
+    u32 lights = max_half2(max_half2(pixels.transmittance[0], pixels.transmittance[1]),
+                           max_half2(pixels.transmittance[2], pixels.transmittance[3]));
     for (u32 offset = 16; offset >= 4; offset /= 2)
         lights = max_half2(lights, __shfl_xor_sync(FULL_MASK, lights, offset));
-    float light = fmaxf(half_low(lights), half_high(lights)) / LIGHT_UNIT;
+    float transmittance = fmaxf(half_low(lights), half_high(lights)) / TRANSMITTANCE_UNIT;
     // Coordinates along the splat's axis, and across it.
-    bool is_upright = power.x < power.z;
-    float x = centre.x - x0 - 0.5f, y = centre.y - y0 - 0.5f, u = is_upright ? y : x,
+    bool is_upright = conic.x < conic.z;
+    float x = mean2d.x - x0 - 0.5f, y = mean2d.y - y0 - 0.5f, u = is_upright ? y : x,
           v = is_upright ? x : y;
-    float across = is_upright ? power.x : power.z,
-          slope = -0.5f * power.y * reciprocal_approx(across);
-    float along = fmaf(0.5f * power.y, slope, is_upright ? power.z : power.x);  // on the ridge
+    float across = is_upright ? conic.x : conic.z,
+          slope = -0.5f * conic.y * reciprocal_approx(across);
+    float along = fmaf(0.5f * conic.y, slope, is_upright ? conic.z : conic.x);  // on the ridge
     // A cheap bound first, as mostly no splat can hide: the nearest sample is at most 1.125 pixels
     // away along the axis, and the loop looks at the ridge within 8 columns of where it is nearest
     // to the mean.
     float near =
         to_sample(fmaf(slope, fminf(fmaxf(u, 0.0f), TILE - 1) - u, v)) + SQUARE * fabsf(slope);
-    bool can_hide = is_fine && exp2_approx(centre.z) * light > FINE_LIGHT &&
+    bool can_hide = is_fine && exp2_approx(mean2d.z) * transmittance > FINE_LIGHT &&
                     fmaf(along, 1.125f * 1.125f, across * near * near) < FINE_SEEN;
     if (!__any_sync(FULL_MASK, can_hide)) return 0;
     u32 squares = 0;
@@ -142,8 +142,8 @@ __device__ __forceinline__ u32 squares_of_hidden(const Pixels& pixels, bool is_f
               du = at - u, ridge = fmaf(slope, du, v);
         float place = fminf(fmaxf(ridge, 0.0f), TILE - 1), beyond = place - ridge,
               off_u = to_sample(at), off_v = to_sample(place);
-        float exponent = fmaf(along * du, du, fmaf(across * beyond, beyond, centre.z));
-        bool hides = can_hide && exp2_approx(exponent) * light > FINE_LIGHT &&
+        float exponent = fmaf(along * du, du, fmaf(across * beyond, beyond, mean2d.z));
+        bool hides = can_hide && exp2_approx(exponent) * transmittance > FINE_LIGHT &&
                      fmaf(along * off_u, off_u, across * off_v * off_v) < FINE_SEEN;
         // Both squares, if it lies between the two.
         u32 before = 1u << (is_upright ? half * 2 : half), behind = before << (is_upright ? 1 : 2);
@@ -165,13 +165,13 @@ struct SamplesShared {
 };
 
 // Blends the list `range` to the samples of the tile at (x0, y0). Returns whether all samples
-// stopped before its end; adds the squares in which splats hide to `rough`. No splat is tested, as
-// a tile's list has only splats that reach it, and no barrier is needed, as a warp's rows are its
-// own.
+// stopped before its end; adds the squares in which splats hide to `refined`. No splat is tested,
+// as a tile's list has only splats that reach it, and no barrier is needed, as a warp's rows are
+// its own.
 __device__ __forceinline__ bool blend_list(Pixels& pixels, SamplesShared& shared,
                                            const Splat* splats, ReadOnly<u32> pairs, uint2 range,
                                            u32 lane, u32 x0, u32 y0, const Camera& camera,
-                                           u32& rough) {
+                                           u32& refined) {
     // The splats whose addresses this lane gives to ldmatrix: as in `blend_tile` (inference.cuh),
     // but rows lie in the order in which they are read, bit 1 of the splat's number in front.
     u32 row = lane / 16 * HALF_BATCH_BYTES + lane % 8 * ROW_BYTES + lane / 8 % 2 * 16;
@@ -182,8 +182,8 @@ __device__ __forceinline__ bool blend_list(Pixels& pixels, SamplesShared& shared
     uint4* to = shared.rows + (lane / BATCH * BATCH_BYTES + own / 2 % 2 * HALF_BATCH_BYTES +
                                (own / 4 * 2 + own % 2) * ROW_BYTES) /
                                   16;
-    auto stage = [&](u32 slot) {
-        ReadOnly<uint4> from = {(const uint4*)(splats + slot)};
+    auto stage = [&](u32 splat_index) {
+        ReadOnly<uint4> from = {(const uint4*)(splats + splat_index)};
 #pragma unroll
         for (int k = 0; k < 3; ++k) copy_async_cached_16(&shared.staged[k][lane], from + k);
         copy_async_commit();
@@ -195,17 +195,17 @@ __device__ __forceinline__ bool blend_list(Pixels& pixels, SamplesShared& shared
     for (u32 begin = range.x; begin < range.y; begin += WARP, at += WARP) {
         copy_async_wait<0>();
         bool fits = false, fine = false;
-        float4 centre, power;
+        float4 mean2d, conic;
         if (at < range.y) {
-            centre = *(const float4*)&shared.staged[0][lane];
-            power = *(const float4*)&shared.staged[1][lane];
-            fine = is_fine(centre, power);
-            fits = write_row(to, centre, power, *(const float4*)&shared.staged[2][lane], centre_x,
+            mean2d = *(const float4*)&shared.staged[0][lane];
+            conic = *(const float4*)&shared.staged[1][lane];
+            fine = is_fine(mean2d, conic);
+            fits = write_row(to, mean2d, conic, *(const float4*)&shared.staged[2][lane], centre_x,
                              centre_y, camera);
         }
         if (!fits) write_empty_row(to);
         if (__any_sync(FULL_MASK, fine))
-            rough |= squares_of_hidden(pixels, fine, centre, power, x0, y0);
+            refined |= squares_of_hidden(pixels, fine, mean2d, conic, x0, y0);
         if (at + WARP < range.y) stage(next);
         if (at + 2 * WARP < range.y) next = pairs[at + 2 * WARP];
         __syncwarp();
@@ -218,7 +218,7 @@ __device__ __forceinline__ bool blend_list(Pixels& pixels, SamplesShared& shared
                                   LEAST_LIGHT_OF_SAMPLES);
             end += BATCH;
         }
-        if (is_dark || rough == ALL_SQUARES) {
+        if (is_dark || refined == ALL_SQUARES) {
             is_left_out = end < range.y;
             break;
         }
@@ -311,9 +311,9 @@ __device__ __forceinline__ void store_two(float* at, float first, float second, 
 
 // Interpolates a tile from its samples, of which a lane has the column lane / 4 as finish_pixel
 // says: two products for each channel, of which the first leaves its result in the layout of the
-// second's operand. Writes those of the four squares that are not in `rough` and where the spline
+// second's operand. Writes those of the four squares that are not in `refined` and where the spline
 // and the cubic polynomial differ by less than STEP in the mean; returns the others, a bit each.
-__device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_out, u32 rough,
+__device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_out, u32 refined,
                                            u32 x0, u32 y0, u32 lane, const Camera& camera,
                                            float* image, float* transmittances) {
     float2 own[PAIRS];
@@ -368,15 +368,16 @@ __device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_ou
         // A sample that is not a number makes all of these sums not a number.
         seen += sums[channel][0][0];
     }
-    if (__any_sync(FULL_MASK, seen != seen)) rough = ALL_SQUARES;
+    if (__any_sync(FULL_MASK, seen != seen)) refined = ALL_SQUARES;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
         u32 found = in_columns[k / 2][k % 2];
         if (lane / 2 % 2 == k % 2) found = add_half2(found, in_rows[k / 2]);
         // The cap keeps the sum of the lanes within 32 bits; it is far above STEP.
-        rough |= add_all((u32)fminf(STEP_UNIT * (half_low(found) + half_high(found)), 1e8f)) >= STEP
-                     ? 1u << k
-                     : 0;
+        refined |=
+            add_all((u32)fminf(STEP_UNIT * (half_low(found) + half_high(found)), 1e8f)) >= STEP
+                ? 1u << k
+                : 0;
     }
     bool is_even = camera.width % 2 == 0;
     u32 plane = camera.width * camera.height;
@@ -386,7 +387,7 @@ __device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_ou
         float* light_at = transmittances + (at - image);
 #pragma unroll
         for (int side = 0; side < 2; ++side) {
-            if (rough >> (2 * half + side) & 1) continue;
+            if (refined >> (2 * half + side) & 1) continue;
 #pragma unroll
             for (int channel = 0; channel < 4; ++channel) {
                 float* to = (channel == 3 ? light_at : at + channel * plane) + side * SQUARE;
@@ -395,29 +396,29 @@ __device__ __forceinline__ u32 interpolate(const Pixels& pixels, bool is_left_ou
             }
         }
     }
-    return rough;
+    return refined;
 }
 
 // If the image is not smooth, all tiles are left to blend_refined, those without splats in a list
 // of their own behind the others.
-extern "C" __global__ void __launch_bounds__(BLOCK, SAMPLES_BLOCKS)
+extern "C" __global__ void __launch_bounds__(BLOCK, INTERPOLATED_BLOCKS)
     blend_interpolated(const __grid_constant__ BlendParams args) {
     begin_kernel();
     __shared__ SamplesShared all_shared[WARPS];
     u64 all_pairs = args.counters->placed;
-    bool is_halted = args.counters->halted;
+    bool is_halted = args.counters->overflowed;
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP,
         tiles = args.camera.tiles_x * args.camera.tiles_y, work = blockIdx.x * WARPS + warp;
     if (is_halted || !is_smooth(args.counters, tiles)) {
         if (!is_halted && blockIdx.x * BLOCK < tiles)
-            leave_tiles(args.rough, args.ranges, blockIdx.x * BLOCK, tiles, args.counters);
+            leave_tiles(args.refined_tiles, args.ranges, blockIdx.x * BLOCK, tiles, args.counters);
         return;
     }
-    // LOOKED tiles for each of the first `looks` warps, then one tile a warp.
-    u32 looks = (tiles + LOOKED - 1) / LOOKED;
+    // SEARCHED tiles for each of the first `looks` warps, then one tile a warp.
+    u32 looks = (tiles + SEARCHED - 1) / SEARCHED;
     bool is_first = work < looks;
     u32 seen = is_first ? work + lane * looks : work - looks + lane;
-    bool has_tile = seen < tiles && lane < (is_first ? LOOKED : 1);
+    bool has_tile = seen < tiles && lane < (is_first ? SEARCHED : 1);
     uint2 range = has_tile ? list_range(args.ranges, seen) : make_uint2(0, 0);
     bool is_long = 2ull * (range.y - range.x) * tiles > LONG * all_pairs;
     for (u32 todo = __ballot_sync(FULL_MASK, has_tile && is_long == is_first); todo;
@@ -442,7 +443,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, SAMPLES_BLOCKS)
         }
         if (left && lane == 0) {
             u32 to = length_class(list.y - list.x);
-            args.rough[to * tiles + atomicAdd(&args.counters->rough_tiles[to], 1)] =
+            args.refined_tiles[to * tiles + atomicAdd(&args.counters->refined_tiles[to], 1)] =
                 make_uint4(list.x, list.y, tile, left);
         }
         __syncwarp();

@@ -3,7 +3,7 @@
 // Contract. Blends each tile's list front to back: C = sum c_i alpha_i T_i, T_i the product of 1 -
 // alpha_j in front (Kerbl et al. 2023, equation 3, and its rasterizer). `ranges` says which part
 // of `pairs` is a tile's list; an entry is the index of a compacted splat, or the number that
-// `pair_slots` maps to one. Writes `image` ([3][height][width], f32) over the background and
+// `pair_splats` maps to one. Writes `image` ([3][height][width], f32) over the background and
 // `transmittances` ([height][width]). Twin: splatcore-cpu/src/blend_scalar.rs.
 //   COUNT 1 counts fragments and writes no image.
 //   DEPTH 1 also sums 1/z with the weights of the colours, into `inverse_depths`
@@ -31,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
     __shared__ float4 powers[BLOCK];   // a, b, c
     __shared__ float4 colours[BLOCK];
-    if (args.counters->halted) return;
+    if (args.counters->overflowed) return;
     u32 thread = threadIdx.x;
     u32 tile = blockIdx.x;
     u32 x = tile % args.camera.tiles_x * TILE + thread % TILE,
@@ -54,9 +54,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         // This barrier also keeps the next batch from overwriting this one.
         if (__syncthreads_and(done)) break;
         if (start + thread < range.y) {
-            u32 slot = args.pairs[start + thread];
-            if (args.pair_slots) slot = args.pair_slots[slot];
-            ReadOnly<float4> from = splat_row(args.splats, slot);
+            u32 splat_index = args.pairs[start + thread];
+            if (args.pair_splats) splat_index = args.pair_splats[splat_index];
+            ReadOnly<float4> from = splat_row(args.splats, splat_index);
             centres[thread] = from[0];
             powers[thread] = from[1];
             colours[thread] = from[2];
@@ -70,10 +70,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 args.checkpoints[(u64)(range.x / WARP + place / WARP - 1) * BLOCK + thread] =
                     make_float4(transmittance, red, green, blue);
 #endif
-            float4 centre = centres[k], power = powers[k];
-            float dx = px - centre.x, dy = py - centre.y;
+            float4 mean2d = centres[k], conic = powers[k];
+            float dx = px - mean2d.x, dy = py - mean2d.y;
             float exponent =
-                fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
+                fmaf(fmaf(conic.x, dx, conic.y * dy), dx, fmaf(conic.z * dy, dy, mean2d.z));
             float raw = exp2_approx(exponent);
             ++evaluated;
             // This drops NaN, which the minimum below would turn into the cap.

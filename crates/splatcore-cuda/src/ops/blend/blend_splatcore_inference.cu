@@ -5,9 +5,9 @@
 // 1 to 4. `entries` has (first, one past the last, tile) of each block, tiles with long lists
 // first, so that they do not end last; without it a block has tile blockIdx.x and `ranges` its
 // list. Two things differ from training: a warp stops when each of its pixels has a transmittance
-// below 1/256 (LEAST_LIGHT) and repeats no batch in f32, and the transmittance in front of a batch
-// is in halves. Error: one 8-bit step at most (splatcore-core/src/precision.rs, LIGHT_LEFT). Twin
-// (f32): splatcore-cpu/src/blend.rs.
+// below 1/256 (MIN_TRANSMITTANCE) and repeats no batch in f32, and the transmittance in front of a
+// batch is in halves. Error: one 8-bit step at most (splatcore-core/src/precision.rs, LIGHT_LEFT).
+// Twin (f32): splatcore-cpu/src/blend.rs.
 //   RECTANGLE_Y 4 or 8: a warp has 8x4 pixels, or 8x8 in large images: less set-up, tests, queues
 //   and output for each pixel, more fragments that miss.
 //   ROW_BYTES of a splat's row of halves: 80, or 112 with DEPTH 1, which sums 1/z in products of
@@ -32,7 +32,7 @@
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     blend(const __grid_constant__ BlendParams args) {
     begin_kernel();
-    __shared__ PictureShared shared;
+    __shared__ InferenceShared shared;
     // The first load, as all that follows depends on it.
     uint4 entry = make_uint4(0, 0, blockIdx.x, 0);
     if (args.entries) {
@@ -42,9 +42,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         entry.x = listed.x;
         entry.y = listed.y;
     }
-    // A frame that overflowed (`halted`) is discarded. No early return: it would put the load of
-    // the flag in front of the load of the entry.
-    if (args.counters->halted) entry = make_uint4(0, 0, blockIdx.x, 0);
+    // A frame that overflowed is discarded. No early return: it would put the load
+    // of the flag in front of the load of the entry.
+    if (args.counters->overflowed) entry = make_uint4(0, 0, blockIdx.x, 0);
     blend_tile(shared, entry, FULL_MASK, args.splats, args.pairs, args.camera, args.image,
                args.transmittances, args.inverse_depths);
 }

@@ -18,7 +18,7 @@
 // of coefficients, 8 of colour), which ldmatrix gathers by address: the queue is a list of
 // offsets.
 //
-// Bound. No single unit; 77 % of the issue slots are used. Of the warps' time 45 % is in the loop
+// Bound. No single unit; 77 % of the issue splats are used. Of the warps' time 45 % is in the loop
 // over batches (116 instructions), 16 % at barriers, 12 % in set-up, 10 % in tests. 87 M warp
 // instructions a view of fox_220k, 33 M of them outside of batches.
 //
@@ -30,10 +30,10 @@
 // Blends 16 splats. Returns true if all pixels have stopped.
 __device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u32 row,
                                             u32 colour_row, u32 lane, u32 alpha_max) {
-    u32 colours[2], fronts[2];
+    u32 colours[2], in_front[2];
     load_matrix_x2_transposed_at(colours, rows, colour_row);
     return weigh_batch(
-        pixels, rows, row, lane, alpha_max, fronts, [](const u32(&)[2][4], const u32(&)[2]) {},
+        pixels, rows, row, lane, alpha_max, in_front, [](const u32(&)[2][4], const u32(&)[2]) {},
         [&](int f, const u32* weights) {
             mma_m16n8k16(pixels.sums[f], weights, colours, pixels.sums[f]);
         });
@@ -58,9 +58,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4)
     u32 x0 = block_x + warp % COLUMNS * RECTANGLE_X, y0 = block_y + warp / COLUMNS * RECTANGLE_Y;
     float centre_x = block_x + 0.5f * COLUMNS * RECTANGLE_X,
           centre_y = block_y + 0.5f * ROWS * RECTANGLE_Y;
-    // A frame that overflowed (`halted`) is discarded. No early return: it would put the load of
-    // the flag in front of the load of the range.
-    if (args.counters->halted) range.y = range.x;
+    // A frame that overflowed is discarded. No early return: it would put the load
+    // of the flag in front of the load of the range.
+    if (args.counters->overflowed) range.y = range.x;
     u32 alpha_max = kept_alpha_max(args.camera);
 
     Pixels pixels;
@@ -81,13 +81,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4)
         if (begin != range.x && __syncthreads_and(pixels.finished)) break;
         u32 mask = 0;
         if (begin + thread < range.y) {
-            u32 slot = args.pairs[begin + thread];
-            if (args.pair_slots) slot = args.pair_slots[slot];
-            ReadOnly<float4> from = splat_row(args.splats, slot);
-            float4 centre = from[0], power = from[1], colour = from[2];
-            bool fits = write_row(rows + thread * (ROW_BYTES / 16), centre, power, colour, centre_x,
+            u32 splat_index = args.pairs[begin + thread];
+            if (args.pair_splats) splat_index = args.pair_splats[splat_index];
+            ReadOnly<float4> from = splat_row(args.splats, splat_index);
+            float4 mean2d = from[0], conic = from[1], colour = from[2];
+            bool fits = write_row(rows + thread * (ROW_BYTES / 16), mean2d, conic, colour, centre_x,
                                   centre_y);
-            mask = fits ? touched_rectangles(centre, power, block_x, block_y) : 0;
+            mask = fits ? touched_rectangles(mean2d, conic, block_x, block_y) : 0;
         }
         masks[thread] = (u8)mask;
         __syncthreads();

@@ -10,7 +10,7 @@
 // 256 splats at a time.
 //
 // Bound. Instructions: some 30 for 32 (splat, warp) tests and 24 for each splat that survives, of
-// which an estimated 4.5 M are 108 M warp instructions (fox_220k). 71 to 75 % of the issue slots
+// which an estimated 4.5 M are 108 M warp instructions (fox_220k). 71 to 75 % of the issue splats
 // are busy; 182 M fragments are evaluated for 137 M blended.
 //
 // Now. 281 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/blend-subtile.md.
@@ -26,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
     __shared__ float4 powers[BLOCK];   // a, b, c
     __shared__ float4 colours[BLOCK];
-    if (args.counters->halted) return;
+    if (args.counters->overflowed) return;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     u32 tile = blockIdx.x;
     u32 x0 = tile % args.camera.tiles_x * TILE + warp % 2 * SUBTILE_X,
@@ -51,9 +51,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         // This barrier also keeps the next batch from overwriting this one.
         if (__syncthreads_and(done)) break;
         if (start + thread < range.y) {
-            u32 slot = args.pairs[start + thread];
-            if (args.pair_slots) slot = args.pair_slots[slot];
-            ReadOnly<float4> from = splat_row(args.splats, slot);
+            u32 splat_index = args.pairs[start + thread];
+            if (args.pair_splats) splat_index = args.pair_splats[splat_index];
+            ReadOnly<float4> from = splat_row(args.splats, splat_index);
             centres[thread] = from[0];
             powers[thread] = from[1];
             colours[thread] = from[2];
@@ -74,10 +74,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 touches_subtile(centres[group + lane], powers[group + lane], x0 + 0.5f, y0 + 0.5f);
             for (u32 left = __ballot_sync(FULL_MASK, touches); left; left &= left - 1) {
                 u32 k = group + __ffs(left) - 1;
-                float4 centre = centres[k], power = powers[k], colour = colours[k];
-                float dx = px - centre.x, dy = py - centre.y;
+                float4 mean2d = centres[k], conic = powers[k], colour = colours[k];
+                float dx = px - mean2d.x, dy = py - mean2d.y;
                 float exponent =
-                    fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
+                    fmaf(fmaf(conic.x, dx, conic.y * dy), dx, fmaf(conic.z * dy, dy, mean2d.z));
                 float raw = exp2_approx(exponent), alpha = fminf(raw, args.camera.alpha_max);
 #if COUNT
                 if (!done) ++evaluated;

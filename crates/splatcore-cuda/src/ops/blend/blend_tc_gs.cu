@@ -26,7 +26,7 @@
 #include "matrix.cuh"
 
 #define BLOCK 256
-#define GROUP 8  // Gaussians of a product
+#define MACRO_TILE_SIDE 8  // Gaussians of a product
 #define WARP_WIDTH 8
 #define WARP_HEIGHT (WARP / WARP_WIDTH)
 
@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
 #else
     __shared__ uint4 exponents[BLOCK / WARP][WARP];
 #endif
-    if (args.counters->halted) return;
+    if (args.counters->overflowed) return;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     u32 group = lane / 4, member = lane % 4;
     u32 tile = blockIdx.x;
@@ -118,20 +118,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
         // Beyond the list's end, an exponent that no pixel blends.
         float v[6] = {-6e4f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
         if (start + thread < range.y) {
-            u32 slot = args.pairs[start + thread];
-            if (args.pair_slots) slot = args.pair_slots[slot];
-            ReadOnly<float4> from = splat_row(args.splats, slot);
-            float4 centre = from[0], power = from[1];
+            u32 splat_index = args.pairs[start + thread];
+            if (args.pair_splats) splat_index = args.pair_splats[splat_index];
+            ReadOnly<float4> from = splat_row(args.splats, splat_index);
+            float4 mean2d = from[0], conic = from[1];
             colours[thread] = from[2];
             // Equation 12 about the origin of equation 20.
-            float mean_x = centre.x - origin.x, mean_y = centre.y - origin.y;
-            float along_x = fmaf(power.x, mean_x, power.y * mean_y), along_y = power.z * mean_y;
-            v[0] = fmaf(along_x, mean_x, fmaf(along_y, mean_y, centre.z));
-            v[1] = -fmaf(power.x, mean_x, along_x);
-            v[2] = -fmaf(power.y, mean_x, 2.0f * along_y);
-            v[3] = power.x;
-            v[4] = power.y;
-            v[5] = power.z;
+            float mean_x = mean2d.x - origin.x, mean_y = mean2d.y - origin.y;
+            float along_x = fmaf(conic.x, mean_x, conic.y * mean_y), along_y = conic.z * mean_y;
+            v[0] = fmaf(along_x, mean_x, fmaf(along_y, mean_y, mean2d.z));
+            v[1] = -fmaf(conic.x, mean_x, along_x);
+            v[2] = -fmaf(conic.y, mean_x, 2.0f * along_y);
+            v[3] = conic.x;
+            v[4] = conic.y;
+            v[5] = conic.z;
         }
         float third = v[0] * (1.0f / 3.0f);
 #if TF32
@@ -147,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
         const float4* group_colours = colours;
         const u32* columns = (const u32*)vectors + lane;
         for (u32 first = 0; first < batch;
-             first += GROUP, group_colours += GROUP, columns += WARP) {
+             first += MACRO_TILE_SIDE, group_colours += MACRO_TILE_SIDE, columns += WARP) {
             if (__all_sync(FULL_MASK, least == NEVER)) break;
             // All lanes have read the exponents of the 8 Gaussians before.
             __syncwarp();
@@ -166,7 +166,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
             u32 exchanged = lane / 4 % 2;
             float4 low = exponents[warp][lane][exchanged],
                    high = exponents[warp][lane][1 - exchanged];
-            float betas[GROUP] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+            float betas[MACRO_TILE_SIDE] = {low.x,  low.y,  low.z,  low.w,
+                                            high.x, high.y, high.z, high.w};
 #else
             const u32 none[2] = {0, 0};
             for (u32 half = 0; half < 2; ++half) {
@@ -178,12 +179,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
             }
             __syncwarp();
             uint4 row = exponents[warp][lane];
-            float betas[GROUP] = {half_low(row.x),  half_high(row.x), half_low(row.y),
-                                  half_high(row.y), half_low(row.z),  half_high(row.z),
-                                  half_low(row.w),  half_high(row.w)};
+            float betas[MACRO_TILE_SIDE] = {half_low(row.x),  half_high(row.x), half_low(row.y),
+                                            half_high(row.y), half_low(row.z),  half_high(row.z),
+                                            half_low(row.w),  half_high(row.w)};
 #endif
 #pragma unroll
-            for (u32 k = 0; k < GROUP; ++k) {
+            for (u32 k = 0; k < MACRO_TILE_SIDE; ++k) {
 #if COUNT
                 evaluated += least < NEVER && first + k < batch;
 #endif

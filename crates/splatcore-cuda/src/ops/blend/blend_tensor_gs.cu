@@ -1,13 +1,15 @@
 // blend, methods `tensor-gs-1x1`, `-2x2`, `-4x4` (TensorGS, "Accelerating 3D Gaussian Splatting
 // using Tensor Cores", sections 4.2 to 4.5, algorithm 1).
 //
-// Contract. As blend_scalar.cu, with the same outputs, but a list is of a macro-tile of GROUP x
-// GROUP tiles (`group` in the code), each pair with a mask of the tiles that its Gaussian touches
-// (intersect_macro_tiles.cu; 1x1, the paper's naive tensorization, has no masks). The exponents of
-// 16 Gaussians and 16 pixels are one product: equations 14 to 18 about a common origin, the middle
-// of the macro-tile, since the paper's columns (dx^2, dx dy, dy^2) serve one Gaussian only. K =
-// 16: 6 coefficients as halves, 6 of what the halves leave, 4 zeros. docs/methods/tensor-gs.md.
-//   GROUP 1, 2 or 4; COUNT as in blend_scalar.cu. No checkpoints: training uses `subtile`.
+// Contract. As blend_scalar.cu, with the same outputs, but a list is of a macro-tile of
+// MACRO_TILE_SIDE x MACRO_TILE_SIDE tiles (`macro-tile` in the code), each pair with a mask of the
+// tiles that its Gaussian touches (intersect_macro_tiles.cu; 1x1, the paper's naive tensorization,
+// has no masks). The exponents of 16 Gaussians and 16 pixels are one product: equations 14 to 18
+// about a common origin, the middle of the macro-tile, since the paper's columns (dx^2, dx dy,
+// dy^2) serve one Gaussian only. K = 16: 6 coefficients as halves, 6 of what the halves leave, 4
+// zeros. docs/methods/tensor-gs.md.
+//   MACRO_TILE_SIDE 1, 2 or 4; COUNT as in blend_scalar.cu. No checkpoints: training uses
+//   `subtile`.
 //
 // Launch. A block of 256 threads a macro-tile, 256 Gaussians of its list at a time (sections 4.2.4
 // and 4.4.2). On sm_90 40, 39 and 48 registers, 35, 36 and 39 KB of shared memory for 1x1, 2x2 and
@@ -24,15 +26,15 @@
 #include "matrix.cuh"
 
 #define BLOCK 256
-#define TILES (GROUP * GROUP)
+#define TILES (MACRO_TILE_SIDE * MACRO_TILE_SIDE)
 #define PANEL 16
 // Floats from a pixel's exponents to the next's: 16 Gaussians, and 4 so that neither the product's
 // writes (8 Gaussians of 4 pixels at once) nor the pixels' reads (4 Gaussians of 8 pixels at once)
 // meet in a bank.
 #define SCORE_ROW (PANEL + 4)
-// If a Gaussian's constant coefficient is below this, no pixel of the macro-tile (`group`) blends
-// it: over the macro-tile the exponent can rise to at most -(sqrt(30000) - sqrt(0.5 / 0.3 log2(e))
-// 32 sqrt(2))^2, about -10000. Halves end at 65504.
+// If a Gaussian's constant coefficient is below this, no pixel of the macro-tile (`macro-tile`)
+// blends it: over the macro-tile the exponent can rise to at most -(sqrt(30000) - sqrt(0.5 / 0.3
+// log2(e)) 32 sqrt(2))^2, about -10000. Halves end at 65504.
 #define LOWEST_CONSTANT -30000.0f
 // The other coefficients are then below 600, unless rounding has taken a needle's whole width.
 #define LARGEST_COEFFICIENT 60000.0f
@@ -46,12 +48,12 @@ struct Pixel {
 
 // The coefficients of x^2, xy, y^2, x, y, 1 about an origin that is (dx, dy) from the mean, as
 // halves, and what the halves leave.
-__device__ __forceinline__ void make_rows(float4 centre, float4 power, float dx, float dy,
+__device__ __forceinline__ void make_rows(float4 mean2d, float4 conic, float dx, float dy,
                                           uint4& high, uint4& low) {
-    float along_x = fmaf(power.x, dx, power.y * dy), along_y = power.z * dy;
-    float linear_x = fmaf(power.x, dx, along_x), linear_y = fmaf(power.y, dx, 2.0f * along_y);
-    float constant = fmaf(along_x, dx, fmaf(along_y, dy, centre.z));
-    float values[6] = {power.x, power.y, power.z, linear_x, linear_y, constant}, largest = 0.0f;
+    float along_x = fmaf(conic.x, dx, conic.y * dy), along_y = conic.z * dy;
+    float linear_x = fmaf(conic.x, dx, along_x), linear_y = fmaf(conic.y, dx, 2.0f * along_y);
+    float constant = fmaf(along_x, dx, fmaf(along_y, dy, mean2d.z));
+    float values[6] = {conic.x, conic.y, conic.z, linear_x, linear_y, constant}, largest = 0.0f;
     for (int k = 0; k < 5; ++k) largest = fmaxf(largest, fabsf(values[k]));
     // A Gaussian with not-a-number is not blended: if another coefficient is not a number, neither
     // is the constant.
@@ -89,21 +91,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ u32 lengths[TILES];
     __shared__ __align__(
         16) float scores[BLOCK / WARP][WARP * SCORE_ROW];  // of each warp: 32 pixels x 16 Gaussians
-    if (args.counters->halted) return;
+    if (args.counters->overflowed) return;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, column = lane / 4,
         member = lane % 4;
-    u32 groups_x = (args.camera.tiles_x + GROUP - 1) / GROUP;
-    u32 tile_x = blockIdx.x % groups_x * GROUP, tile_y = blockIdx.x / groups_x * GROUP;
+    u32 groups_x = (args.camera.tiles_x + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE;
+    u32 tile_x = blockIdx.x % groups_x * MACRO_TILE_SIDE,
+        tile_y = blockIdx.x / groups_x * MACRO_TILE_SIDE;
     // The middle of the macro-tile, at a pixel's centre.
-    float origin_x = (tile_x + 0.5f * GROUP) * TILE + 0.5f,
-          origin_y = (tile_y + 0.5f * GROUP) * TILE + 0.5f;
+    float origin_x = (tile_x + 0.5f * MACRO_TILE_SIDE) * TILE + 0.5f,
+          origin_y = (tile_y + 0.5f * MACRO_TILE_SIDE) * TILE + 0.5f;
     u32 in_tile_x = lane % PANEL, in_tile_y = 2 * warp + lane / PANEL;
     Pixel pixels[TILES];
     u32 done = 0;  // a bit a tile: this thread's pixel there has stopped
     for (u32 tile = 0; tile < TILES; ++tile) {
         pixels[tile] = {1.0f, 0.0f, 0.0f, 0.0f};
-        u32 x = (tile_x + tile % GROUP) * TILE + in_tile_x,
-            y = (tile_y + tile / GROUP) * TILE + in_tile_y;
+        u32 x = (tile_x + tile % MACRO_TILE_SIDE) * TILE + in_tile_x,
+            y = (tile_y + tile / MACRO_TILE_SIDE) * TILE + in_tile_y;
         if (x >= args.camera.width || y >= args.camera.height) done |= 1u << tile;
     }
 #if COUNT
@@ -120,16 +123,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         u32 mask = 0;
         if (start + thread < range.y) {
             u32 pair = args.pairs[start + thread];
-            u32 slot = args.pair_slots ? args.pair_slots[pair] : pair;
-#if GROUP > 1
+            u32 splat_index = args.pair_splats ? args.pair_splats[pair] : pair;
+#if MACRO_TILE_SIDE > 1
             mask = args.masks[pair];
 #else
             mask = 1;
 #endif
-            ReadOnly<float4> from = splat_row(args.splats, slot);
-            float4 centre = from[0], power = from[1];
+            ReadOnly<float4> from = splat_row(args.splats, splat_index);
+            float4 mean2d = from[0], conic = from[1];
             colours[thread] = from[2];
-            make_rows(centre, power, origin_x - centre.x, origin_y - centre.y, high_rows[thread],
+            make_rows(mean2d, conic, origin_x - mean2d.x, origin_y - mean2d.y, high_rows[thread],
                       low_rows[thread]);
         }
         chunk_masks[thread] = mask;
@@ -154,8 +157,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             const u8* list = lists[tile];
             Pixel pixel = pixels[tile];
             // The pixel-side operand: 4 x 8 pixels.
-            float x = (float)(int)(tile % GROUP * TILE + column) - 0.5f * GROUP * TILE;
-            float y = (float)(int)(tile / GROUP * TILE + 2 * warp) - 0.5f * GROUP * TILE;
+            float x = (float)(int)(tile % MACRO_TILE_SIDE * TILE + column) -
+                      0.5f * MACRO_TILE_SIDE * TILE;
+            float y = (float)(int)(tile / MACRO_TILE_SIDE * TILE + 2 * warp) -
+                      0.5f * MACRO_TILE_SIDE * TILE;
             u32 b[4] = {basis(x, y, member), basis(x + 8.0f, y, member), basis(x, y + 1.0f, member),
                         basis(x + 8.0f, y + 1.0f, member)};
             for (u32 k = 0; k < length; k += PANEL) {
@@ -222,8 +227,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #else
 #pragma unroll 1
     for (u32 tile = 0; tile < TILES; ++tile) {
-        u32 x = (tile_x + tile % GROUP) * TILE + in_tile_x,
-            y = (tile_y + tile / GROUP) * TILE + in_tile_y;
+        u32 x = (tile_x + tile % MACRO_TILE_SIDE) * TILE + in_tile_x,
+            y = (tile_y + tile / MACRO_TILE_SIDE) * TILE + in_tile_y;
         if (x >= args.camera.width || y >= args.camera.height) continue;
         Pixel pixel = pixels[tile];
         u32 plane = args.camera.width * args.camera.height, at = y * args.camera.width + x;

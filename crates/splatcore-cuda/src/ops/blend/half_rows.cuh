@@ -31,16 +31,16 @@ __device__ __forceinline__ u32 quotient(u32 n, u32 d) {
 
 // Alphas are kept as alpha / ALPHA_UNIT: 1/255 becomes the least half that is not subnormal
 // (within 2e-5), so that one instruction, a minimum that takes subnormal numbers for 0, caps
-// alphas and cuts those below 1/255. Transmittances (`light` in names) are kept times LIGHT_UNIT,
-// a power of two, so that the weight of the front splat is its alpha without another rounding.
-// Weights are therefore kept as weight * LIGHT_UNIT / ALPHA_UNIT, and the colours are scaled by
-// WEIGHT_UNIT in turn.
+// alphas and cuts those below 1/255. Transmittances (`light` in names) are kept times
+// TRANSMITTANCE_UNIT, a power of two, so that the weight of the front splat is its alpha without
+// another rounding. Weights are therefore kept as weight * TRANSMITTANCE_UNIT / ALPHA_UNIT, and the
+// colours are scaled by WEIGHT_UNIT in turn.
 #define ALPHA_UNIT 64.25f
 #define ALPHA_UNITS 0x54045404u   // half2
 #define MINUS_ALPHA_UNIT 0xd404u  // half: a kept weight times it comes off the kept transmittance
 #define LOG2_ALPHA_UNIT 6.0056245f
-#define LIGHT_UNIT 64.0f
-#define WEIGHT_UNIT (ALPHA_UNIT / LIGHT_UNIT)
+#define TRANSMITTANCE_UNIT 64.0f
+#define WEIGHT_UNIT (ALPHA_UNIT / TRANSMITTANCE_UNIT)
 
 // The cap on alphas, as they are kept.
 __device__ __forceinline__ u32 kept_alpha_max(const Camera& camera) {
@@ -58,13 +58,13 @@ __device__ __forceinline__ u32 kept_alpha_max(const Camera& camera) {
 // row must not be used.
 #define LOW_SCALE 256.0f
 #define LOW_UNIT 0x1c001c00u  // half2 of 1 / LOW_SCALE
-__device__ __forceinline__ bool write_coefficients(uint4* row, float4 centre, float4 power,
+__device__ __forceinline__ bool write_coefficients(uint4* row, float4 mean2d, float4 conic,
                                                    float tile_x, float tile_y) {
-    float mx = centre.x - tile_x, my = centre.y - tile_y;
-    float gx = fmaf(power.x, mx, power.y * my);  // a mx + b my
-    float constant = fmaf(gx, mx, fmaf(power.z * my, my, centre.z - LOG2_ALPHA_UNIT));
-    float slope_x = -fmaf(power.x, mx, gx), slope_y = -fmaf(2.0f * power.z, my, power.y * mx);
-    float k[6] = {constant, slope_x, slope_y, power.x, power.y, power.z};
+    float mx = mean2d.x - tile_x, my = mean2d.y - tile_y;
+    float gx = fmaf(conic.x, mx, conic.y * my);  // a mx + b my
+    float constant = fmaf(gx, mx, fmaf(conic.z * my, my, mean2d.z - LOG2_ALPHA_UNIT));
+    float slope_x = -fmaf(conic.x, mx, gx), slope_y = -fmaf(2.0f * conic.z, my, conic.y * mx);
+    float k[6] = {constant, slope_x, slope_y, conic.x, conic.y, conic.z};
     u32 high[3], low[3];
 #pragma unroll
     for (int i = 0; i < 3; ++i) {
@@ -88,35 +88,35 @@ __device__ __forceinline__ void write_empty_coefficients(uint4* row) {
 // Bit r * COLUMNS + c says whether the splat reaches 1/255 in rectangle (c, r) of the block's, the
 // first of which starts at (x0, y0): as touches_subtile, with the terms that rectangles share
 // computed once.
-__device__ __forceinline__ u32 touched_rectangles(float4 centre, float4 power, float x0, float y0) {
+__device__ __forceinline__ u32 touched_rectangles(float4 mean2d, float4 conic, float x0, float y0) {
     // The margin covers the rounding of exponents here and in the blend.
-    float needed = -(centre.z + LOG2_255 + 1e-3f) * (1.0f + 1e-4f);
-    float across = -0.5f * power.y * reciprocal_approx(power.x),
-          along = -0.5f * power.y * reciprocal_approx(power.z);
+    float needed = -(mean2d.z + LOG2_255 + 1e-3f) * (1.0f + 1e-4f);
+    float across = -0.5f * conic.y * reciprocal_approx(conic.x),
+          along = -0.5f * conic.y * reciprocal_approx(conic.z);
     float best_y[COLUMNS], slope_y[COLUMNS],
         rest_y[COLUMNS];  // along the edge x = near_x: the best y, and the exponent's other terms
     float left[COLUMNS];
 #pragma unroll
     for (int c = 0; c < COLUMNS; ++c) {
-        left[c] = x0 + (c * RECTANGLE_X + 0.5f) - centre.x;
+        left[c] = x0 + (c * RECTANGLE_X + 0.5f) - mean2d.x;
         float near_x = fminf(fmaxf(0.0f, left[c]), left[c] + (RECTANGLE_X - 1));
         best_y[c] = along * near_x;
-        slope_y[c] = power.y * near_x;
-        rest_y[c] = power.x * near_x * near_x;
+        slope_y[c] = conic.y * near_x;
+        rest_y[c] = conic.x * near_x * near_x;
     }
     u32 mask = 0;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
-        float top = y0 + (r * RECTANGLE_Y + 0.5f) - centre.y, bottom = top + (RECTANGLE_Y - 1);
+        float top = y0 + (r * RECTANGLE_Y + 0.5f) - mean2d.y, bottom = top + (RECTANGLE_Y - 1);
         float near_y = fminf(fmaxf(0.0f, top), bottom);
-        float best_x = across * near_y, slope_x = power.y * near_y,
-              rest_x = power.z * near_y * near_y;
+        float best_x = across * near_y, slope_x = conic.y * near_y,
+              rest_x = conic.z * near_y * near_y;
 #pragma unroll
         for (int c = 0; c < COLUMNS; ++c) {
             float y = fminf(fmaxf(best_y[c], top), bottom),
                   x = fminf(fmaxf(best_x, left[c]), left[c] + (RECTANGLE_X - 1));
-            float on_x = fmaf(y, fmaf(power.z, y, slope_y[c]), rest_y[c]),
-                  on_y = fmaf(x, fmaf(power.x, x, slope_x), rest_x);
+            float on_x = fmaf(y, fmaf(conic.z, y, slope_y[c]), rest_y[c]),
+                  on_y = fmaf(x, fmaf(conic.x, x, slope_x), rest_x);
             mask |= fmaxf(on_x, on_y) >= needed ? 1u << (COLUMNS * r + c) : 0;
         }
     }

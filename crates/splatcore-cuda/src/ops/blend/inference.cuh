@@ -1,7 +1,7 @@
 // What blend_splatcore_inference.cu, blend_interpolated.cu and blend_refined.cu share: a splat's
 // row of halves, a warp's pixels, the blend of 16 splats to them, the pixels' final values, and
 // the blend of a tile by a block. docs/methods/splatcore.md, equations 1 to 4. `light` in names is
-// the transmittance, in halves, times LIGHT_UNIT.
+// the transmittance, in halves, times TRANSMITTANCE_UNIT.
 
 #pragma once
 #include "half_rows.cuh"
@@ -9,8 +9,8 @@
 #define PAIRS (RECTANGLE_Y / 2)  // pairs of rows of pixels, 16 of a warp's pixels each
 #define SQUARE 8   // pixels along a side of a square, which is interpolated or blended as a whole
 #define SQUARES 4  // of a tile
-#define ALL_SQUARES 15           // as bits
-#define LEAST_LIGHT 0x34003400u  // half2 of LIGHT_UNIT / 256
+#define ALL_SQUARES 15                 // as bits
+#define MIN_TRANSMITTANCE 0x34003400u  // half2 of TRANSMITTANCE_UNIT / 256
 
 // A transmittance is 1 minus the sum of the weights in f32, which loses digits as it falls. Below
 // this the product in halves is nearer.
@@ -28,9 +28,9 @@ __device__ __forceinline__ float depth_unit(const Camera& camera) {
 // Writes a splat's row of halves: coefficients, then its columns of the colour product for upper
 // pixels, and for lower ones. One column takes the weights off the transmittance. Returns whether
 // the row can be used.
-__device__ __forceinline__ bool write_row(uint4* row, float4 centre, float4 power, float4 colour,
+__device__ __forceinline__ bool write_row(uint4* row, float4 mean2d, float4 conic, float4 colour,
                                           float centre_x, float centre_y, const Camera& camera) {
-    bool fits = write_coefficients(row, centre, power, centre_x, centre_y);
+    bool fits = write_coefficients(row, mean2d, conic, centre_x, centre_y);
     u32 red_green = pack_half2(WEIGHT_UNIT * colour.x, WEIGHT_UNIT * colour.y);
     u32 blue_light = join_lows(pack_half2(WEIGHT_UNIT * colour.z, 0.0f), MINUS_ALPHA_UNIT);
     row[2] = make_uint4(red_green, blue_light, 0, 0);
@@ -57,12 +57,13 @@ __device__ __forceinline__ void write_empty_row(uint4* row) {
 struct Pixels {
     u32 basis[PAIRS][4];  // A of the scores
     // Of two pairs: red and green (lanes 0 and 2 of four), or blue and the transmittance times
-    // LIGHT_UNIT (lanes 1 and 3), of the upper pixels (lanes 0 and 1) or the lower ones.
+    // TRANSMITTANCE_UNIT (lanes 1 and 3), of the upper pixels (lanes 0 and 1) or the lower ones.
     float sums[PAIRS / 2][4];
 #if DEPTH
     float depths[PAIRS / 2][4];  // 1/z in lanes 0 and 2, 0 in the others
 #endif
-    u32 light[PAIRS];  // the transmittance that weights are multiplied by: halves, times LIGHT_UNIT
+    u32 transmittance[PAIRS];  // the transmittance that weights are multiplied by: halves, times
+                               // TRANSMITTANCE_UNIT
 };
 
 // A lane's pixels before the first splat.
@@ -72,9 +73,9 @@ __device__ __forceinline__ void light_pixels(Pixels& pixels, u32 x, u32 y0, u32 
     make_basis<SAMPLED>(pixels.basis, x, y0, member, block_x, block_y);
 #pragma unroll
     for (int k = 0; k < PAIRS; ++k) {
-        pixels.light[k] = 0x54005400u;  // half2 of LIGHT_UNIT
+        pixels.transmittance[k] = 0x54005400u;  // half2 of TRANSMITTANCE_UNIT
         pixels.sums[k / 2][k % 2 * 2] = 0.0f;
-        pixels.sums[k / 2][k % 2 * 2 + 1] = member % 2 == 0 ? 0.0f : LIGHT_UNIT;
+        pixels.sums[k / 2][k % 2 * 2 + 1] = member % 2 == 0 ? 0.0f : TRANSMITTANCE_UNIT;
 #if DEPTH
         pixels.depths[k / 2][k % 2 * 2] = pixels.depths[k / 2][k % 2 * 2 + 1] = 0.0f;
 #endif
@@ -92,16 +93,16 @@ __device__ __forceinline__ bool start_pixels(Pixels& pixels, u32 x, u32 y0, u32 
     for (int k = 0; k < PAIRS; ++k) {
         u32 inside = (y0 + 2 * k < camera.height ? 0xffffu : 0) |
                      (y0 + 2 * k + 1 < camera.height ? 0xffff0000u : 0);
-        pixels.light[k] = x < camera.width ? pixels.light[k] & inside : 0;
+        pixels.transmittance[k] = x < camera.width ? pixels.transmittance[k] & inside : 0;
     }
     return __all_sync(FULL_MASK, x >= camera.width || y0 >= camera.height);
 }
 
-// Blends 16 splats. Returns true if all pixels have a transmittance below `least_light` (in
-// halves, times LIGHT_UNIT).
+// Blends 16 splats. Returns true if all pixels have a transmittance below `min_transmittance` (in
+// halves, times TRANSMITTANCE_UNIT).
 __device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u32 row,
                                             u32 colour_row, u32 lane, u32 alpha_max,
-                                            u32 least_light) {
+                                            u32 min_transmittance) {
     u32 colours[4], coefficients[4], lit;
     bool finished = false;
     load_matrix_x4_transposed_at(colours, rows, colour_row);
@@ -134,24 +135,25 @@ __device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u
             left[i] = multiply_half2(left[i], neighbours[i]);
             others[i] = __shfl_xor_sync(FULL_MASK, left[i], 2);
         }
-        u32 fronts[2];
+        u32 in_front[2];
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-            u32& light = pixels.light[first + i];
-            fronts[i] = light;
+            u32& transmittance = pixels.transmittance[first + i];
+            in_front[i] = transmittance;
             // Each compiles to a predicated product.
-            if (odd) fronts[i] = multiply_half2(fronts[i], neighbours[i]);
-            if (upper) fronts[i] = multiply_half2(fronts[i], others[i]);
+            if (odd) in_front[i] = multiply_half2(in_front[i], neighbours[i]);
+            if (upper) in_front[i] = multiply_half2(in_front[i], others[i]);
             // The same bits in all four lanes, as a product of two does not depend on their order.
-            light = multiply_half2(light, multiply_half2(left[i], others[i]));
-            lit = first + i == 0 ? light : max_half2(lit, light);
+            transmittance = multiply_half2(transmittance, multiply_half2(left[i], others[i]));
+            lit = first + i == 0 ? transmittance : max_half2(lit, transmittance);
         }
         // Voted before the products, which take as long as the vote.
-        if (first + 2 == PAIRS) finished = !__any_sync(FULL_MASK, mask_ge_half2(lit, least_light));
+        if (first + 2 == PAIRS)
+            finished = !__any_sync(FULL_MASK, mask_ge_half2(lit, min_transmittance));
 #pragma unroll
         for (int i = 0; i < 2; ++i)
 #pragma unroll
-            for (int k = 0; k < 4; ++k) weights[i][k] = multiply_half2(weights[i][k], fronts[i]);
+            for (int k = 0; k < 4; ++k) weights[i][k] = multiply_half2(weights[i][k], in_front[i]);
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
             // Two pixels, one below the other, share a half2 from their alphas to this product, in
@@ -178,10 +180,11 @@ __device__ __forceinline__ float2 finish_pixel(const Pixels& pixels, int k, bool
                                                const Camera& camera, float& share) {
     bool odd = lane % 2;
     float first = pixels.sums[k / 2][k % 2 * 2], second = pixels.sums[k / 2][k % 2 * 2 + 1];
-    float summed = fmaxf((1.0f / LIGHT_UNIT) * __shfl_sync(FULL_MASK, second, lane | 1), 0.0f);
-    float light =
-        (1.0f / LIGHT_UNIT) * (lane & 2 ? half_high(pixels.light[k]) : half_low(pixels.light[k]));
-    float transmittance = left_out ? 0.0f : summed < FAINT ? light : summed;
+    float summed =
+        fmaxf((1.0f / TRANSMITTANCE_UNIT) * __shfl_sync(FULL_MASK, second, lane | 1), 0.0f);
+    float product = (1.0f / TRANSMITTANCE_UNIT) * (lane & 2 ? half_high(pixels.transmittance[k])
+                                                            : half_low(pixels.transmittance[k]));
+    float transmittance = left_out ? 0.0f : summed < FAINT ? product : summed;
     share = left_out ? reciprocal_approx(1.0f - summed) : 1.0f;
     first = fmaf(transmittance, odd ? camera.background[2] : camera.background[0], first * share);
     second = odd ? transmittance : fmaf(transmittance, camera.background[1], second * share);
@@ -219,7 +222,7 @@ __device__ __forceinline__ void write_pixels(const Pixels& pixels, bool left_out
 #define LEFT_OUT 2u  // before the end of their list
 
 // A block's shared memory.
-struct PictureShared {
+struct InferenceShared {
     uint4 rows[(PIECE + 1) *
                (ROW_BYTES / 16)];  // one more, which blends to nothing, fills up the last batch
     __align__(8) u8 masks[PIECE];  // bit w: the splat reaches warp w's pixels
@@ -228,7 +231,7 @@ struct PictureShared {
 
 // Blends a tile by a block; `entry` is (first, one past the last of its list, tile). Only warps
 // that have a bit in `wanted` blend and write their pixels.
-__device__ __forceinline__ void blend_tile(PictureShared& shared, uint4 entry, u32 wanted,
+__device__ __forceinline__ void blend_tile(InferenceShared& shared, uint4 entry, u32 wanted,
                                            const Splat* splats, ReadOnly<u32> pairs,
                                            const Camera& camera, float* image,
                                            float* transmittances, float* inverse_depths) {
@@ -264,12 +267,12 @@ __device__ __forceinline__ void blend_tile(PictureShared& shared, uint4 entry, u
         for (u32 k = 0; k < PIECE / BLOCK; ++k) {
             u32 s = k * BLOCK + thread, mask = 0;
             if (begin + s < range.y) {
-                u32 slot = pairs[begin + s];
-                ReadOnly<float4> from = splat_row(splats, slot);
-                float4 centre = from[0], power = from[1], colour = from[2];
-                bool fits = write_row(shared.rows + s * (ROW_BYTES / 16), centre, power, colour,
+                u32 splat_index = pairs[begin + s];
+                ReadOnly<float4> from = splat_row(splats, splat_index);
+                float4 mean2d = from[0], conic = from[1], colour = from[2];
+                bool fits = write_row(shared.rows + s * (ROW_BYTES / 16), mean2d, conic, colour,
                                       centre_x, centre_y, camera);
-                mask = fits ? touched_rectangles(centre, power, block_x, block_y) : 0;
+                mask = fits ? touched_rectangles(mean2d, conic, block_x, block_y) : 0;
             }
             shared.masks[s] = (u8)mask;
         }
@@ -279,7 +282,8 @@ __device__ __forceinline__ void blend_tile(PictureShared& shared, uint4 entry, u
         for (u32 at = 0; at < sizeof(u16) * count; at += sizeof(u16) * BATCH) {
             u32 row = survivor(own_survivors + at) + lane / 8 % 2 * 16,
                 colour_row = survivor(colour_survivors + at) + 32 + lane % 2 * 16;
-            if (blend_batch(pixels, shared.rows, row, colour_row, lane, alpha_max, LEAST_LIGHT)) {
+            if (blend_batch(pixels, shared.rows, row, colour_row, lane, alpha_max,
+                            MIN_TRANSMITTANCE)) {
                 done = at + sizeof(u16) * BATCH < sizeof(u16) * count || begin + PIECE < range.y
                            ? FINISHED | LEFT_OUT
                            : FINISHED;

@@ -1,4 +1,4 @@
-//! How tiles are blended, for pictures and in training.
+//! How tiles are blended, for images and in training.
 
 pub mod interpolated;
 
@@ -14,7 +14,7 @@ kernel_params! {
     pub struct BlendParams {
         splats: Address,
         pairs: Address,
-        pair_slots: Address,
+        pair_splats: Address,
         ranges: Address,
         entries: Address,
         masks: Address,
@@ -26,7 +26,7 @@ kernel_params! {
         bucket_tiles: Address,
         checkpoints: Address,
         stops: Address,
-        rough: Address,
+        refined_tiles: Address,
     }
 }
 
@@ -83,7 +83,10 @@ fn constants_of(blend: Blend) -> Vec<(&'static str, String)> {
         Blend::GemmGs => batch(256),
         Blend::GemmGs512 => batch(512),
         Blend::TensorGs1x1 | Blend::TensorGs2x2 | Blend::TensorGs4x4 => {
-            vec![("GROUP", macro_tiles::side(blend).unwrap_or(1).to_string())]
+            vec![(
+                "MACRO_TILE_SIDE",
+                macro_tiles::side(blend).unwrap_or(1).to_string(),
+            )]
         }
         _ => vec![],
     }
@@ -91,24 +94,24 @@ fn constants_of(blend: Blend) -> Vec<(&'static str, String)> {
 
 /// Bytes of a splat's row of halves in ops/blend/blend_splatcore_inference.cu, without and with
 /// depth. Eight rows side by side lie in different banks.
-const PICTURE_ROW_BYTES: [u32; 2] = [80, 112];
+const INFERENCE_ROW_BYTES: [u32; 2] = [80, 112];
 
-/// Pixels from which on a picture is large: its splats are too, and a warp does better with more
+/// Pixels from which on a image is large: its splats are too, and a warp does better with more
 /// pixels. On an H200 the blend of 3840x2160 takes 8 % less for it (fox_220k; 1 % with a million
 /// smaller Gaussians), that of 1080x1920 1 % less and 10 % more. Its lists come from larger groups
 /// of tiles too (`bin::SIDES`).
-pub const LARGE_PICTURE: usize = 1 << 22;
+pub const LARGE_IMAGE: usize = 1 << 22;
 
 /// Rows of pixels, 8 in each, that a warp of ops/blend/blend_splatcore_inference.cu has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PictureRows {
-    /// Of most pictures.
+pub enum InferenceRows {
+    /// Of most images.
     Four,
     /// Of large ones.
     Eight,
 }
 
-impl PictureRows {
+impl InferenceRows {
     /// As a number.
     pub fn count(self) -> u32 {
         match self {
@@ -118,11 +121,11 @@ impl PictureRows {
     }
 }
 
-/// `blend` of a picture that nothing is learned from, or what takes its place (`blend_interpolated` and
-/// `blend_refined`).
-pub fn blend_picture(method: Blend, rows: PictureRows) -> Program {
+/// `blend` of a image that nothing is learned from, or what takes its place (`blend_interpolated`
+/// and `blend_refined`).
+pub fn blend_inference(method: Blend, rows: InferenceRows) -> Program {
     match method {
-        _ if interpolated::is_sampled(method, rows) => interpolated::program(rows),
+        _ if interpolated::is_interpolated(method, rows) => interpolated::program(rows),
         Blend::Splatcore | Blend::Samples => {
             let constants = inference_constants(rows);
             program(
@@ -136,17 +139,17 @@ pub fn blend_picture(method: Blend, rows: PictureRows) -> Program {
 }
 
 /// Constants of inference.cuh.
-fn inference_constants(rows: PictureRows) -> Vec<(&'static str, String)> {
+fn inference_constants(rows: InferenceRows) -> Vec<(&'static str, String)> {
     vec![
         flag(DEPTH, false),
         ("RECTANGLE_Y", rows.count().to_string()),
-        ("ROW_BYTES", PICTURE_ROW_BYTES[0].to_string()),
+        ("ROW_BYTES", INFERENCE_ROW_BYTES[0].to_string()),
     ]
 }
 
-/// Threads of a block of [`blend_picture`]: a lane has a column of its warp's pixels, four lanes
+/// Threads of a block of [`blend_inference`]: a lane has a column of its warp's pixels, four lanes
 /// have the same.
-pub fn picture_block(method: Blend, rows: PictureRows) -> u32 {
+pub fn inference_block(method: Blend, rows: InferenceRows) -> u32 {
     match method {
         Blend::Splatcore | Blend::Samples => 4 * TILE_PIXELS / rows.count(),
         _ => BLEND_BLOCK,
@@ -154,10 +157,10 @@ pub fn picture_block(method: Blend, rows: PictureRows) -> u32 {
 }
 
 /// The same with depth; of the methods that [`Blend::with_inverse_depth`] leaves as they are.
-pub fn blend_with_inverse_depth(method: Blend, rows: PictureRows) -> Program {
-    blend_picture(method, rows)
+pub fn blend_with_inverse_depth(method: Blend, rows: InferenceRows) -> Program {
+    blend_inference(method, rows)
         .with(DEPTH, 1)
-        .with("ROW_BYTES", PICTURE_ROW_BYTES[1])
+        .with("ROW_BYTES", INFERENCE_ROW_BYTES[1])
 }
 
 /// The blend of a training pass. [`Backward::Splatcore`] repeats the weights of

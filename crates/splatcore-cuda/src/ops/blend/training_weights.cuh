@@ -8,8 +8,8 @@
 #include "half_rows.cuh"
 
 #define LEAST_SURE \
-    0x1ee11ee1u  // half2 of 1.05e-4 LIGHT_UNIT: above the least transmittance by more than halves
-                 // can be wrong
+    0x1ee11ee1u  // half2 of 1.05e-4 TRANSMITTANCE_UNIT: above the least transmittance by more than
+                 // halves can be wrong
 
 // The pixels of a lane: column `lane / 4` of the warp's rectangle, rows 0 to 3. Lanes 4 g to 4 g +
 // 3 share them; lane % 4 says which four of a batch's splats are the lane's, and which channel
@@ -24,9 +24,9 @@ struct Pixels {
 
 // Writes a splat's row of halves; returns whether it can be used. The second columns of its
 // colours take the weights off the transmittance.
-__device__ __forceinline__ bool write_row(uint4* row, float4 centre, float4 power, float4 colour,
+__device__ __forceinline__ bool write_row(uint4* row, float4 mean2d, float4 conic, float4 colour,
                                           float tile_x, float tile_y) {
-    bool fits = write_coefficients(row, centre, power, tile_x, tile_y);
+    bool fits = write_coefficients(row, mean2d, conic, tile_x, tile_y);
     u32 red_green = pack_half2(WEIGHT_UNIT * colour.x, WEIGHT_UNIT * colour.y),
         blue = pack_half2(WEIGHT_UNIT * colour.z, 0.0f);
     row[2] = make_uint4(
@@ -42,11 +42,13 @@ __device__ __forceinline__ void write_empty_row(uint4* row) {
     row[2] = make_uint4(column, column, column, column);
 }
 
-// A transmittance is kept times LIGHT_UNIT, and LIGHT_UNIT more once its pixel has stopped.
-__device__ __forceinline__ bool is_stopped(float kept) { return kept > LIGHT_UNIT; }
+// A transmittance is kept times TRANSMITTANCE_UNIT, and TRANSMITTANCE_UNIT more once its pixel has
+// stopped.
+__device__ __forceinline__ bool is_stopped(float kept) { return kept > TRANSMITTANCE_UNIT; }
 __device__ __forceinline__ float transmittance_of(float kept) {
     // Without a branch, which each of the four pixels would execute.
-    return (1.0f / LIGHT_UNIT) * fmaxf(kept - (is_stopped(kept) ? LIGHT_UNIT : 0.0f), 0.0f);
+    return (1.0f / TRANSMITTANCE_UNIT) *
+           fmaxf(kept - (is_stopped(kept) ? TRANSMITTANCE_UNIT : 0.0f), 0.0f);
 }
 
 // A lane's pixels (x, y0) to (x, y0 + 3) before the first splat; coefficients are about the centre
@@ -57,7 +59,7 @@ __device__ __forceinline__ void start_pixels(Pixels& pixels, u32 x, u32 y0, u32 
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
         pixels.sums[k / 2][k % 2 * 2] = 0.0f;
-        pixels.sums[k / 2][k % 2 * 2 + 1] = LIGHT_UNIT;
+        pixels.sums[k / 2][k % 2 * 2 + 1] = TRANSMITTANCE_UNIT;
     }
     pixels.finished = 0;
     // Pixels beyond the image's edges count as stopped: the last pair of the basis takes their
@@ -68,7 +70,7 @@ __device__ __forceinline__ void start_pixels(Pixels& pixels, u32 x, u32 y0, u32 
         for (int k = 0; k < 4; ++k) {
             if (x < camera.width && y0 + k < camera.height) continue;
             if (member == 3) pixels.basis[k / 2][k % 2] = 0x3c00u;
-            pixels.sums[k / 2][k % 2 * 2 + 1] = 2.0f * LIGHT_UNIT;
+            pixels.sums[k / 2][k % 2 * 2 + 1] = 2.0f * TRANSMITTANCE_UNIT;
         }
         pixels.finished = __all_sync(FULL_MASK, x >= camera.width || y0 >= camera.height);
     }
@@ -77,11 +79,11 @@ __device__ __forceinline__ void start_pixels(Pixels& pixels, u32 x, u32 y0, u32 
 // Blends 16 splats: `add(f, weights)` adds the weights of rows 2 f and 2 f + 1, as the A operand
 // of a product over splats, to the pixels' sums. `look(alphas, left)` receives the alphas (in
 // ALPHA_UNIT) of the lane's four splats, half2 of two pixels, and the product of their 1 - alpha;
-// `fronts` receives the transmittance (times LIGHT_UNIT) in front of them. Returns true if all
-// pixels have stopped.
+// `fronts` receives the transmittance (times TRANSMITTANCE_UNIT) in front of them. Returns true if
+// all pixels have stopped.
 template <typename Look, typename Add>
 __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u32 row, u32 lane,
-                                            u32 alpha_max, u32 (&fronts)[2], Look look, Add add) {
+                                            u32 alpha_max, u32 (&in_front)[2], Look look, Add add) {
     const u32 one = 0x3c003c00u;
     u32 coefficients[4];
     load_matrix_x4_at(coefficients, rows, row);
@@ -108,8 +110,8 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
 #pragma unroll
     for (int f = 0; f < 2; ++f) {
         u32 before = multiply_half2(odd ? neighbours[f] : one, upper ? others[f] : one);
-        fronts[f] = multiply_half2(before, pack_half2(pixels.sums[f][1], pixels.sums[f][3]));
-        lowest[f] = multiply_half2(fronts[f], left[f]);
+        in_front[f] = multiply_half2(before, pack_half2(pixels.sums[f][1], pixels.sums[f][3]));
+        lowest[f] = multiply_half2(in_front[f], left[f]);
     }
     look(alphas, left);
     if (__builtin_expect(!__any_sync(FULL_MASK, mask_ge_half2(min_half2(lowest[0], lowest[1]),
@@ -117,7 +119,7 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
                          true)) {
 #pragma unroll
         for (int f = 0; f < 2; ++f) {
-            u32 t = fronts[f], weights[4];
+            u32 t = in_front[f], weights[4];
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 weights[k] = multiply_half2(alphas[f][k], t);
@@ -139,7 +141,7 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
         bool stops[2];
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-            float t = i ? half_high(fronts[f]) : half_low(fronts[f]), weights[4];
+            float t = i ? half_high(in_front[f]) : half_low(in_front[f]), weights[4];
             stops[i] = false;
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
@@ -147,8 +149,8 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
                       next = fmaf(-ALPHA_UNIT, weight, t);
                 // Transmittance only falls, so fragments above the limit lie in front of the one
                 // that stops the pixel.
-                stops[i] = stops[i] || next < LIGHT_UNIT * TRANSMITTANCE_MIN;
-                weights[k] = next < LIGHT_UNIT * TRANSMITTANCE_MIN ? 0.0f : weight;
+                stops[i] = stops[i] || next < TRANSMITTANCE_UNIT * TRANSMITTANCE_MIN;
+                weights[k] = next < TRANSMITTANCE_UNIT * TRANSMITTANCE_MIN ? 0.0f : weight;
                 t = next;
             }
             a[i] = pack_half2(weights[0], weights[1]);
@@ -162,7 +164,8 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
             if (seen >> (lane & ~3u) & 15) {
                 // Rounded weights may have added up to all of the transmittance.
                 pixels.sums[f][2 * i + 1] =
-                    LIGHT_UNIT + fmaxf(pixels.sums[f][2 * i + 1], LIGHT_UNIT * TRANSMITTANCE_MIN);
+                    TRANSMITTANCE_UNIT +
+                    fmaxf(pixels.sums[f][2 * i + 1], TRANSMITTANCE_UNIT * TRANSMITTANCE_MIN);
                 if (odd && upper) pixels.basis[f][i] = 0x3c00u;
             }
         }

@@ -37,8 +37,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
     __shared__ float4 powers[BLOCK];   // a, b, c
     __shared__ float4 colours[BLOCK];
-    __shared__ u32 slots[BLOCK];        // compacted indices: rows of `splats` and `sums`
-    if (args.counters->halted) return;  // a buffer overflowed: the frame is void
+    __shared__ u32 splat_indices[BLOCK];    // compacted indices: rows of `splats` and `sums`
+    if (args.counters->overflowed) return;  // a buffer overflowed: the frame is void
     u32 thread = threadIdx.x;
     u32 tile = blockIdx.x;
     u32 x = tile % args.camera.tiles_x * TILE + thread % TILE,
@@ -60,10 +60,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (u32 start = range.x; start < range.y; start += BLOCK) {
         if (__syncthreads_and(done)) break;
         if (start + thread < range.y) {
-            u32 slot = args.pairs[start + thread];
-            if (args.pair_slots) slot = args.pair_slots[slot];
-            ReadOnly<float4> from = splat_row(args.splats, slot);
-            slots[thread] = slot;
+            u32 splat_index = args.pairs[start + thread];
+            if (args.pair_splats) splat_index = args.pair_splats[splat_index];
+            ReadOnly<float4> from = splat_row(args.splats, splat_index);
+            splat_indices[thread] = splat_index;
             centres[thread] = from[0];
             powers[thread] = from[1];
             colours[thread] = from[2];
@@ -71,10 +71,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         __syncthreads();
         u32 batch = min(range.y - start, (u32)BLOCK);
         for (u32 k = 0; k < batch; ++k) {
-            float4 centre = centres[k], power = powers[k];
-            float dx = px - centre.x, dy = py - centre.y;
+            float4 mean2d = centres[k], conic = powers[k];
+            float dx = px - mean2d.x, dy = py - mean2d.y;
             float exponent =
-                fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
+                fmaf(fmaf(conic.x, dx, conic.y * dy), dx, fmaf(conic.z * dy, dy, mean2d.z));
             float raw = exp2_approx(exponent);
             float alpha = fminf(raw, args.camera.alpha_max);
             bool skip = done || !(raw >= ALPHA_MIN);
@@ -99,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             float values[9] = {
                 v,           v * dx,         v * dy,           v * dx * dx,    v * dx * dy,
                 v * dy * dy, weight * g_red, weight * g_green, weight * g_blue};
-            float* to = args.sums + 12ull * slots[k];
+            float* to = args.sums + 12ull * splat_indices[k];
 #if AGGREGATE == 0
             for (int i = 0; i < 9; ++i) atomicAdd(to + i, values[i]);
 #else

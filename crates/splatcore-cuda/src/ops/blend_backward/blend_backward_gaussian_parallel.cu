@@ -36,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(WARP)
     __shared__ float4 pixels[2 * WARP];
     __shared__ float pixels_y[2 * WARP];
     __shared__ float2 states[WARP];
-    if (args.counters->halted) return;  // a buffer overflowed: the frame is void
+    if (args.counters->overflowed) return;  // a buffer overflowed: the frame is void
     u32 lane = threadIdx.x, bucket = blockIdx.x;
     u32 tile = args.bucket_tiles[bucket];
     if (tile == 0) return;
@@ -61,11 +61,11 @@ extern "C" __global__ void __launch_bounds__(WARP)
     float total[SUMS] = {};
     if (__any_sync(FULL_MASK, going != 0)) {
         // Lanes without a splat have opacity 0 and let pixels pass unchanged.
-        float4 centre = make_float4(0.0f, 0.0f, -1e9f, 0.0f), power = {}, colour = {};
+        float4 mean2d = make_float4(0.0f, 0.0f, -1e9f, 0.0f), conic = {}, colour = {};
         if (lane < length) {
-            ReadOnly<float4> from = splat_row(args.splats, args.pair_slots[number]);
-            centre = from[0];
-            power = from[1];
+            ReadOnly<float4> from = splat_row(args.splats, args.pair_splats[number]);
+            mean2d = from[0];
+            conic = from[1];
             colour = from[2];
         }
         // No pixel has arrived yet: transmittance 0 makes a placeholder pixel add nothing.
@@ -116,9 +116,9 @@ extern "C" __global__ void __launch_bounds__(WARP)
                     behind = entering.y;
                 }
                 float4 pixel = pixels[WARP - lane + step];
-                float dx = pixel.w - centre.x, dy = pixels_y[WARP - lane + step] - centre.y;
+                float dx = pixel.w - mean2d.x, dy = pixels_y[WARP - lane + step] - mean2d.y;
                 float exponent =
-                    fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
+                    fmaf(fmaf(conic.x, dx, conic.y * dy), dx, fmaf(conic.z * dy, dy, mean2d.z));
                 float raw = exp2_approx(exponent);
                 float alpha = fminf(raw, args.camera.alpha_max);
                 if (!(raw >= ALPHA_MIN)) alpha = 0.0f;

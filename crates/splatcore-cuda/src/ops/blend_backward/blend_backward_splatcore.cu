@@ -19,7 +19,7 @@
 // registers (5 values of the hot loop spill), 3 blocks a multiprocessor.
 //
 // Bound. Instructions and barriers: 415 k batches x 345 + 70 M outside them, 210 M warp
-// instructions, half of the issue slots; a fifth of the time barriers, a fifth fixed latency
+// instructions, half of the issue splats; a fifth of the time barriers, a fifth fixed latency
 // (fox_220k).
 //
 // Now. 400 us (fox_220k, 1080x1920, H200). History: docs/log/kernels/blend-backward.md
@@ -52,9 +52,9 @@ __device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradie
     const u32 minus[2] = {join_lows(MINUS_ALPHA_UNIT, MINUS_ALPHA_UNIT),
                           join_lows(MINUS_ALPHA_UNIT, MINUS_ALPHA_UNIT)};
     const float none[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    u32 colours[2], fronts[2], weights[2][4], caps = 0;
+    u32 colours[2], in_front[2], weights[2][4], caps = 0;
     weigh_batch(
-        pixels, rows, row, lane, alpha_max, fronts,
+        pixels, rows, row, lane, alpha_max, in_front,
         [&](const u32(&alphas)[2][4], const u32(&left)[2]) {
             // One of a lane's four alphas can be at the cap of 0.99 only where the four together
             // leave a transmittance of 0.0104 or less.
@@ -98,8 +98,9 @@ __device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradie
             // T is in the unit of the stored weights, as w is. Colours are stored in the inverse
             // unit, as g and u are, so w g and w u carry no factor. A stopped pixel has weights of
             // 0 from there on.
-            float t = fmaxf((1.0f / ALPHA_UNIT) * (i ? half_high(fronts[f]) : half_low(fronts[f])),
-                            LEAST_LEFT);
+            float t =
+                fmaxf((1.0f / ALPHA_UNIT) * (i ? half_high(in_front[f]) : half_low(in_front[f])),
+                      LEAST_LEFT);
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 // After one splat T stays positive. After two that leave a hundredth each, the
@@ -150,8 +151,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3)
     __shared__ __align__(8) u8 ranks[BLOCK / WARP][BLOCK];  // a splat's place in a warp's queue
     __shared__ __align__(8) float results[BLOCK / WARP][PLACES * PITCH];
     __shared__ float totals[BLOCK][SUMS];
-    __shared__ u32 ends[BLOCK / WARP];  // processed splats of a warp's queue; first max |G|
-    if (args.counters->halted) return;  // a buffer overflowed: the frame is void
+    __shared__ u32 ends[BLOCK / WARP];      // processed splats of a warp's queue; first max |G|
+    if (args.counters->overflowed) return;  // a buffer overflowed: the frame is void
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, group = lane / 4,
         member = lane % 4;
     u32 block_x = blockIdx.x % args.camera.tiles_x * TILE,
@@ -162,9 +163,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3)
     uint2 range = list_range(args.ranges, blockIdx.x);
     u32 alpha_max = kept_alpha_max(args.camera);
 
-    // Loads the pair and the compacted index (slot) of the next 256 splats in advance.
+    // Loads the pair and the compacted index (splat) of the next 256 splats in advance.
     u32 number = range.x + thread < range.y ? args.pairs[range.x + thread] : 0,
-        slot = args.pair_slots[number];
+        splat_index = args.pair_splats[number];
     Pixels pixels;
     start_pixels(pixels, x, y0, member, args.camera, block_x, block_y);
     Gradients gradients;
@@ -224,11 +225,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3)
         if (__syncthreads_and(pixels.finished || largest == 0)) break;
         u32 mask = 0;
         if (begin + thread < range.y) {
-            ReadOnly<float4> from = splat_row(args.splats, slot);
-            float4 centre = from[0], power = from[1], colour = from[2];
-            bool fits = write_row(rows + thread * (ROW_BYTES / 16), centre, power, colour, centre_x,
+            ReadOnly<float4> from = splat_row(args.splats, splat_index);
+            float4 mean2d = from[0], conic = from[1], colour = from[2];
+            bool fits = write_row(rows + thread * (ROW_BYTES / 16), mean2d, conic, colour, centre_x,
                                   centre_y);
-            mask = fits ? touched_rectangles(centre, power, block_x, block_y) : 0;
+            mask = fits ? touched_rectangles(mean2d, conic, block_x, block_y) : 0;
         }
         masks[thread] = (u8)mask;
         __syncthreads();
@@ -262,13 +263,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3)
             if (!__syncthreads_or(count > start + PLACES && !pixels.finished)) break;
         }
         if (begin + thread < range.y) {
-            float4 centre = splat_row(args.splats, slot)[0];
+            float4 mean2d = splat_row(args.splats, splat_index)[0];
             float total[SUMS];
 #pragma unroll
             for (u32 i = 0; i < SUMS; ++i)
                 total[i] = (i < 6 ? unscale : WEIGHT_UNIT * unscale) * totals[thread][i];
             // From moments about the tile's centre to moments about the splat's mean.
-            float dx = centre_x - centre.x, dy = centre_y - centre.y;
+            float dx = centre_x - mean2d.x, dy = centre_y - mean2d.y;
             float sx = fmaf(dx, total[0], total[1]), sy = fmaf(dy, total[0], total[2]);
             float sxx = fmaf(dx, total[1] + sx, total[3]),
                   sxy = fmaf(dx, total[2], fmaf(dy, sx, total[4]));
@@ -280,7 +281,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3)
         }
         if (begin + BLOCK + thread < range.y) {
             number = args.pairs[begin + BLOCK + thread];
-            slot = args.pair_slots[number];
+            splat_index = args.pair_splats[number];
         }
     }
     // Pairs behind the point where every pixel has stopped have sums of 0.

@@ -42,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ __align__(16) float rows_w[WARPS][ROWS * PITCH];
     __shared__ float results[WARPS][BATCH * SUMS];
     __shared__ u32 touched[WARPS][BATCH / WARP];
-    if (args.counters->halted) return;  // a buffer overflowed: the frame is void
+    if (args.counters->overflowed) return;  // a buffer overflowed: the frame is void
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     u32 tile = blockIdx.x;
     u32 x0 = tile % args.camera.tiles_x * TILE + warp % 2 * SUBTILE_X,
@@ -72,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         u32 batch = min(range.y - start, (u32)BATCH);
         if (thread < batch) {
             u32 number = args.pairs[start + thread];
-            ReadOnly<float4> from = splat_row(args.splats, args.pair_slots[number]);
+            ReadOnly<float4> from = splat_row(args.splats, args.pair_splats[number]);
             numbers[thread] = number;
             centres[thread] = from[0];
             powers[thread] = from[1];
@@ -137,10 +137,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             u32 kept = 0;
             for (u32 left = hits; left; left &= left - 1) {
                 u32 k = group + __ffs(left) - 1;
-                float4 centre = centres[k], power = powers[k];
-                float dx = px - centre.x, dy = py - centre.y;
+                float4 mean2d = centres[k], conic = powers[k];
+                float dx = px - mean2d.x, dy = py - mean2d.y;
                 float exponent =
-                    fmaf(fmaf(power.x, dx, power.y * dy), dx, fmaf(power.z * dy, dy, centre.z));
+                    fmaf(fmaf(conic.x, dx, conic.y * dy), dx, fmaf(conic.z * dy, dy, mean2d.z));
                 float raw = exp2_approx(exponent);
                 float alpha = fminf(raw, args.camera.alpha_max);
                 if (!(raw >= ALPHA_MIN) || done) alpha = 0.0f;

@@ -12,7 +12,7 @@ kernel_params! {
     pub struct BlendBackwardParams {
         splats: Address,
         pairs: Address,
-        pair_slots: Address,
+        pair_splats: Address,
         ranges: Address,
         camera: KernelCamera,
         counters: Address,
@@ -38,7 +38,7 @@ kernel_params! {
 
     /// Parameters of `sum_long_pairs` (sum_pairs.cu).
     pub struct SumLongPairsParams {
-        long_slots: Address,
+        long_splats: Address,
         first_pairs: Address,
         tile_counts: Address,
         pair_sums: Address,

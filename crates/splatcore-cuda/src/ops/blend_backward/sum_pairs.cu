@@ -1,15 +1,15 @@
 // sum_pairs: adds up the rows of sums of a splat's pairs.
 //
 // Contract. Reads `pair_sums` ([pairs][12], f32; blend_backward_atomic.cu says what a row holds)
-// and writes `sums` ([visible][12], f32), row s being the splat of compacted index (slot) s. A
+// and writes `sums` ([visible][12], f32), row s being the splat of compacted index (splat) s. A
 // splat's pairs are rows first_pairs[s] to first_pairs[s] + tile_counts[s] - 1. The order of
 // additions is fixed: equal bits in every run. For the methods that write a row for each (tile,
 // splat) pair.
 // ABSOLUTE 1 also adds up, in columns 9 and 10, the absolute values of each pair's gradient of the
 // 2D mean, without the factor ln 2 that all sums lack (AbsGS); only this reads `splats`.
 //
-// Launch. `sum_pairs`: 8 lanes a slot, blocks of 256, in depth order, which is the order of the
-// rows: neighbouring lanes read neighbouring rows. `sum_long_pairs`: one block for each slot with
+// Launch. `sum_pairs`: 8 lanes a splat, blocks of 256, in depth order, which is the order of the
+// rows: neighbouring lanes read neighbouring rows. `sum_long_pairs`: one block for each splat with
 // more than LONG_LIST pairs, which `expand` queued: a few blocks with the nearest, largest splats
 // would keep the rest of the card waiting.
 //
@@ -24,9 +24,9 @@
 #define SUMS (9 + 2 * ABSOLUTE)
 
 // The conic (a, b, c) of a splat, which only ABSOLUTE needs.
-__device__ __forceinline__ float4 shape_of(const Splat* splats, u32 slot) {
+__device__ __forceinline__ float4 shape_of(const Splat* splats, u32 splat_index) {
 #if ABSOLUTE
-    return splat_row(splats, slot)[1];
+    return splat_row(splats, splat_index)[1];
 #else
     return make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #endif
@@ -51,13 +51,13 @@ __device__ __forceinline__ void add_row(ReadOnly<float4> rows, u64 row, float4 s
 #endif
 }
 
-__device__ __forceinline__ void write_row(float4* sums, u32 slot, const float* total) {
-    sums[3ull * slot] = make_float4(total[0], total[1], total[2], total[3]);
-    sums[3ull * slot + 1] = make_float4(total[4], total[5], total[6], total[7]);
+__device__ __forceinline__ void write_row(float4* sums, u32 splat_index, const float* total) {
+    sums[3ull * splat_index] = make_float4(total[0], total[1], total[2], total[3]);
+    sums[3ull * splat_index + 1] = make_float4(total[4], total[5], total[6], total[7]);
 #if ABSOLUTE
-    sums[3ull * slot + 2] = make_float4(total[8], total[9], total[10], 0.0f);
+    sums[3ull * splat_index + 2] = make_float4(total[8], total[9], total[10], 0.0f);
 #else
-    sums[3ull * slot + 2] = make_float4(total[8], 0.0f, 0.0f, 0.0f);
+    sums[3ull * splat_index + 2] = make_float4(total[8], 0.0f, 0.0f, 0.0f);
 #endif
 }
 
@@ -74,14 +74,15 @@ struct SumPairsParams {
 extern "C" __global__ void __launch_bounds__(BLOCK)
     sum_pairs(const __grid_constant__ SumPairsParams args) {
     begin_kernel();
-    if (args.counters->halted) return;  // a buffer overflowed: the frame is void
+    if (args.counters->overflowed) return;  // a buffer overflowed: the frame is void
     u32 visible = args.counters->visible;
     u32 place = blockIdx.x * (BLOCK / LANES) + threadIdx.x / LANES, part = threadIdx.x % LANES;
     if (place - threadIdx.x % WARP / LANES >= visible) return;
     bool valid = place < visible;
-    u32 slot = valid ? args.order[place] : 0;
-    u32 first = valid ? args.first_pairs[slot] : 0, count = valid ? args.tile_counts[slot] : 0;
-    float4 shape = shape_of(args.splats, slot);
+    u32 splat_index = valid ? args.order[place] : 0;
+    u32 first = valid ? args.first_pairs[splat_index] : 0,
+        count = valid ? args.tile_counts[splat_index] : 0;
+    float4 shape = shape_of(args.splats, splat_index);
     float total[SUMS] = {};
     if (count <= LONG_LIST)
         for (u32 k = part; k < count; k += LANES) add_row(args.pair_sums, first + k, shape, total);
@@ -89,12 +90,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (int i = 0; i < SUMS; ++i)
         for (int offset = LANES / 2; offset > 0; offset /= 2)
             total[i] += __shfl_xor_sync(FULL_MASK, total[i], offset);
-    if (valid && part == 0 && count <= LONG_LIST) write_row(args.sums, slot, total);
+    if (valid && part == 0 && count <= LONG_LIST) write_row(args.sums, splat_index, total);
 }
 
 // Parameters of `sum_long_pairs`; in Rust by the same name.
 struct SumLongPairsParams {
-    ReadOnly<u32> long_slots;    // the long-list queue: compacted indices
+    ReadOnly<u32> long_splats;   // the long-list queue: compacted indices
     ReadOnly<u32> first_pairs;   // number of the first pair of each compacted index
     ReadOnly<u32> tile_counts;   // pairs of each compacted index
     ReadOnly<float4> pair_sums;  // a row of 12 floats for each pair
@@ -106,12 +107,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     sum_long_pairs(const __grid_constant__ SumLongPairsParams args) {
     begin_kernel();
     __shared__ float parts[BLOCK / WARP][SUMS];
-    if (args.counters->halted) return;
+    if (args.counters->overflowed) return;
     u32 longs = args.counters->longs, lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     for (u32 item = blockIdx.x; item < longs; item += gridDim.x) {
-        u32 slot = args.long_slots[item], first = args.first_pairs[slot],
-            count = args.tile_counts[slot];
-        float4 shape = shape_of(args.splats, slot);
+        u32 splat_index = args.long_splats[item], first = args.first_pairs[splat_index],
+            count = args.tile_counts[splat_index];
+        float4 shape = shape_of(args.splats, splat_index);
         float total[SUMS] = {};
         for (u32 k = threadIdx.x; k < count; k += BLOCK)
             add_row(args.pair_sums, first + k, shape, total);
@@ -126,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 total[i] = 0.0f;
                 for (u32 w = 0; w < BLOCK / WARP; ++w) total[i] += parts[w][i];
             }
-            write_row(args.sums, slot, total);
+            write_row(args.sums, splat_index, total);
         }
         __syncthreads();
     }

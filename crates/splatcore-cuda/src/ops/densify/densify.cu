@@ -46,7 +46,7 @@
 #define TOTAL_LISTED 6
 #define TOTAL_WEIGHT 7
 #define TOTAL_ADDED 8
-#define TOTAL_ALL 9  // Gaussians before, 0 if a buffer overflowed (`halted`)
+#define TOTAL_ALL 9  // Gaussians before, 0 if a buffer overflowed
 #define TOTAL_CHILDREN 10
 #define TOTAL_APPENDED 11   // clones and children
 #define TOTAL_COMPACTED 12  // rows after compaction, 0 if all Gaussians stay
@@ -62,7 +62,7 @@ __device__ __forceinline__ u64 random_bits(u64 seed, u64 step, u64 index, u64 la
 
 // --- Begin and end.
 
-// One warp. After an overflow (`halted`) nothing changes until the host has made room and asks
+// One warp. After an overflow nothing changes until the host has made room and asks
 // again.
 // Parameters of `begin_refinement`; in Rust by the same name.
 struct BeginRefinementParams {
@@ -75,7 +75,7 @@ extern "C" __global__ void begin_refinement(const __grid_constant__ BeginRefinem
     const u32 place = threadIdx.x;
     const bool counts = place == TOTAL_ALL || place == TOTAL_AFTER;
     if (place < TOTALS)
-        args.totals[place] = counts && !args.counters->halted ? args.gaussians[0] : 0;
+        args.totals[place] = counts && !args.counters->overflowed ? args.gaussians[0] : 0;
 }
 
 // One thread. Sets the count of Gaussians and counts the refinement as done, like a step.
@@ -364,7 +364,7 @@ extern "C" __global__ void decide_sizes(const __grid_constant__ DecideSizesParam
     u64 parents = args.totals[TOTAL_PARENTS];
     const u64 rows = all + clones + 2 * parents;
     if (all != 0 && rows > args.most_rows) {
-        args.counters->halted = 1;
+        args.counters->overflowed = 1;
         args.counters->rows = rows;
         all = 0;
     }

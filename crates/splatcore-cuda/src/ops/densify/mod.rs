@@ -9,7 +9,7 @@
 //! Where the host waits: not at all where memory is plenty ([`Densify::launch`]). Sizes stay on the
 //! device, the host launches for the most that there may be, and learns the numbers with the look
 //! that tells it how far the steps are. It guesses how much room adc's growth takes from the rounds
-//! before; should that be too little, the device halts as it does when pairs have no room. Where
+//! before; should that be too little, the frame overflows as it does when pairs have no room. Where
 //! memory is short, and for what asks for scores, [`Densify::refine`] waits for the sizes and
 //! reserves no more than they ask for.
 //!
@@ -239,7 +239,7 @@ impl Densify {
 
     /// Rows that a round of adc over `n` Gaussians is given to grow by for a moment: twice what the
     /// last one took. All launches until the host hears of it are for so many more, and what it
-    /// wants beyond them halts the device.
+    /// wants beyond them overflows.
     fn growth_of(&self, n: usize) -> usize {
         let (rows, of) = self.growth.unwrap_or((n, 2 * n));
         let twice = 2.0 * rows as f64 * n as f64 / of.max(1) as f64;
@@ -252,7 +252,7 @@ impl Densify {
     }
 
     /// Puts a refinement into the queue and waits for nothing. `state.count` is what there may be
-    /// at most afterwards. The device does nothing if it has halted before, halts itself if there
+    /// at most afterwards. The device does nothing if it has overflowed before, overflows if there
     /// is too little room (`counters.rows` says how much there must be), and else counts the
     /// refinement as a step. What came of it: [`Densify::hear`].
     ///
@@ -272,7 +272,12 @@ impl Densify {
 
     /// What came of a refinement that the device has done; `totals` are as of then or later, but
     /// not of [`totals::REFINEMENTS`] refinements later.
-    pub fn hear(&mut self, refine: &Refine, launched: Launched, totals: &Totals) -> RefineReport {
+    pub fn take_report(
+        &mut self,
+        refine: &Refine,
+        launched: Launched,
+        totals: &Totals,
+    ) -> RefineReport {
         self.note(refine, launched.before, totals.of(launched.place))
     }
 

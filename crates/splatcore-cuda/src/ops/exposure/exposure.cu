@@ -58,8 +58,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     expose(const __grid_constant__ ExposeParams args) {
     begin_kernel();
     const u32 i = blockIdx.x * THREADS + threadIdx.x;
-    if (i >= args.pixels || args.counters->halted)
-        return;  // halted: a buffer overflowed, there is no image
+    if (i >= args.pixels || args.counters->overflowed)
+        return;  // a buffer overflowed: there is no image
     const Transform t = load_transform(args.exposure);
     const float r = args.image[i], g = args.image[args.pixels + i],
                 b = args.image[2 * args.pixels + i];
@@ -83,7 +83,7 @@ struct ExposeBackwardParams {
 extern "C" __global__ void __launch_bounds__(THREADS)
     expose_backward(const __grid_constant__ ExposeBackwardParams args) {
     begin_kernel();
-    if (args.counters->halted) return;
+    if (args.counters->overflowed) return;
     __shared__ float warp_sums[THREADS / WARP][NUMBERS];
     const Transform t = load_transform(args.exposure);
     float sums[NUMBERS] = {};
@@ -145,7 +145,7 @@ struct UpdateExposureParams {
 extern "C" __global__ void __launch_bounds__(NUMBERS* WARP)
     update_exposure(const __grid_constant__ UpdateExposureParams args) {
     begin_kernel();
-    if (args.counters->halted) return;
+    if (args.counters->overflowed) return;
     const u32 number = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const float identity = number % 5 == 0 ? 1.0f : 0.0f;
     double gradient = 0.0, deviation = 0.0;

@@ -183,9 +183,9 @@ fn the_kernels_match_the_twin_and_stand_still_when_halted() {
             let all: Vec<f32> = address.to_vec(3 * pixels).unwrap();
             [0, 1, 2].map(|c| all[c * pixels..(c + 1) * pixels].to_vec())
         };
-        for halted in [1, 0] {
+        for overflowed in [1, 0] {
             let counters = Counters {
-                halted,
+                overflowed,
                 ..Counters::default()
             };
             let counters = Buffer::from_slice(&device, "counters", &[counters]).unwrap();
@@ -202,7 +202,7 @@ fn the_kernels_match_the_twin_and_stand_still_when_halted() {
                 .update(&queue, &kernels, pixels, view, RATE, at)
                 .unwrap();
             device.synchronize().unwrap();
-            if halted == 1 {
+            if overflowed == 1 {
                 assert!(
                     exposed.download().unwrap() == step.before,
                     "it did not stand still"

@@ -1,7 +1,7 @@
-//! Groups of tiles (TensorGS, section 4.4): one list for a square of tiles, with a mask for each of
-//! its Gaussians that says which of the tiles it touches. Launches
-//! ops/intersect/intersect_macro_tiles.cu, which says how; the sort sees group numbers where they
-//! otherwise see tile numbers.
+//! Macro-tiles of tiles (TensorGS, section 4.4): one list for a square of tiles, with a mask for
+//! each of its Gaussians that says which of the tiles it touches. Launches
+//! ops/intersect/intersect_macro_tiles.cu, which says how; the sort sees macro-tile numbers where
+//! they otherwise see tile numbers.
 
 use super::footprint;
 use crate::device::params::{Address, Params, kernel_params};
@@ -19,12 +19,12 @@ kernel_params! {
         order: Address,
         camera: KernelCamera,
         pair_capacity: u32,
-        groups: Address,
-        pair_slots: Address,
+        macro_tiles: Address,
+        pair_splats: Address,
         pair_numbers: Address,
         masks: Address,
         first_pairs: Address,
-        long_slots: Address,
+        long_splats: Address,
         states: Address,
         counters: Address,
     }
@@ -32,10 +32,10 @@ kernel_params! {
     /// Parameters of `expand_macro_tiles_long` (intersect_macro_tiles.cu).
     pub struct ExpandMacroTilesLongParams {
         splats: Address,
-        long_slots: Address,
+        long_splats: Address,
         camera: KernelCamera,
-        groups: Address,
-        pair_slots: Address,
+        macro_tiles: Address,
+        pair_splats: Address,
         pair_numbers: Address,
         masks: Address,
         first_pairs: Address,
@@ -45,7 +45,7 @@ kernel_params! {
 
 const BLOCK: usize = 256;
 
-/// Tiles along a side of a group, for blends that take groups; the others take tiles.
+/// Tiles along a side of a macro-tile, for blends that take macro-tiles; the others take tiles.
 pub fn side(blend: Blend) -> Option<u32> {
     match blend {
         Blend::TensorGs2x2 => Some(2),
@@ -54,7 +54,7 @@ pub fn side(blend: Blend) -> Option<u32> {
     }
 }
 
-/// Groups of an image.
+/// Macro-tiles of an image.
 pub fn count(view: &KernelCamera, side: u32) -> usize {
     view.tiles_x.div_ceil(side) as usize * view.tiles_y.div_ceil(side) as usize
 }
@@ -66,26 +66,27 @@ pub struct Lists {
     pub splats: u64,
     /// Their depth order.
     pub order: u64,
-    /// Group of each pair.
-    pub groups: u64,
-    /// Slot of each pair.
-    pub pair_slots: u64,
-    /// Number of each pair, to be sorted by group.
+    /// Macro-tile of each pair.
+    pub macro_tiles: u64,
+    /// Compacted index of each pair.
+    pub pair_splats: u64,
+    /// Number of each pair, to be sorted by macro-tile.
     pub pair_numbers: u64,
     /// Tiles of each pair by its number, a u16 each.
     pub masks: u64,
-    /// First pair of each slot.
+    /// First pair of each splat.
     pub first_pairs: u64,
-    /// Queue of slots with long lists.
-    pub long_slots: u64,
+    /// Queue of splats with long lists.
+    pub long_splats: u64,
     /// States of the look-back, zero.
     pub states: u64,
-    /// The counters; the tiles' pairs become the groups'.
+    /// The counters; the tiles' pairs become the macro-tiles'.
     pub counters: u64,
 }
 
-/// Writes the (group, Gaussian) pairs of at most `gaussians` splats in depth order. There is room
-/// for as many as there are (tile, Gaussian) pairs, of which no more than `capacity` are allowed.
+/// Writes the (macro-tile, Gaussian) pairs of at most `gaussians` splats in depth order. There is
+/// room for as many as there are (tile, Gaussian) pairs, of which no more than `capacity` are
+/// allowed.
 ///
 /// # Errors
 /// If a launch failed.
@@ -110,12 +111,12 @@ pub fn expand(
             order: lists.order,
             camera: *view,
             pair_capacity: capacity,
-            groups: lists.groups,
-            pair_slots: lists.pair_slots,
+            macro_tiles: lists.macro_tiles,
+            pair_splats: lists.pair_splats,
             pair_numbers: lists.pair_numbers,
             masks: lists.masks,
             first_pairs: lists.first_pairs,
-            long_slots: lists.long_slots,
+            long_splats: lists.long_splats,
             states: lists.states,
             counters: lists.counters,
         },
@@ -126,10 +127,10 @@ pub fn expand(
         BLOCK as u32,
         &ExpandMacroTilesLongParams {
             splats: lists.splats,
-            long_slots: lists.long_slots,
+            long_splats: lists.long_splats,
             camera: *view,
-            groups: lists.groups,
-            pair_slots: lists.pair_slots,
+            macro_tiles: lists.macro_tiles,
+            pair_splats: lists.pair_splats,
             pair_numbers: lists.pair_numbers,
             masks: lists.masks,
             first_pairs: lists.first_pairs,
@@ -138,11 +139,11 @@ pub fn expand(
     )
 }
 
-/// `expand_macro_tiles` and `expand_macro_tiles_long`, for groups of `side` x `side` tiles.
+/// `expand_macro_tiles` and `expand_macro_tiles_long`, for macro-tiles of `side` x `side` tiles.
 pub fn program(intersect: Intersect, side: u32) -> Program {
     sources::program(
         "intersect_macro_tiles.cu",
-        vec![footprint(intersect), ("GROUP", side.to_string())],
+        vec![footprint(intersect), ("MACRO_TILE_SIDE", side.to_string())],
         [
             ExpandMacroTilesParams::kernel("expand_macro_tiles"),
             ExpandMacroTilesLongParams::kernel("expand_macro_tiles_long"),

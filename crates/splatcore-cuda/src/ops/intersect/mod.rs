@@ -17,10 +17,10 @@ kernel_params! {
         camera: KernelCamera,
         pair_capacity: u32,
         tiles: Address,
-        pair_slots: Address,
+        pair_splats: Address,
         pair_numbers: Address,
         first_pairs: Address,
-        long_slots: Address,
+        long_splats: Address,
         states: Address,
         counters: Address,
     }
@@ -28,10 +28,10 @@ kernel_params! {
     /// Parameters of `expand_long` (intersect.cu).
     pub struct ExpandLongParams {
         splats: Address,
-        long_slots: Address,
+        long_splats: Address,
         camera: KernelCamera,
         tiles: Address,
-        pair_slots: Address,
+        pair_splats: Address,
         pair_numbers: Address,
         first_pairs: Address,
         counters: Address,

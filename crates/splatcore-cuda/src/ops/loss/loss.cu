@@ -38,7 +38,7 @@ __device__ constexpr float WINDOW[TAPS] = WINDOW_TAPS;
 // Whether a buffer of the frame overflowed, so that there is no image and the host repeats the
 // step. `counters` may be null.
 __device__ __forceinline__ bool is_halted(const Counters* counters) {
-    return counters && counters->halted;
+    return counters && counters->overflowed;
 }
 
 // The pixels and the channel of a block.

@@ -143,7 +143,7 @@ impl Loss {
     /// Puts the loss of `image` (`[3][height * width]` f32) against `photo` (`[height * width][3]`
     /// u8) into the queue. `mask` is `[height * width]` u8, 0 where a pixel is ignored, or the
     /// address 0 if all count; `counted` is how many count. `counters` is the address of a frame's
-    /// counters, or 0 for none: while they say that the device has halted nothing is written.
+    /// counters, or 0 for none: while they say that the device has overflowed nothing is written.
     /// Writes `gradient`, dL/dimage, `[3][height * width]` f32, 0 where ignored, and `value`, the
     /// loss, one f64. Nothing counted: all zero. The same inputs give the same bits.
     ///

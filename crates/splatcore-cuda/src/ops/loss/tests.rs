@@ -298,7 +298,7 @@ fn ignored_pixels_change_nothing_even_when_not_numbers() {
     assert!(nothing.0.iter().flatten().all(|&g| g == 0.0));
 }
 
-/// A halted frame has no image to learn from.
+/// An overflowed frame has no image to learn from.
 #[test]
 fn a_halted_device_computes_no_loss() {
     let Some(device) = device() else { return };
@@ -309,9 +309,9 @@ fn a_halted_device_computes_no_loss() {
     let rgb = Buffer::from_slice(&device, "photo", &photo.rgb).unwrap();
     let gradient = Buffer::from_slice(&device, "gradient", &vec![7.0f32; 3 * n]).unwrap();
     let value = Buffer::from_slice(&device, "value", &[7.0f64]).unwrap();
-    for halted in [1, 0] {
+    for overflowed in [1, 0] {
         let counters = Counters {
-            halted,
+            overflowed,
             ..Counters::default()
         };
         let counters = Buffer::from_slice(&device, "counters", &[counters]).unwrap();
@@ -334,7 +334,7 @@ fn a_halted_device_computes_no_loss() {
         let gradient: Vec<f32> = gradient.to_vec(3 * n).unwrap();
         let untouched =
             gradient.iter().all(|&g| g == 7.0) && value.to_vec::<f64>(1).unwrap() == [7.0];
-        assert_eq!(untouched, halted == 1);
+        assert_eq!(untouched, overflowed == 1);
     }
 }
 

@@ -25,16 +25,16 @@ kernel_params! {
         gaussians: Address,
         camera: KernelCamera,
         splats: Address,
-        group_counts: Address,
+        macro_tile_counts: Address,
         pairs: Address,
         masks: Address,
         room: u32,
-        far_queue: Address,
-        far_room: u32,
+        large_queue: Address,
+        large_room: u32,
         depths: Address,
-        slots: Address,
+        splat_order: Address,
         pair_counts: Address,
-        slot_of: Address,
+        splat_of: Address,
         counters: Address,
         smoothing: Address,
     }
@@ -62,14 +62,21 @@ pub fn project(in_use: u8, stored: u8, intersect: Intersect) -> Program {
     program("project.cu", constants, [ProjectParams::kernel("project")])
 }
 
-/// `project` that deals pairs to groups.
-pub fn project_dealt(in_use: u8, stored: u8, intersect: Intersect, groups: bin::Groups) -> Program {
+/// `project` that bins pairs to macro-tiles.
+pub fn project_binned(
+    in_use: u8,
+    stored: u8,
+    intersect: Intersect,
+    macro_tiles: bin::MacroTiles,
+) -> Program {
     let mut program = project(in_use, stored, intersect);
-    program.constants.push(("GROUP", groups.side.to_string()));
-    program.constants.extend(groups.constants());
+    program
+        .constants
+        .push(("MACRO_TILE_SIDE", macro_tiles.side.to_string()));
+    program.constants.extend(macro_tiles.constants());
     program.constants.extend([
-        ("TOUCHED", bin::TOUCHED_NEAR.to_string()),
-        ("FAR_ROWS", bin::FAR_ROWS.to_string()),
+        ("TOUCHED", bin::TOUCHED_SMALL.to_string()),
+        ("LARGE_ROWS", bin::LARGE_ROWS.to_string()),
     ]);
     program
 }

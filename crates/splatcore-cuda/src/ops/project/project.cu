@@ -4,14 +4,14 @@
 // ([n]) and `sh` ([n][SH_ROW]) becomes a Splat: mean, conic and radius in pixels by EWA splatting
 // (Zwicker et al. 2002, as INRIA's rasterizer computes it), colour by spherical harmonics.
 // Survivors reach alpha = 1/255 in at least one tile. Twin: splatcore-cpu/src/project.rs. Training
-// and unbinned inference: survivors get compacted indices (`slots`) in the order in which blocks
-// ask; `depths` and `slots` ([n]) are the pairs for the sort by depth, in the order of the
-// Gaussians, which equal depths keep; `pair_counts` has each splat's tiles, `slot_of` the index of
-// each Gaussian. With MOST_GROUPS (DEALT): no compaction; pairs of splats within 2x2 macro-tiles
-// are binned here (bin.cuh), others go to `far_queue` (bin_large_splats.cu).
+// and unbinned inference: survivors get compacted indices (`splats`) in the order in which blocks
+// ask; `depths` and `splats` ([n]) are the pairs for the sort by depth, in the order of the
+// Gaussians, which equal depths keep; `pair_counts` has each splat's tiles, `splat_of` the index of
+// each Gaussian. With MOST_MACRO_TILES (BINNED): no compaction; pairs of splats within 2x2
+// macro-tiles are binned here (bin.cuh), others go to `large_queue` (bin_large_splats.cu).
 //   SH_DEGREE in use; SH_ROW numbers stored for a Gaussian: floats, or halves if HALF_SH is 1
-//   (then a multiple of 8); DEPTH_BITS of a key; INTERSECT as in footprint.cuh; MOST_GROUPS as in
-//   bin.cuh; ANTIALIAS and SMOOTHING 1 for antialias.cuh and smoothing.cuh (`smoothing`: [n]).
+//   (then a multiple of 8); DEPTH_BITS of a key; INTERSECT as in footprint.cuh; MOST_MACRO_TILES as
+//   in bin.cuh; ANTIALIAS and SMOOTHING 1 for antialias.cuh and smoothing.cuh (`smoothing`: [n]).
 //
 // Launch. One thread a Gaussian, blocks of 128; 60 registers, 28 KB of shared memory for degree 3.
 // Binned: 59, 34 KB (46 for many macro-tiles). HALF_SH: 40, 16 KB.
@@ -27,15 +27,15 @@
 #include "footprint.cuh"
 #include "smoothing.cuh"
 #include "antialias.cuh"
-#ifdef MOST_GROUPS
+#ifdef MOST_MACRO_TILES
 #include "bin.cuh"
 #endif
 
 #define BLOCK 128
-#ifdef MOST_GROUPS
-#define DEALT 1
+#ifdef MOST_MACRO_TILES
+#define BINNED 1
 #else
-#define DEALT 0
+#define BINNED 0
 #endif
 // Parts of the scene that blocks take in turn. Files have Gaussians over many rows of tiles next
 // to each other; in the file's order those at its end would all begin last.
@@ -75,7 +75,7 @@ __device__ __forceinline__ u32 depth_key(float depth, const Camera& camera) {
     return beyond < NEAR_KEYS ? beyond : min(NEAR_KEYS + ((beyond - NEAR_KEYS) >> 5), ALL_KEYS - 1);
 }
 
-#if !DEALT
+#if !BINNED
 // A warp's shared memory while it counts the pairs of its splats.
 struct Counting {
     Footprint footprints[WARP];
@@ -124,7 +124,7 @@ __device__ __forceinline__ u32 count_pairs(const Footprint& footprint, bool want
 
 // A warp's shared memory: first for counting, then for harmonics.
 union __align__(16) Work {
-#if !DEALT
+#if !BINNED
     Counting counting;
 #endif
     Harmonic harmonics[WARP * STRIDE];
@@ -140,27 +140,27 @@ struct ProjectParams {
     u32 most;                        // Gaussians there may be
     ReadOnly<u32> gaussians;         // the number of Gaussians; null: `most`
     Camera camera;
-    Splat* splats;      // by compacted index
-    u32* group_counts;  // pairs of each macro-tile
-    u64* pairs;         // [macro-tiles][room], (depth key, compacted index)
-    u16* masks;         // [macro-tiles][room], tiles of the macro-tile; side 4 only
-    u32 room;           // pairs that a macro-tile has room for
-    uint4* far_queue;   // queue of large footprints
-    u32 far_room;       // room in it
-    u32* depths;        // sort key of each compacted index
-    u32* slots;         // 0, 1, 2, ..., for `sort`
-    u32* pair_counts;   // pairs of each compacted index
-    u32* slot_of;       // compacted index of each Gaussian, see NO_SLOT
+    Splat* splats;           // by compacted index
+    u32* macro_tile_counts;  // pairs of each macro-tile
+    u64* pairs;              // [macro-tiles][room], (depth key, compacted index)
+    u16* masks;              // [macro-tiles][room], tiles of the macro-tile; side 4 only
+    u32 room;                // pairs that a macro-tile has room for
+    uint4* large_queue;      // queue of large footprints
+    u32 large_room;          // room in it
+    u32* depths;             // sort key of each compacted index
+    u32* splat_order;        // 0, 1, 2, ..., for `sort`
+    u32* pair_counts;        // pairs of each compacted index
+    u32* splat_of;           // compacted index of each Gaussian, see NO_SPLAT
     Counters* counters;
     ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
     project(const __grid_constant__ ProjectParams args) {
     begin_kernel();
-#if DEALT
+#if BINNED
     __shared__ Dealing dealing;
     __shared__ u32 far_count, far_start;
-    for (u32 k = threadIdx.x; k < MOST_GROUPS / 2; k += BLOCK) dealing.words[k] = 0;
+    for (u32 k = threadIdx.x; k < MOST_MACRO_TILES / 2; k += BLOCK) dealing.words[k] = 0;
     if (threadIdx.x == 0) dealing.touched_groups = far_count = 0;
 #else
     __shared__ u32 warp_counts[BLOCK / WARP];
@@ -222,12 +222,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         splat.a = half * g.yy;
         splat.b = LOG2E * inverse_determinant * g.xy;
         splat.c = half * g.xx;
-#if !DEALT || READS_RADIUS
+#if !BINNED || READS_RADIUS
         float middle = 0.5f * (g.xx + g.yy);
         float spread = sqrtf(fmaxf(fmaf(middle, middle, -g.determinant), 0.1f));
         splat.radius = ceilf(3.0f * sqrtf(middle + spread));
 #endif
-#if !DEALT
+#if !BINNED
         // INRIA's square touches a tile exactly if it reaches past the first pixel and begins
         // before the end of the last tile, as it is at least two pixels wide.
         float end_x = args.camera.tiles_x * TILE + 0.5f - 1e-3f,
@@ -246,7 +246,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                    splat.mean_y + ellipse.half_height >= 0.5f &&
                    args.camera.height - 0.5f >= splat.mean_y - ellipse.half_height;
     }
-#if DEALT
+#if BINNED
     Near near = {};
     if (survives) near = find_near(footprint, left, args.camera);
     survives = near.is_far || (near.tiles[0] | near.tiles[1]) != 0;
@@ -256,7 +256,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
     // The copies of the survivors' harmonics run while the block asks for their compacted indices
-    // (`slots`).
+    // (`splats`).
     u32 mask = __ballot_sync(FULL_MASK, survives);
     u32 rank = __popc(mask & ((1u << lane) - 1)), survivors = __popc(mask);
     if (survives) owners[warp][rank] = i;
@@ -278,46 +278,48 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
     copy_async_commit();
 
-#if DEALT
+#if BINNED
     // Pairs. After this barrier the block's counts are 0.
     __syncthreads();
-    u32 groups_x = (args.camera.tiles_x + GROUP - 1) / GROUP, ranks = 0, far_place = 0;
+    u32 groups_x = (args.camera.tiles_x + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE, ranks = 0,
+        far_place = 0;
     if (!near.is_far) {
 #pragma unroll
         for (u32 g = 0; g < NEAR * NEAR; ++g)
             if (near_mask(near, g))
-                ranks |= count_pair(dealing, near.group + g / NEAR * groups_x + g % NEAR)
+                ranks |= count_pair(dealing, near.macro_tile + g / NEAR * groups_x + g % NEAR)
                          << (8 * g);
     }
-    u32 far_entries = near.is_far ? (near.rows.y - near.rows.x + FAR_ROWS - 1) / FAR_ROWS : 0;
-    u32 far_until = warp_scan(far_entries, lane);
+    u32 large_entries = near.is_far ? (near.rows.y - near.rows.x + LARGE_ROWS - 1) / LARGE_ROWS : 0;
+    u32 far_until = warp_scan(large_entries, lane);
     if (lane == WARP - 1 && far_until) far_place = atomicAdd(&far_count, far_until);
-    far_place = __shfl_sync(FULL_MASK, far_place, WARP - 1) + far_until - far_entries;
+    far_place = __shfl_sync(FULL_MASK, far_place, WARP - 1) + far_until - large_entries;
     __syncthreads();
     if (thread == BLOCK - 1 && far_count) far_start = atomicAdd(&args.counters->far, far_count);
-    reserve_places<BLOCK, 1>(dealing, args.group_counts, thread);
+    reserve_places<BLOCK, 1>(dealing, args.macro_tile_counts, thread);
     copy_async_wait<0>();
     __syncthreads();
-    DealtPairs to = {args.pairs, args.masks, args.room};
+    BinnedPairs to = {args.pairs, args.masks, args.room};
     if (near.is_far) {
-        for (u32 k = 0, row = near.rows.x; k < far_entries; ++k, row += FAR_ROWS) {
+        for (u32 k = 0, row = near.rows.x; k < large_entries; ++k, row += LARGE_ROWS) {
             u32 at = far_start + far_place + k;
-            if (at < args.far_room)
-                args.far_queue[at] =
-                    make_uint4(i, __float_as_uint(depth), row, min(row + FAR_ROWS, near.rows.y));
+            if (at < args.large_room)
+                args.large_queue[at] =
+                    make_uint4(i, __float_as_uint(depth), row, min(row + LARGE_ROWS, near.rows.y));
         }
     } else {
 #pragma unroll
         for (u32 g = 0; g < NEAR * NEAR; ++g) {
-            u32 mask = near_mask(near, g), group = near.group + g / NEAR * groups_x + g % NEAR;
+            u32 mask = near_mask(near, g),
+                macro_tile = near.macro_tile + g / NEAR * groups_x + g % NEAR;
             if (mask)
-                write_dealt(to, group, dealing.counts[group] + (ranks >> (8 * g) & 255),
+                write_dealt(to, macro_tile, dealing.counts[macro_tile] + (ranks >> (8 * g) & 255),
                             __float_as_uint(depth), i, mask);
         }
     }
-    u32 slot = i;
+    u32 splat_index = i;
 #else
-    // Compacted indices (`slots`).
+    // Compacted indices (`splats`).
     u32 in_warp = pairs;
     for (int offset = 16; offset > 0; offset /= 2)
         in_warp += __shfl_xor_sync(FULL_MASK, in_warp, offset);
@@ -338,8 +340,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
     copy_async_wait<0>();
     __syncthreads();
-    u32 slot = block_start + rank;
-    for (u32 k = 0; k < warp; ++k) slot += warp_counts[k];
+    u32 splat_index = block_start + rank;
+    for (u32 k = 0; k < warp; ++k) splat_index += warp_counts[k];
 #endif
     if (survives) {
         Vec3 unit;
@@ -373,16 +375,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         splat.clamped = (colour[0] < 0.0f ? 1u : 0u) | (colour[1] < 0.0f ? 2u : 0u) |
                         (colour[2] < 0.0f ? 4u : 0u) |
                         (__float_as_uint(reciprocal_approx(depth)) & ~7u);
-        args.splats[slot] = splat;
-#if !DEALT
-        args.pair_counts[slot] = pairs;
+        args.splats[splat_index] = splat;
+#if !BINNED
+        args.pair_counts[splat_index] = pairs;
 #endif
     }
-#if !DEALT
+#if !BINNED
     if (i < args.most) {
         args.depths[i] = survives ? depth_key(depth, args.camera) : NO_KEY;
-        args.slots[i] = slot;
-        args.slot_of[i] = (survives ? slot : NO_SLOT) | (in_view ? IN_VIEW : 0u);
+        args.splat_order[i] = splat_index;
+        args.splat_of[i] = (survives ? splat_index : NO_SPLAT) | (in_view ? IN_VIEW : 0u);
     }
 #endif
 }

@@ -1,5 +1,5 @@
 //! Scenes whose harmonics are stored as halves: nothing but the rounding of the coefficients
-//! changes, pictures of trained scenes keep 70 dB, and less memory is taken.
+//! changes, images of trained scenes keep 70 dB, and less memory is taken.
 //!
 //! On a card whole images, on the emulator a small cut-out at full resolution.
 
@@ -14,7 +14,7 @@ use splatcore_core::{Backend, Camera, Choice, Gaussians, Image};
 use splatcore_reference::conformance::scenes::{odd_camera, random_scene};
 use std::sync::Arc;
 
-/// PSNR that pictures of trained scenes keep, dB.
+/// PSNR that images of trained scenes keep, dB.
 const LEAST: f64 = 70.0;
 
 /// A card or the emulator, and which.
@@ -40,7 +40,7 @@ fn render(backend: &CudaBackend, scene: &Gaussians, camera: &Camera, sh_degree: 
     renderer.render(camera, &options).unwrap().image
 }
 
-/// The picture is that of the scene with rounded coefficients, whatever degree is stored and asked
+/// The image is that of the scene with rounded coefficients, whatever degree is stored and asked
 /// for.
 #[test]
 fn only_the_coefficients_are_rounded() {

@@ -26,7 +26,7 @@ kernel_params! {
     /// Parameters of `write_gradients` (write_gradients.cu).
     pub struct WriteGradientsParams {
         scene_means: Address,
-        slot_of: Address,
+        splat_of: Address,
         gradients: Address,
         count: u32,
         camera: KernelCamera,

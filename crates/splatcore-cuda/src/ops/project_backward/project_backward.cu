@@ -1,7 +1,7 @@
 // project_backward: from the gradients of a splat to those of its Gaussian.
 //
-// Contract. `sums` has 12 floats a compacted index (`slot`; the last 3 unused): the pixels'
-// gradients of the splat. Writes `gradients` ([slots][16]): means 0 to 2, log scales 3 to 5,
+// Contract. `sums` has 12 floats a compacted index (`splat`; the last 3 unused): the pixels'
+// gradients of the splat. Writes `gradients` ([splats][16]): means 0 to 2, log scales 3 to 5,
 // rotation 6 to 9, opacity logit 10, colour 11 to 13, norm of the NDC gradient 14. The steps are
 // those of project.cu in reverse (project_backward.cuh). Harmonics have no rows here: dL/dsh[k][c]
 // = basis[k] * dL/dcolour[c]. Twin and derivation: splatcore-cpu/src/project_backward.rs, and its
@@ -38,17 +38,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     begin_kernel();
     __shared__ float harmonics[BLOCK / WARP][WARP * STRIDE];
     __shared__ u32 owners[BLOCK / WARP][WARP];
-    if (args.counters->halted) return;
+    if (args.counters->overflowed) return;
     u32 visible = args.counters->visible;
-    u32 slot = blockIdx.x * BLOCK + threadIdx.x, lane = threadIdx.x % WARP,
+    u32 splat_index = blockIdx.x * BLOCK + threadIdx.x, lane = threadIdx.x % WARP,
         warp = threadIdx.x / WARP;
-    if (slot - lane >= visible) return;
-    bool valid = slot < visible;
+    if (splat_index - lane >= visible) return;
+    bool valid = splat_index < visible;
     Splat splat = {};
-    if (valid) splat = args.splats[slot];
+    if (valid) splat = args.splats[splat_index];
 
     // The warp's rows of harmonics.
-    u32 rows_here = min(visible - (slot - lane), (u32)WARP);
+    u32 rows_here = min(visible - (splat_index - lane), (u32)WARP);
     owners[warp][lane] = splat.gaussian;
     __syncwarp();
 #pragma unroll 8
@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 args.sh[(u64)owners[warp][row] * SH_ROW + column];
     }
     float total[12] = {};
-    if (valid) load_sums(args.sums, slot, total);
+    if (valid) load_sums(args.sums, splat_index, total);
     __syncwarp();
     if (!valid) return;
 
@@ -67,9 +67,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     Vec3 mean = {args.means[3 * i], args.means[3 * i + 1], args.means[3 * i + 2]};
     Vec3 log_scale = {args.log_scales[3 * i], args.log_scales[3 * i + 1],
                       args.log_scales[3 * i + 2]};
-    SlotGradient d =
-        slot_gradient(total, splat.a, splat.b, splat.c, mean, log_scale, args.rotations[i],
-                      args.opacity_logits[i], SMOOTHING ? args.smoothing[i] : 0.0f, args.camera);
+    SplatGradient d =
+        splat_gradient(total, splat.a, splat.b, splat.c, mean, log_scale, args.rotations[i],
+                       args.opacity_logits[i], SMOOTHING ? args.smoothing[i] : 0.0f, args.camera);
     Vec3 colour = colour_gradient(total, splat.clamped);
 #if SH_DEGREE >= 1
     const float* row = &harmonics[warp][lane * STRIDE];
@@ -81,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     Vec3 more = direction_gradient(mean, along, args.camera);
     d.mean = {d.mean.x + more.x, d.mean.y + more.y, d.mean.z + more.z};
 #endif
-    float4* out = args.gradients + 4ull * slot;
+    float4* out = args.gradients + 4ull * splat_index;
     out[0] = make_float4(d.mean.x, d.mean.y, d.mean.z, d.log_scales[0]);
     out[1] = make_float4(d.log_scales[1], d.log_scales[2], d.rotation[0], d.rotation[1]);
     out[2] = make_float4(d.rotation[2], d.rotation[3], d.opacity_logit, colour.x);

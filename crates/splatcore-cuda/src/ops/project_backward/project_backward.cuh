@@ -13,7 +13,7 @@
 #define USED (3 * (SH_DEGREE + 1) * (SH_DEGREE + 1))
 
 // dL/dsh[k][c] = basis[k] * colour[c].
-struct SlotGradient {
+struct SplatGradient {
     Vec3 mean;
     float log_scales[3];
     float rotation[4];
@@ -22,10 +22,11 @@ struct SlotGradient {
 };
 
 // A row of 12 floats.
-__device__ __forceinline__ void load_sums(ReadOnly<float4> sums, u32 slot, float (&total)[12]) {
+__device__ __forceinline__ void load_sums(ReadOnly<float4> sums, u32 splat_index,
+                                          float (&total)[12]) {
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
-        float4 part = sums[3ull * slot + k];
+        float4 part = sums[3ull * splat_index + k];
         total[4 * k] = part.x;
         total[4 * k + 1] = part.y;
         total[4 * k + 2] = part.z;
@@ -82,10 +83,10 @@ __device__ __forceinline__ Vec3 direction_gradient(Vec3 mean, const float* w,
 
 // All gradients but the colour's part. `filter` is the Gaussian's 3D filter, read only if
 // SMOOTHING is 1; a, b, c are the splat's.
-__device__ __forceinline__ SlotGradient slot_gradient(const float (&total)[12], float a, float b,
-                                                      float c, Vec3 mean, Vec3 log_scale,
-                                                      float4 quaternion, float opacity_logit,
-                                                      float filter, const Camera& camera) {
+__device__ __forceinline__ SplatGradient splat_gradient(const float (&total)[12], float a, float b,
+                                                        float c, Vec3 mean, Vec3 log_scale,
+                                                        float4 quaternion, float opacity_logit,
+                                                        float filter, const Camera& camera) {
 #if SMOOTHING
     Vec3 growth = smoothing_growth(log_scale, filter);
     log_scale = {log_scale.x + growth.x, log_scale.y + growth.y, log_scale.z + growth.z};

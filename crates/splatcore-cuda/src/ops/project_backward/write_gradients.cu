@@ -1,6 +1,6 @@
 // write_gradients: the gradients of project_backward.cu in the scene's shape.
 //
-// Contract. Copies `gradients` ([slots][16], by compacted index) to the rows of their Gaussians:
+// Contract. Copies `gradients` ([splats][16], by compacted index) to the rows of their Gaussians:
 // `means` ([n][3]), `log_scales` ([n][3]), `rotations` ([n][4]), `opacity_logits` ([n]) and `sh`
 // ([n][SH_ROW]), made of the colour's gradient. Rows of Gaussians without a splat are 0. For
 // `Renderer::gradients`, not part of a training step.
@@ -15,7 +15,7 @@
 // Parameters of `write_gradients`; in Rust by the same name.
 struct WriteGradientsParams {
     ReadOnly<float> scene_means;
-    ReadOnly<u32> slot_of;      // compacted index of each Gaussian, see NO_SLOT
+    ReadOnly<u32> splat_of;     // compacted index of each Gaussian, see NO_SPLAT
     ReadOnly<float> gradients;  // a row of 16 floats for each compacted index
     u32 count;
     Camera camera;
@@ -30,9 +30,9 @@ extern "C" __global__ void __launch_bounds__(256)
     begin_kernel();
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= args.count) return;
-    u32 slot = args.slot_of[i] & ~IN_VIEW;
-    ReadOnly<float> g = {args.gradients + 16ull * slot};
-    bool seen = slot != NO_SLOT;
+    u32 splat_index = args.splat_of[i] & ~IN_VIEW;
+    ReadOnly<float> g = {args.gradients + 16ull * splat_index};
+    bool seen = splat_index != NO_SPLAT;
     for (int k = 0; k < 3; ++k) {
         args.means[3ull * i + k] = seen ? g[k] : 0.0f;
         args.log_scales[3ull * i + k] = seen ? g[3 + k] : 0.0f;

@@ -56,7 +56,7 @@ struct ErrorRangeParams {
 extern "C" __global__ void __launch_bounds__(BLOCK)
     error_range(const __grid_constant__ ErrorRangeParams args) {
     begin_kernel();
-    if (args.counters->halted) return;  // a buffer overflowed: there is no image
+    if (args.counters->overflowed) return;  // a buffer overflowed: there is no image
     u32 low = 0xffffffffu, high = 0;
     for (u32 pixel = blockIdx.x * BLOCK + threadIdx.x; pixel < args.pixels;
          pixel += gridDim.x * BLOCK) {
@@ -92,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     error_mask(const __grid_constant__ ErrorMaskParams args) {
     begin_kernel();
     u32 pixel = blockIdx.x * BLOCK + threadIdx.x;
-    if (args.counters->halted || pixel >= args.pixels) return;
+    if (args.counters->overflowed || pixel >= args.pixels) return;
     // If no pixel counts, `low` is not-a-number and no pixel is bad.
     float low = __uint_as_float(args.least[0]), high = __uint_as_float(args.most[0]);
     float limit = fmaf(args.threshold, high - low, low);
@@ -103,9 +103,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     args.gradient[2ull * args.pixels + pixel] = 0.0f;
 }
 
-// sums[slot]: the splat's row of 12 floats as `project_backward` reads it (slot: compacted index);
-// 6 to 8 are those of the colour, before the clamp.
-// Parameters of `add_scores`; in Rust by the same name.
+// sums[splat]: the splat's row of 12 floats as `project_backward` reads it (splat: compacted
+// index); 6 to 8 are those of the colour, before the clamp. Parameters of `add_scores`; in Rust by
+// the same name.
 struct AddScoresParams {
     const Splat* splats;   // by compacted index
     ReadOnly<float> sums;  // a row of 12 floats for each compacted index
@@ -118,11 +118,11 @@ struct AddScoresParams {
 extern "C" __global__ void __launch_bounds__(BLOCK)
     add_scores(const __grid_constant__ AddScoresParams args) {
     begin_kernel();
-    u32 slot = blockIdx.x * BLOCK + threadIdx.x;
-    if (args.counters->halted || slot >= args.counters->visible) return;
-    u32 i = args.splats[slot].gaussian;
-    float red = args.area * args.sums[12ull * slot + 6],
-          green = args.area * args.sums[12ull * slot + 7];
+    u32 splat_index = blockIdx.x * BLOCK + threadIdx.x;
+    if (args.counters->overflowed || splat_index >= args.counters->visible) return;
+    u32 i = args.splats[splat_index].gaussian;
+    float red = args.area * args.sums[12ull * splat_index + 6],
+          green = args.area * args.sums[12ull * splat_index + 7];
     args.bad[i] += red;
     args.weight[i] += green;
     args.largest[i] = fmaxf(args.largest[i], green);

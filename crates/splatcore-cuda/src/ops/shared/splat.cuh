@@ -1,7 +1,7 @@
 // What the ops of a frame share: the camera, the projected Gaussian, the counters, and the
 // geometry that project.cu and project_backward.cuh both need. Frames and units as in
-// splatcore_core: OpenCV camera, pixels, centre of the first pixel at (0.5, 0.5). `slot` in the
-// kernels is the compacted index of a splat; `halted` says that a frame overflowed the room for
+// splatcore_core: OpenCV camera, pixels, centre of the first pixel at (0.5, 0.5). `splat` in the
+// kernels is the compacted index of a splat; `overflowed` says that a frame overflowed the room for
 // it.
 
 #pragma once
@@ -34,32 +34,32 @@ struct Camera {
 };
 
 #define LENGTHS 8  // classes of tiles, by the length of their lists
-#define ROUGH_LISTS (LENGTHS + 1)
+#define REFINED_LISTS (LENGTHS + 1)
 
-// The device's counters. The first 24 bytes persist over the frames of a training. Once `halted`
-// is set, kernels change nothing until the host has made room for `needed` pairs and `rows`
-// Gaussians and repeats the missing steps and refinements. `clear` sets the others to 0 every
-// frame, but for those that say otherwise.
+// The device's counters. The first 24 bytes persist over the frames of a training. Once
+// `overflowed` is set, kernels change nothing until the host has made room for `needed` pairs and
+// `rows` Gaussians and repeats the missing steps and refinements. `clear` sets the others to 0
+// every frame, but for those that say otherwise.
 struct Counters {
-    u32 halted;     // 1: overflowed: more pairs or Gaussians than there is room for
-    u32 steps;      // training steps and refinements done
-    u64 needed;     // most pairs that a frame wanted
-    u64 rows;       // Gaussians that a refinement wanted room for, 0 if it had it
-    u32 visible;    // splats of this frame, so compacted indices in use
-    u32 longs;      // splats in the long-list queue of `expand`
-    u64 pairs;      // (tile, Gaussian) pairs of this frame
-    u64 evaluated;  // fragments whose alpha was computed (counting only)
-    u64 blended;    // fragments that changed their pixel (counting only)
-    u64 placed;     // entries of the tiles' lists placed by sort_bins.cu (GROUP 4)
-    u32 firsts;     // tiles in the schedule of sort_bins.cu, from its front, and its back
+    u32 overflowed;  // 1: overflowed: more pairs or Gaussians than there is room for
+    u32 steps;       // training steps and refinements done
+    u64 needed;      // most pairs that a frame wanted
+    u64 rows;        // Gaussians that a refinement wanted room for, 0 if it had it
+    u32 visible;     // splats of this frame, so compacted indices in use
+    u32 longs;       // splats in the long-list queue of `expand`
+    u64 pairs;       // (tile, Gaussian) pairs of this frame
+    u64 evaluated;   // fragments whose alpha was computed (counting only)
+    u64 blended;     // fragments that changed their pixel (counting only)
+    u64 placed;      // entries of the tiles' lists placed by sort_bins.cu (MACRO_TILE_SIDE 4)
+    u32 firsts;      // tiles in the schedule of sort_bins.cu, from its front, and its back
     u32 lasts;
-    u32 far;                       // entries of the queue of large footprints (bin_large_splats.cu)
-    u32 ended;                     // blocks of `bin_large_splats` that have counted their pairs
-    u32 items;                     // of sort_bins.cu
-    u32 longest;                   // most pairs that a list of a frame wanted; persists over frames
-    u32 most_far;                  // most entries of that queue that a frame wanted; persists too
-    u32 rough_begun;               // tiles that blocks of `blend_refined` have taken
-    u32 rough_tiles[ROUGH_LISTS];  // left to `blend_refined`, by list (blend_interpolated.cu)
+    u32 far;            // entries of the queue of large footprints (bin_large_splats.cu)
+    u32 ended;          // blocks of `bin_large_splats` that have counted their pairs
+    u32 items;          // of sort_bins.cu
+    u32 longest;        // most pairs that a list of a frame wanted; persists over frames
+    u32 most_large;     // most entries of that queue that a frame wanted; persists too
+    u32 refined_begun;  // tiles that blocks of `blend_refined` have taken
+    u32 refined_tiles[REFINED_LISTS];  // left to `blend_refined`, by list (blend_interpolated.cu)
 };
 
 // A projected Gaussian: log2 alpha = log2_opacity + a dx^2 + b dx dy + c dy^2, d = pixel - mean.
@@ -85,9 +85,9 @@ __device__ __forceinline__ uint2 list_range(ReadOnly<uint2> ranges, u32 list) {
     return make_uint2(range.y ? ~range.x : 0, range.y);
 }
 
-// slot_of[g]: the compacted index of Gaussian g, or NO_SLOT; the top bit says whether INRIA's
+// splat_of[g]: the compacted index of Gaussian g, or NO_SPLAT; the top bit says whether INRIA's
 // rasterizer counts it as in view.
-#define NO_SLOT 0x7fffffffu
+#define NO_SPLAT 0x7fffffffu
 #define IN_VIEW 0x80000000u
 
 // The ellipse alpha = 1/255 around a splat's mean; derivation in splatcore-cpu/src/ellipse.rs.

@@ -348,8 +348,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         u32 k = thread + item * BLOCK, sorted_key = work.sorted.keys[k],
             sorted_value = work.sorted.values[k];
         u32 to = starts[digit_of(sorted_key, args.pass)] + k;
-        // A frame that overflowed (`halted`) has stale keys, also NO_KEY where none should be; its
-        // result is discarded, but writes must stay inside.
+        // A frame that overflowed has stale keys, also NO_KEY where none should be;
+        // its result is discarded, but writes must stay inside.
         if (k < present && to < args.capacity) {
             args.keys_out[to] = sorted_key;
             args.values_out[to] = sorted_value;

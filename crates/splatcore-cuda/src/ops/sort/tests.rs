@@ -57,7 +57,7 @@ fn device() -> Option<Arc<dyn Device>> {
 /// The input of a sort.
 struct Case {
     keys: Vec<u32>,
-    /// What the device is told; the keys beyond are not to be looked at.
+    /// What the device is told; the keys beyond are not to be polled at.
     count: usize,
     has_gaps: bool,
 }

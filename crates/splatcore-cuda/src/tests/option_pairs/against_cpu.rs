@@ -18,7 +18,7 @@ struct Apart {
     parameters: f64,
     /// Of the statistics and the photos' exposures.
     others: f64,
-    /// PSNR between pictures after a step, and after a refinement.
+    /// PSNR between images after a step, and after a refinement.
     step: f64,
     refinement: f64,
     /// The smallest number of Gaussians at any time.
@@ -52,7 +52,7 @@ fn groups(g: &Gaussians) -> [Vec<f32>; 5] {
     ]
 }
 
-fn pictures(
+fn images(
     learner: &mut dyn Learner,
     views: &[View],
     options: &RenderOptions,
@@ -112,8 +112,8 @@ fn in_step(
             };
             let exposures = relative(&rows(&to), &rows(&found), &rows(&before));
             apart.others = apart.others.max(statistics).max(exposures);
-            let ours = pictures(got.as_mut(), &views, &options)?;
-            let psnr = metrics::psnr_between(&ours, &pictures(want.as_mut(), &views, &options)?);
+            let ours = images(got.as_mut(), &views, &options)?;
+            let psnr = metrics::psnr_between(&ours, &images(want.as_mut(), &views, &options)?);
             apart.step = apart.step.min(psnr);
         }
         let refinements: Vec<Refine> = match step {
@@ -125,8 +125,8 @@ fn in_step(
             let [left, same] = [want.refine(&refine)?.count, got.refine(&refine)?.count];
             apart.gaussians = apart.gaussians.max(left.abs_diff(same));
             apart.least = apart.least.min(left);
-            let ours = pictures(got.as_mut(), &views, &options)?;
-            let psnr = metrics::psnr_between(&ours, &pictures(want.as_mut(), &views, &options)?);
+            let ours = images(got.as_mut(), &views, &options)?;
+            let psnr = metrics::psnr_between(&ours, &images(want.as_mut(), &views, &options)?);
             apart.refinement = apart.refinement.min(psnr);
         }
     }
@@ -168,7 +168,7 @@ fn the_device_trains_what_the_cpu_trains() {
                 gaussians,
             } = apart;
             let line = format!(
-                "moments {moments:.1e}, parameters {parameters:.1e}, others {others:.1e}, pictures \
+                "moments {moments:.1e}, parameters {parameters:.1e}, others {others:.1e}, images \
                  {step:.1} dB, after a \
                  refinement {refinement:.1} dB, at least {left} Gaussians, {gaussians} apart: \
                  {what}"
@@ -184,7 +184,7 @@ fn the_device_trains_what_the_cpu_trains() {
                     "{what}: photos that come one by one train something else"
                 ));
             }
-            // A pixel near the limit is bad by one picture and not by the other. (Nor do the
+            // A pixel near the limit is bad by one image and not by the other. (Nor do the
             // backends draw for mcmc alike.)
             let may_decide_otherwise = config.compute.pipeline == Pipeline::AUTO;
             let sound = moments < most

@@ -1,5 +1,6 @@
-//! ops/bin/bin.cuh, bin_large_splats.cu and sort_bins.cu: pairs dealt to groups of tiles in no order, and
-//! the tiles' lists made of them, against a plain computation from each splat's own tiles.
+//! ops/bin/bin.cuh, bin_large_splats.cu and sort_bins.cu: pairs binned to macro-tiles of tiles in
+//! no order, and the tiles' lists made of them, against a plain computation from each splat's own
+//! tiles.
 //!
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 
@@ -25,19 +26,19 @@ use std::sync::Arc;
 /// What no kernel writes.
 const UNTOUCHED: u32 = 0xcdcd_cdcd;
 
-/// A pair that is dealt: depth, slot, mask of the group's tiles.
+/// A pair that is binned: depth, splat, mask of the macro-tile's tiles.
 type Pair = (f32, u32, u32);
 
-/// Groups, what is dealt to them, and what is left to `bin_large_splats`.
+/// Macro-tiles, what is binned to them, and what is left to `bin_large_splats`.
 struct Case<'a> {
     device: &'a Arc<dyn Device>,
     view: &'a KernelCamera,
     method: Intersect,
     side: u32,
     splats: &'a [Splat],
-    /// Pairs that are dealt already, of each group.
-    dealt: Vec<Vec<Pair>>,
-    /// Slot, depth's bits, first row of groups and one past the last.
+    /// Pairs that are binned already, of each macro-tile.
+    binned: Vec<Vec<Pair>>,
+    /// Compacted index, depth's bits, first row of macro-tiles and one past the last.
     far: Vec<[u32; 4]>,
 }
 
@@ -52,24 +53,24 @@ struct Missing {
 /// What the kernels made of a case.
 struct Outcome {
     counters: Counters,
-    /// Each tile's slots.
+    /// Each tile's splats.
     lists: Vec<Vec<u32>>,
-    /// Tiles in the order in which they are to be blended, of small groups.
+    /// Tiles in the order in which they are to be blended, of small macro-tiles.
     order: Vec<u32>,
-    /// Pairs of each group, as they lie in the group's room.
+    /// Pairs of each macro-tile, as they lie in the macro-tile's room.
     pairs: Vec<Vec<Pair>>,
 }
 
 impl Case<'_> {
-    /// With as much room as `all`, the pairs of each group, take.
+    /// With as much room as `all`, the pairs of each macro-tile, take.
     fn run(&self, all: &[usize], missing: Missing) -> Outcome {
-        let (device, count) = (self.device, self.dealt.len());
-        let kinds = bin::Groups::new(self.side, count).unwrap();
+        let (device, count) = (self.device, self.binned.len());
+        let kinds = bin::MacroTiles::new(self.side, count).unwrap();
         let (total, longest) = (all.iter().sum::<usize>(), all.iter().max().unwrap().max(&1));
         let (room, capacity) = (longest - missing.in_lists, total - missing.in_all);
         let queue_room = self.far.len() - missing.in_queue;
         let (pairs, masks) = self.dealt_into(room);
-        let counts: Vec<u32> = self.dealt.iter().map(|own| own.len() as u32).collect();
+        let counts: Vec<u32> = self.binned.iter().map(|own| own.len() as u32).collect();
         let counters = Counters {
             far: self.far.len() as u32,
             ..Counters::default()
@@ -81,7 +82,7 @@ impl Case<'_> {
         let (counts, pairs) = (upload(&counts), upload(pairs.as_flattened()));
         let masks = Buffer::from_slice(device, "test", &masks).unwrap();
         let items = upload(&vec![UNTOUCHED; 4 * bin::most_items(count, capacity)]);
-        let group_places = zeros(device, 4 * count);
+        let macro_tile_places = zeros(device, 4 * count);
         let tile_lists = upload(&vec![UNTOUCHED; bin::places(self.side) * capacity]);
         let tiles = self.view.tile_count();
         let has_entries = bin::has_entries(self.side);
@@ -92,18 +93,20 @@ impl Case<'_> {
         let at = bin::Buffers {
             splats: splats.address(),
             far: far.address(),
-            far_room: queue_room as u32,
+            large_room: queue_room as u32,
             counts: counts.address(),
             pairs: pairs.address(),
             masks: masks.address(),
             room: room as u32,
             counters: counters.address(),
             items: items.address(),
-            group_places: group_places.address(),
+            macro_tile_places: macro_tile_places.address(),
             tile_lists: tile_lists.address(),
             places: places.address(),
         };
-        let bin_large_splats = device.load(&bin::far_program(self.method, kinds)).unwrap();
+        let bin_large_splats = device
+            .load(&bin::large_program(self.method, kinds))
+            .unwrap();
         let sort_bins = device.load(&bin::sort_program(kinds)).unwrap();
         let queue = Queue::new(device.clone());
         // Fewer entries and items than there are.
@@ -127,10 +130,10 @@ impl Case<'_> {
         let words: Vec<u32> = places
             .to_vec(if has_entries { 4 } else { 2 } * tiles)
             .unwrap();
-        if read[0].halted != 0 {
+        if read[0].overflowed != 0 {
             assert!(
                 tile_lists.iter().all(|&word| word == UNTOUCHED),
-                "halted and went on"
+                "overflowed and went on"
             );
             return Outcome {
                 counters: read[0],
@@ -151,26 +154,27 @@ impl Case<'_> {
         }
     }
 
-    /// The pairs that are dealt already and their masks, as they lie in `room` places a group.
+    /// The pairs that are binned already and their masks, as they lie in `room` places a
+    /// macro-tile.
     fn dealt_into(&self, room: usize) -> (Vec<[u32; 2]>, Vec<u16>) {
-        let mut pairs = vec![[UNTOUCHED; 2]; self.dealt.len() * room];
-        let mut masks = vec![UNTOUCHED as u16; self.dealt.len() * room];
-        for (group, own) in self.dealt.iter().enumerate() {
-            for (place, &(depth, slot, mask)) in own.iter().enumerate().take(room) {
+        let mut pairs = vec![[UNTOUCHED; 2]; self.binned.len() * room];
+        let mut masks = vec![UNTOUCHED as u16; self.binned.len() * room];
+        for (macro_tile, own) in self.binned.iter().enumerate() {
+            for (place, &(depth, splat_index, mask)) in own.iter().enumerate().take(room) {
                 let low = if self.side == 2 {
-                    slot << 4 | mask
+                    splat_index << 4 | mask
                 } else {
-                    slot
+                    splat_index
                 };
-                pairs[group * room + place] = [low, depth.to_bits()];
-                masks[group * room + place] = mask as u16;
+                pairs[macro_tile * room + place] = [low, depth.to_bits()];
+                masks[macro_tile * room + place] = mask as u16;
             }
         }
         (pairs, masks)
     }
 
-    /// Each tile's slots, and the order in which tiles are to be blended, from the buffers of lists
-    /// and of their places.
+    /// Each tile's splats, and the order in which tiles are to be blended, from the buffers of
+    /// lists and of their places.
     fn lists_and_order(&self, tile_lists: &[u32], words: &[u32]) -> (Vec<Vec<u32>>, Vec<u32>) {
         let list = |begin: u32, end: u32| tile_lists[begin as usize..end as usize].to_vec();
         let (mut lists, mut order) = (vec![None; self.view.tile_count()], Vec::new());
@@ -196,7 +200,7 @@ impl Case<'_> {
         (lists.into_iter().map(Option::unwrap).collect(), order)
     }
 
-    /// The pairs of each group, of `room` places a group.
+    /// The pairs of each macro-tile, of `room` places a macro-tile.
     fn pairs_of(
         &self,
         counts: &[u32],
@@ -211,26 +215,27 @@ impl Case<'_> {
                 _ => (f32::from_bits(depth), low, masks[at].into()),
             }
         };
-        let of_group = |group: usize| {
-            (0..counts[group] as usize)
-                .map(|k| pair(group * room + k))
+        let of_group = |macro_tile: usize| {
+            (0..counts[macro_tile] as usize)
+                .map(|k| pair(macro_tile * room + k))
                 .collect()
         };
         (0..counts.len()).map(of_group).collect()
     }
 
-    /// The tiles' lists of all groups' pairs.
+    /// The tiles' lists of all macro-tiles' pairs.
     fn lists_of(&self, pairs: &[Vec<Pair>]) -> Vec<Vec<u32>> {
         let columns = self.view.tiles_x.div_ceil(self.side) as usize;
         let mut lists = vec![Vec::new(); self.view.tile_count()];
-        for (group, own) in pairs.iter().enumerate() {
+        for (macro_tile, own) in pairs.iter().enumerate() {
             let mut own = own.clone();
             own.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            let first = [group % columns, group / columns].map(|at| at as u32 * self.side);
-            for (_, slot, mask) in own {
+            let first =
+                [macro_tile % columns, macro_tile / columns].map(|at| at as u32 * self.side);
+            for (_, splat_index, mask) in own {
                 for t in (0..self.side * self.side).filter(|t| mask >> t & 1 == 1) {
                     let (x, y) = (first[0] + t % self.side, first[1] + t / self.side);
-                    lists[(y * self.view.tiles_x + x) as usize].push(slot);
+                    lists[(y * self.view.tiles_x + x) as usize].push(splat_index);
                 }
             }
         }
@@ -243,11 +248,11 @@ fn view_of(size: [u32; 2]) -> KernelCamera {
 }
 
 /// Masks whose tiles lie in the image.
-fn mask_in(view: &KernelCamera, side: u32, group: u32) -> u32 {
+fn mask_in(view: &KernelCamera, side: u32, macro_tile: u32) -> u32 {
     let columns = view.tiles_x.div_ceil(side);
     let inside = |t: &u32| {
-        group % columns * side + t % side < view.tiles_x
-            && group / columns * side + t / side < view.tiles_y
+        macro_tile % columns * side + t % side < view.tiles_x
+            && macro_tile / columns * side + t / side < view.tiles_y
     };
     (0..side * side).filter(inside).map(|t| 1 << t).sum()
 }
@@ -293,17 +298,18 @@ fn lists_are_sorted_and_split() {
     for side in bin::SIDES {
         let count = macro_tiles::count(&view, side);
         for (n, (name, depth)) in spreads.iter().enumerate() {
-            // Every length, spread over the groups; a slot has one pair a group, and masks may be
-            // empty.
-            let mut dealt = vec![Vec::new(); count];
-            for (group, own) in dealt.iter_mut().enumerate() {
-                let length = lengths[(group * 5 + n) % lengths.len()];
-                let all = mask_in(&view, side, group as u32);
-                let mut slots: Vec<u32> =
-                    (0..length as u32).map(|k| 3 * k + group as u32).collect();
-                rng.shuffle(&mut slots);
-                for (k, slot) in slots.into_iter().enumerate() {
-                    own.push((depth(&mut rng, k), slot, rng.next_u32() & all));
+            // Every length, spread over the macro-tiles; a splat has one pair a macro-tile, and
+            // masks may be empty.
+            let mut binned = vec![Vec::new(); count];
+            for (macro_tile, own) in binned.iter_mut().enumerate() {
+                let length = lengths[(macro_tile * 5 + n) % lengths.len()];
+                let all = mask_in(&view, side, macro_tile as u32);
+                let mut splat_order: Vec<u32> = (0..length as u32)
+                    .map(|k| 3 * k + macro_tile as u32)
+                    .collect();
+                rng.shuffle(&mut splat_order);
+                for (k, splat_index) in splat_order.into_iter().enumerate() {
+                    own.push((depth(&mut rng, k), splat_index, rng.next_u32() & all));
                 }
             }
             let case = Case {
@@ -312,14 +318,14 @@ fn lists_are_sorted_and_split() {
                 method: Intersect::Exact,
                 side,
                 splats: &[],
-                dealt,
+                binned,
                 far: Vec::new(),
             };
-            let all: Vec<usize> = case.dealt.iter().map(Vec::len).collect();
+            let all: Vec<usize> = case.binned.iter().map(Vec::len).collect();
             let total: usize = all.iter().sum();
             let got = case.run(&all, Missing::default());
-            let what = format!("{name}, groups of {side}x{side}");
-            assert_eq!(got.counters.halted, 0, "{what}");
+            let what = format!("{name}, macro_tiles of {side}x{side}");
+            assert_eq!(got.counters.overflowed, 0, "{what}");
             assert_eq!(
                 (got.counters.pairs, got.counters.needed),
                 (total as u64, total as u64)
@@ -336,8 +342,11 @@ fn lists_are_sorted_and_split() {
                 all.iter().map(parts).sum::<usize>(),
                 "{what}"
             );
-            for (tile, (got, wanted)) in
-                got.lists.iter().zip(case.lists_of(&case.dealt)).enumerate()
+            for (tile, (got, wanted)) in got
+                .lists
+                .iter()
+                .zip(case.lists_of(&case.binned))
+                .enumerate()
             {
                 assert!(
                     *got == wanted,
@@ -345,7 +354,7 @@ fn lists_are_sorted_and_split() {
                     wanted.len()
                 );
             }
-            // Tiles of groups with more than half of an average list come first.
+            // Tiles of macro-tiles with more than half of an average list come first.
             let columns = view.tiles_x.div_ceil(side);
             let group_of =
                 |tile: u32| tile / view.tiles_x / side * columns + tile % view.tiles_x / side;
@@ -356,7 +365,7 @@ fn lists_are_sorted_and_split() {
     }
 }
 
-/// A renderer launches for as many pairs as it takes a picture to have. Forty Gaussians that cover
+/// A renderer launches for as many pairs as it takes a image to have. Forty Gaussians that cover
 /// everything have five times as many.
 #[test]
 fn pictures_of_more_pairs_than_expected_are_right() {

@@ -1,4 +1,4 @@
-//! ops/blend/blend_interpolated.cu and blend_refined.cu: what of a large picture is interpolated is
+//! ops/blend/blend_interpolated.cu and blend_refined.cu: what of a large image is interpolated is
 //! the natural spline through samples, in f64 here; everything else is blended, and all that is
 //! more than interpolation can tell is.
 
@@ -20,22 +20,22 @@ const PARTS: usize = 4;
 /// fragments, and round.
 const ROUNDING: f64 = LIGHT_LEFT + 1e-3;
 
-/// Takes every picture for a large one.
+/// Takes every image for a large one.
 fn renderer(scene: &Gaussians) -> Option<Box<dyn Renderer>> {
-    let backend = CudaBackend::on(device()?, true).with_large_pictures_from(0);
+    let backend = CudaBackend::on(device()?, true).with_large_images_from(0);
     Some(backend.renderer(scene).unwrap())
 }
 
-fn picture(renderer: &mut dyn Renderer, camera: &Camera, blend: Blend) -> Rendered {
+fn image(renderer: &mut dyn Renderer, camera: &Camera, blend: Blend) -> Rendered {
     let mut options = RenderOptions::default();
     options.pipeline.blend = blend;
     renderer.render(camera, &options).unwrap()
 }
 
-/// The picture of `samples`, and that of `splatcore`; each by a renderer of its own, so that
+/// The image of `samples`, and that of `splatcore`; each by a renderer of its own, so that
 /// neither finds the other's pixels.
-fn pictures(scene: &Gaussians, camera: &Camera) -> Option<[Rendered; 2]> {
-    let of = |blend| Some(picture(renderer(scene)?.as_mut(), camera, blend));
+fn images(scene: &Gaussians, camera: &Camera) -> Option<[Rendered; 2]> {
+    let of = |blend| Some(image(renderer(scene)?.as_mut(), camera, blend));
     Some([of(Blend::Samples)?, of(Blend::Splatcore)?])
 }
 
@@ -48,10 +48,10 @@ fn distance(a: f64, b: f64) -> f64 {
 }
 
 /// Red, green, blue and transmittance.
-fn pixel(picture: &Rendered, x: usize, y: usize) -> [f64; 4] {
-    let i = y * picture.image.width as usize + x;
-    let [r, g, b] = picture.image.data[i];
-    [r, g, b, picture.transmittance[i]].map(f64::from)
+fn pixel(image: &Rendered, x: usize, y: usize) -> [f64; 4] {
+    let i = y * image.image.width as usize + x;
+    let [r, g, b] = image.image.data[i];
+    [r, g, b, image.transmittance[i]].map(f64::from)
 }
 
 /// How much each sample is of pixel `x` of a tile: the natural cubic spline, from its second
@@ -141,7 +141,7 @@ fn weights_are_those_of_the_spline() {
     }
 }
 
-/// What of pixels between samples there are in a square: how far the large picture is from the
+/// What of pixels between samples there are in a square: how far the large image is from the
 /// other and from the spline, and these from each other.
 struct Square {
     from_blended: f64,
@@ -149,7 +149,7 @@ struct Square {
     between: f64,
 }
 
-/// Pictures of `splatcore` whose pixels lie so many quarters of a pixel further right and down: row
+/// Images of `splatcore` whose pixels lie so many quarters of a pixel further right and down: row
 /// by row.
 fn shifted(scene: &Gaussians, camera: &Camera) -> Vec<Rendered> {
     let mut renderer = renderer(scene).unwrap();
@@ -159,7 +159,7 @@ fn shifted(scene: &Gaussians, camera: &Camera) -> Vec<Rendered> {
             cy: camera.cy - down as f64 / PARTS as f64,
             ..camera.clone()
         };
-        picture(renderer.as_mut(), &camera, Blend::Splatcore)
+        image(renderer.as_mut(), &camera, Blend::Splatcore)
     };
     (0..PARTS * PARTS)
         .map(|k| render(k / PARTS, k % PARTS))
@@ -179,8 +179,8 @@ fn squares([large, plain]: &[Rendered; 2], shifted: &[Rendered]) -> Vec<Square> 
             for (&sample_y, down) in SAMPLES.iter().zip(&weights[y]) {
                 for (&sample_x, across) in SAMPLES.iter().zip(&weights[x]) {
                     let part = |at: f64| (at.fract() * PARTS as f64) as usize;
-                    let picture = &shifted[part(sample_y) * PARTS + part(sample_x)];
-                    let sample = pixel(picture, left + sample_x as usize, top + sample_y as usize);
+                    let image = &shifted[part(sample_y) * PARTS + part(sample_x)];
+                    let sample = pixel(image, left + sample_x as usize, top + sample_y as usize);
                     for (to, value) in sum.iter_mut().zip(sample) {
                         *to += down * across * value;
                     }
@@ -214,7 +214,7 @@ fn squares([large, plain]: &[Rendered; 2], shifted: &[Rendered]) -> Vec<Square> 
     all
 }
 
-/// Gaussians many of which are so large, and tiles' lists of them so long, that large pictures of
+/// Gaussians many of which are so large, and tiles' lists of them so long, that large images of
 /// them are sampled.
 fn smooth_scene(seed: u64) -> Gaussians {
     let mut scene = random_scene(seed, 200, 0);
@@ -237,10 +237,10 @@ fn every_square_is_blended_or_the_spline_through_samples() {
     // Sizes that end within a tile; rows of an odd number of pixels, and of an even one.
     for (seed, camera) in [(1, odd_camera(181, 93, 0.7)), (2, plain_camera(208, 70))] {
         let scene = smooth_scene(seed);
-        let Some(pictures) = pictures(&scene, &camera) else {
+        let Some(images) = images(&scene, &camera) else {
             return;
         };
-        let squares = squares(&pictures, &shifted(&scene, &camera));
+        let squares = squares(&images, &shifted(&scene, &camera));
         let (mut interpolated, mut blended) = (0, 0);
         for (i, square) in squares.iter().enumerate() {
             let is_blended = square.from_blended < ROUNDING;
@@ -280,35 +280,35 @@ fn a_star_between_samples_is_seen() {
         stars.sh[i] = [1.0; 3].map(sh::from_colour);
     }
     let camera = plain_camera(320, 240);
-    let without = pictures(&scene, &camera);
+    let without = images(&scene, &camera);
     for star in 0..stars.means.len() {
         scene.push_from(&stars, star);
     }
-    let (Some(pictures), Some([_, without])) = (pictures(&scene, &camera), without) else {
+    let (Some(images), Some([_, without])) = (images(&scene, &camera), without) else {
         return;
     };
     let (mut seen, mut worst) = (0, 0.0f64);
     for (y, x) in (0..240).flat_map(|y| (0..320).map(move |x| (y, x))) {
         let [large, plain, dark] =
-            [&pictures[0], &pictures[1], &without].map(|picture| pixel(picture, x, y));
+            [&images[0], &images[1], &without].map(|image| pixel(image, x, y));
         seen += ((plain[0] - dark[0]).abs() > 0.3) as usize;
         for k in 0..4 {
             worst = worst.max(distance(large[k], plain[k]));
         }
     }
     assert!(seen > 30, "{seen} pixels with stars");
-    assert!(!is_blended(&pictures), "nothing is interpolated");
-    // What they may take of the light without being looked for: FINE_LIGHT.
+    assert!(!is_blended(&images), "nothing is interpolated");
+    // What they may take of the light without being polled for: FINE_LIGHT.
     assert!(worst < 0.1, "{worst} off");
 }
 
-/// Whether no pixel of the large picture is interpolated.
+/// Whether no pixel of the large image is interpolated.
 fn is_blended([large, plain]: &[Rendered; 2]) -> bool {
     let [width, height] = [plain.image.width as usize, plain.image.height as usize];
     (0..height)
         .flat_map(|y| (0..width).map(move |x| (y, x)))
         .all(|(y, x)| {
-            let [got, wanted] = [large, plain].map(|picture| pixel(picture, x, y));
+            let [got, wanted] = [large, plain].map(|image| pixel(image, x, y));
             got.iter()
                 .zip(wanted)
                 .all(|(got, wanted)| (got - wanted).abs() < ROUNDING)
@@ -317,7 +317,7 @@ fn is_blended([large, plain]: &[Rendered; 2]) -> bool {
 
 #[test]
 fn pictures_of_details_and_of_short_lists_are_blended() {
-    // Tiles without splats too, and those of which only a part is in the picture; rows that are
+    // Tiles without splats too, and those of which only a part is in the image; rows that are
     // filled four pixels at a time, and one by one.
     for camera in [plain_camera(300, 200), odd_camera(181, 93, 0.7)] {
         let mut details = random_scene(5, 9000, 0);
@@ -326,10 +326,10 @@ fn pictures_of_details_and_of_short_lists_are_blended() {
         }
         let few = random_scene(6, 25, 0);
         for scene in [details, few] {
-            let Some(pictures) = pictures(&scene, &camera) else {
+            let Some(images) = images(&scene, &camera) else {
                 return;
             };
-            assert!(is_blended(&pictures), "{} Gaussians", scene.len());
+            assert!(is_blended(&images), "{} Gaussians", scene.len());
         }
     }
 }

@@ -1,5 +1,5 @@
-//! TensorGS: the lists and masks of groups of tiles against what follows from the tiles' own lists,
-//! and in `bounds` images against the CPU's in f32 and the f64 twin.
+//! TensorGS: the lists and masks of macro-tiles of tiles against what follows from the tiles' own
+//! lists, and in `bounds` images against the CPU's in f32 and the f64 twin.
 //!
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 
@@ -37,21 +37,23 @@ fn options(intersect: Intersect, blend: Blend) -> RenderOptions {
     }
 }
 
-/// (group, mask) of every group that holds one of these tiles, row by row.
+/// (macro-tile, mask) of every macro-tile that holds one of these tiles, row by row.
 fn merged(tiles: &[u32], side: u32, view: &KernelCamera) -> Vec<(u32, u16)> {
     let groups_x = view.tiles_x.div_ceil(side);
-    let mut groups = std::collections::BTreeMap::new();
+    let mut macro_tiles = std::collections::BTreeMap::new();
     for tile in tiles {
         let (x, y) = (tile % view.tiles_x, tile / view.tiles_x);
         let bit = 1u16 << (y % side * side + x % side);
-        *groups.entry(y / side * groups_x + x / side).or_insert(0) |= bit;
+        *macro_tiles
+            .entry(y / side * groups_x + x / side)
+            .or_insert(0) |= bit;
     }
-    groups.into_iter().collect()
+    macro_tiles.into_iter().collect()
 }
 
 /// What the kernels wrote.
 struct Expanded {
-    /// (group, slot, mask, number) of each pair.
+    /// (macro-tile, splat, mask, number) of each pair.
     pairs: Vec<(u32, u32, u16, u32)>,
     first_pairs: Vec<u32>,
     counters: Counters,
@@ -77,7 +79,7 @@ fn expand(
     };
     let counters = Buffer::from_slice(device, "test", &[counters]).unwrap();
     let new = |bytes| Buffer::new(device, "test", bytes).unwrap();
-    let [groups, slots, numbers, masks] = [4, 4, 4, 2].map(|bytes| new(bytes * room));
+    let [macro_tiles, splat_order, numbers, masks] = [4, 4, 4, 2].map(|bytes| new(bytes * room));
     let (first_pairs, longs) = (new(4 * count), new(4 * count));
     let states = zeros(device, 4 * count.div_ceil(256));
     let short = ExpandMacroTilesParams {
@@ -85,12 +87,12 @@ fn expand(
         order: order.address(),
         camera: *view,
         pair_capacity: room as u32,
-        groups: groups.address(),
-        pair_slots: slots.address(),
+        macro_tiles: macro_tiles.address(),
+        pair_splats: splat_order.address(),
         pair_numbers: numbers.address(),
         masks: masks.address(),
         first_pairs: first_pairs.address(),
-        long_slots: longs.address(),
+        long_splats: longs.address(),
         states: states.address(),
         counters: counters.address(),
     };
@@ -104,10 +106,10 @@ fn expand(
     .unwrap();
     let long = ExpandMacroTilesLongParams {
         splats: all.address(),
-        long_slots: longs.address(),
+        long_splats: longs.address(),
         camera: *view,
-        groups: groups.address(),
-        pair_slots: slots.address(),
+        macro_tiles: macro_tiles.address(),
+        pair_splats: splat_order.address(),
         pair_numbers: numbers.address(),
         masks: masks.address(),
         first_pairs: first_pairs.address(),
@@ -117,20 +119,21 @@ fn expand(
     launch(&**device, kernels[1], 3, 256, &long).unwrap();
     let counters: Counters = counters.to_vec(1).unwrap()[0];
     let n = (counters.pairs as usize).min(room);
-    let [groups, slots, numbers] = [&groups, &slots, &numbers].map(|b| b.to_vec::<u32>(n).unwrap());
+    let [macro_tiles, splat_order, numbers] =
+        [&macro_tiles, &splat_order, &numbers].map(|b| b.to_vec::<u32>(n).unwrap());
     let masks: Vec<u16> = masks.to_vec(n).unwrap();
     Expanded {
         pairs: (0..n)
-            .map(|i| (groups[i], slots[i], masks[i], numbers[i]))
+            .map(|i| (macro_tiles[i], splat_order[i], masks[i], numbers[i]))
             .collect(),
         first_pairs: first_pairs.to_vec(count).unwrap(),
         counters,
     }
 }
 
-/// Whether the groups of a row of groups are not all neighbours.
-fn has_gap(groups: &[(u32, u16)], groups_x: u32) -> bool {
-    groups
+/// Whether the macro-tiles of a row of macro-tiles are not all neighbours.
+fn has_gap(macro_tiles: &[(u32, u16)], groups_x: u32) -> bool {
+    macro_tiles
         .windows(2)
         .any(|pair| pair[0].0 / groups_x == pair[1].0 / groups_x && pair[1].0 > pair[0].0 + 1)
 }
@@ -152,16 +155,16 @@ fn lists_of_groups_are_the_tiles_lists_joined() {
         let total: usize = tiles.iter().map(Vec::len).sum();
         empty += tiles.iter().filter(|list| list.is_empty()).count();
         for side in [2, 4] {
-            let what = format!("{method}, groups of {side}");
+            let what = format!("{method}, macro_tiles of {side}");
             let (mut expected, mut longs) = (Vec::new(), 0);
             let mut first_pairs = vec![0; splats.len()];
-            for &slot in &order {
-                let groups = merged(&tiles[slot as usize], side, &view);
-                first_pairs[slot as usize] = expected.len() as u32;
-                longs += (groups.len() > 64) as u32;
-                gaps += has_gap(&groups, view.tiles_x.div_ceil(side)) as u32;
-                for (group, mask) in groups {
-                    expected.push((group, slot, mask, expected.len() as u32));
+            for &splat_index in &order {
+                let macro_tiles = merged(&tiles[splat_index as usize], side, &view);
+                first_pairs[splat_index as usize] = expected.len() as u32;
+                longs += (macro_tiles.len() > 64) as u32;
+                gaps += has_gap(&macro_tiles, view.tiles_x.div_ceil(side)) as u32;
+                for (macro_tile, mask) in macro_tiles {
+                    expected.push((macro_tile, splat_index, mask, expected.len() as u32));
                 }
             }
             assert!(
@@ -187,15 +190,15 @@ fn lists_of_groups_are_the_tiles_lists_joined() {
             assert_eq!(got.first_pairs, first_pairs, "{what}");
             assert_eq!(got.counters.longs, longs, "{what}");
             assert_eq!(
-                (got.counters.halted, got.counters.needed),
+                (got.counters.overflowed, got.counters.needed),
                 (0, total as u64)
             );
             eprintln!(
-                "{what}: {total} pairs of tiles, {} of groups, {longs} long lists",
+                "{what}: {total} pairs of tiles, {} of macro_tiles, {longs} long lists",
                 expected.len()
             );
 
-            let halted = expand(
+            let overflowed = expand(
                 &device,
                 method,
                 side,
@@ -204,10 +207,10 @@ fn lists_of_groups_are_the_tiles_lists_joined() {
                 (total, total - 1),
             );
             assert_eq!(
-                (halted.counters.halted, halted.counters.needed),
+                (overflowed.counters.overflowed, overflowed.counters.needed),
                 (1, total as u64)
             );
-            assert_eq!(halted.counters.longs, 0, "{what}: went on without room");
+            assert_eq!(overflowed.counters.longs, 0, "{what}: went on without room");
         }
     }
     assert!(
@@ -251,7 +254,7 @@ fn render(
         .unwrap()
 }
 
-/// All Gaussians in one corner: what other groups show is the background, bit for bit.
+/// All Gaussians in one corner: what other macro-tiles show is the background, bit for bit.
 #[test]
 fn empty_groups_show_the_background() {
     let Some(device) = device() else { return };
@@ -286,7 +289,7 @@ fn empty_groups_show_the_background() {
 }
 
 /// Fragments are those of `scalar` but for the few of which the last digits decide; pairs are the
-/// groups'.
+/// macro-tiles'.
 #[test]
 fn counts_are_of_the_same_fragments_and_fewer_pairs() {
     let Some(device) = device() else { return };
@@ -334,8 +337,8 @@ fn counts_are_of_the_same_fragments_and_fewer_pairs() {
     }
 }
 
-/// Image passes with groups between training passes without: neither leaves the other anything to
-/// trip over.
+/// Image passes with macro-tiles between training passes without: neither leaves the other anything
+/// to trip over.
 #[test]
 fn training_takes_tiles() {
     let Some(device) = device() else { return };
@@ -365,7 +368,7 @@ fn training_takes_tiles() {
 fn images_do_not_depend_on_the_order_of_threads() {
     let mut scene = random_scene(23, 400, 0);
     for i in 0..3 {
-        // 81 groups of 2x2 each: long lists, which have a kernel of their own.
+        // 81 macro-tiles of 2x2 each: long lists, which have a kernel of their own.
         scene.log_scales[i] = [2.0; 3];
         scene.opacity_logits[i] = logit(0.2);
     }

@@ -3,14 +3,14 @@
 
 use super::*;
 use crate::ops::{self, project};
-use crate::tests::support::groups::{Group, groups_of};
+use crate::tests::support::macro_tiles::{MacroTile, macro_tiles_of};
 use crate::tests::support::splats::{launch_on_splats, many_shapes, tile_lists};
 
 /// A box, slanted and curved shapes.
 const METHODS: [Intersect; 3] = [Intersect::Aabb, Intersect::Obb, Intersect::Exact];
 
-/// What `project` says of each splat: the first of 2x2 groups, the tiles in the upper and the lower
-/// ones, rows of groups, whether it goes farther.
+/// What `project` says of each splat: the first of 2x2 macro-tiles, the tiles in the upper and the
+/// lower ones, rows of macro-tiles, whether it goes farther.
 const NEAR: &str = r#"
 extern "C" __global__ void near_groups(const Splat* splats, u32 count, Camera camera,
                                        uint4* near, uint2* rows) {
@@ -19,19 +19,19 @@ extern "C" __global__ void near_groups(const Splat* splats, u32 count, Camera ca
     Splat s = splats[i];
     float left = s.mean_x - make_ellipse(s.c, s.b, s.a, s.log2_opacity).half_height;
     Near n = find_near(make_footprint(s), left, camera);
-    near[i] = make_uint4(n.group, n.tiles[0], n.tiles[1], n.is_far);
+    near[i] = make_uint4(n.macro_tile, n.tiles[0], n.tiles[1], n.is_far);
     rows[i] = n.rows;
 }"#;
 
 /// Each splat's pairs near by, or the entries of the queue if it goes farther.
-fn near_or_far(
+fn small_or_large(
     device: &Arc<dyn Device>,
     method: Intersect,
-    kinds: bin::Groups,
+    kinds: bin::MacroTiles,
     splats: &[Splat],
     view: &KernelCamera,
-) -> Vec<Result<Vec<Group>, [u32; 2]>> {
-    let like = project::project_dealt(0, 0, method, kinds);
+) -> Vec<Result<Vec<MacroTile>, [u32; 2]>> {
+    let like = project::project_binned(0, 0, method, kinds);
     let text = ("near.cu", NEAR);
     let program = ops::program_of_text(text, &["project.cu"], like.constants, &["near_groups"]);
     let kernel = device.load(&program).unwrap()[0];
@@ -44,12 +44,12 @@ fn near_or_far(
     let rows: Vec<[u32; 2]> = rows.to_vec(splats.len()).unwrap();
     let columns = view.tiles_x.div_ceil(kinds.side);
     let tiles = kinds.side * kinds.side;
-    let of = |(&[group, upper, lower, is_far], rows): (&[u32; 4], &[u32; 2])| match is_far {
+    let of = |(&[macro_tile, upper, lower, is_far], rows): (&[u32; 4], &[u32; 2])| match is_far {
         0 => Ok((0..4)
             .map(|g| {
                 let row = if g < 2 { upper } else { lower };
                 (
-                    group + g / 2 * columns + g % 2,
+                    macro_tile + g / 2 * columns + g % 2,
                     row >> (g % 2 * tiles) & ((1 << tiles) - 1),
                 )
             })
@@ -62,7 +62,7 @@ fn near_or_far(
 
 fn by_slot(pairs: &[Pair]) -> Vec<Pair> {
     let mut pairs = pairs.to_vec();
-    pairs.sort_by_key(|&(_, slot, _)| slot);
+    pairs.sort_by_key(|&(_, splat_index, _)| splat_index);
     pairs
 }
 
@@ -84,12 +84,16 @@ fn without_room_nothing_is_split(case: &Case, lengths: &[usize], what: &str) {
         },
     ];
     for (k, missing) in missing.into_iter().enumerate() {
-        let halted = case.run(lengths, missing).counters;
-        assert_eq!(halted.halted, 1, "{what}, {k}");
-        assert_eq!(halted.most_far as usize, case.far.len(), "{what}, {k}");
+        let overflowed = case.run(lengths, missing).counters;
+        assert_eq!(overflowed.overflowed, 1, "{what}, {k}");
+        assert_eq!(
+            overflowed.most_large as usize,
+            case.far.len(),
+            "{what}, {k}"
+        );
         if k != 1 {
             assert_eq!(
-                (halted.needed, halted.longest),
+                (overflowed.needed, overflowed.longest),
                 (total as u64, *longest as u32),
                 "{what}, {k}"
             );
@@ -97,7 +101,7 @@ fn without_room_nothing_is_split(case: &Case, lengths: &[usize], what: &str) {
     }
 }
 
-/// Splats of many shapes: near ones are dealt here, as `project` does it; the others' pairs find
+/// Splats of many shapes: near ones are binned here, as `project` does it; the others' pairs find
 /// their lists, and all are sorted.
 #[test]
 fn far_splats_are_dealt() {
@@ -109,27 +113,27 @@ fn far_splats_are_dealt() {
     let depths: Vec<f32> = splats.iter().map(|_| 1.0 + rng.below(200) as f32).collect();
     for side in bin::SIDES {
         let count = macro_tiles::count(&view, side);
-        let kinds = bin::Groups::new(side, count).unwrap();
+        let kinds = bin::MacroTiles::new(side, count).unwrap();
         let (mut nears, mut fars, mut gaps) = (0, 0, 0);
         for method in METHODS {
-            let what = format!("{method}, groups of {side}x{side}");
+            let what = format!("{method}, macro_tiles of {side}x{side}");
             let tiles = tile_lists(&device, method, &splats, &view);
-            let wanted: Vec<Vec<Group>> = tiles
+            let wanted: Vec<Vec<MacroTile>> = tiles
                 .iter()
-                .map(|list| groups_of(list, &view, side))
+                .map(|list| macro_tiles_of(list, &view, side))
                 .collect();
-            let (mut dealt, mut all, mut far) =
+            let (mut binned, mut all, mut far) =
                 (vec![Vec::new(); count], vec![Vec::new(); count], Vec::new());
-            for (i, own) in near_or_far(&device, method, kinds, &splats, &view)
+            for (i, own) in small_or_large(&device, method, kinds, &splats, &view)
                 .into_iter()
                 .enumerate()
             {
-                let (slot, depth) = (i as u32, depths[i]);
-                let mut deal = |pairs: &[Group], now: bool| {
-                    for &(group, mask) in pairs {
-                        all[group as usize].push((depth, slot, mask));
+                let (splat_index, depth) = (i as u32, depths[i]);
+                let mut bin = |pairs: &[MacroTile], now: bool| {
+                    for &(macro_tile, mask) in pairs {
+                        all[macro_tile as usize].push((depth, splat_index, mask));
                         if now {
-                            dealt[group as usize].push((depth, slot, mask));
+                            binned[macro_tile as usize].push((depth, splat_index, mask));
                         }
                     }
                 };
@@ -140,14 +144,19 @@ fn far_splats_are_dealt() {
                             own.iter().copied().eq(with_tiles),
                             "{what}, splat {i}: {own:?}"
                         );
-                        deal(&own, true);
+                        bin(&own, true);
                         nears += 1;
                     }
                     Err([first, end]) => {
-                        for row in (first..end).step_by(bin::FAR_ROWS as usize) {
-                            far.push([slot, depth.to_bits(), row, end.min(row + bin::FAR_ROWS)]);
+                        for row in (first..end).step_by(bin::LARGE_ROWS as usize) {
+                            far.push([
+                                splat_index,
+                                depth.to_bits(),
+                                row,
+                                end.min(row + bin::LARGE_ROWS),
+                            ]);
                         }
-                        deal(&wanted[i], false);
+                        bin(&wanted[i], false);
                         fars += 1;
                         gaps += wanted[i].iter().filter(|(_, mask)| *mask == 0).count();
                     }
@@ -160,14 +169,18 @@ fn far_splats_are_dealt() {
                 method,
                 side,
                 splats: &splats,
-                dealt,
+                binned,
                 far,
             };
             let lengths: Vec<usize> = all.iter().map(Vec::len).collect();
             let got = case.run(&lengths, Missing::default());
-            assert_eq!(got.counters.halted, 0, "{what}");
-            for (group, (got, wanted)) in got.pairs.iter().zip(&all).enumerate() {
-                assert_eq!(by_slot(got), by_slot(wanted), "{what}, group {group}");
+            assert_eq!(got.counters.overflowed, 0, "{what}");
+            for (macro_tile, (got, wanted)) in got.pairs.iter().zip(&all).enumerate() {
+                assert_eq!(
+                    by_slot(got),
+                    by_slot(wanted),
+                    "{what}, macro_tile {macro_tile}"
+                );
             }
             assert_eq!(got.lists, case.lists_of(&all), "{what}");
             without_room_nothing_is_split(&case, &lengths, &what);

@@ -109,8 +109,8 @@ fn gaussians_over_the_whole_image_stay_within_bounds() {
     });
 }
 
-/// A pixel or two wide, far from the middle of their group: the six terms of an exponent are in the
-/// thousands and cancel.
+/// A pixel or two wide, far from the middle of their macro-tile: the six terms of an exponent are
+/// in the thousands and cancel.
 #[test]
 fn small_gaussians_stay_within_bounds() {
     let mut rng = Rng::new(9, 98);
@@ -142,8 +142,8 @@ fn depth_ties_stay_within_bounds() {
     });
 }
 
-/// A square is 3 sigma of the longer axis on all sides: for a needle it holds groups in which the
-/// exponents are beyond what halves hold, and those must count as nothing.
+/// A square is 3 sigma of the longer axis on all sides: for a needle it holds macro-tiles in which
+/// the exponents are beyond what halves hold, and those must count as nothing.
 #[test]
 fn exponents_beyond_halves_are_nothing() {
     let mut scene = random_scene(3, 40, 0);
