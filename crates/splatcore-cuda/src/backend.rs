@@ -5,14 +5,14 @@ use crate::device::Kernels;
 use crate::device::driver::{Card, NoCard};
 use crate::device::nvrtc;
 use crate::device::queue::Queue;
-use crate::frame::Frame;
-use crate::learner::CudaLearner;
-use crate::ops::adam::moments::{Format, Moments};
+use crate::learner::{CudaLearner, memory};
+use crate::ops::adam::moments::Moments;
 use crate::ops::blend;
-use crate::ops::state;
+use crate::ops::scene;
+use crate::passes::Passes;
 use crate::renderer::CudaRenderer;
 use splatcore_core::backend::{Backend, BackendError, Learner, LearnerState, MemoryPlan, Renderer};
-use splatcore_core::{Gaussians, View, checks};
+use splatcore_core::{Gaussians, View};
 use std::sync::Arc;
 
 /// How to open the backend.
@@ -95,11 +95,11 @@ impl CudaBackend {
         &self.device
     }
 
-    fn frame(&self) -> Result<Frame, BackendError> {
+    fn passes(&self) -> Result<Passes, BackendError> {
         let queue = Queue::new(self.device.clone());
-        let mut frame = Frame::new(queue, self.kernels.clone(), self.deterministic)?;
-        frame.large_image = self.large_image;
-        Ok(frame)
+        let mut passes = Passes::new(queue, self.kernels.clone(), self.deterministic)?;
+        passes.inference.large_image = self.large_image;
+        Ok(passes)
     }
 }
 
@@ -113,11 +113,10 @@ impl Backend for CudaBackend {
     }
 
     fn renderer(&self, scene: &Gaussians) -> Result<Box<dyn Renderer>, BackendError> {
-        check(scene)?;
+        scene::check(scene)?;
         Ok(Box::new(CudaRenderer::new(
             scene,
-            self.frame()?,
-            self.kernels.clone(),
+            self.passes()?,
             self.half_scene,
         )?))
     }
@@ -127,49 +126,17 @@ impl Backend for CudaBackend {
         scene: &Gaussians,
         views: Arc<Vec<View>>,
     ) -> Result<Box<dyn Learner>, BackendError> {
-        check(scene)?;
+        scene::check(scene)?;
         let state = LearnerState::fresh(scene.clone());
         Ok(Box::new(CudaLearner::new(
             &state,
             views,
-            self.frame()?,
-            self.kernels.clone(),
+            self.passes()?,
             self.moments,
         )?))
     }
 
     fn memory_plan(&self, gaussians: usize, sh_degree: u8, largest_view: [u32; 2]) -> MemoryPlan {
-        let n = gaussians as u64;
-        let bytes = |of_group: &dyn Fn(usize) -> usize| {
-            let widths = state::widths(sh_degree).into_iter().enumerate();
-            n * widths
-                .map(|(k, width)| (width * of_group(k)) as u64)
-                .sum::<u64>()
-        };
-        let pixels = largest_view[0] as u64 * largest_view[1] as u64;
-        MemoryPlan {
-            parameters: bytes(&|_| size_of::<f32>()),
-            moments: bytes(&|k| self.moments.formats(k).map(Format::bytes).into_iter().sum()),
-            working: working_bytes(gaussians, pixels),
-        }
+        memory::plan(gaussians, sh_degree, largest_view, self.moments)
     }
-}
-
-/// What a step needs besides the state and the photos: splat, keys, order, counts, splats,
-/// gradients; some 6 pairs a Gaussian with keys, orders and sums; planes of image, gradient and the
-/// loss's derivatives.
-pub(crate) fn working_bytes(gaussians: usize, pixels: u64) -> u64 {
-    gaussians as u64 * (48 + 28 + 2 + 64 + 6 * (20 + 1 + 48)) + pixels * 4 * (3 + 1 + 3 + 6)
-}
-
-/// Refuses arrays that do not belong together; the kernels rely on it.
-pub(crate) fn check(scene: &Gaussians) -> Result<(), BackendError> {
-    checks::scene(scene)?;
-    let n = scene.len();
-    if n > (1 << 30) - 1 {
-        return Err(BackendError::Input(format!(
-            "{n} Gaussians are more than the 2^30 - 1 that this backend can number"
-        )));
-    }
-    Ok(())
 }

@@ -9,9 +9,9 @@
 
 pub mod backend;
 pub mod device;
-pub mod frame;
 pub mod learner;
 pub mod ops;
+pub mod passes;
 mod probe;
 pub mod renderer;
 mod spatial_order;

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 /// Fewer Gaussians stay as they are: there is nothing to gain.
 const FEWEST: usize = 1 << 14;
-/// Gaussians that are polled at to know whether a scene has such an order.
+/// Gaussians that are examined to know whether a scene has such an order.
 const SAMPLES: usize = 4096;
 /// Neighbours in the file must be so many times nearer to each other than two Gaussians far apart
 /// in it.

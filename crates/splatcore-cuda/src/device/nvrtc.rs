@@ -27,7 +27,7 @@ pub struct Nvrtc {
     pub version: (i32, i32),
 }
 
-/// Names under which the library is polled for, newest first.
+/// Names under which the library is searched, newest first.
 fn names() -> &'static [&'static str] {
     if cfg!(windows) {
         &[

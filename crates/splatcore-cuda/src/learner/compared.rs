@@ -3,16 +3,15 @@
 
 use super::CudaLearner;
 use crate::device::Program;
-use crate::frame::Purpose;
 use crate::ops::camera::KernelCamera;
 use crate::ops::photo::DevicePhoto;
 use crate::ops::{exposure, photo};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{BackendError, reduce};
 
-/// How a view is polled at.
+/// Which view is compared, and how.
 #[derive(Clone, Copy)]
-pub(super) struct Look<'a> {
+pub(super) struct Comparison<'a> {
     pub view: usize,
     /// What the sides of camera and photo are divided by.
     pub scale: u32,
@@ -21,7 +20,7 @@ pub(super) struct Look<'a> {
     pub render: &'a RenderOptions,
 }
 
-/// A image and its photo, of one size, from the queue's present place on.
+/// An image and its photo, of one size, from the queue's present place on.
 pub(super) struct Compared {
     pub camera: KernelCamera,
     /// `[3][height * width]` f32, after exposure.
@@ -35,48 +34,51 @@ impl CudaLearner {
     /// too, at the same time.
     pub(super) fn compared(
         &mut self,
-        look: Look<'_>,
+        comparison: Comparison<'_>,
         mut more: Vec<Program>,
     ) -> Result<Compared, BackendError> {
         let views = self.photos.views().clone();
-        let view = views.get(look.view).ok_or_else(|| {
+        let view = views.get(comparison.view).ok_or_else(|| {
             BackendError::Input(format!(
                 "there is no view {}; there are {}",
-                look.view,
+                comparison.view,
                 views.len()
             ))
         })?;
-        reduce::check(look.scale)?;
-        if look.exposure && !self.exposed.is_compiled() {
+        reduce::check(comparison.scale)?;
+        if comparison.exposure && !self.exposed.is_compiled() {
             more.push(exposure::program());
         }
-        if (look.scale != 1 || view.photo.alpha.is_some()) && !self.photo.is_compiled() {
+        if (comparison.scale != 1 || view.photo.alpha.is_some()) && !self.photo.is_compiled() {
             more.push(photo::program());
         }
-        let reduced = (look.scale != 1).then(|| view.camera.reduced(look.scale));
+        let reduced = (comparison.scale != 1).then(|| view.camera.reduced(comparison.scale));
         let camera = reduced.as_ref().unwrap_or(&view.camera);
         let scene = self.scene_addresses();
-        let camera =
-            self.frame
-                .forward_with(scene, camera, look.render, Purpose::Training, &more)?;
-        let (mut image, mut transform) = (self.frame.image.address(), 0);
-        if look.exposure {
-            let counters = self.frame.counters_address();
-            let (queue, pixels) = (&self.frame.queue, camera.pixels());
-            image =
-                self.exposed
-                    .expose(queue, &self.kernels, image, pixels, look.view, counters)?;
+        let camera = self.passes.train(scene, camera, comparison.render, &more)?;
+        let (mut image, mut transform) = (self.passes.training.image.address(), 0);
+        if comparison.exposure {
+            let counters = self.passes.work.counters();
+            let (queue, pixels) = (self.passes.queue(), camera.pixels());
+            image = self.exposed.expose(
+                queue,
+                &self.kernels,
+                image,
+                pixels,
+                comparison.view,
+                counters,
+            )?;
             queue.mark("exposure")?;
-            transform = self.exposed.of(look.view);
+            transform = self.exposed.of(comparison.view);
         }
-        let kept = self.photos.bring(look.view)?;
+        let kept = self.photos.bring(comparison.view)?;
         let photo = self.photo.make(
             &self.kernels,
             kept,
-            look.view,
+            comparison.view,
             &view.photo,
-            look.scale,
-            look.render.background,
+            comparison.scale,
+            comparison.render.background,
             transform,
         )?;
         Ok(Compared {

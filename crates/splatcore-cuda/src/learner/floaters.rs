@@ -4,20 +4,14 @@
 use super::CudaLearner;
 use crate::device::Buffer;
 use crate::device::buffer::{device_error, failed};
-use crate::frame::Purpose;
-use crate::ops::floaters;
-use crate::ops::floaters::FloatersParams;
+use crate::ops::floaters::{self, FloatersParams};
 use crate::ops::score::DeviceScores;
 use crate::ops::state::MEANS;
-use crate::renderer;
 use splatcore_core::BackendError;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Blend;
 
-/// As in the kernel file.
-const THREADS: usize = 256;
-
-/// How the views are rendered that floaters are polled for in: in f32, as what a training does
+/// How the views are rendered in which floaters are searched for: in f32, as what a training does
 /// should not depend on what images for people leave out.
 pub(super) fn with_depth(render: &RenderOptions) -> RenderOptions {
     let mut options = render.clone();
@@ -36,7 +30,7 @@ impl CudaLearner {
     ) -> Result<DeviceScores, BackendError> {
         let n = self.state.count;
         let views = self.photos.views().clone();
-        let device = self.frame.queue.device.clone();
+        let device = self.passes.queue().device.clone();
         let array = |bytes| Buffer::new(&device, "verdicts on floaters", bytes);
         let scores = DeviceScores {
             views: views.len(),
@@ -46,7 +40,7 @@ impl CudaLearner {
         };
         scores.largest.fill(0, n * size_of::<f32>())?;
         let loaded = self.kernels.get(&floaters::program()).map_err(failed)?;
-        let [floaters] = loaded[..] else {
+        let [kernel] = loaded[..] else {
             return Err(device_error(
                 "the program of floaters has other kernels than asked for".into(),
             ));
@@ -54,29 +48,22 @@ impl CudaLearner {
         let options = with_depth(render);
         for view in views.iter() {
             let scene = self.scene_addresses();
-            let (camera, _) = renderer::forward(
-                &mut self.frame,
-                scene,
-                &view.camera,
-                &options,
-                Purpose::Image,
-            )?;
-            self.frame.queue.launch(
-                floaters,
-                n.div_ceil(THREADS) as u32,
-                THREADS as u32,
+            let camera = self.passes.infer_fully(scene, &view.camera, &options)?;
+            floaters::launch(
+                self.passes.queue(),
+                kernel,
                 &FloatersParams {
                     means: self.state.groups[MEANS].parameters.address(),
                     count: n as u32,
                     camera,
-                    transmittance: self.frame.transmittance.address(),
-                    inverse_depth: self.frame.inverse_depth.address(),
+                    transmittance: self.passes.inference.transmittance.address(),
+                    inverse_depth: self.passes.inference.inverse_depth.address(),
                     share,
                     verdicts: scores.largest.address(),
                 },
             )?;
         }
-        self.frame.forget()?;
+        self.passes.work.reset_counters()?;
         Ok(scores)
     }
 }

@@ -5,7 +5,9 @@
 //! | what does a step launch | `step.rs` |
 //! | what is compared with the photo, at which size and exposure | `compared.rs` |
 //! | what is Adam told | `adam.rs` |
-//! | which steps and refinements has the device done, and what if it stopped | `pending.rs` |
+//! | what is in the queue | `pending.rs` |
+//! | which steps and refinements has the device done, and what if it overflowed | `synchronise.rs` |
+//! | how much memory does it need | `memory.rs` |
 //! | how does the set of Gaussians change | `refine.rs` |
 //! | how much does each Gaussian show, and how wrongly | `score.rs` |
 //! | which of them hang before what the views show | `floaters.rs` |
@@ -13,22 +15,24 @@
 //!
 //! Here: what a learner holds, and what it answers to the trainer. Whatever reads the state first
 //! waits until all steps and refinements asked for are done (`synchronise`); those themselves wait
-//! for nothing, but for refinements where memory is short or views must be polled at.
+//! for nothing, but for refinements where memory is short or views must be rendered.
 
 mod adam;
 mod compared;
 mod floaters;
+pub(crate) mod memory;
 mod pending;
 mod photos;
 mod refine;
 mod render;
 mod score;
 mod step;
+mod synchronise;
 
 use crate::device::Kernels;
 use crate::device::queue::Marks;
 use crate::device::{Buffer, Event, Kernel, Pinned};
-use crate::frame::Frame;
+use crate::ops::adam::kind::AdamKind;
 use crate::ops::adam::moments::Moments;
 use crate::ops::by_camera::ByCamera;
 use crate::ops::counters::Counters;
@@ -36,8 +40,9 @@ use crate::ops::densify::{Densify, Totals};
 use crate::ops::exposure::Exposed;
 use crate::ops::loss::Loss;
 use crate::ops::photo::StepPhoto;
+use crate::ops::scene;
 use crate::ops::state::State;
-use adam::AdamKind;
+use crate::passes::Passes;
 use pending::Pending;
 pub use photos::Photos;
 use splatcore_core::backend::{
@@ -54,7 +59,7 @@ const PHOTO_SHARE: f64 = 0.4;
 /// Parameters, moments, statistics, photos and the buffers of a step, all on the device.
 pub struct CudaLearner {
     state: State,
-    frame: Frame,
+    passes: Passes,
     kernels: Arc<Kernels>,
     photos: Photos,
     photo: StepPhoto,
@@ -72,24 +77,24 @@ pub struct CudaLearner {
     pending: Vec<Pending>,
     /// Steps and refinements since the counters were last zeroed that are no longer pending.
     confirmed: usize,
-    /// How many were launched since the last look.
-    unseen: usize,
+    /// How many were launched since the last poll.
+    unpolled: usize,
     /// Gaussians, as far as the host has seen.
     known: usize,
     /// `state.count` is the most that there may be: a round of adc is pending.
     guessed: bool,
     /// What came of refinements that nobody waited for, until someone asks.
     reports: Vec<RefineReport>,
-    /// The counters as they were at the last look, once the queue has passed `polled`, and the
-    /// numbers of the refinements.
-    mirror: Pinned,
-    numbers: Pinned,
-    /// Where in the queue the last look was.
+    /// The counters and the refinements' totals as they were at the last poll, once the queue has
+    /// passed `polled`.
+    counters_mirror: Pinned,
+    totals_mirror: Pinned,
+    /// Where in the queue the last poll was.
     polled: Option<Event>,
-    /// Whether a look is under way.
+    /// Whether a poll is under way.
     polling: bool,
     /// Views of the steps that found no memory.
-    left_out: Vec<usize>,
+    skipped_views: Vec<usize>,
     /// Marks of profiled steps that were not read yet.
     profiled: Vec<Marks>,
     /// What was read of them.
@@ -100,13 +105,12 @@ impl CudaLearner {
     pub(crate) fn new(
         state: &LearnerState,
         views: Arc<Vec<View>>,
-        frame: Frame,
-        kernels: Arc<Kernels>,
+        passes: Passes,
         moments: Moments,
     ) -> Result<Self, BackendError> {
         checks::views(&views)?;
         checks::exposures(&state.exposures, views.len())?;
-        let device = frame.queue.device.clone();
+        let device = passes.queue().device.clone();
         let mut exposed = Exposed::new(&device, views.len())?;
         exposed.replace(&state.exposures)?;
         // What must be compiled is, at the same time.
@@ -127,19 +131,19 @@ impl CudaLearner {
             value: Buffer::from_slice(&device, "loss", &[0.0f64])?,
             pending: Vec::new(),
             confirmed: 0,
-            unseen: 0,
+            unpolled: 0,
             known: state.gaussians.len(),
             guessed: false,
             reports: Vec::new(),
-            mirror: Pinned::new(&device, size_of::<Counters>())?,
-            numbers: Pinned::new(&device, size_of::<Totals>())?,
+            counters_mirror: Pinned::new(&device, size_of::<Counters>())?,
+            totals_mirror: Pinned::new(&device, size_of::<Totals>())?,
             polled: None,
             polling: false,
-            left_out: Vec::new(),
+            skipped_views: Vec::new(),
             profiled: Vec::new(),
             profile: Profile::default(),
-            frame,
-            kernels,
+            kernels: passes.work.kernels.clone(),
+            passes,
         })
     }
 }
@@ -151,10 +155,10 @@ impl Profiled for CudaLearner {
     }
 
     fn profiled_step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
-        self.frame.queue.start_marks()?;
+        self.passes.queue().start_marks()?;
         let launched = self.launch_or_synchronise(plan);
-        let marks = self.frame.queue.stop_marks();
-        self.note_left_out(plan, &launched);
+        let marks = self.passes.queue().stop_marks();
+        self.note_skipped(plan, &launched);
         launched?;
         self.profiled.push(marks);
         self.launched(Pending::Step(plan.clone()))
@@ -183,7 +187,7 @@ impl Deferred for CudaLearner {
     }
 
     fn take_skipped_views(&mut self) -> Vec<usize> {
-        std::mem::take(&mut self.left_out)
+        std::mem::take(&mut self.skipped_views)
     }
 
     fn reserve(&mut self, gaussians: usize) -> Result<(), BackendError> {
@@ -195,7 +199,7 @@ impl Deferred for CudaLearner {
 impl Learner for CudaLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         let launched = self.launch_or_synchronise(plan);
-        self.note_left_out(plan, &launched);
+        self.note_skipped(plan, &launched);
         launched?;
         self.launched(Pending::Step(plan.clone()))
     }
@@ -232,7 +236,7 @@ impl Learner for CudaLearner {
     fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError> {
         checks::snapshot(state)?;
         checks::exposures(&state.exposures, self.photos.views().len())?;
-        crate::backend::check(&state.gaussians)?;
+        scene::check(&state.gaussians)?;
         self.synchronise()?;
         let replaced = self.state.replace(state);
         self.known = self.state.count;

@@ -1,8 +1,8 @@
 //! How does the set of Gaussians change?
 
+use super::memory::working_bytes;
 use super::pending::Pending;
 use super::{CudaLearner, score};
-use crate::backend::working_bytes;
 use crate::ops::by_camera::ByCamera;
 use crate::ops::{densify, limit_scales, smoothing};
 use splatcore_core::BackendError;
@@ -16,7 +16,7 @@ impl CudaLearner {
             Refine::LimitScales { .. } => (&mut self.limit_scales, limit_scales::program()),
             _ => return Ok(()),
         };
-        let queue = &self.frame.queue;
+        let queue = self.passes.queue();
         let op = match op {
             Some(op) => op,
             None => op.insert(ByCamera::new(
@@ -40,7 +40,7 @@ impl CudaLearner {
         &mut self,
         refine: &Refine,
     ) -> Result<RefineReport, BackendError> {
-        self.frame.queue.start_marks()?;
+        self.passes.queue().start_marks()?;
         let refined = match (score::scoring_of(refine), refine) {
             _ if self.state.count == 0 => Ok(None),
             (Some(scoring), _) => self.score(scoring).map(Some),
@@ -59,8 +59,8 @@ impl CudaLearner {
         });
         let refined = refined.and_then(|report| self.refine_by_camera(refine).map(|()| report));
         self.known = self.state.count;
-        let marked = self.frame.queue.mark("refine");
-        let times = self.frame.queue.take_times();
+        let marked = self.passes.queue().mark("refine");
+        let times = self.passes.queue().take_times();
         let report = refined?;
         marked?;
         self.profile.refine += times?.iter().map(|(_, seconds)| seconds).sum::<f64>();
@@ -70,11 +70,11 @@ impl CudaLearner {
     /// Puts a refinement into the queue, which [`crate::ops::densify::Densify::can_launch`] has
     /// allowed.
     pub(super) fn launch_refine(&mut self, refine: &Refine) -> Result<Pending, BackendError> {
-        self.frame.queue.start_marks()?;
-        let counters = self.frame.counters_address();
+        self.passes.queue().start_marks()?;
+        let counters = self.passes.work.counters();
         let launched = self.densify.launch(&mut self.state, refine, counters);
-        let marked = self.frame.queue.mark("refine");
-        let marks = self.frame.queue.stop_marks();
+        let marked = self.passes.queue().mark("refine");
+        let marks = self.passes.queue().stop_marks();
         let launched = launched?;
         marked?;
         self.guessed |= matches!(refine, Refine::Adc { .. });
@@ -92,7 +92,7 @@ impl CudaLearner {
             .iter()
             .map(|view| view.camera.width as u64 * view.camera.height as u64);
         let working = working_bytes(gaussians, pixels.max().unwrap_or(0));
-        let device = &self.frame.queue.device;
+        let device = &self.passes.queue().device;
         let more = self
             .state
             .bytes_of(gaussians)

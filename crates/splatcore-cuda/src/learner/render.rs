@@ -2,7 +2,6 @@
 
 use super::CudaLearner;
 use crate::ops::scene::SceneAddresses;
-use crate::renderer;
 use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, Renderer, StageTimes};
 use splatcore_core::{BackendError, Camera, Gaussians, Image};
 
@@ -37,7 +36,7 @@ impl Renderer for CudaLearner {
     ) -> Result<Rendered, BackendError> {
         self.synchronise()?;
         let scene = self.scene_addresses();
-        renderer::render(&mut self.frame, scene, camera, options)
+        self.passes.render(scene, camera, options)
     }
 
     fn finish(&mut self) -> Result<(), BackendError> {
@@ -52,14 +51,8 @@ impl Renderer for CudaLearner {
     ) -> Result<Gaussians, BackendError> {
         self.synchronise()?;
         let scene = self.scene_addresses();
-        renderer::gradients(
-            &mut self.frame,
-            &self.kernels,
-            scene,
-            camera,
-            options,
-            image_gradient,
-        )
+        self.passes
+            .gradients(scene, camera, options, image_gradient)
     }
 
     fn counts(
@@ -69,7 +62,7 @@ impl Renderer for CudaLearner {
     ) -> Result<FrameCounts, BackendError> {
         self.synchronise()?;
         let scene = self.scene_addresses();
-        renderer::counts(&mut self.frame, scene, camera, options)
+        self.passes.counts(scene, camera, options)
     }
 
     fn stage_times(
@@ -80,6 +73,6 @@ impl Renderer for CudaLearner {
     ) -> Result<StageTimes, BackendError> {
         self.synchronise()?;
         let scene = self.scene_addresses();
-        renderer::stage_times(&mut self.frame, scene, camera, options, backward)
+        self.passes.stage_times(scene, camera, options, backward)
     }
 }

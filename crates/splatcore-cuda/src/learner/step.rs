@@ -2,14 +2,14 @@
 //! Adam (`adam.rs`). Nothing here waits for the device.
 
 use super::CudaLearner;
-use super::adam::AdamKind;
-use super::compared::Look;
+use super::compared::Comparison;
 use super::floaters;
 use crate::device::Program;
 use crate::device::buffer::failed;
-use crate::frame::Purpose;
 use crate::ops;
+use crate::ops::adam::kind::AdamKind;
 use crate::ops::camera::KernelCamera;
+use crate::passes::InferencePass;
 use splatcore_core::backend::{Statistic, StepPlan};
 use splatcore_core::{BackendError, Choice};
 
@@ -17,21 +17,21 @@ impl CudaLearner {
     /// Puts a step into the queue.
     pub(super) fn launch(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         self.check_statistic(plan)?;
-        self.frame.statistic = plan.statistics.unwrap_or_default();
+        self.passes.training.statistic = plan.statistics.unwrap_or_default();
         let scene = self.scene_addresses();
         let wanted = AdamKind::new(plan, &self.state);
         let missing = (self.adam.0 != Some(wanted)).then(|| wanted.program());
-        let look = Look {
+        let comparison = Comparison {
             view: plan.view,
             scale: plan.scale,
             exposure: plan.exposure.is_some(),
             render: &plan.render,
         };
         let mut more: Vec<Program> = missing.iter().cloned().collect();
-        if self.adam.0.is_none() && self.frame.queue.device.compiles_ahead() {
+        if self.adam.0.is_none() && self.passes.queue().device.compiles_ahead() {
             more.extend(self.later_programs(plan, wanted));
         }
-        let compared = self.compared(look, more)?;
+        let compared = self.compared(comparison, more)?;
         let camera = compared.camera;
         if let Some(program) = &missing {
             self.adam = (Some(wanted), self.kernels.get(program).map_err(failed)?);
@@ -43,24 +43,22 @@ impl CudaLearner {
                 compared.photo.rgb,
                 compared.photo.mask,
                 compared.photo.counted,
-                self.frame.counters_address(),
+                self.passes.work.counters(),
                 camera.width,
                 camera.height,
                 plan.ssim_weight,
-                self.frame.image_gradient.address(),
+                self.passes.training.image_gradient.address(),
                 self.value.address(),
             )?;
         }
         self.photos.used()?;
-        self.frame.queue.mark("loss")?;
+        self.passes.queue().mark("loss")?;
         if plan.exposure.is_some() {
             self.through_exposure(&camera, plan.view)?;
         }
-        let sums = self
-            .frame
-            .backward_to_splats(scene, &camera, &plan.render)?;
+        let sums = self.passes.backward(scene, &camera, &plan.render)?;
         self.adam(scene, &camera, sums, plan)?;
-        self.frame.queue.mark("adam")?;
+        self.passes.queue().mark("adam")?;
         match plan.exposure {
             Some(rate) => self.learn_exposure(&camera, plan.view, rate),
             None => Ok(()),
@@ -88,12 +86,12 @@ impl CudaLearner {
         let mut all = Vec::new();
         for degree in options.sh_degree.saturating_add(1)..=stored {
             options.sh_degree = degree;
-            all.extend(self.frame.programs(scene, &options, Purpose::Training));
+            all.extend(self.passes.training.programs(scene, &options));
             all.push(adam.with_degree(degree).program());
         }
         options.sh_degree = stored;
         for options in [&options, &floaters::with_depth(&options)] {
-            all.extend(self.frame.programs(scene, options, Purpose::Image));
+            all.extend(InferencePass::programs(scene, options));
         }
         all.push(ops::floaters::program());
         all
@@ -101,7 +99,9 @@ impl CudaLearner {
 
     /// Absolute statistics need the sums of each tile.
     fn check_statistic(&self, plan: &StepPlan) -> Result<(), BackendError> {
-        if plan.statistics != Some(Statistic::Absolute) || self.frame.has_pair_rows(&plan.render) {
+        if plan.statistics != Some(Statistic::Absolute)
+            || self.passes.training.has_pair_rows(plan.render.pipeline)
+        {
             return Ok(());
         }
         Err(BackendError::Unsupported {
@@ -119,15 +119,15 @@ impl CudaLearner {
     /// colours.
     fn through_exposure(&mut self, camera: &KernelCamera, view: usize) -> Result<(), BackendError> {
         self.exposed.backward(
-            &self.frame.queue,
+            self.passes.queue(),
             &self.kernels,
-            self.frame.image.address(),
-            self.frame.image_gradient.address(),
+            self.passes.training.image.address(),
+            self.passes.training.image_gradient.address(),
             camera.pixels(),
             view,
-            self.frame.counters_address(),
+            self.passes.work.counters(),
         )?;
-        self.frame.queue.mark("exposure")
+        self.passes.queue().mark("exposure")
     }
 
     /// Adam's step on the photo's transform of colours.
@@ -137,8 +137,8 @@ impl CudaLearner {
         view: usize,
         rate: f32,
     ) -> Result<(), BackendError> {
-        let counters = self.frame.counters_address();
-        let (queue, pixels) = (&self.frame.queue, camera.pixels());
+        let counters = self.passes.work.counters();
+        let (queue, pixels) = (self.passes.queue(), camera.pixels());
         self.exposed
             .update(queue, &self.kernels, pixels, view, rate, counters)?;
         queue.mark("exposure")

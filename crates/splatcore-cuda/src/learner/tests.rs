@@ -4,7 +4,7 @@ mod late_refinements;
 mod no_memory;
 mod photos;
 
-use super::pending::POLL_EVERY;
+use super::synchronise::POLL_EVERY;
 use super::*;
 use crate::CudaBackend;
 use crate::device::emulated::device_of_tests as device;
@@ -24,9 +24,9 @@ fn learner(device: &Arc<dyn crate::device::Device>) -> CudaLearner {
 
 fn learner_with(device: &Arc<dyn crate::device::Device>, moments: Moments) -> CudaLearner {
     let kernels = Arc::new(Kernels::new(device.clone()));
-    let frame = Frame::new(Queue::new(device.clone()), kernels.clone(), true).unwrap();
+    let passes = Passes::new(Queue::new(device.clone()), kernels, true).unwrap();
     let state = LearnerState::fresh(random_scene(51, 120, 1));
-    CudaLearner::new(&state, Arc::new(views()), frame, kernels, moments).unwrap()
+    CudaLearner::new(&state, Arc::new(views()), passes, moments).unwrap()
 }
 
 /// Growing so fast that a step's pairs are many more than the step's before.
@@ -91,7 +91,7 @@ fn overflows_change_nothing() {
     for at in places {
         let got = train(&mut learner(&device), |step, learner| {
             if at.is_empty() || at.contains(&step) {
-                learner.frame.shrink_pairs(TOO_FEW);
+                learner.passes.shrink_pairs(TOO_FEW);
             }
         });
         assert!(
@@ -114,7 +114,7 @@ fn halts_change_nothing_with_compact_moments() {
         &mut learner_with(&device, Moments::Compact),
         |step, learner| {
             if [2, 5, 9, 10, 13, 20].contains(&step) {
-                learner.frame.shrink_pairs(TOO_FEW);
+                learner.passes.shrink_pairs(TOO_FEW);
             }
         },
     );
@@ -134,7 +134,7 @@ fn several_halts_in_one_window() {
         let mut halting = learner(&device);
         for step in 1..POLL_EVERY as u32 {
             if step == 2 {
-                halting.frame.shrink_pairs(TOO_FEW);
+                halting.passes.shrink_pairs(TOO_FEW);
             }
             let mut plan = plan(step);
             plan.render.pipeline = name.parse().unwrap();
@@ -164,7 +164,7 @@ fn halts_change_nothing_with_exposures() {
         let mut learner = learner(&device);
         for step in 1..=21 {
             if halting.contains(&step) {
-                learner.frame.shrink_pairs(TOO_FEW);
+                learner.passes.shrink_pairs(TOO_FEW);
             }
             let mut plan = plan(step);
             plan.exposure = Some(0.01);
@@ -193,7 +193,7 @@ fn overflows_change_no_scores() {
         let pairs = learner.counts(&half, &plan(6).render).unwrap().pairs;
         assert!(pairs > TOO_FEW as u64, "{pairs} pairs");
         if !room {
-            learner.frame.shrink_pairs(TOO_FEW);
+            learner.passes.shrink_pairs(TOO_FEW);
         }
         let prune = Refine::Prune {
             scoring: Scoring {
@@ -225,7 +225,7 @@ fn timed_steps_halt_too() {
     let mut halting = learner(&device);
     for step in 1..=4 {
         reference.step(&plan(step)).unwrap();
-        halting.frame.shrink_pairs(TOO_FEW);
+        halting.passes.shrink_pairs(TOO_FEW);
         let times = halting.timed_step(&plan(step)).unwrap();
         assert!(times.iter().any(|&(stage, _)| stage == "adam"), "{times:?}");
     }
@@ -313,7 +313,7 @@ fn profiling_changes_nothing() {
             }
         }
         if step == 11 {
-            halting.frame.shrink_pairs(TOO_FEW);
+            halting.passes.shrink_pairs(TOO_FEW);
         }
     }
     let want = state_bits(&reference.snapshot().unwrap());

@@ -11,7 +11,7 @@ use splatcore_core::{BackendError, View};
 use std::sync::Arc;
 
 /// Threads of a block; one a Gaussian.
-pub const THREADS: usize = 256;
+pub const BLOCK: u32 = 256;
 
 /// See the module's documentation.
 pub struct ByCamera {

@@ -1,9 +1,12 @@
 //! What the device counts while a frame or a step runs.
 
-use super::blend::interpolated::REFINED_LISTS;
 use crate::device::Layout;
 use crate::device::params::layout;
 use bytemuck::{Pod, Zeroable};
+
+/// Lists of tiles that are left to `blend_refined`: one for each class of lengths, and one of tiles
+/// without splats (ops/shared/splat.cuh).
+pub const REFINED_LISTS: usize = 9;
 
 /// `Counters` of ops/shared/splat.cuh.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
@@ -28,21 +31,21 @@ pub struct Counters {
     pub evaluated: u64,
     /// Fragments that changed their pixel.
     pub blended: u64,
-    /// Entries of the tiles' lists that have their place, where lists come from groups.
+    /// Entries of the tiles' lists that have their place, where lists come from macro-tiles.
     pub placed: u64,
     /// Tiles that are to be blended first.
     pub firsts: u32,
     /// Tiles that are to be blended last.
     pub lasts: u32,
-    /// Splats over many groups.
-    pub far: u32,
+    /// Splats that cover many macro-tiles.
+    pub large: u32,
     /// Blocks that ended.
     pub ended: u32,
     /// Lists and parts of long lists.
     pub items: u32,
     /// Most pairs that a list of a frame wanted.
     pub longest: u32,
-    /// Most entries of the queue of splats over many groups that a frame wanted.
+    /// Most entries of the queue of splats that cover many macro-tiles that a frame wanted.
     pub most_large: u32,
     /// Tiles of a large image that `blend_refined` was asked for.
     pub refined_begun: u32,
@@ -68,7 +71,7 @@ impl Counters {
         placed: u64,
         firsts: u32,
         lasts: u32,
-        far: u32,
+        large: u32,
         ended: u32,
         items: u32,
         longest: u32,

@@ -22,6 +22,7 @@ pub mod counters;
 pub mod densify;
 pub mod exposure;
 pub mod floaters;
+pub mod groups;
 pub mod intersect;
 pub mod limit_scales;
 pub mod loss;

@@ -1,5 +1,7 @@
 //! A scene on the device, as ops see it.
 
+use splatcore_core::{BackendError, Gaussians, checks};
+
 /// Where the arrays of a scene are.
 #[derive(Clone, Copy)]
 pub struct SceneAddresses {
@@ -17,4 +19,19 @@ pub struct SceneAddresses {
     pub is_spatial: bool,
     /// Log standard deviations of Mip-Splatting's 3D filter, 0 if there is none.
     pub smoothing: u64,
+}
+
+/// Refuses arrays that do not belong together; the kernels rely on it.
+///
+/// # Errors
+/// Says which.
+pub fn check(scene: &Gaussians) -> Result<(), BackendError> {
+    checks::scene(scene)?;
+    let n = scene.len();
+    if n > (1 << 30) - 1 {
+        return Err(BackendError::Input(format!(
+            "{n} Gaussians are more than the 2^30 - 1 that this backend can number"
+        )));
+    }
+    Ok(())
 }

@@ -1,10 +1,11 @@
 //! What a learner keeps on the device: parameters, moments, statistics.
 
+pub use super::groups::{GROUPS, LOG_SCALES, MEANS, OPACITIES, ROTATIONS, SH, widths};
 use crate::device::{Buffer, Device};
 use crate::ops::adam::moments::{Format, Moments};
 use splatcore_core::backend::LearnerState;
 use splatcore_core::exposure::Exposures;
-use splatcore_core::{BackendError, Gaussians, sh};
+use splatcore_core::{BackendError, Gaussians};
 use std::sync::Arc;
 
 /// One parameter group and its moments, rows of `width` numbers a Gaussian.
@@ -29,28 +30,9 @@ impl Group {
     }
 }
 
-/// Names of the groups, in order.
-pub const GROUPS: [&str; 5] = [
-    "means",
-    "log scales",
-    "rotations",
-    "opacities",
-    "spherical harmonics",
-];
-/// Index of the means.
-pub const MEANS: usize = 0;
-/// Index of the log scales.
-pub const LOG_SCALES: usize = 1;
-/// Index of the quaternions.
-pub const ROTATIONS: usize = 2;
-/// Index of the opacity logits.
-pub const OPACITIES: usize = 3;
-/// Index of the spherical harmonics.
-pub const SH: usize = 4;
-
 /// Everything that a checkpoint must hold, on the device.
 pub struct State {
-    /// Gaussians; while refinements are in the queue, at most so many (see `learner/pending.rs`).
+    /// Gaussians; while refinements are in the queue, at most so many (see `learner/synchronise.rs`).
     pub count: usize,
     /// Their number, u32, as of where the queue is.
     pub device_count: Buffer,
@@ -71,11 +53,6 @@ pub struct State {
     pub smoothing: Buffer,
     /// Whether there is.
     pub smoothed: bool,
-}
-
-/// Numbers a row of each group.
-pub fn widths(sh_degree: u8) -> [usize; 5] {
-    [3, 3, 4, 1, 3 * sh::coefficients(sh_degree)]
 }
 
 /// The arrays of Gaussians as flat slices, in the order of [`GROUPS`].

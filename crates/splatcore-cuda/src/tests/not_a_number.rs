@@ -97,9 +97,9 @@ fn view() -> KernelCamera {
 enum Third {
     /// PairSplats of the pairs.
     PairSplats,
-    /// A image's tiles and their lists, in the order in which they are to be blended.
+    /// An image's tiles and their lists, in the order in which they are to be blended.
     Entries,
-    /// Nothing: a image's lists are where the sort noted them.
+    /// Nothing: an image's lists are where the sort noted them.
     Nothing,
 }
 
@@ -168,17 +168,19 @@ impl Tile {
         };
         let counters = Buffer::from_slice(&self.device, "test", &[counted]).unwrap();
         let refined_tiles = zeros(&self.device, interpolated::refined_bytes(&view()));
-        let at = interpolated::Buffers {
+        let params = BlendParams {
             splats: self.splats.address(),
-            tile_lists: self.numbers.address(),
+            pairs: self.numbers.address(),
             ranges: self.ranges.address(),
+            camera: view(),
             counters: counters.address(),
             image: self.image.address(),
             transmittances: self.transmittances.address(),
             refined_tiles: refined_tiles.address(),
+            ..BlendParams::zeroed()
         };
         let queue = Queue::new(self.device.clone());
-        interpolated::blend(&queue, &kernels, &view(), at).unwrap();
+        interpolated::launch(&queue, &kernels, &params).unwrap();
         (
             self.image.to_vec(3 * PIXELS).unwrap(),
             self.transmittances.to_vec(PIXELS).unwrap(),

@@ -9,7 +9,7 @@
 //! Trained scenes have needles, and of a needle's projected covariance f32 keeps the smaller
 //! eigenvalue to no more than half an epsilon times the ratio of both
 //! (`splatcore_reference::conformance::gradients`). One needle of 266 pixels by 1.7 that reaches
-//! into a image from outside makes nearly all of the error of its scales: 4e-4 in one of the
+//! into an image from outside makes nearly all of the error of its scales: 4e-4 in one of the
 //! cut-outs on the CPU, where the 6063 of 8530 Gaussians that f32 can hold to the bound have 7e-6.
 //! So on the larger cut-outs the bound is for those (seven to eight of ten, with 95 % of the norm
 //! of the scales' gradient), and for all together what the ratio leaves. On the small cut-out it

@@ -1,5 +1,5 @@
 //! A long run on the device takes no more memory, events or host memory than a short one: whatever
-//! a step, a refinement, a look at the counters, a image or a snapshot takes, it gives back.
+//! a step, a refinement, a look at the counters, an image or a snapshot takes, it gives back.
 //! Emulated; one test a process, since the heap is counted. `SPLATCORE_LONG_RUN=STEPS` makes it
 //! longer.
 #![allow(clippy::unwrap_used)] // helpers of tests

@@ -47,7 +47,7 @@ fn scene() -> Gaussians {
     scene
 }
 
-/// Of a image with lists that are long where kernels tell them from others.
+/// Of an image with lists that are long where kernels tell them from others.
 fn size(pipeline: Pipeline) -> [u32; 2] {
     match (pipeline.intersect, pipeline.blend) {
         (
@@ -310,7 +310,7 @@ fn jobs() -> Vec<Job> {
             let mut renderer = backend.renderer(&scene())?;
             renderer.render(&camera(90, 70), &options).map(drop)
         };
-        let name = format!("{blend} of a image as if it were large, depth {inverse_depth}");
+        let name = format!("{blend} of an image as if it were large, depth {inverse_depth}");
         jobs.push((name, Box::new(large)));
     }
     let compact = |backend: &CudaBackend| {

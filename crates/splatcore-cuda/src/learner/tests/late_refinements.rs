@@ -91,7 +91,7 @@ fn later_is_as_at_once() {
     for at in places {
         let got = train_late(&mut learner(&device), true, |step, learner| {
             if at.contains(&step) {
-                learner.frame.shrink_pairs(TOO_FEW);
+                learner.passes.shrink_pairs(TOO_FEW);
             }
         });
         assert!(
@@ -111,9 +111,9 @@ fn rounds_may_outgrow_their_room() {
     let state = LearnerState::fresh(random_scene(52, 1500, 0));
     let run = |rows: Option<u64>, later: bool| {
         let kernels = Arc::new(Kernels::new(device.clone()));
-        let frame = Frame::new(Queue::new(device.clone()), kernels.clone(), true).unwrap();
+        let passes = Passes::new(Queue::new(device.clone()), kernels, true).unwrap();
         let mut learner =
-            CudaLearner::new(&state, Arc::new(views()), frame, kernels, Moments::Full).unwrap();
+            CudaLearner::new(&state, Arc::new(views()), passes, Moments::Full).unwrap();
         let all = Refine::Adc {
             gradient_threshold: 0.0,
             split_scale: 0.0,

@@ -82,7 +82,7 @@ fn patiently<T>(
     }
 }
 
-/// Steps, a refinement, more steps, a image; returns the state's bits, the errors on the way, and
+/// Steps, a refinement, more steps, an image; returns the state's bits, the errors on the way, and
 /// the views of the steps that were left out.
 fn train(watched: &Arc<Watched>) -> (Vec<u32>, Vec<BackendError>, Vec<usize>) {
     let (mut errors, mut left_out) = (Vec::new(), Vec::new());

@@ -31,7 +31,6 @@
 #define BETA2 0.999f
 #define EPSILON 1e-15f
 
-#define BLOCK 128
 #define WARPS (BLOCK / WARP)
 
 // Harmonics move in units of WIDE numbers. A pitch of an odd number of 16-byte units keeps the

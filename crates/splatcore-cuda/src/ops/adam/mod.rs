@@ -1,15 +1,21 @@
 //! `adam`: from the sums of each splat to new parameters and moments, `project_backward` included.
 
+pub mod kind;
 pub mod moments;
 pub mod rates;
 
 use super::project::{NO_FILTER, harmonics};
 use super::sources::{self, flag};
-use crate::device::Program;
 use crate::device::params::{Address, Params, kernel_params};
+use crate::device::queue::Queue;
+use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
 use moments::Moments;
 use rates::Rates;
+use splatcore_core::BackendError;
+
+/// Gaussians of a block of `adam`, and threads.
+const BLOCK: u32 = 128;
 
 kernel_params! {
     /// Parameters of `adam` (adam.cu).
@@ -45,11 +51,25 @@ kernel_params! {
 /// `adam`, with the backward pass of projecting in it; `absolute` as for `project_backward`.
 pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute: bool) -> Program {
     let mut constants = harmonics(in_use, stored);
+    constants.push(("BLOCK", BLOCK.to_string()));
     constants.push(flag("COMPACT", moments == Moments::Compact));
     constants.push(flag("SPARSE", sparse));
     constants.push(flag("ABSOLUTE", absolute));
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
     sources::program("adam.cu", constants, [AdamParams::kernel("adam")])
+}
+
+/// Steps at most `gaussians` Gaussians.
+///
+/// # Errors
+/// If the launch failed.
+pub fn launch(
+    queue: &Queue,
+    kernel: Kernel,
+    gaussians: usize,
+    params: &AdamParams,
+) -> Result<(), BackendError> {
+    queue.launch(kernel, (gaussians as u32).div_ceil(BLOCK), BLOCK, params)
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@
 //! second moment changes little; a higher bottom would let tiny first moments be divided by epsilon
 //! alone, a huge step.
 
+use crate::ops::groups;
+
 /// How moments are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Moments {
@@ -31,11 +33,11 @@ pub enum Moments {
 
 impl Moments {
     /// Formats of the first and of the second moments of a group (see
-    /// [`crate::ops::state::GROUPS`]).
+    /// [`groups::GROUPS`]).
     pub fn formats(self, group: usize) -> [Format; 2] {
         match self {
             Self::Full => [Format::F32; 2],
-            Self::Compact if group == crate::ops::state::SH => [Format::Bf16, Format::Log8],
+            Self::Compact if group == groups::SH => [Format::Bf16, Format::Log8],
             Self::Compact => [Format::Bf16; 2],
         }
     }

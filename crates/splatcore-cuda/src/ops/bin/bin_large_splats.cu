@@ -24,7 +24,7 @@
 #include "block_scan.cuh"
 
 #define LARGE_ENTRIES (BLOCK / LARGE_ROWS)
-#define OWN_GROUPS (MOST_MACRO_TILES / BLOCK)
+#define OWN_MACRO_TILES (MOST_MACRO_TILES / BLOCK)
 
 #ifndef AT_ONCE
 #define AT_ONCE 4  // atomics of a thread before it waits
@@ -58,21 +58,21 @@ __device__ __forceinline__ void list_items(const u32* macro_tile_counts, u32 mac
                                            Counters* counters, uint4* items, void* places) {
     __shared__ u32 scratch[SUMS][BLOCK / WARP], most[BLOCK / WARP];
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, longest = 0;
-    u32 far = counters->far, own[OWN_GROUPS], sums[SUMS] = {}, totals[SUMS];
+    u32 large = counters->large, own[OWN_MACRO_TILES], sums[SUMS] = {}, totals[SUMS];
     u32 columns = (camera.tiles_x + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE;
-    Place place(thread * OWN_GROUPS, columns);
+    Place place(thread * OWN_MACRO_TILES, columns);
     auto parts_of = [](u32 n) { return n > ROOM ? (n + SHARE - 1) / SHARE : 0; };
 #pragma unroll
-    for (u32 k = 0; k < OWN_GROUPS; ++k) {
-        u32 macro_tile = thread * OWN_GROUPS + k;
+    for (u32 k = 0; k < OWN_MACRO_TILES; ++k) {
+        u32 macro_tile = thread * OWN_MACRO_TILES + k;
         own[k] = macro_tile < macro_tiles ? observe(macro_tile_counts + macro_tile) : 0;
     }
 #pragma unroll
-    for (u32 k = 0; k < OWN_GROUPS; ++k) {
+    for (u32 k = 0; k < OWN_MACRO_TILES; ++k) {
         sums[0] += own[k];
         sums[1] += parts_of(own[k]);
         sums[2] += own[k] > 0 && own[k] <= ROOM;
-        if (MACRO_TILE_SIDE == 2 && own[k] == 0 && thread * OWN_GROUPS + k < macro_tiles)
+        if (MACRO_TILE_SIDE == 2 && own[k] == 0 && thread * OWN_MACRO_TILES + k < macro_tiles)
             sums[SUMS - 1] += place.width(camera) * place.height(camera);
         place.step(columns);
         longest = max(longest, own[k]);
@@ -82,29 +82,30 @@ __device__ __forceinline__ void list_items(const u32* macro_tile_counts, u32 mac
     if (lane == 0) most[warp] = longest;
     block_scans(sums, scratch, totals);
     for (u32 w = 0; w < BLOCK / WARP; ++w) longest = max(longest, most[w]);
-    bool fits = longest <= room && totals[0] <= capacity && far <= queue_room;
+    bool fits = longest <= room && totals[0] <= capacity && large <= queue_room;
     if (thread == 0) {
         counters->pairs = totals[0];
         counters->items = totals[1] + totals[2];
         counters->needed = max(counters->needed, (u64)totals[0]);
         counters->longest = max(counters->longest, longest);
-        counters->most_large = max(counters->most_large, far);
+        counters->most_large = max(counters->most_large, large);
         if (!fits) counters->overflowed = 1;
     }
     if (!fits) return;
     u32 before = sums[0], next_part = sums[1], next = totals[1] + sums[2], empty = sums[SUMS - 1],
         tiles = camera.tiles_x * camera.tiles_y;
     if (MACRO_TILE_SIDE == 2 && thread == 0) counters->lasts = totals[SUMS - 1];
-    place = Place(thread * OWN_GROUPS, columns);
+    place = Place(thread * OWN_MACRO_TILES, columns);
 #pragma unroll
-    for (u32 k = 0; k < OWN_GROUPS; ++k) {
-        u32 macro_tile = thread * OWN_GROUPS + k, n = own[k], parts = parts_of(n);
+    for (u32 k = 0; k < OWN_MACRO_TILES; ++k) {
+        u32 macro_tile = thread * OWN_MACRO_TILES + k, n = own[k], parts = parts_of(n);
         for (u32 part = 0; part < parts; ++part)
             items[next_part++] = make_uint4(macro_tile, part | parts << 16, n, before);
         if (n > 0 && parts == 0) items[next++] = make_uint4(macro_tile, 1u << 16, n, before);
         // The tiles of a macro-tile without pairs have no item; they are blended last.
         for (u32 t = 0;
-             MACRO_TILE_SIDE == 2 && n == 0 && macro_tile < macro_tiles && t < GROUP_TILES; ++t) {
+             MACRO_TILE_SIDE == 2 && n == 0 && macro_tile < macro_tiles && t < MACRO_TILE_TILES;
+             ++t) {
             if (t % MACRO_TILE_SIDE >= place.width(camera) ||
                 t / MACRO_TILE_SIDE >= place.height(camera))
                 continue;
@@ -146,15 +147,15 @@ struct BinLargeSplatsParams {
 extern "C" __global__ void __launch_bounds__(BLOCK, 6)
     bin_large_splats(const __grid_constant__ BinLargeSplatsParams args) {
     begin_kernel();
-    __shared__ Dealing dealing;
+    __shared__ Binning binning;
     __shared__ bool is_last;
     BinnedPairs to = {args.pairs, args.masks, args.room};
     u32 thread = threadIdx.x,
-        groups_x = (args.camera.tiles_x + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE,
-        count = min(args.counters->far, args.queue_room);
+        macro_tiles_x = (args.camera.tiles_x + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE,
+        count = min(args.counters->large, args.queue_room);
     if (blockIdx.x * LARGE_ENTRIES < count) {
-        for (u32 k = thread; k < MOST_MACRO_TILES / 2; k += BLOCK) dealing.words[k] = 0;
-        if (thread == 0) dealing.touched_groups = 0;
+        for (u32 k = thread; k < MOST_MACRO_TILES / 2; k += BLOCK) binning.words[k] = 0;
+        if (thread == 0) binning.touched_count = 0;
         __syncthreads();
     }
     for (u32 first = blockIdx.x * LARGE_ENTRIES; first < count;
@@ -170,26 +171,26 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
             Footprint footprint = make_footprint(args.splats[entry.x]);
             row = make_row(footprint, footprint_rows(footprint, args.camera), row_number,
                            args.camera);
-            span = groups_of(row);
+            span = macro_tiles_of(row);
         }
-        u32 macro_tile = row.row * groups_x;
+        u32 macro_tile = row.row * macro_tiles_x;
         for (u32 column = span.x; column < span.y; ++column)
-            count_pair(dealing, macro_tile + column);
+            count_pair(binning, macro_tile + column);
         __syncthreads();
-        reserve_places<BLOCK, AT_ONCE>(dealing, args.macro_tile_counts, thread);
+        reserve_places<BLOCK, AT_ONCE>(binning, args.macro_tile_counts, thread);
         __syncthreads();
         // The list of work needs only the counts, so it does not wait for the pairs written below.
         bool is_done = first + gridDim.x * LARGE_ENTRIES >= count;
         if (is_done && thread == 0) is_last = is_last_to_count(args.counters);
         for (u32 column = span.x; column < span.y; ++column)
-            write_dealt(to, macro_tile + column, next_place(dealing, macro_tile + column), entry.y,
+            write_binned(to, macro_tile + column, next_place(binning, macro_tile + column), entry.y,
                         entry.x, mask_of(row, column));
         __syncthreads();
         if (is_done) break;
-        for (u32 t = thread; t < dealing.touched_groups; t += BLOCK)
-            dealing.counts[dealing.touched[t]] = 0;
+        for (u32 t = thread; t < binning.touched_count; t += BLOCK)
+            binning.counts[binning.touched[t]] = 0;
         __syncthreads();
-        if (thread == 0) dealing.touched_groups = 0;
+        if (thread == 0) binning.touched_count = 0;
         __syncthreads();
     }
     if (blockIdx.x * LARGE_ENTRIES >= count) {

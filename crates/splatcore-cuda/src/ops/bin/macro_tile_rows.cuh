@@ -7,8 +7,8 @@
 #pragma once
 #include "footprint.cuh"
 
-#define GROUP_TILES (MACRO_TILE_SIDE * MACRO_TILE_SIDE)
-#define ALL_TILES ((1u << GROUP_TILES) - 1)
+#define MACRO_TILE_TILES (MACRO_TILE_SIDE * MACRO_TILE_SIDE)
+#define ALL_TILES ((1u << MACRO_TILE_TILES) - 1)
 
 // A row of macro-tiles of one splat: the touched tiles in each row of tiles, first and one past
 // the last.
@@ -45,13 +45,13 @@ __device__ __forceinline__ uint2 tiles_of(const Row& r) {
 }
 
 // The macro-tiles of a row, first and one past the last.
-__device__ __forceinline__ uint2 groups_of(const Row& r) {
+__device__ __forceinline__ uint2 macro_tiles_of(const Row& r) {
     uint2 tiles = tiles_of(r);
     return make_uint2(tiles.x / MACRO_TILE_SIDE, (tiles.y + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE);
 }
 
 // The rows of macro-tiles of these rows of tiles, first and one past the last.
-__device__ __forceinline__ uint2 group_rows(uint2 tile_rows) {
+__device__ __forceinline__ uint2 macro_tile_rows(uint2 tile_rows) {
     return tile_rows.x < tile_rows.y
                ? make_uint2(tile_rows.x / MACRO_TILE_SIDE,
                             (tile_rows.y + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE)
@@ -73,27 +73,27 @@ __device__ __forceinline__ u32 mask_of(const Row& r, u32 column) {
 // The number in the image of tile `k` of a macro-tile, row by row, or NO_TILE beyond the image's
 // edges.
 #define NO_TILE 0xffffffffu
-__device__ __forceinline__ u32 tile_of_group(u32 macro_tile, u32 k, const Camera& camera) {
-    u32 groups_x = (camera.tiles_x + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE,
-        row = macro_tile / groups_x;
-    u32 x = (macro_tile - row * groups_x) * MACRO_TILE_SIDE + k % MACRO_TILE_SIDE,
+__device__ __forceinline__ u32 tile_of_macro_tile(u32 macro_tile, u32 k, const Camera& camera) {
+    u32 macro_tiles_x = (camera.tiles_x + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE,
+        row = macro_tile / macro_tiles_x;
+    u32 x = (macro_tile - row * macro_tiles_x) * MACRO_TILE_SIDE + k % MACRO_TILE_SIDE,
         y = row * MACRO_TILE_SIDE + k / MACRO_TILE_SIDE;
     return x < camera.tiles_x && y < camera.tiles_y ? y * camera.tiles_x + x : NO_TILE;
 }
 
 // A lane's counts of tiles, in bytes, for at most 255 masks.
 struct TileCounts {
-    u32 words[GROUP_TILES / 4] = {};
+    u32 words[MACRO_TILE_TILES / 4] = {};
     __device__ __forceinline__ void add(u32 mask) {
 #pragma unroll
-        for (u32 w = 0; w < GROUP_TILES / 4; ++w)
+        for (u32 w = 0; w < MACRO_TILE_TILES / 4; ++w)
             words[w] += (mask >> (4 * w) & 15) * 0x00204081u & 0x01010101u;
     }
     // The sums over the warp, that of tile k in lane k; resets the counts.
     __device__ __forceinline__ u32 take_sum(u32 lane) {
         u32 sum = 0;
 #pragma unroll
-        for (u32 w = 0; w < GROUP_TILES / 4; ++w) {
+        for (u32 w = 0; w < MACRO_TILE_TILES / 4; ++w) {
             u32 even = words[w] & 0x00ff00ffu, odd = words[w] >> 8 & 0x00ff00ffu;
             for (u32 offset = 16; offset > 0; offset /= 2) {
                 even += __shfl_xor_sync(FULL_MASK, even, offset);
@@ -106,14 +106,16 @@ struct TileCounts {
     }
 };
 
-// Most splats touch tiles of 2x2 macro-tiles only (NEAR). Tile t of macro-tile g, both row by row,
-// is bit GROUP_TILES g + t, the upper macro-tiles in one word and the lower ones in another.
-#define NEAR 2  // macro-tiles along a side
+// Most splats touch tiles of 2x2 macro-tiles only (SMALL_SIDE). Tile t of macro-tile g, both row
+// by row, is bit MACRO_TILE_TILES g + t, the upper macro-tiles in one word and the lower ones in
+// another.
+#define SMALL_SIDE 2  // macro-tiles along a side
 
 // The touched tiles of two macro-tiles of a row, as bits; the first is in column `column`. `fits`:
 // the row touches no others.
-__device__ __forceinline__ u32 near_tiles(const Row& r, u32 column, bool& fits) {
+__device__ __forceinline__ u32 covered_tiles(const Row& r, u32 column, bool& fits) {
     uint2 tiles = tiles_of(r);
-    fits = tiles.x >= column * MACRO_TILE_SIDE && tiles.y <= (column + NEAR) * MACRO_TILE_SIDE;
-    return mask_of(r, column) | mask_of(r, column + 1) << GROUP_TILES;
+    fits = tiles.x >= column * MACRO_TILE_SIDE &&
+           tiles.y <= (column + SMALL_SIDE) * MACRO_TILE_SIDE;
+    return mask_of(r, column) | mask_of(r, column + 1) << MACRO_TILE_TILES;
 }

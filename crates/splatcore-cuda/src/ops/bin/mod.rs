@@ -3,7 +3,7 @@
 use super::intersect::{MOST_PAIRS, footprint};
 use super::sources::program;
 use crate::device::params::{Address, Params, kernel_params};
-use crate::device::queue::{Queue, wrong_program};
+use crate::device::queue::Queue;
 use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
 use splatcore_core::BackendError;
@@ -43,12 +43,12 @@ kernel_params! {
 }
 
 const BLOCK: u32 = 256;
-/// Tiles along a side of a macro-tile, of images and of large images: for twice the pixels a side,
+/// Tiles along a side of a macro-tile, for images and for large images: for twice the pixels a side,
 /// about the same macro-tiles and pairs.
 pub const SIDES: [u32; 2] = [2, 4];
-/// A pair's splat leaves four bits for a small macro-tile's tiles.
+/// A pair's compacted index leaves four bits for a small macro-tile's tiles.
 pub const MOST_SPLATS: usize = 1 << 28;
-/// Macro-tiles that a image may have; few blocks fit a multiprocessor where there may be many.
+/// Macro-tiles that an image may have; few blocks fit a multiprocessor where there may be many.
 const MOST_MACRO_TILES: [usize; 2] = [2304, 8192];
 /// Pairs that a list may have: places are counted in 16 bits.
 pub const MOST_LISTED: usize = 0xf000;
@@ -60,9 +60,9 @@ const MOST_BYTES: usize = 1 << 30;
 pub const ROOM: usize = 2048;
 /// Pairs of a part of a longer list, but for those that a bin has.
 pub const SHARE: usize = 1536;
-/// Macro-tiles that the near splats of a block of `project` can touch.
+/// Macro-tiles that the small splats of a block of `project` can touch.
 pub const TOUCHED_SMALL: usize = 4 * 128;
-/// Rows of macro-tiles of an entry of the queue of far splats.
+/// Rows of macro-tiles of an entry of the queue of large splats.
 pub const LARGE_ROWS: u32 = 4;
 /// Bytes of an entry.
 pub const LARGE_BYTES: usize = 16;
@@ -130,6 +130,7 @@ pub fn most_items(count: usize, pairs: usize) -> usize {
 fn list_constants(macro_tiles: MacroTiles) -> Vec<(&'static str, String)> {
     let mut constants = macro_tiles.constants();
     constants.extend([
+        ("BLOCK", BLOCK.to_string()),
         ("MACRO_TILE_SIDE", macro_tiles.side.to_string()),
         ("TOUCHED", macro_tiles.most.to_string()),
         ("ROOM", ROOM.to_string()),
@@ -160,115 +161,41 @@ pub fn sort_program(macro_tiles: MacroTiles) -> Program {
     )
 }
 
-/// Addresses of what the kernels read and write.
-#[derive(Clone, Copy)]
-pub struct Buffers {
-    /// The splats.
-    pub splats: u64,
-    /// PairSplats and depths of those over many macro-tiles.
-    pub far: u64,
-    /// Entries that there is room for.
-    pub large_room: u32,
-    /// Pairs of each macro-tile.
-    pub counts: u64,
-    /// `room` for each macro-tile.
-    pub pairs: u64,
-    /// Of large macro-tiles, as many u16.
-    pub masks: u64,
-    /// Pairs that a list has room for.
-    pub room: u32,
-    /// The counters.
-    pub counters: u64,
-    /// What is to be sorted, [`most_items`] of 16 bytes.
-    pub items: u64,
-    /// Of large macro-tiles, a word each, zero.
-    pub macro_tile_places: u64,
-    /// The tiles' lists, written here.
-    pub tile_lists: u64,
-    /// Where each is: of small macro-tiles entries ([`has_entries`]), of large ones as a sort
-    /// notes it; these are zero before.
-    pub places: u64,
-}
-
-/// Deals the pairs of splats over many macro-tiles, of which there were `entries` in earlier
-/// frames, and lists what [`sort`] sorts. There is room for `capacity` pairs of `macro-tiles`
-/// macro-tiles in the tiles' lists.
+/// Bins the splats of the queue of large footprints, which had `entries` in earlier frames, and
+/// lists what `sort_bins` sorts.
 ///
 /// # Errors
 /// If the launch failed.
-pub fn bin_large_splats(
+pub fn launch_large(
     queue: &Queue,
-    kernels: &[Kernel],
-    view: &KernelCamera,
-    [macro_tiles, capacity]: [usize; 2],
+    kernel: Kernel,
     entries: u32,
-    at: Buffers,
+    params: &BinLargeSplatsParams,
 ) -> Result<(), BackendError> {
-    let &[bin_large_splats] = kernels else {
-        return Err(wrong_program("binned lists"));
-    };
     // An eighth more than there were; what is beyond is done by the same blocks.
     let likely = (entries + entries / 8).div_ceil(LARGE_ENTRIES);
-    queue.launch(
-        bin_large_splats,
-        likely.max(queue.device.multiprocessors()),
-        BLOCK,
-        &BinLargeSplatsParams {
-            splats: at.splats,
-            queue: at.far,
-            queue_room: at.large_room,
-            camera: *view,
-            macro_tile_counts: at.counts,
-            pairs: at.pairs,
-            masks: at.masks,
-            room: at.room,
-            macro_tiles: macro_tiles as u32,
-            capacity: capacity as u32,
-            counters: at.counters,
-            items: at.items,
-            places: at.places,
-        },
-    )
+    let blocks = likely.max(queue.device.multiprocessors());
+    queue.launch(kernel, blocks, BLOCK, params)
 }
 
-/// Sorts the lists of `macro-tiles` macro-tiles, `items` with the parts of long ones in earlier
-/// frames, and splits them.
+/// Sorts the bins, which with the parts of long ones were `items` in earlier frames, and splits
+/// them into the tiles' lists.
 ///
 /// # Errors
 /// If the launch failed.
-pub fn sort(
+pub fn launch_sort(
     queue: &Queue,
-    kernels: &[Kernel],
-    view: &KernelCamera,
-    macro_tiles: usize,
+    kernel: Kernel,
     items: u32,
-    at: Buffers,
+    params: &SortBinsParams,
 ) -> Result<(), BackendError> {
-    let &[sort_bins] = kernels else {
-        return Err(wrong_program("binned lists"));
+    // More are done by the same blocks.
+    let blocks = if items == 0 {
+        params.macro_tiles
+    } else {
+        items
     };
-    queue.launch(
-        sort_bins,
-        // More are done by the same blocks.
-        if items == 0 {
-            macro_tiles as u32
-        } else {
-            items
-        },
-        BLOCK,
-        &SortBinsParams {
-            items: at.items,
-            all_pairs: at.pairs,
-            all_masks: at.masks,
-            room: at.room,
-            macro_tiles: macro_tiles as u32,
-            camera: *view,
-            counters: at.counters,
-            macro_tile_places: at.macro_tile_places,
-            tile_lists: at.tile_lists,
-            places: at.places,
-        },
-    )
+    queue.launch(kernel, blocks, BLOCK, params)
 }
 
 #[cfg(test)]

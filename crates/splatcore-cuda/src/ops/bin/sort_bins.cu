@@ -44,10 +44,10 @@ struct Sorting {
     u16 order[ROOM];  // by bins
     u16 sorted[ROOM];
     uint2 coarse[COARSE];  // pairs in front of each bin, and in it
-    u32 warp_tiles[WARPS][GROUP_TILES];
-    u32 before[GROUP_TILES];  // of each tile, in front of the part
-    u32 totals[GROUP_TILES];  // of each tile, of the list
-    u32 starts[GROUP_TILES];  // where the tiles' lists begin
+    u32 warp_tiles[WARPS][MACRO_TILE_TILES];
+    u32 before[MACRO_TILE_TILES];  // of each tile, in front of the part
+    u32 totals[MACRO_TILE_TILES];  // of each tile, of the list
+    u32 starts[MACRO_TILE_TILES];  // where the tiles' lists begin
     u32 scratch[4][WARPS];
     u32 size;
     u64 bounds[2];
@@ -187,7 +187,7 @@ __device__ __forceinline__ u32 load_part(Sorting& s, ReadOnly<u64> pairs, ReadOn
         s.is_crowded[thread] = 0;
         s.bounds[thread] = thread == 0 ? 0 : ~0ull;
     }
-    if (thread < GROUP_TILES) s.before[thread] = s.totals[thread] = 0;
+    if (thread < MACRO_TILE_TILES) s.before[thread] = s.totals[thread] = 0;
     find_range(s, least, most);
     u32 bits = most > least ? 32 - __clz(most - least) : 0, shift = bits > 11 ? bits - 11 : 0;
 #pragma unroll 4
@@ -258,7 +258,7 @@ __device__ __forceinline__ u32 load_part(Sorting& s, ReadOnly<u64> pairs, ReadOn
     }
     all_before += before.take_sum(lane);
     all_total += total.take_sum(lane);
-    if (lane < GROUP_TILES) {
+    if (lane < MACRO_TILE_TILES) {
         atomicAdd(&s.before[lane], all_before);
         atomicAdd(&s.totals[lane], all_total);
     }
@@ -274,14 +274,14 @@ __device__ __forceinline__ u32 load_part(Sorting& s, ReadOnly<u64> pairs, ReadOn
 __device__ __forceinline__ void write_entries(u32 macro_tile, u32 before, u32 n, u32 total,
                                               u32 macro_tiles, const Camera& camera, u32 all_pairs,
                                               Counters* counters, uint4* entries, u32 lane) {
-    u32 tile = lane < GROUP_TILES ? tile_of_group(macro_tile, lane, camera) : NO_TILE;
+    u32 tile = lane < MACRO_TILE_TILES ? tile_of_macro_tile(macro_tile, lane, camera) : NO_TILE;
     u32 here = __ballot_sync(FULL_MASK, tile != NO_TILE), place = 0;
     bool is_long = (u64)n * macro_tiles * LONG_SHARE > all_pairs;
     if (lane == 0)
         place = atomicAdd(is_long ? &counters->firsts : &counters->lasts, (u32)__popc(here));
     place = __shfl_sync(FULL_MASK, place, 0) + __popc(here & ((1u << lane) - 1));
     if (tile == NO_TILE) return;
-    u32 list = GROUP_TILES * before + lane * n;
+    u32 list = MACRO_TILE_TILES * before + lane * n;
     entries[is_long ? place : camera.tiles_x * camera.tiles_y - 1 - place] =
         make_uint4(list, list + total, tile, 0);
 }
@@ -291,7 +291,7 @@ __device__ __forceinline__ void write_entries(u32 macro_tile, u32 before, u32 n,
 __device__ __forceinline__ u32 place_lists(u32 macro_tile, u32 total, bool is_shared, bool notes,
                                            const Camera& camera, Counters* counters,
                                            u32* macro_tile_places, uint2* ranges, u32 lane) {
-    u32 until = warp_scan(lane < GROUP_TILES ? total : 0, lane), place = 0;
+    u32 until = warp_scan(lane < MACRO_TILE_TILES ? total : 0, lane), place = 0;
     if (lane == WARP - 1) {
         if (!is_shared) {
             place = (u32)atomicAdd(&counters->placed, (u64)until);
@@ -308,8 +308,8 @@ __device__ __forceinline__ u32 place_lists(u32 macro_tile, u32 total, bool is_sh
         }
     }
     u32 list = __shfl_sync(FULL_MASK, place, WARP - 1) + until - total;
-    if (lane < GROUP_TILES && notes) {
-        u32 tile = tile_of_group(macro_tile, lane, camera);
+    if (lane < MACRO_TILE_TILES && notes) {
+        u32 tile = tile_of_macro_tile(macro_tile, lane, camera);
         if (tile != NO_TILE) ranges[tile] = make_uint2(~list, list + total);
     }
     return list;
@@ -383,10 +383,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
             counted.add(mask);
         }
         u32 tiles = counted.take_sum(lane);
-        if (lane < GROUP_TILES) s.warp_tiles[warp][lane] = tiles;
+        if (lane < MACRO_TILE_TILES) s.warp_tiles[warp][lane] = tiles;
         __syncthreads();
         u32 in_front = 0, own = 0;
-        if (lane < GROUP_TILES) {
+        if (lane < MACRO_TILE_TILES) {
             for (u32 w = 0; w < WARPS; ++w) {
                 u32 of_warp = s.warp_tiles[w][lane];
                 in_front += w < warp ? of_warp : 0;
@@ -398,23 +398,23 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
             }
         }
 #if MACRO_TILE_SIDE == 2
-        u32 start = GROUP_TILES * item.w + lane * n + in_front;
+        u32 start = MACRO_TILE_TILES * item.w + lane * n + in_front;
         if (warp == 0 && part + 1 == parts)
             write_entries(macro_tile, item.w, n, own, args.macro_tiles, args.camera,
                           (u32)args.counters->pairs, args.counters, (uint4*)args.places, lane);
 #else
         if (warp == 0) {
-            u32 list = place_lists(macro_tile, parts > 1 ? s.totals[lane % GROUP_TILES] : own,
+            u32 list = place_lists(macro_tile, parts > 1 ? s.totals[lane % MACRO_TILE_TILES] : own,
                                    parts > 1, part == 0, args.camera, args.counters,
                                    args.macro_tile_places, (uint2*)args.places, lane);
-            if (lane < GROUP_TILES) s.starts[lane] = list;
+            if (lane < MACRO_TILE_TILES) s.starts[lane] = list;
         }
         __syncthreads();
-        u32 start = s.starts[lane % GROUP_TILES] + in_front;
+        u32 start = s.starts[lane % MACRO_TILE_TILES] + in_front;
 #endif
-        u32 next[GROUP_TILES];
+        u32 next[MACRO_TILE_TILES];
 #pragma unroll
-        for (u32 t = 0; t < GROUP_TILES; ++t) next[t] = __shfl_sync(FULL_MASK, start, t);
+        for (u32 t = 0; t < MACRO_TILE_TILES; ++t) next[t] = __shfl_sync(FULL_MASK, start, t);
 #pragma unroll 1
         for (u32 piece = begin; piece < end; piece += WARP) {
             u32 mask = 0, splat_index = 0;
@@ -429,7 +429,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 #endif
             }
 #pragma unroll
-            for (u32 t = 0; t < GROUP_TILES; ++t) {
+            for (u32 t = 0; t < MACRO_TILE_TILES; ++t) {
                 u32 vote = lanes_with_bit(mask, t);
                 if (mask & 1u << t) args.tile_lists[next[t] + __popc(vote & below)] = splat_index;
                 next[t] += __popc(vote);

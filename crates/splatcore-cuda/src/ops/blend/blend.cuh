@@ -1,4 +1,4 @@
-// The parameters of every blend.
+// The parameters of every blend, and what all blends do alike.
 
 #pragma once
 #include "splat.cuh"
@@ -23,3 +23,31 @@ struct BlendParams {
     u32* stops;             // [tiles][256], where in its list a pixel stopped, with CHECKPOINTS 1
     uint4* refined_tiles;   // [REFINED_LISTS][tiles], the tiles left to `blend_refined`
 };
+
+// The row of the splat of an entry of `pairs`.
+__device__ __forceinline__ ReadOnly<float4> splat_of_pair(const BlendParams& args, u32 pair) {
+    return splat_row(args.splats, args.pair_splats ? args.pair_splats[pair] : pair);
+}
+
+// Adds what a warp's threads have counted to the frame's fragments.
+__device__ __forceinline__ void add_fragments(Counters* counters, u32 evaluated, u32 blended,
+                                              u32 lane) {
+    for (int offset = 16; offset > 0; offset /= 2) {
+        evaluated += __shfl_xor_sync(FULL_MASK, evaluated, offset);
+        blended += __shfl_xor_sync(FULL_MASK, blended, offset);
+    }
+    if (lane == 0) {
+        atomicAdd(&counters->evaluated, (u64)evaluated);
+        atomicAdd(&counters->blended, (u64)blended);
+    }
+}
+
+// Writes pixel `at`, counted row by row: the colour that is blended, before the background.
+__device__ __forceinline__ void write_pixel(const BlendParams& args, u32 at, float transmittance,
+                                            float red, float green, float blue) {
+    u32 plane = args.camera.width * args.camera.height;
+    args.image[at] = fmaf(transmittance, args.camera.background[0], red);
+    args.image[plane + at] = fmaf(transmittance, args.camera.background[1], green);
+    args.image[2 * plane + at] = fmaf(transmittance, args.camera.background[2], blue);
+    args.transmittances[at] = transmittance;
+}

@@ -23,7 +23,6 @@
 #include "blend.cuh"
 #include "matrix.cuh"
 
-#define BLOCK 256
 #define MINI_BATCH 16
 // Gaussians of a batch that one thread prepares.
 #define SHARE ((BATCH + BLOCK - 1) / BLOCK)
@@ -102,9 +101,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         for (u32 share = 0; share < SHARE; ++share) {
             u32 k = thread + share * BLOCK, at = range.x + batch * BATCH + k;
             if (k < BATCH && at < range.y) {
-                u32 splat_index = indices[batch % 2][k];
-                if (args.pair_splats) splat_index = args.pair_splats[splat_index];
-                ReadOnly<float4> from = splat_row(args.splats, splat_index);
+                ReadOnly<float4> from = splat_of_pair(args, indices[batch % 2][k]);
                 means[share] = from[0];
                 shapes[share] = from[1];
                 colour[share] = from[2];
@@ -199,21 +196,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         if (batch + 1 < batches) construct(batch + 1);
     }
 #if COUNT
-    for (int offset = 16; offset > 0; offset /= 2) {
-        evaluated += __shfl_xor_sync(FULL_MASK, evaluated, offset);
-        blended += __shfl_xor_sync(FULL_MASK, blended, offset);
-    }
-    if (lane == 0) {
-        atomicAdd(&args.counters->evaluated, (u64)evaluated);
-        atomicAdd(&args.counters->blended, (u64)blended);
-    }
+    add_fragments(args.counters, evaluated, blended, lane);
 #else
     if (inside) {
-        u32 plane = args.camera.width * args.camera.height, at = y * args.camera.width + x;
-        args.image[at] = fmaf(transmittance, args.camera.background[0], red);
-        args.image[plane + at] = fmaf(transmittance, args.camera.background[1], green);
-        args.image[2 * plane + at] = fmaf(transmittance, args.camera.background[2], blue);
-        args.transmittances[at] = transmittance;
+        u32 at = y * args.camera.width + x;
+        write_pixel(args, at, transmittance, red, green, blue);
     }
 #endif
 }

@@ -34,7 +34,6 @@
 #define LEAST_LIGHT_OF_SAMPLES 0x30003000u  // half2 of TRANSMITTANCE_UNIT / 512
 
 #define LONG 3
-#define SEARCHED 4
 
 // Whether sampling pays: the splats are large, measured by the tiles that they touch of a
 // macro-tile's 4x4 on average (`placed` over `pairs`), and the lists are long, FEW splats on

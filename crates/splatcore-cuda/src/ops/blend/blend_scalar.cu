@@ -23,8 +23,6 @@
 
 #include "blend.cuh"
 
-#define BLOCK 256
-
 extern "C" __global__ void __launch_bounds__(BLOCK)
     blend(const __grid_constant__ BlendParams args) {
     begin_kernel();
@@ -54,9 +52,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         // This barrier also keeps the next batch from overwriting this one.
         if (__syncthreads_and(done)) break;
         if (start + thread < range.y) {
-            u32 splat_index = args.pairs[start + thread];
-            if (args.pair_splats) splat_index = args.pair_splats[splat_index];
-            ReadOnly<float4> from = splat_row(args.splats, splat_index);
+            ReadOnly<float4> from = splat_of_pair(args, args.pairs[start + thread]);
             centres[thread] = from[0];
             powers[thread] = from[1];
             colours[thread] = from[2];
@@ -101,21 +97,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
 #if COUNT
     if (!inside) evaluated = 0;
-    for (int offset = 16; offset > 0; offset /= 2) {
-        evaluated += __shfl_xor_sync(FULL_MASK, evaluated, offset);
-        blended += __shfl_xor_sync(FULL_MASK, blended, offset);
-    }
-    if (thread % WARP == 0) {
-        atomicAdd(&args.counters->evaluated, (u64)evaluated);
-        atomicAdd(&args.counters->blended, (u64)blended);
-    }
+    add_fragments(args.counters, evaluated, blended, thread % WARP);
 #else
     if (inside) {
-        u32 plane = args.camera.width * args.camera.height, at = y * args.camera.width + x;
-        args.image[at] = fmaf(transmittance, args.camera.background[0], red);
-        args.image[plane + at] = fmaf(transmittance, args.camera.background[1], green);
-        args.image[2 * plane + at] = fmaf(transmittance, args.camera.background[2], blue);
-        args.transmittances[at] = transmittance;
+        u32 at = y * args.camera.width + x;
+        write_pixel(args, at, transmittance, red, green, blue);
 #if DEPTH
         args.inverse_depths[at] = inverse_depth;
 #endif

@@ -81,9 +81,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4)
         if (begin != range.x && __syncthreads_and(pixels.finished)) break;
         u32 mask = 0;
         if (begin + thread < range.y) {
-            u32 splat_index = args.pairs[begin + thread];
-            if (args.pair_splats) splat_index = args.pair_splats[splat_index];
-            ReadOnly<float4> from = splat_row(args.splats, splat_index);
+            ReadOnly<float4> from = splat_of_pair(args, args.pairs[begin + thread]);
             float4 mean2d = from[0], conic = from[1], colour = from[2];
             bool fits = write_row(rows + thread * (ROW_BYTES / 16), mean2d, conic, colour, centre_x,
                                   centre_y);

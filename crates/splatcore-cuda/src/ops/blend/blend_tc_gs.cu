@@ -25,7 +25,6 @@
 #include "blend.cuh"
 #include "matrix.cuh"
 
-#define BLOCK 256
 #define MACRO_TILE_SIDE 8  // Gaussians of a product
 #define WARP_WIDTH 8
 #define WARP_HEIGHT (WARP / WARP_WIDTH)
@@ -118,9 +117,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
         // Beyond the list's end, an exponent that no pixel blends.
         float v[6] = {-6e4f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
         if (start + thread < range.y) {
-            u32 splat_index = args.pairs[start + thread];
-            if (args.pair_splats) splat_index = args.pair_splats[splat_index];
-            ReadOnly<float4> from = splat_row(args.splats, splat_index);
+            ReadOnly<float4> from = splat_of_pair(args, args.pairs[start + thread]);
             float4 mean2d = from[0], conic = from[1];
             colours[thread] = from[2];
             // Equation 12 about the origin of equation 20.
@@ -216,21 +213,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
         }
     }
 #if COUNT
-    for (int offset = 16; offset > 0; offset /= 2) {
-        evaluated += __shfl_xor_sync(FULL_MASK, evaluated, offset);
-        blended += __shfl_xor_sync(FULL_MASK, blended, offset);
-    }
-    if (lane == 0) {
-        atomicAdd(&args.counters->evaluated, (u64)evaluated);
-        atomicAdd(&args.counters->blended, (u64)blended);
-    }
+    add_fragments(args.counters, evaluated, blended, lane);
 #else
     if (inside) {
-        u32 plane = args.camera.width * args.camera.height, at = y * args.camera.width + x;
-        args.image[at] = fmaf(transmittance, args.camera.background[0], red);
-        args.image[plane + at] = fmaf(transmittance, args.camera.background[1], green);
-        args.image[2 * plane + at] = fmaf(transmittance, args.camera.background[2], blue);
-        args.transmittances[at] = transmittance;
+        u32 at = y * args.camera.width + x;
+        write_pixel(args, at, transmittance, red, green, blue);
     }
 #endif
 }

@@ -25,7 +25,6 @@
 #include "blend.cuh"
 #include "matrix.cuh"
 
-#define BLOCK 256
 #define TILES (MACRO_TILE_SIDE * MACRO_TILE_SIDE)
 #define PANEL 16
 // Floats from a pixel's exponents to the next's: 16 Gaussians, and 4 so that neither the product's
@@ -94,9 +93,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (args.counters->overflowed) return;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, column = lane / 4,
         member = lane % 4;
-    u32 groups_x = (args.camera.tiles_x + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE;
-    u32 tile_x = blockIdx.x % groups_x * MACRO_TILE_SIDE,
-        tile_y = blockIdx.x / groups_x * MACRO_TILE_SIDE;
+    u32 macro_tiles_x = (args.camera.tiles_x + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE;
+    u32 tile_x = blockIdx.x % macro_tiles_x * MACRO_TILE_SIDE,
+        tile_y = blockIdx.x / macro_tiles_x * MACRO_TILE_SIDE;
     // The middle of the macro-tile, at a pixel's centre.
     float origin_x = (tile_x + 0.5f * MACRO_TILE_SIDE) * TILE + 0.5f,
           origin_y = (tile_y + 0.5f * MACRO_TILE_SIDE) * TILE + 0.5f;
@@ -123,13 +122,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         u32 mask = 0;
         if (start + thread < range.y) {
             u32 pair = args.pairs[start + thread];
-            u32 splat_index = args.pair_splats ? args.pair_splats[pair] : pair;
 #if MACRO_TILE_SIDE > 1
             mask = args.masks[pair];
 #else
             mask = 1;
 #endif
-            ReadOnly<float4> from = splat_row(args.splats, splat_index);
+            ReadOnly<float4> from = splat_of_pair(args, pair);
             float4 mean2d = from[0], conic = from[1];
             colours[thread] = from[2];
             make_rows(mean2d, conic, origin_x - mean2d.x, origin_y - mean2d.y, high_rows[thread],
@@ -216,14 +214,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         }
     }
 #if COUNT
-    for (int offset = 16; offset > 0; offset /= 2) {
-        evaluated += __shfl_xor_sync(FULL_MASK, evaluated, offset);
-        blended += __shfl_xor_sync(FULL_MASK, blended, offset);
-    }
-    if (lane == 0) {
-        atomicAdd(&args.counters->evaluated, (u64)evaluated);
-        atomicAdd(&args.counters->blended, (u64)blended);
-    }
+    add_fragments(args.counters, evaluated, blended, lane);
 #else
 #pragma unroll 1
     for (u32 tile = 0; tile < TILES; ++tile) {
@@ -231,12 +222,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             y = (tile_y + tile / MACRO_TILE_SIDE) * TILE + in_tile_y;
         if (x >= args.camera.width || y >= args.camera.height) continue;
         Pixel pixel = pixels[tile];
-        u32 plane = args.camera.width * args.camera.height, at = y * args.camera.width + x;
-        args.image[at] = fmaf(pixel.transmittance, args.camera.background[0], pixel.red);
-        args.image[plane + at] = fmaf(pixel.transmittance, args.camera.background[1], pixel.green);
-        args.image[2 * plane + at] =
-            fmaf(pixel.transmittance, args.camera.background[2], pixel.blue);
-        args.transmittances[at] = pixel.transmittance;
+        u32 at = y * args.camera.width + x;
+        write_pixel(args, at, pixel.transmittance, pixel.red, pixel.green, pixel.blue);
     }
 #endif
 }

@@ -14,7 +14,7 @@
 #endif
 #define COLUMNS (TILE / RECTANGLE_X)
 #define ROWS (TILE / RECTANGLE_Y)
-#define BLOCK (WARP * COLUMNS * ROWS)
+static_assert(BLOCK == WARP * COLUMNS * ROWS, "a warp has a rectangle of the tile");
 #define PIECE 256  // splats of a list at a time
 #define BATCH 16
 #ifndef ROW_BYTES

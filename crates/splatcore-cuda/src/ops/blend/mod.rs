@@ -1,43 +1,24 @@
 //! How tiles are blended, for images and in training.
 
 pub mod interpolated;
+mod params;
+mod rows;
+
+pub use params::BlendParams;
+pub use rows::{BLEND_BLOCK, InferenceRows, LARGE_IMAGE, inference_block};
 
 use super::intersect::macro_tiles;
 use super::sources::{flag, program};
-use crate::device::Program;
-use crate::device::params::{Address, Params, kernel_params};
-use crate::ops::camera::KernelCamera;
+use crate::device::params::Params;
+use crate::device::queue::Queue;
+use crate::device::{Kernel, Program};
+use rows::{DEPTH, INFERENCE_ROW_BYTES, inference_constants};
+use splatcore_core::BackendError;
 use splatcore_core::pipeline::{Backward, Blend};
-
-kernel_params! {
-    /// Parameters of `blend` (blend_early_cull.cu).
-    pub struct BlendParams {
-        splats: Address,
-        pairs: Address,
-        pair_splats: Address,
-        ranges: Address,
-        entries: Address,
-        masks: Address,
-        camera: KernelCamera,
-        counters: Address,
-        image: Address,
-        transmittances: Address,
-        inverse_depths: Address,
-        bucket_tiles: Address,
-        checkpoints: Address,
-        stops: Address,
-        refined_tiles: Address,
-    }
-}
 
 /// Constants of blends; ops/blend/blend_scalar.cu says what they are.
 const COUNT: &str = "COUNT";
 const CHECKPOINTS: &str = "CHECKPOINTS";
-const DEPTH: &str = "DEPTH";
-
-const TILE_PIXELS: u32 = 256;
-/// Threads of a block of [`blend`].
-pub const BLEND_BLOCK: u32 = TILE_PIXELS;
 
 /// `blend`; counts fragments in place of making an image if `count`, leaves behind what
 /// [`Backward::GaussianParallel`] needs if `checkpoints`.
@@ -64,6 +45,7 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
         Blend::Splatcore | Blend::Samples if !count => ("blend_splatcore_training.cu", vec![]),
         Blend::Subtile | Blend::Splatcore | Blend::Samples => ("blend_subtile.cu", in_f32),
     };
+    constants.push(("BLOCK", BLEND_BLOCK.to_string()));
     constants.extend(constants_of(blend));
     program(root, constants, [BlendParams::kernel("blend")])
 }
@@ -92,36 +74,7 @@ fn constants_of(blend: Blend) -> Vec<(&'static str, String)> {
     }
 }
 
-/// Bytes of a splat's row of halves in ops/blend/blend_splatcore_inference.cu, without and with
-/// depth. Eight rows side by side lie in different banks.
-const INFERENCE_ROW_BYTES: [u32; 2] = [80, 112];
-
-/// Pixels from which on a image is large: its splats are too, and a warp does better with more
-/// pixels. On an H200 the blend of 3840x2160 takes 8 % less for it (fox_220k; 1 % with a million
-/// smaller Gaussians), that of 1080x1920 1 % less and 10 % more. Its lists come from larger groups
-/// of tiles too (`bin::SIDES`).
-pub const LARGE_IMAGE: usize = 1 << 22;
-
-/// Rows of pixels, 8 in each, that a warp of ops/blend/blend_splatcore_inference.cu has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InferenceRows {
-    /// Of most images.
-    Four,
-    /// Of large ones.
-    Eight,
-}
-
-impl InferenceRows {
-    /// As a number.
-    pub fn count(self) -> u32 {
-        match self {
-            Self::Four => 4,
-            Self::Eight => 8,
-        }
-    }
-}
-
-/// `blend` of a image that nothing is learned from, or what takes its place (`blend_interpolated`
+/// `blend` of an image that nothing is learned from, or what takes its place (`blend_interpolated`
 /// and `blend_refined`).
 pub fn blend_inference(method: Blend, rows: InferenceRows) -> Program {
     match method {
@@ -138,24 +91,6 @@ pub fn blend_inference(method: Blend, rows: InferenceRows) -> Program {
     }
 }
 
-/// Constants of inference.cuh.
-fn inference_constants(rows: InferenceRows) -> Vec<(&'static str, String)> {
-    vec![
-        flag(DEPTH, false),
-        ("RECTANGLE_Y", rows.count().to_string()),
-        ("ROW_BYTES", INFERENCE_ROW_BYTES[0].to_string()),
-    ]
-}
-
-/// Threads of a block of [`blend_inference`]: a lane has a column of its warp's pixels, four lanes
-/// have the same.
-pub fn inference_block(method: Blend, rows: InferenceRows) -> u32 {
-    match method {
-        Blend::Splatcore | Blend::Samples => 4 * TILE_PIXELS / rows.count(),
-        _ => BLEND_BLOCK,
-    }
-}
-
 /// The same with depth; of the methods that [`Blend::with_inverse_depth`] leaves as they are.
 pub fn blend_with_inverse_depth(method: Blend, rows: InferenceRows) -> Program {
     blend_inference(method, rows)
@@ -163,9 +98,40 @@ pub fn blend_with_inverse_depth(method: Blend, rows: InferenceRows) -> Program {
         .with("ROW_BYTES", INFERENCE_ROW_BYTES[1])
 }
 
+/// Blends `lists` lists for inference, with the kernels of [`blend_inference`] or
+/// [`blend_with_inverse_depth`].
+///
+/// # Errors
+/// If a launch failed.
+pub fn launch_inference(
+    queue: &Queue,
+    kernels: &[Kernel],
+    (method, rows): (Blend, InferenceRows),
+    lists: usize,
+    params: &BlendParams,
+) -> Result<(), BackendError> {
+    match kernels {
+        &[blend] => queue.launch(blend, lists as u32, inference_block(method, rows), params),
+        _ => interpolated::launch(queue, kernels, params),
+    }
+}
+
+/// Blends `lists` lists with the kernel of [`blend`].
+///
+/// # Errors
+/// If the launch failed.
+pub fn launch(
+    queue: &Queue,
+    kernel: Kernel,
+    lists: usize,
+    params: &BlendParams,
+) -> Result<(), BackendError> {
+    queue.launch(kernel, lists as u32, BLEND_BLOCK, params)
+}
+
 /// The blend of a training pass. [`Backward::Splatcore`] repeats the weights of
 /// [`Blend::Splatcore`] bit for bit and wants no other image. A method in f32 wants one in f32, or
-/// what it takes for the colour behind a fragment is off where little light is left; the published
+/// what it takes for the colour behind a fragment is off where little transmittance is left; the published
 /// methods keep the image that is theirs all the same. Only methods in f32 leave checkpoints.
 pub fn blend_in_training(blend: Blend, backward: Backward) -> Blend {
     match (blend, backward) {
@@ -173,7 +139,7 @@ pub fn blend_in_training(blend: Blend, backward: Backward) -> Blend {
         (Blend::Scalar, _) => Blend::Scalar,
         (Blend::Subtile | Blend::Splatcore | Blend::Samples, _)
         | (_, Backward::GaussianParallel) => Blend::Subtile,
-        // Its lists are of groups of tiles, sums are of tiles.
+        // Its lists are of macro-tiles, sums are of tiles.
         (Blend::TensorGs1x1 | Blend::TensorGs2x2 | Blend::TensorGs4x4, _) => Blend::Subtile,
         _ => blend,
     }

@@ -22,8 +22,6 @@
 
 #include "blend_backward.cuh"
 
-#define BLOCK 256
-
 // The sum of a value over the warp, valid in lane 0 (figure 1 of the paper).
 __device__ __forceinline__ float reduce_down(float value) {
     for (int offset = 16; offset > 0; offset /= 2)

@@ -22,7 +22,6 @@
 #include "blend_backward.cuh"
 #include "subtile.cuh"
 
-#define BLOCK 256
 #define WARPS (BLOCK / WARP)
 #define BATCH 64
 #define ROWS 8    // splats that a warp adds up at a time

@@ -2,9 +2,11 @@
 //! `sum_pairs`: from the sums of pairs to the sums of splats.
 
 use super::sources::{flag, program};
-use crate::device::Program;
 use crate::device::params::{Address, Params, kernel_params};
+use crate::device::queue::Queue;
+use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
+use splatcore_core::BackendError;
 use splatcore_core::pipeline::Backward;
 
 kernel_params! {
@@ -28,16 +30,6 @@ kernel_params! {
     /// Parameters of `sum_pairs` (sum_pairs.cu).
     pub struct SumPairsParams {
         order: Address,
-        first_pairs: Address,
-        tile_counts: Address,
-        pair_sums: Address,
-        splats: Address,
-        counters: Address,
-        sums: Address,
-    }
-
-    /// Parameters of `sum_long_pairs` (sum_pairs.cu).
-    pub struct SumLongPairsParams {
         long_splats: Address,
         first_pairs: Address,
         tile_counts: Address,
@@ -48,20 +40,35 @@ kernel_params! {
     }
 }
 
+/// Bytes of a row of sums.
+pub const SUM_BYTES: usize = 48;
+/// Splats of a bucket of `gaussian-parallel`, and threads of its blocks.
+pub const BUCKET: usize = 32;
+/// Bytes of a tile's pixels in the checkpoint of a bucket.
+pub const CHECKPOINT_BYTES: usize = 16 * 256;
+/// Threads of a block of the other methods, which blend a tile.
+const BLOCK: u32 = 256;
+/// Splats of a block of `sum_pairs`.
+const SUM_SPLATS: usize = 32;
+/// Threads of a block of `sum_pairs` and `sum_long_pairs`.
+const SUM_BLOCK: u32 = 256;
+
 /// `blend_backward`.
 pub fn blend_backward(backward: Backward) -> Program {
-    let (root, aggregate) = match backward {
-        Backward::Atomic => ("blend_backward_atomic.cu", Some(0)),
-        Backward::WarpReduce => ("blend_backward_atomic.cu", Some(1)),
-        Backward::WarpReduceSkip => ("blend_backward_atomic.cu", Some(2)),
-        Backward::GaussianParallel => ("blend_backward_gaussian_parallel.cu", None),
-        Backward::Subtile => ("blend_backward_subtile.cu", None),
-        Backward::Splatcore => ("blend_backward_splatcore.cu", None),
+    let block = ("BLOCK", BLOCK.to_string());
+    let aggregate = |number: u8| vec![block.clone(), ("AGGREGATE", number.to_string())];
+    let (root, constants) = match backward {
+        Backward::Atomic => ("blend_backward_atomic.cu", aggregate(0)),
+        Backward::WarpReduce => ("blend_backward_atomic.cu", aggregate(1)),
+        Backward::WarpReduceSkip => ("blend_backward_atomic.cu", aggregate(2)),
+        // A warp a bucket.
+        Backward::GaussianParallel => ("blend_backward_gaussian_parallel.cu", vec![]),
+        Backward::Subtile => ("blend_backward_subtile.cu", vec![block]),
+        Backward::Splatcore => ("blend_backward_splatcore.cu", vec![block]),
     };
-    let constants = aggregate.map(|number: u8| ("AGGREGATE", number.to_string()));
     program(
         root,
-        constants.into_iter().collect(),
+        constants,
         [BlendBackwardParams::kernel("blend_backward")],
     )
 }
@@ -77,16 +84,56 @@ pub fn has_pair_rows(backward: Backward) -> bool {
 
 /// `sum_pairs` and `sum_long_pairs`; also of the pairs' absolute values if `absolute`.
 pub fn sum_pairs(absolute: bool) -> Program {
-    let constants = vec![flag("ABSOLUTE", absolute)];
+    let constants = vec![("BLOCK", SUM_BLOCK.to_string()), flag("ABSOLUTE", absolute)];
     program(
         "sum_pairs.cu",
         constants,
         [
             SumPairsParams::kernel("sum_pairs"),
-            SumLongPairsParams::kernel("sum_long_pairs"),
+            SumPairsParams::kernel("sum_long_pairs"),
         ],
     )
 }
 
 #[cfg(test)]
 mod tests;
+
+/// Numbers that the buckets of a view's lists can have; see blend_backward_gaussian_parallel.cu.
+pub fn buckets(pair_capacity: usize, view: &KernelCamera) -> usize {
+    pair_capacity / BUCKET + view.tile_count()
+}
+
+/// From the gradient of the image to the sums of pairs or of splats.
+///
+/// # Errors
+/// If the launch failed.
+pub fn launch(
+    queue: &Queue,
+    kernel: Kernel,
+    method: Backward,
+    pair_capacity: usize,
+    params: &BlendBackwardParams,
+) -> Result<(), BackendError> {
+    let view = &params.camera;
+    let (blocks, threads) = match method {
+        Backward::GaussianParallel => (buckets(pair_capacity, view), BUCKET as u32),
+        _ => (view.tile_count(), BLOCK),
+    };
+    queue.launch(kernel, blocks as u32, threads, params)
+}
+
+/// From the sums of pairs to those of at most `splats` splats; `long_blocks` blocks for the
+/// long-list queue.
+///
+/// # Errors
+/// If a launch failed.
+pub fn launch_sum_pairs(
+    queue: &Queue,
+    [sum_pairs, sum_long_pairs]: [Kernel; 2],
+    (splats, long_blocks): (usize, u32),
+    params: &SumPairsParams,
+) -> Result<(), BackendError> {
+    let blocks = splats.div_ceil(SUM_SPLATS) as u32;
+    queue.launch(sum_pairs, blocks, SUM_BLOCK, params)?;
+    queue.launch(sum_long_pairs, long_blocks, SUM_BLOCK, params)
+}

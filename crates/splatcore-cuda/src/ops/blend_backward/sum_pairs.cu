@@ -19,7 +19,6 @@
 
 #include "splat.cuh"
 
-#define BLOCK 256
 #define LANES 8
 #define SUMS (9 + 2 * ABSOLUTE)
 
@@ -61,9 +60,10 @@ __device__ __forceinline__ void write_row(float4* sums, u32 splat_index, const f
 #endif
 }
 
-// Parameters of `sum_pairs`; in Rust by the same name.
+// Parameters of `sum_pairs` and `sum_long_pairs`; in Rust by the same name.
 struct SumPairsParams {
     ReadOnly<u32> order;         // compacted indices by depth
+    ReadOnly<u32> long_splats;  // the long-list queue: compacted indices
     ReadOnly<u32> first_pairs;   // number of the first pair of each compacted index
     ReadOnly<u32> tile_counts;   // pairs of each compacted index
     ReadOnly<float4> pair_sums;  // a row of 12 floats for each pair
@@ -93,18 +93,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (valid && part == 0 && count <= LONG_LIST) write_row(args.sums, splat_index, total);
 }
 
-// Parameters of `sum_long_pairs`; in Rust by the same name.
-struct SumLongPairsParams {
-    ReadOnly<u32> long_splats;   // the long-list queue: compacted indices
-    ReadOnly<u32> first_pairs;   // number of the first pair of each compacted index
-    ReadOnly<u32> tile_counts;   // pairs of each compacted index
-    ReadOnly<float4> pair_sums;  // a row of 12 floats for each pair
-    const Splat* splats;         // by compacted index
-    const Counters* counters;
-    float4* sums;  // a row of 12 floats for each compacted index
-};
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    sum_long_pairs(const __grid_constant__ SumLongPairsParams args) {
+    sum_long_pairs(const __grid_constant__ SumPairsParams args) {
     begin_kernel();
     __shared__ float parts[BLOCK / WARP][SUMS];
     if (args.counters->overflowed) return;

@@ -14,8 +14,6 @@
 
 #include "splat.cuh"
 
-#define BLOCK 256
-
 // `count` pieces of 16 bytes.
 // Parameters of `clear`; in Rust by the same name.
 struct ClearParams {
@@ -29,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x;
     if (i == 0) {
         args.counters->visible = args.counters->longs = args.counters->firsts =
-            args.counters->lasts = args.counters->far = args.counters->ended =
+            args.counters->lasts = args.counters->large = args.counters->ended =
                 args.counters->items = args.counters->refined_begun = 0;
         for (u32 k = 0; k < REFINED_LISTS; ++k) args.counters->refined_tiles[k] = 0;
         args.counters->pairs = args.counters->evaluated = args.counters->blended =

@@ -22,9 +22,6 @@
 
 #include "splat.cuh"
 
-#define THREADS 256
-#define BATCH 8
-#define NUMBERS 12
 #define BETA1 0.9f
 #define BETA2 0.999f
 #define LN_BETA1 -0.105360515657826f
@@ -54,10 +51,10 @@ struct ExposeParams {
     u32 pixels;
     const Counters* counters;
 };
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(BLOCK)
     expose(const __grid_constant__ ExposeParams args) {
     begin_kernel();
-    const u32 i = blockIdx.x * THREADS + threadIdx.x;
+    const u32 i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= args.pixels || args.counters->overflowed)
         return;  // a buffer overflowed: there is no image
     const Transform t = load_transform(args.exposure);
@@ -80,16 +77,16 @@ struct ExposeBackwardParams {
     u32 pixels;
     const Counters* counters;
 };
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(BLOCK)
     expose_backward(const __grid_constant__ ExposeBackwardParams args) {
     begin_kernel();
     if (args.counters->overflowed) return;
-    __shared__ float warp_sums[THREADS / WARP][NUMBERS];
+    __shared__ float warp_sums[BLOCK / WARP][NUMBERS];
     const Transform t = load_transform(args.exposure);
     float sums[NUMBERS] = {};
 #pragma unroll 2
     for (u32 j = 0; j < BATCH; ++j) {
-        const u32 i = (blockIdx.x * BATCH + j) * THREADS + threadIdx.x;
+        const u32 i = (blockIdx.x * BATCH + j) * BLOCK + threadIdx.x;
         if (i >= args.pixels) break;
         float colour[3], g[3];
 #pragma unroll
@@ -116,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     if (threadIdx.x >= NUMBERS) return;
     float sum = 0.0f;
-    for (u32 w = 0; w < THREADS / WARP; ++w) sum += warp_sums[w][threadIdx.x];
+    for (u32 w = 0; w < BLOCK / WARP; ++w) sum += warp_sums[w][threadIdx.x];
     args.partials[threadIdx.x * gridDim.x + blockIdx.x] = sum;
 }
 

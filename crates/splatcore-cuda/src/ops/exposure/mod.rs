@@ -47,9 +47,9 @@ kernel_params! {
     }
 }
 
-/// Threads of a block of the two large kernels, and pixels of a thread of the second; as in the
-/// kernel file.
-const THREADS: u32 = 256;
+/// Threads of a block of the two large kernels.
+const BLOCK: u32 = 256;
+/// Pixels of a thread of the second.
 const BATCH: u32 = 8;
 /// Numbers of a transform, of which each has a warp in the last kernel.
 const NUMBERS: usize = 12;
@@ -59,7 +59,11 @@ const NUMBER_BYTES: usize = NUMBERS * size_of::<f32>();
 pub fn program() -> Program {
     sources::program(
         "exposure.cu",
-        vec![],
+        vec![
+            ("BLOCK", BLOCK.to_string()),
+            ("BATCH", BATCH.to_string()),
+            ("NUMBERS", NUMBERS.to_string()),
+        ],
         [
             ExposeParams::kernel("expose"),
             ExposeBackwardParams::kernel("expose_backward"),
@@ -193,8 +197,8 @@ impl Exposed {
         }
         queue.launch(
             expose,
-            (pixels as u32).div_ceil(THREADS),
-            THREADS,
+            (pixels as u32).div_ceil(BLOCK),
+            BLOCK,
             &ExposeParams {
                 image,
                 exposure: self.of(view),
@@ -225,7 +229,7 @@ impl Exposed {
         queue.launch(
             backward,
             blocks(pixels),
-            THREADS,
+            BLOCK,
             &ExposeBackwardParams {
                 image,
                 exposure: self.of(view),
@@ -289,7 +293,7 @@ impl Exposed {
 
 /// Blocks of `expose_backward`.
 fn blocks(pixels: usize) -> u32 {
-    (pixels as u32).div_ceil(THREADS * BATCH)
+    (pixels as u32).div_ceil(BLOCK * BATCH)
 }
 
 #[cfg(test)]

@@ -27,10 +27,10 @@ struct FloatersParams {
     float share;
     float* verdicts;  // [count], 0: floater
 };
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(BLOCK)
     floaters(const __grid_constant__ FloatersParams args) {
     begin_kernel();
-    u32 i = blockIdx.x * 256 + threadIdx.x;
+    u32 i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= args.count || args.verdicts[i] > 0.0f) return;
     Vec3 mean = {args.means[3ull * i], args.means[3ull * i + 1], args.means[3ull * i + 2]};
     const float *w = args.camera.rotation, *t = args.camera.translation;

@@ -1,9 +1,11 @@
 //! `floaters`: which Gaussians hang in the air before what a view shows.
 
 use super::sources;
-use crate::device::Program;
 use crate::device::params::{Address, Params, kernel_params};
+use crate::device::queue::Queue;
+use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
+use splatcore_core::BackendError;
 use splatcore_core::floaters::HIDDEN;
 
 kernel_params! {
@@ -19,11 +21,25 @@ kernel_params! {
     }
 }
 
+/// Gaussians of a block, and threads.
+const BLOCK: u32 = 256;
+
 /// `floaters`.
 pub fn program() -> Program {
     sources::program(
         "floaters.cu",
-        vec![("HIDDEN", format!("{HIDDEN:?}f"))],
+        vec![
+            ("BLOCK", BLOCK.to_string()),
+            ("HIDDEN", format!("{HIDDEN:?}f")),
+        ],
         [FloatersParams::kernel("floaters")],
     )
+}
+
+/// Adds the verdict of a view to those of the Gaussians.
+///
+/// # Errors
+/// If the launch failed.
+pub fn launch(queue: &Queue, kernel: Kernel, params: &FloatersParams) -> Result<(), BackendError> {
+    queue.launch(kernel, params.count.div_ceil(BLOCK), BLOCK, params)
 }

@@ -24,7 +24,7 @@
 #include "footprint.cuh"
 #include "block_scan.cuh"
 
-// Parameters of `expand`; in Rust by the same name.
+// Parameters of `expand` and `expand_long`; in Rust by the same name.
 struct ExpandParams {
     const Splat* splats;        // by compacted index
     ReadOnly<u32> order;        // compacted indices by depth
@@ -119,19 +119,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-// Parameters of `expand_long`; in Rust by the same name.
-struct ExpandLongParams {
-    const Splat* splats;        // by compacted index
-    ReadOnly<u32> long_splats;  // the long-list queue: compacted indices
-    Camera camera;
-    u32* tiles;                 // tile of each pair
-    u32* pair_splats;           // compacted index of each pair number, or null
-    u32* pair_numbers;          // 0, 1, 2, ..., for `sort`; null: not wanted
-    ReadOnly<u32> first_pairs;  // number of the first pair of each compacted index
-    const Counters* counters;
-};
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    expand_long(const __grid_constant__ ExpandLongParams args) {
+    expand_long(const __grid_constant__ ExpandParams args) {
     begin_kernel();
     __shared__ u32 pair_starts[BLOCK];
     __shared__ u32 chunk_tiles[BLOCK];

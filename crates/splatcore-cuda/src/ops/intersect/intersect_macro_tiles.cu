@@ -106,7 +106,7 @@ __device__ __forceinline__ u32 tile_mask(const GroupRow& g, u32 column) {
 }
 
 // The rows of macro-tiles that hold these rows of tiles.
-__device__ __forceinline__ uint2 group_rows(uint2 rows) {
+__device__ __forceinline__ uint2 macro_tile_rows(uint2 rows) {
     return rows.x < rows.y
                ? make_uint2(rows.x / MACRO_TILE_SIDE, (rows.y - 1) / MACRO_TILE_SIDE + 1)
                : make_uint2(0, 0);
@@ -136,7 +136,7 @@ __device__ __forceinline__ void write_pair(const GroupPairs& to, u32 pair, const
     to.masks[pair] = (u16)tile_mask(g, column);
 }
 
-// Parameters of `expand_macro_tiles`; in Rust by the same name.
+// Parameters of `expand_macro_tiles` and `expand_macro_tiles_long`; in Rust by the same name.
 struct ExpandMacroTilesParams {
     const Splat* splats;  // by compacted index
     ReadOnly<u32> order;  // compacted indices by depth
@@ -186,7 +186,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         footprints[thread] = make_footprint(args.splats[splat_index]);
         rows = footprint_rows(footprints[thread], args.camera);
     }
-    uint2 own_rows = group_rows(rows);
+    uint2 own_rows = macro_tile_rows(rows);
     u32 row_count = own_rows.y - own_rows.x, total_rows;
     splat_order[thread] = splat_index;
     tile_rows[thread] = rows;
@@ -250,20 +250,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-// Parameters of `expand_macro_tiles_long`; in Rust by the same name.
-struct ExpandMacroTilesLongParams {
-    const Splat* splats;        // by compacted index
-    ReadOnly<u32> long_splats;  // the long-list queue: compacted indices
-    Camera camera;
-    u32* macro_tiles;           // macro-tile of each pair
-    u32* pair_splats;           // compacted index of each pair number, or null
-    u32* pair_numbers;          // 0, 1, 2, ..., for `sort`; null: not wanted
-    u16* masks;                 // tiles of the macro-tile that a pair touches, by pair number
-    ReadOnly<u32> first_pairs;  // number of the first pair of each compacted index
-    const Counters* counters;
-};
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    expand_macro_tiles_long(const __grid_constant__ ExpandMacroTilesLongParams args) {
+    expand_macro_tiles_long(const __grid_constant__ ExpandMacroTilesParams args) {
     begin_kernel();
     __shared__ u32 pair_starts[BLOCK];
     __shared__ GroupRow chunk_rows[BLOCK];
@@ -274,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (u32 item = blockIdx.x; item < longs; item += gridDim.x) {
         u32 splat_index = args.long_splats[item], base = args.first_pairs[splat_index];
         Footprint footprint = make_footprint(args.splats[splat_index]);
-        uint2 tile_rows = footprint_rows(footprint, args.camera), rows = group_rows(tile_rows);
+        uint2 tile_rows = footprint_rows(footprint, args.camera), rows = macro_tile_rows(tile_rows);
         for (u32 chunk = rows.x; chunk < rows.y; chunk += BLOCK) {
             u32 row = chunk + thread, length = 0;
             if (row < rows.y) {

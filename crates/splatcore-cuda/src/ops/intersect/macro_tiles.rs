@@ -3,9 +3,9 @@
 //! ops/intersect/intersect_macro_tiles.cu, which says how; the sort sees macro-tile numbers where
 //! they otherwise see tile numbers.
 
-use super::footprint;
+use super::{BLOCK, footprint};
 use crate::device::params::{Address, Params, kernel_params};
-use crate::device::queue::{Queue, wrong_program};
+use crate::device::queue::Queue;
 use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
 use crate::ops::sources;
@@ -28,22 +28,7 @@ kernel_params! {
         states: Address,
         counters: Address,
     }
-
-    /// Parameters of `expand_macro_tiles_long` (intersect_macro_tiles.cu).
-    pub struct ExpandMacroTilesLongParams {
-        splats: Address,
-        long_splats: Address,
-        camera: KernelCamera,
-        macro_tiles: Address,
-        pair_splats: Address,
-        pair_numbers: Address,
-        masks: Address,
-        first_pairs: Address,
-        counters: Address,
-    }
 }
-
-const BLOCK: usize = 256;
 
 /// Tiles along a side of a macro-tile, for blends that take macro-tiles; the others take tiles.
 pub fn side(blend: Blend) -> Option<u32> {
@@ -59,94 +44,34 @@ pub fn count(view: &KernelCamera, side: u32) -> usize {
     view.tiles_x.div_ceil(side) as usize * view.tiles_y.div_ceil(side) as usize
 }
 
-/// Addresses of what the kernels read and write.
-#[derive(Clone, Copy)]
-pub struct Lists {
-    /// The splats.
-    pub splats: u64,
-    /// Their depth order.
-    pub order: u64,
-    /// Macro-tile of each pair.
-    pub macro_tiles: u64,
-    /// Compacted index of each pair.
-    pub pair_splats: u64,
-    /// Number of each pair, to be sorted by macro-tile.
-    pub pair_numbers: u64,
-    /// Tiles of each pair by its number, a u16 each.
-    pub masks: u64,
-    /// First pair of each splat.
-    pub first_pairs: u64,
-    /// Queue of splats with long lists.
-    pub long_splats: u64,
-    /// States of the look-back, zero.
-    pub states: u64,
-    /// The counters; the tiles' pairs become the macro-tiles'.
-    pub counters: u64,
-}
-
-/// Writes the (macro-tile, Gaussian) pairs of at most `gaussians` splats in depth order. There is
-/// room for as many as there are (tile, Gaussian) pairs, of which no more than `capacity` are
-/// allowed.
+/// Writes the (macro-tile, splat) pairs of at most `gaussians` splats in depth order. There is room
+/// for as many as there are (tile, splat) pairs, of which no more than `pair_capacity` are allowed.
 ///
 /// # Errors
 /// If a launch failed.
-pub fn expand(
+pub fn launch(
     queue: &Queue,
-    kernels: &[Kernel],
-    view: &KernelCamera,
-    [gaussians, capacity]: [usize; 2],
-    long_blocks: u32,
-    lists: Lists,
+    [expand_macro_tiles, expand_macro_tiles_long]: [Kernel; 2],
+    (gaussians, long_blocks): (usize, u32),
+    params: &ExpandMacroTilesParams,
 ) -> Result<(), BackendError> {
-    let &[expand_macro_tiles, expand_macro_tiles_long] = kernels else {
-        return Err(wrong_program("intersect_groups"));
-    };
-    let capacity = capacity as u32;
-    queue.launch(
-        expand_macro_tiles,
-        gaussians.div_ceil(BLOCK) as u32,
-        BLOCK as u32,
-        &ExpandMacroTilesParams {
-            splats: lists.splats,
-            order: lists.order,
-            camera: *view,
-            pair_capacity: capacity,
-            macro_tiles: lists.macro_tiles,
-            pair_splats: lists.pair_splats,
-            pair_numbers: lists.pair_numbers,
-            masks: lists.masks,
-            first_pairs: lists.first_pairs,
-            long_splats: lists.long_splats,
-            states: lists.states,
-            counters: lists.counters,
-        },
-    )?;
-    queue.launch(
-        expand_macro_tiles_long,
-        long_blocks,
-        BLOCK as u32,
-        &ExpandMacroTilesLongParams {
-            splats: lists.splats,
-            long_splats: lists.long_splats,
-            camera: *view,
-            macro_tiles: lists.macro_tiles,
-            pair_splats: lists.pair_splats,
-            pair_numbers: lists.pair_numbers,
-            masks: lists.masks,
-            first_pairs: lists.first_pairs,
-            counters: lists.counters,
-        },
-    )
+    let blocks = gaussians.div_ceil(BLOCK) as u32;
+    queue.launch(expand_macro_tiles, blocks, BLOCK as u32, params)?;
+    queue.launch(expand_macro_tiles_long, long_blocks, BLOCK as u32, params)
 }
 
 /// `expand_macro_tiles` and `expand_macro_tiles_long`, for macro-tiles of `side` x `side` tiles.
 pub fn program(intersect: Intersect, side: u32) -> Program {
     sources::program(
         "intersect_macro_tiles.cu",
-        vec![footprint(intersect), ("MACRO_TILE_SIDE", side.to_string())],
+        vec![
+            footprint(intersect),
+            ("BLOCK", BLOCK.to_string()),
+            ("MACRO_TILE_SIDE", side.to_string()),
+        ],
         [
             ExpandMacroTilesParams::kernel("expand_macro_tiles"),
-            ExpandMacroTilesLongParams::kernel("expand_macro_tiles_long"),
+            ExpandMacroTilesParams::kernel("expand_macro_tiles_long"),
         ],
     )
 }

@@ -3,9 +3,11 @@
 pub mod macro_tiles;
 
 use super::sources;
-use crate::device::Program;
 use crate::device::params::{Address, Params, kernel_params};
+use crate::device::queue::Queue;
+use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
+use splatcore_core::BackendError;
 use splatcore_core::pipeline::Intersect;
 
 kernel_params! {
@@ -24,20 +26,10 @@ kernel_params! {
         states: Address,
         counters: Address,
     }
-
-    /// Parameters of `expand_long` (intersect.cu).
-    pub struct ExpandLongParams {
-        splats: Address,
-        long_splats: Address,
-        camera: KernelCamera,
-        tiles: Address,
-        pair_splats: Address,
-        pair_numbers: Address,
-        first_pairs: Address,
-        counters: Address,
-    }
 }
 
+/// Splats of a block of `expand`, and threads.
+pub const BLOCK: usize = 256;
 /// More pairs than this are refused: the look-back keeps a count in 30 bits.
 pub const MOST_PAIRS: u64 = (1 << 30) - 1;
 
@@ -59,10 +51,26 @@ pub(super) fn footprint(intersect: Intersect) -> (&'static str, String) {
 pub fn program(intersect: Intersect) -> Program {
     sources::program(
         "intersect.cu",
-        vec![footprint(intersect)],
+        vec![footprint(intersect), ("BLOCK", BLOCK.to_string())],
         [
             ExpandParams::kernel("expand"),
-            ExpandLongParams::kernel("expand_long"),
+            ExpandParams::kernel("expand_long"),
         ],
     )
+}
+
+/// Writes the (tile, splat) pairs of at most `gaussians` splats in depth order: `expand` those of
+/// most splats, `expand_long`, in `long_blocks` blocks, those of the long-list queue.
+///
+/// # Errors
+/// If a launch failed.
+pub fn launch(
+    queue: &Queue,
+    [expand, expand_long]: [Kernel; 2],
+    (gaussians, long_blocks): (usize, u32),
+    params: &ExpandParams,
+) -> Result<(), BackendError> {
+    let blocks = gaussians.div_ceil(BLOCK) as u32;
+    queue.launch(expand, blocks, BLOCK as u32, params)?;
+    queue.launch(expand_long, long_blocks, BLOCK as u32, params)
 }

@@ -23,10 +23,10 @@ struct LimitScalesParams {
     u32 camera_count;
     float log_share;
 };
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(BLOCK)
     limit_scales(const __grid_constant__ LimitScalesParams args) {
     begin_kernel();
-    u32 i = blockIdx.x * 256 + threadIdx.x;
+    u32 i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= args.count) return;
     Vec3 mean = {args.means[3ull * i], args.means[3ull * i + 1], args.means[3ull * i + 2]};
     float nearest = __uint_as_float(0x7f800000), near_plane = 0.0f;

@@ -5,7 +5,7 @@
 use crate::device::Program;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
-use crate::ops::by_camera::{ByCamera, THREADS};
+use crate::ops::by_camera::{BLOCK, ByCamera};
 use crate::ops::sources;
 use crate::ops::state::{LOG_SCALES, MEANS, State};
 use splatcore_core::BackendError;
@@ -26,7 +26,7 @@ kernel_params! {
 pub fn program() -> Program {
     sources::program(
         "limit_scales.cu",
-        Vec::new(),
+        vec![("BLOCK", BLOCK.to_string())],
         [LimitScalesParams::kernel("limit_scales")],
     )
 }
@@ -44,8 +44,8 @@ pub fn limit_scales(
     let (count, log_share) = (state.count as u32, share.ln());
     queue.launch(
         op.kernel,
-        state.count.div_ceil(THREADS) as u32,
-        THREADS as u32,
+        (state.count as u32).div_ceil(BLOCK),
+        BLOCK,
         &LimitScalesParams {
             means: state.groups[MEANS].parameters.address(),
             log_scales: state.groups[LOG_SCALES].parameters.address(),

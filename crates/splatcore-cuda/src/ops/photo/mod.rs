@@ -56,7 +56,11 @@ pub struct StepPhoto {
 
 /// `photo`.
 pub fn program() -> Program {
-    sources::program("photo.cu", vec![], [PhotoParams::kernel("photo")])
+    sources::program(
+        "photo.cu",
+        vec![("BLOCK", BLOCK.to_string())],
+        [PhotoParams::kernel("photo")],
+    )
 }
 
 impl StepPhoto {

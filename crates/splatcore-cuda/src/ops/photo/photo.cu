@@ -107,9 +107,9 @@ struct PhotoParams {
     u8* rgb_out;
     u8* mask_out;
 };
-extern "C" __global__ void __launch_bounds__(256) photo(const __grid_constant__ PhotoParams args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) photo(const __grid_constant__ PhotoParams args) {
     begin_kernel();
-    u32 at = blockIdx.x * blockDim.x + threadIdx.x;
+    u32 at = blockIdx.x * BLOCK + threadIdx.x;
     if (at >= args.to_width * args.to_height) return;
     Pixel pixel = reduced(args.rgb, args.alpha, args.mask, args.width, args.height, args.to_width,
                           args.to_height, at % args.to_width, at / args.to_width);

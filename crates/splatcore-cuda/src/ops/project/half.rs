@@ -2,7 +2,7 @@
 //!
 //! A Gaussian at SH degree 3 takes 140 bytes so, not 236, and `project` reads 140 for each in view.
 //! A half has 11 bits: a colour moves by 1.2e-4 at most for a base coefficient of 1.8 (white or
-//! black) and by less for the others, which are smaller; a image by less still, for errors of
+//! black) and by less for the others, which are smaller; an image by less still, for errors of
 //! many Gaussians average out. Everything else stays f32: means and shapes decide where a Gaussian
 //! is, and are a fifth of the bytes. Degree 0 stays f32 too: it has nothing to gain.
 

@@ -7,9 +7,13 @@ use super::bin;
 use super::intersect::footprint;
 use super::sort;
 use super::sources::program;
-use crate::device::Program;
 use crate::device::params::{Address, Params, kernel_params};
+use crate::device::queue::Queue;
+use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
+use crate::ops::scene::SceneAddresses;
+use bytemuck::Zeroable;
+use splatcore_core::BackendError;
 use splatcore_core::pipeline::Intersect;
 use splatcore_core::sh;
 
@@ -40,6 +44,9 @@ kernel_params! {
     }
 }
 
+/// Gaussians of a block of `project`, and threads.
+const BLOCK: u32 = 128;
+
 /// `SH_DEGREE` in use, `SH_ROW` numbers stored for each Gaussian.
 pub(super) fn harmonics(in_use: u8, stored: u8) -> Vec<(&'static str, String)> {
     vec![
@@ -56,6 +63,7 @@ pub(super) const NO_FILTER: [&str; 2] = ["ANTIALIAS", "SMOOTHING"];
 pub fn project(in_use: u8, stored: u8, intersect: Intersect) -> Program {
     let mut constants = harmonics(in_use, stored);
     constants.push(footprint(intersect));
+    constants.push(("BLOCK", BLOCK.to_string()));
     constants.push(("HALF_SH", "0".to_string()));
     constants.push(("DEPTH_BITS", sort::DEPTH_BITS.to_string()));
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
@@ -96,3 +104,36 @@ pub fn filtered(program: Program, antialias: bool, smoothing: bool) -> Program {
 
 #[cfg(test)]
 mod tests;
+
+/// The parameters that every variant has; where lists go is left null.
+pub fn params(
+    scene: SceneAddresses,
+    view: &KernelCamera,
+    splats: Address,
+    counters: Address,
+) -> ProjectParams {
+    let [means, log_scales, rotations, opacity_logits, sh] = scene.arrays;
+    ProjectParams {
+        means,
+        log_scales,
+        rotations,
+        opacity_logits,
+        sh,
+        most: scene.count as u32,
+        gaussians: scene.count_at,
+        camera: *view,
+        splats,
+        counters,
+        smoothing: scene.smoothing,
+        ..ProjectParams::zeroed()
+    }
+}
+
+/// Projects all Gaussians.
+///
+/// # Errors
+/// If the launch failed.
+pub fn launch(queue: &Queue, kernel: Kernel, params: &ProjectParams) -> Result<(), BackendError> {
+    let blocks = params.most.div_ceil(BLOCK);
+    queue.launch(kernel, blocks, BLOCK, params)
+}

@@ -31,7 +31,6 @@
 #include "bin.cuh"
 #endif
 
-#define BLOCK 128
 #ifdef MOST_MACRO_TILES
 #define BINNED 1
 #else
@@ -158,10 +157,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     project(const __grid_constant__ ProjectParams args) {
     begin_kernel();
 #if BINNED
-    __shared__ Dealing dealing;
-    __shared__ u32 far_count, far_start;
-    for (u32 k = threadIdx.x; k < MOST_MACRO_TILES / 2; k += BLOCK) dealing.words[k] = 0;
-    if (threadIdx.x == 0) dealing.touched_groups = far_count = 0;
+    __shared__ Binning binning;
+    __shared__ u32 large_count, large_start;
+    for (u32 k = threadIdx.x; k < MOST_MACRO_TILES / 2; k += BLOCK) binning.words[k] = 0;
+    if (threadIdx.x == 0) binning.touched_count = large_count = 0;
 #else
     __shared__ u32 warp_counts[BLOCK / WARP];
     __shared__ u32 warp_pairs[BLOCK / WARP];  // an image has less than 1e8 tiles, so this is enough
@@ -247,9 +246,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                    args.camera.height - 0.5f >= splat.mean_y - ellipse.half_height;
     }
 #if BINNED
-    Near near = {};
-    if (survives) near = find_near(footprint, left, args.camera);
-    survives = near.is_far || (near.tiles[0] | near.tiles[1]) != 0;
+    CoveredMacroTiles covered = {};
+    if (survives) covered = cover(footprint, left, args.camera);
+    survives = covered.is_large || (covered.tiles[0] | covered.tiles[1]) != 0;
 #else
     u32 pairs = count_pairs(footprint, survives, args.camera, works[warp].counting, lane);
     survives = pairs > 0;
@@ -281,39 +280,42 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if BINNED
     // Pairs. After this barrier the block's counts are 0.
     __syncthreads();
-    u32 groups_x = (args.camera.tiles_x + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE, ranks = 0,
-        far_place = 0;
-    if (!near.is_far) {
+    u32 macro_tiles_x = (args.camera.tiles_x + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE, ranks = 0,
+        large_place = 0;
+    if (!covered.is_large) {
 #pragma unroll
-        for (u32 g = 0; g < NEAR * NEAR; ++g)
-            if (near_mask(near, g))
-                ranks |= count_pair(dealing, near.macro_tile + g / NEAR * groups_x + g % NEAR)
+        for (u32 g = 0; g < SMALL_SIDE * SMALL_SIDE; ++g)
+            if (covered_mask(covered, g))
+                ranks |= count_pair(binning, covered.macro_tile + g / SMALL_SIDE * macro_tiles_x +
+                                                 g % SMALL_SIDE)
                          << (8 * g);
     }
-    u32 large_entries = near.is_far ? (near.rows.y - near.rows.x + LARGE_ROWS - 1) / LARGE_ROWS : 0;
-    u32 far_until = warp_scan(large_entries, lane);
-    if (lane == WARP - 1 && far_until) far_place = atomicAdd(&far_count, far_until);
-    far_place = __shfl_sync(FULL_MASK, far_place, WARP - 1) + far_until - large_entries;
+    u32 large_entries =
+        covered.is_large ? (covered.rows.y - covered.rows.x + LARGE_ROWS - 1) / LARGE_ROWS : 0;
+    u32 large_until = warp_scan(large_entries, lane);
+    if (lane == WARP - 1 && large_until) large_place = atomicAdd(&large_count, large_until);
+    large_place = __shfl_sync(FULL_MASK, large_place, WARP - 1) + large_until - large_entries;
     __syncthreads();
-    if (thread == BLOCK - 1 && far_count) far_start = atomicAdd(&args.counters->far, far_count);
-    reserve_places<BLOCK, 1>(dealing, args.macro_tile_counts, thread);
+    if (thread == BLOCK - 1 && large_count)
+        large_start = atomicAdd(&args.counters->large, large_count);
+    reserve_places<BLOCK, 1>(binning, args.macro_tile_counts, thread);
     copy_async_wait<0>();
     __syncthreads();
     BinnedPairs to = {args.pairs, args.masks, args.room};
-    if (near.is_far) {
-        for (u32 k = 0, row = near.rows.x; k < large_entries; ++k, row += LARGE_ROWS) {
-            u32 at = far_start + far_place + k;
+    if (covered.is_large) {
+        for (u32 k = 0, row = covered.rows.x; k < large_entries; ++k, row += LARGE_ROWS) {
+            u32 at = large_start + large_place + k;
             if (at < args.large_room)
-                args.large_queue[at] =
-                    make_uint4(i, __float_as_uint(depth), row, min(row + LARGE_ROWS, near.rows.y));
+                args.large_queue[at] = make_uint4(i, __float_as_uint(depth), row,
+                                                  min(row + LARGE_ROWS, covered.rows.y));
         }
     } else {
 #pragma unroll
-        for (u32 g = 0; g < NEAR * NEAR; ++g) {
-            u32 mask = near_mask(near, g),
-                macro_tile = near.macro_tile + g / NEAR * groups_x + g % NEAR;
+        for (u32 g = 0; g < SMALL_SIDE * SMALL_SIDE; ++g) {
+            u32 mask = covered_mask(covered, g),
+                macro_tile = covered.macro_tile + g / SMALL_SIDE * macro_tiles_x + g % SMALL_SIDE;
             if (mask)
-                write_dealt(to, macro_tile, dealing.counts[macro_tile] + (ranks >> (8 * g) & 255),
+                write_binned(to, macro_tile, binning.counts[macro_tile] + (ranks >> (8 * g) & 255),
                             __float_as_uint(depth), i, mask);
         }
     }

@@ -3,9 +3,11 @@
 
 use super::project::{NO_FILTER, harmonics};
 use super::sources::{flag, program};
-use crate::device::Program;
 use crate::device::params::{Address, Params, kernel_params};
+use crate::device::queue::Queue;
+use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
+use splatcore_core::BackendError;
 
 kernel_params! {
     /// Parameters of `project_backward` (project_backward.cu).
@@ -38,10 +40,18 @@ kernel_params! {
     }
 }
 
+/// Splats of a block of `project_backward`, and threads.
+const BLOCK: u32 = 128;
+/// Gaussians of a block of `write_gradients`, and threads.
+const WRITE_BLOCK: u32 = 256;
+/// Bytes of a splat's gradients, which `project_backward` writes.
+pub const GRADIENT_BYTES: usize = 64;
+
 /// `project_backward`, which takes the statistic of densification from the pairs' absolute values
 /// if `absolute`.
 pub fn project_backward(in_use: u8, stored: u8, absolute: bool) -> Program {
     let mut constants = harmonics(in_use, stored);
+    constants.push(("BLOCK", BLOCK.to_string()));
     constants.push(flag("ABSOLUTE", absolute));
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
     program(
@@ -53,9 +63,42 @@ pub fn project_backward(in_use: u8, stored: u8, absolute: bool) -> Program {
 
 /// `write_gradients`.
 pub fn write_gradients(in_use: u8, stored: u8) -> Program {
+    let mut constants = harmonics(in_use, stored);
+    constants.push(("BLOCK", WRITE_BLOCK.to_string()));
     program(
         "write_gradients.cu",
-        harmonics(in_use, stored),
+        constants,
         [WriteGradientsParams::kernel("write_gradients")],
     )
+}
+
+/// From the sums of at most `splats` splats to the gradients of their Gaussians' parameters.
+///
+/// # Errors
+/// If the launch failed.
+pub fn launch(
+    queue: &Queue,
+    kernel: Kernel,
+    splats: usize,
+    params: &ProjectBackwardParams,
+) -> Result<(), BackendError> {
+    queue.launch(
+        kernel,
+        splats.div_ceil(BLOCK as usize) as u32,
+        BLOCK,
+        params,
+    )
+}
+
+/// Spreads the splats' gradients over arrays like the scene's.
+///
+/// # Errors
+/// If the launch failed.
+pub fn launch_write(
+    queue: &Queue,
+    kernel: Kernel,
+    params: &WriteGradientsParams,
+) -> Result<(), BackendError> {
+    let blocks = params.count.div_ceil(WRITE_BLOCK);
+    queue.launch(kernel, blocks, WRITE_BLOCK, params)
 }

@@ -16,7 +16,6 @@
 
 #include "project_backward.cuh"
 
-#define BLOCK 128
 #define STRIDE (USED | 1)
 
 // Parameters of `project_backward`; in Rust by the same name.

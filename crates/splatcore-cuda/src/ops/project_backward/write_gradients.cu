@@ -25,10 +25,10 @@ struct WriteGradientsParams {
     float* opacity_logits;  // [count]
     float* sh;              // [count][coefficients][3]
 };
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(BLOCK)
     write_gradients(const __grid_constant__ WriteGradientsParams args) {
     begin_kernel();
-    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    u32 i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= args.count) return;
     u32 splat_index = args.splat_of[i] & ~IN_VIEW;
     ReadOnly<float> g = {args.gradients + 16ull * splat_index};

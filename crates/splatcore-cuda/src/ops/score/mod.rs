@@ -2,7 +2,9 @@
 
 use super::sources;
 use crate::device::params::{Address, Params, kernel_params};
-use crate::device::{Buffer, Program};
+use crate::device::queue::Queue;
+use crate::device::{Buffer, Kernel, Program};
+use splatcore_core::BackendError;
 
 kernel_params! {
     /// Parameters of `error_range` (score.cu).
@@ -53,15 +55,59 @@ pub struct DeviceScores {
     pub largest: Buffer,
 }
 
+/// Threads of a block: pixels, or Gaussians.
+const BLOCK: u32 = 256;
+/// Blocks a multiprocessor of the kernel that walks over pixels.
+const BLOCKS_A_MULTIPROCESSOR: u32 = 8;
+
 /// `error_range`, `error_mask` and `add_scores`.
 pub fn program() -> Program {
     sources::program(
         "score.cu",
-        vec![],
+        vec![("BLOCK", BLOCK.to_string())],
         [
             ErrorRangeParams::kernel("error_range"),
             ErrorMaskParams::kernel("error_mask"),
             AddScoresParams::kernel("add_scores"),
         ],
     )
+}
+
+/// Widens the range of a view's errors by those of its image.
+///
+/// # Errors
+/// If the launch failed.
+pub fn launch_range(
+    queue: &Queue,
+    kernel: Kernel,
+    params: &ErrorRangeParams,
+) -> Result<(), BackendError> {
+    let most = BLOCKS_A_MULTIPROCESSOR * queue.device.multiprocessors();
+    let blocks = params.pixels.div_ceil(BLOCK).min(most);
+    queue.launch(kernel, blocks, BLOCK, params)
+}
+
+/// Writes which pixels are bad as the gradient of an image.
+///
+/// # Errors
+/// If the launch failed.
+pub fn launch_mask(
+    queue: &Queue,
+    kernel: Kernel,
+    params: &ErrorMaskParams,
+) -> Result<(), BackendError> {
+    queue.launch(kernel, params.pixels.div_ceil(BLOCK), BLOCK, params)
+}
+
+/// Adds the sums of at most `gaussians` splats to the scores of their Gaussians.
+///
+/// # Errors
+/// If the launch failed.
+pub fn launch_add(
+    queue: &Queue,
+    kernel: Kernel,
+    gaussians: usize,
+    params: &AddScoresParams,
+) -> Result<(), BackendError> {
+    queue.launch(kernel, (gaussians as u32).div_ceil(BLOCK), BLOCK, params)
 }

@@ -24,8 +24,6 @@
 
 #include "splat.cuh"
 
-#define BLOCK 256
-
 // The mean over the channels of |image - photo / 255|.
 __device__ __forceinline__ float error_of(ReadOnly<float> image, ReadOnly<u8> photo, u32 pixel,
                                           u32 pixels) {

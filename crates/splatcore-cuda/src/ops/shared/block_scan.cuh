@@ -1,10 +1,8 @@
-// Sums over a block of 256 threads and the search for the owner of a row or pair: for
+// Sums over a block of BLOCK threads and the search for the owner of a row or pair: for
 // intersect.cu, intersect_macro_tiles.cu, bin_large_splats.cu and sort_bins.cu.
 
 #pragma once
 #include "device.cuh"
-
-#define BLOCK 256
 
 // Exclusive sum over the block; `total` gets the sum. `scratch` is free again after the next
 // barrier.

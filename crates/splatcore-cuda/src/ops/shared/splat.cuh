@@ -53,7 +53,7 @@ struct Counters {
     u64 placed;      // entries of the tiles' lists placed by sort_bins.cu (MACRO_TILE_SIDE 4)
     u32 firsts;      // tiles in the schedule of sort_bins.cu, from its front, and its back
     u32 lasts;
-    u32 far;            // entries of the queue of large footprints (bin_large_splats.cu)
+    u32 large;          // entries of the queue of large footprints (bin_large_splats.cu)
     u32 ended;          // blocks of `bin_large_splats` that have counted their pairs
     u32 items;          // of sort_bins.cu
     u32 longest;        // most pairs that a list of a frame wanted; persists over frames

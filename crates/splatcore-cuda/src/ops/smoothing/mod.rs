@@ -5,7 +5,7 @@
 use crate::device::Program;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
-use crate::ops::by_camera::{ByCamera, THREADS};
+use crate::ops::by_camera::{BLOCK, ByCamera};
 use crate::ops::sources;
 use crate::ops::state::{MEANS, State};
 use splatcore_core::BackendError;
@@ -25,7 +25,7 @@ kernel_params! {
 pub fn program() -> Program {
     sources::program(
         "smoothing.cu",
-        Vec::new(),
+        vec![("BLOCK", BLOCK.to_string())],
         [SmoothingParams::kernel("smoothing")],
     )
 }
@@ -45,8 +45,8 @@ pub fn smooth(op: &ByCamera, queue: &Queue, state: &mut State) -> Result<(), Bac
     let count = state.count as u32;
     queue.launch(
         op.kernel,
-        state.count.div_ceil(THREADS) as u32,
-        THREADS as u32,
+        (state.count as u32).div_ceil(BLOCK),
+        BLOCK,
         &SmoothingParams {
             means: state.groups[MEANS].parameters.address(),
             count,

@@ -32,10 +32,10 @@ struct SmoothingParams {
     u32 camera_count;
     float* filters;  // [count], radius of the 3D filter
 };
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(BLOCK)
     smoothing(const __grid_constant__ SmoothingParams args) {
     begin_kernel();
-    u32 i = blockIdx.x * 256 + threadIdx.x;
+    u32 i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= args.count) return;
     Vec3 mean = {args.means[3ull * i], args.means[3ull * i + 1], args.means[3ull * i + 2]};
     const float infinity = __uint_as_float(0x7f800000);

@@ -122,6 +122,9 @@ pub fn program(plan: Plan) -> Program {
     sources::program(
         "sort.cu",
         vec![
+            ("BLOCK", BLOCK.to_string()),
+            ("COUNT_BLOCK", COUNT_BLOCK.to_string()),
+            ("COUNT_ITEMS", COUNT_ITEMS.to_string()),
             ("BITS", plan.bits.to_string()),
             ("PASSES", plan.passes.to_string()),
             ("ITEMS", plan.items.to_string()),

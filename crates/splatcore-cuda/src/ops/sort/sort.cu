@@ -35,7 +35,6 @@
 #ifndef EAGER
 #define EAGER (PASSES > 2)
 #endif
-#define BLOCK 256
 #define WARPS (BLOCK / WARP)
 #define PIECE (BLOCK * ITEMS)
 #define DIGITS (1u << BITS)
@@ -48,8 +47,6 @@
 #else
 #define FOURS 0
 #endif
-#define COUNT_BLOCK 512
-#define COUNT_ITEMS 4
 #ifndef BLOCKS
 #define BLOCKS (OWNED > 2 ? 1 : ITEMS > 8 ? 3 : 4)
 #endif

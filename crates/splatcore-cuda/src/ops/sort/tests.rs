@@ -57,7 +57,7 @@ fn device() -> Option<Arc<dyn Device>> {
 /// The input of a sort.
 struct Case {
     keys: Vec<u32>,
-    /// What the device is told; the keys beyond are not to be polled at.
+    /// What the device is told; the keys beyond are not to be read.
     count: usize,
     has_gaps: bool,
 }

@@ -9,7 +9,7 @@ mod large_splats;
 use crate::CudaBackend;
 use crate::device::queue::Queue;
 use crate::device::{Buffer, Device};
-use crate::ops::bin;
+use crate::ops::bin::{self, BinLargeSplatsParams, SortBinsParams};
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::Counters;
 use crate::ops::intersect::macro_tiles;
@@ -39,7 +39,7 @@ struct Case<'a> {
     /// Pairs that are binned already, of each macro-tile.
     binned: Vec<Vec<Pair>>,
     /// Compacted index, depth's bits, first row of macro-tiles and one past the last.
-    far: Vec<[u32; 4]>,
+    large: Vec<[u32; 4]>,
 }
 
 /// Room for less than there is, by so much.
@@ -68,16 +68,16 @@ impl Case<'_> {
         let kinds = bin::MacroTiles::new(self.side, count).unwrap();
         let (total, longest) = (all.iter().sum::<usize>(), all.iter().max().unwrap().max(&1));
         let (room, capacity) = (longest - missing.in_lists, total - missing.in_all);
-        let queue_room = self.far.len() - missing.in_queue;
-        let (pairs, masks) = self.dealt_into(room);
+        let queue_room = self.large.len() - missing.in_queue;
+        let (pairs, masks) = self.binned_into(room);
         let counts: Vec<u32> = self.binned.iter().map(|own| own.len() as u32).collect();
         let counters = Counters {
-            far: self.far.len() as u32,
+            large: self.large.len() as u32,
             ..Counters::default()
         };
         let upload = |words: &[u32]| Buffer::from_slice(device, "test", words).unwrap();
         let splats = Buffer::from_slice(device, "test", self.splats).unwrap();
-        let far = upload(self.far[..queue_room].as_flattened());
+        let large = upload(self.large[..queue_room].as_flattened());
         let counters = Buffer::from_slice(device, "test", &[counters]).unwrap();
         let (counts, pairs) = (upload(&counts), upload(pairs.as_flattened()));
         let masks = Buffer::from_slice(device, "test", &masks).unwrap();
@@ -90,36 +90,40 @@ impl Case<'_> {
             true => upload(&vec![UNTOUCHED; 4 * tiles]),
             false => zeros(device, 8 * tiles),
         };
-        let at = bin::Buffers {
+        let queue = Queue::new(device.clone());
+        let load = |program| device.load(&program).unwrap()[0];
+        let params = BinLargeSplatsParams {
             splats: splats.address(),
-            far: far.address(),
-            large_room: queue_room as u32,
-            counts: counts.address(),
+            queue: large.address(),
+            queue_room: queue_room as u32,
+            camera: *self.view,
+            macro_tile_counts: counts.address(),
             pairs: pairs.address(),
             masks: masks.address(),
             room: room as u32,
+            macro_tiles: count as u32,
+            capacity: capacity as u32,
             counters: counters.address(),
             items: items.address(),
+            places: places.address(),
+        };
+        let bin_large_splats = load(bin::large_program(self.method, kinds));
+        // Fewer entries and items than there are.
+        bin::launch_large(&queue, bin_large_splats, 1, &params).unwrap();
+        let params = SortBinsParams {
+            items: items.address(),
+            all_pairs: pairs.address(),
+            all_masks: masks.address(),
+            room: room as u32,
+            macro_tiles: count as u32,
+            camera: *self.view,
+            counters: counters.address(),
             macro_tile_places: macro_tile_places.address(),
             tile_lists: tile_lists.address(),
             places: places.address(),
         };
-        let bin_large_splats = device
-            .load(&bin::large_program(self.method, kinds))
-            .unwrap();
-        let sort_bins = device.load(&bin::sort_program(kinds)).unwrap();
-        let queue = Queue::new(device.clone());
-        // Fewer entries and items than there are.
-        bin::bin_large_splats(
-            &queue,
-            &bin_large_splats,
-            self.view,
-            [count, capacity],
-            1,
-            at,
-        )
-        .unwrap();
-        bin::sort(&queue, &sort_bins, self.view, count, 7, at).unwrap();
+        let sort_bins = load(bin::sort_program(kinds));
+        bin::launch_sort(&queue, sort_bins, 7, &params).unwrap();
         device.synchronize().unwrap();
 
         let mut read = [Counters::default()];
@@ -156,7 +160,7 @@ impl Case<'_> {
 
     /// The pairs that are binned already and their masks, as they lie in `room` places a
     /// macro-tile.
-    fn dealt_into(&self, room: usize) -> (Vec<[u32; 2]>, Vec<u16>) {
+    fn binned_into(&self, room: usize) -> (Vec<[u32; 2]>, Vec<u16>) {
         let mut pairs = vec![[UNTOUCHED; 2]; self.binned.len() * room];
         let mut masks = vec![UNTOUCHED as u16; self.binned.len() * room];
         for (macro_tile, own) in self.binned.iter().enumerate() {
@@ -319,7 +323,7 @@ fn lists_are_sorted_and_split() {
                 side,
                 splats: &[],
                 binned,
-                far: Vec::new(),
+                large: Vec::new(),
             };
             let all: Vec<usize> = case.binned.iter().map(Vec::len).collect();
             let total: usize = all.iter().sum();
@@ -365,7 +369,7 @@ fn lists_are_sorted_and_split() {
     }
 }
 
-/// A renderer launches for as many pairs as it takes a image to have. Forty Gaussians that cover
+/// A renderer launches for as many pairs as it takes an image to have. Forty Gaussians that cover
 /// everything have five times as many.
 #[test]
 fn pictures_of_more_pairs_than_expected_are_right() {

@@ -298,7 +298,7 @@ fn a_star_between_samples_is_seen() {
     }
     assert!(seen > 30, "{seen} pixels with stars");
     assert!(!is_blended(&images), "nothing is interpolated");
-    // What they may take of the light without being polled for: FINE_LIGHT.
+    // What they may take of the light without being searched: FINE_LIGHT.
     assert!(worst < 0.1, "{worst} off");
 }
 

@@ -11,9 +11,7 @@ use crate::device::queue::launch;
 use crate::device::{Buffer, Device};
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::Counters;
-use crate::ops::intersect::macro_tiles::{
-    self, ExpandMacroTilesLongParams, ExpandMacroTilesParams,
-};
+use crate::ops::intersect::macro_tiles::{self, ExpandMacroTilesParams};
 use crate::tests::support::splats::{Splat, device, many_shapes, tile_lists, zeros};
 use splatcore_core::backend::{Backend, FrameCounts, RenderOptions, Rendered};
 use splatcore_core::gaussians::logit;
@@ -39,13 +37,13 @@ fn options(intersect: Intersect, blend: Blend) -> RenderOptions {
 
 /// (macro-tile, mask) of every macro-tile that holds one of these tiles, row by row.
 fn merged(tiles: &[u32], side: u32, view: &KernelCamera) -> Vec<(u32, u16)> {
-    let groups_x = view.tiles_x.div_ceil(side);
+    let macro_tiles_x = view.tiles_x.div_ceil(side);
     let mut macro_tiles = std::collections::BTreeMap::new();
     for tile in tiles {
         let (x, y) = (tile % view.tiles_x, tile / view.tiles_x);
         let bit = 1u16 << (y % side * side + x % side);
         *macro_tiles
-            .entry(y / side * groups_x + x / side)
+            .entry(y / side * macro_tiles_x + x / side)
             .or_insert(0) |= bit;
     }
     macro_tiles.into_iter().collect()
@@ -82,7 +80,7 @@ fn expand(
     let [macro_tiles, splat_order, numbers, masks] = [4, 4, 4, 2].map(|bytes| new(bytes * room));
     let (first_pairs, longs) = (new(4 * count), new(4 * count));
     let states = zeros(device, 4 * count.div_ceil(256));
-    let short = ExpandMacroTilesParams {
+    let params = ExpandMacroTilesParams {
         splats: all.address(),
         order: order.address(),
         camera: *view,
@@ -101,22 +99,11 @@ fn expand(
         kernels[0],
         count.div_ceil(256) as u32,
         256,
-        &short,
+        &params,
     )
     .unwrap();
-    let long = ExpandMacroTilesLongParams {
-        splats: all.address(),
-        long_splats: longs.address(),
-        camera: *view,
-        macro_tiles: macro_tiles.address(),
-        pair_splats: splat_order.address(),
-        pair_numbers: numbers.address(),
-        masks: masks.address(),
-        first_pairs: first_pairs.address(),
-        counters: counters.address(),
-    };
     // Fewer blocks than long lists.
-    launch(&**device, kernels[1], 3, 256, &long).unwrap();
+    launch(&**device, kernels[1], 3, 256, &params).unwrap();
     let counters: Counters = counters.to_vec(1).unwrap()[0];
     let n = (counters.pairs as usize).min(room);
     let [macro_tiles, splat_order, numbers] =
@@ -132,14 +119,14 @@ fn expand(
 }
 
 /// Whether the macro-tiles of a row of macro-tiles are not all neighbours.
-fn has_gap(macro_tiles: &[(u32, u16)], groups_x: u32) -> bool {
-    macro_tiles
-        .windows(2)
-        .any(|pair| pair[0].0 / groups_x == pair[1].0 / groups_x && pair[1].0 > pair[0].0 + 1)
+fn has_gap(macro_tiles: &[(u32, u16)], macro_tiles_x: u32) -> bool {
+    macro_tiles.windows(2).any(|pair| {
+        pair[0].0 / macro_tiles_x == pair[1].0 / macro_tiles_x && pair[1].0 > pair[0].0 + 1
+    })
 }
 
 #[test]
-fn lists_of_groups_are_the_tiles_lists_joined() {
+fn lists_of_macro_tiles_are_the_tiles_lists_joined() {
     let Some(device) = device() else { return };
     // 63 x 25 tiles: no multiple of 2 or 4.
     let camera = plain_camera(1000, 392);

@@ -333,7 +333,7 @@ fn matrices_from_rows_anywhere() {
 const COPIES: Text = Text {
     kernels: &["copies", "next_block"],
     text: r#"
-// Three groups of copies a thread, the last of two; each is polled at as early as allowed, then all
+// Three groups of copies a thread, the last of two; each is read as early as allowed, then all
 // by another thread.
 extern "C" __global__ void copies(const uint4* in, u32* out, u32) {
     __shared__ uint4 to[4][64];

@@ -11,19 +11,19 @@ const METHODS: [Intersect; 3] = [Intersect::Aabb, Intersect::Obb, Intersect::Exa
 
 /// What `project` says of each splat: the first of 2x2 macro-tiles, the tiles in the upper and the
 /// lower ones, rows of macro-tiles, whether it goes farther.
-const NEAR: &str = r#"
-extern "C" __global__ void near_groups(const Splat* splats, u32 count, Camera camera,
-                                       uint4* near, uint2* rows) {
+const COVERED: &str = r#"
+extern "C" __global__ void covered_macro_tiles(const Splat* splats, u32 count, Camera camera,
+                                       uint4* covered, uint2* rows) {
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) return;
     Splat s = splats[i];
     float left = s.mean_x - make_ellipse(s.c, s.b, s.a, s.log2_opacity).half_height;
-    Near n = find_near(make_footprint(s), left, camera);
-    near[i] = make_uint4(n.macro_tile, n.tiles[0], n.tiles[1], n.is_far);
+    CoveredMacroTiles n = cover(make_footprint(s), left, camera);
+    covered[i] = make_uint4(n.macro_tile, n.tiles[0], n.tiles[1], n.is_large);
     rows[i] = n.rows;
 }"#;
 
-/// Each splat's pairs near by, or the entries of the queue if it goes farther.
+/// Each splat's pairs if it is small, or its entries of the queue if it is large.
 fn small_or_large(
     device: &Arc<dyn Device>,
     method: Intersect,
@@ -32,19 +32,25 @@ fn small_or_large(
     view: &KernelCamera,
 ) -> Vec<Result<Vec<MacroTile>, [u32; 2]>> {
     let like = project::project_binned(0, 0, method, kinds);
-    let text = ("near.cu", NEAR);
-    let program = ops::program_of_text(text, &["project.cu"], like.constants, &["near_groups"]);
+    let text = ("covered.cu", COVERED);
+    let program = ops::program_of_text(
+        text,
+        &["project.cu"],
+        like.constants,
+        &["covered_macro_tiles"],
+    );
     let kernel = device.load(&program).unwrap()[0];
-    let (near, rows) = (
+    let (covered, rows) = (
         zeros(device, 16 * splats.len()),
         zeros(device, 8 * splats.len()),
     );
-    launch_on_splats(device, kernel, splats, view, [&near, &rows]);
-    let near: Vec<[u32; 4]> = near.to_vec(splats.len()).unwrap();
+    launch_on_splats(device, kernel, splats, view, [&covered, &rows]);
+    let covered: Vec<[u32; 4]> = covered.to_vec(splats.len()).unwrap();
     let rows: Vec<[u32; 2]> = rows.to_vec(splats.len()).unwrap();
     let columns = view.tiles_x.div_ceil(kinds.side);
     let tiles = kinds.side * kinds.side;
-    let of = |(&[macro_tile, upper, lower, is_far], rows): (&[u32; 4], &[u32; 2])| match is_far {
+    let of = |(&[macro_tile, upper, lower, is_large], rows): (&[u32; 4], &[u32; 2])| match is_large
+    {
         0 => Ok((0..4)
             .map(|g| {
                 let row = if g < 2 { upper } else { lower };
@@ -57,10 +63,10 @@ fn small_or_large(
             .collect()),
         _ => Err(*rows),
     };
-    near.iter().zip(&rows).map(of).collect()
+    covered.iter().zip(&rows).map(of).collect()
 }
 
-fn by_slot(pairs: &[Pair]) -> Vec<Pair> {
+fn by_splat_index(pairs: &[Pair]) -> Vec<Pair> {
     let mut pairs = pairs.to_vec();
     pairs.sort_by_key(|&(_, splat_index, _)| splat_index);
     pairs
@@ -88,7 +94,7 @@ fn without_room_nothing_is_split(case: &Case, lengths: &[usize], what: &str) {
         assert_eq!(overflowed.overflowed, 1, "{what}, {k}");
         assert_eq!(
             overflowed.most_large as usize,
-            case.far.len(),
+            case.large.len(),
             "{what}, {k}"
         );
         if k != 1 {
@@ -101,10 +107,10 @@ fn without_room_nothing_is_split(case: &Case, lengths: &[usize], what: &str) {
     }
 }
 
-/// Splats of many shapes: near ones are binned here, as `project` does it; the others' pairs find
+/// Splats of many shapes: small ones are binned here, as `project` does it; the others' pairs find
 /// their lists, and all are sorted.
 #[test]
-fn far_splats_are_dealt() {
+fn large_splats_are_binned() {
     let Some(device) = device() else { return };
     let camera = plain_camera(1100, 420);
     let view = KernelCamera::new(&camera, &RenderOptions::default());
@@ -114,15 +120,15 @@ fn far_splats_are_dealt() {
     for side in bin::SIDES {
         let count = macro_tiles::count(&view, side);
         let kinds = bin::MacroTiles::new(side, count).unwrap();
-        let (mut nears, mut fars, mut gaps) = (0, 0, 0);
+        let (mut small_splats, mut large_splats, mut gaps) = (0, 0, 0);
         for method in METHODS {
-            let what = format!("{method}, macro_tiles of {side}x{side}");
+            let what = format!("{method}, macro-tiles of {side}x{side}");
             let tiles = tile_lists(&device, method, &splats, &view);
             let wanted: Vec<Vec<MacroTile>> = tiles
                 .iter()
                 .map(|list| macro_tiles_of(list, &view, side))
                 .collect();
-            let (mut binned, mut all, mut far) =
+            let (mut binned, mut all, mut large) =
                 (vec![Vec::new(); count], vec![Vec::new(); count], Vec::new());
             for (i, own) in small_or_large(&device, method, kinds, &splats, &view)
                 .into_iter()
@@ -145,11 +151,11 @@ fn far_splats_are_dealt() {
                             "{what}, splat {i}: {own:?}"
                         );
                         bin(&own, true);
-                        nears += 1;
+                        small_splats += 1;
                     }
                     Err([first, end]) => {
                         for row in (first..end).step_by(bin::LARGE_ROWS as usize) {
-                            far.push([
+                            large.push([
                                 splat_index,
                                 depth.to_bits(),
                                 row,
@@ -157,12 +163,12 @@ fn far_splats_are_dealt() {
                             ]);
                         }
                         bin(&wanted[i], false);
-                        fars += 1;
+                        large_splats += 1;
                         gaps += wanted[i].iter().filter(|(_, mask)| *mask == 0).count();
                     }
                 }
             }
-            rng.shuffle(&mut far);
+            rng.shuffle(&mut large);
             let case = Case {
                 device: &device,
                 view: &view,
@@ -170,15 +176,15 @@ fn far_splats_are_dealt() {
                 side,
                 splats: &splats,
                 binned,
-                far,
+                large,
             };
             let lengths: Vec<usize> = all.iter().map(Vec::len).collect();
             let got = case.run(&lengths, Missing::default());
             assert_eq!(got.counters.overflowed, 0, "{what}");
             for (macro_tile, (got, wanted)) in got.pairs.iter().zip(&all).enumerate() {
                 assert_eq!(
-                    by_slot(got),
-                    by_slot(wanted),
+                    by_splat_index(got),
+                    by_splat_index(wanted),
                     "{what}, macro_tile {macro_tile}"
                 );
             }
@@ -186,8 +192,8 @@ fn far_splats_are_dealt() {
             without_room_nothing_is_split(&case, &lengths, &what);
         }
         assert!(
-            nears > 200 && fars > 200 && gaps > 0,
-            "{nears} near, {fars} far, {gaps} gaps"
+            small_splats > 200 && large_splats > 200 && gaps > 0,
+            "{small_splats} small, {large_splats} large, {gaps} gaps"
         );
     }
 }

@@ -1,0 +1,52 @@
+//! Which variant of `adam` a step runs.
+
+use super::moments::Moments;
+use super::program;
+use crate::device::Program;
+use crate::ops::project;
+use crate::ops::state::State;
+use splatcore_core::backend::{Statistic, StepPlan};
+
+/// Everything that decides which kernels Adam's are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct AdamKind {
+    in_use: u8,
+    stored: u8,
+    moments: Moments,
+    sparse: bool,
+    absolute: bool,
+    antialias: bool,
+    smoothing: bool,
+}
+
+impl AdamKind {
+    /// For a step of such a state.
+    pub fn new(plan: &StepPlan, state: &State) -> Self {
+        Self {
+            in_use: plan.render.sh_degree.min(state.sh_degree),
+            stored: state.sh_degree,
+            moments: state.moments,
+            sparse: plan.sparse_adam,
+            absolute: plan.statistics == Some(Statistic::Absolute),
+            antialias: plan.render.antialias,
+            smoothing: state.smoothing_address() != 0,
+        }
+    }
+
+    /// The same with this degree of the harmonics in use.
+    pub fn with_degree(self, in_use: u8) -> Self {
+        Self { in_use, ..self }
+    }
+
+    /// Its kernels.
+    pub fn program(self) -> Program {
+        let plain = program(
+            self.in_use,
+            self.stored,
+            self.moments,
+            self.sparse,
+            self.absolute,
+        );
+        project::filtered(plain, self.antialias, self.smoothing)
+    }
+}

@@ -1,0 +1,232 @@
+//! Both passes and what they share, for one owner: a renderer or a learner.
+
+use super::inference::{InferenceFrame, InferencePass, Lists};
+use super::sorted_lists::{ListsOf, SortedLists};
+use super::training::TrainingPass;
+use super::work::Work;
+use crate::device::queue::Queue;
+use crate::device::{Address, Kernels, Program};
+use crate::ops::camera::KernelCamera;
+use crate::ops::counters::Counters;
+use crate::ops::scene::SceneAddresses;
+use splatcore_core::backend::RenderOptions;
+use splatcore_core::{BackendError, Camera, Choice};
+use std::sync::Arc;
+
+/// Larger images are refused: kernels count the values of three planes in 32 bits.
+const MOST_PIXELS: u64 = u32::MAX as u64 / 3;
+
+/// See the module's documentation.
+pub struct Passes {
+    /// What both run on.
+    pub work: Work,
+    /// Lists by sorting, which both make.
+    pub(super) sorted: SortedLists,
+    /// Images that nothing is learned from.
+    pub inference: InferencePass,
+    /// Images and their gradients.
+    pub training: TrainingPass,
+}
+
+impl Passes {
+    /// Empty buffers; they grow with the first frame. `deterministic` replaces every method of
+    /// summing gradients by the one that has a fixed order.
+    ///
+    /// # Errors
+    /// If not even that fits.
+    pub fn new(
+        queue: Queue,
+        kernels: Arc<Kernels>,
+        deterministic: bool,
+    ) -> Result<Self, BackendError> {
+        let device = queue.device.clone();
+        Ok(Self {
+            work: Work::new(queue, kernels)?,
+            sorted: SortedLists::new(&device)?,
+            inference: InferencePass::new(&device)?,
+            training: TrainingPass::new(&device, deterministic)?,
+        })
+    }
+
+    /// The queue that everything runs in.
+    pub fn queue(&self) -> &Queue {
+        &self.work.queue
+    }
+
+    /// Renders into `inference.image` and `inference.transmittance`.
+    ///
+    /// # Errors
+    /// If the camera cannot be, memory is short, a kernel does not compile or the device fails. Too
+    /// little room for the pairs is no error here: see [`Passes::counters`].
+    pub fn infer(
+        &mut self,
+        scene: SceneAddresses,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<KernelCamera, BackendError> {
+        let view = view_of(camera, options)?;
+        let frame = self.inference.frame(scene, view, options, false);
+        self.launch_inference(scene.count, frame)
+    }
+
+    /// Counts fragments in place of making an image.
+    ///
+    /// # Errors
+    /// As [`Passes::infer`].
+    pub fn count(
+        &mut self,
+        scene: SceneAddresses,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<KernelCamera, BackendError> {
+        let view = view_of(camera, options)?;
+        let frame = self.inference.frame(scene, view, options, true);
+        self.launch_inference(scene.count, frame)
+    }
+
+    fn launch_inference(
+        &mut self,
+        gaussians: usize,
+        mut frame: InferenceFrame,
+    ) -> Result<KernelCamera, BackendError> {
+        let last = match frame.lists() {
+            Lists::Binned(to) => Some(to),
+            Lists::Sorted(_) => None,
+        };
+        if last.is_some() && last != self.inference.binned.last {
+            // What other lists had for pairs says nothing about these: they would be launched for
+            // far too many.
+            self.work.reset_counters()?;
+        }
+        self.inference.binned.last = last;
+        match self.reserve_inference(gaussians, &frame) {
+            Err(BackendError::OutOfMemory { .. }) if last.is_some() => {
+                self.inference.binned.release()?;
+                frame = frame.sorted();
+                self.reserve_inference(gaussians, &frame)?;
+            }
+            reserved => reserved?,
+        }
+        self.inference
+            .launch(&self.work, &mut self.sorted, &frame)?;
+        Ok(frame.view)
+    }
+
+    fn reserve_inference(
+        &mut self,
+        gaussians: usize,
+        frame: &InferenceFrame,
+    ) -> Result<(), BackendError> {
+        self.work.reserve_splats(gaussians)?;
+        self.inference.reserve(frame)?;
+        match frame.lists() {
+            Lists::Binned(to) => {
+                let (binned, work) = (&mut self.inference.binned, &mut self.work);
+                binned.reserve(work, gaussians, &frame.view, to.side)
+            }
+            Lists::Sorted(of) => {
+                self.sorted.reserve_gaussians(gaussians)?;
+                self.reserve_first_pairs(gaussians)?;
+                let work = &mut self.work;
+                self.sorted.lay_out(work, gaussians, &frame.view, of, 0)
+            }
+        }
+    }
+
+    /// Renders into `training.image`, with what [`Passes::backward`] needs; if kernels must be
+    /// compiled for it, these programs are too, at the same time.
+    ///
+    /// # Errors
+    /// As [`Passes::infer`].
+    pub fn train(
+        &mut self,
+        scene: SceneAddresses,
+        camera: &Camera,
+        options: &RenderOptions,
+        more: &[Program],
+    ) -> Result<KernelCamera, BackendError> {
+        let (view, gaussians) = (view_of(camera, options)?, scene.count);
+        self.inference.binned.last = None;
+        self.training.expect(options.pipeline);
+        self.work.reserve_splats(gaussians)?;
+        self.sorted.reserve_gaussians(gaussians)?;
+        self.reserve_first_pairs(gaussians)?;
+        let (capacity, pipeline) = (self.sorted.pair_capacity(), options.pipeline);
+        self.training
+            .reserve(gaussians, capacity, &view, pipeline)?;
+        let buckets = self.training.buckets(capacity, &view, pipeline);
+        let work = &mut self.work;
+        self.sorted
+            .lay_out(work, gaussians, &view, ListsOf::Tiles, buckets)?;
+        let sorted = &mut self.sorted;
+        self.training
+            .forward(&self.work, sorted, scene, &view, options, more)?;
+        Ok(view)
+    }
+
+    /// From `training.image_gradient` to the sums of each splat, a row of 12 floats. Returns their
+    /// address. The last frame was [`Passes::train`]'s, with the same options.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn backward(
+        &self,
+        scene: SceneAddresses,
+        view: &KernelCamera,
+        options: &RenderOptions,
+    ) -> Result<Address, BackendError> {
+        let pipeline = options.pipeline;
+        self.training
+            .backward(&self.work, &self.sorted, scene, view, pipeline)
+    }
+
+    /// From these sums to the gradients of each splat's Gaussian. Returns their address.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn project_backward(
+        &self,
+        scene: SceneAddresses,
+        view: &KernelCamera,
+        sums: Address,
+    ) -> Result<Address, BackendError> {
+        self.training
+            .project_backward(&self.work, scene, view, sums)
+    }
+
+    /// Address of the compacted index of each Gaussian of the last sorted frame.
+    pub fn splat_of(&self) -> Address {
+        self.sorted.splat_of()
+    }
+
+    /// Waits for the last frame and returns its counters.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn counters(&mut self) -> Result<Counters, BackendError> {
+        let counters = self.work.read_counters()?;
+        if self.inference.binned.last.is_some() {
+            self.inference.binned.note(&counters);
+        }
+        Ok(counters)
+    }
+}
+
+/// A camera as kernels want it.
+fn view_of(camera: &Camera, options: &RenderOptions) -> Result<KernelCamera, BackendError> {
+    if let Some(defect) = camera.defect() {
+        return Err(BackendError::Input(format!(
+            "this camera cannot be rendered: {defect}"
+        )));
+    }
+    if camera.width as u64 * camera.height as u64 > MOST_PIXELS {
+        return Err(BackendError::TooLarge {
+            what: format!(
+                "{}x{} pixels are more than the {MOST_PIXELS} that this backend can number",
+                camera.width, camera.height
+            ),
+            depends_on: &[Choice::ImageSize],
+        });
+    }
+    Ok(KernelCamera::new(camera, options))
+}

@@ -1,0 +1,102 @@
+//! Room for pairs: what grows when.
+
+use super::both::Passes;
+use crate::ops::bin;
+use crate::ops::counters::Counters;
+use crate::ops::intersect::MOST_PAIRS;
+use splatcore_core::{BackendError, Choice};
+
+impl Passes {
+    /// Whether there is room for any pairs: that for a binned frame's is known from the last one.
+    pub fn has_room(&self) -> bool {
+        match self.inference.binned.last {
+            Some(_) => self.inference.binned.most_pairs > 0,
+            None => self.sorted.pair_capacity() > 0,
+        }
+    }
+
+    /// Makes room for what a frame that overflowed wanted, and starts counting anew.
+    ///
+    /// # Errors
+    /// As [`Passes::reserve_pairs`].
+    pub fn make_room(&mut self, counters: &Counters) -> Result<(), BackendError> {
+        self.work.reset_counters()?;
+        let Some(macro_tiles) = self.inference.binned.last else {
+            return self.reserve_pairs(counters.needed);
+        };
+        check_pairs(counters.needed, bin::most_pairs(macro_tiles.side))?;
+        self.inference.binned.grow(counters);
+        Ok(())
+    }
+
+    /// Makes room for at least so many pairs, and for a quarter more if there is memory.
+    ///
+    /// # Errors
+    /// If there are more than can be numbered, or no memory; there is as much room as before then.
+    pub fn reserve_pairs(&mut self, pairs: u64) -> Result<(), BackendError> {
+        check_pairs(pairs, MOST_PAIRS as usize)?;
+        let (pairs, before) = (pairs as usize, self.sorted.pair_capacity());
+        if pairs <= before {
+            return Ok(());
+        }
+        let roomy = (pairs + pairs / 4).min(MOST_PAIRS as usize);
+        self.allocate_pairs(roomy)
+            .or_else(|_| self.allocate_pairs(pairs))
+            .or_else(|error| {
+                self.allocate_pairs(before)?;
+                Err(error)
+            })
+    }
+
+    /// Room for the first sorted frame: a guess; the frame tells.
+    pub(super) fn reserve_first_pairs(&mut self, gaussians: usize) -> Result<(), BackendError> {
+        if self.sorted.pair_capacity() > 0 {
+            return Ok(());
+        }
+        let guess = (8 * gaussians as u64).clamp(1 << 12, MOST_PAIRS / 2);
+        self.reserve_pairs(guess)
+            .or_else(|_| self.reserve_pairs(1 << 12))
+    }
+
+    fn allocate_pairs(&mut self, capacity: usize) -> Result<(), BackendError> {
+        // All old memory first: what is left between smaller buffers may not hold a larger one.
+        self.sorted.release_pairs()?;
+        self.training.release_pairs()?;
+        self.inference.binned.release_tile_lists()?;
+        let allocated = self
+            .sorted
+            .allocate_pairs(capacity)
+            .and_then(|()| self.training.allocate_pairs(capacity));
+        if allocated.is_err() {
+            self.sorted.forget_pairs();
+        }
+        allocated
+    }
+
+    /// Leaves room for no more than so many pairs, to provoke what happens when there are more.
+    #[cfg(test)]
+    pub fn shrink_pairs(&mut self, capacity: usize) {
+        self.sorted.shrink_pairs(capacity);
+    }
+
+    /// Bytes on the device.
+    pub fn bytes(&self) -> u64 {
+        self.work.bytes() + self.sorted.bytes() + self.inference.bytes() + self.training.bytes()
+    }
+}
+
+/// Refuses more pairs than can be numbered.
+fn check_pairs(pairs: u64, most: usize) -> Result<(), BackendError> {
+    if pairs <= most as u64 {
+        return Ok(());
+    }
+    Err(BackendError::OutOfMemory {
+        backend: "cuda",
+        buffer: format!(
+            "{pairs} (tile, Gaussian) pairs, more than the {most} that can be numbered,"
+        ),
+        bytes: pairs * 20,
+        free: None,
+        depends_on: &[Choice::ImageSize, Choice::GaussianCount, Choice::Pipeline],
+    })
+}

@@ -1,0 +1,30 @@
+//! The two passes over a scene on the device. Inference: project, tile lists, blend. Training: the
+//! same by the training variants, then back from the image's gradient to the sums of each splat,
+//! which `adam` or `project_backward` take. Nothing here waits for the device: sizes stay there,
+//! launches cover capacities.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `both.rs` | [`Passes`]: both passes and what they share, for one owner |
+//! | `inference.rs`, `training.rs` | the passes: their own buffers, programs and launches |
+//! | `sorted_lists.rs` | lists by sorting (tile, splat) pairs: training, counting, published methods |
+//! | `binned_lists.rs` | lists by binning to macro-tiles: inference with `splatcore` |
+//! | `tile_lists.rs` | what a list builder hands to a blend |
+//! | `work.rs` | queue, kernels, counters, scratch memory, splats |
+//! | `kernels.rs` | the kernels of a pass, looked up when its kind changes |
+//! | `capacity.rs` | room for pairs: what grows when |
+//! | `results.rs` | frames that the host waits for, brought to the host |
+
+mod binned_lists;
+mod both;
+mod capacity;
+mod inference;
+mod kernels;
+mod results;
+mod sorted_lists;
+mod tile_lists;
+mod training;
+mod work;
+
+pub use both::Passes;
+pub use inference::InferencePass;

@@ -1,0 +1,195 @@
+//! Frames that the host waits for: rendered again with more room if they overflowed, and brought to
+//! the host.
+
+use super::both::Passes;
+use crate::device::Buffer;
+use crate::device::buffer::failed;
+use crate::device::queue::wrong_program;
+use crate::ops::camera::KernelCamera;
+use crate::ops::counters::Counters;
+use crate::ops::project_backward::{self, WriteGradientsParams};
+use crate::ops::scene::SceneAddresses;
+use crate::ops::state;
+use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, StageTimes};
+use splatcore_core::{BackendError, Camera, Gaussians, Image, checks};
+
+impl Passes {
+    /// Launches a frame by `launch`, and again with more room while it overflows.
+    fn until_it_fits(
+        &mut self,
+        mut launch: impl FnMut(&mut Self) -> Result<KernelCamera, BackendError>,
+    ) -> Result<(KernelCamera, Counters), BackendError> {
+        loop {
+            self.work.reset_counters()?;
+            let view = launch(self)?;
+            let counters = self.counters()?;
+            if counters.overflowed == 0 {
+                return Ok((view, counters));
+            }
+            // Also if there is no room: the next frame may need less.
+            self.make_room(&counters)?;
+        }
+    }
+
+    /// As [`Passes::infer`], but the image is complete.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn infer_fully(
+        &mut self,
+        scene: SceneAddresses,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<KernelCamera, BackendError> {
+        self.until_it_fits(|passes| passes.infer(scene, camera, options))
+            .map(|(view, _)| view)
+    }
+
+    /// An image on the host.
+    ///
+    /// # Errors
+    /// As [`Passes::infer`].
+    pub fn render(
+        &mut self,
+        scene: SceneAddresses,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Rendered, BackendError> {
+        let pixels = self.infer_fully(scene, camera, options)?.pixels();
+        let inference = &self.inference;
+        let planes: Vec<f32> = inference.image.to_vec(3 * pixels)?;
+        let data = (0..pixels).map(|i| [planes[i], planes[pixels + i], planes[2 * pixels + i]]);
+        Ok(Rendered {
+            image: Image {
+                width: camera.width,
+                height: camera.height,
+                data: data.collect(),
+            },
+            transmittance: inference.transmittance.to_vec(pixels)?,
+            inverse_depth: match options.inverse_depth {
+                true => Some(inference.inverse_depth.to_vec(pixels)?),
+                false => None,
+            },
+        })
+    }
+
+    /// Counts of a frame.
+    ///
+    /// # Errors
+    /// As [`Passes::infer`].
+    pub fn counts(
+        &mut self,
+        scene: SceneAddresses,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<FrameCounts, BackendError> {
+        let (_, counters) = self.until_it_fits(|passes| passes.count(scene, camera, options))?;
+        Ok(FrameCounts {
+            visible: counters.visible.into(),
+            pairs: counters.pairs,
+            fragments_evaluated: counters.evaluated,
+            fragments_blended: counters.blended,
+        })
+    }
+
+    /// Gradients of all parameters by the gradient of the image.
+    ///
+    /// # Errors
+    /// If they do not belong to one size, or as [`Passes::train`].
+    pub fn gradients(
+        &mut self,
+        scene: SceneAddresses,
+        camera: &Camera,
+        options: &RenderOptions,
+        image_gradient: &Image,
+    ) -> Result<Gaussians, BackendError> {
+        checks::image_gradient(image_gradient, camera)?;
+        let (view, _) = self.until_it_fits(|passes| passes.train(scene, camera, options, &[]))?;
+        self.upload_gradient(image_gradient)?;
+        let sums = self.backward(scene, &view, options)?;
+        let gradients = self.project_backward(scene, &view, sums)?;
+        let queue = self.queue();
+        let widths = state::widths(scene.sh_degree);
+        let mut out = Vec::with_capacity(5);
+        for (name, width) in state::GROUPS.into_iter().zip(widths) {
+            out.push(Buffer::new(&queue.device, name, 4 * width * scene.count)?);
+        }
+        let in_use = options.sh_degree.min(scene.sh_degree);
+        let program = project_backward::write_gradients(in_use, scene.sh_degree);
+        let [kernel] = self.work.kernels.get(&program).map_err(failed)?[..] else {
+            return Err(wrong_program(program.name()));
+        };
+        let params = WriteGradientsParams {
+            scene_means: scene.arrays[0],
+            splat_of: self.splat_of(),
+            gradients,
+            count: scene.count as u32,
+            camera: view,
+            means: out[0].address(),
+            log_scales: out[1].address(),
+            rotations: out[2].address(),
+            opacity_logits: out[3].address(),
+            sh: out[4].address(),
+        };
+        project_backward::launch_write(queue, kernel, &params)?;
+        state::gather(scene.count, scene.sh_degree, |k| &out[k])
+    }
+
+    fn upload_gradient(&mut self, image: &Image) -> Result<(), BackendError> {
+        let pixels = image.data.len();
+        let mut planes = vec![0.0f32; 3 * pixels];
+        for (i, pixel) in image.data.iter().enumerate() {
+            for c in 0..3 {
+                planes[c * pixels + i] = pixel[c];
+            }
+        }
+        let gradient = &mut self.training.image_gradient;
+        gradient.reserve(12 * pixels)?;
+        gradient.write(0, &planes)
+    }
+
+    /// Seconds of each stage of a frame, with `backward` of a frame of training and its backward
+    /// pass by a gradient of ones.
+    ///
+    /// # Errors
+    /// As [`Passes::infer`].
+    pub fn stage_times(
+        &mut self,
+        scene: SceneAddresses,
+        camera: &Camera,
+        options: &RenderOptions,
+        backward: bool,
+    ) -> Result<StageTimes, BackendError> {
+        let forward = |passes: &mut Self| match backward {
+            true => passes.train(scene, camera, options, &[]),
+            false => passes.infer(scene, camera, options),
+        };
+        // Room for the pairs first, so that nothing is measured that stopped halfway.
+        if !self.has_room() || self.counters()?.overflowed != 0 {
+            self.until_it_fits(forward)?;
+        }
+        if backward {
+            self.upload_gradient(&Image::filled(camera.width, camera.height, [1.0; 3]))?;
+        }
+        loop {
+            self.work.reset_counters()?;
+            self.queue().device.synchronize().map_err(failed)?;
+            self.queue().start_marks()?;
+            let done = forward(self).and_then(|view| match backward {
+                true => {
+                    let sums = self.backward(scene, &view, options)?;
+                    self.project_backward(scene, &view, sums).map(drop)
+                }
+                false => Ok(()),
+            });
+            // Whatever happened: later frames leave no marks.
+            let times = self.queue().take_times();
+            done?;
+            let (times, counters) = (times?, self.counters()?);
+            if counters.overflowed == 0 {
+                return Ok(times);
+            }
+            self.make_room(&counters)?;
+        }
+    }
+}

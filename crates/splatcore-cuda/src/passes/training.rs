@@ -1,0 +1,379 @@
+//! The training pass: an image with what its backward pass needs, then from the image's gradient
+//! to the sums of each splat, in which the opacity's gradient is the last of nine.
+
+use super::kernels::{Loaded, Op, SceneKind, without_background};
+use super::sorted_lists::{ListsOf, SortedLists};
+use super::work::Work;
+use crate::device::{Address, Buffer, Device, Program};
+use crate::ops::blend::{self, BlendParams};
+use crate::ops::blend_backward::{
+    self, BUCKET, BlendBackwardParams, CHECKPOINT_BYTES, SUM_BYTES, SumPairsParams,
+};
+use crate::ops::camera::KernelCamera;
+use crate::ops::project_backward::{self, GRADIENT_BYTES, ProjectBackwardParams};
+use crate::ops::scene::SceneAddresses;
+use crate::ops::{clear, intersect, project};
+use bytemuck::Zeroable;
+use splatcore_core::BackendError;
+use splatcore_core::backend::{RenderOptions, Statistic};
+use splatcore_core::pipeline::{Backward, Pipeline};
+use std::sync::Arc;
+
+/// Everything that decides which kernels the pass runs.
+#[derive(Clone, PartialEq)]
+struct Kind {
+    scene: SceneKind,
+    options: RenderOptions,
+    statistic: Statistic,
+}
+
+/// The buffers of the pass. Content lives from one frame to the next.
+pub struct TrainingPass {
+    /// Every method of summing gradients is replaced by one that has a fixed order.
+    deterministic: bool,
+    /// What the backward pass leaves for densification; as [`Statistic::Mean`] where a method has
+    /// no rows of pairs.
+    pub statistic: Statistic,
+    /// Every pair has a row of sums.
+    pair_rows: bool,
+    /// Every bucket has a checkpoint.
+    checkpointed: bool,
+    /// Planar rgb, `[3][height * width]` f32.
+    pub image: Buffer,
+    transmittance: Buffer,
+    /// dL/dimage, planar.
+    pub image_gradient: Buffer,
+    /// A row a pair or a row a splat, as the method wants it.
+    sums: Buffer,
+    /// A row a splat where `sums` has a row a pair.
+    splat_sums: Buffer,
+    gradients: Buffer,
+    /// (Transmittance, colour) of a tile's pixels before a bucket, for `gaussian-parallel`.
+    checkpoints: Buffer,
+    /// Where in the sorted pairs each pixel stopped, likewise.
+    stops: Buffer,
+    loaded: Loaded<Kind>,
+}
+
+impl TrainingPass {
+    /// Empty buffers.
+    ///
+    /// # Errors
+    /// If not even that fits.
+    pub fn new(device: &Arc<dyn Device>, deterministic: bool) -> Result<Self, BackendError> {
+        let empty = |name| Buffer::new(device, name, 0);
+        Ok(Self {
+            deterministic,
+            statistic: Statistic::Mean,
+            pair_rows: false,
+            checkpointed: false,
+            image: empty("image")?,
+            transmittance: empty("transmittance")?,
+            image_gradient: empty("gradient of the image")?,
+            sums: empty("gradient sums")?,
+            splat_sums: empty("gradient sums of the projected Gaussians")?,
+            gradients: empty("gradients of the projected Gaussians")?,
+            checkpoints: empty("states of the pixels before each bucket")?,
+            stops: empty("where the pixels stopped")?,
+            loaded: Loaded::default(),
+        })
+    }
+
+    /// How gradients are summed.
+    pub fn backward_method(&self, pipeline: Pipeline) -> Backward {
+        match self.deterministic && !blend_backward::has_pair_rows(pipeline.backward) {
+            true => Backward::Subtile,
+            false => pipeline.backward,
+        }
+    }
+
+    /// Whether gradients are summed by way of a row for each pair.
+    pub fn has_pair_rows(&self, pipeline: Pipeline) -> bool {
+        blend_backward::has_pair_rows(self.backward_method(pipeline))
+    }
+
+    fn has_checkpoints(&self, pipeline: Pipeline) -> bool {
+        self.backward_method(pipeline) == Backward::GaussianParallel
+    }
+
+    /// From now on pairs need what this pipeline wants for each: say so before room is made.
+    pub fn expect(&mut self, pipeline: Pipeline) {
+        self.pair_rows |= self.has_pair_rows(pipeline);
+        self.checkpointed |= self.has_checkpoints(pipeline);
+    }
+
+    /// Gives back what has a place for each pair.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn release_pairs(&mut self) -> Result<(), BackendError> {
+        self.sums.clear()?;
+        self.checkpoints.clear()
+    }
+
+    /// Makes room for so many pairs, as [`TrainingPass::expect`] was told.
+    ///
+    /// # Errors
+    /// If memory is short.
+    pub fn allocate_pairs(&mut self, capacity: usize) -> Result<(), BackendError> {
+        if self.pair_rows {
+            self.sums.reserve_exactly(SUM_BYTES * capacity)?;
+        }
+        if self.checkpointed {
+            self.checkpoints
+                .reserve_exactly(CHECKPOINT_BYTES * (capacity / BUCKET))?;
+        }
+        Ok(())
+    }
+
+    /// Makes room for a frame.
+    ///
+    /// # Errors
+    /// If memory is short.
+    pub fn reserve(
+        &mut self,
+        gaussians: usize,
+        pair_capacity: usize,
+        view: &KernelCamera,
+        pipeline: Pipeline,
+    ) -> Result<(), BackendError> {
+        let pixels = view.pixels();
+        self.image.reserve_exactly(12 * pixels)?;
+        self.transmittance.reserve_exactly(4 * pixels)?;
+        self.image_gradient.reserve_exactly(12 * pixels)?;
+        self.gradients.reserve(GRADIENT_BYTES * gaussians)?;
+        let rows = if self.pair_rows {
+            pair_capacity
+        } else {
+            gaussians
+        };
+        // Methods may change from frame to frame: a row a splat fits too.
+        self.sums.reserve_exactly(SUM_BYTES * rows.max(gaussians))?;
+        if self.pair_rows {
+            self.splat_sums.reserve(SUM_BYTES * gaussians)?;
+        }
+        if self.has_checkpoints(pipeline) {
+            let bytes = CHECKPOINT_BYTES * (pair_capacity / BUCKET);
+            self.checkpoints.reserve_exactly(bytes)?;
+            self.stops.reserve_exactly(4 * pixels)?;
+        }
+        Ok(())
+    }
+
+    /// Buckets of a frame that leaves checkpoints.
+    pub fn buckets(&self, pair_capacity: usize, view: &KernelCamera, pipeline: Pipeline) -> usize {
+        match self.has_checkpoints(pipeline) {
+            true => blend_backward::buckets(pair_capacity, view),
+            false => 0,
+        }
+    }
+
+    /// Puts the forward half into the queue, for which there is room. If kernels must be compiled,
+    /// the programs `more` are too, at the same time.
+    ///
+    /// # Errors
+    /// If a kernel does not compile or a launch failed.
+    pub fn forward(
+        &mut self,
+        work: &Work,
+        sorted: &mut SortedLists,
+        scene: SceneAddresses,
+        view: &KernelCamera,
+        options: &RenderOptions,
+        more: &[Program],
+    ) -> Result<(), BackendError> {
+        self.load(work, sorted, scene, options, more)?;
+        let lists = sorted.build(work, &self.loaded, scene, view, ListsOf::Tiles, true)?;
+        let params = BlendParams {
+            splats: work.splats(),
+            pairs: lists.pairs,
+            pair_splats: lists.pair_splats,
+            ranges: lists.ranges,
+            camera: *view,
+            counters: work.counters(),
+            image: self.image.address(),
+            transmittances: self.transmittance.address(),
+            bucket_tiles: sorted.bucket_tiles(work),
+            checkpoints: self.checkpoints.address(),
+            stops: self.stops.address(),
+            ..BlendParams::zeroed()
+        };
+        let [blend] = self.loaded.get(Op::Blend)?;
+        blend::launch(&work.queue, blend, lists.count, &params)?;
+        work.queue.mark("blend")
+    }
+
+    /// From `image_gradient` to the sums of each splat, a row of 12 floats. Returns their address.
+    /// The last frame was of this scene, view and options.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn backward(
+        &self,
+        work: &Work,
+        sorted: &SortedLists,
+        scene: SceneAddresses,
+        view: &KernelCamera,
+        pipeline: Pipeline,
+    ) -> Result<Address, BackendError> {
+        let (method, queue) = (self.backward_method(pipeline), &work.queue);
+        let pair_rows = blend_backward::has_pair_rows(method);
+        if !pair_rows {
+            self.sums.fill(0, SUM_BYTES * scene.count)?;
+        }
+        let lists = sorted.lists(work, view.tile_count(), true);
+        let params = BlendBackwardParams {
+            splats: work.splats(),
+            pairs: lists.pairs,
+            pair_splats: lists.pair_splats,
+            ranges: lists.ranges,
+            camera: *view,
+            counters: work.counters(),
+            image: self.image.address(),
+            gradient: self.image_gradient.address(),
+            sums: self.sums.address(),
+            pair_sums: self.sums.address(),
+            bucket_tiles: sorted.bucket_tiles(work),
+            checkpoints: self.checkpoints.address(),
+            stops: self.stops.address(),
+        };
+        let [kernel] = self.loaded.get(Op::BlendBackward)?;
+        blend_backward::launch(queue, kernel, method, sorted.pair_capacity(), &params)?;
+        queue.mark("blend_backward")?;
+        if !pair_rows {
+            return Ok(self.sums.address());
+        }
+        let [order, tile_counts, first_pairs, long_splats] = sorted.pairs_of_splats();
+        let params = SumPairsParams {
+            order,
+            long_splats,
+            first_pairs,
+            tile_counts,
+            pair_sums: self.sums.address(),
+            splats: work.splats(),
+            counters: work.counters(),
+            sums: self.splat_sums.address(),
+        };
+        let kernels = self.loaded.get(Op::SumPairs)?;
+        let sizes = (scene.count, work.long_blocks(scene.count));
+        blend_backward::launch_sum_pairs(queue, kernels, sizes, &params)?;
+        queue.mark("sum_pairs")?;
+        Ok(self.splat_sums.address())
+    }
+
+    /// From the sums of each splat to the gradients of its Gaussian's parameters. Returns their
+    /// address.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn project_backward(
+        &self,
+        work: &Work,
+        scene: SceneAddresses,
+        view: &KernelCamera,
+        sums: Address,
+    ) -> Result<Address, BackendError> {
+        let [means, log_scales, rotations, opacity_logits, sh] = scene.arrays;
+        let params = ProjectBackwardParams {
+            means,
+            log_scales,
+            rotations,
+            opacity_logits,
+            sh,
+            camera: *view,
+            splats: work.splats(),
+            sums,
+            counters: work.counters(),
+            gradients: self.gradients.address(),
+            smoothing: scene.smoothing,
+        };
+        let [kernel] = self.loaded.get(Op::ProjectBackward)?;
+        project_backward::launch(&work.queue, kernel, scene.count, &params)?;
+        work.queue.mark("project_backward")?;
+        Ok(self.gradients.address())
+    }
+
+    fn load(
+        &mut self,
+        work: &Work,
+        sorted: &mut SortedLists,
+        scene: SceneAddresses,
+        options: &RenderOptions,
+        more: &[Program],
+    ) -> Result<(), BackendError> {
+        let kind = self.kind(scene, options);
+        let mut missing = sorted.missing_sorts();
+        if !self.loaded.is_of(&kind) {
+            let programs = self.programs_of(&kind);
+            missing.extend(programs.iter().map(|(_, program)| program.clone()));
+            missing.extend(more.iter().cloned());
+            work.prepare(&missing)?;
+            self.loaded.load(kind, &programs, &work.kernels)?;
+        } else if !missing.is_empty() {
+            missing.extend(more.iter().cloned());
+            work.prepare(&missing)?;
+        }
+        sorted.load_sorts(work)
+    }
+
+    fn kind(&self, scene: SceneAddresses, options: &RenderOptions) -> Kind {
+        Kind {
+            scene: SceneKind::of(scene),
+            // Depth is of images.
+            options: RenderOptions {
+                inverse_depth: false,
+                ..without_background(options)
+            },
+            statistic: self.statistic,
+        }
+    }
+
+    /// The programs of such a frame but for its sorts.
+    pub fn programs(&self, scene: SceneAddresses, options: &RenderOptions) -> Vec<Program> {
+        let programs = self.programs_of(&self.kind(scene, options)).into_iter();
+        programs.map(|(_, program)| program).collect()
+    }
+
+    fn programs_of(&self, kind: &Kind) -> Vec<(Op, Program)> {
+        let SceneKind {
+            stored, smoothing, ..
+        } = kind.scene;
+        let (options, pipeline) = (&kind.options, kind.options.pipeline);
+        let in_use = options.sh_degree.min(stored);
+        let filtered = |program| project::filtered(program, options.antialias, smoothing);
+        let method = self.backward_method(pipeline);
+        let pair_rows = blend_backward::has_pair_rows(method);
+        let absolute = kind.statistic == Statistic::Absolute && pair_rows;
+        let project = project::project(in_use, stored, pipeline.intersect);
+        let blend = blend::blend_in_training(pipeline.blend, method);
+        let blend = blend::blend(blend, false, self.has_checkpoints(pipeline));
+        let project_backward = project_backward::project_backward(in_use, stored, absolute);
+        let mut all = vec![
+            (Op::Clear, clear::program()),
+            (Op::Project, filtered(project)),
+            (Op::Intersect, intersect::program(pipeline.intersect)),
+            (Op::Blend, blend),
+            (Op::BlendBackward, blend_backward::blend_backward(method)),
+            (Op::ProjectBackward, filtered(project_backward)),
+        ];
+        if pair_rows {
+            all.push((Op::SumPairs, blend_backward::sum_pairs(absolute)));
+        }
+        all
+    }
+
+    /// Bytes on the device.
+    pub fn bytes(&self) -> u64 {
+        let all = [
+            &self.image,
+            &self.transmittance,
+            &self.image_gradient,
+            &self.sums,
+            &self.splat_sums,
+            &self.gradients,
+            &self.checkpoints,
+            &self.stops,
+        ];
+        all.map(|buffer| buffer.bytes() as u64).iter().sum()
+    }
+}

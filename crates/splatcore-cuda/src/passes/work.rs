@@ -1,0 +1,125 @@
+//! What both passes run on: queue, kernels, counters, scratch memory, splats.
+
+use crate::device::buffer::failed;
+use crate::device::queue::Queue;
+use crate::device::{Address, Buffer, Kernel, Kernels, Program};
+use crate::ops::clear::{self, ClearParams};
+use crate::ops::counters::{COUNTERS_BYTES, Counters};
+use splatcore_core::BackendError;
+use std::sync::Arc;
+
+const SPLAT_BYTES: usize = 48;
+
+/// See the module's documentation.
+pub struct Work {
+    /// The queue that everything runs in.
+    pub queue: Queue,
+    /// Compiled programs.
+    pub kernels: Arc<Kernels>,
+    counters: Buffer,
+    /// States, histograms, ranges: what a frame needs zeroed lies at the start.
+    scratch: Buffer,
+    splats: Buffer,
+}
+
+impl Work {
+    /// Empty buffers.
+    ///
+    /// # Errors
+    /// If not even that fits.
+    pub fn new(queue: Queue, kernels: Arc<Kernels>) -> Result<Self, BackendError> {
+        let device = &queue.device;
+        Ok(Self {
+            counters: Buffer::from_slice(device, "counters", &[0u8; COUNTERS_BYTES])?,
+            scratch: Buffer::new(device, "states of a frame", 0)?,
+            splats: Buffer::new(device, "projected Gaussians", 0)?,
+            queue,
+            kernels,
+        })
+    }
+
+    /// Address of the counters.
+    pub fn counters(&self) -> Address {
+        self.counters.address()
+    }
+
+    /// Waits for the queue and returns the counters.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn read_counters(&self) -> Result<Counters, BackendError> {
+        let mut counters = [Counters::default()];
+        self.counters.read(0, &mut counters)?;
+        Ok(counters[0])
+    }
+
+    /// Starts counting anew.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn reset_counters(&self) -> Result<(), BackendError> {
+        self.counters.fill(0, COUNTERS_BYTES)
+    }
+
+    /// Address of the splats of the last frame, by compacted index.
+    pub fn splats(&self) -> Address {
+        self.splats.address()
+    }
+
+    /// Makes room for splats.
+    ///
+    /// # Errors
+    /// If memory is short.
+    pub fn reserve_splats(&mut self, gaussians: usize) -> Result<(), BackendError> {
+        if SPLAT_BYTES * gaussians > self.splats.bytes() {
+            self.splats
+                .reserve_exactly(SPLAT_BYTES * (gaussians + gaussians / 8))?;
+        }
+        Ok(())
+    }
+
+    /// Makes room for so many bytes of scratch memory.
+    ///
+    /// # Errors
+    /// If memory is short.
+    pub fn reserve_scratch(&mut self, bytes: usize) -> Result<(), BackendError> {
+        self.scratch.reserve(bytes).map(drop)
+    }
+
+    /// Address of what lies at an offset of the scratch memory.
+    pub fn scratch_at(&self, offset: usize) -> Address {
+        self.scratch.address() + offset as u64
+    }
+
+    /// Zeroes the first `bytes` bytes of the scratch memory, and of the counters what does not last
+    /// through the frames of a training.
+    ///
+    /// # Errors
+    /// If the launch failed.
+    pub fn clear(&self, kernel: Kernel, bytes: usize) -> Result<(), BackendError> {
+        let params = ClearParams {
+            cleared: self.scratch.address(),
+            count: (bytes / clear::PIECE_BYTES) as u64,
+            counters: self.counters(),
+        };
+        clear::launch(&self.queue, kernel, &params)
+    }
+
+    /// Compiles programs that are not compiled yet, at the same time.
+    ///
+    /// # Errors
+    /// If one does not compile.
+    pub fn prepare(&self, programs: &[Program]) -> Result<(), BackendError> {
+        self.kernels.prepare(programs).map_err(failed)
+    }
+
+    /// Blocks for the long-list queue.
+    pub fn long_blocks(&self, gaussians: usize) -> u32 {
+        (gaussians as u32).min(8 * self.queue.device.multiprocessors())
+    }
+
+    /// Bytes on the device.
+    pub fn bytes(&self) -> u64 {
+        (self.scratch.bytes() + self.splats.bytes()) as u64
+    }
+}
