@@ -24,9 +24,11 @@ pub static SOURCES: &[File] = sources! {
         "blend_splatcore_training.cu" "blend_subtile.cu" "blend_tc_gs.cu" "blend_tensor_gs.cu"
         "half_rows.cuh" "inference.cuh" "subtile.cuh" "training_weights.cuh";
     "blend_backward": "blend_backward.cuh" "blend_backward_atomic.cu"
-        "blend_backward_gaussian_parallel.cu" "blend_backward_splatcore.cu" "blend_backward_subtile.cu" "sum_pairs.cu";
+        "blend_backward_gaussian_parallel.cu" "blend_backward_splatcore.cu"
+        "blend_backward_subtile.cu" "sum_pairs.cu";
     "clear": "clear.cu";
-    "densify": "densify.cu";
+    "densify": "adc_choose.cuh" "adc_split.cuh" "copy_rows.cuh" "densify.cu" "gaussian_actions.cuh"
+        "list_gaussians.cuh" "mcmc.cuh" "prune.cuh" "refinement_totals.cuh" "reset_opacity.cuh";
     "exposure": "exposure.cu";
     "floaters": "floaters.cu";
     "intersect": "intersect.cu" "intersect_macro_tiles.cu";

@@ -5,7 +5,7 @@ use crate::device::params::{Address, kernel_params};
 use crate::ops::state::{LOG_SCALES, MEANS, ROTATIONS};
 
 kernel_params! {
-    /// Parameters of `adc_decide` (densify.cu).
+    /// Parameters of `adc_decide` (adc_split.cuh).
     pub struct AdcDecideParams {
         log_scales: Address,
         opacity_logits: Address,
@@ -18,7 +18,7 @@ kernel_params! {
         totals: Address,
     }
 
-    /// Parameters of `split_children` (densify.cu).
+    /// Parameters of `split_children` (adc_split.cuh).
     pub struct SplitChildrenParams {
         means: Address,
         log_scales: Address,
@@ -28,47 +28,6 @@ kernel_params! {
         log_shrink: f32,
         seed: u64,
         step: u64,
-    }
-
-    /// Parameters of `select_histogram` (densify.cu).
-    pub struct SelectHistogramParams {
-        gradient_sum: Address,
-        seen: Address,
-        n: u32,
-        threshold: f32,
-        bad: Address,
-        min_bad: f32,
-        shift: u32,
-        selection: Address,
-        histogram: Address,
-    }
-
-    /// Parameters of `select_digit` (densify.cu).
-    pub struct SelectDigitParams {
-        shift: u32,
-        room: u32,
-        selection: Address,
-        histogram: Address,
-    }
-
-    /// Parameters of `adc_choose` (densify.cu).
-    pub struct AdcChooseParams {
-        gradient_sum: Address,
-        seen: Address,
-        n: u32,
-        threshold: f32,
-        bad: Address,
-        min_bad: f32,
-        selection: Address,
-        actions: Address,
-    }
-
-    /// Parameters of `adc_admit` (densify.cu).
-    pub struct AdcAdmitParams {
-        equals: Address,
-        count: Address,
-        selection: Address,
-        actions: Address,
     }
 }
 
@@ -89,6 +48,21 @@ struct Sizes {
     all_stay: bool,
 }
 
+/// The first halves of a round's lists ([`Densify::count`]).
+struct Counted<'a> {
+    kept: Lent<'a>,
+    clones: Lent<'a>,
+    parents: Lent<'a>,
+}
+
+/// Room for a round's lists, and to compact.
+struct Lists<'a> {
+    clones: Lent<'a>,
+    parents: Lent<'a>,
+    /// The list of those kept, and scratch; none if all stay.
+    compaction: Option<(Lent<'a>, Lent<'a>)>,
+}
+
 impl Densify {
     pub(super) fn adc(
         &self,
@@ -100,13 +74,9 @@ impl Densify {
     ) -> Result<(), BackendError> {
         let &Refine::Adc {
             gradient_threshold,
-            split_scale,
-            min_opacity,
-            max_scale,
             max_gaussians,
             ref consistency,
-            seed,
-            step,
+            ..
         } = refine
         else {
             return Ok(());
@@ -123,33 +93,12 @@ impl Densify {
         };
         let room = max_gaussians.saturating_sub(n);
         self.choose(state, &work, gradient_threshold, agreement, room)?;
-        let log_shrink = SPLIT_SHRINK.ln();
-        {
-            let (scales, logits) = (
-                state.groups[LOG_SCALES].parameters.address(),
-                state.groups[OPACITIES].parameters.address(),
-            );
-            let (count, max_scale) = (n as u32, max_scale.unwrap_or(f32::INFINITY));
-            let (actions, totals) = (work.actions.address(), numbers.address());
-            self.each(
-                self.kernels.adc_decide,
-                n,
-                &AdcDecideParams {
-                    log_scales: scales,
-                    opacity_logits: logits,
-                    n: count,
-                    split_scale,
-                    min_opacity,
-                    max_scale,
-                    log_shrink,
-                    actions,
-                    totals,
-                },
-            )?;
-        }
-        let kept_sums = self.count(&work, KEPT, n, totals::KEPT)?;
-        let clone_sums = self.count(&work, CLONED, n, totals::CLONES)?;
-        let parent_sums = self.count(&work, SPLIT, n, totals::PARENTS)?;
+        self.decide(state, refine, &work)?;
+        let counted = Counted {
+            kept: self.count(&work, KEPT, n, totals::KEPT)?,
+            clones: self.count(&work, CLONED, n, totals::CLONES)?,
+            parents: self.count(&work, SPLIT, n, totals::PARENTS)?,
+        };
         let sizes = match waits {
             Waits::Never => self.most(n, room),
             Waits::ForSizes => self.sizes(n, numbers)?,
@@ -159,72 +108,140 @@ impl Densify {
         check_rows(rows)?;
 
         // All memory before the first change, so that a failure leaves the state as it was.
-        let clone_list = self.indices(sizes.clones)?;
-        let parent_list = self.indices(sizes.parents)?;
-        let compaction = match sizes.all_stay {
-            true => None,
-            false => Some((self.indices(sizes.kept)?, self.scratch(rows)?)),
-        };
+        let lists = self.lists(&sizes, rows)?;
         // Where memory is short, what goes again needs no room for more.
         let after = sizes.after;
-        let limit = match rows::is_plenty(&self.device, state.bytes_of(2 * rows)) {
+        let limit = match is_plenty(&self.device, state.bytes_of(2 * rows)) {
             true => max_gaussians.max(after),
             false => (after + after / 10).min(max_gaussians).max(after),
         };
         reserve(&self.device, state, rows, limit)?;
 
         self.decide_sizes(&work, rows, counters)?;
-        self.list(&work, (CLONED, totals::CLONES), n, &clone_sums, &clone_list)?;
-        self.list(
-            &work,
-            (SPLIT, totals::PARENTS),
-            n,
-            &parent_sums,
-            &parent_list,
-        )?;
-        let (clones, children) = (numbers.at(totals::CLONES), numbers.at(totals::CHILDREN));
-        self.append(state, (&clone_list, 1), (n, 0), (clones, sizes.clones))?;
-        let most_children = SPLIT_INTO as usize * sizes.parents;
-        self.append(
-            state,
-            (&parent_list, SPLIT_INTO),
-            (n, clones),
-            (children, most_children),
-        )?;
-        self.clear_new_moments(state, n, numbers.at(totals::APPENDED), sizes.appended)?;
-        if most_children > 0 {
-            let address = |group: usize| state.groups[group].parameters.address();
-            let (means, scales, rotations) =
-                (address(MEANS), address(LOG_SCALES), address(ROTATIONS));
-            let (list, numbers, step) = (parent_list.address(), numbers.address(), step as u64);
-            self.each(
-                self.kernels.split_children,
-                most_children,
-                &SplitChildrenParams {
-                    means,
-                    log_scales: scales,
-                    rotations,
-                    parents: list,
-                    totals: numbers,
-                    log_shrink,
-                    seed,
-                    step,
-                },
-            )?;
-        }
-        if let Some((list, scratch)) = compaction {
-            self.list(&work, (KEPT, totals::KEPT), n, &kept_sums, &list)?;
+        self.grow(state, refine, &work, &counted, &lists, &sizes)?;
+        if let Some((list, scratch)) = &lists.compaction {
+            self.list(&work, (KEPT, totals::KEPT), n, &counted.kept, list)?;
             let compacted = Compacted {
-                kept: &list,
+                kept: list,
                 listed: numbers.at(totals::KEPT),
                 rest: n,
                 rows: numbers.at(totals::COMPACTED),
                 most: after,
             };
-            self.compact(state, &compacted, &scratch)?;
+            self.compact(state, &compacted, scratch)?;
         }
         state.count = after;
         Ok(())
+    }
+
+    /// Decides for each Gaussian whether it stays, is cloned or is split.
+    fn decide(&self, state: &State, refine: &Refine, work: &Work<'_>) -> Result<(), BackendError> {
+        let &Refine::Adc {
+            split_scale,
+            min_opacity,
+            max_scale,
+            ..
+        } = refine
+        else {
+            return Ok(());
+        };
+        self.each(
+            self.kernels.adc_decide,
+            state.count,
+            &AdcDecideParams {
+                log_scales: state.groups[LOG_SCALES].parameters.address(),
+                opacity_logits: state.groups[OPACITIES].parameters.address(),
+                n: state.count as u32,
+                split_scale,
+                min_opacity,
+                max_scale: max_scale.unwrap_or(f32::INFINITY),
+                log_shrink: SPLIT_SHRINK.ln(),
+                actions: work.actions.address(),
+                totals: work.numbers.address(),
+            },
+        )
+    }
+
+    fn lists(&self, sizes: &Sizes, rows: usize) -> Result<Lists<'_>, BackendError> {
+        Ok(Lists {
+            clones: self.indices(sizes.clones)?,
+            parents: self.indices(sizes.parents)?,
+            compaction: match sizes.all_stay {
+                true => None,
+                false => Some((self.indices(sizes.kept)?, self.scratch(rows)?)),
+            },
+        })
+    }
+
+    /// Appends clones, and behind them the children of those that are split.
+    fn grow(
+        &self,
+        state: &mut State,
+        refine: &Refine,
+        work: &Work<'_>,
+        counted: &Counted<'_>,
+        lists: &Lists<'_>,
+        sizes: &Sizes,
+    ) -> Result<(), BackendError> {
+        let (n, numbers) = (state.count, work.numbers);
+        let (clone_list, parent_list) = (&lists.clones, &lists.parents);
+        self.list(
+            work,
+            (CLONED, totals::CLONES),
+            n,
+            &counted.clones,
+            clone_list,
+        )?;
+        self.list(
+            work,
+            (SPLIT, totals::PARENTS),
+            n,
+            &counted.parents,
+            parent_list,
+        )?;
+        let (clones, children) = (numbers.at(totals::CLONES), numbers.at(totals::CHILDREN));
+        self.append(state, (clone_list, 1), (n, 0), (clones, sizes.clones))?;
+        let most_children = SPLIT_INTO as usize * sizes.parents;
+        self.append(
+            state,
+            (parent_list, SPLIT_INTO),
+            (n, clones),
+            (children, most_children),
+        )?;
+        self.clear_new_moments(state, n, numbers.at(totals::APPENDED), sizes.appended)?;
+        match most_children {
+            0 => Ok(()),
+            most => self.split_children(state, refine, numbers, parent_list, most),
+        }
+    }
+
+    /// Turns the copies of those that are split into their children, at most `most`.
+    fn split_children(
+        &self,
+        state: &State,
+        refine: &Refine,
+        numbers: Numbers,
+        parents: &Buffer,
+        most: usize,
+    ) -> Result<(), BackendError> {
+        let &Refine::Adc { seed, step, .. } = refine else {
+            return Ok(());
+        };
+        let address = |group: usize| state.groups[group].parameters.address();
+        self.each(
+            self.kernels.split_children,
+            most,
+            &SplitChildrenParams {
+                means: address(MEANS),
+                log_scales: address(LOG_SCALES),
+                rotations: address(ROTATIONS),
+                parents: parents.address(),
+                totals: numbers.address(),
+                log_shrink: SPLIT_SHRINK.ln(),
+                seed,
+                step: step as u64,
+            },
+        )
     }
 
     /// What the numbers say. Waits for the device.
@@ -260,93 +277,5 @@ impl Densify {
             after: n + appended.min(room),
             all_stay: false,
         }
-    }
-
-    /// Marks who grows: those at the threshold on whom the views agree, or if they are more than
-    /// `room`, the largest gradients, ties by index.
-    fn choose(
-        &self,
-        state: &State,
-        work: &Work<'_>,
-        threshold: f32,
-        (bad, min_bad): (u64, f32),
-        room: usize,
-    ) -> Result<(), BackendError> {
-        let n = state.count;
-        // Nothing is at least "not a number".
-        let threshold = if room == 0 { f32::NAN } else { threshold };
-        let (sums, seen) = (state.gradient_sum.address(), state.seen.address());
-        let (count, actions) = (n as u32, work.actions.address());
-        let limited = room > 0 && room < n;
-        let mut selected = None;
-        let mut selection = 0u64;
-        if limited {
-            // prefix, remaining, all; then the histogram.
-            let bytes = (4 + 256) * size_of::<u32>();
-            let buffer = self.pool.take("selection of a refinement", bytes)?;
-            buffer.fill(0, bytes)?;
-            let room = room as u32;
-            selection = buffer.address();
-            let histogram = selection + 16;
-            for shift in [24u32, 16, 8, 0] {
-                self.each(
-                    self.kernels.select_histogram,
-                    n,
-                    &SelectHistogramParams {
-                        gradient_sum: sums,
-                        seen,
-                        n: count,
-                        threshold,
-                        bad,
-                        min_bad,
-                        shift,
-                        selection,
-                        histogram,
-                    },
-                )?;
-                self.one(
-                    self.kernels.select_digit,
-                    1,
-                    &SelectDigitParams {
-                        shift,
-                        room,
-                        selection,
-                        histogram,
-                    },
-                )?;
-            }
-            selected = Some(buffer);
-        }
-        self.each(
-            self.kernels.adc_choose,
-            n,
-            &AdcChooseParams {
-                gradient_sum: sums,
-                seen,
-                n: count,
-                threshold,
-                bad,
-                min_bad,
-                selection,
-                actions,
-            },
-        )?;
-        if selected.is_some() {
-            let block_sums = self.count(work, EQUAL, n, totals::LISTED)?;
-            let equals = self.indices(n)?;
-            self.list(work, (EQUAL, totals::LISTED), n, &block_sums, &equals)?;
-            let (list, listed) = (equals.address(), work.numbers.at(totals::LISTED));
-            self.each(
-                self.kernels.adc_admit,
-                n,
-                &AdcAdmitParams {
-                    equals: list,
-                    count: listed,
-                    selection,
-                    actions,
-                },
-            )?;
-        }
-        Ok(())
     }
 }

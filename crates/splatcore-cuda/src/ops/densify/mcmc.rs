@@ -6,7 +6,7 @@ use crate::device::params::{Address, kernel_params};
 use crate::ops::state::LOG_SCALES;
 
 kernel_params! {
-    /// Parameters of `mcmc_mark_dead` (densify.cu).
+    /// Parameters of `mcmc_mark_dead` (mcmc.cuh).
     pub struct McmcMarkDeadParams {
         opacity_logits: Address,
         n: u32,
@@ -14,7 +14,7 @@ kernel_params! {
         actions: Address,
     }
 
-    /// Parameters of `weight_sums` (densify.cu).
+    /// Parameters of `weight_sums` (mcmc.cuh).
     pub struct WeightSumsParams {
         opacity_logits: Address,
         actions: Address,
@@ -22,7 +22,7 @@ kernel_params! {
         sums: Address,
     }
 
-    /// Parameters of `weight_scan` (densify.cu).
+    /// Parameters of `weight_scan` (mcmc.cuh).
     pub struct WeightScanParams {
         opacity_logits: Address,
         actions: Address,
@@ -31,7 +31,7 @@ kernel_params! {
         cumulative: Address,
     }
 
-    /// Parameters of `mcmc_draw` (densify.cu).
+    /// Parameters of `mcmc_draw` (mcmc.cuh).
     pub struct McmcDrawParams {
         cumulative: Address,
         n: u32,
@@ -47,7 +47,7 @@ kernel_params! {
         moved: Address,
     }
 
-    /// Parameters of `mcmc_share` (densify.cu).
+    /// Parameters of `mcmc_share` (mcmc.cuh).
     pub struct McmcShareParams {
         opacity_logits: Address,
         log_scales: Address,

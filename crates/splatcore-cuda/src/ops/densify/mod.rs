@@ -2,6 +2,11 @@
 //! which says how and how fast. CPU twin: `splatcore_cpu::densify`; the order of Gaussians
 //! afterwards is the same.
 //!
+//! This file takes a refinement and launches its beginning and end. Between them stand the steps of
+//! a method: `adc` (with `adc_choose`), `mcmc`, `prune`, `reset_opacity`. They share `lists` of
+//! Gaussians, `totals` (the counts, on the device), `rows` (append, overwrite, compact), `reserve`
+//! (room for more) and `pool` (memory beside the state). `kernels` names the kernels.
+//!
 //! Memory beside the state: lists of some 5 (adc) to 21 (mcmc) bytes a Gaussian, and scratch of 32
 //! bytes a Gaussian to compact through; kept for the next refinement where memory is plenty
 //! (`pool`).
@@ -17,159 +22,40 @@
 //! state by way of the host, a tenth at a time: both are left to where memory is short.
 
 mod adc;
+mod adc_choose;
+mod kernels;
+mod lists;
 mod mcmc;
 mod pool;
 mod prune;
+mod reserve;
+mod reset_opacity;
 mod rows;
 mod totals;
 
-pub use rows::reserve;
+pub use kernels::program;
+pub use reserve::reserve;
 pub use totals::{Launched, REFINEMENTS, Totals};
 
-use adc::{
-    AdcAdmitParams, AdcChooseParams, AdcDecideParams, SelectDigitParams, SelectHistogramParams,
-    SplitChildrenParams,
-};
-use mcmc::{
-    McmcDrawParams, McmcMarkDeadParams, McmcShareParams, WeightScanParams, WeightSumsParams,
-};
+use kernels::{Kernels, THREADS};
+use lists::{CLONED, DEAD, EQUAL, KEPT, SPLIT};
 use pool::{Lent, Pool};
-use prune::PruneMarkParams;
+use reserve::{check_rows, is_plenty};
 use rows::Compacted;
-use rows::{ClearRowsParams, CopyRowsParams, GatherRowsParams, PutRowsParams};
-use totals::{Numbers, Ring};
+use totals::{BeginRefinementParams, EndRefinementParams, Numbers, Ring};
 
 use crate::device::buffer::failed;
-use crate::device::params::{Address, Params, kernel_params};
-use crate::device::queue::{launch, wrong_program};
-use crate::device::{Buffer, Device, Kernel, Program, Signature};
+use crate::device::queue::wrong_program;
+use crate::device::{Buffer, Device};
 use crate::ops::counters::Counters;
 use crate::ops::score::DeviceScores;
-use crate::ops::sources;
-use crate::ops::state::{LOG_SCALES, OPACITIES, State};
+use crate::ops::state::{OPACITIES, State};
+use splatcore_core::BackendError;
 use splatcore_core::backend::{Refine, RefineReport};
-use splatcore_core::gaussians::logit;
-use splatcore_core::{BackendError, Choice};
 use std::sync::Arc;
-
-kernel_params! {
-    /// Parameters of `begin_refinement` (densify.cu).
-    pub struct BeginRefinementParams {
-        totals: Address,
-        gaussians: Address,
-        counters: Address,
-    }
-
-    /// Parameters of `end_refinement` (densify.cu).
-    pub struct EndRefinementParams {
-        totals: Address,
-        gaussians: Address,
-        counters: Address,
-    }
-
-    /// Parameters of `cap_opacity` (densify.cu).
-    pub struct CapOpacityParams {
-        logits: Address,
-        all: Address,
-        ceiling: f32,
-        log_scales: Address,
-        smoothing: Address,
-    }
-
-    /// Parameters of `decide_sizes` (densify.cu).
-    pub struct DecideSizesParams {
-        totals: Address,
-        most_rows: u32,
-        counters: Address,
-    }
-
-    /// Parameters of `scan_sums` (densify.cu).
-    pub struct ScanSumsParams {
-        sums: Address,
-        count: u32,
-        total: Address,
-    }
-
-    /// Parameters of `list_count` (densify.cu).
-    pub struct ListCountParams {
-        actions: Address,
-        bits: u32,
-        n: u32,
-        sums: Address,
-    }
-
-    /// Parameters of `list_write` (densify.cu).
-    pub struct ListWriteParams {
-        actions: Address,
-        bits: u32,
-        n: u32,
-        sums: Address,
-        wanted: Address,
-        list: Address,
-    }
-}
-
-/// Threads of a block and rows of a tile, as in the kernel file.
-const THREADS: usize = 256;
-const TILE_ROWS: usize = 64;
-/// Blocks a multiprocessor of kernels that walk over tiles.
-const BLOCKS_A_MULTIPROCESSOR: usize = 16;
 
 /// A round of adc is given room to grow by at least this part.
 const LEAST_GROWTH: usize = 16;
-
-/// Bits of a Gaussian's action, as in the kernel file.
-const EQUAL: u32 = 2;
-const KEPT: u32 = 4;
-const CLONED: u32 = 8;
-const SPLIT: u32 = 16;
-const DEAD: u32 = 32;
-
-macro_rules! kernels {
-    ($($name:ident: $params:ty),* $(,)?) => {
-        struct Kernels { $($name: Kernel),* }
-        impl Kernels {
-            fn signatures() -> Vec<Signature> {
-                vec![$(<$params>::kernel(stringify!($name))),*]
-            }
-            fn new(loaded: Vec<Kernel>) -> Option<Self> {
-                let mut loaded = loaded.into_iter();
-                Some(Self { $($name: loaded.next()?),* })
-            }
-        }
-    };
-}
-
-kernels!(
-    begin_refinement: BeginRefinementParams,
-    end_refinement: EndRefinementParams,
-    scan_sums: ScanSumsParams,
-    list_count: ListCountParams,
-    list_write: ListWriteParams,
-    select_histogram: SelectHistogramParams,
-    select_digit: SelectDigitParams,
-    adc_choose: AdcChooseParams,
-    adc_admit: AdcAdmitParams,
-    adc_decide: AdcDecideParams,
-    decide_sizes: DecideSizesParams,
-    split_children: SplitChildrenParams,
-    prune_mark: PruneMarkParams,
-    cap_opacity: CapOpacityParams,
-    mcmc_mark_dead: McmcMarkDeadParams,
-    weight_sums: WeightSumsParams,
-    weight_scan: WeightScanParams,
-    mcmc_draw: McmcDrawParams,
-    mcmc_share: McmcShareParams,
-    copy_rows: CopyRowsParams,
-    clear_rows: ClearRowsParams,
-    gather_rows: GatherRowsParams,
-    put_rows: PutRowsParams,
-);
-
-/// What [`Densify`] compiles.
-pub fn program() -> Program {
-    sources::program("densify.cu", Vec::new(), Kernels::signatures())
-}
 
 /// Whether a refinement may wait for the device.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -234,7 +120,7 @@ impl Densify {
             Refine::Mcmc { .. } | Refine::ResetOpacity { .. } => state.count,
             _ => return false,
         };
-        state.count > 0 && rows::is_plenty(&self.device, state.bytes_of(2 * most))
+        state.count > 0 && is_plenty(&self.device, state.bytes_of(2 * most))
     }
 
     /// Rows that a round of adc over `n` Gaussians is given to grow by for a moment: twice what the
@@ -254,7 +140,7 @@ impl Densify {
     /// Puts a refinement into the queue and waits for nothing. `state.count` is what there may be
     /// at most afterwards. The device does nothing if it has overflowed before, overflows if there
     /// is too little room (`counters.rows` says how much there must be), and else counts the
-    /// refinement as a step. What came of it: [`Densify::hear`].
+    /// refinement as a step. What came of it: [`Densify::take_report`].
     ///
     /// # Errors
     /// If memory is short, there would be 2^31 Gaussians or more, or the device failed; nothing has
@@ -403,226 +289,6 @@ impl Densify {
             numbers,
         })
     }
-
-    fn reset_opacity(
-        &self,
-        state: &State,
-        ceiling: f32,
-        numbers: Numbers,
-    ) -> Result<(), BackendError> {
-        let group = &state.groups[OPACITIES];
-        let (logits, all, ceiling) = (
-            group.parameters.address(),
-            numbers.at(totals::ALL),
-            logit(ceiling),
-        );
-        let scales = state.groups[LOG_SCALES].parameters.address();
-        let smoothing = state.smoothing_address();
-        self.each(
-            self.kernels.cap_opacity,
-            state.count,
-            &CapOpacityParams {
-                logits,
-                all,
-                ceiling,
-                log_scales: scales,
-                smoothing,
-            },
-        )?;
-        let [_, first, second] = group.row_bytes();
-        for (moments, row_bytes) in [(&group.first, first), (&group.second, second)] {
-            self.clear(moments, row_bytes, 0, all, state.count)?;
-        }
-        Ok(())
-    }
-
-    /// Launches a kernel with a thread an item.
-    fn each<P: Params>(
-        &self,
-        kernel: Kernel,
-        items: usize,
-        params: &P,
-    ) -> Result<(), BackendError> {
-        let grid = items.div_ceil(THREADS).max(1) as u32;
-        launch(&*self.device, kernel, grid, THREADS as u32, params)
-    }
-
-    /// Launches a kernel of one block.
-    fn one<P: Params>(
-        &self,
-        kernel: Kernel,
-        threads: usize,
-        params: &P,
-    ) -> Result<(), BackendError> {
-        launch(&*self.device, kernel, 1, threads as u32, params)
-    }
-
-    /// Launches a kernel that walks over tiles of rows.
-    fn tiles<P: Params>(
-        &self,
-        kernel: Kernel,
-        rows: usize,
-        params: &P,
-    ) -> Result<(), BackendError> {
-        let most = self.device.multiprocessors() as usize * BLOCKS_A_MULTIPROCESSOR;
-        let grid = rows.div_ceil(TILE_ROWS).clamp(1, most) as u32;
-        launch(&*self.device, kernel, grid, THREADS as u32, params)
-    }
-
-    /// A sum a block for [`Densify::scan`].
-    fn sums(&self, n: usize) -> Result<Lent<'_>, BackendError> {
-        let bytes = n.div_ceil(THREADS) * size_of::<u64>();
-        self.pool.take("sums of a refinement", bytes)
-    }
-
-    /// Decides the sizes by who is kept, cloned and split; the lists and arrays have room for
-    /// `rows`.
-    fn decide_sizes(
-        &self,
-        work: &Work<'_>,
-        rows: usize,
-        counters: u64,
-    ) -> Result<(), BackendError> {
-        let (numbers, rows) = (work.numbers.address(), rows as u32);
-        self.one(
-            self.kernels.decide_sizes,
-            1,
-            &DecideSizesParams {
-                totals: numbers,
-                most_rows: rows,
-                counters,
-            },
-        )
-    }
-
-    /// Turns the blocks' sums into the sums before each block; the total goes to `total`.
-    fn scan(&self, sums: &Buffer, n: usize, total: u64) -> Result<(), BackendError> {
-        let (address, count) = (sums.address(), n.div_ceil(THREADS) as u32);
-        self.one(
-            self.kernels.scan_sums,
-            THREADS,
-            &ScanSumsParams {
-                sums: address,
-                count,
-                total,
-            },
-        )
-    }
-
-    /// First half of a list of the Gaussians with one of `bits`: how many there are goes to
-    /// `total`.
-    fn count(
-        &self,
-        work: &Work<'_>,
-        bits: u32,
-        n: usize,
-        total: usize,
-    ) -> Result<Lent<'_>, BackendError> {
-        let sums = self.sums(n)?;
-        let (actions, count, address) = (work.actions.address(), n as u32, sums.address());
-        self.each(
-            self.kernels.list_count,
-            n,
-            &ListCountParams {
-                actions,
-                bits,
-                n: count,
-                sums: address,
-            },
-        )?;
-        self.scan(&sums, n, work.numbers.at(total))?;
-        Ok(sums)
-    }
-
-    /// Second half: writes their indices in order, u32, to `list`, which has room for as many as
-    /// the total of that name, unless that is 0.
-    fn list(
-        &self,
-        work: &Work<'_>,
-        (bits, total): (u32, usize),
-        n: usize,
-        sums: &Buffer,
-        list: &Buffer,
-    ) -> Result<(), BackendError> {
-        let (actions, count, sums, list) = (
-            work.actions.address(),
-            n as u32,
-            sums.address(),
-            list.address(),
-        );
-        let wanted = work.numbers.at(total);
-        self.each(
-            self.kernels.list_write,
-            n,
-            &ListWriteParams {
-                actions,
-                bits,
-                n: count,
-                sums,
-                wanted,
-                list,
-            },
-        )
-    }
-
-    /// Room for a list of Gaussians.
-    fn indices(&self, count: usize) -> Result<Lent<'_>, BackendError> {
-        self.pool
-            .take("lists of a refinement", count * size_of::<u32>())
-    }
-
-    /// Sets rows from `base` on to zero, as many as the u64 at `wanted` says, at most `most`.
-    fn clear(
-        &self,
-        array: &Buffer,
-        row_bytes: usize,
-        base: usize,
-        wanted: u64,
-        most: usize,
-    ) -> Result<(), BackendError> {
-        debug_assert!((base + most) * row_bytes <= array.bytes());
-        let (address, row_bytes, no_list, base) =
-            (array.address(), row_bytes as u32, 0u64, base as u32);
-        self.tiles(
-            self.kernels.clear_rows,
-            most,
-            &ClearRowsParams {
-                array: address,
-                row_bytes,
-                list: no_list,
-                base,
-                wanted,
-            },
-        )
-    }
-
-    /// Behind the end of a refinement, which says how many Gaussians there are.
-    fn clear_statistics(&self, state: &State, numbers: Numbers) -> Result<(), BackendError> {
-        for statistic in [&state.gradient_sum, &state.seen] {
-            self.clear(
-                statistic,
-                size_of::<u32>(),
-                0,
-                numbers.at(totals::AFTER),
-                state.count,
-            )?;
-        }
-        Ok(())
-    }
-}
-
-/// Kernels count rows in 32 bits.
-fn check_rows(rows: usize) -> Result<(), BackendError> {
-    if rows > i32::MAX as usize {
-        return Err(BackendError::TooLarge {
-            what: format!(
-                "a refinement would make {rows} Gaussians, {} are the most",
-                i32::MAX
-            ),
-            depends_on: &[Choice::GaussianCount],
-        });
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Memory beside the state, kept from one refinement to the next where memory is plenty: allocating
 //! takes the driver some 50 us, and freeing waits for the device.
 
-use super::rows::is_plenty;
+use super::reserve::is_plenty;
 use crate::device::{Buffer, Device};
 use splatcore_core::BackendError;
 use std::cell::RefCell;

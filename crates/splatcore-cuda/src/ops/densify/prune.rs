@@ -4,7 +4,7 @@ use super::*;
 use crate::device::params::{Address, kernel_params};
 
 kernel_params! {
-    /// Parameters of `prune_mark` (densify.cu).
+    /// Parameters of `prune_mark` (prune.cuh).
     pub struct PruneMarkParams {
         bad: Address,
         weight: Address,

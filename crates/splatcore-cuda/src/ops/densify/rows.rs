@@ -1,11 +1,11 @@
-//! Moving whole rows: appending, overwriting, compacting, growing. One array at a time, so that
+//! Moving whole rows: appending, overwriting, clearing, compacting. One array at a time, so that
 //! little memory is needed beside the state.
 
 use super::*;
 use crate::device::params::{Address, kernel_params};
 
 kernel_params! {
-    /// Parameters of `copy_rows` (densify.cu).
+    /// Parameters of `copy_rows` (copy_rows.cuh).
     pub struct CopyRowsParams {
         array: Address,
         row_bytes: u32,
@@ -17,7 +17,7 @@ kernel_params! {
         wanted: Address,
     }
 
-    /// Parameters of `clear_rows` (densify.cu).
+    /// Parameters of `clear_rows` (copy_rows.cuh).
     pub struct ClearRowsParams {
         array: Address,
         row_bytes: u32,
@@ -26,7 +26,7 @@ kernel_params! {
         wanted: Address,
     }
 
-    /// Parameters of `gather_rows` (densify.cu).
+    /// Parameters of `gather_rows` (copy_rows.cuh).
     pub struct GatherRowsParams {
         array: Address,
         scratch: Address,
@@ -39,7 +39,7 @@ kernel_params! {
         rows: Address,
     }
 
-    /// Parameters of `put_rows` (densify.cu).
+    /// Parameters of `put_rows` (copy_rows.cuh).
     pub struct PutRowsParams {
         array: Address,
         scratch: Address,
@@ -54,15 +54,12 @@ kernel_params! {
 const SCRATCH_A_ROW: usize = 32;
 const SCRATCH_AT_MOST: usize = 32 << 20;
 const SCRATCH_AT_LEAST: usize = 64 << 10;
-/// An array larger than this share of the state grows by way of the host, so that two of it never
-/// lie on the device.
-const SHARE_ON_DEVICE: usize = 10;
 
 /// One array of the state.
-struct Rows<'a> {
-    buffer: &'a mut Buffer,
-    row_bytes: usize,
-    moments: bool,
+pub(super) struct Rows<'a> {
+    pub buffer: &'a mut Buffer,
+    pub row_bytes: usize,
+    pub moments: bool,
 }
 
 /// What becomes of arrays from which rows go: the rows in `kept` stay, in order, and behind them
@@ -79,7 +76,7 @@ pub(super) struct Compacted<'a> {
 }
 
 /// The fifteen arrays, and the 3D filter if there is one.
-fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
+pub(super) fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
     let smoothed = state.smoothed;
     let smoothing = smoothed.then_some(Rows {
         buffer: &mut state.smoothing,
@@ -100,97 +97,6 @@ fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
         })
     });
     groups.chain(smoothing)
-}
-
-/// What takes no more than this part of the memory that is free is no reason to be thrifty.
-const PLENTY: u64 = 8;
-
-/// Whether so many bytes more would be little of what is free.
-pub(super) fn is_plenty(device: &Arc<dyn Device>, bytes: u64) -> bool {
-    bytes <= device.memory().0 / PLENTY
-}
-
-/// Makes room for `rows` Gaussians: nothing if there is, else more than asked, but no more than
-/// `limit` needs. What the state holds stays.
-///
-/// Where memory is plenty there is then room for twice as many, and arrays are copied on the
-/// device. Elsewhere there is room for a tenth more; arrays that are a small part of the state are
-/// copied on the device, the others by way of the host: slower (some 10 GB/s), but the peak stays
-/// near the size of the state.
-///
-/// # Errors
-/// If memory is short; the state is as before then.
-pub fn reserve(
-    device: &Arc<dyn Device>,
-    state: &mut State,
-    rows: usize,
-    limit: usize,
-) -> Result<(), BackendError> {
-    if rows <= state.capacity {
-        return Ok(());
-    }
-    let plenty = is_plenty(device, state.bytes_of(2 * rows));
-    let roomy = if plenty { 2 * rows } else { rows + rows / 10 };
-    let capacity = roomy.min(limit).max(rows);
-    let count = state.count;
-    let in_all: usize = arrays(state).map(|array| array.buffer.bytes()).sum();
-    for array in arrays(state) {
-        let (used, bytes) = (count * array.row_bytes, capacity * array.row_bytes);
-        if array.buffer.bytes() >= bytes {
-            continue;
-        }
-        if bytes > in_all / SHARE_ON_DEVICE && !plenty {
-            grow_by_host(device, array.buffer, used, bytes)?;
-        } else {
-            let grown = Buffer::new(device, array.buffer.name(), bytes)?;
-            copy(device, &grown, array.buffer, used)?;
-            *array.buffer = grown;
-        }
-    }
-    let bytes = capacity * size_of::<u32>();
-    for statistic in [&mut state.gradient_sum, &mut state.seen] {
-        let grown = Buffer::new(device, statistic.name(), bytes)?;
-        copy(device, &grown, statistic, count * size_of::<u32>())?;
-        *statistic = grown;
-    }
-    state.capacity = capacity;
-    Ok(())
-}
-
-/// Copies the first `used` bytes, which both have.
-fn copy(
-    device: &Arc<dyn Device>,
-    to: &Buffer,
-    from: &Buffer,
-    used: usize,
-) -> Result<(), BackendError> {
-    if used == 0 {
-        return Ok(());
-    }
-    // SAFETY: both have that many.
-    unsafe { device.copy(to.address(), from.address(), used) }.map_err(failed)
-}
-
-/// Replaces a buffer by a larger one without ever having both on the device.
-fn grow_by_host(
-    device: &Arc<dyn Device>,
-    buffer: &mut Buffer,
-    used: usize,
-    bytes: usize,
-) -> Result<(), BackendError> {
-    let (name, before) = (buffer.name(), buffer.bytes());
-    let content: Vec<u8> = buffer.to_vec(used)?;
-    *buffer = Buffer::new(device, name, 0)?;
-    match Buffer::new(device, name, bytes) {
-        Ok(grown) => *buffer = grown,
-        Err(error) => {
-            // What was there before fits again.
-            *buffer = Buffer::new(device, name, before)?;
-            buffer.write(0, &content)?;
-            return Err(error);
-        }
-    }
-    buffer.write(0, &content)
 }
 
 impl Densify {
@@ -304,6 +210,49 @@ impl Densify {
                     },
                 )?;
             }
+        }
+        Ok(())
+    }
+
+    /// Sets rows from `base` on to zero, as many as the u64 at `wanted` says, at most `most`.
+    pub(super) fn clear(
+        &self,
+        array: &Buffer,
+        row_bytes: usize,
+        base: usize,
+        wanted: u64,
+        most: usize,
+    ) -> Result<(), BackendError> {
+        debug_assert!((base + most) * row_bytes <= array.bytes());
+        let (address, row_bytes, no_list, base) =
+            (array.address(), row_bytes as u32, 0u64, base as u32);
+        self.tiles(
+            self.kernels.clear_rows,
+            most,
+            &ClearRowsParams {
+                array: address,
+                row_bytes,
+                list: no_list,
+                base,
+                wanted,
+            },
+        )
+    }
+
+    /// Behind the end of a refinement, which says how many Gaussians there are.
+    pub(super) fn clear_statistics(
+        &self,
+        state: &State,
+        numbers: Numbers,
+    ) -> Result<(), BackendError> {
+        for statistic in [&state.gradient_sum, &state.seen] {
+            self.clear(
+                statistic,
+                size_of::<u32>(),
+                0,
+                numbers.at(totals::AFTER),
+                state.count,
+            )?;
         }
         Ok(())
     }

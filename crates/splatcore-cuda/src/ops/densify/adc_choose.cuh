@@ -1,0 +1,126 @@
+// Adaptive density control, first part: which Gaussians grow. If there is room for K of them only,
+// these have the K largest gradients, found by radix selection on the bits of the f32.
+
+#pragma once
+#include "gaussian_actions.cuh"
+
+__device__ __forceinline__ float mean_gradient(const float* gradient_sum, const u32* seen, u32 i) {
+    return gradient_sum[i] / float(max(seen[i], 1u));
+}
+
+// Whether enough of the bad pixels' weight belongs to the Gaussian (FastGS, Ren et al. 2025); true
+// without scores (`bad` is null).
+__device__ __forceinline__ bool agreed(const float* bad, float min_bad, u32 i) {
+    return !bad || bad[i] >= min_bad;
+}
+
+// Maps floats to integers of the same order.
+__device__ __forceinline__ u32 sortable(float value) {
+    const u32 bits = __float_as_uint(value);
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+// State of the radix selection of the largest gradients: the bits of the limit known so far, the
+// number still to be found among candidates that share these bits, and whether all candidates fit.
+struct Selection {
+    u32 prefix, remaining, all;
+};
+
+// Counts the candidates that share the known bits by their next eight bits.
+// Parameters of `select_histogram`; in Rust by the same name.
+struct SelectHistogramParams {
+    ReadOnly<float> gradient_sum;  // [count], summed 2D gradients for densification
+    ReadOnly<u32> seen;            // [count], steps in view
+    u32 n;                         // Gaussians
+    float threshold;
+    ReadOnly<float> bad;  // [count], weight on pixels with large errors
+    float min_bad;
+    u32 shift;
+    const Selection* selection;
+    u32* histogram;
+};
+extern "C" __global__ void __launch_bounds__(THREADS)
+    select_histogram(const __grid_constant__ SelectHistogramParams args) {
+    begin_kernel();
+    __shared__ u32 counts[256];
+    counts[threadIdx.x] = 0;
+    __syncthreads();
+    const u32 i = item();
+    if (i < args.n) {
+        const float gradient = mean_gradient(args.gradient_sum, args.seen, i);
+        const u32 key = sortable(gradient);
+        const bool shares = args.shift == 24 || key >> (args.shift + 8) == args.selection->prefix;
+        if (gradient >= args.threshold && agreed(args.bad, args.min_bad, i) && shares)
+            atomicAdd(&counts[key >> args.shift & 255u], 1u);
+    }
+    __syncthreads();
+    if (counts[threadIdx.x]) atomicAdd(&args.histogram[threadIdx.x], counts[threadIdx.x]);
+}
+
+// One thread. Finds the next eight bits of the smallest gradient that a limit of `room` Gaussians
+// admits; clears the histogram.
+// Parameters of `select_digit`; in Rust by the same name.
+struct SelectDigitParams {
+    u32 shift;
+    u32 room;  // pairs that a macro-tile has room for
+    Selection* selection;
+    u32* histogram;
+};
+extern "C" __global__ void select_digit(const __grid_constant__ SelectDigitParams args) {
+    begin_kernel();
+    if (args.shift == 24) args.selection->remaining = args.room;
+    u32 total = 0;
+    for (u32 digit = 0; digit < 256; ++digit) total += args.histogram[digit];
+    if (args.shift == 24) args.selection->all = total <= args.selection->remaining;
+    u32 digit = 255;
+    while (digit > 0 && args.histogram[digit] < args.selection->remaining)
+        args.selection->remaining -= args.histogram[digit--];
+    args.selection->prefix = args.selection->prefix << 8 | digit;
+    for (u32 d = 0; d < 256; ++d) args.histogram[d] = 0;
+}
+
+// Marks the Gaussians that grow (CHOSEN), and those whose gradient equals the limit (EQUAL), some
+// of which grow. Without `selection` all at or above the threshold grow.
+// Parameters of `adc_choose`; in Rust by the same name.
+struct AdcChooseParams {
+    ReadOnly<float> gradient_sum;  // [count], summed 2D gradients for densification
+    ReadOnly<u32> seen;            // [count], steps in view
+    u32 n;                         // Gaussians
+    float threshold;
+    ReadOnly<float> bad;  // [count], weight on pixels with large errors
+    float min_bad;
+    const Selection* selection;
+    u8* actions;  // [n], bits of a Gaussian's fate
+};
+extern "C" __global__ void __launch_bounds__(THREADS)
+    adc_choose(const __grid_constant__ AdcChooseParams args) {
+    begin_kernel();
+    const u32 i = item();
+    if (i >= args.n) return;
+    const float gradient = mean_gradient(args.gradient_sum, args.seen, i);
+    u32 action = 0;
+    if (gradient >= args.threshold && agreed(args.bad, args.min_bad, i)) {
+        const u32 key = sortable(gradient);
+        if (!args.selection || args.selection->all || key > args.selection->prefix)
+            action = CHOSEN;
+        else if (key == args.selection->prefix)
+            action = EQUAL;
+    }
+    args.actions[i] = u8(action);
+}
+
+// Of the Gaussians marked EQUAL, the first that there is room for grow.
+// Parameters of `adc_admit`; in Rust by the same name.
+struct AdcAdmitParams {
+    ReadOnly<u32> equals;
+    ReadOnly<u64> count;
+    const Selection* selection;
+    u8* actions;  // [n], bits of a Gaussian's fate
+};
+extern "C" __global__ void __launch_bounds__(THREADS)
+    adc_admit(const __grid_constant__ AdcAdmitParams args) {
+    begin_kernel();
+    const u32 k = item();
+    if (k < args.count[0] && k < args.selection->remaining)
+        args.actions[args.equals[k]] = u8(CHOSEN);
+}

@@ -1,0 +1,199 @@
+//! Adaptive density control, first part: which Gaussians grow.
+
+use super::*;
+use crate::device::params::{Address, kernel_params};
+
+kernel_params! {
+    /// Parameters of `select_histogram` (adc_choose.cuh).
+    pub struct SelectHistogramParams {
+        gradient_sum: Address,
+        seen: Address,
+        n: u32,
+        threshold: f32,
+        bad: Address,
+        min_bad: f32,
+        shift: u32,
+        selection: Address,
+        histogram: Address,
+    }
+
+    /// Parameters of `select_digit` (adc_choose.cuh).
+    pub struct SelectDigitParams {
+        shift: u32,
+        room: u32,
+        selection: Address,
+        histogram: Address,
+    }
+
+    /// Parameters of `adc_choose` (adc_choose.cuh).
+    pub struct AdcChooseParams {
+        gradient_sum: Address,
+        seen: Address,
+        n: u32,
+        threshold: f32,
+        bad: Address,
+        min_bad: f32,
+        selection: Address,
+        actions: Address,
+    }
+
+    /// Parameters of `adc_admit` (adc_choose.cuh).
+    pub struct AdcAdmitParams {
+        equals: Address,
+        count: Address,
+        selection: Address,
+        actions: Address,
+    }
+}
+
+/// Who may grow: those whose mean gradient is at least `threshold`, and of whose weight at least
+/// `min_bad` lies on bad pixels (`bad`, no address: nobody asks).
+#[derive(Clone, Copy)]
+struct Candidates {
+    gradient_sum: Address,
+    seen: Address,
+    n: u32,
+    threshold: f32,
+    bad: Address,
+    min_bad: f32,
+}
+
+impl Densify {
+    /// Marks who grows: those at the threshold on whom the views agree, or if they are more than
+    /// `room`, the largest gradients, ties by index.
+    pub(super) fn choose(
+        &self,
+        state: &State,
+        work: &Work<'_>,
+        threshold: f32,
+        (bad, min_bad): (u64, f32),
+        room: usize,
+    ) -> Result<(), BackendError> {
+        let n = state.count;
+        let candidates = Candidates {
+            gradient_sum: state.gradient_sum.address(),
+            seen: state.seen.address(),
+            n: n as u32,
+            // Nothing is at least "not a number".
+            threshold: if room == 0 { f32::NAN } else { threshold },
+            bad,
+            min_bad,
+        };
+        let limited = room > 0 && room < n;
+        let selection = match limited {
+            true => Some(self.select_largest(candidates, room)?),
+            false => None,
+        };
+        let selected = selection.as_ref().map_or(0, |buffer| buffer.address());
+        self.mark_chosen(candidates, selected, work)?;
+        match limited {
+            true => self.admit_equals(work, selected, n),
+            false => Ok(()),
+        }
+    }
+
+    /// Finds the smallest gradient that a limit of `room` Gaussians admits, eight bits at a time.
+    fn select_largest(
+        &self,
+        candidates: Candidates,
+        room: usize,
+    ) -> Result<Lent<'_>, BackendError> {
+        // prefix, remaining, all; then the histogram.
+        let bytes = (4 + 256) * size_of::<u32>();
+        let buffer = self.pool.take("selection of a refinement", bytes)?;
+        buffer.fill(0, bytes)?;
+        let room = room as u32;
+        let selection = buffer.address();
+        let histogram = selection + 16;
+        let Candidates {
+            gradient_sum,
+            seen,
+            n,
+            threshold,
+            bad,
+            min_bad,
+        } = candidates;
+        for shift in [24u32, 16, 8, 0] {
+            self.each(
+                self.kernels.select_histogram,
+                n as usize,
+                &SelectHistogramParams {
+                    gradient_sum,
+                    seen,
+                    n,
+                    threshold,
+                    bad,
+                    min_bad,
+                    shift,
+                    selection,
+                    histogram,
+                },
+            )?;
+            self.one(
+                self.kernels.select_digit,
+                1,
+                &SelectDigitParams {
+                    shift,
+                    room,
+                    selection,
+                    histogram,
+                },
+            )?;
+        }
+        Ok(buffer)
+    }
+
+    /// Marks the candidates, or with a `selection` (not 0) those above its limit and, apart, those
+    /// that equal it.
+    fn mark_chosen(
+        &self,
+        candidates: Candidates,
+        selection: Address,
+        work: &Work<'_>,
+    ) -> Result<(), BackendError> {
+        let Candidates {
+            gradient_sum,
+            seen,
+            n,
+            threshold,
+            bad,
+            min_bad,
+        } = candidates;
+        self.each(
+            self.kernels.adc_choose,
+            n as usize,
+            &AdcChooseParams {
+                gradient_sum,
+                seen,
+                n,
+                threshold,
+                bad,
+                min_bad,
+                selection,
+                actions: work.actions.address(),
+            },
+        )
+    }
+
+    /// Of those that equal the limit, the first that there is room for grow.
+    fn admit_equals(
+        &self,
+        work: &Work<'_>,
+        selection: Address,
+        n: usize,
+    ) -> Result<(), BackendError> {
+        let block_sums = self.count(work, EQUAL, n, totals::LISTED)?;
+        let equals = self.indices(n)?;
+        self.list(work, (EQUAL, totals::LISTED), n, &block_sums, &equals)?;
+        self.each(
+            self.kernels.adc_admit,
+            n,
+            &AdcAdmitParams {
+                equals: equals.address(),
+                count: work.numbers.at(totals::LISTED),
+                selection,
+                actions: work.actions.address(),
+            },
+        )
+    }
+}

@@ -1,0 +1,117 @@
+//! Room for more Gaussians in the arrays of the state.
+
+use super::rows::arrays;
+use crate::device::buffer::failed;
+use crate::device::{Buffer, Device};
+use crate::ops::state::State;
+use splatcore_core::{BackendError, Choice};
+use std::sync::Arc;
+
+/// An array larger than this share of the state grows by way of the host, so that two of it never
+/// lie on the device.
+const SHARE_ON_DEVICE: usize = 10;
+
+/// What takes no more than this part of the memory that is free is no reason to be thrifty.
+const PLENTY: u64 = 8;
+
+/// Whether so many bytes more would be little of what is free.
+pub(super) fn is_plenty(device: &Arc<dyn Device>, bytes: u64) -> bool {
+    bytes <= device.memory().0 / PLENTY
+}
+
+/// Makes room for `rows` Gaussians: nothing if there is, else more than asked, but no more than
+/// `limit` needs. What the state holds stays.
+///
+/// Where memory is plenty there is then room for twice as many, and arrays are copied on the
+/// device. Elsewhere there is room for a tenth more; arrays that are a small part of the state are
+/// copied on the device, the others by way of the host: slower (some 10 GB/s), but the peak stays
+/// near the size of the state.
+///
+/// # Errors
+/// If memory is short; the state is as before then.
+pub fn reserve(
+    device: &Arc<dyn Device>,
+    state: &mut State,
+    rows: usize,
+    limit: usize,
+) -> Result<(), BackendError> {
+    if rows <= state.capacity {
+        return Ok(());
+    }
+    let plenty = is_plenty(device, state.bytes_of(2 * rows));
+    let roomy = if plenty { 2 * rows } else { rows + rows / 10 };
+    let capacity = roomy.min(limit).max(rows);
+    let count = state.count;
+    let in_all: usize = arrays(state).map(|array| array.buffer.bytes()).sum();
+    for array in arrays(state) {
+        let (used, bytes) = (count * array.row_bytes, capacity * array.row_bytes);
+        if array.buffer.bytes() >= bytes {
+            continue;
+        }
+        if bytes > in_all / SHARE_ON_DEVICE && !plenty {
+            grow_by_host(device, array.buffer, used, bytes)?;
+        } else {
+            let grown = Buffer::new(device, array.buffer.name(), bytes)?;
+            copy(device, &grown, array.buffer, used)?;
+            *array.buffer = grown;
+        }
+    }
+    let bytes = capacity * size_of::<u32>();
+    for statistic in [&mut state.gradient_sum, &mut state.seen] {
+        let grown = Buffer::new(device, statistic.name(), bytes)?;
+        copy(device, &grown, statistic, count * size_of::<u32>())?;
+        *statistic = grown;
+    }
+    state.capacity = capacity;
+    Ok(())
+}
+
+/// Copies the first `used` bytes, which both have.
+fn copy(
+    device: &Arc<dyn Device>,
+    to: &Buffer,
+    from: &Buffer,
+    used: usize,
+) -> Result<(), BackendError> {
+    if used == 0 {
+        return Ok(());
+    }
+    // SAFETY: both have that many.
+    unsafe { device.copy(to.address(), from.address(), used) }.map_err(failed)
+}
+
+/// Replaces a buffer by a larger one without ever having both on the device.
+fn grow_by_host(
+    device: &Arc<dyn Device>,
+    buffer: &mut Buffer,
+    used: usize,
+    bytes: usize,
+) -> Result<(), BackendError> {
+    let (name, before) = (buffer.name(), buffer.bytes());
+    let content: Vec<u8> = buffer.to_vec(used)?;
+    *buffer = Buffer::new(device, name, 0)?;
+    match Buffer::new(device, name, bytes) {
+        Ok(grown) => *buffer = grown,
+        Err(error) => {
+            // What was there before fits again.
+            *buffer = Buffer::new(device, name, before)?;
+            buffer.write(0, &content)?;
+            return Err(error);
+        }
+    }
+    buffer.write(0, &content)
+}
+
+/// Kernels count rows in 32 bits.
+pub(super) fn check_rows(rows: usize) -> Result<(), BackendError> {
+    if rows > i32::MAX as usize {
+        return Err(BackendError::TooLarge {
+            what: format!(
+                "a refinement would make {rows} Gaussians, {} are the most",
+                i32::MAX
+            ),
+            depends_on: &[Choice::GaussianCount],
+        });
+    }
+    Ok(())
+}
