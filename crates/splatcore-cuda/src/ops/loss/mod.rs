@@ -168,72 +168,49 @@ impl Loss {
         gradient: u64,
         value: u64,
     ) -> Result<(), BackendError> {
-        let pixels = width as u64 * height as u64;
-        if pixels > u32::MAX as u64 / 3 || width.max(height) > i32::MAX as u32 / 2 {
-            return Err(BackendError::TooLarge {
-                what: format!("a photo of {width}x{height} pixels is too large to learn from"),
-                depends_on: &[Choice::PhotoSize],
-            });
-        }
+        check_size(width, height)?;
         let plan = Plan::new(width, height, self.frugal);
         exactly(&self.device, &mut self.maps, plan.map_bytes)?;
         exactly(&self.device, &mut self.partials, plan.partial_bytes)?;
-        let [forward, backward] = self.kernels[(mask != 0) as usize];
         let inverse_count = if counted == 0 {
             0.0
         } else {
             1.0 / (3 * counted) as f64
         };
-        let channels = plan.channels;
-        for first in (0..3).step_by(channels as usize) {
-            if pixels == 0 {
-                break;
+        let (channels, maps) = (plan.channels, self.maps.address());
+        let partials = self.partials.address();
+        let forward = LossForwardParams {
+            image,
+            photo,
+            mask,
+            maps,
+            partials,
+            width,
+            height,
+            ssim_weight,
+            first_channel: 0,
+            channels,
+            counters,
+        };
+        let backward = LossBackwardParams {
+            image,
+            photo,
+            mask,
+            maps,
+            gradient,
+            width,
+            height,
+            ssim_weight,
+            inverse_count: inverse_count as f32,
+            first_channel: 0,
+            channels,
+            counters,
+        };
+        if width > 0 && height > 0 {
+            for first in (0..3).step_by(channels as usize) {
+                self.launch_channels(&plan, first, forward, backward)?;
             }
-            let partials = self.partials.address() + 8 * (first * plan.forward_tiles) as u64;
-            let maps = self.maps.address();
-            let grid = plan.forward_tiles * channels;
-            launch(
-                &*self.device,
-                forward,
-                grid,
-                THREADS,
-                &LossForwardParams {
-                    image,
-                    photo,
-                    mask,
-                    maps,
-                    partials,
-                    width,
-                    height,
-                    ssim_weight,
-                    first_channel: first,
-                    channels,
-                    counters,
-                },
-            )?;
-            let grid = plan.backward_tiles * channels;
-            launch(
-                &*self.device,
-                backward,
-                grid,
-                THREADS,
-                &LossBackwardParams {
-                    image,
-                    photo,
-                    mask,
-                    maps,
-                    gradient,
-                    width,
-                    height,
-                    ssim_weight,
-                    inverse_count: inverse_count as f32,
-                    first_channel: first,
-                    channels,
-                    counters,
-                },
-            )?;
         }
-        let (partials, count) = (self.partials.address(), 3 * plan.forward_tiles);
         launch(
             &*self.device,
             self.sum,
@@ -241,13 +218,57 @@ impl Loss {
             SUM_THREADS,
             &LossSumParams {
                 partials,
-                count,
+                count: 3 * plan.forward_tiles,
                 inverse_count,
                 value,
                 counters,
             },
         )
     }
+
+    /// Forward and backward of the channels of a launch, from channel `first` on.
+    fn launch_channels(
+        &self,
+        plan: &Plan,
+        first: u32,
+        forward: LossForwardParams,
+        backward: LossBackwardParams,
+    ) -> Result<(), BackendError> {
+        let [forward_kernel, backward_kernel] = self.kernels[(forward.mask != 0) as usize];
+        launch(
+            &*self.device,
+            forward_kernel,
+            plan.forward_tiles * plan.channels,
+            THREADS,
+            &LossForwardParams {
+                partials: forward.partials + 8 * (first * plan.forward_tiles) as u64,
+                first_channel: first,
+                ..forward
+            },
+        )?;
+        launch(
+            &*self.device,
+            backward_kernel,
+            plan.backward_tiles * plan.channels,
+            THREADS,
+            &LossBackwardParams {
+                first_channel: first,
+                ..backward
+            },
+        )
+    }
+}
+
+/// Kernels count values of an image in 32 bits.
+fn check_size(width: u32, height: u32) -> Result<(), BackendError> {
+    let pixels = width as u64 * height as u64;
+    if pixels > u32::MAX as u64 / 3 || width.max(height) > i32::MAX as u32 / 2 {
+        return Err(BackendError::TooLarge {
+            what: format!("a photo of {width}x{height} pixels is too large to learn from"),
+            depends_on: &[Choice::PhotoSize],
+        });
+    }
+    Ok(())
 }
 
 /// What an image's size asks for.
