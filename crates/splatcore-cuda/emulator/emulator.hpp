@@ -1,9 +1,9 @@
 // Defines the words of CUDA C++ for a plain C++17 compiler, so that kernels run on a processor
 // (src/device/emulated/mod.rs). That module joins these texts in this order: emulator.hpp (words
-// and types), fibers.hpp (threads, blocks, barriers), checks.hpp (checks of memory accesses, if
-// CHECKED is 1), collectives.hpp (warps), intrinsics.hpp (arithmetic and atomics), matrix.hpp
-// (matrix units, halves, asynchronous copies), the kernels in an unnamed namespace, and one
-// EMULATOR_KERNEL for each kernel. It needs x86-64 or aarch64, and GCC or clang.
+// and types), fibers.hpp (threads, blocks, barriers), checks.hpp and checks_*.hpp (checks of memory
+// accesses, if CHECKED is 1), collectives.hpp (warps), intrinsics.hpp (arithmetic and atomics),
+// matrix.hpp (matrix units, halves, asynchronous copies), the kernels in an unnamed namespace, and
+// one EMULATOR_KERNEL for each kernel. It needs x86-64 or aarch64, and GCC or clang.
 
 #include <math.h>
 #include <stddef.h>

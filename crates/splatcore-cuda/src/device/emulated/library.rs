@@ -11,24 +11,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// What stands before every program, by file name.
-const PRELUDE: [(&str, &str); 6] = [
-    (
-        "emulator.hpp",
-        include_str!("../../../emulator/emulator.hpp"),
-    ),
-    ("fibers.hpp", include_str!("../../../emulator/fibers.hpp")),
-    ("checks.hpp", include_str!("../../../emulator/checks.hpp")),
-    (
-        "collectives.hpp",
-        include_str!("../../../emulator/collectives.hpp"),
-    ),
-    (
-        "intrinsics.hpp",
-        include_str!("../../../emulator/intrinsics.hpp"),
-    ),
-    ("matrix.hpp", include_str!("../../../emulator/matrix.hpp")),
-];
+/// `"name", ...` in `emulator/`.
+macro_rules! prelude {
+    ($($name:literal)+) => {
+        &[$(($name, include_str!(concat!("../../../emulator/", $name)))),+]
+    };
+}
+
+/// What stands before every program, by file name, in an order in which each finds what it needs.
+const PRELUDE: &[(&str, &str)] = prelude! {
+    "emulator.hpp" "fibers.hpp" "checks.hpp" "checks_order.hpp" "checks_accesses.hpp"
+    "checks_launches.hpp" "checks_hooks.hpp" "collectives.hpp" "intrinsics.hpp" "matrix.hpp"
+};
 
 /// No contraction, so that results do not depend on the processor; type punning and overflow as on
 /// the device. `-O1`: the conformance suite's kernels run as fast as with `-O2` and compile in
@@ -48,7 +42,7 @@ const OPTIONS: [&str; 11] = [
 ];
 
 /// For checked kernels: calls before every access, of functions that are the emulator's own
-/// (emulator/checks.hpp), and line numbers to tell where; the rest is the compiler's own in
+/// (emulator/checks_hooks.hpp), and line numbers to tell where; the rest is the compiler's own in
 /// [`options`]. Given when compiling only: the linker would add the sanitizers' libraries.
 const CHECKS: [&str; 2] = ["-g1", "-fsanitize=thread"];
 
