@@ -11,10 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// How to get NVRTC.
-pub const REMEDY: &str = "install the CUDA toolkit, or run `pip install nvidia-cuda-nvrtc` (CUDA 13) or \
-                          `pip install nvidia-cuda-nvrtc-cu12` (CUDA 12) in an active Python \
-                          environment, or set \
-                          CUDA_PATH to a toolkit's folder";
+pub const REMEDY: &str = "install the CUDA toolkit, or run `pip install nvidia-cuda-nvrtc` \
+                          (CUDA 13) or `pip install nvidia-cuda-nvrtc-cu12` (CUDA 12) in an \
+                          active Python environment, or set CUDA_PATH to a toolkit's folder";
 
 type Handle = *mut c_void;
 

@@ -1,20 +1,10 @@
-//! An NVIDIA card through its driver, opened at run time by cudarc: a program with this module
-//! starts on machines without one.
+//! A card as a device: memory, copies, kernels and events through the driver.
 
-use super::nvrtc;
-use super::{Device, DeviceError, Event, Kernel, Program, Signature};
+use super::{LEAST_CAPABILITY, NoCard, driver_info, no_such_card, words};
+use crate::device::nvrtc;
+use crate::device::{Device, DeviceError, Event, Kernel, Program, Signature};
 use cudarc::driver::{result, sys};
 use std::ffi::{c_int, c_void};
-
-/// Why no card can be used, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{reason}; {remedy}")]
-pub struct NoCard {
-    /// In a few words.
-    pub reason: String,
-    /// What the user can do.
-    pub remedy: String,
-}
 
 /// A card with one queue. Kernels of loaded modules stay for the life of the process.
 pub struct Card {
@@ -33,27 +23,6 @@ pub struct Card {
 unsafe impl Send for Card {}
 // SAFETY: as above.
 unsafe impl Sync for Card {}
-
-/// What the driver says without a context.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DriverInfo {
-    /// CUDA version that the driver supports, as 12080 for 12.8.
-    pub version: i32,
-    /// Name, compute capability times ten and bytes of each card.
-    pub cards: Vec<(String, u32, u64)>,
-}
-
-fn words(error: result::DriverError) -> String {
-    let text = |s: Result<&std::ffi::CStr, _>| {
-        s.map(|s| s.to_string_lossy().into_owned())
-            .unwrap_or_default()
-    };
-    format!(
-        "{} ({})",
-        text(error.error_string()),
-        text(error.error_name())
-    )
-}
 
 fn failed(what: &str) -> impl Fn(result::DriverError) -> DeviceError + '_ {
     move |error| {
@@ -82,76 +51,11 @@ fn failed(what: &str) -> impl Fn(result::DriverError) -> DeviceError + '_ {
     }
 }
 
-/// Asks the driver which cards there are.
-///
-/// # Errors
-/// If there is no driver or it does not start.
-pub fn driver_info() -> Result<DriverInfo, NoCard> {
-    // SAFETY: opening the driver has no preconditions.
-    if !unsafe { sys::is_culib_present() } {
-        return Err(NoCard {
-            reason: "no NVIDIA driver (libcuda) was found".into(),
-            remedy: "install NVIDIA's driver from https://www.nvidia.com/drivers".into(),
-        });
-    }
-    let stuck = |error| NoCard {
-        reason: format!("the NVIDIA driver does not start: {}", words(error)),
-        remedy: "check that nvidia-smi works and that a card is visible (CUDA_VISIBLE_DEVICES)"
-            .into(),
-    };
-    result::init().map_err(stuck)?;
-    let mut info = DriverInfo::default();
-    // SAFETY: the driver is initialised, and the devices are its own.
-    unsafe {
-        let _ = sys::cuDriverGetVersion(&mut info.version);
-        for ordinal in 0..result::device::get_count().map_err(stuck)? {
-            let device = result::device::get(ordinal).map_err(stuck)?;
-            let attribute =
-                |which| result::device::get_attribute(device, which).unwrap_or(0) as u32;
-            use sys::CUdevice_attribute::*;
-            let capability = 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
-                + attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-            info.cards.push((
-                result::device::get_name(device).unwrap_or_else(|_| "unnamed".into()),
-                capability,
-                result::device::total_mem(device).unwrap_or(0) as u64,
-            ));
-        }
-    }
-    Ok(info)
-}
-
-/// There is no card of this number; names those that there are.
-fn no_such_card(ordinal: usize, cards: &[(String, u32, u64)]) -> NoCard {
-    let known: Vec<String> = cards
-        .iter()
-        .enumerate()
-        .map(|(i, (name, ..))| format!("{i} ({name})"))
-        .collect();
-    match known.len() {
-        0 => NoCard {
-            reason: "the NVIDIA driver sees no card".into(),
-            remedy: "check nvidia-smi and CUDA_VISIBLE_DEVICES".into(),
-        },
-        n => NoCard {
-            reason: format!(
-                "there is no card {ordinal}; the driver sees {}: {}",
-                if n == 1 { "one".into() } else { n.to_string() },
-                known.join(", ")
-            ),
-            remedy: "choose one of them (CUDA_VISIBLE_DEVICES hides and renumbers cards)".into(),
-        },
-    }
-}
-
 /// Least compute capability on which a kernel can await its predecessor by itself.
 const OVERLAPPING_CAPABILITY: u32 = 90;
 /// The variable that, set to 0, has every kernel launched only when the one before it has ended, to
 /// see what that costs.
 const OVERLAP_VARIABLE: &str = "SPLATCORE_OVERLAP";
-
-/// Least compute capability: the products of `blend_splatcore` need Turing's matrix units.
-pub const LEAST_CAPABILITY: u32 = 75;
 
 impl Card {
     /// Opens a card by its number, or the first.
@@ -482,25 +386,5 @@ impl Device for Card {
             // SAFETY: the event came from `record` and is given up.
             let _ = unsafe { result::event::destroy(event.0 as sys::CUevent) };
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_card_that_is_not_there_is_answered_with_those_that_are() {
-        let card = |name: &str| (name.to_owned(), 90, 1 << 30);
-        let words = |cards: &[_]| no_such_card(3, cards).to_string();
-        let two = words(&[card("H200"), card("L4")]);
-        assert!(
-            two.contains("no card 3; the driver sees 2: 0 (H200), 1 (L4)"),
-            "{two}"
-        );
-        assert!(two.contains("choose one of them"), "{two}");
-        let one = words(&[card("L4")]);
-        assert!(one.contains("sees one: 0 (L4)"), "{one}");
-        assert!(words(&[]).contains("sees no card"));
     }
 }
