@@ -56,11 +56,9 @@ pub struct Kernel {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Event(pub usize);
 
-/// Memory and kernels of one device.
-///
-/// Addresses are the device's own; [`Buffer`] owns them. The methods that take addresses are unsafe
-/// because a wrong one corrupts memory of the device (of this process, when emulated).
-pub trait Device: Send + Sync {
+/// A device with one in-order queue. The methods of the traits that it stands on can be called on a
+/// `dyn Device` without importing these.
+pub trait Device: Allocations + Copies + Launches + Events + Send + Sync {
     /// One line: card, compute capability, driver.
     fn describe(&self) -> String;
     /// Compute capability, major * 10 + minor.
@@ -69,6 +67,14 @@ pub trait Device: Send + Sync {
     fn multiprocessors(&self) -> u32;
     /// Bytes free and in all.
     fn memory(&self) -> (u64, u64);
+}
+
+/// Memory of a device, and of the host where the device can reach it.
+///
+/// Addresses are the device's own; [`Buffer`] and [`Pinned`] own them. The methods that take
+/// addresses are unsafe because a wrong one corrupts memory of the device (of this process, when
+/// emulated).
+pub trait Allocations {
     /// Memory of at least `bytes`, aligned to 256; its content is undefined.
     ///
     /// # Errors
@@ -89,6 +95,10 @@ pub trait Device: Send + Sync {
     /// # Safety
     /// `address` came from `allocate_pinned` and is not used again, by the queue either.
     unsafe fn release_pinned(&self, address: *mut u8);
+}
+
+/// Copies in the queue, between host and device and on the device. Unsafe as [`Allocations`] are.
+pub trait Copies {
     /// Copies to the device; `from` may change when this returns.
     ///
     /// # Safety
@@ -130,6 +140,10 @@ pub trait Device: Send + Sync {
     /// # Safety
     /// `to` owns that many bytes.
     unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError>;
+}
+
+/// Programs, and launches of their kernels in the queue.
+pub trait Launches {
     /// Whether programs that will be wanted later are better compiled with the first ones, all at
     /// once.
     fn compiles_ahead(&self) -> bool {
@@ -158,6 +172,10 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// What went wrong in it since the last wait.
     fn synchronize(&self) -> Result<(), DeviceError>;
+}
+
+/// Moments in the queue.
+pub trait Events {
     /// Marks this place in the queue.
     fn record(&self) -> Result<Event, DeviceError>;
     /// Marks this place in the queue with an event that is used again.

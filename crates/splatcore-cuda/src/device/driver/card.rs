@@ -2,7 +2,8 @@
 
 use super::{LEAST_CAPABILITY, NoCard, driver_info, no_such_card, words};
 use crate::device::nvrtc;
-use crate::device::{Device, DeviceError, Event, Kernel, Program, Signature};
+use crate::device::{Allocations, Copies, Device, Events, Launches};
+use crate::device::{DeviceError, Event, Kernel, Program, Signature};
 use cudarc::driver::{result, sys};
 use std::ffi::{c_int, c_void};
 
@@ -154,7 +155,9 @@ impl Device for Card {
         };
         read().map_or((0, 0), |(free, total)| (free as u64, total as u64))
     }
+}
 
+impl Allocations for Card {
     fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
         self.current()?;
         // SAFETY: the context is current.
@@ -191,7 +194,9 @@ impl Device for Card {
             let _ = unsafe { result::free_host(address.cast()) };
         }
     }
+}
 
+impl Copies for Card {
     unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
         self.current()?;
         // SAFETY: the caller's promise. From pageable memory the driver copies before it returns.
@@ -249,7 +254,9 @@ impl Device for Card {
         unsafe { result::memset_d8_async(to, byte, bytes, self.stream) }
             .map_err(failed("filling memory"))
     }
+}
 
+impl Launches for Card {
     // A step that waits for its compiler leaves the card idle for a second.
     fn compiles_ahead(&self) -> bool {
         true
@@ -340,7 +347,9 @@ impl Device for Card {
         // SAFETY: the stream lives as long as self.
         unsafe { result::stream::synchronize(self.stream) }.map_err(failed("the card"))
     }
+}
 
+impl Events for Card {
     fn record(&self) -> Result<Event, DeviceError> {
         self.current()?;
         let event = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT)

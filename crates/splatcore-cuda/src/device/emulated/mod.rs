@@ -14,7 +14,8 @@ mod library;
 mod memory;
 mod places;
 
-use super::{Device, DeviceError, Event, Kernel, Program};
+use super::{Allocations, Copies, Device, Events, Launches};
+use super::{DeviceError, Event, Kernel, Program};
 use library::{Compiler, Entry};
 use memory::Memory;
 use std::collections::HashMap;
@@ -181,7 +182,9 @@ impl Device for Emulated {
         let state = self.state();
         (state.limit.saturating_sub(state.memory.used()), state.limit)
     }
+}
 
+impl Allocations for Emulated {
     fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
         self.state().allocate(bytes, false)
     }
@@ -199,7 +202,9 @@ impl Device for Emulated {
     unsafe fn release_pinned(&self, address: *mut u8) {
         self.state().release(address as u64);
     }
+}
 
+impl Copies for Emulated {
     unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
         // SAFETY: a slice owns its bytes.
         unsafe { self.upload_pinned(to, from.as_ptr(), from.len()) }
@@ -254,7 +259,9 @@ impl Device for Emulated {
         unsafe { (to as *mut u8).write_bytes(byte, bytes) };
         Ok(())
     }
+}
 
+impl Launches for Emulated {
     fn load(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError> {
         let entries = self.compiler.load(program)?;
         Ok(entries
@@ -297,7 +304,9 @@ impl Device for Emulated {
     fn synchronize(&self) -> Result<(), DeviceError> {
         self.state().check()
     }
+}
 
+impl Events for Emulated {
     fn record(&self) -> Result<Event, DeviceError> {
         let mut state = self.state();
         let event = Event(state.next_event);

@@ -5,7 +5,7 @@
 //! `SPLATCORE_EMULATOR=checked`.
 
 use crate::device::emulated::Emulated;
-use crate::device::{Device, DeviceError, Kernel};
+use crate::device::{Allocations, Copies, DeviceError, Kernel, Launches};
 use crate::ops;
 use crate::tests::support::checked::checked;
 use std::ffi::c_void;

@@ -3,7 +3,8 @@
 
 use crate::CudaBackend;
 use crate::device::emulated::Emulated;
-use crate::device::{Device, DeviceError, Event, Kernel, Program};
+use crate::device::{Allocations, Copies, Device, Events, Launches};
+use crate::device::{DeviceError, Event, Kernel, Program};
 use splatcore_core::{Camera, Gaussians, Photo, View};
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -111,6 +112,9 @@ impl Device for Watched {
         let (free, all) = self.emulated.memory();
         (self.watch().said_free.unwrap_or(free), all)
     }
+}
+
+impl Allocations for Watched {
     fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
         self.call()?;
         let mut watch = self.watch();
@@ -147,6 +151,9 @@ impl Device for Watched {
     unsafe fn release_pinned(&self, address: *mut u8) {
         unsafe { self.emulated.release_pinned(address) }
     }
+}
+
+impl Copies for Watched {
     unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
         self.call()?;
         self.watch().moved += from.len();
@@ -186,6 +193,9 @@ impl Device for Watched {
         self.call()?;
         unsafe { self.emulated.fill(to, byte, bytes) }
     }
+}
+
+impl Launches for Watched {
     fn load(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError> {
         self.call()?;
         self.emulated.load(program)
@@ -205,6 +215,9 @@ impl Device for Watched {
         self.watch().waits += 1;
         self.emulated.synchronize()
     }
+}
+
+impl Events for Watched {
     fn record(&self) -> Result<Event, DeviceError> {
         self.call()?;
         self.watch().events += 1;
