@@ -61,11 +61,85 @@ struct Outcome {
     pairs: Vec<Vec<Pair>>,
 }
 
+/// A case's buffers on the device.
+struct Uploaded {
+    splats: Buffer,
+    large: Buffer,
+    counts: Buffer,
+    pairs: Buffer,
+    masks: Buffer,
+    counters: Buffer,
+    items: Buffer,
+    macro_tile_places: Buffer,
+    tile_lists: Buffer,
+    places: Buffer,
+    /// Entries of the queue that there is room for.
+    queue_room: usize,
+    /// Pairs that a macro-tile has room for.
+    room: usize,
+    /// Pairs that there is room for in all.
+    capacity: usize,
+}
+
+impl Uploaded {
+    /// What the two kernels take, for `macro_tiles` macro-tiles.
+    fn params(
+        &self,
+        camera: KernelCamera,
+        macro_tiles: usize,
+    ) -> (BinLargeSplatsParams, SortBinsParams) {
+        let (items, places) = (self.items.address(), self.places.address());
+        let large = BinLargeSplatsParams {
+            splats: self.splats.address(),
+            queue: self.large.address(),
+            queue_room: self.queue_room as u32,
+            camera,
+            macro_tile_counts: self.counts.address(),
+            pairs: self.pairs.address(),
+            masks: self.masks.address(),
+            room: self.room as u32,
+            macro_tiles: macro_tiles as u32,
+            capacity: self.capacity as u32,
+            counters: self.counters.address(),
+            items,
+            places,
+        };
+        let sort = SortBinsParams {
+            items,
+            all_pairs: self.pairs.address(),
+            all_masks: self.masks.address(),
+            room: self.room as u32,
+            macro_tiles: macro_tiles as u32,
+            camera,
+            counters: self.counters.address(),
+            macro_tile_places: self.macro_tile_places.address(),
+            tile_lists: self.tile_lists.address(),
+            places,
+        };
+        (large, sort)
+    }
+}
+
 impl Case<'_> {
     /// With as much room as `all`, the pairs of each macro-tile, take.
     fn run(&self, all: &[usize], missing: Missing) -> Outcome {
         let (device, count) = (self.device, self.binned.len());
         let kinds = bin::MacroTiles::new(self.side, count).unwrap();
+        let uploaded = self.upload(all, missing);
+        let queue = Queue::new(device.clone());
+        let load = |program| device.load(&program).unwrap()[0];
+        let (large, sort) = uploaded.params(*self.view, count);
+        let bin_large_splats = load(bin::large_program(self.method, kinds));
+        // Fewer entries and items than there are.
+        bin::launch_large(&queue, bin_large_splats, 1, &large).unwrap();
+        let sort_bins = load(bin::sort_program(kinds));
+        bin::launch_sort(&queue, sort_bins, 7, &sort).unwrap();
+        device.synchronize().unwrap();
+        self.outcome(&uploaded)
+    }
+
+    fn upload(&self, all: &[usize], missing: Missing) -> Uploaded {
+        let (device, count) = (self.device, self.binned.len());
         let (total, longest) = (all.iter().sum::<usize>(), all.iter().max().unwrap().max(&1));
         let (room, capacity) = (longest - missing.in_lists, total - missing.in_all);
         let queue_room = self.large.len() - missing.in_queue;
@@ -76,64 +150,38 @@ impl Case<'_> {
             ..Counters::default()
         };
         let upload = |words: &[u32]| Buffer::from_slice(device, "test", words).unwrap();
-        let splats = Buffer::from_slice(device, "test", self.splats).unwrap();
-        let large = upload(self.large[..queue_room].as_flattened());
-        let counters = Buffer::from_slice(device, "test", &[counters]).unwrap();
-        let (counts, pairs) = (upload(&counts), upload(pairs.as_flattened()));
-        let masks = Buffer::from_slice(device, "test", &masks).unwrap();
-        let items = upload(&vec![UNTOUCHED; 4 * bin::most_items(count, capacity)]);
-        let macro_tile_places = zeros(device, 4 * count);
-        let tile_lists = upload(&vec![UNTOUCHED; bin::places(self.side) * capacity]);
         let tiles = self.view.tile_count();
-        let has_entries = bin::has_entries(self.side);
-        let places = match has_entries {
-            true => upload(&vec![UNTOUCHED; 4 * tiles]),
-            false => zeros(device, 8 * tiles),
-        };
-        let queue = Queue::new(device.clone());
-        let load = |program| device.load(&program).unwrap()[0];
-        let params = BinLargeSplatsParams {
-            splats: splats.address(),
-            queue: large.address(),
-            queue_room: queue_room as u32,
-            camera: *self.view,
-            macro_tile_counts: counts.address(),
-            pairs: pairs.address(),
-            masks: masks.address(),
-            room: room as u32,
-            macro_tiles: count as u32,
-            capacity: capacity as u32,
-            counters: counters.address(),
-            items: items.address(),
-            places: places.address(),
-        };
-        let bin_large_splats = load(bin::large_program(self.method, kinds));
-        // Fewer entries and items than there are.
-        bin::launch_large(&queue, bin_large_splats, 1, &params).unwrap();
-        let params = SortBinsParams {
-            items: items.address(),
-            all_pairs: pairs.address(),
-            all_masks: masks.address(),
-            room: room as u32,
-            macro_tiles: count as u32,
-            camera: *self.view,
-            counters: counters.address(),
-            macro_tile_places: macro_tile_places.address(),
-            tile_lists: tile_lists.address(),
-            places: places.address(),
-        };
-        let sort_bins = load(bin::sort_program(kinds));
-        bin::launch_sort(&queue, sort_bins, 7, &params).unwrap();
-        device.synchronize().unwrap();
+        Uploaded {
+            splats: Buffer::from_slice(device, "test", self.splats).unwrap(),
+            large: upload(self.large[..queue_room].as_flattened()),
+            counts: upload(&counts),
+            pairs: upload(pairs.as_flattened()),
+            masks: Buffer::from_slice(device, "test", &masks).unwrap(),
+            counters: Buffer::from_slice(device, "test", &[counters]).unwrap(),
+            items: upload(&vec![UNTOUCHED; 4 * bin::most_items(count, capacity)]),
+            macro_tile_places: zeros(device, 4 * count),
+            tile_lists: upload(&vec![UNTOUCHED; bin::places(self.side) * capacity]),
+            places: match bin::has_entries(self.side) {
+                true => upload(&vec![UNTOUCHED; 4 * tiles]),
+                false => zeros(device, 8 * tiles),
+            },
+            queue_room,
+            room,
+            capacity,
+        }
+    }
 
+    /// What the buffers say when the kernels have run. After an overflow the lists must be
+    /// untouched.
+    fn outcome(&self, uploaded: &Uploaded) -> Outcome {
+        let (count, room) = (self.binned.len(), uploaded.room);
         let mut read = [Counters::default()];
-        counters.read(0, &mut read).unwrap();
-        let tile_lists: Vec<u32> = tile_lists
-            .to_vec(bin::places(self.side) * capacity)
-            .unwrap();
-        let words: Vec<u32> = places
-            .to_vec(if has_entries { 4 } else { 2 } * tiles)
-            .unwrap();
+        uploaded.counters.read(0, &mut read).unwrap();
+        let listed = bin::places(self.side) * uploaded.capacity;
+        let tile_lists: Vec<u32> = uploaded.tile_lists.to_vec(listed).unwrap();
+        let a_tile = if bin::has_entries(self.side) { 4 } else { 2 };
+        let places = a_tile * self.view.tile_count();
+        let words: Vec<u32> = uploaded.places.to_vec(places).unwrap();
         if read[0].overflowed != 0 {
             assert!(
                 tile_lists.iter().all(|&word| word == UNTOUCHED),
@@ -147,9 +195,9 @@ impl Case<'_> {
             };
         }
         let (lists, order) = self.lists_and_order(&tile_lists, &words);
-        let counts: Vec<u32> = counts.to_vec(count).unwrap();
-        let pairs: Vec<[u32; 2]> = pairs.to_vec(count * room).unwrap();
-        let masks: Vec<u16> = masks.to_vec(count * room).unwrap();
+        let counts: Vec<u32> = uploaded.counts.to_vec(count).unwrap();
+        let pairs: Vec<[u32; 2]> = uploaded.pairs.to_vec(count * room).unwrap();
+        let masks: Vec<u16> = uploaded.masks.to_vec(count * room).unwrap();
         Outcome {
             counters: read[0],
             lists,
@@ -369,7 +417,7 @@ fn lists_are_sorted_and_split() {
     }
 }
 
-/// A renderer launches for as many pairs as it takes an image to have. Forty Gaussians that cover
+/// A renderer launches for as many pairs as it takes a image to have. Forty Gaussians that cover
 /// everything have five times as many.
 #[test]
 fn pictures_of_more_pairs_than_expected_are_right() {

@@ -10,7 +10,7 @@ use crate::tests::support::splats::{launch_on_splats, many_shapes, tile_lists};
 const METHODS: [Intersect; 3] = [Intersect::Aabb, Intersect::Obb, Intersect::Exact];
 
 /// What `project` says of each splat: the first of 2x2 macro-tiles, the tiles in the upper and the
-/// lower ones, rows of macro-tiles, whether it goes farther.
+/// lower ones, rows of macro-tiles, whether it is large.
 const COVERED: &str = r#"
 extern "C" __global__ void covered_macro_tiles(const Splat* splats, u32 count, Camera camera,
                                        uint4* covered, uint2* rows) {
@@ -107,6 +107,74 @@ fn without_room_nothing_is_split(case: &Case, lengths: &[usize], what: &str) {
     }
 }
 
+/// The pairs of splats, by how they are to be binned.
+struct Sorted {
+    /// Of each macro-tile, those of splats with a small footprint.
+    binned: Vec<Vec<Pair>>,
+    /// Of each macro-tile, all.
+    all: Vec<Vec<Pair>>,
+    /// The queue's entries of splats with a large footprint.
+    large: Vec<[u32; 4]>,
+    /// Splats with a small and with a large footprint.
+    splats: [usize; 2],
+    /// Macro-tiles in the rows of large splats of which no tile is touched.
+    gaps: usize,
+}
+
+impl Sorted {
+    /// Of `count` macro-tiles. `wanted` are the macro-tiles of each splat; those of a small one
+    /// must be what `own` says.
+    fn new(
+        own: Vec<Result<Vec<MacroTile>, [u32; 2]>>,
+        wanted: &[Vec<MacroTile>],
+        depths: &[f32],
+        count: usize,
+        what: &str,
+    ) -> Self {
+        let mut sorted = Self {
+            binned: vec![Vec::new(); count],
+            all: vec![Vec::new(); count],
+            large: Vec::new(),
+            splats: [0, 0],
+            gaps: 0,
+        };
+        for (i, own) in own.into_iter().enumerate() {
+            let (splat_index, depth) = (i as u32, depths[i]);
+            match own {
+                Ok(own) => {
+                    let with_tiles = wanted[i].iter().copied().filter(|(_, mask)| *mask != 0);
+                    assert!(
+                        own.iter().copied().eq(with_tiles),
+                        "{what}, splat {i}: {own:?}"
+                    );
+                    for (macro_tile, mask) in own {
+                        let pair = (depth, splat_index, mask);
+                        sorted.all[macro_tile as usize].push(pair);
+                        sorted.binned[macro_tile as usize].push(pair);
+                    }
+                    sorted.splats[0] += 1;
+                }
+                Err([first, end]) => {
+                    for row in (first..end).step_by(bin::LARGE_ROWS as usize) {
+                        sorted.large.push([
+                            splat_index,
+                            depth.to_bits(),
+                            row,
+                            end.min(row + bin::LARGE_ROWS),
+                        ]);
+                    }
+                    for &(macro_tile, mask) in &wanted[i] {
+                        sorted.all[macro_tile as usize].push((depth, splat_index, mask));
+                    }
+                    sorted.splats[1] += 1;
+                    sorted.gaps += wanted[i].iter().filter(|(_, mask)| *mask == 0).count();
+                }
+            }
+        }
+        sorted
+    }
+}
+
 /// Splats of many shapes: small ones are binned here, as `project` does it; the others' pairs find
 /// their lists, and all are sorted.
 #[test]
@@ -120,7 +188,7 @@ fn large_splats_are_binned() {
     for side in bin::SIDES {
         let count = macro_tiles::count(&view, side);
         let kinds = bin::MacroTiles::new(side, count).unwrap();
-        let (mut small_splats, mut large_splats, mut gaps) = (0, 0, 0);
+        let (mut small, mut large, mut gaps) = (0, 0, 0);
         for method in METHODS {
             let what = format!("{method}, macro-tiles of {side}x{side}");
             let tiles = tile_lists(&device, method, &splats, &view);
@@ -128,55 +196,21 @@ fn large_splats_are_binned() {
                 .iter()
                 .map(|list| macro_tiles_of(list, &view, side))
                 .collect();
-            let (mut binned, mut all, mut large) =
-                (vec![Vec::new(); count], vec![Vec::new(); count], Vec::new());
-            for (i, own) in small_or_large(&device, method, kinds, &splats, &view)
-                .into_iter()
-                .enumerate()
-            {
-                let (splat_index, depth) = (i as u32, depths[i]);
-                let mut bin = |pairs: &[MacroTile], now: bool| {
-                    for &(macro_tile, mask) in pairs {
-                        all[macro_tile as usize].push((depth, splat_index, mask));
-                        if now {
-                            binned[macro_tile as usize].push((depth, splat_index, mask));
-                        }
-                    }
-                };
-                match own {
-                    Ok(own) => {
-                        let with_tiles = wanted[i].iter().copied().filter(|(_, mask)| *mask != 0);
-                        assert!(
-                            own.iter().copied().eq(with_tiles),
-                            "{what}, splat {i}: {own:?}"
-                        );
-                        bin(&own, true);
-                        small_splats += 1;
-                    }
-                    Err([first, end]) => {
-                        for row in (first..end).step_by(bin::LARGE_ROWS as usize) {
-                            large.push([
-                                splat_index,
-                                depth.to_bits(),
-                                row,
-                                end.min(row + bin::LARGE_ROWS),
-                            ]);
-                        }
-                        bin(&wanted[i], false);
-                        large_splats += 1;
-                        gaps += wanted[i].iter().filter(|(_, mask)| *mask == 0).count();
-                    }
-                }
-            }
-            rng.shuffle(&mut large);
+            let own = small_or_large(&device, method, kinds, &splats, &view);
+            let mut sorted = Sorted::new(own, &wanted, &depths, count, &what);
+            small += sorted.splats[0];
+            large += sorted.splats[1];
+            gaps += sorted.gaps;
+            rng.shuffle(&mut sorted.large);
+            let all = sorted.all;
             let case = Case {
                 device: &device,
                 view: &view,
                 method,
                 side,
                 splats: &splats,
-                binned,
-                large,
+                binned: sorted.binned,
+                large: sorted.large,
             };
             let lengths: Vec<usize> = all.iter().map(Vec::len).collect();
             let got = case.run(&lengths, Missing::default());
@@ -192,8 +226,8 @@ fn large_splats_are_binned() {
             without_room_nothing_is_split(&case, &lengths, &what);
         }
         assert!(
-            small_splats > 200 && large_splats > 200 && gaps > 0,
-            "{small_splats} small, {large_splats} large, {gaps} gaps"
+            small > 200 && large > 200 && gaps > 0,
+            "{small} covered, {large} large, {gaps} gaps"
         );
     }
 }
