@@ -55,8 +55,8 @@ impl CudaLearner {
         Ok(())
     }
 
-    /// Reads what the last poll asked for, which is long past, and polls again: the device always has
-    /// steps left to do while the host waits.
+    /// Reads what the last poll asked for, which is long past, and polls again: the device always
+    /// has steps left to do while the host waits.
     fn poll(&mut self) -> Result<(), BackendError> {
         let device = self.passes.queue().device.clone();
         if let (true, Some(event)) = (self.polling, &self.polled) {

@@ -32,7 +32,8 @@ impl Group {
 
 /// Everything that a checkpoint must hold, on the device.
 pub struct State {
-    /// Gaussians; while refinements are in the queue, at most so many (see `learner/synchronise.rs`).
+    /// Gaussians; while refinements are in the queue, at most so many (see
+    /// `learner/synchronise.rs`).
     pub count: usize,
     /// Their number, u32, as of where the queue is.
     pub device_count: Buffer,

@@ -43,8 +43,8 @@ kernel_params! {
 }
 
 const BLOCK: u32 = 256;
-/// Tiles along a side of a macro-tile, for images and for large images: for twice the pixels a side,
-/// about the same macro-tiles and pairs.
+/// Tiles along a side of a macro-tile, for images and for large images: for twice the pixels a
+/// side, about the same macro-tiles and pairs.
 pub const SIDES: [u32; 2] = [2, 4];
 /// A pair's compacted index leaves four bits for a small macro-tile's tiles.
 pub const MOST_SPLATS: usize = 1 << 28;

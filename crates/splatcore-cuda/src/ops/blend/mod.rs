@@ -131,8 +131,9 @@ pub fn launch(
 
 /// The blend of a training pass. [`Backward::Splatcore`] repeats the weights of
 /// [`Blend::Splatcore`] bit for bit and wants no other image. A method in f32 wants one in f32, or
-/// what it takes for the colour behind a fragment is off where little transmittance is left; the published
-/// methods keep the image that is theirs all the same. Only methods in f32 leave checkpoints.
+/// what it takes for the colour behind a fragment is off where little transmittance is left; the
+/// published methods keep the image that is theirs all the same. Only methods in f32 leave
+/// checkpoints.
 pub fn blend_in_training(blend: Blend, backward: Backward) -> Blend {
     match (blend, backward) {
         (_, Backward::Splatcore) => Blend::Splatcore,

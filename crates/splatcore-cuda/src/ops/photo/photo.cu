@@ -107,7 +107,8 @@ struct PhotoParams {
     u8* rgb_out;
     u8* mask_out;
 };
-extern "C" __global__ void __launch_bounds__(BLOCK) photo(const __grid_constant__ PhotoParams args) {
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    photo(const __grid_constant__ PhotoParams args) {
     begin_kernel();
     u32 at = blockIdx.x * BLOCK + threadIdx.x;
     if (at >= args.to_width * args.to_height) return;
