@@ -2,22 +2,31 @@
 //! every name in the kernel files. Kernels are parsed as the emulator compiles them: as C++ behind
 //! its headers, so that no CUDA is needed.
 //!
-//! Usage: `cargo run -p splatcore-cuda --example compile_commands`
+//! Usage: `cargo run -p splatcore-cuda --example compile_commands [--check]`; with `--check` each
+//! command is run, and the first that fails is printed.
 
+use splatcore_cuda::device::emulated::PRELUDE;
 use splatcore_cuda::ops;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 
-/// The emulator's headers, in the order in which it puts them in front of a kernel.
-const EMULATOR: [&str; 6] = [
-    "emulator.hpp",
-    "fibers.hpp",
-    "checks.hpp",
-    "collectives.hpp",
-    "intrinsics.hpp",
-    "matrix.hpp",
-];
+/// Runs each command for its errors alone.
+fn check(commands: &[serde_json::Value]) -> Result<(), Box<dyn Error>> {
+    for command in commands {
+        let arguments = command["arguments"].as_array().into_iter().flatten();
+        let arguments: Vec<&str> = arguments.filter_map(|word| word.as_str()).collect();
+        let status = std::process::Command::new(arguments[0])
+            .args(&arguments[1..])
+            .arg("-fsyntax-only")
+            .status()?;
+        if !status.success() {
+            return Err(format!("{} cannot be parsed", command["file"]).into());
+        }
+    }
+    eprintln!("{} kernel files can be parsed", commands.len());
+    Ok(())
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -38,34 +47,47 @@ fn main() -> Result<(), Box<dyn Error>> {
         headers.push(folder);
     }
     headers.sort();
+    let constants_folder = package.join("../../target/compile_commands");
+    std::fs::create_dir_all(&constants_folder)?;
     // An editor shows one variant of each file: the first that is listed.
     let mut commands = BTreeMap::new();
     for program in ops::all_programs() {
         let Some(file) = kernel_files.get(std::ffi::OsStr::new(program.root.0)) else {
             continue;
         };
-        commands.entry(program.root.0).or_insert_with(|| {
-            let mut arguments = vec!["c++".to_string()];
-            arguments.extend(["-x", "c++", "-std=c++17", "-w"].map(String::from));
-            arguments.extend(["-DEMULATED=1", "-DCHECKED=0"].map(String::from));
-            for header in EMULATOR {
-                arguments.push("-include".into());
-                arguments.push(package.join("emulator").join(header).display().to_string());
-            }
-            for folder in &headers {
-                arguments.push(format!("-I{}", folder.display()));
-            }
-            let constants = program.constants.iter();
-            arguments.extend(constants.map(|(name, value)| format!("-D{name}={value}")));
-            arguments.extend(["-c".into(), file.display().to_string()]);
-            serde_json::json!({
-                "directory": package,
-                "file": file,
-                "arguments": arguments,
-            })
+        if commands.contains_key(program.root.0) {
+            continue;
+        }
+        // Not as -D, which would hold in the emulator's headers too.
+        let constants = constants_folder.join(program.root.0).with_extension("hpp");
+        let defines = program.constants.iter();
+        let defines: String = defines
+            .map(|(name, value)| format!("#define {name} {value}\n"))
+            .collect();
+        std::fs::write(&constants, defines)?;
+        let mut arguments = vec!["c++".to_string()];
+        arguments.extend(["-x", "c++", "-std=c++17", "-w"].map(String::from));
+        arguments.extend(["-DEMULATED=1", "-DCHECKED=0"].map(String::from));
+        for (header, _) in PRELUDE {
+            arguments.push("-include".into());
+            arguments.push(package.join("emulator").join(header).display().to_string());
+        }
+        for folder in &headers {
+            arguments.push(format!("-I{}", folder.display()));
+        }
+        arguments.extend(["-include".into(), constants.display().to_string()]);
+        arguments.extend(["-c".into(), file.display().to_string()]);
+        let command = serde_json::json!({
+            "directory": package,
+            "file": file,
+            "arguments": arguments,
         });
+        commands.insert(program.root.0, command);
     }
     let commands: Vec<_> = commands.into_values().collect();
+    if std::env::args().any(|argument| argument == "--check") {
+        return check(&commands);
+    }
     let path = package.join("../../compile_commands.json");
     std::fs::write(&path, serde_json::to_string_pretty(&commands)?)?;
     eprintln!("compile_commands.json: {} kernel files", commands.len());

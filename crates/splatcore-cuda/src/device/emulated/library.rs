@@ -19,7 +19,7 @@ macro_rules! prelude {
 }
 
 /// What stands before every program, by file name, in an order in which each finds what it needs.
-const PRELUDE: &[(&str, &str)] = prelude! {
+pub static PRELUDE: &[(&str, &str)] = prelude! {
     "emulator.hpp" "fibers.hpp" "checks.hpp" "checks_order.hpp" "checks_accesses.hpp"
     "checks_launches.hpp" "checks_hooks.hpp" "collectives.hpp" "intrinsics.hpp" "matrix.hpp"
 };

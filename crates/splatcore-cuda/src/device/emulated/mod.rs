@@ -14,6 +14,8 @@ mod library;
 mod memory;
 mod places;
 
+pub use library::PRELUDE;
+
 use super::{Allocations, Copies, Device, Events, Launches};
 use super::{DeviceError, Event, Kernel, Program};
 use library::{Compiler, Entry};
