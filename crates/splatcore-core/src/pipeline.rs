@@ -137,6 +137,18 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
+    /// The plainest pipeline with the same image but for roundings: each blend is `scalar` unless
+    /// it loses fragments by design.
+    pub fn plain(self) -> Pipeline {
+        Pipeline {
+            intersect: self.intersect,
+            blend: match self.blend.loses_nothing() {
+                true => Blend::Scalar,
+                false => self.blend,
+            },
+            backward: Backward::Atomic,
+        }
+    }
     /// The fastest that meets the equal-quality contract; what `auto` means.
     pub const AUTO: Pipeline = Pipeline {
         intersect: Intersect::Exact,
@@ -247,6 +259,12 @@ names!(
 impl Blend {
     /// What every backend has.
     pub const COMMON: &'static [Blend] = &[Blend::Scalar, Blend::Splatcore];
+
+    /// Whether every fragment of alpha >= 1/255 in a tile's list is blended. The image of a method
+    /// that loses some by design is compared with a twin's that loses the same.
+    pub fn loses_nothing(self) -> bool {
+        true
+    }
 
     /// The method of an image with depth: this one if it can sum a fourth channel, else
     /// [`Blend::Subtile`]; depth is not interpolated.

@@ -1,19 +1,20 @@
 //! What the twin says of a view, for all pipelines at once.
 //!
-//! It depends on a pipeline's `intersect` and on how exact its blend is, and on nothing else of it.
-//! So it is computed once for each of these, before the backend is asked; and once for all
-//! intersects whose lists are equal, as everything follows from the lists. Intersects are done side
-//! by side on the machine's threads, each by the sequential twin.
+//! It depends on a pipeline's `intersect`, on its blend if that loses fragments by design
+//! ([`Pipeline::plain`]), and on how exact the blend is, and on nothing else of it. So it is
+//! computed once for each of these, before the backend is asked; and once for all intersects whose
+//! lists are equal, as everything follows from the lists. Intersects are done side by side on the
+//! machine's threads, each by the sequential twin.
 
 use super::bounds::{ExpectedPixels, Reference};
 use crate::twin::{CutOffs, Lists, Scene, TwinFrame};
 use rayon::prelude::*;
 use splatcore_core::backend::RenderOptions;
-use splatcore_core::pipeline::Intersect;
+use splatcore_core::pipeline::{Blend, Intersect};
 use splatcore_core::precision::{Half, Precision};
 use splatcore_core::{Camera, Gaussians, Pipeline};
 
-/// What to compute for an intersect.
+/// What to compute for a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Wanted {
     /// The image, with what is in doubt.
@@ -25,9 +26,10 @@ pub enum Wanted {
 /// Answers for one view of a scene.
 pub struct Answers(Vec<Answer>);
 
-/// For the intersects of these lists.
+/// For the plain pipelines of these lists.
 struct Answer {
     intersects: Vec<Intersect>,
+    blend: Blend,
     frame: Option<TwinFrame>,
     expected: Vec<ExpectedPixels>,
 }
@@ -40,16 +42,26 @@ impl Answers {
         camera: &Camera,
         options: &RenderOptions,
         pixels: &[[usize; 2]],
-        wanted: &[(Intersect, Wanted)],
+        wanted: &[(Pipeline, Wanted)],
     ) -> Self {
-        let intersects: Vec<Intersect> = Intersect::ALL
-            .iter()
-            .copied()
-            .filter(|intersect| wanted.iter().any(|(of, _)| of == intersect))
-            .collect();
-        let groups = by_lists(&Scene::from(scene), camera, options, &intersects);
+        let scene = Scene::from(scene);
+        let mut groups = Vec::new();
+        for &blend in Blend::ALL {
+            let is_wanted = |&intersect: &Intersect| {
+                let mut plain = wanted.iter().map(|(of, _)| of.plain());
+                plain.any(|of| (of.intersect, of.blend) == (intersect, blend))
+            };
+            let intersects = Intersect::ALL.iter().copied().filter(is_wanted);
+            let mut options = options.clone();
+            options.pipeline.blend = blend;
+            let of_blend = by_lists(&scene, camera, &options, &intersects.collect::<Vec<_>>());
+            groups.extend(of_blend);
+        }
         let answer = |(intersects, lists): (Vec<Intersect>, Lists)| {
-            let of_these = wanted.iter().filter(|(of, _)| intersects.contains(of));
+            let blend = lists.options.pipeline.blend;
+            let of_these = wanted
+                .iter()
+                .filter(|(of, _)| of.plain().blend == blend && intersects.contains(&of.intersect));
             let (mut wants_frame, mut precisions) = (false, Vec::new());
             for (_, what) in of_these {
                 match what {
@@ -62,6 +74,7 @@ impl Answers {
             }
             Answer {
                 intersects,
+                blend,
                 frame: wants_frame.then(|| lists.render()),
                 expected: match precisions.is_empty() {
                     true => Vec::new(),
@@ -76,9 +89,9 @@ impl Answers {
     ///
     /// # Errors
     /// If it was not asked for.
-    pub fn frame(&self, intersect: Intersect) -> Result<&TwinFrame, String> {
-        let frame = self.of(intersect).and_then(|answer| answer.frame.as_ref());
-        frame.ok_or_else(|| format!("the twin was not asked for a picture with {intersect}"))
+    pub fn frame(&self, pipeline: Pipeline) -> Result<&TwinFrame, String> {
+        let frame = self.of(pipeline).and_then(|answer| answer.frame.as_ref());
+        frame.ok_or_else(|| format!("the twin was not asked for a picture with {pipeline}"))
     }
 
     /// What is right in the pixels that were asked for.
@@ -87,21 +100,22 @@ impl Answers {
     /// If it was not asked for.
     pub fn pixels(
         &self,
-        intersect: Intersect,
+        pipeline: Pipeline,
         precision: Precision,
     ) -> Result<&ExpectedPixels, String> {
         let precision = arithmetic(precision);
-        let expected = self.of(intersect).and_then(|answer| {
+        let expected = self.of(pipeline).and_then(|answer| {
             let mut expected = answer.expected.iter();
             expected.find(|expected| expected.precision == precision)
         });
-        expected.ok_or_else(|| format!("the twin was not asked for bounds with {intersect}"))
+        expected.ok_or_else(|| format!("the twin was not asked for bounds with {pipeline}"))
     }
 
-    fn of(&self, intersect: Intersect) -> Option<&Answer> {
-        self.0
-            .iter()
-            .find(|answer| answer.intersects.contains(&intersect))
+    fn of(&self, pipeline: Pipeline) -> Option<&Answer> {
+        let plain = pipeline.plain();
+        self.0.iter().find(|answer| {
+            answer.blend == plain.blend && answer.intersects.contains(&plain.intersect)
+        })
     }
 }
 
@@ -168,9 +182,15 @@ mod tests {
             Blend::TensorGs2x2,
         ];
         let mut wanted = vec![];
+        let with = |intersect, blend| Pipeline {
+            intersect,
+            blend,
+            ..Pipeline::AUTO
+        };
         for intersect in intersects {
-            wanted.push((intersect, Wanted::Frame));
-            wanted.extend(blends.map(|blend| (intersect, Wanted::Pixels(blend.precision()))));
+            wanted.push((with(intersect, Blend::Scalar), Wanted::Frame));
+            let bounds = |blend: Blend| Wanted::Pixels(blend.precision());
+            wanted.extend(blends.map(|blend| (with(intersect, blend), bounds(blend))));
         }
         let options = RenderOptions::default();
         let answers = Answers::new(&scene, &camera, &options, &pixels, &wanted);
@@ -179,18 +199,21 @@ mod tests {
             let mut options = options.clone();
             options.pipeline.intersect = intersect;
             let alone = twin::render(&scene, &camera, &options);
-            let frame = answers.frame(intersect).unwrap();
+            let frame = answers.frame(options.pipeline).unwrap();
             assert_eq!((&frame.image, &frame.doubts), (&alone.image, &alone.doubts));
             for blend in blends {
                 let reference = Reference::new(&scene, &camera, &options);
                 let alone = reference.pixels(blend.precision(), pixels.clone());
-                let found = answers.pixels(intersect, blend.precision()).unwrap();
+                let found = answers
+                    .pixels(with(intersect, blend), blend.precision())
+                    .unwrap();
                 assert!(found.pixels == alone.pixels, "{intersect}+{blend}");
             }
         }
-        answers.frame(Intersect::Obb).unwrap_err();
+        let lacking = with(Intersect::Obb, Blend::Scalar);
+        answers.frame(lacking).unwrap_err();
         answers
-            .pixels(Intersect::Exact, Precision::Single)
+            .pixels(with(Intersect::Exact, Blend::Scalar), Precision::Single)
             .unwrap_err();
     }
 }

@@ -13,7 +13,7 @@
 //! all that is left; so it is behind the fragment with which a pixel may stop at inference
 //! ([`Half::min_transmittance`]). These two are kept apart, as `cut_offs`.
 
-use crate::twin::blend::{CutOffs, alpha, walk};
+use crate::twin::blend::{CutOffs, alpha, shared_point, walk};
 use crate::twin::intersect::smallest_distance;
 use crate::twin::project::Splat;
 use crate::twin::{Doubt, Lists, Scene};
@@ -212,9 +212,10 @@ impl Reference {
         // Depths and tiles that f32 alone does not tell apart.
         expected.doubt(&pixel.doubt);
         let tile = (y / TILE) * tiles.columns + x / TILE;
+        let centre = [x as f64 + 0.5, y as f64 + 0.5];
         let exponents: Vec<Exponent> = self.reach[tile]
             .iter()
-            .map(|&k| self.shapes[k].exponent(&splats[k], [x, y]))
+            .map(|&k| self.shapes[k].exponent(&splats[k], centre))
             .collect();
         let bound = |&precision: &Precision| {
             let mut expected = expected;
@@ -252,6 +253,7 @@ impl Reference {
         let tile = (y / TILE) * self.lists.tiles.columns + x / TILE;
         let (list, brightest) = (&self.reach[tile], self.brightest[tile]);
         let centre = [x as f64 + 0.5, y as f64 + 0.5];
+        let shared_point = shared_point(self.lists.options.pipeline.blend, x, y);
         // The backend's transmittance: an interval from errors of alpha, and what errors of weights
         // do to it besides.
         let (mut low, mut high) = (1.0f64, 1.0f64);
@@ -260,9 +262,12 @@ impl Reference {
             let Some(found) = self.shapes[k].interval(exponent, pixel, half.as_ref()) else {
                 continue;
             };
+            let Some(least_there) = self.least_at(k, shared_point) else {
+                continue;
+            };
             let (_, exact) = alpha(&self.lists.splats[k], centre);
             let (least, exact, most) = (found.low.min(cap), exact.min(cap), found.high.min(cap));
-            let doubtful = found.low < ALPHA_MIN;
+            let doubtful = found.low < ALPHA_MIN || least_there < ALPHA_MIN;
             let before = high + loose.sum();
             let (taken, off) = (before * most, before * most * weight);
             loose.add(off, if doubtful { 0.0 } else { least });
@@ -307,6 +312,17 @@ impl Reference {
         }
         // Doubtful fragments are in it too.
         expected.rounding[1] += high - low + loose.sum();
+    }
+
+    /// The least alpha that a backend in f32 may find at a point that a blend tests for several
+    /// pixels; `None` if it is below 1/255 for certain, 1 if there is no such point.
+    fn least_at(&self, k: usize, shared_point: Option<[f64; 2]>) -> Option<f64> {
+        let Some(point) = shared_point else {
+            return Some(1.0);
+        };
+        let exponent = self.shapes[k].exponent(&self.lists.splats[k], point);
+        let found = self.shapes[k].interval(&exponent, [0; 2], None)?;
+        Some(found.low)
     }
 }
 
@@ -364,9 +380,9 @@ impl Shape {
     /// of the terms that it is the sum of; the covariance by roundings of its larger eigenvalue,
     /// which the inverse turns into the ratio of both eigenvalues; the polynomial by roundings of
     /// its terms; the opacity by roundings of its logarithm.
-    fn exponent(&self, splat: &Splat, pixel: [usize; 2]) -> Exponent {
+    fn exponent(&self, splat: &Splat, point: [f64; 2]) -> Exponent {
         let [a, b, c] = self.power;
-        let d = [0, 1].map(|k| pixel[k] as f64 + 0.5 - splat.mean[k]);
+        let d = [0, 1].map(|k| point[k] - splat.mean[k]);
         let terms = [a * d[0] * d[0], b * d[0] * d[1], c * d[1] * d[1]];
         let polynomial: f64 = terms.iter().map(|t| t.abs()).sum();
         let shape = self.ratio * terms.iter().sum::<f64>().abs();

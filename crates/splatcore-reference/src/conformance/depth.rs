@@ -11,7 +11,6 @@ use super::scenes::{Case, cases};
 use super::selection::{Selection, Weight};
 use crate::twin::{self, Scene, TwinFrame};
 use splatcore_core::backend::{Backend, RenderOptions, Rendered};
-use splatcore_core::pipeline::Intersect;
 use splatcore_core::semantics::{ALPHA_MIN, Semantics};
 use splatcore_core::{Pipeline, Precision, Renderer};
 
@@ -90,25 +89,34 @@ fn one_case(
         inverse_depth: true,
         ..case.options(pipeline)
     };
-    let precision = |pipeline: Pipeline| backend.precision(pipeline.blend.with_inverse_depth());
+    let precision = |pipeline: Pipeline| backend.precision(pipeline.blend);
+    let with_depth: Vec<Pipeline> = pipelines.iter().copied().map(with_depth).collect();
     let answers = Answers::new(
         &case.scene,
         &case.camera,
         &options(Pipeline::AUTO),
         &case.pixels(),
-        &frames_and_bounds(pipelines, precision),
+        &frames_and_bounds(&with_depth, precision),
     );
-    gather(pipelines.iter().map(|&pipeline| {
-        let what = format!("{}, {pipeline}", case.name);
+    gather(pipelines.iter().zip(&with_depth).map(|(&asked, &made)| {
+        let what = format!("{}, {asked}", case.name);
         one_pipeline(
             renderer.as_mut(),
             case,
-            &options(pipeline),
+            &options(asked),
             &answers,
-            precision(pipeline),
+            (made, precision(made)),
         )
         .map_err(|message| format!("{what}: {message}"))
     }))
+}
+
+/// The pipeline that makes the image where depth is asked for.
+fn with_depth(asked: Pipeline) -> Pipeline {
+    Pipeline {
+        blend: asked.blend.with_inverse_depth(),
+        ..asked
+    }
 }
 
 fn one_pipeline(
@@ -116,12 +124,12 @@ fn one_pipeline(
     case: &Case,
     options: &RenderOptions,
     answers: &Answers,
-    precision: Precision,
+    (made, precision): (Pipeline, Precision),
 ) -> Outcome {
-    let twin = answers.frame(options.pipeline.intersect)?;
+    let twin = answers.frame(made)?;
     let rendered = renderer.render(&case.camera, options).map_err(said)?;
     let sums = sums(&rendered, twin.image.len())?;
-    if options.pipeline.blend.with_inverse_depth() == options.pipeline.blend {
+    if made == options.pipeline {
         let without = RenderOptions {
             inverse_depth: false,
             ..options.clone()
@@ -135,7 +143,7 @@ fn one_pipeline(
             || "the picture is another one if depth is asked for".into(),
         )?;
     }
-    let doubts = doubts(answers, options.pipeline.intersect, precision)?;
+    let doubts = doubts(answers, made, precision)?;
     let nearest = twin::visible_splats(&Scene::from(&case.scene), &case.camera, options)
         .first()
         .map_or(0.0, |splat| 1.0 / splat.depth);
@@ -207,16 +215,12 @@ fn sums(rendered: &Rendered, pixels: usize) -> Result<&[f32], String> {
 }
 
 /// How much of each pixel's transmittance comparisons may move that roundings could tip.
-fn doubts(
-    answers: &Answers,
-    intersect: Intersect,
-    precision: Precision,
-) -> Result<Vec<f64>, String> {
+fn doubts(answers: &Answers, pipeline: Pipeline, precision: Precision) -> Result<Vec<f64>, String> {
     if precision == Precision::Single {
-        let doubts = &answers.frame(intersect)?.doubts;
+        let doubts = &answers.frame(pipeline)?.doubts;
         return Ok(doubts.iter().map(|doubt| doubt.transmittance).collect());
     }
-    let expected = &answers.pixels(intersect, precision)?.pixels;
+    let expected = &answers.pixels(pipeline, precision)?.pixels;
     Ok(expected
         .iter()
         .map(|(_, pixel)| pixel.cut_offs[1])

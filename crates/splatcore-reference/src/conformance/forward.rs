@@ -56,7 +56,7 @@ fn one_case(backend: &dyn Backend, selection: &Selection, case: &Case) -> Outcom
     let pipelines = selection.pipelines(case.weight);
     let wanted: Vec<_> = pipelines
         .iter()
-        .map(|p| (p.intersect, wanted(backend.precision(p.blend), case)))
+        .map(|&p| (p, wanted(backend.precision(p.blend), case)))
         .collect();
     let options = case.options(Pipeline::AUTO);
     let answers = Answers::new(&case.scene, &case.camera, &options, &case.pixels(), &wanted);
@@ -89,7 +89,7 @@ fn one_intersect<'a>(
     pipelines: impl Iterator<Item = &'a Pipeline>,
 ) -> Outcome {
     let mut outcomes = Vec::new();
-    let mut single: Option<Rendered> = None;
+    let mut single: Option<(Pipeline, Rendered)> = None;
     for &pipeline in pipelines {
         let options = case.options(pipeline);
         let what = format!("{}, {pipeline}", case.name);
@@ -102,7 +102,7 @@ fn one_intersect<'a>(
         };
         let precision = backend.precision(pipeline.blend);
         if wanted(precision, case) == Wanted::Frame {
-            let twin = answers.frame(pipeline.intersect)?;
+            let twin = answers.frame(pipeline)?;
             outcomes.push(enough_sure_pixels(case, twin));
             outcomes.push(compare::frames(
                 &what,
@@ -112,17 +112,14 @@ fn one_intersect<'a>(
             ));
             continue;
         }
-        if single.is_none() {
-            let scalar = Pipeline {
-                blend: Blend::Scalar,
-                ..pipeline
-            };
-            single = Some(render(renderer, case, &case.options(scalar))?);
+        let plain = pipeline.plain();
+        if single.as_ref().is_none_or(|(of, _)| *of != plain) {
+            single = Some((plain, render(renderer, case, &case.options(plain))?));
         }
-        let Some(single) = &single else { continue };
+        let Some((_, single)) = &single else { continue };
         outcomes.push(compare::bounded(
             &what,
-            answers.pixels(pipeline.intersect, precision)?,
+            answers.pixels(pipeline, precision)?,
             [&rendered, single],
             promise(precision),
             case.image_tolerance,
@@ -187,7 +184,7 @@ fn other_semantics(backend: &dyn Backend, selection: &Selection) -> Outcome {
     );
     gather(pipelines.into_iter().map(|pipeline| {
         let options = options(pipeline);
-        let twin = answers.frame(pipeline.intersect)?;
+        let twin = answers.frame(pipeline)?;
         ensure(twin.image != reference.image, || {
             "the constants change nothing".into()
         })?;
@@ -197,17 +194,14 @@ fn other_semantics(backend: &dyn Backend, selection: &Selection) -> Outcome {
         if precision == Precision::Single {
             return compare::frames(&what, twin, &rendered, case.image_tolerance);
         }
-        let scalar = RenderOptions {
-            pipeline: Pipeline {
-                blend: Blend::Scalar,
-                ..pipeline
-            },
+        let plain = RenderOptions {
+            pipeline: pipeline.plain(),
             ..options.clone()
         };
-        let single = render(renderer.as_mut(), &case, &scalar)?;
+        let single = render(renderer.as_mut(), &case, &plain)?;
         compare::bounded(
             &what,
-            answers.pixels(pipeline.intersect, precision)?,
+            answers.pixels(pipeline, precision)?,
             [&rendered, &single],
             promise(precision),
             case.image_tolerance,
@@ -219,13 +213,13 @@ fn other_semantics(backend: &dyn Backend, selection: &Selection) -> Outcome {
 pub(super) fn frames_and_bounds(
     pipelines: &[Pipeline],
     precision: impl Fn(Pipeline) -> Precision,
-) -> Vec<(Intersect, Wanted)> {
+) -> Vec<(Pipeline, Wanted)> {
     let mut wanted = Vec::new();
     for &pipeline in pipelines {
-        wanted.push((pipeline.intersect, Wanted::Frame));
+        wanted.push((pipeline, Wanted::Frame));
         let precision = precision(pipeline);
         if precision != Precision::Single {
-            wanted.push((pipeline.intersect, Wanted::Pixels(precision)));
+            wanted.push((pipeline, Wanted::Pixels(precision)));
         }
     }
     wanted
@@ -235,15 +229,15 @@ pub(super) fn frames_and_bounds(
 /// cut-off.
 fn doubtful_fragments(
     answers: &Answers,
-    intersect: Intersect,
+    pipeline: Pipeline,
     precision: Precision,
 ) -> Result<u64, String> {
-    let doubts = &answers.frame(intersect)?.doubts;
+    let doubts = &answers.frame(pipeline)?.doubts;
     let pixels = doubts.iter().filter(|d| d.any).count() as u64;
     if precision == Precision::Single {
         return Ok(pixels);
     }
-    let expected = &answers.pixels(intersect, precision)?.pixels;
+    let expected = &answers.pixels(pipeline, precision)?.pixels;
     Ok(pixels + expected.iter().map(|(_, e)| e.doubtful).sum::<u64>())
 }
 
@@ -267,9 +261,9 @@ pub fn counts_match_the_twin(backend: &dyn Backend) -> Outcome {
             ..RenderOptions::default()
         };
         let counts = renderer.counts(&camera, &options).map_err(said)?;
-        let twin = answers.frame(pipeline.intersect)?;
+        let twin = answers.frame(pipeline)?;
         let precision = backend.precision(pipeline.blend);
-        let doubtful = doubtful_fragments(&answers, pipeline.intersect, precision)?;
+        let doubtful = doubtful_fragments(&answers, pipeline, precision)?;
         let what = format!("counts, {pipeline}");
         counts_are_plausible(&what, &counts, scene.len())?;
         ensure(

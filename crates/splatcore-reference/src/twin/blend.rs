@@ -12,6 +12,7 @@ use super::intersect::TileLists;
 use super::project::Splat;
 use splatcore_core::Camera;
 use splatcore_core::backend::RenderOptions;
+use splatcore_core::pipeline::Blend;
 use splatcore_core::semantics::{ALPHA_MIN, TILE, TRANSMITTANCE_MIN};
 
 /// One (pixel, Gaussian) that changed its pixel.
@@ -103,6 +104,7 @@ pub fn walk(
     let cap = options.semantics.alpha_max as f64;
     let tile = (y / TILE) * tiles.columns + x / TILE;
     let centre = [x as f64 + 0.5, y as f64 + 0.5];
+    let shared_point = shared_point(options.pipeline.blend, x, y);
     // No colour that this pixel could show is brighter: bounds what lies behind.
     let background = options.background.map(f64::from);
     let brightest = background.into_iter().fold(tiles.brightest[tile], f64::max);
@@ -117,6 +119,16 @@ pub fn walk(
         if cut_offs == CutOffs::None {
             pixel.push(k, offset, uncapped, false);
             continue;
+        }
+        if let Some(point) = shared_point {
+            let (_, there) = alpha(splat, point);
+            let seen = uncapped >= ALPHA_MIN * (1.0 - ALPHA_WINDOW);
+            if seen && (there / ALPHA_MIN - 1.0).abs() < ALPHA_WINDOW {
+                pixel.doubt(uncapped.min(cap), brightest);
+            }
+            if there < ALPHA_MIN {
+                continue;
+            }
         }
         if (uncapped / ALPHA_MIN - 1.0).abs() < ALPHA_WINDOW {
             pixel.doubt(uncapped, brightest);
@@ -145,6 +157,12 @@ pub fn walk(
         }
     }
     pixel
+}
+
+/// Where alpha must reach 1/255 too for a blend that tests it once for several pixels, so that it
+/// loses fragments; `None` of all others.
+pub fn shared_point(_blend: Blend, _x: usize, _y: usize) -> Option<[f64; 2]> {
+    None
 }
 
 /// Offset of a pixel centre from the splat's, and alpha there before the cap: o exp(-dᵀ Q d / 2).

@@ -14,8 +14,9 @@
 //! * a colour channel clamped at 0 passes no gradient.
 //!
 //! [`render`] and [`gradients`] are the two entry points; both honour `options.pipeline.intersect`
-//! (the 3-sigma square of `aabb` cuts fragments that `exact` keeps) and ignore the other two
-//! choices, which must not change the result.
+//! (the 3-sigma square of `aabb` cuts fragments that `exact` keeps) and a blend that loses
+//! fragments by design ([`blend::shared_point`]). Other blends and the backward method must not
+//! change the result.
 
 pub mod adam;
 pub mod antialias;
