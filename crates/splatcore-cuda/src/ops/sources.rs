@@ -6,41 +6,9 @@ use super::counters::Counters;
 use crate::device::program::File;
 use crate::device::{Layout, Program, Signature};
 
-/// `name, name, ...` in a folder of `ops/`.
-macro_rules! sources {
-    ($($folder:literal: $($name:literal)+;)+) => {
-        &[$($(($name, include_str!(concat!($folder, "/", $name)))),+),+]
-    };
-}
-
-/// All kernel files and headers. No two share a name.
-pub static SOURCES: &[File] = sources! {
-    "shared": "antialias.cuh" "block_scan.cuh" "device.cuh" "footprint.cuh" "matrix.cuh"
-        "random.cuh" "smoothing.cuh" "splat.cuh";
-    "adam": "adam.cu" "moments.cuh";
-    "bin": "bin.cuh" "bin_large_splats.cu" "macro_tile_rows.cuh" "sort_bins.cu";
-    "blend": "blend.cuh" "blend_early_cull.cu" "blend_gemm_gs.cu" "blend_interpolated.cu"
-        "blend_refined.cu" "blend_scalar.cu" "blend_splatcore_inference.cu"
-        "blend_splatcore_training.cu" "blend_subtile.cu" "blend_tc_gs.cu" "blend_tensor_gs.cu"
-        "half_rows.cuh" "inference.cuh" "subtile.cuh" "training_weights.cuh";
-    "blend_backward": "blend_backward.cuh" "blend_backward_atomic.cu"
-        "blend_backward_gaussian_parallel.cu" "blend_backward_splatcore.cu"
-        "blend_backward_subtile.cu" "sum_pairs.cu";
-    "clear": "clear.cu";
-    "densify": "adc_choose.cuh" "adc_split.cuh" "copy_rows.cuh" "densify.cu" "gaussian_actions.cuh"
-        "list_gaussians.cuh" "mcmc.cuh" "prune.cuh" "refinement_totals.cuh" "reset_opacity.cuh";
-    "exposure": "exposure.cu";
-    "floaters": "floaters.cu";
-    "intersect": "intersect.cu" "intersect_macro_tiles.cu";
-    "limit_scales": "limit_scales.cu";
-    "loss": "loss.cu";
-    "photo": "photo.cu";
-    "project": "project.cu";
-    "project_backward": "project_backward.cu" "project_backward.cuh" "write_gradients.cu";
-    "score": "score.cu";
-    "smoothing": "smoothing.cu";
-    "sort": "sort.cu";
-};
+/// All kernel files and headers in the folders of `ops/`, as build.rs finds them. No two share a
+/// name.
+pub static SOURCES: &[File] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
 /// Structs of headers that Rust declares too, by the header.
 static SHARED: &[(&str, &Layout)] = &[
@@ -105,22 +73,11 @@ pub(crate) fn flag(name: &'static str, set: bool) -> (&'static str, String) {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
-    use std::path::Path;
 
     #[test]
-    fn every_kernel_file_is_built_in_under_a_name_of_its_own() {
-        let ops = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ops");
-        let mut found = BTreeSet::new();
-        for folder in std::fs::read_dir(ops).unwrap() {
-            let folder = folder.unwrap().path();
-            for file in folder.read_dir().into_iter().flatten() {
-                let name = file.unwrap().file_name().into_string().unwrap();
-                if name.ends_with(".cu") || name.ends_with(".cuh") {
-                    assert!(found.insert(name.clone()), "two files are called {name}");
-                }
-            }
-        }
-        let built_in = SOURCES.iter().map(|(name, _)| name.to_string());
-        assert_eq!(found, built_in.collect());
+    fn every_kernel_file_has_a_name_of_its_own() {
+        let names: BTreeSet<&str> = SOURCES.iter().map(|(name, _)| *name).collect();
+        assert!(names.contains("blend.cuh") && names.contains("blend_scalar.cu"));
+        assert_eq!(names.len(), SOURCES.len());
     }
 }
