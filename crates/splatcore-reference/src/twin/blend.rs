@@ -161,8 +161,12 @@ pub fn walk(
 
 /// Where alpha must reach 1/255 too for a blend that tests it once for several pixels, so that it
 /// loses fragments; `None` of all others.
-pub fn shared_point(_blend: Blend, _x: usize, _y: usize) -> Option<[f64; 2]> {
-    None
+pub fn shared_point(blend: Blend, x: usize, y: usize) -> Option<[f64; 2]> {
+    match blend {
+        // The centre of the pixel's sub-tile of 8x4.
+        Blend::Seele => Some([(x / 8 * 8 + 4) as f64, (y / 4 * 4 + 2) as f64]),
+        _ => None,
+    }
 }
 
 /// Offset of a pixel centre from the splat's, and alpha there before the cap: o exp(-dᵀ Q d / 2).
@@ -208,5 +212,51 @@ impl Pixel {
             .map(|c| (a.colour[c] - b.colour[c]).abs())
             .fold(0.0, f64::max);
         self.doubt.colour += last.transmittance * last.alpha * alpha * difference;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Transmittance of pixels (6, 1) and (8, 1), neighbours of a mean at (7.5, 1.5), of a round
+    /// splat whose alpha is 1/255 at this squared distance from the mean.
+    fn seele(square: f64) -> [f64; 2] {
+        let opacity = 0.8;
+        let conic = 2.0 * (opacity / ALPHA_MIN).ln() / square;
+        let splat = Splat {
+            index: 0,
+            depth: 1.0,
+            mean: [7.5, 1.5],
+            covariance: [1.0 / conic, 0.0, 1.0 / conic],
+            conic: [conic, 0.0, conic],
+            three_sigma: 3.0 / conic.sqrt(),
+            opacity,
+            compensation: 1.0,
+            colour: [1.0; 3],
+            colour_clamped: [false; 3],
+            sh_degree: 0,
+        };
+        let tiles = TileLists {
+            columns: 1,
+            rows: 1,
+            lists: vec![vec![0]],
+            doubtful: vec![vec![]],
+            brightest: vec![1.0],
+        };
+        let mut options = RenderOptions::default();
+        options.pipeline.blend = Blend::Seele;
+        let cut_offs = CutOffs::Reference;
+        [6, 8].map(|x| walk(x, 1, &[splat.clone()], &tiles, &options, cut_offs).transmittance)
+    }
+
+    /// The sub-tiles' centres are (4, 2) and (12, 2), 12.5 and 20.5 from the mean, squared.
+    #[test]
+    fn seele_tests_alpha_at_the_centre_of_a_sub_tile() {
+        let visible = |square| seele(square).map(|transmittance| transmittance < 0.9);
+        assert_eq!(visible(12.49), [false, false]);
+        assert_eq!(visible(12.51), [true, false]);
+        assert_eq!(visible(20.49), [true, false]);
+        assert_eq!(visible(20.51), [true, true]);
     }
 }

@@ -32,6 +32,7 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
     let (root, mut constants) = match blend {
         Blend::Scalar => ("blend_scalar.cu", in_f32),
         Blend::EarlyCull => ("blend_early_cull.cu", counted),
+        Blend::Seele => ("blend_seele.cu", counted),
         Blend::Frag2Mat | Blend::TcGs | Blend::TcGsGlobalFp16 | Blend::TcGsGlobalTf32 => {
             ("blend_tc_gs.cu", counted)
         }

@@ -1,0 +1,97 @@
+// blend, method `seele`: culls by tile, then by alpha at the centre of a warp's pixels.
+//
+// Contract. As blend_scalar.cu, with the same inputs, outputs and shapes, for fewer fragments. A
+// warp owns 8x4 pixels (a sub-tile) and tests 32 splats at once, one a lane: is alpha at the centre
+// of the sub-tile 1/255 or more? Every pixel of the warp blends the splats that pass; the others
+// are lost, even at pixels where their alpha is 1/255 or more (Seele, Huang et al. 2025, section
+// 4). docs/methods/seele.md. Twin: splatcore-reference/src/twin/blend.rs, `shared_point`.
+//   COUNT 1 counts fragments and writes no image.
+//
+// Launch. A block of 256 threads (8 warps) a tile, 32 registers. The list passes through 12 KB of
+// shared memory, 256 splats at a time.
+//
+// Bound. Instructions (sm_90): 40 for 32 (splat, warp) tests and 33 for each splat that passes.
+//
+// Now. Not measured. Prediction: docs/log/kernels/blend-subtile.md.
+
+#include "blend.cuh"
+#include "subtile.cuh"
+
+// Log2 of a splat's alpha at a point, before the cap.
+__device__ __forceinline__ float log2_alpha(float4 mean2d, float4 conic, float x, float y) {
+    float dx = x - mean2d.x, dy = y - mean2d.y;
+    return fmaf(fmaf(conic.x, dx, conic.y * dy), dx, fmaf(conic.z * dy, dy, mean2d.z));
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    blend(const __grid_constant__ BlendParams args) {
+    begin_kernel();
+    __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
+    __shared__ float4 powers[BLOCK];   // a, b, c
+    __shared__ float4 colours[BLOCK];
+    if (args.counters->overflowed) return;
+    u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
+    u32 tile = blockIdx.x;
+    u32 x0 = tile % args.camera.tiles_x * TILE + warp % 2 * SUBTILE_X,
+        y0 = tile / args.camera.tiles_x * TILE + warp / 2 * SUBTILE_Y;
+    u32 x = x0 + lane % SUBTILE_X, y = y0 + lane / SUBTILE_X;
+    bool inside = x < args.camera.width && y < args.camera.height;
+    // Pixel centres are at +0.5, so their middle is half a sub-tile from its corner.
+    float middle_x = x0 + SUBTILE_X / 2, middle_y = y0 + SUBTILE_Y / 2;
+    uint2 range = list_range(args.ranges, tile);
+    float transmittance = 1.0f, red = 0.0f, green = 0.0f, blue = 0.0f;
+    bool done = !inside;
+    u32 evaluated = 0, blended = 0;
+    for (u32 start = range.x; start < range.y; start += BLOCK) {
+        // This barrier also keeps the next batch from overwriting this one.
+        if (__syncthreads_and(done)) break;
+        if (start + thread < range.y) {
+            ReadOnly<float4> from = splat_of_pair(args, args.pairs[start + thread]);
+            centres[thread] = from[0];
+            powers[thread] = from[1];
+            colours[thread] = from[2];
+        }
+        __syncthreads();
+        u32 batch = min(range.y - start, (u32)BLOCK);
+        for (u32 group = 0; group < batch; group += WARP) {
+            if (__all_sync(FULL_MASK, done)) break;
+            u32 own = group + lane;
+            // False for NaN.
+            bool passes = own < batch &&
+                          log2_alpha(centres[own], powers[own], middle_x, middle_y) >= -LOG2_255;
+            for (u32 left = __ballot_sync(FULL_MASK, passes); left; left &= left - 1) {
+                u32 k = group + __ffs(left) - 1;
+                float raw = exp2_approx(log2_alpha(centres[k], powers[k], x + 0.5f, y + 0.5f));
+                float alpha = fminf(raw, args.camera.alpha_max);
+#if COUNT
+                if (!done) ++evaluated;
+#endif
+                // The test of `raw` drops NaN, which the minimum above turned into the cap.
+                if (!(raw >= ALPHA_MIN) || done) alpha = 0.0f;
+                float next = fmaf(-alpha, transmittance, transmittance);
+                if (next < TRANSMITTANCE_MIN) {
+                    done = true;
+                    alpha = 0.0f;
+                    next = transmittance;
+                }
+#if COUNT
+                if (alpha > 0.0f) ++blended;
+#endif
+                float weight = alpha * transmittance;
+                float4 colour = colours[k];
+                red = fmaf(weight, colour.x, red);
+                green = fmaf(weight, colour.y, green);
+                blue = fmaf(weight, colour.z, blue);
+                transmittance = next;
+            }
+        }
+    }
+#if COUNT
+    add_fragments(args.counters, evaluated, blended, lane);
+#else
+    if (inside) {
+        u32 at = y * args.camera.width + x;
+        write_pixel(args, at, transmittance, red, green, blue);
+    }
+#endif
+}
