@@ -91,9 +91,8 @@ pub enum Blend {
     /// Sub-tile culling in f32: each small block of pixels walks only the Gaussians whose ellipse
     /// touches it.
     Subtile,
-    /// As [`Blend::Subtile`], but a block of 8x4 pixels walks only the Gaussians whose alpha at the
-    /// block's centre is 1/255 or more (Seele, Huang et al. 2025, section 4). Loses the fragments
-    /// of all others.
+    /// A group of 4x2 pixels blends the Gaussians whose alpha at the group's centre is 1/255 or
+    /// more, and no others (Seele, Huang et al. 2025, section 4).
     Seele,
     /// The backend's fastest that blends every pixel. On CUDA sub-tile culling with scores and
     /// colours as products on the matrix units; on the CPU the same as [`Blend::Subtile`].
@@ -265,8 +264,8 @@ impl Blend {
     /// What every backend has.
     pub const COMMON: &'static [Blend] = &[Blend::Scalar, Blend::Splatcore];
 
-    /// Whether every fragment of alpha >= 1/255 in a tile's list is blended. The image of a method
-    /// that loses some by design is compared with a twin's that loses the same.
+    /// Whether the fragments of a tile's list that are blended are those of alpha >= 1/255. The
+    /// image of a method that blends others is compared with a twin's that blends the same.
     pub fn loses_nothing(self) -> bool {
         self != Blend::Seele
     }

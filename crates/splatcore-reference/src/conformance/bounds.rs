@@ -253,21 +253,31 @@ impl Reference {
         let tile = (y / TILE) * self.lists.tiles.columns + x / TILE;
         let (list, brightest) = (&self.reach[tile], self.brightest[tile]);
         let centre = [x as f64 + 0.5, y as f64 + 0.5];
-        let shared_point = shared_point(self.lists.options.pipeline.blend, x, y);
+        let shared_point = shared_point(
+            self.lists.options.pipeline.blend,
+            pixel,
+            self.lists.tiles.size,
+        );
         // The backend's transmittance: an interval from errors of alpha, and what errors of weights
         // do to it besides.
         let (mut low, mut high) = (1.0f64, 1.0f64);
         let mut loose = Loose::new(batch);
         for (place, (&k, exponent)) in list.iter().zip(exponents).enumerate() {
-            let Some(found) = self.shapes[k].interval(exponent, pixel, half.as_ref()) else {
+            // Alpha at a shared point decides in place of the pixel's own.
+            let least = if shared_point.is_some() {
+                0.0
+            } else {
+                ALPHA_MIN
+            };
+            let Some(found) = self.shapes[k].interval(exponent, pixel, half.as_ref(), least) else {
                 continue;
             };
-            let Some(least_there) = self.least_at(k, shared_point) else {
+            let Some(least_tested) = self.least_at(k, shared_point, &found) else {
                 continue;
             };
             let (_, exact) = alpha(&self.lists.splats[k], centre);
             let (least, exact, most) = (found.low.min(cap), exact.min(cap), found.high.min(cap));
-            let doubtful = found.low < ALPHA_MIN || least_there < ALPHA_MIN;
+            let doubtful = least_tested < ALPHA_MIN;
             let before = high + loose.sum();
             let (taken, off) = (before * most, before * most * weight);
             loose.add(off, if doubtful { 0.0 } else { least });
@@ -314,15 +324,16 @@ impl Reference {
         expected.rounding[1] += high - low + loose.sum();
     }
 
-    /// The least alpha that a backend in f32 may find at a point that a blend tests for several
-    /// pixels; `None` if it is below 1/255 for certain, 1 if there is no such point.
-    fn least_at(&self, k: usize, shared_point: Option<[f64; 2]>) -> Option<f64> {
+    /// The least alpha that a backend may find where a blend compares it with 1/255: at the shared
+    /// point of several pixels, if there is one, else at the pixel, where `found` is its alpha.
+    /// `None` if all of it is below 1/255.
+    fn least_at(&self, k: usize, shared_point: Option<[f64; 2]>, found: &Interval) -> Option<f64> {
         let Some(point) = shared_point else {
-            return Some(1.0);
+            return Some(found.low);
         };
         let exponent = self.shapes[k].exponent(&self.lists.splats[k], point);
-        let found = self.shapes[k].interval(&exponent, [0; 2], None)?;
-        Some(found.low)
+        let there = self.shapes[k].interval(&exponent, [0; 2], None, ALPHA_MIN)?;
+        Some(there.low)
     }
 }
 
@@ -397,12 +408,13 @@ impl Shape {
         }
     }
 
-    /// See the module's documentation; `None` if all of it is below 1/255.
+    /// See the module's documentation; `None` if all of it is below `least`.
     fn interval(
         &self,
         exponent: &Exponent,
         pixel: [usize; 2],
         half: Option<&Half>,
+        least: f64,
     ) -> Option<Interval> {
         let mut error = exponent.before;
         let mut rho = 4.0 * SINGLE;
@@ -413,14 +425,14 @@ impl Shape {
         // In logarithms: far from a splat alpha is 0 in f64, and 2^E infinite. Most splats are far
         // from most pixels; log2(1 + rho) is less than 2 rho.
         let most = exponent.score + error;
-        if most < ALPHA_MIN.log2() - 2.0 * rho {
+        if most < least.log2() - 2.0 * rho {
             return None;
         }
         let interval = Interval {
             low: (exponent.score - error).exp2() * (1.0 - rho),
             high: most.exp2() * (1.0 + rho),
         };
-        if interval.high < ALPHA_MIN {
+        if interval.high < least {
             return None;
         }
         Some(interval)

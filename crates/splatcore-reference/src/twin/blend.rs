@@ -104,7 +104,7 @@ pub fn walk(
     let cap = options.semantics.alpha_max as f64;
     let tile = (y / TILE) * tiles.columns + x / TILE;
     let centre = [x as f64 + 0.5, y as f64 + 0.5];
-    let shared_point = shared_point(options.pipeline.blend, x, y);
+    let shared_point = shared_point(options.pipeline.blend, [x, y], tiles.size);
     // No colour that this pixel could show is brighter: bounds what lies behind.
     let background = options.background.map(f64::from);
     let brightest = background.into_iter().fold(tiles.brightest[tile], f64::max);
@@ -120,20 +120,11 @@ pub fn walk(
             pixel.push(k, offset, uncapped, false);
             continue;
         }
-        if let Some(point) = shared_point {
-            let (_, there) = alpha(splat, point);
-            let seen = uncapped >= ALPHA_MIN * (1.0 - ALPHA_WINDOW);
-            if seen && (there / ALPHA_MIN - 1.0).abs() < ALPHA_WINDOW {
-                pixel.doubt(uncapped.min(cap), brightest);
-            }
-            if there < ALPHA_MIN {
-                continue;
-            }
+        let tested = shared_point.map_or(uncapped, |point| alpha(splat, point).1);
+        if (tested / ALPHA_MIN - 1.0).abs() < ALPHA_WINDOW {
+            pixel.doubt(uncapped.min(cap), brightest);
         }
-        if (uncapped / ALPHA_MIN - 1.0).abs() < ALPHA_WINDOW {
-            pixel.doubt(uncapped, brightest);
-        }
-        if uncapped < ALPHA_MIN {
+        if tested < ALPHA_MIN {
             continue;
         }
         pixel.doubt.any |= (uncapped / cap - 1.0).abs() < ALPHA_WINDOW;
@@ -159,12 +150,19 @@ pub fn walk(
     pixel
 }
 
-/// Where alpha must reach 1/255 too for a blend that tests it once for several pixels, so that it
-/// loses fragments; `None` of all others.
-pub fn shared_point(blend: Blend, x: usize, y: usize) -> Option<[f64; 2]> {
+/// Where a blend that tests alpha once for several pixels tests it, so that it loses fragments and
+/// blends others that are below 1/255; `None` of all that test it at each pixel.
+pub fn shared_point(blend: Blend, pixel: [usize; 2], size: [usize; 2]) -> Option<[f64; 2]> {
+    // Of a group that reaches out of the image, the point of the image that is nearest to the
+    // group's centre.
+    let centre_of_group = |sides: [usize; 2]| {
+        [0, 1].map(|k| {
+            let centre = (pixel[k] / sides[k] * sides[k]) as f64 + 0.5 * sides[k] as f64;
+            centre.min(size[k] as f64 - 0.5)
+        })
+    };
     match blend {
-        // The centre of the pixel's sub-tile of 8x4.
-        Blend::Seele => Some([(x / 8 * 8 + 4) as f64, (y / 4 * 4 + 2) as f64]),
+        Blend::Seele => Some(centre_of_group([4, 2])),
         _ => None,
     }
 }
@@ -219,9 +217,9 @@ impl Pixel {
 mod tests {
     use super::*;
 
-    /// Transmittance of pixels (6, 1) and (8, 1), neighbours of a mean at (7.5, 1.5), of a round
+    /// Transmittance of pixels (6, 1), (8, 1) and (4, 0), near a mean at (7.5, 1.5), of a round
     /// splat whose alpha is 1/255 at this squared distance from the mean.
-    fn seele(square: f64) -> [f64; 2] {
+    fn seele(square: f64) -> [f64; 3] {
         let opacity = 0.8;
         let conic = 2.0 * (opacity / ALPHA_MIN).ln() / square;
         let splat = Splat {
@@ -238,6 +236,7 @@ mod tests {
             sh_degree: 0,
         };
         let tiles = TileLists {
+            size: [16; 2],
             columns: 1,
             rows: 1,
             lists: vec![vec![0]],
@@ -247,16 +246,18 @@ mod tests {
         let mut options = RenderOptions::default();
         options.pipeline.blend = Blend::Seele;
         let cut_offs = CutOffs::Reference;
-        [6, 8].map(|x| walk(x, 1, &[splat.clone()], &tiles, &options, cut_offs).transmittance)
+        [(6, 1), (8, 1), (4, 0)]
+            .map(|(x, y)| walk(x, y, &[splat.clone()], &tiles, &options, cut_offs).transmittance)
     }
 
-    /// The sub-tiles' centres are (4, 2) and (12, 2), 12.5 and 20.5 from the mean, squared.
+    /// The groups' centres are (6, 1) and (10, 1), 2.5 and 6.5 from the mean, squared. Pixel (4, 0)
+    /// is 10 from it and blends what its group blends.
     #[test]
-    fn seele_tests_alpha_at_the_centre_of_a_sub_tile() {
-        let visible = |square| seele(square).map(|transmittance| transmittance < 0.9);
-        assert_eq!(visible(12.49), [false, false]);
-        assert_eq!(visible(12.51), [true, false]);
-        assert_eq!(visible(20.49), [true, false]);
-        assert_eq!(visible(20.51), [true, true]);
+    fn seele_tests_alpha_at_the_centre_of_a_group() {
+        let visible = |square| seele(square).map(|transmittance| transmittance < 1.0);
+        assert_eq!(visible(2.49), [false, false, false]);
+        assert_eq!(visible(2.51), [true, false, true]);
+        assert_eq!(visible(6.49), [true, false, true]);
+        assert_eq!(visible(6.51), [true, true, true]);
     }
 }

@@ -24,6 +24,8 @@ const SQUARE_WINDOW: f64 = 1e-5;
 /// The list of every tile, in blending order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TileLists {
+    /// Width and height of the image.
+    pub size: [usize; 2],
     /// Tiles a row.
     pub columns: usize,
     /// Rows of tiles.
@@ -47,6 +49,7 @@ pub fn intersect(
     let columns = (camera.width as usize).div_ceil(TILE);
     let rows = (camera.height as usize).div_ceil(TILE);
     let mut tiles = TileLists {
+        size: [camera.width as usize, camera.height as usize],
         columns,
         rows,
         lists: vec![Vec::new(); rows * columns],

@@ -1,21 +1,25 @@
-// blend, method `seele`: culls by tile, then by alpha at the centre of a warp's pixels.
+// blend, method `seele`: culls by tile, then by alpha at the centre of a group of pixels.
 //
-// Contract. As blend_scalar.cu, with the same inputs, outputs and shapes, for fewer fragments. A
-// warp owns 8x4 pixels (a sub-tile) and tests 32 splats at once, one a lane: is alpha at the centre
-// of the sub-tile 1/255 or more? Every pixel of the warp blends the splats that pass; the others
-// are lost, even at pixels where their alpha is 1/255 or more (Seele, Huang et al. 2025, section
-// 4). docs/methods/seele.md. Twin: splatcore-reference/src/twin/blend.rs, `shared_point`.
+// Contract. As blend_scalar.cu, with the same inputs, outputs and shapes, for other fragments. A
+// group of 4x2 pixels blends the splats whose alpha at the group's centre is 1/255 or more, at each
+// of its pixels and whatever alpha is there, and no others (Seele, Huang et al. 2025, section 4).
+// docs/methods/seele.md. Twin: splatcore-reference/src/twin/blend.rs, `shared_point`.
 //   COUNT 1 counts fragments and writes no image.
 //
-// Launch. A block of 256 threads (8 warps) a tile, 32 registers. The list passes through 12 KB of
-// shared memory, 256 splats at a time.
+// Launch. A block of 256 threads (8 warps) a tile; a warp has 8x4 pixels in four groups. The list
+// passes through 12 KB of shared memory, 256 splats at a time.
 //
-// Bound. Instructions (sm_90): 40 for 32 (splat, warp) tests and 33 for each splat that passes.
+// Bound. Instructions. A lane tests 4 of 32 splats for its group; groups of a warp walk lists of
+// their own, so that a warp takes as long as the longest of four.
 //
 // Now. Not measured. Prediction: docs/log/kernels/blend-subtile.md.
 
 #include "blend.cuh"
 #include "subtile.cuh"
+
+#define GROUP_X 4
+#define GROUP_Y 2
+#define GROUP (GROUP_X * GROUP_Y)  // pixels, and splats that a group tests at once
 
 // Log2 of a splat's alpha at a point, before the cap.
 __device__ __forceinline__ float log2_alpha(float4 mean2d, float4 conic, float x, float y) {
@@ -32,12 +36,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (args.counters->overflowed) return;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     u32 tile = blockIdx.x;
-    u32 x0 = tile % args.camera.tiles_x * TILE + warp % 2 * SUBTILE_X,
-        y0 = tile / args.camera.tiles_x * TILE + warp / 2 * SUBTILE_Y;
-    u32 x = x0 + lane % SUBTILE_X, y = y0 + lane / SUBTILE_X;
+    u32 group = lane / GROUP, member = lane % GROUP;
+    u32 x0 = tile % args.camera.tiles_x * TILE + warp % 2 * SUBTILE_X + group % 2 * GROUP_X,
+        y0 = tile / args.camera.tiles_x * TILE + warp / 2 * SUBTILE_Y + group / 2 * GROUP_Y;
+    u32 x = x0 + member % GROUP_X, y = y0 + member / GROUP_X;
     bool inside = x < args.camera.width && y < args.camera.height;
-    // Pixel centres are at +0.5, so their middle is half a sub-tile from its corner.
-    float middle_x = x0 + SUBTILE_X / 2, middle_y = y0 + SUBTILE_Y / 2;
+    // Pixel centres are at +0.5, so their middle is half a group from its corner. Beyond the last
+    // pixel's centre nothing is known to be in the list.
+    float middle_x = fminf(x0 + GROUP_X / 2, args.camera.width - 0.5f),
+          middle_y = fminf(y0 + GROUP_Y / 2, args.camera.height - 0.5f);
     uint2 range = list_range(args.ranges, tile);
     float transmittance = 1.0f, red = 0.0f, green = 0.0f, blue = 0.0f;
     bool done = !inside;
@@ -53,29 +60,31 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         }
         __syncthreads();
         u32 batch = min(range.y - start, (u32)BLOCK);
-        for (u32 group = 0; group < batch; group += WARP) {
+        for (u32 first = 0; first < batch; first += WARP) {
             if (__all_sync(FULL_MASK, done)) break;
-            u32 own = group + lane;
-            // False for NaN.
-            bool passes = own < batch &&
-                          log2_alpha(centres[own], powers[own], middle_x, middle_y) >= -LOG2_255;
-            for (u32 left = __ballot_sync(FULL_MASK, passes); left; left &= left - 1) {
-                u32 k = group + __ffs(left) - 1;
+            u32 passed = 0;  // bit k: splat first + k, of this group
+            for (u32 tested = 0; tested < WARP; tested += GROUP) {
+                u32 own = first + tested + member;
+                // False for NaN.
+                bool passes = own < batch && log2_alpha(centres[own], powers[own], middle_x,
+                                                        middle_y) >= -LOG2_255;
+                u32 all = __ballot_sync(FULL_MASK, passes);
+                passed |= (all >> group * GROUP & ((1u << GROUP) - 1)) << tested;
+            }
+            for (u32 left = done ? 0 : passed; left; left &= left - 1) {
+                u32 k = first + __ffs(left) - 1;
                 float raw = exp2_approx(log2_alpha(centres[k], powers[k], x + 0.5f, y + 0.5f));
                 float alpha = fminf(raw, args.camera.alpha_max);
 #if COUNT
-                if (!done) ++evaluated;
+                ++evaluated;
 #endif
-                // The test of `raw` drops NaN, which the minimum above turned into the cap.
-                if (!(raw >= ALPHA_MIN) || done) alpha = 0.0f;
                 float next = fmaf(-alpha, transmittance, transmittance);
                 if (next < TRANSMITTANCE_MIN) {
                     done = true;
-                    alpha = 0.0f;
-                    next = transmittance;
+                    break;
                 }
 #if COUNT
-                if (alpha > 0.0f) ++blended;
+                ++blended;
 #endif
                 float weight = alpha * transmittance;
                 float4 colour = colours[k];
