@@ -1,35 +1,17 @@
 //! Adaptive density control (Kerbl et al. 2023, section 5.2): decide, make room, append, compact.
 
-use super::*;
-use crate::device::params::{Address, kernel_params};
-use crate::ops::state::{LOG_SCALES, MEANS, ROTATIONS};
-
-kernel_params! {
-    /// Parameters of `adc_decide` (adc_split.cuh).
-    pub struct AdcDecideParams {
-        log_scales: Address,
-        opacity_logits: Address,
-        n: u32,
-        split_scale: f32,
-        min_opacity: f32,
-        max_scale: f32,
-        log_shrink: f32,
-        actions: Address,
-        totals: Address,
-    }
-
-    /// Parameters of `split_children` (adc_split.cuh).
-    pub struct SplitChildrenParams {
-        means: Address,
-        log_scales: Address,
-        rotations: Address,
-        parents: Address,
-        totals: Address,
-        log_shrink: f32,
-        seed: u64,
-        step: u64,
-    }
-}
+use super::actions::{CLONED, KEPT, SPLIT};
+use super::densifier::{Densify, Waits, Work};
+use super::params::{AdcDecideParams, SplitChildrenParams};
+use super::pool::Lent;
+use super::reserve::{check_rows, is_plenty, reserve};
+use super::rows::Compacted;
+use super::totals::{self, Numbers};
+use crate::device::Buffer;
+use crate::ops::score::DeviceScores;
+use crate::ops::state::{LOG_SCALES, MEANS, OPACITIES, ROTATIONS, State};
+use splatcore_core::BackendError;
+use splatcore_core::backend::Refine;
 
 /// INRIA's split replaces a Gaussian by this many, their scales divided by 0.8 times as much.
 const SPLIT_INTO: u32 = 2;

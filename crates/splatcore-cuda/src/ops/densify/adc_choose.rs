@@ -1,50 +1,13 @@
 //! Adaptive density control, first part: which Gaussians grow.
 
-use super::*;
-use crate::device::params::{Address, kernel_params};
-
-kernel_params! {
-    /// Parameters of `select_histogram` (adc_choose.cuh).
-    pub struct SelectHistogramParams {
-        gradient_sum: Address,
-        seen: Address,
-        n: u32,
-        threshold: f32,
-        bad: Address,
-        min_bad: f32,
-        shift: u32,
-        selection: Address,
-        histogram: Address,
-    }
-
-    /// Parameters of `select_digit` (adc_choose.cuh).
-    pub struct SelectDigitParams {
-        shift: u32,
-        room: u32,
-        selection: Address,
-        histogram: Address,
-    }
-
-    /// Parameters of `adc_choose` (adc_choose.cuh).
-    pub struct AdcChooseParams {
-        gradient_sum: Address,
-        seen: Address,
-        n: u32,
-        threshold: f32,
-        bad: Address,
-        min_bad: f32,
-        selection: Address,
-        actions: Address,
-    }
-
-    /// Parameters of `adc_admit` (adc_choose.cuh).
-    pub struct AdcAdmitParams {
-        equals: Address,
-        count: Address,
-        selection: Address,
-        actions: Address,
-    }
-}
+use super::actions::EQUAL;
+use super::densifier::{Densify, Work};
+use super::params::{AdcAdmitParams, AdcChooseParams, SelectDigitParams, SelectHistogramParams};
+use super::pool::Lent;
+use super::totals;
+use crate::device::params::Address;
+use crate::ops::state::State;
+use splatcore_core::BackendError;
 
 /// Who may grow: those whose mean gradient is at least `threshold`, and of whose weight at least
 /// `min_bad` lies on bad pixels (`bad`, no address: nobody asks).

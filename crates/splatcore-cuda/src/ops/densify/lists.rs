@@ -1,42 +1,12 @@
 //! Lists of the Gaussians with some action, in order: counted, then written, so that the host can
 //! make room between the two.
 
-use super::*;
-use crate::device::params::{Address, kernel_params};
-
-kernel_params! {
-    /// Parameters of `scan_sums` (list_gaussians.cuh).
-    pub struct ScanSumsParams {
-        sums: Address,
-        count: u32,
-        total: Address,
-    }
-
-    /// Parameters of `list_count` (list_gaussians.cuh).
-    pub struct ListCountParams {
-        actions: Address,
-        bits: u32,
-        n: u32,
-        sums: Address,
-    }
-
-    /// Parameters of `list_write` (list_gaussians.cuh).
-    pub struct ListWriteParams {
-        actions: Address,
-        bits: u32,
-        n: u32,
-        sums: Address,
-        wanted: Address,
-        list: Address,
-    }
-}
-
-/// Bits of a Gaussian's action, as in gaussian_actions.cuh.
-pub const EQUAL: u32 = 2;
-pub const KEPT: u32 = 4;
-pub const CLONED: u32 = 8;
-pub const SPLIT: u32 = 16;
-pub const DEAD: u32 = 32;
+use super::densifier::{Densify, Work};
+use super::kernels::THREADS;
+use super::params::{ListCountParams, ListWriteParams, ScanSumsParams};
+use super::pool::Lent;
+use crate::device::Buffer;
+use splatcore_core::BackendError;
 
 impl Densify {
     /// A sum a block for [`Densify::scan`].

@@ -1,61 +1,17 @@
 //! MCMC (Kheradmand et al. 2024): the dead move onto the living, then the set grows. By how many
 //! the host knows; how many are dead stays on the device.
 
-use super::*;
-use crate::device::params::{Address, kernel_params};
-use crate::ops::state::LOG_SCALES;
-
-kernel_params! {
-    /// Parameters of `mcmc_mark_dead` (mcmc.cuh).
-    pub struct McmcMarkDeadParams {
-        opacity_logits: Address,
-        n: u32,
-        min_opacity: f32,
-        actions: Address,
-    }
-
-    /// Parameters of `weight_sums` (mcmc.cuh).
-    pub struct WeightSumsParams {
-        opacity_logits: Address,
-        actions: Address,
-        n: u32,
-        sums: Address,
-    }
-
-    /// Parameters of `weight_scan` (mcmc.cuh).
-    pub struct WeightScanParams {
-        opacity_logits: Address,
-        actions: Address,
-        n: u32,
-        sums: Address,
-        cumulative: Address,
-    }
-
-    /// Parameters of `mcmc_draw` (mcmc.cuh).
-    pub struct McmcDrawParams {
-        cumulative: Address,
-        n: u32,
-        total: Address,
-        all: Address,
-        wanted: Address,
-        at_most: u32,
-        seed: u64,
-        step: u64,
-        lane: u64,
-        drawn: Address,
-        copies: Address,
-        moved: Address,
-    }
-
-    /// Parameters of `mcmc_share` (mcmc.cuh).
-    pub struct McmcShareParams {
-        opacity_logits: Address,
-        log_scales: Address,
-        n: u32,
-        copies: Address,
-        min_opacity: f32,
-    }
-}
+use super::actions::DEAD;
+use super::densifier::{Densify, Work};
+use super::params::{
+    McmcDrawParams, McmcMarkDeadParams, McmcShareParams, WeightScanParams, WeightSumsParams,
+};
+use super::pool::Lent;
+use super::reserve::{check_rows, reserve};
+use super::totals::{self, Numbers};
+use crate::ops::state::{LOG_SCALES, OPACITIES, State};
+use splatcore_core::BackendError;
+use splatcore_core::backend::Refine;
 
 /// Lanes of the random numbers; splits and noise have 0 to 3.
 const LANE_RELOCATE: u64 = 4;

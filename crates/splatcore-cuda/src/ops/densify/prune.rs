@@ -1,20 +1,14 @@
 //! Pruning by scores or as floaters: mark, read how many stay, compact.
 
-use super::*;
-use crate::device::params::{Address, kernel_params};
-
-kernel_params! {
-    /// Parameters of `prune_mark` (prune.cuh).
-    pub struct PruneMarkParams {
-        bad: Address,
-        weight: Address,
-        largest: Address,
-        n: u32,
-        min_importance: f32,
-        max_bad_share: f32,
-        actions: Address,
-    }
-}
+use super::actions::KEPT;
+use super::densifier::Densify;
+use super::params::PruneMarkParams;
+use super::rows::Compacted;
+use super::totals::{self, Numbers};
+use crate::ops::score::DeviceScores;
+use crate::ops::state::State;
+use splatcore_core::BackendError;
+use splatcore_core::backend::Refine;
 
 impl Densify {
     pub(super) fn prune(

@@ -1,6 +1,6 @@
 //! Room for more Gaussians in the arrays of the state.
 
-use super::rows::arrays;
+use super::arrays::arrays;
 use crate::device::buffer::failed;
 use crate::device::{Buffer, Device};
 use crate::ops::state::State;

@@ -1,20 +1,11 @@
 //! Opacity reset: caps every opacity and clears its moments.
 
-use super::*;
-use crate::device::params::{Address, kernel_params};
-use crate::ops::state::LOG_SCALES;
+use super::densifier::Densify;
+use super::params::CapOpacityParams;
+use super::totals::{self, Numbers};
+use crate::ops::state::{LOG_SCALES, OPACITIES, State};
+use splatcore_core::BackendError;
 use splatcore_core::gaussians::logit;
-
-kernel_params! {
-    /// Parameters of `cap_opacity` (reset_opacity.cuh).
-    pub struct CapOpacityParams {
-        logits: Address,
-        all: Address,
-        ceiling: f32,
-        log_scales: Address,
-        smoothing: Address,
-    }
-}
 
 impl Densify {
     pub(super) fn reset_opacity(

@@ -1,66 +1,19 @@
 //! Moving whole rows: appending, overwriting, clearing, compacting. One array at a time, so that
 //! little memory is needed beside the state.
 
-use super::*;
-use crate::device::params::{Address, kernel_params};
-
-kernel_params! {
-    /// Parameters of `copy_rows` (copy_rows.cuh).
-    pub struct CopyRowsParams {
-        array: Address,
-        row_bytes: u32,
-        sources: Address,
-        times: u32,
-        targets: Address,
-        base: u32,
-        behind: Address,
-        wanted: Address,
-    }
-
-    /// Parameters of `clear_rows` (copy_rows.cuh).
-    pub struct ClearRowsParams {
-        array: Address,
-        row_bytes: u32,
-        list: Address,
-        base: u32,
-        wanted: Address,
-    }
-
-    /// Parameters of `gather_rows` (copy_rows.cuh).
-    pub struct GatherRowsParams {
-        array: Address,
-        scratch: Address,
-        row_bytes: u32,
-        kept: Address,
-        listed: Address,
-        rest: u32,
-        first: u32,
-        most: u32,
-        rows: Address,
-    }
-
-    /// Parameters of `put_rows` (copy_rows.cuh).
-    pub struct PutRowsParams {
-        array: Address,
-        scratch: Address,
-        row_bytes: u32,
-        first: u32,
-        most: u32,
-        rows: Address,
-    }
-}
+use super::arrays::arrays;
+use super::densifier::Densify;
+use super::params::{ClearRowsParams, CopyRowsParams, GatherRowsParams, PutRowsParams};
+use super::pool::Lent;
+use super::totals::{self, Numbers};
+use crate::device::Buffer;
+use crate::ops::state::State;
+use splatcore_core::BackendError;
 
 /// Bytes of compaction scratch a Gaussian, and in all at most and at least.
 const SCRATCH_A_ROW: usize = 32;
 const SCRATCH_AT_MOST: usize = 32 << 20;
 const SCRATCH_AT_LEAST: usize = 64 << 10;
-
-/// One array of the state.
-pub(super) struct Rows<'a> {
-    pub buffer: &'a mut Buffer,
-    pub row_bytes: usize,
-    pub moments: bool,
-}
 
 /// What becomes of arrays from which rows go: the rows in `kept` stay, in order, and behind them
 /// all from row `rest` on.
@@ -73,30 +26,6 @@ pub(super) struct Compacted<'a> {
     pub rows: u64,
     /// At most so many.
     pub most: usize,
-}
-
-/// The fifteen arrays, and the 3D filter if there is one.
-pub(super) fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
-    let smoothed = state.smoothed;
-    let smoothing = smoothed.then_some(Rows {
-        buffer: &mut state.smoothing,
-        row_bytes: size_of::<f32>(),
-        moments: false,
-    });
-    let groups = state.groups.iter_mut().flat_map(|group| {
-        let [parameters, first, second] = group.row_bytes();
-        [
-            (&mut group.parameters, parameters, false),
-            (&mut group.first, first, true),
-            (&mut group.second, second, true),
-        ]
-        .map(|(buffer, row_bytes, moments)| Rows {
-            buffer,
-            row_bytes,
-            moments,
-        })
-    });
-    groups.chain(smoothing)
 }
 
 impl Densify {

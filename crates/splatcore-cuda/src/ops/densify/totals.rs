@@ -1,35 +1,10 @@
 //! The numbers of the last refinements, which stay on the device until the host looks.
 
-use super::{Densify, Work};
-use crate::device::params::{Address, kernel_params};
 use crate::device::{Buffer, Device};
 use bytemuck::{Pod, Zeroable};
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Refine, RefineReport};
 use std::sync::Arc;
-
-kernel_params! {
-    /// Parameters of `begin_refinement` (refinement_totals.cuh).
-    pub struct BeginRefinementParams {
-        totals: Address,
-        gaussians: Address,
-        counters: Address,
-    }
-
-    /// Parameters of `end_refinement` (refinement_totals.cuh).
-    pub struct EndRefinementParams {
-        totals: Address,
-        gaussians: Address,
-        counters: Address,
-    }
-
-    /// Parameters of `decide_sizes` (refinement_totals.cuh).
-    pub struct DecideSizesParams {
-        totals: Address,
-        most_rows: u32,
-        counters: Address,
-    }
-}
 
 /// Places of a refinement's numbers, as in refinement_totals.cuh.
 pub(super) const CLONED: usize = 0;
@@ -132,28 +107,6 @@ impl Ring {
         let mut totals = [Totals::zeroed()];
         self.buffer.read(0, &mut totals)?;
         Ok(totals[0])
-    }
-}
-
-impl Densify {
-    /// Decides the sizes by who is kept, cloned and split; the lists and arrays have room for
-    /// `rows`.
-    pub(super) fn decide_sizes(
-        &self,
-        work: &Work<'_>,
-        rows: usize,
-        counters: u64,
-    ) -> Result<(), BackendError> {
-        let (numbers, rows) = (work.numbers.address(), rows as u32);
-        self.one(
-            self.kernels.decide_sizes,
-            1,
-            &DecideSizesParams {
-                totals: numbers,
-                most_rows: rows,
-                counters,
-            },
-        )
     }
 }
 

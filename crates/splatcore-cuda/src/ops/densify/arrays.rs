@@ -1,0 +1,35 @@
+//! The state's arrays of one row a Gaussian.
+
+use crate::device::Buffer;
+use crate::ops::state::State;
+
+/// One array of the state.
+pub(super) struct Rows<'a> {
+    pub buffer: &'a mut Buffer,
+    pub row_bytes: usize,
+    pub moments: bool,
+}
+
+/// The fifteen arrays, and the 3D filter if there is one.
+pub(super) fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
+    let smoothed = state.smoothed;
+    let smoothing = smoothed.then_some(Rows {
+        buffer: &mut state.smoothing,
+        row_bytes: size_of::<f32>(),
+        moments: false,
+    });
+    let groups = state.groups.iter_mut().flat_map(|group| {
+        let [parameters, first, second] = group.row_bytes();
+        [
+            (&mut group.parameters, parameters, false),
+            (&mut group.first, first, true),
+            (&mut group.second, second, true),
+        ]
+        .map(|(buffer, row_bytes, moments)| Rows {
+            buffer,
+            row_bytes,
+            moments,
+        })
+    });
+    groups.chain(smoothing)
+}
