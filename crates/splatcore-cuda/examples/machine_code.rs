@@ -5,6 +5,7 @@
 //! [NAME...]`, with names of kernel files for their programs alone.
 
 use rayon::prelude::*;
+use splatcore_cuda::device::Program;
 use splatcore_cuda::device::nvrtc::nvrtc;
 use splatcore_cuda::ops;
 use std::error::Error;
@@ -23,9 +24,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let names: Vec<String> = arguments.collect();
     let mut programs = ops::all_programs();
     programs.retain(|program| names.is_empty() || names.iter().any(|name| name == program.name()));
+    // A file's name holds the constants in which the variants of a kernel file differ: with all of
+    // them it would be longer than names may be.
+    let differs = |program: &Program, constant| {
+        let mut variants = programs.iter().filter(|other| other.root == program.root);
+        variants.any(|other| !other.constants.contains(constant))
+    };
     programs.par_iter().try_for_each(|program| {
         let constants = program.constants.iter();
         let constants: String = constants
+            .filter(|constant| differs(program, constant))
             .map(|(name, value)| format!("-{name}={value}"))
             .collect();
         let code = nvrtc

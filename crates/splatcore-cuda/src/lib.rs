@@ -2,7 +2,7 @@
 //! the last step.
 //!
 //! Kernels are CUDA C++ text beside the Rust code that launches them, in `ops/<op>/`, compiled at
-//! run time for the card at hand ([`device::nvrtc`]). [`frame`] holds the order of ops of a frame,
+//! run time for the card at hand ([`device::nvrtc`]). [`passes`] holds the order of ops of a frame,
 //! [`learner`] that of a step. [`CudaBackend::open`] opens a card; [`CudaBackend::on`] takes any
 //! [`device::Device`], the emulator included, with which the conformance suite runs where there is
 //! no card.

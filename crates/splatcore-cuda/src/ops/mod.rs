@@ -18,6 +18,7 @@ pub mod blend_backward;
 pub mod by_camera;
 pub mod camera;
 pub mod clear;
+mod constants;
 pub mod counters;
 pub mod densify;
 pub mod exposure;

@@ -64,11 +64,6 @@ pub fn program_of_text(
     }
 }
 
-/// A constant that is 0 or 1.
-pub(crate) fn flag(name: &'static str, set: bool) -> (&'static str, String) {
-    (name, (set as u8).to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

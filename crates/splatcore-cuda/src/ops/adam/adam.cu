@@ -10,7 +10,8 @@
 // twin: splatcore-cpu/src/{project_backward,adam,step}.rs.
 // Constants: COMPACT 1 stores moments in the formats of moments.cuh (the step uses them unrounded),
 // 0 in f32. SPARSE 1 leaves Gaussians without a splat alone (gsplat's SelectiveAdam) but for the
-// noise. SH_ROW floats of harmonics a Gaussian, and the constants of project_backward.cuh.
+// noise. SH_ROW floats of harmonics a Gaussian, BETA1, BETA2, EPSILON (rates.rs), and the constants
+// of moments.cuh and project_backward.cuh.
 //
 // Launch. Blocks of 128 threads, 6 a multiprocessor; each warp takes 32 Gaussians and waits for no
 // other: (1) harmonics by asynchronous copies to shared memory; (2) a lane a Gaussian: gradients,
@@ -26,10 +27,6 @@
 #include "matrix.cuh"
 #include "moments.cuh"
 #include "project_backward.cuh"
-
-#define BETA1 0.9f
-#define BETA2 0.999f
-#define EPSILON 1e-15f
 
 #define WARPS (BLOCK / WARP)
 

@@ -4,8 +4,9 @@ pub mod kind;
 pub mod moments;
 pub mod rates;
 
+use super::constants::flag;
 use super::project::{NO_FILTER, harmonics};
-use super::sources::{self, flag};
+use super::sources;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
 use crate::device::{Kernel, Program};
@@ -55,6 +56,8 @@ pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute:
     constants.push(flag("COMPACT", moments == Moments::Compact));
     constants.push(flag("SPARSE", sparse));
     constants.push(flag("ABSOLUTE", absolute));
+    constants.extend(rates::constants());
+    constants.extend(moments::constants());
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
     sources::program("adam.cu", constants, [AdamParams::kernel("adam")])
 }

@@ -5,6 +5,9 @@
 // makes the expectation the value itself. With beta 0.999 a second moment changes by far less than
 // a format's step, so rounding to nearest would never let it decay. The random bits are a hash of
 // (seed, step, number), so equal runs round equally.
+//
+// Constants (moments.rs): LOG8_TOP, the exponent of the largest value of Log8; LOG8_STEP, that
+// between two codes; LOG8_RATIO, 2^LOG8_STEP.
 
 #pragma once
 #include "random.cuh"
@@ -19,10 +22,7 @@ struct Log8 {
     u8 code;
 };
 
-#define LOG8_TOP 6.0f
-#define LOG8_STEP 0.421875f  // 27/64: exponents are exact
 #define LOG8_BOTTOM (LOG8_TOP - 254.0f * LOG8_STEP)
-#define LOG8_RATIO 1.33966752f  // 2^LOG8_STEP
 
 __device__ __forceinline__ float load(float from) { return from; }
 __device__ __forceinline__ float load(Bf16 from) { return __uint_as_float((u32)from.bits << 16); }

@@ -18,6 +18,7 @@
 //! second moment changes little; a higher bottom would let tiny first moments be divided by epsilon
 //! alone, a huge step.
 
+use crate::ops::constants::float;
 use crate::ops::groups;
 
 /// How moments are stored.
@@ -55,9 +56,19 @@ pub enum Format {
     Log8,
 }
 
-/// Exponent of the largest value of [`Format::Log8`], and between two codes; as in the kernels.
-const TOP: f64 = 6.0;
-const STEP: f64 = 27.0 / 64.0;
+/// Exponent of the largest value of [`Format::Log8`].
+const LOG8_TOP: f64 = 6.0;
+/// Exponent between two codes: a fraction of a power of two, so that exponents are exact.
+const LOG8_STEP: f64 = 27.0 / 64.0;
+
+/// The constants of moments.cuh.
+pub(super) fn constants() -> [(&'static str, String); 3] {
+    [
+        float("LOG8_TOP", LOG8_TOP),
+        float("LOG8_STEP", LOG8_STEP),
+        float("LOG8_RATIO", LOG8_STEP.exp2()),
+    ]
+}
 
 impl Format {
     /// Bytes of a number.
@@ -130,7 +141,7 @@ fn bf16(value: f32) -> u16 {
 fn log8_values() -> [f32; 256] {
     std::array::from_fn(|code| match code {
         0 => 0.0,
-        _ => (TOP - STEP * (255 - code) as f64).exp2() as f32,
+        _ => (LOG8_TOP - LOG8_STEP * (255 - code) as f64).exp2() as f32,
     })
 }
 

@@ -2,13 +2,25 @@
 
 use crate::device::Layout;
 use crate::device::params::layout;
+use crate::ops::constants::float;
 use bytemuck::{Pod, Zeroable};
 use splatcore_core::backend::StepPlan;
 
 /// Decay of the first moment.
-const BETA1: f64 = 0.9;
+pub const BETA1: f64 = 0.9;
 /// Decay of the second moment.
-const BETA2: f64 = 0.999;
+pub const BETA2: f64 = 0.999;
+/// Keeps the quotient of the moments finite.
+const EPSILON: f64 = 1e-15;
+
+/// Adam's constants as kernels have them.
+pub fn constants() -> [(&'static str, String); 3] {
+    [
+        float("BETA1", BETA1),
+        float("BETA2", BETA2),
+        float("EPSILON", EPSILON),
+    ]
+}
 
 /// `Rates` of ops/adam/adam.cu.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]

@@ -4,7 +4,7 @@
 use crate::device::emulated::Emulated;
 use crate::device::{Buffer, Device};
 use crate::ops;
-use crate::ops::adam::moments::Format;
+use crate::ops::adam::moments::{self, Format};
 use crate::ops::densify::Densify;
 use crate::ops::state::State;
 use crate::tests::support::watched::Watched;
@@ -68,7 +68,8 @@ struct Kernels {
 
 impl Kernels {
     fn new(device: &Arc<dyn Device>, format: Format) -> Self {
-        let constants = vec![("FORMAT", u8::from(format == Format::Log8).to_string())];
+        let mut constants = vec![("FORMAT", u8::from(format == Format::Log8).to_string())];
+        constants.extend(moments::constants());
         let text = ("moments_test.cu", TEXT);
         let program = ops::program_of_text(
             text,

@@ -7,8 +7,9 @@ mod rows;
 pub use params::BlendParams;
 pub use rows::{BLEND_BLOCK, InferenceRows, LARGE_IMAGE, inference_block};
 
+use super::constants::flag;
 use super::intersect::macro_tiles;
-use super::sources::{flag, program};
+use super::sources::program;
 use crate::device::params::Params;
 use crate::device::queue::Queue;
 use crate::device::{Kernel, Program};

@@ -1,6 +1,6 @@
 //! How many pixels a warp of the inference blends has: more in large images.
 
-use crate::ops::sources::flag;
+use crate::ops::constants::flag;
 use splatcore_core::pipeline::Blend;
 
 const TILE_PIXELS: u32 = 256;

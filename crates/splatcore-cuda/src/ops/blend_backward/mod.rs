@@ -1,7 +1,8 @@
 //! `blend_backward`: from a pixel's gradient to sums for each (tile, splat) pair or splat, and
 //! `sum_pairs`: from the sums of pairs to the sums of splats.
 
-use super::sources::{flag, program};
+use super::constants::flag;
+use super::sources::program;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
 use crate::device::{Kernel, Program};

@@ -2,6 +2,7 @@
 
 use super::actions::{CLONED, KEPT, SPLIT};
 use super::densifier::{Densify, Waits, Work};
+use super::kernels::SPLIT_INTO;
 use super::params::{AdcDecideParams, SplitChildrenParams};
 use super::pool::Lent;
 use super::reserve::{check_rows, is_plenty, reserve};
@@ -13,8 +14,7 @@ use crate::ops::state::{LOG_SCALES, MEANS, OPACITIES, ROTATIONS, State};
 use splatcore_core::BackendError;
 use splatcore_core::backend::Refine;
 
-/// INRIA's split replaces a Gaussian by this many, their scales divided by 0.8 times as much.
-const SPLIT_INTO: u32 = 2;
+/// INRIA's split divides the scales by this.
 const SPLIT_SHRINK: f32 = 0.8 * SPLIT_INTO as f32;
 
 /// How many there may be at most.

@@ -4,6 +4,10 @@
 #pragma once
 #include "gaussian_actions.cuh"
 
+// Values of a digit of the selection, and the place of a key's first digit.
+#define DIGITS (1u << DIGIT_BITS)
+#define FIRST_SHIFT (32 - DIGIT_BITS)
+
 __device__ __forceinline__ float mean_gradient(const float* gradient_sum, const u32* seen, u32 i) {
     return gradient_sum[i] / float(max(seen[i], 1u));
 }
@@ -26,7 +30,7 @@ struct Selection {
     u32 prefix, remaining, all;
 };
 
-// Counts the candidates that share the known bits by their next eight bits.
+// Counts the candidates that share the known bits by their next digit.
 // Parameters of `select_histogram`; in Rust by the same name.
 struct SelectHistogramParams {
     ReadOnly<float> gradient_sum;  // [count], summed 2D gradients for densification
@@ -42,22 +46,23 @@ struct SelectHistogramParams {
 extern "C" __global__ void __launch_bounds__(THREADS)
     select_histogram(const __grid_constant__ SelectHistogramParams args) {
     begin_kernel();
-    __shared__ u32 counts[256];
+    __shared__ u32 counts[DIGITS];
     counts[threadIdx.x] = 0;
     __syncthreads();
     const u32 i = item();
     if (i < args.n) {
         const float gradient = mean_gradient(args.gradient_sum, args.seen, i);
         const u32 key = sortable(gradient);
-        const bool shares = args.shift == 24 || key >> (args.shift + 8) == args.selection->prefix;
+        const bool shares =
+            args.shift == FIRST_SHIFT || key >> (args.shift + DIGIT_BITS) == args.selection->prefix;
         if (gradient >= args.threshold && agreed(args.bad, args.min_bad, i) && shares)
-            atomicAdd(&counts[key >> args.shift & 255u], 1u);
+            atomicAdd(&counts[key >> args.shift & (DIGITS - 1)], 1u);
     }
     __syncthreads();
     if (counts[threadIdx.x]) atomicAdd(&args.histogram[threadIdx.x], counts[threadIdx.x]);
 }
 
-// One thread. Finds the next eight bits of the smallest gradient that a limit of `room` Gaussians
+// One thread. Finds the next digit of the smallest gradient that a limit of `room` Gaussians
 // admits; clears the histogram.
 // Parameters of `select_digit`; in Rust by the same name.
 struct SelectDigitParams {
@@ -68,15 +73,15 @@ struct SelectDigitParams {
 };
 extern "C" __global__ void select_digit(const __grid_constant__ SelectDigitParams args) {
     begin_kernel();
-    if (args.shift == 24) args.selection->remaining = args.room;
+    if (args.shift == FIRST_SHIFT) args.selection->remaining = args.room;
     u32 total = 0;
-    for (u32 digit = 0; digit < 256; ++digit) total += args.histogram[digit];
-    if (args.shift == 24) args.selection->all = total <= args.selection->remaining;
-    u32 digit = 255;
+    for (u32 digit = 0; digit < DIGITS; ++digit) total += args.histogram[digit];
+    if (args.shift == FIRST_SHIFT) args.selection->all = total <= args.selection->remaining;
+    u32 digit = DIGITS - 1;
     while (digit > 0 && args.histogram[digit] < args.selection->remaining)
         args.selection->remaining -= args.histogram[digit--];
-    args.selection->prefix = args.selection->prefix << 8 | digit;
-    for (u32 d = 0; d < 256; ++d) args.histogram[d] = 0;
+    args.selection->prefix = args.selection->prefix << DIGIT_BITS | digit;
+    for (u32 d = 0; d < DIGITS; ++d) args.histogram[d] = 0;
 }
 
 // Marks the Gaussians that grow (CHOSEN), and those whose gradient equals the limit (EQUAL), some

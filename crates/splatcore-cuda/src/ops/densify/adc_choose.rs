@@ -2,6 +2,7 @@
 
 use super::actions::EQUAL;
 use super::densifier::{Densify, Work};
+use super::kernels::DIGIT_BITS;
 use super::params::{AdcAdmitParams, AdcChooseParams, SelectDigitParams, SelectHistogramParams};
 use super::pool::Lent;
 use super::totals;
@@ -55,14 +56,14 @@ impl Densify {
         }
     }
 
-    /// Finds the smallest gradient that a limit of `room` Gaussians admits, eight bits at a time.
+    /// Finds the smallest gradient that a limit of `room` Gaussians admits, a digit at a time.
     fn select_largest(
         &self,
         candidates: Candidates,
         room: usize,
     ) -> Result<Lent<'_>, BackendError> {
-        // prefix, remaining, all; then the histogram.
-        let bytes = (4 + 256) * size_of::<u32>();
+        // prefix, remaining, all, padding; then the histogram.
+        let bytes = (4 + (1 << DIGIT_BITS)) * size_of::<u32>();
         let buffer = self.pool.take("selection of a refinement", bytes)?;
         buffer.fill(0, bytes)?;
         let room = room as u32;
@@ -76,7 +77,7 @@ impl Densify {
             bad,
             min_bad,
         } = candidates;
-        for shift in [24u32, 16, 8, 0] {
+        for shift in (0..u32::BITS).step_by(DIGIT_BITS as usize).rev() {
             self.each(
                 self.kernels.select_histogram,
                 n as usize,

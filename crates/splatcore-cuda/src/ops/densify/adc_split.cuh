@@ -43,8 +43,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (threadIdx.x == 0 && split) atomicAdd(&args.totals[TOTAL_SPLIT], u64(split));
 }
 
-// Turns the two copies of each listed parent, which lie behind the clones, into its children: means
-// are drawn from the parent's distribution, log scales decrease by `log_shrink`.
+// Turns the SPLIT_INTO copies of each listed parent, which lie behind the clones, into its
+// children: means are drawn from the parent's distribution, log scales decrease by `log_shrink`.
 // Parameters of `split_children`; in Rust by the same name.
 struct SplitChildrenParams {
     float* means;               // [count][3], world
@@ -65,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     float* mean = args.means + 3 * row;
     float* scales = args.log_scales + 3 * row;
     ReadOnly<float> quaternion = {args.rotations + 4 * row};
-    const u64 index = 2 * u64(args.parents[k / 2]) + k % 2;
+    const u64 index = SPLIT_INTO * u64(args.parents[k / SPLIT_INTO]) + k % SPLIT_INTO;
     const Vec3 drawn = normal3(args.seed, args.step, index);
     const float normal[3] = {drawn.x, drawn.y, drawn.z};
     double q[4], square = 0.0;

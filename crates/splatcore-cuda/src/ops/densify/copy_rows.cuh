@@ -3,8 +3,6 @@
 #pragma once
 #include "gaussian_actions.cuh"
 
-#define TILE_ROWS 64
-
 // Copies `rows` rows word by word, TILE_ROWS rows at a time so that an index inside these fits 32
 // bits. `from(k)` and `to(k)` are the addresses of row k. REPEATED: several rows may have the same
 // target, to which they then write the same words.

@@ -15,8 +15,11 @@
 // `totals` (u64 [TOTALS], refinement_totals.cuh) holds the counts. The host launches for the most
 // that there may be and learns the counts later. The step before may have found no room for its
 // pairs, and a refinement may find no room for its rows: all changes go by counts that are 0 then.
+// Constants: THREADS, TILE_ROWS, DIGIT_BITS, SPLIT_INTO (densify/kernels.rs), an action's bits
+// (densify/actions.rs), TOTALS and the places TOTAL_... (densify/totals.rs).
 //
-// Launch. One thread an item, blocks of 256; begin, end and decide kernels one warp or one thread.
+// Launch. One thread an item, blocks of THREADS = 256; begin, end and decide kernels one warp or
+// one thread.
 //
 // Bound. Memory: deciding reads 28 bytes a Gaussian, compaction moves 708 bytes a Gaussian twice.
 //

@@ -1,19 +1,11 @@
-// What a refinement does with each Gaussian (`actions`, u8 a Gaussian), and the properties by which
-// its kernels decide that. Included by all other headers of densify.cu, for THREADS and `item` too.
+// What a refinement does with each Gaussian, and the properties by which its kernels decide that.
+// Included by all other headers of densify.cu, for `item` too. A Gaussian's action (`actions`, u8 a
+// Gaussian) has the bits CHOSEN, EQUAL, KEPT, CLONED, SPLIT and DEAD of densify/actions.rs.
 
 #pragma once
 #include "splat.cuh"
 
-#define THREADS 256
 #define WARPS (THREADS / WARP)
-
-// Bits of a Gaussian's action (`actions`, u8 a Gaussian).
-#define CHOSEN 1u  // grows: is cloned or split
-#define EQUAL 2u   // its gradient equals the smallest that the limit on growth admits
-#define KEPT 4u    // stays
-#define CLONED 8u  // a copy of it is appended
-#define SPLIT 16u  // two children of it are appended
-#define DEAD 32u   // MCMC: to be relocated
 
 __device__ __forceinline__ u32 item() { return blockIdx.x * THREADS + threadIdx.x; }
 

@@ -7,13 +7,21 @@ use super::params::{
     PruneMarkParams, PutRowsParams, ScanSumsParams, SelectDigitParams, SelectHistogramParams,
     SplitChildrenParams, WeightScanParams, WeightSumsParams,
 };
+use super::{actions, totals};
 use crate::device::params::Params;
 use crate::device::{Kernel, Program, Signature};
 use crate::ops::sources;
 
-/// Threads of a block and rows of a tile, as in the kernel files.
+/// Threads of a block.
 pub const THREADS: usize = 256;
+/// Rows that a block copies or clears at a time.
 pub const TILE_ROWS: usize = 64;
+/// Bits of a digit of the radix selection.
+pub const DIGIT_BITS: u32 = 8;
+// A thread of `select_histogram` has a digit.
+const _: () = assert!(THREADS == 1 << DIGIT_BITS);
+/// INRIA's split replaces a Gaussian by this many.
+pub const SPLIT_INTO: u32 = 2;
 
 macro_rules! kernels {
     ($($name:ident: $params:ty),* $(,)?) => {
@@ -58,5 +66,13 @@ kernels!(
 
 /// The program of the kernels, in their order.
 pub fn program() -> Program {
-    sources::program("densify.cu", Vec::new(), Kernels::signatures())
+    let mut constants = vec![
+        ("THREADS", THREADS.to_string()),
+        ("TILE_ROWS", TILE_ROWS.to_string()),
+        ("DIGIT_BITS", DIGIT_BITS.to_string()),
+        ("SPLIT_INTO", SPLIT_INTO.to_string()),
+    ];
+    constants.extend(actions::constants());
+    constants.extend(totals::constants());
+    sources::program("densify.cu", constants, Kernels::signatures())
 }

@@ -1,28 +1,11 @@
 // The counts of a refinement (`totals`, u64 [TOTALS]): how it begins, decides the sizes of the
-// arrays, and ends. One warp or one thread each.
+// arrays, and ends. One warp or one thread each. What the places TOTAL_... of `totals` hold:
+// densify/totals.rs.
 
 #pragma once
 #include "gaussian_actions.cuh"
 
-// Places in `totals`, the counts of a refinement, u64 each.
-#define TOTAL_CLONED 0  // before pruning
-#define TOTAL_SPLIT 1   // before pruning
-#define TOTAL_MOVED 2
-#define TOTAL_KEPT 3
-#define TOTAL_CLONES 4
-#define TOTAL_PARENTS 5
-#define TOTAL_LISTED 6
-#define TOTAL_WEIGHT 7
-#define TOTAL_ADDED 8
-#define TOTAL_ALL 9  // Gaussians before, 0 if a buffer overflowed
-#define TOTAL_CHILDREN 10
-#define TOTAL_APPENDED 11   // clones and children
-#define TOTAL_COMPACTED 12  // rows after compaction, 0 if all Gaussians stay
-#define TOTAL_AFTER 13      // Gaussians after
-#define TOTALS 16
-
-// One warp. After an overflow nothing changes until the host has made room and asks
-// again.
+// One warp. After an overflow nothing changes until the host has made room and asks again.
 // Parameters of `begin_refinement`; in Rust by the same name.
 struct BeginRefinementParams {
     u64* totals;              // numbers of this refinement
@@ -65,19 +48,19 @@ extern "C" __global__ void decide_sizes(const __grid_constant__ DecideSizesParam
     u64 all = args.totals[TOTAL_ALL], kept = args.totals[TOTAL_KEPT],
         clones = args.totals[TOTAL_CLONES];
     u64 parents = args.totals[TOTAL_PARENTS];
-    const u64 rows = all + clones + 2 * parents;
+    const u64 rows = all + clones + SPLIT_INTO * parents;
     if (all != 0 && rows > args.most_rows) {
         args.counters->overflowed = 1;
         args.counters->rows = rows;
         all = 0;
     }
     if (all == 0) kept = clones = parents = 0;
-    const u64 appended = clones + 2 * parents, after = kept + appended;
+    const u64 appended = clones + SPLIT_INTO * parents, after = kept + appended;
     args.totals[TOTAL_ALL] = all;
     args.totals[TOTAL_KEPT] = kept;
     args.totals[TOTAL_CLONES] = clones;
     args.totals[TOTAL_PARENTS] = parents;
-    args.totals[TOTAL_CHILDREN] = 2 * parents;
+    args.totals[TOTAL_CHILDREN] = SPLIT_INTO * parents;
     args.totals[TOTAL_APPENDED] = appended;
     args.totals[TOTAL_COMPACTED] = kept < all ? after : 0;
     args.totals[TOTAL_AFTER] = after;

@@ -6,22 +6,56 @@ use splatcore_core::BackendError;
 use splatcore_core::backend::{Refine, RefineReport};
 use std::sync::Arc;
 
-/// Places of a refinement's numbers, as in refinement_totals.cuh.
+// Places of a refinement's numbers.
+/// Gaussians cloned, before pruning.
 pub(super) const CLONED: usize = 0;
+/// Gaussians split, before pruning.
 pub(super) const SPLIT: usize = 1;
+/// MCMC: dead Gaussians relocated.
 pub(super) const MOVED: usize = 2;
+/// Gaussians that stay as they are.
 pub(super) const KEPT: usize = 3;
+/// Gaussians of which a copy is appended.
 pub(super) const CLONES: usize = 4;
+/// Gaussians of which children are appended.
 pub(super) const PARENTS: usize = 5;
+/// Gaussians of a list that only the next kernels need.
 pub(super) const LISTED: usize = 6;
+/// MCMC: sum of the weights.
 pub(super) const WEIGHT: usize = 7;
+/// MCMC: copies appended.
 pub(super) const ADDED: usize = 8;
+/// Gaussians before, 0 if a buffer overflowed.
 pub(super) const ALL: usize = 9;
+/// Children appended.
 pub(super) const CHILDREN: usize = 10;
+/// Clones and children appended.
 pub(super) const APPENDED: usize = 11;
+/// Rows after compaction, 0 if all Gaussians stay.
 pub(super) const COMPACTED: usize = 12;
+/// Gaussians after.
 pub(super) const AFTER: usize = 13;
+/// Places of a refinement, some unused.
 pub(super) const PLACES: usize = 16;
+
+/// The places that kernels name, as their constants; they have the addresses of the others.
+pub(super) fn constants() -> [(&'static str, String); 12] {
+    [
+        ("TOTAL_CLONED", CLONED),
+        ("TOTAL_SPLIT", SPLIT),
+        ("TOTAL_KEPT", KEPT),
+        ("TOTAL_CLONES", CLONES),
+        ("TOTAL_PARENTS", PARENTS),
+        ("TOTAL_ADDED", ADDED),
+        ("TOTAL_ALL", ALL),
+        ("TOTAL_CHILDREN", CHILDREN),
+        ("TOTAL_APPENDED", APPENDED),
+        ("TOTAL_COMPACTED", COMPACTED),
+        ("TOTAL_AFTER", AFTER),
+        ("TOTALS", PLACES),
+    ]
+    .map(|(name, place)| (name, place.to_string()))
+}
 
 /// So many refinements can be told apart: at least as many as steps and refinements can be in the
 /// queue.

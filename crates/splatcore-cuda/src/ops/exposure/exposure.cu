@@ -10,6 +10,8 @@
 //   numbers and pulls the mean of all views towards the identity.
 // Ignored pixels have a gradient of 0 and so add nothing. Sums are f32 over a block's 2048 pixels
 // and f64 over the blocks.
+// Constants: BLOCK, BATCH, NUMBERS, PULL (splatcore-core/src/exposure.rs); Adam's BETA1, BETA2,
+// EPSILON (adam/rates.rs) and the logarithms LN_BETA1 and LN_BETA2.
 //
 // Launch. Blocks of 256. `expose`: one thread a pixel. `expose_backward`: a thread takes 8 pixels,
 // 256 apart, so that accesses are whole lines and a warp adds up its twelve sums once for 256
@@ -21,13 +23,6 @@
 // docs/log/kernels/exposure.md
 
 #include "splat.cuh"
-
-#define BETA1 0.9f
-#define BETA2 0.999f
-#define LN_BETA1 -0.105360515657826f
-#define LN_BETA2 -0.00100050033358353f
-#define EPSILON 1e-15f
-#define PULL 0.1f
 
 struct Transform {
     float row[3][4];  // the rows of [A | b]

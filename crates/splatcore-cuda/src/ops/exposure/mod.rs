@@ -7,9 +7,11 @@ use crate::device::buffer::failed;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Buffer, Device, Kernel, Program};
+use crate::ops::adam::rates::{self, BETA1, BETA2};
+use crate::ops::constants::float;
 use crate::ops::sources;
 use splatcore_core::BackendError;
-use splatcore_core::exposure::{Exposure, Exposures};
+use splatcore_core::exposure::{Exposure, Exposures, PULL};
 use std::sync::Arc;
 
 kernel_params! {
@@ -57,13 +59,18 @@ const NUMBER_BYTES: usize = NUMBERS * size_of::<f32>();
 
 /// What [`Exposed`] compiles.
 pub fn program() -> Program {
+    let mut constants = vec![
+        ("BLOCK", BLOCK.to_string()),
+        ("BATCH", BATCH.to_string()),
+        ("NUMBERS", NUMBERS.to_string()),
+        float("LN_BETA1", BETA1.ln()),
+        float("LN_BETA2", BETA2.ln()),
+        float("PULL", f64::from(PULL)),
+    ];
+    constants.extend(rates::constants());
     sources::program(
         "exposure.cu",
-        vec![
-            ("BLOCK", BLOCK.to_string()),
-            ("BATCH", BATCH.to_string()),
-            ("NUMBERS", NUMBERS.to_string()),
-        ],
+        constants,
         [
             ExposeParams::kernel("expose"),
             ExposeBackwardParams::kernel("expose_backward"),

@@ -11,12 +11,14 @@
 // - loss_backward blurs d1, d2, d3: dS/dx = blur(d1) + 2 x blur(d2) + y blur(d3).
 // - loss_sum, one block, adds the sums of loss_forward's blocks in a fixed order.
 // Relative error of the gradient at most 1e-4 (2e-5 to 4e-5 simulated); see CENTRE and Derivatives.
-// Constants: WINDOW_TAPS (11 weights), SSIM_C1, SSIM_C2, MASKED (0: `mask` is not read). The host
+// Constants: WINDOW_TAPS (the weights), RADIUS of the window, SSIM_C1, SSIM_C2, MASKED (0: `mask`
+// is not read), THREADS, TILE_WIDTH, FORWARD_ROWS, BACKWARD_ROWS, SUM_THREADS (mod.rs). The host
 // checks that 3 pixels fit 32 bits.
 //
-// Launch. Blocks of 128 threads make 116 x 16 pixels of one channel; 5 (forward, 32 KB of shared
-// memory) and 6 (backward, 24 KB) a multiprocessor. A thread blurs one column (5 on each side are
-// halo) in registers, then along rows from shared memory, four pixels at a time.
+// Launch. Blocks of 128 threads (THREADS) make 116 x 16 pixels (TILE_WIDTH x FORWARD_ROWS or
+// BACKWARD_ROWS) of one channel; 5 (forward, 32 KB of shared memory) and 6 (backward, 24 KB) a
+// multiprocessor. A thread blurs one column (5 on each side are halo) in registers, then along rows
+// from shared memory, four pixels at a time.
 //
 // Bound. Instructions: 41 M + 27 M warp instructions, 64 us; 187 MB are 44 us (1080x1920).
 //
@@ -25,11 +27,8 @@
 #include "matrix.cuh"
 #include "splat.cuh"
 
-#define THREADS 128
-#define RADIUS 5
-#define TAPS 11
+#define TAPS (2 * RADIUS + 1)
 #define COLUMNS THREADS
-#define TILE_WIDTH 116
 #define SEGMENTS (TILE_WIDTH / 4)
 #define WARPS (THREADS / WARP)
 
@@ -189,8 +188,6 @@ __device__ __forceinline__ void store_four(Derivatives* to, const Derivatives (&
     }
 }
 
-#define FORWARD_ROWS 16
-
 // maps [channels][height * width] out: derivatives of SSIM, 0 at ignored pixels; partials: one sum
 // a block. A launch takes `channels` channels from `first_channel` on.
 // Parameters of `loss_forward`; in Rust by the same name.
@@ -292,8 +289,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5)
     if (threadIdx.x == 0) args.partials[blockIdx.x] = sum;
 }
 
-#define BACKWARD_ROWS 16
-
 // gradient [3][height * width] out: dL/dimage, 0 at ignored pixels. `inverse_count` is 1 / (3 times
 // the counted pixels).
 // Parameters of `loss_backward`; in Rust by the same name.
@@ -384,8 +379,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6)
         store_four(args.gradient + tile.channel * pixels + at, out, count, whole);
     }
 }
-
-#define SUM_THREADS 512
 
 // One block. value = inverse_count times the sum of `count` partial sums, in a fixed order.
 // Parameters of `loss_sum`; in Rust by the same name.

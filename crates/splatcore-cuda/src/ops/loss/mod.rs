@@ -5,8 +5,9 @@ use crate::device::buffer::{device_error, failed};
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::launch;
 use crate::device::{Buffer, Device, Kernel, Program};
+use crate::ops::constants::{flag, float};
 use crate::ops::sources;
-use splatcore_core::metrics::{SSIM_C1, SSIM_C2, ssim_window};
+use splatcore_core::metrics::{SSIM_C1, SSIM_C2, SSIM_RADIUS, ssim_window};
 use splatcore_core::{BackendError, Choice};
 use std::sync::Arc;
 
@@ -52,12 +53,15 @@ kernel_params! {
     }
 }
 
-/// Threads of a block of the two large kernels, and pixels of a block across; as in the kernel
-/// file.
+/// Threads of a block of the two large kernels, a column of pixels each.
 const THREADS: u32 = 128;
-const TILE_WIDTH: u32 = 116;
+/// Columns that a block writes: without the halo of the window, and a multiple of four, which a
+/// thread blurs along a row at a time.
+const TILE_WIDTH: u32 = (THREADS - 2 * SSIM_RADIUS as u32) / 4 * 4;
+/// Rows of pixels of a block.
 const FORWARD_ROWS: u32 = 16;
 const BACKWARD_ROWS: u32 = 16;
+/// Threads of the one block of `loss_sum`.
 const SUM_THREADS: u32 = 512;
 /// Bytes of the derivatives of SSIM at a value: f32, and two numbers of 16 bits.
 const DERIVATIVES_BYTES: u64 = 8;
@@ -87,9 +91,15 @@ pub fn program(masked: bool) -> Program {
         "loss.cu",
         vec![
             ("WINDOW_TAPS", format!("{{{}}}", taps.join(", "))),
-            ("SSIM_C1", format!("{:e}f", SSIM_C1 as f32)),
-            ("SSIM_C2", format!("{:e}f", SSIM_C2 as f32)),
-            ("MASKED", (masked as u8).to_string()),
+            ("RADIUS", SSIM_RADIUS.to_string()),
+            float("SSIM_C1", SSIM_C1),
+            float("SSIM_C2", SSIM_C2),
+            flag("MASKED", masked),
+            ("THREADS", THREADS.to_string()),
+            ("TILE_WIDTH", TILE_WIDTH.to_string()),
+            ("FORWARD_ROWS", FORWARD_ROWS.to_string()),
+            ("BACKWARD_ROWS", BACKWARD_ROWS.to_string()),
+            ("SUM_THREADS", SUM_THREADS.to_string()),
         ],
         [
             LossForwardParams::kernel("loss_forward"),

@@ -1,8 +1,9 @@
 //! `project_backward`: from the sums of each splat to the gradients of its Gaussian's parameters,
 //! and `write_gradients`, which spreads them over the scene's arrays.
 
+use super::constants::flag;
 use super::project::{NO_FILTER, harmonics};
-use super::sources::{flag, program};
+use super::sources::program;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
 use crate::device::{Kernel, Program};

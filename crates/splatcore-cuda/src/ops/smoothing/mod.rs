@@ -6,9 +6,11 @@ use crate::device::Program;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
 use crate::ops::by_camera::{BLOCK, ByCamera};
+use crate::ops::constants::float;
 use crate::ops::sources;
 use crate::ops::state::{MEANS, State};
 use splatcore_core::BackendError;
+use splatcore_core::smoothing::{MARGIN, VARIANCE};
 
 kernel_params! {
     /// Parameters of `smoothing` (smoothing.cu).
@@ -25,7 +27,11 @@ kernel_params! {
 pub fn program() -> Program {
     sources::program(
         "smoothing.cu",
-        vec![("BLOCK", BLOCK.to_string())],
+        vec![
+            ("BLOCK", BLOCK.to_string()),
+            float("VARIANCE_ROOT_LN", VARIANCE.sqrt().ln()),
+            float("MARGIN", MARGIN),
+        ],
         [SmoothingParams::kernel("smoothing")],
     )
 }

@@ -4,6 +4,7 @@
 // + ln(interval), with interval the smallest depth / focal (scene units a pixel) of all cameras
 // that see the mean (Yu et al. 2024, section 4.1: 0.2 of the squared sampling interval). Which
 // cameras see a mean, and the value for means that none sees: splatcore-core/src/smoothing.rs.
+// Constants: BLOCK; VARIANCE_ROOT_LN = ln sqrt(0.2) and MARGIN, of the same file.
 //
 // Launch. One thread a Gaussian, blocks of 256; the threads of a warp read the same camera, 17
 // numbers, from the cache. Once in a hundred steps.
@@ -14,9 +15,6 @@
 // (H200). History: docs/log/kernels/densify.md
 
 #include "splat.cuh"
-
-#define VARIANCE_ROOT_LN -0.80471895621705f  // ln sqrt(0.2)
-#define MARGIN 0.15f
 
 // Whether a projected coordinate, multiplied by z > 0, lies in the image or within MARGIN of its
 // side beyond it. `side` is multiplied by z too.

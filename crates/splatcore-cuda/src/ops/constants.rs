@@ -1,0 +1,11 @@
+//! Constants of programs as CUDA text. A number is `(name, number.to_string())`.
+
+/// A constant that is an f32.
+pub(crate) fn float(name: &'static str, value: f64) -> (&'static str, String) {
+    (name, format!("{:e}f", value as f32))
+}
+
+/// A constant that is 0 or 1.
+pub(crate) fn flag(name: &'static str, set: bool) -> (&'static str, String) {
+    (name, (set as u8).to_string())
+}
