@@ -1,5 +1,8 @@
 //! Constants of programs as CUDA text. A number is `(name, number.to_string())`.
 
+/// Lanes of a warp; `WARP` of ops/shared/device.cuh.
+pub(crate) const WARP: usize = 32;
+
 /// A constant that is an f32.
 pub(crate) fn float(name: &'static str, value: f64) -> (&'static str, String) {
     (name, format!("{:e}f", value as f32))

@@ -4,9 +4,11 @@ use crate::device::Layout;
 use crate::device::params::layout;
 use bytemuck::{Pod, Zeroable};
 
+/// Classes of tiles by the length of their lists, as in ops/shared/splat.cuh.
+pub(crate) const LENGTHS: usize = 8;
 /// Lists of tiles that are left to `blend_refined`: one for each class of lengths, and one of tiles
-/// without splats (ops/shared/splat.cuh).
-pub const REFINED_LISTS: usize = 9;
+/// without splats.
+pub const REFINED_LISTS: usize = LENGTHS + 1;
 
 /// `Counters` of ops/shared/splat.cuh.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]

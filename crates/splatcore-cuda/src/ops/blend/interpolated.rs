@@ -7,6 +7,7 @@ use crate::device::params::Params;
 use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
+use crate::ops::constants::WARP;
 use crate::ops::counters::REFINED_LISTS;
 use crate::ops::sources;
 use splatcore_core::BackendError;
@@ -14,8 +15,6 @@ use splatcore_core::pipeline::Blend;
 
 /// Blocks of `blend_refined` that a multiprocessor holds.
 const REFINED_BLOCKS: u32 = 7;
-/// Lanes of a warp.
-const WARP: usize = 32;
 /// Tiles that the first warps of `blend_interpolated` search.
 const SEARCHED: usize = 4;
 /// Bytes of what such a list says of a tile: where its own list begins and ends, its number, and

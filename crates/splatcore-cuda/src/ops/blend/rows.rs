@@ -2,8 +2,9 @@
 
 use crate::ops::constants::flag;
 use splatcore_core::pipeline::Blend;
+use splatcore_core::semantics::TILE;
 
-const TILE_PIXELS: u32 = 256;
+const TILE_PIXELS: u32 = (TILE * TILE) as u32;
 /// Threads of a block of the other blends: one a pixel of a tile.
 pub const BLEND_BLOCK: u32 = TILE_PIXELS;
 /// A constant of blends: 1 sums inverse depths too.

@@ -1,7 +1,7 @@
 //! `blend_backward`: from a pixel's gradient to sums for each (tile, splat) pair or splat, and
 //! `sum_pairs`: from the sums of pairs to the sums of splats.
 
-use super::constants::flag;
+use super::constants::{WARP, flag};
 use super::sources::program;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
@@ -9,6 +9,7 @@ use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
 use splatcore_core::BackendError;
 use splatcore_core::pipeline::Backward;
+use splatcore_core::semantics::TILE;
 
 kernel_params! {
     /// Parameters of `blend_backward` (blend_backward_atomic.cu).
@@ -44,11 +45,11 @@ kernel_params! {
 /// Bytes of a row of sums.
 pub const SUM_BYTES: usize = 48;
 /// Splats of a bucket of `gaussian-parallel`, and threads of its blocks.
-pub const BUCKET: usize = 32;
+pub const BUCKET: usize = WARP;
 /// Bytes of a tile's pixels in the checkpoint of a bucket.
-pub const CHECKPOINT_BYTES: usize = 16 * 256;
+pub const CHECKPOINT_BYTES: usize = 16 * TILE * TILE;
 /// Threads of a block of the other methods, which blend a tile.
-const BLOCK: u32 = 256;
+const BLOCK: u32 = (TILE * TILE) as u32;
 /// Splats of a block of `sum_pairs`.
 const SUM_SPLATS: usize = 32;
 /// Threads of a block of `sum_pairs` and `sum_long_pairs`.

@@ -10,6 +10,7 @@
 #pragma once
 #include "splat.cuh"
 
+// As in splatcore-core/src/semantics.rs.
 #define COMPENSATION_MIN 2.5e-5f
 
 #if ANTIALIAS

@@ -26,6 +26,7 @@
 #pragma once
 #include "splat.cuh"
 
+// The values of INTERSECT, as `footprint` of ops/intersect/mod.rs gives them.
 #define INTERSECT_AABB 0
 #define INTERSECT_ADAPTIVE_RADIUS 1
 #define INTERSECT_SNUGBOX 2

@@ -7,13 +7,15 @@
 #pragma once
 #include "device.cuh"
 
+// TILE, ALPHA_MIN, TRANSMITTANCE_MIN and LOW_PASS are those of splatcore-core/src/semantics.rs; a
+// test of ops/shared/tests/constants.rs compares them, and other numbers that Rust has too.
 #define TILE 16
 // Splats with more pairs than this go to the long-list queue, whose kernels give each a whole
 // block.
 #define LONG_LIST 64
 #define LOG2E 1.44269504088896f
 #define LN2 0.69314718055994f
-#define LOG2_255 7.9943534f
+#define LOG2_255 7.9943534f  // -log2(ALPHA_MIN)
 #define ALPHA_MIN 0.00392156862745098f
 #define TRANSMITTANCE_MIN 1e-4f
 #define LOW_PASS 0.3f
@@ -33,7 +35,8 @@ struct Camera {
     u32 tiles_x, tiles_y;  // rounded up
 };
 
-#define LENGTHS 8  // classes of tiles, by the length of their lists
+// Classes of tiles by the length of their lists, as in ops/counters.rs.
+#define LENGTHS 8
 #define REFINED_LISTS (LENGTHS + 1)
 
 // The device's counters. The first 24 bytes persist over the frames of a training. Once

@@ -1,5 +1,6 @@
 //! Tests of the headers that several ops include.
 
+mod constants;
 mod footprints;
 mod halves;
 mod matrix;
