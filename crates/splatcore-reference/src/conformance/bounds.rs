@@ -253,26 +253,12 @@ impl Reference {
         let tile = (y / TILE) * self.lists.tiles.columns + x / TILE;
         let (list, brightest) = (&self.reach[tile], self.brightest[tile]);
         let centre = [x as f64 + 0.5, y as f64 + 0.5];
-        let shared_point = shared_point(
-            self.lists.options.pipeline.blend,
-            pixel,
-            self.lists.tiles.size,
-        );
         // The backend's transmittance: an interval from errors of alpha, and what errors of weights
         // do to it besides.
         let (mut low, mut high) = (1.0f64, 1.0f64);
         let mut loose = Loose::new(batch);
         for (place, (&k, exponent)) in list.iter().zip(exponents).enumerate() {
-            // Alpha at a shared point decides in place of the pixel's own.
-            let least = if shared_point.is_some() {
-                0.0
-            } else {
-                ALPHA_MIN
-            };
-            let Some(found) = self.shapes[k].interval(exponent, pixel, half.as_ref(), least) else {
-                continue;
-            };
-            let Some(least_tested) = self.least_at(k, shared_point, &found) else {
+            let Some((found, least_tested)) = self.find(k, exponent, pixel, half.as_ref()) else {
                 continue;
             };
             let (_, exact) = alpha(&self.lists.splats[k], centre);
@@ -324,16 +310,26 @@ impl Reference {
         expected.rounding[1] += high - low + loose.sum();
     }
 
-    /// The least alpha that a backend may find where a blend compares it with 1/255: at the shared
-    /// point of several pixels, if there is one, else at the pixel, where `found` is its alpha.
-    /// `None` if all of it is below 1/255.
-    fn least_at(&self, k: usize, shared_point: Option<[f64; 2]>, found: &Interval) -> Option<f64> {
-        let Some(point) = shared_point else {
-            return Some(found.low);
+    /// Alpha as a backend may find it at a pixel, and the least that it may find where a blend
+    /// compares alpha with 1/255: at the shared point of several pixels, if there is one, else at
+    /// the pixel. `None` if all of what is compared is below 1/255.
+    fn find(
+        &self,
+        k: usize,
+        exponent: &Exponent,
+        pixel: [usize; 2],
+        half: Option<&Half>,
+    ) -> Option<(Interval, f64)> {
+        let (shape, lists) = (&self.shapes[k], &self.lists);
+        let blend = lists.options.pipeline.blend;
+        let Some(point) = shared_point(blend, pixel, lists.tiles.size) else {
+            let found = shape.interval(exponent, pixel, half, ALPHA_MIN)?;
+            let least = found.low;
+            return Some((found, least));
         };
-        let exponent = self.shapes[k].exponent(&self.lists.splats[k], point);
-        let there = self.shapes[k].interval(&exponent, [0; 2], None, ALPHA_MIN)?;
-        Some(there.low)
+        let there = shape.exponent(&lists.splats[k], point);
+        let there = shape.interval(&there, [0; 2], None, ALPHA_MIN)?;
+        Some((shape.interval(exponent, pixel, half, 0.0)?, there.low))
     }
 }
 

@@ -222,7 +222,7 @@ mod tests {
     fn seele(square: f64) -> [f64; 3] {
         let opacity = 0.8;
         let conic = 2.0 * (opacity / ALPHA_MIN).ln() / square;
-        let splat = Splat {
+        let splats = [Splat {
             index: 0,
             depth: 1.0,
             mean: [7.5, 1.5],
@@ -234,7 +234,7 @@ mod tests {
             colour: [1.0; 3],
             colour_clamped: [false; 3],
             sh_degree: 0,
-        };
+        }];
         let tiles = TileLists {
             size: [16; 2],
             columns: 1,
@@ -247,7 +247,7 @@ mod tests {
         options.pipeline.blend = Blend::Seele;
         let cut_offs = CutOffs::Reference;
         [(6, 1), (8, 1), (4, 0)]
-            .map(|(x, y)| walk(x, y, &[splat.clone()], &tiles, &options, cut_offs).transmittance)
+            .map(|(x, y)| walk(x, y, &splats, &tiles, &options, cut_offs).transmittance)
     }
 
     /// The groups' centres are (6, 1) and (10, 1), 2.5 and 6.5 from the mean, squared. Pixel (4, 0)

@@ -92,7 +92,7 @@ struct BinnedPairs {
 
 // A pair without room is left out: the frame has overflowed and is discarded.
 __device__ __forceinline__ void write_binned(const BinnedPairs& to, u32 macro_tile, u32 place,
-                                            u32 depth, u32 splat_index, u32 mask) {
+                                             u32 depth, u32 splat_index, u32 mask) {
     if (place >= to.room) return;
     u64 at = (u64)macro_tile * to.room + place;
     to.pairs[at] = binned_pair(depth, splat_index, mask);
@@ -104,22 +104,19 @@ __device__ __forceinline__ void write_binned(const BinnedPairs& to, u32 macro_ti
 // The macro-tiles of a splat: at most 2x2 of them, or the splat goes to the queue of large
 // footprints (`is_large`).
 struct CoveredMacroTiles {
-    u32 macro_tile;   // the upper left one
+    u32 macro_tile;         // the upper left one
     u32 tiles[SMALL_SIDE];  // of the upper and of the lower macro-tiles (`covered_tiles`)
-    uint2 rows;       // of macro-tiles, first and one past the last
+    uint2 rows;             // of macro-tiles, first and one past the last
     bool is_large;
 };
 
 // `left`: the smallest x of the ellipse alpha = 1/255.
 __device__ __forceinline__ CoveredMacroTiles cover(const Footprint& footprint, float left,
-                                          const Camera& camera) {
+                                                   const Camera& camera) {
     u32 column = (u32)fminf(fmaxf((left + TILE_LOW) / (MACRO_TILE_SIDE * TILE), 0.0f), 1e6f);
     uint2 tile_rows = footprint_rows(footprint, camera), rows = macro_tile_rows(tile_rows);
     u32 columns = (camera.tiles_x + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE;
-    CoveredMacroTiles n = {rows.x * columns + column,
-              {},
-              rows,
-              rows.y - rows.x > SMALL_SIDE};
+    CoveredMacroTiles n = {rows.x * columns + column, {}, rows, rows.y - rows.x > SMALL_SIDE};
 #pragma unroll
     for (u32 r = 0; r < SMALL_SIDE; ++r) {
         if (n.is_large || rows.x + r >= rows.y) continue;

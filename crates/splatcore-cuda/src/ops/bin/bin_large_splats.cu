@@ -184,7 +184,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 6)
         if (is_done && thread == 0) is_last = is_last_to_count(args.counters);
         for (u32 column = span.x; column < span.y; ++column)
             write_binned(to, macro_tile + column, next_place(binning, macro_tile + column), entry.y,
-                        entry.x, mask_of(row, column));
+                         entry.x, mask_of(row, column));
         __syncthreads();
         if (is_done) break;
         for (u32 t = thread; t < binning.touched_count; t += BLOCK)

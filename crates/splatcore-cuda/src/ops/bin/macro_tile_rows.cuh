@@ -115,7 +115,7 @@ struct TileCounts {
 // the row touches no others.
 __device__ __forceinline__ u32 covered_tiles(const Row& r, u32 column, bool& fits) {
     uint2 tiles = tiles_of(r);
-    fits = tiles.x >= column * MACRO_TILE_SIDE &&
-           tiles.y <= (column + SMALL_SIDE) * MACRO_TILE_SIDE;
+    fits =
+        tiles.x >= column * MACRO_TILE_SIDE && tiles.y <= (column + SMALL_SIDE) * MACRO_TILE_SIDE;
     return mask_of(r, column) | mask_of(r, column + 1) << MACRO_TILE_TILES;
 }

@@ -63,7 +63,7 @@ __device__ __forceinline__ void write_row(float4* sums, u32 splat_index, const f
 // Parameters of `sum_pairs` and `sum_long_pairs`; in Rust by the same name.
 struct SumPairsParams {
     ReadOnly<u32> order;         // compacted indices by depth
-    ReadOnly<u32> long_splats;  // the long-list queue: compacted indices
+    ReadOnly<u32> long_splats;   // the long-list queue: compacted indices
     ReadOnly<u32> first_pairs;   // number of the first pair of each compacted index
     ReadOnly<u32> tile_counts;   // pairs of each compacted index
     ReadOnly<float4> pair_sums;  // a row of 12 floats for each pair

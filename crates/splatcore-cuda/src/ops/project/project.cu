@@ -316,7 +316,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 macro_tile = covered.macro_tile + g / SMALL_SIDE * macro_tiles_x + g % SMALL_SIDE;
             if (mask)
                 write_binned(to, macro_tile, binning.counts[macro_tile] + (ranks >> (8 * g) & 255),
-                            __float_as_uint(depth), i, mask);
+                             __float_as_uint(depth), i, mask);
         }
     }
     u32 splat_index = i;
