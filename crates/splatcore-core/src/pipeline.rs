@@ -284,7 +284,8 @@ impl Blend {
     pub fn backward(self) -> Backward {
         match self {
             Blend::Scalar => Backward::Atomic,
-            Blend::Splatcore | Blend::Samples => Backward::Splatcore,
+            // Behind the others the gradients would take in what Seele leaves out.
+            Blend::Splatcore | Blend::Samples | Blend::Seele => Backward::Splatcore,
             _ => Backward::Subtile,
         }
     }

@@ -74,8 +74,8 @@ pub struct Config {
     /// backend always works so; the cuda backend takes longer. Quality and memory are the same
     #[arg(long, action = ArgAction::SetTrue)]
     pub deterministic: Option<bool>,
-    /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. Changes
-    /// time, not quality
+    /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. Images
+    /// differ by what docs/methods says of each
     #[arg(long, value_name = "NAME")]
     pub pipeline: Option<Pipeline>,
     /// How a card keeps the optimiser's moments: full (32 bits) or compact (16 and 8 bits, rounded

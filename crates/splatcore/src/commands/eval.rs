@@ -44,8 +44,8 @@ pub struct Args {
     /// the run beside the scene, or black]. Another one than in training lowers the numbers
     #[arg(long, value_name = "COLOUR", value_parser = load::one_colour)]
     background: Option<Background>,
-    /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. Changes
-    /// time, not quality
+    /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. Images
+    /// differ by what docs/methods says of each
     #[arg(long, value_name = "NAME", default_value_t = Pipeline::AUTO)]
     pipeline: Pipeline,
     /// Also give psnr_aligned: the PSNR after the affine transform of colours that brings each

@@ -24,8 +24,8 @@ pub struct Args {
     output: PathBuf,
     #[command(flatten)]
     cameras: CameraArgs,
-    /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. Changes
-    /// time, not quality
+    /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. Images
+    /// differ by what docs/methods says of each
     #[arg(long, value_name = "NAME", default_value_t = Pipeline::AUTO)]
     pipeline: Pipeline,
     /// Also NAME_depth.npy, depth along the view axis in world units as NumPy reads it (f32, 0

@@ -29,6 +29,30 @@ __device__ __forceinline__ ReadOnly<float4> splat_of_pair(const BlendParams& arg
     return splat_row(args.splats, args.pair_splats ? args.pair_splats[pair] : pair);
 }
 
+// A batch of a list's splats in shared memory. One variable: separate ones each have an address,
+// which the compiler may compute anew in the innermost loop.
+struct Batch {
+    float4 means[BLOCK];    // mean x, mean y, log2 opacity
+    float4 conics[BLOCK];   // a, b, c
+    float4 colours[BLOCK];  // red, green, blue, 1/z
+};
+
+// Loads the splats of the entries of `pairs` from `start` on, one a thread, as far as `end`.
+__device__ __forceinline__ void load_batch(Batch& batch, const BlendParams& args, u32 start,
+                                           u32 end) {
+    if (start + threadIdx.x >= end) return;
+    ReadOnly<float4> from = splat_of_pair(args, args.pairs[start + threadIdx.x]);
+    batch.means[threadIdx.x] = from[0];
+    batch.conics[threadIdx.x] = from[1];
+    batch.colours[threadIdx.x] = from[2];
+}
+
+// Log2 of a splat's alpha at a point, before the cap (docs/conventions.md).
+__device__ __forceinline__ float log2_alpha(float4 mean2d, float4 conic, float x, float y) {
+    float dx = x - mean2d.x, dy = y - mean2d.y;
+    return fmaf(fmaf(conic.x, dx, conic.y * dy), dx, fmaf(conic.z * dy, dy, mean2d.z));
+}
+
 // Adds what a warp's threads have counted to the frame's fragments.
 __device__ __forceinline__ void add_fragments(Counters* counters, u32 evaluated, u32 blended,
                                               u32 lane) {

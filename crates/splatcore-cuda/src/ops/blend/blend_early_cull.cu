@@ -21,9 +21,7 @@
 extern "C" __global__ void __launch_bounds__(BLOCK)
     blend(const __grid_constant__ BlendParams args) {
     begin_kernel();
-    __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
-    __shared__ float4 powers[BLOCK];   // a, b, c
-    __shared__ float4 colours[BLOCK];
+    __shared__ Batch batch;
     if (args.counters->overflowed) return;
     u32 thread = threadIdx.x;
     u32 tile = blockIdx.x;
@@ -38,19 +36,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (u32 start = range.x; start < range.y; start += BLOCK) {
         // This barrier also keeps the next batch from overwriting this one.
         if (__syncthreads_and(done)) break;
-        if (start + thread < range.y) {
-            ReadOnly<float4> from = splat_of_pair(args, args.pairs[start + thread]);
-            centres[thread] = from[0];
-            powers[thread] = from[1];
-            colours[thread] = from[2];
-        }
+        load_batch(batch, args, start, range.y);
         __syncthreads();
-        u32 batch = min(range.y - start, (u32)BLOCK);
-        for (u32 k = 0; k < batch && !done; ++k) {
-            float4 mean2d = centres[k], conic = powers[k];
-            float dx = px - mean2d.x, dy = py - mean2d.y;
-            float beta =
-                fmaf(fmaf(conic.x, dx, conic.y * dy), dx, fmaf(conic.z * dy, dy, mean2d.z));
+        u32 count = min(range.y - start, (u32)BLOCK);
+        for (u32 k = 0; k < count && !done; ++k) {
+            float4 mean2d = batch.means[k], conic = batch.conics[k];
+            float beta = log2_alpha(mean2d, conic, px, py);
             ++evaluated;
             if (!(beta >= -LOG2_255)) continue;
             float alpha = fminf(exp2_approx(beta), args.camera.alpha_max);
@@ -61,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             }
             ++blended;
             float weight = alpha * transmittance;
-            float4 colour = colours[k];
+            float4 colour = batch.colours[k];
             red = fmaf(weight, colour.x, red);
             green = fmaf(weight, colour.y, green);
             blue = fmaf(weight, colour.z, blue);

@@ -26,9 +26,7 @@
 extern "C" __global__ void __launch_bounds__(BLOCK)
     blend(const __grid_constant__ BlendParams args) {
     begin_kernel();
-    __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
-    __shared__ float4 powers[BLOCK];   // a, b, c
-    __shared__ float4 colours[BLOCK];
+    __shared__ Batch batch;
     if (args.counters->overflowed) return;
     u32 thread = threadIdx.x;
     u32 tile = blockIdx.x;
@@ -51,25 +49,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (u32 start = range.x; start < range.y; start += BLOCK) {
         // This barrier also keeps the next batch from overwriting this one.
         if (__syncthreads_and(done)) break;
-        if (start + thread < range.y) {
-            ReadOnly<float4> from = splat_of_pair(args, args.pairs[start + thread]);
-            centres[thread] = from[0];
-            powers[thread] = from[1];
-            colours[thread] = from[2];
-        }
+        load_batch(batch, args, start, range.y);
         __syncthreads();
-        u32 batch = min(range.y - start, (u32)BLOCK);
-        for (u32 k = 0; k < batch && !done; ++k) {
+        u32 count = min(range.y - start, (u32)BLOCK);
+        for (u32 k = 0; k < count && !done; ++k) {
 #if CHECKPOINTS
             u32 place = start + k - range.x;
             if (place % WARP == 0 && place > 0)
                 args.checkpoints[(u64)(range.x / WARP + place / WARP - 1) * BLOCK + thread] =
                     make_float4(transmittance, red, green, blue);
 #endif
-            float4 mean2d = centres[k], conic = powers[k];
-            float dx = px - mean2d.x, dy = py - mean2d.y;
-            float exponent =
-                fmaf(fmaf(conic.x, dx, conic.y * dy), dx, fmaf(conic.z * dy, dy, mean2d.z));
+            float4 mean2d = batch.means[k], conic = batch.conics[k];
+            float exponent = log2_alpha(mean2d, conic, px, py);
             float raw = exp2_approx(exponent);
             ++evaluated;
             // This drops NaN, which the minimum below would turn into the cap.
@@ -85,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             }
             ++blended;
             float weight = alpha * transmittance;
-            float4 colour = colours[k];
+            float4 colour = batch.colours[k];
             red = fmaf(weight, colour.x, red);
             green = fmaf(weight, colour.y, green);
             blue = fmaf(weight, colour.z, blue);

@@ -21,18 +21,10 @@
 #define GROUP_Y 2
 #define GROUP (GROUP_X * GROUP_Y)  // pixels, and splats that a group tests at once
 
-// Log2 of a splat's alpha at a point, before the cap.
-__device__ __forceinline__ float log2_alpha(float4 mean2d, float4 conic, float x, float y) {
-    float dx = x - mean2d.x, dy = y - mean2d.y;
-    return fmaf(fmaf(conic.x, dx, conic.y * dy), dx, fmaf(conic.z * dy, dy, mean2d.z));
-}
-
 extern "C" __global__ void __launch_bounds__(BLOCK)
     blend(const __grid_constant__ BlendParams args) {
     begin_kernel();
-    __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
-    __shared__ float4 powers[BLOCK];   // a, b, c
-    __shared__ float4 colours[BLOCK];
+    __shared__ Batch batch;
     if (args.counters->overflowed) return;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     u32 tile = blockIdx.x;
@@ -52,28 +44,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (u32 start = range.x; start < range.y; start += BLOCK) {
         // This barrier also keeps the next batch from overwriting this one.
         if (__syncthreads_and(done)) break;
-        if (start + thread < range.y) {
-            ReadOnly<float4> from = splat_of_pair(args, args.pairs[start + thread]);
-            centres[thread] = from[0];
-            powers[thread] = from[1];
-            colours[thread] = from[2];
-        }
+        load_batch(batch, args, start, range.y);
         __syncthreads();
-        u32 batch = min(range.y - start, (u32)BLOCK);
-        for (u32 first = 0; first < batch; first += WARP) {
+        u32 count = min(range.y - start, (u32)BLOCK);
+        for (u32 first = 0; first < count; first += WARP) {
             if (__all_sync(FULL_MASK, done)) break;
             u32 passed = 0;  // bit k: splat first + k, of this group
             for (u32 tested = 0; tested < WARP; tested += GROUP) {
                 u32 own = first + tested + member;
                 // False for NaN.
-                bool passes = own < batch && log2_alpha(centres[own], powers[own], middle_x,
-                                                        middle_y) >= -LOG2_255;
+                bool passes = own < count && log2_alpha(batch.means[own], batch.conics[own],
+                                                        middle_x, middle_y) >= -LOG2_255;
                 u32 all = __ballot_sync(FULL_MASK, passes);
                 passed |= (all >> group * GROUP & ((1u << GROUP) - 1)) << tested;
             }
             for (u32 left = done ? 0 : passed; left; left &= left - 1) {
                 u32 k = first + __ffs(left) - 1;
-                float raw = exp2_approx(log2_alpha(centres[k], powers[k], x + 0.5f, y + 0.5f));
+                float raw =
+                    exp2_approx(log2_alpha(batch.means[k], batch.conics[k], x + 0.5f, y + 0.5f));
                 float alpha = fminf(raw, args.camera.alpha_max);
 #if COUNT
                 ++evaluated;
@@ -87,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 ++blended;
 #endif
                 float weight = alpha * transmittance;
-                float4 colour = colours[k];
+                float4 colour = batch.colours[k];
                 red = fmaf(weight, colour.x, red);
                 green = fmaf(weight, colour.y, green);
                 blue = fmaf(weight, colour.z, blue);

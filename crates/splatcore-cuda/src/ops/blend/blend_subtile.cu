@@ -21,9 +21,7 @@
 extern "C" __global__ void __launch_bounds__(BLOCK)
     blend(const __grid_constant__ BlendParams args) {
     begin_kernel();
-    __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
-    __shared__ float4 powers[BLOCK];   // a, b, c
-    __shared__ float4 colours[BLOCK];
+    __shared__ Batch batch;
     if (args.counters->overflowed) return;
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     u32 tile = blockIdx.x;
@@ -48,15 +46,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (u32 start = range.x; start < range.y; start += BLOCK) {
         // This barrier also keeps the next batch from overwriting this one.
         if (__syncthreads_and(done)) break;
-        if (start + thread < range.y) {
-            ReadOnly<float4> from = splat_of_pair(args, args.pairs[start + thread]);
-            centres[thread] = from[0];
-            powers[thread] = from[1];
-            colours[thread] = from[2];
-        }
+        load_batch(batch, args, start, range.y);
         __syncthreads();
-        u32 batch = min(range.y - start, (u32)BLOCK);
-        for (u32 group = 0; group < batch; group += WARP) {
+        u32 count = min(range.y - start, (u32)BLOCK);
+        for (u32 group = 0; group < count; group += WARP) {
             if (__all_sync(FULL_MASK, done)) break;
 #if CHECKPOINTS
             // The warp's 32 splats are a bucket.
@@ -65,15 +58,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 args.checkpoints[(u64)(range.x / WARP + place / WARP - 1) * BLOCK + pixel] =
                     make_float4(transmittance, red, green, blue);
 #endif
-            bool touches =
-                group + lane < batch &&
-                touches_subtile(centres[group + lane], powers[group + lane], x0 + 0.5f, y0 + 0.5f);
+            bool touches = group + lane < count &&
+                           touches_subtile(batch.means[group + lane], batch.conics[group + lane],
+                                           x0 + 0.5f, y0 + 0.5f);
             for (u32 left = __ballot_sync(FULL_MASK, touches); left; left &= left - 1) {
                 u32 k = group + __ffs(left) - 1;
-                float4 mean2d = centres[k], conic = powers[k], colour = colours[k];
-                float dx = px - mean2d.x, dy = py - mean2d.y;
-                float exponent =
-                    fmaf(fmaf(conic.x, dx, conic.y * dy), dx, fmaf(conic.z * dy, dy, mean2d.z));
+                float4 mean2d = batch.means[k], conic = batch.conics[k], colour = batch.colours[k];
+                float exponent = log2_alpha(mean2d, conic, px, py);
                 float raw = exp2_approx(exponent), alpha = fminf(raw, args.camera.alpha_max);
 #if COUNT
                 if (!done) ++evaluated;
