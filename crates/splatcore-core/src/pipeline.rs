@@ -152,10 +152,10 @@ impl Pipeline {
             backward: Backward::Atomic,
         }
     }
-    /// The fastest that meets the equal-quality contract; what `auto` means.
+    /// The fastest that blends every pixel and meets the equal-quality contract; what `auto` means.
     pub const AUTO: Pipeline = Pipeline {
         intersect: Intersect::Exact,
-        blend: Blend::Samples,
+        blend: Blend::Splatcore,
         backward: Backward::Splatcore,
     };
     /// INRIA's 3DGS as published.

@@ -346,7 +346,7 @@ fn bench_compares_backward_methods_and_says_which_are_missing() {
             "exact+scalar+atomic",
             "exact+scalar+subtile",
             "exact+scalar+splatcore",
-            "exact+samples+splatcore"
+            "exact+splatcore+splatcore"
         ]
     );
     assert_eq!(
