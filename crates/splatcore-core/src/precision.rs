@@ -89,14 +89,14 @@ impl Precision {
     }
 }
 
-/// Largest relative L2 error of the gradient of a parameter group in f32 (DESIGN, section 3).
+/// Largest relative L2 error of the gradient of a parameter group in f32 (docs/conventions.md).
 pub const GRADIENT_IN_SINGLE: f64 = 1e-4;
 /// The same where products of halves make it.
 pub const GRADIENT_IN_HALF: f64 = 5e-3;
 /// On real scenes, of a method in f32 behind a published blend in halves: what it takes for the
 /// colour behind a fragment is off by the error of the image, which counts for much where the
-/// transmittance is small. DESIGN's bound is for our own methods; these are here to be compared.
-/// Found on five cut-outs of a photo: 6e-3 to 2.2e-2, the means' gradients.
+/// transmittance is small. The bound of docs/conventions.md is for our own methods; these are here
+/// to be compared. Found on five cut-outs of a photo: 6e-3 to 2.2e-2, the means' gradients.
 pub const GRADIENT_BEHIND_PUBLISHED: f64 = 3e-2;
 
 impl Pipeline {

@@ -4,7 +4,7 @@
 //! with 16 lanes, 4x2 with 8). A chunk of the tile's list is tested against all blocks at once, a
 //! Gaussian a lane: per row of blocks the ellipse alpha = 1/255 covers one interval
 //! ([`crate::ellipse`]). Each block then walks only its own short list, its transmittance and
-//! colour in registers, and stops when its own pixels are opaque (DESIGN section 6.1).
+//! colour in registers, and stops when its own pixels are opaque.
 //!
 //! What bounds it: about 27 vector instructions a (Gaussian, block), and one product of latency
 //! between neighbours. Reference semantics: section 3.

@@ -6,10 +6,10 @@
 //! behind this fragment, dL/dalpha = T (colour · G) - R / (1 - alpha); R starts as G · (rendered
 //! pixel, background included).
 //!
-//! Sums over a block's pixels are products with the pixel basis (DESIGN section 1, backward): for
-//! as many splats as there are lanes, v = dL/d(ln alpha) and w are kept as rows, transposed once,
-//! and each pixel then adds v * (1, x, y, x², xy, y²) and w * G with a splat a lane. No horizontal
-//! sum is ever taken.
+//! Sums over a block's pixels are products with the pixel basis
+//! (docs/methods/backward-splatcore.md): for as many splats as there are lanes, v = dL/d(ln alpha)
+//! and w are kept as rows, transposed once, and each pixel then adds v * (1, x, y, x², xy, y²) and
+//! w * G with a splat a lane. No horizontal sum is ever taken.
 //!
 //! Each pair's nine sums go to the pair's own row; `project_backward` adds a splat's rows in a
 //! fixed order. So the result does not depend on the number of threads.

@@ -75,7 +75,7 @@ impl Frame {
         result
     }
 
-    /// Projects, intersects, sorts and, unless `blend` is false, blends. Call inside the thread
+    /// Projects, sorts, intersects and, if `blend` is true, blends. Call inside the thread
     /// pool.
     pub fn forward(
         &mut self,

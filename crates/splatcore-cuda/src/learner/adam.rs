@@ -1,4 +1,5 @@
-//! What Adam is told in a step.
+//! What Adam is told in a step: the sums of each splat, from which `ops/adam/adam.cu` computes the
+//! opacity's gradient and the others, and uses them at once.
 
 use super::CudaLearner;
 use crate::device::buffer::device_error;

@@ -5,6 +5,7 @@
 //! | what does a step launch | `step.rs` |
 //! | what is compared with the photo, at which size and exposure | `compared.rs` |
 //! | what is Adam told | `adam.rs` |
+//! | where do the photos lie | `photos.rs` |
 //! | what is in the queue | `pending.rs` |
 //! | which steps and refinements has the device done, and what if it overflowed | `synchronise.rs` |
 //! | how much memory does it need | `memory.rs` |

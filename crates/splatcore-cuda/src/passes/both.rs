@@ -164,8 +164,9 @@ impl Passes {
         Ok(view)
     }
 
-    /// From `training.image_gradient` to the sums of each splat, a row of 12 floats. Returns their
-    /// address. The last frame was [`Passes::train`]'s, with the same options.
+    /// From `training.image_gradient` to the sums of each splat, a row of 12 floats, the first of
+    /// which is the opacity's gradient, dL/d(ln opacity). Returns their address. The last frame was
+    /// [`Passes::train`]'s, with the same options.
     ///
     /// # Errors
     /// If the device failed.

@@ -1,5 +1,6 @@
 //! The training pass: an image with what its backward pass needs, then from the image's gradient
-//! to the sums of each splat, in which the opacity's gradient is the last of nine.
+//! to nine sums for each splat. The first sum is the opacity's gradient, dL/d(ln opacity);
+//! `ops/blend_backward/blend_backward.cuh` lists all nine.
 
 use super::kernels::{Loaded, Op, SceneKind, without_background};
 use super::sorted_lists::{ListsOf, SortedLists};

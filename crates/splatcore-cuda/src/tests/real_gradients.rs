@@ -3,8 +3,8 @@
 //!
 //! Where a comparison is in doubt (alpha near 1/255 or the cap, transmittance near 1e-4, depths
 //! that f32 does not tell apart) a rounding decides whether a fragment is there at all. The image's
-//! gradient is zero at those pixels, on both sides; everywhere else DESIGN section 3's bound for
-//! f32 holds: relative L2 at most 1e-4 for each group of parameters.
+//! gradient is zero at those pixels, on both sides; everywhere else the bound for f32
+//! of docs/conventions.md holds: relative L2 at most 1e-4 for each group of parameters.
 //!
 //! Trained scenes have needles, and of a needle's projected covariance f32 keeps the smaller
 //! eigenvalue to no more than half an epsilon times the ratio of both
@@ -31,7 +31,7 @@ use splatcore_reference::twin::project::project;
 use splatcore_reference::twin::{self, Group, Scene};
 use std::sync::Arc;
 
-/// DESIGN section 3, relative L2, in f32.
+/// The bound of docs/conventions.md, relative L2, in f32.
 const TOLERANCE: f64 = 1e-4;
 /// About as many roundings go into a projected covariance and back out of its inverse.
 const ROUNDINGS: f64 = 16.0;

@@ -1,4 +1,4 @@
-//! Same seed, same backend, same machine: same result, bit for bit (DESIGN section 3).
+//! Same seed, same backend, same machine: same result, bit for bit (docs/design/determinism.md).
 
 pub use super::bits::{bits, state_bits};
 use super::outcome::{Outcome, ensure, gather, said};

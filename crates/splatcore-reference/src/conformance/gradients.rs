@@ -1,10 +1,10 @@
 //! Gradients against the twin, on every scene and pipeline.
 //!
-//! The bound is DESIGN section 3's. Measured on the CPU: 3e-6, and 3e-5 for the image of one pixel.
-//! Needles need more: f32 holds the entries of a projected covariance to epsilon of its larger
-//! eigenvalue, which is epsilon times their ratio of the smaller one, and everything that passes
-//! through the inverse takes that error on. There the bound is `ROUNDINGS` times that, and relative
-//! to scales and rotations together: the short axis is nearly all low-pass, so most of the
+//! The bound is that of docs/conventions.md. Measured on the CPU: 3e-6, and 3e-5 for the image of
+//! one pixel. Needles need more: f32 holds the entries of a projected covariance to epsilon of its
+//! larger eigenvalue, which is epsilon times their ratio of the smaller one, and everything that
+//! passes through the inverse takes that error on. There the bound is `ROUNDINGS` times that, and
+//! relative to scales and rotations together: the short axis is nearly all low-pass, so most of the
 //! projected covariance's gradient, with its error, belongs to neither scale.
 //!
 //! A sum over pixels of either sign may be small against its terms, and then so is not what
@@ -38,8 +38,8 @@ const ROUNDINGS: f64 = 16.0;
 /// What roundings of random signs do is a draw; so many times another draw's size holds it.
 const DEVIATIONS: f64 = 2.0;
 
-/// Every scene of [`super::scenes`], every pipeline: DESIGN section 3's bounds for f32, with a
-/// random gradient of the image at all pixels that are away from every cut-off.
+/// Every scene of [`super::scenes`], every pipeline: the bounds of docs/conventions.md for f32,
+/// with a random gradient of the image at all pixels that are away from every cut-off.
 pub fn gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
     let selection = Selection::new(backend)?;
     let check = |case: &Case| one_case(backend, case, &selection.training(case.weight));

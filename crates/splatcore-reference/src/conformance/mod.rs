@@ -1,4 +1,4 @@
-//! One test body for every backend: what DESIGN section 3 promises, checked against
+//! One test body for every backend: what docs/conventions.md promises, checked against
 //! [`crate::twin`].
 //!
 //! A backend's test calls [`all`] and prints the failures, or calls the checks one by one. Every

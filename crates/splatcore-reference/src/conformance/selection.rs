@@ -125,8 +125,8 @@ impl Selection {
             .collect()
     }
 
-    /// Pipelines for what follows an image: gradients and steps, which other blends than these
-    /// leave to `subtile`.
+    /// Pipelines for gradients and steps: the blends that every backend has. splatcore-cuda tests
+    /// the gradients behind others (`tests/real_gradients.rs`).
     pub fn training(&self, weight: Weight) -> Vec<Pipeline> {
         let common = |p: &Pipeline| Blend::COMMON.contains(&p.blend);
         self.pipelines(weight).into_iter().filter(common).collect()

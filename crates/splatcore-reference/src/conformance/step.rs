@@ -15,8 +15,8 @@ use splatcore_core::exposure::IDENTITY;
 use splatcore_core::{Gaussians, Learner, Pipeline, View};
 use std::sync::Arc;
 
-/// DESIGN section 3's bound for f32. Here pixels near a cut-off cannot be left out; measured on the
-/// CPU: 3e-6.
+/// The bound of docs/conventions.md for f32. Here pixels near a cut-off cannot be left out;
+/// measured on the CPU: 3e-6.
 pub(super) const GRADIENT_TOLERANCE: f64 = 1e-4;
 
 /// Further than a few steps move an image.

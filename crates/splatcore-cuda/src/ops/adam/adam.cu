@@ -73,7 +73,7 @@ struct alignas(N * sizeof(T)) Several {
 #define NUMBER_OPACITY 10
 #define NUMBER_SH 11
 
-// Field by field as splatcore_cuda::learner::Rates. The rates include Adam's first bias correction.
+// Field by field as Rates in ops/adam/rates.rs. The rates include Adam's first bias correction.
 struct Rates {
     float means, log_scales, rotations, opacity_logits, sh_base, sh_rest;
     float second_correction;    // 1 / sqrt(1 - beta2^t)

@@ -19,7 +19,7 @@ use splatcore_core::BackendError;
 const BLOCK: u32 = 128;
 
 kernel_params! {
-    /// Parameters of `adam` (adam.cu).
+    /// Parameters of `adam` (adam.cu). A name with `_1` or `_2` is the first or second moment.
     pub struct AdamParams {
         means: Address,
         means_1: Address,

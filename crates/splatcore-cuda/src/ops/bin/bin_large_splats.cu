@@ -16,7 +16,7 @@
 // registers, 10 KB of shared memory, 6 blocks a multiprocessor.
 //
 // Bound. Latency: entry, splat, counting, atomics and writing wait for one another. 4.6 M warp
-// instructions, 43 % of the issue splats (fox_220k).
+// instructions, 43 % of the issue slots (fox_220k).
 //
 // Now. 21 to 23 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/lists.md.
 

@@ -15,7 +15,7 @@
 // Launch. Blocks of 256 threads, one for each item that earlier frames had; 48 registers, 36 KB of
 // shared memory (41 where MACRO_TILE_SIDE is 4), 5 blocks a multiprocessor.
 //
-// Bound. No single unit: 10.6 M warp instructions take 55 % of the issue splats. A list has 295
+// Bound. No single unit: 10.6 M warp instructions take 55 % of the issue slots. A list has 295
 // pairs on average, so two thirds of the instructions do not depend on the pairs (fox_220k).
 // Pairs of equal depth share a bin and are compared quadratically, up to ROOM at a time.
 //

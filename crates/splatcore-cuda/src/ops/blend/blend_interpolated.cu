@@ -14,7 +14,7 @@
 // SEARCHED tiles at a time, far apart as long lists lie side by side, are searched for lists longer
 // than LONG halves of the average, which begin first; then come the others.
 //
-// Bound. Instructions: 71 M warp instructions a view of fox_220k, 65 % of the issue splats.
+// Bound. Instructions: 71 M warp instructions a view of fox_220k, 65 % of the issue slots.
 //
 // Now. 201 us for fox_220k at 3840x2160 on an H200 with blend_refined (all pixels blended: 288).
 // History: docs/log/kernels/blend-samples.md.
@@ -405,11 +405,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK, INTERPOLATED_BLOCKS)
     begin_kernel();
     __shared__ SamplesShared all_shared[WARPS];
     u64 all_pairs = args.counters->placed;
-    bool is_halted = args.counters->overflowed;
+    bool has_overflowed = args.counters->overflowed;
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP,
         tiles = args.camera.tiles_x * args.camera.tiles_y, work = blockIdx.x * WARPS + warp;
-    if (is_halted || !is_smooth(args.counters, tiles)) {
-        if (!is_halted && blockIdx.x * BLOCK < tiles)
+    if (has_overflowed || !is_smooth(args.counters, tiles)) {
+        if (!has_overflowed && blockIdx.x * BLOCK < tiles)
             leave_tiles(args.refined_tiles, args.ranges, blockIdx.x * BLOCK, tiles, args.counters);
         return;
     }
@@ -430,7 +430,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, INTERPOLATED_BLOCKS)
         if (x0 + TILE <= args.camera.width && y0 + TILE <= args.camera.height) {
             Pixels pixels;
             u32 column = lane / 4;
-            light_pixels<true>(pixels, x0 + column, y0, lane % 4, x0, y0);
+            set_pixels<true>(pixels, x0 + column, y0, lane % 4, x0, y0);
             bool is_left_out = blend_list(pixels, all_shared[warp], args.splats, args.pairs, list,
                                           lane, x0, y0, args.camera, left);
             if (left != ALL_SQUARES)

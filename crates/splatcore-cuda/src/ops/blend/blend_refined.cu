@@ -11,7 +11,7 @@
 // memory, 7 blocks a multiprocessor.
 //
 // Bound. Barriers: a tile has 2.5 squares to blend on average, and a third of the profiler's
-// samples wait for the tile's last warp. 43 M warp instructions, 50 % of the issue splats
+// samples wait for the tile's last warp. 43 M warp instructions, 50 % of the issue slots
 // (fox_220k).
 //
 // Now. 201 us for fox_220k at 3840x2160 on an H200, both kernels. History:

@@ -33,8 +33,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         y0 = tile / args.camera.tiles_x * TILE + warp / 2 * SUBTILE_Y + group / 2 * GROUP_Y;
     u32 x = x0 + member % GROUP_X, y = y0 + member / GROUP_X;
     bool inside = x < args.camera.width && y < args.camera.height;
-    // Pixel centres are at +0.5, so their middle is half a group from its corner. Beyond the last
-    // pixel's centre nothing is known to be in the list.
+    // Pixel centres are at +0.5, so their middle is half a group from its corner. Limited to
+    // the last pixel's centre: a splat that reaches only points beyond is in no list.
     float middle_x = fminf(x0 + GROUP_X / 2, args.camera.width - 0.5f),
           middle_y = fminf(y0 + GROUP_Y / 2, args.camera.height - 0.5f);
     uint2 range = list_range(args.ranges, tile);

@@ -18,7 +18,7 @@
 // of coefficients, 8 of colour), which ldmatrix gathers by address: the queue is a list of
 // offsets.
 //
-// Bound. No single unit; 77 % of the issue splats are used. Of the warps' time 45 % is in the loop
+// Bound. No single unit; 77 % of the issue slots are used. Of the warps' time 45 % is in the loop
 // over batches (116 instructions), 16 % at barriers, 12 % in set-up, 10 % in tests. 87 M warp
 // instructions a view of fox_220k, 33 M of them outside of batches.
 //

@@ -10,7 +10,7 @@
 // 256 splats at a time.
 //
 // Bound. Instructions: some 30 for 32 (splat, warp) tests and 24 for each splat that survives, of
-// which an estimated 4.5 M are 108 M warp instructions (fox_220k). 71 to 75 % of the issue splats
+// which an estimated 4.5 M are 108 M warp instructions (fox_220k). 71 to 75 % of the issue slots
 // are busy; 182 M fragments are evaluated for 137 M blended.
 //
 // Now. 281 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/blend-subtile.md.

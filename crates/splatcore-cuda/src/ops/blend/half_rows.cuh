@@ -31,7 +31,7 @@ __device__ __forceinline__ u32 quotient(u32 n, u32 d) {
 
 // Alphas are kept as alpha / ALPHA_UNIT: 1/255 becomes the least half that is not subnormal
 // (within 2e-5), so that one instruction, a minimum that takes subnormal numbers for 0, caps
-// alphas and cuts those below 1/255. Transmittances (`light` in names) are kept times
+// alphas and cuts those below 1/255. Transmittances are kept times
 // TRANSMITTANCE_UNIT, a power of two, so that the weight of the front splat is its alpha without
 // another rounding. Weights are therefore kept as weight * TRANSMITTANCE_UNIT / ALPHA_UNIT, and the
 // colours are scaled by WEIGHT_UNIT in turn.

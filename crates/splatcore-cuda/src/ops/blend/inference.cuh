@@ -68,8 +68,8 @@ struct Pixels {
 
 // A lane's pixels before the first splat.
 template <bool SAMPLED>
-__device__ __forceinline__ void light_pixels(Pixels& pixels, u32 x, u32 y0, u32 member, u32 block_x,
-                                             u32 block_y) {
+__device__ __forceinline__ void set_pixels(Pixels& pixels, u32 x, u32 y0, u32 member, u32 block_x,
+                                           u32 block_y) {
     make_basis<SAMPLED>(pixels.basis, x, y0, member, block_x, block_y);
 #pragma unroll
     for (int k = 0; k < PAIRS; ++k) {
@@ -87,7 +87,7 @@ __device__ __forceinline__ void light_pixels(Pixels& pixels, u32 x, u32 y0, u32 
 // image's edges have a transmittance of 0. Returns whether all pixels do.
 __device__ __forceinline__ bool start_pixels(Pixels& pixels, u32 x, u32 y0, u32 member,
                                              const Camera& camera, u32 block_x, u32 block_y) {
-    light_pixels<false>(pixels, x, y0, member, block_x, block_y);
+    set_pixels<false>(pixels, x, y0, member, block_x, block_y);
     if (block_x + TILE <= camera.width && block_y + TILE <= camera.height) return false;
 #pragma unroll
     for (int k = 0; k < PAIRS; ++k) {

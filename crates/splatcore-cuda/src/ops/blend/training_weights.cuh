@@ -1,8 +1,7 @@
 // What blend_splatcore_training.cu and blend_backward_splatcore.cu share: the weights of 16 splats
 // on a warp's 32 pixels (docs/methods/splatcore.md, equations 1 to 3). The backward pass repeats
 // the forward's weights bit for bit with it, so that the colour behind a fragment is the image
-// minus the sum up to it. `light` in names is the transmittance, `fronts` the transmittance in
-// front of a splat.
+// minus the sum up to it.
 
 #pragma once
 #include "half_rows.cuh"
@@ -79,8 +78,8 @@ __device__ __forceinline__ void start_pixels(Pixels& pixels, u32 x, u32 y0, u32 
 // Blends 16 splats: `add(f, weights)` adds the weights of rows 2 f and 2 f + 1, as the A operand
 // of a product over splats, to the pixels' sums. `look(alphas, left)` receives the alphas (in
 // ALPHA_UNIT) of the lane's four splats, half2 of two pixels, and the product of their 1 - alpha;
-// `fronts` receives the transmittance (times TRANSMITTANCE_UNIT) in front of them. Returns true if
-// all pixels have stopped.
+// `in_front` receives the transmittance (times TRANSMITTANCE_UNIT) in front of them. Returns true
+// if all pixels have stopped.
 template <typename Look, typename Add>
 __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u32 row, u32 lane,
                                             u32 alpha_max, u32 (&in_front)[2], Look look, Add add) {

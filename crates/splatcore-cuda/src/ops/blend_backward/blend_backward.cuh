@@ -1,10 +1,16 @@
-// The parameters of every `blend_backward`.
+// The parameters of every `blend_backward`, and what a row of sums holds.
+//
+// A row is 12 floats, of which 9 are in use: sums over the fragments of a splat, or of a (tile,
+// splat) pair, with v = dL/d(ln alpha) and d = pixel - mean:
+//   0     v, which is the opacity's gradient, dL/d(ln opacity)
+//   1, 2  v dx, v dy
+//   3..5  v dx^2, v dx dy, v dy^2
+//   6..8  dL/dcolour
 
 #pragma once
 #include "splat.cuh"
 
-// In Rust by the same name. The opacity's gradient leaves in `sums` or `pair_sums`; a row is 12
-// floats, blend_backward_atomic.cu says which. A method writes one of the two; the other is null.
+// In Rust by the same name. A method writes either `sums` or `pair_sums`, which have one address.
 struct BlendBackwardParams {
     const Splat* splats;        // by compacted index
     ReadOnly<u32> pairs;        // the tiles' lists, each front to back: pair numbers, or compacted

@@ -1,10 +1,10 @@
 // blend_backward, methods `atomic`, `warp-reduce` and `warp-reduce-skip`.
 //
 // Contract. Adds, for each splat, nine sums over the pixels that it contributes to into `sums`
-// ([visible][12], f32, the last 3 unused): v, v dx, v dy, v dx^2, v dx dy, v dy^2 with v = dL/d(ln
-// alpha) and d = pixel - mean, then dL/dcolour (3). Inputs: the splats, the tiles' lists (`pairs`,
-// `ranges`), the rendered `image` and `gradient` = dL/dimage, both [3][height][width]. Order: front
-// to back, unlike Kerbl et al. 2023. With G = dL/dpixel and R = G . (colour behind the fragment),
+// ([visible][12], f32; blend_backward.cuh says what a row holds). The first, the sum of v = dL/d(ln
+// alpha), is the opacity's gradient. Inputs: the splats, the tiles' lists (`pairs`, `ranges`), the
+// rendered `image` and `gradient` = dL/dimage, both [3][height][width]. Order: front to back,
+// unlike Kerbl et al. 2023. With G = dL/dpixel and R = G . (colour behind the fragment),
 // which starts as G . (rendered pixel): dL/dalpha = T (colour . G) - R / (1 - alpha). Sums differ
 // in the last bits from run to run: atomic additions have no order.
 // AGGREGATE, after "Atomic Aggregation on 3D Gaussian Splatting" (Chen, Zhang, Peng): 0 each thread
@@ -32,8 +32,8 @@ __device__ __forceinline__ float reduce_down(float value) {
 extern "C" __global__ void __launch_bounds__(BLOCK)
     blend_backward(const __grid_constant__ BlendBackwardParams args) {
     begin_kernel();
-    __shared__ float4 centres[BLOCK];  // mean x, mean y, log2 opacity
-    __shared__ float4 powers[BLOCK];   // a, b, c
+    __shared__ float4 means[BLOCK];   // mean x, mean y, log2 opacity
+    __shared__ float4 conics[BLOCK];  // a, b, c
     __shared__ float4 colours[BLOCK];
     __shared__ u32 splat_indices[BLOCK];    // compacted indices: rows of `splats` and `sums`
     if (args.counters->overflowed) return;  // a buffer overflowed: the frame is void
@@ -62,14 +62,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             if (args.pair_splats) splat_index = args.pair_splats[splat_index];
             ReadOnly<float4> from = splat_row(args.splats, splat_index);
             splat_indices[thread] = splat_index;
-            centres[thread] = from[0];
-            powers[thread] = from[1];
+            means[thread] = from[0];
+            conics[thread] = from[1];
             colours[thread] = from[2];
         }
         __syncthreads();
         u32 batch = min(range.y - start, (u32)BLOCK);
         for (u32 k = 0; k < batch; ++k) {
-            float4 mean2d = centres[k], conic = powers[k];
+            float4 mean2d = means[k], conic = conics[k];
             float dx = px - mean2d.x, dy = py - mean2d.y;
             float exponent =
                 fmaf(fmaf(conic.x, dx, conic.y * dy), dx, fmaf(conic.z * dy, dy, mean2d.z));

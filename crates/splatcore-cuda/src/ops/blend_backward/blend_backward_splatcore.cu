@@ -1,7 +1,8 @@
 // blend_backward, method `splatcore`, behind the blend of the same name.
 //
-// Contract. Writes the nine sums of each (tile, splat) pair into `pair_sums` ([pairs][12], f32),
-// and zeros for pairs behind the point where all pixels stopped; blend_backward_atomic.cu has the
+// Contract. Writes the nine sums of each (tile, splat) pair, the first of which is the opacity's
+// gradient, into `pair_sums` ([pairs][12], f32; blend_backward.cuh says what a row holds), and
+// zeros for pairs behind the point where all pixels stopped; blend_backward_atomic.cu has the
 // inputs and formulas, docs/methods/backward-splatcore.md the method. A warp owns 8x4 pixels, culls
 // its list as the forward pass does and takes 16 surviving splats at a time:
 // - Weights w = alpha T in halves, bit for bit those of the forward pass (training_weights.cuh), so
@@ -19,7 +20,7 @@
 // registers (5 values of the hot loop spill), 3 blocks a multiprocessor.
 //
 // Bound. Instructions and barriers: 415 k batches x 345 + 70 M outside them, 210 M warp
-// instructions, half of the issue splats; a fifth of the time barriers, a fifth fixed latency
+// instructions, half of the issue slots; a fifth of the time barriers, a fifth fixed latency
 // (fox_220k).
 //
 // Now. 400 us (fox_220k, 1080x1920, H200). History: docs/log/kernels/blend-backward.md
@@ -45,7 +46,7 @@ struct Gradients {
 };
 
 // Writes the sums of 16 splats over the warp's pixels to `out`: a row of PITCH floats a splat, in
-// the order of the queue. `fronts` is the transmittance in front of the 16 splats.
+// the order of the queue.
 __device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradients,
                                                const uint4* rows, u32 row, u32 colour_row, u32 lane,
                                                u32 alpha_max, float* out) {
@@ -163,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3)
     uint2 range = list_range(args.ranges, blockIdx.x);
     u32 alpha_max = kept_alpha_max(args.camera);
 
-    // Loads the pair and the compacted index (splat) of the next 256 splats in advance.
+    // Loads the pair and the compacted index of the next 256 splats in advance.
     u32 number = range.x + thread < range.y ? args.pairs[range.x + thread] : 0,
         splat_index = args.pair_splats[number];
     Pixels pixels;

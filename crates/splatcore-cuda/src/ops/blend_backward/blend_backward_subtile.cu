@@ -32,8 +32,8 @@
 extern "C" __global__ void __launch_bounds__(BLOCK)
     blend_backward(const __grid_constant__ BlendBackwardParams args) {
     begin_kernel();
-    __shared__ float4 centres[BATCH];  // mean x, mean y, log2 opacity
-    __shared__ float4 powers[BATCH];   // a, b, c
+    __shared__ float4 means[BATCH];   // mean x, mean y, log2 opacity
+    __shared__ float4 conics[BATCH];  // a, b, c
     __shared__ float4 colours[BATCH];
     __shared__ u32 numbers[BATCH];  // the pairs' rows in `pair_sums`
     __shared__ float4 pixel_gradients[WARPS * SUBTILE_Y * LINE_PITCH];
@@ -73,8 +73,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             u32 number = args.pairs[start + thread];
             ReadOnly<float4> from = splat_row(args.splats, args.pair_splats[number]);
             numbers[thread] = number;
-            centres[thread] = from[0];
-            powers[thread] = from[1];
+            means[thread] = from[0];
+            conics[thread] = from[1];
             colours[thread] = from[2];
         }
         __syncthreads();
@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 }
             }
             // From the column in the line to the distance from the mean.
-            float dx = x0 + 0.5f - centres[own].x, dy = y0 + line + 0.5f - centres[own].y;
+            float dx = x0 + 0.5f - means[own].x, dy = y0 + line + 0.5f - means[own].y;
             float values[SUMS];
             values[0] = s0;
             values[1] = fmaf(dx, s0, s1);
@@ -130,13 +130,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         for (u32 group = 0; group < BATCH; group += WARP) {
             bool touches =
                 group + lane < batch &&
-                touches_subtile(centres[group + lane], powers[group + lane], x0 + 0.5f, y0 + 0.5f);
+                touches_subtile(means[group + lane], conics[group + lane], x0 + 0.5f, y0 + 0.5f);
             u32 hits = __ballot_sync(FULL_MASK, touches);
             if (__all_sync(FULL_MASK, done)) hits = 0;
             u32 kept = 0;
             for (u32 left = hits; left; left &= left - 1) {
                 u32 k = group + __ffs(left) - 1;
-                float4 mean2d = centres[k], conic = powers[k];
+                float4 mean2d = means[k], conic = conics[k];
                 float dx = px - mean2d.x, dy = py - mean2d.y;
                 float exponent =
                     fmaf(fmaf(conic.x, dx, conic.y * dy), dx, fmaf(conic.z * dy, dy, mean2d.z));

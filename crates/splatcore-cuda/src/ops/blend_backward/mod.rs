@@ -12,7 +12,7 @@ use splatcore_core::pipeline::Backward;
 use splatcore_core::semantics::TILE;
 
 kernel_params! {
-    /// Parameters of `blend_backward` (blend_backward_atomic.cu).
+    /// Parameters of every `blend_backward` (blend_backward.cuh).
     pub struct BlendBackwardParams {
         splats: Address,
         pairs: Address,

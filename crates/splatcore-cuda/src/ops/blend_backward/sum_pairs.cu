@@ -1,12 +1,12 @@
 // sum_pairs: adds up the rows of sums of a splat's pairs.
 //
-// Contract. Reads `pair_sums` ([pairs][12], f32; blend_backward_atomic.cu says what a row holds)
-// and writes `sums` ([visible][12], f32), row s being the splat of compacted index (splat) s. A
-// splat's pairs are rows first_pairs[s] to first_pairs[s] + tile_counts[s] - 1. The order of
-// additions is fixed: equal bits in every run. For the methods that write a row for each (tile,
-// splat) pair.
-// ABSOLUTE 1 also adds up, in columns 9 and 10, the absolute values of each pair's gradient of the
-// 2D mean, without the factor ln 2 that all sums lack (AbsGS); only this reads `splats`.
+// Contract. Reads `pair_sums` ([pairs][12], f32; blend_backward.cuh says what a row holds: first
+// the opacity's gradient) and writes `sums` ([visible][12], f32), row s for the splat of compacted
+// index s. A splat's pairs are rows first_pairs[s] to first_pairs[s] + tile_counts[s] - 1. The
+// order of additions is fixed: equal bits in every run. For the methods that write a row for each
+// (tile, splat) pair. ABSOLUTE 1 also adds up, in columns 9 and 10, the absolute values of each
+// pair's gradient of the 2D mean, without the factor ln 2 that all sums lack (AbsGS); only this
+// reads `splats`.
 //
 // Launch. `sum_pairs`: 8 lanes a splat, blocks of 256, in depth order, which is the order of the
 // rows: neighbouring lanes read neighbouring rows. `sum_long_pairs`: one block for each splat with

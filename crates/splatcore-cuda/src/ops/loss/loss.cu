@@ -36,7 +36,7 @@ __device__ constexpr float WINDOW[TAPS] = WINDOW_TAPS;
 
 // Whether a buffer of the frame overflowed, so that there is no image and the host repeats the
 // step. `counters` may be null.
-__device__ __forceinline__ bool is_halted(const Counters* counters) {
+__device__ __forceinline__ bool has_overflowed(const Counters* counters) {
     return counters && counters->overflowed;
 }
 
@@ -207,7 +207,7 @@ struct LossForwardParams {
 extern "C" __global__ void __launch_bounds__(THREADS, 5)
     loss_forward(const __grid_constant__ LossForwardParams args) {
     begin_kernel();
-    if (is_halted(args.counters)) return;
+    if (has_overflowed(args.counters)) return;
     __shared__ __align__(16) float blurred[4][FORWARD_ROWS][COLUMNS];
     __shared__ double warp_sums[WARPS];
     const size_t pixels = size_t(args.width) * args.height;
@@ -309,7 +309,7 @@ struct LossBackwardParams {
 extern "C" __global__ void __launch_bounds__(THREADS, 6)
     loss_backward(const __grid_constant__ LossBackwardParams args) {
     begin_kernel();
-    if (is_halted(args.counters)) return;
+    if (has_overflowed(args.counters)) return;
     __shared__ __align__(16) float blurred[3][BACKWARD_ROWS][COLUMNS];
     const size_t pixels = size_t(args.width) * args.height;
     const Tile tile = tile_of_block<BACKWARD_ROWS>(args.width, args.first_channel, args.channels);
@@ -392,7 +392,7 @@ struct LossSumParams {
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     loss_sum(const __grid_constant__ LossSumParams args) {
     begin_kernel();
-    if (is_halted(args.counters)) return;
+    if (has_overflowed(args.counters)) return;
     __shared__ double warp_sums[SUM_THREADS / WARP];
     double sum = 0.0;
 #pragma unroll 4

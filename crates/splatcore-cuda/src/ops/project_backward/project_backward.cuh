@@ -95,7 +95,7 @@ __device__ __forceinline__ SplatGradient splat_gradient(const float (&total)[12]
     const float* w = camera.rotation;
 
     // log2 alpha = l + a dx^2 + b dx dy + c dy^2, d = pixel - mean; the sums hold dL/d(ln alpha) =
-    // log2 e dL/d(log2 alpha).
+    // log2 e dL/d(log2 alpha). s is the opacity's gradient, dL/d(ln opacity).
     float s = total[0], sx = total[1] * LN2, sy = total[2] * LN2, sxx = total[3] * LN2,
           sxy = total[4] * LN2, syy = total[5] * LN2;
     float d_mean_x = -(2.0f * a * sx + b * sy), d_mean_y = -(2.0f * c * sy + b * sx);
