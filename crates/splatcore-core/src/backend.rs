@@ -81,9 +81,11 @@ pub trait Renderer: Send {
     ) -> Result<(), BackendError> {
         self.render(camera, options).map(drop)
     }
-    /// Waits until all work asked for is done, and returns what went wrong in it.
-    fn finish(&mut self) -> Result<(), BackendError> {
-        Ok(())
+    /// Waits until all work asked for is done, and returns what went wrong in it. `false` if a
+    /// frame of [`Renderer::render_only`] since the last call found too little room and was left
+    /// empty: there is room now, and times of these frames say nothing.
+    fn finish(&mut self) -> Result<bool, BackendError> {
+        Ok(true)
     }
     /// Gradients of a scalar with respect to every parameter, given its gradient with respect to
     /// the rendered image (same size as the camera; `[height * width]` of r, g, b). The result has

@@ -135,18 +135,21 @@ impl Renderer for CudaRenderer {
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<(), BackendError> {
+    fn finish(&mut self) -> Result<bool, BackendError> {
+        let mut complete = true;
         if let Some((camera, options)) = self.unchecked.take() {
             let counters = self.passes.counters()?;
-            if counters.overflowed != 0 {
-                // Room for every frame since the last look, though only the last one is rendered
+            complete = counters.overflowed == 0;
+            if !complete {
+                // Room for every frame since the last call, though only the last one is rendered
                 // again.
                 self.passes.make_room(&counters)?;
                 let scene = self.scene();
                 self.passes.infer_fully(scene, &camera, &options)?;
             }
         }
-        self.passes.queue().device.synchronize().map_err(failed)
+        let device = &self.passes.queue().device;
+        device.synchronize().map_err(failed).map(|()| complete)
     }
 
     fn gradients(

@@ -39,8 +39,8 @@ impl Renderer for CudaLearner {
         self.passes.render(scene, camera, options)
     }
 
-    fn finish(&mut self) -> Result<(), BackendError> {
-        self.synchronise().map(drop)
+    fn finish(&mut self) -> Result<bool, BackendError> {
+        self.synchronise().map(|_| true)
     }
 
     fn gradients(

@@ -116,7 +116,11 @@ fn lists_and_the_queue_grow() {
             for _ in 0..3 {
                 renderer.render_only(&camera, &options).unwrap();
             }
-            renderer.finish().unwrap();
+            // The queue has room for an entry a Gaussian at least.
+            let fits = list_room >= counters.longest as usize;
+            assert_eq!(renderer.finish().unwrap(), fits, "{list_room}");
+            renderer.render_only(&camera, &options).unwrap();
+            assert!(renderer.finish().unwrap(), "there is room now");
             let room = [
                 renderer.passes.inference.binned.room,
                 renderer.passes.inference.binned.large_room,

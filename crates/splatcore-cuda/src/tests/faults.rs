@@ -324,7 +324,7 @@ fn everything(backend: &dyn Backend) -> Vec<Result<(), String>> {
         Ok(mut renderer) => {
             note(renderer.render(&camera, &options).map(drop));
             note(renderer.render_only(&camera, &options));
-            note(renderer.finish());
+            note(renderer.finish().map(drop));
             note(renderer.gradients(&camera, &options, &ones).map(drop));
             note(renderer.counts(&camera, &options).map(drop));
             note(renderer.stage_times(&camera, &options, true).map(drop));
@@ -355,7 +355,7 @@ fn everything(backend: &dyn Backend) -> Vec<Result<(), String>> {
             }
             note(learner.render(&camera, &options).map(drop));
             note(learner.stage_times(&camera, &options, false).map(drop));
-            note(learner.finish());
+            note(learner.finish().map(drop));
         }
     }
     results

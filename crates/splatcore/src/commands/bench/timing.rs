@@ -117,6 +117,9 @@ impl<'a> Subject<'a> {
     }
 }
 
+/// Passes in a row with an empty frame before timing gives up; after each there is more room.
+const ATTEMPTS: usize = 4;
+
 impl Timing<'_> {
     /// Everything about each pipeline, in the order given. The pipelines take turns, a pass each,
     /// so that a clock that drifts hits all of them alike.
@@ -242,13 +245,22 @@ impl Timing<'_> {
             self.renderer.render_only(&first.camera, subject.options)?;
         }
         self.renderer.finish()?;
-        let start = Instant::now();
-        for NamedCamera { camera, .. } in self.cameras {
-            self.renderer.render_only(camera, subject.options)?;
+        // A frame without enough room for its lists is empty, and fast: its pass does not count.
+        for _ in 0..ATTEMPTS {
+            let start = Instant::now();
+            for NamedCamera { camera, .. } in self.cameras {
+                self.renderer.render_only(camera, subject.options)?;
+            }
+            if self.renderer.finish()? {
+                subject.frames.push(start.elapsed().as_secs_f64());
+                return Ok(());
+            }
         }
-        self.renderer.finish()?;
-        subject.frames.push(start.elapsed().as_secs_f64());
-        Ok(())
+        Err(BackendError::Input(format!(
+            "{}: frames were left empty in each of {ATTEMPTS} passes, for lack of room for their \
+             lists: no time can be given",
+            subject.options.pipeline
+        )))
     }
 }
 

@@ -11,6 +11,8 @@ struct Known {
     frames: u32,
     finished: u32,
     timed: Vec<Backward>,
+    /// Calls of `finish`, from 1, that say that a frame was left empty.
+    incomplete: Vec<u32>,
 }
 
 impl Renderer for Known {
@@ -29,10 +31,10 @@ impl Renderer for Known {
         std::thread::sleep(Duration::from_millis(2));
         Ok(())
     }
-    fn finish(&mut self) -> Result<(), BackendError> {
+    fn finish(&mut self) -> Result<bool, BackendError> {
         self.finished += 1;
         std::thread::sleep(Duration::from_millis(2));
-        Ok(())
+        Ok(!self.incomplete.contains(&self.finished))
     }
     fn gradients(
         &mut self,
@@ -134,6 +136,38 @@ fn times_are_milliseconds_a_frame() {
     assert_eq!(ticks, passes(5, false));
     // A pass is a frame of each camera after one that is not timed.
     assert_eq!((renderer.frames, renderer.finished), (15, 10));
+}
+
+/// The second call of `finish` ends the first timed pass.
+#[test]
+fn a_pass_with_an_empty_frame_does_not_count() {
+    let mut renderer = Known {
+        incomplete: vec![2, 3],
+        ..Known::default()
+    };
+    let (measured, _) = rows(&mut renderer, &cameras(), &[Backward::Atomic]);
+    assert!(measured[0].is_ok());
+    assert_eq!((renderer.frames, renderer.finished), (15 + 4, 10 + 2));
+}
+
+#[test]
+fn frames_that_stay_empty_are_an_error() {
+    let mut renderer = Known {
+        incomplete: (2..100).collect(),
+        ..Known::default()
+    };
+    let cameras = cameras();
+    let mut timing = Timing {
+        renderer: &mut renderer,
+        full: None,
+        steps: None,
+        cameras: &cameras,
+        reference: RenderOptions::default(),
+        passes: 5,
+        tick: &mut |_| (),
+    };
+    let error = timing.rows(&[RenderOptions::default()]).err().unwrap();
+    assert!(error.to_string().contains("left empty"), "{error}");
 }
 
 #[test]
