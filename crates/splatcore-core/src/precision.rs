@@ -11,7 +11,7 @@ pub const TWO_HALVES: f64 = HALF * HALF;
 /// Relative error of `ex2.approx.f16x2` (PTX ISA: 2^-9.9).
 pub const EXP_IN_HALF: f64 = 1.05e-3;
 /// Transmittance at which the fastest blend may stop at inference: a step of 8 bits.
-pub const LIGHT_LEFT: f64 = 1.0 / 256.0;
+pub const INFERENCE_MIN_TRANSMITTANCE: f64 = 1.0 / 256.0;
 /// What a pixel of a large image of [`Blend::Samples`] may be off by besides, as it may be
 /// interpolated from its neighbours, in scenes made to break it. Found: less than 0.007, even where
 /// images of details and of short lists are sampled too. Where points are smaller than a pixel it
@@ -157,7 +157,7 @@ const SPLATCORE: Half = Half {
     weight: 8.0 * HALF,
     batch: 16,
     colour: HALF,
-    min_transmittance: LIGHT_LEFT,
+    min_transmittance: INFERENCE_MIN_TRANSMITTANCE,
     ..Half::scores(TWO_HALVES, EQUAL_QUALITY)
 };
 

@@ -1,10 +1,11 @@
 //! Tests of a scene on the device.
 
 use super::*;
-use crate::device::emulated::{Emulated, device_of_tests};
+use crate::device::emulated::Emulated;
 use crate::device::queue::Queue;
 use crate::device::{Device, Kernels};
 use crate::ops::counters::Counters;
+use crate::tests::support::device::emulated;
 use splatcore_core::metrics::psnr_between;
 use splatcore_core::{Backend, Pipeline};
 use splatcore_cpu::CpuBackend;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 /// with them.
 #[test]
 fn images_make_no_room_for_the_pairs_of_another_pipeline() {
-    let Some(device) = device_of_tests() else {
+    let Some(device) = emulated() else {
         return;
     };
     let kernels = Arc::new(Kernels::new(device.clone()));

@@ -4,43 +4,22 @@
 //! `SPLATCORE_CHECK=NAME` runs the check of that name, or, if there is none, those whose names
 //! contain it; `SPLATCORE_LIST_CHECKS=1` prints their names instead, one a line after `check: `.
 
+use crate::CudaBackend;
 use crate::device::Device;
-use crate::device::driver::Card;
-use crate::device::emulated::Emulated;
-use crate::{CudaBackend, device::nvrtc};
+use crate::tests::support::device::card_or_emulator;
 use splatcore_reference::conformance;
 use std::sync::{Arc, Mutex};
 
-/// A card, else the emulator, else `None` with a line that says why; and how many checks may run at
-/// a time. The emulator runs different kernels at the same time, and about half the work is the
-/// twin's.
+/// A card, else the emulator; and how many checks may run at a time. The emulator runs different
+/// kernels at the same time, and about half the work is the twin's.
 fn device() -> Option<(Arc<dyn Device>, usize)> {
-    let wish = std::env::var("SPLATCORE_TEST_DEVICE").unwrap_or_default();
-    if wish != "emulator" {
-        match Card::open(None)
-            .map_err(|error| error.to_string())
-            .and_then(|card| {
-                nvrtc::nvrtc().map_err(|error| error.to_string())?;
-                Ok(card)
-            }) {
-            Ok(card) => {
-                eprintln!("device: {}", card.describe());
-                return Some((Arc::new(card), 1));
-            }
-            Err(error) if wish == "card" => panic!("{error}"),
-            Err(error) => eprintln!("no card ({error}); the kernels are emulated"),
-        }
+    let (device, is_card) = card_or_emulator()?;
+    if is_card {
+        eprintln!("device: {}", device.describe());
+        return Some((device, 1));
     }
-    match Emulated::new() {
-        Ok(emulated) => {
-            let threads = std::thread::available_parallelism().map_or(1, usize::from);
-            Some((Arc::new(emulated), threads))
-        }
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    Some((device, threads))
 }
 
 /// What the images of no check are large enough for: its name, and the check that is taken as if

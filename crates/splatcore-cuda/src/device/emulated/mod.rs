@@ -94,18 +94,6 @@ impl State {
     }
 }
 
-/// What unit tests run on: an emulator, or `None` with a line that says why.
-#[cfg(test)]
-pub(crate) fn device_of_tests() -> Option<std::sync::Arc<dyn Device>> {
-    match Emulated::new() {
-        Ok(device) => Some(std::sync::Arc::new(device)),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
-}
-
 impl Emulated {
     /// Finds the C++ compiler: `$CXX`, g++, c++ or clang++. Checked if [`EMULATOR_VARIABLE`] says
     /// so.

@@ -1,12 +1,12 @@
 //! Compact moments: formats and their rounding on the device, and a learner that keeps its moments
 //! so.
 
-use crate::device::emulated::Emulated;
 use crate::device::{Buffer, Device};
 use crate::ops;
 use crate::ops::adam::moments::{self, Format};
 use crate::ops::densify::Densify;
 use crate::ops::state::State;
+use crate::tests::support::device::emulated as device;
 use crate::tests::support::watched::Watched;
 use crate::{CudaBackend, Moments};
 use splatcore_core::backend::{Backend, LearnerState, Refine};
@@ -103,16 +103,6 @@ impl Kernels {
         ];
         self.launch(0, count, &mut arguments);
         to.to_vec(count as usize).unwrap()
-    }
-}
-
-fn device() -> Option<Arc<dyn Device>> {
-    match Emulated::new() {
-        Ok(device) => Some(Arc::new(device)),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
     }
 }
 

@@ -6,7 +6,8 @@
 // first, so that they do not end last; without it a block has tile blockIdx.x and `ranges` its
 // list. Two things differ from training: a warp stops when each of its pixels has a transmittance
 // below 1/256 (MIN_TRANSMITTANCE) and repeats no batch in f32, and the transmittance in front of a
-// batch is in halves. Error: one 8-bit step at most (splatcore-core/src/precision.rs, LIGHT_LEFT).
+// batch is in halves. Error: one 8-bit step at most (INFERENCE_MIN_TRANSMITTANCE of
+// splatcore-core/src/precision.rs).
 // Twin (f32): splatcore-cpu/src/blend.rs.
 //   RECTANGLE_Y 4 or 8: a warp has 8x4 pixels, or 8x8 in large images: less set-up, tests, queues
 //   and output for each pixel, more fragments that miss.

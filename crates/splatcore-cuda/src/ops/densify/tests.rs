@@ -8,6 +8,7 @@ use crate::device::{Buffer, Device};
 use crate::ops::densify::{Densify, reserve};
 use crate::ops::score::DeviceScores;
 use crate::ops::state::State;
+use crate::tests::support::device::emulator as device;
 use crate::tests::support::watched::Watched;
 use splatcore_core::backend::{
     Consistency, LearnerState, Refine, RefineReport, RenderOptions, Scores, Scoring,
@@ -17,16 +18,6 @@ use splatcore_core::random::Rng;
 use splatcore_core::{BackendError, Gaussians};
 use splatcore_cpu::densify::share;
 use std::sync::Arc;
-
-fn device() -> Option<Arc<Emulated>> {
-    match Emulated::new() {
-        Ok(device) => Some(Arc::new(device)),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
-}
 
 /// Everything different and not zero; gradients with many ties, some never seen.
 fn state(seed: u64, n: usize, sh_degree: u8) -> LearnerState {

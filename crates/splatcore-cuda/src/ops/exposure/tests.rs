@@ -1,30 +1,19 @@
 //! The exposure kernels and the CPU's op against the f64 twin, on images of many blocks; the
 //! kernels run on the processor.
 
+use crate::device::Buffer;
 use crate::device::Kernels;
-use crate::device::emulated::Emulated;
 use crate::device::queue::Queue;
-use crate::device::{Buffer, Device};
 use crate::ops::counters::Counters;
 use crate::ops::exposure::Exposed;
+use crate::tests::support::device::emulated as device;
 use splatcore_core::exposure::{Exposures, IDENTITY};
 use splatcore_core::random::Rng;
 use splatcore_cpu::exposure as cpu;
 use splatcore_reference::twin::exposure as twin;
-use std::sync::Arc;
 
 const VIEWS: usize = 70;
 const RATE: f32 = 0.004;
-
-fn device() -> Option<Arc<dyn Device>> {
-    match Emulated::new() {
-        Ok(device) => Some(Arc::new(device)),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
-}
 
 /// More views than a warp has lanes, all in mid-training.
 fn exposures(rng: &mut Rng) -> Exposures {

@@ -4,22 +4,13 @@ use crate::device::emulated::Emulated;
 use crate::device::{Buffer, Device};
 use crate::ops::counters::Counters;
 use crate::ops::loss::Loss;
+use crate::tests::support::device::emulated as device;
 use splatcore_core::Photo;
 use splatcore_core::metrics::{SSIM_C1, SSIM_C2, ssim_window};
 use splatcore_core::random::Rng;
 use splatcore_reference::conformance::scenes::nearly_its_photo;
 use splatcore_reference::twin::loss::loss;
 use std::sync::Arc;
-
-fn device() -> Option<Arc<dyn Device>> {
-    match Emulated::new() {
-        Ok(device) => Some(Arc::new(device)),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
-}
 
 /// An image, beyond [0, 1] too, and a photo that is partly near it.
 fn case(width: u32, height: u32, masked: bool) -> (Vec<[f32; 3]>, Photo) {

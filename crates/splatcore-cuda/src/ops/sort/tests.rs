@@ -6,15 +6,14 @@
 mod cases;
 
 use crate::device::Signature;
-use crate::device::driver::Card;
-use crate::device::emulated::Emulated;
 use crate::device::queue::Queue;
 use crate::device::queue::launch;
-use crate::device::{Buffer, Device, Kernel, Program, nvrtc};
+use crate::device::{Buffer, Device, Kernel, Program};
 use crate::ops::camera::KernelCamera;
 use crate::ops::sort::{self, Plan};
 use crate::ops::sort::{CountDigitsParams, SortDigitParams};
 use crate::ops::{self, project};
+use crate::tests::support::device::card_or_emulator;
 use crate::tests::support::machine::Random;
 use cases::cases;
 use splatcore_core::backend::RenderOptions;
@@ -30,28 +29,9 @@ const BLOCK: usize = 256;
 /// Keys below this are lists whose places the sort notes.
 const LISTS: usize = 700;
 
-/// A card, else the emulator, else `None` with a line that says why.
+/// A card, else the emulator.
 fn device() -> Option<Arc<dyn Device>> {
-    let wish = std::env::var("SPLATCORE_TEST_DEVICE").unwrap_or_default();
-    if wish != "emulator" {
-        let card = Card::open(None).map_err(|error| error.to_string());
-        match card.and_then(|card| {
-            nvrtc::nvrtc()
-                .map(|_| card)
-                .map_err(|error| error.to_string())
-        }) {
-            Ok(card) => return Some(Arc::new(card)),
-            Err(error) if wish == "card" => panic!("{error}"),
-            Err(error) => eprintln!("no card ({error}); the kernels are emulated"),
-        }
-    }
-    match Emulated::new() {
-        Ok(device) => Some(Arc::new(device)),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
+    card_or_emulator().map(|(device, _)| device)
 }
 
 /// The input of a sort.

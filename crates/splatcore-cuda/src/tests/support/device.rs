@@ -1,16 +1,18 @@
-//! The device of tests that may run on a card: this machine's if `SPLATCORE_TEST_DEVICE=card`, else
-//! the emulator.
+//! The device that a test runs on; `None`, with a line that says why, where there is none.
 
 use crate::device::Device;
 use crate::device::driver::Card;
 use crate::device::emulated::Emulated;
+use crate::device::nvrtc::nvrtc;
 use std::sync::Arc;
 
-/// `None`, with a line that says why, where there is neither.
-pub fn device() -> Option<Arc<dyn Device>> {
-    if std::env::var("SPLATCORE_TEST_DEVICE").is_ok_and(|wish| wish == "card") {
-        return Some(Arc::new(Card::open(None).unwrap()));
-    }
+/// What `SPLATCORE_TEST_DEVICE` asks for.
+fn wish() -> String {
+    std::env::var("SPLATCORE_TEST_DEVICE").unwrap_or_default()
+}
+
+/// The emulator.
+pub fn emulator() -> Option<Arc<Emulated>> {
     match Emulated::new() {
         Ok(device) => Some(Arc::new(device)),
         Err(error) => {
@@ -18,4 +20,31 @@ pub fn device() -> Option<Arc<dyn Device>> {
             None
         }
     }
+}
+
+/// The emulator, as any device.
+pub fn emulated() -> Option<Arc<dyn Device>> {
+    emulator().map(|device| device as Arc<dyn Device>)
+}
+
+/// This machine's card if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
+pub fn device() -> Option<Arc<dyn Device>> {
+    match wish() == "card" {
+        true => Some(Arc::new(Card::open(None).unwrap())),
+        false => emulated(),
+    }
+}
+
+/// A card if there is one and `SPLATCORE_TEST_DEVICE` is not `emulator`, else the emulator; and
+/// whether it is a card.
+pub fn card_or_emulator() -> Option<(Arc<dyn Device>, bool)> {
+    if wish() != "emulator" {
+        let card = Card::open(None).map_err(|error| error.to_string());
+        match card.and_then(|card| nvrtc().map(|_| card).map_err(|error| error.to_string())) {
+            Ok(card) => return Some((Arc::new(card), true)),
+            Err(error) if wish() == "card" => panic!("{error}"),
+            Err(error) => eprintln!("no card ({error}); the kernels are emulated"),
+        }
+    }
+    emulated().map(|device| (device, false))
 }

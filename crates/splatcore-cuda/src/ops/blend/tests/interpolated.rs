@@ -6,7 +6,7 @@ use crate::CudaBackend;
 use crate::tests::support::device::device;
 use splatcore_core::backend::{RenderOptions, Rendered};
 use splatcore_core::pipeline::Blend;
-use splatcore_core::precision::LIGHT_LEFT;
+use splatcore_core::precision::INFERENCE_MIN_TRANSMITTANCE;
 use splatcore_core::{Backend, Camera, Gaussians, Renderer, sh};
 use splatcore_reference::conformance::scenes::{odd_camera, plain_camera, random_scene};
 
@@ -18,7 +18,7 @@ const SAMPLES: [f64; 8] = [0.0, 2.0, 4.25, 6.5, 8.5, 10.75, 13.0, 15.0];
 const PARTS: usize = 4;
 /// What two blends may differ by at a pixel whose colour is at most 1 or so: they stop at different
 /// fragments, and round.
-const ROUNDING: f64 = LIGHT_LEFT + 1e-3;
+const ROUNDING: f64 = INFERENCE_MIN_TRANSMITTANCE + 1e-3;
 
 /// Takes every image for a large one.
 fn renderer(scene: &Gaussians) -> Option<Box<dyn Renderer>> {

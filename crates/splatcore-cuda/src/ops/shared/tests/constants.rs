@@ -7,7 +7,7 @@ use crate::ops::intersect::{MOST_PAIRS, footprint};
 use crate::ops::sources::SOURCES;
 use crate::tests::support::half::to_half;
 use splatcore_core::pipeline::Intersect;
-use splatcore_core::precision::LIGHT_LEFT;
+use splatcore_core::precision::INFERENCE_MIN_TRANSMITTANCE;
 use splatcore_core::semantics::{ALPHA_MIN, COMPENSATION_MIN, LOW_PASS, TILE, TRANSMITTANCE_MIN};
 use splatcore_core::sh;
 
@@ -64,7 +64,7 @@ fn headers_have_the_numbers_of_rust() {
     for (k, value) in sh::C3.into_iter().enumerate() {
         check("splat.cuh", &format!("SH_C3_{k}"), value);
     }
-    let least = TRANSMITTANCE_UNIT * LIGHT_LEFT;
+    let least = TRANSMITTANCE_UNIT * INFERENCE_MIN_TRANSMITTANCE;
     let halves = u32::from(to_half(least)) * 0x1_0001;
     let text = definition("inference.cuh", "MIN_TRANSMITTANCE");
     assert_eq!(text, format!("{halves:#x}u"), "two halves of {least}");
