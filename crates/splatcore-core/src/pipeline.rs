@@ -152,6 +152,13 @@ impl Pipeline {
             backward: Backward::Atomic,
         }
     }
+    /// What quality is measured with: on every backend in f32, with the reference's cut-offs (no
+    /// early end but at a transmittance of 1e-4).
+    pub const MEASURED: Pipeline = Pipeline {
+        intersect: Intersect::Exact,
+        blend: Blend::Subtile,
+        backward: Backward::Subtile,
+    };
     /// The fastest that blends every pixel and meets the equal-quality contract; what `auto` means.
     pub const AUTO: Pipeline = Pipeline {
         intersect: Intersect::Exact,

@@ -15,7 +15,7 @@ use crate::view_order::ViewOrder;
 use crate::view_set::{photos, usable_views};
 use splatcore_core::backend::{Backend, RefineReport, RenderOptions};
 use splatcore_core::exposure::Exposure;
-use splatcore_core::{Gaussians, Learner, View, camera};
+use splatcore_core::{Gaussians, Learner, Pipeline, View, camera};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -225,9 +225,10 @@ impl Trainer {
     }
 
     /// The learner as a renderer of the present scene, and how to render it: to evaluate without
-    /// another upload.
+    /// another upload. Whatever pipeline trains, quality is measured with [`Pipeline::MEASURED`].
     pub fn renderer(&mut self) -> (&mut dyn splatcore_core::Renderer, RenderOptions) {
         let options = RenderOptions {
+            pipeline: Pipeline::MEASURED,
             sh_degree: self.schedule.config().scene.sh_degree,
             ..self.schedule.render(self.step)
         };

@@ -11,7 +11,7 @@ use crate::ops::adam::kind::AdamKind;
 use crate::ops::camera::KernelCamera;
 use crate::passes::InferencePass;
 use splatcore_core::backend::{Statistic, StepPlan};
-use splatcore_core::{BackendError, Choice};
+use splatcore_core::{BackendError, Choice, Pipeline};
 
 impl CudaLearner {
     /// Puts a step into the queue.
@@ -90,6 +90,7 @@ impl CudaLearner {
             all.push(adam.with_degree(degree).program());
         }
         options.sh_degree = stored;
+        options.pipeline = Pipeline::MEASURED;
         for options in [&options, &floaters::with_depth(&options)] {
             all.extend(InferencePass::programs(scene, options));
         }

@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::config::Checkpoints;
 use crate::error::TrainError;
 use crate::observer::{CurvePoint, Observer, Progress, Signal};
+use splatcore_core::Pipeline;
 use splatcore_core::backend::{BackendError, Refine, RefineReport, RenderOptions};
 use std::time::Instant;
 
@@ -204,7 +205,10 @@ impl Trainer {
         self.learner.finish()?;
         self.poll()?;
         let pause = Instant::now();
-        let options = self.schedule.render(self.step);
+        let options = RenderOptions {
+            pipeline: Pipeline::MEASURED,
+            ..self.schedule.render(self.step)
+        };
         observer.measure(self.step, &mut *self.learner, &options);
         let pause = pause.elapsed().as_secs_f64();
         stretch.clock.exclude(pause);

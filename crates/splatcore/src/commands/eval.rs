@@ -44,9 +44,10 @@ pub struct Args {
     /// the run beside the scene, or black]. Another one than in training lowers the numbers
     #[arg(long, value_name = "COLOUR", value_parser = load::one_colour)]
     background: Option<Background>,
-    /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. Images
-    /// differ by what docs/methods says of each
-    #[arg(long, value_name = "NAME", default_value_t = Pipeline::AUTO)]
+    /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. The
+    /// default renders in f32 on every backend, with the reference's cut-offs; others differ by
+    /// what docs/methods says of each
+    #[arg(long, value_name = "NAME", default_value_t = Pipeline::MEASURED)]
     pipeline: Pipeline,
     /// Also give psnr_aligned: the PSNR after the affine transform of colours that brings each
     /// picture closest to its photo, for photos whose exposure or white balance differs from the
