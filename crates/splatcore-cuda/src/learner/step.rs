@@ -56,6 +56,7 @@ impl CudaLearner {
         if plan.exposure.is_some() {
             self.through_exposure(&camera, plan.view)?;
         }
+        // Of each splat; the first sum is the opacity's gradient.
         let sums = self.passes.backward(scene, &camera, &plan.render)?;
         self.adam(scene, &camera, sums, plan)?;
         self.passes.queue().mark("adam")?;
