@@ -50,7 +50,8 @@ impl Camera {
         ]
     }
 
-    /// The same view at another size; focal lengths and principal point scale with each side.
+    /// The same view stretched to another size, as a photo is that is resized: focal lengths and
+    /// principal point scale with each side.
     pub fn resized(&self, width: u32, height: u32) -> Self {
         let (sx, sy) = (
             width as f64 / self.width as f64,
@@ -63,6 +64,24 @@ impl Camera {
             fy: self.fy * sy,
             cx: self.cx * sx,
             cy: self.cy * sy,
+            ..self.clone()
+        }
+    }
+
+    /// The same view at another size with pixels of the same shape: both focal lengths scale by the
+    /// square root of the areas' ratio, and the principal point stays at the same relative place.
+    /// Of another aspect ratio, the image shows more on one axis and less on the other, of the same
+    /// area.
+    pub fn with_size(&self, width: u32, height: u32) -> Self {
+        let area = |w: u32, h: u32| w as f64 * h as f64;
+        let scale = (area(width, height) / area(self.width, self.height)).sqrt();
+        Self {
+            width,
+            height,
+            fx: self.fx * scale,
+            fy: self.fy * scale,
+            cx: self.cx * width as f64 / self.width as f64,
+            cy: self.cy * height as f64 / self.height as f64,
             ..self.clone()
         }
     }
@@ -258,6 +277,27 @@ mod tests {
         let mut sheared = good;
         sheared.rotation[0][1] += 0.1;
         assert!(sheared.defect().unwrap().contains("orthonormal"));
+    }
+
+    /// PEERS.md's cameras: 1080x1920 to 3840x2160 doubles the focal lengths.
+    #[test]
+    fn another_size_keeps_the_pixels_shape() {
+        let photo = Camera {
+            fx: 1430.5,
+            fy: 1429.5,
+            cx: 500.0,
+            cy: 960.0,
+            ..Camera::look_at([0.0; 3], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0], 1.0, 1080, 1920)
+        };
+        let wide = photo.with_size(3840, 2160);
+        assert_eq!((wide.fx, wide.fy), (2861.0, 2859.0));
+        // The same relative place: 500 of 1080 across, half way down.
+        assert!((wide.cx / 3840.0 - 500.0 / 1080.0).abs() < 1e-15);
+        assert_eq!(wide.cy, 1080.0);
+        let stretched = photo.resized(3840, 2160);
+        assert!((stretched.fx / stretched.fy - wide.fx / wide.fy).abs() > 1.0);
+        assert!((stretched.cx - wide.cx).abs() < 1e-9 && stretched.cy == wide.cy);
+        assert_eq!(photo.with_size(1080, 1920), photo);
     }
 
     #[test]

@@ -42,10 +42,15 @@ pub struct CameraArgs {
     #[arg(long, value_name = "PX", conflicts_with_all = ["orbit", "cameras", "size"],
           value_parser = clap::value_parser!(u32).range(1..))]
     max_size: Option<u32>,
-    /// Size of the images in pixels [the cameras' own; for --orbit 1280x720]. Time and memory grow
-    /// with the area; another shape than the camera's stretches the image
+    /// Size of the images in pixels [the cameras' own; for --orbit 1280x720]. Pixels stay square:
+    /// focal lengths scale by the square root of the area's ratio, so another shape than the
+    /// camera's shows more on one side and less on the other. Time and memory grow with the area
     #[arg(long, value_name = "WxH")]
     size: Option<Size>,
+    /// --size scales width and height each by itself, so that the image shows what the camera
+    /// shows, stretched
+    #[arg(long, requires = "size", conflicts_with = "orbit")]
+    stretch: bool,
     /// Which way is up for --orbit: x, -x, y, -y, z or -z. PLY files of photo sets mostly have -y
     #[arg(
         long,
@@ -121,7 +126,10 @@ impl CameraArgs {
         };
         if let Some(Size(width, height)) = self.size {
             for named in &mut cameras {
-                named.camera = named.camera.resized(width, height);
+                named.camera = match self.stretch {
+                    true => named.camera.resized(width, height),
+                    false => named.camera.with_size(width, height),
+                };
             }
         }
         Ok((cameras, background))
