@@ -17,7 +17,12 @@ OTHERS = ["hon_sui_sen_2500k", "rock_186k_sog_v1", "biker_153k", "playbot_125k",
 CARD = "NVIDIA H200, driver 580.159.04"
 
 
+# Raw files that a table or a plot was made from.
+USED = set()
+
+
 def load(name):
+    USED.add(name)
     return json.loads((RAW / name).read_text())
 
 
