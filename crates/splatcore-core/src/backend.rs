@@ -18,7 +18,7 @@ pub use frame::{FrameCounts, RenderOptions, Rendered};
 pub use refine::{Consistency, Refine, RefineReport, Scores, Scoring};
 pub use state::LearnerState;
 pub use step::{LearningRates, Statistic, StepPlan};
-pub use times::{Profile, StageTimes};
+pub use times::{Profile, StageTimes, Timed};
 
 use crate::exposure::Exposure;
 use crate::pipeline::Blend;
@@ -102,13 +102,12 @@ pub trait Renderer: Send {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<FrameCounts, BackendError>;
-    /// Renders once, with a backward pass of an all-ones gradient if `backward`, and returns the
-    /// time of each stage.
+    /// Renders, and returns times.
     fn stage_times(
         &mut self,
         camera: &Camera,
         options: &RenderOptions,
-        backward: bool,
+        timed: Timed,
     ) -> Result<StageTimes, BackendError>;
 }
 

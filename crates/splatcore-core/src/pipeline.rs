@@ -97,10 +97,6 @@ pub enum Blend {
     /// The backend's fastest that blends every pixel. On CUDA sub-tile culling with scores and
     /// colours as products on the matrix units; on the CPU the same as [`Blend::Subtile`].
     Splatcore,
-    /// As [`Blend::Splatcore`], but at inference, of an image of 4 M pixels and more whose splats
-    /// are large and many, one place in four is blended, and the pixels are interpolated where that
-    /// tells them. A CUDA backend alone does so.
-    Samples,
 }
 
 /// How gradients come together.
@@ -263,8 +259,7 @@ names!(
     TensorGs4x4 = "tensor-gs-4x4",
     Subtile = "subtile",
     Seele = "seele",
-    Splatcore = "splatcore",
-    Samples = "samples"
+    Splatcore = "splatcore"
 );
 
 impl Blend {
@@ -278,11 +273,10 @@ impl Blend {
     }
 
     /// The method of an image with depth: this one if it can sum a fourth channel, else
-    /// [`Blend::Subtile`]; depth is not interpolated.
+    /// [`Blend::Subtile`].
     pub fn with_inverse_depth(self) -> Blend {
         match self {
             Blend::Scalar | Blend::Subtile | Blend::Splatcore => self,
-            Blend::Samples => Blend::Splatcore,
             _ => Blend::Subtile,
         }
     }
@@ -292,7 +286,7 @@ impl Blend {
         match self {
             Blend::Scalar => Backward::Atomic,
             // Behind the others the gradients would take in what Seele leaves out.
-            Blend::Splatcore | Blend::Samples | Blend::Seele => Backward::Splatcore,
+            Blend::Splatcore | Blend::Seele => Backward::Splatcore,
             _ => Backward::Subtile,
         }
     }
@@ -351,10 +345,12 @@ impl From<Pipeline> for String {
     }
 }
 
+/// From a file. Runs of before [`crate::backend::RenderOptions::interpolate`] was an option name a
+/// blend `samples`, which trained as `splatcore` does.
 impl TryFrom<String> for Pipeline {
     type Error = String;
     fn try_from(s: String) -> Result<Self, String> {
-        s.parse()
+        s.replace("+samples", "+splatcore").parse()
     }
 }
 
@@ -387,6 +383,13 @@ mod tests {
         // What every backend must have is known by these names alone.
         let common = [Backward::Atomic, Backward::Splatcore];
         assert!(Pipeline::all().iter().all(|p| common.contains(&p.backward)));
+    }
+
+    #[test]
+    fn the_blend_of_old_runs_is_read_from_files_alone() {
+        let old = "exact+samples+splatcore".to_string();
+        assert_eq!(Pipeline::try_from(old.clone()), Ok(Pipeline::AUTO));
+        assert!(old.parse::<Pipeline>().is_err());
     }
 
     #[test]

@@ -12,10 +12,10 @@ pub const TWO_HALVES: f64 = HALF * HALF;
 pub const EXP_IN_HALF: f64 = 1.05e-3;
 /// Transmittance at which the fastest blend may stop at inference: a step of 8 bits.
 pub const INFERENCE_MIN_TRANSMITTANCE: f64 = 1.0 / 256.0;
-/// What a pixel of a large image of [`Blend::Samples`] may be off by besides, as it may be
-/// interpolated from its neighbours, in scenes made to break it. Found: less than 0.007, even where
-/// images of details and of short lists are sampled too. Where points are smaller than a pixel it
-/// is the alpha that they can have without being looked for, a tenth.
+/// What a pixel may be off by besides with [`crate::backend::RenderOptions::interpolate`], as it
+/// may be interpolated from its neighbours, in scenes made to break it. Found: less than 0.007,
+/// even where images of details and of short lists are sampled too. Where points are smaller than a
+/// pixel it is the alpha that they can have without being looked for, a tenth.
 pub const INTERPOLATED: f64 = 0.02;
 /// PSNR in dB, against the same pipeline's image in f32, from which on an image counts as of equal
 /// quality.
@@ -57,8 +57,6 @@ pub struct Half {
     /// and need not stop where the reference does (before the one that would leave less than 1e-4);
     /// 0 if it stops there.
     pub min_transmittance: f64,
-    /// What a pixel may be off by besides, as it may be interpolated; 0 if none is.
-    pub interpolated: f64,
 }
 
 impl Half {
@@ -74,7 +72,6 @@ impl Half {
             batch: 1,
             colour: SINGLE,
             min_transmittance: 0.0,
-            interpolated: 0.0,
         }
     }
 }
@@ -110,7 +107,7 @@ impl Pipeline {
             _ if !self.blend.loses_nothing() => f64::INFINITY,
             // Such a pass runs in f32 in front of any other method.
             (Precision::Single, _) => GRADIENT_IN_SINGLE,
-            _ if matches!(self.blend, Blend::Splatcore | Blend::Samples) => GRADIENT_IN_SINGLE,
+            _ if self.blend == Blend::Splatcore => GRADIENT_IN_SINGLE,
             _ => GRADIENT_BEHIND_PUBLISHED,
         }
     }
@@ -138,10 +135,6 @@ impl Blend {
             | Blend::GemmGs128
             | Blend::GemmGs512 => Precision::Half(Half::scores(HALF, EQUAL_QUALITY)),
             Blend::Splatcore => Precision::Half(SPLATCORE),
-            Blend::Samples => Precision::Half(Half {
-                interpolated: INTERPOLATED,
-                ..SPLATCORE
-            }),
             Blend::TensorGs1x1 => tensor_gs(1),
             Blend::TensorGs2x2 => tensor_gs(2),
             Blend::TensorGs4x4 => tensor_gs(4),

@@ -185,7 +185,7 @@ impl Frame {
         };
         let (splats, lists) = (&self.splats, &self.lists);
         match options.pipeline.blend {
-            Blend::Subtile | Blend::Splatcore | Blend::Samples => {
+            Blend::Subtile | Blend::Splatcore => {
                 for_tiles(&self.tile_order, &self.scratch, |tile, scratch| {
                     let (place, pairs) = (place(tile, camera, options), lists.of_tile(tile));
                     blend::blend(level, splats, pairs, &place, &mut scratch.scratch, &target);
@@ -278,7 +278,7 @@ impl Frame {
             total.blended += counted.blended;
         };
         match options.pipeline.blend {
-            Blend::Subtile | Blend::Splatcore | Blend::Samples => {
+            Blend::Subtile | Blend::Splatcore => {
                 for_tiles(&self.tile_order, &self.scratch, |tile, scratch| {
                     let (place, pairs) = (place(tile, camera, options), lists.of_tile(tile));
                     let mut counted = Counted::default();
@@ -305,8 +305,8 @@ impl Frame {
         Ok(FrameCounts {
             visible: self.order.len() as u64,
             pairs: self.lists.pairs.len() as u64,
-            fragments_evaluated: total.evaluated,
-            fragments_blended: total.blended,
+            fragments_evaluated: Some(total.evaluated),
+            fragments_blended: Some(total.blended),
         })
     }
 

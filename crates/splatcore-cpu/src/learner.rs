@@ -15,7 +15,7 @@ use crate::step::update;
 use crate::workers::Workers;
 use splatcore_core::backend::{
     BackendError, Deferred, FrameCounts, Learner, LearnerState, Profile, Profiled, Refine,
-    RefineReport, RenderOptions, Rendered, Renderer, StageTimes, StepPlan,
+    RefineReport, RenderOptions, Rendered, Renderer, StageTimes, StepPlan, Timed,
 };
 use splatcore_core::exposure::{Exposure, Exposures, IDENTITY};
 use splatcore_core::smoothing::fuse;
@@ -110,7 +110,7 @@ impl Renderer for CpuLearner {
         &mut self,
         camera: &Camera,
         options: &RenderOptions,
-        backward: bool,
+        timed: Timed,
     ) -> Result<StageTimes, BackendError> {
         stage_times(
             &self.workers,
@@ -118,7 +118,7 @@ impl Renderer for CpuLearner {
             &mut self.frame,
             camera,
             options,
-            backward,
+            timed,
         )
     }
 }

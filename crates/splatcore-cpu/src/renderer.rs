@@ -5,9 +5,10 @@ use crate::scene::Scene;
 use crate::step::{Rows, rows_backward};
 use crate::workers::Workers;
 use splatcore_core::backend::{
-    BackendError, FrameCounts, RenderOptions, Rendered, Renderer, StageTimes,
+    BackendError, FrameCounts, RenderOptions, Rendered, Renderer, StageTimes, Timed,
 };
 use splatcore_core::{Camera, Gaussians, Image, checks};
+use std::time::Instant;
 
 /// A scene on the CPU.
 pub struct CpuRenderer {
@@ -69,7 +70,7 @@ impl Renderer for CpuRenderer {
         &mut self,
         camera: &Camera,
         options: &RenderOptions,
-        backward: bool,
+        timed: Timed,
     ) -> Result<StageTimes, BackendError> {
         stage_times(
             &self.workers,
@@ -77,7 +78,7 @@ impl Renderer for CpuRenderer {
             &mut self.frame,
             camera,
             options,
-            backward,
+            timed,
         )
     }
 }
@@ -165,17 +166,29 @@ pub(crate) fn stage_times(
     frame: &mut Frame,
     camera: &Camera,
     options: &RenderOptions,
-    backward: bool,
+    timed: Timed,
 ) -> Result<StageTimes, BackendError> {
-    frame.collect_times();
-    if backward {
-        let ones = Image::filled(camera.width, camera.height, [1.0; 3]);
-        gradients(workers, (scene, smoothing), frame, camera, options, &ones)?;
-    } else {
-        let view = Scene::with_smoothing(scene, smoothing, options.sh_degree);
+    let view = Scene::with_smoothing(scene, smoothing, options.sh_degree);
+    let forward = |frame: &mut Frame| {
         workers
             .pool
-            .install(|| frame.forward(workers.level, view, camera, options, true))?;
+            .install(|| frame.forward(workers.level, view, camera, options, true))
+    };
+    match timed {
+        Timed::Frame => {
+            let start = Instant::now();
+            forward(frame)?;
+            return Ok(vec![("frame", start.elapsed().as_secs_f64())]);
+        }
+        Timed::Stages => {
+            frame.collect_times();
+            forward(frame)?;
+        }
+        Timed::TrainingStages => {
+            frame.collect_times();
+            let ones = Image::filled(camera.width, camera.height, [1.0; 3]);
+            gradients(workers, (scene, smoothing), frame, camera, options, &ones)?;
+        }
     }
     Ok(frame.take_times())
 }

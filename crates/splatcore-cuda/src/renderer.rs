@@ -7,7 +7,7 @@ use crate::ops::scene::SceneAddresses;
 use crate::ops::state;
 use crate::passes::Passes;
 use crate::spatial_order::spatial_order;
-use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, Renderer, StageTimes};
+use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, Renderer, StageTimes, Timed};
 use splatcore_core::{BackendError, Camera, Choice, Gaussians, Image, sh};
 
 /// Renders a scene that stays as it is.
@@ -197,14 +197,14 @@ impl Renderer for CudaRenderer {
         &mut self,
         camera: &Camera,
         options: &RenderOptions,
-        backward: bool,
+        timed: Timed,
     ) -> Result<StageTimes, BackendError> {
-        if backward {
+        if timed == Timed::TrainingStages {
             self.refuse_halves()?;
         }
         let scene = self.scene();
         let options = self.limited(options);
-        self.passes.stage_times(scene, camera, &options, backward)
+        self.passes.stage_times(scene, camera, &options, timed)
     }
 }
 

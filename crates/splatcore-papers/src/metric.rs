@@ -127,13 +127,18 @@ impl Metric {
     pub fn of(self, row: &Row, against: Option<&Row>, vanilla: Option<&Row>) -> Option<f64> {
         let blend = row.stage("blend");
         let project = row.stage("project");
-        let sort = row.gpu_ms - project - blend;
+        // Marks between stages cost time: their sum is more than the frame without marks.
+        let stages: f64 = row.stages.iter().map(|(_, ms)| ms).sum();
+        let sort = stages - project - blend;
         let culled = row
             .fragments_evaluated
-            .saturating_sub(row.fragments_blended);
+            .zip(row.fragments_blended)
+            .map(|(evaluated, blended)| evaluated.saturating_sub(blended));
         let all = TILE_PIXELS * row.pairs;
-        let skipped = all.saturating_sub(row.fragments_evaluated);
-        let millions = |count: u64| Some(count as f64 / 1e6);
+        let skipped = row
+            .fragments_evaluated
+            .map(|evaluated| all.saturating_sub(evaluated));
+        let millions = |count: u64| count as f64 / 1e6;
         match self {
             Metric::Fps => ratio(1e3, row.gpu_ms),
             Metric::Ms => Some(row.gpu_ms),
@@ -144,16 +149,16 @@ impl Metric {
             Metric::SortMs => Some(sort),
             Metric::BlendMs => Some(blend),
             Metric::BlendSpeedUp => ratio(against?.stage("blend"), blend),
-            Metric::ProjectShare => ratio(100.0 * project, row.gpu_ms),
-            Metric::SortShare => ratio(100.0 * sort, row.gpu_ms),
-            Metric::BlendShare => ratio(100.0 * blend, row.gpu_ms),
-            Metric::Psnr => Some(row.psnr_vs_reference),
+            Metric::ProjectShare => ratio(100.0 * project, stages),
+            Metric::SortShare => ratio(100.0 * sort, stages),
+            Metric::BlendShare => ratio(100.0 * blend, stages),
+            Metric::Psnr => row.psnr_vs_reference,
             Metric::PsnrPhotos => row.psnr_vs_photos,
-            Metric::Pairs => millions(row.pairs),
-            Metric::Blended => millions(row.fragments_blended),
-            Metric::Culled => millions(culled),
-            Metric::Skipped => millions(skipped),
-            Metric::CulledShare => ratio(100.0 * culled as f64, all as f64),
+            Metric::Pairs => Some(millions(row.pairs)),
+            Metric::Blended => row.fragments_blended.map(millions),
+            Metric::Culled => culled.map(millions),
+            Metric::Skipped => skipped.map(millions),
+            Metric::CulledShare => ratio(100.0 * culled? as f64, all as f64),
         }
     }
 }

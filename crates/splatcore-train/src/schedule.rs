@@ -115,6 +115,7 @@ impl Schedule {
             semantics: Semantics::default(),
             inverse_depth: false,
             antialias: self.config.scene.antialias,
+            interpolate: false,
         }
     }
 

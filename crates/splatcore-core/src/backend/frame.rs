@@ -23,6 +23,12 @@ pub struct RenderOptions {
     /// low pass makes a splat larger, and with this fainter by as much, opacity times sqrt(det C /
     /// det (C + 0.3 I)). For scenes trained so.
     pub antialias: bool,
+    /// Images of 4 M pixels (2^22) and more of [`crate::pipeline::Blend::Splatcore`] may be
+    /// interpolated: one position per four pixels is blended, and the pixels between are
+    /// interpolated where that is safe. A pixel may be off by
+    /// [`crate::precision::INTERPOLATED`] for it. Only a CUDA backend does so, and not for images
+    /// with depth or in training.
+    pub interpolate: bool,
 }
 
 impl Default for RenderOptions {
@@ -34,6 +40,7 @@ impl Default for RenderOptions {
             semantics: Semantics::default(),
             inverse_depth: false,
             antialias: false,
+            interpolate: false,
         }
     }
 }
@@ -73,8 +80,9 @@ pub struct FrameCounts {
     pub visible: u64,
     /// (tile, Gaussian) pairs.
     pub pairs: u64,
-    /// Fragments, (pixel, Gaussian), whose alpha was computed.
-    pub fragments_evaluated: u64,
-    /// Fragments that changed their pixel.
-    pub fragments_blended: u64,
+    /// Fragments, (pixel, Gaussian), whose alpha the kernel of the frame computes; `None` if that
+    /// kernel cannot count them.
+    pub fragments_evaluated: Option<u64>,
+    /// Fragments that change their pixel; likewise.
+    pub fragments_blended: Option<u64>,
 }

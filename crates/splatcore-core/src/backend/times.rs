@@ -3,6 +3,19 @@
 /// Raw times of the stages of one frame, seconds, in the order they ran.
 pub type StageTimes = Vec<(&'static str, f64)>;
 
+/// What [`crate::Renderer::stage_times`] times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timed {
+    /// A whole frame, without marks between its stages: one entry, `frame`. On a device from event
+    /// to event, behind another frame, so that the device does not wait for the host.
+    Frame,
+    /// The stages of a frame.
+    Stages,
+    /// The stages of a training step's forward pass, and those of its backward pass by a gradient
+    /// of ones, whose names end with `_backward`.
+    TrainingStages,
+}
+
 /// Where a learner's time went since it was last asked, for the breakdown of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {

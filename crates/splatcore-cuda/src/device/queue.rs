@@ -80,6 +80,17 @@ impl Queue {
         Ok(())
     }
 
+    /// A mark that does not make [`Queue::mark`] leave more.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn first_mark(&self) -> Result<Marks, BackendError> {
+        Ok(Marks {
+            device: self.device.clone(),
+            marks: vec![("start", self.device.record().map_err(failed)?)],
+        })
+    }
+
     /// Ends a stage.
     ///
     /// # Errors
@@ -117,6 +128,16 @@ pub struct Marks {
 }
 
 impl Marks {
+    /// One more, where a stage ends.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn add(&mut self, stage: &'static str) -> Result<(), BackendError> {
+        self.marks
+            .push((stage, self.device.record().map_err(failed)?));
+        Ok(())
+    }
+
     /// The stages' times in seconds, gaps between launches included; stages of one name are added
     /// up. The queue has passed the marks.
     ///

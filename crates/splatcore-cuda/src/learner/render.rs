@@ -2,7 +2,7 @@
 
 use super::CudaLearner;
 use crate::ops::scene::SceneAddresses;
-use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, Renderer, StageTimes};
+use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, Renderer, StageTimes, Timed};
 use splatcore_core::{BackendError, Camera, Gaussians, Image};
 
 impl CudaLearner {
@@ -69,10 +69,10 @@ impl Renderer for CudaLearner {
         &mut self,
         camera: &Camera,
         options: &RenderOptions,
-        backward: bool,
+        timed: Timed,
     ) -> Result<StageTimes, BackendError> {
         self.synchronise()?;
         let scene = self.scene_addresses();
-        self.passes.stage_times(scene, camera, options, backward)
+        self.passes.stage_times(scene, camera, options, timed)
     }
 }

@@ -9,7 +9,7 @@ use super::*;
 use crate::CudaBackend;
 use crate::device::queue::Queue;
 use crate::tests::support::device::emulated as device;
-use splatcore_core::backend::{FrameCounts, Renderer, Scoring};
+use splatcore_core::backend::{FrameCounts, Renderer, Scoring, Timed};
 use splatcore_core::{Image, Pipeline};
 use splatcore_reference::conformance::determinism::state_bits;
 use splatcore_reference::conformance::scenes::{odd_camera, random_scene, views};
@@ -270,7 +270,9 @@ fn nothing_in_view() {
         );
         let counts = learner.counts(&camera, &options).unwrap();
         assert_eq!(counts, FrameCounts::default());
-        learner.stage_times(&camera, &options, true).unwrap();
+        learner
+            .stage_times(&camera, &options, Timed::TrainingStages)
+            .unwrap();
         learner.timed_step(&plan(19)).unwrap();
         let snapshot = learner.snapshot().unwrap();
         assert!(snapshot.seen.iter().all(|&seen| seen == 0));

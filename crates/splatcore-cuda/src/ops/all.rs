@@ -3,6 +3,7 @@
 use super::adam::moments::Moments;
 use super::blend::{
     InferenceRows, blend, blend_in_training, blend_inference, blend_with_inverse_depth,
+    interpolated,
 };
 use super::blend_backward::{blend_backward, sum_pairs};
 use super::intersect::{self, macro_tiles};
@@ -59,6 +60,7 @@ pub fn all_programs() -> Vec<Program> {
             }
         }
     }
+    all.push(interpolated::program());
     all.extend(Backward::ALL.iter().map(|&method| blend_backward(method)));
     for degree in 0..=sh::MAX_DEGREE {
         for absolute in [false, true] {

@@ -49,6 +49,12 @@ pub struct Kind {
     lists: Lists,
 }
 
+impl Kind {
+    fn is_interpolated(&self) -> bool {
+        interpolated::is_interpolated(&self.options, self.rows)
+    }
+}
+
 /// A frame of the pass: what is rendered, and how.
 pub struct InferenceFrame {
     scene: SceneAddresses,
@@ -82,7 +88,7 @@ pub struct InferencePass {
     pub inverse_depth: Buffer,
     /// Lists of binned frames.
     pub binned: BinnedLists,
-    /// Tiles of a large image that are not all interpolated.
+    /// Tiles of an interpolated image that are not all interpolated.
     refined_tiles: Buffer,
     loaded: Loaded<Kind>,
 }
@@ -115,6 +121,7 @@ impl InferencePass {
     ) -> InferenceFrame {
         let mut options = without_background(options);
         options.inverse_depth &= !counting;
+        options.interpolate &= !counting;
         if options.inverse_depth {
             options.pipeline.blend = options.pipeline.blend.with_inverse_depth();
         }
@@ -124,9 +131,7 @@ impl InferencePass {
             false => (InferenceRows::Four, bin::SIDES[0]),
         };
         let binned = match blend {
-            Blend::Splatcore | Blend::Samples if !counting => {
-                self.binned.macro_tiles(scene, &view, side)
-            }
+            Blend::Splatcore if !counting => self.binned.macro_tiles(scene, &view, side),
             _ => None,
         };
         InferenceFrame {
@@ -150,7 +155,7 @@ impl InferencePass {
         let (kind, pixels) = (&frame.kind, frame.view.pixels());
         self.image.reserve_exactly(12 * pixels)?;
         self.transmittance.reserve_exactly(4 * pixels)?;
-        if interpolated::is_interpolated(kind.options.pipeline.blend, kind.rows) {
+        if kind.is_interpolated() {
             self.refined_tiles
                 .reserve_exactly(interpolated::refined_bytes(&frame.view))?;
         }
@@ -207,13 +212,15 @@ impl InferencePass {
             refined_tiles: self.refined_tiles.address(),
             ..BlendParams::zeroed()
         };
-        if kind.counting {
-            let [kernel] = self.loaded.get(Op::Blend)?;
-            blend::launch(&work.queue, kernel, lists.count, &params)?;
+        if kind.is_interpolated() {
+            interpolated::launch(&work.queue, self.loaded.of(Op::Blend), &params)?;
         } else {
-            let (kernels, method) = (self.loaded.of(Op::Blend), kind.options.pipeline.blend);
-            let how = (method, kind.rows);
-            blend::launch_inference(&work.queue, kernels, how, lists.count, &params)?;
+            let [kernel] = self.loaded.get(Op::Blend)?;
+            let how = (kind.options.pipeline.blend, kind.rows);
+            match kind.counting {
+                true => blend::launch(&work.queue, kernel, lists.count, &params)?,
+                false => blend::launch_inference(&work.queue, kernel, how, lists.count, &params)?,
+            }
         }
         work.queue.mark("blend")
     }
@@ -292,6 +299,7 @@ fn programs(kind: &Kind) -> Vec<(Op, Program)> {
         false => project,
     };
     let blend = match (kind.counting, options.inverse_depth) {
+        _ if kind.is_interpolated() => interpolated::program(),
         (true, _) => blend::blend(pipeline.blend, true, false),
         (false, true) => blend::blend_with_inverse_depth(pipeline.blend, kind.rows),
         (false, false) => blend::blend_inference(pipeline.blend, kind.rows),

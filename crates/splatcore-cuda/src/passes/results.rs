@@ -10,7 +10,8 @@ use crate::ops::counters::Counters;
 use crate::ops::project_backward::{self, WriteGradientsParams};
 use crate::ops::scene::SceneAddresses;
 use crate::ops::state;
-use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, StageTimes};
+use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, StageTimes, Timed};
+use splatcore_core::pipeline::Blend;
 use splatcore_core::{BackendError, Camera, Gaussians, Image, checks};
 
 impl Passes {
@@ -84,11 +85,13 @@ impl Passes {
         options: &RenderOptions,
     ) -> Result<FrameCounts, BackendError> {
         let (_, counters) = self.until_it_fits(|passes| passes.count(scene, camera, options))?;
+        // Batches of 16 hide which fragments a pixel of `splatcore` still wants.
+        let counts = options.pipeline.blend != Blend::Splatcore;
         Ok(FrameCounts {
             visible: counters.visible.into(),
             pairs: counters.pairs,
-            fragments_evaluated: counters.evaluated,
-            fragments_blended: counters.blended,
+            fragments_evaluated: counts.then_some(counters.evaluated),
+            fragments_blended: counts.then_some(counters.blended),
         })
     }
 
@@ -135,6 +138,28 @@ impl Passes {
         state::gather(scene.count, scene.sh_degree, |k| &out[k])
     }
 
+    /// Seconds from one event to another about a frame. The frame in front of it keeps the device
+    /// busy until the host has launched all of this one.
+    fn frame_time(
+        &mut self,
+        scene: SceneAddresses,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<StageTimes, BackendError> {
+        loop {
+            self.work.reset_counters()?;
+            self.infer(scene, camera, options)?;
+            let mut marks = self.queue().first_mark()?;
+            self.infer(scene, camera, options)?;
+            marks.add("frame")?;
+            let counters = self.counters()?;
+            if counters.overflowed == 0 {
+                return marks.times();
+            }
+            self.make_room(&counters)?;
+        }
+    }
+
     fn upload_gradient(&mut self, image: &Image) -> Result<(), BackendError> {
         let pixels = image.data.len();
         let mut planes = vec![0.0f32; 3 * pixels];
@@ -148,8 +173,7 @@ impl Passes {
         gradient.write(0, &planes)
     }
 
-    /// Seconds of each stage of a frame, with `backward` of a frame of training and its backward
-    /// pass by a gradient of ones.
+    /// Seconds of what is timed.
     ///
     /// # Errors
     /// As [`Passes::infer`].
@@ -158,8 +182,12 @@ impl Passes {
         scene: SceneAddresses,
         camera: &Camera,
         options: &RenderOptions,
-        backward: bool,
+        timed: Timed,
     ) -> Result<StageTimes, BackendError> {
+        if timed == Timed::Frame {
+            return self.frame_time(scene, camera, options);
+        }
+        let backward = timed == Timed::TrainingStages;
         let forward = |passes: &mut Self| match backward {
             true => passes.train(scene, camera, options, &[]),
             false => passes.infer(scene, camera, options),

@@ -3,7 +3,7 @@
 
 use crate::ops::intersect::MOST_PAIRS;
 use crate::tests::support::watched::{Watched, camera, huge, view};
-use splatcore_core::backend::{Backend, Refine, RenderOptions, StepPlan};
+use splatcore_core::backend::{Backend, Refine, RenderOptions, StepPlan, Timed};
 use splatcore_core::{BackendError, Camera, Choice, Gaussians, Image, Pipeline, Precision, View};
 use splatcore_cpu::CpuBackend;
 use splatcore_reference::conformance::bounds::Reference;
@@ -22,6 +22,7 @@ const VANILLA: RenderOptions = RenderOptions {
     },
     inverse_depth: false,
     antialias: false,
+    interpolate: false,
 };
 
 /// The image is the CPU's, up to rounding: of methods in halves, up to what theirs can be.
@@ -327,7 +328,11 @@ fn everything(backend: &dyn Backend) -> Vec<Result<(), String>> {
             note(renderer.finish().map(drop));
             note(renderer.gradients(&camera, &options, &ones).map(drop));
             note(renderer.counts(&camera, &options).map(drop));
-            note(renderer.stage_times(&camera, &options, true).map(drop));
+            note(
+                renderer
+                    .stage_times(&camera, &options, Timed::TrainingStages)
+                    .map(drop),
+            );
         }
     }
     match backend.learner(&scene, views) {
@@ -354,7 +359,11 @@ fn everything(backend: &dyn Backend) -> Vec<Result<(), String>> {
                 note(learner.restore(&state));
             }
             note(learner.render(&camera, &options).map(drop));
-            note(learner.stage_times(&camera, &options, false).map(drop));
+            note(
+                learner
+                    .stage_times(&camera, &options, Timed::Stages)
+                    .map(drop),
+            );
             note(learner.finish().map(drop));
         }
     }

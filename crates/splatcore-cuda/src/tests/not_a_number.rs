@@ -155,13 +155,7 @@ impl Tile {
     fn blend_interpolated(&self, entries: u64) -> (Vec<f32>, Vec<f32>) {
         self.image.fill(0xff, 12 * PIXELS).unwrap();
         self.transmittances.fill(0xff, 4 * PIXELS).unwrap();
-        let kernels = self
-            .device
-            .load(&blend::blend_inference(
-                Blend::Samples,
-                InferenceRows::Eight,
-            ))
-            .unwrap();
+        let kernels = self.device.load(&interpolated::program()).unwrap();
         let counted = Counters {
             placed: entries,
             ..Counters::zeroed()
@@ -270,7 +264,7 @@ fn no_blend_takes_them_for_anything() {
     let without = Tile::new(&device, &[sound(0), sound(2)]);
     for &blend in Blend::ALL {
         let thirds: &[Third] = match blend {
-            Blend::Splatcore | Blend::Samples => &[Third::Entries, Third::Nothing],
+            Blend::Splatcore => &[Third::Entries, Third::Nothing],
             _ => &[Third::PairSplats],
         };
         let image = |rows| {
@@ -280,10 +274,8 @@ fn no_blend_takes_them_for_anything() {
                 .iter()
                 .map(move |&third| (program.clone(), block, third))
         };
-        // Large ones of `samples` have a test of their own.
         let images: Vec<_> = [InferenceRows::Four, InferenceRows::Eight]
             .into_iter()
-            .filter(|&rows| !interpolated::is_interpolated(blend, rows))
             .flat_map(image)
             .collect();
         let (image, transmittances, _) = without.blend(blend, false, false);
@@ -325,7 +317,7 @@ fn no_blend_takes_them_for_anything() {
 }
 
 #[test]
-fn no_large_picture_takes_them_for_anything() {
+fn no_interpolated_image_takes_them_for_anything() {
     let Some(device) = device() else { return };
     let expected = Tile::new(&device, &[sound(0), sound(2)]).blend(Blend::Splatcore, false, false);
     for (what, splat) in unsound()

@@ -25,6 +25,7 @@ const OPTIONS: RenderOptions = RenderOptions {
     },
     inverse_depth: false,
     antialias: false,
+    interpolate: false,
 };
 
 /// The nearest number with an 11-bit fraction (no subnormals: coefficients that small add nothing

@@ -4,7 +4,6 @@ use super::bounds::ExpectedPixels;
 use super::outcome::{Outcome, ensure};
 use crate::twin::{Group, Scene, TwinFrame};
 use splatcore_core::backend::Rendered;
-use splatcore_core::precision::Precision;
 
 /// A doubtful pixel's bound is first-order; this much of it covers the rest.
 const DOUBT_MARGIN: f64 = 1.1;
@@ -109,22 +108,17 @@ pub fn bounded(
     };
     let (mut square, mut compared) = (0.0, 0usize);
     let mut worst: Option<(f64, String)> = None;
-    let interpolated = match expected.precision {
-        Precision::Half(half) => half.interpolated,
-        Precision::Single => 0.0,
-    };
     for &([x, y], expected) in &expected.pixels {
         let i = y * width + x;
         let mut judge = |name: &str, got: f32, want: f64, k: usize| {
             let (rounding, cut_offs) = (expected.rounding[k], expected.cut_offs[k]);
             let error = (got as f64 - want).abs();
-            let beyond = error - tolerance - interpolated - rounding - DOUBT_MARGIN * cut_offs;
+            let beyond = error - tolerance - rounding - DOUBT_MARGIN * cut_offs;
             if beyond > worst.as_ref().map_or(0.0, |(most, _)| *most) {
                 let message = format!(
                     "pixel ({x}, {y}) {name} is {got}, the twin has {want:.7} (off by {error:.2e}; \
                      {rounding:.2e} from \
-                     roundings, {interpolated} where interpolated and {cut_offs:.2e} near cut-offs \
-                     allowed)"
+                     roundings and {cut_offs:.2e} near cut-offs allowed)"
                 );
                 worst = Some((beyond, message));
             }

@@ -137,7 +137,7 @@ impl Renderer for MockLearner {
         &mut self,
         _: &Camera,
         _: &RenderOptions,
-        _: bool,
+        _: Timed,
     ) -> Result<StageTimes, BackendError> {
         Ok(vec![])
     }

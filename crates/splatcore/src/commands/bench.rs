@@ -15,10 +15,10 @@ use crate::output::WrongUsage;
 use crate::progress::Progress;
 use crate::{load, output, remedy};
 use anyhow::{Result, bail};
-use args::Pipelines;
-use result::{Bench, Skipped};
+use args::{Pipelines, Reference};
+use result::{Bench, Made, Skipped};
 use splatcore_core::backend::RenderOptions;
-use splatcore_core::pipeline::Pipeline;
+use splatcore_core::pipeline::{Blend, Pipeline};
 use splatcore_papers::Row;
 use std::path::Path;
 use steps::Steps;
@@ -52,10 +52,11 @@ fn run_pipelines(args: &Args, path: &Path) -> Result<()> {
         true => Some(args.backend.open_again()?.renderer(&scene)?),
         false => None,
     };
-    let options = |pipeline| RenderOptions {
+    let options = |(pipeline, interpolate)| RenderOptions {
         pipeline,
         background,
         antialias,
+        interpolate,
         ..RenderOptions::default()
     };
     let mut steps = match args.backward {
@@ -64,7 +65,7 @@ fn run_pipelines(args: &Args, path: &Path) -> Result<()> {
             &mut *renderer,
             &scene,
             &cameras,
-            &options(Pipeline::VANILLA),
+            &options((Pipeline::VANILLA, false)),
         )?),
         false => None,
     };
@@ -72,8 +73,16 @@ fn run_pipelines(args: &Args, path: &Path) -> Result<()> {
     drop(scene);
 
     let asked = pipelines(args.pipeline.as_ref(), args.backward);
-    let passes = timing::passes(args.passes, args.backward);
-    let progress = Progress::new("timing", asked.list.len() as u64 * passes);
+    let all_options: Vec<RenderOptions> = variants(&asked.list, args.interpolate)
+        .map(options)
+        .collect();
+    let reference = match args.reference {
+        Reference::Vanilla => Some(options((timing::reference(backend.name()), false))),
+        Reference::None => None,
+    };
+    let passes = all_options.len() as u64 * timing::passes(args.passes, args.backward);
+    let references = reference.as_ref().map_or(0, |_| cameras.len() as u64);
+    let progress = Progress::new("timing", passes + references);
     let mut done = 0;
     let mut timing = timing::Timing {
         renderer: &mut *renderer,
@@ -83,22 +92,18 @@ fn run_pipelines(args: &Args, path: &Path) -> Result<()> {
         },
         steps: steps.as_mut(),
         cameras: &cameras,
-        reference: options(Pipeline::VANILLA),
+        reference,
         passes: args.passes,
-        tick: &mut |pipeline| {
+        tick: &mut |what| {
             done += 1;
-            progress.update(done, || pipeline.to_string());
+            progress.update(done, || what.to_string());
         },
     };
-    let all_options: Vec<_> = asked
-        .list
-        .iter()
-        .map(|&pipeline| options(pipeline))
-        .collect();
     let measured = timing.rows(&all_options)?;
     progress.finish();
-    let (rows, skipped) = sorted(&asked, measured)?;
+    let (rows, skipped) = sorted(&all_options, measured, asked.all)?;
     let bench = Bench {
+        made: Made::here(),
         device: backend.describe(),
         backend: backend.name(),
         scene: path.display().to_string(),
@@ -118,14 +123,29 @@ fn run_pipelines(args: &Args, path: &Path) -> Result<()> {
     output::print(&table::table(&bench, !asked.all))
 }
 
+/// Each pipeline, and with `interpolate` what interpolates once more so.
+fn variants(
+    pipelines: &[Pipeline],
+    interpolate: bool,
+) -> impl Iterator<Item = (Pipeline, bool)> + '_ {
+    pipelines.iter().flat_map(move |&pipeline| {
+        let twice = interpolate && pipeline.blend == Blend::Splatcore;
+        std::iter::once((pipeline, false)).chain(twice.then_some((pipeline, true)))
+    })
+}
+
 /// The rows, and the pipelines that have none; of those that nobody named the reasons are said.
-fn sorted(asked: &Pipelines, measured: Vec<Measured>) -> Result<(Vec<Row>, Vec<Skipped>)> {
+fn sorted(
+    asked: &[RenderOptions],
+    measured: Vec<Measured>,
+    all: bool,
+) -> Result<(Vec<Row>, Vec<Skipped>)> {
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
-    for (&pipeline, measured) in asked.list.iter().zip(measured) {
+    for (options, measured) in asked.iter().zip(measured) {
         match measured {
             Ok(row) => rows.push(row),
             Err(error) => skipped.push(Skipped {
-                pipeline,
+                pipeline: options.pipeline,
                 reason: remedy::explained(&error),
             }),
         }
@@ -133,7 +153,7 @@ fn sorted(asked: &Pipelines, measured: Vec<Measured>) -> Result<(Vec<Row>, Vec<S
     if let ([], Some(first)) = (rows.as_slice(), skipped.first()) {
         bail!("{}: {}", first.pipeline, first.reason);
     }
-    if asked.all {
+    if all {
         for line in reasons(&skipped) {
             eprintln!("{line}");
         }

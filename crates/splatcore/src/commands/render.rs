@@ -28,14 +28,19 @@ pub struct Args {
     /// differ by what docs/methods says of each
     #[arg(long, value_name = "NAME", default_value_t = Pipeline::AUTO)]
     pipeline: Pipeline,
+    /// On a card, interpolate images of 4 million pixels and more with the blend splatcore where
+    /// that is safe: one position per four pixels is blended. A pixel may be off by more than a
+    /// step of 8 bits. Saves time if splats are large and many; costs some if not. Changes nothing
+    /// with --depth and on the cpu backend
+    #[arg(long)]
+    interpolate: bool,
     /// Also NAME_depth.npy, depth along the view axis in world units as NumPy reads it (f32, 0
     /// where nothing is), and NAME_depth.png, its inverse to look at in 16 bits, one scale for all
     /// pictures, which depth.json holds. Depth is the inverse of the mean of 1/z over the Gaussians
     /// that make up a pixel, by their share of its colour; where only a little is seen (--alpha) it
     /// is the depth of that little. Takes little more time to render and as much again to write;
     /// pictures stay as they are, but for roundings with a --pipeline whose blend has no depth (all
-    /// but scalar, subtile and splatcore): subtile takes its place, splatcore that of samples,
-    /// which interpolates
+    /// but scalar, subtile and splatcore): subtile takes its place
     #[arg(long)]
     depth: bool,
     /// Also NAME_alpha.png: how much of what is behind the scene each pixel hides, 8 bits.
@@ -61,6 +66,7 @@ pub fn run(args: Args) -> Result<()> {
         background,
         inverse_depth: args.depth,
         antialias,
+        interpolate: args.interpolate,
         ..RenderOptions::default()
     };
     let progress = Progress::new("rendering", cameras.len() as u64);

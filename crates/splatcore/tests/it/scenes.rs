@@ -247,7 +247,7 @@ fn bench_fills_the_contract() {
         "all",
     ];
     let people = succeeds(&[&args[..], &["--passes", "3", "--json", text(&file)]].concat());
-    assert!(people.contains("exact+samples+splatcore"), "{people}");
+    assert!(people.contains("exact+splatcore+splatcore"), "{people}");
     let bench = json(&std::fs::read_to_string(&file).unwrap());
     assert_eq!(
         (&bench["gaussians"], &bench["views"]),
@@ -318,6 +318,33 @@ fn bench_fills_the_contract() {
             .iter()
             .all(|b| b.abs_diff(blended[0]) * 50 <= blended[0]),
         "{blended:?}"
+    );
+}
+
+#[test]
+fn bench_without_a_reference_says_no_decibels() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let file = folder.path().join("bench.json");
+    let args = [
+        &["bench", text(&scene), "--backend", "cpu", "--orbit", "1"][..],
+        &["--size", "32x24", "--passes", "1", "--reference", "none"],
+        &["--pipeline", "vanilla,auto", "--interpolate"],
+        &["--json", text(&file)],
+    ];
+    let people = succeeds(&args.concat());
+    assert!(!people.contains("against vanilla"), "{people}");
+    let bench = json(&std::fs::read_to_string(&file).unwrap());
+    assert_eq!(bench["made"]["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(bench["made"]["command"][0], "bench");
+    let rows = bench["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["psnr_vs_reference"].is_null()));
+    // Only the blend that can be interpolated has a second row.
+    let interpolated: Vec<_> = rows.iter().map(|row| &row["interpolate"]).collect();
+    assert_eq!(interpolated, [&json("null"), &json("null"), &json("true")]);
+    assert!(
+        people.contains("exact+splatcore+splatcore, interpolated"),
+        "{people}"
     );
 }
 

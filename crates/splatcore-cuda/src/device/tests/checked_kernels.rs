@@ -184,6 +184,27 @@ fn mcmc(learner: &mut dyn Learner) -> Said {
     Ok(())
 }
 
+/// Images that are blended as large ones.
+fn large_images() -> Vec<Job> {
+    let of = |(inverse_depth, interpolate)| -> Job {
+        let large = move |backend: &CudaBackend| {
+            let backend = backend.clone().with_large_images_from(0);
+            let mut options = options(Pipeline::AUTO);
+            options.inverse_depth = inverse_depth;
+            options.interpolate = interpolate;
+            let mut renderer = backend.renderer(&scene())?;
+            renderer.render(&camera(90, 70), &options).map(drop)
+        };
+        let name = format!(
+            "an image as if it were large, depth {inverse_depth}, interpolated {interpolate}"
+        );
+        (name, Box::new(large))
+    };
+    [(false, false), (true, false), (false, true)]
+        .map(of)
+        .into()
+}
+
 fn jobs() -> Vec<Job> {
     let all = std::env::var("SPLATCORE_PIPELINES").is_ok_and(|wish| wish == "all");
     let with = |intersect, blend: Blend| Pipeline {
@@ -298,21 +319,7 @@ fn jobs() -> Vec<Job> {
             .map(drop)
     };
     jobs.push(("image of a half scene".into(), Box::new(half)));
-    for (blend, inverse_depth) in [
-        (Blend::Splatcore, false),
-        (Blend::Splatcore, true),
-        (Blend::Samples, false),
-    ] {
-        let large = move |backend: &CudaBackend| {
-            let backend = backend.clone().with_large_images_from(0);
-            let mut options = options(with(Intersect::Exact, blend));
-            options.inverse_depth = inverse_depth;
-            let mut renderer = backend.renderer(&scene())?;
-            renderer.render(&camera(90, 70), &options).map(drop)
-        };
-        let name = format!("{blend} of an image as if it were large, depth {inverse_depth}");
-        jobs.push((name, Box::new(large)));
-    }
+    jobs.extend(large_images());
     let compact = |backend: &CudaBackend| {
         let backend = backend.clone().with_moments(Moments::Compact);
         let mut learner = backend.learner(&scene(), Arc::new(views()))?;

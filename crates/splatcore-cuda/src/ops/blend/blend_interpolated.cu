@@ -1,4 +1,5 @@
-// blend_interpolated, method `samples`: samples one position per four pixels and interpolates.
+// blend_interpolated, for RenderOptions::interpolate: samples one position per four pixels and
+// interpolates.
 //
 // Contract. Writes `image` ([3][height][width], f32) and `transmittances` ([height][width]) where
 // interpolation is safe; leaves the other squares of 8x8 pixels to blend_refined.cu, in
@@ -7,8 +8,8 @@
 // blend_splatcore_inference.cu blends pixels, until 1/512 of the transmittance is left, as four
 // pixels are made of each. Equations: docs/methods/interpolation.md. Images whose splats are small
 // (SMOOTH) or whose lists are short (FEW) are left to blend_refined as a whole. Not with depth: the
-// mean's divisor is not smooth where a splat begins. Twins: tests/interpolated.rs has the spline
-// in f64; the CPU blends `samples` as `splatcore`.
+// mean's divisor is not smooth where a splat begins. Twin: tests/interpolated.rs has the spline
+// in f64.
 //
 // Launch. Blocks of four warps, 72 registers, 18 KB of shared memory, 7 blocks a multiprocessor.
 // SEARCHED tiles at a time, far apart as long lists lie side by side, are searched for lists longer

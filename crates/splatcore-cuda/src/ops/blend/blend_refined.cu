@@ -1,5 +1,5 @@
-// blend_refined, method `samples`: blends the squares of 8x8 pixels that blend_interpolated.cu
-// leaves.
+// blend_refined, for RenderOptions::interpolate: blends the squares of 8x8 pixels that
+// blend_interpolated.cu leaves.
 //
 // Contract. `refined_tiles` lists tiles as (first, one past the last of the tile's list, tile, a
 // bit for each square), tiles with long lists first, tiles without splats last. Writes the squares'

@@ -1,5 +1,6 @@
-//! `samples`: launches ops/blend/blend_interpolated.cu and blend_refined.cu, which say how: the
-//! blend of large images.
+//! Interpolated images: launches ops/blend/blend_interpolated.cu and blend_refined.cu, which say
+//! how. They take the place of `splatcore`'s blend in large images with
+//! `RenderOptions::interpolate`.
 
 use super::params::BlendParams;
 use super::rows::{InferenceRows, inference_block, inference_constants};
@@ -11,6 +12,7 @@ use crate::ops::constants::WARP;
 use crate::ops::counters::REFINED_LISTS;
 use crate::ops::sources;
 use splatcore_core::BackendError;
+use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Blend;
 
 /// Blocks of `blend_refined` that a multiprocessor holds.
@@ -21,15 +23,19 @@ const SEARCHED: usize = 4;
 /// which of its squares are left.
 const REFINED_BYTES: usize = 16;
 
-/// Whether an image of a method, without depth, is blended so.
-pub fn is_interpolated(method: Blend, rows: InferenceRows) -> bool {
-    method == Blend::Samples && rows == InferenceRows::Eight
+/// Rows of pixels of a warp of either kernel.
+const ROWS: InferenceRows = InferenceRows::Eight;
+
+/// Whether an image with these options is blended so.
+pub fn is_interpolated(options: &RenderOptions, rows: InferenceRows) -> bool {
+    let asked = options.interpolate && options.pipeline.blend == Blend::Splatcore;
+    asked && rows == ROWS && !options.inverse_depth
 }
 
-/// `blend_interpolated` and `blend_refined`, of large images of [`Blend::Samples`].
-pub(super) fn program(rows: InferenceRows) -> Program {
+/// `blend_interpolated` and `blend_refined`.
+pub fn program() -> Program {
     let kernels = ["blend_interpolated", "blend_refined"].map(BlendParams::kernel);
-    let mut constants = inference_constants(rows);
+    let mut constants = inference_constants(ROWS);
     constants.push(("REFINED_BLOCKS", REFINED_BLOCKS.to_string()));
     constants.push(("SEARCHED", SEARCHED.to_string()));
     sources::program("blend_interpolated.cu", constants, kernels)
@@ -46,10 +52,10 @@ pub fn refined_bytes(view: &KernelCamera) -> usize {
 /// If a launch failed.
 pub fn launch(queue: &Queue, kernels: &[Kernel], params: &BlendParams) -> Result<(), BackendError> {
     let &[interpolated, refined] = kernels else {
-        return Err(wrong_program("samples"));
+        return Err(wrong_program("interpolated"));
     };
     let tiles = params.camera.tile_count();
-    let block = inference_block(Blend::Samples, InferenceRows::Eight);
+    let block = inference_block(Blend::Splatcore, ROWS);
     // A warp a tile, and others that search for long lists before.
     let warps = tiles.div_ceil(SEARCHED) + tiles;
     let blocks = warps.div_ceil(block as usize / WARP) as u32;

@@ -44,8 +44,8 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
             ("blend_tensor_gs.cu", counted)
         }
         // Counts are of f32's fragments: batches of 16 hide which of them a pixel still wanted.
-        Blend::Splatcore | Blend::Samples if !count => ("blend_splatcore_training.cu", vec![]),
-        Blend::Subtile | Blend::Splatcore | Blend::Samples => ("blend_subtile.cu", in_f32),
+        Blend::Splatcore if !count => ("blend_splatcore_training.cu", vec![]),
+        Blend::Subtile | Blend::Splatcore => ("blend_subtile.cu", in_f32),
     };
     constants.push(("BLOCK", BLEND_BLOCK.to_string()));
     constants.extend(constants_of(blend));
@@ -76,12 +76,10 @@ fn constants_of(blend: Blend) -> Vec<(&'static str, String)> {
     }
 }
 
-/// `blend` of an image that nothing is learned from, or what takes its place (`blend_interpolated`
-/// and `blend_refined`).
+/// `blend` of an image that nothing is learned from.
 pub fn blend_inference(method: Blend, rows: InferenceRows) -> Program {
     match method {
-        _ if interpolated::is_interpolated(method, rows) => interpolated::program(rows),
-        Blend::Splatcore | Blend::Samples => {
+        Blend::Splatcore => {
             let constants = inference_constants(rows);
             program(
                 "blend_splatcore_inference.cu",
@@ -100,22 +98,19 @@ pub fn blend_with_inverse_depth(method: Blend, rows: InferenceRows) -> Program {
         .with("ROW_BYTES", INFERENCE_ROW_BYTES[1])
 }
 
-/// Blends `lists` lists for inference, with the kernels of [`blend_inference`] or
+/// Blends `lists` lists for inference, with the kernel of [`blend_inference`] or
 /// [`blend_with_inverse_depth`].
 ///
 /// # Errors
-/// If a launch failed.
+/// If the launch failed.
 pub fn launch_inference(
     queue: &Queue,
-    kernels: &[Kernel],
+    kernel: Kernel,
     (method, rows): (Blend, InferenceRows),
     lists: usize,
     params: &BlendParams,
 ) -> Result<(), BackendError> {
-    match kernels {
-        &[blend] => queue.launch(blend, lists as u32, inference_block(method, rows), params),
-        _ => interpolated::launch(queue, kernels, params),
-    }
+    queue.launch(kernel, lists as u32, inference_block(method, rows), params)
 }
 
 /// Blends `lists` lists with the kernel of [`blend`].
@@ -140,8 +135,7 @@ pub fn blend_in_training(blend: Blend, backward: Backward) -> Blend {
     match (blend, backward) {
         (_, Backward::Splatcore) => Blend::Splatcore,
         (Blend::Scalar, _) => Blend::Scalar,
-        (Blend::Subtile | Blend::Splatcore | Blend::Samples, _)
-        | (_, Backward::GaussianParallel) => Blend::Subtile,
+        (Blend::Subtile | Blend::Splatcore, _) | (_, Backward::GaussianParallel) => Blend::Subtile,
         // Its lists are of macro-tiles, sums are of tiles.
         (Blend::TensorGs1x1 | Blend::TensorGs2x2 | Blend::TensorGs4x4, _) => Blend::Subtile,
         _ => blend,

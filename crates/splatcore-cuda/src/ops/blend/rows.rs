@@ -57,7 +57,7 @@ fn splatcore_block(rows: InferenceRows) -> u32 {
 /// Threads of a block of an inference blend.
 pub fn inference_block(method: Blend, rows: InferenceRows) -> u32 {
     match method {
-        Blend::Splatcore | Blend::Samples => splatcore_block(rows),
+        Blend::Splatcore => splatcore_block(rows),
         _ => BLEND_BLOCK,
     }
 }

@@ -8,7 +8,7 @@ use crate::device::emulated::Emulated;
 use crate::tests::support::half;
 use crate::tests::support::real::{card, cut_out, held_out, in_reach, models_of_held_out};
 use crate::tests::support::watched::Watched;
-use splatcore_core::backend::{BackendError, RenderOptions};
+use splatcore_core::backend::{BackendError, RenderOptions, Timed};
 use splatcore_core::metrics::psnr_between;
 use splatcore_core::{Backend, Camera, Choice, Gaussians, Image};
 use splatcore_reference::conformance::scenes::{odd_camera, random_scene};
@@ -155,7 +155,11 @@ fn gradients_are_refused_and_huge_coefficients_are_not() {
         renderer.gradients(&camera, &options, &image).unwrap_err()
     ));
     assert!(refused(
-        renderer.stage_times(&camera, &options, true).unwrap_err()
+        renderer
+            .stage_times(&camera, &options, Timed::TrainingStages)
+            .unwrap_err()
     ));
-    renderer.stage_times(&camera, &options, false).unwrap();
+    renderer
+        .stage_times(&camera, &options, Timed::Stages)
+        .unwrap();
 }

@@ -11,10 +11,11 @@ use std::str::FromStr;
 /// Time the stages of rendering.
 ///
 /// Times are milliseconds a frame: for each pass the mean over the cameras, then the median over
-/// the passes. `gpu_ms` is the sum of the forward stages; on the cpu backend it and the stages are
-/// wall-clock time of the kernels. `frame_ms` is wall-clock time of whole frames asked for one
-/// after the other, the images left where they are. Counts are means over the cameras. The
-/// pipelines take turns, a pass each.
+/// the passes. `gpu_ms` is a whole frame between two device events, nothing in between; `stages`
+/// come from passes of their own, as an event between two kernels costs time. On the cpu backend
+/// both are wall-clock time. `frame_ms` is wall-clock time of whole frames asked for one after the
+/// other, the images left where they are. Counts are means over the cameras, of the kernels that
+/// were timed. The pipelines take turns, a pass each.
 ///
 /// With --paper the tables of a paper on tensor cores, its numbers beside those measured here.
 #[derive(clap::Args)]
@@ -30,6 +31,19 @@ pub struct Args {
     /// every method of the backward pass]. Time grows with their number
     #[arg(long, value_name = "P,P|all")]
     pub pipeline: Option<Pipelines>,
+    /// Also time the blend splatcore with interpolation of images of 4 million pixels and more,
+    /// beside the one that blends every pixel. On the cpu backend it is the same
+    #[arg(long, conflicts_with = "paper")]
+    pub interpolate: bool,
+    /// What images are compared with: vanilla (INRIA's method in f32), or none, which saves the
+    /// time to render it
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "vanilla",
+        conflicts_with = "paper"
+    )]
+    pub reference: Reference,
     /// Also time the backward pass (gradients of all parameters) and whole training steps, on the
     /// dataset's photos if there are any; five times the time
     #[arg(long, conflicts_with = "half_scene")]
@@ -64,6 +78,15 @@ pub struct Args {
     pub half: HalfSceneArgs,
     #[command(flatten)]
     pub backend: BackendArgs,
+}
+
+/// What images are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Reference {
+    /// INRIA's method in f32.
+    Vanilla,
+    /// Nothing.
+    None,
 }
 
 /// A list of pipelines.

@@ -45,8 +45,9 @@ fn facts(device: &str, passes: u32, scenes: &[Scene]) -> Vec<(String, String)> {
         (
             "times".to_owned(),
             format!(
-                "sum of the stages a frame, mean over the views, median of {passes} passes, the \
-                 pipelines taking turns; clock: by the wall clock from frame to frame"
+                "a frame between device events, mean over the views, median of {passes} passes, \
+                 the pipelines taking turns; stages in passes of their own; clock: by the wall \
+                 clock from frame to frame"
             ),
         ),
     ];
@@ -127,7 +128,7 @@ fn measure(
             &cameras,
             &options,
             args.passes,
-            &scene.name,
+            (backend.name(), &scene.name),
         )?;
         scene.outcomes.extend(runs.into_iter().zip(outcomes));
     }
@@ -157,7 +158,7 @@ fn outcomes(
     cameras: &[NamedCamera],
     options: &RenderOptions,
     passes: u32,
-    scene: &str,
+    (backend, scene): (&str, &str),
 ) -> Result<Vec<Outcome>> {
     let options = |pipeline| RenderOptions {
         pipeline,
@@ -172,7 +173,7 @@ fn outcomes(
     let scale = runs.first().map_or(1, |run| run.scale);
     let progress = Progress::new(
         &format!("{scene} at {scale}x"),
-        known.len() as u64 * timing::passes(passes, false),
+        known.len() as u64 * timing::passes(passes, false) + cameras.len() as u64,
     );
     let mut done = 0;
     let mut timing = Timing {
@@ -180,11 +181,11 @@ fn outcomes(
         full: None,
         steps: None,
         cameras,
-        reference: options(Pipeline::VANILLA),
+        reference: Some(options(timing::reference(backend))),
         passes,
-        tick: &mut |pipeline| {
+        tick: &mut |what| {
             done += 1;
-            progress.update(done, || pipeline.to_string());
+            progress.update(done, || what.to_string());
         },
     };
     let (measured, room) = match timing.rows(&known) {

@@ -4,9 +4,33 @@ use serde::Serialize;
 use splatcore_core::pipeline::Pipeline;
 use splatcore_papers::Row;
 
+/// What made a file of measurements.
+#[derive(Serialize)]
+pub struct Made {
+    /// Of the program.
+    pub version: &'static str,
+    /// From which it was built, if whoever built it set `SPLATCORE_COMMIT`, as `scripts/gpu-bundle`
+    /// does; `-dirty` behind it if there were changes.
+    pub commit: Option<&'static str>,
+    /// The arguments.
+    pub command: Vec<String>,
+}
+
+impl Made {
+    /// By this process.
+    pub fn here() -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            commit: option_env!("SPLATCORE_COMMIT").filter(|commit| !commit.is_empty()),
+            command: std::env::args().skip(1).collect(),
+        }
+    }
+}
+
 /// What one run of the command measured.
 #[derive(Serialize)]
 pub struct Bench {
+    pub made: Made,
     pub device: String,
     pub backend: &'static str,
     pub scene: String,

@@ -37,7 +37,8 @@ fn describe(row: &Row, lines: &mut Vec<String>) {
         .map_or(String::new(), |ms| format!(", backward {ms:.2} ms"));
     lines.push(format!(
         "\n{}: {:.2} ms a frame{behind}",
-        row.pipeline, row.gpu_ms
+        row.name(),
+        row.gpu_ms
     ));
     for (stage, ms) in &row.stages {
         lines.push(format!("  {stage:18}{ms:>9.3} ms"));
@@ -55,38 +56,39 @@ fn describe(row: &Row, lines: &mut Vec<String>) {
             lines.push(format!("    {stage:16}{ms:>9.3} ms"));
         }
     }
-    lines.push(format!(
-        "  against vanilla   {:>9.2} dB, at worst {:.2}",
-        row.psnr_vs_reference, row.psnr_vs_reference_worst
-    ));
+    if let Some((mean, worst)) = row.psnr_vs_reference.zip(row.psnr_vs_reference_worst) {
+        lines.push(format!(
+            "  against vanilla   {mean:>9.2} dB, at worst {worst:.2}"
+        ));
+    }
     if let Some(psnr) = row.psnr_vs_photos {
         lines.push(format!("  against photos    {psnr:>9.2} dB"));
     }
     for (name, count) in [
-        ("visible", row.visible),
-        ("pairs", row.pairs),
+        ("visible", Some(row.visible)),
+        ("pairs", Some(row.pairs)),
         ("evaluated", row.fragments_evaluated),
         ("blended", row.fragments_blended),
     ] {
-        lines.push(format!("  {name:14}{:>13}", output::thousands(count)));
+        let count = count.map_or("-".to_owned(), output::thousands);
+        lines.push(format!("  {name:14}{count:>13}"));
     }
-    let behind = row
-        .ns_per_blended_backward
-        .map_or(String::new(), |ns| format!(", backward {ns:.3}"));
-    lines.push(format!(
-        "  ns per blended fragment: {:.3}{behind}",
-        row.ns_per_blended
-    ));
+    if let Some(ns) = row.ns_per_blended {
+        let behind = row
+            .ns_per_blended_backward
+            .map_or(String::new(), |ns| format!(", backward {ns:.3}"));
+        lines.push(format!("  ns per blended fragment: {ns:.3}{behind}"));
+    }
 }
 
 /// A line for each pipeline.
 fn summary(bench: &Bench, skipped: &[Skipped]) -> Vec<String> {
-    let names = bench.rows.iter().map(|row| row.pipeline);
-    let names = names.chain(skipped.iter().map(|s| s.pipeline));
-    let width = names.map(|p| p.to_string().len()).max().unwrap_or(0);
+    let names = bench.rows.iter().map(Row::name);
+    let names = names.chain(skipped.iter().map(|s| s.pipeline.to_string()));
+    let width = names.map(|name| name.len()).max().unwrap_or(0);
     let backward = bench.rows.iter().any(|row| row.backward_ms.is_some());
     let mut lines = vec![format!(
-        "{:width$}   forward     frame   frame/forward     blend",
+        "{:width$}    device     frame    frame/device     blend",
         "ms"
     )];
     if backward {
@@ -95,7 +97,7 @@ fn summary(bench: &Bench, skipped: &[Skipped]) -> Vec<String> {
     for row in &bench.rows {
         let mut line = format!(
             "{:width$}{:>10.3}{:>10.3}{:>16.2}{:>10.3}",
-            row.pipeline.to_string(),
+            row.name(),
             row.gpu_ms,
             row.frame_ms,
             row.frame_ms / row.gpu_ms.max(f64::MIN_POSITIVE),

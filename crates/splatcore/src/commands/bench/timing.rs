@@ -3,7 +3,8 @@
 use super::samples::{Samples, add, median};
 use super::steps::Steps;
 use crate::cameras::NamedCamera;
-use splatcore_core::backend::{BackendError, FrameCounts, RenderOptions, Renderer, StageTimes};
+use splatcore_core::backend::{BackendError, RenderOptions, Renderer, StageTimes, Timed};
+use splatcore_core::pipeline::Blend;
 use splatcore_core::{Image, Photo, Pipeline, metrics};
 use splatcore_papers::{Row, StagesMs};
 use std::time::Instant;
@@ -19,16 +20,48 @@ pub struct Timing<'a> {
     /// Also the backward pass and training steps, if there.
     pub steps: Option<&'a mut Steps>,
     pub cameras: &'a [NamedCamera],
-    /// Images are compared with those of these options.
-    pub reference: RenderOptions,
+    /// Images are compared with those of these options, if there.
+    pub reference: Option<RenderOptions>,
     pub passes: u32,
-    /// Called after every pass of a pipeline.
-    pub tick: &'a mut dyn FnMut(Pipeline),
+    /// Called after every pass of a pipeline, and after every image of the reference.
+    pub tick: &'a mut dyn FnMut(Done),
+}
+
+/// What has been done.
+#[derive(Clone, Copy)]
+pub enum Done {
+    /// An image of the reference.
+    Reference,
+    /// A pass over the cameras.
+    Pass(Pipeline),
+}
+
+impl std::fmt::Display for Done {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Done::Reference => write!(f, "the reference, {}", Pipeline::VANILLA),
+            Done::Pass(pipeline) => pipeline.fmt(f),
+        }
+    }
+}
+
+/// What the images are compared with: vanilla's. The CPU blends vanilla's lists with sub-tile
+/// culling, as [`Pipeline::VANILLA`] itself tests every pixel of every box there and takes minutes
+/// for a large image; both are in f32, and the images are the same but for roundings (more than
+/// 130 dB, `splatcore-cpu/tests/vanilla.rs`).
+pub fn reference(backend: &str) -> Pipeline {
+    match backend {
+        "cpu" => Pipeline {
+            blend: Blend::Subtile,
+            ..Pipeline::VANILLA
+        },
+        _ => Pipeline::VANILLA,
+    }
 }
 
 /// Passes over the cameras that [`Timing::rows`] makes for one pipeline.
 pub fn passes(timed: u32, backward: bool) -> u64 {
-    let kinds = if backward { 4 } else { 2 };
+    let kinds = if backward { 5 } else { 3 };
     1 + kinds * timed as u64
 }
 
@@ -38,14 +71,15 @@ pub type Measured = Result<Row, BackendError>;
 /// What has been measured of one pipeline.
 struct Subject<'a> {
     options: &'a RenderOptions,
-    totals: FrameCounts,
-    /// Summed over the cameras, as far as they have photos of their size.
-    psnr: f64,
-    psnr_worst: f64,
-    psnr_photos: f64,
-    photos: usize,
+    totals: Totals,
+    /// Of each camera, if there is a reference.
+    psnr: Vec<f64>,
+    /// Of each camera that has a photo of its size.
+    psnr_photos: Vec<f64>,
     stages: Samples,
+    /// Seconds of the frames of each pass, from event to event.
     forward: Vec<f64>,
+    /// Of the backward stages of each pass.
     backward: Vec<f64>,
     /// Wall-clock seconds of each pass.
     frames: Vec<f64>,
@@ -53,15 +87,25 @@ struct Subject<'a> {
     missing: Option<BackendError>,
 }
 
+/// Counts, summed over the cameras.
+#[derive(Default)]
+struct Totals {
+    visible: u64,
+    pairs: u64,
+    /// Evaluated and blended.
+    fragments: Option<[u64; 2]>,
+}
+
 impl<'a> Subject<'a> {
     fn new(options: &'a RenderOptions) -> Self {
         Self {
             options,
-            totals: FrameCounts::default(),
-            psnr: 0.0,
-            psnr_worst: SAME_BITS,
-            psnr_photos: 0.0,
-            photos: 0,
+            totals: Totals {
+                fragments: Some([0; 2]),
+                ..Totals::default()
+            },
+            psnr: Vec::new(),
+            psnr_photos: Vec::new(),
             stages: Samples::default(),
             forward: Vec::new(),
             backward: Vec::new(),
@@ -79,10 +123,12 @@ impl<'a> Subject<'a> {
         let stages = self.stages.medians(views);
         let totals = self.totals;
         let per_frame = |total: u64| (total as f64 / views).round() as u64;
+        let [evaluated, blended] = [0, 1].map(|k| totals.fragments.map(|f| per_frame(f[k])));
         let ns_per_blended = |stage: &str| {
             let found = stages.iter().find(|(name, _)| *name == stage);
-            found.map_or(0.0, |s| s.1) * 1e6 / (totals.fragments_blended as f64 / views).max(1.0)
+            Some(found.map_or(0.0, |s| s.1) * 1e6 / (blended? as f64).max(1.0))
         };
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / views;
         let (step_ms, step_stages) = match self.steps {
             Some((ms, stages)) => (Some(ms), stages),
             None => (None, Vec::new()),
@@ -94,6 +140,7 @@ impl<'a> Subject<'a> {
         } = self.options.pipeline;
         Ok(Row {
             pipeline: self.options.pipeline,
+            interpolate: self.options.interpolate,
             intersect: intersect.to_string(),
             blend: blend.to_string(),
             backward: backward.to_string(),
@@ -102,16 +149,20 @@ impl<'a> Subject<'a> {
             backward_ms: with_backward.then(|| median(&mut behind) * 1e3 / views),
             step_ms,
             step_stages,
-            psnr_vs_reference: self.psnr / views,
-            psnr_vs_reference_worst: self.psnr_worst,
+            psnr_vs_reference: (!self.psnr.is_empty()).then(|| mean(&self.psnr)),
+            psnr_vs_reference_worst: self.psnr.iter().copied().reduce(f64::min),
             // A mean over some of the cameras would not compare with one over all of them.
-            psnr_vs_photos: (self.photos as f64 == views).then(|| self.psnr_photos / views),
+            psnr_vs_photos: (self.psnr_photos.len() as f64 == views)
+                .then(|| mean(&self.psnr_photos)),
             visible: per_frame(totals.visible),
             pairs: per_frame(totals.pairs),
-            fragments_evaluated: per_frame(totals.fragments_evaluated),
-            fragments_blended: per_frame(totals.fragments_blended),
+            fragments_evaluated: evaluated,
+            fragments_blended: blended,
             ns_per_blended: ns_per_blended("blend"),
-            ns_per_blended_backward: with_backward.then(|| ns_per_blended("blend_backward")),
+            ns_per_blended_backward: match with_backward {
+                true => ns_per_blended("blend_backward"),
+                false => None,
+            },
             stages,
         })
     }
@@ -130,22 +181,19 @@ impl Timing<'_> {
     pub fn rows(&mut self, pipelines: &[RenderOptions]) -> Result<Vec<Measured>, BackendError> {
         let mut subjects: Vec<Subject> = pipelines.iter().map(Subject::new).collect();
         self.warm_up(&mut subjects)?;
-        for _ in 0..self.passes {
-            for subject in present(&mut subjects) {
-                self.stage_pass(subject)?;
-                (self.tick)(subject.options.pipeline);
-            }
-        }
-        for _ in 0..self.passes {
-            for subject in present(&mut subjects) {
-                self.frame_pass(subject)?;
-                (self.tick)(subject.options.pipeline);
+        // Kinds of passes one after the other: events disturb the wall clock.
+        for pass in [Self::stage_pass, Self::device_pass, Self::frame_pass] {
+            for _ in 0..self.passes {
+                for subject in present(&mut subjects) {
+                    pass(self, subject)?;
+                    (self.tick)(Done::Pass(subject.options.pipeline));
+                }
             }
         }
         if let Some(steps) = &mut self.steps {
             for subject in present(&mut subjects) {
                 let options = subject.options;
-                let mut tick = || (self.tick)(options.pipeline);
+                let mut tick = || (self.tick)(Done::Pass(options.pipeline));
                 subject.steps = Some(steps.time(options, self.passes, &mut tick)?);
             }
         }
@@ -160,9 +208,16 @@ impl Timing<'_> {
     fn warm_up(&mut self, subjects: &mut [Subject]) -> Result<(), BackendError> {
         for (i, named) in self.cameras.iter().enumerate() {
             let full = self.full.as_deref_mut().unwrap_or(&mut *self.renderer);
-            let expected = full.render(&named.camera, &self.reference)?.image;
+            let expected = match &self.reference {
+                Some(reference) => {
+                    let image = full.render(&named.camera, reference)?.image;
+                    (self.tick)(Done::Reference);
+                    Some(image)
+                }
+                None => None,
+            };
             for subject in present(subjects) {
-                match self.warm_up_view(i, subject, &expected) {
+                match self.warm_up_view(i, subject, expected.as_ref()) {
                     Err(
                         error @ (BackendError::Unsupported { .. }
                         | BackendError::OutOfMemory { .. }),
@@ -179,7 +234,7 @@ impl Timing<'_> {
                 None => 1,
             };
             for _ in 0..skipped {
-                (self.tick)(subject.options.pipeline);
+                (self.tick)(Done::Pass(subject.options.pipeline));
             }
         }
         Ok(())
@@ -189,13 +244,12 @@ impl Timing<'_> {
         &mut self,
         i: usize,
         subject: &mut Subject,
-        expected: &Image,
+        expected: Option<&Image>,
     ) -> Result<(), BackendError> {
         let NamedCamera { camera, photo, .. } = &self.cameras[i];
         let options = subject.options;
         // First of all, for it tells whether the backend has the pipeline.
-        self.renderer
-            .stage_times(camera, options, self.steps.is_some())?;
+        self.renderer.stage_times(camera, options, self.stages())?;
         if let Some(steps) = &mut self.steps {
             steps.step(i, options)?;
         }
@@ -203,38 +257,55 @@ impl Timing<'_> {
         let totals = &mut subject.totals;
         totals.visible += counts.visible;
         totals.pairs += counts.pairs;
-        totals.fragments_evaluated += counts.fragments_evaluated;
-        totals.fragments_blended += counts.fragments_blended;
+        let fragments = counts.fragments_evaluated.zip(counts.fragments_blended);
+        totals.fragments = match (totals.fragments, fragments) {
+            (Some([a, b]), Some((evaluated, blended))) => Some([a + evaluated, b + blended]),
+            _ => None,
+        };
         let image: Image = self.renderer.render(camera, options)?.image;
-        let psnr = decibels(metrics::psnr_between(&image, expected));
-        subject.psnr += psnr;
-        subject.psnr_worst = subject.psnr_worst.min(psnr);
+        let psnr = expected.map(|expected| decibels(metrics::psnr_between(&image, expected)));
+        subject.psnr.extend(psnr);
         let fits = |photo: &&Photo| (photo.width, photo.height) == (camera.width, camera.height);
         if let Some(photo) = photo.as_ref().filter(fits) {
-            subject.psnr_photos += decibels(metrics::psnr(&image, photo));
-            subject.photos += 1;
+            let psnr = decibels(metrics::psnr(&image, photo));
+            subject.psnr_photos.push(psnr);
         }
         Ok(())
     }
 
+    /// Which stages are timed.
+    fn stages(&self) -> Timed {
+        match self.steps.is_some() {
+            true => Timed::TrainingStages,
+            false => Timed::Stages,
+        }
+    }
+
     /// The times of the stages of every view.
     fn stage_pass(&mut self, subject: &mut Subject) -> Result<(), BackendError> {
-        let backward = self.steps.is_some();
         let mut pass = StageTimes::new();
         for NamedCamera { camera, .. } in self.cameras {
-            add(
-                &mut pass,
-                self.renderer
-                    .stage_times(camera, subject.options, backward)?,
-            );
+            let stages = self.stages();
+            let times = self.renderer.stage_times(camera, subject.options, stages)?;
+            add(&mut pass, times);
         }
-        let sum = |wanted: bool| -> f64 {
-            let stages = pass.iter().filter(|(name, _)| is_backward(name) == wanted);
-            stages.map(|(_, seconds)| seconds).sum()
-        };
-        subject.forward.push(sum(false));
-        subject.backward.push(sum(true));
+        let backward = pass.iter().filter(|(name, _)| is_backward(name));
+        subject
+            .backward
+            .push(backward.map(|(_, seconds)| seconds).sum());
         subject.stages.push(pass);
+        Ok(())
+    }
+
+    /// The time of every view's frame, from event to event.
+    fn device_pass(&mut self, subject: &mut Subject) -> Result<(), BackendError> {
+        let mut sum = 0.0;
+        for NamedCamera { camera, .. } in self.cameras {
+            let options = subject.options;
+            let times = self.renderer.stage_times(camera, options, Timed::Frame)?;
+            sum += times.iter().map(|(_, seconds)| seconds).sum::<f64>();
+        }
+        subject.forward.push(sum);
         Ok(())
     }
 

@@ -147,7 +147,7 @@ fn batches_of_all_sizes_make_the_same_image() {
         .unwrap()
         .1;
         assert!(counts.pairs > 2 * 256, "{counts:?}");
-        counts.fragments_evaluated as f64 / (256 * counts.pairs) as f64
+        counts.fragments_evaluated.unwrap() as f64 / (256 * counts.pairs) as f64
     };
     let (long, stopping) = (share(&long), share(&stopping));
     assert!(long > 0.9, "{long} of the fragments evaluated");
@@ -204,10 +204,13 @@ fn images_are_as_close_as_halves_allow() {
             let apart = |a: u64, b: u64| a.abs_diff(b) as f64 / b as f64;
             assert_eq!(counts.pairs, scalar_counts.pairs);
             let evaluated = apart(
-                counts.fragments_evaluated,
-                scalar_counts.fragments_evaluated,
+                counts.fragments_evaluated.unwrap(),
+                scalar_counts.fragments_evaluated.unwrap(),
             );
-            let blended = apart(counts.fragments_blended, scalar_counts.fragments_blended);
+            let blended = apart(
+                counts.fragments_blended.unwrap(),
+                scalar_counts.fragments_blended.unwrap(),
+            );
             assert!(
                 evaluated < 1e-3 && blended < 1e-3,
                 "{counts:?}, scalar {scalar_counts:?}"
@@ -309,8 +312,8 @@ fn nothing_leaves_the_background() {
     assert_eq!(
         (
             counts.pairs,
-            counts.fragments_evaluated,
-            counts.fragments_blended
+            counts.fragments_evaluated.unwrap(),
+            counts.fragments_blended.unwrap()
         ),
         (0, 0, 0)
     );

@@ -5,11 +5,14 @@
 use crate::CudaBackend;
 use crate::tests::support::device::device;
 use splatcore_core::backend::{RenderOptions, Rendered};
-use splatcore_core::pipeline::Blend;
 use splatcore_core::precision::INFERENCE_MIN_TRANSMITTANCE;
 use splatcore_core::{Backend, Camera, Gaussians, Renderer, sh};
 use splatcore_reference::conformance::scenes::{odd_camera, plain_camera, random_scene};
 
+mod details;
+
+/// A seed of [`smooth_scene`] whose images are interpolated in part.
+const SMOOTH_SEED: u64 = 1;
 const TILE: usize = 16;
 const SQUARE: usize = 8;
 /// Where the samples of a tile are, along a side, in pixels from the centre of the first.
@@ -26,17 +29,19 @@ fn renderer(scene: &Gaussians) -> Option<Box<dyn Renderer>> {
     Some(backend.renderer(scene).unwrap())
 }
 
-fn image(renderer: &mut dyn Renderer, camera: &Camera, blend: Blend) -> Rendered {
-    let mut options = RenderOptions::default();
-    options.pipeline.blend = blend;
+fn image(renderer: &mut dyn Renderer, camera: &Camera, interpolate: bool) -> Rendered {
+    let options = RenderOptions {
+        interpolate,
+        ..RenderOptions::default()
+    };
     renderer.render(camera, &options).unwrap()
 }
 
-/// The image of `samples`, and that of `splatcore`; each by a renderer of its own, so that
-/// neither finds the other's pixels.
+/// The interpolated image, and the one of which every pixel is blended; each by a renderer of its
+/// own, so that neither finds the other's pixels.
 fn images(scene: &Gaussians, camera: &Camera) -> Option<[Rendered; 2]> {
-    let of = |blend| Some(image(renderer(scene)?.as_mut(), camera, blend));
-    Some([of(Blend::Samples)?, of(Blend::Splatcore)?])
+    let of = |interpolate| Some(image(renderer(scene)?.as_mut(), camera, interpolate));
+    Some([of(true)?, of(false)?])
 }
 
 /// Of two values; what is not a number, as pixels are that nobody wrote, is far from everything.
@@ -159,7 +164,7 @@ fn shifted(scene: &Gaussians, camera: &Camera) -> Vec<Rendered> {
             cy: camera.cy - down as f64 / PARTS as f64,
             ..camera.clone()
         };
-        image(renderer.as_mut(), &camera, Blend::Splatcore)
+        image(renderer.as_mut(), &camera, false)
     };
     (0..PARTS * PARTS)
         .map(|k| render(k / PARTS, k % PARTS))
@@ -235,7 +240,10 @@ fn smooth_scene(seed: u64) -> Gaussians {
 #[test]
 fn every_square_is_blended_or_the_spline_through_samples() {
     // Sizes that end within a tile; rows of an odd number of pixels, and of an even one.
-    for (seed, camera) in [(1, odd_camera(181, 93, 0.7)), (2, plain_camera(208, 70))] {
+    for (seed, camera) in [
+        (SMOOTH_SEED, odd_camera(181, 93, 0.7)),
+        (2, plain_camera(208, 70)),
+    ] {
         let scene = smooth_scene(seed);
         let Some(images) = images(&scene, &camera) else {
             return;

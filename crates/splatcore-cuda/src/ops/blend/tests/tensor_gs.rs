@@ -296,11 +296,17 @@ fn counts_are_of_the_same_fragments_and_fewer_pairs() {
             let near = |a: u64, b: u64| a.abs_diff(b) * 2000 <= b;
             let what = format!("{intersect}+{blend}: {counts:?}, scalar {scalar:?}");
             assert!(
-                near(counts.fragments_evaluated, scalar.fragments_evaluated),
+                near(
+                    counts.fragments_evaluated.unwrap(),
+                    scalar.fragments_evaluated.unwrap()
+                ),
                 "{what}"
             );
             assert!(
-                near(counts.fragments_blended, scalar.fragments_blended),
+                near(
+                    counts.fragments_blended.unwrap(),
+                    scalar.fragments_blended.unwrap()
+                ),
                 "{what}"
             );
             assert_eq!(counts.visible, scalar.visible, "{what}");

@@ -2,7 +2,7 @@
 
 use super::*;
 use splatcore_core::backend::{
-    Deferred, FrameCounts, MemoryPlan, Profiled, Rendered, StageTimes, StepPlan,
+    Deferred, FrameCounts, MemoryPlan, Profiled, Rendered, StageTimes, StepPlan, Timed,
 };
 use splatcore_core::{Backend, Camera, Image, Learner, Renderer, View};
 use splatcore_reference::conformance::{Outcome, refine};
@@ -72,7 +72,7 @@ impl Renderer for Refined {
         &mut self,
         _: &Camera,
         _: &RenderOptions,
-        _: bool,
+        _: Timed,
     ) -> Result<StageTimes, BackendError> {
         no()
     }
