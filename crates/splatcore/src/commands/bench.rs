@@ -73,7 +73,7 @@ fn run_pipelines(args: &Args, path: &Path) -> Result<()> {
     drop(scene);
 
     let asked = pipelines(args.pipeline.as_ref(), args.backward);
-    let all_options: Vec<RenderOptions> = variants(&asked.list, args.interpolate)
+    let all_options: Vec<_> = variants(&asked.list, args.interpolate)
         .map(options)
         .collect();
     let reference = match args.reference {
@@ -86,10 +86,7 @@ fn run_pipelines(args: &Args, path: &Path) -> Result<()> {
     let mut done = 0;
     let mut timing = timing::Timing {
         renderer: &mut *renderer,
-        full: match &mut full {
-            Some(full) => Some(&mut **full),
-            None => None,
-        },
+        full: full.as_deref_mut().map(|full| full as _),
         steps: steps.as_mut(),
         cameras: &cameras,
         reference,
