@@ -9,6 +9,7 @@ mod choice;
 pub mod exposure;
 pub mod floaters;
 pub mod gaussians;
+pub mod half;
 pub mod image;
 pub mod metrics;
 pub mod pipeline;

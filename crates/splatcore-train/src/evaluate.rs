@@ -1,5 +1,6 @@
-//! How good a scene is: PSNR and SSIM against photos.
+//! How good a scene is: PSNR and SSIM against photos, and LPIPS if there are weights for it.
 
+use crate::lpips::Lpips;
 use rayon::prelude::*;
 use serde::Serialize;
 use splatcore_core::backend::{BackendError, RenderOptions, Renderer};
@@ -23,10 +24,13 @@ pub struct ViewScore {
     /// if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub psnr_aligned: Option<f64>,
+    /// LPIPS ([`Lpips::distance`]), if asked for: 0 is equal; 1 if the image is not finite.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lpips: Option<f64>,
 }
 
 /// Scores of a scene. Serialises as `{"psnr","ssim","gaussians","views":[{"name","psnr","ssim"}]}`,
-/// with `psnr_aligned` beside each `ssim` if it was asked for.
+/// with `psnr_aligned` and `lpips` beside each `ssim` if they were asked for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evaluation {
     /// Mean over the views.
@@ -36,10 +40,25 @@ pub struct Evaluation {
     /// Mean over the views, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub psnr_aligned: Option<f64>,
+    /// Mean over the views, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lpips: Option<f64>,
+    /// Name of the network that gave `lpips`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lpips_network: Option<&'static str>,
     /// Gaussians in the scene.
     pub gaussians: usize,
     /// One entry a view, in the order given.
     pub views: Vec<ViewScore>,
+}
+
+/// What to measure besides PSNR and SSIM.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extras<'a> {
+    /// PSNR of images whose colours were fitted to their photos.
+    pub align_colour: bool,
+    /// LPIPS, with these weights.
+    pub lpips: Option<&'a Lpips>,
 }
 
 /// What [`evaluate`] calls for every view: its number among the scored ones, the view, its image,
@@ -61,19 +80,18 @@ pub fn evaluate(
     options: &RenderOptions,
     each: Each<'_>,
 ) -> Result<Evaluation, BackendError> {
-    evaluate_with(renderer, views, options, false, each)
+    evaluate_with(renderer, views, options, Extras::default(), each)
 }
 
-/// As [`evaluate`]; with `align_colour` also the PSNR of images whose colours were fitted to their
-/// photos.
+/// As [`evaluate`], with more measures.
 ///
 /// # Errors
-/// As [`evaluate`].
+/// As [`evaluate`], and a view that is too small for the network of LPIPS.
 pub fn evaluate_with(
     renderer: &mut dyn Renderer,
     views: &[View],
     options: &RenderOptions,
-    align_colour: bool,
+    extras: Extras<'_>,
     each: Each<'_>,
 ) -> Result<Evaluation, BackendError> {
     let scored: Vec<&View> = views
@@ -91,12 +109,16 @@ pub fn evaluate_with(
                     .map(|rendered| rendered.image)
             })
             .collect::<Result<Vec<_>, _>>()?;
+        let distances = distances(extras.lpips, batch, &images)?;
         let found: Vec<ViewScore> = batch
             .par_iter()
             .zip(&images)
             .enumerate()
             .map(|(i, (view, image))| {
-                let found = score(view, image, align_colour)?;
+                let found = ViewScore {
+                    lpips: distances.get(i).copied(),
+                    ..score(view, image, extras.align_colour)?
+                };
                 each(batch_number * batch_size + i, view, image, &found);
                 Ok(found)
             })
@@ -113,14 +135,41 @@ pub fn evaluate_with(
     Ok(Evaluation {
         psnr: mean(|s| s.psnr),
         ssim: mean(|s| s.ssim),
-        psnr_aligned: align_colour.then(|| mean(|s| s.psnr_aligned.unwrap_or(0.0))),
+        psnr_aligned: extras
+            .align_colour
+            .then(|| mean(|s| s.psnr_aligned.unwrap_or(0.0))),
+        lpips: extras.lpips.map(|_| mean(|s| s.lpips.unwrap_or(1.0))),
+        lpips_network: extras.lpips.map(|lpips| lpips.network().name()),
         gaussians: renderer.count(),
         views: scores,
     })
 }
 
-/// Scores one image against its view's photo; with `align_colour` also with its colours fitted to
-/// it.
+/// LPIPS of each image; empty without weights. One view after the other: a network's features take
+/// much memory, and it uses all threads for one view.
+fn distances(
+    lpips: Option<&Lpips>,
+    views: &[&View],
+    images: &[Image],
+) -> Result<Vec<f64>, BackendError> {
+    let Some(lpips) = lpips else {
+        return Ok(Vec::new());
+    };
+    let pairs = views.iter().zip(images);
+    pairs
+        .map(|(view, image)| match lpips.distance(image, &view.photo) {
+            Ok(distance) if distance.is_nan() => Ok(1.0),
+            Ok(distance) => Ok(distance),
+            Err(error) => Err(BackendError::Input(format!(
+                "view '{}': {error}",
+                view.name
+            ))),
+        })
+        .collect()
+}
+
+/// Scores one image against its view's photo, without LPIPS; with `align_colour` also with its
+/// colours fitted to it.
 ///
 /// # Errors
 /// [`BackendError::Input`] when their sizes differ.
@@ -144,5 +193,6 @@ pub fn score(view: &View, image: &Image, align_colour: bool) -> Result<ViewScore
         psnr: or_zero(metrics::psnr(image, photo)).min(MAX_PSNR),
         ssim: or_zero(metrics::ssim(image, photo)),
         psnr_aligned: align_colour.then(aligned),
+        lpips: None,
     })
 }

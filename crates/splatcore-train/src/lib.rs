@@ -9,6 +9,7 @@
 //! | where the time went | [`breakdown`] |
 //! | what a checkpoint holds | [`checkpoint`] |
 //! | how good is the result | [`evaluate`](mod@evaluate) |
+//! | how different do two images look | [`lpips`] |
 //! | will it fit | [`memory`] |
 //!
 //! Backends are known by the traits of [`splatcore_core::backend`] only: the photos, the gradients
@@ -21,6 +22,7 @@ pub mod config;
 pub mod error;
 pub mod evaluate;
 pub mod init;
+pub mod lpips;
 pub mod memory;
 pub mod observer;
 mod saver;
@@ -33,6 +35,7 @@ pub use breakdown::Breakdown;
 pub use checkpoint::Checkpoint;
 pub use config::{Config, ResolvedConfig};
 pub use error::{Difference, TrainError};
-pub use evaluate::{Evaluation, evaluate, evaluate_with};
+pub use evaluate::{Evaluation, Extras, evaluate, evaluate_with};
+pub use lpips::Lpips;
 pub use observer::{CurvePoint, Observer, Progress, Signal};
 pub use trainer::{Outcome, Trainer};

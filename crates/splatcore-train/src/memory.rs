@@ -1,6 +1,7 @@
 //! Will it fit: what a run keeps in memory, printed before it starts.
 
 use crate::config::{ResolvedConfig, Strategy};
+use crate::schedule::Schedule;
 use splatcore_core::View;
 use splatcore_core::backend::{Backend, MemoryPlan};
 use std::fmt;
@@ -26,13 +27,14 @@ pub struct Memory {
     pub available: Option<u64>,
 }
 
-/// How many Gaussians a run ends with: the limit if there is one (`mcmc` reaches it), else a guess
-/// for `adc`: four times the starting points, at least 100,000 (typical of photo sets; glossy or
-/// leafy scenes grow further).
+/// How many Gaussians a run ends with: for `mcmc` what its growth leads to
+/// ([`Schedule::gaussians_in_the_end`]), for `adc` the limit or, if that is less, a guess: four
+/// times the starting points, at least 100,000 (typical of photo sets; glossy or leafy scenes grow
+/// further).
 pub fn expected_gaussians(config: &ResolvedConfig, initial: usize) -> usize {
     let most = config.scene.most_gaussians();
     match config.strategy {
-        Strategy::Mcmc => most,
+        Strategy::Mcmc => Schedule::new(config, 1.0).gaussians_in_the_end(0, initial),
         Strategy::Adc if config.densify.until == 0 => initial.min(most),
         Strategy::Adc => initial.saturating_mul(4).max(100_000).min(most),
     }
@@ -212,5 +214,15 @@ mod tests {
         }
         .complete();
         assert_eq!(expected_gaussians(&mcmc, 50_000), 1_000_000);
+        // 8 rounds after steps 100 to 800.
+        let slow = Config {
+            iterations: Some(1000),
+            strategy: Some(Strategy::Mcmc),
+            growth: Some(0.5),
+            densify_every: Some(100),
+            ..Config::UNSET
+        }
+        .complete();
+        assert_eq!(expected_gaussians(&slow, 4096), 4096 * 3usize.pow(8) / 256);
     }
 }

@@ -22,7 +22,7 @@ use splatcore_core::{Backend, View, camera};
 use splatcore_data::dataset::Dataset;
 use splatcore_data::{file, scene};
 use splatcore_train::trainer::Outcome;
-use splatcore_train::{Checkpoint, Evaluation, ResolvedConfig, Trainer, init, memory};
+use splatcore_train::{Checkpoint, Evaluation, Extras, ResolvedConfig, Trainer, init, memory};
 use std::path::Path;
 use std::sync::Arc;
 use watch::Watch;
@@ -198,8 +198,11 @@ fn write_and_measure(
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| scene::write_ply(path, &gaussians, config.scene.antialias));
         let (renderer, options) = trainer.renderer();
-        let (mut evaluation, pictures) =
-            measure(renderer, measured, &options, config.loss.exposure, true)?;
+        let extras = Extras {
+            align_colour: config.loss.exposure,
+            ..Extras::default()
+        };
+        let (mut evaluation, pictures) = measure(renderer, measured, &options, extras, true)?;
         match writer.join() {
             Ok(written) => written?,
             Err(panic) => std::panic::resume_unwind(panic),

@@ -19,9 +19,9 @@ pub const HARMLESS_ON_RESUME: [&str; 6] = [
 
 const HEADER: &str = "\
 # Settings of a splatcore training run; `splatcore train DATASET --config THIS_FILE` repeats it.
-# Steps that follow from `iterations` are written out: when you change it, delete those lines
-# (coarse-until, sh-every, densify-from, densify-until, opacity-reset-every, prune-every) to let \
-them follow again.
+# What follows from `iterations` is written out: when you change it, delete those lines
+# (coarse-until, sh-every, densify-from, densify-until, densify-every, opacity-reset-every,
+# prune-every, growth, init-scale) to let them follow again.
 ";
 
 impl Config {

@@ -15,6 +15,23 @@ use splatcore_core::Pipeline;
 /// The number of iterations for which the literature states its schedules.
 pub const REFERENCE_ITERATIONS: u32 = 30_000;
 
+/// mcmc: growth a round, and steps between two rounds, in a run of [`Config::complete`]'s reference
+/// length (3dgs-mcmc).
+const GROWTH: f64 = 0.05;
+/// See [`GROWTH`].
+const DENSIFY_EVERY: u32 = 100;
+/// mcmc: fewest steps between two rounds that a short run gets unasked. Copies lie in one place at
+/// first; they need some steps to move apart before they are copied again.
+const LEAST_DENSIFY_EVERY: u32 = 20;
+/// mcmc: least and most growth a round that a run gets unasked. A round adds whole Gaussians, so
+/// that a set of fewer than 1000 would not grow at less; at more than 1 every Gaussian would have
+/// several copies in its place.
+const GROWTH_LIMITS: [f64; 2] = [0.001, 1.0];
+/// mcmc: size of the starting Gaussians (3dgs-mcmc).
+const INIT_SCALE: f64 = 0.1;
+/// mcmc: runs with fewer iterations start with larger Gaussians.
+const SMALL_START_ITERATIONS: f64 = 6000.0;
+
 /// A step of the 30,000-iteration schedule in a run of `iterations`: rounded, at least 1.
 pub fn scaled_steps(steps: u32, iterations: u32) -> u32 {
     let scaled = (steps as f64 * iterations as f64 / REFERENCE_ITERATIONS as f64).round();
@@ -42,21 +59,32 @@ impl Config {
     ///   tenth and a thirtieth of the run), as in 3dgs-mcmc and gsplat, which do not scale them:
     ///   harmonics that come early fit the training views' own colours. docs/log/cuda.md has
     ///   the numbers; one view decides them, and they are noisy.
-    /// - `densify-every` stays 100: a Gaussian's mean gradient comes from the views that saw it
-    ///   since the last round, and fewer than some tens of photos say little. A short run has fewer
-    ///   rounds, not hastier ones.
+    /// - `densify-every` of adc stays 100: a Gaussian's mean gradient comes from the views that saw
+    ///   it since the last round, and fewer than some tens of photos say little. A short run has
+    ///   fewer rounds, not hastier ones.
     /// - `opacity-reset-every` is at least 10 rounds: after a reset everything useful needs several
     ///   hundred steps to climb back above `min-opacity`-like values before pruning may judge it.
     ///   Runs of up to 2,000 steps therefore have no reset at all, those of 7,000 have three.
     ///   `prune-every` of an adc run is the same, so that scores are taken right before a reset and
     ///   never soon after one, when nothing makes up much of any photo.
+    ///
+    /// mcmc asks no gradients. Its growth follows the length of the run, counted in reference
+    /// lengths: the preset's own iterations, or 30,000. A run of that length grows by 5 % every
+    /// 100 steps. In a shorter one the rounds move together, down to 20 steps; from there on, and
+    /// in a longer one, `growth` changes instead, so that the set reaches `max-gaussians` at the
+    /// same share of the run (by 0.1 to 100 % a round).
+    ///
+    /// Gaussians that start at a tenth of their distance need ln 10 / `lr-scales`, some 460 steps,
+    /// to close the gaps between them. In runs of fewer than 6000 iterations the logarithm of
+    /// `init-scale` shrinks in proportion, so that this takes no more than a thirteenth of any run.
     pub fn complete(&self) -> ResolvedConfig {
         let given = match self.preset {
             Some(preset) => self.over(&preset.settings()),
             None => self.clone(),
         };
         let given = Given {
-            iterations: given.iterations.unwrap_or(30_000),
+            iterations: given.iterations.unwrap_or(REFERENCE_ITERATIONS),
+            reference: self.preset.map_or(REFERENCE_ITERATIONS, Preset::iterations),
             strategy: given.strategy.unwrap_or(Strategy::Adc),
             config: given,
         };
@@ -87,6 +115,11 @@ impl Config {
 }
 
 impl Preset {
+    /// The length of run that it is made for.
+    fn iterations(self) -> u32 {
+        self.row().iterations
+    }
+
     /// The settings that it gives.
     pub fn settings(self) -> Config {
         let row = self.row();
@@ -103,7 +136,7 @@ impl Preset {
 
 /// Settings whose defaults follow from `iterations`, `strategy` or another setting. Their help says
 /// how.
-const FOLLOWING: [&str; 14] = [
+const FOLLOWING: [&str; 16] = [
     "coarse_until",
     "lr_opacity",
     "opacity_regulariser",
@@ -111,19 +144,23 @@ const FOLLOWING: [&str; 14] = [
     "sh_every",
     "densify_from",
     "densify_until",
+    "densify_every",
     "densify_gradient",
     "prune_floaters",
     "max_scale",
     "prune_every",
     "opacity_reset_every",
+    "growth",
     "init_opacity",
     "init_scale",
 ];
 
-/// What is given, and the two settings that most others follow from.
+/// What is given, and what most other settings follow from.
 struct Given {
     config: Config,
     iterations: u32,
+    /// Iterations at which mcmc has its authors' growth.
+    reference: u32,
     strategy: Strategy,
 }
 
@@ -181,7 +218,7 @@ impl Given {
             max_gaussians: c.max_gaussians.or(self.by_strategy(None, Some(1_000_000))),
             antialias: c.antialias.unwrap_or(false),
             init_opacity: c.init_opacity.unwrap_or(self.by_strategy(0.1, 0.5)),
-            init_scale: c.init_scale.unwrap_or(self.by_strategy(1.0, 0.1)),
+            init_scale: c.init_scale.unwrap_or(self.init_scale()),
         }
     }
 
@@ -233,13 +270,45 @@ impl Given {
             min_opacity: c.min_opacity.unwrap_or(0.005),
             opacity_reset_every: c.opacity_reset_every.unwrap_or(self.reset_every()),
             opacity_reset_to: c.opacity_reset_to.unwrap_or(0.01),
-            growth: c.growth.unwrap_or(0.05),
+            growth: c.growth.unwrap_or(self.growth()),
             noise_rate: c.noise_rate.unwrap_or(5e5),
         }
     }
 
+    /// The run's length in reference lengths.
+    fn length(&self) -> f64 {
+        f64::from(self.iterations) / f64::from(self.reference.max(1))
+    }
+
+    fn init_scale(&self) -> f64 {
+        let length = f64::from(self.iterations) / SMALL_START_ITERATIONS;
+        let mcmc = if length < 1.0 {
+            INIT_SCALE.powf(length)
+        } else {
+            INIT_SCALE
+        };
+        self.by_strategy(1.0, mcmc)
+    }
+
     fn densify_every(&self) -> u32 {
-        self.config.densify_every.unwrap_or(100)
+        let scaled = (f64::from(DENSIFY_EVERY) * self.length()).round() as u32;
+        let mcmc = scaled.clamp(LEAST_DENSIFY_EVERY, DENSIFY_EVERY);
+        let default = self.by_strategy(DENSIFY_EVERY, mcmc);
+        self.config.densify_every.unwrap_or(default)
+    }
+
+    /// Growth a round that gives the growth of the reference run at the same share of this run.
+    fn growth(&self) -> f64 {
+        let every = f64::from(self.densify_every()) / f64::from(DENSIFY_EVERY);
+        // Of the reference run, in the share of a round of this one.
+        let rounds = every / self.length();
+        match self.strategy {
+            Strategy::Mcmc if rounds != 1.0 => {
+                let [least, most] = GROWTH_LIMITS;
+                (GROWTH.ln_1p() * rounds).exp_m1().max(least).min(most)
+            }
+            _ => GROWTH,
+        }
     }
 
     /// Steps between opacity resets unless they are given.

@@ -191,8 +191,9 @@ pub struct Config {
     /// set. Later means more Gaussians: more detail, time and memory
     #[arg(long, value_name = "STEP", help_heading = "Densification")]
     pub densify_until: Option<u32>,
-    /// Steps between two rounds of adding and removing. Fewer grow the set faster (time, memory) on
-    /// less evidence (quality)
+    /// Steps between two rounds of adding and removing [100; in short mcmc runs fewer, down to 20].
+    /// adc: fewer grow the set faster (time, memory) on less evidence (quality); mcmc: fewer move
+    /// dead Gaussians sooner, and the default of --growth follows
     #[arg(long, value_name = "N", help_heading = "Densification")]
     pub densify_every: Option<u32>,
     /// adc: a Gaussian whose mean screen-space gradient reaches this is cloned or split [0.0002,
@@ -271,8 +272,9 @@ pub struct Config {
     /// adc: highest opacity after a reset. Lower clears more haze and takes longer to recover from
     #[arg(long, value_name = "ALPHA", help_heading = "Densification")]
     pub opacity_reset_to: Option<f64>,
-    /// mcmc: growth per round, 0.05 for 5 %, until --max-gaussians. Higher reaches the final time
-    /// per step, memory and detail sooner
+    /// mcmc: growth per round, 0.05 for 5 %, until --max-gaussians [0.05 every 100 steps at the
+    /// preset's iterations, or at 30000; otherwise so that the limit is reached at the same share
+    /// of the run]. Higher reaches the final time per step, memory and detail sooner
     #[arg(long, value_name = "SHARE", help_heading = "Densification")]
     pub growth: Option<f64>,
     /// Opacity of the starting Gaussians [adc: 0.1, mcmc: 0.5]. Quality of the start; higher ones
@@ -280,7 +282,8 @@ pub struct Config {
     #[arg(long, value_name = "ALPHA", help_heading = "Densification")]
     pub init_opacity: Option<f64>,
     /// Size of the starting Gaussians, in mean distances to their 3 nearest neighbours [adc: 1,
-    /// mcmc: 0.1]. Larger covers gaps between the points and makes the first steps slower
+    /// mcmc: 0.1, and nearer 1 below 6000 iterations, which leave few steps to close gaps]. Larger
+    /// covers gaps between the points and makes the first steps slower
     #[arg(long, value_name = "X", help_heading = "Densification")]
     pub init_scale: Option<f64>,
 }

@@ -231,6 +231,78 @@ fn schedules_follow_the_iterations_unless_set() {
     );
 }
 
+/// 3dgs-mcmc's numbers at the length that a run was made for, in proportion elsewhere.
+#[test]
+fn mcmc_follows_the_length_that_its_preset_is_made_for() {
+    let at = |preset: Option<Preset>, iterations: Option<u32>, every: Option<u32>| {
+        let config = Config {
+            preset,
+            iterations,
+            densify_every: every,
+            strategy: Some(Strategy::Mcmc),
+            ..Config::UNSET
+        }
+        .complete();
+        (
+            config.densify.every,
+            config.densify.growth,
+            config.scene.init_scale,
+        )
+    };
+    for (preset, own) in [
+        (Some(Preset::Fast), 7000),
+        (Some(Preset::Balanced), 15_000),
+        (Some(Preset::Quality), 30_000),
+        (None, 30_000),
+    ] {
+        assert_eq!(at(preset, None, None), (100, 0.05, 0.1), "{preset:?}");
+        assert_eq!(at(preset, Some(own), None), (100, 0.05, 0.1), "{preset:?}");
+        let (every, growth, scale) = at(preset, Some(own / 2), None);
+        assert_eq!((every, growth), (50, 0.05), "{preset:?}");
+        // A start at a tenth of the distances is for runs of 6000 iterations and more.
+        let start = |iterations: u32| 0.1f64.powf((f64::from(iterations) / 6000.0).min(1.0));
+        assert!(
+            (scale - start(own / 2)).abs() < 1e-12,
+            "{preset:?}: {scale}"
+        );
+        // A round stands for ten of the reference run's: 1.05^10.
+        let (every, growth, _) = at(preset, Some(own / 10), Some(100));
+        assert!(every == 100 && (growth - 0.628_894_626_777_442).abs() < 1e-12);
+        // The rounds are as close as they get: 1.05^(20/10).
+        let (every, growth, scale) = at(preset, Some(own / 10), None);
+        assert!(every == 20 && (growth - 0.1025).abs() < 1e-12);
+        assert!((scale - start(own / 10)).abs() < 1e-12 && scale > 0.3);
+        // Twice as long: 1.05^(1/2).
+        let (every, growth, scale) = at(preset, Some(2 * own), None);
+        assert!(every == 100 && (growth - 0.024_695_076_595_959_8).abs() < 1e-12);
+        assert_eq!(scale, 0.1);
+        assert_eq!(at(preset, Some(1), None).1, 1.0);
+        assert_eq!(at(preset, Some(u32::MAX), None).1, 0.001);
+    }
+    let adc = Config {
+        iterations: Some(1000),
+        ..Config::UNSET
+    }
+    .complete();
+    let densify = (adc.densify.every, adc.densify.growth);
+    assert_eq!((densify, adc.scene.init_scale), ((100, 0.05), 1.0));
+}
+
+/// A run's own file decides, also one of a program that made these settings otherwise.
+#[test]
+fn settings_of_an_older_file_are_taken_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.toml");
+    let old = "preset = \"fast\"\niterations = 3000\nstrategy = \"mcmc\"\n\
+               max-gaussians = 300000\ndensify-every = 100\ngrowth = 0.05\ninit-scale = 0.1\n";
+    std::fs::write(&file, old).unwrap();
+    let resumed = layered(Some(&file), "").unwrap();
+    let densify = (resumed.densify.every, resumed.densify.growth);
+    assert_eq!((densify, resumed.scene.init_scale), ((100, 0.05), 0.1));
+    // To name the same preset again changes nothing.
+    assert_eq!(layered(Some(&file), "--preset fast").unwrap(), resumed);
+}
+
 /// What switches something off is told from what was not given.
 #[test]
 fn absent_values_have_a_meaning() {

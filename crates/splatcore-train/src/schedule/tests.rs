@@ -1,7 +1,7 @@
 mod refinements;
 
 use super::*;
-use crate::config::Config;
+use crate::config::{Config, Preset};
 
 fn scheduled(config: &Config, extent: f64) -> Schedule {
     Schedule::new(&config.complete(), extent)

@@ -8,7 +8,7 @@ use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Gaussians, Photo, View};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::Config;
-use splatcore_train::{Checkpoint, Evaluation, Outcome, Trainer, evaluate_with, init};
+use splatcore_train::{Checkpoint, Evaluation, Extras, Outcome, Trainer, evaluate_with, init};
 use std::sync::Arc;
 
 const PHOTOS: usize = 32;
@@ -122,7 +122,11 @@ fn photos_of_different_exposures_make_a_better_scene() {
         .unwrap();
         trainer.run(&mut ()).unwrap();
         let (renderer, options) = trainer.renderer();
-        let found = evaluate_with(renderer, &test, &options, true, &|_, _, _, _| ()).unwrap();
+        let extras = Extras {
+            align_colour: true,
+            ..Extras::default()
+        };
+        let found = evaluate_with(renderer, &test, &options, extras, &|_, _, _, _| ()).unwrap();
         (trainer, found)
     };
     let (mut without, plain) = run(false);

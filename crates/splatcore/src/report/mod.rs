@@ -77,13 +77,16 @@ impl Report {
             colours.join(",")
         );
         for view in &self.views {
-            let name = escape(&view.name);
+            let score = &view.score;
+            let name = escape(&score.name);
+            let lpips = score.lpips.map(|lpips| format!(", LPIPS {lpips:.4}"));
             let _ = writeln!(
                 out,
-                "<section><h3>{name} <span class=\"note\">PSNR {} dB, SSIM {:.4}</span></h3>\n<div \
-                 class=\"row\">",
-                decibels(view.psnr),
-                view.ssim
+                "<section><h3>{name} <span class=\"note\">PSNR {} dB, SSIM {:.4}{}</span></h3>\n\
+                 <div class=\"row\">",
+                decibels(score.psnr),
+                score.ssim,
+                lpips.unwrap_or_default()
             );
             for (label, uri) in [
                 ("photo", &view.photo),
@@ -120,6 +123,7 @@ pub fn pictured(count: usize) -> Vec<usize> {
 mod tests {
     use super::*;
     use splatcore_core::{Camera, Image, Photo, View};
+    use splatcore_train::evaluate::ViewScore;
 
     fn report() -> Report {
         let photo = Photo {
@@ -134,6 +138,13 @@ mod tests {
             camera: Camera::look_at([0.0, 0.0, -2.0], [0.0; 3], [0.0, -1.0, 0.0], 1.0, 4, 2),
             photo,
         };
+        let score = ViewScore {
+            name: view.name.clone(),
+            psnr: f64::INFINITY,
+            ssim: 1.0,
+            psnr_aligned: None,
+            lpips: Some(0.25),
+        };
         Report {
             title: "a & b".into(),
             summary: vec![("PSNR".into(), "30 dB".into())],
@@ -146,10 +157,7 @@ mod tests {
                 }],
             }],
             views_title: "Held-out views".into(),
-            views: vec![
-                ViewPictures::new(&view, &Image::filled(4, 2, [0.5; 3]), f64::INFINITY, 1.0)
-                    .unwrap(),
-            ],
+            views: vec![ViewPictures::new(&view, &Image::filled(4, 2, [0.5; 3]), &score).unwrap()],
             config: Some("x = \"<>\"".into()),
         }
     }
@@ -173,6 +181,7 @@ mod tests {
             "{html}"
         );
         assert_eq!(html.matches("data:image/jpeg;base64,").count(), 3);
+        assert!(html.contains("SSIM 1.0000, LPIPS 0.2500"), "{html}");
         for tag in [
             "section", "figure", "table", "svg", "div", "h2", "body", "html",
         ] {

@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use splatcore_core::{Image, Photo, View};
+use splatcore_train::evaluate::ViewScore;
 
 /// Larger pictures are scaled so that the longer side has this many pixels.
 const MAX_SIDE: u32 = 800;
@@ -10,12 +11,8 @@ pub const BRIGHTEST_ERROR: f32 = 0.25;
 
 /// One row of the report: photo, render and error as `data:` URIs.
 pub struct ViewPictures {
-    /// Name of the photo.
-    pub name: String,
-    /// dB.
-    pub psnr: f64,
-    /// 0 to 1.
-    pub ssim: f64,
+    /// What was measured, and the photo's name.
+    pub score: ViewScore,
     /// The photo; ignored pixels are grey.
     pub photo: String,
     /// The render.
@@ -26,12 +23,10 @@ pub struct ViewPictures {
 
 impl ViewPictures {
     /// Encodes the pictures of one view. The render has the photo's size.
-    pub fn new(view: &View, render: &Image, psnr: f64, ssim: f64) -> anyhow::Result<Self> {
+    pub fn new(view: &View, render: &Image, score: &ViewScore) -> anyhow::Result<Self> {
         let (width, height) = (view.photo.width, view.photo.height);
         Ok(Self {
-            name: view.name.clone(),
-            psnr,
-            ssim,
+            score: score.clone(),
             photo: data_uri(width, height, greyed(&view.photo))?,
             render: data_uri(width, height, render.to_bytes())?,
             error: data_uri(width, height, error_map(render, &view.photo))?,

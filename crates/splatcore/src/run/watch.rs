@@ -5,7 +5,7 @@ use crate::output::{duration, thousands};
 use crate::progress::Progress;
 use splatcore_core::View;
 use splatcore_core::backend::{RenderOptions, Renderer};
-use splatcore_train::{Observer, Signal, evaluate_with};
+use splatcore_train::{Extras, Observer, Signal, evaluate_with};
 
 /// Shows progress, hears Ctrl-C, measures now and then.
 pub struct Watch<'a> {
@@ -46,13 +46,11 @@ impl Observer for Watch<'_> {
     }
 
     fn measure(&mut self, step: u32, renderer: &mut dyn Renderer, options: &RenderOptions) {
-        match evaluate_with(
-            renderer,
-            self.measured,
-            options,
-            self.align_colour,
-            &|_, _, _, _| {},
-        ) {
+        let extras = Extras {
+            align_colour: self.align_colour,
+            ..Extras::default()
+        };
+        match evaluate_with(renderer, self.measured, options, extras, &|_, _, _, _| {}) {
             Ok(found) => {
                 self.psnr.push((step.into(), found.psnr));
                 let aligned = found

@@ -6,6 +6,7 @@ mod common;
 mod completions;
 mod exposure;
 mod killed;
+mod lpips;
 mod paper;
 mod regression;
 mod scenes;

@@ -280,6 +280,53 @@ fn pruning_is_never_soon_after_a_reset() {
     }
 }
 
+/// mcmc's set is full at the same share of a run, whatever its length.
+#[test]
+fn growth_is_over_at_the_same_share_of_every_run() {
+    let full_at = |preset: Option<Preset>, iterations: Option<u32>, most: usize| {
+        let config = Config {
+            preset,
+            iterations,
+            strategy: Some(Strategy::Mcmc),
+            max_gaussians: Some(most),
+            ..Config::UNSET
+        };
+        let schedule = scheduled(&config, 1.0);
+        let total = schedule.config().iterations;
+        let mut count = 10_000;
+        let rounds = steps_of(&refinements(&config), |r| matches!(r, Refine::Mcmc { .. }));
+        let full = rounds.into_iter().find(|&step| {
+            let Some(Refine::Mcmc { growth, .. }) = schedule.densification(step) else {
+                return false;
+            };
+            count = (count as f64 * (1.0 + f64::from(growth))) as usize;
+            count >= most
+        });
+        let share = |steps: u32| f64::from(steps) / f64::from(total);
+        (share(full.unwrap()), share(schedule.config().densify.every))
+    };
+    // Limits that each preset's own run reaches at about a third or half of its steps.
+    for (preset, most) in [
+        (Some(Preset::Fast), 30_000),
+        (Some(Preset::Fast), 60_000),
+        (Some(Preset::Balanced), 110_000),
+        (Some(Preset::Quality), 1_000_000),
+        (None, 1_000_000),
+    ] {
+        let (own, own_round) = full_at(preset, None, most);
+        assert!((0.2..0.6).contains(&own), "{preset:?}: {own}");
+        for iterations in [600, 1000, 3000, 5000, 10_000, 30_000, 50_000] {
+            let (share, round) = full_at(preset, Some(iterations), most);
+            // `densify-from` lies between a hundredth and a thirtieth of these runs.
+            let tolerance = 1.0 / 30.0 - 1.0 / 100.0 + round + own_round;
+            assert!(
+                (share - own).abs() < tolerance,
+                "{preset:?}, {iterations} steps: {share}, not {own}"
+            );
+        }
+    }
+}
+
 /// Rounds are found without walking all steps, of which there may be four billion.
 #[test]
 fn the_final_number_is_that_of_every_round_in_turn() {

@@ -1,0 +1,90 @@
+//! LPIPS from the command line.
+
+use crate::common::{fails, json, photos, splatcore, succeeds, text, write_scene};
+use std::path::Path;
+
+/// AlexNet's tensors in half precision, with arbitrary values, as a safetensors file. The numbers
+/// are right or wrong in the library's tests.
+fn write_weights(path: &Path) {
+    let convolutions = [
+        (0, 3, 64, 11),
+        (3, 64, 192, 5),
+        (6, 192, 384, 3),
+        (8, 384, 256, 3),
+        (10, 256, 256, 3),
+    ];
+    let mut tensors = Vec::new();
+    for (i, (index, input, output, side)) in convolutions.into_iter().enumerate() {
+        let name = format!("features.{index}");
+        tensors.push((format!("{name}.weight"), vec![output, input, side, side]));
+        tensors.push((format!("{name}.bias"), vec![output]));
+        tensors.push((format!("lin{i}.model.1.weight"), vec![1, output, 1, 1]));
+    }
+    let mut header = serde_json::json!({"__metadata__": {"network": "alex"}});
+    let mut data = Vec::new();
+    for (name, shape) in tensors {
+        let start = data.len();
+        for i in 0..shape.iter().product::<usize>() {
+            // Positive for the linear weights and of both signs for the others, near 1/16.
+            let sign = if name.starts_with("lin") {
+                0
+            } else {
+                i * 7919 % 127 % 2
+            };
+            let bits = 0x2c00 | (i * 619 % 1024) | (sign << 15);
+            data.extend((bits as u16).to_le_bytes());
+        }
+        header[name] = serde_json::json!({
+            "dtype": "F16", "shape": shape, "data_offsets": [start, data.len()],
+        });
+    }
+    let header = header.to_string();
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.as_bytes());
+    bytes.extend(data);
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn eval_gives_lpips_with_weights_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let [weights, report] = ["alex.safetensors", "r.html"].map(|name| folder.path().join(name));
+    let args = [
+        "eval",
+        text(&scene),
+        "--dataset",
+        photos(),
+        "--lpips",
+        text(&weights),
+    ];
+    assert!(fails(&args).contains("alex.safetensors: cannot be read"));
+    write_weights(&weights);
+    let more = ["--json", "--report", text(&report)];
+    let found = json(&succeeds(&[&args[..], &more].concat()));
+    assert_eq!(found["lpips_network"], "alex");
+    let views = found["views"].as_array().unwrap();
+    let distances = views.iter().map(|view| view["lpips"].as_f64().unwrap());
+    let mean = distances.sum::<f64>() / views.len() as f64;
+    assert!((found["lpips"].as_f64().unwrap() - mean).abs() < 1e-9 && mean > 0.0);
+    let html = std::fs::read_to_string(report).unwrap();
+    assert!(html.contains("LPIPS (alex)") && html.contains(&format!("{mean:.4}")));
+    let table = succeeds(&args);
+    assert_eq!(
+        table.matches("  LPIPS ").count(),
+        views.len() + 1,
+        "{table}"
+    );
+    let plain = json(&succeeds(&[&args[..4], &["--json"]].concat()));
+    assert!(plain.get("lpips").is_none() && plain["views"][0].get("lpips").is_none());
+    let small = splatcore(&[&args[..], &["--max-size", "32"]].concat())
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&small.stderr);
+    let wanted = "LPIPS with alex needs images of at least 31x31 pixels; this one has 32x24";
+    assert_eq!(small.status.code(), Some(1));
+    assert!(
+        error.contains("error: view '") && error.contains(wanted),
+        "{error}"
+    );
+}
