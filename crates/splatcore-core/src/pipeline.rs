@@ -57,6 +57,8 @@ pub enum Blend {
     Frag2Mat,
     /// [`Blend::EarlyCull`] and [`Blend::Frag2Mat`] together (TC-GS, section 4).
     TcGs,
+    /// As [`Blend::TcGs`], but a pixel's transmittance is a half, as in the authors' code.
+    TcGsHalf,
     /// As [`Blend::TcGs`], but in coordinates of the image: half precision overflows (the ablation
     /// of its table 6).
     TcGsGlobalFp16,
@@ -78,7 +80,8 @@ pub enum Blend {
     #[serde(rename = "gemm-gs-512")]
     GemmGs512,
     /// Exponents of 16 Gaussians and 16 pixels as one product on the matrix units, tile by tile:
-    /// TensorGS's naive tensorization (sections 4.2 and 4.3).
+    /// TensorGS's naive tensorization (sections 4.2 and 4.3). Each coefficient is the sum of two
+    /// halves, the second of which holds what the first leaves.
     #[serde(rename = "tensor-gs-1x1")]
     TensorGs1x1,
     /// As [`Blend::TensorGs1x1`], but macro-tiles of 2x2 tiles share one list, each Gaussian with a
@@ -88,6 +91,15 @@ pub enum Blend {
     /// As [`Blend::TensorGs2x2`] with macro-tiles of 4x4 tiles (its section 5.4, table 6).
     #[serde(rename = "tensor-gs-4x4")]
     TensorGs4x4,
+    /// As [`Blend::TensorGs1x1`], but a coefficient is one half, as in the paper (section 4.2.3).
+    #[serde(rename = "tensor-gs-1x1-half")]
+    TensorGs1x1Half,
+    /// As [`Blend::TensorGs2x2`] with coefficients of one half (likewise).
+    #[serde(rename = "tensor-gs-2x2-half")]
+    TensorGs2x2Half,
+    /// As [`Blend::TensorGs4x4`] with coefficients of one half (likewise).
+    #[serde(rename = "tensor-gs-4x4-half")]
+    TensorGs4x4Half,
     /// Sub-tile culling in f32: each small block of pixels walks only the Gaussians whose ellipse
     /// touches it.
     Subtile,
@@ -247,6 +259,7 @@ names!(
     EarlyCull = "early-cull",
     Frag2Mat = "frag2mat",
     TcGs = "tc-gs",
+    TcGsHalf = "tc-gs-half",
     TcGsGlobalFp16 = "tc-gs-global-fp16",
     TcGsGlobalTf32 = "tc-gs-global-tf32",
     GemmGs = "gemm-gs",
@@ -257,6 +270,9 @@ names!(
     TensorGs1x1 = "tensor-gs-1x1",
     TensorGs2x2 = "tensor-gs-2x2",
     TensorGs4x4 = "tensor-gs-4x4",
+    TensorGs1x1Half = "tensor-gs-1x1-half",
+    TensorGs2x2Half = "tensor-gs-2x2-half",
+    TensorGs4x4Half = "tensor-gs-4x4-half",
     Subtile = "subtile",
     Seele = "seele",
     Splatcore = "splatcore"

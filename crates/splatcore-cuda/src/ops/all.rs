@@ -5,7 +5,7 @@ use super::blend::{
     InferenceRows, blend, blend_in_training, blend_inference, blend_with_inverse_depth,
     interpolated,
 };
-use super::blend_backward::{blend_backward, sum_pairs};
+use super::blend_backward::{blend_backward, gather_sums, sum_pairs};
 use super::intersect::{self, macro_tiles};
 use super::project::{filtered, of_half_scene, project, project_binned};
 use super::project_backward::{project_backward, write_gradients};
@@ -31,6 +31,7 @@ fn project_variants(in_use: u8, intersect: Intersect) -> Vec<Program> {
 pub fn all_programs() -> Vec<Program> {
     let mut all: Vec<Program> = sort::Plan::all().into_iter().map(sort::program).collect();
     all.extend([false, true].map(sum_pairs));
+    all.push(gather_sums());
     for &method in Intersect::ALL {
         all.push(intersect::program(method));
         all.extend(bin::SIDES.map(|side| macro_tiles::program(method, side)));

@@ -26,6 +26,8 @@ pub enum Op {
     BlendBackward,
     /// From the sums of pairs to those of splats.
     SumPairs,
+    /// From the sums that pixels added up to rows of splats.
+    GatherSums,
     /// From the sums of splats to gradients of parameters.
     ProjectBackward,
 }

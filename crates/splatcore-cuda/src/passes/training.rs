@@ -8,7 +8,8 @@ use super::work::Work;
 use crate::device::{Address, Buffer, Device, Program};
 use crate::ops::blend::{self, BlendParams};
 use crate::ops::blend_backward::{
-    self, BUCKET, BlendBackwardParams, CHECKPOINT_BYTES, SUM_BYTES, SumPairsParams,
+    self, BUCKET, BlendBackwardParams, CHECKPOINT_BYTES, GatherSumsParams, SUM_BYTES,
+    SumPairsParams,
 };
 use crate::ops::camera::KernelCamera;
 use crate::ops::project_backward::{self, GRADIENT_BYTES, ProjectBackwardParams};
@@ -44,9 +45,9 @@ pub struct TrainingPass {
     transmittance: Buffer,
     /// dL/dimage, planar.
     pub image_gradient: Buffer,
-    /// A row a pair or a row a splat, as the method wants it.
+    /// A row a pair, or for each splat what pixels add to, as the method wants it.
     sums: Buffer,
-    /// A row a splat where `sums` has a row a pair.
+    /// A row a splat.
     splat_sums: Buffer,
     gradients: Buffer,
     /// (Transmittance, colour) of a tile's pixels before a bucket, for `gaussian-parallel`.
@@ -148,11 +149,9 @@ impl TrainingPass {
         } else {
             gaussians
         };
-        // Methods may change from frame to frame: a row a splat fits too.
+        // Methods may change from frame to frame: the sums of splats fit too.
         self.sums.reserve_exactly(SUM_BYTES * rows.max(gaussians))?;
-        if self.pair_rows {
-            self.splat_sums.reserve(SUM_BYTES * gaussians)?;
-        }
+        self.splat_sums.reserve(SUM_BYTES * gaussians)?;
         if self.has_checkpoints(pipeline) {
             let bytes = CHECKPOINT_BYTES * (pair_capacity / BUCKET);
             self.checkpoints.reserve_exactly(bytes)?;
@@ -233,6 +232,7 @@ impl TrainingPass {
             image: self.image.address(),
             gradient: self.image_gradient.address(),
             sums: self.sums.address(),
+            splat_capacity: scene.count as u32,
             pair_sums: self.sums.address(),
             bucket_tiles: sorted.bucket_tiles(work),
             checkpoints: self.checkpoints.address(),
@@ -242,7 +242,16 @@ impl TrainingPass {
         blend_backward::launch(queue, kernel, method, sorted.pair_capacity(), &params)?;
         queue.mark("blend_backward")?;
         if !pair_rows {
-            return Ok(self.sums.address());
+            let params = GatherSumsParams {
+                from: self.sums.address(),
+                splat_capacity: scene.count as u32,
+                counters: work.counters(),
+                sums: self.splat_sums.address(),
+            };
+            let [kernel] = self.loaded.get(Op::GatherSums)?;
+            blend_backward::launch_gather_sums(queue, kernel, scene.count, &params)?;
+            queue.mark("gather_sums")?;
+            return Ok(self.splat_sums.address());
         }
         let [order, tile_counts, first_pairs, long_splats] = sorted.pairs_of_splats();
         let params = SumPairsParams {
@@ -357,9 +366,10 @@ impl TrainingPass {
             (Op::BlendBackward, blend_backward::blend_backward(method)),
             (Op::ProjectBackward, filtered(project_backward)),
         ];
-        if pair_rows {
-            all.push((Op::SumPairs, blend_backward::sum_pairs(absolute)));
-        }
+        all.push(match pair_rows {
+            true => (Op::SumPairs, blend_backward::sum_pairs(absolute)),
+            false => (Op::GatherSums, blend_backward::gather_sums()),
+        });
         all
     }
 

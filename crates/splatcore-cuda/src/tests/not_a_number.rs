@@ -11,7 +11,7 @@ use crate::ops::blend::BlendParams;
 use crate::ops::blend::InferenceRows;
 use crate::ops::blend::{self, interpolated};
 use crate::ops::blend_backward;
-use crate::ops::blend_backward::BlendBackwardParams;
+use crate::ops::blend_backward::{BlendBackwardParams, GatherSumsParams};
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::Counters;
 use crate::tests::support::splats::{Splat, device, zeros};
@@ -229,7 +229,11 @@ impl Tile {
             .device
             .load(&blend_backward::blend_backward(method))
             .unwrap()[0];
-        let counters = Buffer::from_slice(&self.device, "test", &[Counters::zeroed()]).unwrap();
+        let counters = Counters {
+            visible: BUCKET as u32,
+            ..Counters::zeroed()
+        };
+        let counters = Buffer::from_slice(&self.device, "test", &[counters]).unwrap();
         let gradient: Vec<f32> = (0..3 * PIXELS).map(|i| (0.37 * i as f32).sin()).collect();
         let gradient = Buffer::from_slice(&self.device, "test", &gradient).unwrap();
         let sums = zeros(&self.device, 4 * SUMS * BUCKET);
@@ -243,6 +247,7 @@ impl Tile {
             image: self.image.address(),
             gradient: gradient.address(),
             sums: sums.address(),
+            splat_capacity: BUCKET as u32,
             pair_sums: sums.address(),
             bucket_tiles: self.bucket_tiles.address(),
             checkpoints: self.checkpoints.address(),
@@ -254,7 +259,19 @@ impl Tile {
         };
         launch(&*self.device, kernel, 1, block, &params).unwrap();
         launch(&*self.device, kernel, 1, block, &params).unwrap();
-        sums.to_vec(BUCKET).unwrap()
+        if blend_backward::has_pair_rows(method) {
+            return sums.to_vec(BUCKET).unwrap();
+        }
+        let rows = zeros(&self.device, 4 * SUMS * BUCKET);
+        let gather = self.device.load(&blend_backward::gather_sums()).unwrap()[0];
+        let params = GatherSumsParams {
+            from: sums.address(),
+            splat_capacity: BUCKET as u32,
+            counters: counters.address(),
+            sums: rows.address(),
+        };
+        launch(&*self.device, gather, 1, BUCKET as u32, &params).unwrap();
+        rows.to_vec(BUCKET).unwrap()
     }
 }
 

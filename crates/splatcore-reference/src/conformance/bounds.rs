@@ -247,6 +247,7 @@ impl Reference {
         };
         let (weight, colour, batch) =
             half.map_or((4.0 * SINGLE, SINGLE, 1), |h| (h.weight, h.colour, h.batch));
+        let kept = half.map_or(0.0, |h| h.transmittance);
         let least_left = half.map_or(0.0, |h| h.min_transmittance);
         let cap = self.lists.options.semantics.alpha_max as f64;
         let [x, y] = pixel;
@@ -265,9 +266,13 @@ impl Reference {
             let (least, exact, most) = (found.low.min(cap), exact.min(cap), found.high.min(cap));
             let doubtful = least_tested < ALPHA_MIN;
             let before = high + loose.sum();
-            let (taken, off) = (before * most, before * most * weight);
-            loose.add(off, if doubtful { 0.0 } else { least });
-            let behind_high = high * (1.0 - if doubtful { 0.0 } else { least });
+            let sure = if doubtful { 0.0 } else { least };
+            // What rounding the transmittance behind the fragment takes or gives shrinks from there
+            // on as what an error of the weight does.
+            let taken = before * most;
+            let off = taken * weight + before * (1.0 - sure) * kept;
+            loose.add(off, sure);
+            let behind_high = high * (1.0 - sure);
             let behind_low = low * (1.0 - most);
             let stops = behind_high + loose.sum() < TRANSMITTANCE_MIN && !doubtful;
             if stops && least_left == 0.0 {

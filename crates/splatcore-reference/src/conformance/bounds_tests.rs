@@ -43,8 +43,37 @@ fn to_two_halves(value: f64) -> f64 {
     high + to_half(value - high)
 }
 
-/// Renders with rounded coefficients, in f64 otherwise. `bias` is added to every exponent.
-fn render(reference: &Reference, camera: &Camera, round: fn(f64) -> f64, bias: f64) -> Rendered {
+/// What is rounded of an image that is in f64 otherwise.
+#[derive(Clone, Copy)]
+struct Arithmetic {
+    /// Of each coefficient.
+    round: fn(f64) -> f64,
+    /// Added to every exponent.
+    bias: f64,
+    /// Of the transmittance behind each fragment.
+    keep: fn(f64) -> f64,
+}
+
+const EXACT: Arithmetic = Arithmetic {
+    round: |v| v,
+    bias: 0.0,
+    keep: |v| v,
+};
+const HALVES: Arithmetic = Arithmetic {
+    round: to_half,
+    ..EXACT
+};
+const TWO: Arithmetic = Arithmetic {
+    round: to_two_halves,
+    ..EXACT
+};
+const TWO_AND_HALF_TRANSMITTANCE: Arithmetic = Arithmetic {
+    keep: to_half,
+    ..TWO
+};
+
+fn render(reference: &Reference, camera: &Camera, arithmetic: Arithmetic) -> Rendered {
+    let Arithmetic { round, bias, keep } = arithmetic;
     let (width, height) = (camera.width as usize, camera.height as usize);
     let mut out = Rendered {
         image: Image::filled(camera.width, camera.height, [0.0; 3]),
@@ -75,13 +104,13 @@ fn render(reference: &Reference, camera: &Camera, round: fn(f64) -> f64, bias: f
                 continue;
             }
             let found = found.min(0.99);
-            if transmittance * (1.0 - found) < TRANSMITTANCE_MIN {
+            if keep(transmittance * (1.0 - found)) < TRANSMITTANCE_MIN {
                 break;
             }
             for (sum, c) in colour.iter_mut().zip(splat.colour) {
                 *sum += transmittance * found * c;
             }
-            transmittance *= 1.0 - found;
+            transmittance = keep(transmittance * (1.0 - found));
         }
         for k in 0..3 {
             out.image.data[i][k] =
@@ -95,13 +124,12 @@ fn render(reference: &Reference, camera: &Camera, round: fn(f64) -> f64, bias: f
 fn judged(
     scene: &Gaussians,
     camera: &Camera,
-    round: fn(f64) -> f64,
-    bias: f64,
+    arithmetic: Arithmetic,
     class: Half,
 ) -> super::Outcome {
     let reference = Reference::new(scene, camera, &OPTIONS);
-    let exact = render(&reference, camera, |v| v, 0.0);
-    let found = render(&reference, camera, round, bias);
+    let exact = render(&reference, camera, EXACT);
+    let found = render(&reference, camera, arithmetic);
     let (width, height) = (camera.width as usize, camera.height as usize);
     let pixels = (0..width * height)
         .map(|i| [i % width, i / width])
@@ -126,32 +154,29 @@ fn scenes() -> Vec<(Gaussians, Camera)> {
 #[test]
 fn arithmetic_of_a_class_stays_within_its_bounds() {
     for (scene, camera) in scenes() {
-        judged(&scene, &camera, to_half, 0.0, Half::scores(HALF, 30.0)).unwrap();
-        judged(
-            &scene,
-            &camera,
-            to_two_halves,
-            0.0,
-            Half::scores(TWO_HALVES, 80.0),
-        )
-        .unwrap();
+        judged(&scene, &camera, HALVES, Half::scores(HALF, 30.0)).unwrap();
+        judged(&scene, &camera, TWO, Half::scores(TWO_HALVES, 80.0)).unwrap();
+        let class = Half {
+            transmittance: HALF,
+            ..Half::scores(TWO_HALVES, 49.5)
+        };
+        judged(&scene, &camera, TWO_AND_HALF_TRANSMITTANCE, class).unwrap();
     }
 }
 
 #[test]
 fn coarser_arithmetic_does_not() {
     for (scene, camera) in scenes().into_iter().take(2) {
-        judged(&scene, &camera, to_half, 0.0, Half::scores(TWO_HALVES, 0.0)).unwrap_err();
+        let class = Half::scores(TWO_HALVES, 0.0);
         // One per cent of alpha.
-        judged(
-            &scene,
-            &camera,
-            to_two_halves,
-            0.0144,
-            Half::scores(TWO_HALVES, 0.0),
-        )
-        .unwrap_err();
-        let promise = judged(&scene, &camera, to_half, 0.0, Half::scores(HALF, 75.0)).unwrap_err();
+        let biased = Arithmetic {
+            bias: 0.0144,
+            ..TWO
+        };
+        for arithmetic in [HALVES, biased, TWO_AND_HALF_TRANSMITTANCE] {
+            judged(&scene, &camera, arithmetic, class).unwrap_err();
+        }
+        let promise = judged(&scene, &camera, HALVES, Half::scores(HALF, 75.0)).unwrap_err();
         assert!(promise.contains("promised"), "{promise}");
     }
 }
@@ -161,7 +186,7 @@ fn coarser_arithmetic_does_not() {
 fn nothing_passes_for_not_being_a_number() {
     let (scene, camera) = scenes().swap_remove(0);
     let reference = Reference::new(&scene, &camera, &OPTIONS);
-    let exact = render(&reference, &camera, |v| v, 0.0);
+    let exact = render(&reference, &camera, EXACT);
     let mut broken = exact.clone();
     broken.image.data[700][1] = f32::NAN;
     let expected = reference.pixels(Precision::Half(Half::scores(HALF, 0.0)), vec![[0, 0]]);

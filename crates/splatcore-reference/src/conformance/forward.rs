@@ -333,8 +333,8 @@ fn right_pairs(pipeline: Pipeline, pairs: u64) -> (u64, u64) {
     };
     // These report pairs with macro-tiles.
     let tiles = match pipeline.blend {
-        Blend::TensorGs2x2 => 4,
-        Blend::TensorGs4x4 => 16,
+        Blend::TensorGs2x2 | Blend::TensorGs2x2Half => 4,
+        Blend::TensorGs4x4 | Blend::TensorGs4x4Half => 16,
         _ => 1,
     };
     (least / tiles, most)

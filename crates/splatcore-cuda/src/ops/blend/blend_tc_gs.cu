@@ -1,5 +1,5 @@
-// blend, methods `tc-gs`, `frag2mat`, `tc-gs-global-fp16`, `tc-gs-global-tf32` (TC-GS, Liao et al.
-// 2025, section 4).
+// blend, methods `tc-gs`, `tc-gs-half`, `frag2mat`, `tc-gs-global-fp16`, `tc-gs-global-tf32`
+// (TC-GS, Liao et al. 2025, section 4).
 //
 // Contract. As blend_scalar.cu, with the same inputs, outputs and shapes, but the exponents beta =
 // log2 alpha of a tile's pixels and Gaussians are a matrix product B = U^T V (equation 18). beta =
@@ -8,9 +8,11 @@
 // split into three thirds, which fill the 8 terms of m16n8k8 (section 5.1). beta is off by at most
 // 2^-11 (sum |u v| + |beta|) (tests/tc_gs.rs). The paper has natural logarithms, the code
 // base 2.
-//   EARLY_CULL LOCAL TF32: tc-gs 1 1 0; frag2mat 0 1 0 (table 5); tc-gs-global-fp16 1 0 0 and
-//   -tf32 1 0 1 (table 6: about the image's corner, squares of coordinates overflow halves from
-//   256 pixels on).
+//   EARLY_CULL LOCAL TF32: tc-gs and tc-gs-half 1 1 0; frag2mat 0 1 0 (table 5); tc-gs-global-fp16
+//   1 0 0 and -tf32 1 0 1 (table 6: about the image's corner, squares of coordinates overflow
+//   halves from 256 pixels on).
+//   HALF_TRANSMITTANCE 1: tc-gs-half, which keeps a pixel's transmittance as a half, as the
+//   authors' code does; each blended fragment rounds it once.
 //   COUNT 1 counts the fragments that pixels look at and writes no image.
 //
 // Launch. A block of 256 threads a tile, a warp 8x4 pixels, a lane one pixel. 40 registers, 13 KB
@@ -50,6 +52,15 @@ __device__ __forceinline__ float basis(u32 k, Point p) {
     if (k == 5) return p.x * p.x;
     if (k == 6) return p.x * p.y;
     return p.y * p.y;
+}
+
+// A transmittance as a pixel keeps it.
+__device__ __forceinline__ float as_kept(float transmittance) {
+#if HALF_TRANSMITTANCE
+    return half_low(pack_half2(transmittance, 0.0f));
+#else
+    return transmittance;
+#endif
 }
 
 // 16 bytes of a vector v.
@@ -195,7 +206,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
                 if (!__any_sync(FULL_MASK, visible)) continue;
 #endif
                 alpha = fminf(alpha, args.camera.alpha_max);
-                float next = fmaf(-alpha, transmittance, transmittance);
+                float next = as_kept(fmaf(-alpha, transmittance, transmittance));
                 bool blends = visible && next >= TRANSMITTANCE_MIN;
                 float weight = alpha * transmittance;
                 float4 colour = group_colours[k];

@@ -1,5 +1,5 @@
-// blend, methods `tensor-gs-1x1`, `-2x2`, `-4x4` (TensorGS, "Accelerating 3D Gaussian Splatting
-// using Tensor Cores", sections 4.2 to 4.5, algorithm 1).
+// blend, methods `tensor-gs-1x1`, `-2x2`, `-4x4` and the same with `-half` (TensorGS, "Accelerating
+// 3D Gaussian Splatting using Tensor Cores", sections 4.2 to 4.5, algorithm 1).
 //
 // Contract. As blend_scalar.cu, with the same outputs, but a list is of a macro-tile of
 // MACRO_TILE_SIDE x MACRO_TILE_SIDE tiles (`macro-tile` in the code), each pair with a mask of the
@@ -7,13 +7,15 @@
 // has no masks). The exponents of 16 Gaussians and 16 pixels are one product: equations 14 to 18
 // about a common origin, the middle of the macro-tile, since the paper's columns (dx^2, dx dy,
 // dy^2) serve one Gaussian only. K = 16: 6 coefficients as halves, 6 of what the halves leave, 4
-// zeros. docs/methods/tensor-gs.md.
-//   MACRO_TILE_SIDE 1, 2 or 4; COUNT as in blend_scalar.cu. No checkpoints: training uses
-//   `subtile`.
+// zeros; with `-half`, as in the paper, 6 coefficients as halves and 10 zeros.
+// docs/methods/tensor-gs.md.
+//   MACRO_TILE_SIDE 1, 2 or 4; TWO_HALVES 0: `-half`; COUNT as in blend_scalar.cu. No checkpoints:
+//   training uses `subtile`.
 //
 // Launch. A block of 256 threads a macro-tile, 256 Gaussians of its list at a time (sections 4.2.4
 // and 4.4.2). On sm_90 40, 39 and 48 registers, 35, 36 and 39 KB of shared memory for 1x1, 2x2 and
-// 4x4: 6, 6 and 5 blocks a multiprocessor. Local memory: 16 bytes a tile, none at 1x1.
+// 4x4: 6, 6 and 5 blocks a multiprocessor. Local memory: 16 bytes a tile, none at 1x1. `-half`: 4
+// KB of shared memory less.
 //
 // Bound. Instructions (sm_90): for a Gaussian and warp 3 for the product and its way through
 // shared memory, 9 for alpha and its test, 17 more if any of the 32 pixels takes it (scalar: 22 in
@@ -45,10 +47,13 @@ struct Pixel {
     float transmittance, red, green, blue;
 };
 
-// The coefficients of x^2, xy, y^2, x, y, 1 about an origin that is (dx, dy) from the mean, as
-// halves, and what the halves leave.
-__device__ __forceinline__ void make_rows(float4 mean2d, float4 conic, float dx, float dy,
-                                          uint4& high, uint4& low) {
+// A Gaussian's row of the product: coefficients as halves, and what the halves leave.
+struct Row {
+    uint4 high, low;
+};
+
+// The coefficients of x^2, xy, y^2, x, y, 1 about an origin that is (dx, dy) from the mean.
+__device__ __forceinline__ Row make_row(float4 mean2d, float4 conic, float dx, float dy) {
     float along_x = fmaf(conic.x, dx, conic.y * dy), along_y = conic.z * dy;
     float linear_x = fmaf(conic.x, dx, along_x), linear_y = fmaf(conic.y, dx, 2.0f * along_y);
     float constant = fmaf(along_x, dx, fmaf(along_y, dy, mean2d.z));
@@ -66,8 +71,19 @@ __device__ __forceinline__ void make_rows(float4 mean2d, float4 conic, float dx,
         halves[k] = pack_half2(first, second);
         rests[k] = pack_half2(first - half_low(halves[k]), second - half_high(halves[k]));
     }
-    high = make_uint4(halves[0], halves[1], halves[2], 0);
-    low = make_uint4(rests[0], rests[1], rests[2], 0);
+    return {make_uint4(halves[0], halves[1], halves[2], 0),
+            make_uint4(rests[0], rests[1], rests[2], 0)};
+}
+
+// The Gaussian-side operand of 16 rows, of which each lane names one, `row` of `high` and `low`.
+__device__ __forceinline__ void load_rows(u32 a[4], const uint4* high, const uint4* low, u32 row,
+                                          u32 lane) {
+#if TWO_HALVES
+    load_matrix_x4(a, (lane < PANEL ? high : low) + row);
+#else
+    load_matrix_x2(a, high + row);
+    a[2] = a[3] = 0;
+#endif
 }
 
 // Two channels of the basis at (x, y), as this lane holds them of column `lane / 4` of B; both
@@ -83,7 +99,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     begin_kernel();
     // The Gaussian-side operand, channels 0 to 7 and 8 to 15; behind the chunk a row that blends
     // to nothing, which fills up panels.
-    __shared__ uint4 high_rows[BLOCK + 1], low_rows[BLOCK + 1];
+    __shared__ uint4 high_rows[BLOCK + 1];
+#if TWO_HALVES
+    __shared__ uint4 low_rows[BLOCK + 1];
+#else
+    const uint4* low_rows = nullptr;
+#endif
     __shared__ float4 colours[BLOCK];
     __shared__ u32 chunk_masks[BLOCK];
     __shared__ __align__(4) u8 lists[TILES][BLOCK];  // of each tile: positions in the chunk
@@ -111,10 +132,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if COUNT
     u32 evaluated = 0, blended = 0;
 #endif
+    auto store_row = [&](u32 k, Row row) {
+        high_rows[k] = row.high;
+#if TWO_HALVES
+        low_rows[k] = row.low;
+#endif
+    };
     if (thread == 0)
-        make_rows(make_float4(0.0f, 0.0f, LOWEST_CONSTANT, 0.0f),
-                  make_float4(0.0f, 0.0f, 0.0f, 0.0f), 0.0f, 0.0f, high_rows[BLOCK],
-                  low_rows[BLOCK]);
+        store_row(BLOCK, make_row(make_float4(0.0f, 0.0f, LOWEST_CONSTANT, 0.0f),
+                                  make_float4(0.0f, 0.0f, 0.0f, 0.0f), 0.0f, 0.0f));
     uint2 range = list_range(args.ranges, blockIdx.x);
     for (u32 start = range.x; start < range.y; start += BLOCK) {
         // Also the barrier that keeps the next chunk from overwriting this one.
@@ -130,8 +156,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             ReadOnly<float4> from = splat_of_pair(args, pair);
             float4 mean2d = from[0], conic = from[1];
             colours[thread] = from[2];
-            make_rows(mean2d, conic, origin_x - mean2d.x, origin_y - mean2d.y, high_rows[thread],
-                      low_rows[thread]);
+            store_row(thread, make_row(mean2d, conic, origin_x - mean2d.x, origin_y - mean2d.y));
         }
         chunk_masks[thread] = mask;
         __syncthreads();
@@ -164,7 +189,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             for (u32 k = 0; k < length; k += PANEL) {
                 if (__all_sync(FULL_MASK, least == NO_ALPHA)) break;
                 u32 place = k + lane % PANEL, row = place < length ? list[place] : BLOCK, a[4];
-                load_matrix_x4(a, (lane < PANEL ? high_rows : low_rows) + row);
+                load_rows(a, high_rows, low_rows, row, lane);
                 const float zero[4] = {};
 #pragma unroll
                 for (u32 n = 0; n < 4; ++n) {

@@ -34,15 +34,20 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
         Blend::Scalar => ("blend_scalar.cu", in_f32),
         Blend::EarlyCull => ("blend_early_cull.cu", counted),
         Blend::Seele => ("blend_seele.cu", counted),
-        Blend::Frag2Mat | Blend::TcGs | Blend::TcGsGlobalFp16 | Blend::TcGsGlobalTf32 => {
-            ("blend_tc_gs.cu", counted)
-        }
+        Blend::Frag2Mat
+        | Blend::TcGs
+        | Blend::TcGsHalf
+        | Blend::TcGsGlobalFp16
+        | Blend::TcGsGlobalTf32 => ("blend_tc_gs.cu", counted),
         Blend::GemmGs | Blend::GemmGs32 | Blend::GemmGs64 | Blend::GemmGs128 | Blend::GemmGs512 => {
             ("blend_gemm_gs.cu", counted)
         }
-        Blend::TensorGs1x1 | Blend::TensorGs2x2 | Blend::TensorGs4x4 => {
-            ("blend_tensor_gs.cu", counted)
-        }
+        Blend::TensorGs1x1
+        | Blend::TensorGs2x2
+        | Blend::TensorGs4x4
+        | Blend::TensorGs1x1Half
+        | Blend::TensorGs2x2Half
+        | Blend::TensorGs4x4Half => ("blend_tensor_gs.cu", counted),
         // Counts are of f32's fragments: batches of 16 hide which of them a pixel still wanted.
         Blend::Splatcore if !count => ("blend_splatcore_training.cu", vec![]),
         Blend::Subtile | Blend::Splatcore => ("blend_subtile.cu", in_f32),
@@ -55,22 +60,33 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
 /// What tells the variants of a published method apart.
 fn constants_of(blend: Blend) -> Vec<(&'static str, String)> {
     let batch = |batch: u32| vec![("BATCH", batch.to_string())];
-    match blend {
-        Blend::Frag2Mat | Blend::TcGs | Blend::TcGsGlobalFp16 | Blend::TcGsGlobalTf32 => vec![
+    let tc_gs = || {
+        let global = matches!(blend, Blend::TcGsGlobalFp16 | Blend::TcGsGlobalTf32);
+        vec![
             flag("EARLY_CULL", blend != Blend::Frag2Mat),
-            flag("LOCAL", matches!(blend, Blend::Frag2Mat | Blend::TcGs)),
+            flag("LOCAL", !global),
             flag("TF32", blend == Blend::TcGsGlobalTf32),
-        ],
+            flag("HALF_TRANSMITTANCE", blend == Blend::TcGsHalf),
+        ]
+    };
+    let tensor_gs = |two_halves| {
+        let side = macro_tiles::side(blend).unwrap_or(1).to_string();
+        vec![("MACRO_TILE_SIDE", side), flag("TWO_HALVES", two_halves)]
+    };
+    match blend {
+        Blend::Frag2Mat
+        | Blend::TcGs
+        | Blend::TcGsHalf
+        | Blend::TcGsGlobalFp16
+        | Blend::TcGsGlobalTf32 => tc_gs(),
         Blend::GemmGs32 => batch(32),
         Blend::GemmGs64 => batch(64),
         Blend::GemmGs128 => batch(128),
         Blend::GemmGs => batch(256),
         Blend::GemmGs512 => batch(512),
-        Blend::TensorGs1x1 | Blend::TensorGs2x2 | Blend::TensorGs4x4 => {
-            vec![(
-                "MACRO_TILE_SIDE",
-                macro_tiles::side(blend).unwrap_or(1).to_string(),
-            )]
+        Blend::TensorGs1x1 | Blend::TensorGs2x2 | Blend::TensorGs4x4 => tensor_gs(true),
+        Blend::TensorGs1x1Half | Blend::TensorGs2x2Half | Blend::TensorGs4x4Half => {
+            tensor_gs(false)
         }
         _ => vec![],
     }
@@ -137,7 +153,13 @@ pub fn blend_in_training(blend: Blend, backward: Backward) -> Blend {
         (Blend::Scalar, _) => Blend::Scalar,
         (Blend::Subtile | Blend::Splatcore, _) | (_, Backward::GaussianParallel) => Blend::Subtile,
         // Its lists are of macro-tiles, sums are of tiles.
-        (Blend::TensorGs1x1 | Blend::TensorGs2x2 | Blend::TensorGs4x4, _) => Blend::Subtile,
+        (Blend::TensorGs1x1 | Blend::TensorGs2x2 | Blend::TensorGs4x4, _)
+        | (Blend::TensorGs1x1Half | Blend::TensorGs2x2Half | Blend::TensorGs4x4Half, _) => {
+            Blend::Subtile
+        }
+        // On trained scenes gradients in f32 behind its image are off by more than
+        // `GRADIENT_BEHIND_PUBLISHED`.
+        (Blend::TcGsHalf, _) => Blend::Subtile,
         _ => blend,
     }
 }

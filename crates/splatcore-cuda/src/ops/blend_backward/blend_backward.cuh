@@ -10,6 +10,33 @@
 #pragma once
 #include "splat.cuh"
 
+// The sums of splats as `atomic` and its kin add to them: INRIA's four arrays, one behind the
+// other, with the entries of a row that each holds. Additions for one splat go to four places in
+// memory, as in INRIA's code, and not to one.
+struct SplatSums {
+    float* conics;     // [capacity][4], entries 3 to 5; the third of the four is not used
+    float* means;      // [capacity][3], 1 and 2; the third of the three is not used
+    float* colours;    // [capacity][3], 6 to 8
+    float* opacities;  // [capacity], 0
+
+    __device__ __forceinline__ SplatSums(float* sums, u32 capacity)
+        : conics(sums),
+          means(sums + 4ull * capacity),
+          colours(sums + 7ull * capacity),
+          opacities(sums + 10ull * capacity) {}
+
+    // Adds a row, in INRIA's order.
+    __device__ __forceinline__ void add(u32 splat_index, const float (&row)[9]) const {
+        for (int c = 0; c < 3; ++c) atomicAdd(colours + 3ull * splat_index + c, row[6 + c]);
+        for (int c = 0; c < 2; ++c) atomicAdd(means + 3ull * splat_index + c, row[1 + c]);
+        float* conic = conics + 4ull * splat_index;
+        atomicAdd(conic, row[3]);
+        atomicAdd(conic + 1, row[4]);
+        atomicAdd(conic + 3, row[5]);
+        atomicAdd(opacities + splat_index, row[0]);
+    }
+};
+
 // In Rust by the same name. A method writes either `sums` or `pair_sums`, which have one address.
 struct BlendBackwardParams {
     const Splat* splats;        // by compacted index
@@ -21,7 +48,8 @@ struct BlendBackwardParams {
     const Counters* counters;
     ReadOnly<float> image;       // [3][height][width], of the forward pass
     ReadOnly<float> gradient;    // dL/dimage, [3][height][width]
-    float* sums;                 // a row for each compacted index, added to; zero before
+    float* sums;                 // as SplatSums says, added to; zero before
+    u32 splat_capacity;          // splats that `sums` has room for
     float4* pair_sums;           // a row for each pair number, written
     ReadOnly<u32> bucket_tiles;  // as BlendParams has them, of methods that need checkpoints
     ReadOnly<float4> checkpoints;

@@ -1,7 +1,7 @@
 // blend_backward, methods `atomic`, `warp-reduce` and `warp-reduce-skip`.
 //
 // Contract. Adds, for each splat, nine sums over the pixels that it contributes to into `sums`
-// ([visible][12], f32; blend_backward.cuh says what a row holds). The first, the sum of v = dL/d(ln
+// (f32; blend_backward.cuh says which, and in which arrays). The first, the sum of v = dL/d(ln
 // alpha), is the opacity's gradient. Inputs: the splats, the tiles' lists (`pairs`, `ranges`), the
 // rendered `image` and `gradient` = dL/dimage, both [3][height][width]. Order: front to back,
 // unlike Kerbl et al. 2023. With G = dL/dpixel and R = G . (colour behind the fragment),
@@ -17,8 +17,8 @@
 // addresses that a warp shares, far fewer where 32 lanes add to one address. fox_220k has 150 M
 // fragments and 4.5 M (splat, warp) pairs that contribute: 1.8 ms for the latter.
 //
-// Now. `warp-reduce-skip` 1.92 ms, `warp-reduce` 2.79 ms, `atomic` 32.6 ms (fox_220k, 1080x1920,
-// H200). History: docs/log/kernels/blend-backward.md
+// Now. With one row a splat in place of four arrays: `warp-reduce-skip` 1.92 ms, `warp-reduce` 2.79
+// ms, `atomic` 32.6 ms (fox_220k, 1080x1920, H200). History: docs/log/kernels/blend-backward.md
 
 #include "blend_backward.cuh"
 
@@ -35,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ float4 means[BLOCK];   // mean x, mean y, log2 opacity
     __shared__ float4 conics[BLOCK];  // a, b, c
     __shared__ float4 colours[BLOCK];
-    __shared__ u32 splat_indices[BLOCK];    // compacted indices: rows of `splats` and `sums`
+    __shared__ u32 splat_indices[BLOCK];    // compacted indices
     if (args.counters->overflowed) return;  // a buffer overflowed: the frame is void
     u32 thread = threadIdx.x;
     u32 tile = blockIdx.x;
@@ -52,6 +52,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         behind = fmaf(g_red, args.image[at],
                       fmaf(g_green, args.image[plane + at], g_blue * args.image[2 * plane + at]));
     }
+    SplatSums sums(args.sums, args.splat_capacity);
     uint2 range = list_range(args.ranges, tile);
     float transmittance = 1.0f;
     bool done = !inside;
@@ -97,13 +98,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             float values[9] = {
                 v,           v * dx,         v * dy,           v * dx * dx,    v * dx * dy,
                 v * dy * dy, weight * g_red, weight * g_green, weight * g_blue};
-            float* to = args.sums + 12ull * splat_indices[k];
 #if AGGREGATE == 0
-            for (int i = 0; i < 9; ++i) atomicAdd(to + i, values[i]);
+            sums.add(splat_indices[k], values);
 #else
             for (int i = 0; i < 9; ++i) values[i] = reduce_down(values[i]);
-            if (thread % WARP == 0)
-                for (int i = 0; i < 9; ++i) atomicAdd(to + i, values[i]);
+            if (thread % WARP == 0) sums.add(splat_indices[k], values);
 #endif
         }
     }

@@ -1,5 +1,5 @@
-//! `blend_backward`: from a pixel's gradient to sums for each (tile, splat) pair or splat, and
-//! `sum_pairs`: from the sums of pairs to the sums of splats.
+//! `blend_backward`: from a pixel's gradient to sums for each (tile, splat) pair or splat;
+//! `sum_pairs` and `gather_sums`: from either to a row of sums for each splat.
 
 use super::constants::{WARP, flag};
 use super::sources::program;
@@ -23,6 +23,7 @@ kernel_params! {
         image: Address,
         gradient: Address,
         sums: Address,
+        splat_capacity: u32,
         pair_sums: Address,
         bucket_tiles: Address,
         checkpoints: Address,
@@ -40,9 +41,17 @@ kernel_params! {
         counters: Address,
         sums: Address,
     }
+
+    /// Parameters of `gather_sums` (gather_sums.cu).
+    pub struct GatherSumsParams {
+        from: Address,
+        splat_capacity: u32,
+        counters: Address,
+        sums: Address,
+    }
 }
 
-/// Bytes of a row of sums.
+/// Bytes of a row of sums. What `atomic` and its kin add to takes less.
 pub const SUM_BYTES: usize = 48;
 /// Splats of a bucket of `gaussian-parallel`, and threads of its blocks.
 pub const BUCKET: usize = WARP;
@@ -52,7 +61,7 @@ pub const CHECKPOINT_BYTES: usize = 16 * TILE * TILE;
 const BLOCK: u32 = (TILE * TILE) as u32;
 /// Splats of a block of `sum_pairs`.
 const SUM_SPLATS: usize = 32;
-/// Threads of a block of `sum_pairs` and `sum_long_pairs`.
+/// Threads of a block of `sum_pairs`, `sum_long_pairs` and `gather_sums`.
 const SUM_BLOCK: u32 = 256;
 
 /// `blend_backward`.
@@ -97,6 +106,13 @@ pub fn sum_pairs(absolute: bool) -> Program {
     )
 }
 
+/// `gather_sums`, for methods without a row for each pair.
+pub fn gather_sums() -> Program {
+    let constants = vec![("BLOCK", SUM_BLOCK.to_string())];
+    let kernels = [GatherSumsParams::kernel("gather_sums")];
+    program("gather_sums.cu", constants, kernels)
+}
+
 #[cfg(test)]
 mod tests;
 
@@ -138,4 +154,18 @@ pub fn launch_sum_pairs(
     let blocks = splats.div_ceil(SUM_SPLATS) as u32;
     queue.launch(sum_pairs, blocks, SUM_BLOCK, params)?;
     queue.launch(sum_long_pairs, long_blocks, SUM_BLOCK, params)
+}
+
+/// From what `atomic` and its kin added up to a row for each of at most `splats` splats.
+///
+/// # Errors
+/// If the launch failed.
+pub fn launch_gather_sums(
+    queue: &Queue,
+    kernel: Kernel,
+    splats: usize,
+    params: &GatherSumsParams,
+) -> Result<(), BackendError> {
+    let blocks = splats.div_ceil(SUM_BLOCK as usize) as u32;
+    queue.launch(kernel, blocks, SUM_BLOCK, params)
 }

@@ -33,8 +33,8 @@ kernel_params! {
 /// Tiles along a side of a macro-tile, for blends that take macro-tiles; the others take tiles.
 pub fn side(blend: Blend) -> Option<u32> {
     match blend {
-        Blend::TensorGs2x2 => Some(2),
-        Blend::TensorGs4x4 => Some(4),
+        Blend::TensorGs2x2 | Blend::TensorGs2x2Half => Some(2),
+        Blend::TensorGs4x4 | Blend::TensorGs4x4Half => Some(4),
         _ => None,
     }
 }

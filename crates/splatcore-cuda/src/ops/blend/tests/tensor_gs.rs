@@ -22,6 +22,11 @@ use splatcore_reference::conformance::scenes::{odd_camera, plain_camera, random_
 use std::sync::Arc;
 
 const METHODS: [Blend; 3] = [Blend::TensorGs1x1, Blend::TensorGs2x2, Blend::TensorGs4x4];
+const HALVES: [Blend; 3] = [
+    Blend::TensorGs1x1Half,
+    Blend::TensorGs2x2Half,
+    Blend::TensorGs4x4Half,
+];
 
 fn options(intersect: Intersect, blend: Blend) -> RenderOptions {
     RenderOptions {
@@ -211,6 +216,7 @@ fn lists_of_macro_tiles_are_the_tiles_lists_joined() {
 fn groups_cover_the_image() {
     let side = |blend| macro_tiles::side(blend);
     assert_eq!(METHODS.map(side), [None, Some(2), Some(4)]);
+    assert_eq!(HALVES.map(side), METHODS.map(side));
     let view =
         |width, height| KernelCamera::new(&plain_camera(width, height), &RenderOptions::default());
     for (size, counts) in [
@@ -252,7 +258,7 @@ fn empty_groups_show_the_background() {
         scene.log_scales[i] = [-3.0; 3];
     }
     let camera = plain_camera(210, 130);
-    for blend in METHODS {
+    for blend in METHODS.into_iter().chain(HALVES) {
         let options = options(Intersect::Exact, blend);
         let got = render(&backend, &scene, &camera, &options);
         let of_corner = |i: usize| i % 210 < 64 && i / 210 < 64;
@@ -366,7 +372,7 @@ fn images_do_not_depend_on_the_order_of_threads() {
         scene.opacity_logits[i] = logit(0.2);
     }
     let camera = plain_camera(270, 260);
-    for blend in METHODS {
+    for blend in METHODS.into_iter().chain(HALVES) {
         let render = |backward| -> Option<Rendered> {
             let emulated = Emulated::new().ok()?;
             emulated.set_backward(backward);

@@ -1,8 +1,8 @@
 //! Images within their bounds of the twin: random scenes, and scenes that halves are bad at.
 //!
 //! How far a pixel may be off is in splatcore_reference::conformance::bounds: coefficients of two
-//! halves (relative error 2^-22) about the middle of a square of 4 tiles (`Blend::precision`),
-//! products summed in f32, all else in f32.
+//! halves or of one (relative error 2^-22 or 2^-11) about the middle of a square of tiles
+//! (`Blend::precision`), products summed in f32, all else in f32.
 
 use super::*;
 use splatcore_core::metrics::psnr_between;
@@ -27,7 +27,7 @@ fn stays_within_bounds(name: &str, scene: &Gaussians, camera: &Camera, intersect
             ) < 40.0,
             "{name}: nothing to see"
         );
-        for blend in METHODS {
+        for blend in METHODS.into_iter().chain(HALVES) {
             let options = options(intersect, blend);
             let got = renderer.render(camera, &options).unwrap();
             let what = format!("{name}, {intersect}+{blend}");
@@ -121,6 +121,30 @@ fn small_gaussians_stay_within_bounds() {
     }
     let both = [Intersect::Exact, Intersect::Aabb];
     stays_within_bounds("small", &scene, &plain_camera(130, 80), &both);
+}
+
+/// The second half of a coefficient has 11 digits more, 66 dB; each doubling of the macro-tile's
+/// side costs two digits, 12 dB.
+#[test]
+fn what_one_half_loses_is_what_the_other_holds() {
+    let Some(device) = device() else { return };
+    let ours = CudaBackend::on(device, false);
+    let scene = random_scene(4, 400, 1);
+    let camera = odd_camera(128, 64, 1.6);
+    let scalar = options(Intersect::Exact, Blend::Scalar);
+    let single = render(&CpuBackend::new(None), &scene, &camera, &scalar);
+    let psnr = |blend| {
+        let options = options(Intersect::Exact, blend);
+        let got = render(&ours, &scene, &camera, &options);
+        psnr_between(&single.image, &got.image)
+    };
+    let (two, one) = (METHODS.map(psnr), HALVES.map(psnr));
+    for (two, one) in two.into_iter().zip(one) {
+        assert!((two - one - 66.0).abs() < 8.0, "{two} and {one} dB");
+    }
+    for pair in one.windows(2) {
+        assert!((pair[0] - pair[1] - 12.0).abs() < 5.0, "{one:?}");
+    }
 }
 
 #[test]
