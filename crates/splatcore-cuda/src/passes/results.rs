@@ -10,7 +10,8 @@ use crate::ops::counters::Counters;
 use crate::ops::project_backward::{self, WriteGradientsParams};
 use crate::ops::scene::SceneAddresses;
 use crate::ops::state;
-use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, StageTimes};
+use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, StageTimes, WarpCounts};
+use splatcore_core::pipeline::Blend;
 use splatcore_core::{BackendError, Camera, Gaussians, Image, checks};
 
 impl Passes {
@@ -89,6 +90,10 @@ impl Passes {
             pairs: counters.pairs,
             fragments_evaluated: counters.evaluated,
             fragments_blended: counters.blended,
+            warps: (options.pipeline.blend == Blend::Scalar).then_some(WarpCounts {
+                visited: counters.warps_visited,
+                blended: counters.warps_blended,
+            }),
         })
     }
 
