@@ -5,7 +5,7 @@ use super::steps::Steps;
 use crate::cameras::NamedCamera;
 use splatcore_core::backend::{BackendError, FrameCounts, RenderOptions, Renderer, StageTimes};
 use splatcore_core::{Image, Photo, Pipeline, metrics};
-use splatcore_papers::{Row, StagesMs};
+use splatcore_papers::{Row, StagesMs, is_backward};
 use std::time::Instant;
 
 /// Images with the same bits have an infinite PSNR, which JSON cannot hold.
@@ -22,6 +22,8 @@ pub struct Timing<'a> {
     /// Images are compared with those of these options.
     pub reference: RenderOptions,
     pub passes: u32,
+    /// Pipelines of whose images SSIM is measured too.
+    pub ssim: &'a [Pipeline],
     /// Called after every pass of a pipeline.
     pub tick: &'a mut dyn FnMut(Pipeline),
 }
@@ -44,6 +46,8 @@ struct Subject<'a> {
     psnr_worst: f64,
     psnr_photos: f64,
     photos: usize,
+    /// Summed likewise, if wanted: against the reference, against the photos.
+    ssim: Option<[f64; 2]>,
     stages: Samples,
     forward: Vec<f64>,
     backward: Vec<f64>,
@@ -54,9 +58,10 @@ struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    fn new(options: &'a RenderOptions) -> Self {
+    fn new(options: &'a RenderOptions, ssim: bool) -> Self {
         Self {
             options,
+            ssim: ssim.then_some([0.0; 2]),
             totals: FrameCounts::default(),
             psnr: 0.0,
             psnr_worst: SAME_BITS,
@@ -92,6 +97,8 @@ impl<'a> Subject<'a> {
             blend,
             backward,
         } = self.options.pipeline;
+        // A mean over some of the cameras would not compare with one over all of them.
+        let all_photos = self.photos as f64 == views;
         Ok(Row {
             pipeline: self.options.pipeline,
             intersect: intersect.to_string(),
@@ -104,12 +111,15 @@ impl<'a> Subject<'a> {
             step_stages,
             psnr_vs_reference: self.psnr / views,
             psnr_vs_reference_worst: self.psnr_worst,
-            // A mean over some of the cameras would not compare with one over all of them.
-            psnr_vs_photos: (self.photos as f64 == views).then(|| self.psnr_photos / views),
+            psnr_vs_photos: all_photos.then(|| self.psnr_photos / views),
+            ssim_vs_reference: self.ssim.map(|ssim| ssim[0] / views),
+            ssim_vs_photos: self.ssim.filter(|_| all_photos).map(|ssim| ssim[1] / views),
             visible: per_frame(totals.visible),
             pairs: per_frame(totals.pairs),
             fragments_evaluated: per_frame(totals.fragments_evaluated),
             fragments_blended: per_frame(totals.fragments_blended),
+            warps_visited: totals.warps.map(|warps| per_frame(warps.visited)),
+            warps_blended: totals.warps.map(|warps| per_frame(warps.blended)),
             ns_per_blended: ns_per_blended("blend"),
             ns_per_blended_backward: with_backward.then(|| ns_per_blended("blend_backward")),
             stages,
@@ -128,7 +138,8 @@ impl Timing<'_> {
     /// What the backend reports, but for what it lacks: that is told in place of the row, before
     /// any time is spent on timing.
     pub fn rows(&mut self, pipelines: &[RenderOptions]) -> Result<Vec<Measured>, BackendError> {
-        let mut subjects: Vec<Subject> = pipelines.iter().map(Subject::new).collect();
+        let subject = |options| Subject::new(options, self.ssim.contains(&options.pipeline));
+        let mut subjects: Vec<Subject> = pipelines.iter().map(subject).collect();
         self.warm_up(&mut subjects)?;
         for _ in 0..self.passes {
             for subject in present(&mut subjects) {
@@ -205,14 +216,28 @@ impl Timing<'_> {
         totals.pairs += counts.pairs;
         totals.fragments_evaluated += counts.fragments_evaluated;
         totals.fragments_blended += counts.fragments_blended;
+        if let Some(warps) = counts.warps {
+            let sums = totals.warps.get_or_insert_default();
+            sums.visited += warps.visited;
+            sums.blended += warps.blended;
+        }
         let image: Image = self.renderer.render(camera, options)?.image;
         let psnr = decibels(metrics::psnr_between(&image, expected));
         subject.psnr += psnr;
         subject.psnr_worst = subject.psnr_worst.min(psnr);
         let fits = |photo: &&Photo| (photo.width, photo.height) == (camera.width, camera.height);
-        if let Some(photo) = photo.as_ref().filter(fits) {
+        let photo = photo.as_ref().filter(fits);
+        if let Some(photo) = photo {
             subject.psnr_photos += decibels(metrics::psnr(&image, photo));
             subject.photos += 1;
+        }
+        if let Some([reference, photos]) = &mut subject.ssim {
+            let (a, b) = rayon::join(
+                || metrics::ssim_between(&image, expected),
+                || photo.map_or(0.0, |photo| metrics::ssim(&image, photo)),
+            );
+            *reference += number(a);
+            *photos += number(b);
         }
         Ok(())
     }
@@ -273,16 +298,12 @@ fn present<'a, 'b>(subjects: &'b mut [Subject<'a>]) -> impl Iterator<Item = &'b 
 
 /// PSNR that JSON can hold; an image with a NaN has none, which counts as 0 dB.
 fn decibels(psnr: f64) -> f64 {
-    if psnr.is_nan() {
-        0.0
-    } else {
-        psnr.min(SAME_BITS)
-    }
+    number(psnr).min(SAME_BITS)
 }
 
-/// Stages of the backward pass are named `..._backward`.
-fn is_backward(stage: &str) -> bool {
-    stage.ends_with("_backward")
+/// What an image with a NaN has counts as 0.
+fn number(quality: f64) -> f64 {
+    if quality.is_nan() { 0.0 } else { quality }
 }
 
 #[cfg(test)]
