@@ -1,7 +1,7 @@
 """The papers' tables of docs/results, for scripts/results."""
 
 from results_raw import FOX, RAW, load, source
-from results_tables import SAME, table
+from results_tables import SAME, is_backward, table
 
 PAPERS = ["tc-gs", "gemm-gs", "tensor-gs", "atomic-aggregation"]
 
@@ -18,7 +18,7 @@ GEMM_GAINS = [
 
 def stages_of(row):
     """Milliseconds of all stages of a frame, and of blending."""
-    forward = {k: v for k, v in row["stages"].items() if "backward" not in k and k != "sum_pairs"}
+    forward = {k: v for k, v in row["stages"].items() if not is_backward(k)}
     return sum(forward.values()), forward["blend"]
 
 

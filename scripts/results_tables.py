@@ -173,8 +173,11 @@ def backward_rows(model):
 def backward_of(row):
     """All of the backward pass, ms. Files before `bench` counted `sum_pairs` as backward differ
     from their `backward_ms`."""
-    stages = row["stages"].items()
-    return sum(ms for name, ms in stages if name.endswith("_backward") or name == "sum_pairs")
+    return sum(ms for name, ms in row["stages"].items() if is_backward(name))
+
+
+def is_backward(stage):
+    return stage.endswith("_backward") or stage in ["sum_pairs", "gather_sums"]
 
 
 def backward_table(methods):

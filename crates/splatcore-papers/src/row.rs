@@ -82,8 +82,8 @@ impl Row {
         forward.map(|(_, ms)| ms).sum()
     }
 
-    /// Milliseconds from the gradients of pixels to sums for each Gaussian; `None` if the backward
-    /// pass was not measured.
+    /// Milliseconds from the gradients of pixels to sums for each Gaussian, without `gather_sums`,
+    /// which only changes the layout of sums; `None` if the backward pass was not measured.
     pub(crate) fn gradient(&self) -> Option<f64> {
         self.backward_ms?;
         Some(self.stage("blend_backward") + self.stage("sum_pairs"))
@@ -102,7 +102,7 @@ impl Row {
 
 /// Whether a stage belongs to the backward pass.
 pub fn is_backward(stage: &str) -> bool {
-    stage.ends_with("_backward") || stage == "sum_pairs"
+    stage.ends_with("_backward") || ["sum_pairs", "gather_sums"].contains(&stage)
 }
 
 /// Keeps the order in which the stages ran.

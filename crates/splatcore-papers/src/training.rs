@@ -140,17 +140,22 @@ impl TrainingSpec {
         if let Some(longest) = limited.map(|t| t.seconds).max_by(f64::total_cmp) {
             parts.push(format!("{longest:.0} s"));
         }
-        for training in trainings.iter().filter(|training| !training.out_of_time) {
-            let heading = self
-                .methods
-                .iter()
-                .find(|(_, method)| method.parse() == Ok(training.pipeline));
-            if let Some((heading, _)) = heading {
-                parts.push(format!(
-                    "{heading} had taken all steps after {:.0} s",
-                    training.seconds
-                ));
-            }
+        let ended: Vec<String> = self
+            .methods
+            .iter()
+            .filter_map(|(heading, method)| {
+                let of_method = |t: &&&Training| method.parse() == Ok(t.pipeline);
+                let ended = trainings.iter().filter(of_method);
+                let seconds: Vec<f64> = ended
+                    .filter(|t| !t.out_of_time)
+                    .map(|t| t.seconds)
+                    .collect();
+                let mean = seconds.iter().sum::<f64>() / seconds.len() as f64;
+                (!seconds.is_empty()).then(|| format!("{heading} ({mean:.0} s)"))
+            })
+            .collect();
+        if !ended.is_empty() {
+            parts.push(format!("all steps taken: {}", ended.join(", ")));
         }
         (!parts.is_empty()).then(|| parts.join("; "))
     }
@@ -215,7 +220,7 @@ mod tests {
         );
         assert_eq!(
             table.rows[2].note.as_deref(),
-            Some("300 s; skip had taken all steps after 27 s")
+            Some("300 s; all steps taken: skip (27 s)")
         );
         assert_eq!(table.columns().count(), 6);
     }

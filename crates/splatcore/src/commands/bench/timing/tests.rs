@@ -199,6 +199,7 @@ fn pipelines_take_turns_and_a_missing_one_costs_no_time() {
 #[test]
 fn the_backward_pass_is_all_behind_the_forward_pass() {
     assert!(is_backward("blend_backward") && is_backward("sum_pairs"));
+    assert!(is_backward("gather_sums"));
     assert!(is_backward("project_backward") && !is_backward("blend"));
 }
 
