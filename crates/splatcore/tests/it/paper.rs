@@ -362,10 +362,14 @@ fn several_scenes_stand_beside_one_another() {
     let people = succeeds(&[&scenes[..], &quick("tensor-gs")].concat());
     let headings = people
         .lines()
-        .find(|line| line.contains("here: scene"))
+        .find(|line| line.contains("here: again"))
         .unwrap();
+    // A scene.ply is called after its folder.
+    let name = folder.path().file_name().unwrap();
     assert!(
-        headings.contains("here: again") && headings.contains("paper"),
+        headings.contains(&format!("here: {}", text(Path::new(name))))
+            && headings.contains("here: mean of 2 scenes")
+            && headings.contains("paper"),
         "{people}"
     );
     let row = people
