@@ -3,10 +3,10 @@
 # Usage: run.sh [conformance|bench|papers|sanitize|train|table3|soak|equal|options|all]...     (default: conformance bench)
 #   conformance  every test
 #   bench        forward and backward times of every scene, forward at 3840x2160 too
-#   papers       the tables of the papers on matrix units, as text, JSON and a page
+#   papers       the papers' tables, as text, JSON and a page: of the fox models, and of the scenes that `models` left in OUT
 #   sanitize     compute-sanitizer memcheck and racecheck over the conformance tests (slow)
 #   train        fox_colmap at full size: adc 30,000 steps; mcmc, 1,000,000 Gaussians, 15,000 steps
-#   table3       PSNR after a fixed time, for every method of the backward pass
+#   table3       PSNR after a fixed time on several datasets, for every method of the backward pass; papers then has its table
 #   soak         a run killed at random moments against one that is not, bit for bit, and whether memory grows
 #   equal        PSNR after training with two pipelines, over some seeds
 #   options      every training option alone, over some seeds, a line as soon as it is there
@@ -16,7 +16,9 @@
 #              DATASET   what to train on (posed/fox_colmap)
 #              PASSES    passes of bench over the cameras (20)
 #              PIPELINES what bench compares (vanilla, every published method where its paper has it, ours; or all)
-#              LIMIT     seconds of each run of table3 (30)
+#              LIMIT     seconds of each run of table3 (300, as in the paper)
+#              DATASETS  what table3 trains on (fox_colmap, bonsai and chair of posed/, as far as they are there)
+#              METHODS   pipelines of table3
 #              TRAIN     more flags for every training run
 #              STEPS, KILLS, EVERY      of soak, see scripts/soak; first with few STEPS (no --iterations in TRAIN then)
 #              EQUAL, SEEDS, BOUND      of equal: two pipelines and what else scripts/equal-training takes
@@ -26,14 +28,14 @@
 # Every step's output goes to OUT too; a step that fails does not stop the others, but the exit code is then 1.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-out=${OUT:-./out} data=${DATA:-$here/data} passes=${PASSES:-20} limit=${LIMIT:-30}
+out=${OUT:-./out} data=${DATA:-$here/data} passes=${PASSES:-20} limit=${LIMIT:-300}
 pipelines=${PIPELINES:-aabb+scalar,exact+scalar,exact+early-cull,accutile+tc-gs,exact+tc-gs,aabb+gemm-gs,exact+gemm-gs,exact+tensor-gs-2x2,exact+subtile,exact+splatcore,exact+samples}
 backend=${BACKEND:-cuda}
 for what in "$@"; do
     case $what in
     conformance | bench | papers | sanitize | train | table3 | soak | equal | options | all) ;;
     *)
-        sed -n '3,27p' "${BASH_SOURCE[0]}" >&2
+        sed -n '3,29p' "${BASH_SOURCE[0]}" >&2
         exit 2
         ;;
     esac
@@ -47,6 +49,12 @@ export SPLATCORE_DATA=$data
 splatcore=$here/bin/splatcore
 dataset=${DATASET:-$data/posed/fox_colmap}
 read -ra more <<<"${TRAIN:-}"
+datasets=()
+for name in fox_colmap bonsai chair; do [[ -d $data/posed/$name ]] && datasets+=("$data/posed/$name"); done
+[[ -z ${DATASETS:-} ]] || read -ra datasets <<<"$DATASETS"
+boxes="aabb+scalar+atomic aabb+scalar+warp-reduce-skip"
+tight="exact+scalar+atomic exact+scalar+warp-reduce exact+scalar+warp-reduce-skip exact+scalar+gaussian-parallel"
+read -ra methods <<<"${METHODS:-$boxes $tight exact+splatcore+splatcore}"
 failed=0 verdicts=()
 
 wanted() { # wanted NAME: whether it was asked for
@@ -124,16 +132,43 @@ bench() {
 }
 
 papers() {
-    local paper scenes=()
+    local paper model name scenes=() cameras=() trainings
     cd "$data" || return
-    for scene in models/fox_*; do [[ -e $scene ]] && scenes+=("$scene"); done
-    if [[ ${#scenes[@]} -eq 0 || ! -d posed/fox_colmap ]]; then
-        missing papers "no models/fox_* or posed/fox_colmap in $data"
+    if [[ -d posed/fox_colmap ]]; then
+        for model in models/fox_*; do
+            [[ -e $model ]] && scenes+=("$model") cameras+=(--dataset posed/fox_colmap)
+        done
+    fi
+    # Trained on this machine, each with the cameras of its own photos.
+    for model in "$out"/models/*/scene.ply; do
+        [[ -f $model ]] || continue
+        name=$(basename "$(dirname "$model")")
+        [[ -d posed/$name ]] && scenes+=("$(realpath --relative-to=. "$model")") cameras+=(--dataset "posed/$name")
+    done
+    if [[ ${#scenes[@]} -eq 0 ]]; then
+        missing papers "no models/fox_* with posed/fox_colmap in $data, no models/*/scene.ply in $out"
         return
     fi
-    for paper in tc-gs gemm-gs tensor-gs; do
-        step "paper-$paper" "$splatcore" bench "${scenes[@]}" --dataset posed/fox_colmap --backend "$backend" --paper "$paper" \
-            --passes "$passes" --json "$out/paper-$paper.json" --html "$out/paper-$paper.html"
+    for paper in tc-gs gemm-gs tensor-gs atomic-aggregation; do
+        trainings=()
+        [[ $paper == atomic-aggregation ]] && have_trainings && trainings=(--trainings "$(realpath --relative-to=. "$out/table3")")
+        step "paper-$paper" "$splatcore" bench "${scenes[@]}" "${cameras[@]}" --backend "$backend" --paper "$paper" \
+            "${trainings[@]}" --passes "$passes" --json "$out/paper-$paper.json" --html "$out/paper-$paper.html"
+    done
+}
+
+have_trainings() { compgen -G "$out/table3/*/*/metrics.json" >/dev/null; }
+
+table3() { # a run for each dataset and method, in OUT/table3/DATASET/METHOD
+    local dataset name method
+    for dataset in "${datasets[@]}"; do
+        [[ -d $dataset ]] || { missing "table3-$(basename "$dataset")" "no dataset at $dataset"; continue; }
+        name=$(basename "$dataset")
+        for method in "${methods[@]}"; do
+            mkdir -p "$out/table3/$name"
+            step "table3-$name-$method" "$splatcore" train "$dataset" -o "$out/table3/$name/$method" --overwrite \
+                --backend "$backend" --pipeline "$method" --time-limit "$limit" "${more[@]}"
+        done
     done
 }
 
@@ -191,9 +226,9 @@ table() {
             key == "reason" { printf "%-34s %s\n", name, value }
         ' "$file"
     done
-    for file in "$out"/*/metrics.json; do
+    for file in "$out"/*/metrics.json "$out"/table3/*/*/metrics.json; do
         [[ -f $file ]] || continue
-        name=$(basename "$(dirname "$file")")
+        name=$(dirname "${file#"$out"/}")
         printf '\n%-34s PSNR %.2f dB, SSIM %.4f, %d Gaussians, %d steps in %.1f s' "$name" "$(value psnr "$file")" \
             "$(value ssim "$file")" "$(value gaussians "$file")" "$(value steps "$file")" "$(value seconds "$file")"
     done
@@ -204,17 +239,14 @@ step doctor "$splatcore" doctor
 "$splatcore" doctor --json >"$out/doctor.json" 2>/dev/null
 if wanted conformance; then conformance; fi
 if wanted bench; then bench; fi
-if wanted papers; then papers; fi
 if wanted sanitize; then sanitize; fi
 if wanted train && have_photos train; then
     train train-adc
     train train-mcmc --strategy mcmc --max-gaussians 1000000 --iterations 15000
 fi
-if wanted table3 && have_photos table3; then
-    for method in atomic warp-reduce warp-reduce-skip gaussian-parallel splatcore; do
-        train "table3-$method" --pipeline "exact+scalar+$method" --time-limit "$limit"
-    done
-fi
+if wanted table3; then table3; fi
+# After what it makes tables of.
+if wanted papers; then papers; fi
 export SPLATCORE=$splatcore
 if wanted soak && have_photos soak; then
     rm -rf "$out/soak"

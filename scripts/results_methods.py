@@ -22,7 +22,9 @@ def scaled_rows(papers_of, wanted):
     found = {model: {} for model in FOX}
     for paper in papers_of:
         for scene in load(f"rendering/paper-{paper}.json")["scenes"]:
-            model = next(m for m in FOX if m in scene["scene"])
+            model = next((m for m in FOX if m in scene["scene"]), None)
+            if model is None:
+                continue
             for row in scene["rows"]:
                 key = f"{row['intersect']}+{row['blend']}"
                 if row.get("scale", 1) == 1 and wanted(row) and key not in found[model]:

@@ -14,7 +14,7 @@ mod step;
 mod times;
 
 pub use error::BackendError;
-pub use frame::{FrameCounts, RenderOptions, Rendered};
+pub use frame::{FrameCounts, RenderOptions, Rendered, WarpCounts};
 pub use refine::{Consistency, Refine, RefineReport, Scores, Scoring};
 pub use state::LearnerState;
 pub use step::{LearningRates, Statistic, StepPlan};

@@ -68,17 +68,34 @@ pub fn psnr_between(a: &Image, b: &Image) -> f64 {
 /// 1.5, zero padding (Wang et al. 2004, as INRIA's code computes it). The image is clamped to [0,
 /// 1] first. Ignored pixels are zero in both images and are left out of the mean.
 pub fn ssim(image: &Image, photo: &Photo) -> f64 {
+    let counts = |i: usize| photo.mask.as_ref().is_none_or(|mask| mask[i] != 0);
+    let byte = |i: usize, channel: usize| photo.rgb[3 * i + channel] as f64 / 255.0;
     let total = (0..3).fold(0.0, |total, channel| {
-        add_similarities(total, image, photo, channel)
+        add_similarities(total, image, &|i| byte(i, channel), &counts, channel)
     });
     total / (3 * photo.counted_pixels()).max(1) as f64
 }
 
-/// `total` and the similarity of every pixel that counts, in one channel. Row by row: of what is
-/// blurred no more than the window's rows are held, which stay in the cache.
-fn add_similarities(mut total: f64, image: &Image, photo: &Photo, channel: usize) -> f64 {
+/// [`ssim`] of one image against another of its size, both clamped to [0, 1].
+pub fn ssim_between(a: &Image, b: &Image) -> f64 {
+    let value = |i: usize, channel: usize| b.data[i][channel].clamp(0.0, 1.0) as f64;
+    let total = (0..3).fold(0.0, |total, channel| {
+        add_similarities(total, a, &|i| value(i, channel), &|_| true, channel)
+    });
+    total / (3 * a.data.len()).max(1) as f64
+}
+
+/// `total` and the similarity of every pixel that counts, in one channel, to what `other` says of
+/// it. Row by row: of what is blurred no more than the window's rows are held, which stay in the
+/// cache.
+fn add_similarities(
+    mut total: f64,
+    image: &Image,
+    other: &impl Fn(usize) -> f64,
+    counts: &impl Fn(usize) -> bool,
+    channel: usize,
+) -> f64 {
     let (width, height) = (image.width as usize, image.height as usize);
-    let counts = |i: usize| photo.mask.as_ref().is_none_or(|mask| mask[i] != 0);
     let window = ssim_window();
     let row = || vec![0.0; width];
     // Of x, y, x x, y y and x y: the window's rows, each blurred along itself; row y lies at y
@@ -94,10 +111,7 @@ fn add_similarities(mut total: f64, image: &Image, photo: &Photo, channel: usize
         if below < height {
             for (column, i) in (below * width..(below + 1) * width).enumerate() {
                 [x[column], y[column]] = match counts(i) {
-                    true => [
-                        image.data[i][channel].clamp(0.0, 1.0) as f64,
-                        photo.rgb[3 * i + channel] as f64 / 255.0,
-                    ],
+                    true => [image.data[i][channel].clamp(0.0, 1.0) as f64, other(i)],
                     false => [0.0; 2],
                 };
             }
@@ -284,5 +298,21 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// Bytes over 255 are rounded to f32 in an image, so sums differ by some 1e-7.
+    #[test]
+    fn ssim_of_two_images_is_that_of_image_and_photo() {
+        let p = photo(37, 21, |i| (i * 37 % 256) as u8);
+        let mut image = photo(37, 21, |i| (i * 53 % 251) as u8).to_image();
+        image.data[5] = [-3.0, 7.0, 0.5];
+        let mut other = p.to_image();
+        let wanted = plain_ssim(&image, &p);
+        assert!((ssim_between(&image, &other) - wanted).abs() < 1e-6);
+        // What lies beyond [0, 1] is clamped in both.
+        let white = other.data.iter().position(|c| c[0] == 1.0).unwrap();
+        other.data[white][0] = 9.0;
+        assert!((ssim_between(&image, &other) - wanted).abs() < 1e-6);
+        assert!((ssim_between(&other, &other) - 1.0).abs() < 1e-12);
     }
 }

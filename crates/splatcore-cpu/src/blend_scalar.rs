@@ -7,6 +7,7 @@ use crate::blend_backward::{Pixels, SumRow};
 use crate::intersect::Pair;
 use crate::project::Splat;
 use crate::shared::Disjoint;
+use splatcore_core::backend::WarpCounts;
 use splatcore_core::semantics::{ALPHA_MIN, TILE, TRANSMITTANCE_MIN};
 
 /// One fragment that changes its pixel.
@@ -69,18 +70,13 @@ fn pixels_of(tile: &Tile) -> impl Iterator<Item = [usize; 2]> {
     (y0..y1).flat_map(move |y| (x0..x1).map(move |x| [x, y]))
 }
 
-/// Blends one tile and writes its pixels when there is a target.
-pub fn blend(
-    splats: &[Splat],
-    pairs: &[Pair],
-    tile: &Tile,
-    target: Option<&Target<'_>>,
-    counted: &mut Counted,
-) {
+/// Blends one tile and writes its pixels.
+pub fn blend(splats: &[Splat], pairs: &[Pair], tile: &Tile, target: &Target<'_>) {
+    let counted = &mut Counted::default();
     for pixel in pixels_of(tile) {
         let mut colour = [0.0f32; 3];
         let mut inverse_depth = 0.0f32;
-        let with_depth = target.is_some_and(|target| target.inverse_depth.is_some());
+        let with_depth = target.inverse_depth.is_some();
         let transmittance = walk(splats, pairs, tile, pixel, counted, |splat, fragment| {
             for c in 0..3 {
                 colour[c] += fragment.alpha * fragment.transmittance * splat.colour[c];
@@ -89,19 +85,44 @@ pub fn blend(
                 inverse_depth += fragment.alpha * fragment.transmittance / splat.depth;
             }
         });
-        if let Some(target) = target {
-            let to = pixel[1] * tile.size[0] + pixel[0];
-            // SAFETY: a pixel belongs to one tile, and a tile to one thread.
-            unsafe {
-                target.transmittance.get(to, 1)[0] = transmittance;
-                for c in 0..3 {
-                    target.colour[c].get(to, 1)[0] = colour[c] + transmittance * tile.background[c];
-                }
-                if let Some(plane) = &target.inverse_depth {
-                    plane.get(to, 1)[0] = inverse_depth;
-                }
+        let to = pixel[1] * tile.size[0] + pixel[0];
+        // SAFETY: a pixel belongs to one tile, and a tile to one thread.
+        unsafe {
+            target.transmittance.get(to, 1)[0] = transmittance;
+            for c in 0..3 {
+                target.colour[c].get(to, 1)[0] = colour[c] + transmittance * tile.background[c];
+            }
+            if let Some(plane) = &target.inverse_depth {
+                plane.get(to, 1)[0] = inverse_depth;
             }
         }
+    }
+}
+
+/// Splats of a batch, and rows of pixels of a warp; see [`WarpCounts`].
+const BATCH: usize = 256;
+const WARP_ROWS: usize = 2;
+
+/// Counts what blending one tile does: fragments, and (warp, splat) pairs that a card would walk.
+pub fn count(splats: &[Splat], pairs: &[Pair], tile: &Tile, counted: &mut Counted) -> WarpCounts {
+    // Bit w: a pixel of warp w blends the pair's splat.
+    let mut blending = vec![0u8; pairs.len()];
+    let mut longest = 0;
+    for pixel in pixels_of(tile) {
+        let warp = (pixel[1] - tile.origin[1]) / WARP_ROWS;
+        let mut of_pixel = Counted::default();
+        walk(splats, pairs, tile, pixel, &mut of_pixel, |_, fragment| {
+            blending[fragment.pair] |= 1 << warp;
+        });
+        longest = longest.max(of_pixel.evaluated as usize);
+        counted.evaluated += of_pixel.evaluated;
+        counted.blended += of_pixel.blended;
+    }
+    let walked = longest.next_multiple_of(BATCH).min(pairs.len());
+    let blended = blending.iter().map(|warps| warps.count_ones() as u64);
+    WarpCounts {
+        visited: (walked * TILE / WARP_ROWS) as u64,
+        blended: blended.sum(),
     }
 }
 

@@ -12,7 +12,9 @@ use crate::shared::Disjoint;
 use crate::simd::Level;
 use crate::sort;
 use rayon::prelude::*;
-use splatcore_core::backend::{BackendError, FrameCounts, RenderOptions, Rendered, StageTimes};
+use splatcore_core::backend::{
+    BackendError, FrameCounts, RenderOptions, Rendered, StageTimes, WarpCounts,
+};
 use splatcore_core::pipeline::{Backward, Blend};
 use splatcore_core::semantics::TILE;
 use splatcore_core::{Camera, Choice, Image};
@@ -193,13 +195,7 @@ impl Frame {
             }
             Blend::Scalar => for_tiles(&self.tile_order, &self.scratch, |tile, _| {
                 let (place, pairs) = (place(tile, camera, options), lists.of_tile(tile));
-                blend_scalar::blend(
-                    splats,
-                    pairs,
-                    &place,
-                    Some(&target),
-                    &mut Counted::default(),
-                );
+                blend_scalar::blend(splats, pairs, &place, &target);
             }),
             other => return Err(no_blend(other)),
         }
@@ -277,6 +273,7 @@ impl Frame {
             total.evaluated += counted.evaluated;
             total.blended += counted.blended;
         };
+        let warps = Mutex::new(WarpCounts::default());
         match options.pipeline.blend {
             Blend::Subtile | Blend::Splatcore => {
                 for_tiles(&self.tile_order, &self.scratch, |tile, scratch| {
@@ -296,8 +293,11 @@ impl Frame {
             Blend::Scalar => for_tiles(&self.tile_order, &self.scratch, |tile, _| {
                 let (place, pairs) = (place(tile, camera, options), lists.of_tile(tile));
                 let mut counted = Counted::default();
-                blend_scalar::blend(splats, pairs, &place, None, &mut counted);
+                let of_tile = blend_scalar::count(splats, pairs, &place, &mut counted);
                 add(counted);
+                let mut warps = lock(&warps);
+                warps.visited += of_tile.visited;
+                warps.blended += of_tile.blended;
             }),
             other => return Err(no_blend(other)),
         }
@@ -307,6 +307,7 @@ impl Frame {
             pairs: self.lists.pairs.len() as u64,
             fragments_evaluated: Some(total.evaluated),
             fragments_blended: Some(total.blended),
+            warps: (options.pipeline.blend == Blend::Scalar).then(|| *lock(&warps)),
         })
     }
 

@@ -127,7 +127,7 @@ mod tests {
         for paper in Paper::ALL {
             let mut scene = scene(paper, "+tc-gs");
             scene.name = "<script>".into();
-            let tables = paper.tables(&[scene]);
+            let tables = paper.tables(&[scene], &[]);
             let html = page(paper.about(), &[("Device".into(), "a & b".into())], &tables);
             for table in &tables {
                 assert!(
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn every_number_of_the_text_is_on_the_page() {
-        let tables = Paper::Tc.tables(&[scene(Paper::Tc, "")]);
+        let tables = Paper::Tc.tables(&[scene(Paper::Tc, "")], &[]);
         let html = page(Paper::Tc.about(), &[], &tables);
         for table in &tables {
             for row in &table.rows {

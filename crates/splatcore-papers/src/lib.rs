@@ -1,19 +1,23 @@
-//! The tables of the papers on tensor cores, in their own layout: what was measured here beside
-//! what they print.
+//! The papers' tables, in their own layout: what was measured here beside what they print.
 //!
 //! Somebody measures: for each scene every [`Run`] of [`Paper::runs`] gives an [`Outcome`], and
-//! [`Measured`] holds them. [`Report::new`] makes the tables of that and writes them as text, as a
-//! page and as JSON.
+//! [`Measured`] holds them, with trainings ([`Training`]) for papers that train. [`Report::new`]
+//! makes the tables of that and writes them as text, as a page and as JSON.
 //!
 //! One file a paper holds its numbers, with the table that each came from, and which pipelines its
 //! rows are; `spec` turns that and the measurements into tables.
 
 mod about;
+mod atomic;
+mod counts;
 mod gemm_gs;
 mod html;
 mod metric;
 pub mod page;
 mod paper;
+mod part;
+#[cfg(test)]
+mod pending;
 mod report;
 mod row;
 mod run;
@@ -25,12 +29,14 @@ mod tensor_gs;
 #[cfg(test)]
 mod test_data;
 mod text;
+mod training;
 
 pub use about::About;
 pub use metric::Format;
 pub use paper::Paper;
 pub use report::{Measured, Report};
-pub use row::{Row, StagesMs};
-pub use run::Run;
+pub use row::{Row, StagesMs, is_backward};
+pub use run::{Also, Run};
 pub use scene::{Outcome, Scene};
 pub use table::{Column, Group, Table, TableRow};
+pub use training::Training;

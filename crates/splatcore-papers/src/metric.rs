@@ -1,6 +1,8 @@
 //! The numbers of tables, from rows of measurements.
 
+use crate::counts::{Counts, ratio};
 use crate::row::Row;
+use crate::run::Also;
 use serde::Serialize;
 
 /// How a number is written, and its unit.
@@ -19,7 +21,16 @@ pub enum Format {
     Millions,
     /// Percent.
     Percent,
+    /// Structural similarity.
+    Ssim,
+    /// Whole numbers.
+    Count,
+    /// One digit after the point.
+    Tenths,
 }
+
+/// A PSNR from which on images have the same bits, or all but.
+const SAME_DB: f64 = 119.99;
 
 impl Format {
     /// The number as text.
@@ -31,6 +42,31 @@ impl Format {
             Format::Decibels => format!("{value:.2}"),
             Format::Millions => format!("{value:.2}"),
             Format::Percent => format!("{value:.1}"),
+            Format::Ssim => format!("{value:.4}"),
+            Format::Count => format!("{value:.0}"),
+            Format::Tenths => format!("{value:.1}"),
+        }
+    }
+
+    /// The mean of one number of several scenes: of ratios the geometric mean, of frame rates that
+    /// of the mean time, else the arithmetic mean. None of PSNRs of which some, but not all, are of
+    /// equal images.
+    pub fn mean(self, values: &[f64]) -> Option<f64> {
+        let count = values.len() as f64;
+        let arithmetic = |of: &dyn Fn(f64) -> f64| {
+            let sum: f64 = values.iter().map(|&value| of(value)).sum();
+            sum / count
+        };
+        match self {
+            _ if values.is_empty() => None,
+            Format::Times if values.iter().any(|&value| value <= 0.0) => None,
+            Format::Times => Some(arithmetic(&f64::ln).exp()),
+            Format::Fps => ratio(1.0, arithmetic(&f64::recip)),
+            Format::Decibels => {
+                let same = values.iter().filter(|&&value| value >= SAME_DB).count();
+                (same == 0 || same == values.len()).then(|| arithmetic(&|value| value))
+            }
+            _ => Some(arithmetic(&|value| value)),
         }
     }
 }
@@ -38,9 +74,9 @@ impl Format {
 /// A number that a row has for a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
-    /// Frames a second, from the time of all stages.
+    /// Frames a second, from [`Metric::Ms`].
     Fps,
-    /// Time of all stages.
+    /// Time of a frame on the device.
     Ms,
     /// By the wall clock from frame to frame.
     FrameMs,
@@ -76,10 +112,46 @@ pub enum Metric {
     Skipped,
     /// Culled in percent of all fragments.
     CulledShare,
+    /// SSIM against vanilla's image.
+    Ssim,
+    /// SSIM against the photos, where there are any.
+    SsimPhotos,
+    /// Gaussians in view.
+    Visible,
+    /// Fragments whose exponent was computed.
+    Evaluated,
+    /// Entries of lists that are not there, in percent of those of what it is compared with.
+    LoadsSaved,
+    /// Entries of the lists of what it is compared with for each of its own.
+    Reuse,
+    /// Time from gradients of pixels to sums of Gaussians: `blend_backward` and what adds up its
+    /// rows.
+    GradientMs,
+    /// As [`Metric::SpeedUp`], of [`Metric::GradientMs`].
+    GradientSpeedUp,
+    /// Time of a training step, by the wall clock.
+    StepMs,
+    /// As [`Metric::SpeedUp`], of [`Metric::StepMs`].
+    StepSpeedUp,
+    /// The forward pass in percent of a step's stages.
+    ForwardShare,
+    /// `loss`, likewise.
+    LossShare,
+    /// What [`Metric::GradientMs`] is the time of, likewise.
+    GradientShare,
+    /// Everything else, likewise: gradients of parameters and the optimiser.
+    UpdateShare,
+    /// Atomic additions that the backward method makes.
+    Updates,
+    /// Those of what it is compared with over its own.
+    FewerUpdates,
+    /// Atomic additions a microsecond of [`Metric::GradientMs`].
+    UpdateRate,
+    /// Lanes that add, of the 32 of a warp, over the warps that add anything.
+    ActiveLanes,
+    /// The same over all warps that look at a Gaussian.
+    ActiveLanesOfAll,
 }
-
-/// Pixels of a tile.
-const TILE_PIXELS: u64 = 256;
 
 impl Metric {
     /// Heading of its column.
@@ -104,6 +176,24 @@ impl Metric {
             Metric::Culled => "culled M",
             Metric::Skipped => "skipped M",
             Metric::CulledShare => "culled %",
+            Metric::Ssim => "SSIM vs 3DGS",
+            Metric::SsimPhotos => "SSIM vs photos",
+            Metric::Visible => "visible M",
+            Metric::Evaluated => "exponents M",
+            Metric::LoadsSaved => "fewer loads %",
+            Metric::Reuse => "reuse",
+            Metric::GradientMs => "gradient ms",
+            Metric::GradientSpeedUp | Metric::StepSpeedUp => "speed-up",
+            Metric::StepMs => "step ms",
+            Metric::ForwardShare => "forward %",
+            Metric::LossShare => "loss %",
+            Metric::GradientShare => "gradient %",
+            Metric::UpdateShare => "update %",
+            Metric::Updates => "additions M",
+            Metric::FewerUpdates => "fewer additions",
+            Metric::UpdateRate => "additions/us",
+            Metric::ActiveLanes => "lanes, warps that add",
+            Metric::ActiveLanesOfAll => "lanes, all warps",
         }
     }
 
@@ -111,15 +201,59 @@ impl Metric {
     pub fn format(self) -> Format {
         match self {
             Metric::Fps => Format::Fps,
-            Metric::Ms | Metric::FrameMs | Metric::ProjectMs | Metric::SortMs | Metric::BlendMs => {
-                Format::Ms
-            }
-            Metric::SpeedUp | Metric::OverVanilla | Metric::BlendSpeedUp => Format::Times,
+            Metric::Ms
+            | Metric::FrameMs
+            | Metric::ProjectMs
+            | Metric::SortMs
+            | Metric::BlendMs
+            | Metric::GradientMs
+            | Metric::StepMs => Format::Ms,
+            Metric::SpeedUp
+            | Metric::OverVanilla
+            | Metric::BlendSpeedUp
+            | Metric::Reuse
+            | Metric::GradientSpeedUp
+            | Metric::StepSpeedUp
+            | Metric::FewerUpdates => Format::Times,
             Metric::Psnr | Metric::PsnrPhotos => Format::Decibels,
-            Metric::Pairs | Metric::Blended | Metric::Culled | Metric::Skipped => Format::Millions,
-            Metric::ProjectShare | Metric::SortShare | Metric::BlendShare | Metric::CulledShare => {
-                Format::Percent
-            }
+            Metric::Ssim | Metric::SsimPhotos => Format::Ssim,
+            Metric::Pairs
+            | Metric::Blended
+            | Metric::Culled
+            | Metric::Skipped
+            | Metric::Visible
+            | Metric::Evaluated
+            | Metric::Updates => Format::Millions,
+            Metric::ProjectShare
+            | Metric::SortShare
+            | Metric::BlendShare
+            | Metric::CulledShare
+            | Metric::LoadsSaved
+            | Metric::ForwardShare
+            | Metric::LossShare
+            | Metric::GradientShare
+            | Metric::UpdateShare => Format::Percent,
+            Metric::UpdateRate => Format::Count,
+            Metric::ActiveLanes | Metric::ActiveLanesOfAll => Format::Tenths,
+        }
+    }
+
+    /// What must be measured for it beside frames.
+    pub fn needs(self) -> Also {
+        Also {
+            backward: matches!(
+                self,
+                Metric::GradientMs
+                    | Metric::GradientSpeedUp
+                    | Metric::StepMs
+                    | Metric::StepSpeedUp
+                    | Metric::ForwardShare
+                    | Metric::LossShare
+                    | Metric::GradientShare
+                    | Metric::UpdateShare
+                    | Metric::UpdateRate
+            ),
+            ssim: matches!(self, Metric::Ssim | Metric::SsimPhotos),
         }
     }
 
@@ -127,18 +261,10 @@ impl Metric {
     pub fn of(self, row: &Row, against: Option<&Row>, vanilla: Option<&Row>) -> Option<f64> {
         let blend = row.stage("blend");
         let project = row.stage("project");
-        // Marks between stages cost time: their sum is more than the frame without marks.
-        let stages: f64 = row.stages.iter().map(|(_, ms)| ms).sum();
+        let stages = row.frame_stages();
         let sort = stages - project - blend;
-        let culled = row
-            .fragments_evaluated
-            .zip(row.fragments_blended)
-            .map(|(evaluated, blended)| evaluated.saturating_sub(blended));
-        let all = TILE_PIXELS * row.pairs;
-        let skipped = row
-            .fragments_evaluated
-            .map(|evaluated| all.saturating_sub(evaluated));
-        let millions = |count: u64| count as f64 / 1e6;
+        let counts = Counts::of(row);
+        let millions = |count: f64| Some(count / 1e6);
         match self {
             Metric::Fps => ratio(1e3, row.gpu_ms),
             Metric::Ms => Some(row.gpu_ms),
@@ -154,18 +280,55 @@ impl Metric {
             Metric::BlendShare => ratio(100.0 * blend, stages),
             Metric::Psnr => row.psnr_vs_reference,
             Metric::PsnrPhotos => row.psnr_vs_photos,
-            Metric::Pairs => Some(millions(row.pairs)),
-            Metric::Blended => row.fragments_blended.map(millions),
-            Metric::Culled => culled.map(millions),
-            Metric::Skipped => skipped.map(millions),
-            Metric::CulledShare => ratio(100.0 * culled? as f64, all as f64),
+            Metric::Ssim => row.ssim_vs_reference,
+            Metric::SsimPhotos => row.ssim_vs_photos,
+            Metric::Visible => millions(row.visible as f64),
+            Metric::Pairs => millions(counts.pairs),
+            Metric::Blended => millions(counts.blended?),
+            Metric::Evaluated => millions(counts.evaluated?),
+            Metric::Culled => millions(counts.culled()?),
+            Metric::Skipped => millions((counts.all() - counts.evaluated?).max(0.0)),
+            Metric::CulledShare => ratio(100.0 * counts.culled()?, counts.all()),
+            Metric::LoadsSaved => {
+                let theirs = Counts::of(against?).pairs;
+                ratio(100.0 * (theirs - counts.pairs), theirs)
+            }
+            Metric::Reuse => ratio(Counts::of(against?).pairs, counts.pairs),
+            Metric::GradientMs => row.gradient(),
+            Metric::GradientSpeedUp => ratio(against?.gradient()?, row.gradient()?),
+            Metric::StepMs => row.step_ms,
+            Metric::StepSpeedUp => ratio(against?.step_ms?, row.step_ms?),
+            Metric::ForwardShare => row.step_share(is_forward),
+            Metric::LossShare => row.step_share(is_loss),
+            Metric::GradientShare => row.step_share(is_gradient),
+            Metric::UpdateShare => {
+                row.step_share(|stage| !(is_forward(stage) || is_loss(stage) || is_gradient(stage)))
+            }
+            Metric::Updates => millions(counts.updates(row)?),
+            Metric::FewerUpdates => {
+                let against = against?;
+                ratio(Counts::of(against).updates(against)?, counts.updates(row)?)
+            }
+            Metric::UpdateRate => ratio(counts.updates(row)? / 1e3, row.gradient()?),
+            Metric::ActiveLanes => ratio(counts.blended?, counts.warps?.blended),
+            Metric::ActiveLanesOfAll => ratio(counts.blended?, counts.warps?.visited),
         }
     }
 }
 
-/// `None` in place of an infinity, which JSON cannot hold.
-fn ratio(a: f64, b: f64) -> Option<f64> {
-    (b > 0.0).then(|| a / b)
+/// Stages of a step that belong to the forward pass.
+fn is_forward(stage: &str) -> bool {
+    ["project", "sort", "intersect", "blend"].contains(&stage)
+}
+
+/// Stages of a step that compare image and photo.
+fn is_loss(stage: &str) -> bool {
+    ["loss", "exposure"].contains(&stage)
+}
+
+/// Stages of a step that turn gradients of pixels into sums of Gaussians.
+fn is_gradient(stage: &str) -> bool {
+    ["blend_backward", "sum_pairs"].contains(&stage)
 }
 
 #[cfg(test)]
@@ -190,5 +353,77 @@ mod tests {
     #[test]
     fn a_time_of_zero_gives_no_infinity() {
         assert_eq!(Metric::Fps.of(&row(0.0), None, None), None);
+    }
+
+    #[test]
+    fn means_are_those_of_their_kind() {
+        let near = |found: Option<f64>, wanted: f64| {
+            assert!(
+                (found.unwrap() - wanted).abs() < 1e-12,
+                "{found:?} {wanted}"
+            );
+        };
+        near(Format::Ms.mean(&[1.0, 4.0]), 2.5);
+        near(Format::Times.mean(&[1.0, 4.0]), 2.0);
+        // 10 and 40 ms.
+        near(Format::Fps.mean(&[100.0, 25.0]), 40.0);
+        near(Format::Decibels.mean(&[60.0, 70.0]), 65.0);
+        near(Format::Decibels.mean(&[120.0, 120.0]), 120.0);
+        assert_eq!(Format::Decibels.mean(&[120.0, 70.0]), None);
+        assert_eq!(Format::Ms.mean(&[]), None);
+    }
+
+    #[test]
+    fn stages_of_the_backward_pass_are_no_part_of_a_frame() {
+        let row = row(2.0);
+        let of = |metric: Metric| metric.of(&row, Some(&row), None).unwrap();
+        let near = |metric, wanted: f64| {
+            assert!(
+                (of(metric) - wanted).abs() < 1e-9,
+                "{metric:?} {}",
+                of(metric)
+            );
+        };
+        near(Metric::SortMs, 0.6);
+        near(Metric::BlendShare, 60.0);
+        near(Metric::GradientMs, 6.0);
+        near(Metric::ForwardShare, 20.0);
+        near(Metric::LossShare, 20.0);
+        near(Metric::GradientShare, 40.0);
+        near(Metric::UpdateShare, 20.0);
+    }
+
+    #[test]
+    fn additions_are_those_of_the_method() {
+        let with = |name: &str| {
+            let mut row = row(2.0);
+            row.pipeline = name.parse().unwrap();
+            row
+        };
+        let atomic = with("exact+scalar+atomic");
+        let of = |metric: Metric, name: &str| metric.of(&with(name), Some(&atomic), None);
+        let updates = |name| of(Metric::Updates, name).unwrap();
+        assert!((updates("exact+scalar+atomic") - 9.0 * 0.05).abs() < 1e-12);
+        assert!((updates("exact+scalar+warp-reduce") - 9.0 * 0.008).abs() < 1e-12);
+        assert!((updates("exact+scalar+warp-reduce-skip") - 9.0 * 0.004).abs() < 1e-12);
+        assert_eq!(updates("exact+scalar+gaussian-parallel"), 0.0);
+        let fewer = of(Metric::FewerUpdates, "exact+scalar+warp-reduce-skip");
+        assert_eq!(fewer, Some(12.5));
+        assert_eq!(of(Metric::FewerUpdates, "exact+splatcore"), None);
+        // 50,000 fragments over 4,000 and 8,000 warps; 450,000 additions in 6 ms.
+        assert_eq!(of(Metric::ActiveLanes, "vanilla"), Some(12.5));
+        assert_eq!(of(Metric::ActiveLanesOfAll, "vanilla"), Some(6.25));
+        assert_eq!(of(Metric::UpdateRate, "vanilla"), Some(75.0));
+        let mut uncounted = with("exact+scalar+warp-reduce");
+        (uncounted.warps_visited, uncounted.warps_blended) = (None, None);
+        assert_eq!(Metric::Updates.of(&uncounted, None, None), None);
+    }
+
+    #[test]
+    fn loads_are_saved_over_other_lists() {
+        let (mut grouped, tiles) = (row(2.0), row(2.0));
+        grouped.pairs = 250;
+        let of = |metric: Metric| metric.of(&grouped, Some(&tiles), None).unwrap();
+        assert_eq!((of(Metric::LoadsSaved), of(Metric::Reuse)), (75.0, 4.0));
     }
 }

@@ -7,6 +7,7 @@ use crate::row::Row;
 use crate::scene::{Outcome, Scene};
 use crate::table::Table;
 use crate::text::text;
+use crate::training::Training;
 use serde::{Serialize, Serializer};
 
 /// What was measured for a paper's tables.
@@ -21,10 +22,12 @@ pub struct Measured {
     pub facts: Vec<(String, String)>,
     /// Each scene, with what came of [`Paper::runs`].
     pub scenes: Vec<Scene>,
+    /// For papers that train.
+    pub trainings: Vec<Training>,
 }
 
 /// A paper's tables with numbers. Serializes as `{"paper", "device", "backend", "passes",
-/// "scenes": [...], "tables": [...]}`.
+/// "scenes": [...], "trainings": [...], "tables": [...]}`.
 pub struct Report {
     paper: Paper,
     measured: Measured,
@@ -34,7 +37,7 @@ pub struct Report {
 impl Report {
     /// Fills the paper's tables.
     pub fn new(paper: Paper, measured: Measured) -> Self {
-        let tables = paper.tables(&measured.scenes);
+        let tables = paper.tables(&measured.scenes, &measured.trainings);
         Self {
             paper,
             measured,
@@ -69,6 +72,8 @@ struct ReportJson<'a> {
     backend: &'a str,
     passes: u32,
     scenes: Vec<SceneJson<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    trainings: &'a [Training],
     tables: &'a [Table],
 }
 
@@ -130,6 +135,7 @@ impl Serialize for Report {
             backend: self.measured.backend,
             passes: self.measured.passes,
             scenes: self.measured.scenes.iter().map(SceneJson::from).collect(),
+            trainings: &self.measured.trainings,
             tables: &self.tables,
         };
         json.serialize(serializer)
@@ -148,6 +154,7 @@ mod tests {
             passes: 3,
             facts: vec![("here".into(), "a & b".into())],
             scenes: vec![scene(paper, missing)],
+            trainings: Vec::new(),
         };
         Report::new(paper, measured)
     }

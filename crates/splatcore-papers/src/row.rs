@@ -43,6 +43,12 @@ pub struct Row {
     /// Mean over the cameras, if each has a photo of its size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub psnr_vs_photos: Option<f64>,
+    /// SSIM of the image against vanilla's, mean over the cameras, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ssim_vs_reference: Option<f64>,
+    /// SSIM against the photos, if asked for and each camera has a photo of its size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ssim_vs_photos: Option<f64>,
     /// Gaussians that can change a pixel; this and all counts are means over the cameras.
     pub visible: u64,
     /// (Tile, Gaussian) pairs.
@@ -51,6 +57,14 @@ pub struct Row {
     pub fragments_evaluated: Option<u64>,
     /// Fragments that change their pixel; likewise.
     pub fragments_blended: Option<u64>,
+    /// (Warp, Gaussian) pairs that a backward pass with a thread a pixel and no rows for pairs
+    /// walks, if counted: those of each batch of 256 of a tile's list, until all its pixels have
+    /// stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warps_visited: Option<u64>,
+    /// Those of them where a pixel of the warp, 16x2 pixels, is changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warps_blended: Option<u64>,
     /// Nanoseconds of `blend` for each fragment that changes its pixel; likewise.
     pub ns_per_blended: Option<f64>,
     /// Likewise of `blend_backward`.
@@ -72,6 +86,34 @@ impl Row {
         let found = self.stages.iter().find(|(stage, _)| *stage == name);
         found.map_or(0.0, |(_, ms)| *ms)
     }
+
+    /// Milliseconds of all forward stages of the frame.
+    pub(crate) fn frame_stages(&self) -> f64 {
+        let forward = self.stages.iter().filter(|(stage, _)| !is_backward(stage));
+        forward.map(|(_, ms)| ms).sum()
+    }
+
+    /// Milliseconds from the gradients of pixels to sums for each Gaussian, without `gather_sums`,
+    /// which only changes the layout of sums; `None` if the backward pass was not measured.
+    pub(crate) fn gradient(&self) -> Option<f64> {
+        self.backward_ms?;
+        Some(self.stage("blend_backward") + self.stage("sum_pairs"))
+    }
+
+    /// Percent of a step's stages that these are; `None` if no stage of steps was measured.
+    pub(crate) fn step_share(&self, wanted: impl Fn(&str) -> bool) -> Option<f64> {
+        let sum = |wanted: &dyn Fn(&str) -> bool| -> f64 {
+            let stages = self.step_stages.iter().filter(|(stage, _)| wanted(stage));
+            stages.map(|(_, ms)| ms).sum()
+        };
+        let all = sum(&|_| true);
+        (all > 0.0).then(|| 100.0 * sum(&wanted) / all)
+    }
+}
+
+/// Whether a stage belongs to the backward pass.
+pub fn is_backward(stage: &str) -> bool {
+    stage.ends_with("_backward") || ["sum_pairs", "gather_sums"].contains(&stage)
 }
 
 /// Keeps the order in which the stages ran.

@@ -3,21 +3,48 @@
 use splatcore_core::pipeline::Pipeline;
 
 /// One pipeline at one resolution.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Run {
-    /// Name of the pipeline, `intersect+blend`.
+    /// Name of the pipeline, `intersect+blend[+backward]`.
     pub pipeline: String,
     /// Width and height are so many times the camera's.
     pub scale: u32,
+    /// What is measured beside frames.
+    pub also: Also,
+}
+
+/// What is measured of a pipeline beside its frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Also {
+    /// The backward pass, and whole training steps.
+    pub backward: bool,
+    /// SSIM of the images.
+    pub ssim: bool,
+}
+
+impl Also {
+    /// What either asks for.
+    pub fn and(self, other: Also) -> Also {
+        Also {
+            backward: self.backward || other.backward,
+            ssim: self.ssim || other.ssim,
+        }
+    }
 }
 
 impl Run {
-    /// At the camera's own size.
-    pub fn new(intersect: &str, blend: &str) -> Self {
+    /// By the pipeline's name, at the camera's own size.
+    pub fn of(pipeline: impl Into<String>) -> Self {
         Self {
-            pipeline: format!("{intersect}+{blend}"),
+            pipeline: pipeline.into(),
             scale: 1,
+            also: Also::default(),
         }
+    }
+
+    /// At the camera's own size, with the backward method that belongs to the blend.
+    pub fn new(intersect: &str, blend: &str) -> Self {
+        Self::of(format!("{intersect}+{blend}"))
     }
 
     /// The same, larger.
@@ -42,5 +69,30 @@ impl Run {
     /// The pipeline, if this build knows the names.
     pub fn parse(&self) -> Result<Pipeline, String> {
         self.pipeline.parse()
+    }
+
+    /// Whether both are the same pipeline at the same resolution, whatever is measured of it.
+    pub fn same(&self, other: &Run) -> bool {
+        let pipelines = match (self.parse(), other.parse()) {
+            (Ok(a), Ok(b)) => a == b,
+            _ => self.pipeline == other.pipeline,
+        };
+        self.scale == other.scale && pipelines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipeline_has_two_names_and_is_one() {
+        let short = Run::vanilla(1);
+        let long = Run::of("aabb+scalar+atomic");
+        assert!(short.same(&long) && !short.same(&long.clone().at(2)));
+        assert!(!short.same(&Run::of("aabb+scalar+warp-reduce")));
+        // Names that are not known are compared as text.
+        assert!(Run::of("aabb+fancy").same(&Run::new("aabb", "fancy")));
+        assert!(!Run::of("aabb+fancy").same(&Run::of("exact+fancy")));
     }
 }

@@ -35,7 +35,7 @@ pub struct Scene {
 impl Scene {
     /// What came of a run; `None` if it was never asked for.
     pub(crate) fn outcome(&self, run: &Run) -> Option<&Outcome> {
-        let found = self.outcomes.iter().find(|(other, _)| other == run);
+        let found = self.outcomes.iter().find(|(other, _)| other.same(run));
         found.map(|(_, outcome)| outcome)
     }
 

@@ -1,7 +1,7 @@
 //! From rows of pipelines and measurements to tables of numbers.
 
 use crate::metric::{Format, Metric};
-use crate::run::Run;
+use crate::run::{Also, Run};
 use crate::scene::{Outcome, Scene};
 use crate::table::{Column, Group, Table, TableRow};
 
@@ -54,8 +54,8 @@ impl Line {
         }
     }
 
-    /// splatcore's own pipeline, the last row of every table; compared with vanilla in each of so
-    /// many variants.
+    /// splatcore's own pipeline, the last row of every table with numbers measured here; compared
+    /// with vanilla in each of so many variants.
     pub fn splatcore(variants: usize) -> Self {
         let one = Compared {
             run: Run::splatcore(1),
@@ -81,6 +81,16 @@ impl Line {
     pub fn paper_some(mut self, values: &[Option<f64>]) -> Self {
         self.paper = values.to_vec();
         self
+    }
+
+    /// The number in our column `i`.
+    fn metric(&self, i: usize, here: &Here) -> Option<Metric> {
+        match self.instead {
+            // The first column holds the ratio; others would repeat it.
+            Some(_) if i > 0 => None,
+            Some(metric) => Some(metric),
+            None => Some(here.metric),
+        }
     }
 
     /// A row of ratios below rows of times.
@@ -132,18 +142,38 @@ pub struct Spec {
 impl Spec {
     /// All that the table needs.
     pub fn runs(&self) -> Vec<Run> {
+        let columns = self.here.iter().map(|here| here.metric);
+        let rows = self.lines.iter().filter_map(|line| line.instead);
+        let also = columns.chain(rows).map(Metric::needs);
+        let also = also.fold(Also::default(), Also::and);
         let compared = self.lines.iter().flat_map(|line| &line.runs);
         compared
             .flat_map(|c| [Run::vanilla(c.run.scale), c.against.clone(), c.run.clone()])
+            .map(|run| Run {
+                also: run.also.and(also),
+                ..run
+            })
             .collect()
+    }
+
+    /// Headings of our columns: the scenes, and the mean of several.
+    fn titles(&self, scenes: &[Scene]) -> Vec<String> {
+        if self.here.is_empty() {
+            return Vec::new();
+        }
+        let names = scenes.iter().map(|scene| format!("here: {}", scene.name));
+        let mean = format!("here: mean of {} scenes", scenes.len());
+        names.chain((scenes.len() > 1).then_some(mean)).collect()
     }
 
     /// With numbers.
     pub fn fill(&self, scenes: &[Scene]) -> Table {
-        let mut groups: Vec<Group> = scenes
-            .iter()
-            .map(|scene| Group {
-                title: format!("here: {}", scene.name),
+        let titles = self.titles(scenes);
+        let ours = titles.len();
+        let mut groups: Vec<Group> = titles
+            .into_iter()
+            .map(|title| Group {
+                title,
                 columns: self.here.iter().map(column_here).collect(),
             })
             .collect();
@@ -165,8 +195,8 @@ impl Spec {
         }
         let paper_columns: usize = self.paper.iter().map(|(_, columns)| columns.len()).sum();
         let (here, beside) = &self.plot;
-        let first_of_paper = scenes.len() * self.here.len();
-        let plotted = (0..scenes.len()).map(|scene| scene * self.here.len() + here);
+        let first_of_paper = ours * self.here.len();
+        let plotted = (0..ours).map(|group| group * self.here.len() + here);
         Table {
             name: self.name,
             caption: self.caption,
@@ -187,13 +217,8 @@ impl Spec {
         let mut cells = Vec::new();
         for scene in scenes {
             for (i, here) in self.here.iter().enumerate() {
-                let metric = match line.instead {
-                    // The first column holds the ratio; others would repeat it.
-                    Some(_) if i > 0 => None,
-                    Some(metric) => Some(metric),
-                    None => Some(here.metric),
-                };
                 let compared = line.runs.get(here.variant);
+                let metric = line.metric(i, here);
                 cells.push(compared.zip(metric).and_then(|(compared, metric)| {
                     let vanilla = Run::vanilla(compared.run.scale);
                     metric.of(
@@ -202,6 +227,19 @@ impl Spec {
                         scene.row(&vanilla),
                     )
                 }));
+            }
+        }
+        if scenes.len() > 1 {
+            for (i, here) in self.here.iter().enumerate() {
+                let of_scenes = cells.iter().skip(i).step_by(self.here.len());
+                // A mean over some of the scenes would not compare with one over all of them.
+                let values: Option<Vec<f64>> = of_scenes.take(scenes.len()).copied().collect();
+                let metric = line.metric(i, here);
+                cells.push(
+                    metric
+                        .zip(values)
+                        .and_then(|(metric, values)| metric.format().mean(&values)),
+                );
             }
         }
         let paper = line.paper.iter().copied().chain(std::iter::repeat(None));
@@ -335,5 +373,37 @@ mod tests {
         assert_eq!(table.rows[1].note.as_deref(), Some(reason));
         assert_eq!(table.rows[1].cells, [None, None, None, None, Some(2.0)]);
         assert_eq!(table.rows[0].note, None);
+    }
+
+    #[test]
+    fn several_scenes_have_means_of_all_or_none() {
+        let row = |ms: f64| Outcome::Row(Box::new(row(ms)));
+        let missing = || Outcome::Missing {
+            short: "out of memory".into(),
+            full: String::new(),
+        };
+        let table = spec().fill(&[scene(row(2.0)), scene(row(0.5))]);
+        let titles: Vec<&str> = table.groups.iter().map(|g| g.title.as_str()).collect();
+        assert_eq!(
+            titles,
+            [
+                "here: fox",
+                "here: fox",
+                "here: mean of 2 scenes",
+                "paper: truck"
+            ]
+        );
+        // 2 and 0.5 ms; 2 and 8 times faster.
+        let mean = |row: usize| &table.rows[row].cells[6..9];
+        assert_eq!(mean(1)[0], Some(1.25));
+        assert!((mean(1)[1].unwrap() - 4.0).abs() < 1e-12);
+        // Rows of ratios, rows that only the paper has.
+        assert!((mean(2)[0].unwrap() - 4.0).abs() < 1e-12 && mean(2)[1..] == [None, None]);
+        assert_eq!(mean(3), [None; 3]);
+        assert_eq!(table.rows[1].cells[9..], [None, Some(2.0)]);
+        assert_eq!(table.plotted, [1, 4, 7, 10]);
+        let table = spec().fill(&[scene(row(2.0)), scene(missing())]);
+        assert_eq!(table.rows[1].cells[6..9], [None; 3]);
+        assert!(table.rows[0].cells[6].is_some());
     }
 }

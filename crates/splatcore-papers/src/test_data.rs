@@ -16,22 +16,35 @@ pub fn row(gpu_ms: f64) -> Row {
         interpolate: false,
         gpu_ms,
         frame_ms: 1.05 * gpu_ms,
-        backward_ms: None,
-        step_ms: None,
+        backward_ms: Some(3.5 * gpu_ms),
+        step_ms: Some(6.0 * gpu_ms),
         stages: vec![
             ("project", 0.1 * gpu_ms),
             ("intersect", 0.1 * gpu_ms),
             ("sort", 0.2 * gpu_ms),
             ("blend", 0.6 * gpu_ms),
+            ("blend_backward", 2.5 * gpu_ms),
+            ("sum_pairs", 0.5 * gpu_ms),
+            ("project_backward", 0.5 * gpu_ms),
         ],
-        step_stages: Vec::new(),
+        step_stages: vec![
+            ("project", 0.5 * gpu_ms),
+            ("blend", 0.5 * gpu_ms),
+            ("loss", 1.0 * gpu_ms),
+            ("blend_backward", 2.0 * gpu_ms),
+            ("adam", 1.0 * gpu_ms),
+        ],
         psnr_vs_reference: Some(70.0),
         psnr_vs_reference_worst: Some(70.0),
         psnr_vs_photos: Some(29.5),
+        ssim_vs_reference: Some(0.999),
+        ssim_vs_photos: Some(0.9),
         visible: 100,
         pairs: 1000,
         fragments_evaluated: Some(200_000),
         fragments_blended: Some(50_000),
+        warps_visited: Some(8000),
+        warps_blended: Some(4000),
         ns_per_blended: Some(1.0),
         ns_per_blended_backward: None,
     }
@@ -45,7 +58,7 @@ pub fn scene(paper: Paper, missing: &str) -> Scene {
                 short: "unknown blend method".into(),
                 full: format!("unknown blend method in {}", run.pipeline),
             }
-        } else if run.pipeline == Run::vanilla(1).pipeline {
+        } else if run.same(&Run::vanilla(run.scale)) {
             Outcome::Row(Box::new(row(4.0)))
         } else {
             Outcome::Row(Box::new(row(2.0)))

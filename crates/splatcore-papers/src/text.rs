@@ -49,8 +49,10 @@ pub fn text(table: &Table) -> String {
             .collect();
         under.push_str(&names.join("  "));
     }
-    lines.push(over.trim_end().to_owned());
-    lines.push(under);
+    if !table.groups.is_empty() {
+        lines.push(over.trim_end().to_owned());
+        lines.push(under);
+    }
     for (number, row) in table.rows.iter().enumerate() {
         let mut line = format!("{:label$}", row.label);
         let mut said = false;
@@ -87,7 +89,10 @@ mod tests {
     #[test]
     fn columns_stand_under_their_headings() {
         for paper in Paper::ALL {
-            for table in paper.tables(&[scene(paper, "")]) {
+            for table in paper.tables(&[scene(paper, "")], &[]) {
+                if table.groups.is_empty() {
+                    continue;
+                }
                 let text = text(&table);
                 let lines: Vec<&str> = text.lines().collect();
                 let bars = |line: &str| -> Vec<usize> {
@@ -106,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_missing_method_is_a_row_with_its_reason() {
-        let tables = Paper::Tc.tables(&[scene(Paper::Tc, "+tc-gs")]);
+        let tables = Paper::Tc.tables(&[scene(Paper::Tc, "+tc-gs")], &[]);
         let text = text(&tables[0]);
         let row = text
             .lines()
@@ -116,7 +121,7 @@ mod tests {
         // Ours, then the paper's.
         assert_eq!(
             cells[1..3],
-            ["unknown blend method", "323.4     2.13×  23.68"],
+            ["unknown blend method", "323.4     2.13×  23.68  0.8510"],
             "{text}"
         );
         let row = text.lines().find(|line| line.starts_with("3DGS ")).unwrap();
@@ -128,5 +133,15 @@ mod tests {
             row.ends_with("unknown blend method") && row.contains(" - "),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_table_without_columns_is_its_rows_with_what_they_say() {
+        let tables = Paper::Atomic.tables(&[scene(Paper::Atomic, "")], &[]);
+        let text = text(&tables[0]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("Table 1: "), "{text}");
+        assert!(lines[1].starts_with("CPU ") && lines[1].contains("3.6GHz Rocket-lake-like"));
+        assert_eq!(lines.len(), 1 + tables[0].rows.len() + 1, "{text}");
     }
 }

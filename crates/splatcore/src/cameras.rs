@@ -2,6 +2,7 @@
 //! around the scene.
 
 use crate::load;
+use crate::output::{self, WrongUsage};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use splatcore_core::gaussians::sigmoid;
@@ -81,7 +82,7 @@ pub struct CameraArgs {
 struct Source {
     /// Use the cameras of this dataset (its photos are decoded too, to know their sizes)
     #[arg(long, value_name = "DATASET")]
-    dataset: Option<PathBuf>,
+    dataset: Vec<PathBuf>,
     /// Use the cameras of a JSON file as INRIA's trainer writes it (cameras.json): an array of
     /// {"img_name", "width", "height", "position": [x,y,z] of the camera in the world, "rotation":
     /// camera-to-world matrix in three rows (columns: right, down, forward), "fx", "fy"} in pixels;
@@ -107,10 +108,46 @@ pub struct NamedCamera {
 
 impl CameraArgs {
     /// The cameras, at least one, and the background colour. `path` is the scene's file.
+    ///
+    /// # Errors
+    /// If there are several datasets, or as [`CameraArgs::resolve_for`].
     pub fn resolve(&self, path: &Path, scene: &Gaussians) -> Result<(Vec<NamedCamera>, [f32; 3])> {
+        self.check_for(1)?;
+        self.resolve_for(0, path, scene)
+    }
+
+    /// Whether the cameras are those of so many scenes: a dataset for each, or what all share.
+    ///
+    /// # Errors
+    /// If they are not.
+    pub fn check_for(&self, scenes: usize) -> Result<()> {
+        match self.source.dataset.len() {
+            0 | 1 => Ok(()),
+            datasets if datasets == scenes => Ok(()),
+            datasets => Err(WrongUsage(format!(
+                "{} for {}; give --dataset once, or once for each scene in the order of the \
+                 scenes",
+                output::counted(datasets, "dataset"),
+                output::counted(scenes, "scene")
+            ))
+            .into()),
+        }
+    }
+
+    /// As [`CameraArgs::resolve`], of scene `i` of several.
+    ///
+    /// # Errors
+    /// What is wrong with the cameras.
+    pub fn resolve_for(
+        &self,
+        i: usize,
+        path: &Path,
+        scene: &Gaussians,
+    ) -> Result<(Vec<NamedCamera>, [f32; 3])> {
+        let datasets = &self.source.dataset;
         let (background, test_every) = load::settings_of(path, self.background, self.test_every);
         let background = background.colour();
-        let mut cameras = if let Some(folder) = &self.source.dataset {
+        let mut cameras = if let Some(folder) = datasets.get(i).or(datasets.first()) {
             self.of_dataset(folder, background, test_every)?
         } else if let Some(file) = &self.source.cameras {
             read_json(file)?

@@ -33,6 +33,10 @@ pub struct Counters {
     pub evaluated: u64,
     /// Fragments that changed their pixel.
     pub blended: u64,
+    /// (Warp, splat) pairs walked, `WarpCounts::visited`.
+    pub warps_visited: u64,
+    /// Those with a fragment that changed its pixel.
+    pub warps_blended: u64,
     /// Entries of the tiles' lists that have their place, where lists come from macro-tiles.
     pub placed: u64,
     /// Tiles that are to be blended first.
@@ -70,6 +74,8 @@ impl Counters {
         pairs: u64,
         evaluated: u64,
         blended: u64,
+        warps_visited: u64,
+        warps_blended: u64,
         placed: u64,
         firsts: u32,
         lasts: u32,

@@ -10,7 +10,9 @@ use crate::ops::counters::Counters;
 use crate::ops::project_backward::{self, WriteGradientsParams};
 use crate::ops::scene::SceneAddresses;
 use crate::ops::state;
-use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, StageTimes, Timed};
+use splatcore_core::backend::{
+    FrameCounts, RenderOptions, Rendered, StageTimes, Timed, WarpCounts,
+};
 use splatcore_core::pipeline::Blend;
 use splatcore_core::{BackendError, Camera, Gaussians, Image, checks};
 
@@ -92,6 +94,10 @@ impl Passes {
             pairs: counters.pairs,
             fragments_evaluated: counts.then_some(counters.evaluated),
             fragments_blended: counts.then_some(counters.blended),
+            warps: (options.pipeline.blend == Blend::Scalar).then_some(WarpCounts {
+                visited: counters.warps_visited,
+                blended: counters.warps_blended,
+            }),
         })
     }
 

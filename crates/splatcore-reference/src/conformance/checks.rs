@@ -2,7 +2,8 @@
 
 use super::outcome::Outcome;
 use super::{
-    depth, determinism, errors, exposure, forward, gradients, refine, smoothing, step, step_options,
+    depth, determinism, errors, exposure, forward, gradients, refine, smoothing, step,
+    step_options, warps,
 };
 use splatcore_core::backend::Backend;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,6 +20,7 @@ pub const CHECKS: &[Check] = &[
         depth::inverse_depth_matches_the_twin,
     ),
     ("counts match the twin", forward::counts_match_the_twin),
+    ("warps are counted", warps::warps_are_counted),
     (
         "gradients match the twin",
         gradients::gradients_match_the_twin,

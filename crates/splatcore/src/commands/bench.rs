@@ -8,6 +8,7 @@ mod samples;
 mod steps;
 mod table;
 mod timing;
+mod trainings;
 
 pub use args::Args;
 
@@ -19,7 +20,7 @@ use args::{Pipelines, Reference};
 use result::{Bench, Made, Skipped};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Blend, Pipeline};
-use splatcore_papers::Row;
+use splatcore_papers::{Paper, Row};
 use std::path::Path;
 use steps::Steps;
 use timing::Measured;
@@ -30,6 +31,10 @@ pub fn run(args: Args) -> Result<()> {
         if let Some(file) = file {
             output::check_file_writable(file, flag)?;
         }
+    }
+    if args.trainings.is_some() && !args.paper.is_some_and(Paper::trains) {
+        let problem = "--trainings goes with --paper atomic-aggregation, which has a table of them";
+        return Err(WrongUsage(problem.into()).into());
     }
     match (args.paper, args.scenes.as_slice()) {
         (Some(paper), _) => paper::run(&args, paper),
@@ -91,6 +96,7 @@ fn run_pipelines(args: &Args, path: &Path) -> Result<()> {
         cameras: &cameras,
         reference,
         passes: args.passes,
+        ssim: &[],
         tick: &mut |what| {
             done += 1;
             progress.update(done, || what.to_string());

@@ -66,6 +66,18 @@ __device__ __forceinline__ void add_fragments(Counters* counters, u32 evaluated,
     }
 }
 
+// Adds what the threads of a warp have counted of (warp, splat) pairs to the frame's totals.
+__device__ __forceinline__ void add_warps(Counters* counters, u32 visited, u32 blended, u32 lane) {
+    for (int offset = 16; offset > 0; offset /= 2) {
+        visited += __shfl_xor_sync(FULL_MASK, visited, offset);
+        blended += __shfl_xor_sync(FULL_MASK, blended, offset);
+    }
+    if (lane == 0) {
+        atomicAdd(&counters->warps_visited, (u64)visited);
+        atomicAdd(&counters->warps_blended, (u64)blended);
+    }
+}
+
 // Writes pixel `at`, counted row by row: the colour that is blended, before the background.
 __device__ __forceinline__ void write_pixel(const BlendParams& args, u32 at, float transmittance,
                                             float red, float green, float blue) {

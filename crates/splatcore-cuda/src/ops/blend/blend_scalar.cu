@@ -5,7 +5,8 @@
 // of `pairs` is a tile's list; an entry is the index of a compacted splat, or the number that
 // `pair_splats` maps to one. Writes `image` ([3][height][width], f32) over the background and
 // `transmittances` ([height][width]). Twin: splatcore-cpu/src/blend_scalar.rs.
-//   COUNT 1 counts fragments and writes no image.
+//   COUNT 1 counts fragments, and (warp, splat) pairs as blend_backward_atomic.cu walks them, and
+//   writes no image.
 //   DEPTH 1 also sums 1/z with the weights of the colours, into `inverse_depths`
 //   ([height][width]).
 //   CHECKPOINTS 1 writes what blend_backward_gaussian_parallel.cu reads: bucket_tiles[bucket] =
@@ -41,6 +42,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if DEPTH
     float inverse_depth = 0.0f;
 #endif
+#if COUNT
+    __shared__ u32 blending[BLOCK];  // bit w: a pixel of warp w blends the splat of the batch
+    u32 warps_visited = 0, warps_blended = 0;
+#endif
 #if CHECKPOINTS
     u32 stop = range.y;
     for (u32 k = thread; k < (range.y - range.x + WARP - 1) / WARP; k += BLOCK)
@@ -50,6 +55,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         // This barrier also keeps the next batch from overwriting this one.
         if (__syncthreads_and(done)) break;
         load_batch(batch, args, start, range.y);
+#if COUNT
+        blending[thread] = 0;
+#endif
         __syncthreads();
         u32 count = min(range.y - start, (u32)BLOCK);
         for (u32 k = 0; k < count && !done; ++k) {
@@ -75,6 +83,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 break;
             }
             ++blended;
+#if COUNT
+            atomicOr(&blending[k], 1u << thread / WARP);
+#endif
             float weight = alpha * transmittance;
             float4 colour = batch.colours[k];
             red = fmaf(weight, colour.x, red);
@@ -85,9 +96,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
             transmittance = next;
         }
+#if COUNT
+        __syncthreads();
+        warps_blended += __popc(blending[thread]);
+        if (thread % WARP == 0) warps_visited += count;
+#endif
     }
 #if COUNT
     if (!inside) evaluated = 0;
+    add_warps(args.counters, warps_visited, warps_blended, thread % WARP);
     add_fragments(args.counters, evaluated, blended, thread % WARP);
 #else
     if (inside) {

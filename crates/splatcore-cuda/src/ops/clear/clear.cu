@@ -31,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 args.counters->items = args.counters->refined_begun = 0;
         for (u32 k = 0; k < REFINED_LISTS; ++k) args.counters->refined_tiles[k] = 0;
         args.counters->pairs = args.counters->evaluated = args.counters->blended =
-            args.counters->placed = 0;
+            args.counters->warps_visited = args.counters->warps_blended = args.counters->placed = 0;
     }
     for (; i < args.count; i += (u64)gridDim.x * BLOCK) args.cleared[i] = make_uint4(0, 0, 0, 0);
 }

@@ -44,17 +44,19 @@ struct Camera {
 // `rows` Gaussians and repeats the missing steps and refinements. `clear` sets the others to 0
 // every frame, but for those that say otherwise.
 struct Counters {
-    u32 overflowed;  // 1: overflowed: more pairs or Gaussians than there is room for
-    u32 steps;       // training steps and refinements done
-    u64 needed;      // most pairs that a frame wanted
-    u64 rows;        // Gaussians that a refinement wanted room for, 0 if it had it
-    u32 visible;     // splats of this frame, so compacted indices in use
-    u32 longs;       // splats in the long-list queue of `expand`
-    u64 pairs;       // (tile, Gaussian) pairs of this frame
-    u64 evaluated;   // fragments whose alpha was computed (counting only)
-    u64 blended;     // fragments that changed their pixel (counting only)
-    u64 placed;      // entries of the tiles' lists placed by sort_bins.cu (MACRO_TILE_SIDE 4)
-    u32 firsts;      // tiles in the schedule of sort_bins.cu, from its front, and its back
+    u32 overflowed;     // 1: overflowed: more pairs or Gaussians than there is room for
+    u32 steps;          // training steps and refinements done
+    u64 needed;         // most pairs that a frame wanted
+    u64 rows;           // Gaussians that a refinement wanted room for, 0 if it had it
+    u32 visible;        // splats of this frame, so compacted indices in use
+    u32 longs;          // splats in the long-list queue of `expand`
+    u64 pairs;          // (tile, Gaussian) pairs of this frame
+    u64 evaluated;      // fragments whose alpha was computed (counting only)
+    u64 blended;        // fragments that changed their pixel (counting only)
+    u64 warps_visited;  // (warp, splat) pairs walked (counting with `scalar` only)
+    u64 warps_blended;  // those with a fragment that changed its pixel (likewise)
+    u64 placed;         // entries of the tiles' lists placed by sort_bins.cu (MACRO_TILE_SIDE 4)
+    u32 firsts;         // tiles in the schedule of sort_bins.cu, from its front, and its back
     u32 lasts;
     u32 large;          // entries of the queue of large footprints (bin_large_splats.cu)
     u32 ended;          // blocks of `bin_large_splats` that have counted their pairs

@@ -17,7 +17,9 @@ use std::str::FromStr;
 /// other, the images left where they are. Counts are means over the cameras, of the kernels that
 /// were timed. The pipelines take turns, a pass each.
 ///
-/// With --paper the tables of a paper on tensor cores, its numbers beside those measured here.
+/// With --paper the tables of a paper, its numbers beside those measured here. Of several scenes
+/// each has its own columns, and the mean of all has some too; --dataset is then given once for
+/// all of them, or once for each scene, in the order of the scenes.
 #[derive(clap::Args)]
 #[command(allow_negative_numbers = true)]
 pub struct Args {
@@ -58,7 +60,7 @@ pub struct Args {
     )]
     pub passes: u32,
     /// Print the tables of this paper: the paper's numbers, and those measured here in the same
-    /// layout. Up to 18 pipelines; those that the backend lacks say so in their row
+    /// layout. Up to 25 pipelines; those that the backend lacks say so in their row
     #[arg(
         long,
         value_name = "NAME",
@@ -66,9 +68,13 @@ pub struct Args {
         conflicts_with_all = ["pipeline", "backward", "half_scene"]
     )]
     pub paper: Option<Paper>,
+    /// Runs for the table of --paper atomic-aggregation that compares trainings of equal time: each
+    /// DIR/DATASET/RUN as `train --time-limit S --pipeline P -o DIR/DATASET/RUN` leaves it
+    #[arg(long, value_name = "DIR", requires = "paper")]
+    pub trainings: Option<PathBuf>,
     /// Also write the results as JSON:
     /// {"device","backend","scene","gaussians","size","views","rows":[...]}; with --paper
-    /// {"paper","device","backend","passes","scenes":[...],"tables":[...]}
+    /// {"paper","device","backend","passes","scenes":[...],"trainings":[...],"tables":[...]}
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Also write the tables of --paper as a page with plots, readable without a network

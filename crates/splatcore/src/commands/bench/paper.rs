@@ -1,11 +1,14 @@
 //! `splatcore bench --paper`: the tables of a paper, measured here.
 
 use super::args::Args;
+use super::steps::Steps;
 use super::timing::{self, Timing};
+use super::trainings;
 use crate::cameras::NamedCamera;
 use crate::progress::Progress;
 use crate::{load, output, remedy};
 use anyhow::Result;
+use splatcore_core::Gaussians;
 use splatcore_core::backend::{Backend, BackendError, RenderOptions, Renderer};
 use splatcore_core::pipeline::Pipeline;
 use splatcore_data::file::write_bytes;
@@ -14,19 +17,25 @@ use std::path::{Path, PathBuf};
 
 /// Runs the command.
 pub fn run(args: &Args, paper: Paper) -> Result<()> {
+    args.cameras.check_for(args.scenes.len())?;
+    let trainings = match &args.trainings {
+        Some(folder) => trainings::read(folder)?,
+        None => Vec::new(),
+    };
     let backend = args.backend.open()?;
     let names = names(&args.scenes);
     let mut scenes = Vec::new();
-    for (path, name) in args.scenes.iter().zip(names) {
-        scenes.push(measure(args, &*backend, paper, path, name)?);
+    for (i, name) in names.into_iter().enumerate() {
+        scenes.push(measure(args, &*backend, paper, i, name)?);
     }
     let device = backend.describe();
     let measured = Measured {
-        facts: facts(&device, args.passes, &scenes),
+        facts: facts(&device, args, paper, &scenes),
         device,
         backend: backend.name(),
         passes: args.passes,
         scenes,
+        trainings,
     };
     let report = Report::new(paper, measured);
     if let Some(file) = &args.json {
@@ -39,11 +48,13 @@ pub fn run(args: &Args, paper: Paper) -> Result<()> {
 }
 
 /// What was measured, for people.
-fn facts(device: &str, passes: u32, scenes: &[Scene]) -> Vec<(String, String)> {
+fn facts(device: &str, args: &Args, paper: Paper, scenes: &[Scene]) -> Vec<(String, String)> {
+    let passes = args.passes;
+    let fact = |name: &str, value: String| (name.to_owned(), value);
     let mut facts = vec![
-        ("here".to_owned(), device.to_owned()),
-        (
-            "times".to_owned(),
+        fact("here", device.to_owned()),
+        fact(
+            "times",
             format!(
                 "a frame between device events, mean over the views, median of {passes} passes, \
                  the pipelines taking turns; stages in passes of their own; clock: by the wall \
@@ -51,6 +62,13 @@ fn facts(device: &str, passes: u32, scenes: &[Scene]) -> Vec<(String, String)> {
             ),
         ),
     ];
+    if scenes.len() > 1 {
+        let how = "arithmetic, of ratios geometric, of frame rates that of the mean time";
+        facts.push(fact("means of scenes", how.into()));
+    }
+    if let (Some(folder), true) = (&args.trainings, paper.trains()) {
+        facts.push(fact("trainings", folder.display().to_string()));
+    }
     for scene in scenes {
         let [w, h] = scene.size;
         let gaussians = output::thousands(scene.gaussians as u64);
@@ -64,11 +82,14 @@ fn facts(device: &str, passes: u32, scenes: &[Scene]) -> Vec<(String, String)> {
     facts
 }
 
-/// File names without folder and extension, or whole paths if that would make two of them the same.
+/// File names without folder and extension; of the scene.ply of a run its folder's; or whole paths
+/// if that would make two of them the same.
 fn names(paths: &[PathBuf]) -> Vec<String> {
     let short = |path: &PathBuf| {
         let stem = path.file_stem().unwrap_or(path.as_os_str());
-        stem.to_string_lossy().into_owned()
+        let folder = path.parent().and_then(Path::file_name);
+        let name = folder.filter(|_| stem == "scene").unwrap_or(stem);
+        name.to_string_lossy().into_owned()
     };
     let names: Vec<String> = paths.iter().map(short).collect();
     let twice = names
@@ -84,22 +105,22 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
     }
 }
 
-/// Runs all that the paper's tables need on one scene.
+/// Runs all that the paper's tables need on scene `i`.
 fn measure(
     args: &Args,
     backend: &dyn Backend,
     paper: Paper,
-    path: &Path,
+    i: usize,
     name: String,
 ) -> Result<Scene> {
+    let path = &args.scenes[i];
     let (gaussians, antialias) = load::scene(path)?;
-    let (cameras, background) = args.cameras.resolve(path, &gaussians)?;
+    let (cameras, background) = args.cameras.resolve_for(i, path, &gaussians)?;
     let options = RenderOptions {
         background,
         antialias,
         ..RenderOptions::default()
     };
-    let mut renderer = backend.renderer(&gaussians)?;
     let mut scene = Scene {
         name,
         file: path.display().to_string(),
@@ -110,27 +131,22 @@ fn measure(
         views: cameras.len(),
         outcomes: Vec::new(),
     };
-    drop(gaussians);
-    let runs = paper.runs();
-    let mut scales: Vec<u32> = runs.iter().map(|run| run.scale).collect();
-    scales.sort_unstable();
-    scales.dedup();
-    for scale in scales {
-        let cameras = at_scale(&cameras, scale);
-        let runs: Vec<Run> = runs
-            .iter()
-            .filter(|run| run.scale == scale)
-            .cloned()
-            .collect();
-        let outcomes = outcomes(
-            &runs,
-            &mut *renderer,
-            &cameras,
-            &options,
-            args.passes,
-            (backend.name(), &scene.name),
-        )?;
-        scene.outcomes.extend(runs.into_iter().zip(outcomes));
+    let mut work = Work {
+        renderer: backend.renderer(&gaussians)?,
+        backend,
+        gaussians,
+        options,
+        passes: args.passes,
+    };
+    let mut runs = paper.runs();
+    // Sizes one after another, and what takes steps apart from what only renders.
+    while let Some(first) = runs.first() {
+        let (scale, backward) = (first.scale, first.also.backward);
+        let together = |run: &Run| (run.scale, run.also.backward) == (scale, backward);
+        let (now, later): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(together);
+        let outcomes = work.outcomes(&now, &at_scale(&cameras, scale), &scene.name)?;
+        scene.outcomes.extend(now.into_iter().zip(outcomes));
+        runs = later;
     }
     Ok(scene)
 }
@@ -151,65 +167,89 @@ fn out_of_memory(full: String) -> Outcome {
     }
 }
 
-/// What came of each run at one scale.
-fn outcomes(
-    runs: &[Run],
-    renderer: &mut dyn Renderer,
-    cameras: &[NamedCamera],
-    options: &RenderOptions,
+/// An uploaded scene that runs are measured on.
+struct Work<'a> {
+    backend: &'a dyn Backend,
+    gaussians: Gaussians,
+    renderer: Box<dyn Renderer>,
+    options: RenderOptions,
     passes: u32,
-    (backend, scene): (&str, &str),
-) -> Result<Vec<Outcome>> {
-    let options = |pipeline| RenderOptions {
-        pipeline,
-        ..options.clone()
-    };
-    let parsed: Vec<Result<Pipeline, String>> = runs.iter().map(Run::parse).collect();
-    let known: Vec<RenderOptions> = parsed
-        .iter()
-        .flatten()
-        .map(|&pipeline| options(pipeline))
-        .collect();
-    let scale = runs.first().map_or(1, |run| run.scale);
-    let progress = Progress::new(
-        &format!("{scene} at {scale}x"),
-        known.len() as u64 * timing::passes(passes, false) + cameras.len() as u64,
-    );
-    let mut done = 0;
-    let mut timing = Timing {
-        renderer,
-        full: None,
-        steps: None,
-        cameras,
-        reference: Some(options(timing::reference(backend))),
-        passes,
-        tick: &mut |what| {
-            done += 1;
-            progress.update(done, || what.to_string());
-        },
-    };
-    let (measured, room) = match timing.rows(&known) {
-        Ok(measured) => (measured, String::new()),
-        // There is not even room for the reference: larger images are not for this card.
-        Err(error @ BackendError::OutOfMemory { .. }) if scale > 1 => {
-            (Vec::new(), remedy::explained(&error))
+}
+
+impl Work<'_> {
+    fn options(&self, pipeline: Pipeline) -> RenderOptions {
+        RenderOptions {
+            pipeline,
+            ..self.options.clone()
         }
-        Err(error) => return Err(error.into()),
-    };
-    progress.finish();
-    let mut measured = measured.into_iter();
-    let outcome = |parsed: Result<Pipeline, String>| match parsed {
-        Err(unknown) => not_available(unknown),
-        Ok(_) => match measured.next() {
-            Some(Ok(row)) => Outcome::Row(Box::new(row)),
-            Some(Err(error @ BackendError::OutOfMemory { .. })) => {
-                out_of_memory(remedy::explained(&error))
+    }
+
+    /// What came of each run. All are at one scale, and with all or none of them steps are taken.
+    fn outcomes(
+        &mut self,
+        runs: &[Run],
+        cameras: &[NamedCamera],
+        scene: &str,
+    ) -> Result<Vec<Outcome>> {
+        let parsed: Vec<Result<Pipeline, String>> = runs.iter().map(Run::parse).collect();
+        let wanted = parsed.iter().zip(runs).filter(|(_, run)| run.also.ssim);
+        let ssim: Vec<Pipeline> = wanted.filter_map(|(p, _)| p.clone().ok()).collect();
+        let pipelines = parsed.iter().flatten();
+        let known: Vec<RenderOptions> = pipelines.map(|&p| self.options(p)).collect();
+        let scale = runs.first().map_or(1, |run| run.scale);
+        let backward = runs.first().is_some_and(|run| run.also.backward);
+        let reference = self.options(timing::reference(self.backend.name()));
+        let mut steps = match backward {
+            true => Some(Steps::new(
+                self.backend,
+                &mut *self.renderer,
+                &self.gaussians,
+                cameras,
+                &reference,
+            )?),
+            false => None,
+        };
+        let progress = Progress::new(
+            &format!("{scene} at {scale}x"),
+            known.len() as u64 * timing::passes(self.passes, backward) + cameras.len() as u64,
+        );
+        let mut done = 0;
+        let mut timing = Timing {
+            renderer: &mut *self.renderer,
+            full: None,
+            steps: steps.as_mut(),
+            cameras,
+            reference: Some(reference),
+            passes: self.passes,
+            ssim: &ssim,
+            tick: &mut |what| {
+                done += 1;
+                progress.update(done, || what.to_string());
+            },
+        };
+        let (measured, room) = match timing.rows(&known) {
+            Ok(measured) => (measured, String::new()),
+            // There is not even room for the reference: larger images are not for this card.
+            Err(error @ BackendError::OutOfMemory { .. }) if scale > 1 => {
+                (Vec::new(), remedy::explained(&error))
             }
-            Some(Err(error)) => not_available(remedy::explained(&error)),
-            None => out_of_memory(room.clone()),
-        },
-    };
-    Ok(parsed.into_iter().map(outcome).collect())
+            Err(error) => return Err(error.into()),
+        };
+        progress.finish();
+        let mut measured = measured.into_iter();
+        let outcome = |parsed: Result<Pipeline, String>| match parsed {
+            Err(unknown) => not_available(unknown),
+            Ok(_) => match measured.next() {
+                Some(Ok(row)) => Outcome::Row(Box::new(row)),
+                Some(Err(error @ BackendError::OutOfMemory { .. })) => {
+                    out_of_memory(remedy::explained(&error))
+                }
+                Some(Err(error)) => not_available(remedy::explained(&error)),
+                None => out_of_memory(room.clone()),
+            },
+        };
+        Ok(parsed.into_iter().map(outcome).collect())
+    }
 }
 
 /// The same views in larger images.
@@ -237,5 +277,10 @@ mod tests {
             names(&["a/fox.spz", "b/fox.ply"]),
             ["a/fox.spz", "b/fox.ply"]
         );
+        assert_eq!(
+            names(&["fox.spz", "runs/bonsai/scene.ply", "runs/chair/scene.ply"]),
+            ["fox", "bonsai", "chair"]
+        );
+        assert_eq!(names(&["scene.ply"]), ["scene"]);
     }
 }

@@ -3,10 +3,12 @@
 use super::samples::{Samples, add, median};
 use super::steps::Steps;
 use crate::cameras::NamedCamera;
-use splatcore_core::backend::{BackendError, RenderOptions, Renderer, StageTimes, Timed};
+use splatcore_core::backend::{
+    BackendError, RenderOptions, Renderer, StageTimes, Timed, WarpCounts,
+};
 use splatcore_core::pipeline::Blend;
 use splatcore_core::{Image, Photo, Pipeline, metrics};
-use splatcore_papers::{Row, StagesMs};
+use splatcore_papers::{Row, StagesMs, is_backward};
 use std::time::Instant;
 
 /// Images with the same bits have an infinite PSNR, which JSON cannot hold.
@@ -23,6 +25,8 @@ pub struct Timing<'a> {
     /// Images are compared with those of these options, if there.
     pub reference: Option<RenderOptions>,
     pub passes: u32,
+    /// Pipelines of whose images SSIM is measured too.
+    pub ssim: &'a [Pipeline],
     /// Called after every pass of a pipeline, and after every image of the reference.
     pub tick: &'a mut dyn FnMut(Done),
 }
@@ -76,6 +80,8 @@ struct Subject<'a> {
     psnr: Vec<f64>,
     /// Of each camera that has a photo of its size.
     psnr_photos: Vec<f64>,
+    /// The same two of SSIM, if it is wanted.
+    ssim: Option<[Vec<f64>; 2]>,
     stages: Samples,
     /// Seconds of the frames of each pass, from event to event.
     forward: Vec<f64>,
@@ -94,10 +100,11 @@ struct Totals {
     pairs: u64,
     /// Evaluated and blended.
     fragments: Option<[u64; 2]>,
+    warps: Option<WarpCounts>,
 }
 
 impl<'a> Subject<'a> {
-    fn new(options: &'a RenderOptions) -> Self {
+    fn new(options: &'a RenderOptions, ssim: bool) -> Self {
         Self {
             options,
             totals: Totals {
@@ -106,6 +113,7 @@ impl<'a> Subject<'a> {
             },
             psnr: Vec::new(),
             psnr_photos: Vec::new(),
+            ssim: ssim.then(Default::default),
             stages: Samples::default(),
             forward: Vec::new(),
             backward: Vec::new(),
@@ -128,7 +136,10 @@ impl<'a> Subject<'a> {
             let found = stages.iter().find(|(name, _)| *name == stage);
             Some(found.map_or(0.0, |s| s.1) * 1e6 / (blended? as f64).max(1.0))
         };
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / views;
+        // A mean over some of the cameras would not compare with one over all of them.
+        let mean = |values: &[f64]| {
+            (values.len() as f64 == views).then(|| values.iter().sum::<f64>() / views)
+        };
         let (step_ms, step_stages) = match self.steps {
             Some((ms, stages)) => (Some(ms), stages),
             None => (None, Vec::new()),
@@ -149,15 +160,17 @@ impl<'a> Subject<'a> {
             backward_ms: with_backward.then(|| median(&mut behind) * 1e3 / views),
             step_ms,
             step_stages,
-            psnr_vs_reference: (!self.psnr.is_empty()).then(|| mean(&self.psnr)),
+            psnr_vs_reference: mean(&self.psnr),
             psnr_vs_reference_worst: self.psnr.iter().copied().reduce(f64::min),
-            // A mean over some of the cameras would not compare with one over all of them.
-            psnr_vs_photos: (self.psnr_photos.len() as f64 == views)
-                .then(|| mean(&self.psnr_photos)),
+            psnr_vs_photos: mean(&self.psnr_photos),
+            ssim_vs_reference: self.ssim.as_ref().and_then(|ssim| mean(&ssim[0])),
+            ssim_vs_photos: self.ssim.as_ref().and_then(|ssim| mean(&ssim[1])),
             visible: per_frame(totals.visible),
             pairs: per_frame(totals.pairs),
             fragments_evaluated: evaluated,
             fragments_blended: blended,
+            warps_visited: totals.warps.map(|warps| per_frame(warps.visited)),
+            warps_blended: totals.warps.map(|warps| per_frame(warps.blended)),
             ns_per_blended: ns_per_blended("blend"),
             ns_per_blended_backward: match with_backward {
                 true => ns_per_blended("blend_backward"),
@@ -179,7 +192,8 @@ impl Timing<'_> {
     /// What the backend reports, but for what it lacks: that is told in place of the row, before
     /// any time is spent on timing.
     pub fn rows(&mut self, pipelines: &[RenderOptions]) -> Result<Vec<Measured>, BackendError> {
-        let mut subjects: Vec<Subject> = pipelines.iter().map(Subject::new).collect();
+        let subject = |options| Subject::new(options, self.ssim.contains(&options.pipeline));
+        let mut subjects: Vec<Subject> = pipelines.iter().map(subject).collect();
         self.warm_up(&mut subjects)?;
         // Kinds of passes one after the other: events disturb the wall clock.
         for pass in [Self::stage_pass, Self::device_pass, Self::frame_pass] {
@@ -262,13 +276,25 @@ impl Timing<'_> {
             (Some([a, b]), Some((evaluated, blended))) => Some([a + evaluated, b + blended]),
             _ => None,
         };
+        if let Some(warps) = counts.warps {
+            let sums = totals.warps.get_or_insert_default();
+            sums.visited += warps.visited;
+            sums.blended += warps.blended;
+        }
         let image: Image = self.renderer.render(camera, options)?.image;
         let psnr = expected.map(|expected| decibels(metrics::psnr_between(&image, expected)));
         subject.psnr.extend(psnr);
         let fits = |photo: &&Photo| (photo.width, photo.height) == (camera.width, camera.height);
-        if let Some(photo) = photo.as_ref().filter(fits) {
-            let psnr = decibels(metrics::psnr(&image, photo));
-            subject.psnr_photos.push(psnr);
+        let photo = photo.as_ref().filter(fits);
+        let psnr = photo.map(|photo| decibels(metrics::psnr(&image, photo)));
+        subject.psnr_photos.extend(psnr);
+        if let Some([reference, photos]) = &mut subject.ssim {
+            let (a, b) = rayon::join(
+                || expected.map(|expected| metrics::ssim_between(&image, expected)),
+                || photo.map(|photo| metrics::ssim(&image, photo)),
+            );
+            reference.extend(a.map(number));
+            photos.extend(b.map(number));
         }
         Ok(())
     }
@@ -344,16 +370,12 @@ fn present<'a, 'b>(subjects: &'b mut [Subject<'a>]) -> impl Iterator<Item = &'b 
 
 /// PSNR that JSON can hold; an image with a NaN has none, which counts as 0 dB.
 fn decibels(psnr: f64) -> f64 {
-    if psnr.is_nan() {
-        0.0
-    } else {
-        psnr.min(SAME_BITS)
-    }
+    number(psnr).min(SAME_BITS)
 }
 
-/// Stages of the backward pass are named `..._backward`.
-fn is_backward(stage: &str) -> bool {
-    stage.ends_with("_backward")
+/// What an image with a NaN has counts as 0.
+fn number(quality: f64) -> f64 {
+    if quality.is_nan() { 0.0 } else { quality }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use super::*;
-use splatcore_core::backend::{FrameCounts, Rendered};
+use splatcore_core::backend::{FrameCounts, Rendered, WarpCounts};
 use splatcore_core::pipeline::Backward;
 use splatcore_core::{Camera, Gaussians};
 use std::time::Duration;
@@ -50,6 +50,10 @@ impl Renderer for Known {
             pairs: 20,
             fragments_evaluated: Some(3000),
             fragments_blended: Some(1000),
+            warps: Some(WarpCounts {
+                visited: 64,
+                blended: 40,
+            }),
         })
     }
     fn stage_times(
@@ -108,6 +112,7 @@ fn rows(
         cameras,
         reference: Some(RenderOptions::default()),
         passes: 5,
+        ssim: &[],
         tick: &mut |_| ticks += 1,
     };
     (timing.rows(&options).unwrap(), ticks)
@@ -127,6 +132,7 @@ fn times_are_milliseconds_a_frame() {
     );
     assert_eq!((row.backward_ms, row.step_ms), (None, None));
     assert_eq!((row.pairs, row.fragments_blended), (20, Some(1000)));
+    assert_eq!((row.warps_visited, row.warps_blended), (Some(64), Some(40)));
     let ns = row.ns_per_blended.unwrap();
     assert!((ns - 4000.0).abs() < 1e-6, "{ns}");
     assert!((row.stage("sort") - 3.0).abs() < 1e-9 && row.stage("nothing") == 0.0);
@@ -165,6 +171,7 @@ fn frames_that_stay_empty_are_an_error() {
         cameras: &cameras,
         reference: Some(RenderOptions::default()),
         passes: 5,
+        ssim: &[],
         tick: &mut |_| (),
     };
     let error = timing.rows(&[RenderOptions::default()]).err().unwrap();
@@ -187,6 +194,51 @@ fn pipelines_take_turns_and_a_missing_one_costs_no_time() {
         Backward::Splatcore,
     ];
     assert_eq!(renderer.timed[4..], turn.repeat(2 * 5));
+}
+
+/// Adding up the rows of pairs is no part of a frame either.
+#[test]
+fn the_backward_pass_is_all_behind_the_forward_pass() {
+    assert!(is_backward("blend_backward") && is_backward("sum_pairs"));
+    assert!(is_backward("gather_sums"));
+    assert!(is_backward("project_backward") && !is_backward("blend"));
+}
+
+#[test]
+fn ssim_is_measured_where_it_is_wanted() {
+    let mut renderer = Known::default();
+    let photo = Photo {
+        width: 4,
+        height: 4,
+        rgb: vec![128; 48],
+        mask: None,
+        alpha: None,
+    };
+    let [mut a, b] = cameras();
+    a.photo = Some(photo);
+    let mut measure = |cameras: &[NamedCamera], ssim: &[Pipeline]| {
+        let mut timing = Timing {
+            renderer: &mut renderer,
+            full: None,
+            steps: None,
+            cameras,
+            reference: Some(RenderOptions::default()),
+            passes: 1,
+            ssim,
+            tick: &mut |_| (),
+        };
+        let row = timing.rows(&[RenderOptions::default()]).unwrap().remove(0);
+        let row = row.unwrap();
+        (row.ssim_vs_reference, row.ssim_vs_photos)
+    };
+    assert_eq!(measure(std::slice::from_ref(&a), &[]), (None, None));
+    let wanted = [RenderOptions::default().pipeline];
+    // 0.5 against 128 of 255: equal but for half a byte.
+    let (reference, photos) = measure(std::slice::from_ref(&a), &wanted);
+    assert!((reference.unwrap() - 1.0).abs() < 1e-9);
+    assert!((photos.unwrap() - 1.0).abs() < 1e-3 && photos.unwrap() < 1.0);
+    // Not every camera has a photo.
+    assert_eq!(measure(&[a, b], &wanted).1, None);
 }
 
 #[test]

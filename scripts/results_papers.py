@@ -1,0 +1,125 @@
+"""The papers' tables of docs/results, for scripts/results."""
+
+from results_raw import FOX, RAW, load, source
+from results_tables import SAME, is_backward, table
+
+PAPERS = ["tc-gs", "gemm-gs", "tensor-gs", "atomic-aggregation"]
+
+# GEMM-GS, sections 4.2 and 4.3: the mean speed-up of a frame on an A100, by base method and scale.
+GEMM_GAINS = [
+    ("Vanilla 3DGS", "aabb", 1, 1.42),
+    ("Vanilla 3DGS", "aabb", 2, 1.73),
+    ("Vanilla 3DGS", "aabb", 3, 1.74),
+    ("StopThePop", "tile-cull", 1, 1.42),
+    ("FlashGS", "exact", 1, 1.19),
+    ("Speedy-Splat", "accutile", 1, 1.50),
+]
+
+
+def stages_of(row):
+    """Milliseconds of all stages of a frame, and of blending."""
+    forward = {k: v for k, v in row["stages"].items() if not is_backward(k)}
+    return sum(forward.values()), forward["blend"]
+
+
+def gemm_gains():
+    """What a gain of blending alone makes of a frame, beside the gain of the paper's frames."""
+    name = "rendering/paper-gemm-gs.json"
+    data = load(name)
+    latency = next(t for t in data["tables"] if t["name"] == "Table 2")["rows"]
+    means = {row["label"].split(",")[0]: row["cells"][-1] for row in reversed(latency)}
+    lines = []
+    for model in FOX:
+        scene = next(s for s in data["scenes"] if model in s["scene"])
+        rows = {(r["intersect"], r["blend"], r["scale"]): r for r in scene["rows"]}
+        vanilla = {k[2]: stages_of(r)[0] for k, r in rows.items() if k[:2] == ("aabb", "scalar")}
+        for base, intersect, scale, paper in GEMM_GAINS:
+            without = rows[intersect, "scalar", scale]
+            frame, blend = stages_of(without)
+            frame_with, blend_with = stages_of(rows[intersect, "gemm-gs", scale])
+            share, gain = blend / frame, blend / blend_with
+            rest = 1 / paper - (1 - share)
+            lines.append(
+                [
+                    f"{model}: {base}, {scale}x",
+                    f"{100 * share:.0f}",
+                    f"{gain:.2f}x",
+                    f"{1 / (1 - share + share / gain):.2f}x",
+                    f"{frame / frame_with:.2f}x",
+                    f"{paper:.2f}x",
+                    f"{share / rest:.2f}x" if rest > 0 else "none is enough",
+                    f"{frame / vanilla[scale]:.2f}",
+                    f"{means[base] / means['Vanilla 3DGS']:.2f}" if scale == 1 else "-",
+                ]
+            )
+    head = [
+        "base method",
+        "blend, % of the frame",
+        "gain of blend",
+        "frame, by Amdahl",
+        "frame, measured",
+        "frame, paper",
+        "gain of blend that the paper's needs",
+        "base / vanilla",
+        "base / vanilla, paper",
+    ]
+    note = (
+        "Stage times of the same rows as above. By Amdahl: what the gain of blending makes of a\n"
+        "frame if nothing else changes. The next to last gain: what blending would have to gain\n"
+        "here for the paper's frame. base / vanilla: time of a frame before GEMM-GS."
+    )
+    return "\n\n".join([table(head, lines), note, source(name)])
+
+
+def paper_cell(value, kind):
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return value
+    return {
+        "fps": f"{value:,.1f}",
+        "times": f"{value:.2f}x",
+        "ms": f"{value:.3f}",
+        "decibels": "same" if value > SAME else f"{value:.2f}",
+        "percent": f"{value:.1f}",
+        "millions": f"{value:.2f}",
+        "ssim": f"{value:.4f}",
+        "tenths": f"{value:.1f}",
+        "count": f"{value:,.0f}",
+    }.get(kind, f"{value:g}")
+
+
+def papers():
+    files = {"paper-gemm-gs-gains.md": gemm_gains()}
+    for paper in PAPERS:
+        name = f"rendering/paper-{paper}.json"
+        if not (RAW / name).exists():
+            files[f"paper-{paper}.md"] = (
+                "Not measured on a card yet. The command above prints the tables."
+            )
+            continue
+        data = load(name)
+        parts = [
+            f"{data['paper']['title']} ({data['paper']['reference']}). The paper's card:\n"
+            f"{data['paper']['card']}. Ours: NVIDIA H200. Columns that begin with \"paper\" are\n"
+            "the published numbers; the others were measured here."
+        ]
+        for part in data["tables"]:
+            columns = [(g["title"], c) for g in part["groups"] for c in g["columns"]]
+            head = ["method"] + [f"{title}: {c['name']}" for title, c in columns]
+            lines = []
+            for row in part["rows"]:
+                cells = row.get("cells") or []
+                cells = cells + [None] * (len(columns) - len(cells))
+                note = f" ({row['note']})" if row.get("note") else ""
+                kinds = [row.get("format") or c["format"] for _, c in columns]
+                lines.append(
+                    [row["label"].replace("|", "/") + note]
+                    + [paper_cell(value, kind) for value, kind in zip(cells, kinds)]
+                )
+            parts.append(f"**{part['name']}: {part['caption']}**")
+            parts.append(table(head, lines))
+            parts += part["remarks"]
+        parts.append(source(name))
+        files[f"paper-{paper}.md"] = "\n\n".join(parts)
+    return files
