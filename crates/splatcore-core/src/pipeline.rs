@@ -94,6 +94,11 @@ pub enum Blend {
     /// A group of 4x2 pixels blends the Gaussians whose alpha at the group's centre is 1/255 or
     /// more, and no others (Seele, Huang et al. 2025, section 4).
     Seele,
+    /// The pixels of a sub-tile, 8x8 of a tile, blend the Gaussians whose 3-sigma box along the
+    /// ellipse's axes touches it (GSCore, Lee et al. 2024, subtile skipping). Its lists are those of
+    /// [`Intersect::Obb`].
+    #[serde(rename = "gscore")]
+    GsCore,
     /// The backend's fastest that blends every pixel. On CUDA sub-tile culling with scores and
     /// colours as products on the matrix units; on the CPU the same as [`Blend::Subtile`].
     Splatcore,
@@ -263,6 +268,7 @@ names!(
     TensorGs4x4 = "tensor-gs-4x4",
     Subtile = "subtile",
     Seele = "seele",
+    GsCore = "gscore",
     Splatcore = "splatcore",
     Samples = "samples"
 );
@@ -274,7 +280,7 @@ impl Blend {
     /// Whether the fragments of a tile's list that are blended are those of alpha >= 1/255. The
     /// image of a method that blends others is compared with a twin's that blends the same.
     pub fn loses_nothing(self) -> bool {
-        self != Blend::Seele
+        !matches!(self, Blend::Seele | Blend::GsCore)
     }
 
     /// The method of an image with depth: this one if it can sum a fourth channel, else
@@ -293,6 +299,8 @@ impl Blend {
             Blend::Scalar => Backward::Atomic,
             // Behind the others the gradients would take in what Seele leaves out.
             Blend::Splatcore | Blend::Samples | Blend::Seele => Backward::Splatcore,
+            // Nor in what GSCore leaves out.
+            Blend::GsCore => Backward::Splatcore,
             _ => Backward::Subtile,
         }
     }

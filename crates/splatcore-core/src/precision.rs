@@ -121,7 +121,8 @@ impl Blend {
     /// ([`crate::Backend::precision`]).
     pub fn precision(self) -> Precision {
         match self {
-            Blend::Scalar | Blend::EarlyCull | Blend::Subtile | Blend::Seele => Precision::Single,
+            Blend::Scalar | Blend::EarlyCull | Blend::Subtile => Precision::Single,
+            Blend::Seele | Blend::GsCore => Precision::Single,
             // 47 to 60 dB are what the authors' code reaches.
             Blend::Frag2Mat | Blend::TcGs => Precision::Half(Half {
                 score: HALF,

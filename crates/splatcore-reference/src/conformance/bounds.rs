@@ -13,8 +13,8 @@
 //! all that is left; so it is behind the fragment with which a pixel may stop at inference
 //! ([`Half::min_transmittance`]). These two are kept apart, as `cut_offs`.
 
-use crate::twin::blend::{CutOffs, alpha, shared_point, walk};
-use crate::twin::intersect::smallest_distance;
+use crate::twin::blend::{CutOffs, alpha, shared_point, sub_tile, walk};
+use crate::twin::intersect::{Found, smallest_distance};
 use crate::twin::project::Splat;
 use crate::twin::{Doubt, Lists, Scene};
 use rayon::prelude::*;
@@ -322,9 +322,13 @@ impl Reference {
     ) -> Option<(Interval, f64)> {
         let (shape, lists) = (&self.shapes[k], &self.lists);
         let blend = lists.options.pipeline.blend;
+        let in_sub_tile = sub_tile(blend, &lists.splats[k], pixel);
+        if in_sub_tile == Found::Not {
+            return None;
+        }
         let Some(point) = shared_point(blend, pixel, lists.tiles.size) else {
             let found = shape.interval(exponent, pixel, half, ALPHA_MIN)?;
-            let least = found.low;
+            let least = if in_sub_tile.doubtful() { 0.0 } else { found.low };
             return Some((found, least));
         };
         let there = shape.exponent(&lists.splats[k], point);

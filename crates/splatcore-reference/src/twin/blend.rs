@@ -8,7 +8,7 @@
 //! strict with all the others.
 
 pub use super::cut_offs::{ALPHA_WINDOW, CutOffs, DEPTH_WINDOW, Doubt, TRANSMITTANCE_WINDOW};
-use super::intersect::TileLists;
+use super::intersect::{Found, TileLists, oriented_box};
 use super::project::Splat;
 use splatcore_core::Camera;
 use splatcore_core::backend::RenderOptions;
@@ -120,6 +120,13 @@ pub fn walk(
             pixel.push(k, offset, uncapped, false);
             continue;
         }
+        let found = sub_tile(options.pipeline.blend, splat, [x, y]);
+        if found.doubtful() && uncapped >= ALPHA_MIN * (1.0 - ALPHA_WINDOW) {
+            pixel.doubt(uncapped.min(cap), brightest);
+        }
+        if !found.inside() {
+            continue;
+        }
         let tested = shared_point.map_or(uncapped, |point| alpha(splat, point).1);
         if (tested / ALPHA_MIN - 1.0).abs() < ALPHA_WINDOW {
             pixel.doubt(uncapped.min(cap), brightest);
@@ -164,6 +171,18 @@ pub fn shared_point(blend: Blend, pixel: [usize; 2], size: [usize; 2]) -> Option
     match blend {
         Blend::Seele => Some(centre_of_group([4, 2])),
         _ => None,
+    }
+}
+
+/// Pixels a side of a sub-tile of [`Blend::GsCore`].
+const SUB_TILE: usize = 8;
+
+/// Whether the pixels of this pixel's sub-tile may blend a splat: always, but with a blend that
+/// tests its box for sub-tiles, so that it loses fragments.
+pub fn sub_tile(blend: Blend, splat: &Splat, pixel: [usize; 2]) -> Found {
+    match blend {
+        Blend::GsCore => oriented_box(splat, pixel.map(|p| p / SUB_TILE), SUB_TILE),
+        _ => Found::Sure,
     }
 }
 
@@ -217,24 +236,26 @@ impl Pixel {
 mod tests {
     use super::*;
 
-    /// Transmittance of pixels (6, 1), (8, 1) and (4, 0), near a mean at (7.5, 1.5), of a round
-    /// splat whose alpha is 1/255 at this squared distance from the mean.
-    fn seele(square: f64) -> [f64; 3] {
-        let opacity = 0.8;
-        let conic = 2.0 * (opacity / ALPHA_MIN).ln() / square;
-        let splats = [Splat {
+    /// A round splat with this standard deviation in pixels.
+    fn round(mean: [f64; 2], sigma: f64, opacity: f64) -> Splat {
+        let variance = sigma * sigma;
+        Splat {
             index: 0,
             depth: 1.0,
-            mean: [7.5, 1.5],
-            covariance: [1.0 / conic, 0.0, 1.0 / conic],
-            conic: [conic, 0.0, conic],
-            three_sigma: 3.0 / conic.sqrt(),
+            mean,
+            covariance: [variance, 0.0, variance],
+            conic: [1.0 / variance, 0.0, 1.0 / variance],
+            three_sigma: 3.0 * sigma,
             opacity,
             compensation: 1.0,
             colour: [1.0; 3],
             colour_clamped: [false; 3],
             sh_degree: 0,
-        }];
+        }
+    }
+
+    /// Whether a splat is visible in these pixels.
+    fn visible<const N: usize>(blend: Blend, splat: Splat, pixels: [[usize; 2]; N]) -> [bool; N] {
         let tiles = TileLists {
             size: [16; 2],
             columns: 1,
@@ -244,20 +265,36 @@ mod tests {
             brightest: vec![1.0],
         };
         let mut options = RenderOptions::default();
-        options.pipeline.blend = Blend::Seele;
-        let cut_offs = CutOffs::Reference;
-        [(6, 1), (8, 1), (4, 0)]
-            .map(|(x, y)| walk(x, y, &splats, &tiles, &options, cut_offs).transmittance)
+        options.pipeline.blend = blend;
+        let (splats, cut_offs) = ([splat], CutOffs::Reference);
+        pixels.map(|[x, y]| walk(x, y, &splats, &tiles, &options, cut_offs).transmittance < 1.0)
     }
 
     /// The groups' centres are (6, 1) and (10, 1), 2.5 and 6.5 from the mean, squared. Pixel (4, 0)
     /// is 10 from it and blends what its group blends.
     #[test]
     fn seele_tests_alpha_at_the_centre_of_a_group() {
-        let visible = |square| seele(square).map(|transmittance| transmittance < 1.0);
-        assert_eq!(visible(2.49), [false, false, false]);
-        assert_eq!(visible(2.51), [true, false, true]);
-        assert_eq!(visible(6.49), [true, false, true]);
-        assert_eq!(visible(6.51), [true, true, true]);
+        // Alpha is 1/255 at this squared distance from the mean.
+        let seele = |square: f64| {
+            let opacity: f64 = 0.8;
+            let sigma = (square / (2.0 * (opacity / ALPHA_MIN).ln())).sqrt();
+            let splat = round([7.5, 1.5], sigma, opacity);
+            visible(Blend::Seele, splat, [[6, 1], [8, 1], [4, 0]])
+        };
+        assert_eq!(seele(2.49), [false, false, false]);
+        assert_eq!(seele(2.51), [true, false, true]);
+        assert_eq!(seele(6.49), [true, false, true]);
+        assert_eq!(seele(6.51), [true, true, true]);
+    }
+
+    /// Pixel (8, 3) is 6.6 and 6.4 from the mean, where alpha is above 1/255, in another sub-tile
+    /// than the mean. 3 sigma are 6 pixels.
+    #[test]
+    fn gscore_skips_sub_tiles_beyond_the_box() {
+        let pixels = [[7, 3], [8, 3]];
+        let splat = |x| round([x, 3.5], 2.0, 0.99);
+        assert_eq!(visible(Blend::Scalar, splat(1.9), pixels), [true, true]);
+        assert_eq!(visible(Blend::GsCore, splat(1.9), pixels), [true, false]);
+        assert_eq!(visible(Blend::GsCore, splat(2.1), pixels), [true, true]);
     }
 }

@@ -34,6 +34,7 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
         Blend::Scalar => ("blend_scalar.cu", in_f32),
         Blend::EarlyCull => ("blend_early_cull.cu", counted),
         Blend::Seele => ("blend_seele.cu", counted),
+        Blend::GsCore => ("blend_gscore.cu", counted),
         Blend::Frag2Mat | Blend::TcGs | Blend::TcGsGlobalFp16 | Blend::TcGsGlobalTf32 => {
             ("blend_tc_gs.cu", counted)
         }
