@@ -107,7 +107,7 @@ impl Pipeline {
         match (self.blend.precision(), self.backward) {
             (_, Backward::Splatcore) => GRADIENT_IN_HALF,
             // Gradients take in what the image lost: nothing is promised.
-            _ if !self.blend.loses_nothing() => f64::INFINITY,
+            _ if !self.blend.blends_as_scalar() => f64::INFINITY,
             // Such a pass runs in f32 in front of any other method.
             (Precision::Single, _) => GRADIENT_IN_SINGLE,
             _ if matches!(self.blend, Blend::Splatcore | Blend::Samples) => GRADIENT_IN_SINGLE,
@@ -122,7 +122,7 @@ impl Blend {
     pub fn precision(self) -> Precision {
         match self {
             Blend::Scalar | Blend::EarlyCull | Blend::Subtile => Precision::Single,
-            Blend::Seele | Blend::GsCore => Precision::Single,
+            Blend::Seele | Blend::GsCore | Blend::StopThePop => Precision::Single,
             // 47 to 60 dB are what the authors' code reaches.
             Blend::Frag2Mat | Blend::TcGs => Precision::Half(Half {
                 score: HALF,

@@ -19,6 +19,7 @@ use crate::twin::project::Splat;
 use crate::twin::{Doubt, Lists, Scene};
 use rayon::prelude::*;
 use splatcore_core::backend::RenderOptions;
+use splatcore_core::pipeline::Blend;
 use splatcore_core::precision::{HALF, Half, Precision, SINGLE};
 use splatcore_core::semantics::{ALPHA_MIN, TILE, TRANSMITTANCE_MIN};
 use splatcore_core::{Camera, Gaussians};
@@ -213,13 +214,19 @@ impl Reference {
         expected.doubt(&pixel.doubt);
         let tile = (y / TILE) * tiles.columns + x / TILE;
         let centre = [x as f64 + 0.5, y as f64 + 0.5];
-        let exponents: Vec<Exponent> = self.reach[tile]
-            .iter()
-            .map(|&k| self.shapes[k].exponent(&splats[k], centre))
+        let mut reach = self.reach[tile].clone();
+        if options.pipeline.blend == Blend::StopThePop {
+            // About in its order: bounds change little with it.
+            let depth = |k: usize| splats[k].along_ray.depth(centre);
+            reach.sort_by(|&a, &b| depth(a).total_cmp(&depth(b)));
+        }
+        let list: Vec<(usize, Exponent)> = reach
+            .into_iter()
+            .map(|k| (k, self.shapes[k].exponent(&splats[k], centre)))
             .collect();
         let bound = |&precision: &Precision| {
             let mut expected = expected;
-            self.bound([x, y], precision, &exponents, &mut expected);
+            self.bound([x, y], precision, &list, &mut expected);
             expected
         };
         precisions.iter().map(bound).collect()
@@ -233,12 +240,12 @@ impl Reference {
         list.iter().map(|&k| &splats[k])
     }
 
-    /// Walks the pixel's list with intervals for alpha and transmittance.
+    /// Walks the list of all that the pixel may blend, with intervals for alpha and transmittance.
     fn bound(
         &self,
         pixel: [usize; 2],
         precision: Precision,
-        exponents: &[Exponent],
+        list: &[(usize, Exponent)],
         expected: &mut Expected,
     ) {
         let half = match precision {
@@ -251,13 +258,13 @@ impl Reference {
         let cap = self.lists.options.semantics.alpha_max as f64;
         let [x, y] = pixel;
         let tile = (y / TILE) * self.lists.tiles.columns + x / TILE;
-        let (list, brightest) = (&self.reach[tile], self.brightest[tile]);
+        let brightest = self.brightest[tile];
         let centre = [x as f64 + 0.5, y as f64 + 0.5];
         // The backend's transmittance: an interval from errors of alpha, and what errors of weights
         // do to it besides.
         let (mut low, mut high) = (1.0f64, 1.0f64);
         let mut loose = Loose::new(batch);
-        for (place, (&k, exponent)) in list.iter().zip(exponents).enumerate() {
+        for (place, &(k, ref exponent)) in list.iter().enumerate() {
             let Some((found, least_tested)) = self.find(k, exponent, pixel, half.as_ref()) else {
                 continue;
             };
@@ -328,7 +335,11 @@ impl Reference {
         }
         let Some(point) = shared_point(blend, pixel, lists.tiles.size) else {
             let found = shape.interval(exponent, pixel, half, ALPHA_MIN)?;
-            let least = if in_sub_tile.doubtful() { 0.0 } else { found.low };
+            let least = if in_sub_tile.doubtful() {
+                0.0
+            } else {
+                found.low
+            };
             return Some((found, least));
         };
         let there = shape.exponent(&lists.splats[k], point);

@@ -10,6 +10,7 @@
 pub use super::cut_offs::{ALPHA_WINDOW, CutOffs, DEPTH_WINDOW, Doubt, TRANSMITTANCE_WINDOW};
 use super::intersect::{Found, TileLists, oriented_box};
 use super::project::Splat;
+use super::ray_order::Ray;
 use splatcore_core::Camera;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Blend;
@@ -82,6 +83,9 @@ pub fn blend(
     out
 }
 
+/// With more splats in doubt than this, all of a pixel is.
+const MOST_TIPS: usize = 24;
+
 /// A pixel's fragments, front to back.
 pub struct Pixel {
     /// Those that changed it.
@@ -104,7 +108,8 @@ pub fn walk(
     let cap = options.semantics.alpha_max as f64;
     let tile = (y / TILE) * tiles.columns + x / TILE;
     let centre = [x as f64 + 0.5, y as f64 + 0.5];
-    let shared_point = shared_point(options.pipeline.blend, [x, y], tiles.size);
+    let blend = options.pipeline.blend;
+    let shared_point = shared_point(blend, [x, y], tiles.size);
     // No colour that this pixel could show is brighter: bounds what lies behind.
     let background = options.background.map(f64::from);
     let brightest = background.into_iter().fold(tiles.brightest[tile], f64::max);
@@ -113,14 +118,22 @@ pub fn walk(
         transmittance: 1.0,
         doubt: Doubt::default(),
     };
-    for &k in &tiles.lists[tile] {
+    let ray = (blend == Blend::StopThePop && cut_offs == CutOffs::Reference).then_some(Ray {
+        splats,
+        pixel: [x, y],
+        size: tiles.size,
+        tipped: None,
+    });
+    let mut tips = Vec::new();
+    let by_ray = ray.map(|ray| ray.order(&tiles.lists[tile], &mut tips));
+    for &k in by_ray.as_ref().unwrap_or(&tiles.lists[tile]) {
         let splat = &splats[k];
         let (offset, uncapped) = alpha(splat, centre);
         if cut_offs == CutOffs::None {
             pixel.push(k, offset, uncapped, false);
             continue;
         }
-        let found = sub_tile(options.pipeline.blend, splat, [x, y]);
+        let found = sub_tile(blend, splat, [x, y]);
         if found.doubtful() && uncapped >= ALPHA_MIN * (1.0 - ALPHA_WINDOW) {
             pixel.doubt(uncapped.min(cap), brightest);
         }
@@ -135,7 +148,9 @@ pub fn walk(
             continue;
         }
         pixel.doubt.any |= (uncapped / cap - 1.0).abs() < ALPHA_WINDOW;
-        pixel.doubt_order(splats, k, uncapped.min(cap));
+        if ray.is_none() {
+            pixel.doubt_order(splats, k, uncapped.min(cap));
+        }
         let behind = pixel.transmittance * (1.0 - uncapped.min(cap));
         if (behind / TRANSMITTANCE_MIN - 1.0).abs() < TRANSMITTANCE_WINDOW {
             pixel.doubt(uncapped.min(cap), brightest);
@@ -144,6 +159,9 @@ pub fn walk(
             break;
         }
         pixel.push(k, offset, uncapped.min(cap), uncapped > cap);
+    }
+    if let Some(ray) = ray {
+        pixel.doubt_tips(ray, &tiles.lists[tile], tips, cap, brightest);
     }
     for &k in &tiles.doubtful[tile] {
         let (_, alpha) = alpha(&splats[k], centre);
@@ -214,6 +232,53 @@ impl Pixel {
         self.doubt.transmittance += self.transmittance * alpha;
     }
 
+    /// What the image would be if roundings tipped one of the comparisons by which the order along
+    /// the ray came to be, for one splat after the other: to first order the changes add up.
+    fn doubt_tips(
+        &mut self,
+        ray: Ray,
+        list: &[usize],
+        mut tips: Vec<usize>,
+        cap: f64,
+        brightest: f64,
+    ) {
+        tips.sort_unstable();
+        tips.dedup();
+        self.doubt.any |= !tips.is_empty();
+        if tips.len() > MOST_TIPS {
+            self.doubt.colour += brightest;
+            self.doubt.transmittance += 1.0;
+            return;
+        }
+        let centre = ray.pixel.map(|p| p as f64 + 0.5);
+        let blended = |tipped| {
+            let order = Ray { tipped, ..ray }.order(list, &mut Vec::new());
+            let (mut colour, mut transmittance) = ([0.0; 3], 1.0);
+            for k in order {
+                let alpha = alpha(&ray.splats[k], centre).1.min(cap);
+                let behind = transmittance * (1.0 - alpha);
+                if behind < TRANSMITTANCE_MIN {
+                    break;
+                }
+                for (sum, c) in colour.iter_mut().zip(ray.splats[k].colour) {
+                    *sum += transmittance * alpha * c;
+                }
+                transmittance = behind;
+            }
+            (colour, transmittance)
+        };
+        let (colour, transmittance) = blended(None);
+        for tip in tips {
+            for nearer in [true, false] {
+                let (other, behind) = blended(Some((tip, nearer)));
+                let moved = (0..3).map(|c| (colour[c] - other[c]).abs());
+                let of_background = (behind - transmittance).abs();
+                self.doubt.colour += moved.fold(0.0, f64::max) + of_background * brightest;
+                self.doubt.transmittance += of_background;
+            }
+        }
+    }
+
     /// Exchanging two neighbours in depth moves the pixel by T a1 a2 (c1 - c2). Equal depths are no
     /// doubt: their order is the index.
     fn doubt_order(&mut self, splats: &[Splat], next: usize, alpha: f64) {
@@ -234,6 +299,7 @@ impl Pixel {
 
 #[cfg(test)]
 mod tests {
+    use super::super::along_ray::AlongRay;
     use super::*;
 
     /// A round splat with this standard deviation in pixels.
@@ -251,6 +317,7 @@ mod tests {
             colour: [1.0; 3],
             colour_clamped: [false; 3],
             sh_degree: 0,
+            along_ray: AlongRay::default(),
         }
     }
 

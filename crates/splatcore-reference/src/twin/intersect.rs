@@ -283,6 +283,7 @@ pub fn closest_point(splat: &Splat, x: [f64; 2], y: [f64; 2]) -> ([f64; 2], f64)
 
 #[cfg(test)]
 mod tests {
+    use super::super::along_ray::AlongRay;
     use super::*;
 
     fn splat(mean: [f64; 2], covariance: [f64; 3]) -> Splat {
@@ -300,6 +301,7 @@ mod tests {
             colour: [0.0; 3],
             colour_clamped: [false; 3],
             sh_degree: 0,
+            along_ray: AlongRay::default(),
         }
     }
 

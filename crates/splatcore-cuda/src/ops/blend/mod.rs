@@ -35,6 +35,7 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
         Blend::EarlyCull => ("blend_early_cull.cu", counted),
         Blend::Seele => ("blend_seele.cu", counted),
         Blend::GsCore => ("blend_gscore.cu", counted),
+        Blend::StopThePop => ("blend_stop_the_pop.cu", counted),
         Blend::Frag2Mat | Blend::TcGs | Blend::TcGsGlobalFp16 | Blend::TcGsGlobalTf32 => {
             ("blend_tc_gs.cu", counted)
         }
@@ -51,6 +52,11 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
     constants.push(("BLOCK", BLEND_BLOCK.to_string()));
     constants.extend(constants_of(blend));
     program(root, constants, [BlendParams::kernel("blend")])
+}
+
+/// Whether a method reads `BlendParams::rays`, which `project` then writes. Training has none.
+pub fn needs_rays(blend: Blend) -> bool {
+    blend == Blend::StopThePop
 }
 
 /// What tells the variants of a published method apart.
@@ -145,6 +151,8 @@ pub fn blend_in_training(blend: Blend, backward: Backward) -> Blend {
         | (_, Backward::GaussianParallel) => Blend::Subtile,
         // Its lists are of macro-tiles, sums are of tiles.
         (Blend::TensorGs1x1 | Blend::TensorGs2x2 | Blend::TensorGs4x4, _) => Blend::Subtile,
+        // Backward passes blend by the depth of means.
+        (Blend::StopThePop, _) => Blend::Subtile,
         _ => blend,
     }
 }
