@@ -106,6 +106,14 @@ pub enum Blend {
     /// A group of 4x2 pixels blends the Gaussians whose alpha at the group's centre is 1/255 or
     /// more, and no others (Seele, Huang et al. 2025, section 4).
     Seele,
+    /// The pixels of a sub-tile, 8x8 of a tile, blend the Gaussians whose 3-sigma box along the
+    /// ellipse's axes touches it (GSCore, Lee et al. 2024, subtile skipping). Its lists are those
+    /// of [`Intersect::Obb`].
+    #[serde(rename = "gscore")]
+    GsCore,
+    /// Pixels blend by depth along their own ray, which windows of a tile, of 4x4, of 2x2 and of
+    /// one pixel put in order one after the other (StopThePop, Radl et al. 2024).
+    StopThePop,
     /// The backend's fastest that blends every pixel. On CUDA sub-tile culling with scores and
     /// colours as products on the matrix units; on the CPU the same as [`Blend::Subtile`].
     Splatcore,
@@ -149,11 +157,11 @@ pub struct Pipeline {
 
 impl Pipeline {
     /// The plainest pipeline with the same image but for roundings: each blend is `scalar` unless
-    /// it loses fragments by design.
+    /// it blends other fragments or in another order by design.
     pub fn plain(self) -> Pipeline {
         Pipeline {
             intersect: self.intersect,
-            blend: match self.blend.loses_nothing() {
+            blend: match self.blend.blends_as_scalar() {
                 true => Blend::Scalar,
                 false => self.blend,
             },
@@ -275,6 +283,8 @@ names!(
     TensorGs4x4Half = "tensor-gs-4x4-half",
     Subtile = "subtile",
     Seele = "seele",
+    GsCore = "gscore",
+    StopThePop = "stop-the-pop",
     Splatcore = "splatcore"
 );
 
@@ -282,10 +292,11 @@ impl Blend {
     /// What every backend has.
     pub const COMMON: &'static [Blend] = &[Blend::Scalar, Blend::Splatcore];
 
-    /// Whether the fragments of a tile's list that are blended are those of alpha >= 1/255. The
-    /// image of a method that blends others is compared with a twin's that blends the same.
-    pub fn loses_nothing(self) -> bool {
-        self != Blend::Seele
+    /// Whether the image is that of [`Blend::Scalar`] but for roundings: the fragments of a tile's
+    /// list of alpha >= 1/255, by the depth of their Gaussians' means. The image of a method that
+    /// blends others, or in another order, is compared with a twin's that does the same.
+    pub fn blends_as_scalar(self) -> bool {
+        !matches!(self, Blend::Seele | Blend::GsCore | Blend::StopThePop)
     }
 
     /// The method of an image with depth: this one if it can sum a fourth channel, else
@@ -303,6 +314,8 @@ impl Blend {
             Blend::Scalar => Backward::Atomic,
             // Behind the others the gradients would take in what Seele leaves out.
             Blend::Splatcore | Blend::Seele => Backward::Splatcore,
+            // Nor in what GSCore leaves out or in StopThePop's order.
+            Blend::GsCore | Blend::StopThePop => Backward::Splatcore,
             _ => Backward::Subtile,
         }
     }

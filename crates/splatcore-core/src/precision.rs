@@ -108,7 +108,7 @@ impl Pipeline {
         match (self.blend.precision(), self.backward) {
             (_, Backward::Splatcore) => GRADIENT_IN_HALF,
             // Gradients take in what the image lost: nothing is promised.
-            _ if !self.blend.loses_nothing() => f64::INFINITY,
+            _ if !self.blend.blends_as_scalar() => f64::INFINITY,
             // Such a pass runs in f32 in front of any other method.
             (Precision::Single, _) => GRADIENT_IN_SINGLE,
             _ if self.blend == Blend::Splatcore => GRADIENT_IN_SINGLE,
@@ -122,7 +122,8 @@ impl Blend {
     /// ([`crate::Backend::precision`]).
     pub fn precision(self) -> Precision {
         match self {
-            Blend::Scalar | Blend::EarlyCull | Blend::Subtile | Blend::Seele => Precision::Single,
+            Blend::Scalar | Blend::EarlyCull | Blend::Subtile => Precision::Single,
+            Blend::Seele | Blend::GsCore | Blend::StopThePop => Precision::Single,
             Blend::Frag2Mat | Blend::TcGs => Precision::Half(TC_GS),
             Blend::TcGsHalf => Precision::Half(Half {
                 psnr: Some(TC_GS_HALF_PSNR),

@@ -7,7 +7,7 @@ use super::blend::{
 };
 use super::blend_backward::{blend_backward, gather_sums, sum_pairs};
 use super::intersect::{self, macro_tiles};
-use super::project::{filtered, of_half_scene, project, project_binned};
+use super::project::{filtered, of_half_scene, project, project_binned, with_rays};
 use super::project_backward::{project_backward, write_gradients};
 use super::{adam, bin, clear, densify, exposure, floaters, limit_scales, loss, photo};
 use super::{score, smoothing, sort};
@@ -21,7 +21,8 @@ const FILTERS: [[bool; 2]; 3] = [[true, false], [true, true], [false, true]];
 /// `project` in every variant but for filters and halves.
 fn project_variants(in_use: u8, intersect: Intersect) -> Vec<Program> {
     let stored = sh::MAX_DEGREE;
-    let mut all = vec![project(in_use, stored, intersect)];
+    let plain = project(in_use, stored, intersect);
+    let mut all = vec![with_rays(plain.clone()), plain];
     let binned = bin::MacroTiles::all().into_iter();
     all.extend(binned.map(|macro_tiles| project_binned(in_use, stored, intersect, macro_tiles)));
     all

@@ -118,6 +118,9 @@ impl Passes {
         frame: &InferenceFrame,
     ) -> Result<(), BackendError> {
         self.work.reserve_splats(gaussians)?;
+        if frame.needs_rays() {
+            self.work.reserve_rays(gaussians)?;
+        }
         self.inference.reserve(frame)?;
         match frame.lists() {
             Lists::Binned(to) => {

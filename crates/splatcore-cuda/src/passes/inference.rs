@@ -69,6 +69,11 @@ impl InferenceFrame {
         self.kind.lists
     }
 
+    /// Whether its blend reads what depths along rays follow from.
+    pub fn needs_rays(&self) -> bool {
+        blend::needs_rays(self.kind.options.pipeline.blend)
+    }
+
     /// The same with lists that are made by sorting.
     pub fn sorted(mut self) -> Self {
         self.kind.lists = Lists::sorted(self.kind.options.pipeline.blend);
@@ -210,6 +215,7 @@ impl InferencePass {
             transmittances: self.transmittance.address(),
             inverse_depths: self.inverse_depth.address(),
             refined_tiles: self.refined_tiles.address(),
+            rays: work.rays(),
             ..BlendParams::zeroed()
         };
         if kind.is_interpolated() {
@@ -296,6 +302,10 @@ fn programs(kind: &Kind) -> Vec<(Op, Program)> {
     let project = project::filtered(project, options.antialias, smoothing);
     let project = match half {
         true => project::of_half_scene(project, stored),
+        false => project,
+    };
+    let project = match blend::needs_rays(pipeline.blend) {
+        true => project::with_rays(project),
         false => project,
     };
     let blend = match (kind.counting, options.inverse_depth) {

@@ -279,6 +279,7 @@ impl SortedLists {
             splat_order: self.splat_order[0].address(),
             pair_counts: self.pair_counts.address(),
             splat_of: self.splat_of.address(),
+            rays: work.rays(),
             ..project::params(scene, view, work.splats(), work.counters())
         };
         project::launch(&work.queue, project, &params)?;

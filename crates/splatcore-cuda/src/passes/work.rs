@@ -5,6 +5,7 @@ use crate::device::queue::Queue;
 use crate::device::{Address, Buffer, Kernel, Kernels, Program};
 use crate::ops::clear::{self, ClearParams};
 use crate::ops::counters::{COUNTERS_BYTES, Counters};
+use crate::ops::project::RAY_BYTES;
 use splatcore_core::BackendError;
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ pub struct Work {
     /// States, histograms, ranges: what a frame needs zeroed lies at the start.
     scratch: Buffer,
     splats: Buffer,
+    /// What depths along rays follow from, for blends that read it.
+    rays: Buffer,
 }
 
 impl Work {
@@ -33,6 +36,7 @@ impl Work {
             counters: Buffer::from_slice(device, "counters", &[0u8; COUNTERS_BYTES])?,
             scratch: Buffer::new(device, "states of a frame", 0)?,
             splats: Buffer::new(device, "projected Gaussians", 0)?,
+            rays: Buffer::new(device, "projected Gaussians along rays", 0)?,
             queue,
             kernels,
         })
@@ -74,6 +78,23 @@ impl Work {
         if SPLAT_BYTES * gaussians > self.splats.bytes() {
             self.splats
                 .reserve_exactly(SPLAT_BYTES * (gaussians + gaussians / 8))?;
+        }
+        Ok(())
+    }
+
+    /// Address of what depths along rays follow from, by compacted index.
+    pub fn rays(&self) -> Address {
+        self.rays.address()
+    }
+
+    /// Makes room for what depths along rays follow from.
+    ///
+    /// # Errors
+    /// If memory is short.
+    pub fn reserve_rays(&mut self, gaussians: usize) -> Result<(), BackendError> {
+        if RAY_BYTES * gaussians > self.rays.bytes() {
+            self.rays
+                .reserve_exactly(RAY_BYTES * (gaussians + gaussians / 8))?;
         }
         Ok(())
     }
@@ -120,6 +141,6 @@ impl Work {
 
     /// Bytes on the device.
     pub fn bytes(&self) -> u64 {
-        (self.scratch.bytes() + self.splats.bytes()) as u64
+        (self.scratch.bytes() + self.splats.bytes() + self.rays.bytes()) as u64
     }
 }

@@ -64,7 +64,7 @@ impl References {
 
 fn promised(promise: Option<f64>, blend: Blend) -> String {
     match promise {
-        _ if !blend.loses_nothing() => "not judged".into(),
+        _ if !blend.blends_as_scalar() => "not judged".into(),
         Some(least) => format!("{least:.0} promised"),
         None => "to fail".into(),
     }
@@ -73,7 +73,7 @@ fn promised(promise: Option<f64>, blend: Blend) -> String {
 /// Whether the worst image of a blend is as it promises; one that promises nothing must fail.
 fn keeps(promise: Option<f64>, worst: f64, blend: Blend, whole: bool) -> bool {
     match promise {
-        _ if !blend.loses_nothing() => true,
+        _ if !blend.blends_as_scalar() => true,
         Some(least) => worst >= least,
         // In whole images coordinates reach a thousand pixels; in a small cut-out they do not.
         None => {

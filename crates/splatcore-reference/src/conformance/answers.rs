@@ -1,6 +1,6 @@
 //! What the twin says of a view, for all pipelines at once.
 //!
-//! It depends on a pipeline's `intersect`, on its blend if that loses fragments by design
+//! It depends on a pipeline's `intersect`, on its blend if that is not `scalar`'s image by design
 //! ([`Pipeline::plain`]), and on how exact the blend is, and on nothing else of it. So it is
 //! computed once for each of these, before the backend is asked; and once for all intersects whose
 //! lists are equal, as everything follows from the lists. Intersects are done side by side on the

@@ -13,12 +13,13 @@
 //! all that is left; so it is behind the fragment with which a pixel may stop at inference
 //! ([`Half::min_transmittance`]). These two are kept apart, as `cut_offs`.
 
-use crate::twin::blend::{CutOffs, alpha, shared_point, walk};
-use crate::twin::intersect::smallest_distance;
+use crate::twin::blend::{CutOffs, alpha, shared_point, sub_tile, walk};
+use crate::twin::intersect::{Found, smallest_distance};
 use crate::twin::project::Splat;
 use crate::twin::{Doubt, Lists, Scene};
 use rayon::prelude::*;
 use splatcore_core::backend::RenderOptions;
+use splatcore_core::pipeline::Blend;
 use splatcore_core::precision::{HALF, Half, Precision, SINGLE};
 use splatcore_core::semantics::{ALPHA_MIN, TILE, TRANSMITTANCE_MIN};
 use splatcore_core::{Camera, Gaussians};
@@ -213,13 +214,19 @@ impl Reference {
         expected.doubt(&pixel.doubt);
         let tile = (y / TILE) * tiles.columns + x / TILE;
         let centre = [x as f64 + 0.5, y as f64 + 0.5];
-        let exponents: Vec<Exponent> = self.reach[tile]
-            .iter()
-            .map(|&k| self.shapes[k].exponent(&splats[k], centre))
+        let mut reach = self.reach[tile].clone();
+        if options.pipeline.blend == Blend::StopThePop {
+            // About in its order: bounds change little with it.
+            let depth = |k: usize| splats[k].along_ray.depth(centre);
+            reach.sort_by(|&a, &b| depth(a).total_cmp(&depth(b)));
+        }
+        let list: Vec<(usize, Exponent)> = reach
+            .into_iter()
+            .map(|k| (k, self.shapes[k].exponent(&splats[k], centre)))
             .collect();
         let bound = |&precision: &Precision| {
             let mut expected = expected;
-            self.bound([x, y], precision, &exponents, &mut expected);
+            self.bound([x, y], precision, &list, &mut expected);
             expected
         };
         precisions.iter().map(bound).collect()
@@ -233,12 +240,12 @@ impl Reference {
         list.iter().map(|&k| &splats[k])
     }
 
-    /// Walks the pixel's list with intervals for alpha and transmittance.
+    /// Walks the list of all that the pixel may blend, with intervals for alpha and transmittance.
     fn bound(
         &self,
         pixel: [usize; 2],
         precision: Precision,
-        exponents: &[Exponent],
+        list: &[(usize, Exponent)],
         expected: &mut Expected,
     ) {
         let half = match precision {
@@ -252,13 +259,13 @@ impl Reference {
         let cap = self.lists.options.semantics.alpha_max as f64;
         let [x, y] = pixel;
         let tile = (y / TILE) * self.lists.tiles.columns + x / TILE;
-        let (list, brightest) = (&self.reach[tile], self.brightest[tile]);
+        let brightest = self.brightest[tile];
         let centre = [x as f64 + 0.5, y as f64 + 0.5];
         // The backend's transmittance: an interval from errors of alpha, and what errors of weights
         // do to it besides.
         let (mut low, mut high) = (1.0f64, 1.0f64);
         let mut loose = Loose::new(batch);
-        for (place, (&k, exponent)) in list.iter().zip(exponents).enumerate() {
+        for (place, &(k, ref exponent)) in list.iter().enumerate() {
             let Some((found, least_tested)) = self.find(k, exponent, pixel, half.as_ref()) else {
                 continue;
             };
@@ -327,9 +334,17 @@ impl Reference {
     ) -> Option<(Interval, f64)> {
         let (shape, lists) = (&self.shapes[k], &self.lists);
         let blend = lists.options.pipeline.blend;
+        let in_sub_tile = sub_tile(blend, &lists.splats[k], pixel);
+        if in_sub_tile == Found::Not {
+            return None;
+        }
         let Some(point) = shared_point(blend, pixel, lists.tiles.size) else {
             let found = shape.interval(exponent, pixel, half, ALPHA_MIN)?;
-            let least = found.low;
+            let least = if in_sub_tile.doubtful() {
+                0.0
+            } else {
+                found.low
+            };
             return Some((found, least));
         };
         let there = shape.exponent(&lists.splats[k], point);

@@ -6,7 +6,8 @@
 //! blend will read it, and the twin, from the Gaussians.
 
 use super::outcome::{Outcome, ensure, gather};
-use crate::twin::{self, CutOffs, intersect::intersect, intersect::smallest_distance};
+use crate::twin::intersect::smallest_distance;
+use crate::twin::{self, CutOffs, along_ray::AlongRay, intersect::intersect};
 use splatcore_core::gaussians::logit;
 use splatcore_core::pipeline::Intersect;
 use splatcore_core::random::Rng;
@@ -107,6 +108,7 @@ impl Field {
             colour: [0.0; 3],
             colour_clamped: [false; 3],
             sh_degree: 0,
+            along_ray: AlongRay::default(),
         };
         let fall = 0.5 * smallest_distance(&shape, rectangle[0], rectangle[1]) / LN_2;
         splat.log2_opacity as f64 - fall - ALPHA_MIN.log2()

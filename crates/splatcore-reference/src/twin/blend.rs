@@ -8,8 +8,9 @@
 //! strict with all the others.
 
 pub use super::cut_offs::{ALPHA_WINDOW, CutOffs, DEPTH_WINDOW, Doubt, TRANSMITTANCE_WINDOW};
-use super::intersect::TileLists;
+use super::intersect::{Found, TileLists, oriented_box};
 use super::project::Splat;
+use super::ray_order::Ray;
 use splatcore_core::Camera;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Blend;
@@ -82,6 +83,9 @@ pub fn blend(
     out
 }
 
+/// With more splats in doubt than this, all of a pixel is.
+const MOST_TIPS: usize = 24;
+
 /// A pixel's fragments, front to back.
 pub struct Pixel {
     /// Those that changed it.
@@ -104,7 +108,8 @@ pub fn walk(
     let cap = options.semantics.alpha_max as f64;
     let tile = (y / TILE) * tiles.columns + x / TILE;
     let centre = [x as f64 + 0.5, y as f64 + 0.5];
-    let shared_point = shared_point(options.pipeline.blend, [x, y], tiles.size);
+    let blend = options.pipeline.blend;
+    let shared_point = shared_point(blend, [x, y], tiles.size);
     // No colour that this pixel could show is brighter: bounds what lies behind.
     let background = options.background.map(f64::from);
     let brightest = background.into_iter().fold(tiles.brightest[tile], f64::max);
@@ -113,11 +118,26 @@ pub fn walk(
         transmittance: 1.0,
         doubt: Doubt::default(),
     };
-    for &k in &tiles.lists[tile] {
+    let ray = (blend == Blend::StopThePop && cut_offs == CutOffs::Reference).then_some(Ray {
+        splats,
+        pixel: [x, y],
+        size: tiles.size,
+        tipped: None,
+    });
+    let mut tips = Vec::new();
+    let by_ray = ray.map(|ray| ray.order(&tiles.lists[tile], &mut tips));
+    for &k in by_ray.as_ref().unwrap_or(&tiles.lists[tile]) {
         let splat = &splats[k];
         let (offset, uncapped) = alpha(splat, centre);
         if cut_offs == CutOffs::None {
             pixel.push(k, offset, uncapped, false);
+            continue;
+        }
+        let found = sub_tile(blend, splat, [x, y]);
+        if found.doubtful() && uncapped >= ALPHA_MIN * (1.0 - ALPHA_WINDOW) {
+            pixel.doubt(uncapped.min(cap), brightest);
+        }
+        if !found.inside() {
             continue;
         }
         let tested = shared_point.map_or(uncapped, |point| alpha(splat, point).1);
@@ -128,7 +148,9 @@ pub fn walk(
             continue;
         }
         pixel.doubt.any |= (uncapped / cap - 1.0).abs() < ALPHA_WINDOW;
-        pixel.doubt_order(splats, k, uncapped.min(cap));
+        if ray.is_none() {
+            pixel.doubt_order(splats, k, uncapped.min(cap));
+        }
         let behind = pixel.transmittance * (1.0 - uncapped.min(cap));
         if (behind / TRANSMITTANCE_MIN - 1.0).abs() < TRANSMITTANCE_WINDOW {
             pixel.doubt(uncapped.min(cap), brightest);
@@ -137,6 +159,9 @@ pub fn walk(
             break;
         }
         pixel.push(k, offset, uncapped.min(cap), uncapped > cap);
+    }
+    if let Some(ray) = ray {
+        pixel.doubt_tips(ray, &tiles.lists[tile], tips, cap, brightest);
     }
     for &k in &tiles.doubtful[tile] {
         let (_, alpha) = alpha(&splats[k], centre);
@@ -164,6 +189,18 @@ pub fn shared_point(blend: Blend, pixel: [usize; 2], size: [usize; 2]) -> Option
     match blend {
         Blend::Seele => Some(centre_of_group([4, 2])),
         _ => None,
+    }
+}
+
+/// Pixels a side of a sub-tile of [`Blend::GsCore`].
+const SUB_TILE: usize = 8;
+
+/// Whether the pixels of this pixel's sub-tile may blend a splat: always, but with a blend that
+/// tests its box for sub-tiles, so that it loses fragments.
+pub fn sub_tile(blend: Blend, splat: &Splat, pixel: [usize; 2]) -> Found {
+    match blend {
+        Blend::GsCore => oriented_box(splat, pixel.map(|p| p / SUB_TILE), SUB_TILE),
+        _ => Found::Sure,
     }
 }
 
@@ -195,6 +232,53 @@ impl Pixel {
         self.doubt.transmittance += self.transmittance * alpha;
     }
 
+    /// What the image would be if roundings tipped one of the comparisons by which the order along
+    /// the ray came to be, for one splat after the other: to first order the changes add up.
+    fn doubt_tips(
+        &mut self,
+        ray: Ray,
+        list: &[usize],
+        mut tips: Vec<usize>,
+        cap: f64,
+        brightest: f64,
+    ) {
+        tips.sort_unstable();
+        tips.dedup();
+        self.doubt.any |= !tips.is_empty();
+        if tips.len() > MOST_TIPS {
+            self.doubt.colour += brightest;
+            self.doubt.transmittance += 1.0;
+            return;
+        }
+        let centre = ray.pixel.map(|p| p as f64 + 0.5);
+        let blended = |tipped| {
+            let order = Ray { tipped, ..ray }.order(list, &mut Vec::new());
+            let (mut colour, mut transmittance) = ([0.0; 3], 1.0);
+            for k in order {
+                let alpha = alpha(&ray.splats[k], centre).1.min(cap);
+                let behind = transmittance * (1.0 - alpha);
+                if behind < TRANSMITTANCE_MIN {
+                    break;
+                }
+                for (sum, c) in colour.iter_mut().zip(ray.splats[k].colour) {
+                    *sum += transmittance * alpha * c;
+                }
+                transmittance = behind;
+            }
+            (colour, transmittance)
+        };
+        let (colour, transmittance) = blended(None);
+        for tip in tips {
+            for nearer in [true, false] {
+                let (other, behind) = blended(Some((tip, nearer)));
+                let moved = (0..3).map(|c| (colour[c] - other[c]).abs());
+                let of_background = (behind - transmittance).abs();
+                self.doubt.colour += moved.fold(0.0, f64::max) + of_background * brightest;
+                self.doubt.transmittance += of_background;
+            }
+        }
+    }
+
     /// Exchanging two neighbours in depth moves the pixel by T a1 a2 (c1 - c2). Equal depths are no
     /// doubt: their order is the index.
     fn doubt_order(&mut self, splats: &[Splat], next: usize, alpha: f64) {
@@ -215,26 +299,30 @@ impl Pixel {
 
 #[cfg(test)]
 mod tests {
+    use super::super::along_ray::AlongRay;
     use super::*;
 
-    /// Transmittance of pixels (6, 1), (8, 1) and (4, 0), near a mean at (7.5, 1.5), of a round
-    /// splat whose alpha is 1/255 at this squared distance from the mean.
-    fn seele(square: f64) -> [f64; 3] {
-        let opacity = 0.8;
-        let conic = 2.0 * (opacity / ALPHA_MIN).ln() / square;
-        let splats = [Splat {
+    /// A round splat with this standard deviation in pixels.
+    fn round(mean: [f64; 2], sigma: f64, opacity: f64) -> Splat {
+        let variance = sigma * sigma;
+        Splat {
             index: 0,
             depth: 1.0,
-            mean: [7.5, 1.5],
-            covariance: [1.0 / conic, 0.0, 1.0 / conic],
-            conic: [conic, 0.0, conic],
-            three_sigma: 3.0 / conic.sqrt(),
+            mean,
+            covariance: [variance, 0.0, variance],
+            conic: [1.0 / variance, 0.0, 1.0 / variance],
+            three_sigma: 3.0 * sigma,
             opacity,
             compensation: 1.0,
             colour: [1.0; 3],
             colour_clamped: [false; 3],
             sh_degree: 0,
-        }];
+            along_ray: AlongRay::default(),
+        }
+    }
+
+    /// Whether a splat is visible in these pixels.
+    fn visible<const N: usize>(blend: Blend, splat: Splat, pixels: [[usize; 2]; N]) -> [bool; N] {
         let tiles = TileLists {
             size: [16; 2],
             columns: 1,
@@ -244,20 +332,36 @@ mod tests {
             brightest: vec![1.0],
         };
         let mut options = RenderOptions::default();
-        options.pipeline.blend = Blend::Seele;
-        let cut_offs = CutOffs::Reference;
-        [(6, 1), (8, 1), (4, 0)]
-            .map(|(x, y)| walk(x, y, &splats, &tiles, &options, cut_offs).transmittance)
+        options.pipeline.blend = blend;
+        let (splats, cut_offs) = ([splat], CutOffs::Reference);
+        pixels.map(|[x, y]| walk(x, y, &splats, &tiles, &options, cut_offs).transmittance < 1.0)
     }
 
     /// The groups' centres are (6, 1) and (10, 1), 2.5 and 6.5 from the mean, squared. Pixel (4, 0)
     /// is 10 from it and blends what its group blends.
     #[test]
     fn seele_tests_alpha_at_the_centre_of_a_group() {
-        let visible = |square| seele(square).map(|transmittance| transmittance < 1.0);
-        assert_eq!(visible(2.49), [false, false, false]);
-        assert_eq!(visible(2.51), [true, false, true]);
-        assert_eq!(visible(6.49), [true, false, true]);
-        assert_eq!(visible(6.51), [true, true, true]);
+        // Alpha is 1/255 at this squared distance from the mean.
+        let seele = |square: f64| {
+            let opacity: f64 = 0.8;
+            let sigma = (square / (2.0 * (opacity / ALPHA_MIN).ln())).sqrt();
+            let splat = round([7.5, 1.5], sigma, opacity);
+            visible(Blend::Seele, splat, [[6, 1], [8, 1], [4, 0]])
+        };
+        assert_eq!(seele(2.49), [false, false, false]);
+        assert_eq!(seele(2.51), [true, false, true]);
+        assert_eq!(seele(6.49), [true, false, true]);
+        assert_eq!(seele(6.51), [true, true, true]);
+    }
+
+    /// Pixel (8, 3) is 6.6 and 6.4 from the mean, where alpha is above 1/255, in another sub-tile
+    /// than the mean. 3 sigma are 6 pixels.
+    #[test]
+    fn gscore_skips_sub_tiles_beyond_the_box() {
+        let pixels = [[7, 3], [8, 3]];
+        let splat = |x| round([x, 3.5], 2.0, 0.99);
+        assert_eq!(visible(Blend::Scalar, splat(1.9), pixels), [true, true]);
+        assert_eq!(visible(Blend::GsCore, splat(1.9), pixels), [true, false]);
+        assert_eq!(visible(Blend::GsCore, splat(2.1), pixels), [true, true]);
     }
 }

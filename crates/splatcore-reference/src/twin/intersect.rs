@@ -70,7 +70,7 @@ pub fn intersect(
                     (_, Intersect::Accutile) => reaches(splat, edges(column), edges(row)),
                     (_, Intersect::Obb) => {
                         let square = aabb(splat, column, row, columns, rows);
-                        square.min(oriented_box(splat, column, row))
+                        square.min(oriented_box(splat, [column, row], TILE))
                     }
                     (_, Intersect::TileCull | Intersect::Exact) => reaches(
                         splat,
@@ -115,12 +115,17 @@ pub fn in_view(splat: &Splat, camera: &Camera) -> Option<bool> {
     }
 }
 
-/// In ascending order, so that the lesser of two is what both conditions together give.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Found {
+/// Whether a shape touches a rectangle. In ascending order, so that the lesser of two is what both
+/// conditions together give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Found {
+    /// It does not.
     Not,
+    /// It does not, but roundings could tip it.
     BarelyNot,
+    /// It does, but roundings could tip it.
     Barely,
+    /// It does.
     Sure,
 }
 
@@ -134,11 +139,13 @@ impl Found {
         }
     }
 
-    fn inside(self) -> bool {
+    /// Whether it does.
+    pub fn inside(self) -> bool {
         matches!(self, Found::Sure | Found::Barely)
     }
 
-    fn doubtful(self) -> bool {
+    /// Whether roundings could tip it.
+    pub fn doubtful(self) -> bool {
         matches!(self, Found::Barely | Found::BarelyNot)
     }
 }
@@ -202,9 +209,9 @@ fn reaches(splat: &Splat, x: [f64; 2], y: [f64; 2]) -> Found {
     )
 }
 
-/// Whether the 3-sigma box along the ellipse's axes touches a tile: no line along a side of either
-/// keeps them apart.
-fn oriented_box(splat: &Splat, column: usize, row: usize) -> Found {
+/// Whether the 3-sigma box along the ellipse's axes touches the square of this column and row in a
+/// grid of squares with so many pixels a side: no line along a side of either keeps them apart.
+pub fn oriented_box(splat: &Splat, [column, row]: [usize; 2], side: usize) -> Found {
     let [xx, xy, yy] = splat.covariance;
     let determinant = xx * yy - xy * xy;
     let (middle, difference) = (0.5 * (xx + yy), 0.5 * (xx - yy));
@@ -213,16 +220,16 @@ fn oriented_box(splat: &Splat, column: usize, row: usize) -> Found {
     let [p, q] = [longest, determinant / longest].map(|variance| 3.0 * variance.sqrt());
     let angle = 0.5 * xy.atan2(difference);
     let (u, v) = ([angle.cos(), angle.sin()], [-angle.sin(), angle.cos()]);
-    let half = 0.5 * TILE as f64;
-    let d = [(column, 0), (row, 1)].map(|(tile, k)| (tile * TILE) as f64 + half - splat.mean[k]);
+    let half = 0.5 * side as f64;
+    let d = [(column, 0), (row, 1)].map(|(at, k)| (at * side) as f64 + half - splat.mean[k]);
     let dot = |a: [f64; 2], b: [f64; 2]| a[0] * b[0] + a[1] * b[1];
     let inside = |[p, q]: [f64; 2]| {
-        let tile = half * (u[0].abs() + u[1].abs());
+        let square = half * (u[0].abs() + u[1].abs());
         p >= 0.0
             && q >= 0.0
             && (0..2).all(|k| d[k].abs() <= half + p * u[k].abs() + q * v[k].abs())
-            && dot(d, u).abs() <= p + tile
-            && dot(d, v).abs() <= q + tile
+            && dot(d, u).abs() <= p + square
+            && dot(d, v).abs() <= q + square
     };
     // f32 leaves a thin ellipse fewer digits of its inverse covariance, and a nearly round one
     // fewer of its angle; a turn by `turn` moves a corner by that times the other half side.
@@ -241,29 +248,42 @@ fn oriented_box(splat: &Splat, column: usize, row: usize) -> Found {
     )
 }
 
-/// The smallest squared Mahalanobis distance dᵀ Q d from the splat's centre to a rectangle. A
-/// convex function: zero if the centre is inside, else the least of the four edges' minima.
+/// The smallest squared Mahalanobis distance dᵀ Q d from the splat's centre to a rectangle.
 pub fn smallest_distance(splat: &Splat, x: [f64; 2], y: [f64; 2]) -> f64 {
+    closest_point(splat, x, y).1
+}
+
+/// The point of a rectangle with the smallest squared Mahalanobis distance dᵀ Q d from the splat's
+/// centre, and that distance. A convex function: zero if the centre is inside, else the least of
+/// the four edges' minima.
+pub fn closest_point(splat: &Splat, x: [f64; 2], y: [f64; 2]) -> ([f64; 2], f64) {
     let [a, b, c] = splat.conic;
     let [left, right] = x.map(|v| v - splat.mean[0]);
     let [top, bottom] = y.map(|v| v - splat.mean[1]);
     if left <= 0.0 && right >= 0.0 && top <= 0.0 && bottom >= 0.0 {
-        return 0.0;
+        return (splat.mean, 0.0);
     }
-    let distance = |dx: f64, dy: f64| a * dx * dx + 2.0 * b * dx * dy + c * dy * dy;
-    let vertical = |dx: f64| distance(dx, (-b * dx / c).clamp(top, bottom));
-    let horizontal = |dy: f64| distance((-b * dy / a).clamp(left, right), dy);
+    let vertical = |dx: f64| [dx, (-b * dx / c).clamp(top, bottom)];
+    let horizontal = |dy: f64| [(-b * dy / a).clamp(left, right), dy];
     let edges = [
         vertical(left),
         vertical(right),
         horizontal(top),
         horizontal(bottom),
     ];
-    edges.into_iter().fold(f64::INFINITY, f64::min)
+    let mut best = (splat.mean, f64::INFINITY);
+    for [dx, dy] in edges {
+        let distance = a * dx * dx + 2.0 * b * dx * dy + c * dy * dy;
+        if distance < best.1 {
+            best = ([splat.mean[0] + dx, splat.mean[1] + dy], distance);
+        }
+    }
+    best
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::along_ray::AlongRay;
     use super::*;
 
     fn splat(mean: [f64; 2], covariance: [f64; 3]) -> Splat {
@@ -281,6 +301,7 @@ mod tests {
             colour: [0.0; 3],
             colour_clamped: [false; 3],
             sh_degree: 0,
+            along_ray: AlongRay::default(),
         }
     }
 

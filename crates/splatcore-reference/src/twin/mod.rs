@@ -14,11 +14,12 @@
 //! * a colour channel clamped at 0 passes no gradient.
 //!
 //! [`render`] and [`gradients`] are the two entry points; both honour `options.pipeline.intersect`
-//! (the 3-sigma square of `aabb` cuts fragments that `exact` keeps) and a blend that loses
-//! fragments by design ([`blend::shared_point`]). Other blends and the backward method must not
-//! change the result.
+//! (the 3-sigma square of `aabb` cuts fragments that `exact` keeps) and a blend of other fragments
+//! ([`blend::shared_point`], [`blend::sub_tile`]) or in another order ([`ray_order`]) by design.
+//! Other blends and the backward method must not change the result.
 
 pub mod adam;
+pub mod along_ray;
 pub mod antialias;
 pub mod blend;
 pub mod blend_backward;
@@ -32,6 +33,7 @@ pub mod loss;
 pub mod matrix;
 pub mod project;
 pub mod project_backward;
+pub mod ray_order;
 mod render;
 mod scene;
 pub mod smoothing;

@@ -3,6 +3,7 @@
 //! Sources: Zwicker et al. 2002, "EWA Splatting" (the local affine approximation); Kerbl et al.
 //! 2023, section 4 and its rasterizer (clamp, low-pass, radius).
 
+use super::along_ray::AlongRay;
 use super::matrix::{product, transpose};
 use super::scene::Scene;
 use splatcore_core::camera::{Camera, normalize, rotation_from_quaternion};
@@ -34,6 +35,8 @@ pub struct Splat {
     pub colour_clamped: [bool; 3],
     /// Spherical-harmonics degree that the colour used.
     pub sh_degree: u8,
+    /// What its depth along the ray of a pixel follows from.
+    pub along_ray: AlongRay,
 }
 
 /// Projects Gaussian `i`; `None` when its centre is at or before the near plane, or when its
@@ -81,6 +84,7 @@ pub fn project(
         colour: unclamped.map(|v| v.max(0.0)),
         colour_clamped: unclamped.map(|v| v < 0.0),
         sh_degree,
+        along_ray: AlongRay::new(&shape.rotation, shape.scales, t, camera),
     })
 }
 

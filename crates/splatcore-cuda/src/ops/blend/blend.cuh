@@ -1,6 +1,7 @@
 // The parameters of every blend, and what all blends do alike.
 
 #pragma once
+#include "ray_depth.cuh"
 #include "splat.cuh"
 
 // In Rust by the same name. A method reads and writes only what its header names; what the frame
@@ -22,6 +23,7 @@ struct BlendParams {
     float4* checkpoints;    // [buckets][256], (transmittance, colour) before it, with CHECKPOINTS 1
     u32* stops;             // [tiles][256], where in its list a pixel stopped, with CHECKPOINTS 1
     uint4* refined_tiles;   // [REFINED_LISTS][tiles], the tiles left to `blend_refined`
+    const RayShape* rays;   // by compacted index, of blends by depth along rays
 };
 
 // The row of the splat of an entry of `pairs`.

@@ -34,6 +34,8 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
         Blend::Scalar => ("blend_scalar.cu", in_f32),
         Blend::EarlyCull => ("blend_early_cull.cu", counted),
         Blend::Seele => ("blend_seele.cu", counted),
+        Blend::GsCore => ("blend_gscore.cu", counted),
+        Blend::StopThePop => ("blend_stop_the_pop.cu", counted),
         Blend::Frag2Mat
         | Blend::TcGs
         | Blend::TcGsHalf
@@ -55,6 +57,11 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
     constants.push(("BLOCK", BLEND_BLOCK.to_string()));
     constants.extend(constants_of(blend));
     program(root, constants, [BlendParams::kernel("blend")])
+}
+
+/// Whether a method reads `BlendParams::rays`, which `project` then writes. Training has none.
+pub fn needs_rays(blend: Blend) -> bool {
+    blend == Blend::StopThePop
 }
 
 /// What tells the variants of a published method apart.
@@ -160,6 +167,8 @@ pub fn blend_in_training(blend: Blend, backward: Backward) -> Blend {
         // On trained scenes gradients in f32 behind its image are off by more than
         // `GRADIENT_BEHIND_PUBLISHED`.
         (Blend::TcGsHalf, _) => Blend::Subtile,
+        // Backward passes blend by the depth of means.
+        (Blend::StopThePop, _) => Blend::Subtile,
         _ => blend,
     }
 }

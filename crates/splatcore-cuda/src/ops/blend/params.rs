@@ -21,5 +21,6 @@ kernel_params! {
         checkpoints: Address,
         stops: Address,
         refined_tiles: Address,
+        rays: Address,
     }
 }

@@ -2,5 +2,6 @@
 
 mod gemm_gs;
 mod interpolated;
+mod stop_the_pop;
 mod tc_gs;
 mod tensor_gs;

@@ -41,6 +41,7 @@ kernel_params! {
         splat_of: Address,
         counters: Address,
         smoothing: Address,
+        rays: Address,
     }
 }
 
@@ -59,12 +60,18 @@ pub(super) fn harmonics(in_use: u8, stored: u8) -> Vec<(&'static str, String)> {
 /// smoothing.cuh.
 pub(super) const NO_FILTER: [&str; 2] = ["ANTIALIAS", "SMOOTHING"];
 
+/// A constant of `project`: 1 also writes what depths along rays follow from.
+const RAYS: &str = "RAYS";
+/// Bytes of a `RayShape` (ops/shared/ray_depth.cuh).
+pub const RAY_BYTES: usize = 32;
+
 /// `project`, which counts each splat's pairs with tiles.
 pub fn project(in_use: u8, stored: u8, intersect: Intersect) -> Program {
     let mut constants = harmonics(in_use, stored);
     constants.push(footprint(intersect));
     constants.push(("BLOCK", BLOCK.to_string()));
     constants.push(("HALF_SH", "0".to_string()));
+    constants.push((RAYS, "0".to_string()));
     constants.push(("DEPTH_BITS", sort::DEPTH_BITS.to_string()));
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
     program("project.cu", constants, [ProjectParams::kernel("project")])
@@ -87,6 +94,11 @@ pub fn project_binned(
         ("LARGE_ROWS", bin::LARGE_ROWS.to_string()),
     ]);
     program
+}
+
+/// `project` that also writes what depths along rays follow from.
+pub fn with_rays(project: Program) -> Program {
+    project.with(RAYS, 1)
 }
 
 /// `project`, of a scene whose harmonics are stored as halves; see [`half`].

@@ -11,7 +11,8 @@
 // macro-tiles are binned here (bin.cuh), others go to `large_queue` (bin_large_splats.cu).
 //   SH_DEGREE in use; SH_ROW numbers stored for a Gaussian: floats, or halves if HALF_SH is 1
 //   (then a multiple of 8); DEPTH_BITS of a key; INTERSECT as in footprint.cuh; MOST_MACRO_TILES as
-//   in bin.cuh; ANTIALIAS and SMOOTHING 1 for antialias.cuh and smoothing.cuh (`smoothing`: [n]).
+//   in bin.cuh; ANTIALIAS and SMOOTHING 1 for antialias.cuh and smoothing.cuh (`smoothing`: [n]);
+//   RAYS 1 also writes the RayShape of each splat (ray_depth.cuh).
 //
 // Launch. One thread a Gaussian, blocks of 128; 60 registers, 28 KB of shared memory for degree 3.
 // Binned: 59, 34 KB (46 for many macro-tiles). HALF_SH: 40, 16 KB.
@@ -25,6 +26,7 @@
 
 #include "matrix.cuh"
 #include "footprint.cuh"
+#include "ray_depth.cuh"
 #include "smoothing.cuh"
 #include "antialias.cuh"
 #ifdef MOST_MACRO_TILES
@@ -152,6 +154,7 @@ struct ProjectParams {
     u32* splat_of;           // compacted index of each Gaussian, see NO_SPLAT
     Counters* counters;
     ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
+    RayShape* rays;             // by compacted index, with RAYS 1
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
     project(const __grid_constant__ ProjectParams args) {
@@ -177,6 +180,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     bool survives = false, in_view = false;
     Splat splat = {};
     Footprint footprint = {};
+#if RAYS
+    RayShape ray = {};
+#endif
     Vec3 mean = {};
     float depth = 0.0f, left = 0.0f;
     // In training only the device knows the number of Gaussians. The arrays have `most` rows, so
@@ -210,6 +216,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 #if ANTIALIAS
         log2_opacity = fmaf(0.5f, log2f(make_compensation(g, args.camera).ratio), log2_opacity);
+#endif
+#if RAYS
+        ray = make_ray_shape(g, args.camera);
 #endif
         bool sound = g.determinant >= 1.17549435e-38f;
         float inverse_determinant = 1.0f / g.determinant;
@@ -378,6 +387,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                         (colour[2] < 0.0f ? 4u : 0u) |
                         (__float_as_uint(reciprocal_approx(depth)) & ~7u);
         args.splats[splat_index] = splat;
+#if RAYS
+        args.rays[splat_index] = ray;
+#endif
 #if !BINNED
         args.pair_counts[splat_index] = pairs;
 #endif

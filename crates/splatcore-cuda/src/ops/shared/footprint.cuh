@@ -24,6 +24,7 @@
 // History: docs/log/kernels/intersect.md.
 
 #pragma once
+#include "oriented_box.cuh"
 #include "splat.cuh"
 
 // The values of INTERSECT, as `footprint` of ops/intersect/mod.rs gives them.
@@ -171,73 +172,26 @@ __device__ __forceinline__ uint2 footprint_row(const Footprint& f, u32 row, cons
 
 #elif INTERSECT == INTERSECT_OBB
 
-// log2 alpha falls by this much from the centre to 3 sigma.
-#define THREE_SIGMA (4.5f * LOG2E)
-// Sines below this count as 0: the box is then upright to a thousandth of a pixel.
-#define UPRIGHT 1e-6f
-
-// A rectangle around (mean_x, mean_y), by its right end as a function of dy: largest at the
-// rightmost corner, from where it falls by `above` a pixel towards larger dy and by `below` towards
-// smaller. The left end mirrors it.
 struct Footprint {
     float mean_x, mean_y, radius;
-    float rightmost_x, rightmost_y, half_height, above, below;
+    OrientedBox box;
 };
 
 __device__ __forceinline__ Footprint make_footprint(const Splat& s) {
-    // Eigenvalues and axes of the quadratic form -(a, b/2; b/2, c): the longer axis belongs to the
-    // smaller eigenvalue. Both half sides are of 3 sigma.
-    float middle = -0.5f * (s.a + s.c), difference = 0.5f * (s.a - s.c), half = 0.5f * s.b;
-    float product = __fmul_rn(half, half);
-    float spread = sqrt_approx(fmaf(difference, difference, product));
-    float largest = __fadd_rn(middle, spread);
-    float error = fmaf(half, half, -product);
-    float determinant = __fadd_rn(fmaf(s.a, s.c, -product), -error);
-    float across = sqrt_approx(__fmul_rn(THREE_SIGMA, __frcp_rn(largest)));
-    // A needle whose determinant rounds to 0 or below gets the half side of INRIA's square.
-    float along = fminf(
-        sqrt_approx(__fmul_rn(__fmul_rn(THREE_SIGMA, largest), __frcp_rn(determinant))), s.radius);
-    // Sine and cosine of the longer axis from those of twice its angle, the larger one first, as
-    // the other would cancel. A round splat has no axis; its box is upright.
-    float inverse = spread > 0.0f ? __frcp_rn(spread) : 0.0f;
-    float cosine2 = spread > 0.0f ? __fmul_rn(difference, inverse) : 1.0f,
-          sine2 = fabsf(__fmul_rn(half, inverse));
-    float larger = sqrt_approx(fmaf(0.5f, fabsf(cosine2), 0.5f));
-    float smaller = __fmul_rn(__fmul_rn(0.5f, sine2), __frcp_rn(larger));
-    float cosine = cosine2 >= 0.0f ? larger : smaller, sine = cosine2 >= 0.0f ? smaller : larger;
-    float along_fall = cosine > UPRIGHT ? __fmul_rn(sine, __frcp_rn(cosine)) : 0.0f;
-    float across_fall = sine > UPRIGHT ? __fmul_rn(cosine, __frcp_rn(sine)) : 0.0f;
-    bool rising = s.b >= 0.0f;
-    float corner_y = fmaf(along, sine, -__fmul_rn(across, cosine));
-    Footprint f;
-    f.mean_x = s.mean_x;
-    f.mean_y = s.mean_y;
-    f.radius = s.radius;
-    f.rightmost_x = fmaf(along, cosine, __fmul_rn(across, sine));
-    f.rightmost_y = rising ? corner_y : -corner_y;
-    f.half_height = fmaf(along, sine, __fmul_rn(across, cosine));
-    f.above = rising ? along_fall : across_fall;
-    f.below = rising ? across_fall : along_fall;
-    return f;
+    return {s.mean_x, s.mean_y, s.radius, make_oriented_box(s.a, s.b, s.c, s.radius)};
 }
 
 __device__ __forceinline__ uint2 footprint_rows(const Footprint& f, const Camera& camera) {
-    uint2 box = tile_span(__fadd_rn(f.mean_y, -f.half_height), __fadd_rn(f.mean_y, f.half_height),
-                          camera.tiles_y);
+    uint2 box = tile_span(__fadd_rn(f.mean_y, -f.box.half_height),
+                          __fadd_rn(f.mean_y, f.box.half_height), camera.tiles_y);
     return common_span(box, square_span(f.mean_y, f.radius, camera.tiles_y));
 }
 
-__device__ __forceinline__ float box_right(const Footprint& f, float dy) {
-    float from_corner = __fadd_rn(dy, -f.rightmost_y);
-    return fmaf(-fabsf(from_corner), from_corner > 0.0f ? f.above : f.below, f.rightmost_x);
-}
-
 __device__ __forceinline__ uint2 footprint_row(const Footprint& f, u32 row, const Camera& camera) {
-    float2 band = row_band(row, f.mean_y, f.half_height);
+    float2 band = row_band(row, f.mean_y, f.box.half_height);
     if (!(band.x <= band.y)) return make_uint2(0, 0);
-    float right = box_right(f, fminf(fmaxf(f.rightmost_y, band.x), band.y));
-    float left = -box_right(f, -fminf(fmaxf(-f.rightmost_y, band.x), band.y));
-    uint2 box = tile_span(__fadd_rn(f.mean_x, left), __fadd_rn(f.mean_x, right), camera.tiles_x);
+    float2 ends = box_ends(f.box, band);
+    uint2 box = tile_span(__fadd_rn(f.mean_x, ends.x), __fadd_rn(f.mean_x, ends.y), camera.tiles_x);
     return common_span(box, square_span(f.mean_x, f.radius, camera.tiles_x));
 }
 
