@@ -16,8 +16,6 @@ mod metric;
 pub mod page;
 mod paper;
 mod part;
-#[cfg(test)]
-mod pending;
 mod report;
 mod row;
 mod run;
