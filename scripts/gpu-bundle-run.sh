@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Checks and measures the CUDA backend. Made by scripts/gpu-bundle; needs bash, the NVIDIA driver and libnvrtc.
-# Usage: run.sh [conformance|bench|papers|sanitize|train|table3|soak|equal|options|all]...     (default: conformance bench)
+# Usage: run.sh [conformance|models|bench|papers|sanitize|train|table3|soak|equal|options|all]...     (default: conformance bench)
 #   conformance  every test
-#   bench        forward and backward times of every scene, forward at 3840x2160 too
+#   models       trains bonsai and chair (adc, 30,000 steps), as far as posed/ has them, to OUT/models
+#   bench        forward and backward times of every scene, those of `models` too; forward at 3840x2160 too
 #   papers       the papers' tables, as text, JSON and a page: of the fox models, and of the scenes that `models` left in OUT
 #   sanitize     compute-sanitizer memcheck and racecheck over the conformance tests (slow)
 #   train        fox_colmap at full size: adc 30,000 steps; mcmc, 1,000,000 Gaussians, 15,000 steps
@@ -29,13 +30,13 @@
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=${OUT:-./out} data=${DATA:-$here/data} passes=${PASSES:-20} limit=${LIMIT:-300}
-pipelines=${PIPELINES:-aabb+scalar,exact+scalar,exact+early-cull,accutile+tc-gs,exact+tc-gs,aabb+gemm-gs,exact+gemm-gs,exact+tensor-gs-2x2,exact+subtile,exact+splatcore,exact+samples}
+pipelines=${PIPELINES:-aabb+scalar,exact+scalar,exact+early-cull,accutile+tc-gs,exact+tc-gs,aabb+gemm-gs,exact+gemm-gs,exact+tensor-gs-2x2,exact+seele,obb+gscore,tile-cull+stop-the-pop,exact+subtile,exact+splatcore}
 backend=${BACKEND:-cuda}
 for what in "$@"; do
     case $what in
-    conformance | bench | papers | sanitize | train | table3 | soak | equal | options | all) ;;
+    conformance | models | bench | papers | sanitize | train | table3 | soak | equal | options | all) ;;
     *)
-        sed -n '3,29p' "${BASH_SOURCE[0]}" >&2
+        sed -n '3,30p' "${BASH_SOURCE[0]}" >&2
         exit 2
         ;;
     esac
@@ -106,8 +107,20 @@ list_checks() { # list_checks STEP: writes the names of the conformance suite's 
     [[ -s $out/checks.txt ]] || { missing "$1" "the bundle's conformance suite has no checks"; return 1; }
 }
 
+models() {
+    local name
+    for name in bonsai chair; do
+        [[ -d $data/posed/$name ]] || continue
+        local background=black
+        [[ $name != chair ]] || background=white
+        mkdir -p "$out/models"
+        step "model-$name" "$splatcore" train "$data/posed/$name" -o "$out/models/$name" --overwrite --backend "$backend" \
+            --strategy adc --iterations 30000 --background "$background" "${more[@]}"
+    done
+}
+
 bench() {
-    local scene name cameras found=0
+    local scene name found=0
     # Relative names: the JSON files hold them.
     cd "$data" || return
     for scene in models/*; do
@@ -118,17 +131,33 @@ bench() {
         found=1
         name=$(basename "$scene")
         name=${name%.*}
-        cameras=(--orbit 8 --size 1920x1080)
-        [[ $name == fox_* && -d posed/fox_colmap ]] && cameras=(--dataset posed/fox_colmap)
-        step "bench-$name" "$splatcore" bench "$scene" "${cameras[@]}" --backend "$backend" --pipeline "$pipelines" \
-            --passes "$passes" --json "$out/bench-$name.json"
-        [[ $name == fox_* && -d posed/fox_colmap ]] &&
-            step "bench-$name-4k" "$splatcore" bench "$scene" --dataset posed/fox_colmap --size 3840x2160 --backend "$backend" \
-                --pipeline "$pipelines" --passes "$passes" --json "$out/bench-$name-4k.json"
-        step "bench-$name-backward" "$splatcore" bench "$scene" "${cameras[@]}" --backend "$backend" --backward \
-            --passes "$passes" --json "$out/bench-$name-backward.json"
+        if [[ $name == fox_* && -d posed/fox_colmap ]]; then
+            bench_scene "$name" "$scene" "" --dataset posed/fox_colmap
+        else
+            bench_scene "$name" "$scene" 1920x1080 --orbit 8
+        fi
     done
-    ((found)) || missing bench "no scene in $data/models"
+    # Trained on this machine, each with the cameras of its own photos.
+    for scene in "$out"/models/*/scene.ply; do
+        [[ -f $scene ]] || continue
+        found=1
+        name=$(basename "$(dirname "$scene")")
+        bench_scene "$name" "$(realpath --relative-to=. "$scene")" 1920x1080 --dataset "posed/$name"
+    done
+    ((found)) || missing bench "no scene in $data/models or $out/models"
+}
+
+bench_scene() { # bench_scene NAME SCENE SIZE CAMERAS...: SIZE is that of the first bench, or nothing for the cameras' own
+    local name=$1 scene=$2 size=${3:+--size $3}
+    shift 3
+    # shellcheck disable=SC2086 # two words or none
+    step "bench-$name" "$splatcore" bench "$scene" "$@" $size --backend "$backend" --pipeline "$pipelines" \
+        --passes "$passes" --json "$out/bench-$name.json"
+    step "bench-$name-4k" "$splatcore" bench "$scene" "$@" --size 3840x2160 --backend "$backend" --pipeline "$pipelines" \
+        --interpolate --passes "$passes" --json "$out/bench-$name-4k.json"
+    # shellcheck disable=SC2086
+    step "bench-$name-backward" "$splatcore" bench "$scene" "$@" $size --backend "$backend" --backward \
+        --passes "$passes" --json "$out/bench-$name-backward.json"
 }
 
 papers() {
@@ -238,6 +267,7 @@ table() {
 step doctor "$splatcore" doctor
 "$splatcore" doctor --json >"$out/doctor.json" 2>/dev/null
 if wanted conformance; then conformance; fi
+if wanted models; then models; fi
 if wanted bench; then bench; fi
 if wanted sanitize; then sanitize; fi
 if wanted train && have_photos train; then
