@@ -103,7 +103,11 @@ fn one_intersect<'a>(
         let precision = backend.precision(pipeline.blend);
         if wanted(precision, case) == Wanted::Frame {
             let twin = answers.frame(pipeline)?;
-            outcomes.push(enough_sure_pixels(case, twin));
+            // Depths along rays are nearly equal in scenes where those of means are not: such a
+            // scene tests little of a blend by them, others test it.
+            if pipeline.blend != Blend::StopThePop {
+                outcomes.push(enough_sure_pixels(case, twin));
+            }
             outcomes.push(compare::frames(
                 &what,
                 twin,

@@ -28,7 +28,9 @@ pub struct AlongRay {
     /// Its mean, from the eye.
     mean: [f64; 3],
     /// Size of the terms that its view-space mean is the sum of.
-    pub reach: f64,
+    reach: f64,
+    /// Of the terms that its projected mean is the sum of, pixels.
+    pub centre_terms: [f64; 2],
 }
 
 impl AlongRay {
@@ -45,13 +47,18 @@ impl AlongRay {
         let rows: [[f64; 3]; 3] = std::array::from_fn(|k| {
             std::array::from_fn(|i| axes[i][k] / scales[k].max(LEAST_SCALE))
         });
+        let reach = camera.translation.iter().fold(view[2], |m, t| m + t.abs());
         Self {
             direction: rows.map(|[x, y, z]| {
                 let (x, y) = (x / camera.fx, y / camera.fy);
                 [x, y, z - x * camera.cx - y * camera.cy]
             }),
             mean: rows.map(|row| dot(row, view)),
-            reach: camera.translation.iter().fold(view[2], |m, t| m + t.abs()),
+            reach,
+            centre_terms: [
+                camera.fx * reach / view[2] + camera.cx.abs(),
+                camera.fy * reach / view[2] + camera.cy.abs(),
+            ],
         }
     }
 
@@ -81,19 +88,20 @@ impl AlongRay {
         let (e, h) = (along(point), along(splat.mean));
         let d = [0, 1].map(|k| point[k] - splat.mean[k]);
         let off = ROUNDINGS * SINGLE;
-        let size = (1.0 + h[0] * h[0] + h[1] * h[1]).sqrt();
+        // The mean in view space is off by more than its size where terms cancel.
+        let of_h = off * (1.0 + h[0] * h[0] + h[1] * h[1]).sqrt() * self.reach / splat.depth;
         let errors = [
-            off * (size + (u00 * d[0]).abs() + (u01 * d[1]).abs())
+            of_h + off * ((u00 * d[0]).abs() + (u01 * d[1]).abs())
                 + u00.abs() * shift[0]
                 + u01.abs() * shift[1],
-            off * (1.0 + h[1].abs() + (u11 * d[1]).abs()) + u11.abs() * shift[1],
+            of_h + off * (u11 * d[1]).abs() + u11.abs() * shift[1],
         ];
         let (above, below) = (
             1.0 + h[0] * e[0] + h[1] * e[1],
             1.0 + e[0] * e[0] + e[1] * e[1],
         );
         let slope = |k: usize| (h[k] * below - 2.0 * e[k] * above) / (below * below);
-        let of_terms = |k: usize| slope(k).abs() * errors[k] + off * size * e[k].abs() / below;
+        let of_terms = |k: usize| slope(k).abs() * errors[k] + of_h * e[k].abs() / below;
         let error = splat.depth * (of_terms(0) + of_terms(1) + off * above.abs() / below);
         let error = off * self.reach + error;
         if error.is_nan() { f64::INFINITY } else { error }

@@ -161,7 +161,8 @@ pub fn walk(
         pixel.push(k, offset, uncapped.min(cap), uncapped > cap);
     }
     if let Some(ray) = ray {
-        pixel.doubt_tips(ray, &tiles.lists[tile], tips, cap, brightest);
+        let lists = [&tiles.lists[tile], &tiles.doubtful[tile]];
+        pixel.doubt_tips(ray, lists, tips, cap, brightest);
     }
     for &k in &tiles.doubtful[tile] {
         let (_, alpha) = alpha(&splats[k], centre);
@@ -237,7 +238,7 @@ impl Pixel {
     fn doubt_tips(
         &mut self,
         ray: Ray,
-        list: &[usize],
+        [list, doubtful]: [&Vec<usize>; 2],
         mut tips: Vec<usize>,
         cap: f64,
         brightest: f64,
@@ -251,7 +252,7 @@ impl Pixel {
             return;
         }
         let centre = ray.pixel.map(|p| p as f64 + 0.5);
-        let blended = |tipped| {
+        let blended = |list: &[usize], tipped| {
             let order = Ray { tipped, ..ray }.order(list, &mut Vec::new());
             let (mut colour, mut transmittance) = ([0.0; 3], 1.0);
             for k in order {
@@ -267,15 +268,27 @@ impl Pixel {
             }
             (colour, transmittance)
         };
-        let (colour, transmittance) = blended(None);
+        let (colour, transmittance) = blended(list, None);
+        let mut compare = |(other, behind): ([f64; 3], f64)| {
+            let moved = (0..3).map(|c| (colour[c] - other[c]).abs());
+            let of_background = (behind - transmittance).abs();
+            self.doubt.colour += moved.fold(0.0, f64::max) + of_background * brightest;
+            self.doubt.transmittance += of_background;
+        };
         for tip in tips {
             for nearer in [true, false] {
-                let (other, behind) = blended(Some((tip, nearer)));
-                let moved = (0..3).map(|c| (colour[c] - other[c]).abs());
-                let of_background = (behind - transmittance).abs();
-                self.doubt.colour += moved.fold(0.0, f64::max) + of_background * brightest;
-                self.doubt.transmittance += of_background;
+                compare(blended(list, Some((tip, nearer))));
             }
+        }
+        // A splat that is in a backend's list and not in this one, or the other way round, moves
+        // the others in the windows.
+        for &k in doubtful {
+            let mut other = list.clone();
+            match other.binary_search(&k) {
+                Ok(place) => drop(other.remove(place)),
+                Err(place) => other.insert(place, k),
+            }
+            compare(blended(&other, None));
         }
     }
 

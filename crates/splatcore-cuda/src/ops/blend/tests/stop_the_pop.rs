@@ -46,7 +46,7 @@ fn windows_are_those_of_the_twin() {
     let backend = CudaBackend::on(device, true);
     let camera = Camera::look_at([0.2, 0.1, -4.0], [0.0; 3], [0.0, -1.0, 0.0], 0.17, 17, 6);
     let options = options(Blend::StopThePop);
-    for count in [30, 700, 1100] {
+    for count in [30, 700] {
         let scene = crowd(count, count as u64);
         let twin = twin::render(&scene, &camera, &options);
         let rendered = backend
