@@ -107,6 +107,7 @@ enum Third {
 struct Tile {
     device: Arc<dyn Device>,
     splats: Buffer,
+    rays: Buffer,
     numbers: Buffer,
     splat_order: Buffer,
     entries: Buffer,
@@ -123,9 +124,13 @@ impl Tile {
         assert!(splats.len() <= BUCKET);
         let all: Vec<u32> = (0..splats.len() as u32).collect();
         let upload = |words: &[u32]| Buffer::from_slice(device, "test", words).unwrap();
+        // RayShape: the depth is the fourth number, and the same along all rays.
+        let depth = |i: usize| [0.0, 0.0, 0.0, 1.0 + i as f32, 0.0, 0.0, 0.0, 0.0];
+        let rays: Vec<[f32; 8]> = (0..splats.len()).map(depth).collect();
         Self {
             device: device.clone(),
             splats: Buffer::from_slice(device, "test", splats).unwrap(),
+            rays: Buffer::from_slice(device, "test", &rays).unwrap(),
             numbers: upload(&all),
             splat_order: upload(&all),
             entries: upload(&[0, splats.len() as u32, 0, 0]),
@@ -199,6 +204,7 @@ impl Tile {
         };
         let params = BlendParams {
             splats: self.splats.address(),
+            rays: self.rays.address(),
             pairs: self.numbers.address(),
             pair_splats,
             ranges: self.ranges.address(),
