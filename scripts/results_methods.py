@@ -1,8 +1,9 @@
 """The table of each page of docs/methods, for scripts/results."""
 
-from results_raw import CARD, FOX, load, runs, source
+from results_raw import CARD, FOX, INTERPOLATED, load, runs, source
 from results_tables import (
     BLENDS,
+    BOXES,
     backward_source,
     backward_table,
     blend_table,
@@ -246,23 +247,26 @@ def methods():
         "intersect": method_intersect(),
         "scalar": method_blend({"aabb+scalar", "exact+scalar"}),
         "subtile": method_blend({"exact+scalar", "exact+subtile"}),
+        "seele": method_blend({"exact+subtile", "exact+seele", "exact+splatcore"}),
+        "gscore": method_blend({"exact+scalar", "obb+gscore", "exact+subtile"}),
+        "stop-the-pop": method_blend({"exact+scalar", "tile-cull+stop-the-pop"}),
         "early-cull": method_blend({"exact+scalar", "exact+early-cull"}),
-        "tc-gs": method_blend({"exact+scalar", "accutile+tc-gs", "exact+tc-gs"})
+        "tc-gs": method_blend({"exact+scalar", "accutile+tc-gs", "exact+tc-gs", "exact+tc-gs-half"})
         + "\n\nAblations, at 1080x1920:\n\n"
         + ablation_table(["tc-gs"], tc),
         "gemm-gs": method_blend({"exact+scalar", "aabb+gemm-gs", "exact+gemm-gs"})
         + "\n\nBatches of other sizes, at 1080x1920:\n\n"
         + ablation_table(["gemm-gs"], gemm),
-        "tensor-gs": method_blend({"exact+scalar", "exact+tensor-gs-2x2"})
+        "tensor-gs": method_blend({"exact+scalar", "exact+tensor-gs-2x2", "exact+tensor-gs-2x2-half"})
         + "\n\nGroups of other sizes, at 1080x1920:\n\n"
         + ablation_table(["tensor-gs"], tensor),
         "splatcore": method_blend(
             {"aabb+scalar", "exact+scalar", "exact+subtile", "exact+splatcore"}
         ),
-        "interpolation": method_blend({"exact+scalar", "exact+splatcore", "exact+samples"}),
+        "interpolation": method_blend({"exact+scalar", "exact+splatcore", INTERPOLATED}),
         "backward-atomic": "\n\n".join(
             [
-                backward_table(["atomic", "warp-reduce", "warp-reduce-skip", "splatcore"]),
+                backward_table([BOXES, "atomic", "warp-reduce-skip", "splatcore"]),
                 backward_source(),
             ]
         ),
@@ -273,7 +277,7 @@ def methods():
             ]
         ),
         "backward-splatcore": "\n\n".join(
-            [backward_table(["gaussian-parallel", "subtile", "splatcore"]), backward_source()]
+            [backward_table(["gaussian-parallel", "splatcore"]), backward_source()]
         ),
         "adc": strategy(["adc", "floaters"])
         + "\n\n"

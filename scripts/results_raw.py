@@ -11,7 +11,13 @@ INDEX = json.loads((RAW / "index.json").read_text())
 
 # The pictures' models, and how their files are called.
 FOX = ["fox_220k", "fox_mcmc_1m"]
-OTHERS = ["hon_sui_sen_2500k", "rock_186k_sog_v1", "biker_153k", "playbot_125k", "massa_59k"]
+# Trained on the card: photos are smaller than the images.
+TRAINED = ["bonsai", "chair"]
+SCANS = ["hon_sui_sen_2500k", "rock_186k_sog_v1", "biker_153k", "playbot_125k", "massa_59k"]
+OTHERS = TRAINED + SCANS
+
+# The default with `--interpolate`.
+INTERPOLATED = "exact+splatcore, interpolated"
 
 # Of every run in training/runs.txt.
 CARD = "NVIDIA H200, driver 580.159.04"
@@ -48,30 +54,12 @@ def source(*names):
 
 
 def bench(name):
-    """Rows of a bench file by `intersect+blend`, the last one of each."""
+    """Rows of a bench file by `intersect+blend`, and INTERPOLATED, the last one of each."""
     rows = {}
     for row in load(name)["rows"]:
-        rows[f"{row['intersect']}+{row['blend']}"] = row
+        key = f"{row['intersect']}+{row['blend']}"
+        rows[INTERPOLATED if row.get("interpolate") else key] = row
     return rows
-
-
-def sampled():
-    """The run of commit 7969cb0 at 3840x2160, which `bench` printed as lines of text."""
-    lines = (RAW / "rendering/samples.txt").read_text().splitlines()
-    start = next(i for i, line in enumerate(lines) if line.startswith("## 7969cb0, PSNR"))
-    pattern = re.compile(r"(\S+)\s+(\S+) 4K frame ([\d.]+) \{(.*)\} ([\d.]+) ([\d.]+)$")
-    found = {}
-    for line in lines[start + 1 :]:
-        if match := pattern.match(line.strip()):
-            scene, pipeline, frame, stages, mean, worst = match.groups()
-            times = dict(part.split(": ") for part in stages.split(", "))
-            found[scene, pipeline] = {
-                "frame_ms": float(frame) / 1000,
-                "stages": {name: float(us) / 1000 for name, us in times.items()},
-                "psnr_vs_reference": float(mean),
-                "psnr_vs_reference_worst": float(worst),
-            }
-    return found
 
 
 def runs():

@@ -12,7 +12,7 @@
 // Bound. Instructions. A lane tests 4 of 32 splats for its group; groups of a warp walk lists of
 // their own, so that a warp takes as long as the longest of four.
 //
-// Now. Not measured. Prediction: docs/log/kernels/blend-subtile.md.
+// Now. 222 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/blend-subtile.md.
 
 #include "blend.cuh"
 #include "subtile.cuh"

