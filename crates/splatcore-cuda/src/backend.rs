@@ -5,7 +5,9 @@ use crate::device::Kernels;
 use crate::device::driver::{Card, NoCard};
 use crate::device::nvrtc;
 use crate::device::queue::Queue;
+use crate::device::replaced;
 use crate::learner::{CudaLearner, memory};
+use crate::ops::SOURCES;
 use crate::ops::adam::moments::Moments;
 use crate::ops::blend;
 use crate::ops::scene;
@@ -109,7 +111,17 @@ impl Backend for CudaBackend {
     }
 
     fn describe(&self) -> String {
-        self.device.describe()
+        let device = self.device.describe();
+        let replaced = replaced::folder().map(|folder| replaced::files(&folder, SOURCES));
+        match replaced {
+            None => device,
+            Some(Ok(files)) => {
+                let files = replaced::described(&files);
+                format!("{device}, kernel files replaced: {files}")
+            }
+            // The first kernel that is asked for says what is wrong.
+            Some(Err(_)) => format!("{device}, {} is wrong", replaced::KERNELS_VARIABLE),
+        }
     }
 
     fn renderer(&self, scene: &Gaussians) -> Result<Box<dyn Renderer>, BackendError> {

@@ -13,6 +13,7 @@ pub mod params;
 pub mod pinned;
 pub mod program;
 pub mod queue;
+pub mod replaced;
 #[cfg(test)]
 mod tests;
 

@@ -1,15 +1,12 @@
 //! One compilation unit: a kernel file, the headers that it may include, and constants.
 
 use super::params::{Layout, Signature};
+use super::replaced;
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// A file's name, without its folder, and its text.
 pub type File = (&'static str, &'static str);
-
-/// The variable that names a folder with kernel files to use in place of the built-in ones, file by
-/// file, so that a changed constant needs no new build.
-pub const KERNELS_VARIABLE: &str = "SPLATCORE_KERNELS";
 
 /// The first statement of this crate's kernels: see `ops/shared/device.cuh`.
 const BEGINNING: &str = "begin_kernel();";
@@ -53,14 +50,9 @@ impl Program {
         for (name, value) in &self.constants {
             source.push_str(&format!("#define {name} {value}\n"));
         }
-        let folder = std::env::var_os(KERNELS_VARIABLE);
+        let folder = replaced::folder();
         let mut included = BTreeSet::new();
-        self.expand(
-            self.root,
-            folder.as_deref().map(Path::new),
-            &mut included,
-            &mut source,
-        );
+        self.expand(self.root, folder.as_deref(), &mut included, &mut source);
         source.push_str("#line 1 \"layouts in Rust\"\n");
         for layout in self.layouts(&included) {
             source.push_str(&layout.assertions());
