@@ -3,6 +3,7 @@
 use serde::Serialize;
 use splatcore_core::pipeline::Pipeline;
 use splatcore_papers::Row;
+use std::path::Path;
 
 /// What made a file of measurements.
 #[derive(Serialize)]
@@ -12,7 +13,7 @@ pub struct Made {
     /// From which it was built, if whoever built it set `SPLATCORE_COMMIT`, as `scripts/gpu-bundle`
     /// does; `-dirty` behind it if there were changes.
     pub commit: Option<&'static str>,
-    /// The arguments.
+    /// The arguments; of absolute paths the name alone, since the folders are of one machine.
     pub command: Vec<String>,
 }
 
@@ -22,8 +23,16 @@ impl Made {
         Self {
             version: env!("CARGO_PKG_VERSION"),
             commit: option_env!("SPLATCORE_COMMIT").filter(|commit| !commit.is_empty()),
-            command: std::env::args().skip(1).collect(),
+            command: std::env::args().skip(1).map(without_folder).collect(),
         }
+    }
+}
+
+fn without_folder(argument: String) -> String {
+    let path = Path::new(&argument);
+    match path.file_name() {
+        Some(name) if path.is_absolute() => name.to_string_lossy().into_owned(),
+        _ => argument,
     }
 }
 
