@@ -38,8 +38,12 @@ pub struct Half {
     /// What the method promises, dB against the same pipeline's image in f32; `None` for an
     /// ablation that its paper shows to fail.
     pub psnr: Option<f64>,
-    /// The local origin is the middle of a square of so many tiles a side.
+    /// The local origin is near the middle of a square of so many tiles a side.
     pub tiles: usize,
+    /// Pixels from that middle, a corner of four pixels, to the local origin, right and down: 0, or
+    /// 0.5 if it is a pixel's centre. The coefficients, their errors and the monomials that those
+    /// are multiplied by depend on it.
+    pub off_middle: f64,
     /// Of the coefficients as the product takes them.
     pub coefficient: f64,
     /// Of the exponent as the product leaves it.
@@ -68,6 +72,7 @@ impl Half {
         Self {
             psnr: Some(psnr),
             tiles: 1,
+            off_middle: 0.0,
             coefficient,
             score: 4.0 * SINGLE,
             alpha: 4.0 * SINGLE,
@@ -179,9 +184,14 @@ const SPLATCORE: Half = Half {
     ..Half::scores(TWO_HALVES, EQUAL_QUALITY)
 };
 
+/// [`Half::off_middle`] of TensorGS. About a pixel's centre coordinates are whole, up to 32, and
+/// halves hold their squares; about the middle those of 4x4 tiles have 12 bits.
+const PIXEL_CENTRE: f64 = 0.5;
+
 fn tensor_gs(tiles: usize) -> Precision {
     Precision::Half(Half {
         tiles,
+        off_middle: PIXEL_CENTRE,
         ..Half::scores(TWO_HALVES, EQUAL_QUALITY)
     })
 }
@@ -193,6 +203,7 @@ fn tensor_gs_half(tiles: usize) -> Precision {
     let psnr = PLAIN_HALVES - 40.0 * (tiles as f64).log10();
     Precision::Half(Half {
         tiles,
+        off_middle: PIXEL_CENTRE,
         ..Half::scores(HALF, psnr)
     })
 }

@@ -459,7 +459,8 @@ impl Shape {
         let [a, b, c] = self.power;
         let side = TILE * half.tiles;
         // The pixel from the local origin, the local origin from the mean.
-        let [x, y] = pixel.map(|p| (p % side) as f64 + 0.5 - 0.5 * side as f64);
+        let origin = 0.5 * side as f64 + half.off_middle;
+        let [x, y] = pixel.map(|p| (p % side) as f64 + 0.5 - origin);
         let (ox, oy) = (exponent.offset[0] - x, exponent.offset[1] - y);
         let terms = [
             (

@@ -1,14 +1,15 @@
 //! The bounds hold for arithmetic of the class that they are for, and not for coarser.
 
 use super::bounds::Reference;
-use super::scenes::{odd_camera, random_scene};
+use super::scenes::{odd_camera, plain_camera, random_scene};
 use super::{compare, hostile};
 use crate::twin::blend::alpha;
 use splatcore_core::backend::{RenderOptions, Rendered};
 use splatcore_core::pipeline::{Blend, Intersect, Pipeline};
 use splatcore_core::precision::{HALF, Half, Precision, TWO_HALVES};
+use splatcore_core::random::Rng;
 use splatcore_core::semantics::{ALPHA_MIN, TILE, TRANSMITTANCE_MIN};
-use splatcore_core::{Camera, Gaussians, Image};
+use splatcore_core::{Camera, Gaussians, Image, sh};
 use std::f64::consts::LOG2_E;
 
 const OPTIONS: RenderOptions = RenderOptions {
@@ -46,8 +47,11 @@ fn to_two_halves(value: f64) -> f64 {
 /// What is rounded of an image that is in f64 otherwise.
 #[derive(Clone, Copy)]
 struct Arithmetic {
-    /// Of each coefficient.
-    round: fn(f64) -> f64,
+    /// The local origin: as [`Half::tiles`] and [`Half::off_middle`].
+    tiles: usize,
+    off_middle: f64,
+    /// Of each coefficient, which is multiplied by the monomial beside it.
+    round: fn(f64, f64) -> f64,
     /// Added to every exponent.
     bias: f64,
     /// Of the transmittance behind each fragment.
@@ -55,16 +59,18 @@ struct Arithmetic {
 }
 
 const EXACT: Arithmetic = Arithmetic {
-    round: |v| v,
+    tiles: 1,
+    off_middle: 0.0,
+    round: |v, _| v,
     bias: 0.0,
     keep: |v| v,
 };
 const HALVES: Arithmetic = Arithmetic {
-    round: to_half,
+    round: |v, _| to_half(v),
     ..EXACT
 };
 const TWO: Arithmetic = Arithmetic {
-    round: to_two_halves,
+    round: |v, _| to_two_halves(v),
     ..EXACT
 };
 const TWO_AND_HALF_TRANSMITTANCE: Arithmetic = Arithmetic {
@@ -73,7 +79,11 @@ const TWO_AND_HALF_TRANSMITTANCE: Arithmetic = Arithmetic {
 };
 
 fn render(reference: &Reference, camera: &Camera, arithmetic: Arithmetic) -> Rendered {
-    let Arithmetic { round, bias, keep } = arithmetic;
+    let Arithmetic {
+        round, bias, keep, ..
+    } = arithmetic;
+    let side = TILE * arithmetic.tiles;
+    let origin = 0.5 * side as f64 + arithmetic.off_middle;
     let (width, height) = (camera.width as usize, camera.height as usize);
     let mut out = Rendered {
         image: Image::filled(camera.width, camera.height, [0.0; 3]),
@@ -83,23 +93,25 @@ fn render(reference: &Reference, camera: &Camera, arithmetic: Arithmetic) -> Ren
     for i in 0..width * height {
         let (x, y) = (i % width, i / width);
         let centre = [x as f64 + 0.5, y as f64 + 0.5];
-        let local = [x, y].map(|p| (p % TILE) as f64 + 0.5 - 8.0);
+        let [u, v] = [x, y].map(|p| (p % side) as f64 + 0.5 - origin);
         let (mut colour, mut transmittance) = ([0.0; 3], 1.0);
         for splat in reference.of_pixel(x, y) {
             let (d, _) = alpha(splat, centre);
             let [a, b, c] = splat.conic;
             let [a, b, c] = [-0.5 * LOG2_E * a, -LOG2_E * b, -0.5 * LOG2_E * c];
-            let o = [d[0] - local[0], d[1] - local[1]];
+            let o = [d[0] - u, d[1] - v];
             let constant =
                 splat.opacity.log2() + a * o[0] * o[0] + b * o[0] * o[1] + c * o[1] * o[1];
-            let score = round(constant)
-                + round(2.0 * a * o[0] + b * o[1]) * local[0]
-                + round(2.0 * c * o[1] + b * o[0]) * local[1]
-                + round(a) * local[0] * local[0]
-                + round(b) * local[0] * local[1]
-                + round(c) * local[1] * local[1]
-                + bias;
-            let found = score.exp2();
+            let terms = [
+                (constant, 1.0),
+                (2.0 * a * o[0] + b * o[1], u),
+                (2.0 * c * o[1] + b * o[0], v),
+                (a, u * u),
+                (b, u * v),
+                (c, v * v),
+            ];
+            let score: f64 = terms.iter().map(|&(k, u)| round(k, u) * u).sum();
+            let found = (score + bias).exp2();
             if found < ALPHA_MIN {
                 continue;
             }
@@ -178,6 +190,68 @@ fn coarser_arithmetic_does_not() {
         }
         let promise = judged(&scene, &camera, HALVES, Half::scores(HALF, 75.0)).unwrap_err();
         assert!(promise.contains("promised"), "{promise}");
+    }
+}
+
+/// White points near the corners of every square of 8 pixels, and so near every local origin.
+fn points(camera: &Camera) -> Gaussians {
+    let mut rng = Rng::new(21, 93);
+    let across = camera.width as usize / 8;
+    let mut points = Gaussians::zeros(across * camera.height as usize / 8, 0);
+    let pixel = 4.0 / camera.fx;
+    for i in 0..points.len() {
+        let mut mean = |k: usize, principal: f64| {
+            let at = 8.0 * k as f64 + 2.0 * rng.uniform() as f64 - 1.5;
+            ((at - principal) * pixel) as f32
+        };
+        let (x, y) = (mean(i % across, camera.cx), mean(i / across, camera.cy));
+        points.means[i] = [x, y, 0.0];
+        points.log_scales[i] = [-30.0; 3];
+        points.rotations[i] = [1.0, 0.0, 0.0, 0.0];
+        points.sh[i] = [sh::from_colour(1.0); 3];
+    }
+    points
+}
+
+/// Every coefficient off by as much as `share` of a half's rounding, and all in one direction.
+fn one_way(share: f64, coefficient: f64, monomial: f64) -> f64 {
+    coefficient + share * HALF * coefficient.abs() * monomial.signum()
+}
+
+/// Errors of coefficients are multiplied by coordinates about the origin that the backend has.
+/// Of a point near the origin, half a pixel of them is a large part of the bound. White points on a
+/// background of a tenth can be off by nine tenths of the bound about the right origin, so that
+/// half as much again is beyond it.
+#[test]
+fn a_bound_is_about_the_origin_of_its_class() {
+    let camera = plain_camera(144, 80);
+    let points = points(&camera);
+    let judged = |arithmetic, class| judged(&points, &camera, arithmetic, class);
+    for tiles in [1, 2, 4] {
+        for off_middle in [0.0, 0.5] {
+            let about = |round| Arithmetic {
+                tiles,
+                off_middle,
+                round,
+                ..EXACT
+            };
+            let class = |off_middle, coefficient| Half {
+                tiles,
+                off_middle,
+                ..Half::scores(coefficient, 0.0)
+            };
+            let right = class(off_middle, HALF);
+            judged(about(|v, _| to_half(v)), right).unwrap();
+            judged(
+                about(|v, _| to_two_halves(v)),
+                class(off_middle, TWO_HALVES),
+            )
+            .unwrap();
+            judged(about(|v, u| one_way(1.0, v, u)), right).unwrap();
+            judged(about(|v, u| one_way(1.5, v, u)), right).unwrap_err();
+            let other = class(0.5 - off_middle, HALF);
+            judged(about(|v, u| one_way(1.0, v, u)), other).unwrap_err();
+        }
     }
 }
 

@@ -117,7 +117,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     u32 macro_tiles_x = (args.camera.tiles_x + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE;
     u32 tile_x = blockIdx.x % macro_tiles_x * MACRO_TILE_SIDE,
         tile_y = blockIdx.x / macro_tiles_x * MACRO_TILE_SIDE;
-    // The middle of the macro-tile, at a pixel's centre.
+    // The centre of the pixel right of and below the macro-tile's middle, so that halves hold the
+    // basis exactly (`Half::off_middle` tells the tests).
     float origin_x = (tile_x + 0.5f * MACRO_TILE_SIDE) * TILE + 0.5f,
           origin_y = (tile_y + 0.5f * MACRO_TILE_SIDE) * TILE + 0.5f;
     u32 in_tile_x = lane % PANEL, in_tile_y = 2 * warp + lane / PANEL;

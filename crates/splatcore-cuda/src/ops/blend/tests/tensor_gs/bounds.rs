@@ -2,7 +2,7 @@
 //!
 //! How far a pixel may be off is in splatcore_reference::conformance::bounds: coefficients of two
 //! halves or of one (relative error 2^-22 or 2^-11) about the middle of a square of tiles
-//! (`Blend::precision`), products summed in f32, all else in f32.
+//! or a pixel beside it (`Blend::precision`), products summed in f32, all else in f32.
 
 use super::*;
 use splatcore_core::metrics::psnr_between;
