@@ -30,7 +30,7 @@
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=${OUT:-./out} data=${DATA:-$here/data} passes=${PASSES:-20} limit=${LIMIT:-300}
-pipelines=${PIPELINES:-aabb+scalar,exact+scalar,exact+early-cull,accutile+tc-gs,exact+tc-gs,aabb+gemm-gs,exact+gemm-gs,exact+tensor-gs-2x2,exact+seele,obb+gscore,tile-cull+stop-the-pop,exact+subtile,exact+splatcore}
+pipelines=${PIPELINES:-aabb+scalar,exact+scalar,exact+early-cull,accutile+tc-gs,exact+tc-gs,exact+tc-gs-half,aabb+gemm-gs,exact+gemm-gs,exact+tensor-gs-2x2,exact+tensor-gs-2x2-half,exact+seele,obb+gscore,tile-cull+stop-the-pop,exact+subtile,exact+splatcore}
 backend=${BACKEND:-cuda}
 for what in "$@"; do
     case $what in

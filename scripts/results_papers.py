@@ -95,7 +95,9 @@ def papers():
         name = f"rendering/paper-{paper}.json"
         if not (RAW / name).exists():
             files[f"paper-{paper}.md"] = (
-                "Not measured on a card yet. The command above prints the tables."
+                f"These tables are not measured on a card yet. `splatcore bench SCENE --dataset\n"
+                f"DIR --paper {paper}` prints them. [Training](../training.md) has the steps of each\n"
+                "method."
             )
             continue
         data = load(name)

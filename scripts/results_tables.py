@@ -466,13 +466,13 @@ def cpu():
                     "threads",
                     "frame ms",
                     "backward ms",
-                    "forward ns per pair",
-                    "backward ns per pair",
+                    "forward ns per fragment",
+                    "backward ns per fragment",
                 ],
                 lines,
                 ["left", "left"] + ["right"] * 5,
             ),
-            "A pair is one Gaussian blended to one pixel. Pipeline `exact+splatcore+splatcore`.",
+            "A fragment is one Gaussian blended to one pixel. Pipeline `exact+splatcore+splatcore`.",
             source(*names),
         ]
     )

@@ -41,7 +41,7 @@ enum Command {
     Eval(commands::eval::Args),
     /// Render a scene to PNG files
     Render(commands::render::Args),
-    /// Time the stages of rendering, for one or more pipelines
+    #[command(about = "Time the stages of rendering, for one or more pipelines")]
     Bench(commands::bench::Args),
     /// Say what a scene file or a dataset holds
     Info(commands::info::Args),

@@ -57,6 +57,10 @@ fn conformance_with_sums_in_fixed_order() {
         (name, *check, &large)
     });
     let only = std::env::var("SPLATCORE_CHECK").unwrap_or_default();
+    assert!(
+        names().any(|name| name.contains(&only)),
+        "SPLATCORE_CHECK={only}: no check is called so; SPLATCORE_LIST_CHECKS=1 prints the names"
+    );
     let is_name = names().any(|name| name == only);
     let is_wanted = |name: &str| {
         if is_name {

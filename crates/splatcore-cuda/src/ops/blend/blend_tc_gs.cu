@@ -27,7 +27,7 @@
 #include "blend.cuh"
 #include "matrix.cuh"
 
-#define MACRO_TILE_SIDE 8  // Gaussians of a product
+#define GROUP 8  // Gaussians of a product
 #define WARP_WIDTH 8
 #define WARP_HEIGHT (WARP / WARP_WIDTH)
 
@@ -155,7 +155,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
         const float4* group_colours = colours;
         const u32* columns = (const u32*)vectors + lane;
         for (u32 first = 0; first < batch;
-             first += MACRO_TILE_SIDE, group_colours += MACRO_TILE_SIDE, columns += WARP) {
+             first += GROUP, group_colours += GROUP, columns += WARP) {
             if (__all_sync(FULL_MASK, least == NEVER)) break;
             // All lanes have read the exponents of the 8 Gaussians before.
             __syncwarp();
@@ -174,8 +174,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
             u32 exchanged = lane / 4 % 2;
             float4 low = exponents[warp][lane][exchanged],
                    high = exponents[warp][lane][1 - exchanged];
-            float betas[MACRO_TILE_SIDE] = {low.x,  low.y,  low.z,  low.w,
-                                            high.x, high.y, high.z, high.w};
+            float betas[GROUP] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 #else
             const u32 none[2] = {0, 0};
             for (u32 half = 0; half < 2; ++half) {
@@ -187,12 +186,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
             }
             __syncwarp();
             uint4 row = exponents[warp][lane];
-            float betas[MACRO_TILE_SIDE] = {half_low(row.x),  half_high(row.x), half_low(row.y),
-                                            half_high(row.y), half_low(row.z),  half_high(row.z),
-                                            half_low(row.w),  half_high(row.w)};
+            float betas[GROUP] = {half_low(row.x),  half_high(row.x), half_low(row.y),
+                                  half_high(row.y), half_low(row.z),  half_high(row.z),
+                                  half_low(row.w),  half_high(row.w)};
 #endif
 #pragma unroll
-            for (u32 k = 0; k < MACRO_TILE_SIDE; ++k) {
+            for (u32 k = 0; k < GROUP; ++k) {
 #if COUNT
                 evaluated += least < NEVER && first + k < batch;
 #endif
