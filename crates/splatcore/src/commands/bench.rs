@@ -18,8 +18,11 @@ use crate::{load, output, remedy};
 use anyhow::{Result, bail};
 use args::{Pipelines, Reference};
 use result::{Bench, Made, Skipped};
-use splatcore_core::backend::RenderOptions;
+use splatcore_core::Gaussians;
+use splatcore_core::backend::{Backend, RenderOptions, Renderer};
 use splatcore_core::pipeline::{Blend, Pipeline};
+use splatcore_cpu::CpuBackend;
+use splatcore_cuda::device::replaced;
 use splatcore_papers::{Paper, Row};
 use std::path::Path;
 use steps::Steps;
@@ -52,11 +55,9 @@ fn run_pipelines(args: &Args, path: &Path) -> Result<()> {
     let backend = args.backend.open_for(&args.half)?;
     let (cameras, background) = args.cameras.resolve(path, &scene)?;
     let mut renderer = backend.renderer(&scene)?;
-    // What halves lose shows only beside the scene that they were made from.
-    let mut full = match half_scene {
-        true => Some(args.backend.open_again()?.renderer(&scene)?),
-        false => None,
-    };
+    let replaced = replaced::folder().is_some();
+    let judge = Judge::of(backend.name(), half_scene, replaced);
+    let mut full = judge.renderer(args, &scene)?;
     let options = |(pipeline, interpolate)| RenderOptions {
         pipeline,
         background,
@@ -82,7 +83,7 @@ fn run_pipelines(args: &Args, path: &Path) -> Result<()> {
         .map(options)
         .collect();
     let reference = match args.reference {
-        Reference::Vanilla => Some(options((timing::reference(backend.name()), false))),
+        Reference::Vanilla => Some(options((judge.pipeline(backend.name()), false))),
         Reference::None => None,
     };
     let passes = all_options.len() as u64 * timing::passes(args.passes, args.backward);
@@ -124,6 +125,42 @@ fn run_pipelines(args: &Args, path: &Path) -> Result<()> {
         output::write_json(file, &bench)?;
     }
     output::print(&table::table(&bench, !asked.all))
+}
+
+/// Who renders the reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judge {
+    /// The renderer that is timed.
+    Timed,
+    /// The same backend with the scene in f32: what halves lose shows only beside it.
+    FullScene,
+    /// The processor: kernel files of the user's would judge themselves.
+    Processor,
+}
+
+impl Judge {
+    fn of(backend: &str, half_scene: bool, replaced: bool) -> Self {
+        match (backend, half_scene) {
+            ("cuda", _) if replaced => Judge::Processor,
+            (_, true) => Judge::FullScene,
+            (_, false) => Judge::Timed,
+        }
+    }
+
+    fn renderer(self, args: &Args, scene: &Gaussians) -> Result<Option<Box<dyn Renderer>>> {
+        Ok(match self {
+            Judge::Timed => None,
+            Judge::FullScene => Some(args.backend.open_again()?.renderer(scene)?),
+            Judge::Processor => Some(CpuBackend::new(None).renderer(scene)?),
+        })
+    }
+
+    fn pipeline(self, backend: &str) -> Pipeline {
+        match self {
+            Judge::Processor => timing::reference("cpu"),
+            Judge::Timed | Judge::FullScene => timing::reference(backend),
+        }
+    }
 }
 
 /// Each pipeline, and with `interpolate` what interpolates once more so.
@@ -207,6 +244,20 @@ mod tests {
         assert_eq!(all.last(), Some(&Pipeline::AUTO));
         let typed = "vanilla".parse().unwrap();
         assert_eq!(pipelines(Some(&typed), true), typed);
+    }
+
+    #[test]
+    fn kernel_files_of_the_users_do_not_judge_themselves() {
+        assert_eq!(Judge::of("cuda", false, false), Judge::Timed);
+        assert_eq!(Judge::of("cuda", true, false), Judge::FullScene);
+        for half_scene in [false, true] {
+            let judge = Judge::of("cuda", half_scene, true);
+            assert_eq!(judge, Judge::Processor);
+            assert_eq!(judge.pipeline("cuda").blend, Blend::Subtile);
+            // The processor has no kernel files.
+            assert_ne!(Judge::of("cpu", half_scene, true), Judge::Processor);
+        }
+        assert_eq!(Judge::Timed.pipeline("cuda"), Pipeline::VANILLA);
     }
 
     #[test]
