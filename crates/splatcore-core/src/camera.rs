@@ -279,7 +279,7 @@ mod tests {
         assert!(sheared.defect().unwrap().contains("orthonormal"));
     }
 
-    /// PEERS.md's cameras: 1080x1920 to 3840x2160 doubles the focal lengths.
+    /// From 1080x1920 to 3840x2160 the area grows four times, so focal lengths double.
     #[test]
     fn another_size_keeps_the_pixels_shape() {
         let photo = Camera {

@@ -12,7 +12,7 @@ pub enum Timed {
     /// The stages of a frame.
     Stages,
     /// The stages of a training step's forward pass, and those of its backward pass by a gradient
-    /// of ones, whose names end with `_backward`.
+    /// of ones.
     TrainingStages,
 }
 

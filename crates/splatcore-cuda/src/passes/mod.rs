@@ -8,7 +8,7 @@
 //! | `both.rs` | [`Passes`]: both passes and what they share, for one owner |
 //! | `inference.rs`, `training.rs` | the passes: their own buffers, programs and launches |
 //! | `sorted_lists.rs` | lists by sorting (tile, splat) pairs: training, counting, published methods |
-//! | `binned_lists.rs` | lists by binning to macro-tiles: inference with `splatcore`            |
+//! | `binned_lists.rs` | lists by binning to macro-tiles: inference with `splatcore` |
 //! | `tile_lists.rs` | what a list builder hands to a blend |
 //! | `work.rs` | queue, kernels, counters, scratch memory, splats |
 //! | `kernels.rs` | the kernels of a pass, looked up when its kind changes |

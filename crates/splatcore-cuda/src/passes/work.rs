@@ -75,11 +75,7 @@ impl Work {
     /// # Errors
     /// If memory is short.
     pub fn reserve_splats(&mut self, gaussians: usize) -> Result<(), BackendError> {
-        if SPLAT_BYTES * gaussians > self.splats.bytes() {
-            self.splats
-                .reserve_exactly(SPLAT_BYTES * (gaussians + gaussians / 8))?;
-        }
-        Ok(())
+        reserve_rows(&mut self.splats, SPLAT_BYTES, gaussians)
     }
 
     /// Address of what depths along rays follow from, by compacted index.
@@ -92,11 +88,7 @@ impl Work {
     /// # Errors
     /// If memory is short.
     pub fn reserve_rays(&mut self, gaussians: usize) -> Result<(), BackendError> {
-        if RAY_BYTES * gaussians > self.rays.bytes() {
-            self.rays
-                .reserve_exactly(RAY_BYTES * (gaussians + gaussians / 8))?;
-        }
-        Ok(())
+        reserve_rows(&mut self.rays, RAY_BYTES, gaussians)
     }
 
     /// Makes room for so many bytes of scratch memory.
@@ -143,4 +135,17 @@ impl Work {
     pub fn bytes(&self) -> u64 {
         (self.scratch.bytes() + self.splats.bytes() + self.rays.bytes()) as u64
     }
+}
+
+/// Makes room for a row of so many bytes for each Gaussian, and for an eighth more if there is not
+/// enough.
+fn reserve_rows(
+    buffer: &mut Buffer,
+    row_bytes: usize,
+    gaussians: usize,
+) -> Result<(), BackendError> {
+    if row_bytes * gaussians > buffer.bytes() {
+        buffer.reserve_exactly(row_bytes * (gaussians + gaussians / 8))?;
+    }
+    Ok(())
 }

@@ -172,10 +172,7 @@ impl<'a> Subject<'a> {
             warps_visited: totals.warps.map(|warps| per_frame(warps.visited)),
             warps_blended: totals.warps.map(|warps| per_frame(warps.blended)),
             ns_per_blended: ns_per_blended("blend"),
-            ns_per_blended_backward: match with_backward {
-                true => ns_per_blended("blend_backward"),
-                false => None,
-            },
+            ns_per_blended_backward: ns_per_blended("blend_backward").filter(|_| with_backward),
             stages,
         })
     }
