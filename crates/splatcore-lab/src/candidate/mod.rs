@@ -1,0 +1,49 @@
+//! A candidate: kernel files with other text.
+
+mod edits;
+mod id;
+
+pub use edits::{Edit, EditError, apply, parse};
+pub use id::Id;
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Texts of kernel files by file name, for example `blend_scalar.cu`.
+pub type Texts = BTreeMap<String, String>;
+
+/// How a candidate came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operator {
+    /// Another value of a declared tunable.
+    Tunable,
+    /// A deterministic transformation of a marked place.
+    Transform,
+    /// The changes of two parents that do not overlap.
+    Crossover,
+    /// A language model's edits.
+    Llm,
+    /// A person's edits.
+    Manual,
+}
+
+/// Kernel files with other text than the baseline's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Candidates that it was made from; empty if it was made from the baseline.
+    pub parents: Vec<Id>,
+    /// How it came about.
+    pub operator: Operator,
+    /// Whole texts of the files that differ from the baseline.
+    pub changed: Texts,
+    /// One line on what was changed, for reports: `BATCH 64 -> 128`.
+    pub about: String,
+}
+
+impl Candidate {
+    /// The identity: equal texts have equal identities, however they came about.
+    pub fn id(&self) -> Id {
+        Id::of(&self.changed)
+    }
+}

@@ -1,0 +1,135 @@
+//! What a candidate must pass before it counts. The cheapest gates come first; the first one that
+//! a candidate does not pass rejects it.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A gate, in the order in which candidates meet them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gate {
+    /// Only files of the task are changed, and something is changed.
+    Files,
+    /// No directive, attribute or literal that a kernel has no use for: includes, pragmas other
+    /// than `unroll`, host code.
+    Directives,
+    /// Inline assembly holds known opcodes only: no clocks, timers, traps, cache policies.
+    Assembly,
+    /// No new condition on the compiler, the emulator or a build variant, no new state that
+    /// outlives a launch.
+    Conditions,
+    /// Names and parameters of kernels, and structs that Rust shares, are as they were.
+    Interface,
+    /// It compiles, for the card at hand, within the limit of time.
+    Compile,
+    /// The machine code has the same kernels, no writable global memory, no spills beyond the
+    /// baseline's, and registers and shared memory within the card's limits.
+    MachineCode,
+    /// Every write lies in a buffer that is alive, inputs stay as they were, and no output depends
+    /// on what memory held before.
+    Memory,
+    /// The emulator finds no race and no barrier that some threads miss.
+    Races,
+    /// Images, gradients and states are those of the reference, on random, degenerate, hostile and
+    /// held-out scenes, and the kernel text that ran is the candidate's.
+    Result,
+    /// No worse than the baseline against the reference.
+    Precision,
+    /// Two runs give equal bits where the baseline does.
+    Repeat,
+    /// What must not change the image does not: Gaussians that cannot be seen, their order; and
+    /// what must change it in proportion does: background, colours.
+    Metamorphic,
+    /// The device's and the parent's clocks agree.
+    Clock,
+    /// Frames rendered while timing are as right as those before.
+    AfterTiming,
+    /// Not faster than the work that is left would allow.
+    Bound,
+    /// It ends in time and within its memory.
+    Deadline,
+    /// A second model's counterexample.
+    CrossCheck,
+}
+
+impl fmt::Display for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The name that serde writes is the one that people read.
+        let name = serde_json::to_value(self).unwrap_or_default();
+        f.write_str(name.as_str().unwrap_or_default())
+    }
+}
+
+/// Why a candidate does not count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{gate}: {reason}")]
+pub struct Rejection {
+    /// The gate that it did not pass.
+    pub gate: Gate,
+    /// What is wrong and where, for people and models alike.
+    pub reason: String,
+}
+
+impl Rejection {
+    /// A rejection by `gate`.
+    pub fn new(gate: Gate, reason: impl Into<String>) -> Self {
+        Self {
+            gate,
+            reason: reason.into(),
+        }
+    }
+}
+
+/// The time of a candidate over that of the baseline, with its 95 % interval: below 1 is faster.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// The middle.
+    pub ratio: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end of the interval.
+    pub high: f64,
+}
+
+/// What came of a candidate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "verdict")]
+pub enum Verdict {
+    /// A gate stopped it.
+    Rejected(Rejection),
+    /// It passed what could be run, and the whole interval lies below 1.
+    Faster(Ratio),
+    /// The whole interval lies above 1.
+    Slower(Ratio),
+    /// The interval holds 1.
+    Unclear(Ratio),
+    /// It passed, and nothing was timed.
+    Untimed,
+}
+
+impl Verdict {
+    /// The time over the baseline's, if it was measured.
+    pub fn ratio(&self) -> Option<Ratio> {
+        match self {
+            Self::Faster(ratio) | Self::Slower(ratio) | Self::Unclear(ratio) => Some(*ratio),
+            Self::Rejected(_) | Self::Untimed => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gates_read_as_they_are_written() {
+        assert_eq!(Gate::MachineCode.to_string(), "machine-code");
+        let rejection = Rejection::new(Gate::Result, "too dark");
+        assert_eq!(rejection.to_string(), "result: too dark");
+        let json = serde_json::to_string(&Verdict::Rejected(rejection)).unwrap();
+        assert_eq!(
+            json,
+            r#"{"verdict":"rejected","gate":"result","reason":"too dark"}"#
+        );
+    }
+}

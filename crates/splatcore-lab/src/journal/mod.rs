@@ -1,0 +1,1 @@
+//! The journal of an experiment: what happened, in order, never changed.

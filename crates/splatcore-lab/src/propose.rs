@@ -1,0 +1,75 @@
+//! Who makes candidates: one interface for searches, models and people.
+
+use crate::candidate::{Candidate, Id, Texts};
+use crate::gates::Verdict;
+
+/// What a proposer may know: the task's files and what came of every candidate so far, oldest
+/// first. Held-out scenes, thresholds and gate code are no part of it.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// The task's files as the baseline has them.
+    pub baseline: Texts,
+    /// Candidates in the order of their proposal, each with its verdict.
+    pub judged: Vec<Judged>,
+    /// Candidates proposed so far: those in `judged`, and repeats that cost nothing.
+    pub proposed: u64,
+}
+
+/// A candidate and what came of it.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// The candidate.
+    pub candidate: Candidate,
+    /// What came of it.
+    pub verdict: Verdict,
+}
+
+impl History {
+    /// What is known of a candidate.
+    pub fn find(&self, id: &Id) -> Option<&Judged> {
+        self.judged.iter().find(|j| j.candidate.id() == *id)
+    }
+
+    /// The fastest candidate that passed every gate.
+    pub fn best(&self) -> Option<&Judged> {
+        let passed = self.judged.iter().filter(|j| j.verdict.ratio().is_some());
+        passed.min_by(|a, b| {
+            let of = |j: &Judged| j.verdict.ratio().map_or(f64::INFINITY, |r| r.ratio);
+            of(a).total_cmp(&of(b))
+        })
+    }
+
+    /// The task's files as a candidate has them.
+    pub fn texts_of(&self, candidate: &Candidate) -> Texts {
+        let mut texts = self.baseline.clone();
+        texts.extend(candidate.changed.clone());
+        texts
+    }
+}
+
+/// Why there is no proposal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProposeError {
+    /// Nothing is left to try.
+    #[error("nothing is left to try")]
+    Exhausted,
+    /// Costs a try, not the run: a reply that is no edit, say.
+    #[error("{0}")]
+    Failed(String),
+    /// The run cannot go on: an endpoint is down, a budget is spent. One line with the remedy.
+    #[error("{0}")]
+    Stop(String),
+}
+
+/// Makes candidates.
+///
+/// A proposer that is asked again with the same history proposes the same: a run that was killed
+/// goes on as if it had not been. Randomness comes from the experiment's seed and
+/// [`History::proposed`]; replies of models come from the record.
+pub trait Proposer {
+    /// The next candidate.
+    ///
+    /// # Errors
+    /// See [`ProposeError`].
+    fn propose(&mut self, history: &History) -> Result<Candidate, ProposeError>;
+}
