@@ -19,6 +19,7 @@ pub mod candidate;
 pub mod gates;
 pub mod journal;
 pub mod propose;
+pub mod worker;
 
 pub use candidate::{Candidate, Id, Operator, Texts};
 pub use gates::{Gate, Rejection, Verdict};
