@@ -15,10 +15,14 @@
 //!
 //! This crate knows backends by the traits of `splatcore-core` only: the binary opens them.
 
+pub mod campaign;
 pub mod candidate;
+pub mod evaluate;
+pub mod experiment;
 pub mod gates;
 pub mod journal;
 pub mod propose;
+pub mod timing;
 pub mod worker;
 
 pub use candidate::{Candidate, Id, Operator, Texts};

@@ -45,14 +45,11 @@ pub enum Event {
         verdict: Verdict,
         /// Gates that could not be run here, and why: they block acceptance.
         not_run: Vec<NotRun>,
+        /// Seconds of the device that it took.
+        device_seconds: f64,
     },
     /// The baseline was timed against itself: the interval is what noise makes.
     Noise(Timed),
-    /// Seconds that the device was used since the last such event.
-    Spent {
-        /// Seconds.
-        device_seconds: f64,
-    },
     /// The run ended.
     Stopped {
         /// Why: a budget, Ctrl-C, nothing left to try.

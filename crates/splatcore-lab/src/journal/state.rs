@@ -54,8 +54,15 @@ impl State {
                 let first = self.by_code.entry(code.code.clone());
                 first.or_insert_with(|| code.id.clone());
             }
-            Event::Judged { id, verdict, .. } => self.judge(id, verdict.clone()),
-            Event::Spent { device_seconds } => self.device_seconds += device_seconds,
+            Event::Judged {
+                id,
+                verdict,
+                device_seconds,
+                ..
+            } => {
+                self.device_seconds += device_seconds;
+                self.judge(id, verdict.clone());
+            }
             Event::Opened(_)
             | Event::SameCode { .. }
             | Event::Checked(_)

@@ -89,6 +89,8 @@ pub struct Child {
     input: ChildStdin,
     answers: Receiver<String>,
     words: Arc<Mutex<String>>,
+    /// Disconnected when all last words are heard.
+    heard: Receiver<()>,
     folder: tempfile::TempDir,
     limits: Limits,
     /// The device, as the worker described it.
@@ -139,17 +141,22 @@ impl Child {
             return Err(WorkerError::System("a worker has no pipes".into()));
         };
         let words = Arc::new(Mutex::new(String::new()));
+        let (hearing, heard) = channel::<()>();
         let mut child = Self {
             process,
             input,
             answers: lines(output),
             words: words.clone(),
+            heard,
             folder,
             limits,
             device: String::new(),
             sandbox: String::new(),
         };
-        thread::spawn(move || listen(errors, &words));
+        thread::spawn(move || {
+            listen(errors, &words);
+            drop(hearing);
+        });
         match child.answer("start", limits.start)? {
             Answer::Ready { device, sandbox } => {
                 child.device = device;
@@ -193,6 +200,7 @@ impl Child {
             }
             Err(RecvTimeoutError::Disconnected) => {
                 self.kill();
+                let _ = self.heard.recv_timeout(Duration::from_secs(1));
                 let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
                 let words = words.trim();
                 Err(WorkerError::Ended {
@@ -206,14 +214,36 @@ impl Child {
         }
     }
 
-    /// Uploads a scene.
+    /// Uploads a scene, in place of the one that was loaded so, and selects it.
     ///
     /// # Errors
     /// As [`Child::ask`].
     pub fn load(&mut self, scene: &Gaussians) -> Result<(), WorkerError> {
-        const NAME: &str = "scene";
-        arrays::write_scene(&self.path(NAME), scene).map_err(file_error)?;
-        self.ask(&Ask::Load { scene: NAME.into() }).map(drop)
+        self.load_as("", scene)
+    }
+
+    /// Uploads a scene beside those of other names, and selects it.
+    ///
+    /// # Errors
+    /// As [`Child::ask`].
+    pub fn load_as(&mut self, name: &str, scene: &Gaussians) -> Result<(), WorkerError> {
+        const FILE: &str = "scene";
+        arrays::write_scene(&self.path(FILE), scene).map_err(file_error)?;
+        let loaded = self.ask(&Ask::Load {
+            name: name.into(),
+            scene: FILE.into(),
+        });
+        // A million Gaussians are 236 MB.
+        let _ = std::fs::remove_file(self.path(FILE));
+        loaded.map(drop)
+    }
+
+    /// Uses a scene that was loaded earlier.
+    ///
+    /// # Errors
+    /// As [`Child::ask`].
+    pub fn select(&mut self, name: &str) -> Result<(), WorkerError> {
+        self.ask(&Ask::Select { name: name.into() }).map(drop)
     }
 
     /// Renders a frame: image and transmittance.
@@ -281,6 +311,7 @@ fn file_error(error: std::io::Error) -> WorkerError {
 fn name(ask: &Ask) -> &'static str {
     match ask {
         Ask::Load { .. } => "load",
+        Ask::Select { .. } => "select",
         Ask::Render { .. } => "render",
         Ask::Gradients { .. } => "gradients",
         Ask::Time { .. } => "time",

@@ -78,10 +78,17 @@ impl FrameSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "ask")]
 pub enum Ask {
-    /// Upload a scene, in place of the one before.
+    /// Upload a scene, in place of the one of this name, and use it from now on.
     Load {
+        /// What to call it.
+        name: String,
         /// A file of `arrays::write_scene`.
         scene: String,
+    },
+    /// Use a scene that was loaded earlier.
+    Select {
+        /// What it was called.
+        name: String,
     },
     /// Render, and write image and transmittance.
     Render {

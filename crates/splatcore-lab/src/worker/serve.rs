@@ -4,6 +4,7 @@ use super::arrays;
 use super::protocol::{Answer, Ask, FrameSpec};
 use splatcore_core::backend::{Backend, RenderOptions, Timed};
 use splatcore_core::{Camera, Renderer};
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::io::{self, BufRead, Write};
 use std::path::{Component, Path, PathBuf};
@@ -31,7 +32,8 @@ pub fn serve(
     let mut worker = Worker {
         backend,
         folder,
-        renderer: None,
+        renderers: HashMap::new(),
+        selected: String::new(),
     };
     for line in input.lines() {
         let done = match serde_json::from_str(&line?) {
@@ -43,10 +45,15 @@ pub fn serve(
     Ok(())
 }
 
+/// Frames that are rendered and not timed whenever it is a worker's turn.
+const WARM_UP: usize = 3;
+
 struct Worker<'a> {
     backend: &'a dyn Backend,
     folder: &'a Path,
-    renderer: Option<Box<dyn Renderer>>,
+    /// By the names of their scenes.
+    renderers: HashMap<String, Box<dyn Renderer>>,
+    selected: String,
 }
 
 fn said(error: impl Display) -> String {
@@ -56,12 +63,18 @@ fn said(error: impl Display) -> String {
 impl Worker<'_> {
     fn work(&mut self, ask: Ask) -> Result<Answer, String> {
         match ask {
-            Ask::Load { scene } => {
+            Ask::Load { name, scene } => {
                 let scene = arrays::read_scene(&self.file(&scene)?).map_err(said)?;
                 // The old one's memory first.
-                self.renderer = None;
-                self.renderer = Some(self.backend.renderer(&scene).map_err(said)?);
+                self.renderers.remove(&name);
+                let renderer = self.backend.renderer(&scene).map_err(said)?;
+                self.renderers.insert(name.clone(), renderer);
+                self.selected = name;
                 Ok(Answer::Done)
+            }
+            Ask::Select { name } => {
+                self.selected = name;
+                self.renderer().map(|_| Answer::Done)
             }
             Ask::Render { frame, to } => {
                 let to = self.file(&to)?;
@@ -101,9 +114,9 @@ impl Worker<'_> {
     }
 
     fn renderer(&mut self) -> Result<&mut dyn Renderer, String> {
-        match &mut self.renderer {
+        match self.renderers.get_mut(&self.selected) {
             Some(renderer) => Ok(renderer.as_mut()),
-            None => Err("no scene is loaded".into()),
+            None => Err(format!("no scene '{}' is loaded", self.selected)),
         }
     }
 
@@ -111,6 +124,11 @@ impl Worker<'_> {
     fn time(&mut self, frames: &[FrameSpec]) -> Result<Answer, String> {
         let frames = parsed(frames)?;
         let renderer = self.renderer()?;
+        // The first frames after another process had the card are no frames like others.
+        for (camera, options) in frames.iter().take(WARM_UP) {
+            renderer.render_only(camera, options).map_err(said)?;
+        }
+        renderer.finish().map_err(said)?;
         let mut device = 0.0;
         for (camera, options) in &frames {
             let times = renderer
