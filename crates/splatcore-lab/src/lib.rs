@@ -17,6 +17,7 @@
 
 pub mod campaign;
 pub mod candidate;
+pub mod cheats;
 pub mod evaluate;
 pub mod experiment;
 pub mod gates;

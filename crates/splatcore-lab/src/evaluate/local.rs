@@ -145,6 +145,11 @@ impl<'a> Local<'a> {
         Ok(local)
     }
 
+    /// Lets other files be changed from now on.
+    pub fn set_files(&mut self, files: Vec<String>) {
+        self.settings.files = files;
+    }
+
     fn start(&self, changed: &Texts, role: Role) -> Result<Started, Stop> {
         let folder = kernel_folder(changed)?;
         let program = self.toolbox.worker(folder.path(), role);

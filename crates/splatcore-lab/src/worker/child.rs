@@ -5,7 +5,7 @@ use super::protocol::{Answer, Ask, FrameSpec};
 use splatcore_core::{Gaussians, Image};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,12 @@ pub struct Program {
     pub command: Vec<OsString>,
     /// Its whole environment but for what [`KEPT`] names.
     pub environment: Vec<(OsString, OsString)>,
+    /// A folder of compiled kernels, and whether the worker gets a copy of its own to write.
+    pub cache: Option<(PathBuf, bool)>,
 }
+
+/// Variables that name a folder of compiled kernels: of the emulator, of the compiler for cards.
+const CACHES: [&str; 2] = ["SPLATCORE_EMULATOR_CACHE", "SPLATCORE_CACHE"];
 
 /// Variables that a worker takes over from its parent: where programs, libraries and compilers are.
 pub const KEPT: [&str; 13] = [
@@ -113,6 +118,15 @@ impl Child {
             .prefix("splatcore-worker-")
             .tempdir()
             .map_err(system)?;
+        let cache = match &program.cache {
+            Some((from, true)) => {
+                let own = folder.path().join("cache");
+                copy(from, &own).map_err(system)?;
+                Some(own)
+            }
+            Some((shared, false)) => Some(shared.clone()),
+            None => None,
+        };
         let (name, arguments) = program
             .command
             .split_first()
@@ -124,6 +138,11 @@ impl Child {
             .env_clear()
             .envs(KEPT.iter().filter_map(|k| Some((k, std::env::var_os(k)?))))
             .env("TMPDIR", folder.path())
+            .envs(
+                CACHES
+                    .iter()
+                    .filter_map(|name| Some((name, cache.as_ref()?))),
+            )
             .envs(program.environment.iter().map(|(k, v)| (k, v)))
             .current_dir(folder.path())
             .stdin(Stdio::piped())
@@ -304,6 +323,25 @@ impl Drop for Child {
     }
 }
 
+/// Copies a folder with its folders.
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &to)?;
+        } else {
+            // Gone since the folder was read: somebody compiled it anew, and so will the worker.
+            let _ = std::fs::copy(entry.path(), to);
+        }
+    }
+    Ok(())
+}
+
 fn file_error(error: std::io::Error) -> WorkerError {
     WorkerError::Said(format!("a worker's file: {error}"))
 }
@@ -357,6 +395,7 @@ mod tests {
         Program {
             command: ["sh", "-c", script].map(OsString::from).to_vec(),
             environment: vec![],
+            cache: None,
         }
     }
 

@@ -13,7 +13,7 @@ pub struct Confined {
     pub enforced: bool,
 }
 
-/// Confines this process and all that it starts, for good: it may write in `folder` and to the
+/// Confines this process and all that it starts, for good: it may write in `writable` and to the
 /// devices of an NVIDIA card, read what programs and compilers need and the files in `readable`,
 /// and open no connection. Memory is limited to `memory` bytes if given, files to a gigabyte, core
 /// files to none. The process ends when its parent does.
@@ -21,9 +21,13 @@ pub struct Confined {
 /// # Errors
 /// If a limit that this system has was refused.
 #[cfg(target_os = "linux")]
-pub fn confine(folder: &Path, readable: &[&Path], memory: Option<u64>) -> Result<Confined, String> {
+pub fn confine(
+    writable: &[&Path],
+    readable: &[&Path],
+    memory: Option<u64>,
+) -> Result<Confined, String> {
     limits(memory)?;
-    files(folder, readable)
+    files(writable, readable)
 }
 
 /// As on Linux, but this system has nothing to confine a process with.
@@ -31,7 +35,7 @@ pub fn confine(folder: &Path, readable: &[&Path], memory: Option<u64>) -> Result
 /// # Errors
 /// Never.
 #[cfg(not(target_os = "linux"))]
-pub fn confine(_: &Path, _: &[&Path], _: Option<u64>) -> Result<Confined, String> {
+pub fn confine(_: &[&Path], _: &[&Path], _: Option<u64>) -> Result<Confined, String> {
     Ok(Confined {
         about: "nothing: this system has no landlock".into(),
         enforced: false,
@@ -69,13 +73,13 @@ const SYSTEM: [&str; 9] = [
 const DEVICES: [&str; 2] = ["/dev", "/proc/self"];
 
 #[cfg(target_os = "linux")]
-fn files(folder: &Path, readable: &[&Path]) -> Result<Confined, String> {
+fn files(writable: &[&Path], readable: &[&Path]) -> Result<Confined, String> {
     use landlock::{
         ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
         RulesetCreatedAttr, RulesetStatus, path_beneath_rules,
     };
     // The newest that the rules below use; older kernels enforce what they know.
-    let abi = ABI::V4;
+    let abi = ABI::V5;
     let said = |error: landlock::RulesetError| format!("landlock: {error}");
     let existing = |paths: &[&'static str]| -> Vec<&'static str> {
         let there = paths.iter().filter(|path| Path::new(path).exists());
@@ -96,7 +100,7 @@ fn files(folder: &Path, readable: &[&Path]) -> Result<Confined, String> {
         })
         .and_then(|rules| rules.add_rules(path_beneath_rules(readable, AccessFs::from_read(abi))))
         .and_then(|rules| rules.add_rules(path_beneath_rules(existing(&DEVICES), write_devices)))
-        .and_then(|rules| rules.add_rules(path_beneath_rules([folder], AccessFs::from_all(abi))))
+        .and_then(|rules| rules.add_rules(path_beneath_rules(writable, AccessFs::from_all(abi))))
         .and_then(|rules| rules.restrict_self())
         .map_err(said)?;
     let (about, enforced) = match status.ruleset {

@@ -83,12 +83,13 @@ const KINDS: [Kind; 6] = [
     },
 ];
 
-/// Scenes drawn from a seed, each from two cameras.
+/// Scenes drawn from a seed, each from two cameras at every size.
 pub fn random(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
     let draw = |(number, kind): (usize, &Kind)| {
         let mut rng = Rng::new(seed, number as u64);
         let scene = gaussians(&mut rng, kind);
-        let frames = kind.sizes.iter();
+        // Twice at each size: an image that is kept from one frame to the next shows.
+        let frames = kind.sizes.iter().flat_map(|size| [size; 2]);
         TestScene {
             name: format!("{} (seed {seed})", kind.name),
             scene,

@@ -1,0 +1,42 @@
+//! `splatcore lab`: better kernels found automatically, and never a wrong one.
+
+mod cheats;
+mod check;
+mod device;
+mod toolbox;
+mod worker;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+/// Search for faster kernels, and judge changes of them.
+///
+/// A change is text of kernel files in place of the built-in text. It counts only if every gate
+/// lets it pass: its images and gradients are those of the processor's backend on scenes that
+/// nobody knew before, the emulator finds no race, and it is faster than the built-in kernels in
+/// rounds that the two take turns in. Changed kernels run in processes of their own.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Judge a folder of changed kernel files: every gate, then times
+    Check(check::Args),
+    /// Show that planted wrong changes are stopped, and honest ones are not
+    Cheats(cheats::Args),
+    /// What changed kernels run in; started by the other commands
+    #[command(hide = true)]
+    Worker(worker::Args),
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> Result<()> {
+    match args.command {
+        Command::Check(args) => check::run(args),
+        Command::Cheats(args) => cheats::run(args),
+        Command::Worker(args) => worker::run(&args),
+    }
+}
