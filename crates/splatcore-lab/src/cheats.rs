@@ -6,8 +6,8 @@
 //! `pipeline`, and `task`, the file that may be changed (the one that is, if it is missing).
 
 use crate::candidate::{Candidate, EditError, Operator, Texts, apply, parse};
-use crate::evaluate::{Broken, Evaluator, Local, Settings, Toolbox};
-use crate::gates::{Gate, Rejection, Verdict};
+use crate::evaluate::{Broken, Local, Settings, Toolbox};
+use crate::gates::{Gate, Rejection};
 use crate::timing::Plan;
 use crate::worker::Limits;
 use splatcore_core::Pipeline;
@@ -169,11 +169,7 @@ fn stopped(cheat: &Cheat, judge: &mut Local, kernels: &Texts) -> Result<Option<R
         changed,
         about: cheat.about.clone(),
     };
-    let outcome = judge.evaluate(&candidate, &|_| None, &mut |_| {})?;
-    Ok(match outcome.verdict {
-        Verdict::Rejected(rejection) => Some(rejection),
-        _ => None,
-    })
+    judge.try_gate(cheat.gate, &candidate)
 }
 
 #[cfg(test)]

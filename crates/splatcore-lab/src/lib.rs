@@ -23,6 +23,7 @@ pub mod experiment;
 pub mod gates;
 pub mod journal;
 pub mod propose;
+pub mod summary;
 pub mod timing;
 pub mod worker;
 

@@ -184,6 +184,31 @@ impl<'a> Local<'a> {
         Ok(())
     }
 
+    /// Tries one gate alone where a cheaper one would stop the candidate first; all gates of the
+    /// usual order otherwise.
+    ///
+    /// # Errors
+    /// If nothing can be judged here.
+    pub fn try_gate(
+        &mut self,
+        gate: Option<Gate>,
+        candidate: &Candidate,
+    ) -> Result<Option<Rejection>, Broken> {
+        let tried = match gate {
+            Some(Gate::Races) => self.races(&candidate.changed, &mut Vec::new()),
+            _ => match self.evaluate(candidate, &|_| None, &mut |_| {})?.verdict {
+                Verdict::Rejected(rejection) => return Ok(Some(rejection)),
+                _ => return Ok(None),
+            },
+        };
+        match tried {
+            Ok(()) => Ok(None),
+            Err(Stop::Rejected(rejection)) => Ok(Some(rejection)),
+            Err(Stop::NotRun(why)) => Err(Broken(why)),
+            Err(Stop::Broken(broken)) => Err(broken),
+        }
+    }
+
     /// Rounds until the verdict falls.
     fn time(&mut self, candidate: &Candidate, log: &mut dyn FnMut(Event)) -> Result<Verdict, Stop> {
         let start = Instant::now();
