@@ -10,6 +10,13 @@ use crate::device::{Layout, Program, Signature};
 /// name.
 pub static SOURCES: &[File] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
+/// The folder of `ops/` that a kernel file lies in: its op, or `shared`.
+pub fn op_of(file: &str) -> Option<&'static str> {
+    static FOLDERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/folders.rs"));
+    let found = FOLDERS.iter().find(|(name, _)| *name == file);
+    found.map(|(_, op)| *op)
+}
+
 /// Structs of headers that Rust declares too, by the header.
 static SHARED: &[(&str, &Layout)] = &[
     ("splat.cuh", KernelCamera::LAYOUT),
@@ -74,5 +81,8 @@ mod tests {
         let names: BTreeSet<&str> = SOURCES.iter().map(|(name, _)| *name).collect();
         assert!(names.contains("blend.cuh") && names.contains("blend_scalar.cu"));
         assert_eq!(names.len(), SOURCES.len());
+        assert_eq!(op_of("blend_scalar.cu"), Some("blend"));
+        assert_eq!(op_of("splat.cuh"), Some("shared"));
+        assert!(SOURCES.iter().all(|(name, _)| op_of(name).is_some()));
     }
 }

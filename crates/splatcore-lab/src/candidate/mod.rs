@@ -4,13 +4,9 @@ mod edits;
 mod id;
 
 pub use edits::{Edit, EditError, apply, parse};
-pub use id::{Id, hex};
+pub use id::{Id, Texts, hex};
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-
-/// Texts of kernel files by file name, for example `blend_scalar.cu`.
-pub type Texts = BTreeMap<String, String>;
 
 /// How a candidate came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

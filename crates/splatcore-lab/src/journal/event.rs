@@ -1,6 +1,6 @@
 //! What can happen in an experiment.
 
-use super::Digest;
+use super::blobs::Digest;
 use crate::candidate::{Id, Operator};
 use crate::gates::{Gate, Verdict};
 use serde::{Deserialize, Serialize};

@@ -3,6 +3,11 @@
 mod cheats;
 mod check;
 mod device;
+mod new;
+mod run;
+mod scenes;
+mod search;
+mod status;
 mod toolbox;
 mod worker;
 
@@ -23,6 +28,13 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Begin an experiment
+    New(new::Args),
+    /// Search until a budget is spent, nothing is left to try, or Ctrl-C
+    #[command(visible_alias = "resume")]
+    Run(run::Args),
+    /// Say where an experiment stands
+    Status(status::Args),
     /// Judge a folder of changed kernel files: every gate, then times
     Check(check::Args),
     /// Show that planted wrong changes are stopped, and honest ones are not
@@ -35,6 +47,9 @@ enum Command {
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     match args.command {
+        Command::New(args) => new::run(args),
+        Command::Run(args) => run::run(args),
+        Command::Status(args) => status::run(&args),
         Command::Check(args) => check::run(args),
         Command::Cheats(args) => cheats::run(args),
         Command::Worker(args) => worker::run(&args),

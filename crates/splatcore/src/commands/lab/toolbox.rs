@@ -2,7 +2,7 @@
 
 use super::device::{DeviceArgs, On};
 use anyhow::{Context, Result};
-use splatcore_core::Backend;
+use splatcore_core::{Backend, Pipeline};
 use splatcore_cpu::CpuBackend;
 use splatcore_cuda::ops::SOURCES;
 use splatcore_lab::evaluate::{Compiled, Role, Toolbox};
@@ -32,13 +32,17 @@ impl Build {
     /// # Errors
     /// If the program's own file or its cache cannot be found.
     pub fn new(device: &DeviceArgs) -> Result<Self> {
+        Self::on(device.on(), device.device)
+    }
+
+    fn on(on: On, device: Option<usize>) -> Result<Self> {
         let cache = splatcore_cuda::device::nvrtc::cache_folder();
         let cache = cache.with_file_name("lab");
         std::fs::create_dir_all(&cache)
             .with_context(|| format!("{}: the lab's cache", cache.display()))?;
         Ok(Self {
-            on: device.on(),
-            device: device.device,
+            on,
+            device,
             kernels: SOURCES
                 .iter()
                 .map(|&(name, text)| (name.to_owned(), text.to_owned()))
@@ -47,6 +51,23 @@ impl Build {
             cache,
             judge: CpuBackend::new(None),
         })
+    }
+
+    /// This build, for commands that run no kernel.
+    ///
+    /// # Errors
+    /// As [`Build::new`].
+    pub fn without_device() -> Result<Self> {
+        Self::on(On::Emulator, None)
+    }
+
+    /// Kernel files that a frame of a pipeline, or a step of training, is made of.
+    ///
+    /// # Errors
+    /// If they cannot be told.
+    pub fn files_of(&self, pipeline: Pipeline, training: bool) -> Result<Vec<String>> {
+        let _ = (pipeline, training);
+        Ok(self.kernels.keys().cloned().collect())
     }
 
     /// How long workers may take: an emulated kernel takes a thousand times as long.
@@ -132,5 +153,19 @@ impl Toolbox for Build {
 
     fn is_timed(&self) -> bool {
         self.on == On::Card
+    }
+}
+
+/// The digest of kernel files, for telling builds apart.
+pub fn digest(kernels: &Texts) -> String {
+    splatcore_lab::Id::of(kernels).as_str().to_owned()
+}
+
+/// splatcore's version, and the commit where it is known.
+pub fn version() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    match option_env!("SPLATCORE_COMMIT") {
+        Some(commit) => format!("{version} ({commit})"),
+        None => version.into(),
     }
 }
