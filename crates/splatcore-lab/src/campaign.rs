@@ -104,6 +104,9 @@ impl Run<'_> {
         evaluator: &mut dyn Evaluator,
         watch: &mut dyn Watch,
     ) -> Result<String, CampaignError> {
+        if let Some(noise) = evaluator.noise()? {
+            self.write(Event::Noise(noise))?;
+        }
         // What was in work when the run before ended.
         if let Some(candidate) = self.state.pending.clone() {
             self.judge(&candidate, evaluator, watch)?;

@@ -32,9 +32,9 @@ static CHEATS: &[(&str, &str)] = cheats! {
     "figure-2" "first-batch" "keeps-the-last-image" "last-splat" "no-cap" "no-transmittance"
     "nothing" "whole-tiles"
     "coarse-exponential" "half-colours"
-    "writes-its-input"
+    "reads-the-last-image"
     "reads-past-the-list" "writes-past-the-image"
-    "appendix-b-first" "appendix-b-second" "figure-14" "no-barrier"
+    "appendix-b-first" "appendix-b-second" "figure-14" "no-barrier" "writes-its-input"
     "honest-continue" "honest-early-test" "honest-products" "honest-unroll" "honest-warp-end"
 };
 

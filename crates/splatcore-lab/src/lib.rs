@@ -15,6 +15,7 @@
 //!
 //! This crate knows backends by the traits of `splatcore-core` only: the binary opens them.
 
+pub mod acceptance;
 pub mod campaign;
 pub mod candidate;
 pub mod cheats;

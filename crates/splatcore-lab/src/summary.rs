@@ -80,7 +80,7 @@ impl Summary {
             Event::NoProposal { .. } => self.fruitless += 1,
             Event::Repeated { .. } => self.repeated += 1,
             Event::Timed(timed) => {
-                let scenes = timed.series.iter().map(by_scene).collect();
+                let scenes = scene_ratios(&timed.series);
                 if let Some(row) = self.row(&timed.id) {
                     row.scenes = scenes;
                 }
@@ -170,14 +170,18 @@ impl Summary {
     }
 }
 
-fn by_scene(series: &Series) -> (String, f64) {
-    let ratios = rounds(std::slice::from_ref(series));
-    let ratio = interval(&ratios, 0.5).map_or(f64::NAN, |ratio| ratio.ratio);
-    (series.scene.clone(), ratio)
+/// The median ratio of each scene.
+pub fn scene_ratios(series: &[Series]) -> Vec<(String, f64)> {
+    let of = |series: &Series| {
+        let ratios = rounds(std::slice::from_ref(series));
+        let ratio = interval(&ratios, 0.5).map_or(f64::NAN, |ratio| ratio.ratio);
+        (series.scene.clone(), ratio)
+    };
+    series.iter().map(of).collect()
 }
 
 /// The mean over the scenes of ln(candidate / baseline), round by round.
-fn rounds(series: &[Series]) -> Vec<f64> {
+pub fn rounds(series: &[Series]) -> Vec<f64> {
     let count = series.iter().map(|s| s.candidate.len()).min().unwrap_or(0);
     let round = |i: usize| {
         let logs = series.iter().map(|s| (s.candidate[i] / s.baseline[i]).ln());

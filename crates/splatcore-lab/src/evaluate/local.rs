@@ -3,7 +3,7 @@
 use super::blame::blame;
 use super::suite::Suite;
 use super::{Broken, Evaluator, Outcome};
-use crate::candidate::{Candidate, Texts};
+use crate::candidate::{Candidate, Id, Texts};
 use crate::gates::result::{TestScene, hostile, random};
 use crate::gates::{Gate, Rejection, Verdict};
 use crate::journal::{Checked, Code, Event, NotRun, Series, Timed};
@@ -349,6 +349,22 @@ impl Evaluator for Local<'_> {
 
     fn sandbox(&self) -> String {
         self.sandbox.clone()
+    }
+
+    fn noise(&mut self) -> Result<Option<Timed>, Broken> {
+        if !self.toolbox.is_timed() || self.scenes.is_empty() {
+            return Ok(None);
+        }
+        let start = Instant::now();
+        let timed = self.rounds(&Texts::new());
+        self.device_seconds += start.elapsed().as_secs_f64();
+        match timed {
+            Ok((series, _)) => Ok(Some(Timed {
+                id: Id::baseline(),
+                series,
+            })),
+            Err(stop) => Err(Broken(format!("the baseline against itself: {stop}"))),
+        }
     }
 
     fn evaluate(

@@ -10,7 +10,7 @@ pub use recorded::{Answered, Recorded};
 
 use crate::candidate::Candidate;
 use crate::gates::Verdict;
-use crate::journal::{Event, NotRun};
+use crate::journal::{Event, NotRun, Timed};
 
 /// What came of a candidate.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,15 @@ pub trait Evaluator {
     fn describe(&self) -> String;
     /// What confines a candidate.
     fn sandbox(&self) -> String;
-    /// A candidate that compiled to the same machine code, if `known` says so of its digest.
+    /// Times the baseline against itself; `None` where nothing is timed.
+    ///
+    /// # Errors
+    /// If the run cannot go on.
+    fn noise(&mut self) -> Result<Option<Timed>, Broken> {
+        Ok(None)
+    }
+    /// Judges a candidate. One that compiled to the same machine code as another
+    /// gets the other's verdict, which `known` gives for the digest of the code.
     ///
     /// # Errors
     /// If the run cannot go on.

@@ -1,9 +1,12 @@
 //! `splatcore lab`: better kernels found automatically, and never a wrong one.
 
+mod accept;
 mod cheats;
 mod check;
 mod device;
 mod new;
+mod pack;
+mod report;
 mod run;
 mod scenes;
 mod search;
@@ -35,6 +38,14 @@ enum Command {
     Run(run::Args),
     /// Say where an experiment stands
     Status(status::Args),
+    /// Write a page about an experiment
+    Report(report::Args),
+    /// Make a patch of a candidate, if it may become a commit
+    Accept(accept::Args),
+    /// Pack a folder that goes on with an experiment on another machine
+    Pack(pack::PackArgs),
+    /// Take over what another machine added to an experiment
+    Merge(pack::MergeArgs),
     /// Judge a folder of changed kernel files: every gate, then times
     Check(check::Args),
     /// Show that planted wrong changes are stopped, and honest ones are not
@@ -50,6 +61,10 @@ pub fn run(args: Args) -> Result<()> {
         Command::New(args) => new::run(args),
         Command::Run(args) => run::run(args),
         Command::Status(args) => status::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Accept(args) => accept::run(args),
+        Command::Pack(args) => pack::pack(&args),
+        Command::Merge(args) => pack::merge(&args),
         Command::Check(args) => check::run(args),
         Command::Cheats(args) => cheats::run(args),
         Command::Worker(args) => worker::run(&args),

@@ -85,7 +85,7 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// A candidate is a change of the kernels that the experiment began with.
-fn check_build(experiment: &Experiment, build: &Build) -> Result<()> {
+pub fn check_build(experiment: &Experiment, build: &Build) -> Result<()> {
     if digest(build.kernels()) == experiment.kernels {
         return Ok(());
     }
