@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | what is a candidate, what may it change | [`candidate`] |
 //! | who makes candidates | [`propose`], [`search`], [`llm`] |
+//! | which value of a tunable is next | [`search`] |
 //! | why was a candidate rejected | [`gates`] |
 //! | what happened in a run | [`journal`] |
 //!
@@ -19,6 +20,7 @@ pub mod candidate;
 pub mod gates;
 pub mod journal;
 pub mod propose;
+pub mod search;
 
 pub use candidate::{Candidate, Id, Operator, Texts};
 pub use gates::{Gate, Rejection, Verdict};
