@@ -1,7 +1,10 @@
 //! A candidate: kernel files with other text.
 
 mod edits;
+pub mod expression;
 mod id;
+pub mod splice;
+pub mod tunables;
 
 pub use edits::{Edit, EditError, apply, parse};
 pub use id::{Id, Texts, hex};
