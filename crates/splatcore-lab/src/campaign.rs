@@ -1,7 +1,7 @@
 //! A run: proposes, judges and writes down, until a budget is spent, nothing is left to try, or
 //! somebody interrupts.
 
-use crate::candidate::{Candidate, Id};
+use crate::candidate::{Candidate, Id, Texts};
 use crate::evaluate::{Broken, Evaluator, Outcome};
 use crate::experiment::{ExperimentError, Folder};
 use crate::journal::{Event, JournalError, NotRun, Opened, Proposed, State};
@@ -51,27 +51,23 @@ pub fn run(
     opened: Opened,
     proposer: &mut dyn Proposer,
     evaluator: &mut dyn Evaluator,
-    baseline: crate::Texts,
+    baseline: Texts,
     watch: &mut dyn Watch,
 ) -> Result<String, CampaignError> {
-    let state = State::replay(baseline, folder.journal.entries(), &folder.blobs)?;
-    let mut run = Run {
-        not_run: not_run(folder),
-        folder,
-        state,
-        start: Instant::now(),
-    };
-    run.write(Event::Opened(opened))?;
-    let ended = run.go(proposer, evaluator, watch);
+    let mut session = Session::open(folder, opened, baseline)?;
+    let ended = session
+        .begin(evaluator, watch)
+        .and_then(|()| session.go(proposer, evaluator, watch));
     let reason = match &ended {
         Ok(reason) => reason.clone(),
         Err(error) => error.to_string(),
     };
-    run.write(Event::Stopped { reason })?;
+    session.close(reason)?;
     ended
 }
 
-struct Run<'a> {
+/// An experiment that is being worked on, candidate by candidate.
+pub struct Session<'a> {
     folder: &'a mut Folder,
     state: State,
     /// Gates that were not run, of judged candidates.
@@ -91,7 +87,64 @@ fn not_run(folder: &Folder) -> HashMap<Id, Vec<NotRun>> {
     judged.collect()
 }
 
-impl Run<'_> {
+impl<'a> Session<'a> {
+    /// Opens a session; `baseline` are the texts that may be changed.
+    ///
+    /// # Errors
+    /// If the journal cannot be replayed or written.
+    pub fn open(
+        folder: &'a mut Folder,
+        opened: Opened,
+        baseline: Texts,
+    ) -> Result<Self, CampaignError> {
+        let state = State::replay(baseline, folder.journal.entries(), &folder.blobs)?;
+        let mut session = Self {
+            not_run: not_run(folder),
+            folder,
+            state,
+            start: Instant::now(),
+        };
+        session.write(Event::Opened(opened))?;
+        Ok(session)
+    }
+
+    /// Times the baseline against itself, and judges the candidate that was in work when the
+    /// session before ended.
+    ///
+    /// # Errors
+    /// See [`CampaignError`].
+    pub fn begin(
+        &mut self,
+        evaluator: &mut dyn Evaluator,
+        watch: &mut dyn Watch,
+    ) -> Result<(), CampaignError> {
+        if let Some(noise) = evaluator.noise()? {
+            self.write(Event::Noise(noise))?;
+        }
+        if let Some(candidate) = self.state.pending.clone() {
+            self.judge(&candidate, evaluator, watch)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the session.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub fn close(mut self, reason: String) -> Result<(), CampaignError> {
+        self.write(Event::Stopped { reason })
+    }
+
+    /// Everything so far.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The experiment's folder.
+    pub fn folder(&self) -> &Folder {
+        self.folder
+    }
+
     fn write(&mut self, event: Event) -> Result<(), CampaignError> {
         self.state.apply(&event, &self.folder.blobs)?;
         self.folder.journal.append(event)?;
@@ -104,13 +157,6 @@ impl Run<'_> {
         evaluator: &mut dyn Evaluator,
         watch: &mut dyn Watch,
     ) -> Result<String, CampaignError> {
-        if let Some(noise) = evaluator.noise()? {
-            self.write(Event::Noise(noise))?;
-        }
-        // What was in work when the run before ended.
-        if let Some(candidate) = self.state.pending.clone() {
-            self.judge(&candidate, evaluator, watch)?;
-        }
         let mut fruitless = 0;
         loop {
             if let Some(reason) = self.ends(watch) {
@@ -119,7 +165,7 @@ impl Run<'_> {
             match proposer.propose(&self.state.history) {
                 Ok(candidate) => {
                     fruitless = 0;
-                    self.take(candidate, evaluator, watch)?;
+                    self.submit(candidate, evaluator, watch)?;
                 }
                 Err(ProposeError::Exhausted) => return Ok("nothing is left to try".into()),
                 Err(ProposeError::Stop(reason)) => return Err(CampaignError::Stop(reason)),
@@ -139,8 +185,8 @@ impl Run<'_> {
         }
     }
 
-    /// Why the run is over.
-    fn ends(&self, watch: &dyn Watch) -> Option<String> {
+    /// Why the run is over, if a budget is spent or somebody interrupts.
+    pub fn ends(&self, watch: &dyn Watch) -> Option<String> {
         let budget = &self.folder.experiment.budget;
         if watch.interrupted() {
             Some("interrupted; `lab resume` goes on".into())
@@ -158,7 +204,11 @@ impl Run<'_> {
         }
     }
 
-    fn take(
+    /// Takes in a candidate: judges it, unless its text was judged before.
+    ///
+    /// # Errors
+    /// See [`CampaignError`].
+    pub fn submit(
         &mut self,
         candidate: Candidate,
         evaluator: &mut dyn Evaluator,

@@ -30,6 +30,7 @@ pub mod evaluate;
 pub mod experiment;
 pub mod gates;
 pub mod journal;
+pub mod mcp;
 pub mod propose;
 pub mod search;
 pub mod summary;

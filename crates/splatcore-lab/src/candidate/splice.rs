@@ -1,6 +1,6 @@
 //! Replacements of byte ranges: how tunables and transformations change a text.
 
-use super::Texts;
+use super::id::Texts;
 use std::ops::Range;
 
 /// Text to put in place of a byte range of a file; an empty range inserts.

@@ -1,9 +1,10 @@
 //! `splatcore lab accept`: a candidate becomes a patch.
 
 use super::device::DeviceArgs;
-use super::run::{check_build, said};
+use super::run::check_build;
 use super::scenes;
 use super::toolbox::Build;
+use super::words::said;
 use crate::output;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;

@@ -4,6 +4,7 @@ mod accept;
 mod cheats;
 mod check;
 mod device;
+mod mcp;
 mod new;
 mod pack;
 mod report;
@@ -12,6 +13,7 @@ mod scenes;
 mod search;
 mod status;
 mod toolbox;
+mod words;
 mod worker;
 
 use anyhow::Result;
@@ -38,6 +40,8 @@ enum Command {
     Run(run::Args),
     /// Say where an experiment stands
     Status(status::Args),
+    /// Serve an experiment to a coding agent, over the Model Context Protocol
+    Mcp(mcp::Args),
     /// Write a page about an experiment
     Report(report::Args),
     /// Make a patch of a candidate, if it may become a commit
@@ -61,6 +65,7 @@ pub fn run(args: Args) -> Result<()> {
         Command::New(args) => new::run(args),
         Command::Run(args) => run::run(args),
         Command::Status(args) => status::run(&args),
+        Command::Mcp(args) => mcp::run(args),
         Command::Report(args) => report::run(&args),
         Command::Accept(args) => accept::run(args),
         Command::Pack(args) => pack::pack(&args),

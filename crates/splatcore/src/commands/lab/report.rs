@@ -1,8 +1,8 @@
 //! `splatcore lab report`: a page about an experiment.
 
 use super::accept::diff;
-use super::run::said;
 use super::toolbox::Build;
+use super::words::said;
 use crate::report::chart::{Chart, Line};
 use anyhow::{Context, Result};
 use splatcore_lab::Texts;

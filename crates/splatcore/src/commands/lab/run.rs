@@ -3,6 +3,7 @@
 use super::device::DeviceArgs;
 use super::scenes;
 use super::toolbox::{Build, digest};
+use super::words::said;
 use crate::interrupt;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
@@ -12,7 +13,7 @@ use splatcore_lab::evaluate::{Evaluator, Local, Outcome, Settings, Toolbox};
 use splatcore_lab::experiment::{Experiment, Folder, Workload};
 use splatcore_lab::journal::{Opened, State};
 use splatcore_lab::propose::Proposer;
-use splatcore_lab::{Candidate, Texts, Verdict};
+use splatcore_lab::{Candidate, Texts};
 use std::path::PathBuf;
 
 /// Search until a budget is spent, nothing is left to try, or Ctrl-C.
@@ -39,38 +40,14 @@ enum ProposerName {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    let build = Build::new(&args.device)?;
+    let opening = Opening::new(&args.device)?;
     let mut folder = Folder::open(&args.folder)?;
     let experiment = folder.experiment.clone();
-    check_build(&experiment, &build)?;
-    let pipeline: Pipeline = experiment
-        .task
-        .pipeline
-        .parse()
-        .map_err(anyhow::Error::msg)?;
-    let settings = Settings {
-        pipeline,
-        training: experiment.task.workload == Workload::Step,
-        files: experiment.task.files.clone(),
-        seed: experiment.seed,
-        plan: experiment.timing.clone(),
-        limits: build.limits(),
-    };
-    let scenes = match build.is_timed() {
-        true => scenes::read(&experiment.scenes.search, pipeline)?,
-        false => vec![],
-    };
-    let mut baseline = build.kernels().clone();
-    baseline.retain(|name, _| experiment.task.files.contains(name));
+    let baseline = opening.baseline(&experiment)?;
     let mut proposer = proposer(args.proposer, &experiment, &baseline)?;
     let guard = interrupt::Guard::start()?;
-    let mut evaluator = Local::new(&build, settings, scenes)?;
-    let opened = Opened {
-        version: super::toolbox::version(),
-        kernels: experiment.kernels.clone(),
-        device: evaluator.describe(),
-        sandbox: evaluator.sandbox(),
-    };
+    let mut evaluator = opening.evaluator(&experiment)?;
+    let opened = opening.opened(&experiment, &evaluator);
     let mut watch = Lines { guard: &guard };
     let ended = campaign::run(
         &mut folder,
@@ -82,6 +59,69 @@ pub fn run(args: Args) -> Result<()> {
     )?;
     println!("{ended}");
     super::status::print(&folder)
+}
+
+/// What every way of running an experiment begins with.
+pub struct Opening {
+    build: Build,
+}
+
+impl Opening {
+    /// This build on a device.
+    ///
+    /// # Errors
+    /// As [`Build::new`].
+    pub fn new(device: &DeviceArgs) -> Result<Self> {
+        Ok(Self {
+            build: Build::new(device)?,
+        })
+    }
+
+    /// The texts that an experiment may change.
+    ///
+    /// # Errors
+    /// If this build has other kernels than the experiment began with.
+    pub fn baseline(&self, experiment: &Experiment) -> Result<Texts> {
+        check_build(experiment, &self.build)?;
+        let mut baseline = self.build.kernels().clone();
+        baseline.retain(|name, _| experiment.task.files.contains(name));
+        Ok(baseline)
+    }
+
+    /// Judges the candidates of an experiment.
+    ///
+    /// # Errors
+    /// If a scene cannot be read, or the baseline does not pass its own gates.
+    pub fn evaluator(&self, experiment: &Experiment) -> Result<Local<'_>> {
+        let pipeline: Pipeline = experiment
+            .task
+            .pipeline
+            .parse()
+            .map_err(anyhow::Error::msg)?;
+        let settings = Settings {
+            pipeline,
+            training: experiment.task.workload == Workload::Step,
+            files: experiment.task.files.clone(),
+            seed: experiment.seed,
+            plan: experiment.timing.clone(),
+            limits: self.build.limits(),
+        };
+        let scenes = match self.build.is_timed() {
+            true => scenes::read(&experiment.scenes.search, pipeline)?,
+            false => vec![],
+        };
+        Ok(Local::new(&self.build, settings, scenes)?)
+    }
+
+    /// The first event of a run.
+    pub fn opened(&self, experiment: &Experiment, evaluator: &Local) -> Opened {
+        Opened {
+            version: super::toolbox::version(),
+            kernels: experiment.kernels.clone(),
+            device: evaluator.describe(),
+            sandbox: evaluator.sandbox(),
+        }
+    }
 }
 
 /// A candidate is a change of the kernels that the experiment began with.
@@ -108,8 +148,9 @@ fn proposer(
 }
 
 /// A line a candidate on stderr.
-struct Lines<'a> {
-    guard: &'a interrupt::Guard,
+pub struct Lines<'a> {
+    /// Ctrl-C.
+    pub guard: &'a interrupt::Guard,
 }
 
 impl Watch for Lines<'_> {
@@ -132,22 +173,5 @@ impl Watch for Lines<'_> {
 
     fn interrupted(&self) -> bool {
         self.guard.stop_requested()
-    }
-}
-
-/// A verdict in words.
-pub fn said(verdict: &Verdict) -> String {
-    let times = |word: &str, ratio: &splatcore_lab::gates::Ratio| {
-        format!(
-            "{word}, {:.4} of the baseline's time ({:.4} to {:.4})",
-            ratio.ratio, ratio.low, ratio.high
-        )
-    };
-    match verdict {
-        Verdict::Rejected(rejection) => format!("rejected by {rejection}"),
-        Verdict::Faster(ratio) => times("faster", ratio),
-        Verdict::Slower(ratio) => times("slower", ratio),
-        Verdict::Unclear(ratio) => times("unclear", ratio),
-        Verdict::Untimed => "passed, not timed".into(),
     }
 }

@@ -54,7 +54,7 @@ pub fn print(folder: &Folder) -> Result<()> {
     }
     match summary.best() {
         Some(best) => {
-            let verdict = best.verdict.as_ref().map(super::run::said);
+            let verdict = best.verdict.as_ref().map(super::words::said);
             println!(
                 "best {}  {}: {}",
                 best.id,
