@@ -197,3 +197,87 @@ fn a_proposer_that_never_has_an_idea_ends_the_run() {
     .unwrap_err();
     assert!(error.to_string().contains("no idea"), "{error}");
 }
+
+/// Workers that hang, crash, talk nonsense or never start: fifty of them cost their candidates, and
+/// the run goes on.
+#[cfg(unix)]
+#[test]
+fn fifty_faulty_candidates_do_not_stop_a_run() {
+    use crate::evaluate::{Evaluator, Outcome as Judged, blame};
+    use crate::worker::{Ask, Child, Limits, Program};
+    use std::time::Duration;
+
+    struct Faulty;
+    impl Evaluator for Faulty {
+        fn describe(&self) -> String {
+            "shells".into()
+        }
+        fn sandbox(&self) -> String {
+            "none".into()
+        }
+        fn evaluate(
+            &mut self,
+            candidate: &Candidate,
+            _: &dyn Fn(&str) -> Option<Judged>,
+            _: &mut dyn FnMut(Event),
+        ) -> Result<Judged, Broken> {
+            const READY: &str = r#"echo '{"answer":"ready","device":"","sandbox":""}';"#;
+            let fault = match number(&candidate.changed["a.cu"]) % 4 {
+                0 => format!("{READY} sleep 60"),
+                1 => format!("{READY} kill -SEGV $$"),
+                2 => format!("{READY} read line; echo nonsense"),
+                _ => "sleep 60".into(),
+            };
+            let program = Program {
+                command: ["sh".into(), "-c".into(), fault.into()].into(),
+                ..Program::default()
+            };
+            let limits = Limits {
+                start: Duration::from_millis(100),
+                answer: Duration::from_millis(100),
+            };
+            let failed = Child::start(&program, limits)
+                .and_then(|mut child| child.ask(&Ask::Time { frames: vec![] }))
+                .expect_err("a faulty worker answered");
+            Ok(Judged {
+                verdict: Verdict::Rejected(blame(failed)),
+                not_run: vec![],
+            })
+        }
+        fn take_device_seconds(&mut self) -> f64 {
+            0.0
+        }
+    }
+
+    let root = tempfile::tempdir().unwrap();
+    let mut folder = Folder::create(&root.path().join("e"), &experiment(80)).unwrap();
+    let opened = Opened {
+        version: String::new(),
+        kernels: String::new(),
+        device: String::new(),
+        sandbox: String::new(),
+    };
+    let left = Cell::new(u32::MAX);
+    let mut watch = Quiet { left: &left };
+    let ended = run(
+        &mut folder,
+        opened,
+        &mut Numbers,
+        &mut Faulty,
+        Texts::new(),
+        &mut watch,
+    );
+    assert!(ended.unwrap().contains("80 candidates"));
+    let gates = work(folder.journal.entries())
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Judged {
+                verdict: Verdict::Rejected(rejection),
+                ..
+            } => Some(rejection.gate),
+            _ => None,
+        });
+    let gates: Vec<Gate> = gates.collect();
+    assert!(gates.len() >= 50, "{}", gates.len());
+    assert!(gates.contains(&Gate::Deadline) && gates.contains(&Gate::Memory));
+}

@@ -5,6 +5,7 @@ mod local;
 mod recorded;
 mod suite;
 
+pub use blame::blame;
 pub use local::{Compiled, Local, Role, Scene, Settings, Toolbox};
 pub use recorded::{Answered, Recorded};
 
