@@ -14,9 +14,11 @@ from kernel_tuner import tune_kernel
 from kernel_tuner.util import read_cache
 
 DEFAULT = """random_sample greedy_ils genetic_algorithm diff_evo dual_annealing bayes_opt
-simulated_annealing pso mls adaptive_tabu_greywolf hybrid_vndx"""
-ALL = DEFAULT + """ minimize basinhopping greedy_mls ordered_greedy_mls firefly_algorithm skopt
+simulated_annealing adaptive_tabu_greywolf hybrid_vndx"""
+ALL = DEFAULT + """ pso mls minimize basinhopping greedy_mls ordered_greedy_mls firefly_algorithm skopt
 pyatf_strategies"""
+# A strategy that ends before its evaluations are used starts again, at most so often.
+RESTARTS = 8
 
 
 def run(cache, strategy, seed, tries):
@@ -25,24 +27,28 @@ def run(cache, strategy, seed, tries):
     names = data["tune_params_keys"]
     # Points without a time are points too, which the searches do not know beforehand.
     points = {tuple(entry[name] for name in names) for entry in data["cache"].values()}
+    tries = min(tries, len(points))
     random.seed(seed)
     numpy.random.seed(seed)
     size = data["problem_size"]
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results, _ = tune_kernel(
-            data["kernel_name"], "", tuple(size) if isinstance(size, list) else size, [],
-            {name: data["tune_params"][name] for name in names},
-            restrictions=[FunctionConstraint(lambda *point: point in points)],
-            strategy=strategy, strategy_options={"max_fevals": min(tries, len(points))},
-            objective="time", cache=cache, simulation_mode=True, verbose=False, quiet=True)
     seen = {}
-    for result in results:
-        point = tuple(result[name] for name in names)
-        time = result.get("time")
-        if point in points and point not in seen:
-            valid = "__error__" not in result and isinstance(time, (int, float))
-            seen[point] = float(time) if valid else None
+    for _ in range(RESTARTS):
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results, _ = tune_kernel(
+                data["kernel_name"], "", tuple(size) if isinstance(size, list) else size, [],
+                {name: data["tune_params"][name] for name in names},
+                restrictions=[FunctionConstraint(lambda *point: point in points)],
+                strategy=strategy, strategy_options={"max_fevals": tries},
+                objective="time", cache=cache, simulation_mode=True, verbose=False, quiet=True)
+        for result in results:
+            point = tuple(result[name] for name in names)
+            time = result.get("time")
+            if point in points and point not in seen:
+                valid = "__error__" not in result and isinstance(time, (int, float))
+                seen[point] = float(time) if valid else None
+        if len(seen) >= tries:
+            break
     return list(seen.values())[:tries]
 
 
@@ -55,7 +61,7 @@ def job(arguments):
 
 def main(out, caches):
     seeds = int(os.environ.get("SEEDS", 30))
-    tries = int(os.environ.get("TRIES", 400))
+    tries = int(os.environ.get("TRIES", 200))
     names = os.environ.get("STRATEGIES", DEFAULT)
     names = (ALL if names == "all" else names).split()
     written = {"program": "kernel_tuner 1.5.0", "runs": {}}

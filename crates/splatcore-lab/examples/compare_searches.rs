@@ -6,7 +6,7 @@
 //! compare_searches synthesize FOLDER SEED...
 //! compare_searches replay [OPTIONS] CACHE...
 //!   --seeds N          runs for each strategy (30)
-//!   --tries N          most evaluations for each run (400)
+//!   --tries N          most evaluations for each run (200)
 //!   --only NAME,NAME   strategies (all)
 //!   --peers FILE       runs of Kernel Tuner, from scripts/compare-kernel-tuner
 //!   --out FILE         gets all scores and curves as JSON
@@ -51,7 +51,7 @@ fn synthesize(arguments: &[String]) -> Result<(), Box<dyn Error>> {
 
 fn replay(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let mut arguments = arguments.iter();
-    let (mut seeds, mut tries, mut peers, mut out) = (30, 400, Peers::default(), None);
+    let (mut seeds, mut tries, mut peers, mut out) = (30, 200, Peers::default(), None);
     let mut names: Vec<String> = Strategy::NAMES.map(String::from).to_vec();
     let mut caches = Vec::new();
     while let Some(argument) = arguments.next() {

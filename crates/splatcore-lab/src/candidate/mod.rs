@@ -1,9 +1,12 @@
 //! A candidate: kernel files with other text.
 
+mod code;
 mod edits;
 pub mod expression;
 mod id;
+pub mod merge;
 pub mod splice;
+pub mod transforms;
 pub mod tunables;
 
 pub use edits::{Edit, EditError, apply, parse};

@@ -11,8 +11,9 @@
 //! the same file, or of another file of the task if only one declares the name. `tune: 0 1` on a
 //! `#define VARIANT 0` chooses between passages of the file in `#if VARIANT`.
 
-use super::expression::Expression;
 use super::id::Texts;
+use super::code::is_name;
+use super::expression::Expression;
 use super::splice::{Splice, splice};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -36,10 +37,10 @@ pub struct Tunable {
     pub range: Range<usize>,
 }
 
-/// A declaration that cannot be used, or a value that was not declared.
+/// A declaration or mark that cannot be used, or a value that was not declared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {what}")]
-pub struct TunableError {
+pub struct DeclarationError {
     /// The file.
     pub file: String,
     /// The line, from 1; 0 for the whole file.
@@ -65,13 +66,13 @@ type Constants = BTreeMap<String, BTreeMap<String, Option<i64>>>;
 /// # Errors
 /// If a declaration is malformed, its current value is none of its values, its condition uses an
 /// unknown or ambiguous name, or does not hold for the current values.
-pub fn parse(texts: &Texts) -> Result<Vec<Tunable>, TunableError> {
+pub fn parse(texts: &Texts) -> Result<Vec<Tunable>, DeclarationError> {
     let mut declared = Vec::new();
     let mut constants = Constants::new();
     for (file, text) in texts {
         let mut start = 0;
         for (line, content) in (1..).zip(text.split_inclusive('\n')) {
-            let fail = |what: String| TunableError {
+            let fail = |what: String| DeclarationError {
                 file: file.clone(),
                 line,
                 what,
@@ -98,14 +99,6 @@ struct Comment<'a> {
     name: &'a str,
     values: &'a str,
     condition: Option<&'a str>,
-}
-
-fn is_name(text: &str) -> bool {
-    let mut chars = text.chars();
-    chars
-        .next()
-        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// The declaration in a line, None if its comment does not begin with `tune`.
@@ -226,7 +219,7 @@ fn resolve_value(
 }
 
 /// Gives tunables names of their own.
-fn name(declared: &mut [Declared], constants: &Constants) -> Result<(), TunableError> {
+fn name(declared: &mut [Declared], constants: &Constants) -> Result<(), DeclarationError> {
     let mut files: BTreeMap<String, Vec<(String, usize)>> = BTreeMap::new();
     for Declared { tunable, .. } in declared.iter() {
         let of_name = files.entry(tunable.name.clone()).or_default();
@@ -242,7 +235,7 @@ fn name(declared: &mut [Declared], constants: &Constants) -> Result<(), TunableE
                 continue;
             }
         };
-        return Err(TunableError {
+        return Err(DeclarationError {
             file: tunable.file.clone(),
             line: tunable.line,
             what: format!("{what}: rename one"),
@@ -257,7 +250,7 @@ fn name(declared: &mut [Declared], constants: &Constants) -> Result<(), TunableE
 }
 
 /// Resolves the names in conditions and checks that they hold.
-fn bind(declared: Vec<Declared>, constants: &Constants) -> Result<Vec<Tunable>, TunableError> {
+fn bind(declared: Vec<Declared>, constants: &Constants) -> Result<Vec<Tunable>, DeclarationError> {
     let current: Vec<(String, String, i64)> = declared
         .iter()
         .map(|Declared { tunable: t, .. }| (t.file.clone(), t.name.clone(), t.values[t.current]))
@@ -296,7 +289,7 @@ fn bind(declared: Vec<Declared>, constants: &Constants) -> Result<Vec<Tunable>, 
         condition,
     } in declared
     {
-        let fail = |what: String| TunableError {
+        let fail = |what: String| DeclarationError {
             file: tunable.file.clone(),
             line: tunable.line,
             what: format!("{}: {what}", tunable.name),
@@ -330,7 +323,7 @@ pub(crate) fn assign(tunable: &Tunable, index: usize) -> Splice {
 ///
 /// # Errors
 /// As [`parse`]; and if a name is not declared, or a value not listed.
-pub fn set(texts: &Texts, assignment: &Assignment) -> Result<Texts, TunableError> {
+pub fn set(texts: &Texts, assignment: &Assignment) -> Result<Texts, DeclarationError> {
     let tunables = parse(texts)?;
     let mut splices = Vec::new();
     for (name, value) in assignment {
@@ -339,13 +332,13 @@ pub fn set(texts: &Texts, assignment: &Assignment) -> Result<Texts, TunableError
                 .iter()
                 .map(|tunable| tunable.name.as_str())
                 .collect();
-            return Err(TunableError {
+            return Err(DeclarationError {
                 file: texts.keys().next().cloned().unwrap_or_default(),
                 line: 0,
                 what: format!("{name} is not declared; declared are: {}", known.join(", ")),
             });
         };
-        let fail = |what: String| TunableError {
+        let fail = |what: String| DeclarationError {
             file: tunable.file.clone(),
             line: tunable.line,
             what,
@@ -359,7 +352,7 @@ pub fn set(texts: &Texts, assignment: &Assignment) -> Result<Texts, TunableError
         };
         splices.push(assign(tunable, index));
     }
-    splice(texts, splices).ok_or_else(|| TunableError {
+    splice(texts, splices).ok_or_else(|| DeclarationError {
         file: texts.keys().next().cloned().unwrap_or_default(),
         line: 0,
         what: "two tunables share a number".into(),

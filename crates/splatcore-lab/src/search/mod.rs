@@ -4,6 +4,8 @@
 //! | --- | --- |
 //! | which points are there | [`space`] |
 //! | which point is next | [`strategy`], with one file a strategy |
+//! | which points does a kernel text span | [`variants`] |
+//! | how do points become candidates | [`proposer`] |
 //! | how are measured spaces kept | [`recorded`], in Kernel Tuner's formats |
 //! | what is there without a card | [`synthetic`] |
 //! | which strategy is best | [`compare`], against Kernel Tuner's too |
@@ -12,16 +14,19 @@ pub mod compare;
 mod genetic;
 mod local;
 mod portfolio;
+pub mod proposer;
 pub mod recorded;
 pub mod space;
 pub mod strategy;
 pub mod synthetic;
 mod tpe;
 pub mod trials;
+pub mod variants;
 
 pub use genetic::Genetic;
 pub use local::LocalSearch;
 pub use portfolio::Portfolio;
+pub use proposer::{CrossoverProposer, SearchProposer};
 pub use recorded::Recorded;
 pub use space::{Axis, Config, Space, SpaceError, Value};
 pub use strategy::Strategy;
