@@ -5,6 +5,7 @@
 //! Everything goes through one in-order queue, like a CUDA stream.
 
 pub mod buffer;
+pub mod cubin;
 pub mod driver;
 pub mod emulated;
 pub mod kernels;
