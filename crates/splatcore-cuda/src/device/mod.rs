@@ -8,6 +8,7 @@ pub mod buffer;
 pub mod condition;
 pub mod cubin;
 pub mod driver;
+pub mod dry;
 pub mod emulated;
 pub mod kernels;
 pub mod nvrtc;
