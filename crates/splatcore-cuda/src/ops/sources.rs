@@ -4,7 +4,7 @@ use super::adam::rates::Rates;
 use super::camera::KernelCamera;
 use super::counters::Counters;
 use crate::device::program::File;
-use crate::device::{Layout, Program, Signature};
+use crate::device::{Layout, Program, Replacements, Signature};
 
 /// All kernel files and headers in the folders of `ops/`, as build.rs finds them. No two share a
 /// name.
@@ -40,6 +40,7 @@ pub(crate) fn program(
             constants,
             kernels: kernels.into(),
             shared: SHARED,
+            replacements: Replacements::default(),
         },
         None => panic!("no kernel file is called {root}"),
     }
@@ -68,6 +69,7 @@ pub fn program_of_text(
             .map(|name| Signature::unchecked(name))
             .collect(),
         shared: SHARED,
+        replacements: Replacements::default(),
     }
 }
 
