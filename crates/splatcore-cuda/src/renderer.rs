@@ -1,7 +1,7 @@
 //! A scene on the device.
 
 use crate::device::Buffer;
-use crate::device::buffer::failed;
+use crate::device::error::failed;
 use crate::ops::project::half;
 use crate::ops::scene::SceneAddresses;
 use crate::ops::state;

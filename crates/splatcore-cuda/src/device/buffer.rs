@@ -1,6 +1,7 @@
 //! Device memory that frees itself.
 
-use super::{Device, DeviceError};
+use super::Device;
+use super::error::{DeviceError, device_error, failed};
 use splatcore_core::{BackendError, Choice};
 use std::sync::Arc;
 
@@ -202,17 +203,4 @@ fn depends_on(name: &str) -> &'static [Choice] {
     } else {
         &[Choice::GaussianCount, Choice::ShDegree, Choice::Backend]
     }
-}
-
-/// A device's message as the backend's error.
-pub fn device_error(message: String) -> BackendError {
-    BackendError::Device {
-        backend: "cuda",
-        message,
-    }
-}
-
-/// A device's error as the backend's.
-pub fn failed(error: DeviceError) -> BackendError {
-    device_error(error.to_string())
 }

@@ -10,6 +10,7 @@ pub mod cubin;
 pub mod driver;
 pub mod dry;
 pub mod emulated;
+pub mod error;
 pub mod kernels;
 pub mod nvrtc;
 pub mod options;
@@ -23,6 +24,7 @@ mod tests;
 pub mod tunables;
 
 pub use buffer::Buffer;
+pub use error::DeviceError;
 pub use kernels::Kernels;
 pub use params::{Address, Layout, Params, Signature};
 pub use pinned::Pinned;
@@ -33,22 +35,6 @@ pub use tunables::Tuned;
 
 use splatcore_core::BackendError;
 use std::ffi::c_void;
-
-/// What a device answers when something fails.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum DeviceError {
-    /// An allocation failed.
-    #[error("out of memory: {bytes} bytes wanted, {free} free")]
-    OutOfMemory {
-        /// Wanted.
-        bytes: u64,
-        /// Free on the device.
-        free: u64,
-    },
-    /// Anything else, with what was being done.
-    #[error("{0}")]
-    Failed(String),
-}
 
 /// A loaded kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Host memory that the device reads and writes by itself.
 
-use super::buffer::failed;
+use super::error::failed;
 use super::{Device, DeviceError};
 use splatcore_core::BackendError;
 use std::sync::Arc;

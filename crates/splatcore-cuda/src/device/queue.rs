@@ -1,6 +1,6 @@
 //! Launching kernels and timing stages.
 
-use crate::device::buffer::{device_error, failed};
+use crate::device::error::{device_error, failed};
 use crate::device::{Device, Event, Kernel, Params};
 use splatcore_core::BackendError;
 use splatcore_core::backend::StageTimes;

@@ -2,8 +2,9 @@
 //! `#define BLOCK 128  // tune: 64 128 256; when BLOCK % WARP == 0`. Launches read the value from
 //! the program's text ([`Kernel::tuned`](super::Kernel::tuned)).
 
-use super::buffer::device_error;
-use super::{DeviceError, Program, condition};
+use super::condition;
+use super::error::{DeviceError, device_error};
+use super::program::Program;
 use splatcore_core::BackendError;
 
 /// What stands between a number and the values that it may have.

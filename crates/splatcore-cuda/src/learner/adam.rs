@@ -2,7 +2,7 @@
 //! opacity's gradient and the others, and uses them at once.
 
 use super::CudaLearner;
-use crate::device::buffer::device_error;
+use crate::device::error::device_error;
 use crate::ops::adam::rates::Rates;
 use crate::ops::adam::{self, AdamParams};
 use crate::ops::camera::KernelCamera;

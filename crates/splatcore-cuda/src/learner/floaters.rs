@@ -3,7 +3,7 @@
 
 use super::CudaLearner;
 use crate::device::Buffer;
-use crate::device::buffer::{device_error, failed};
+use crate::device::error::{device_error, failed};
 use crate::ops::floaters::{self, FloatersParams};
 use crate::ops::score::DeviceScores;
 use crate::ops::state::MEANS;

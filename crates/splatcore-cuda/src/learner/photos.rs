@@ -1,7 +1,7 @@
 //! The photos to learn from, 8 bits a channel: on the device if they fit in a share of its memory,
 //! else brought there one by one through pinned memory.
 
-use crate::device::buffer::{device_error, failed};
+use crate::device::error::{device_error, failed};
 use crate::device::{Buffer, Device, Event, Pinned};
 use crate::ops::photo::DevicePhoto;
 use splatcore_core::{BackendError, View};

@@ -3,7 +3,7 @@
 
 use super::CudaLearner;
 use super::compared::{Compared, Comparison};
-use crate::device::buffer::{device_error, failed};
+use crate::device::error::{device_error, failed};
 use crate::device::{Address, Buffer, Kernel};
 use crate::ops::score::{self, AddScoresParams, DeviceScores, ErrorMaskParams, ErrorRangeParams};
 use splatcore_core::BackendError;

@@ -5,7 +5,7 @@ use super::CudaLearner;
 use super::compared::Comparison;
 use super::floaters;
 use crate::device::Program;
-use crate::device::buffer::failed;
+use crate::device::error::failed;
 use crate::ops;
 use crate::ops::adam::kind::AdamKind;
 use crate::ops::camera::KernelCamera;

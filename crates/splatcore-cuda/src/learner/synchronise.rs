@@ -11,7 +11,7 @@
 
 use super::CudaLearner;
 use super::pending::{Missing, Pending};
-use crate::device::buffer::failed;
+use crate::device::error::failed;
 use crate::ops::counters::Counters;
 use crate::ops::densify::{self, Totals};
 use bytemuck::Zeroable;

@@ -2,7 +2,7 @@
 //! cameras on the device.
 
 use crate::device::Kernels;
-use crate::device::buffer::failed;
+use crate::device::error::failed;
 use crate::device::queue::wrong_program;
 use crate::device::{Buffer, Device, Kernel, Program};
 use crate::ops::camera::KernelCamera;

@@ -1,6 +1,6 @@
 //! The kernels of a pass, looked up when its kind changes and not launch by launch.
 
-use crate::device::buffer::failed;
+use crate::device::error::failed;
 use crate::device::queue::wrong_program;
 use crate::device::{Kernel, Kernels, Program};
 use crate::ops::scene::SceneAddresses;

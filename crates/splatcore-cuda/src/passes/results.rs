@@ -3,7 +3,7 @@
 
 use super::both::Passes;
 use crate::device::Buffer;
-use crate::device::buffer::failed;
+use crate::device::error::failed;
 use crate::device::queue::wrong_program;
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::Counters;

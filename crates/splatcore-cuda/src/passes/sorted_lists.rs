@@ -5,7 +5,7 @@
 use super::kernels::{Loaded, Op};
 use super::tile_lists::TileLists;
 use super::work::Work;
-use crate::device::buffer::failed;
+use crate::device::error::failed;
 use crate::device::{Buffer, Device, Kernel, Program};
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::{PAIRS_AT, VISIBLE_AT};

@@ -1,6 +1,6 @@
 //! What both passes run on: queue, kernels, counters, scratch memory, splats.
 
-use crate::device::buffer::failed;
+use crate::device::error::failed;
 use crate::device::queue::Queue;
 use crate::device::{Address, Buffer, Kernel, Kernels, Program};
 use crate::ops::clear::{self, ClearParams};

@@ -11,8 +11,8 @@
 //! same but for rounding (`expf`) as long as no other thread writes what a marked loop's condition
 //! or a marked load reads. The gates check that.
 
-use super::id::Texts;
 use super::code::{self, blank};
+use super::id::Texts;
 use super::splice::Splice;
 use super::tunables::DeclarationError;
 use std::collections::BTreeSet;

@@ -11,9 +11,9 @@
 //! the same file, or of another file of the task if only one declares the name. `tune: 0 1` on a
 //! `#define VARIANT 0` chooses between passages of the file in `#if VARIANT`.
 
-use super::id::Texts;
 use super::code::is_name;
 use super::expression::Expression;
+use super::id::Texts;
 use super::splice::{Splice, splice};
 use std::collections::BTreeMap;
 use std::ops::Range;

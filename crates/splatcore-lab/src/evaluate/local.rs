@@ -4,6 +4,7 @@ use super::blame::blame;
 use super::suite::Suite;
 use super::{Broken, Evaluator, Outcome};
 use crate::candidate::{Candidate, Id, Texts};
+use crate::gates::machine_code::{self, Compiled};
 use crate::gates::result::{TestScene, hostile, random};
 use crate::gates::{Gate, Rejection, Verdict};
 use crate::journal::{Checked, Code, Event, NotRun, Series, Timed};
@@ -28,27 +29,23 @@ pub enum Role {
     CheckedBackwards,
 }
 
-/// What machine code a candidate has.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Compiled {
-    /// Digest of the machine code of all programs of the task; equal for equal code.
-    pub code: String,
-    /// Resources by program and kernel, in words: `48 registers, 26624 B shared`.
-    pub resources: BTreeMap<String, String>,
-}
-
 /// What the lab needs of the build that it is part of.
 pub trait Toolbox {
     /// The device, its driver and compiler, in words.
     fn describe(&self) -> String;
     /// All kernel files.
     fn kernels(&self) -> &Texts;
-    /// Gates before anything runs: source, machine code. `None` for the code where no compiler for
-    /// a card is at hand.
+    /// The machine code of everything that a pipeline launches; `None` where no compiler for a card
+    /// is at hand.
     ///
     /// # Errors
-    /// The rejection.
-    fn compile(&self, changed: &Texts) -> Result<Option<Compiled>, Rejection>;
+    /// The rejection: it does not compile.
+    fn compile(
+        &self,
+        changed: &Texts,
+        pipeline: Pipeline,
+        training: bool,
+    ) -> Result<Option<Compiled>, Rejection>;
     /// A worker whose kernel files are replaced by those of a folder.
     ///
     /// # Errors
@@ -92,6 +89,8 @@ pub struct Local<'a> {
     /// Scenes for checked workers, which take a hundred times as long.
     small: Suite,
     scenes: Vec<Scene>,
+    /// The baseline's machine code, once it is wanted.
+    compiled: Option<Compiled>,
     /// The baseline's worker for times; started when it is first wanted.
     baseline: Option<Child>,
     empty: tempfile::TempDir,
@@ -133,6 +132,7 @@ impl<'a> Local<'a> {
             suite,
             small,
             scenes,
+            compiled: None,
             baseline: None,
             empty,
             sandbox,
@@ -285,6 +285,27 @@ impl<'a> Local<'a> {
         Ok(baseline)
     }
 
+    fn compile(&self, changed: &Texts) -> Result<Option<Compiled>, Rejection> {
+        let Settings {
+            pipeline, training, ..
+        } = self.settings;
+        self.toolbox.compile(changed, pipeline, training)
+    }
+
+    /// Holds machine code to the baseline's; returns what differs.
+    fn compared(&mut self, compiled: &Compiled) -> Result<BTreeMap<String, String>, Stop> {
+        if self.compiled.is_none() {
+            let built = self.compile(&Texts::new());
+            let failed = |error: Rejection| Stop::Broken(Broken(format!("the baseline: {error}")));
+            self.compiled = built.map_err(failed)?;
+        }
+        let Some(baseline) = &self.compiled else {
+            return Ok(BTreeMap::new());
+        };
+        machine_code::judge(compiled, baseline)?;
+        Ok(machine_code::differences(compiled, baseline))
+    }
+
     /// All gates and the times.
     fn judge(
         &mut self,
@@ -294,13 +315,14 @@ impl<'a> Local<'a> {
         log: &mut dyn FnMut(Event),
     ) -> Result<Verdict, Stop> {
         let id = candidate.id();
-        match self.toolbox.compile(&candidate.changed)? {
-            Some(Compiled { code, resources }) => {
-                let verdict = known(&code);
+        match self.compile(&candidate.changed)? {
+            Some(compiled) => {
+                let Compiled { code, .. } = &compiled;
+                let verdict = known(code);
                 log(Event::Compiled(Code {
                     id: id.clone(),
-                    code,
-                    resources,
+                    code: code.clone(),
+                    resources: self.compared(&compiled)?,
                 }));
                 if let Some(Outcome {
                     verdict,

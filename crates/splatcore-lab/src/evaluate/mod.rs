@@ -6,7 +6,7 @@ mod recorded;
 mod suite;
 
 pub use blame::blame;
-pub use local::{Compiled, Local, Role, Scene, Settings, Toolbox};
+pub use local::{Local, Role, Scene, Settings, Toolbox};
 pub use recorded::{Answered, Recorded};
 
 use crate::candidate::Candidate;

@@ -1,6 +1,7 @@
 //! Where is the library?
 
-use super::{DeviceError, Nvrtc, REMEDY};
+use super::library::{Nvrtc, REMEDY};
+use crate::device::error::DeviceError;
 use libloading::{Library, Symbol};
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};

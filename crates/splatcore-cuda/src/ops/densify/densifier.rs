@@ -5,7 +5,7 @@ use super::kernels::{Kernels, THREADS, TILE_ROWS, program};
 use super::params::DecideSizesParams;
 use super::pool::{Lent, Pool};
 use super::totals::{Numbers, Ring, Totals};
-use crate::device::buffer::failed;
+use crate::device::error::failed;
 use crate::device::params::Params;
 use crate::device::queue::{launch, wrong_program};
 use crate::device::{self, Buffer, Device, Kernel};

@@ -1,7 +1,7 @@
 //! Room for more Gaussians in the arrays of the state.
 
 use super::arrays::arrays;
-use crate::device::buffer::failed;
+use crate::device::error::failed;
 use crate::device::{Buffer, Device};
 use crate::ops::state::State;
 use splatcore_core::{BackendError, Choice};

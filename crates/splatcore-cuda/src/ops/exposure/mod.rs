@@ -3,7 +3,7 @@
 //! [`splatcore_core::exposure`].
 
 use crate::device::Kernels;
-use crate::device::buffer::failed;
+use crate::device::error::failed;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Buffer, Device, Kernel, Program};

@@ -1,7 +1,7 @@
 //! `loss`: (1 - w) L1 + w (1 - SSIM) and its gradient; launches `ops/loss/loss.cu`, which says how
 //! and how fast. CPU twin: `splatcore_reference::twin`'s `loss`.
 
-use crate::device::buffer::{device_error, failed};
+use crate::device::error::{device_error, failed};
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::launch;
 use crate::device::{Buffer, Device, Kernel, Kernels, Program};

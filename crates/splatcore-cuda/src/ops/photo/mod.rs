@@ -2,7 +2,7 @@
 //! `splatcore_core::Photo`'s `reduced` and `on`, and `splatcore_core::exposure::of_colour`.
 
 use crate::device::Kernels;
-use crate::device::buffer::{device_error, failed};
+use crate::device::error::{device_error, failed};
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::launch;
 use crate::device::{Buffer, Device, Kernel, Program};

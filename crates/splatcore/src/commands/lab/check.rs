@@ -4,6 +4,8 @@ use super::device::DeviceArgs;
 use super::toolbox::Build;
 use anyhow::{Result, bail};
 use splatcore_core::Pipeline;
+use splatcore_cuda::device::Replacements;
+use splatcore_cuda::ops::SOURCES;
 use splatcore_lab::evaluate::{Evaluator, Local, Settings};
 use splatcore_lab::journal::Event;
 use splatcore_lab::timing::Plan;
@@ -71,10 +73,12 @@ pub fn run(args: Args) -> Result<()> {
 
 /// The files of a folder, each a kernel file.
 fn read(folder: &Path) -> Result<Texts> {
-    let files = splatcore_cuda::device::replaced::files(folder, splatcore_cuda::ops::SOURCES);
-    let files = files.map_err(anyhow::Error::msg)?;
+    let files = Replacements::of_folder(folder, SOURCES).map_err(anyhow::Error::msg)?;
     if files.is_empty() {
         bail!("{} holds no kernel file", folder.display());
     }
-    Ok(files.into_iter().collect())
+    Ok(files
+        .iter()
+        .map(|(name, text)| (name.to_owned(), text.to_owned()))
+        .collect())
 }

@@ -3,6 +3,7 @@
 mod accept;
 mod cheats;
 mod check;
+mod code;
 mod device;
 mod mcp;
 mod new;

@@ -1,11 +1,14 @@
 //! What the lab needs of this build.
 
+use super::code;
 use super::device::{DeviceArgs, On};
 use anyhow::{Context, Result};
 use splatcore_core::{Backend, Pipeline};
 use splatcore_cpu::CpuBackend;
 use splatcore_cuda::ops::SOURCES;
-use splatcore_lab::evaluate::{Compiled, Role, Toolbox};
+use splatcore_cuda::{CudaBackend, OpenError, Options};
+use splatcore_lab::evaluate::{Role, Toolbox};
+use splatcore_lab::gates::machine_code::Compiled;
 use splatcore_lab::worker::{Limits, Program};
 use splatcore_lab::{Rejection, Texts};
 use std::ffi::OsString;
@@ -18,6 +21,8 @@ const MEMORY: u64 = 16 << 30;
 pub struct Build {
     on: On,
     device: Option<usize>,
+    /// The card's compute capability.
+    card: Option<u32>,
     kernels: Texts,
     program: PathBuf,
     /// Compiled kernels of this build. Workers with other kernels copy it, so that they compile
@@ -43,6 +48,10 @@ impl Build {
         Ok(Self {
             on,
             device,
+            card: match on {
+                On::Card => card(device).map(|card| card.device().capability()).ok(),
+                On::Emulator => None,
+            },
             kernels: SOURCES
                 .iter()
                 .map(|&(name, text)| (name.to_owned(), text.to_owned()))
@@ -66,8 +75,22 @@ impl Build {
     /// # Errors
     /// If they cannot be told.
     pub fn files_of(&self, pipeline: Pipeline, training: bool) -> Result<Vec<String>> {
-        let _ = (pipeline, training);
-        Ok(self.kernels.keys().cloned().collect())
+        let mut files: Vec<String> = Vec::new();
+        for program in code::programs(pipeline, training, self.capability(), None)? {
+            files.extend(program.files().iter().map(|(name, _)| (*name).to_owned()));
+        }
+        files.sort();
+        files.dedup();
+        Ok(files)
+    }
+
+    /// The card's compute capability; the H200's where there is none.
+    fn capability(&self) -> u32 {
+        const H200: u32 = 90;
+        match self.on {
+            On::Card => self.card.unwrap_or(H200),
+            On::Emulator => H200,
+        }
     }
 
     /// How long workers may take: an emulated kernel takes a thousand times as long.
@@ -86,10 +109,7 @@ impl Build {
 impl Toolbox for Build {
     fn describe(&self) -> String {
         match self.on {
-            On::Card => match splatcore_cuda::CudaBackend::open(splatcore_cuda::Options {
-                device: self.device,
-                ..splatcore_cuda::Options::default()
-            }) {
+            On::Card => match card(self.device) {
                 Ok(backend) => backend.describe(),
                 Err(error) => error.to_string(),
             },
@@ -101,8 +121,13 @@ impl Toolbox for Build {
         &self.kernels
     }
 
-    fn compile(&self, _changed: &Texts) -> Result<Option<Compiled>, Rejection> {
-        Ok(None)
+    fn compile(
+        &self,
+        changed: &Texts,
+        pipeline: Pipeline,
+        training: bool,
+    ) -> Result<Option<Compiled>, Rejection> {
+        code::compile(changed, pipeline, training, self.capability())
     }
 
     fn worker(&self, kernels: &Path, role: Role) -> Result<Program, String> {
@@ -154,6 +179,14 @@ impl Toolbox for Build {
     fn is_timed(&self) -> bool {
         self.on == On::Card
     }
+}
+
+/// A card, to ask about: nothing is computed.
+fn card(device: Option<usize>) -> Result<CudaBackend, OpenError> {
+    CudaBackend::open(Options {
+        device,
+        ..Options::default()
+    })
 }
 
 /// The digest of kernel files, for telling builds apart.

@@ -1,0 +1,150 @@
+//! What a pipeline launches, and what it is compiled to.
+
+use anyhow::Result;
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use splatcore_core::Pipeline;
+use splatcore_core::backend::{LearningRates, RenderOptions, StepPlan};
+use splatcore_cuda::device::cubin::Cubin;
+use splatcore_cuda::device::{Program, Replacements, nvrtc};
+use splatcore_cuda::dry_run::{DryRun, Workload};
+use splatcore_cuda::ops::SOURCES;
+use splatcore_lab::gates::machine_code::{self, Compiled, Kernel};
+use splatcore_lab::{Gate, Rejection, Texts};
+use std::collections::BTreeMap;
+
+/// Size and Gaussians of the frame that is asked about: by them methods and sorts are chosen.
+const SIZE: [u32; 2] = [1920, 1080];
+const GAUSSIANS: usize = 200_000;
+
+/// The programs that a frame of a pipeline, or a step of training, launches.
+///
+/// # Errors
+/// If the pipeline cannot run, or a text declares what launches need in another way.
+pub fn programs(
+    pipeline: Pipeline,
+    training: bool,
+    capability: u32,
+    changed: Option<&Texts>,
+) -> Result<Vec<Program>> {
+    let render = RenderOptions {
+        pipeline,
+        ..RenderOptions::default()
+    };
+    let frame = DryRun::new(Workload::Frame(render.clone()), SIZE, GAUSSIANS);
+    let mut runs = vec![frame];
+    if training {
+        runs.push(DryRun::new(Workload::Step(step(render)), SIZE, GAUSSIANS));
+    }
+    let mut all: Vec<Program> = Vec::new();
+    for mut run in runs {
+        run.capability = capability;
+        if let Some(changed) = changed {
+            let replaced = Replacements::new(changed.clone(), SOURCES);
+            run.replacements = replaced.map_err(anyhow::Error::msg)?;
+        }
+        for program in run.programs()? {
+            if !all.contains(&program) {
+                all.push(program);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// A step as any other: by its options kernels are chosen.
+fn step(render: RenderOptions) -> StepPlan {
+    StepPlan {
+        step: 1,
+        view: 0,
+        render,
+        rates: LearningRates::default(),
+        ssim_weight: 0.2,
+        opacity_regulariser: 0.0,
+        scale_regulariser: 0.0,
+        sh_regulariser: 0.0,
+        sparse_adam: false,
+        scale: 1,
+        statistics: None,
+        noise: None,
+        exposure: None,
+        seed: 0,
+    }
+}
+
+/// Compiles what a pipeline launches, without a card; `None` without NVRTC.
+///
+/// # Errors
+/// The rejection: it does not compile, or its launches cannot be told.
+pub fn compile(
+    changed: &Texts,
+    pipeline: Pipeline,
+    training: bool,
+    capability: u32,
+) -> Result<Option<Compiled>, Rejection> {
+    let refused = |reason: String| Rejection::new(Gate::Compile, reason);
+    let programs = programs(pipeline, training, capability, Some(changed));
+    let programs = programs.map_err(|error| refused(error.to_string()))?;
+    if nvrtc::nvrtc().is_err() {
+        return Ok(None);
+    }
+    let replacements = Replacements::new(changed.clone(), SOURCES).map_err(refused)?;
+    let compiled: Vec<(String, Cubin)> = programs
+        .par_iter()
+        .map(|program| {
+            let built = nvrtc::compile(program, &replacements, capability);
+            let built = built.map_err(|error| refused(error.to_string()))?;
+            let cubin = Cubin::read(&built.cubin).map_err(|error| refused(error.to_string()))?;
+            Ok((name(program), cubin))
+        })
+        .collect::<Result<_, Rejection>>()?;
+    let mut hasher = Sha256::new();
+    for (name, cubin) in &compiled {
+        hasher.update(format!("{name} {}\n", cubin.digest));
+    }
+    let digest = hasher.finalize();
+    Ok(Some(Compiled {
+        code: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+        programs: compiled.into_iter().map(|(n, c)| (n, program(c))).collect(),
+    }))
+}
+
+fn name(program: &Program) -> String {
+    let constants = program.constants.iter();
+    let constants: String = constants
+        .map(|(name, value)| format!(" {name}={value}"))
+        .collect();
+    format!("{}{constants}", program.name())
+}
+
+fn program(cubin: Cubin) -> machine_code::Program {
+    let mut kernels = BTreeMap::new();
+    for code in cubin.kernels {
+        let mut mix: Vec<_> = code.mix.iter().filter(|(_, count)| *count > 0).collect();
+        mix.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let mix: Vec<_> = mix
+            .iter()
+            .map(|(class, n)| format!("{n} {}", class.name()))
+            .collect();
+        kernels.insert(
+            code.name,
+            Kernel {
+                registers: code.registers,
+                stack_bytes: code.stack_bytes,
+                shared_bytes: code.shared_bytes,
+                instructions: code.mix.total(),
+                mix: mix.join(", "),
+                digest: code.digest,
+            },
+        );
+    }
+    machine_code::Program {
+        kernels,
+        writable: cubin
+            .writable_globals
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect(),
+        externals: cubin.externals,
+    }
+}
