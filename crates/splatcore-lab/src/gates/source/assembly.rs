@@ -60,8 +60,13 @@ pub fn end_of_brackets(code: &[Token], open: usize) -> usize {
 
 /// The text of the strings at the head of a statement, and the tokens behind them.
 fn template<'t, 'a>(statement: &'t [Token<'a>]) -> (String, &'t [Token<'a>]) {
-    let from = statement.iter().position(|token| token.is("(")).map_or(statement.len(), |at| at + 1);
-    let strings = statement[from..].iter().take_while(|token| token.kind == Kind::Text);
+    let from = statement
+        .iter()
+        .position(|token| token.is("("))
+        .map_or(statement.len(), |at| at + 1);
+    let strings = statement[from..]
+        .iter()
+        .take_while(|token| token.kind == Kind::Text);
     let count = strings.clone().count();
     let text: String = strings.map(|token| content(token)).collect();
     (text, &statement[from + count..])
@@ -69,7 +74,11 @@ fn template<'t, 'a>(statement: &'t [Token<'a>]) -> (String, &'t [Token<'a>]) {
 
 /// A string without its quotes; the escapes are line breaks and blanks.
 fn content(token: &Token) -> String {
-    token.text.trim_matches('"').replace("\\n", "\n").replace("\\t", "\t")
+    token
+        .text
+        .trim_matches('"')
+        .replace("\\n", "\n")
+        .replace("\\t", "\t")
 }
 
 /// `asm [volatile] ("text" : "=r"(out) : "r"(in) : "memory");`
@@ -77,20 +86,32 @@ fn check_form(pair: &Pair, range: Range<usize>) -> Result<(), String> {
     let statement = &pair.new.code[range.clone()];
     let (text, rest) = template(statement);
     let within = |at: usize| at > range.start && at < range.end;
-    if pair.new.directives.iter().any(|directive| within(directive.at)) {
+    if pair
+        .new
+        .directives
+        .iter()
+        .any(|directive| within(directive.at))
+    {
         return Err("a directive within asm; write the statement once a branch".into());
     }
     if text.trim().is_empty() {
         return Err("asm without a string of instructions; take it out".into());
     }
-    if !rest.first().is_some_and(|token| matches!(token.text, ":" | "::" | ")")) {
+    if !rest
+        .first()
+        .is_some_and(|token| matches!(token.text, ":" | "::" | ")"))
+    {
         return Err("asm of more than strings; write the instructions out".into());
     }
     let end = pair.new.code.get(range.end);
     if !end.is_some_and(|token| token.is(";")) {
         return Err("asm that is no statement; end it with ;".into());
     }
-    for (at, token) in rest.iter().enumerate().filter(|(_, t)| t.kind == Kind::Text) {
+    for (at, token) in rest
+        .iter()
+        .enumerate()
+        .filter(|(_, t)| t.kind == Kind::Text)
+    {
         let is_operand = rest.get(at + 1).is_some_and(|next| next.is("("));
         let text = content(token);
         let is_known = match is_operand {
@@ -98,7 +119,9 @@ fn check_form(pair: &Pair, range: Range<usize>) -> Result<(), String> {
             false => text == "memory",
         };
         if !is_known {
-            return Err(format!("asm with \"{text}\"; operands are of h, r, l, f, d, n"));
+            return Err(format!(
+                "asm with \"{text}\"; operands are of h, r, l, f, d, n"
+            ));
         }
     }
     Ok(())

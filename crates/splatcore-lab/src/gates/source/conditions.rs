@@ -62,15 +62,24 @@ fn check_asked(pair: &Pair) -> Result<(), Rejection> {
             Err(pair.reject(Gate::Conditions, directive.line, what))
         };
         let whether = asked_whether(directive);
-        if let Some(word) = whether.iter().find(|word| !facts.asked_whether.contains(*word)) {
-            return wrong(word, "which no kernel asks for; use #if of a macro with a value");
+        if let Some(word) = whether
+            .iter()
+            .find(|word| !facts.asked_whether.contains(*word))
+        {
+            return wrong(
+                word,
+                "which no kernel asks for; use #if of a macro with a value",
+            );
         }
         let is_known = |word: &&str| {
             let is_value = facts.asked.contains(word) || facts.macros.contains(word);
             is_value || own.contains(word) || whether.contains(word)
         };
         if let Some(word) = asked(directive).into_iter().find(|word| !is_known(word)) {
-            return wrong(word, "which is not defined above; #define it, outside conditions");
+            return wrong(
+                word,
+                "which is not defined above; #define it, outside conditions",
+            );
         }
         match directive.name {
             "endif" => groups = groups.saturating_sub(1),
@@ -114,13 +123,19 @@ fn check_groups(pair: &Pair, items: &[Item], old: &[Item]) -> Result<(), Rejecti
 fn guarded(lexed: &Lexed, items: &[Item]) -> Vec<Guarded> {
     let is_of_compilers = |word: &str| names::is_guard(word) && word != "COUNT";
     let mut groups = Vec::new();
-    for (at, first) in lexed.directives.iter().enumerate().filter(|(_, d)| d.opens()) {
+    for (at, first) in lexed
+        .directives
+        .iter()
+        .enumerate()
+        .filter(|(_, d)| d.opens())
+    {
         let branches = branches(&lexed.directives[at..]);
         let tokens = || branches.iter().flat_map(|branch| &branch.tokens);
         if !tokens().any(|token| is_of_compilers(token.text)) {
             continue;
         }
-        let within = items.iter().find(|item| item.range.contains(&first.at));
+        let holds = |item: &&Item| item.range.start < first.at && first.at < item.range.end;
+        let within = items.iter().find(holds);
         let mut spelling: Vec<String> = Vec::new();
         for branch in &branches {
             spelling.extend(["#", branch.name].map(str::to_owned));
@@ -199,8 +214,11 @@ fn check_constants(pair: &Pair, old: &[Item]) -> Result<(), Rejection> {
         .filter(|item| item.shape == Shape::Other)
         .flat_map(|item| {
             let tokens = item.tokens(pair.old);
-            let end = tokens.iter().position(|t| matches!(t.text, "[" | "=" | ";" | "{"));
-            end.and_then(|end| end.checked_sub(1)).map(|name| tokens[name].text)
+            let end = tokens
+                .iter()
+                .position(|t| matches!(t.text, "[" | "=" | ";" | "{"));
+            end.and_then(|end| end.checked_sub(1))
+                .map(|name| tokens[name].text)
         })
         .collect();
     let pointed = |tokens: &[Token], at: usize| {
@@ -236,7 +254,10 @@ fn check_sizes(pair: &Pair) -> Result<(), Rejection> {
         return Err(pair.reject(Gate::Conditions, line, what));
     }
     let switched = |tokens: &[Token], at: usize| {
-        let near = tokens[at..].iter().take(10).take_while(|token| !token.is("{"));
+        let near = tokens[at..]
+            .iter()
+            .take(10)
+            .take_while(|token| !token.is("{"));
         let is_size = |token: &Token| names::is_size(token.text) || names.contains(token.text);
         (tokens[at].is("switch") && near.into_iter().any(is_size)).then_some(())
     };
@@ -253,16 +274,20 @@ fn aliases(code: &[Token]) -> HashSet<String> {
     // Twice, for a name of a name.
     for _ in 0..2 {
         for (at, _) in code.iter().enumerate().filter(|(_, token)| token.is("=")) {
-            let Some(name) = at.checked_sub(1).map(|at| &code[at]).filter(|t| t.is_word()) else {
+            let Some(name) = at
+                .checked_sub(1)
+                .map(|at| &code[at])
+                .filter(|t| t.is_word())
+            else {
                 continue;
             };
             let value = code[at + 1..].iter().take(12);
-            let value: Vec<&Token> =
-                value.take_while(|t| !matches!(t.text, ";" | "," | "{" | "?")).collect();
+            let value: Vec<&Token> = value
+                .take_while(|t| !matches!(t.text, ";" | "," | "{" | "?"))
+                .collect();
             let is_size = |t: &&Token| names::is_size(t.text) && !t.is("count");
-            let is_plain = |t: &&Token| {
-                t.is_word() || matches!(t.text, "." | "->" | "(" | ")" | "*" | "&")
-            };
+            let is_plain =
+                |t: &&Token| t.is_word() || matches!(t.text, "." | "->" | "(" | ")" | "*" | "&");
             let holds = value.iter().any(|t| is_size(t) || found.contains(t.text));
             if holds && value.iter().all(is_plain) {
                 found.insert(name.text.to_owned());
@@ -288,7 +313,9 @@ fn comparison(
         token.is_word() || matches!(token.text, "." | "->" | "(" | ")" | "*" | "::")
     };
     let large = |token: Option<&Token>| {
-        token.and_then(|token| numbers.value(token)).filter(|value| *value > LARGEST_SMALL)
+        token
+            .and_then(|token| numbers.value(token))
+            .filter(|value| *value > LARGEST_SMALL)
     };
     let is_bracket = |token: &&Token| matches!(token.text, "(" | ")");
     let before = || tokens[..at].iter().rev();
@@ -298,8 +325,6 @@ fn comparison(
     let right = large(behind().find(|token| !is_bracket(token)));
     let size_left = || before().take(12).take_while(is_link).find(is_size);
     let size_right = || behind().take(12).take_while(is_link).find(is_size);
-    let found = |size: Option<&Token>, value: Option<u64>| {
-        Some((size?.text.to_owned(), value?))
-    };
+    let found = |size: Option<&Token>, value: Option<u64>| Some((size?.text.to_owned(), value?));
     found(size_left(), right).or_else(|| found(size_right(), left))
 }

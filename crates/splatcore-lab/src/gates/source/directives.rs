@@ -33,7 +33,9 @@ fn check_directive(pair: &Pair, directive: &Directive) -> Result<(), Rejection> 
             ["unroll", ref count @ ..] if count.iter().all(|part| is_of_count(part)) => Ok(()),
             _ => wrong("a #pragma other than unroll and once; take it out".into()),
         },
-        name => wrong(format!("#{name} is none of a kernel's directives; take it out")),
+        name => wrong(format!(
+            "#{name} is none of a kernel's directives; take it out"
+        )),
     }
 }
 
@@ -83,7 +85,9 @@ fn check_includes(pair: &Pair) -> Result<(), Rejection> {
         if depth > 0 {
             return wrong("an #include within brackets; put it at the head of the file");
         }
-        let known = old.iter().position(|one| *one == (spelled(directive), groups > 0));
+        let known = old
+            .iter()
+            .position(|one| *one == (spelled(directive), groups > 0));
         match known {
             Some(at) => drop(old.remove(at)),
             None if !pair.facts.files.contains_key(name) || !name.ends_with(".cuh") => {
@@ -156,9 +160,18 @@ fn check_sequences(pair: &Pair) -> Result<(), Rejection> {
     type Key = fn(&[Token], usize) -> Option<()>;
     let rules: [(Key, &str); 5] = [
         (is_attribute, "an [[attribute]]; take it out"),
-        (is_function_pointer, "a pointer to a function; call the function by its name"),
-        (is_fixed_address, "an address that is a number; use a parameter's"),
-        (is_far_aligned, "an alignment above 256; 16 is the widest access"),
+        (
+            is_function_pointer,
+            "a pointer to a function; call the function by its name",
+        ),
+        (
+            is_fixed_address,
+            "an address that is a number; use a parameter's",
+        ),
+        (
+            is_far_aligned,
+            "an alignment above 256; 16 is the widest access",
+        ),
         (is_named_asm, "an asm(\"name\"); take it out"),
     ];
     for (key, what) in rules {

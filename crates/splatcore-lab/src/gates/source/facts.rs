@@ -31,7 +31,9 @@ impl<'a> Facts<'a> {
         for (file, text) in texts {
             let lexed = lex(text).map_err(|error| unreadable(file, &error))?;
             let all = lexed.all();
-            facts.words.extend(all.iter().filter(|t| t.is_word()).map(|t| t.text));
+            facts
+                .words
+                .extend(all.iter().filter(|t| t.is_word()).map(|t| t.text));
             for directive in &lexed.directives {
                 facts.asked.extend(asked(directive));
                 facts.asked_whether.extend(asked_whether(directive));
@@ -74,7 +76,10 @@ pub fn asked<'a>(directive: &Directive<'a>) -> Vec<&'a str> {
         return Vec::new();
     }
     let words = directive.tokens.iter().filter(|token| token.is_word());
-    words.map(|token| token.text).filter(|word| *word != "defined").collect()
+    words
+        .map(|token| token.text)
+        .filter(|word| *word != "defined")
+        .collect()
 }
 
 /// Words whose being defined a directive asks for.
@@ -83,10 +88,12 @@ pub fn asked_whether<'a>(directive: &Directive<'a>) -> Vec<&'a str> {
         "ifdef" | "ifndef" => directive.tokens.iter().map(|token| token.text).collect(),
         "if" | "elif" => {
             let words: Vec<&str> = directive.tokens.iter().map(|token| token.text).collect();
-            let behind = words.iter().enumerate().filter(|(_, word)| **word == "defined");
-            let named = behind.filter_map(|(at, _)| {
-                words[at + 1..].iter().find(|word| **word != "(").copied()
-            });
+            let behind = words
+                .iter()
+                .enumerate()
+                .filter(|(_, word)| **word == "defined");
+            let named = behind
+                .filter_map(|(at, _)| words[at + 1..].iter().find(|word| **word != "(").copied());
             named.collect()
         }
         _ => Vec::new(),

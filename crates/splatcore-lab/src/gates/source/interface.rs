@@ -44,10 +44,16 @@ fn check_kernels(pair: &Pair, items: &[Item], old: &[Item]) -> Result<(), Reject
     let wrong = |line: usize, what: String| Err(pair.reject(Gate::Interface, line, what));
     for ((name, head, _), (new_name, new_head, line)) in before.iter().zip(&after) {
         if name != new_name {
-            return wrong(*line, format!("the kernel {new_name} stands where {name} was; leave it"));
+            return wrong(
+                *line,
+                format!("the kernel {new_name} stands where {name} was; leave it"),
+            );
         }
         if head != new_head {
-            return wrong(*line, format!("{name} is declared as `{new_head}`; it was `{head}`"));
+            return wrong(
+                *line,
+                format!("{name} is declared as `{new_head}`; it was `{head}`"),
+            );
         }
     }
     match (before.get(after.len()), after.get(before.len())) {
@@ -87,7 +93,9 @@ fn is_shared(name: &str) -> bool {
 
 fn check_structs(pair: &Pair, items: &[Item], old: &[Item]) -> Result<(), Rejection> {
     let of = |items: &[Item], lexed: &Lexed| {
-        let structs = items.iter().filter(|item| item.shape == Shape::Type && is_shared(item.name));
+        let structs = items
+            .iter()
+            .filter(|item| item.shape == Shape::Type && is_shared(item.name));
         let spelled = structs.map(|item| {
             let line = item.tokens(lexed).first().map_or(1, |token| token.line);
             (item.name.to_owned(), (item.spelling(lexed).join(" "), line))
@@ -130,15 +138,24 @@ fn check_beginning(pair: &Pair, items: &[Item], old: &[Item]) -> Result<(), Reje
             .map(|token| token.text)
             .collect();
         let from = item.range.start + body.unwrap_or_default();
-        let is_cut = pair.new.directives.iter().any(|d| d.at > from && d.at < from + 5);
+        let is_cut = pair
+            .new
+            .directives
+            .iter()
+            .any(|d| d.at > from && d.at < from + 5);
         if first != ["begin_kernel", "(", ")", ";"] || is_cut {
-            let what = format!("{} does not begin with begin_kernel(); put it first", item.name);
+            let what = format!(
+                "{} does not begin with begin_kernel(); put it first",
+                item.name
+            );
             return Err(pair.reject(Gate::Interface, line, what));
         }
     }
     let named = |items: &[Item], lexed: &Lexed| -> Vec<String> {
         let functions = items.iter().filter(|item| item.name == "begin_kernel");
-        functions.map(|item| item.spelling(lexed).join(" ")).collect()
+        functions
+            .map(|item| item.spelling(lexed).join(" "))
+            .collect()
     };
     let uses = |lexed: &Lexed| lexed.all().iter().filter(|t| t.is("begin_kernel")).count();
     if named(items, pair.new) != named(old, pair.old) || uses(pair.new) != uses(pair.old) {

@@ -78,8 +78,8 @@ pub fn items<'a>(lexed: &Lexed<'a>) -> Vec<Item<'a>> {
             "}" | ")" | "]" => depth = depth.saturating_sub(1),
             _ => {}
         }
-        let is_end = token.is(";") || token.is("}") && ends_function(&lexed.code[start..=at]);
-        if depth == 0 && is_end {
+        let is_end = || token.is(";") || token.is("}") && ends_function(&lexed.code[start..=at]);
+        if depth == 0 && is_end() {
             items.push(item(lexed, start..at + 1));
             start = at + 1;
         }
@@ -93,7 +93,9 @@ pub fn items<'a>(lexed: &Lexed<'a>) -> Vec<Item<'a>> {
 /// Whether the `}` at the end closes a function's body, and so the declaration.
 fn ends_function(tokens: &[Token]) -> bool {
     let head = head(tokens);
-    let opens = tokens[head.end..].first().is_some_and(|token| token.is("{"));
+    let opens = tokens[head.end..]
+        .first()
+        .is_some_and(|token| token.is("{"));
     let last = tokens[head].last().map_or("", |token| token.text);
     opens && matches!(last, ")" | "const" | "noexcept")
 }
@@ -142,7 +144,8 @@ fn length_of_template(tokens: &[Token]) -> usize {
     let mut at = 0;
     while tokens.get(at).is_some_and(|token| token.is("template")) {
         let mut depth = 0i32;
-        for (k, token) in tokens.iter().enumerate().skip(at + 1) {
+        at += 1;
+        for (k, token) in tokens.iter().enumerate().skip(at) {
             depth += match token.text {
                 "<" => 1,
                 ">" => -1,
@@ -166,19 +169,19 @@ fn name_of_type<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
     if !last_but_one.is("}") || !last.is(";") {
         return None;
     }
-    let head = tokens.iter().position(|token| matches!(token.text, "{" | ":" | ";" | "="))?;
-    // The bracket that ends the declaration is the one that its head opens.
+    let head = tokens
+        .iter()
+        .position(|token| matches!(token.text, "{" | ":" | ";" | "="))?;
+    // The bracket in front of the end is the one that the head opens.
     let opened = tokens.iter().position(|token| token.is("{"))?;
     let mut depth = 0usize;
-    for (at, token) in tokens.iter().enumerate().skip(opened) {
-        match token.text {
-            "{" => depth += 1,
-            "}" => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 && at + 2 != tokens.len() {
-            return None;
-        }
+    let closed = tokens.iter().skip(opened).position(|token| {
+        depth += usize::from(token.is("{"));
+        depth -= usize::from(token.is("}"));
+        depth == 0
+    })?;
+    if opened + closed + 2 != tokens.len() {
+        return None;
     }
     let name = tokens[..head].last()?;
     name.is_word().then_some(name.text)
@@ -198,7 +201,9 @@ fn is_constant(tokens: &[Token]) -> bool {
     name.is_word()
         && !types.is_empty()
         && types.iter().all(is_plain)
-        && !tokens.iter().any(|token| matches!(token.text, "{" | "[" | "__device__" | ","))
+        && !tokens
+            .iter()
+            .any(|token| matches!(token.text, "{" | "[" | "__device__" | ","))
         && ends == Some(tokens.len() - 1)
 }
 
@@ -212,7 +217,9 @@ fn is_function(head: &[Token]) -> bool {
             || token.kind == Kind::Number
             || matches!(token.text, "*" | "&" | "<" | ">" | "," | "::" | "(" | ")")
     };
-    let types = front.iter().filter(|token| token.is_word() && !names::is_reserved(token.text));
+    let types = front
+        .iter()
+        .filter(|token| token.is_word() && !names::is_reserved(token.text));
     let last = behind.last().map_or("", |token| token.text);
     name.is_word()
         && !names::is_macro_name(name.text)
@@ -305,13 +312,19 @@ pub fn check_brackets(pair: &Pair) -> Result<(), Rejection> {
         let inner = groups.last().copied().unwrap_or_default();
         match token.text {
             "{" | "(" | "[" if open.len() >= DEEPEST => {
-                return wrong(token.line, "brackets within 100 brackets; write it in parts");
+                return wrong(
+                    token.line,
+                    "brackets within 100 brackets; write it in parts",
+                );
             }
             "{" => open.push("}"),
             "(" => open.push(")"),
             "[" => open.push("]"),
             "}" | ")" | "]" if open.len() <= inner || open.pop() != Some(token.text) => {
-                return wrong(token.line, "a bracket that closes none of its kind; mend it");
+                return wrong(
+                    token.line,
+                    "a bracket that closes none of its kind; mend it",
+                );
             }
             _ => {}
         }

@@ -30,11 +30,20 @@ const MOST_TOKENS: u64 = 4096;
 /// New definitions of a file keep the rules above.
 pub fn check(pair: &Pair) -> Result<(), Rejection> {
     let spelled = |directive: &Directive| -> Vec<String> {
-        directive.tokens.iter().map(|token| token.text.to_owned()).collect()
+        directive
+            .tokens
+            .iter()
+            .map(|token| token.text.to_owned())
+            .collect()
     };
     let is_definition = |directive: &&Directive| directive.name == "define";
-    let old: HashSet<Vec<String>> =
-        pair.old.directives.iter().filter(is_definition).map(spelled).collect();
+    let old: HashSet<Vec<String>> = pair
+        .old
+        .directives
+        .iter()
+        .filter(is_definition)
+        .map(spelled)
+        .collect();
     let own: HashSet<&str> = pair.old.directives.iter().filter_map(defined).collect();
     for directive in pair.new.directives.iter().filter(is_definition) {
         if !old.contains(&spelled(directive)) {
@@ -51,20 +60,26 @@ fn check_definition(pair: &Pair, directive: &Directive, own: &HashSet<&str>) -> 
     };
     let text = name.text;
     if !names::is_macro_name(text) {
-        return Err(format!("the macro {text} is not in capitals; write a function or rename it"));
+        return Err(format!(
+            "the macro {text} is not in capitals; write a function or rename it"
+        ));
     }
     if names::is_guard(text) || text == "HAS_SM80" {
         return Err(format!("{text} is the build's own name; choose another"));
     }
     if !own.contains(text) && pair.facts.words.contains(text) {
-        return Err(format!("{text} already means something in another place; choose another name"));
+        return Err(format!(
+            "{text} already means something in another place; choose another name"
+        ));
     }
     let Some(first) = body.first() else {
         return Err(format!("the macro {text} is empty; give it a value"));
     };
     // `#define F(x)` has no blank; a value in brackets stands behind one.
     if first.is("(") && is_next_to(name, first) {
-        return Err(format!("the macro {text} takes parameters; write a __device__ function"));
+        return Err(format!(
+            "the macro {text} takes parameters; write a __device__ function"
+        ));
     }
     check_body(body).map_err(|what| format!("the macro {text} {what}"))
 }
@@ -91,7 +106,9 @@ fn check_body(body: &[Token]) -> Result<(), String> {
             }
             _ => {}
         }
-        let next = body.get(at + 1).filter(|next| next.is_word() && token.is_word());
+        let next = body
+            .get(at + 1)
+            .filter(|next| next.is_word() && token.is_word());
         if let Some(next) = next {
             let are_types = names::TYPE_KEYWORDS.contains(token.text)
                 && (names::TYPE_KEYWORDS.contains(next.text) || token.is("const"));
@@ -115,14 +132,48 @@ fn check_body(body: &[Token]) -> Result<(), String> {
 
 fn is_no_part_of_an_expression(token: &Token) -> bool {
     const WORDS: [&str; 22] = [
-        "struct", "union", "class", "enum", "typedef", "using", "template", "typename", "operator",
-        "return", "if", "else", "for", "while", "do", "switch", "case", "break", "continue", "auto",
-        "constexpr", "inline",
+        "struct",
+        "union",
+        "class",
+        "enum",
+        "typedef",
+        "using",
+        "template",
+        "typename",
+        "operator",
+        "return",
+        "if",
+        "else",
+        "for",
+        "while",
+        "do",
+        "switch",
+        "case",
+        "break",
+        "continue",
+        "auto",
+        "constexpr",
+        "inline",
     ];
     let is_effect = matches!(
         token.text,
-        ";" | "{" | "}" | "..." | "::" | "=" | "++" | "--" | "+=" | "-=" | "*=" | "/=" | "%="
-            | "&=" | "|=" | "^=" | "<<=" | ">>="
+        ";" | "{"
+            | "}"
+            | "..."
+            | "::"
+            | "="
+            | "++"
+            | "--"
+            | "+="
+            | "-="
+            | "*="
+            | "/="
+            | "%="
+            | "&="
+            | "|="
+            | "^="
+            | "<<="
+            | ">>="
     );
     let is_word_apart = token.is_word()
         && (WORDS.contains(&token.text)
@@ -142,11 +193,18 @@ impl<'a> Numbers<'a> {
     /// Of all definitions that a changed file may see.
     pub fn of(pair: &Pair<'a>) -> Self {
         let mut bodies: HashMap<&'a str, Vec<Vec<Token<'a>>>> = HashMap::new();
-        let others = pair.facts.files.iter().filter(|(file, _)| **file != pair.file);
+        let others = pair
+            .facts
+            .files
+            .iter()
+            .filter(|(file, _)| **file != pair.file);
         let texts = others.map(|(_, lexed)| lexed).chain([pair.new]);
         for directive in texts.flat_map(|lexed| &lexed.directives) {
             if let Some(name) = defined(directive) {
-                bodies.entry(name).or_default().push(directive.tokens[1..].to_vec());
+                bodies
+                    .entry(name)
+                    .or_default()
+                    .push(directive.tokens[1..].to_vec());
             }
         }
         Self { bodies }
@@ -164,7 +222,9 @@ impl<'a> Numbers<'a> {
         let bodies = self.bodies.get(token.text).filter(|_| deep > 0)?;
         let values = bodies.iter().filter_map(|body| {
             // Through brackets, casts and signs: the largest number of a short expression.
-            let inner = body.iter().filter(|t| t.is_word() || t.kind == Kind::Number);
+            let inner = body
+                .iter()
+                .filter(|t| t.is_word() || t.kind == Kind::Number);
             inner.filter_map(|t| self.value_within(t, deep - 1)).max()
         });
         values.max()
@@ -180,7 +240,9 @@ pub fn number(text: &str) -> Option<u64> {
         [b'0', b'0'..=b'7', ..] => (&text[1..], 8),
         _ => (&text[..], 10),
     };
-    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
+    let end = digits
+        .find(|c: char| !c.is_digit(radix))
+        .unwrap_or(digits.len());
     if radix == 10 && digits[end..].starts_with(['.', 'e']) {
         let number = digits.trim_end_matches(['f', 'l']);
         return number.parse::<f64>().ok().map(|value| value as u64);
@@ -197,14 +259,20 @@ fn check_growth(pair: &Pair) -> Result<(), Rejection> {
         let mut next = HashMap::new();
         for (name, bodies) in &numbers.bodies {
             let of = |body: &Vec<Token>| {
-                let tokens = body.iter().map(|token| known.get(token.text).copied().unwrap_or(1));
+                let tokens = body
+                    .iter()
+                    .map(|token| known.get(token.text).copied().unwrap_or(1));
                 tokens.fold(0u64, u64::saturating_add)
             };
             next.insert(*name, bodies.iter().map(of).max().unwrap_or(0));
         }
         let largest = next.iter().max_by_key(|(_, tokens)| **tokens);
         if let Some((name, _)) = largest.filter(|(_, tokens)| **tokens > MOST_TOKENS) {
-            let line = pair.new.directives.iter().find(|d| defined(d) == Some(*name));
+            let line = pair
+                .new
+                .directives
+                .iter()
+                .find(|d| defined(d) == Some(*name));
             let line = line.map_or(1, |directive| directive.line);
             return Err(pair.reject(
                 Gate::Directives,

@@ -26,8 +26,19 @@ const ROOM: usize = 64 * 1024;
 /// # Errors
 /// With the first gate that the candidate does not pass: file, line, what is wrong, and what to do.
 pub fn check(baseline: &Texts, allowed: &[&str], changed: &Texts) -> Result<(), Rejection> {
-    let texts = baseline.iter().map(|(file, text)| (file.as_str(), text.as_str()));
-    let facts = Facts::of(texts)?;
+    let texts = baseline
+        .iter()
+        .map(|(file, text)| (file.as_str(), text.as_str()));
+    check_against(&Facts::of(texts)?, baseline, allowed, changed)
+}
+
+/// The same with what is known of the baseline.
+fn check_against(
+    facts: &Facts,
+    baseline: &Texts,
+    allowed: &[&str],
+    changed: &Texts,
+) -> Result<(), Rejection> {
     let mut new: Vec<(&str, Lexed)> = Vec::new();
     for (file, text) in changed {
         let old = known(baseline, allowed, file)?;
@@ -37,7 +48,12 @@ pub fn check(baseline: &Texts, allowed: &[&str], changed: &Texts) -> Result<(), 
         .iter()
         .filter_map(|(file, new)| {
             let (file, old) = facts.files.get_key_value(file)?;
-            Some(Pair { file, old, new, facts: &facts })
+            Some(Pair {
+                file,
+                old,
+                new,
+                facts,
+            })
         })
         .filter(|pair| !is_same(pair.old, pair.new))
         .collect();
@@ -50,7 +66,10 @@ pub fn check(baseline: &Texts, allowed: &[&str], changed: &Texts) -> Result<(), 
         items::check_brackets(pair)?;
     }
     let split = |lexed| items::items(lexed);
-    let items: Vec<_> = pairs.iter().map(|pair| (split(pair.new), split(pair.old))).collect();
+    let items: Vec<_> = pairs
+        .iter()
+        .map(|pair| (split(pair.new), split(pair.old)))
+        .collect();
     let all = || pairs.iter().zip(&items);
     for (pair, (new, _)) in all() {
         items::check_whole(pair, new)?;
@@ -78,7 +97,9 @@ pub fn check(baseline: &Texts, allowed: &[&str], changed: &Texts) -> Result<(), 
 fn known<'a>(baseline: &'a Texts, allowed: &[&str], file: &str) -> Result<&'a str, Rejection> {
     let reject = |what: String| Err(Rejection::new(Gate::Files, what));
     match baseline.get(file) {
-        None => reject(format!("{file} takes the place of no kernel file; rename it")),
+        None => reject(format!(
+            "{file} takes the place of no kernel file; rename it"
+        )),
         Some(_) if !allowed.contains(&file) => {
             let files = allowed.join(", ");
             reject(format!("{file} is not of this task; change only {files}"))

@@ -143,16 +143,21 @@ fn is_rounded(word: &str) -> bool {
         return false;
     };
     let of = |prefix: &str, ops: &[&str]| {
-        name.strip_prefix(prefix).is_some_and(|op| ops.contains(&op))
+        name.strip_prefix(prefix)
+            .is_some_and(|op| ops.contains(&op))
     };
     matches!(rounding, "rn" | "rz" | "ru" | "rd")
-        && (of("__f", &["add", "sub", "mul", "div", "rcp", "sqrt", "maf", "ma"])
-            || of("__d", &["add", "sub", "mul", "div", "rcp", "sqrt"]))
+        && (of(
+            "__f",
+            &["add", "sub", "mul", "div", "rcp", "sqrt", "maf", "ma"],
+        ) || of("__d", &["add", "sub", "mul", "div", "rcp", "sqrt"]))
 }
 
 /// `__float2uint_rn`.
 fn is_conversion(word: &str) -> bool {
-    const TYPES: [&str; 8] = ["float", "double", "int", "uint", "ll", "ull", "half", "ushort"];
+    const TYPES: [&str; 8] = [
+        "float", "double", "int", "uint", "ll", "ull", "half", "ushort",
+    ];
     let Some((from, to)) = word.strip_prefix("__").and_then(|w| w.split_once('2')) else {
         return false;
     };
@@ -172,14 +177,26 @@ fn is_of_lanes(word: &str) -> bool {
 /// and no function can be one.
 pub fn is_macro_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_uppercase())
-        && word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+        && word
+            .chars()
+            .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
 /// Fields and parameters that hold the size of an image or of a scene.
 pub fn is_size(word: &str) -> bool {
     matches!(
         word,
-        "width" | "height" | "tiles_x" | "tiles_y" | "tiles" | "count" | "visible" | "gaussians"
-            | "rows" | "capacity" | "focal" | "centre"
+        "width"
+            | "height"
+            | "tiles_x"
+            | "tiles_y"
+            | "tiles"
+            | "count"
+            | "visible"
+            | "gaussians"
+            | "rows"
+            | "capacity"
+            | "focal"
+            | "centre"
     )
 }

@@ -17,8 +17,11 @@ static PLAIN: LazyLock<HashSet<&str>> = LazyLock::new(|| {
 });
 
 /// Instructions that reach memory or wait for it, whose modifiers are checked one by one.
-static MEMORY: LazyLock<HashSet<&str>> =
-    LazyLock::new(|| "ld ldu st atom red cp bar barrier fence membar".split(' ').collect());
+static MEMORY: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    "ld ldu st atom red cp bar barrier fence membar"
+        .split(' ')
+        .collect()
+});
 
 /// Modifiers of those.
 static MODIFIERS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
@@ -56,7 +59,9 @@ const TYPES: [&str; 19] = [
 /// With the first that is not.
 pub fn check(text: &str) -> Result<(), String> {
     if let Some(bad) = text.chars().find(|&c| !is_of_ptx(c)) {
-        return Err(format!("asm holds {bad}, which is no part of an instruction; take it out"));
+        return Err(format!(
+            "asm holds {bad}, which is no part of an instruction; take it out"
+        ));
     }
     check_registers(text)?;
     for statement in split(text) {
@@ -79,7 +84,9 @@ fn check_registers(text: &str) -> Result<(), String> {
         let is_operand = !name.is_empty() && name.chars().all(|c| c.is_ascii_digit());
         let is_pair = name.is_empty() && rest.starts_with('%');
         if !is_operand && !is_pair && !REGISTERS.contains(&name) {
-            return Err(format!("asm reads %{name}; only operands and lane numbers may be read"));
+            return Err(format!(
+                "asm reads %{name}; only operands and lane numbers may be read"
+            ));
         }
     }
     Ok(())
@@ -109,14 +116,19 @@ fn check_statement(statement: &str) -> Result<(), String> {
         let predicate = guarded.split_whitespace().next().unwrap_or_default();
         rest = guarded[predicate.len()..].trim_start();
     }
-    let opcode = rest.split(|c: char| c.is_whitespace()).next().unwrap_or_default();
+    let opcode = rest
+        .split(|c: char| c.is_whitespace())
+        .next()
+        .unwrap_or_default();
     if let Some(directive) = opcode.strip_prefix('.') {
         return check_declaration(directive, rest[opcode.len()..].trim());
     }
     let mut parts = opcode.split('.');
     let name = parts.next().unwrap_or_default();
     let unknown = |what: &str| {
-        Err(format!("asm with {what}, which is not on the list of instructions; use C++ for it"))
+        Err(format!(
+            "asm with {what}, which is not on the list of instructions; use C++ for it"
+        ))
     };
     if PLAIN.contains(name) {
         let is_word = |part: &str| part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -144,5 +156,7 @@ fn check_declaration(directive: &str, rest: &str) -> Result<(), String> {
     if directive == "reg" && is_type && !names.is_empty() && names.chars().all(is_name) {
         return Ok(());
     }
-    Err(format!("asm with .{directive}; only .reg declarations may stand there"))
+    Err(format!(
+        "asm with .{directive}; only .reg declarations may stand there"
+    ))
 }

@@ -1,6 +1,7 @@
 //! The gates on the tree's own kernels: unchanged, honestly edited, and attacked.
 
 mod bad;
+mod headers;
 mod honest;
 mod noise;
 
@@ -30,10 +31,33 @@ fn kernels() -> Texts {
     texts
 }
 
-/// The verdict on a file with one text in place of another.
-fn judge(baseline: &Texts, file: &str, from: &str, to: &str) -> Result<(), Rejection> {
-    let old = &baseline[file];
-    assert_eq!(old.matches(from).count(), 1, "{file}: {from:?}");
-    let changed = Texts::from([(file.to_owned(), old.replacen(from, to, 1))]);
-    check(baseline, &[file], &changed)
+/// The baseline, read once.
+struct Baseline<'a> {
+    texts: &'a Texts,
+    facts: Facts<'a>,
+}
+
+impl<'a> Baseline<'a> {
+    fn of(texts: &'a Texts) -> Self {
+        let facts = Facts::of(texts.iter().map(|(f, t)| (f.as_str(), t.as_str()))).unwrap();
+        Self { texts, facts }
+    }
+
+    /// The verdict on these texts, each of which may be changed.
+    fn judge(&self, changed: &Texts) -> Result<(), Rejection> {
+        let allowed: Vec<&str> = changed.keys().map(String::as_str).collect();
+        check_against(&self.facts, self.texts, &allowed, changed)
+    }
+
+    /// The verdict on a file's text.
+    fn judge_text(&self, file: &str, text: String) -> Result<(), Rejection> {
+        self.judge(&Texts::from([(file.to_owned(), text)]))
+    }
+
+    /// The verdict on a file with one passage in place of another, which stands there once.
+    fn judge_edit(&self, file: &str, from: &str, to: &str) -> Result<(), Rejection> {
+        let old = &self.texts[file];
+        assert_eq!(old.matches(from).count(), 1, "{file}: {from:?}");
+        self.judge_text(file, old.replacen(from, to, 1))
+    }
 }
