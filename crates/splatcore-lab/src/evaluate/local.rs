@@ -6,7 +6,7 @@ use super::{Broken, Evaluator, Outcome};
 use crate::candidate::{Candidate, Id, Texts};
 use crate::gates::machine_code::{self, Compiled};
 use crate::gates::result::{TestScene, hostile, random};
-use crate::gates::{Gate, Rejection, Verdict};
+use crate::gates::{Gate, Rejection, Verdict, source};
 use crate::journal::{Checked, Code, Event, NotRun, Series, Timed};
 use crate::timing::{Contestants, Plan, Standing, TimedScene, clocks_agree, round, settle};
 use crate::worker::{Child, Limits, Program, WorkerError};
@@ -315,6 +315,8 @@ impl<'a> Local<'a> {
         log: &mut dyn FnMut(Event),
     ) -> Result<Verdict, Stop> {
         let id = candidate.id();
+        let allowed: Vec<&str> = self.settings.files.iter().map(String::as_str).collect();
+        source::check(self.toolbox.kernels(), &allowed, &candidate.changed)?;
         match self.compile(&candidate.changed)? {
             Some(compiled) => {
                 let Compiled { code, .. } = &compiled;

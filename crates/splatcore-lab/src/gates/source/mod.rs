@@ -1,0 +1,131 @@
+//! x
+mod assembly;
+mod conditions;
+mod directives;
+mod facts;
+mod interface;
+mod items;
+mod macros;
+mod names;
+mod ptx;
+pub mod tokens;
+
+use super::{Gate, Rejection};
+use crate::candidate::Texts;
+use facts::{Facts, Pair};
+use tokens::{Lexed, check_characters, lex};
+
+/// Bytes that a text may have beyond four times its baseline's.
+const ROOM: usize = 64 * 1024;
+
+/// The source gates: whether the text of a candidate may be compiled at all.
+///
+/// `baseline` holds every kernel file of the build, `allowed` the names of the task's files, and
+/// `changed` the candidate's texts.
+///
+/// # Errors
+/// With the first gate that the candidate does not pass: file, line, what is wrong, and what to do.
+pub fn check(baseline: &Texts, allowed: &[&str], changed: &Texts) -> Result<(), Rejection> {
+    let texts = baseline
+        .iter()
+        .map(|(file, text)| (file.as_str(), text.as_str()));
+    check_against(&Facts::of(texts)?, baseline, allowed, changed)
+}
+
+/// The same with what is known of the baseline.
+fn check_against(
+    facts: &Facts,
+    baseline: &Texts,
+    allowed: &[&str],
+    changed: &Texts,
+) -> Result<(), Rejection> {
+    let mut new: Vec<(&str, Lexed)> = Vec::new();
+    for (file, text) in changed {
+        let old = known(baseline, allowed, file)?;
+        new.push((file, read(file, old, text)?));
+    }
+    let pairs: Vec<Pair> = new
+        .iter()
+        .filter_map(|(file, new)| {
+            let (file, old) = facts.files.get_key_value(file)?;
+            Some(Pair {
+                file,
+                old,
+                new,
+                facts,
+            })
+        })
+        .filter(|pair| !is_same(pair.old, pair.new))
+        .collect();
+    if pairs.is_empty() {
+        let what = "no token differs from the baseline; change the code, not comments alone";
+        return Err(Rejection::new(Gate::Files, what));
+    }
+    // Gate by gate, so that the verdict is that of the first gate whatever the files' order.
+    for pair in &pairs {
+        items::check_brackets(pair)?;
+    }
+    let split = |lexed| items::items(lexed);
+    let items: Vec<_> = pairs
+        .iter()
+        .map(|pair| (split(pair.new), split(pair.old)))
+        .collect();
+    let all = || pairs.iter().zip(&items);
+    for (pair, (new, _)) in all() {
+        items::check_whole(pair, new)?;
+        directives::check(pair)?;
+    }
+    for pair in &pairs {
+        assembly::check(pair)?;
+    }
+    for (pair, (new, old)) in all() {
+        directives::check_items(pair, new, old)?;
+        conditions::check(pair, new, old)?;
+    }
+    for (pair, (new, old)) in all() {
+        interface::check(pair, new, old)?;
+    }
+    // Comments count here, so files that differ in comments alone are read too.
+    for (file, text) in changed {
+        let old = known(baseline, allowed, file)?;
+        interface::check_counts(file, old, text)?;
+    }
+    Ok(())
+}
+
+/// The baseline's text of a file that the task may change.
+fn known<'a>(baseline: &'a Texts, allowed: &[&str], file: &str) -> Result<&'a str, Rejection> {
+    let reject = |what: String| Err(Rejection::new(Gate::Files, what));
+    match baseline.get(file) {
+        None => reject(format!(
+            "{file} takes the place of no kernel file; rename it"
+        )),
+        Some(_) if !allowed.contains(&file) => {
+            let files = allowed.join(", ");
+            reject(format!("{file} is not of this task; change only {files}"))
+        }
+        Some(text) => Ok(text),
+    }
+}
+
+/// The tokens of a candidate's text.
+fn read<'a>(file: &str, old: &str, text: &'a str) -> Result<Lexed<'a>, Rejection> {
+    let most = 4 * old.len() + ROOM;
+    if text.len() > most {
+        let what = format!("{file}: {} bytes, {most} at most; shorten it", text.len());
+        return Err(Rejection::new(Gate::Files, what));
+    }
+    let unreadable = |error| facts::unreadable(file, &error);
+    check_characters(text).map_err(unreadable)?;
+    lex(text).map_err(unreadable)
+}
+
+fn is_same(old: &Lexed, new: &Lexed) -> bool {
+    let (old, new) = (old.all(), new.all());
+    let pairs = || old.iter().zip(&new);
+    old.len() == new.len() && pairs().all(|(a, b)| a.kind == b.kind && a.text == b.text)
+}
+
+#[cfg(test)]
+#[path = "tests/mod.rs"]
+mod tests;
