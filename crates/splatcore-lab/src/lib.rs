@@ -18,6 +18,7 @@
 pub mod candidate;
 pub mod gates;
 pub mod journal;
+pub mod llm;
 pub mod propose;
 
 pub use candidate::{Candidate, Id, Operator, Texts};

@@ -4,7 +4,7 @@ mod edits;
 mod id;
 
 pub use edits::{Edit, EditError, apply, parse};
-pub use id::Id;
+pub use id::{Id, hex};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,0 +1,28 @@
+//! Language models that plan, write and check candidates.
+//!
+//! A *model* answers requests ([`Model`]): an endpoint that speaks the chat completions protocol
+//! ([`http`]). Everything that was
+//! asked and answered is on record ([`record`]), so that a run that was killed asks nothing twice
+//! and a recorded run can be repeated without a model ([`replay`]).
+//!
+//! | question | place |
+//! | --- | --- |
+//! | what is asked, what is answered, what can go wrong | [`model`] |
+//! | which endpoint, which key, which price has a role | [`endpoint`] |
+//! | what was asked and answered so far | [`record`] |
+//! | how is the way over HTTP tested | [`server`] |
+
+pub mod endpoint;
+pub mod http;
+pub mod model;
+pub mod pause;
+pub mod record;
+pub mod replay;
+pub mod server;
+
+mod chat;
+mod key;
+#[cfg(test)]
+mod testing;
+
+pub use model::{Message, Model, ModelError, Parameters, Reply, Request, Role, Usage};
