@@ -63,7 +63,7 @@ pub struct Price {
 impl Price {
     /// The price of a request and its reply.
     pub fn of(&self, usage: Usage) -> f64 {
-        (usage.tokens_in as f64 * self.input + usage.tokens_out as f64 * self.output) * 1e-6
+        (usage.tokens_in as f64 * self.input + usage.tokens_out as f64 * self.output) / 1e6
     }
 }
 

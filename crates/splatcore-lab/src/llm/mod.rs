@@ -1,7 +1,7 @@
 //! Language models that plan, write and check candidates.
 //!
 //! A *model* answers requests ([`Model`]): an endpoint that speaks the chat completions protocol
-//! ([`http`]). Everything that was
+//! ([`http`]), a program ([`command`]), or whoever answers files ([`files`]). Everything that was
 //! asked and answered is on record ([`record`]), so that a run that was killed asks nothing twice
 //! and a recorded run can be repeated without a model ([`replay`]).
 //!
@@ -10,13 +10,19 @@
 //! | what is asked, what is answered, what can go wrong | [`model`] |
 //! | which endpoint, which key, which price has a role | [`endpoint`] |
 //! | what was asked and answered so far | [`record`] |
+//! | what may it cost | [`budget`] |
+//! | how do record, budget and models go together | [`recorder`] |
 //! | how is the way over HTTP tested | [`server`] |
 
+pub mod budget;
+pub mod command;
 pub mod endpoint;
+pub mod files;
 pub mod http;
 pub mod model;
 pub mod pause;
 pub mod record;
+pub mod recorder;
 pub mod replay;
 pub mod server;
 

@@ -1,7 +1,7 @@
 //! What several tests need.
 
 use super::endpoint::Price;
-use super::model::{Author, Message, Parameters, Reply, Request, Role, Usage};
+use super::model::{Author, Message, Model, ModelError, Parameters, Reply, Request, Role, Usage};
 use super::record::Exchange;
 
 /// A request of the coder with one message.
@@ -37,4 +37,13 @@ pub fn exchange(number: u64, question: &str, answer: &str) -> Exchange {
         output: 2.0,
     };
     Exchange::new(request(number, question), reply(answer), Some(price), 0.5)
+}
+
+/// A model that a function answers for.
+pub struct Answering<F>(pub F);
+
+impl<F: FnMut(&Request) -> Result<Reply, ModelError>> Model for Answering<F> {
+    fn ask(&mut self, request: &Request) -> Result<Reply, ModelError> {
+        (self.0)(request)
+    }
 }
