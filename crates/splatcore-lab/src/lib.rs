@@ -19,6 +19,8 @@ pub mod candidate;
 pub mod gates;
 pub mod journal;
 pub mod llm;
+pub mod plan;
+pub mod profile;
 pub mod propose;
 
 pub use candidate::{Candidate, Id, Operator, Texts};
