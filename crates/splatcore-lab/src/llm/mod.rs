@@ -12,6 +12,7 @@
 //! | what was asked and answered so far | [`record`] |
 //! | what may it cost | [`budget`] |
 //! | how do record, budget and models go together | [`recorder`] |
+//! | what do prompts say | [`prompts`] |
 //! | how is the way over HTTP tested | [`server`] |
 
 pub mod budget;
@@ -21,6 +22,7 @@ pub mod files;
 pub mod http;
 pub mod model;
 pub mod pause;
+pub mod prompts;
 pub mod record;
 pub mod recorder;
 pub mod replay;
