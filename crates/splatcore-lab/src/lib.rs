@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | what is a candidate, what may it change | [`candidate`] |
 //! | who makes candidates | [`propose`], [`search`], [`llm`] |
+//! | where does the baseline's time go, what could be changed | [`profile`], [`plan`] |
 //! | why was a candidate rejected | [`gates`] |
 //! | what happened in a run | [`journal`] |
 //!

@@ -78,33 +78,29 @@ impl Http {
                 return Err(self.failed(ureq::Error::from(error), key));
             }
         }
+        let too_long = body.len() as u64 > MAX_BODY_BYTES;
+        // Before anything is taken from it: a part of a key would not be found any more.
+        let body = scrub(key, &String::from_utf8_lossy(&body)).into_bytes();
         match status {
-            200 => self.reply(request, &body, key),
+            200 if too_long => Err(Failure::Last(ModelError::TooLong { who: self.url() })),
+            200 => self.reply(request, &body),
             status => Err(self.status(status, wait, &body, key)),
         }
     }
 
-    fn reply(&self, request: &Request, body: &[u8], key: Option<&Key>) -> Result<Reply, Failure> {
-        let too_long = || Failure::Last(ModelError::TooLong { who: self.url() });
-        if body.len() as u64 > MAX_BODY_BYTES {
-            return Err(too_long());
-        }
+    fn reply(&self, request: &Request, body: &[u8]) -> Result<Reply, Failure> {
         let url = self.url();
-        let mut reply = chat::reply(request, body).map_err(|bad| match bad {
+        let reply = chat::reply(request, body).map_err(|bad| match bad {
             BadBody::Ends => Failure::Again(ModelError::BrokenOff {
                 url,
                 why: format!("after {} bytes", body.len()),
             }),
-            BadBody::Other(why) => Failure::Again(ModelError::Malformed {
-                url,
-                why: scrub(key, &why),
-            }),
+            BadBody::Other(why) => Failure::Again(ModelError::Malformed { url, why }),
         })?;
-        if reply.text.len() > MAX_REPLY_BYTES {
-            return Err(too_long());
+        match reply.text.len() > MAX_REPLY_BYTES {
+            true => Err(Failure::Last(ModelError::TooLong { who: self.url() })),
+            false => Ok(reply),
         }
-        reply.text = scrub(key, &reply.text);
-        Ok(reply)
     }
 
     fn status(
@@ -115,7 +111,7 @@ impl Http {
         key: Option<&Key>,
     ) -> Failure {
         let url = self.url();
-        let why = scrub(key, &chat::complaint(body));
+        let why = chat::complaint(body);
         match status {
             // What an endpoint says of a key may quote parts of it.
             401 | 403 => Failure::Last(ModelError::Refused {
@@ -136,7 +132,7 @@ impl Http {
             BrokenPipe, ConnectionAborted, ConnectionReset, TimedOut, UnexpectedEof,
         };
         let url = self.url();
-        let why = scrub(key, &chat::one_line(&error.to_string()));
+        let why = chat::one_line(&scrub(key, &error.to_string()));
         let timeout = || {
             Failure::Late(ModelError::Timeout {
                 who: url.clone(),
@@ -292,7 +288,11 @@ mod tests {
         let waits = Arc::new(Mutex::new(Vec::new()));
         let noted = Arc::clone(&waits);
         let pause = Pause::with_sleep(move |time| noted.lock().unwrap().push(time.as_secs_f64()));
-        let keys = Keys::of(|name| (name == "SET").then(|| SECRET.to_owned()));
+        let keys = Keys::of(|name| match name {
+            "SET" => Some(SECRET.to_owned()),
+            "SHORT" => Some("none".to_owned()),
+            _ => None,
+        });
         let http = Http::new(Role::Coder, endpoint, keys, pause).unwrap();
         (http, waits)
     }
@@ -413,6 +413,9 @@ mod tests {
             error.contains("set the environment variable UNSET"),
             "{error}"
         );
+        let (mut http, _) = client("http://127.0.0.1:9", "key_env = 'SHORT'");
+        let error = error_of(&mut http);
+        assert!(error.contains("fewer than 8 signs"), "{error}");
         let quoting = |_, _: &Received| Answer::Status(401, format!("wrong key {SECRET}"));
         let server = Server::start(0, quoting).unwrap();
         let (mut http, waits) = client(&server.base_url(), "key_env = 'SET'");
@@ -437,6 +440,12 @@ mod tests {
             "{error}"
         );
         assert_eq!(total(&waits), 0.0);
+        // Shortening the message leaves no part of the key.
+        let quoting =
+            |_, _: &Received| Answer::Status(400, format!("{:190} {SECRET}", "x.".repeat(95)));
+        let server = Server::start(0, quoting).unwrap();
+        let (mut http, _) = client(&server.base_url(), "key_env = 'SET'");
+        assert!(!error_of(&mut http).contains("sk-"));
         let moved = Server::start(0, |_, _: &Received| Answer::Status(307, "there".into()));
         let (mut http, _) = client(&moved.unwrap().base_url(), "key_env = 'SET'");
         assert!(http.ask(&request(0, "hello")).is_err());

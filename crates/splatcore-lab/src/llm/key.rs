@@ -4,6 +4,10 @@ use super::model::{ModelError, Request, Role};
 use std::fmt;
 use std::sync::Arc;
 
+/// Signs that a key has at least. Shorter ones may stand in a text by chance: they could not be
+/// kept out of it.
+const LEAST_SIGNS: usize = 8;
+
 type Find = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 /// Where keys are looked up: the process' environment, or a table in tests.
@@ -24,8 +28,8 @@ impl Keys {
     /// The key in `variable`.
     ///
     /// # Errors
-    /// [`ModelError::KeyMissing`] if it is not set or empty, [`ModelError::Setting`] if no header
-    /// can hold it.
+    /// [`ModelError::KeyMissing`] if it is not set or empty, [`ModelError::Setting`] if it is too
+    /// short or no header can hold it.
     pub(super) fn find(&self, variable: &str, role: Role) -> Result<Key, ModelError> {
         let found = (self.0)(variable).map(|key| key.trim().to_owned());
         let Some(key) = found.filter(|key| !key.is_empty()) else {
@@ -34,6 +38,15 @@ impl Keys {
                 variable: variable.to_owned(),
             });
         };
+        if key.len() < LEAST_SIGNS {
+            return Err(ModelError::Setting {
+                role,
+                what: format!(
+                    "key in {variable} has fewer than {LEAST_SIGNS} signs: if the endpoint wants \
+                     none, leave out key_env"
+                ),
+            });
+        }
         if !key.chars().all(|c| c.is_ascii_graphic()) {
             return Err(ModelError::Setting {
                 role,

@@ -328,6 +328,9 @@ pub enum ModelError {
         /// Who.
         who: String,
     },
+    /// A prompt that may not be sent.
+    #[error("{0}")]
+    Prompt(String),
     /// A budget would be exceeded.
     #[error("{0}")]
     Budget(String),
