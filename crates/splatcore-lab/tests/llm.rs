@@ -6,6 +6,7 @@
 use splatcore_lab::candidate::{Candidate, Id, Texts};
 use splatcore_lab::gates::{Gate, Ratio, Rejection, Verdict};
 use splatcore_lab::llm::budget::{Budget, Limits};
+use splatcore_lab::llm::checker;
 use splatcore_lab::llm::endpoint::{Endpoint, Keys, Price};
 use splatcore_lab::llm::http::Http;
 use splatcore_lab::llm::pause::Pause;
@@ -25,7 +26,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-const TRIES: u64 = 14;
+const TRIES: u64 = 20;
 const HELD_OUT: &str = "garden";
 
 const ADVICE: &str = r#"```json
@@ -61,12 +62,16 @@ fn value(text: &str, name: &str) -> u64 {
 }
 
 /// A model that raises a constant by the try's number. Every third answer misses the passage at
-/// first, every fifth does so for ever, every fourth does not compile.
+/// first, every fifth does so for ever, two of four do not compile.
 fn answer(request: &Request) -> String {
     let question = &request.messages[1].content;
     match request.role {
         Role::Planner if question.contains("# Advice") => return CHOICE.into(),
         Role::Planner => return ADVICE.into(),
+        Role::Checker if question.contains("+#define WIDTH") => {
+            let inputs = r#""counterexample": {"text": "an odd width", "width": 33}"#;
+            return format!("{{\"equivalent\": false, \"where\": \"blend.cu\", {inputs}}}");
+        }
         Role::Checker => return r#"{"equivalent": true}"#.into(),
         Role::Coder => (),
     }
@@ -81,7 +86,7 @@ fn answer(request: &Request) -> String {
         false => line,
     };
     let new = match number % 4 {
-        3 => format!("{} // broken", old + number + 1),
+        2 | 3 => format!("{} // broken", old + number + 1),
         _ => format!("{}", old + number + 1),
     };
     format!(
@@ -183,12 +188,19 @@ fn go_on(
     until: u64,
 ) -> Result<(), String> {
     let guidance = Guidance::PlannerAndProfile(profile());
-    let model = recorder(folder, model);
-    let mut proposer = LlmProposer::new(model, setting(folder), guidance, 7);
+    let mut model = Arc::new(Mutex::new(recorder(folder, model)));
+    let setting = setting(folder);
+    let mut proposer = LlmProposer::new(Arc::clone(&model), setting.clone(), guidance, 7);
     while history.proposed < until {
         match proposer.propose(history) {
             Ok(candidate) => {
-                let verdict = evaluate(&candidate);
+                let mut objection = None;
+                if checker::asks_first(history) {
+                    let baseline = &history.baseline;
+                    let opinion = checker::check(&mut model, &setting, baseline, &candidate);
+                    objection = opinion.map_err(|stop| stop.to_string())?.rejection();
+                }
+                let verdict = objection.map_or_else(|| evaluate(&candidate), Verdict::Rejected);
                 if history.find(&candidate.id()).is_none() {
                     history.judged.push(Judged { candidate, verdict });
                 }
@@ -268,6 +280,11 @@ fn a_run_plans_prunes_codes_and_repairs() {
     assert!(
         history.best().unwrap().candidate.parents.len() == 1,
         "the best has a parent"
+    );
+    let objected = |j: &Judged| matches!(&j.verdict, Verdict::Rejected(r) if r.reason == "blend.cu: an odd width");
+    assert!(
+        history.judged.iter().any(objected),
+        "the checker objects while errors are many"
     );
     let log = coder.filter(|e| e.request.messages[1].content.contains("error: broken"));
     assert!(log.count() > 0, "the compiler's log reaches the coder");

@@ -469,8 +469,13 @@ mod tests {
     }
 
     #[test]
-    fn an_encrypted_endpoint_can_be_set_up() {
-        let (mut http, _) = client("https://127.0.0.1:9/v1", "");
-        assert!(error_of(&mut http).contains("cannot be reached"));
+    fn an_encrypted_endpoint_that_is_none_is_refused() {
+        // A server that does not know TLS.
+        let server = failing("");
+        let url = server.base_url().replace("http://", "https://");
+        let (mut http, waits) = client(&url, "attempts = 1");
+        let error = error_of(&mut http);
+        assert!(error.contains("https://127.0.0.1"), "{error}");
+        assert_eq!(total(&waits), 0.0);
     }
 }

@@ -23,16 +23,18 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind that a planner names, or the one that the advice's own words suggest.
+    /// The kind that a planner names; without one, what the advice's own words suggest.
     fn of(named: &str, what: &str) -> Self {
-        let (named, what) = (named.to_lowercase(), what.to_lowercase());
+        let what = what.to_lowercase();
         let holds = |words: &[&str]| words.iter().any(|word| what.contains(word));
-        if named == "occupancy" || holds(&["occupancy", "launch_bounds", "block size"]) {
-            Self::Occupancy
-        } else if named == "prefetch" || holds(&["prefetch", "double-buffer", "cp.async"]) {
-            Self::Prefetch
-        } else {
-            Self::Other
+        match named.to_lowercase().as_str() {
+            "occupancy" => Self::Occupancy,
+            "prefetch" => Self::Prefetch,
+            "" if holds(&["occupancy", "launch_bounds", "block size"]) => Self::Occupancy,
+            "" if holds(&["prefetch", "double-buffer", "double buffer", "cp.async"]) => {
+                Self::Prefetch
+            }
+            _ => Self::Other,
         }
     }
 }
@@ -191,16 +193,18 @@ mod tests {
    "files": ["ops/blend/blend.cu", "secret.rs"], "predicted_percent": "11 %"},
   {"why": "no what"},
   {"what": "Double-buffer the fetch", "predicted_percent": 900},
-  {"what": "Fewer registers", "kind": "occupancy", "files": "blend.cu"}
+  {"what": "Fewer registers", "kind": "occupancy", "files": "blend.cu"},
+  {"what": "Unroll, at equal occupancy", "kind": "compute"}
 ]}
 ```"#;
         let advice = read_advice(reply, &files()).unwrap();
-        assert_eq!(advice.len(), 3);
+        assert_eq!(advice.len(), 4);
         assert_eq!(advice[0].files, files());
         assert_eq!(advice[0].predicted_percent, 11.0);
         assert_eq!((advice[1].number, advice[1].kind), (2, Kind::Prefetch));
         assert_eq!(advice[1].predicted_percent, 100.0);
         assert_eq!(advice[2].kind, Kind::Occupancy);
+        assert_eq!(advice[3].kind, Kind::Other);
         let shown = advice[0].to_markdown();
         assert!(shown.starts_with("Features to shared memory\n\nWhy: gathers\n"));
         assert_eq!(read_advice("I have no advice.", &files()), None);
