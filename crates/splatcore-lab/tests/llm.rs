@@ -281,7 +281,8 @@ fn a_run_plans_prunes_codes_and_repairs() {
         history.best().unwrap().candidate.parents.len() == 1,
         "the best has a parent"
     );
-    let objected = |j: &Judged| matches!(&j.verdict, Verdict::Rejected(r) if r.reason == "blend.cu: an odd width");
+    let says = "blend.cu: an odd width";
+    let objected = |j: &Judged| matches!(&j.verdict, Verdict::Rejected(r) if r.reason == says);
     assert!(
         history.judged.iter().any(objected),
         "the checker objects while errors are many"
