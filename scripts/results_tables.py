@@ -3,7 +3,7 @@
 import re
 import textwrap
 
-from results_raw import CARD, FOX, INTERPOLATED, OTHERS, about, bench, load, runs, source
+from results_raw import FOX, INTERPOLATED, OTHERS, about, bench, load, runs, source
 
 # What an image is compared with: a PSNR of 120 means that it is the same file.
 SAME = 119.99
@@ -328,29 +328,6 @@ def quality():
             ]
         )
     }
-
-    lines = []
-    for run in found:
-        if run["kind"] == "preset" and run["label"].endswith("_bonsai"):
-            rest = run["rest"]
-            lines.append(
-                [
-                    f"`--preset {run['label'].split('_')[0]}`",
-                    f"{float(run['psnr']):.2f}",
-                    f"{float(run['worst']):.2f}",
-                    f"{float(re.search(r'ssim.: ([0-9.]+)', rest).group(1)):.3f}",
-                    f"{gaussians(run):,}",
-                    re.search(r"steps.: (\d+)", rest).group(1),
-                ]
-            )
-    files["quality-bonsai.md"] = "\n\n".join(
-        [
-            table(
-                ["bonsai at 800x533", "PSNR", "worst view", "SSIM", "Gaussians", "steps"], lines
-            ),
-            f"*{CARD}; commit e6d55b3, 2026-11-22; one seed: `training/runs.txt`.*",
-        ]
-    )
 
     lines = []
     for run in found:

@@ -1,4 +1,5 @@
-//! Lists the kernel files and headers in the folders of `src/ops`, for `ops/sources.rs`.
+//! Lists the kernel files and headers in the folders of `src/ops`, and which op each is of, for
+//! `ops/sources.rs`.
 
 use std::env;
 use std::error::Error;
@@ -25,7 +26,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         list += &format!("({name:?}, include_str!({file:?})),\n");
     }
     list += "]\n";
-    let output = Path::new(&env::var("OUT_DIR")?).join("sources.rs");
-    fs::write(output, list)?;
+    let mut folders = String::from("&[\n");
+    for file in &files {
+        let name = file.file_name().ok_or("a file without a name")?;
+        let folder = file.parent().and_then(Path::file_name);
+        folders += &format!(
+            "({name:?}, {:?}),\n",
+            folder.ok_or("a file without a folder")?
+        );
+    }
+    folders += "]\n";
+    let output = env::var("OUT_DIR")?;
+    fs::write(Path::new(&output).join("sources.rs"), list)?;
+    fs::write(Path::new(&output).join("folders.rs"), folders)?;
     Ok(())
 }

@@ -1,11 +1,10 @@
 //! [`CudaBackend`]: the NVIDIA backend's face to the trainer and the commands.
 
-use crate::device::Device;
-use crate::device::Kernels;
 use crate::device::driver::{Card, NoCard};
 use crate::device::nvrtc;
 use crate::device::queue::Queue;
 use crate::device::replaced;
+use crate::device::{Device, Kernels, Program, Replacements};
 use crate::learner::{CudaLearner, memory};
 use crate::ops::SOURCES;
 use crate::ops::adam::moments::Moments;
@@ -61,16 +60,35 @@ impl CudaBackend {
             .with_half_scene(options.half_scene))
     }
 
-    /// A backend on a given device, with full moments.
+    /// A backend on a given device, with full moments, and with the kernel files that
+    /// [`replaced::KERNELS_VARIABLE`] names.
     pub fn on(device: Arc<dyn Device>, deterministic: bool) -> Self {
         Self {
-            kernels: Arc::new(Kernels::new(device.clone())),
+            kernels: Arc::new(Kernels::replaced(
+                device.clone(),
+                Replacements::of_environment(SOURCES),
+            )),
             device,
             deterministic,
             moments: Moments::Full,
             half_scene: false,
             large_image: blend::LARGE_IMAGE,
         }
+    }
+
+    /// The same with these kernel files in the place of built-in ones, whatever the environment
+    /// says, and nothing compiled yet.
+    pub fn with_replacements(self, replacements: Replacements) -> Self {
+        let kernels = Kernels::replaced(self.device.clone(), Ok(replacements));
+        Self {
+            kernels: Arc::new(kernels),
+            ..self
+        }
+    }
+
+    /// The programs that were loaded so far, with the texts that were compiled.
+    pub fn loaded_programs(&self) -> Vec<Program> {
+        self.kernels.loaded()
     }
 
     /// The same, but learners store their moments so.
@@ -112,15 +130,11 @@ impl Backend for CudaBackend {
 
     fn describe(&self) -> String {
         let device = self.device.describe();
-        let replaced = replaced::folder().map(|folder| replaced::files(&folder, SOURCES));
-        match replaced {
-            None => device,
-            Some(Ok(files)) => {
-                let files = replaced::described(&files);
-                format!("{device}, kernel files replaced: {files}")
-            }
+        match self.kernels.replacements() {
+            Ok(files) if files.is_empty() => device,
+            Ok(files) => format!("{device}, kernel files replaced: {}", files.described()),
             // The first kernel that is asked for says what is wrong.
-            Some(Err(_)) => format!("{device}, {} is wrong", replaced::KERNELS_VARIABLE),
+            Err(_) => format!("{device}, {} is wrong", replaced::KERNELS_VARIABLE),
         }
     }
 

@@ -9,6 +9,7 @@
 
 pub mod backend;
 pub mod device;
+pub mod dry_run;
 pub mod learner;
 pub mod ops;
 pub mod passes;

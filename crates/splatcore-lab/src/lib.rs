@@ -11,18 +11,35 @@
 //! | what is a candidate, what may it change | [`candidate`] |
 //! | who makes candidates | [`propose`], [`search`], [`llm`] |
 //! | where does the baseline's time go, what could be changed | [`profile`], [`plan`] |
-//! | why was a candidate rejected | [`gates`] |
-//! | what happened in a run | [`journal`] |
+//! | which value of a tunable is next | [`search`] |
+//! | why was a candidate rejected | [`gates`], called in order by [`evaluate`] |
+//! | where does a candidate run | [`worker`] |
+//! | when is a candidate faster | [`timing`] |
+//! | what does an experiment consist of | [`experiment`] |
+//! | what is a run, step by step | [`campaign`] |
+//! | what happened in a run | [`journal`], [`summary`] |
+//! | when may a candidate become a commit | [`acceptance`] |
+//! | do the gates hold | [`cheats`] |
 //!
 //! This crate knows backends by the traits of `splatcore-core` only: the binary opens them.
 
+pub mod acceptance;
+pub mod campaign;
 pub mod candidate;
+pub mod cheats;
+pub mod evaluate;
+pub mod experiment;
 pub mod gates;
 pub mod journal;
 pub mod llm;
+pub mod mcp;
 pub mod plan;
 pub mod profile;
 pub mod propose;
+pub mod search;
+pub mod summary;
+pub mod timing;
+pub mod worker;
 
 pub use candidate::{Candidate, Id, Operator, Texts};
 pub use gates::{Gate, Rejection, Verdict};

@@ -49,6 +49,8 @@ enum Command {
     Convert(commands::convert::Args),
     /// Make a small dataset, train on it, show the result: the whole way in a few minutes
     Demo(commands::demo::Args),
+    #[command(about = "Search for faster kernels, and judge changes of them")]
+    Lab(commands::lab::Args),
     /// Say what this machine and this build can do, and check that they compute correctly
     Doctor(commands::doctor::Args),
     /// Print a completion script for a shell
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Command::Info(args) => commands::info::run(args),
         Command::Convert(args) => commands::convert::run(args),
         Command::Demo(args) => commands::demo::run(args),
+        Command::Lab(args) => commands::lab::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Completions(args) => commands::completions::run(args, Cli::command()),
         Command::Man(args) => commands::completions::man(args, Cli::command()),

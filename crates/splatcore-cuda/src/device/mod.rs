@@ -5,10 +5,14 @@
 //! Everything goes through one in-order queue, like a CUDA stream.
 
 pub mod buffer;
+pub mod condition;
+pub mod cubin;
 pub mod driver;
+pub mod dry;
 pub mod emulated;
 pub mod kernels;
 pub mod nvrtc;
+pub mod options;
 pub mod params;
 pub mod pinned;
 pub mod program;
@@ -16,6 +20,7 @@ pub mod queue;
 pub mod replaced;
 #[cfg(test)]
 mod tests;
+pub mod tunables;
 
 pub use buffer::Buffer;
 pub use kernels::Kernels;
@@ -23,7 +28,10 @@ pub use params::{Address, Layout, Params, Signature};
 pub use pinned::Pinned;
 pub use program::Program;
 pub use queue::Queue;
+pub use replaced::Replacements;
+pub use tunables::Tuned;
 
+use splatcore_core::BackendError;
 use std::ffi::c_void;
 
 /// What a device answers when something fails.
@@ -51,6 +59,18 @@ pub struct Kernel {
     pub awaits: bool,
     /// What it takes ([`Signature::params`]).
     pub params: Option<&'static Layout>,
+    /// The values of its program's tunables.
+    pub tuned: Tuned,
+}
+
+impl Kernel {
+    /// The value of a tunable of its program.
+    ///
+    /// # Errors
+    /// If the program's text declares none of this name.
+    pub fn tuned(self, name: &str) -> Result<u32, BackendError> {
+        self.tuned.get(name)
+    }
 }
 
 /// A moment in the queue, for timing and for knowing how far the device is.

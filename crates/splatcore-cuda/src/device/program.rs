@@ -1,9 +1,8 @@
 //! One compilation unit: a kernel file, the headers that it may include, and constants.
 
 use super::params::{Layout, Signature};
-use super::replaced;
+use super::replaced::Replacements;
 use std::collections::BTreeSet;
-use std::path::Path;
 
 /// A file's name, without its folder, and its text.
 pub type File = (&'static str, &'static str);
@@ -24,9 +23,19 @@ pub struct Program {
     pub kernels: Vec<Signature>,
     /// Structs of headers that Rust declares too, checked in programs that include the header.
     pub shared: &'static [(&'static str, &'static Layout)],
+    /// Texts in the place of those of files.
+    pub replacements: Replacements,
 }
 
 impl Program {
+    /// The same with other texts in the place of those of files.
+    pub fn replaced(self, replacements: Replacements) -> Self {
+        Self {
+            replacements,
+            ..self
+        }
+    }
+
     /// The same with another value of a constant that it has.
     pub fn with(mut self, constant: &str, value: impl ToString) -> Self {
         for (name, old) in &mut self.constants {
@@ -50,9 +59,8 @@ impl Program {
         for (name, value) in &self.constants {
             source.push_str(&format!("#define {name} {value}\n"));
         }
-        let folder = replaced::folder();
         let mut included = BTreeSet::new();
-        self.expand(self.root, folder.as_deref(), &mut included, &mut source);
+        self.expand(self.root, &mut included, &mut source);
         source.push_str("#line 1 \"layouts in Rust\"\n");
         for layout in self.layouts(&included) {
             source.push_str(&layout.assertions());
@@ -76,30 +84,27 @@ impl Program {
         layouts
     }
 
-    /// The root file and all that it includes, in the order in which the compiler sees their ends.
-    pub fn files(&self) -> Vec<File> {
+    /// The root file and all that it includes, each with the text that is compiled, in the order of
+    /// the list of headers, the root file last.
+    pub fn files(&self) -> Vec<(&'static str, &str)> {
         let mut names = BTreeSet::new();
-        self.expand(self.root, None, &mut names, &mut String::new());
+        self.expand(self.root, &mut names, &mut String::new());
         let headers = self.headers.iter().filter(|(name, _)| names.contains(name));
-        headers.copied().chain([self.root]).collect()
+        let files = headers.chain([&self.root]);
+        files
+            .map(|&file| (file.0, self.replacements.text(file)))
+            .collect()
     }
 
-    fn expand(
-        &self,
-        (name, text): File,
-        folder: Option<&Path>,
-        included: &mut BTreeSet<&'static str>,
-        source: &mut String,
-    ) {
-        let other = folder.and_then(|folder| std::fs::read_to_string(folder.join(name)).ok());
-        let text = other.as_deref().unwrap_or(text);
+    fn expand(&self, file: File, included: &mut BTreeSet<&'static str>, source: &mut String) {
+        let (name, text) = (file.0, self.replacements.text(file));
         source.push_str(&format!("#line 1 \"{name}\"\n"));
         for (number, line) in (1..).zip(text.lines()) {
             let wanted = include_of(line);
             let header = wanted.and_then(|wanted| self.headers.iter().find(|(n, _)| *n == wanted));
             match header {
                 Some(&header) if included.insert(header.0) => {
-                    self.expand(header, folder, included, source);
+                    self.expand(header, included, source);
                     source.push_str(&format!("#line {} \"{name}\"\n", number + 1));
                 }
                 // Here already; or a guard for editors, since each file comes once anyway.
@@ -169,6 +174,7 @@ mod tests {
             constants: vec![("N", "3".into())],
             kernels: vec![],
             shared: &[],
+            replacements: Replacements::default(),
         };
         let expected = "#define N 3\n#line 1 \"root.cu\"\n// head\n#line 1 \"b.cuh\"\n\
                         #line 1 \"a.cuh\"\n\na\n#line 2 \"b.cuh\"\nb\n#line 3 \"root.cu\"\n\nroot\n\
@@ -176,5 +182,11 @@ mod tests {
         assert_eq!(program.source(), expected);
         let names: Vec<_> = program.files().iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["a.cuh", "b.cuh", "root.cu"]);
+        let other = [("b.cuh".to_owned(), "changed\n".to_owned())];
+        let other = Replacements::new(other, program.headers).unwrap();
+        let changed = program.replaced(other);
+        let source = changed.source();
+        assert!(source.contains("#line 1 \"b.cuh\"\nchanged\n"), "{source}");
+        assert_eq!(changed.files()[1], ("b.cuh", "changed\n"));
     }
 }

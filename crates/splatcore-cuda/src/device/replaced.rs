@@ -1,6 +1,8 @@
 //! Kernel files of a user's that take the place of built-in ones.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The variable that names a folder with kernel files to use in place of the built-in ones, file by
 /// file, so that a changed constant needs no new build.
@@ -11,12 +13,85 @@ pub fn folder() -> Option<PathBuf> {
     std::env::var_os(KERNELS_VARIABLE).map(PathBuf::from)
 }
 
-/// The files of a folder that take the place of built-in ones: name and text, by name. A file that
-/// nobody would read is an error, since its author would measure the built-in one instead.
-///
-/// # Errors
-/// If the folder or a file cannot be read as text, or a file is called like none of `known`.
-pub fn files(folder: &Path, known: &[(&str, &str)]) -> Result<Vec<(String, String)>, String> {
+/// Texts that take the place of kernel files, by the files' names. Copies share them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Replacements(Option<Arc<BTreeMap<String, String>>>);
+
+impl Replacements {
+    /// These texts, by name. A text that nobody would read is an error, since its author would
+    /// measure the built-in one instead.
+    ///
+    /// # Errors
+    /// If a file is called like none of `known`, or like another.
+    pub fn new(
+        files: impl IntoIterator<Item = (String, String)>,
+        known: &[(&str, &str)],
+    ) -> Result<Self, String> {
+        let mut texts = BTreeMap::new();
+        for (name, text) in files {
+            if !known.iter().any(|(known, _)| *known == name) {
+                return Err(unknown(&name));
+            }
+            if texts.insert(name.clone(), text).is_some() {
+                return Err(format!("two texts take the place of {name}; leave one out"));
+            }
+        }
+        Ok(Self((!texts.is_empty()).then(|| Arc::new(texts))))
+    }
+
+    /// The files of a folder.
+    ///
+    /// # Errors
+    /// If the folder or a file cannot be read as text, or as [`Replacements::new`].
+    pub fn of_folder(folder: &Path, known: &[(&str, &str)]) -> Result<Self, String> {
+        Self::new(files(folder, known)?, known)
+    }
+
+    /// The files of the folder that [`KERNELS_VARIABLE`] names; none if it is not set.
+    ///
+    /// # Errors
+    /// As [`Replacements::of_folder`].
+    pub fn of_environment(known: &[(&str, &str)]) -> Result<Self, String> {
+        folder().map_or(Ok(Self::default()), |folder| {
+            Self::of_folder(&folder, known)
+        })
+    }
+
+    /// Whether all files are the built-in ones.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The text of a file: the replacement's, else the built-in one.
+    pub fn text<'a>(&'a self, (name, text): (&str, &'a str)) -> &'a str {
+        let other = self.0.as_ref().and_then(|texts| texts.get(name));
+        other.map_or(text, String::as_str)
+    }
+
+    /// Names and texts, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        let texts = self.0.iter().flat_map(|texts| texts.iter());
+        texts.map(|(name, text)| (name.as_str(), text.as_str()))
+    }
+
+    /// What to say of them: each name with a digest of its text (64-bit FNV-1a).
+    pub fn described(&self) -> String {
+        let one = |(name, text): (&str, &str)| {
+            let digest = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |digest, byte| {
+                (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            });
+            format!("{name} ({digest:016x})")
+        };
+        self.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn unknown(name: &str) -> String {
+    format!("no kernel file is called {name}; rename it or take it out of the folder")
+}
+
+/// The files of a folder that take the place of built-in ones: name and text.
+fn files(folder: &Path, known: &[(&str, &str)]) -> Result<Vec<(String, String)>, String> {
     let unreadable = |path: &Path, error: std::io::Error| {
         format!(
             "{KERNELS_VARIABLE}: {} cannot be read ({error})",
@@ -30,27 +105,15 @@ pub fn files(folder: &Path, known: &[(&str, &str)]) -> Result<Vec<(String, Strin
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if !known.iter().any(|(known, _)| *known == name) {
             return Err(format!(
-                "{KERNELS_VARIABLE}: {} takes the place of no kernel file: none is called {name}; \
-                 rename it or take it out of the folder",
-                path.display()
+                "{KERNELS_VARIABLE}: {} takes the place of no kernel file: {}",
+                path.display(),
+                unknown(&name)
             ));
         }
         let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
         found.push((name.into_owned(), text));
     }
-    found.sort();
     Ok(found)
-}
-
-/// What to say of these files: each with a digest of its text (64-bit FNV-1a).
-pub fn described(files: &[(String, String)]) -> String {
-    let one = |(name, text): &(String, String)| {
-        let digest = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |digest, byte| {
-            (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        format!("{name} ({digest:016x})")
-    };
-    files.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -60,19 +123,25 @@ mod tests {
     const KNOWN: [(&str, &str); 2] = [("blend.cuh", "a"), ("blend_seele.cu", "b")];
 
     fn said(folder: &Path) -> String {
-        files(folder, &KNOWN).unwrap_err()
+        Replacements::of_folder(folder, &KNOWN).unwrap_err()
     }
 
     #[test]
     fn files_are_found_by_name_with_what_they_hold() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(files(folder.path(), &KNOWN).unwrap(), []);
+        assert!(
+            Replacements::of_folder(folder.path(), &KNOWN)
+                .unwrap()
+                .is_empty()
+        );
         std::fs::write(folder.path().join("blend_seele.cu"), "changed").unwrap();
         std::fs::write(folder.path().join("blend.cuh"), "").unwrap();
-        let found = files(folder.path(), &KNOWN).unwrap();
-        let wanted = [("blend.cuh", ""), ("blend_seele.cu", "changed")];
-        assert_eq!(found, wanted.map(|(n, t)| (n.to_owned(), t.to_owned())));
-        let said = described(&found);
+        let found = Replacements::of_folder(folder.path(), &KNOWN).unwrap();
+        let files: Vec<_> = found.iter().collect();
+        assert_eq!(files, [("blend.cuh", ""), ("blend_seele.cu", "changed")]);
+        assert_eq!(found.text(KNOWN[1]), "changed");
+        assert_eq!(found.text(("other.cu", "own")), "own");
+        let said = found.described();
         // FNV-1a of nothing is its offset basis.
         assert!(
             said.starts_with("blend.cuh (cbf29ce484222325), blend_seele.cu ("),
@@ -85,15 +154,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("blend_seel.cu"), "").unwrap();
         let message = said(folder.path());
-        assert!(
-            message.contains("none is called blend_seel.cu"),
-            "{message}"
-        );
+        let expected = "no kernel file is called blend_seel.cu";
+        assert!(message.contains(expected), "{message}");
         let message = said(&folder.path().join("nowhere"));
         assert!(message.contains("nowhere cannot be read"), "{message}");
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("blend.cuh"), [0xff, 0xfe]).unwrap();
         let message = said(folder.path());
         assert!(message.contains("blend.cuh cannot be read"), "{message}");
+        let twice = ["1", "2"].map(|text| ("blend.cuh".to_owned(), text.to_owned()));
+        let message = Replacements::new(twice, &KNOWN).unwrap_err();
+        assert!(message.contains("two texts"), "{message}");
     }
 }

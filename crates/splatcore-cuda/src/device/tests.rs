@@ -2,5 +2,6 @@
 
 mod checked_kernels;
 mod compile;
+mod cubin;
 mod emulated;
 mod emulated_checks;

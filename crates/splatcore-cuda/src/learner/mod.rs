@@ -114,11 +114,9 @@ impl CudaLearner {
         let device = passes.queue().device.clone();
         let mut exposed = Exposed::new(&device, views.len())?;
         exposed.replace(&state.exposures)?;
+        let kernels = passes.work.kernels.clone();
         // What must be compiled is, at the same time.
-        let (loss, densify) = rayon::join(
-            || Loss::new(device.clone()),
-            || Densify::new(device.clone()),
-        );
+        let (loss, densify) = rayon::join(|| Loss::new(&kernels), || Densify::new(&kernels));
         Ok(Self {
             state: State::upload_as(&device, state, moments)?,
             photos: Photos::new(&device, views, PHOTO_SHARE)?,

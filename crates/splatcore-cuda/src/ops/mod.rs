@@ -42,4 +42,4 @@ mod sources;
 pub mod state;
 
 pub use all::all_programs;
-pub use sources::{SOURCES, program_of_text};
+pub use sources::{SOURCES, op_of, program_of_text};

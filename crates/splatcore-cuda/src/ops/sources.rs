@@ -4,11 +4,18 @@ use super::adam::rates::Rates;
 use super::camera::KernelCamera;
 use super::counters::Counters;
 use crate::device::program::File;
-use crate::device::{Layout, Program, Signature};
+use crate::device::{Layout, Program, Replacements, Signature};
 
 /// All kernel files and headers in the folders of `ops/`, as build.rs finds them. No two share a
 /// name.
 pub static SOURCES: &[File] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+
+/// The folder of `ops/` that a kernel file lies in: its op, or `shared`.
+pub fn op_of(file: &str) -> Option<&'static str> {
+    static FOLDERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/folders.rs"));
+    let found = FOLDERS.iter().find(|(name, _)| *name == file);
+    found.map(|(_, op)| *op)
+}
 
 /// Structs of headers that Rust declares too, by the header.
 static SHARED: &[(&str, &Layout)] = &[
@@ -33,6 +40,7 @@ pub(crate) fn program(
             constants,
             kernels: kernels.into(),
             shared: SHARED,
+            replacements: Replacements::default(),
         },
         None => panic!("no kernel file is called {root}"),
     }
@@ -61,6 +69,7 @@ pub fn program_of_text(
             .map(|name| Signature::unchecked(name))
             .collect(),
         shared: SHARED,
+        replacements: Replacements::default(),
     }
 }
 
@@ -74,5 +83,8 @@ mod tests {
         let names: BTreeSet<&str> = SOURCES.iter().map(|(name, _)| *name).collect();
         assert!(names.contains("blend.cuh") && names.contains("blend_scalar.cu"));
         assert_eq!(names.len(), SOURCES.len());
+        assert_eq!(op_of("blend_scalar.cu"), Some("blend"));
+        assert_eq!(op_of("splat.cuh"), Some("shared"));
+        assert!(SOURCES.iter().all(|(name, _)| op_of(name).is_some()));
     }
 }

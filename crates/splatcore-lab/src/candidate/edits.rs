@@ -1,6 +1,6 @@
 //! Edits of text: a passage that stands once is replaced by another.
 
-use super::Texts;
+use super::id::Texts;
 use serde::{Deserialize, Serialize};
 
 /// One replacement.

@@ -1,9 +1,12 @@
-//! The identity of a candidate.
+//! What a candidate consists of, and its identity.
 
-use super::Texts;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fmt;
+
+/// Texts of kernel files by file name, for example `blend_scalar.cu`.
+pub type Texts = BTreeMap<String, String>;
 
 /// SHA-256 of the names and texts that a candidate changes, in hexadecimal. The baseline changes
 /// nothing: its identity is [`Id::baseline`].

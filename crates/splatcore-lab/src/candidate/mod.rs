@@ -1,16 +1,18 @@
 //! A candidate: kernel files with other text.
 
+mod code;
 mod edits;
+pub mod expression;
 mod id;
+pub mod merge;
+pub mod splice;
+pub mod transforms;
+pub mod tunables;
 
 pub use edits::{Edit, EditError, apply, parse};
-pub use id::{Id, hex};
+pub use id::{Id, Texts, hex};
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-
-/// Texts of kernel files by file name, for example `blend_scalar.cu`.
-pub type Texts = BTreeMap<String, String>;
 
 /// How a candidate came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -1,6 +1,8 @@
 //! What a candidate must pass before it counts. The cheapest gates come first; the first one that
 //! a candidate does not pass rejects it.
 
+pub mod result;
+
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

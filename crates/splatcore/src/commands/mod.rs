@@ -7,5 +7,6 @@ pub mod demo;
 pub mod doctor;
 pub mod eval;
 pub mod info;
+pub mod lab;
 pub mod render;
 pub mod train;

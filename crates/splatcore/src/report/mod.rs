@@ -1,7 +1,7 @@
 //! `report.html`: one file that shows how a run went, readable offline in any browser, without
 //! scripts.
 
-mod chart;
+pub mod chart;
 mod pictures;
 
 pub use chart::{Chart, Line};

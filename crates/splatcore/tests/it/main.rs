@@ -6,6 +6,7 @@ mod common;
 mod completions;
 mod exposure;
 mod killed;
+mod lab;
 mod lpips;
 mod paper;
 mod regression;

@@ -18,6 +18,7 @@ fn top_level_help() {
     info         Say what a scene file or a dataset holds
     convert      Write a scene in another format as PLY
     demo         Make a small dataset, train on it, show the result: the whole way in a few minutes
+    lab          Search for faster kernels, and judge changes of them
     doctor       Say what this machine and this build can do, and check that they compute correctly
     completions  Print a completion script for a shell
     man          Write manual pages, one for the program and one for each command

@@ -3,7 +3,7 @@
 use super::{LEAST_CAPABILITY, NoCard, driver_info, no_such_card, words};
 use crate::device::nvrtc;
 use crate::device::{Allocations, Copies, Device, Events, Launches};
-use crate::device::{DeviceError, Event, Kernel, Program, Signature};
+use crate::device::{DeviceError, Event, Kernel, Program, Signature, Tuned};
 use cudarc::driver::{result, sys};
 use std::ffi::{c_int, c_void};
 
@@ -266,6 +266,7 @@ impl Launches for Card {
         self.current()?;
         let code = nvrtc::compiled(program, self.capability, self.driver)?;
         let what = format!("loading {}", program.name());
+        let tuned = Tuned::of(program)?;
         let awaits = self.overlaps && Program::awaits(&program.source());
         // SAFETY: the code is a complete module (a trailing NUL is there for PTX, which is text).
         unsafe {
@@ -280,6 +281,7 @@ impl Launches for Card {
                     address: function as usize,
                     awaits,
                     params: kernel.params,
+                    tuned,
                 })
             };
             program.kernels.iter().map(find).collect()

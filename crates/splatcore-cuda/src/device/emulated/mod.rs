@@ -17,7 +17,7 @@ mod places;
 pub use library::PRELUDE;
 
 use super::{Allocations, Copies, Device, Events, Launches};
-use super::{DeviceError, Event, Kernel, Program};
+use super::{DeviceError, Event, Kernel, Program, Tuned, options};
 use library::{Compiler, Entry};
 use memory::Memory;
 use std::collections::HashMap;
@@ -253,6 +253,8 @@ impl Copies for Emulated {
 
 impl Launches for Emulated {
     fn load(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError> {
+        options::of(program).map_err(DeviceError::Failed)?;
+        let tuned = Tuned::of(program)?;
         let entries = self.compiler.load(program)?;
         Ok(entries
             .into_iter()
@@ -261,6 +263,7 @@ impl Launches for Emulated {
                 address: std::ptr::from_ref(entry) as usize,
                 awaits: false,
                 params: kernel.params,
+                tuned,
             })
             .collect())
     }

@@ -1,7 +1,7 @@
 //! A learner whose memory runs out: what the error says, that the state is whole afterwards, and
 //! how much a refinement needs beside the state.
 
-use crate::device::Device;
+use crate::device::{Device, Kernels};
 use crate::ops::adam::moments::Moments;
 use crate::ops::densify::Densify;
 use crate::ops::state::State;
@@ -362,7 +362,7 @@ fn a_refinement_needs_little_beside_the_state() {
         .flat_map(|m| cases.iter().map(move |case| (*m, case)))
     {
         let mut state = State::upload_as(&device, &lively(n), moments).unwrap();
-        let mut densify = Densify::new(device.clone()).unwrap();
+        let mut densify = Densify::new(&Kernels::new(device.clone())).unwrap();
         let before = state.bytes();
         watched.watch().forget_peak();
         let RefineReport { count, .. } = densify.refine(&mut state, refine, None).unwrap();

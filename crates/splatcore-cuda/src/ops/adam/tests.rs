@@ -405,7 +405,7 @@ fn at_most_450_bytes_a_gaussian() {
         assert_eq!(plan.parameters + plan.moments, (bytes - 8) * n as u64);
     }
     watched.watch().said_free = Some(0);
-    let mut densify = Densify::new(device.clone()).unwrap();
+    let mut densify = Densify::new(&crate::device::Kernels::new(device.clone())).unwrap();
     let mcmc = Refine::Mcmc {
         min_opacity: 0.005,
         growth: 0.05,

@@ -8,7 +8,7 @@ use super::totals::{Numbers, Ring, Totals};
 use crate::device::buffer::failed;
 use crate::device::params::Params;
 use crate::device::queue::{launch, wrong_program};
-use crate::device::{Buffer, Device, Kernel};
+use crate::device::{self, Buffer, Device, Kernel};
 use crate::ops::counters::Counters;
 use splatcore_core::BackendError;
 use std::sync::Arc;
@@ -53,8 +53,9 @@ impl Densify {
     ///
     /// # Errors
     /// If compiling failed.
-    pub fn new(device: Arc<dyn Device>) -> Result<Self, BackendError> {
-        let kernels = Kernels::new(device.load(&program()).map_err(failed)?)
+    pub fn new(programs: &device::Kernels) -> Result<Self, BackendError> {
+        let device = programs.device().clone();
+        let kernels = Kernels::new(programs.get(&program()).map_err(failed)?)
             .ok_or_else(|| wrong_program("densify"))?;
         Ok(Self {
             kernels,

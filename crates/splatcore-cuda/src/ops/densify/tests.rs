@@ -4,7 +4,7 @@
 mod conformance;
 
 use crate::device::emulated::Emulated;
-use crate::device::{Buffer, Device};
+use crate::device::{Buffer, Device, Kernels};
 use crate::ops::densify::{Densify, reserve};
 use crate::ops::score::DeviceScores;
 use crate::ops::state::State;
@@ -81,7 +81,7 @@ fn refined_by(
         weight: upload(&scores.weight),
         largest: upload(&scores.largest),
     });
-    let report = Densify::new(device.clone())
+    let report = Densify::new(&Kernels::new(device.clone()))
         .unwrap()
         .refine(&mut state, refine, scores.as_ref())
         .unwrap();
@@ -382,7 +382,7 @@ fn growth_keeps_the_state_and_fails_cleanly() {
     reserve(&shared, &mut held, 1200, usize::MAX).unwrap();
     assert_eq!(held.capacity, 1320);
     assert!(held.download().unwrap() == before);
-    let mut densify = Densify::new(shared.clone()).unwrap();
+    let mut densify = Densify::new(&Kernels::new(shared.clone())).unwrap();
     // What the state has now, the lists, and not enough for half as much again.
     for extra in [0, 20_000, 100_000] {
         device.set_memory_limit(bytes + extra);
@@ -414,7 +414,7 @@ fn where_memory_is_plenty_nothing_waits() {
     let shared: Arc<dyn Device> = watched.clone();
     let before = state(10, 1000, 3);
     let mut held = State::upload(&shared, &before).unwrap();
-    let mut densify = Densify::new(shared.clone()).unwrap();
+    let mut densify = Densify::new(&Kernels::new(shared.clone())).unwrap();
     watched.watch().said_free = Some(1 << 40);
     watched.watch().moved = 0;
     densify

@@ -4,7 +4,7 @@
 use crate::device::buffer::{device_error, failed};
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::launch;
-use crate::device::{Buffer, Device, Kernel, Program};
+use crate::device::{Buffer, Device, Kernel, Kernels, Program};
 use crate::ops::constants::{flag, float};
 use crate::ops::sources;
 use splatcore_core::metrics::{SSIM_C1, SSIM_C2, SSIM_RADIUS, ssim_window};
@@ -114,10 +114,11 @@ impl Loss {
     ///
     /// # Errors
     /// If compiling failed.
-    pub fn new(device: Arc<dyn Device>) -> Result<Self, BackendError> {
+    pub fn new(kernels: &Kernels) -> Result<Self, BackendError> {
+        let device = kernels.device().clone();
         let load = |masked| -> Result<[Kernel; 3], BackendError> {
-            device
-                .load(&program(masked))
+            kernels
+                .get(&program(masked))
                 .map_err(failed)?
                 .try_into()
                 .map_err(|_| {

@@ -1,7 +1,7 @@
 //! The loss kernels against the f64 twin, run on the processor.
 
 use crate::device::emulated::Emulated;
-use crate::device::{Buffer, Device};
+use crate::device::{Buffer, Device, Kernels};
 use crate::ops::counters::Counters;
 use crate::ops::loss::Loss;
 use crate::tests::support::device::emulated as device;
@@ -97,7 +97,7 @@ fn gradient_error(
     photo: &Photo,
     weight: f32,
 ) -> f64 {
-    let mut kernels = Loss::new(device.clone()).unwrap();
+    let mut kernels = Loss::new(&Kernels::new(device.clone())).unwrap();
     let exact: Vec<[f64; 3]> = image.iter().map(|p| p.map(f64::from)).collect();
     let want = loss(&exact, photo, weight as f64);
     let (gradient, value) = on_device(device, &mut kernels, image, photo, weight);
@@ -258,12 +258,12 @@ fn one_channel_at_a_time_is_the_same() {
     let (image, photo) = case(130, 37, true);
     let (gradient, value) = on_device(
         &device,
-        &mut Loss::new(device.clone()).unwrap(),
+        &mut Loss::new(&Kernels::new(device.clone())).unwrap(),
         &image,
         &photo,
         0.2,
     );
-    let mut frugal = Loss::new(device.clone()).unwrap().frugal();
+    let mut frugal = Loss::new(&Kernels::new(device.clone())).unwrap().frugal();
     let (frugal_gradient, frugal_value) = on_device(&device, &mut frugal, &image, &photo, 0.2);
     assert_eq!(gradient, frugal_gradient);
     assert!((value - frugal_value).abs() < 1e-14 * value);
@@ -272,7 +272,7 @@ fn one_channel_at_a_time_is_the_same() {
 #[test]
 fn ignored_pixels_change_nothing_even_when_not_numbers() {
     let Some(device) = device() else { return };
-    let mut kernels = Loss::new(device.clone()).unwrap();
+    let mut kernels = Loss::new(&Kernels::new(device.clone())).unwrap();
     let (mut image, mut photo) = case(40, 21, true);
     let before = on_device(&device, &mut kernels, &image, &photo, 0.2);
     let mask = photo.mask.clone().unwrap();
@@ -293,7 +293,7 @@ fn ignored_pixels_change_nothing_even_when_not_numbers() {
 #[test]
 fn a_halted_device_computes_no_loss() {
     let Some(device) = device() else { return };
-    let mut kernels = Loss::new(device.clone()).unwrap();
+    let mut kernels = Loss::new(&Kernels::new(device.clone())).unwrap();
     let (image, photo) = case(20, 12, false);
     let n = image.len();
     let planes = Buffer::from_slice(&device, "image", image.as_flattened()).unwrap();
@@ -337,7 +337,7 @@ fn the_order_of_threads_does_not_matter() {
     };
     let emulated = Arc::new(emulated);
     let device: Arc<dyn Device> = emulated.clone();
-    let mut kernels = Loss::new(device.clone()).unwrap();
+    let mut kernels = Loss::new(&Kernels::new(device.clone())).unwrap();
     let (image, photo) = case(130, 20, true);
     let forward = on_device(&device, &mut kernels, &image, &photo, 0.2);
     emulated.set_backward(true);
@@ -350,7 +350,7 @@ fn the_order_of_threads_does_not_matter() {
 #[test]
 fn a_photo_beyond_32_bits_is_an_error() {
     let Some(device) = device() else { return };
-    let mut kernels = Loss::new(device).unwrap();
+    let mut kernels = Loss::new(&Kernels::new(device)).unwrap();
     // SAFETY: refused before any address is used.
     let error = unsafe { kernels.launch(0, 0, 0, 1, 0, 40_000, 40_000, 0.2, 0, 0) }.unwrap_err();
     assert!(error.to_string().contains("40000x40000"), "{error}");

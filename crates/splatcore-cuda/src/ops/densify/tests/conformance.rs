@@ -41,7 +41,7 @@ impl Backend for OnlyRefines {
     ) -> Result<Box<dyn Learner>, BackendError> {
         Ok(Box::new(Refined {
             device: self.0.clone(),
-            densify: Densify::new(self.0.clone())?,
+            densify: Densify::new(&Kernels::new(self.0.clone()))?,
             state: State::upload(&self.0, &LearnerState::fresh(scene.clone()))?,
         }))
     }

@@ -1,0 +1,256 @@
+//! Numbers that kernel text declares and that may be changed there, with nothing to change in Rust:
+//! `#define BLOCK 128  // tune: 64 128 256; when BLOCK % WARP == 0`. Launches read the value from
+//! the program's text ([`Kernel::tuned`](super::Kernel::tuned)).
+
+use super::buffer::device_error;
+use super::{DeviceError, Program, condition};
+use splatcore_core::BackendError;
+
+/// What stands between a number and the values that it may have.
+const MARK: &str = "// tune:";
+/// What stands between the values and the condition under which they may be chosen.
+const WHEN: &str = "; when ";
+/// Lanes of a warp, which conditions may name.
+const WARP: (&str, i64) = ("WARP", 32);
+
+/// A number that kernel text declares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tunable {
+    /// The macro's name.
+    pub name: String,
+    /// The file that declares it.
+    pub file: &'static str,
+    /// Its line there, from 1.
+    pub line: usize,
+    /// What it is now.
+    pub value: u32,
+    /// What it may be.
+    pub values: Vec<u32>,
+    /// What must hold for the values of a program's constants and tunables, if anything.
+    pub condition: Option<String>,
+}
+
+impl Program {
+    /// The tunables of the program's files.
+    ///
+    /// # Errors
+    /// With file and line, if a declaration cannot be read, a value is none of those that it may
+    /// be, a condition does not hold, or a name is declared twice or is a constant of Rust's too.
+    pub fn tunables(&self) -> Result<Vec<Tunable>, String> {
+        let mut found: Vec<Tunable> = Vec::new();
+        for (file, text) in self.files() {
+            for (line, words) in (1..).zip(text.lines()) {
+                let wrong = |why: String| format!("{file}, line {line}: {why}");
+                let Some(tunable) = parse(file, line, words).map_err(wrong)? else {
+                    continue;
+                };
+                let name = &tunable.name;
+                let mut constants = self.constants.iter();
+                if constants.any(|(constant, _)| constant == name) {
+                    return Err(wrong(format!("{name} is a constant that Rust gives")));
+                }
+                if found.iter().any(|other| other.name == *name) {
+                    return Err(wrong(format!("{name} is declared twice")));
+                }
+                found.push(tunable);
+            }
+        }
+        self.check(&found)?;
+        Ok(found)
+    }
+
+    /// The value of a tunable.
+    ///
+    /// # Errors
+    /// If the program's files declare none of this name, or as [`Program::tunables`].
+    pub fn tunable(&self, name: &str) -> Result<u32, String> {
+        let tunables = self.tunables()?;
+        let found = tunables.iter().find(|tunable| tunable.name == name);
+        found
+            .map(|tunable| tunable.value)
+            .ok_or_else(|| missing(self.root.0, name))
+    }
+
+    /// Whether these values are among those that the program's tunables may have together.
+    ///
+    /// # Errors
+    /// With file and line of the first that is not.
+    pub fn check(&self, tunables: &[Tunable]) -> Result<(), String> {
+        let value_of = |name: &str| {
+            let mut constants = self.constants.iter();
+            let constant = constants.find(|(constant, _)| *constant == name);
+            let mut tunables = tunables.iter();
+            let tuned = tunables.find(|tunable| tunable.name == name);
+            let warp = (name == WARP.0).then_some(WARP.1);
+            tuned
+                .map(|tunable| i64::from(tunable.value))
+                .or(constant.and_then(|(_, value)| value.parse().ok()))
+                .or(warp)
+        };
+        for tunable in tunables {
+            let Tunable {
+                name,
+                file,
+                line,
+                value,
+                ..
+            } = tunable;
+            let wrong = |why: String| Err(format!("{file}, line {line}: {why}"));
+            if !tunable.values.contains(value) {
+                return wrong(format!("{name} may not be {value}"));
+            }
+            let Some(condition) = &tunable.condition else {
+                continue;
+            };
+            match condition::holds(condition, &value_of) {
+                Ok(true) => {}
+                Ok(false) => return wrong(format!("{name} may not be {value}: not {condition}")),
+                Err(why) => return wrong(why),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn missing(program: &str, name: &str) -> String {
+    format!(
+        "{program} declares no tunable {name}: `#define {name} VALUE  {MARK} VALUES` is missing"
+    )
+}
+
+/// The tunable that a line declares, if it does.
+fn parse(file: &'static str, line: usize, words: &str) -> Result<Option<Tunable>, String> {
+    let Some((define, values)) = words.split_once(MARK) else {
+        return Ok(None);
+    };
+    let (values, condition) = match values.split_once(WHEN) {
+        Some((values, condition)) => (values, Some(condition.trim().to_owned())),
+        None => (values, None),
+    };
+    let mut define = define.split_whitespace();
+    let parts = [(); 4].map(|()| define.next());
+    let [Some("#define"), Some(name), Some(value), None] = parts else {
+        return Err(format!("`#define NAME NUMBER` is missing before {MARK}"));
+    };
+    let number = |word: &str| {
+        word.parse::<u32>()
+            .map_err(|_| format!("{word} is no number"))
+    };
+    let values: Result<Vec<u32>, String> = values.split_whitespace().map(number).collect();
+    Ok(Some(Tunable {
+        name: name.to_owned(),
+        file,
+        line,
+        value: number(value)?,
+        values: values?,
+        condition,
+    }))
+}
+
+/// The values of a loaded program's tunables, kept as long as its kernels: for the life of the
+/// process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tuned {
+    program: &'static str,
+    values: &'static [(String, u32)],
+}
+
+impl Tuned {
+    /// Reads a program's text.
+    ///
+    /// # Errors
+    /// As [`Program::tunables`].
+    pub fn of(program: &Program) -> Result<Self, DeviceError> {
+        let tunables = program.tunables().map_err(DeviceError::Failed)?;
+        let values = tunables.into_iter();
+        let values: Vec<(String, u32)> = values
+            .map(|tunable| (tunable.name, tunable.value))
+            .collect();
+        Ok(Self {
+            program: program.root.0,
+            values: values.leak(),
+        })
+    }
+
+    /// The value of a tunable.
+    ///
+    /// # Errors
+    /// If the text declares none of this name.
+    pub fn get(self, name: &str) -> Result<u32, BackendError> {
+        let found = self.values.iter().find(|(known, _)| known == name);
+        found
+            .map(|(_, value)| *value)
+            .ok_or_else(|| device_error(missing(self.program, name)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(text: &'static str) -> Program {
+        Program {
+            root: ("root.cu", text),
+            headers: &[("head.cuh", "#define ROWS 4 // tune: 2 4\n")],
+            constants: vec![("BITS", "8".into())],
+            kernels: vec![],
+            shared: &[],
+            replacements: Default::default(),
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_where_they_are_declared() {
+        let text = "// Head\n#define BLOCK 128  // tune: 64 128 256; when BLOCK % WARP == 0\n\
+                    #include \"head.cuh\"\n#define OTHER 3\n";
+        let program = program(text);
+        let tunables = program.tunables().unwrap();
+        let names: Vec<&str> = tunables.iter().map(|tunable| &*tunable.name).collect();
+        assert_eq!(names, ["ROWS", "BLOCK"]);
+        assert_eq!((tunables[1].file, tunables[1].line), ("root.cu", 2));
+        assert_eq!(tunables[1].values, [64, 128, 256]);
+        assert_eq!(program.tunable("BLOCK"), Ok(128));
+        let tuned = Tuned::of(&program).unwrap();
+        assert_eq!(tuned.get("ROWS").unwrap(), 4);
+        let message = tuned.get("OTHER").unwrap_err().to_string();
+        assert!(
+            message.contains("root.cu declares no tunable OTHER"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_declaration_that_cannot_hold_is_refused_with_its_line() {
+        for (text, words) in [
+            (
+                "\n#define A 3 // tune: 1 2\n",
+                "root.cu, line 2: A may not be 3",
+            ),
+            (
+                "#define A 1 // tune: 1 2; when A > 1\n",
+                "A may not be 1: not A > 1",
+            ),
+            (
+                "#define A 1 // tune: 1 2; when B > 1\n",
+                "B stands for no number",
+            ),
+            ("#define A 1 // tune: 1 two\n", "two is no number"),
+            ("#define A (1) // tune: 1\n", "(1) is no number"),
+            (
+                "const u32 A = 1; // tune: 1\n",
+                "`#define NAME NUMBER` is missing",
+            ),
+            (
+                "#define BITS 8 // tune: 8\n",
+                "BITS is a constant that Rust gives",
+            ),
+            (
+                "#include \"head.cuh\"\n#define ROWS 2 // tune: 2\n",
+                "ROWS is declared twice",
+            ),
+        ] {
+            let message = program(text).tunables().unwrap_err();
+            assert!(message.contains(words), "{message}");
+        }
+    }
+}

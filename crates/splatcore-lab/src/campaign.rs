@@ -1,0 +1,283 @@
+//! A run: proposes, judges and writes down, until a budget is spent, nothing is left to try, or
+//! somebody interrupts.
+
+use crate::candidate::{Candidate, Id, Texts};
+use crate::evaluate::{Broken, Evaluator, Outcome};
+use crate::experiment::{ExperimentError, Folder};
+use crate::journal::{Event, JournalError, NotRun, Opened, Proposed, State};
+use crate::propose::{ProposeError, Proposer};
+use std::collections::HashMap;
+use std::time::Instant;
+
+/// Tries without a candidate in a row after which a proposer counts as broken.
+const FRUITLESS: u32 = 20;
+
+/// Why a run failed: one line with the remedy. Everything up to there is in the journal.
+#[derive(Debug, thiserror::Error)]
+pub enum CampaignError {
+    /// Folder or journal.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+    /// The journal cannot be written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A blob cannot be read or written.
+    #[error("{0}")]
+    Blob(#[from] std::io::Error),
+    /// The evaluator cannot go on.
+    #[error("{0}")]
+    Broken(#[from] Broken),
+    /// The proposer cannot go on.
+    #[error("{0}")]
+    Stop(String),
+}
+
+/// What the person at the terminal sees and may do.
+pub trait Watch {
+    /// A candidate is proposed and about to be judged.
+    fn proposed(&mut self, state: &State, candidate: &Candidate);
+    /// A candidate was judged.
+    fn judged(&mut self, state: &State, candidate: &Candidate, outcome: &Outcome);
+    /// Whether to end after the candidate in work.
+    fn interrupted(&self) -> bool;
+}
+
+/// Runs an experiment, or goes on with it. Returns why it ended.
+///
+/// # Errors
+/// See [`CampaignError`].
+pub fn run(
+    folder: &mut Folder,
+    opened: Opened,
+    proposer: &mut dyn Proposer,
+    evaluator: &mut dyn Evaluator,
+    baseline: Texts,
+    watch: &mut dyn Watch,
+) -> Result<String, CampaignError> {
+    let mut session = Session::open(folder, opened, baseline)?;
+    let ended = session
+        .begin(evaluator, watch)
+        .and_then(|()| session.go(proposer, evaluator, watch));
+    let reason = match &ended {
+        Ok(reason) => reason.clone(),
+        Err(error) => error.to_string(),
+    };
+    session.close(reason)?;
+    ended
+}
+
+/// An experiment that is being worked on, candidate by candidate.
+pub struct Session<'a> {
+    folder: &'a mut Folder,
+    state: State,
+    /// Gates that were not run, of judged candidates.
+    not_run: HashMap<Id, Vec<NotRun>>,
+    start: Instant,
+}
+
+fn not_run(folder: &Folder) -> HashMap<Id, Vec<NotRun>> {
+    let judged = folder
+        .journal
+        .entries()
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            Event::Judged { id, not_run, .. } => Some((id.clone(), not_run.clone())),
+            _ => None,
+        });
+    judged.collect()
+}
+
+impl<'a> Session<'a> {
+    /// Opens a session; `baseline` are the texts that may be changed.
+    ///
+    /// # Errors
+    /// If the journal cannot be replayed or written.
+    pub fn open(
+        folder: &'a mut Folder,
+        opened: Opened,
+        baseline: Texts,
+    ) -> Result<Self, CampaignError> {
+        let state = State::replay(baseline, folder.journal.entries(), &folder.blobs)?;
+        let mut session = Self {
+            not_run: not_run(folder),
+            folder,
+            state,
+            start: Instant::now(),
+        };
+        session.write(Event::Opened(opened))?;
+        Ok(session)
+    }
+
+    /// Times the baseline against itself, and judges the candidate that was in work when the
+    /// session before ended.
+    ///
+    /// # Errors
+    /// See [`CampaignError`].
+    pub fn begin(
+        &mut self,
+        evaluator: &mut dyn Evaluator,
+        watch: &mut dyn Watch,
+    ) -> Result<(), CampaignError> {
+        if let Some(noise) = evaluator.noise()? {
+            self.write(Event::Noise(noise))?;
+        }
+        if let Some(candidate) = self.state.pending.clone() {
+            self.judge(&candidate, evaluator, watch)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the session.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub fn close(mut self, reason: String) -> Result<(), CampaignError> {
+        self.write(Event::Stopped { reason })
+    }
+
+    /// Everything so far.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The experiment's folder.
+    pub fn folder(&self) -> &Folder {
+        self.folder
+    }
+
+    fn write(&mut self, event: Event) -> Result<(), CampaignError> {
+        self.state.apply(&event, &self.folder.blobs)?;
+        self.folder.journal.append(event)?;
+        Ok(())
+    }
+
+    fn go(
+        &mut self,
+        proposer: &mut dyn Proposer,
+        evaluator: &mut dyn Evaluator,
+        watch: &mut dyn Watch,
+    ) -> Result<String, CampaignError> {
+        let mut fruitless = 0;
+        loop {
+            if let Some(reason) = self.ends(watch) {
+                return Ok(reason);
+            }
+            match proposer.propose(&self.state.history) {
+                Ok(candidate) => {
+                    fruitless = 0;
+                    self.submit(candidate, evaluator, watch)?;
+                }
+                Err(ProposeError::Exhausted) => return Ok("nothing is left to try".into()),
+                Err(ProposeError::Stop(reason)) => return Err(CampaignError::Stop(reason)),
+                Err(ProposeError::Failed(reason)) => {
+                    fruitless += 1;
+                    self.write(Event::NoProposal {
+                        reason: reason.clone(),
+                    })?;
+                    if fruitless == FRUITLESS {
+                        return Err(CampaignError::Stop(format!(
+                            "{FRUITLESS} tries in a row brought no candidate, the last one: \
+                             {reason}"
+                        )));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Why the run is over, if a budget is spent or somebody interrupts.
+    pub fn ends(&self, watch: &dyn Watch) -> Option<String> {
+        let budget = &self.folder.experiment.budget;
+        if watch.interrupted() {
+            Some("interrupted; `lab resume` goes on".into())
+        } else if self.state.history.proposed >= budget.candidates {
+            Some(format!("{} candidates were proposed", budget.candidates))
+        } else if self.state.device_seconds >= budget.device_seconds {
+            Some(format!(
+                "{:.0} device seconds are spent",
+                budget.device_seconds
+            ))
+        } else if self.start.elapsed().as_secs_f64() >= budget.wall_seconds {
+            Some(format!("{:.0} seconds have passed", budget.wall_seconds))
+        } else {
+            None
+        }
+    }
+
+    /// Takes in a candidate: judges it, unless its text was judged before.
+    ///
+    /// # Errors
+    /// See [`CampaignError`].
+    pub fn submit(
+        &mut self,
+        candidate: Candidate,
+        evaluator: &mut dyn Evaluator,
+        watch: &mut dyn Watch,
+    ) -> Result<(), CampaignError> {
+        let id = candidate.id();
+        if id == Id::baseline() || self.state.history.find(&id).is_some() {
+            return self.write(Event::Repeated { id });
+        }
+        let mut changed = std::collections::BTreeMap::new();
+        for (name, text) in &candidate.changed {
+            changed.insert(name.clone(), self.folder.blobs.keep(text.as_bytes())?);
+        }
+        self.write(Event::Proposed(Proposed {
+            id,
+            parents: candidate.parents.clone(),
+            operator: candidate.operator,
+            about: candidate.about.clone(),
+            changed,
+        }))?;
+        self.judge(&candidate, evaluator, watch)
+    }
+
+    fn judge(
+        &mut self,
+        candidate: &Candidate,
+        evaluator: &mut dyn Evaluator,
+        watch: &mut dyn Watch,
+    ) -> Result<(), CampaignError> {
+        watch.proposed(&self.state, candidate);
+        let id = candidate.id();
+        let mut events = Vec::new();
+        let outcome = {
+            let known = |code: &str| self.known(&id, code);
+            evaluator.evaluate(candidate, &known, &mut |event| events.push(event))?
+        };
+        for event in events {
+            let same = match &event {
+                Event::Compiled(code) => self.state.by_code.get(&code.code).cloned(),
+                _ => None,
+            };
+            self.write(event)?;
+            if let Some(as_of) = same.filter(|as_of| *as_of != id) {
+                self.write(Event::SameCode {
+                    id: id.clone(),
+                    as_of,
+                })?;
+            }
+        }
+        self.write(Event::Judged {
+            id: id.clone(),
+            verdict: outcome.verdict.clone(),
+            not_run: outcome.not_run.clone(),
+            device_seconds: evaluator.take_device_seconds(),
+        })?;
+        self.not_run.insert(id, outcome.not_run.clone());
+        watch.judged(&self.state, candidate, &outcome);
+        Ok(())
+    }
+
+    /// What came of another candidate with this machine code.
+    fn known(&self, id: &Id, code: &str) -> Option<Outcome> {
+        let other = self.state.by_code.get(code).filter(|other| *other != id)?;
+        Some(Outcome {
+            verdict: self.state.history.find(other)?.verdict.clone(),
+            not_run: self.not_run.get(other).cloned().unwrap_or_default(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,283 @@
+use super::*;
+use crate::candidate::{Operator, Texts};
+use crate::evaluate::{Answered, Recorded};
+use crate::experiment::{Budget, Experiment, Scenes, Task, Workload};
+use crate::gates::{Gate, Verdict};
+use crate::journal::Entry;
+use crate::propose::History;
+use crate::timing::Plan;
+use splatcore_core::random::Rng;
+use std::cell::Cell;
+use std::path::Path;
+
+/// Proposes numbers: near the best so far, or anywhere.
+struct Numbers;
+
+fn number(text: &str) -> u64 {
+    text.trim().parse().unwrap()
+}
+
+impl Proposer for Numbers {
+    fn propose(&mut self, history: &History) -> Result<Candidate, ProposeError> {
+        let mut rng = Rng::new(5, history.proposed);
+        if rng.below(10) == 0 {
+            return Err(ProposeError::Failed("no idea".into()));
+        }
+        let best = history.best().map(|best| &best.candidate);
+        let value = match best {
+            Some(best) if rng.below(2) == 0 => number(&best.changed["a.cu"]) ^ (1 << rng.below(8)),
+            _ => rng.below(256) as u64,
+        };
+        Ok(Candidate {
+            parents: best.map(Candidate::id).into_iter().collect(),
+            operator: Operator::Tunable,
+            changed: Texts::from([("a.cu".into(), value.to_string())]),
+            about: value.to_string(),
+        })
+    }
+}
+
+fn answer(candidate: &Candidate) -> Answered {
+    match number(&candidate.changed["a.cu"]) {
+        n if n % 7 == 0 => Answered::Stopped(Gate::Result),
+        n => Answered::Time(0.5 + (n as f64 - 100.0).abs() / 256.0),
+    }
+}
+
+struct Quiet<'a> {
+    /// Candidates until the interruption.
+    left: &'a Cell<u32>,
+}
+
+impl Watch for Quiet<'_> {
+    fn proposed(&mut self, _: &State, _: &Candidate) {
+        self.left.set(self.left.get().saturating_sub(1));
+    }
+    fn judged(&mut self, _: &State, _: &Candidate, _: &Outcome) {}
+    fn interrupted(&self) -> bool {
+        self.left.get() == 0
+    }
+}
+
+fn experiment(candidates: u64) -> Experiment {
+    Experiment {
+        version: 1,
+        seed: 5,
+        commit: None,
+        kernels: "none".into(),
+        task: Task {
+            pipeline: "vanilla".into(),
+            workload: Workload::Frame,
+            files: vec!["a.cu".into()],
+        },
+        scenes: Scenes::default(),
+        budget: Budget {
+            candidates,
+            ..Budget::default()
+        },
+        timing: Plan::default(),
+    }
+}
+
+fn go(folder: &mut Folder, stop_after: u32) -> Result<String, CampaignError> {
+    let opened = Opened {
+        version: "test".into(),
+        kernels: "none".into(),
+        device: "none".into(),
+        sandbox: "none".into(),
+    };
+    let left = Cell::new(stop_after);
+    let mut evaluator = Recorded::new(answer, 0.001);
+    run(
+        folder,
+        opened,
+        &mut Numbers,
+        &mut evaluator,
+        Texts::new(),
+        &mut Quiet { left: &left },
+    )
+}
+
+/// What a journal says but for beginnings and ends of runs.
+fn work(entries: &[Entry]) -> Vec<Event> {
+    let events = entries.iter().map(|entry| entry.event.clone());
+    events
+        .filter(|event| !matches!(event, Event::Opened(_) | Event::Stopped { .. }))
+        .collect()
+}
+
+fn undisturbed(path: &Path) -> Vec<Event> {
+    let mut folder = Folder::create(path, &experiment(120)).unwrap();
+    let reason = go(&mut folder, u32::MAX).unwrap();
+    assert!(reason.contains("120 candidates"), "{reason}");
+    work(folder.journal.entries())
+}
+
+#[test]
+fn a_run_finds_what_is_fast_and_never_what_is_wrong() {
+    let root = tempfile::tempdir().unwrap();
+    let events = undisturbed(&root.path().join("one"));
+    let count = |pick: &dyn Fn(&Event) -> bool| events.iter().filter(|e| pick(e)).count();
+    assert!(count(&|e| matches!(e, Event::Repeated { .. })) > 0);
+    assert!(count(&|e| matches!(e, Event::NoProposal { .. })) > 0);
+    let rejected = |e: &Event| {
+        matches!(
+            e,
+            Event::Judged {
+                verdict: Verdict::Rejected(_),
+                ..
+            }
+        )
+    };
+    assert!(count(&rejected) > 0);
+    let folder = Folder::open(&root.path().join("one")).unwrap();
+    let entries = folder.journal.entries();
+    let state = State::replay(Texts::new(), entries, &folder.blobs).unwrap();
+    let best = number(&state.history.best().unwrap().candidate.changed["a.cu"]);
+    assert!(
+        (95..=105).contains(&best) && !best.is_multiple_of(7),
+        "{best}"
+    );
+}
+
+/// Interrupted after every few candidates, and cut off in the middle of a line as a kill would:
+/// the journals are the same but for times.
+#[test]
+fn a_hundred_kills_end_in_the_same_journal() {
+    let root = tempfile::tempdir().unwrap();
+    let whole = undisturbed(&root.path().join("whole"));
+    let path = root.path().join("killed");
+    drop(Folder::create(&path, &experiment(120)).unwrap());
+    let mut rng = Rng::new(3, 0);
+    for _ in 0..100 {
+        let mut folder = Folder::open(&path).unwrap();
+        go(&mut folder, 1 + rng.below(3) as u32).unwrap();
+        drop(folder);
+        // A kill keeps what is on disk: any whole number of bytes of the last few lines.
+        let file = path.join("journal.jsonl");
+        let text = std::fs::read(&file).unwrap();
+        let cut = rng.below(600).min(text.len());
+        std::fs::write(&file, &text[..text.len() - cut]).unwrap();
+    }
+    let mut folder = Folder::open(&path).unwrap();
+    go(&mut folder, u32::MAX).unwrap();
+    let killed = work(folder.journal.entries());
+    let differs = killed.iter().zip(&whole).position(|(a, b)| a != b);
+    let event = differs.map(|at| (at, &killed[at.saturating_sub(1)..=at], &whole[at]));
+    assert_eq!(event, None);
+    assert_eq!(killed.len(), whole.len());
+}
+
+#[test]
+fn a_proposer_that_never_has_an_idea_ends_the_run() {
+    struct Idle;
+    impl Proposer for Idle {
+        fn propose(&mut self, _: &History) -> Result<Candidate, ProposeError> {
+            Err(ProposeError::Failed("no idea".into()))
+        }
+    }
+    let root = tempfile::tempdir().unwrap();
+    let mut folder = Folder::create(&root.path().join("e"), &experiment(1000)).unwrap();
+    let left = Cell::new(u32::MAX);
+    let opened = Opened {
+        version: String::new(),
+        kernels: String::new(),
+        device: String::new(),
+        sandbox: String::new(),
+    };
+    let mut evaluator = Recorded::new(answer, 0.001);
+    let error = run(
+        &mut folder,
+        opened,
+        &mut Idle,
+        &mut evaluator,
+        Texts::new(),
+        &mut Quiet { left: &left },
+    )
+    .unwrap_err();
+    assert!(error.to_string().contains("no idea"), "{error}");
+}
+
+/// Workers that hang, crash, talk nonsense or never start: fifty of them cost their candidates, and
+/// the run goes on.
+#[cfg(unix)]
+#[test]
+fn fifty_faulty_candidates_do_not_stop_a_run() {
+    use crate::evaluate::{Evaluator, Outcome as Judged, blame};
+    use crate::worker::{Ask, Child, Limits, Program};
+    use std::time::Duration;
+
+    struct Faulty;
+    impl Evaluator for Faulty {
+        fn describe(&self) -> String {
+            "shells".into()
+        }
+        fn sandbox(&self) -> String {
+            "none".into()
+        }
+        fn evaluate(
+            &mut self,
+            candidate: &Candidate,
+            _: &dyn Fn(&str) -> Option<Judged>,
+            _: &mut dyn FnMut(Event),
+        ) -> Result<Judged, Broken> {
+            const READY: &str = r#"echo '{"answer":"ready","device":"","sandbox":""}';"#;
+            let fault = match number(&candidate.changed["a.cu"]) % 4 {
+                0 => format!("{READY} sleep 60"),
+                1 => format!("{READY} kill -SEGV $$"),
+                2 => format!("{READY} read line; echo nonsense"),
+                _ => "sleep 60".into(),
+            };
+            let program = Program {
+                command: ["sh".into(), "-c".into(), fault.into()].into(),
+                ..Program::default()
+            };
+            let limits = Limits {
+                start: Duration::from_millis(100),
+                answer: Duration::from_millis(100),
+            };
+            let failed = Child::start(&program, limits)
+                .and_then(|mut child| child.ask(&Ask::Time { frames: vec![] }))
+                .expect_err("a faulty worker answered");
+            Ok(Judged {
+                verdict: Verdict::Rejected(blame(failed)),
+                not_run: vec![],
+            })
+        }
+        fn take_device_seconds(&mut self) -> f64 {
+            0.0
+        }
+    }
+
+    let root = tempfile::tempdir().unwrap();
+    let mut folder = Folder::create(&root.path().join("e"), &experiment(80)).unwrap();
+    let opened = Opened {
+        version: String::new(),
+        kernels: String::new(),
+        device: String::new(),
+        sandbox: String::new(),
+    };
+    let left = Cell::new(u32::MAX);
+    let mut watch = Quiet { left: &left };
+    let ended = run(
+        &mut folder,
+        opened,
+        &mut Numbers,
+        &mut Faulty,
+        Texts::new(),
+        &mut watch,
+    );
+    assert!(ended.unwrap().contains("80 candidates"));
+    let gates = work(folder.journal.entries())
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Judged {
+                verdict: Verdict::Rejected(rejection),
+                ..
+            } => Some(rejection.gate),
+            _ => None,
+        });
+    let gates: Vec<Gate> = gates.collect();
+    assert!(gates.len() >= 50, "{}", gates.len());
+    assert!(gates.contains(&Gate::Deadline) && gates.contains(&Gate::Memory));
+}

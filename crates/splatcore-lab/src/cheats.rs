@@ -1,0 +1,185 @@
+//! Planted changes that the gates are tried with: wrong ones, each of which must be stopped by the
+//! gate that it names, and honest ones, which must pass.
+//!
+//! A file of `cheats/` holds lines `key: value`, an empty line, and edits in the form that
+//! [`crate::candidate::parse`] reads. Keys: `about`, `gate` (or `none` for an honest change),
+//! `pipeline`, and `task`, the file that may be changed (the one that is, if it is missing).
+
+use crate::candidate::{Candidate, EditError, Operator, Texts, apply, parse};
+use crate::evaluate::{Broken, Local, Settings, Toolbox};
+use crate::gates::{Gate, Rejection};
+use crate::timing::Plan;
+use crate::worker::Limits;
+use splatcore_core::Pipeline;
+
+/// `("name", include_str!("../cheats/name.txt")), ...`
+macro_rules! cheats {
+    ($($name:literal)+) => {
+        &[$(($name, include_str!(concat!("../cheats/", $name, ".txt")))),+]
+    };
+}
+
+/// Names and texts, gate by gate.
+static CHEATS: &[(&str, &str)] = cheats! {
+    "another-file" "no-change" "unknown-file"
+    "constructor" "host-code" "include"
+    "clock" "sleep"
+    "cached-by-camera" "only-1080p" "only-on-the-emulator" "only-when-counted"
+    "no-wait" "other-parameters"
+    "does-not-compile"
+    "endless"
+    "background-only" "black-background" "coarse-threshold" "earlier-end" "edited-header"
+    "figure-2" "first-batch" "keeps-the-last-image" "last-splat" "no-cap" "no-transmittance"
+    "nothing" "whole-tiles"
+    "coarse-exponential" "half-colours"
+    "reads-the-last-image"
+    "reads-past-the-list" "writes-past-the-image"
+    "appendix-b-first" "appendix-b-second" "figure-14" "no-barrier" "writes-its-input"
+    "honest-continue" "honest-early-test" "honest-products" "honest-unroll" "honest-warp-end"
+};
+
+/// A planted change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cheat {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub about: String,
+    /// The gate that must stop it; `None` for an honest change.
+    pub gate: Option<Gate>,
+    /// The pipeline to run it in.
+    pub pipeline: Pipeline,
+    /// Files that may be changed.
+    pub files: Vec<String>,
+    /// The text of the edits.
+    edits: &'static str,
+}
+
+/// All planted changes.
+///
+/// # Errors
+/// If a file of `cheats/` has errors.
+pub fn all() -> Result<Vec<Cheat>, String> {
+    CHEATS
+        .iter()
+        .map(|&(name, text)| read(name, text))
+        .collect()
+}
+
+fn read(name: &'static str, text: &'static str) -> Result<Cheat, String> {
+    let (head, edits) = text
+        .split_once("\n\n")
+        .ok_or_else(|| format!("{name}: no empty line"))?;
+    let value = |key: &str| {
+        let mut lines = head.lines();
+        let found = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
+        found.ok_or_else(|| format!("{name}: no {key}"))
+    };
+    let gate = match value("gate")? {
+        "none" => None,
+        gate => serde_json::from_value(gate.into()).map_err(|error| format!("{name}: {error}"))?,
+    };
+    let changed = parse(edits).map_err(|error| format!("{name}: {error}"))?;
+    let mut files: Vec<String> = changed.into_iter().map(|edit| edit.file).collect();
+    if let Ok(task) = value("task") {
+        files = vec![task.into()];
+    }
+    files.dedup();
+    Ok(Cheat {
+        name,
+        about: value("about")?.into(),
+        gate,
+        pipeline: value("pipeline")?
+            .parse()
+            .map_err(|e| format!("{name}: {e}"))?,
+        files,
+        edits,
+    })
+}
+
+/// What came of a planted change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tried {
+    /// What stopped it.
+    pub stopped: Option<Rejection>,
+    /// Whether that is what its file says.
+    pub as_named: bool,
+}
+
+/// Tries planted changes, one after the other; `said` hears of each.
+///
+/// # Errors
+/// If nothing can be judged here.
+pub fn try_all(
+    cheats: &[Cheat],
+    toolbox: &dyn Toolbox,
+    limits: Limits,
+    said: &mut dyn FnMut(&Cheat, &Tried),
+) -> Result<(), Broken> {
+    let mut judges: Vec<(Pipeline, Local)> = Vec::new();
+    for cheat in cheats {
+        let known = judges
+            .iter()
+            .position(|(pipeline, _)| *pipeline == cheat.pipeline);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let settings = Settings {
+                    pipeline: cheat.pipeline,
+                    training: false,
+                    files: vec![],
+                    seed: 1,
+                    plan: Plan::default(),
+                    limits,
+                };
+                judges.push((cheat.pipeline, Local::new(toolbox, settings, vec![])?));
+                judges.len() - 1
+            }
+        };
+        let stopped = stopped(cheat, &mut judges[at].1, toolbox.kernels())?;
+        let gate = stopped.as_ref().map(|rejection| rejection.gate);
+        said(
+            cheat,
+            &Tried {
+                as_named: gate == cheat.gate,
+                stopped,
+            },
+        );
+    }
+    Ok(())
+}
+
+fn stopped(cheat: &Cheat, judge: &mut Local, kernels: &Texts) -> Result<Option<Rejection>, Broken> {
+    let broken = |error: EditError| Broken(format!("cheats/{}.txt: {error}", cheat.name));
+    let edits = parse(cheat.edits).map_err(broken)?;
+    let changed = match apply(kernels, &edits) {
+        Ok(mut texts) => {
+            texts.retain(|name, text| kernels.get(name) != Some(text));
+            texts
+        }
+        Err(error @ EditError::UnknownFile { .. }) => {
+            return Ok(Some(Rejection::new(Gate::Files, error.to_string())));
+        }
+        Err(error) => return Err(broken(error)),
+    };
+    judge.set_files(cheat.files.clone());
+    let candidate = Candidate {
+        parents: vec![],
+        operator: Operator::Manual,
+        changed,
+        about: cheat.about.clone(),
+    };
+    judge.try_gate(cheat.gate, &candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_can_be_read() {
+        let all = all().unwrap();
+        let honest = all.iter().filter(|cheat| cheat.gate.is_none()).count();
+        assert!(honest >= 5 && all.len() - honest >= 30, "{}", all.len());
+    }
+}

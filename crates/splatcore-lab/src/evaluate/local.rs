@@ -1,0 +1,451 @@
+//! Judges candidates on this machine, with workers.
+
+use super::blame::blame;
+use super::suite::Suite;
+use super::{Broken, Evaluator, Outcome};
+use crate::candidate::{Candidate, Id, Texts};
+use crate::gates::result::{TestScene, hostile, random};
+use crate::gates::{Gate, Rejection, Verdict};
+use crate::journal::{Checked, Code, Event, NotRun, Series, Timed};
+use crate::timing::{Contestants, Plan, Standing, TimedScene, clocks_agree, round, settle};
+use crate::worker::{Child, Limits, Program, WorkerError};
+use splatcore_core::random::Rng;
+use splatcore_core::{Backend, Gaussians, Pipeline};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+/// What a worker computes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The device, as users have it: for times.
+    Timed,
+    /// The device, with memory that is poisoned when it is allocated and guarded on both sides.
+    Guarded,
+    /// The emulator, every access checked, threads in order.
+    Checked,
+    /// The same, threads of a block in the opposite order.
+    CheckedBackwards,
+}
+
+/// What machine code a candidate has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compiled {
+    /// Digest of the machine code of all programs of the task; equal for equal code.
+    pub code: String,
+    /// Resources by program and kernel, in words: `48 registers, 26624 B shared`.
+    pub resources: BTreeMap<String, String>,
+}
+
+/// What the lab needs of the build that it is part of.
+pub trait Toolbox {
+    /// The device, its driver and compiler, in words.
+    fn describe(&self) -> String;
+    /// All kernel files.
+    fn kernels(&self) -> &Texts;
+    /// Gates before anything runs: source, machine code. `None` for the code where no compiler for
+    /// a card is at hand.
+    ///
+    /// # Errors
+    /// The rejection.
+    fn compile(&self, changed: &Texts) -> Result<Option<Compiled>, Rejection>;
+    /// A worker whose kernel files are replaced by those of a folder.
+    ///
+    /// # Errors
+    /// Why there can be none here: no compiler, no card.
+    fn worker(&self, kernels: &Path, role: Role) -> Result<Program, String>;
+    /// The backend that references are rendered with: none of a candidate's text is in it.
+    fn reference(&self) -> &dyn Backend;
+    /// Whether times mean something: a card, not its emulation.
+    fn is_timed(&self) -> bool;
+}
+
+/// A scene to time on.
+pub struct Scene {
+    /// The Gaussians.
+    pub scene: Gaussians,
+    /// Its frames.
+    pub timed: TimedScene,
+}
+
+/// What is judged.
+pub struct Settings {
+    /// The pipeline.
+    pub pipeline: Pipeline,
+    /// Whether the backward pass counts.
+    pub training: bool,
+    /// Files that may be changed.
+    pub files: Vec<String>,
+    /// Seed of the test scenes and of the order of frames.
+    pub seed: u64,
+    /// How sure a verdict is.
+    pub plan: Plan,
+    /// How long a worker may take.
+    pub limits: Limits,
+}
+
+/// Judges candidates on this machine.
+pub struct Local<'a> {
+    toolbox: &'a dyn Toolbox,
+    settings: Settings,
+    suite: Suite,
+    /// Scenes for checked workers, which take a hundred times as long.
+    small: Suite,
+    scenes: Vec<Scene>,
+    /// The baseline's worker for times; started when it is first wanted.
+    baseline: Option<Child>,
+    empty: tempfile::TempDir,
+    sandbox: String,
+    device_seconds: f64,
+    evaluated: u64,
+}
+
+impl<'a> Local<'a> {
+    /// Renders references, and checks that the baseline passes its own gates.
+    ///
+    /// # Errors
+    /// If the baseline fails.
+    pub fn new(
+        toolbox: &'a dyn Toolbox,
+        settings: Settings,
+        scenes: Vec<Scene>,
+    ) -> Result<Self, Broken> {
+        let system = |error: std::io::Error| Broken(format!("a folder for kernels: {error}"));
+        let empty = tempfile::tempdir().map_err(system)?;
+        let program = toolbox
+            .worker(empty.path(), Role::Guarded)
+            .map_err(Broken)?;
+        let started = Child::start(&program, settings.limits);
+        let mut baseline = started.map_err(|error| Broken(error.to_string()))?;
+        let sandbox = baseline.sandbox.clone();
+        let pipeline = settings.pipeline;
+        let mut tests = random(settings.seed, pipeline);
+        tests.extend(hostile(settings.seed, pipeline));
+        let few = small(&tests);
+        let mut suite = |tests| {
+            let reference = toolbox.reference();
+            Suite::new(tests, pipeline, settings.training, reference, &mut baseline)
+        };
+        let (suite, small) = (suite(tests)?, suite(few)?);
+        let mut local = Self {
+            toolbox,
+            settings,
+            suite,
+            small,
+            scenes,
+            baseline: None,
+            empty,
+            sandbox,
+            device_seconds: 0.0,
+            evaluated: 0,
+        };
+        drop(baseline);
+        let own = local.results(&Texts::new(), &mut Vec::new());
+        own.map_err(|error| Broken(format!("the baseline does not pass its own gates: {error}")))?;
+        Ok(local)
+    }
+
+    /// Lets other files be changed from now on.
+    pub fn set_files(&mut self, files: Vec<String>) {
+        self.settings.files = files;
+    }
+
+    fn start(&self, changed: &Texts, role: Role) -> Result<Started, Stop> {
+        let folder = kernel_folder(changed)?;
+        let program = self.toolbox.worker(folder.path(), role);
+        let program = program.map_err(Stop::NotRun)?;
+        match Child::start(&program, self.settings.limits) {
+            Ok(child) => Ok(Started {
+                child,
+                _folder: folder,
+            }),
+            Err(WorkerError::System(error)) => Err(Stop::Broken(Broken(error))),
+            Err(error) => Err(Stop::Rejected(blame(error))),
+        }
+    }
+
+    /// Results on the device.
+    fn results(&mut self, changed: &Texts, passed: &mut Vec<String>) -> Result<(), Stop> {
+        let mut worker = self.start(changed, Role::Guarded)?;
+        passed.extend(self.suite.check(&mut worker.child)?);
+        passed.push(self.suite.check_metamorphic(&mut worker.child)?);
+        passed.push(Gate::Memory.to_string());
+        Ok(())
+    }
+
+    /// Every access checked, on the emulator.
+    fn races(&mut self, changed: &Texts, passed: &mut Vec<String>) -> Result<(), Stop> {
+        for role in [Role::Checked, Role::CheckedBackwards] {
+            let mut worker = self.start(changed, role)?;
+            let frames = self.small.walk(&mut worker.child);
+            let frames = frames.map_err(|error| Stop::Rejected(blame(error)))?;
+            passed.push(format!("{}: {frames} frames, {role:?}", Gate::Races));
+        }
+        Ok(())
+    }
+
+    /// Tries one gate alone where a cheaper one would stop the candidate first; all gates of the
+    /// usual order otherwise.
+    ///
+    /// # Errors
+    /// If nothing can be judged here.
+    pub fn try_gate(
+        &mut self,
+        gate: Option<Gate>,
+        candidate: &Candidate,
+    ) -> Result<Option<Rejection>, Broken> {
+        let tried = match gate {
+            Some(Gate::Races) => self.races(&candidate.changed, &mut Vec::new()),
+            _ => match self.evaluate(candidate, &|_| None, &mut |_| {})?.verdict {
+                Verdict::Rejected(rejection) => return Ok(Some(rejection)),
+                _ => return Ok(None),
+            },
+        };
+        match tried {
+            Ok(()) => Ok(None),
+            Err(Stop::Rejected(rejection)) => Ok(Some(rejection)),
+            Err(Stop::NotRun(why)) => Err(Broken(why)),
+            Err(Stop::Broken(broken)) => Err(broken),
+        }
+    }
+
+    /// Rounds until the verdict falls.
+    fn time(&mut self, candidate: &Candidate, log: &mut dyn FnMut(Event)) -> Result<Verdict, Stop> {
+        let start = Instant::now();
+        let timed = self.rounds(&candidate.changed);
+        self.device_seconds += start.elapsed().as_secs_f64();
+        let (series, standing) = timed?;
+        let agreement = clocks_agree(&series);
+        log(Event::Timed(Timed {
+            id: candidate.id(),
+            series,
+        }));
+        agreement?;
+        match standing {
+            Standing::Settled(ratio) => Ok(ratio.into()),
+            Standing::Open => Ok(Verdict::Untimed),
+        }
+    }
+
+    /// Times kernels beside the baseline's.
+    fn rounds(&mut self, changed: &Texts) -> Result<(Vec<Series>, Standing), Stop> {
+        let mut worker = self.start(changed, Role::Timed)?;
+        let mut baseline = match self.baseline.take() {
+            Some(baseline) => baseline,
+            None => self.start_baseline()?,
+        };
+        for scene in &self.scenes {
+            let loaded = worker.child.load_as(&scene.timed.name, &scene.scene);
+            loaded.map_err(|error| Stop::Rejected(blame(error)))?;
+        }
+        let timed: Vec<TimedScene> = self.scenes.iter().map(|s| s.timed.clone()).collect();
+        let mut series: Vec<Series> = timed
+            .iter()
+            .map(|scene| Series {
+                scene: scene.name.clone(),
+                baseline: vec![],
+                candidate: vec![],
+                clock: [vec![], vec![]],
+            })
+            .collect();
+        let mut rng = Rng::new(self.settings.seed, 1000 + self.evaluated);
+        let mut rounds = Vec::new();
+        let mut contestants = Contestants {
+            baseline: &mut baseline,
+            candidate: &mut worker.child,
+            training: self.settings.training,
+        };
+        let standing = loop {
+            match round(&mut contestants, &timed, &mut series, &mut rng) {
+                Ok(ratio) => rounds.push(ratio),
+                Err((error, true)) => return Err(Stop::Rejected(blame(error))),
+                Err((error, false)) => {
+                    let words = format!("the baseline fails while it is timed: {error}");
+                    return Err(Stop::Broken(Broken(words)));
+                }
+            }
+            match settle(&rounds, &self.settings.plan) {
+                Standing::Open if rounds.len() < self.settings.plan.most() => {}
+                standing => break standing,
+            }
+        };
+        self.baseline = Some(baseline);
+        Ok((series, standing))
+    }
+
+    fn start_baseline(&self) -> Result<Child, Stop> {
+        let program = self.toolbox.worker(self.empty.path(), Role::Timed);
+        let program = program.map_err(Stop::NotRun)?;
+        let broken = |error: WorkerError| Stop::Broken(Broken(error.to_string()));
+        let mut baseline = Child::start(&program, self.settings.limits).map_err(broken)?;
+        for scene in &self.scenes {
+            let loaded = baseline.load_as(&scene.timed.name, &scene.scene);
+            loaded.map_err(broken)?;
+        }
+        Ok(baseline)
+    }
+
+    /// All gates and the times.
+    fn judge(
+        &mut self,
+        candidate: &Candidate,
+        known: &dyn Fn(&str) -> Option<Outcome>,
+        not_run: &mut Vec<NotRun>,
+        log: &mut dyn FnMut(Event),
+    ) -> Result<Verdict, Stop> {
+        let id = candidate.id();
+        match self.toolbox.compile(&candidate.changed)? {
+            Some(Compiled { code, resources }) => {
+                let verdict = known(&code);
+                log(Event::Compiled(Code {
+                    id: id.clone(),
+                    code,
+                    resources,
+                }));
+                if let Some(Outcome {
+                    verdict,
+                    not_run: before,
+                }) = verdict
+                {
+                    not_run.extend(before);
+                    return Ok(verdict);
+                }
+            }
+            None => not_run.push(NotRun {
+                gate: Gate::MachineCode,
+                why: "no compiler for cards (NVRTC) is at hand".into(),
+            }),
+        }
+        let mut passed = Vec::new();
+        self.results(&candidate.changed, &mut passed)?;
+        let verdict = match self.toolbox.is_timed() && !self.scenes.is_empty() {
+            true => self.time(candidate, log)?,
+            false => Verdict::Untimed,
+        };
+        if matches!(verdict, Verdict::Slower(_)) {
+            return Ok(verdict);
+        }
+        if verdict != Verdict::Untimed {
+            self.results(&candidate.changed, &mut Vec::new())
+                .map_err(Stop::after_timing)?;
+            passed.push(Gate::AfterTiming.to_string());
+        }
+        match self.races(&candidate.changed, &mut passed) {
+            Err(Stop::NotRun(why)) => not_run.push(NotRun {
+                gate: Gate::Races,
+                why,
+            }),
+            other => other?,
+        }
+        log(Event::Checked(Checked { id, passed }));
+        Ok(verdict)
+    }
+}
+
+impl Evaluator for Local<'_> {
+    fn describe(&self) -> String {
+        self.toolbox.describe()
+    }
+
+    fn sandbox(&self) -> String {
+        self.sandbox.clone()
+    }
+
+    fn noise(&mut self) -> Result<Option<Timed>, Broken> {
+        if !self.toolbox.is_timed() || self.scenes.is_empty() {
+            return Ok(None);
+        }
+        let start = Instant::now();
+        let timed = self.rounds(&Texts::new());
+        self.device_seconds += start.elapsed().as_secs_f64();
+        match timed {
+            Ok((series, _)) => Ok(Some(Timed {
+                id: Id::baseline(),
+                series,
+            })),
+            Err(stop) => Err(Broken(format!("the baseline against itself: {stop}"))),
+        }
+    }
+
+    fn evaluate(
+        &mut self,
+        candidate: &Candidate,
+        known: &dyn Fn(&str) -> Option<Outcome>,
+        log: &mut dyn FnMut(Event),
+    ) -> Result<Outcome, Broken> {
+        self.evaluated += 1;
+        let mut not_run = Vec::new();
+        let verdict = match self.judge(candidate, known, &mut not_run, log) {
+            Ok(verdict) => verdict,
+            Err(Stop::Rejected(rejection)) => Verdict::Rejected(rejection),
+            Err(Stop::NotRun(why)) => return Err(Broken(why)),
+            Err(Stop::Broken(broken)) => return Err(broken),
+        };
+        Ok(Outcome { verdict, not_run })
+    }
+
+    fn take_device_seconds(&mut self) -> f64 {
+        std::mem::take(&mut self.device_seconds)
+    }
+}
+
+/// A worker and the folder of its kernels.
+struct Started {
+    child: Child,
+    _folder: tempfile::TempDir,
+}
+
+/// Why judging ended early.
+enum Stop {
+    Rejected(Rejection),
+    NotRun(String),
+    Broken(Broken),
+}
+
+impl Stop {
+    /// What does not hold any more after the timing.
+    fn after_timing(self) -> Self {
+        match self {
+            Stop::Rejected(rejection) => Stop::Rejected(Rejection {
+                gate: Gate::AfterTiming,
+                reason: rejection.to_string(),
+            }),
+            other => other,
+        }
+    }
+}
+
+impl From<Rejection> for Stop {
+    fn from(rejection: Rejection) -> Self {
+        Stop::Rejected(rejection)
+    }
+}
+
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Stop::Rejected(rejection) => rejection.fmt(f),
+            Stop::NotRun(why) => f.write_str(why),
+            Stop::Broken(broken) => broken.fmt(f),
+        }
+    }
+}
+
+/// A folder with the texts that take the place of built-in ones.
+fn kernel_folder(changed: &Texts) -> Result<tempfile::TempDir, Stop> {
+    let write = || -> std::io::Result<tempfile::TempDir> {
+        let folder = tempfile::tempdir()?;
+        for (name, text) in changed {
+            std::fs::write(folder.path().join(name), text)?;
+        }
+        Ok(folder)
+    };
+    write().map_err(|error| Stop::Broken(Broken(format!("a folder for kernels: {error}"))))
+}
+
+/// A few scenes with long and short lists, of few Gaussians.
+fn small(tests: &[TestScene]) -> Vec<TestScene> {
+    const MOST: usize = 1200;
+    let few = tests.iter().filter(|test| test.scene.len() <= MOST);
+    few.step_by(2).take(4).cloned().collect()
+}

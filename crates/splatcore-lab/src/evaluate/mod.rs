@@ -1,0 +1,56 @@
+//! From a candidate to its verdict.
+
+mod blame;
+mod local;
+mod recorded;
+mod suite;
+
+pub use blame::blame;
+pub use local::{Compiled, Local, Role, Scene, Settings, Toolbox};
+pub use recorded::{Answered, Recorded};
+
+use crate::candidate::Candidate;
+use crate::gates::Verdict;
+use crate::journal::{Event, NotRun, Timed};
+
+/// What came of a candidate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Gates that could not be run here.
+    pub not_run: Vec<NotRun>,
+}
+
+/// Why a run cannot go on: one line with the remedy. A candidate's own faults are verdicts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Broken(pub String);
+
+/// Judges candidates.
+pub trait Evaluator {
+    /// What judges, in words: device, driver, compiler.
+    fn describe(&self) -> String;
+    /// What confines a candidate.
+    fn sandbox(&self) -> String;
+    /// Times the baseline against itself; `None` where nothing is timed.
+    ///
+    /// # Errors
+    /// If the run cannot go on.
+    fn noise(&mut self) -> Result<Option<Timed>, Broken> {
+        Ok(None)
+    }
+    /// Judges a candidate. One that compiled to the same machine code as another
+    /// gets the other's verdict, which `known` gives for the digest of the code.
+    ///
+    /// # Errors
+    /// If the run cannot go on.
+    fn evaluate(
+        &mut self,
+        candidate: &Candidate,
+        known: &dyn Fn(&str) -> Option<Outcome>,
+        log: &mut dyn FnMut(Event),
+    ) -> Result<Outcome, Broken>;
+    /// Seconds of the device used since the last call.
+    fn take_device_seconds(&mut self) -> f64;
+}

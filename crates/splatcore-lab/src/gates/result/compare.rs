@@ -1,0 +1,115 @@
+//! How far results are from a reference.
+
+use splatcore_core::{Gaussians, Image};
+
+/// How far an image is from the reference.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ImageError {
+    /// The largest error of a channel; infinite if a value is not a number.
+    pub worst: f64,
+    /// The pixel with it, x and y.
+    pub at: [usize; 2],
+    /// PSNR in dB, unclamped, without the few worst pixels: a fragment at a threshold is no loss of
+    /// precision. At most [`BEST`].
+    pub psnr: f64,
+}
+
+/// PSNR of images with the same bits.
+pub const BEST: f64 = 200.0;
+
+/// Pixels that the PSNR leaves out: one in a thousand, and four of a small image.
+fn left_out(pixels: usize) -> usize {
+    (pixels / 1000).max(4).min(pixels / 2)
+}
+
+/// How far `image` is from `reference`, an image of the same size.
+pub fn image_error(image: &Image, reference: &Image) -> ImageError {
+    let pairs = image.data.iter().zip(&reference.data);
+    let mut errors: Vec<(f64, usize)> = pairs
+        .enumerate()
+        .map(|(i, (a, b))| {
+            let channels = a.iter().zip(b).map(|(a, b)| f64::from(*a) - f64::from(*b));
+            let worst = channels.fold(0.0f64, |worst, d| match d.is_nan() {
+                true => f64::INFINITY,
+                false => worst.max(d.abs()),
+            });
+            (worst, i)
+        })
+        .collect();
+    if image.data.len() != reference.data.len() {
+        errors = vec![(f64::INFINITY, 0)];
+    }
+    errors.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let (worst, i) = errors.first().copied().unwrap_or_default();
+    let width = (reference.width as usize).max(1);
+    let counted = &errors[left_out(errors.len())..];
+    let square: f64 = counted.iter().map(|(error, _)| error * error).sum();
+    let psnr = -10.0 * (square / counted.len().max(1) as f64).log10();
+    ImageError {
+        worst,
+        at: [i % width, i / width],
+        psnr: psnr.min(BEST),
+    }
+}
+
+/// How far the gradients of a parameter group are from the reference.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GradientError {
+    /// The group.
+    pub group: &'static str,
+    /// L2 norm of the difference over that of the reference; infinite if a value is not a number.
+    pub relative: f64,
+}
+
+/// The errors of all groups.
+pub fn gradient_errors(gradients: &Gaussians, reference: &Gaussians) -> Vec<GradientError> {
+    let groups: [(&'static str, &[f32], &[f32]); 5] = [
+        (
+            "means",
+            gradients.means.as_flattened(),
+            reference.means.as_flattened(),
+        ),
+        (
+            "log scales",
+            gradients.log_scales.as_flattened(),
+            reference.log_scales.as_flattened(),
+        ),
+        (
+            "rotations",
+            gradients.rotations.as_flattened(),
+            reference.rotations.as_flattened(),
+        ),
+        (
+            "opacity logits",
+            &gradients.opacity_logits,
+            &reference.opacity_logits,
+        ),
+        (
+            "harmonics",
+            gradients.sh.as_flattened(),
+            reference.sh.as_flattened(),
+        ),
+    ];
+    let error = |(group, values, wanted): (&'static str, &[f32], &[f32])| GradientError {
+        group,
+        relative: relative(values, wanted),
+    };
+    groups.map(error).to_vec()
+}
+
+fn relative(values: &[f32], wanted: &[f32]) -> f64 {
+    if values.len() != wanted.len() || values.iter().any(|v| !v.is_finite()) {
+        return f64::INFINITY;
+    }
+    let square = |v: f64| v * v;
+    let pairs = values.iter().zip(wanted);
+    let difference: f64 = pairs
+        .map(|(a, b)| square(f64::from(*a) - f64::from(*b)))
+        .sum();
+    let size: f64 = wanted.iter().map(|v| square(f64::from(*v))).sum();
+    match (difference, size) {
+        (0.0, _) => 0.0,
+        (_, 0.0) => f64::INFINITY,
+        _ => (difference / size).sqrt(),
+    }
+}

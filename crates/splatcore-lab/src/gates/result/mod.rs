@@ -1,0 +1,144 @@
+//! What a candidate computes, looked at by the parent: images and gradients beside the reference,
+//! which is rendered by the processor's own backend from none of the candidate's text.
+
+mod compare;
+mod metamorphic;
+mod scenes;
+
+pub use compare::{GradientError, ImageError, gradient_errors, image_error};
+pub use metamorphic::check as check_metamorphic;
+pub use scenes::{TestScene, hostile, random};
+
+use super::{Gate, Rejection};
+
+/// PSNR in dB beyond which images count as equally exact. Two images of one method in f32 differ by
+/// roundings (more than 120 dB), and no photo of 8 or 16 bits shows a difference beyond 100.
+pub const EXACT: f64 = 100.0;
+/// What a candidate may lose against the baseline, dB, in any view.
+pub const LOSS: f64 = 0.05;
+/// A pixel may be off by this, or by twice what the baseline's worst pixel is off by: a fragment at
+/// the threshold of 1/255 or of the early end may fall on either side.
+pub const PIXEL: f64 = 0.01;
+/// A gradient's relative L2 error that counts as rounding (`GRADIENT_IN_SINGLE`).
+pub const GRADIENT: f64 = splatcore_core::precision::GRADIENT_IN_SINGLE;
+/// Beyond [`GRADIENT`] a candidate's error may be the baseline's times this.
+pub const GRADIENT_GROWTH: f64 = 1.1;
+
+/// Whether a candidate's image is as close to the reference as the baseline's.
+///
+/// # Errors
+/// With [`Gate::Result`] if a pixel is wrong, with [`Gate::Precision`] if the image as a whole is
+/// less exact.
+pub fn judge_image(
+    name: &str,
+    candidate: &ImageError,
+    baseline: &ImageError,
+) -> Result<(), Rejection> {
+    let most = PIXEL.max(2.0 * baseline.worst);
+    // A NaN is an infinite error, even where the baseline has one.
+    if candidate.worst > most || candidate.worst.is_infinite() {
+        return Err(Rejection::new(
+            Gate::Result,
+            format!(
+                "{name}: pixel {:?} is off by {:.3e} of the reference, {most:.3e} is allowed (the \
+                 baseline's worst is off by {:.3e})",
+                candidate.at, candidate.worst, baseline.worst
+            ),
+        ));
+    }
+    let least = (baseline.psnr - LOSS).min(EXACT);
+    if candidate.psnr < least {
+        return Err(Rejection::new(
+            Gate::Precision,
+            format!(
+                "{name}: {:.2} dB against the reference, the baseline has {:.2}",
+                candidate.psnr, baseline.psnr
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// Whether a candidate's gradients are as close to the reference as the baseline's.
+///
+/// # Errors
+/// As [`judge_image`].
+pub fn judge_gradients(
+    name: &str,
+    candidate: &[GradientError],
+    baseline: &[GradientError],
+) -> Result<(), Rejection> {
+    /// An error of this size is no loss of precision but another result.
+    const WRONG: f64 = 0.1;
+    for (candidate, baseline) in candidate.iter().zip(baseline) {
+        let most = GRADIENT.max(GRADIENT_GROWTH * baseline.relative);
+        if candidate.relative <= most {
+            continue;
+        }
+        let wrong = candidate.relative > WRONG && candidate.relative > 2.0 * baseline.relative;
+        let gate = if wrong { Gate::Result } else { Gate::Precision };
+        return Err(Rejection::new(
+            gate,
+            format!(
+                "{name}: gradients of the {} are off by {:.3e} (relative L2), {most:.3e} is \
+                 allowed (the baseline's by {:.3e})",
+                candidate.group, candidate.relative, baseline.relative
+            ),
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use splatcore_core::Image;
+
+    fn judged(change: impl Fn(&mut Image), baseline: impl Fn(&mut Image)) -> Option<Gate> {
+        let reference = Image::filled(64, 48, [0.5; 3]);
+        let error = |change: &dyn Fn(&mut Image)| {
+            let mut image = reference.clone();
+            change(&mut image);
+            image_error(&image, &reference)
+        };
+        let judged = judge_image("image", &error(&change), &error(&baseline));
+        judged.err().map(|rejection| rejection.gate)
+    }
+
+    #[test]
+    fn an_image_is_held_to_the_reference_and_to_the_baseline() {
+        let same = |_: &mut Image| {};
+        let all = |by: f32| {
+            move |image: &mut Image| image.data.iter_mut().flatten().for_each(|v| *v += by)
+        };
+        let one = |by: f32| move |image: &mut Image| image.data[100][1] += by;
+        assert_eq!(judged(same, same), None);
+        assert_eq!(judged(all(1e-6), same), None, "roundings");
+        assert_eq!(judged(all(1e-4), same), Some(Gate::Precision), "halves");
+        assert_eq!(judged(all(1e-4), all(1e-4)), None, "as the baseline");
+        assert_eq!(judged(all(1.02e-3), all(1e-3)), Some(Gate::Precision));
+        assert_eq!(judged(one(0.004), same), None, "a fragment at a threshold");
+        assert_eq!(judged(one(0.02), same), Some(Gate::Result));
+        assert_eq!(judged(one(f32::NAN), same), Some(Gate::Result));
+        assert_eq!(judged(one(f32::NAN), one(f32::NAN)), Some(Gate::Result));
+    }
+
+    #[test]
+    fn gradients_are_held_to_the_baseline() {
+        let of = |relative| {
+            vec![GradientError {
+                group: "means",
+                relative,
+            }]
+        };
+        let judged = |candidate, baseline| {
+            let judged = judge_gradients("scene", &of(candidate), &of(baseline));
+            judged.err().map(|rejection| rejection.gate)
+        };
+        assert_eq!(judged(9e-5, 1e-7), None);
+        assert_eq!(judged(1e-3, 1e-7), Some(Gate::Precision));
+        assert_eq!(judged(1e-3, 1e-3), None);
+        assert_eq!(judged(0.5, 1e-3), Some(Gate::Result));
+        assert_eq!(judged(f64::INFINITY, 1e-3), Some(Gate::Result));
+    }
+}

@@ -1,0 +1,208 @@
+//! Scenes that nobody tuned a kernel on: drawn anew from a seed, degenerate, hostile.
+
+use crate::worker::FrameSpec;
+use splatcore_core::backend::RenderOptions;
+use splatcore_core::random::Rng;
+use splatcore_core::{Camera, Gaussians, Pipeline};
+
+/// A scene with the frames to look at.
+#[derive(Clone, Debug)]
+pub struct TestScene {
+    /// For messages.
+    pub name: String,
+    /// The Gaussians.
+    pub scene: Gaussians,
+    /// From where, and how.
+    pub frames: Vec<FrameSpec>,
+}
+
+/// What the Gaussians of a drawn scene are like.
+#[derive(Clone, Copy)]
+struct Kind {
+    name: &'static str,
+    gaussians: usize,
+    /// Opacities, least and most.
+    opacity: [f32; 2],
+    /// Standard deviations in world units, least and most, drawn by their logarithms.
+    scale: [f32; 2],
+    /// Half the side of the cube of means, world units; the camera is 4 away.
+    spread: f32,
+    sizes: &'static [[u32; 2]],
+}
+
+/// Lists shorter than a batch, longer than several; lists that end early, and that never do; images
+/// that are no multiple of a tile.
+const KINDS: [Kind; 6] = [
+    Kind {
+        name: "plain",
+        gaussians: 240,
+        opacity: [0.1, 0.95],
+        scale: [0.02, 0.4],
+        spread: 1.5,
+        sizes: &[[70, 45], [33, 17]],
+    },
+    Kind {
+        name: "long faint lists",
+        gaussians: 1100,
+        opacity: [0.005, 0.03],
+        scale: [0.1, 0.3],
+        spread: 0.4,
+        sizes: &[[48, 32]],
+    },
+    Kind {
+        name: "lists that end early",
+        gaussians: 700,
+        opacity: [0.6, 0.999],
+        scale: [0.05, 0.3],
+        spread: 0.8,
+        sizes: &[[48, 49]],
+    },
+    Kind {
+        name: "needles and sheets",
+        gaussians: 200,
+        opacity: [0.2, 0.99],
+        scale: [0.0005, 3.0],
+        spread: 1.5,
+        sizes: &[[64, 64]],
+    },
+    Kind {
+        name: "one Gaussian",
+        gaussians: 1,
+        opacity: [0.5, 0.9],
+        scale: [0.2, 0.5],
+        spread: 0.3,
+        sizes: &[[17, 16], [1, 1]],
+    },
+    Kind {
+        name: "crowded in one tile",
+        gaussians: 600,
+        opacity: [0.02, 0.5],
+        scale: [0.005, 0.05],
+        spread: 0.1,
+        sizes: &[[80, 16]],
+    },
+];
+
+/// Scenes drawn from a seed, each from two cameras at every size.
+pub fn random(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
+    let draw = |(number, kind): (usize, &Kind)| {
+        let mut rng = Rng::new(seed, number as u64);
+        let scene = gaussians(&mut rng, kind);
+        // Twice at each size: an image that is kept from one frame to the next shows.
+        let frames = kind.sizes.iter().flat_map(|size| [size; 2]);
+        TestScene {
+            name: format!("{} (seed {seed})", kind.name),
+            scene,
+            frames: frames
+                .map(|&size| frame(&mut rng, size, pipeline))
+                .collect(),
+        }
+    };
+    KINDS.iter().enumerate().map(draw).collect()
+}
+
+/// Scenes at the edge of what a scene may be: nothing in view, behind and across the near plane, a
+/// Gaussian larger than the image, opacities of 0 and 1.
+pub fn hostile(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
+    let mut rng = Rng::new(seed, 100);
+    let kind = Kind {
+        gaussians: 120,
+        ..KINDS[0]
+    };
+    let scene = gaussians(&mut rng, &kind);
+    let mut changed = |name: &str, change: &dyn Fn(usize, &mut Gaussians)| {
+        let mut scene = scene.clone();
+        (0..scene.len()).for_each(|i| change(i, &mut scene));
+        TestScene {
+            name: format!("{name} (seed {seed})"),
+            scene,
+            frames: vec![frame(&mut rng, [50, 35], pipeline)],
+        }
+    };
+    vec![
+        changed("nothing in view", &|i, s| s.means[i][2] = -20.0),
+        changed("across the near plane", &|i, s| {
+            s.means[i][2] = -4.0 + i as f32 * 0.02;
+        }),
+        changed("larger than the image", &|i, s| {
+            s.log_scales[i] = [1.5, 1.4, 1.3];
+            s.opacity_logits[i] = -3.0;
+        }),
+        changed("opacities of 0 and 1", &|i, s| {
+            s.opacity_logits[i] = if i % 2 == 0 { 30.0 } else { -30.0 };
+        }),
+        changed("far off the image", &|i, s| {
+            if i % 3 != 0 {
+                s.means[i][0] += if i % 2 == 0 { 40.0 } else { -40.0 };
+            }
+        }),
+    ]
+}
+
+fn gaussians(rng: &mut Rng, kind: &Kind) -> Gaussians {
+    let mut scene = Gaussians::zeros(kind.gaussians, 1);
+    let between = |rng: &mut Rng, [least, most]: [f32; 2]| least + (most - least) * rng.uniform();
+    for i in 0..kind.gaussians {
+        scene.means[i] = std::array::from_fn(|_| between(rng, [-kind.spread, kind.spread]));
+        let logs = kind.scale.map(f32::ln);
+        scene.log_scales[i] = std::array::from_fn(|_| between(rng, logs));
+        scene.rotations[i] = std::array::from_fn(|_| rng.normal());
+        let opacity = between(rng, kind.opacity);
+        scene.opacity_logits[i] = (opacity / (1.0 - opacity)).ln();
+    }
+    for coefficient in &mut scene.sh {
+        *coefficient = std::array::from_fn(|_| between(rng, [-0.8, 0.8]));
+    }
+    scene
+}
+
+/// A camera that looks at the origin from 4 world units away, a little off every axis.
+fn frame(rng: &mut Rng, [width, height]: [u32; 2], pipeline: Pipeline) -> FrameSpec {
+    let mut angle = || f64::from(rng.uniform() - 0.5) * 0.6;
+    let (yaw, pitch) = (angle(), angle());
+    let (sy, cy) = yaw.sin_cos();
+    let (sp, cp) = pitch.sin_cos();
+    let focal = f64::from(width.max(height)) * 0.9;
+    let camera = Camera {
+        width,
+        height,
+        fx: focal,
+        fy: focal * 1.03,
+        cx: f64::from(width) * 0.51,
+        cy: f64::from(height) * 0.48,
+        rotation: [
+            [cy, 0.0, sy],
+            [sp * sy, cp, -sp * cy],
+            [-cp * sy, sp, cp * cy],
+        ],
+        translation: [0.0, 0.0, 4.0],
+    };
+    let options = RenderOptions {
+        pipeline,
+        background: std::array::from_fn(|_| rng.uniform()),
+        ..RenderOptions::default()
+    };
+    FrameSpec::new(&camera, &options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_draws_the_same_and_another_does_not() {
+        let means = |seed| {
+            let scenes = random(seed, Pipeline::VANILLA);
+            scenes.iter().map(|s| s.scene.means[0]).collect::<Vec<_>>()
+        };
+        assert_eq!(means(1), means(1));
+        assert_ne!(means(1), means(2));
+        let frames: Vec<_> = hostile(3, Pipeline::VANILLA);
+        for scene in frames {
+            let r = scene.frames[0].camera().rotation;
+            let dot: f64 = (0..3).map(|k| r[0][k] * r[1][k]).sum();
+            let length: f64 = r[2].iter().map(|v| v * v).sum();
+            assert!(dot.abs() < 1e-12 && (length - 1.0).abs() < 1e-12);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What a journal says, put together.
+
+use super::{Blobs, Entry, Event, Proposed};
+use crate::candidate::{Candidate, Id, Texts};
+use crate::gates::Verdict;
+use crate::propose::{History, Judged};
+use std::collections::HashMap;
+use std::io;
+
+/// An experiment as its journal leaves it.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// What proposers may know.
+    pub history: History,
+    /// The candidate that was proposed last and is not judged yet: its work was in flight.
+    pub pending: Option<Candidate>,
+    /// Candidates by the digest of their machine code, the first of each.
+    pub by_code: HashMap<String, Id>,
+    /// Device seconds spent.
+    pub device_seconds: f64,
+}
+
+impl State {
+    /// Replays entries.
+    ///
+    /// # Errors
+    /// If a text that an entry names is not among the blobs.
+    pub fn replay(baseline: Texts, entries: &[Entry], blobs: &Blobs) -> io::Result<Self> {
+        let mut state = Self {
+            history: History {
+                baseline,
+                ..History::default()
+            },
+            ..Self::default()
+        };
+        for entry in entries {
+            state.apply(&entry.event, blobs)?;
+        }
+        Ok(state)
+    }
+
+    /// Takes in one more event.
+    ///
+    /// # Errors
+    /// As [`State::replay`].
+    pub fn apply(&mut self, event: &Event, blobs: &Blobs) -> io::Result<()> {
+        match event {
+            Event::Proposed(proposed) => {
+                self.history.proposed += 1;
+                self.pending = Some(candidate(proposed, blobs)?);
+            }
+            Event::NoProposal { .. } | Event::Repeated { .. } => self.history.proposed += 1,
+            Event::Compiled(code) => {
+                let first = self.by_code.entry(code.code.clone());
+                first.or_insert_with(|| code.id.clone());
+            }
+            Event::Judged {
+                id,
+                verdict,
+                device_seconds,
+                ..
+            } => {
+                self.device_seconds += device_seconds;
+                self.judge(id, verdict.clone());
+            }
+            Event::Opened(_)
+            | Event::SameCode { .. }
+            | Event::Checked(_)
+            | Event::Timed(_)
+            | Event::Noise(_)
+            | Event::Stopped { .. }
+            | Event::Accepted { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, id: &Id, verdict: Verdict) {
+        let known = self.history.judged.iter_mut();
+        if let Some(judged) = known.into_iter().find(|j| j.candidate.id() == *id) {
+            judged.verdict = verdict;
+        } else if let Some(candidate) = self.pending.take_if(|pending| pending.id() == *id) {
+            self.history.judged.push(Judged { candidate, verdict });
+        }
+    }
+}
+
+fn candidate(proposed: &Proposed, blobs: &Blobs) -> io::Result<Candidate> {
+    let texts = proposed.changed.iter();
+    let changed = texts
+        .map(|(name, digest)| Ok((name.clone(), blobs.text(digest)?)))
+        .collect::<io::Result<Texts>>()?;
+    Ok(Candidate {
+        parents: proposed.parents.clone(),
+        operator: proposed.operator,
+        changed,
+        about: proposed.about.clone(),
+    })
+}

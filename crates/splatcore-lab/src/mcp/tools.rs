@@ -1,0 +1,204 @@
+//! The lab's tools.
+
+use super::protocol::Tools;
+use crate::campaign::{Session, Watch};
+use crate::candidate::{Candidate, Edit, Operator, Texts, apply, parse};
+use crate::evaluate::Evaluator;
+use crate::gates::Verdict;
+use crate::propose::Judged;
+use serde_json::{Value, json};
+
+/// An experiment, at a client's service.
+pub struct Desk<'a, 'b> {
+    /// The experiment.
+    pub session: &'a mut Session<'b>,
+    /// Who judges.
+    pub evaluator: &'a mut dyn Evaluator,
+    /// Who looks on.
+    pub watch: &'a mut dyn Watch,
+    /// What is known of the baseline: stages, resources, counts.
+    pub profile: String,
+}
+
+/// The tools of `tools/list`.
+pub fn tools() -> Value {
+    let text = |about: &str| json!({"type": "string", "description": about});
+    json!([
+        {
+            "name": "task",
+            "description": "What is to be made faster: pipeline, scenes, files that may be \
+                            changed, what every change is held to, and the profile.",
+            "inputSchema": {"type": "object", "properties": {}},
+        },
+        {
+            "name": "read_file",
+            "description": "The text of a kernel file.",
+            "inputSchema": {
+                "type": "object",
+                "properties": {
+                    "file": text("its name, as `task` gives it"),
+                    "candidate": text("as this candidate has it; as the baseline has it if left out"),
+                },
+                "required": ["file"],
+            },
+        },
+        {
+            "name": "propose",
+            "description": "Judge a change: every gate, then its time beside the baseline's. \
+                            Takes seconds to minutes.",
+            "inputSchema": {
+                "type": "object",
+                "properties": {
+                    "about": text("one line on what is changed and why it should be faster"),
+                    "edits": text("for each edit a line with the file's name, then <<<<<<< SEARCH, \
+                                   lines that stand in the file once, =======, the lines to put \
+                                   there, >>>>>>> REPLACE"),
+                    "parent": text("the candidate that the edits are of; the baseline if left out"),
+                },
+                "required": ["about", "edits"],
+            },
+        },
+        {
+            "name": "candidates",
+            "description": "Every candidate so far with its verdict, the fastest first.",
+            "inputSchema": {"type": "object", "properties": {}},
+        },
+    ])
+}
+
+const RULES: &str = "\
+Every change is held to this, in this order, and the first gate that it does not pass rejects it:
+- only the files above; kernel text only: no includes, no host code, no new kernels, no clocks;
+- names and parameters of kernels and structs stay, `begin_kernel();` stays the first statement;
+- no variable that outlives a launch, no new test of EMULATED, COUNT or the size of the image;
+- images and gradients are those of the reference on scenes drawn anew, and as exact as before;
+- the same bits twice; no race, no barrier that some threads miss, no access outside a buffer.
+Then whole frames are timed beside the baseline's, from cameras that move.";
+
+impl Desk<'_, '_> {
+    fn task(&self) -> String {
+        let experiment = &self.session.folder().experiment;
+        let scenes: Vec<&str> = experiment
+            .scenes
+            .search
+            .iter()
+            .map(|s| s.model.as_str())
+            .collect();
+        format!(
+            "Pipeline {}, a {}, on {}.\nFiles that may be changed: {}\n\n{RULES}\n\n{}",
+            experiment.task.pipeline,
+            match experiment.task.workload {
+                crate::experiment::Workload::Frame => "frame",
+                crate::experiment::Workload::Step => "step of training",
+            },
+            scenes.join(", "),
+            experiment.task.files.join(", "),
+            self.profile
+        )
+    }
+
+    fn find(&self, id: &str) -> Result<&Judged, String> {
+        let judged = &self.session.state().history.judged;
+        let found = judged
+            .iter()
+            .find(|j| j.candidate.id().as_str().starts_with(id));
+        found
+            .filter(|_| !id.is_empty())
+            .ok_or_else(|| format!("no candidate begins with '{id}'; `candidates` lists them"))
+    }
+
+    /// The task's files as a candidate has them.
+    fn texts(&self, candidate: Option<&str>) -> Result<Texts, String> {
+        let history = &self.session.state().history;
+        match candidate {
+            None => Ok(history.baseline.clone()),
+            Some(id) => Ok(history.texts_of(&self.find(id)?.candidate)),
+        }
+    }
+
+    fn read(&self, arguments: &Value) -> Result<String, String> {
+        let texts = self.texts(word(arguments, "candidate"))?;
+        let file = word(arguments, "file").ok_or("give the file's name")?;
+        texts.get(file).cloned().ok_or_else(|| {
+            let known: Vec<&str> = texts.keys().map(String::as_str).collect();
+            format!("{file} is none of the task's files: {}", known.join(", "))
+        })
+    }
+
+    fn propose(&mut self, arguments: &Value) -> Result<String, String> {
+        if let Some(reason) = self.session.ends(self.watch) {
+            return Err(format!("the experiment is over: {reason}"));
+        }
+        let about = word(arguments, "about").ok_or("say in `about` what is changed")?;
+        let edits = word(arguments, "edits").ok_or("give `edits`")?;
+        let parent = word(arguments, "parent");
+        let edits: Vec<Edit> = parse(edits).map_err(|error| error.to_string())?;
+        let mut changed = apply(&self.texts(parent)?, &edits).map_err(|error| error.to_string())?;
+        let baseline = &self.session.state().history.baseline;
+        changed.retain(|name, text| baseline.get(name) != Some(text));
+        let parents = match parent {
+            Some(id) => vec![self.find(id)?.candidate.id()],
+            None => vec![],
+        };
+        let candidate = Candidate {
+            parents,
+            operator: Operator::Llm,
+            changed,
+            about: about.lines().next().unwrap_or_default().to_owned(),
+        };
+        let id = candidate.id();
+        self.session
+            .submit(candidate, self.evaluator, self.watch)
+            .map_err(|error| error.to_string())?;
+        match self.session.state().history.find(&id) {
+            Some(judged) => Ok(format!("candidate {id}: {}", said(&judged.verdict))),
+            None => Err("the edits change nothing".into()),
+        }
+    }
+
+    fn candidates(&self) -> String {
+        let ratio = |j: &Judged| j.verdict.ratio().map_or(f64::INFINITY, |ratio| ratio.ratio);
+        let mut judged: Vec<&Judged> = self.session.state().history.judged.iter().collect();
+        judged.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+        let lines = judged.iter().map(|j| {
+            let about = &j.candidate.about;
+            format!("{} {}: {about}\n", j.candidate.id(), said(&j.verdict))
+        });
+        let lines: String = lines.collect();
+        match lines.is_empty() {
+            true => "none yet".into(),
+            false => lines,
+        }
+    }
+}
+
+impl Tools for Desk<'_, '_> {
+    fn list(&self) -> Value {
+        tools()
+    }
+
+    fn call(&mut self, name: &str, arguments: &Value) -> Option<Result<String, String>> {
+        Some(match name {
+            "task" => Ok(self.task()),
+            "read_file" => self.read(arguments),
+            "propose" => self.propose(arguments),
+            "candidates" => Ok(self.candidates()),
+            _ => return None,
+        })
+    }
+}
+
+fn word<'a>(arguments: &'a Value, name: &str) -> Option<&'a str> {
+    arguments.get(name).and_then(Value::as_str)
+}
+
+fn said(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Rejected(rejection) => format!("rejected by {rejection}"),
+        Verdict::Untimed => "passed; not timed here".into(),
+        Verdict::Faster(r) | Verdict::Slower(r) | Verdict::Unclear(r) => format!(
+            "{:.4} of the baseline's time ({:.4} to {:.4})",
+            r.ratio, r.low, r.high
+        ),
+    }
+}

@@ -1,0 +1,130 @@
+//! Greedy iterated local search, as Kernel Tuner's `greedy_ils` (van Werkhoven, "Kernel Tuner: a
+//! search-optimizing GPU code auto-tuner", 2019): a first improvement among the points that differ
+//! in one axis is taken at once; where there is none, a few axes are changed at random.
+
+use super::space::{Config, Space, distance};
+use super::trials::{Trial, Trials};
+use splatcore_core::random::Rng;
+
+/// Settings of the local search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LocalSearch {
+    /// Trials in a row without a new best after which the search starts anew at a random point.
+    pub fruitless: usize,
+    /// The share of axes that change when a neighbourhood is exhausted; at least one.
+    pub kick: f32,
+}
+
+impl Default for LocalSearch {
+    fn default() -> Self {
+        Self {
+            fruitless: 50,
+            kick: 0.3,
+        }
+    }
+}
+
+/// Where the search stands after some trials.
+struct State<'a> {
+    /// The point whose neighbourhood is searched; None: the next trial becomes it.
+    base: Option<&'a Trial>,
+    /// Points of that neighbourhood that were not tried.
+    left: usize,
+    /// The best time.
+    best: f64,
+    /// Trials since it was found, or since the last random start.
+    fruitless: usize,
+}
+
+impl LocalSearch {
+    pub(super) fn next(&self, space: &Space, known: &Trials<'_>, rng: &mut Rng) -> Option<Config> {
+        let state = self.replay(space, known);
+        let base = &state.base?.config;
+        if state.left > 0 {
+            let mut near = Vec::with_capacity(state.left);
+            space.neighbours(base, &mut |config| {
+                if known.is_new(config) {
+                    near.push(config.clone());
+                }
+            });
+            return near.get(rng.below(near.len())).cloned();
+        }
+        self.kicked(space, base, known, rng)
+    }
+
+    /// The state after all trials. Which of them were starts follows from the trials before.
+    fn replay<'a>(&self, space: &Space, known: &Trials<'a>) -> State<'a> {
+        let mut state = State {
+            base: None,
+            left: 0,
+            best: f64::INFINITY,
+            fruitless: 0,
+        };
+        for (at, trial) in known.list.iter().enumerate() {
+            let time = trial.time();
+            state.fruitless = if time < state.best {
+                0
+            } else {
+                state.fruitless + 1
+            };
+            state.best = state.best.min(time);
+            let is_base = match state.base {
+                // The neighbourhood was exhausted: the search goes on from wherever it went.
+                Some(_) if state.left == 0 => time.is_finite(),
+                Some(base) => time < base.time(),
+                None => time.is_finite(),
+            };
+            if is_base {
+                state.base = Some(trial);
+                state.left = unseen(space, trial, &known.list[..=at]);
+            } else if let Some(base) = state.base {
+                let near = distance(&base.config, &trial.config) == 1;
+                state.left -= usize::from(near && state.left > 0);
+            }
+            if state.fruitless >= self.fruitless {
+                (state.base, state.fruitless) = (None, 0);
+            }
+        }
+        state
+    }
+
+    /// A new point that differs from `base` in `kick` of the axes, or in more if there is none.
+    fn kicked(
+        &self,
+        space: &Space,
+        base: &[u16],
+        known: &Trials<'_>,
+        rng: &mut Rng,
+    ) -> Option<Config> {
+        let axes = base.len();
+        let least = ((self.kick * axes as f32) as usize).clamp(1, axes);
+        for changes in least..=axes {
+            for _ in 0..64 {
+                let mut order: Vec<usize> = (0..axes).collect();
+                rng.shuffle(&mut order);
+                let mut config = base.to_vec();
+                for &axis in &order[..changes] {
+                    config[axis] = rng.below(space.values(axis)) as u16;
+                }
+                if space.allows(&config) && known.is_new(&config) {
+                    return Some(config);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Points of a neighbourhood that are not among these trials.
+fn unseen(space: &Space, base: &Trial, trials: &[Trial]) -> usize {
+    let mut all = 0;
+    space.neighbours(&base.config, &mut |_| all += 1);
+    let near = trials
+        .iter()
+        .filter(|trial| distance(&trial.config, &base.config) == 1);
+    // Trials from elsewhere may lie outside the space.
+    all - near
+        .filter(|trial| space.allows(&trial.config))
+        .count()
+        .min(all)
+}

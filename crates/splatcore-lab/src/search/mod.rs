@@ -1,0 +1,34 @@
+//! Search without a model: points of a finite space, proposed one by one.
+//!
+//! | question | place |
+//! | --- | --- |
+//! | which points are there | [`space`] |
+//! | which point is next | [`strategy`], with one file a strategy |
+//! | which points does a kernel text span | [`variants`] |
+//! | how do points become candidates | [`proposer`] |
+//! | how are measured spaces kept | [`recorded`], in Kernel Tuner's formats |
+//! | what is there without a card | [`synthetic`] |
+//! | which strategy is best | [`compare`], against Kernel Tuner's too |
+
+pub mod compare;
+mod genetic;
+mod local;
+mod portfolio;
+pub mod proposer;
+pub mod recorded;
+pub mod space;
+pub mod strategy;
+pub mod synthetic;
+mod tpe;
+pub mod trials;
+pub mod variants;
+
+pub use genetic::Genetic;
+pub use local::LocalSearch;
+pub use portfolio::Portfolio;
+pub use proposer::{CrossoverProposer, SearchProposer};
+pub use recorded::Recorded;
+pub use space::{Axis, Config, Space, SpaceError, Value};
+pub use strategy::Strategy;
+pub use tpe::Tpe;
+pub use trials::{Outcome, Trial};

@@ -1,0 +1,181 @@
+//! `splatcore lab accept`: a candidate becomes a patch.
+
+use super::device::DeviceArgs;
+use super::run::check_build;
+use super::scenes;
+use super::toolbox::Build;
+use super::words::said;
+use crate::output;
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+use similar::TextDiff;
+use splatcore_core::Pipeline;
+use splatcore_cuda::ops::op_of;
+use splatcore_lab::acceptance::{Evidence, accept};
+use splatcore_lab::evaluate::{Evaluator, Local, Outcome, Settings, Toolbox};
+use splatcore_lab::experiment::{Experiment, Folder, Scene, Workload};
+use splatcore_lab::gates::Ratio;
+use splatcore_lab::journal::{Event, State, Timed};
+use splatcore_lab::summary::{Row, Summary, rounds, scene_ratios};
+use splatcore_lab::timing::interval;
+use splatcore_lab::{Candidate, Texts, Verdict};
+use std::path::PathBuf;
+
+/// Make a patch of a candidate, if it may become a commit.
+///
+/// Every gate and the times are run anew, with another seed and in new processes, on the search's
+/// scenes and on those that were held out. EXP/winner then holds ID.patch, for `git apply` in the
+/// root of the repository, and ID.json with the evidence.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Folder of the experiment
+    folder: PathBuf,
+    /// The candidate: the first digits of its identity are enough
+    id: String,
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+/// What stands beside a patch.
+#[derive(Serialize)]
+struct Record<'a> {
+    candidate: &'a Row,
+    evidence: &'a Evidence,
+    experiment: &'a Experiment,
+    device: String,
+    version: String,
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> Result<()> {
+    let build = Build::new(&args.device)?;
+    let mut folder = Folder::open(&args.folder)?;
+    let experiment = folder.experiment.clone();
+    check_build(&experiment, &build)?;
+    let summary = Summary::of(folder.journal.entries());
+    let row = find(&summary, &args.id)?;
+    let state = State::replay(Texts::new(), folder.journal.entries(), &folder.blobs)?;
+    let judged = state
+        .history
+        .find(&row.id)
+        .context("the candidate is not judged yet")?;
+    let candidate = judged.candidate.clone();
+    let Some(noise) = summary.noise else {
+        bail!("the journal has no times: run the experiment on a card first");
+    };
+    let (search, scenes) = timed(
+        &build,
+        &experiment,
+        &experiment.scenes.search,
+        &candidate,
+        1,
+    )?;
+    let held_out = match experiment.scenes.held_out.is_empty() {
+        true => None,
+        false => {
+            let list = &experiment.scenes.held_out;
+            Some(timed(&build, &experiment, list, &candidate, 2)?)
+        }
+    };
+    let (held_out, held_out_scenes) = held_out.map_or((None, vec![]), |(r, s)| (Some(r), s));
+    let evidence = Evidence {
+        search,
+        scenes,
+        held_out,
+        held_out_scenes,
+        noise,
+    };
+    if let Err(why) = accept(row, &evidence) {
+        bail!("{} is not accepted: {why}", row.id);
+    }
+    let winner = args.folder.join("winner");
+    std::fs::create_dir_all(&winner).with_context(|| winner.display().to_string())?;
+    let patch = winner.join(format!("{}.patch", row.id));
+    std::fs::write(&patch, diff(build.kernels(), &candidate.changed))
+        .with_context(|| patch.display().to_string())?;
+    let record = Record {
+        candidate: row,
+        evidence: &evidence,
+        experiment: &experiment,
+        device: build.describe(),
+        version: super::toolbox::version(),
+    };
+    output::write_json(&winner.join(format!("{}.json", row.id)), &record)?;
+    folder
+        .journal
+        .append(Event::Accepted { id: row.id.clone() })?;
+    println!("{}", patch.display());
+    Ok(())
+}
+
+fn find<'a>(summary: &'a Summary, id: &str) -> Result<&'a Row> {
+    let mut found = summary
+        .candidates
+        .iter()
+        .filter(|row| row.id.as_str().starts_with(id));
+    match (found.next(), found.next()) {
+        (Some(row), None) => Ok(row),
+        (None, _) => bail!("the journal has no candidate {id}"),
+        (Some(_), Some(_)) => bail!("several candidates begin with {id}; give more digits"),
+    }
+}
+
+/// All gates and the times, anew.
+fn timed(
+    build: &Build,
+    experiment: &Experiment,
+    list: &[Scene],
+    candidate: &Candidate,
+    again: u64,
+) -> Result<(Ratio, Vec<(String, f64)>)> {
+    let pipeline: Pipeline = experiment
+        .task
+        .pipeline
+        .parse()
+        .map_err(anyhow::Error::msg)?;
+    let settings = Settings {
+        pipeline,
+        training: experiment.task.workload == Workload::Step,
+        files: experiment.task.files.clone(),
+        seed: experiment.seed.wrapping_add(again << 32),
+        plan: experiment.timing.clone(),
+        limits: build.limits(),
+    };
+    let mut local = Local::new(build, settings, scenes::read(list, pipeline)?)?;
+    let mut series = None;
+    let outcome = local.evaluate(candidate, &|_| None, &mut |event| {
+        if let Event::Timed(Timed { series: found, .. }) = event {
+            series = Some(found);
+        }
+    })?;
+    let Outcome { verdict, .. } = &outcome;
+    let (Some(series), Some(_)) = (series, verdict.ratio()) else {
+        let words = said(verdict);
+        bail!(
+            "{} is not accepted: tried anew, it was {words}",
+            candidate.id()
+        );
+    };
+    if let Verdict::Rejected(_) = verdict {
+        bail!("{} is not accepted: {}", candidate.id(), said(verdict));
+    }
+    let ratio = interval(&rounds(&series), 0.05).context("too few rounds for an interval")?;
+    Ok((ratio, scene_ratios(&series)))
+}
+
+/// A patch against the tree that the kernels are built from.
+pub fn diff(kernels: &Texts, changed: &Texts) -> String {
+    let mut patch = String::new();
+    for (name, text) in changed {
+        let path = format!(
+            "crates/splatcore-cuda/src/ops/{}/{name}",
+            op_of(name).unwrap_or("shared")
+        );
+        let old = kernels.get(name).map_or("", String::as_str);
+        let diff = TextDiff::from_lines(old, text);
+        let mut unified = diff.unified_diff();
+        unified.header(&format!("a/{path}"), &format!("b/{path}"));
+        patch.push_str(&unified.to_string());
+    }
+    patch
+}

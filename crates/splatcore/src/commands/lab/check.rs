@@ -1,0 +1,80 @@
+//! `splatcore lab check`: every gate on anybody's edits.
+
+use super::device::DeviceArgs;
+use super::toolbox::Build;
+use anyhow::{Result, bail};
+use splatcore_core::Pipeline;
+use splatcore_lab::evaluate::{Evaluator, Local, Settings};
+use splatcore_lab::journal::Event;
+use splatcore_lab::timing::Plan;
+use splatcore_lab::{Candidate, Operator, Texts};
+use std::path::{Path, PathBuf};
+
+/// Judge a folder of changed kernel files.
+///
+/// The folder holds whole files, called as the built-in ones whose place they take
+/// (crates/splatcore-cuda/src/ops/*/). Exit code 0: every gate that could run let it pass.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Folder with changed kernel files
+    folder: PathBuf,
+    /// The pipeline to run them in: intersect+blend+backward
+    #[arg(long, value_name = "NAME", default_value_t = Pipeline::AUTO)]
+    pipeline: Pipeline,
+    /// Look at gradients too
+    #[arg(long)]
+    training: bool,
+    /// Seed of the test scenes
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> Result<()> {
+    let build = Build::new(&args.device)?;
+    let changed = read(&args.folder)?;
+    let settings = Settings {
+        pipeline: args.pipeline,
+        training: args.training,
+        files: changed.keys().cloned().collect(),
+        seed: args.seed,
+        plan: Plan::default(),
+        limits: build.limits(),
+    };
+    let mut local = Local::new(&build, settings, vec![])?;
+    let candidate = Candidate {
+        parents: vec![],
+        operator: Operator::Manual,
+        changed,
+        about: args.folder.display().to_string(),
+    };
+    let mut log = |event: Event| {
+        if let Event::Checked(checked) = event {
+            checked
+                .passed
+                .iter()
+                .for_each(|line| println!("passed   {line}"));
+        }
+    };
+    let outcome = local.evaluate(&candidate, &|_| None, &mut log)?;
+    for not_run in &outcome.not_run {
+        println!("not run  {}: {}", not_run.gate, not_run.why);
+    }
+    match outcome.verdict {
+        splatcore_lab::Verdict::Rejected(rejection) => bail!("rejected by {rejection}"),
+        verdict => println!("verdict  {}", serde_json::to_string(&verdict)?),
+    }
+    Ok(())
+}
+
+/// The files of a folder, each a kernel file.
+fn read(folder: &Path) -> Result<Texts> {
+    let files = splatcore_cuda::device::replaced::files(folder, splatcore_cuda::ops::SOURCES);
+    let files = files.map_err(anyhow::Error::msg)?;
+    if files.is_empty() {
+        bail!("{} holds no kernel file", folder.display());
+    }
+    Ok(files.into_iter().collect())
+}

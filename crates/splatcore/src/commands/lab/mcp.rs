@@ -1,0 +1,46 @@
+//! `splatcore lab mcp`: an experiment at the service of a coding agent.
+
+use super::device::DeviceArgs;
+use super::run::{Lines, Opening};
+use crate::interrupt;
+use anyhow::Result;
+use splatcore_lab::campaign::Session;
+use splatcore_lab::experiment::Folder;
+use splatcore_lab::mcp::{Desk, serve};
+use std::io::{stdin, stdout};
+use std::path::PathBuf;
+
+/// Serve an experiment over the Model Context Protocol, on stdin and stdout: a coding agent can
+/// read the kernels, propose changes and be judged.
+///
+/// In the agent's settings, the command is `splatcore lab mcp EXP`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Folder of the experiment
+    folder: PathBuf,
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> Result<()> {
+    let opening = Opening::new(&args.device)?;
+    let mut folder = Folder::open(&args.folder)?;
+    let experiment = folder.experiment.clone();
+    let baseline = opening.baseline(&experiment)?;
+    let mut evaluator = opening.evaluator(&experiment)?;
+    let opened = opening.opened(&experiment, &evaluator);
+    let guard = interrupt::Guard::start()?;
+    let mut watch = Lines { guard: &guard };
+    let mut session = Session::open(&mut folder, opened, baseline)?;
+    session.begin(&mut evaluator, &mut watch)?;
+    let mut desk = Desk {
+        session: &mut session,
+        evaluator: &mut evaluator,
+        watch: &mut watch,
+        profile: String::new(),
+    };
+    serve(&mut desk, stdin().lock(), stdout().lock())?;
+    session.close("the client went".into())?;
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! `splatcore lab new`: an experiment's folder.
+
+use super::scenes;
+use super::toolbox::{Build, digest};
+use crate::output::WrongUsage;
+use anyhow::{Result, bail};
+use splatcore_core::Pipeline;
+use splatcore_cuda::ops::op_of;
+use splatcore_lab::evaluate::Toolbox;
+use splatcore_lab::experiment::{Budget, Experiment, Folder, Scene, Scenes, Task, Workload};
+use splatcore_lab::timing::Plan;
+use std::path::PathBuf;
+
+/// Begin an experiment: which kernels may be changed, on which scenes, within which budget.
+///
+/// EXP/experiment.toml may be edited until the first run.
+#[derive(clap::Args)]
+pub struct Args {
+    /// New folder
+    folder: PathBuf,
+    /// Scenes to time on, each MODEL or MODEL@DATASET: the dataset's held-out cameras are used, or
+    /// eight of an orbit
+    #[arg(long = "scene", value_name = "MODEL[@DATASET]")]
+    scenes: Vec<String>,
+    /// Scenes that are kept from the search and looked at before a change is accepted
+    #[arg(long = "held-out", value_name = "MODEL[@DATASET]")]
+    held_out: Vec<String>,
+    /// Size of the images [the cameras' own; for an orbit 1280x720]
+    #[arg(long, value_name = "WxH", value_parser = scenes::size)]
+    size: Option<[u32; 2]>,
+    /// The pipeline whose kernels run
+    #[arg(long, value_name = "NAME", default_value_t = Pipeline::AUTO)]
+    pipeline: Pipeline,
+    /// The op whose kernel files may be changed: a folder of crates/splatcore-cuda/src/ops
+    #[arg(long, value_name = "OP", required_unless_present = "files")]
+    task: Option<String>,
+    /// Kernel files that may be changed, separated by commas, in place of those of --task
+    #[arg(long, value_name = "FILE,FILE", value_delimiter = ',')]
+    files: Vec<String>,
+    /// What is timed: a frame, or a step of training with its backward pass
+    #[arg(long, value_name = "WHAT", default_value = "frame", value_parser = workload)]
+    workload: Workload,
+    /// Seed of proposals, test scenes and the order of frames
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// End after so many candidates
+    #[arg(long, value_name = "N", default_value_t = Budget::default().candidates)]
+    candidates: u64,
+    /// End after so many seconds of the device
+    #[arg(long, value_name = "SECONDS", default_value_t = Budget::default().device_seconds)]
+    device_seconds: f64,
+    /// End each run after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = Budget::default().wall_seconds)]
+    wall_seconds: f64,
+}
+
+fn workload(text: &str) -> Result<Workload, String> {
+    match text {
+        "frame" => Ok(Workload::Frame),
+        "step" => Ok(Workload::Step),
+        _ => Err("give frame or step".into()),
+    }
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> Result<()> {
+    let build = Build::without_device()?;
+    let files = files(&args, &build)?;
+    let experiment = Experiment {
+        version: 1,
+        seed: args.seed,
+        commit: option_env!("SPLATCORE_COMMIT").map(str::to_owned),
+        kernels: digest(build.kernels()),
+        task: Task {
+            pipeline: args.pipeline.to_string(),
+            workload: args.workload,
+            files,
+        },
+        scenes: Scenes {
+            search: scene_list(&args.scenes, args.size)?,
+            held_out: scene_list(&args.held_out, args.size)?,
+        },
+        budget: Budget {
+            candidates: args.candidates,
+            device_seconds: args.device_seconds,
+            wall_seconds: args.wall_seconds,
+        },
+        timing: Plan::default(),
+    };
+    Folder::create(&args.folder, &experiment)?;
+    println!(
+        "{}: {} may be changed; next: splatcore lab run {}",
+        args.folder.display(),
+        experiment.task.files.join(", "),
+        args.folder.display()
+    );
+    Ok(())
+}
+
+fn files(args: &Args, build: &Build) -> Result<Vec<String>> {
+    if let Some(unknown) = args.files.iter().find(|f| op_of(f).is_none()) {
+        bail!(WrongUsage(format!("no kernel file is called {unknown}")));
+    }
+    if !args.files.is_empty() {
+        return Ok(args.files.clone());
+    }
+    let training = args.workload == Workload::Step;
+    let used = build.files_of(args.pipeline, training)?;
+    let task = args.task.as_deref().unwrap_or_default();
+    let of_task = |file: &&String| op_of(file) == Some(task);
+    let files: Vec<String> = used.iter().filter(of_task).cloned().collect();
+    if files.is_empty() {
+        let mut ops: Vec<_> = used.iter().filter_map(|file| op_of(file)).collect();
+        ops.sort_unstable();
+        ops.dedup();
+        bail!(WrongUsage(format!(
+            "{} runs no kernel of '{task}'; it runs kernels of {}",
+            args.pipeline,
+            ops.join(", ")
+        )));
+    }
+    Ok(files)
+}
+
+fn scene_list(texts: &[String], size: Option<[u32; 2]>) -> Result<Vec<Scene>> {
+    let scene = |text: &String| {
+        let (model, dataset) = match text.split_once('@') {
+            Some((model, dataset)) => (model, Some(dataset.to_owned())),
+            None => (text.as_str(), None),
+        };
+        Scene {
+            model: model.into(),
+            dataset,
+            size,
+        }
+    };
+    let list: Vec<Scene> = texts.iter().map(scene).collect();
+    for scene in &list {
+        let paths = [Some(&scene.model), scene.dataset.as_ref()];
+        for path in paths.into_iter().flatten() {
+            if !std::path::Path::new(path).exists() {
+                bail!("{path}: no such file or folder");
+            }
+        }
+    }
+    Ok(list)
+}

@@ -1,0 +1,125 @@
+//! `splatcore lab pack` and `merge`: an experiment on a machine that has a card and neither Rust
+//! nor a network.
+
+use anyhow::{Context, Result, bail};
+use splatcore_lab::experiment::Folder;
+use splatcore_lab::journal::Journal;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// Pack a folder that goes on with an experiment on another machine: this program, the experiment
+/// and its scenes. Copy it there, run OUT/run.sh, and copy OUT/experiment back for `lab merge`.
+#[derive(clap::Args)]
+pub struct PackArgs {
+    /// Folder of the experiment; its scenes must be given relative to the current folder
+    folder: PathBuf,
+    /// New or empty folder
+    out: PathBuf,
+}
+
+/// Take over what another machine added to an experiment.
+#[derive(clap::Args)]
+pub struct MergeArgs {
+    /// Folder of the experiment
+    folder: PathBuf,
+    /// The folder that came back: OUT/experiment of `lab pack`
+    from: PathBuf,
+}
+
+const SCRIPT: &str = "#!/bin/sh\n# Goes on with the experiment; arguments go to `splatcore lab \
+                      run`.\ncd \"$(dirname \"$0\")\" && exec ./splatcore lab run experiment \
+                      --on card \"$@\"\n";
+
+/// Runs `lab pack`.
+pub fn pack(args: &PackArgs) -> Result<()> {
+    let folder = Folder::open(&args.folder)?;
+    let out = &args.out;
+    fs::create_dir_all(out).with_context(|| out.display().to_string())?;
+    if fs::read_dir(out)?.next().is_some() {
+        bail!("{} is not empty; give a new folder", out.display());
+    }
+    let scenes = &folder.experiment.scenes;
+    for scene in scenes.search.iter().chain(&scenes.held_out) {
+        for path in [Some(&scene.model), scene.dataset.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            let path = Path::new(path);
+            let inside = |part: Component| matches!(part, Component::Normal(_) | Component::CurDir);
+            if !path.components().all(inside) {
+                bail!(
+                    "{}: scenes that travel are given relative to the current folder, without ..; \
+                     begin the experiment so",
+                    path.display()
+                );
+            }
+            copy(path, &out.join(path))?;
+        }
+    }
+    drop(folder);
+    copy(&args.folder, &out.join("experiment"))?;
+    let program = std::env::current_exe().context("the program's own file")?;
+    copy(&program, &out.join("splatcore"))?;
+    let script = out.join("run.sh");
+    fs::write(&script, SCRIPT).with_context(|| script.display().to_string())?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+    }
+    println!("{}", out.display());
+    Ok(())
+}
+
+/// Runs `lab merge`.
+pub fn merge(args: &MergeArgs) -> Result<()> {
+    let here = Folder::open(&args.folder)?;
+    let there = Folder::open(&args.from)?;
+    if here.experiment != there.experiment {
+        bail!(
+            "{} is of another experiment than {}",
+            args.from.display(),
+            args.folder.display()
+        );
+    }
+    let (ours, theirs) = (here.journal.entries(), there.journal.entries());
+    if !theirs.starts_with(ours) {
+        bail!(
+            "both journals went on since the experiment was packed; only one machine works on an \
+             experiment at a time: keep {}, or begin a new experiment",
+            args.folder.display()
+        );
+    }
+    let added = theirs.len() - ours.len();
+    drop((here, there));
+    // Texts first: the journal names them.
+    copy(&args.from.join("blobs"), &args.folder.join("blobs"))?;
+    let (from, to) = (
+        args.from.join("journal.jsonl"),
+        args.folder.join("journal.jsonl"),
+    );
+    let scratch = args.folder.join("journal.jsonl.new");
+    copy(&from, &scratch)?;
+    fs::rename(&scratch, &to).with_context(|| to.display().to_string())?;
+    Journal::open(&to)?;
+    println!("{added} events are new");
+    Ok(())
+}
+
+/// Copies a file, or a folder with what it holds; what is there already stays if it is a blob.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let said = || format!("{} to {}", from.display(), to.display());
+    if from.is_dir() {
+        fs::create_dir_all(to).with_context(said)?;
+        for entry in fs::read_dir(from).with_context(said)? {
+            let name = entry?.file_name();
+            copy(&from.join(&name), &to.join(&name))?;
+        }
+    } else if from.exists() {
+        if let Some(folder) = to.parent() {
+            fs::create_dir_all(folder).with_context(said)?;
+        }
+        fs::copy(from, to).with_context(said)?;
+    }
+    Ok(())
+}

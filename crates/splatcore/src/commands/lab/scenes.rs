@@ -1,0 +1,78 @@
+//! Scenes to time on, from files.
+
+use crate::cameras::CameraArgs;
+use crate::load;
+use anyhow::{Context, Result};
+use clap::Parser;
+use splatcore_core::backend::RenderOptions;
+use splatcore_core::{Gaussians, Pipeline};
+use splatcore_lab::evaluate;
+use splatcore_lab::experiment::Scene;
+use splatcore_lab::timing::TimedScene;
+use splatcore_lab::worker::FrameSpec;
+use std::path::Path;
+
+/// `WxH`.
+pub fn size(text: &str) -> Result<[u32; 2], String> {
+    let sides = text
+        .split_once('x')
+        .and_then(|(w, h)| Some([w.parse().ok()?, h.parse().ok()?]));
+    sides.ok_or_else(|| "give WIDTHxHEIGHT in pixels, as 1920x1080".into())
+}
+
+/// The options of `bench` that choose cameras.
+#[derive(Parser)]
+struct Cameras {
+    #[command(flatten)]
+    cameras: CameraArgs,
+}
+
+/// Reads scenes and their cameras.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn read(scenes: &[Scene], pipeline: Pipeline) -> Result<Vec<evaluate::Scene>> {
+    scenes.iter().map(|scene| one(scene, pipeline)).collect()
+}
+
+fn one(scene: &Scene, pipeline: Pipeline) -> Result<evaluate::Scene> {
+    let path = Path::new(&scene.model);
+    let (gaussians, _) = load::scene(path).with_context(|| scene.model.clone())?;
+    let mut words = vec!["cameras".to_owned()];
+    match &scene.dataset {
+        Some(dataset) => words.extend(["--dataset".into(), dataset.clone()]),
+        None => words.extend(["--orbit".into(), "8".into()]),
+    }
+    if let Some([width, height]) = scene.size {
+        words.extend(["--size".into(), format!("{width}x{height}")]);
+    }
+    let cameras = Cameras::try_parse_from(words)?.cameras;
+    let (cameras, background) = cameras.resolve(path, &gaussians)?;
+    let options = RenderOptions {
+        pipeline,
+        background,
+        ..RenderOptions::default()
+    };
+    let frames = cameras
+        .iter()
+        .map(|named| FrameSpec::new(&named.camera, &options))
+        .collect();
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    Ok(evaluate::Scene {
+        timed: TimedScene {
+            name: name.into_owned(),
+            frames,
+            reach: reach(&gaussians),
+        },
+        scene: gaussians,
+    })
+}
+
+/// How far a camera may be moved: a ten-thousandth of the distance between the quartiles of the
+/// means, so that the frame costs the same and is another.
+fn reach(scene: &Gaussians) -> f64 {
+    let mut xs: Vec<f32> = scene.means.iter().map(|mean| mean[0]).collect();
+    xs.sort_by(f32::total_cmp);
+    let at = |share: usize| xs.get(xs.len() * share / 4).copied().unwrap_or(0.0);
+    f64::from(at(3) - at(1)) * 1e-4
+}

@@ -1,0 +1,71 @@
+//! `splatcore lab status`.
+
+use anyhow::Result;
+use splatcore_lab::experiment::Folder;
+use splatcore_lab::summary::Summary;
+use std::path::PathBuf;
+
+/// Say where an experiment stands.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Folder of the experiment
+    folder: PathBuf,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<()> {
+    let folder = Folder::open(&args.folder)?;
+    match args.json {
+        true => crate::output::print_json(&Summary::of(folder.journal.entries())),
+        false => print(&folder),
+    }
+}
+
+/// Prints where an experiment stands.
+pub fn print(folder: &Folder) -> Result<()> {
+    let summary = Summary::of(folder.journal.entries());
+    let faster = summary
+        .operators()
+        .values()
+        .map(|count| count[1])
+        .sum::<usize>();
+    let rejected = summary.rejections();
+    println!(
+        "{} candidates: {} faster, {} rejected, {} proposed again, {} tries without one; {:.0} \
+         device seconds",
+        summary.candidates.len(),
+        faster,
+        rejected.values().sum::<usize>(),
+        summary.repeated,
+        summary.fruitless,
+        summary.device_seconds
+    );
+    for (gate, count) in &rejected {
+        println!("  {count:>4} stopped by {gate}");
+    }
+    if let Some(noise) = summary.noise {
+        println!(
+            "  the baseline against itself: {:.4} ({:.4} to {:.4})",
+            noise.ratio, noise.low, noise.high
+        );
+    }
+    match summary.best() {
+        Some(best) => {
+            let verdict = best.verdict.as_ref().map(super::words::said);
+            println!(
+                "best {}  {}: {}",
+                best.id,
+                best.about,
+                verdict.unwrap_or_default()
+            );
+            for (scene, ratio) in &best.scenes {
+                println!("  {ratio:.4} on {scene}");
+            }
+        }
+        None => println!("no candidate was timed"),
+    }
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! `splatcore lab` as people use it, on the emulator.
+
+use crate::common::{fails, splatcore, succeeds};
+use std::path::Path;
+use std::process::Command;
+
+/// The emulator needs a C++ compiler.
+fn has_compiler() -> bool {
+    let found = std::env::var_os("CXX").is_some()
+        || ["g++", "c++", "clang++"].iter().any(|name| {
+            let output = Command::new(name).arg("--version").output();
+            output.is_ok_and(|output| output.status.success())
+        });
+    if !found {
+        eprintln!("SKIPPED: no C++ compiler for the emulator");
+    }
+    found
+}
+
+fn kernels() -> &'static Path {
+    Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../splatcore-cuda/src/ops"
+    ))
+}
+
+/// Every planted wrong change is stopped by the gate that it names, and every honest one passes.
+#[test]
+fn the_gates_hold() {
+    if !has_compiler() {
+        return;
+    }
+    let said = succeeds(&["lab", "cheats", "--on", "emulator"]);
+    let ok = said.lines().filter(|line| line.starts_with("ok ")).count();
+    assert!(ok >= 35, "{said}");
+    assert!(!said.contains("WRONG"), "{said}");
+}
+
+#[test]
+fn a_folder_of_kernels_is_judged() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(kernels().join("blend/blend_early_cull.cu")).unwrap();
+    let path = folder.path().to_str().unwrap();
+    let check = [
+        "lab",
+        "check",
+        path,
+        "--pipeline",
+        "exact+early-cull",
+        "--on",
+        "emulator",
+    ];
+    let error = fails(&check);
+    assert!(error.contains("holds no kernel file"), "{error}");
+
+    let file = folder.path().join("blend_early_cull.cu");
+    let honest = text.replacen("for (u32 k", "#pragma unroll 2\n        for (u32 k", 1);
+    assert_ne!(honest, text);
+    std::fs::write(&file, &honest).unwrap();
+    let said = succeeds(&check);
+    assert!(said.contains("passed   races"), "{said}");
+    assert!(said.contains(r#"{"verdict":"untimed"}"#), "{said}");
+
+    let wrong = honest.replacen("bool done = !inside;", "bool done = !inside || x == 5;", 1);
+    assert_ne!(wrong, honest);
+    std::fs::write(&file, wrong).unwrap();
+    let output = splatcore(&check).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(error.contains("rejected by result"), "{error}");
+
+    std::fs::write(folder.path().join("blend_late_cull.cu"), "").unwrap();
+    let error = fails(&check);
+    assert!(
+        error.contains("none is called blend_late_cull.cu"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_experiment_is_begun_packed_and_merged() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
+    let experiment = at("experiment");
+    let new = [
+        "lab",
+        "new",
+        &experiment,
+        "--task",
+        "blend",
+        "--pipeline",
+        "aabb+scalar",
+    ];
+    let said = succeeds(&new);
+    assert!(said.contains("blend_scalar.cu"), "{said}");
+    let error = fails(&new);
+    assert!(error.contains("is not empty"), "{error}");
+    let said = succeeds(&["lab", "status", &experiment]);
+    assert!(said.starts_with("0 candidates"), "{said}");
+    succeeds(&["lab", "report", &experiment]);
+    let report = std::fs::read_to_string(root.path().join("experiment/report.html")).unwrap();
+    assert!(report.contains("aabb+scalar"));
+    succeeds(&["lab", "pack", &experiment, &at("packed")]);
+    let said = succeeds(&["lab", "merge", &experiment, &at("packed/experiment")]);
+    assert_eq!(said, "0 events are new\n");
+    let other = at("other");
+    let again = [
+        "lab",
+        "new",
+        &other,
+        "--task",
+        "blend",
+        "--pipeline",
+        "aabb+scalar",
+        "--seed",
+        "1",
+    ];
+    succeeds(&again);
+    let error = fails(&["lab", "merge", &other, &at("packed/experiment")]);
+    assert!(error.contains("another experiment"), "{error}");
+    let error = fails(&["lab", "status", &at("nowhere")]);
+    assert!(error.contains("nowhere"), "{error}");
+}
