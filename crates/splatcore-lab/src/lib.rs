@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | what is a candidate, what may it change | [`candidate`] |
 //! | who makes candidates | [`propose`], [`search`], [`llm`] |
+//! | where does the baseline's time go, what could be changed | [`profile`], [`plan`] |
 //! | which value of a tunable is next | [`search`] |
 //! | why was a candidate rejected | [`gates`], called in order by [`evaluate`] |
 //! | where does a candidate run | [`worker`] |
@@ -30,7 +31,10 @@ pub mod evaluate;
 pub mod experiment;
 pub mod gates;
 pub mod journal;
+pub mod llm;
 pub mod mcp;
+pub mod plan;
+pub mod profile;
 pub mod propose;
 pub mod search;
 pub mod summary;

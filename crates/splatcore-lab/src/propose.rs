@@ -11,7 +11,8 @@ pub struct History {
     pub baseline: Texts,
     /// Candidates in the order of their proposal, each with its verdict.
     pub judged: Vec<Judged>,
-    /// Candidates proposed so far: those in `judged`, and repeats that cost nothing.
+    /// Tries so far: candidates in `judged`, repeats that cost nothing, and tries that gave none
+    /// ([`ProposeError::Failed`]).
     pub proposed: u64,
 }
 

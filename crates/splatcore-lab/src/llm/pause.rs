@@ -1,0 +1,79 @@
+//! Waiting that can be interrupted.
+
+use super::model::{ModelError, Role};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How waiting is done. A run that is told to stop ends a wait within a tenth of a second.
+#[derive(Clone)]
+pub struct Pause {
+    stop: Arc<AtomicBool>,
+    sleep: Arc<dyn Fn(Duration) + Send + Sync>,
+}
+
+impl Pause {
+    /// Waits until `stop` is set.
+    pub fn new(stop: Arc<AtomicBool>) -> Self {
+        Self {
+            stop,
+            sleep: Arc::new(std::thread::sleep),
+        }
+    }
+
+    /// Calls `sleep` in place of sleeping, for tests.
+    pub fn with_sleep(sleep: impl Fn(Duration) + Send + Sync + 'static) -> Self {
+        Self {
+            stop: Arc::default(),
+            sleep: Arc::new(sleep),
+        }
+    }
+
+    /// Whether the run was told to stop.
+    ///
+    /// # Errors
+    /// [`ModelError::Stopped`] if so.
+    pub fn check(&self, role: Role) -> Result<(), ModelError> {
+        match self.stop.load(Ordering::Relaxed) {
+            true => Err(ModelError::Stopped(role)),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits.
+    ///
+    /// # Errors
+    /// [`ModelError::Stopped`] if the run is told to stop meanwhile.
+    pub fn wait(&self, duration: Duration, role: Role) -> Result<(), ModelError> {
+        const SLICE: Duration = Duration::from_millis(100);
+        let mut left = duration;
+        while !left.is_zero() {
+            self.check(role)?;
+            let slice = left.min(SLICE);
+            (self.sleep)(slice);
+            left -= slice;
+        }
+        self.check(role)
+    }
+}
+
+impl Default for Pause {
+    fn default() -> Self {
+        Self::new(Arc::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_when_the_run_is_told_to_stop() {
+        let stop = Arc::new(AtomicBool::new(true));
+        let pause = Pause::new(Arc::clone(&stop));
+        let error = pause.wait(Duration::from_secs(3600), Role::Coder);
+        assert_eq!(error, Err(ModelError::Stopped(Role::Coder)));
+        stop.store(false, Ordering::Relaxed);
+        assert_eq!(pause.wait(Duration::from_millis(1), Role::Coder), Ok(()));
+    }
+}

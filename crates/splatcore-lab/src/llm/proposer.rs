@@ -1,0 +1,79 @@
+//! A language model as proposer: a plan once, then one candidate a try.
+
+use super::coder::{self, Assignment};
+use super::islands::{self, Origin};
+use super::model::{Model, ModelError};
+use super::planner::{self, Guidance};
+use super::question::Setting;
+use crate::candidate::{Candidate, Texts};
+use crate::plan::Plan;
+use crate::profile::to_markdown;
+use crate::propose::{History, ProposeError, Proposer};
+
+/// Proposes what a planner advises and a coder writes.
+///
+/// It keeps nothing between two calls but the plan, which it can make again from the record: the
+/// next candidate is a function of the history, the seed and the answers on record.
+pub struct LlmProposer<M> {
+    model: M,
+    setting: Setting,
+    guidance: Guidance,
+    seed: u64,
+    plan: Option<Plan>,
+}
+
+impl<M: Model> LlmProposer<M> {
+    /// A proposer. The model should be behind a record: a plain one would be asked again after a
+    /// restart.
+    pub fn new(model: M, setting: Setting, guidance: Guidance, seed: u64) -> Self {
+        Self {
+            model,
+            setting,
+            guidance,
+            seed,
+            plan: None,
+        }
+    }
+
+    /// The plan. Made at the first call.
+    ///
+    /// # Errors
+    /// Those of the model.
+    pub fn plan(&mut self, baseline: &Texts) -> Result<&Plan, ModelError> {
+        let plan = match self.plan.take() {
+            Some(plan) => plan,
+            None => planner::plan(&mut self.model, &self.setting, &self.guidance, baseline)?,
+        };
+        Ok(self.plan.insert(plan))
+    }
+
+    fn write(&mut self, history: &History) -> Result<Result<Candidate, String>, ModelError> {
+        let kept = self.plan(&history.baseline)?.kept.clone();
+        let numbers: Vec<usize> = kept.iter().map(|advice| advice.number).collect();
+        let number = history.proposed;
+        let choice = islands::choose(history, self.seed, number, &numbers);
+        let profile = self.guidance.profile().map(to_markdown);
+        let assignment = Assignment {
+            origin: Origin {
+                number,
+                advice: choice.advice,
+            },
+            advice: kept
+                .iter()
+                .find(|advice| Some(advice.number) == choice.advice),
+            parent: choice.parent.as_ref().and_then(|id| history.find(id)),
+            profile: profile.as_deref(),
+        };
+        coder::write(&mut self.model, &self.setting, history, assignment)
+    }
+}
+
+impl<M: Model> Proposer for LlmProposer<M> {
+    fn propose(&mut self, history: &History) -> Result<Candidate, ProposeError> {
+        match self.write(history) {
+            Ok(Ok(candidate)) => Ok(candidate),
+            Ok(Err(problem)) => Err(ProposeError::Failed(problem)),
+            Err(error) => Err(ProposeError::Stop(error.to_string())),
+        }
+    }
+}
