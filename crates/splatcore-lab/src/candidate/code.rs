@@ -114,6 +114,20 @@ pub fn split(code: &str, range: Range<usize>, separator: &str) -> Vec<Range<usiz
     parts
 }
 
+/// Names that a text declares in shared memory.
+pub fn shared(code: &str) -> impl Iterator<Item = &str> {
+    let declarations = code.split("__shared__").skip(1);
+    declarations.flat_map(|rest| {
+        let end = rest.find(';').unwrap_or(rest.len());
+        split(rest, 0..end, ",").into_iter().filter_map(|part| {
+            // `Type name`, `Type name[N]`, `Type* name = ...`; attributes stand in front.
+            let name = rest[part].split(['[', '=']).next()?;
+            name.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+                .rfind(|w| is_name(w))
+        })
+    })
+}
+
 /// Whether an expression assigns, counts or calls.
 pub fn has_effect(code: &str) -> bool {
     let mut plain = code.to_owned();
@@ -186,6 +200,8 @@ mod tests {
     fn brackets_and_statements() {
         assert_eq!(matching("f(a[0], (b)) c", 1), Some(11));
         assert_eq!(matching("(a", 0), None);
+        let text = "__shared__ u32 a[2][N], b; extern __shared__ __align__(16) char c[]; int d;";
+        assert_eq!(shared(text).collect::<Vec<_>>(), ["a", "b", "c"]);
         let parts = split("a(b;c);d;", 0..9, ";");
         assert_eq!(parts, [0..6, 7..8, 9..9]);
         assert!(has_effect("a = b") && has_effect("f(a)") && has_effect("a[i++]"));

@@ -7,9 +7,10 @@
 //!
 //! A mark stands in a line of its own, in front of the line that it marks. Each transformation
 //! that applies there is an axis of the search, beside the tunables; calls of `expf` need no mark.
-//! Whether one applies is decided from the text alone, so that a transformed kernel computes the
-//! same but for rounding (`expf`) as long as no other thread writes what a marked loop's condition
-//! or a marked load reads. The gates check that.
+//! Whether one applies is decided from the text alone: a transformed kernel computes the same but
+//! for rounding (`expf`) as long as no other thread writes what a marked loop's condition or a
+//! marked load reads, and a marked load reads global memory. A person who marks a place says so;
+//! the gates check it.
 
 use super::code::{self, blank};
 use super::id::Texts;
@@ -312,7 +313,10 @@ impl Place<'_> {
         let array = path[..bracket].replace("->", ".");
         let whole = code::matching(path, bracket) == Some(path.len() - 1);
         let plain = array.split('.').all(code::is_name);
-        if !assigned || !whole || !plain || code::has_effect(&path[bracket..]) {
+        // Shared memory has no such loads.
+        let owner = array.split('.').next().unwrap_or_default();
+        let global = !code::shared(self.code).any(|name| name == owner);
+        if !assigned || !whole || !plain || !global || code::has_effect(&path[bracket..]) {
             return None;
         }
         let start = self.start + body.len() - right.trim_start().len();

@@ -79,6 +79,8 @@ fn loads_take_another_instruction() {
         "__ldg(&args.means[start + (u32)k[1]])",
     );
     assert_eq!(after(text, "M.load", "__ldg").unwrap(), expected);
+    let shared = format!("__shared__ Batch args;\n{text}");
+    assert!(find(&texts(&shared)).is_err());
     for line in [
         "float4 a = -b[i];",
         "float4 a = b[i] + c[i];",

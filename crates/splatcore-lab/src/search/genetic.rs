@@ -18,8 +18,8 @@ pub struct Genetic {
 impl Default for Genetic {
     fn default() -> Self {
         Self {
-            population: 20,
-            mutations: 1.0,
+            population: 8,
+            mutations: 0.5,
         }
     }
 }

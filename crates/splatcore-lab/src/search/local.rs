@@ -9,7 +9,9 @@ use splatcore_core::random::Rng;
 /// Settings of the local search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LocalSearch {
-    /// Trials in a row without a new best after which the search starts anew at a random point.
+    /// Random points of a start; the search goes on from the fastest.
+    pub start: usize,
+    /// Trials in a row without a new best after which the search starts anew.
     pub fruitless: usize,
     /// The share of axes that change when a neighbourhood is exhausted; at least one.
     pub kick: f32,
@@ -18,6 +20,7 @@ pub struct LocalSearch {
 impl Default for LocalSearch {
     fn default() -> Self {
         Self {
+            start: 8,
             fruitless: 50,
             kick: 0.3,
         }
@@ -26,7 +29,9 @@ impl Default for LocalSearch {
 
 /// Where the search stands after some trials.
 struct State<'a> {
-    /// The point whose neighbourhood is searched; None: the next trial becomes it.
+    /// Random points that the start still needs.
+    starting: usize,
+    /// The point whose neighbourhood is searched; while starting, the fastest point of the start.
     base: Option<&'a Trial>,
     /// Points of that neighbourhood that were not tried.
     left: usize,
@@ -39,6 +44,9 @@ struct State<'a> {
 impl LocalSearch {
     pub(super) fn next(&self, space: &Space, known: &Trials<'_>, rng: &mut Rng) -> Option<Config> {
         let state = self.replay(space, known);
+        if state.starting > 0 {
+            return None;
+        }
         let base = &state.base?.config;
         if state.left > 0 {
             let mut near = Vec::with_capacity(state.left);
@@ -55,6 +63,7 @@ impl LocalSearch {
     /// The state after all trials. Which of them were starts follows from the trials before.
     fn replay<'a>(&self, space: &Space, known: &Trials<'a>) -> State<'a> {
         let mut state = State {
+            starting: self.start,
             base: None,
             left: 0,
             best: f64::INFINITY,
@@ -62,18 +71,18 @@ impl LocalSearch {
         };
         for (at, trial) in known.list.iter().enumerate() {
             let time = trial.time();
-            state.fruitless = if time < state.best {
-                0
-            } else {
-                state.fruitless + 1
+            state.fruitless = match time < state.best {
+                true => 0,
+                false => state.fruitless + 1,
             };
             state.best = state.best.min(time);
             let is_base = match state.base {
                 // The neighbourhood was exhausted: the search goes on from wherever it went.
-                Some(_) if state.left == 0 => time.is_finite(),
+                Some(_) if state.starting == 0 && state.left == 0 => time.is_finite(),
                 Some(base) => time < base.time(),
                 None => time.is_finite(),
             };
+            state.starting = state.starting.saturating_sub(1);
             if is_base {
                 state.base = Some(trial);
                 state.left = unseen(space, trial, &known.list[..=at]);
@@ -82,7 +91,7 @@ impl LocalSearch {
                 state.left -= usize::from(near && state.left > 0);
             }
             if state.fruitless >= self.fruitless {
-                (state.base, state.fruitless) = (None, 0);
+                (state.base, state.fruitless, state.starting) = (None, 0, self.start);
             }
         }
         state

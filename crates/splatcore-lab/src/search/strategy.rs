@@ -54,6 +54,7 @@ impl Strategy {
     }
 
     /// The point for proposal `n` (counted from 0): allowed by the space and not among the trials.
+    /// The trials' points lie on the space's axes; conditions may not hold for some of them.
     /// None if no such point is left, or none could be found in a space too large to list.
     pub fn next(&self, space: &Space, trials: &[Trial], seed: u64, n: u64) -> Option<Config> {
         let mut rng = Rng::new(seed, n);

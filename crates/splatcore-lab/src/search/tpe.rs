@@ -30,10 +30,10 @@ impl Default for Tpe {
     fn default() -> Self {
         Self {
             start: 10,
-            good: 0.15,
+            good: 0.1,
             most_good: 25,
             width: 0.3,
-            candidates: 256,
+            candidates: 128,
         }
     }
 }
@@ -42,7 +42,7 @@ impl Tpe {
     pub(super) fn next(&self, space: &Space, known: &Trials<'_>, rng: &mut Rng) -> Option<Config> {
         let ranked = known.ranked();
         if known.list.len() < self.start || ranked.is_empty() {
-            return None;
+            return spread(space, known, rng);
         }
         let count = (self.good * ranked.len() as f32).ceil() as usize;
         let good = &ranked[..count.clamp(1, self.most_good)];
@@ -87,9 +87,32 @@ impl Tpe {
     }
 }
 
+/// Random points from which `spread` chooses.
+const SPREAD: usize = 16;
+
+/// Of some random points, the one whose values were tried least: a start that leaves no value of an
+/// axis out, as a Latin hypercube does where there are no conditions.
+fn spread(space: &Space, known: &Trials<'_>, rng: &mut Rng) -> Option<Config> {
+    let mut tried: Vec<Vec<u32>> = (0..space.axes().len())
+        .map(|axis| vec![0; space.values(axis)])
+        .collect();
+    for trial in known.list {
+        for (counts, &value) in tried.iter_mut().zip(&trial.config) {
+            counts[usize::from(value)] += 1;
+        }
+    }
+    let familiar = |config: &Config| -> u32 {
+        let axes = config.iter().zip(&tried);
+        axes.map(|(&value, counts)| counts[usize::from(value)])
+            .sum()
+    };
+    let drawn = (0..SPREAD).map_while(|_| space.draw(rng, &|config| known.is_new(config)));
+    drawn.min_by_key(familiar)
+}
+
 /// The weight of one value around another, for each axis.
 struct Kernels {
-    /// `[axis][centre * values + value]`; each row of values sums to 1.
+    /// `[axis][value * values + centre]`; the values around a centre sum to 1.
     weights: Vec<Vec<f64>>,
     values: Vec<usize>,
     /// The density of the uniform prior.
@@ -106,20 +129,19 @@ impl Kernels {
         let width = f64::from(width);
         let mut weights = Vec::with_capacity(values.len());
         for (axis, &count) in values.iter().enumerate() {
-            let mut table = Vec::with_capacity(count * count);
+            let mut table = vec![1.0; count * count];
+            let even = 1.0 / (count - 1).max(1) as f64;
             for centre in 0..count {
                 let raw = |value: usize| match space.is_ordered(axis) {
                     true => 0.5f64.powi(value.abs_diff(centre) as i32),
                     false => 1.0,
                 };
                 let others: f64 = (0..count).filter(|v| *v != centre).map(raw).sum();
-                for value in 0..count {
-                    let even = 1.0 / (count - 1).max(1) as f64;
-                    table.push(match value == centre {
-                        true if count == 1 => 1.0,
+                for value in (0..count).filter(|_| count > 1) {
+                    table[value * count + centre] = match value == centre {
                         true => 1.0 - width,
                         false => width * 0.5 * (even + raw(value) / others),
-                    });
+                    };
                 }
             }
             weights.push(table);
@@ -132,12 +154,15 @@ impl Kernels {
     }
 
     fn log_density(&self, config: &[u16], trials: &[&Trial]) -> f64 {
+        let row = |(axis, &value): (usize, &u16)| {
+            let count = self.values[axis];
+            &self.weights[axis][usize::from(value) * count..][..count]
+        };
+        let rows: Vec<&[f64]> = config.iter().enumerate().map(row).collect();
         let kernel = |trial: &&Trial| -> f64 {
-            let axes = trial.config.iter().zip(config).enumerate();
-            axes.map(|(axis, (&centre, &value))| {
-                self.weights[axis][usize::from(centre) * self.values[axis] + usize::from(value)]
-            })
-            .product()
+            let axes = trial.config.iter().zip(&rows);
+            axes.map(|(&centre, row)| row[usize::from(centre)])
+                .product()
         };
         let sum: f64 = trials.iter().map(kernel).sum();
         ((sum + self.uniform) / (trials.len() + 1) as f64).ln()
@@ -148,10 +173,9 @@ impl Kernels {
         let axes = centre.iter().enumerate();
         axes.map(|(axis, &centre)| {
             let count = self.values[axis];
-            let row = &self.weights[axis][usize::from(centre) * count..][..count];
             let mut left = f64::from(rng.uniform());
-            let drawn = row.iter().position(|weight| {
-                left -= weight;
+            let drawn = (0..count).find(|value| {
+                left -= self.weights[axis][value * count + usize::from(centre)];
                 left < 0.0
             });
             drawn.map_or(centre, |drawn| drawn as u16)
