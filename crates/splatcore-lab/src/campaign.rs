@@ -4,8 +4,9 @@
 use crate::candidate::{Candidate, Id, Texts};
 use crate::evaluate::{Broken, Evaluator, Outcome};
 use crate::experiment::{ExperimentError, Folder};
+use crate::gates::{Rejection, Verdict};
 use crate::journal::{Event, JournalError, NotRun, Opened, Proposed, State};
-use crate::propose::{ProposeError, Proposer};
+use crate::propose::{History, ProposeError, Proposer};
 use std::collections::HashMap;
 use std::time::Instant;
 
@@ -42,19 +43,34 @@ pub trait Watch {
     fn interrupted(&self) -> bool;
 }
 
+/// A second opinion on candidates, before they are evaluated.
+pub trait CrossCheck {
+    /// An objection, which rejects the candidate. No objection proves nothing.
+    ///
+    /// # Errors
+    /// Why the run cannot go on.
+    fn object(
+        &mut self,
+        history: &History,
+        candidate: &Candidate,
+    ) -> Result<Option<Rejection>, String>;
+}
+
 /// Runs an experiment, or goes on with it. Returns why it ended.
 ///
 /// # Errors
 /// See [`CampaignError`].
-pub fn run(
-    folder: &mut Folder,
+pub fn run<'a>(
+    folder: &'a mut Folder,
     opened: Opened,
     proposer: &mut dyn Proposer,
     evaluator: &mut dyn Evaluator,
+    cross_check: Option<&'a mut dyn CrossCheck>,
     baseline: Texts,
     watch: &mut dyn Watch,
 ) -> Result<String, CampaignError> {
     let mut session = Session::open(folder, opened, baseline)?;
+    session.cross_check = cross_check;
     let ended = session
         .begin(evaluator, watch)
         .and_then(|()| session.go(proposer, evaluator, watch));
@@ -72,6 +88,7 @@ pub struct Session<'a> {
     state: State,
     /// Gates that were not run, of judged candidates.
     not_run: HashMap<Id, Vec<NotRun>>,
+    cross_check: Option<&'a mut dyn CrossCheck>,
     start: Instant,
 }
 
@@ -102,6 +119,7 @@ impl<'a> Session<'a> {
             not_run: not_run(folder),
             folder,
             state,
+            cross_check: None,
             start: Instant::now(),
         };
         session.write(Event::Opened(opened))?;
@@ -240,6 +258,13 @@ impl<'a> Session<'a> {
     ) -> Result<(), CampaignError> {
         watch.proposed(&self.state, candidate);
         let id = candidate.id();
+        if let Some(rejection) = self.objection(candidate)? {
+            let outcome = Outcome {
+                verdict: Verdict::Rejected(rejection),
+                not_run: vec![],
+            };
+            return self.settle(candidate, outcome, 0.0, watch);
+        }
         let mut events = Vec::new();
         let outcome = {
             let known = |code: &str| self.known(&id, code);
@@ -258,11 +283,32 @@ impl<'a> Session<'a> {
                 })?;
             }
         }
+        self.settle(candidate, outcome, evaluator.take_device_seconds(), watch)
+    }
+
+    fn objection(&mut self, candidate: &Candidate) -> Result<Option<Rejection>, CampaignError> {
+        match &mut self.cross_check {
+            Some(check) => {
+                let objection = check.object(&self.state.history, candidate);
+                objection.map_err(CampaignError::Stop)
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn settle(
+        &mut self,
+        candidate: &Candidate,
+        outcome: Outcome,
+        device_seconds: f64,
+        watch: &mut dyn Watch,
+    ) -> Result<(), CampaignError> {
+        let id = candidate.id();
         self.write(Event::Judged {
             id: id.clone(),
             verdict: outcome.verdict.clone(),
             not_run: outcome.not_run.clone(),
-            device_seconds: evaluator.take_device_seconds(),
+            device_seconds,
         })?;
         self.not_run.insert(id, outcome.not_run.clone());
         watch.judged(&self.state, candidate, &outcome);

@@ -129,6 +129,7 @@ pub fn try_all(
                     training: false,
                     files: vec![],
                     seed: 1,
+                    more: vec![],
                     plan: Plan::default(),
                     limits,
                 };

@@ -76,6 +76,8 @@ fn experiment(candidates: u64) -> Experiment {
             ..Budget::default()
         },
         timing: Plan::default(),
+        models: crate::llm::budget::Limits::default(),
+        llm: crate::llm::source::Endpoints::new(),
     }
 }
 
@@ -93,6 +95,7 @@ fn go(folder: &mut Folder, stop_after: u32) -> Result<String, CampaignError> {
         opened,
         &mut Numbers,
         &mut evaluator,
+        None,
         Texts::new(),
         &mut Quiet { left: &left },
     )
@@ -191,6 +194,7 @@ fn a_proposer_that_never_has_an_idea_ends_the_run() {
         opened,
         &mut Idle,
         &mut evaluator,
+        None,
         Texts::new(),
         &mut Quiet { left: &left },
     )
@@ -264,6 +268,7 @@ fn fifty_faulty_candidates_do_not_stop_a_run() {
         opened,
         &mut Numbers,
         &mut Faulty,
+        None,
         Texts::new(),
         &mut watch,
     );

@@ -5,7 +5,7 @@ use super::suite::Suite;
 use super::{Broken, Evaluator, Outcome};
 use crate::candidate::{Candidate, Id, Texts};
 use crate::gates::machine_code::{self, Compiled};
-use crate::gates::result::{TestScene, hostile, random};
+use crate::gates::result::{TestScene, Wanted, hostile, random, wanted};
 use crate::gates::{Gate, Rejection, Verdict, source};
 use crate::journal::{Checked, Code, Event, NotRun, Series, Timed};
 use crate::timing::{Contestants, Plan, Standing, TimedScene, clocks_agree, round, settle};
@@ -75,6 +75,8 @@ pub struct Settings {
     pub files: Vec<String>,
     /// Seed of the test scenes and of the order of frames.
     pub seed: u64,
+    /// Scenes to look at besides: counterexamples of a second model.
+    pub more: Vec<Wanted>,
     /// How sure a verdict is.
     pub plan: Plan,
     /// How long a worker may take.
@@ -120,6 +122,12 @@ impl<'a> Local<'a> {
         let pipeline = settings.pipeline;
         let mut tests = random(settings.seed, pipeline);
         tests.extend(hostile(settings.seed, pipeline));
+        tests.extend(
+            settings
+                .more
+                .iter()
+                .map(|more| wanted(settings.seed, more, pipeline)),
+        );
         let few = small(&tests);
         let mut suite = |tests| {
             let reference = toolbox.reference();

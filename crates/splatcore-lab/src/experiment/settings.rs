@@ -1,5 +1,7 @@
 //! `experiment.toml`.
 
+use crate::llm::budget::Limits;
+use crate::llm::source::Endpoints;
 use crate::timing::Plan;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +28,12 @@ pub struct Experiment {
     /// How sure a verdict is.
     #[serde(default)]
     pub timing: Plan,
+    /// What models may cost, over all runs.
+    #[serde(default)]
+    pub models: Limits,
+    /// Endpoints of models, by role.
+    #[serde(default, skip_serializing_if = "Endpoints::is_empty")]
+    pub llm: Endpoints,
 }
 
 /// Kernels that may be changed.

@@ -7,7 +7,7 @@ mod scenes;
 
 pub use compare::{GradientError, ImageError, gradient_errors, image_error};
 pub use metamorphic::check as check_metamorphic;
-pub use scenes::{TestScene, hostile, random};
+pub use scenes::{TestScene, Wanted, hostile, random, wanted};
 
 use super::{Gate, Rejection};
 

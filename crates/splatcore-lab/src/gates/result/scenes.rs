@@ -101,6 +101,51 @@ pub fn random(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
     KINDS.iter().enumerate().map(draw).collect()
 }
 
+/// What somebody says a candidate may fail on; what is not said is drawn.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wanted {
+    /// For messages.
+    pub name: String,
+    /// Pixels.
+    pub size: Option<[u32; 2]>,
+    /// Gaussians in view.
+    pub gaussians: Option<usize>,
+    /// Least and greatest opacity.
+    pub opacity: Option<[f32; 2]>,
+    /// Colour behind the scene.
+    pub background: Option<[f32; 3]>,
+}
+
+/// A scene as wanted, drawn from a seed. Images have at most 256 pixels a side, and scenes 2,000
+/// Gaussians, so that an emulator can render them.
+pub fn wanted(seed: u64, wanted: &Wanted, pipeline: Pipeline) -> TestScene {
+    let mut rng = Rng::new(seed, 200);
+    let usual = KINDS[0];
+    let inside = |[least, most]: [f32; 2]| {
+        let low = least.clamp(0.001, 0.999);
+        [low, most.clamp(low, 0.999)]
+    };
+    let kind = Kind {
+        gaussians: wanted.gaussians.map_or(usual.gaussians, |n| n.min(2000)),
+        opacity: wanted.opacity.map_or(usual.opacity, inside),
+        ..usual
+    };
+    let scene = gaussians(&mut rng, &kind);
+    let size = wanted
+        .size
+        .unwrap_or([64, 48])
+        .map(|side| side.clamp(1, 256));
+    let mut frame = frame(&mut rng, size, pipeline);
+    if let Some(background) = wanted.background {
+        frame.background = background;
+    }
+    TestScene {
+        name: format!("counterexample '{}' (seed {seed})", wanted.name),
+        scene,
+        frames: vec![frame],
+    }
+}
+
 /// Scenes at the edge of what a scene may be: nothing in view, behind and across the near plane, a
 /// Gaussian larger than the image, opacities of 0 and 1.
 pub fn hostile(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
@@ -188,6 +233,27 @@ fn frame(rng: &mut Rng, [width, height]: [u32; 2], pipeline: Pipeline) -> FrameS
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_wanted_is_drawn_within_limits() {
+        let asked = Wanted {
+            name: "many".into(),
+            size: Some([0, 4096]),
+            gaussians: Some(1_000_000),
+            opacity: Some([2.0, -1.0]),
+            background: Some([1.0, 0.0, 0.5]),
+        };
+        let test = wanted(1, &asked, Pipeline::VANILLA);
+        assert_eq!(test.scene.len(), 2000);
+        assert_eq!(test.frames[0].size, [1, 256]);
+        assert_eq!(test.frames[0].background, [1.0, 0.0, 0.5]);
+        assert!(
+            test.scene
+                .opacity_logits
+                .iter()
+                .all(|logit| logit.is_finite())
+        );
+    }
 
     #[test]
     fn a_seed_draws_the_same_and_another_does_not() {

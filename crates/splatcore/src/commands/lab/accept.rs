@@ -138,6 +138,7 @@ fn timed(
         training: experiment.task.workload == Workload::Step,
         files: experiment.task.files.clone(),
         seed: experiment.seed.wrapping_add(again << 32),
+        more: vec![],
         plan: experiment.timing.clone(),
         limits: build.limits(),
     };

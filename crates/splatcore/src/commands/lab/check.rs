@@ -42,6 +42,7 @@ pub fn run(args: Args) -> Result<()> {
         training: args.training,
         files: changed.keys().cloned().collect(),
         seed: args.seed,
+        more: vec![],
         plan: Plan::default(),
         limits: build.limits(),
     };

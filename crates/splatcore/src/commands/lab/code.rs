@@ -52,6 +52,26 @@ pub fn programs(
     Ok(all)
 }
 
+/// The kernel files of each program, by the program's name and constants.
+///
+/// # Errors
+/// As [`programs`].
+pub fn files_of_programs(
+    pipeline: Pipeline,
+    training: bool,
+    capability: u32,
+) -> Result<BTreeMap<String, Vec<String>>> {
+    let programs = programs(pipeline, training, capability, None)?;
+    let files = |program: &Program| {
+        let files = program.files();
+        files.iter().map(|(name, _)| (*name).to_owned()).collect()
+    };
+    Ok(programs
+        .iter()
+        .map(|program| (name(program), files(program)))
+        .collect())
+}
+
 /// A step as any other: by its options kernels are chosen.
 fn step(render: RenderOptions) -> StepPlan {
     StepPlan {

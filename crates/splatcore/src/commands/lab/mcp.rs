@@ -28,7 +28,8 @@ pub fn run(args: Args) -> Result<()> {
     let mut folder = Folder::open(&args.folder)?;
     let experiment = folder.experiment.clone();
     let baseline = opening.baseline(&experiment)?;
-    let mut evaluator = opening.evaluator(&experiment)?;
+    let profile = super::profile::of(&opening.build, &experiment)?;
+    let mut evaluator = opening.evaluator(&experiment, &args.folder)?;
     let opened = opening.opened(&experiment, &evaluator);
     let guard = interrupt::Guard::start()?;
     let mut watch = Lines { guard: &guard };
@@ -38,7 +39,7 @@ pub fn run(args: Args) -> Result<()> {
         session: &mut session,
         evaluator: &mut evaluator,
         watch: &mut watch,
-        profile: String::new(),
+        profile: splatcore_lab::profile::to_markdown(&profile),
     };
     serve(&mut desk, stdin().lock(), stdout().lock())?;
     session.close("the client went".into())?;

@@ -4,10 +4,14 @@ mod accept;
 mod cheats;
 mod check;
 mod code;
+mod counterexamples;
 mod device;
 mod mcp;
+mod model;
 mod new;
 mod pack;
+mod profile;
+mod replay_server;
 mod report;
 mod run;
 mod scenes;
@@ -43,6 +47,10 @@ enum Command {
     Status(status::Args),
     /// Serve an experiment to a coding agent, over the Model Context Protocol
     Mcp(mcp::Args),
+    /// Say where the time of an experiment's frames goes, as models are told
+    Profile(profile::Args),
+    /// Answer chat completions from a recorded run, and fail on demand
+    ReplayServer(replay_server::Args),
     /// Write a page about an experiment
     Report(report::Args),
     /// Make a patch of a candidate, if it may become a commit
@@ -67,6 +75,8 @@ pub fn run(args: Args) -> Result<()> {
         Command::Run(args) => run::run(args),
         Command::Status(args) => status::run(&args),
         Command::Mcp(args) => mcp::run(args),
+        Command::Profile(args) => profile::run(&args),
+        Command::ReplayServer(args) => replay_server::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Accept(args) => accept::run(args),
         Command::Pack(args) => pack::pack(&args),

@@ -8,6 +8,8 @@ use splatcore_core::Pipeline;
 use splatcore_cuda::ops::op_of;
 use splatcore_lab::evaluate::Toolbox;
 use splatcore_lab::experiment::{Budget, Experiment, Folder, Scene, Scenes, Task, Workload};
+use splatcore_lab::llm::budget::Limits;
+use splatcore_lab::llm::source::Endpoints;
 use splatcore_lab::timing::Plan;
 use std::path::PathBuf;
 
@@ -86,6 +88,8 @@ pub fn run(args: Args) -> Result<()> {
             wall_seconds: args.wall_seconds,
         },
         timing: Plan::default(),
+        models: Limits::default(),
+        llm: Endpoints::new(),
     };
     Folder::create(&args.folder, &experiment)?;
     println!(

@@ -1,20 +1,19 @@
 //! `splatcore lab run` and `resume`.
 
+use super::counterexamples;
 use super::device::DeviceArgs;
 use super::scenes;
 use super::toolbox::{Build, digest};
 use super::words::said;
 use crate::interrupt;
 use anyhow::{Result, bail};
-use clap::ValueEnum;
 use splatcore_core::Pipeline;
 use splatcore_lab::campaign::{self, Watch};
 use splatcore_lab::evaluate::{Evaluator, Local, Outcome, Settings, Toolbox};
 use splatcore_lab::experiment::{Experiment, Folder, Workload};
 use splatcore_lab::journal::{Opened, State};
-use splatcore_lab::propose::Proposer;
 use splatcore_lab::{Candidate, Texts};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Search until a budget is spent, nothing is left to try, or Ctrl-C.
 ///
@@ -24,18 +23,34 @@ use std::path::PathBuf;
 pub struct Args {
     /// Folder of the experiment
     folder: PathBuf,
-    /// Who makes candidates
-    #[arg(long, value_name = "NAME", default_value = "none")]
-    proposer: ProposerName,
+    /// Without a model: which strategy searches the declared tunables and marked places
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "portfolio",
+        conflicts_with = "llm"
+    )]
+    strategy: Strategy,
+    #[command(flatten)]
+    model: super::model::ModelArgs,
     #[command(flatten)]
     device: DeviceArgs,
 }
 
-/// Who makes candidates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ProposerName {
-    /// No model: search over declared tunables and marked places
-    None,
+/// A strategy's name.
+#[derive(Clone, Debug)]
+pub struct Strategy(pub String);
+
+impl std::str::FromStr for Strategy {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        use splatcore_lab::search::Strategy as Known;
+        match Known::named(name) {
+            Some(_) => Ok(Self(name.into())),
+            None => Err(format!("give one of {}", Known::NAMES.join(", "))),
+        }
+    }
 }
 
 /// Runs the command.
@@ -44,9 +59,12 @@ pub fn run(args: Args) -> Result<()> {
     let mut folder = Folder::open(&args.folder)?;
     let experiment = folder.experiment.clone();
     let baseline = opening.baseline(&experiment)?;
-    let mut proposer = proposer(args.proposer, &experiment, &baseline)?;
     let guard = interrupt::Guard::start()?;
-    let mut evaluator = opening.evaluator(&experiment)?;
+    let (mut proposer, mut cross_check) = match args.model.is_asked() {
+        true => args.model.proposer(&opening, &experiment, &args.folder)?,
+        false => (super::search::proposer(&args.strategy, &experiment), None),
+    };
+    let mut evaluator = opening.evaluator(&experiment, &args.folder)?;
     let opened = opening.opened(&experiment, &evaluator);
     let mut watch = Lines { guard: &guard };
     let ended = campaign::run(
@@ -54,6 +72,7 @@ pub fn run(args: Args) -> Result<()> {
         opened,
         &mut *proposer,
         &mut evaluator,
+        cross_check.as_deref_mut().map(|check| check as _),
         baseline,
         &mut watch,
     )?;
@@ -63,7 +82,8 @@ pub fn run(args: Args) -> Result<()> {
 
 /// What every way of running an experiment begins with.
 pub struct Opening {
-    build: Build,
+    /// The build.
+    pub build: Build,
 }
 
 impl Opening {
@@ -92,7 +112,7 @@ impl Opening {
     ///
     /// # Errors
     /// If a scene cannot be read, or the baseline does not pass its own gates.
-    pub fn evaluator(&self, experiment: &Experiment) -> Result<Local<'_>> {
+    pub fn evaluator(&self, experiment: &Experiment, folder: &Path) -> Result<Local<'_>> {
         let pipeline: Pipeline = experiment
             .task
             .pipeline
@@ -103,6 +123,7 @@ impl Opening {
             training: experiment.task.workload == Workload::Step,
             files: experiment.task.files.clone(),
             seed: experiment.seed,
+            more: counterexamples::read(folder)?,
             plan: experiment.timing.clone(),
             limits: self.build.limits(),
         };
@@ -135,16 +156,6 @@ pub fn check_build(experiment: &Experiment, build: &Build) -> Result<()> {
          begin a new experiment",
         commit.map_or(String::new(), |commit| format!(" (commit {commit})"))
     )
-}
-
-fn proposer(
-    name: ProposerName,
-    experiment: &Experiment,
-    baseline: &Texts,
-) -> Result<Box<dyn Proposer>> {
-    match name {
-        ProposerName::None => super::search::proposer(experiment, baseline),
-    }
 }
 
 /// A line a candidate on stderr.

@@ -1,14 +1,12 @@
 //! The search without a model.
 
-use anyhow::{Result, bail};
-use splatcore_lab::Texts;
+use super::run::Strategy;
 use splatcore_lab::experiment::Experiment;
 use splatcore_lab::propose::Proposer;
+use splatcore_lab::search::{self, SearchProposer};
 
-/// The proposer of an experiment.
-///
-/// # Errors
-/// If nothing in the files is declared as tunable.
-pub fn proposer(_experiment: &Experiment, _baseline: &Texts) -> Result<Box<dyn Proposer>> {
-    bail!("the search is not part of this build")
+/// The proposer of an experiment. It stops the run if nothing in the files is declared as tunable.
+pub fn proposer(strategy: &Strategy, experiment: &Experiment) -> Box<dyn Proposer> {
+    let strategy = search::Strategy::named(&strategy.0).unwrap_or(search::Strategy::Random);
+    Box::new(SearchProposer::new(strategy, experiment.seed))
 }

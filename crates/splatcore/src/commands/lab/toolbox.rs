@@ -84,8 +84,16 @@ impl Build {
         Ok(files)
     }
 
+    /// The card with the built-in kernels, if there is one.
+    pub fn card(&self) -> Option<CudaBackend> {
+        match self.on {
+            On::Card => card(self.device).ok(),
+            On::Emulator => None,
+        }
+    }
+
     /// The card's compute capability; the H200's where there is none.
-    fn capability(&self) -> u32 {
+    pub fn capability(&self) -> u32 {
         const H200: u32 = 90;
         match self.on {
             On::Card => self.card.unwrap_or(H200),

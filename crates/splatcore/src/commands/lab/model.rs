@@ -1,0 +1,184 @@
+//! `splatcore lab run --llm`: a model plans, writes and checks.
+
+use super::counterexamples;
+use super::profile;
+use super::run::Opening;
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use splatcore_lab::campaign::CrossCheck;
+use splatcore_lab::experiment::{Experiment, Workload};
+use splatcore_lab::llm::Role;
+use splatcore_lab::llm::budget::Budget;
+use splatcore_lab::llm::checker::{self, Opinion};
+use splatcore_lab::llm::endpoint::Keys;
+use splatcore_lab::llm::model::Model;
+use splatcore_lab::llm::pause::Pause;
+use splatcore_lab::llm::planner::Guidance;
+use splatcore_lab::llm::prompts::Prompts;
+use splatcore_lab::llm::proposer::LlmProposer;
+use splatcore_lab::llm::question::Setting;
+use splatcore_lab::llm::record::Record;
+use splatcore_lab::llm::recorder::Recorder;
+use splatcore_lab::llm::source::Source;
+use splatcore_lab::profile::read_ncu;
+use splatcore_lab::propose::{History, Proposer};
+use splatcore_lab::{Candidate, Rejection};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// Flags of models.
+#[derive(clap::Args)]
+pub struct ModelArgs {
+    /// A model makes candidates. http: the endpoints of experiment.toml ([llm.planner],
+    /// [llm.coder], [llm.checker]); command:PROGRAM reads a prompt and prints the reply;
+    /// files:FOLDER writes prompts there and awaits replies; replay:FILE repeats a recorded run
+    #[arg(long, value_name = "SOURCE")]
+    llm: Option<Source>,
+    /// What the model is told before it writes
+    #[arg(long, value_name = "WHAT", default_value = "profile", requires = "llm")]
+    guidance: GuidanceName,
+    /// What Nsight Compute measured, as `ncu --csv` prints it; goes into the profile
+    #[arg(long, value_name = "FILE", requires = "llm")]
+    ncu: Option<PathBuf>,
+    /// A second model objects before a candidate is evaluated, while more than a third of the
+    /// candidates are wrong
+    #[arg(long, requires = "llm")]
+    cross_check: bool,
+}
+
+/// Modes of figures 9 and 10 of Hu & Zhou 2025.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum GuidanceName {
+    /// Advice of a planner, pruned by a profile
+    Profile,
+    /// Advice of a planner
+    Planner,
+    /// Nothing
+    None,
+}
+
+type Shared = Arc<Mutex<Recorder<Box<dyn Model + Send>>>>;
+
+/// A proposer, and a second opinion if one is wanted.
+pub type Pair = (Box<dyn Proposer>, Option<Box<dyn CrossCheck>>);
+
+impl ModelArgs {
+    /// Whether a model makes candidates.
+    pub fn is_asked(&self) -> bool {
+        self.llm.is_some()
+    }
+
+    /// The proposer, and the second opinion.
+    ///
+    /// # Errors
+    /// If an endpoint's settings cannot be right, or a file cannot be read.
+    pub fn proposer(&self, open: &Opening, experiment: &Experiment, folder: &Path) -> Result<Pair> {
+        let Some(source) = &self.llm else {
+            bail!("no source of answers is named; give --llm");
+        };
+        let record = Record::open(folder.join("models.jsonl"))?;
+        let keys = Keys::of_environment();
+        let opened = source.open(&experiment.llm, &keys, &record, &Pause::default())?;
+        let budget = Budget::new(experiment.models, record.exchanges());
+        let recorder = Recorder::new(record, budget, opened.prices, opened.model);
+        let model: Shared = Arc::new(Mutex::new(recorder));
+        let mut setting = Setting::new(task(experiment));
+        setting.parameters = opened.parameters;
+        setting.hidden = hidden(experiment);
+        setting.prompts = Prompts::in_folder(&folder.join("prompts"))?;
+        let guidance = match self.guidance {
+            GuidanceName::None => Guidance::None,
+            GuidanceName::Planner => Guidance::Planner,
+            GuidanceName::Profile => {
+                Guidance::PlannerAndProfile(Box::new(self.profile(open, experiment)?))
+            }
+        };
+        let cross_check = self.cross_check.then(|| {
+            let checker: Box<dyn CrossCheck> = Box::new(Checker {
+                model: model.clone(),
+                setting: setting.clone(),
+                folder: folder.to_owned(),
+            });
+            checker
+        });
+        let proposer = LlmProposer::new(model, setting, guidance, experiment.seed);
+        Ok((Box::new(proposer), cross_check))
+    }
+
+    fn profile(
+        &self,
+        open: &Opening,
+        experiment: &Experiment,
+    ) -> Result<splatcore_lab::profile::Profile> {
+        let mut profile = profile::of(&open.build, experiment)?;
+        if let Some(file) = &self.ncu {
+            let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+            let measured = read_ncu(&text).with_context(|| file.display().to_string())?;
+            if profile.add_metrics(&measured) == 0 {
+                bail!(
+                    "{}: none of its kernels is one of the task's; measure the pipeline {}",
+                    file.display(),
+                    experiment.task.pipeline
+                );
+            }
+        }
+        Ok(profile)
+    }
+}
+
+/// What the task's kernels compute.
+fn task(experiment: &Experiment) -> String {
+    let task = &experiment.task;
+    let what = match task.workload {
+        Workload::Frame => "a frame: an image of a scene of 3D Gaussians",
+        Workload::Step => {
+            "a step of training: an image of a scene of 3D Gaussians and the \
+                           gradients of its parameters"
+        }
+    };
+    format!(
+        "The kernels of the pipeline {} compute {what}. These files may be changed: {}.",
+        task.pipeline,
+        task.files.join(", ")
+    )
+}
+
+/// Names of scenes that no prompt may hold.
+fn hidden(experiment: &Experiment) -> Vec<String> {
+    let held_out = experiment.scenes.held_out.iter();
+    let names = held_out.filter_map(|scene| {
+        let name = Path::new(&scene.model).file_stem()?;
+        Some(name.to_string_lossy().into_owned())
+    });
+    names.collect()
+}
+
+/// A second model's veto.
+struct Checker {
+    model: Shared,
+    setting: Setting,
+    folder: PathBuf,
+}
+
+impl CrossCheck for Checker {
+    fn object(
+        &mut self,
+        history: &History,
+        candidate: &Candidate,
+    ) -> Result<Option<Rejection>, String> {
+        if !checker::asks_first(history) {
+            return Ok(None);
+        }
+        let opinion = checker::check(&mut self.model, &self.setting, &history.baseline, candidate);
+        let opinion = opinion.map_err(|error| format!("the {}: {error}", Role::Checker))?;
+        if let Opinion::Differs {
+            counterexample: Some(example),
+            ..
+        } = &opinion
+        {
+            let kept = counterexamples::keep(&self.folder, example);
+            kept.map_err(|error| error.to_string())?;
+        }
+        Ok(opinion.rejection())
+    }
+}

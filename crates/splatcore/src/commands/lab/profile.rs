@@ -1,0 +1,175 @@
+//! `splatcore lab profile`: where the time goes, as models are told.
+
+use super::device::DeviceArgs;
+use super::toolbox::Build;
+use super::{code, scenes};
+use crate::output;
+use anyhow::Result;
+use splatcore_core::Pipeline;
+use splatcore_core::backend::{Backend, Timed};
+use splatcore_cuda::ops::op_of;
+use splatcore_lab::Texts;
+use splatcore_lab::evaluate::Toolbox;
+use splatcore_lab::experiment::{Experiment, Folder, Workload};
+use splatcore_lab::profile::{Kernel, Profile, Stage, to_markdown};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Say where the time of an experiment's frames goes: stages, counts, and what the task's kernels
+/// take of a card.
+///
+/// Times and counts need a card; resources need NVRTC only.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Folder of the experiment
+    folder: PathBuf,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<()> {
+    let folder = Folder::open(&args.folder)?;
+    let profile = of(&Build::new(&args.device)?, &folder.experiment)?;
+    match args.json {
+        true => output::print_json(&profile),
+        false => output::print(&to_markdown(&profile)),
+    }
+}
+
+/// The profile of an experiment's baseline.
+///
+/// # Errors
+/// If a scene cannot be read or rendered.
+pub fn of(build: &Build, experiment: &Experiment) -> Result<Profile> {
+    let pipeline: Pipeline = experiment
+        .task
+        .pipeline
+        .parse()
+        .map_err(anyhow::Error::msg)?;
+    let training = experiment.task.workload == Workload::Step;
+    let mut profile = Profile {
+        device: build.describe(),
+        kernels: kernels(build, experiment, pipeline, training)?,
+        ..Profile::default()
+    };
+    if let Some(backend) = build.card() {
+        measure(&mut profile, &backend, experiment, pipeline, training)?;
+        let files = build.files_of(pipeline, training)?;
+        for stage in &mut profile.stages {
+            // A stage is called after its op.
+            let of_stage = |file: &&String| op_of(file).is_some_and(|op| stage.name.contains(op));
+            stage.files = files.iter().filter(of_stage).cloned().collect();
+        }
+    }
+    Ok(profile)
+}
+
+/// What the machine code of the task's kernels takes.
+fn kernels(
+    build: &Build,
+    experiment: &Experiment,
+    pipeline: Pipeline,
+    training: bool,
+) -> Result<Vec<Kernel>> {
+    let compiled = build.compile(&Texts::new(), pipeline, training);
+    let Some(compiled) = compiled.map_err(|error| anyhow::anyhow!("{error}"))? else {
+        return Ok(vec![]);
+    };
+    let files = code::files_of_programs(pipeline, training, build.capability())?;
+    let mut kernels = Vec::new();
+    for (program, code) in &compiled.programs {
+        let Some(files) = files.get(program) else {
+            continue;
+        };
+        if !files
+            .iter()
+            .any(|file| experiment.task.files.contains(file))
+        {
+            continue;
+        }
+        for (name, kernel) in &code.kernels {
+            kernels.push(Kernel {
+                name: name.clone(),
+                files: files.clone(),
+                registers: Some(kernel.registers),
+                shared_bytes: Some(kernel.shared_bytes),
+                spill_bytes: Some(kernel.stack_bytes),
+                ..Kernel::default()
+            });
+        }
+    }
+    Ok(kernels)
+}
+
+/// Times and counts, means over the scenes' frames.
+fn measure(
+    profile: &mut Profile,
+    backend: &dyn Backend,
+    experiment: &Experiment,
+    pipeline: Pipeline,
+    training: bool,
+) -> Result<()> {
+    const PASSES: usize = 5;
+    let list = scenes::read(&experiment.scenes.search, pipeline)?;
+    let mut stages: Vec<(String, f64)> = Vec::new();
+    let mut counters: BTreeMap<String, f64> = BTreeMap::new();
+    let (mut frames, mut seconds) = (0.0, 0.0);
+    for scene in &list {
+        let mut renderer = backend.renderer(&scene.scene)?;
+        for frame in &scene.timed.frames {
+            let options = frame.options().map_err(anyhow::Error::msg)?;
+            let camera = frame.camera();
+            let counts = renderer.counts(&camera, &options)?;
+            let numbers = [
+                ("visible Gaussians", Some(counts.visible)),
+                ("pairs of tile and splat", Some(counts.pairs)),
+                ("fragments evaluated", counts.fragments_evaluated),
+                ("fragments blended", counts.fragments_blended),
+            ];
+            for (name, count) in numbers {
+                if let Some(count) = count {
+                    *counters.entry(name.into()).or_default() += count as f64;
+                }
+            }
+            for pass in 0..=PASSES {
+                let kind = if training {
+                    Timed::TrainingStages
+                } else {
+                    Timed::Stages
+                };
+                let times = renderer.stage_times(&camera, &options, kind)?;
+                let whole = renderer.stage_times(&camera, &options, Timed::Frame)?;
+                // The first one warms up.
+                if pass == 0 {
+                    continue;
+                }
+                frames += 1.0;
+                seconds += whole.iter().map(|(_, seconds)| seconds).sum::<f64>();
+                for (name, seconds) in times {
+                    match stages.iter_mut().find(|(known, _)| known == name) {
+                        Some((_, sum)) => *sum += seconds,
+                        None => stages.push((name.to_owned(), seconds)),
+                    }
+                }
+            }
+        }
+    }
+    let views = (frames / PASSES as f64).max(1.0);
+    counters.values_mut().for_each(|count| *count /= views);
+    profile.counters = counters;
+    let us = |seconds: f64| 1e6 * seconds / f64::max(frames, 1.0);
+    let sum: f64 = stages.iter().map(|(_, seconds)| seconds).sum();
+    profile.frame_us = us(if training { sum } else { seconds });
+    let stage = |(name, seconds): (String, f64)| Stage {
+        name,
+        us: us(seconds),
+        files: vec![],
+    };
+    profile.stages = stages.into_iter().map(stage).collect();
+    profile.workload = format!("{} scenes, {views} views", list.len());
+    Ok(())
+}
