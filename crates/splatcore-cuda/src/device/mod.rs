@@ -10,6 +10,7 @@ pub mod cubin;
 pub mod driver;
 pub mod dry;
 pub mod emulated;
+pub mod guarded;
 pub mod kernels;
 pub mod nvrtc;
 pub mod options;
