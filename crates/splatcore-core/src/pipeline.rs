@@ -47,6 +47,10 @@ impl Intersect {
 pub enum Blend {
     /// Every pixel walks the tile's whole list (INRIA's 3DGS).
     Scalar,
+    /// As [`Blend::Scalar`], as INRIA's 3DGS publishes it and without what later work gained: an
+    /// exact exponential, colours from global memory, a counter of contributors. Where searches for
+    /// faster kernels begin.
+    Literal,
     /// As [`Blend::Scalar`], but the exponent is compared with log2(1/255) before it is raised
     /// (TC-GS, Liao et al. 2025, section 4.1).
     EarlyCull,
@@ -264,6 +268,7 @@ names!(
     Blend,
     "blend",
     Scalar = "scalar",
+    Literal = "literal",
     EarlyCull = "early-cull",
     Frag2Mat = "frag2mat",
     TcGs = "tc-gs",
@@ -311,7 +316,7 @@ impl Blend {
     /// The backward method that goes with it where none is named.
     pub fn backward(self) -> Backward {
         match self {
-            Blend::Scalar => Backward::Atomic,
+            Blend::Scalar | Blend::Literal => Backward::Atomic,
             // Behind the others the gradients would take in what Seele leaves out.
             Blend::Splatcore | Blend::Seele => Backward::Splatcore,
             // Nor in what GSCore leaves out or in StopThePop's order.

@@ -127,7 +127,7 @@ impl Blend {
     /// ([`crate::Backend::precision`]).
     pub fn precision(self) -> Precision {
         match self {
-            Blend::Scalar | Blend::EarlyCull | Blend::Subtile => Precision::Single,
+            Blend::Scalar | Blend::Literal | Blend::EarlyCull | Blend::Subtile => Precision::Single,
             Blend::Seele | Blend::GsCore | Blend::StopThePop => Precision::Single,
             Blend::Frag2Mat | Blend::TcGs => Precision::Half(TC_GS),
             Blend::TcGsHalf => Precision::Half(Half {

@@ -1,6 +1,7 @@
 //! [`CudaBackend`]: the NVIDIA backend's face to the trainer and the commands.
 
 use crate::device::driver::{Card, NoCard};
+use crate::device::guarded::Guarded;
 use crate::device::nvrtc;
 use crate::device::queue::Queue;
 use crate::device::replaced;
@@ -58,6 +59,20 @@ impl CudaBackend {
         Ok(Self::on(Arc::new(card), options.deterministic)
             .with_moments(options.moments)
             .with_half_scene(options.half_scene))
+    }
+
+    /// As [`CudaBackend::open`], with the card's memory guarded; [`Guarded::check`] tells what was
+    /// written beside it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_guarded(options: Options, seed: u64) -> Result<(Self, Arc<Guarded>), OpenError> {
+        let opened = Self::open(options)?;
+        let device = Arc::new(Guarded::new(opened.device.clone(), seed));
+        let backend = Self::on(device.clone(), options.deterministic)
+            .with_moments(options.moments)
+            .with_half_scene(options.half_scene);
+        Ok((backend, device))
     }
 
     /// A backend on a given device, with full moments, and with the kernel files that

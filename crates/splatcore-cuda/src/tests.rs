@@ -8,3 +8,4 @@ mod not_a_number;
 mod option_pairs;
 mod real_gradients;
 pub mod support;
+mod tunables;

@@ -1,6 +1,6 @@
 //! Programs, compiled and loaded.
 
-use crate::device::{Device, DeviceError, Kernel, Program, Replacements};
+use crate::device::{Device, DeviceError, Kernel, Program, Replacements, Tuned};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -79,6 +79,16 @@ impl Kernels {
     pub fn loaded(&self) -> Vec<Program> {
         let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.programs.clone()
+    }
+
+    /// The values of a program's tunables, without compiling it. For a few calls: they are kept for
+    /// the life of the process.
+    ///
+    /// # Errors
+    /// If its text declares them wrongly, or a file of the user's takes the place of none.
+    pub fn tuned(&self, program: Program) -> Result<Tuned, DeviceError> {
+        let replacements = self.replacements.clone().map_err(DeviceError::Failed)?;
+        Tuned::of(&program.replaced(replacements))
     }
 
     /// Compiles several programs at once, each of them once.

@@ -11,6 +11,7 @@ pub mod driver;
 pub mod dry;
 pub mod emulated;
 pub mod error;
+pub mod guarded;
 pub mod kernels;
 pub mod nvrtc;
 pub mod options;

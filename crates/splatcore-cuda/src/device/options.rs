@@ -1,6 +1,6 @@
 //! Options of the compiler that a program's root file asks for, in lines like
 //! `// nvrtc: --maxrregcount=64`. Those that change how numbers are rounded are off unless a line
-//! asks for them.
+//! asks for them. NVRTC gives `--maxrregcount` to kernels without `__launch_bounds__` alone.
 
 use super::Program;
 

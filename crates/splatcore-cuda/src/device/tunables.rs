@@ -4,8 +4,10 @@
 
 use super::condition;
 use super::error::{DeviceError, device_error};
-use super::program::Program;
+use super::program::{File, Program};
+use super::replaced::Replacements;
 use splatcore_core::BackendError;
+use std::collections::BTreeMap;
 
 /// What stands between a number and the values that it may have.
 const MARK: &str = "// tune:";
@@ -32,6 +34,32 @@ pub struct Tunable {
 }
 
 impl Program {
+    /// The same with other values of tunables, by name, as texts in the place of its files.
+    ///
+    /// # Errors
+    /// If none is called so, a value is not permitted, or as [`Program::tunables`].
+    pub fn retuned(&self, values: &[(&str, u32)]) -> Result<Self, String> {
+        let mut texts: BTreeMap<String, String> = self
+            .replacements
+            .iter()
+            .map(|(name, text)| (name.to_owned(), text.to_owned()))
+            .collect();
+        let files = self.files();
+        for &(name, value) in values {
+            let tunables = self.tunables()?;
+            let tunable = tunables.iter().find(|tunable| tunable.name == name);
+            let file = tunable.ok_or_else(|| missing(self.root.0, name))?.file;
+            let built_in = files.iter().find(|(known, _)| *known == file);
+            let old = texts.get(file).map(String::as_str);
+            let old = old.or(built_in.map(|(_, text)| *text)).unwrap_or_default();
+            let text = with_value(old, name, value)?;
+            texts.insert(file.to_owned(), text);
+        }
+        let known: Vec<File> = self.headers.iter().copied().chain([self.root]).collect();
+        let program = self.clone().replaced(Replacements::new(texts, &known)?);
+        program.tunables().map(|_| program)
+    }
+
     /// The tunables of the program's files.
     ///
     /// # Errors
@@ -111,6 +139,31 @@ impl Program {
         }
         Ok(())
     }
+}
+
+/// A file's text with another value of a tunable that it declares; the declaration is kept.
+///
+/// # Errors
+/// If the text declares none of this name, or in a way that cannot be read.
+pub fn with_value(text: &str, name: &str, value: u32) -> Result<String, String> {
+    let mut found = false;
+    let mut changed = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let tunable = parse("", 0, line)?;
+        match tunable.filter(|tunable| tunable.name == name) {
+            None => changed.push_str(line),
+            Some(tunable) => {
+                let (define, values) = line.split_once(MARK).unwrap_or((line, ""));
+                let old = tunable.value.to_string();
+                let (before, after) = define.rsplit_once(&old).unwrap_or((define, ""));
+                changed.push_str(&format!("{before}{value}{after}{MARK}{values}"));
+                found = true;
+            }
+        }
+    }
+    found
+        .then_some(changed)
+        .ok_or_else(|| missing("the text", name))
 }
 
 fn missing(program: &str, name: &str) -> String {
@@ -211,6 +264,15 @@ mod tests {
         assert_eq!((tunables[1].file, tunables[1].line), ("root.cu", 2));
         assert_eq!(tunables[1].values, [64, 128, 256]);
         assert_eq!(program.tunable("BLOCK"), Ok(128));
+        let retuned = program.retuned(&[("BLOCK", 64), ("ROWS", 2)]).unwrap();
+        assert_eq!(
+            (retuned.tunable("BLOCK"), retuned.tunable("ROWS")),
+            (Ok(64), Ok(2))
+        );
+        let changed = "#define BLOCK 64  // tune: 64 128 256; when BLOCK % WARP == 0\n";
+        assert!(retuned.source().contains(changed), "{}", retuned.source());
+        assert!(program.retuned(&[("BLOCK", 100)]).is_err());
+        assert!(program.retuned(&[("OTHER", 3)]).is_err());
         let tuned = Tuned::of(&program).unwrap();
         assert_eq!(tuned.get("ROWS").unwrap(), 4);
         let message = tuned.get("OTHER").unwrap_err().to_string();

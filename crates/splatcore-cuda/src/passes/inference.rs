@@ -95,6 +95,8 @@ pub struct InferencePass {
     pub binned: BinnedLists,
     /// Tiles of an interpolated image that are not all interpolated.
     refined_tiles: Buffer,
+    /// `[height * width]` u32, of blends that count contributors.
+    contributors: Buffer,
     loaded: Loaded<Kind>,
 }
 
@@ -112,6 +114,7 @@ impl InferencePass {
             inverse_depth: empty("inverse depth of the image")?,
             binned: BinnedLists::new(device)?,
             refined_tiles: empty("tiles that are not interpolated")?,
+            contributors: empty("contributors of the image")?,
             loaded: Loaded::default(),
         })
     }
@@ -163,6 +166,9 @@ impl InferencePass {
         if kind.is_interpolated() {
             self.refined_tiles
                 .reserve_exactly(interpolated::refined_bytes(&frame.view))?;
+        }
+        if blend::counts_contributors(kind.options.pipeline.blend) {
+            self.contributors.reserve_exactly(4 * pixels)?;
         }
         if kind.options.inverse_depth {
             self.inverse_depth.reserve_exactly(4 * pixels)?;
@@ -216,6 +222,10 @@ impl InferencePass {
             inverse_depths: self.inverse_depth.address(),
             refined_tiles: self.refined_tiles.address(),
             rays: work.rays(),
+            stops: match blend::counts_contributors(kind.options.pipeline.blend) {
+                true => self.contributors.address(),
+                false => 0,
+            },
             ..BlendParams::zeroed()
         };
         if kind.is_interpolated() {

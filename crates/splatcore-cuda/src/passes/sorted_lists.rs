@@ -61,6 +61,7 @@ impl Layout {
         view: &KernelCamera,
         of: ListsOf,
         buckets: usize,
+        pieces: sort::PieceSizes,
     ) -> Self {
         let mut layout = Self::default();
         let mut at = 0;
@@ -78,8 +79,8 @@ impl Layout {
         layout.bucket_tiles = take(4 * buckets);
         // The sort zeroes as much of its states as it needs.
         layout.zeroed = take(0);
-        layout.depth_states = take(layout.depth_plan.state_bytes(gaussians));
-        layout.tile_states = take(layout.tile_plan.state_bytes(pairs));
+        layout.depth_states = take(layout.depth_plan.state_bytes(gaussians, pieces));
+        layout.tile_states = take(layout.tile_plan.state_bytes(pairs, pieces));
         layout.bytes = at;
         layout
     }
@@ -110,6 +111,8 @@ pub struct SortedLists {
     order: usize,
     sorted: usize,
     layout: Layout,
+    /// Once a frame was laid out.
+    pieces: Option<sort::PieceSizes>,
     /// Kernels of every plan so far: photos of different sizes take turns.
     sorts: Vec<(Plan, Vec<Kernel>)>,
 }
@@ -137,6 +140,7 @@ impl SortedLists {
             order: 0,
             sorted: 0,
             layout: Layout::default(),
+            pieces: None,
             sorts: Vec::new(),
         })
     }
@@ -223,7 +227,15 @@ impl SortedLists {
         if let ListsOf::MacroTiles(_) = of {
             self.masks.reserve_exactly(2 * self.pair_capacity)?;
         }
-        self.layout = Layout::new(gaussians, self.pair_capacity, view, of, buckets);
+        let pieces = match self.pieces {
+            Some(pieces) => pieces,
+            None => {
+                let any = sort::program(Plan::new(sort::DEPTH_BITS, gaussians));
+                sort::PieceSizes::of(work.kernels.tuned(any).map_err(failed)?)?
+            }
+        };
+        self.pieces = Some(pieces);
+        self.layout = Layout::new(gaussians, self.pair_capacity, view, of, buckets, pieces);
         work.reserve_scratch(self.layout.bytes)
     }
 

@@ -10,12 +10,14 @@ use std::io::{self, BufRead, Write};
 use std::path::{Component, Path, PathBuf};
 use std::time::Instant;
 
-/// Answers asks, a JSON object a line, until the input ends. Arrays are files of `folder`.
+/// Answers asks, a JSON object a line, until the input ends. Arrays are files of `folder`. `intact`
+/// says after each ask whether all writes lay inside their buffers.
 ///
 /// # Errors
 /// If the parent cannot be read from or written to. What goes wrong otherwise is an answer.
 pub fn serve(
     backend: &dyn Backend,
+    intact: &dyn Fn() -> Result<(), String>,
     sandbox: &str,
     folder: &Path,
     input: impl BufRead,
@@ -37,7 +39,7 @@ pub fn serve(
     };
     for line in input.lines() {
         let done = match serde_json::from_str(&line?) {
-            Ok(ask) => worker.work(ask),
+            Ok(ask) => worker.work(ask).and_then(|done| intact().map(|()| done)),
             Err(error) => Err(error.to_string()),
         };
         answer(&done.unwrap_or_else(|error| Answer::Failed { error }))?;

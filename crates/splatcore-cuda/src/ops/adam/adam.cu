@@ -28,6 +28,9 @@
 #include "moments.cuh"
 #include "project_backward.cuh"
 
+// Gaussians of a block, and threads; blocks that fit a multiprocessor.
+#define BLOCK 128  // tune: 32 64 96 128
+#define BLOCKS 6   // tune: 3 4 5 6 7 8 12; when BLOCK * BLOCKS <= 1024
 #define WARPS (BLOCK / WARP)
 
 // Harmonics move in units of WIDE numbers. A pitch of an odd number of 16-byte units keeps the
@@ -161,7 +164,7 @@ struct AdamParams {
     Rates rates;
     Counters* counters;
 };
-extern "C" __global__ void __launch_bounds__(BLOCK, 6)
+extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     adam(const __grid_constant__ AdamParams args) {
     begin_kernel();
     __shared__ __align__(16) float harmonics[WARPS][WARP * PITCH];

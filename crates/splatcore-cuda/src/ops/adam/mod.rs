@@ -15,9 +15,6 @@ use moments::Moments;
 use rates::Rates;
 use splatcore_core::BackendError;
 
-/// Gaussians of a block of `adam`, and threads.
-const BLOCK: u32 = 128;
-
 kernel_params! {
     /// Parameters of `adam` (adam.cu). A name with `_1` or `_2` is the first or second moment.
     pub struct AdamParams {
@@ -52,7 +49,6 @@ kernel_params! {
 /// `adam`, with the backward pass of projecting in it; `absolute` as for `project_backward`.
 pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute: bool) -> Program {
     let mut constants = harmonics(in_use, stored);
-    constants.push(("BLOCK", BLOCK.to_string()));
     constants.push(flag("COMPACT", moments == Moments::Compact));
     constants.push(flag("SPARSE", sparse));
     constants.push(flag("ABSOLUTE", absolute));
@@ -72,7 +68,8 @@ pub fn launch(
     gaussians: usize,
     params: &AdamParams,
 ) -> Result<(), BackendError> {
-    queue.launch(kernel, (gaussians as u32).div_ceil(BLOCK), BLOCK, params)
+    let block = kernel.tuned("BLOCK")?;
+    queue.launch(kernel, (gaussians as u32).div_ceil(block), block, params)
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@
 #pragma once
 #include "macro_tile_rows.cuh"
 
+static_assert(MOST_LISTED + BLOCK <= 1 << 16, "places of pairs are counted in 16 bits");
+
 // A block's shared memory; `words` and `touched_count` are 0 at first.
 struct Binning {
     union {

@@ -20,15 +20,17 @@
 //
 // Now. 21 to 23 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/lists.md.
 
+// Threads; blocks that fit a multiprocessor; atomics of a thread before it waits.
+#define BLOCK 256  // tune: 128 256; when MOST_MACRO_TILES % BLOCK == 0 && BLOCK % LARGE_ROWS == 0
+#define BLOCKS 6   // tune: 3 4 5 6 7 8; when BLOCK * BLOCKS <= 2048
+#define AT_ONCE 4  // tune: 1 2 4 8
+#define TOUCHED MOST_MACRO_TILES
+
 #include "bin.cuh"
 #include "block_scan.cuh"
 
 #define LARGE_ENTRIES (BLOCK / LARGE_ROWS)
 #define OWN_MACRO_TILES (MOST_MACRO_TILES / BLOCK)
-
-#ifndef AT_ONCE
-#define AT_ONCE 4  // atomics of a thread before it waits
-#endif
 #define SUMS (MACRO_TILE_SIDE == 2 ? 4 : 3)
 
 // Steps through the macro-tiles row by row; says how many of a macro-tile's tiles lie in the
@@ -144,7 +146,7 @@ struct BinLargeSplatsParams {
     uint4* items;  // lists and parts of long lists, for `sort_bins`
     void* places;  // side 2: `entries` of the blend; side 4: `ranges`
 };
-extern "C" __global__ void __launch_bounds__(BLOCK, 6)
+extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     bin_large_splats(const __grid_constant__ BinLargeSplatsParams args) {
     begin_kernel();
     __shared__ Binning binning;

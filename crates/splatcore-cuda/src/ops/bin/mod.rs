@@ -42,7 +42,6 @@ kernel_params! {
     }
 }
 
-const BLOCK: u32 = 256;
 /// Tiles along a side of a macro-tile, for images and for large images: for twice the pixels a
 /// side, about the same macro-tiles and pairs.
 pub const SIDES: [u32; 2] = [2, 4];
@@ -50,24 +49,18 @@ pub const SIDES: [u32; 2] = [2, 4];
 pub const MOST_SPLATS: usize = 1 << 28;
 /// Macro-tiles that an image may have; few blocks fit a multiprocessor where there may be many.
 const MOST_MACRO_TILES: [usize; 2] = [2304, 8192];
-/// Pairs that a list may have: places are counted in 16 bits.
+/// Pairs that a list may have: places are counted in 16 bits, with those of a block behind them.
 pub const MOST_LISTED: usize = 0xf000;
-// With those of a block behind them.
-const _: () = assert!(MOST_LISTED + BLOCK as usize <= 1 << 16);
 /// Memory for the pairs of all macro-tiles, each with room for those of the longest.
 const MOST_BYTES: usize = 1 << 30;
 /// Pairs that a block of `sort_bins` (ops/bin/sort_bins.cu) has at a time.
 pub const ROOM: usize = 2048;
 /// Pairs of a part of a longer list, but for those that a bin has.
 pub const SHARE: usize = 1536;
-/// Macro-tiles that the small splats of a block of `project` can touch.
-pub const TOUCHED_SMALL: usize = 4 * 128;
 /// Rows of macro-tiles of an entry of the queue of large splats.
 pub const LARGE_ROWS: u32 = 4;
 /// Bytes of an entry.
 pub const LARGE_BYTES: usize = 16;
-/// Entries that a block bins at a time.
-const LARGE_ENTRIES: u32 = BLOCK / LARGE_ROWS;
 
 /// The macro-tiles that pairs are binned to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,9 +123,7 @@ pub fn most_items(count: usize, pairs: usize) -> usize {
 fn list_constants(macro_tiles: MacroTiles) -> Vec<(&'static str, String)> {
     let mut constants = macro_tiles.constants();
     constants.extend([
-        ("BLOCK", BLOCK.to_string()),
         ("MACRO_TILE_SIDE", macro_tiles.side.to_string()),
-        ("TOUCHED", macro_tiles.most.to_string()),
         ("ROOM", ROOM.to_string()),
         ("SHARE", SHARE.to_string()),
     ]);
@@ -172,10 +163,11 @@ pub fn launch_large(
     entries: u32,
     params: &BinLargeSplatsParams,
 ) -> Result<(), BackendError> {
+    let block = kernel.tuned("BLOCK")?;
     // An eighth more than there were; what is beyond is done by the same blocks.
-    let likely = (entries + entries / 8).div_ceil(LARGE_ENTRIES);
+    let likely = (entries + entries / 8).div_ceil(block / LARGE_ROWS);
     let blocks = likely.max(queue.device.multiprocessors());
-    queue.launch(kernel, blocks, BLOCK, params)
+    queue.launch(kernel, blocks, block, params)
 }
 
 /// Sorts the bins, which with the parts of long ones were `items` in earlier frames, and splits
@@ -195,7 +187,7 @@ pub fn launch_sort(
     } else {
         items
     };
-    queue.launch(kernel, blocks, BLOCK, params)
+    queue.launch(kernel, blocks, kernel.tuned("BLOCK")?, params)
 }
 
 #[cfg(test)]

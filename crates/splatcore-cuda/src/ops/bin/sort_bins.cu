@@ -21,15 +21,17 @@
 //
 // Now. 24 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/lists.md.
 
+// Threads, one a bin of 256; blocks that fit a multiprocessor.
+#define BLOCK 256  // tune: 256 512; when ROOM % BLOCK == 0
+#define BLOCKS 5   // tune: 2 3 4 5; when BLOCK * BLOCKS <= 1536
+#define TOUCHED MOST_MACRO_TILES
+
 #include "bin.cuh"
 #include "block_scan.cuh"
 
 #define WARPS (BLOCK / WARP)
 #define ITEMS (ROOM / BLOCK)  // of a thread
 #define COARSE BLOCK          // bins at first, one a thread
-#ifndef BLOCKS
-#define BLOCKS 5
-#endif
 #define LONG_SHARE 2  // lists longer than the average over this are long
 
 struct Sorting {

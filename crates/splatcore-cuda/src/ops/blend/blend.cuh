@@ -21,7 +21,8 @@ struct BlendParams {
     float* inverse_depths;  // [height][width], with DEPTH 1
     u32* bucket_tiles;      // tile + 1 of each bucket of 32 splats, with CHECKPOINTS 1
     float4* checkpoints;    // [buckets][256], (transmittance, colour) before it, with CHECKPOINTS 1
-    u32* stops;             // [tiles][256], where in its list a pixel stopped, with CHECKPOINTS 1
+    u32* stops;             // [tiles][256], where in its list a pixel stopped, with CHECKPOINTS 1;
+                            // [height][width] in blend_literal.cu
     uint4* refined_tiles;   // [REFINED_LISTS][tiles], the tiles left to `blend_refined`
     const RayShape* rays;   // by compacted index, of blends by depth along rays
 };

@@ -24,8 +24,11 @@
 #include "inference.cuh"
 
 #define WARPS (BLOCK / WARP)
-#define SAMPLES 8                               // along a tile's side
-#define INTERPOLATED_BLOCKS (HAS_SM80 ? 7 : 8)  // of a multiprocessor
+#define SAMPLES 8  // along a tile's side
+// Blocks that fit a multiprocessor; tiles that each of the first warps searches for long lists.
+#define BLOCKS 7    // tune: 5 6 7 8
+#define SEARCHED 4  // tune: 1 2 4 8 16 32
+#define INTERPOLATED_BLOCKS (HAS_SM80 ? BLOCKS : 8)
 
 // The sum, over the channels of all pixels of a square, of differences squared, as a whole number:
 // 1/1150 a pixel in the mean.

@@ -20,6 +20,9 @@
 #include "blend.cuh"
 #include "inference.cuh"
 
+// Blocks that fit a multiprocessor.
+#define REFINED_BLOCKS 7  // tune: 5 6 7 8
+
 // A warp writes `value`, red, green, blue and the transmittance, to all pixels of the tile at (x0,
 // y0). Not inlined, as it would take registers from the blend.
 __device__ __noinline__ void fill_tile(u32 x0, u32 y0, u32 lane, u32 width, u32 height,

@@ -26,10 +26,12 @@
 #include "blend.cuh"
 #include "inference.cuh"
 
-// Blocks of a multiprocessor; one of sm_75 holds 1024 threads.
-#ifndef BLOCKS
-#define BLOCKS (!HAS_SM80 ? 1024 / BLOCK : RECTANGLE_Y == 4 ? (DEPTH ? 4 : 5) : (DEPTH ? 6 : 8))
-#endif
+// Blocks of a multiprocessor by the rows of a warp, fewer with depth; one of sm_75 holds 1024
+// threads.
+#define FOUR_ROWS 5   // tune: 3 4 5 6
+#define EIGHT_ROWS 8  // tune: 5 6 7 8 9 10
+#define WANTED (RECTANGLE_Y == 4 ? (DEPTH ? 4 : FOUR_ROWS) : (DEPTH ? 6 : EIGHT_ROWS))
+#define BLOCKS (HAS_SM80 ? WANTED : 1024 / BLOCK)
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     blend(const __grid_constant__ BlendParams args) {
     begin_kernel();

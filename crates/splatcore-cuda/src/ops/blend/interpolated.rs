@@ -15,10 +15,6 @@ use splatcore_core::BackendError;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Blend;
 
-/// Blocks of `blend_refined` that a multiprocessor holds.
-const REFINED_BLOCKS: u32 = 7;
-/// Tiles that the first warps of `blend_interpolated` search.
-const SEARCHED: usize = 4;
 /// Bytes of what such a list says of a tile: where its own list begins and ends, its number, and
 /// which of its squares are left.
 const REFINED_BYTES: usize = 16;
@@ -35,10 +31,7 @@ pub fn is_interpolated(options: &RenderOptions, rows: InferenceRows) -> bool {
 /// `blend_interpolated` and `blend_refined`.
 pub fn program() -> Program {
     let kernels = ["blend_interpolated", "blend_refined"].map(BlendParams::kernel);
-    let mut constants = inference_constants(ROWS);
-    constants.push(("REFINED_BLOCKS", REFINED_BLOCKS.to_string()));
-    constants.push(("SEARCHED", SEARCHED.to_string()));
-    sources::program("blend_interpolated.cu", constants, kernels)
+    sources::program("blend_interpolated.cu", inference_constants(ROWS), kernels)
 }
 
 /// Bytes of `BlendParams::refined_tiles`.
@@ -57,10 +50,11 @@ pub fn launch(queue: &Queue, kernels: &[Kernel], params: &BlendParams) -> Result
     let tiles = params.camera.tile_count();
     let block = inference_block(Blend::Splatcore, ROWS);
     // A warp a tile, and others that search for long lists before.
-    let warps = tiles.div_ceil(SEARCHED) + tiles;
+    let warps = tiles.div_ceil(interpolated.tuned("SEARCHED")? as usize) + tiles;
     let blocks = warps.div_ceil(block as usize / WARP) as u32;
     queue.launch(interpolated, blocks, block, params)?;
     // Blocks ask for tiles until there are no more.
-    let resident = (REFINED_BLOCKS * queue.device.multiprocessors()).min(tiles as u32);
+    let most = refined.tuned("REFINED_BLOCKS")? * queue.device.multiprocessors();
+    let resident = most.min(tiles as u32);
     queue.launch(refined, resident, block, params)
 }

@@ -32,6 +32,7 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
     ];
     let (root, mut constants) = match blend {
         Blend::Scalar => ("blend_scalar.cu", in_f32),
+        Blend::Literal => ("blend_literal.cu", counted),
         Blend::EarlyCull => ("blend_early_cull.cu", counted),
         Blend::Seele => ("blend_seele.cu", counted),
         Blend::GsCore => ("blend_gscore.cu", counted),
@@ -62,6 +63,12 @@ pub fn blend(blend: Blend, count: bool, checkpoints: bool) -> Program {
 /// Whether a method reads `BlendParams::rays`, which `project` then writes. Training has none.
 pub fn needs_rays(blend: Blend) -> bool {
     blend == Blend::StopThePop
+}
+
+/// Whether a method writes `BlendParams::stops` of an image: for each pixel the number of splats up
+/// to the last that it blended.
+pub fn counts_contributors(blend: Blend) -> bool {
+    blend == Blend::Literal
 }
 
 /// What tells the variants of a published method apart.
@@ -157,7 +164,8 @@ pub fn launch(
 pub fn blend_in_training(blend: Blend, backward: Backward) -> Blend {
     match (blend, backward) {
         (_, Backward::Splatcore) => Blend::Splatcore,
-        (Blend::Scalar, _) => Blend::Scalar,
+        // The same arithmetic; only `scalar` leaves checkpoints.
+        (Blend::Scalar | Blend::Literal, _) => Blend::Scalar,
         (Blend::Subtile | Blend::Splatcore, _) | (_, Backward::GaussianParallel) => Blend::Subtile,
         // Its lists are of macro-tiles, sums are of tiles.
         (Blend::TensorGs1x1 | Blend::TensorGs2x2 | Blend::TensorGs4x4, _)

@@ -28,6 +28,9 @@
 #include "blend_backward.cuh"
 #include "training_weights.cuh"
 
+// Blocks that fit a multiprocessor.
+#define BLOCKS 3  // tune: 2 3 4
+
 #define PLACES 64  // splats of each warp's queue whose results fit shared memory at a time
 #define PITCH 10   // floats a result: 6 of v, 3 of w, one unused
 #define SUMS 9
@@ -143,7 +146,7 @@ __device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradie
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 3)
+extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     blend_backward(const __grid_constant__ BlendBackwardParams args) {
     begin_kernel();
     __shared__ uint4 rows[(BLOCK + 1) * (ROW_BYTES / 16)];

@@ -23,7 +23,7 @@
 #include "subtile.cuh"
 
 #define WARPS (BLOCK / WARP)
-#define BATCH 64
+#define BATCH 64  // tune: 32 64
 #define ROWS 8    // splats that a warp adds up at a time
 #define PITCH 36  // floats a row of 32 pixels: 4 banks further each row
 #define SUMS 9

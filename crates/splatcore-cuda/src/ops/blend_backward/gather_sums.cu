@@ -7,6 +7,8 @@
 //
 // Bound. Memory: 44 bytes read and 48 written a splat.
 
+#define BLOCK 256  // tune: 64 128 256 512
+
 #include "blend_backward.cuh"
 
 // Parameters of `gather_sums`; in Rust by the same name.

@@ -59,10 +59,6 @@ pub const BUCKET: usize = WARP;
 pub const CHECKPOINT_BYTES: usize = 16 * TILE * TILE;
 /// Threads of a block of the other methods, which blend a tile.
 const BLOCK: u32 = (TILE * TILE) as u32;
-/// Splats of a block of `sum_pairs`.
-const SUM_SPLATS: usize = 32;
-/// Threads of a block of `sum_pairs`, `sum_long_pairs` and `gather_sums`.
-const SUM_BLOCK: u32 = 256;
 
 /// `blend_backward`.
 pub fn blend_backward(backward: Backward) -> Program {
@@ -95,7 +91,7 @@ pub fn has_pair_rows(backward: Backward) -> bool {
 
 /// `sum_pairs` and `sum_long_pairs`; also of the pairs' absolute values if `absolute`.
 pub fn sum_pairs(absolute: bool) -> Program {
-    let constants = vec![("BLOCK", SUM_BLOCK.to_string()), flag("ABSOLUTE", absolute)];
+    let constants = vec![flag("ABSOLUTE", absolute)];
     program(
         "sum_pairs.cu",
         constants,
@@ -108,9 +104,8 @@ pub fn sum_pairs(absolute: bool) -> Program {
 
 /// `gather_sums`, for methods without a row for each pair.
 pub fn gather_sums() -> Program {
-    let constants = vec![("BLOCK", SUM_BLOCK.to_string())];
     let kernels = [GatherSumsParams::kernel("gather_sums")];
-    program("gather_sums.cu", constants, kernels)
+    program("gather_sums.cu", vec![], kernels)
 }
 
 #[cfg(test)]
@@ -151,9 +146,10 @@ pub fn launch_sum_pairs(
     (splats, long_blocks): (usize, u32),
     params: &SumPairsParams,
 ) -> Result<(), BackendError> {
-    let blocks = splats.div_ceil(SUM_SPLATS) as u32;
-    queue.launch(sum_pairs, blocks, SUM_BLOCK, params)?;
-    queue.launch(sum_long_pairs, long_blocks, SUM_BLOCK, params)
+    let (block, lanes) = (sum_pairs.tuned("BLOCK")?, sum_pairs.tuned("LANES")?);
+    let blocks = (splats as u32).div_ceil(block / lanes);
+    queue.launch(sum_pairs, blocks, block, params)?;
+    queue.launch(sum_long_pairs, long_blocks, block, params)
 }
 
 /// From what `atomic` and its kin added up to a row for each of at most `splats` splats.
@@ -166,6 +162,6 @@ pub fn launch_gather_sums(
     splats: usize,
     params: &GatherSumsParams,
 ) -> Result<(), BackendError> {
-    let blocks = splats.div_ceil(SUM_BLOCK as usize) as u32;
-    queue.launch(kernel, blocks, SUM_BLOCK, params)
+    let block = kernel.tuned("BLOCK")?;
+    queue.launch(kernel, (splats as u32).div_ceil(block), block, params)
 }

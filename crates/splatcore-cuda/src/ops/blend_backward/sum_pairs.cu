@@ -19,7 +19,9 @@
 
 #include "splat.cuh"
 
-#define LANES 8
+// Threads; those of a splat, neighbours of one warp.
+#define BLOCK 256  // tune: 64 128 256 512
+#define LANES 8    // tune: 4 8 16 32
 #define SUMS (9 + 2 * ABSOLUTE)
 
 // The conic (a, b, c) of a splat, which only ABSOLUTE needs.

@@ -45,9 +45,6 @@ kernel_params! {
     }
 }
 
-/// Gaussians of a block of `project`, and threads.
-const BLOCK: u32 = 128;
-
 /// `SH_DEGREE` in use, `SH_ROW` numbers stored for each Gaussian.
 pub(super) fn harmonics(in_use: u8, stored: u8) -> Vec<(&'static str, String)> {
     vec![
@@ -69,7 +66,6 @@ pub const RAY_BYTES: usize = 32;
 pub fn project(in_use: u8, stored: u8, intersect: Intersect) -> Program {
     let mut constants = harmonics(in_use, stored);
     constants.push(footprint(intersect));
-    constants.push(("BLOCK", BLOCK.to_string()));
     constants.push(("HALF_SH", "0".to_string()));
     constants.push((RAYS, "0".to_string()));
     constants.push(("DEPTH_BITS", sort::DEPTH_BITS.to_string()));
@@ -89,10 +85,9 @@ pub fn project_binned(
         .constants
         .push(("MACRO_TILE_SIDE", macro_tiles.side.to_string()));
     program.constants.extend(macro_tiles.constants());
-    program.constants.extend([
-        ("TOUCHED", bin::TOUCHED_SMALL.to_string()),
-        ("LARGE_ROWS", bin::LARGE_ROWS.to_string()),
-    ]);
+    program
+        .constants
+        .push(("LARGE_ROWS", bin::LARGE_ROWS.to_string()));
     program
 }
 
@@ -146,6 +141,6 @@ pub fn params(
 /// # Errors
 /// If the launch failed.
 pub fn launch(queue: &Queue, kernel: Kernel, params: &ProjectParams) -> Result<(), BackendError> {
-    let blocks = params.most.div_ceil(BLOCK);
-    queue.launch(kernel, blocks, BLOCK, params)
+    let block = kernel.tuned("BLOCK")?;
+    queue.launch(kernel, params.most.div_ceil(block), block, params)
 }

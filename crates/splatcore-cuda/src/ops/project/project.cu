@@ -24,6 +24,12 @@
 // Now. 31 us for fox_220k at 1080x1920 on an H200, with `clear`. History:
 // docs/log/kernels/project.md.
 
+// Gaussians of a block, and threads. Ranks in a block are counted in 8 bits.
+#define BLOCK 128  // tune: 32 64 96 128
+#ifdef MOST_MACRO_TILES
+#define TOUCHED (4 * BLOCK)  // a small footprint lies in four macro-tiles
+#endif
+
 #include "matrix.cuh"
 #include "footprint.cuh"
 #include "ray_depth.cuh"

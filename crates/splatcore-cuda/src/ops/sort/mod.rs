@@ -3,7 +3,8 @@
 use super::sources;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::{Queue, wrong_program};
-use crate::device::{Kernel, Program};
+use crate::device::{Kernel, Program, Tuned};
+use crate::ops::constants::flag;
 use splatcore_core::BackendError;
 
 kernel_params! {
@@ -32,10 +33,6 @@ kernel_params! {
     }
 }
 
-const BLOCK: usize = 256;
-const COUNT_BLOCK: usize = 512;
-/// Keys of a thread of `count_digits` at a time.
-const COUNT_ITEMS: usize = 4;
 /// Bits of keys that are any u32.
 pub const ALL_BITS: u32 = u32::BITS;
 /// Bits of depths as keys (`depth_key` of ops/project/project.cu): three digits in place of four.
@@ -56,8 +53,8 @@ pub struct Plan {
     pub bits: u32,
     /// Digits of a key.
     pub passes: u32,
-    /// Keys a thread.
-    pub items: usize,
+    /// Threads have more keys each: `ITEMS_LARGE` of sort.cu in place of `ITEMS_SMALL`.
+    pub is_large: bool,
     /// Pieces that a look-back reads at once.
     pub window: usize,
 }
@@ -73,7 +70,7 @@ impl Plan {
         let passes = key_bits.div_ceil(WIDE);
         let bits = key_bits.div_ceil(passes).max(NARROW);
         // Half the keys a thread keep twice the multiprocessors busy.
-        let items = if capacity <= LARGE { 8 } else { 16 };
+        let is_large = capacity > LARGE;
         // What a round of the look-back costs grows with the digits.
         let window = if capacity <= SMALL && bits < WIDE {
             16
@@ -83,7 +80,7 @@ impl Plan {
         Self {
             bits,
             passes,
-            items,
+            is_large,
             window,
         }
     }
@@ -102,8 +99,10 @@ impl Plan {
         all
     }
 
-    fn pieces(self, capacity: usize) -> usize {
-        capacity.div_ceil(BLOCK * self.items).max(1)
+    fn pieces(self, capacity: usize, sizes: PieceSizes) -> usize {
+        capacity
+            .div_ceil(sizes.0[usize::from(self.is_large)])
+            .max(1)
     }
 
     /// Bytes of the histograms and tickets, to be zero before the sort.
@@ -112,8 +111,24 @@ impl Plan {
     }
 
     /// Bytes of states that a sort of at most `capacity` pairs needs; it zeroes them itself.
-    pub fn state_bytes(self, capacity: usize) -> usize {
-        (self.pieces(capacity) * self.passes as usize * 4) << self.bits
+    pub fn state_bytes(self, capacity: usize, sizes: PieceSizes) -> usize {
+        (self.pieces(capacity, sizes) * self.passes as usize * 4) << self.bits
+    }
+}
+
+/// Keys of a piece of small and of large plans, as sort.cu says.
+#[derive(Clone, Copy, Debug)]
+pub struct PieceSizes(pub [usize; 2]);
+
+impl PieceSizes {
+    /// By the tunables of a program of any plan.
+    ///
+    /// # Errors
+    /// If it declares them not.
+    pub fn of(tuned: Tuned) -> Result<Self, BackendError> {
+        let block = tuned.get("BLOCK")? as usize;
+        let [small, large] = [tuned.get("ITEMS_SMALL")?, tuned.get("ITEMS_LARGE")?];
+        Ok(Self([small, large].map(|items| block * items as usize)))
     }
 }
 
@@ -122,12 +137,9 @@ pub fn program(plan: Plan) -> Program {
     sources::program(
         "sort.cu",
         vec![
-            ("BLOCK", BLOCK.to_string()),
-            ("COUNT_BLOCK", COUNT_BLOCK.to_string()),
-            ("COUNT_ITEMS", COUNT_ITEMS.to_string()),
             ("BITS", plan.bits.to_string()),
             ("PASSES", plan.passes.to_string()),
-            ("ITEMS", plan.items.to_string()),
+            flag("LARGE", plan.is_large),
             ("WINDOW", plan.window.to_string()),
         ],
         [
@@ -182,14 +194,20 @@ pub fn sort(
         ranges,
         lists,
     } = input;
+    let sizes = PieceSizes::of(sort_digit.tuned)?;
+    let block = sort_digit.tuned("BLOCK")?;
+    let (count_block, count_items) = (
+        count_digits.tuned("COUNT_BLOCK")?,
+        count_digits.tuned("COUNT_ITEMS")? as usize,
+    );
     let (capacity_word, lists) = (capacity as u32, lists as u32);
     let all = if has_gaps { 0 } else { count };
     // Every block adds its histogram to the one of all: no more of them than are at work at once.
-    let counting = capacity.div_ceil(COUNT_BLOCK * COUNT_ITEMS).max(1) as u32;
+    let counting = capacity.div_ceil(count_block as usize * count_items).max(1) as u32;
     queue.launch(
         count_digits,
         counting.min(2 * queue.device.multiprocessors()),
-        COUNT_BLOCK as u32,
+        count_block,
         &CountDigitsParams {
             keys: keys[0],
             count: all,
@@ -203,8 +221,8 @@ pub fn sort(
         let here = if pass == 0 { all } else { count };
         queue.launch(
             sort_digit,
-            plan.pieces(capacity) as u32,
-            BLOCK as u32,
+            plan.pieces(capacity, sizes) as u32,
+            block,
             &SortDigitParams {
                 keys_in: keys[from],
                 values_in: values[from],

@@ -6,8 +6,8 @@
 // ranks the keys of its piece (block), finds their place by decoupled look-back, one sum for each
 // digit value, and writes runs of equal digits coalesced. The last pass writes each list's range
 // to `ranges` if asked.
-//   BITS of a digit, PASSES, ITEMS keys a thread, WINDOW pieces that a look-back reads at once:
-//   chosen by sort.rs. EAGER: the first loads do not wait for the count. COPIES of count_digits'
+//   BITS of a digit, PASSES, LARGE, WINDOW pieces that a look-back reads at once: chosen by
+//   mod.rs. EAGER: the first loads do not wait for the count. COPIES of count_digits'
 //   histogram.
 //   TICKETS 1 numbers pieces by a counter, which adds its latency. TICKETS 0, like `expand`, relies
 //   on blocks beginning in the order of blockIdx, so that a piece's predecessors already run.
@@ -35,6 +35,18 @@
 #ifndef EAGER
 #define EAGER (PASSES > 2)
 #endif
+// Threads of sort_digit, and keys of a thread: with LARGE 1 there are pieces enough, and larger ones
+// cost less.
+#define BLOCK 256       // tune: 128 256 512; when BLOCK * ITEMS_LARGE <= 4096
+#define ITEMS_SMALL 8   // tune: 1 2 4 8 12 16; when BLOCK * ITEMS_SMALL <= 4096
+#define ITEMS_LARGE 16  // tune: 8 12 16 20
+// Blocks of sort_digit that fit a multiprocessor.
+#define BLOCKS_SMALL 4  // tune: 2 3 4 5; when BLOCK * BLOCKS_SMALL <= 1024
+#define BLOCKS_LARGE 3  // tune: 1 2 3 4; when BLOCK * BLOCKS_LARGE <= 1024
+// Threads of count_digits, and keys of a thread at a time.
+#define COUNT_BLOCK 512  // tune: 128 256 512 1024
+#define COUNT_ITEMS 4    // tune: 1 2 4 8
+#define ITEMS (LARGE ? ITEMS_LARGE : ITEMS_SMALL)
 #define WARPS (BLOCK / WARP)
 #define PIECE (BLOCK * ITEMS)
 #define DIGITS (1u << BITS)
@@ -48,7 +60,7 @@
 #define FOURS 0
 #endif
 #ifndef BLOCKS
-#define BLOCKS (OWNED > 2 ? 1 : ITEMS > 8 ? 3 : 4)
+#define BLOCKS (OWNED > 2 ? 1 : LARGE ? BLOCKS_LARGE : BLOCKS_SMALL)
 #endif
 #ifndef COPIES
 #define COPIES (PASSES * DIGITS <= 2048 ? 4 : PASSES * DIGITS <= 6144 ? 2 : 1)

@@ -8,9 +8,9 @@ mod cases;
 use crate::device::Signature;
 use crate::device::queue::Queue;
 use crate::device::queue::launch;
-use crate::device::{Buffer, Device, Kernel, Program};
+use crate::device::{Buffer, Device, Kernel, Program, Tuned};
 use crate::ops::camera::KernelCamera;
-use crate::ops::sort::{self, Plan};
+use crate::ops::sort::{self, PieceSizes, Plan};
 use crate::ops::sort::{CountDigitsParams, SortDigitParams};
 use crate::ops::{self, project};
 use crate::tests::support::device::card_or_emulator;
@@ -25,7 +25,14 @@ use std::ptr::from_mut;
 use std::sync::Arc;
 
 const NO_KEY: u32 = u32::MAX;
+/// As sort.cu declares it.
 const BLOCK: usize = 256;
+
+/// Keys of a piece of a program's plan.
+fn piece_of(program: &Program, plan: Plan) -> usize {
+    let sizes = PieceSizes::of(Tuned::of(program).unwrap()).unwrap();
+    sizes.0[usize::from(plan.is_large)]
+}
 /// Keys below this are lists whose places the sort notes.
 const LISTS: usize = 700;
 
@@ -55,9 +62,10 @@ fn sorted(queue: &Queue, kernels: &[Kernel], plan: Plan, case: &Case) -> Vec<(u3
     let histograms =
         Buffer::from_slice(device, "histograms", &vec![0u8; plan.histogram_bytes()]).unwrap();
     let ranges = Buffer::from_slice(device, "ranges", &vec![[0u32; 2]; LISTS]).unwrap();
+    let sizes = PieceSizes::of(kernels[0].tuned).unwrap();
+    let state_bytes = plan.state_bytes(capacity, sizes);
     // Left over from another frame: states that look published.
-    let states =
-        Buffer::from_slice(device, "states", &vec![0xFFu8; plan.state_bytes(capacity)]).unwrap();
+    let states = Buffer::from_slice(device, "states", &vec![0xFFu8; state_bytes]).unwrap();
     let at = sort::sort(
         queue,
         kernels,
@@ -110,7 +118,7 @@ fn expected(plan: Plan, case: &Case) -> Vec<(u32, u32)> {
 
 fn check(queue: &Queue, program: &Program, plan: Plan) {
     let kernels = queue.device.load(program).unwrap();
-    for (name, case) in cases(plan) {
+    for (name, case) in cases(plan, piece_of(program, plan)) {
         let expected = expected(plan, &case);
         let got = sorted(queue, &kernels, plan, &case);
         let wrong = (0..expected.len()).find(|&i| got[i] != expected[i]);
@@ -149,14 +157,17 @@ fn other_constants_sort() {
         (11, 3, 16, 8),
         (11, 2, 4, 1),
     ] {
+        let is_large = items > 8;
         let plan = Plan {
             bits,
             passes,
-            items,
+            is_large,
             window,
         };
-        check(&queue, &sort::program(plan), plan);
-        let mut program = sort::program(plan);
+        let name = ["ITEMS_SMALL", "ITEMS_LARGE"][usize::from(is_large)];
+        let program = sort::program(plan).retuned(&[(name, items)]).unwrap();
+        check(&queue, &program, plan);
+        let mut program = program;
         program.constants.push(("TICKETS", "1".into()));
         program.constants.push(("COPIES", "1".into()));
         program
@@ -185,7 +196,7 @@ extern "C" __global__ void look_back_test(const u32* states, u32 piece, u32* sum
         let plan = Plan {
             bits,
             passes: 2,
-            items: 1,
+            is_large: false,
             window,
         };
         let mut program = sort::program(plan);
@@ -248,7 +259,7 @@ fn counting_zeroes_the_states_of_all_pieces() {
     let Some(device) = device() else { return };
     for plan in [Plan::new(11, 20_000), Plan::new(sort::ALL_BITS, 20_000)] {
         let count_digits = device.load(&sort::program(plan)).unwrap()[0];
-        let piece = BLOCK * plan.items;
+        let piece = piece_of(&sort::program(plan), plan);
         let row = (plan.passes as usize) << plan.bits;
         let capacity = 4 * piece;
         let mut random = Random(11);
@@ -392,6 +403,7 @@ fn keys_of_depths_are_in_their_order() {
 
 #[test]
 fn plans_cover_their_keys_in_little_memory() {
+    let sizes = PieceSizes([256 * 8, 256 * 16]);
     for capacity in [
         0,
         1,
@@ -413,7 +425,7 @@ fn plans_cover_their_keys_in_little_memory() {
                 "{plan:?} is not among all plans"
             );
             // A sort holds 16 bytes a pair.
-            let bytes = plan.state_bytes(capacity);
+            let bytes = plan.state_bytes(capacity, sizes);
             assert!(
                 bytes <= 3 * capacity + (64 << 10),
                 "{key_bits} bits, {capacity} pairs: {bytes} bytes, {plan:?}"

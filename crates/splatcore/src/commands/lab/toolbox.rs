@@ -140,7 +140,8 @@ impl Toolbox for Build {
 
     fn worker(&self, kernels: &Path, role: Role) -> Result<Program, String> {
         let kind = match (role, self.on) {
-            (Role::Timed | Role::Guarded, On::Card) => "card",
+            (Role::Timed, On::Card) => "card",
+            (Role::Guarded, On::Card) => "guarded-card",
             (Role::Timed | Role::Guarded, On::Emulator) => "emulator",
             (Role::Checked, _) => "checked",
             (Role::CheckedBackwards, _) => "checked-backwards",
@@ -162,7 +163,7 @@ impl Toolbox for Build {
         if !changed {
             option("--writable", &self.cache);
         }
-        if kind == "card" {
+        if kind.ends_with("card") {
             if let Some(device) = self.device {
                 command.extend(["--device".into(), device.to_string().into()]);
             }

@@ -4,6 +4,7 @@ use anyhow::{Result, anyhow};
 use clap::ValueEnum;
 use splatcore_core::Backend;
 use splatcore_cuda::device::emulated::Emulated;
+use splatcore_cuda::device::guarded::Guarded;
 use splatcore_cuda::{CudaBackend, Options};
 use splatcore_lab::worker;
 use std::io::{stdin, stdout};
@@ -15,6 +16,8 @@ use std::sync::Arc;
 pub enum Kind {
     /// A card.
     Card,
+    /// A card, its memory poisoned and guarded.
+    GuardedCard,
     /// The emulator.
     Emulator,
     /// The emulator, every access checked.
@@ -50,15 +53,21 @@ pub fn run(args: &Args) -> Result<()> {
     let mut writable: Vec<&Path> = args.writable.iter().map(PathBuf::as_path).collect();
     writable.push(&args.folder);
     let confined = worker::confine(&writable, &readable, args.memory).map_err(|e| anyhow!(e))?;
-    if args.kind != Kind::Card && !confined.enforced {
+    let is_card = matches!(args.kind, Kind::Card | Kind::GuardedCard);
+    if !is_card && !confined.enforced {
         eprintln!(
             "warning: changed kernels run on this processor unconfined: {}",
             confined.about
         );
     }
-    let backend = open(args)?;
+    let (backend, guarded) = open(args)?;
+    let intact = || match &guarded {
+        Some(guarded) => guarded.check().map_err(|error| error.to_string()),
+        None => Ok(()),
+    };
     worker::serve(
         &*backend,
+        &intact,
         &confined.about,
         &args.folder,
         stdin().lock(),
@@ -67,16 +76,29 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn open(args: &Args) -> Result<Box<dyn Backend>> {
-    if args.kind == Kind::Card {
-        let options = Options {
-            device: args.device,
-            ..Options::default()
-        };
-        let card = CudaBackend::open(options).map_err(|error| anyhow!("{error}"))?;
-        return Ok(Box::new(card));
+type Opened = (Box<dyn Backend>, Option<Arc<Guarded>>);
+
+fn open(args: &Args) -> Result<Opened> {
+    let options = Options {
+        device: args.device,
+        ..Options::default()
+    };
+    match args.kind {
+        Kind::Card => {
+            let card = CudaBackend::open(options).map_err(|error| anyhow!("{error}"))?;
+            Ok((Box::new(card), None))
+        }
+        Kind::GuardedCard => {
+            // Another number lies at other addresses.
+            let seed = std::process::id().into();
+            let opened = CudaBackend::open_guarded(options, seed);
+            let (card, guarded) = opened.map_err(|error| anyhow!("{error}"))?;
+            Ok((Box::new(card), Some(guarded)))
+        }
+        Kind::Emulator | Kind::Checked | Kind::CheckedBackwards => {
+            let emulated = Emulated::with_checks(args.kind != Kind::Emulator)?;
+            emulated.set_backward(args.kind == Kind::CheckedBackwards);
+            Ok((Box::new(CudaBackend::on(Arc::new(emulated), false)), None))
+        }
     }
-    let emulated = Emulated::with_checks(args.kind != Kind::Emulator)?;
-    emulated.set_backward(args.kind == Kind::CheckedBackwards);
-    Ok(Box::new(CudaBackend::on(Arc::new(emulated), false)))
 }

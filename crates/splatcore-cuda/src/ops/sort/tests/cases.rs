@@ -3,15 +3,14 @@
 use super::*;
 
 /// Patterns of keys of the plan's bits, and numbers of them around the boundaries of pieces.
-pub fn cases(plan: Plan) -> Vec<(String, Case)> {
-    let mut random = Random(u64::from(plan.bits) * 31 + plan.items as u64);
+pub fn cases(plan: Plan, piece: usize) -> Vec<(String, Case)> {
+    let mut random = Random(u64::from(plan.bits) * 31 + (piece / BLOCK) as u64);
     let covered = (plan.bits * plan.passes).min(32);
     let most = if covered == 32 {
         NO_KEY - 1
     } else {
         (1 << covered) - 1
     };
-    let piece = BLOCK * plan.items;
     let mut any = move || ((random.bits() << 16) ^ random.bits()) & most;
     let mut all = Vec::new();
     let mut add = |name: &str, keys: Vec<u32>, count: usize, has_gaps: bool| {

@@ -1,0 +1,275 @@
+//! A device whose memory shows mistakes: it stands before another, a card or the emulator. Every
+//! allocation begins as 0xff bytes (not a number), lies at another address each time, and has zones
+//! on both sides whose bytes are known. A kernel that reads what nobody wrote gives other results
+//! then, and one that writes beside its buffers is found by [`Guarded::check`].
+
+use super::{Allocations, Copies, Device, Events, Launches};
+use super::{DeviceError, Event, Kernel, Program};
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What the zones hold.
+const CANARY: u8 = 0xA5;
+/// What fresh memory holds: not a number, as an f32, as a half and as an f64; as an index, far
+/// outside.
+const FRESH: u8 = 0xff;
+/// Bytes of the zone behind each allocation, and the least before it.
+const ZONE: usize = 4096;
+/// What addresses are aligned to.
+const ALIGNMENT: usize = 256;
+/// The zone before an allocation is longer by a random number of alignments, below this one.
+const MOST_STEPS: u64 = 64;
+
+struct Block {
+    /// Bytes of the zone before it.
+    before: usize,
+    bytes: usize,
+}
+
+struct State {
+    blocks: BTreeMap<u64, Block>,
+    random: u64,
+    /// What `release`, which returns nothing, found.
+    failure: Option<DeviceError>,
+}
+
+/// See the module's documentation.
+pub struct Guarded {
+    device: Arc<dyn Device>,
+    state: Mutex<State>,
+}
+
+impl Guarded {
+    /// Before this device; addresses follow from the seed, and from what the device gives.
+    pub fn new(device: Arc<dyn Device>, seed: u64) -> Self {
+        Self {
+            device,
+            state: Mutex::new(State {
+                blocks: BTreeMap::new(),
+                random: seed,
+                failure: None,
+            }),
+        }
+    }
+
+    /// Waits for the queue and looks at the zones of all allocations, and at what was found when
+    /// others were given back. Damage is repaired, so that it is told once.
+    ///
+    /// # Errors
+    /// The first allocation beside which something was written, with its size and on which side; or
+    /// the device failed.
+    pub fn check(&self) -> Result<(), DeviceError> {
+        self.device.synchronize()?;
+        let mut state = self.state();
+        let mut first = state.failure.take();
+        for (&address, block) in &state.blocks {
+            if let Err(error) = self.check_block(address, block) {
+                first.get_or_insert(error);
+            }
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check_block(&self, address: u64, block: &Block) -> Result<(), DeviceError> {
+        let &Block { before, bytes } = block;
+        let (start, end) = (address - before as u64, address + bytes as u64);
+        let mut zones = [vec![0; before], vec![0; ZONE]];
+        let [under, over] = &mut zones;
+        // SAFETY: both zones belong to the allocation.
+        unsafe {
+            self.device.download(under, start)?;
+            self.device.download(over, end)?;
+        }
+        let is_damaged = |&byte: &u8| byte != CANARY;
+        let (under, over) = (
+            under.iter().rposition(is_damaged),
+            over.iter().position(is_damaged),
+        );
+        if (under, over) == (None, None) {
+            return Ok(());
+        }
+        // SAFETY: as above.
+        unsafe {
+            self.device.fill(start, CANARY, before)?;
+            self.device.fill(end, CANARY, ZONE)?;
+        }
+        Err(DeviceError::Failed(match (under, over) {
+            (_, Some(over)) => {
+                let byte = bytes + over;
+                format!("written past the end of an allocation of {bytes} bytes, at byte {byte}")
+            }
+            (under, None) => {
+                let byte = before - under.unwrap_or(0);
+                format!("written {byte} bytes before the start of an allocation of {bytes} bytes")
+            }
+        }))
+    }
+}
+
+/// A step of SplitMix64 (Steele et al. 2014).
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut word = *state;
+    word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ word >> 31
+}
+
+impl Device for Guarded {
+    fn describe(&self) -> String {
+        format!("{}, memory guarded", self.device.describe())
+    }
+
+    fn capability(&self) -> u32 {
+        self.device.capability()
+    }
+
+    fn multiprocessors(&self) -> u32 {
+        self.device.multiprocessors()
+    }
+
+    fn memory(&self) -> (u64, u64) {
+        self.device.memory()
+    }
+}
+
+impl Allocations for Guarded {
+    fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
+        let mut state = self.state();
+        let steps = next(&mut state.random) % MOST_STEPS;
+        let before = ZONE + ALIGNMENT * steps as usize;
+        let start = self
+            .device
+            .allocate(before.saturating_add(bytes).saturating_add(ZONE))?;
+        let address = start + before as u64;
+        // SAFETY: the allocation has these bytes.
+        let filled = unsafe {
+            let zones = self.device.fill(start, CANARY, before);
+            let fresh = zones.and_then(|()| self.device.fill(address, FRESH, bytes));
+            fresh.and_then(|()| self.device.fill(address + bytes as u64, CANARY, ZONE))
+        };
+        if let Err(error) = filled {
+            // SAFETY: nobody else knows the address.
+            unsafe { self.device.release(start) };
+            return Err(error);
+        }
+        state.blocks.insert(address, Block { before, bytes });
+        Ok(address)
+    }
+
+    unsafe fn release(&self, address: u64) {
+        let mut state = self.state();
+        let Some(block) = state.blocks.remove(&address) else {
+            let words = format!("release of {address:#x}, which is no allocation");
+            state.failure.get_or_insert(DeviceError::Failed(words));
+            return;
+        };
+        if let Err(error) = self.check_block(address, &block) {
+            state.failure.get_or_insert(error);
+        }
+        // SAFETY: the caller's promise; the address is that of the whole allocation.
+        unsafe { self.device.release(address - block.before as u64) };
+    }
+
+    fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
+        self.device.allocate_pinned(bytes)
+    }
+
+    unsafe fn release_pinned(&self, address: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { self.device.release_pinned(address) }
+    }
+}
+
+impl Copies for Guarded {
+    unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
+        // SAFETY: the caller's promise, here and below.
+        unsafe { self.device.upload(to, from) }
+    }
+
+    unsafe fn upload_pinned(
+        &self,
+        to: u64,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<(), DeviceError> {
+        unsafe { self.device.upload_pinned(to, from, bytes) }
+    }
+
+    unsafe fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError> {
+        unsafe { self.device.download(to, from) }
+    }
+
+    unsafe fn download_pinned(
+        &self,
+        to: *mut u8,
+        from: u64,
+        bytes: usize,
+    ) -> Result<(), DeviceError> {
+        unsafe { self.device.download_pinned(to, from, bytes) }
+    }
+
+    unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
+        unsafe { self.device.copy(to, from, bytes) }
+    }
+
+    unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError> {
+        unsafe { self.device.fill(to, byte, bytes) }
+    }
+}
+
+impl Launches for Guarded {
+    fn compiles_ahead(&self) -> bool {
+        self.device.compiles_ahead()
+    }
+
+    fn load(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError> {
+        self.device.load(program)
+    }
+
+    unsafe fn launch(
+        &self,
+        kernel: Kernel,
+        grid: u32,
+        block: u32,
+        arguments: &mut [*mut c_void],
+    ) -> Result<(), DeviceError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.device.launch(kernel, grid, block, arguments) }
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        self.device.synchronize()
+    }
+}
+
+impl Events for Guarded {
+    fn record(&self) -> Result<Event, DeviceError> {
+        self.device.record()
+    }
+
+    fn record_again(&self, event: &Event) -> Result<(), DeviceError> {
+        self.device.record_again(event)
+    }
+
+    fn passed(&self, event: &Event) -> Result<bool, DeviceError> {
+        self.device.passed(event)
+    }
+
+    fn wait(&self, event: &Event) -> Result<(), DeviceError> {
+        self.device.wait(event)
+    }
+
+    fn seconds(&self, from: &Event, to: &Event) -> Result<f64, DeviceError> {
+        self.device.seconds(from, to)
+    }
+
+    fn discard(&self, event: Event) {
+        self.device.discard(event);
+    }
+}
