@@ -180,7 +180,7 @@ impl<N> Expression<N> {
     }
 }
 
-/// With every operation in parentheses; [`Expression::from_str`] reads it back.
+/// With every operation in parentheses; parsing the text gives the expression back.
 impl<N: fmt::Display> fmt::Display for Expression<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -44,6 +44,10 @@ const ARMS: usize = 3;
 
 impl Portfolio {
     pub(super) fn next(&self, space: &Space, known: &Trials<'_>, rng: &mut Rng) -> Option<Config> {
+        // The start belongs to no arm.
+        if known.list.len() < self.tpe.start {
+            return self.tpe.next(space, known, rng);
+        }
         match self.arm(known) {
             0 => self.tpe.next(space, known, rng),
             1 => self.local.next(space, known, rng),
@@ -57,9 +61,10 @@ impl Portfolio {
         // (arm, new best?) of each trial.
         let mut uses: Vec<(usize, bool)> = Vec::with_capacity(known.list.len());
         let mut best = f64::INFINITY;
-        for trial in known.list {
-            let arm = self.best_arm(&uses);
-            uses.push((arm, trial.time() < best));
+        for (at, trial) in known.list.iter().enumerate() {
+            if at >= self.tpe.start {
+                uses.push((self.best_arm(&uses), trial.time() < best));
+            }
             best = best.min(trial.time());
         }
         self.best_arm(&uses)
@@ -83,5 +88,32 @@ impl Portfolio {
         };
         let better = |best: usize, arm: usize| if score(arm) > score(best) { arm } else { best };
         (1..ARMS).fold(0, better)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arms_that_find_are_chosen() {
+        let portfolio = Portfolio::default();
+        let best = |uses: &[(usize, bool)]| portfolio.best_arm(uses);
+        // Each arm once, then the one that found.
+        assert_eq!((best(&[]), best(&[(0, true)])), (0, 1));
+        assert_eq!(best(&[(0, true), (1, false)]), 2);
+        assert_eq!(best(&[(0, false), (1, true), (2, false)]), 1);
+        // Late finds weigh more than early ones.
+        let early = [(0, true), (0, false), (0, false)];
+        let late = [(1, false), (1, false), (1, true), (2, false)];
+        assert_eq!(best(&[early.as_slice(), &late].concat()), 1);
+        // An arm that was used little has its turn, and what left the window is forgotten.
+        let fruitless = [(0, false)].repeat(400);
+        let others = [(1, false), (2, false), (1, false)];
+        assert_eq!(best(&[fruitless.as_slice(), &others].concat()), 2);
+        let old = [[(1, true)].repeat(50), [(0, false), (2, false)].repeat(250)].concat();
+        assert_eq!(best(&old), 1);
+        let older = [[(2, true)].repeat(50), [(0, true), (1, false)].repeat(250)].concat();
+        assert_eq!(best(&older[1..]), 2);
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::search::space::{Axis, Value};
+use crate::search::space::{Axis, Value, distance};
 use crate::search::trials::Outcome;
 use std::collections::HashSet;
 
@@ -156,4 +156,32 @@ fn large_spaces_are_searched_in_time() {
             );
         }
     }
+}
+
+/// Falls towards the largest indices, without local minima.
+fn slope(config: &[u16]) -> Outcome {
+    Outcome::Time(f64::from(100 - config.iter().sum::<u16>()))
+}
+
+#[test]
+fn local_search_goes_from_neighbour_to_neighbour() {
+    let square = space(&[6, 6, 6, 6], &[]);
+    let local = LocalSearch::default();
+    let strategy = Strategy::Local(local.clone());
+    for seed in 0..10 {
+        let trials = run(&strategy, &square, seed, local.start + 40, &slope);
+        for at in local.start..trials.len() {
+            let before = trials[..at].iter();
+            let best = before.min_by(|a, b| a.time().total_cmp(&b.time())).unwrap();
+            let near = distance(&best.config, &trials[at].config);
+            assert!(near == 1 || best.config == [5, 5, 5, 5], "trial {at}");
+        }
+    }
+    // Every point of a line is a neighbour of every other: starts follow one another.
+    let line = space(&[300], &[]);
+    assert_eq!(run(&strategy, &line, 4, 1000, &slope_of_one).len(), 300);
+}
+
+fn slope_of_one(config: &[u16]) -> Outcome {
+    Outcome::Time(1.0 + f64::from(config[0].abs_diff(170)))
 }
