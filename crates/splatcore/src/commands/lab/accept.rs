@@ -1,7 +1,7 @@
 //! `splatcore lab accept`: a candidate becomes a patch.
 
 use super::device::DeviceArgs;
-use super::run::check_build;
+use super::opening::check_build;
 use super::scenes;
 use super::toolbox::Build;
 use super::words::said;

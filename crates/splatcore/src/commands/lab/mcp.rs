@@ -1,7 +1,8 @@
 //! `splatcore lab mcp`: an experiment at the service of a coding agent.
 
 use super::device::DeviceArgs;
-use super::run::{Lines, Opening};
+use super::opening::Opening;
+use super::run::Lines;
 use crate::interrupt;
 use anyhow::Result;
 use splatcore_lab::campaign::Session;

@@ -9,6 +9,7 @@ mod device;
 mod mcp;
 mod model;
 mod new;
+mod opening;
 mod pack;
 mod profile;
 mod replay_server;

@@ -1,8 +1,8 @@
 //! `splatcore lab run --llm`: a model plans, writes and checks.
 
 use super::counterexamples;
+use super::opening::Opening;
 use super::profile;
-use super::run::Opening;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use splatcore_lab::campaign::CrossCheck;

@@ -1,19 +1,16 @@
 //! `splatcore lab run` and `resume`.
 
-use super::counterexamples;
 use super::device::DeviceArgs;
-use super::scenes;
-use super::toolbox::{Build, digest};
+use super::opening::Opening;
 use super::words::said;
 use crate::interrupt;
-use anyhow::{Result, bail};
-use splatcore_core::Pipeline;
+use anyhow::Result;
+use splatcore_lab::Candidate;
 use splatcore_lab::campaign::{self, Watch};
-use splatcore_lab::evaluate::{Evaluator, Local, Outcome, Settings, Toolbox};
-use splatcore_lab::experiment::{Experiment, Folder, Workload};
-use splatcore_lab::journal::{Opened, State};
-use splatcore_lab::{Candidate, Texts};
-use std::path::{Path, PathBuf};
+use splatcore_lab::evaluate::Outcome;
+use splatcore_lab::experiment::Folder;
+use splatcore_lab::journal::State;
+use std::path::PathBuf;
 
 /// Search until a budget is spent, nothing is left to try, or Ctrl-C.
 ///
@@ -30,27 +27,11 @@ pub struct Args {
         default_value = "portfolio",
         conflicts_with = "llm"
     )]
-    strategy: Strategy,
+    strategy: super::search::StrategyName,
     #[command(flatten)]
     model: super::model::ModelArgs,
     #[command(flatten)]
     device: DeviceArgs,
-}
-
-/// A strategy's name.
-#[derive(Clone, Debug)]
-pub struct Strategy(pub String);
-
-impl std::str::FromStr for Strategy {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        use splatcore_lab::search::Strategy as Known;
-        match Known::named(name) {
-            Some(_) => Ok(Self(name.into())),
-            None => Err(format!("give one of {}", Known::NAMES.join(", "))),
-        }
-    }
 }
 
 /// Runs the command.
@@ -78,84 +59,6 @@ pub fn run(args: Args) -> Result<()> {
     )?;
     println!("{ended}");
     super::status::print(&folder)
-}
-
-/// What every way of running an experiment begins with.
-pub struct Opening {
-    /// The build.
-    pub build: Build,
-}
-
-impl Opening {
-    /// This build on a device.
-    ///
-    /// # Errors
-    /// As [`Build::new`].
-    pub fn new(device: &DeviceArgs) -> Result<Self> {
-        Ok(Self {
-            build: Build::new(device)?,
-        })
-    }
-
-    /// The texts that an experiment may change.
-    ///
-    /// # Errors
-    /// If this build has other kernels than the experiment began with.
-    pub fn baseline(&self, experiment: &Experiment) -> Result<Texts> {
-        check_build(experiment, &self.build)?;
-        let mut baseline = self.build.kernels().clone();
-        baseline.retain(|name, _| experiment.task.files.contains(name));
-        Ok(baseline)
-    }
-
-    /// Judges the candidates of an experiment.
-    ///
-    /// # Errors
-    /// If a scene cannot be read, or the baseline does not pass its own gates.
-    pub fn evaluator(&self, experiment: &Experiment, folder: &Path) -> Result<Local<'_>> {
-        let pipeline: Pipeline = experiment
-            .task
-            .pipeline
-            .parse()
-            .map_err(anyhow::Error::msg)?;
-        let settings = Settings {
-            pipeline,
-            training: experiment.task.workload == Workload::Step,
-            files: experiment.task.files.clone(),
-            seed: experiment.seed,
-            more: counterexamples::read(folder)?,
-            plan: experiment.timing.clone(),
-            limits: self.build.limits(),
-        };
-        let scenes = match self.build.is_timed() {
-            true => scenes::read(&experiment.scenes.search, pipeline)?,
-            false => vec![],
-        };
-        Ok(Local::new(&self.build, settings, scenes)?)
-    }
-
-    /// The first event of a run.
-    pub fn opened(&self, experiment: &Experiment, evaluator: &Local) -> Opened {
-        Opened {
-            version: super::toolbox::version(),
-            kernels: experiment.kernels.clone(),
-            device: evaluator.describe(),
-            sandbox: evaluator.sandbox(),
-        }
-    }
-}
-
-/// A candidate is a change of the kernels that the experiment began with.
-pub fn check_build(experiment: &Experiment, build: &Build) -> Result<()> {
-    if digest(build.kernels()) == experiment.kernels {
-        return Ok(());
-    }
-    let commit = experiment.commit.as_deref();
-    bail!(
-        "this build has other kernels than the experiment began with{}; build that commit, or \
-         begin a new experiment",
-        commit.map_or(String::new(), |commit| format!(" (commit {commit})"))
-    )
 }
 
 /// A line a candidate on stderr.
