@@ -39,6 +39,11 @@ pub fn run(args: Args) -> Result<()> {
         let problem = "--trainings goes with --paper atomic-aggregation, which has a table of them";
         return Err(WrongUsage(problem.into()).into());
     }
+    if args.paper.is_some() && replaced::folder().is_some() {
+        let problem = "the papers' tables are of the built-in kernels; unset SPLATCORE_KERNELS, or \
+                       compare with your own by bench without --paper";
+        return Err(WrongUsage(problem.into()).into());
+    }
     match (args.paper, args.scenes.as_slice()) {
         (Some(paper), _) => paper::run(&args, paper),
         (None, [scene]) => run_pipelines(&args, scene),

@@ -124,3 +124,116 @@ fn an_experiment_is_begun_packed_and_merged() {
     let error = fails(&["lab", "status", &at("nowhere")]);
     assert!(error.contains("nowhere"), "{error}");
 }
+
+/// A program stands for a model; its transcript then repeats the run without it.
+#[cfg(unix)]
+#[test]
+fn a_program_proposes_and_its_record_repeats_it() {
+    use std::os::unix::fs::PermissionsExt;
+    if !has_compiler() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
+    let program = at("model");
+    let reply = "blend_literal.cu\n<<<<<<< SEARCH\n            float raw = conic.w * expf(power);\n\
+                 =======\n            float raw = conic.w * __expf(power);\n>>>>>>> REPLACE\n";
+    let script = format!("#!/bin/sh\ncat > /dev/null\ncat <<'END'\n{reply}END\n");
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let run = |experiment: &str, source: &str| {
+        let new = [
+            "lab",
+            "new",
+            experiment,
+            "--task",
+            "blend",
+            "--pipeline",
+            "aabb+literal",
+        ];
+        succeeds(&[new.as_slice(), &["--candidates", "1"]].concat());
+        let flags = ["--on", "emulator", "--guidance", "none", "--llm", source];
+        succeeds(&[&["lab", "run", experiment], flags.as_slice()].concat())
+    };
+    let (first, second) = (at("first"), at("second"));
+    let said = run(&first, &format!("command:{program}"));
+    assert!(
+        said.contains("1 candidates: 0 faster, 0 rejected"),
+        "{said}"
+    );
+    std::fs::remove_file(&program).unwrap();
+    run(&second, &format!("replay:{first}/models.jsonl"));
+    let judged = |experiment: &str| {
+        let text = std::fs::read_to_string(Path::new(experiment).join("journal.jsonl")).unwrap();
+        let line = text
+            .lines()
+            .find(|line| line.contains("\"proposed\""))
+            .unwrap()
+            .to_owned();
+        line.split_once("\"event\"").unwrap().1.to_owned()
+    };
+    assert_eq!(judged(&first), judged(&second));
+    let error = fails(&["lab", "run", &second, "--on", "emulator", "--llm", "http"]);
+    assert!(error.contains("no model is set for the coder"), "{error}");
+}
+
+/// A run that is killed goes on with the candidate that was in work.
+#[cfg(unix)]
+#[test]
+fn a_killed_run_goes_on() {
+    use std::time::{Duration, Instant};
+    if !has_compiler() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let experiment = root.path().join("e").to_str().unwrap().to_owned();
+    let new = [
+        "lab",
+        "new",
+        &experiment,
+        "--task",
+        "blend",
+        "--pipeline",
+        "aabb+literal",
+    ];
+    succeeds(&[new.as_slice(), &["--candidates", "2"]].concat());
+    let journal = root.path().join("e/journal.jsonl");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_splatcore"))
+        .args([
+            "lab",
+            "run",
+            &experiment,
+            "--on",
+            "emulator",
+            "--strategy",
+            "random",
+        ])
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    let text = || std::fs::read_to_string(&journal).unwrap_or_default();
+    while !text().contains("\"proposed\"") && start.elapsed() < Duration::from_secs(240) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = text();
+    assert!(
+        before.contains("\"proposed\"") && !before.contains("\"stopped\""),
+        "{before}"
+    );
+    let said = succeeds(&[
+        "lab",
+        "resume",
+        &experiment,
+        "--on",
+        "emulator",
+        "--strategy",
+        "random",
+    ]);
+    assert!(
+        said.contains("2 candidates: 0 faster, 0 rejected"),
+        "{said}"
+    );
+    assert!(text().starts_with(&before), "the journal was changed");
+}
