@@ -249,6 +249,10 @@ fn name(declared: &mut [Declared], constants: &Constants) -> Result<(), Declarat
     Ok(())
 }
 
+/// A name of the build's, which no text defines. Such a condition is left to the build: a candidate
+/// that breaks it does not compile.
+const UNKNOWN: &str = "unknown";
+
 /// Resolves the names in conditions and checks that they hold.
 fn bind(declared: Vec<Declared>, constants: &Constants) -> Result<Vec<Tunable>, DeclarationError> {
     let current: Vec<(String, String, i64)> = declared
@@ -269,7 +273,7 @@ fn bind(declared: Vec<Declared>, constants: &Constants) -> Result<Vec<Tunable>, 
         let chosen = match (here.as_slice(), all.as_slice()) {
             ([one], _) => &one.1,
             ([], [one]) => &one.1,
-            (_, []) => return Err(format!("{name} is no tunable and no integer #define")),
+            (_, []) => return Err(UNKNOWN.into()),
             _ => {
                 return Err(format!(
                     "several files define {name}: define it in this one"
@@ -296,6 +300,10 @@ fn bind(declared: Vec<Declared>, constants: &Constants) -> Result<Vec<Tunable>, 
         };
         if let Some(condition) = condition {
             let bound = condition.bind(&mut |name: &String| lookup(&tunable.file, name));
+            if bound.as_ref().is_err_and(|what| what == UNKNOWN) {
+                tunables.push(tunable);
+                continue;
+            }
             let bound = bound.map_err(fail)?;
             if !bound.holds(&|name: &String| values.get(name).copied().unwrap_or(0)) {
                 return Err(fail(

@@ -5,13 +5,15 @@ use super::suite::Suite;
 use super::{Broken, Evaluator, Outcome};
 use crate::candidate::{Candidate, Id, Texts};
 use crate::gates::machine_code::{self, Compiled};
-use crate::gates::result::{TestScene, Wanted, hostile, random, wanted};
+use crate::gates::result::{
+    ImageError, TestScene, Wanted, hostile, image_error, judge_image, random, wanted,
+};
 use crate::gates::{Gate, Rejection, Verdict, source};
 use crate::journal::{Checked, Code, Event, NotRun, Series, Timed};
 use crate::timing::{Contestants, Plan, Standing, TimedScene, clocks_agree, round, settle};
-use crate::worker::{Child, Limits, Program, WorkerError};
+use crate::worker::{Child, FrameSpec, Limits, Program, WorkerError};
 use splatcore_core::random::Rng;
-use splatcore_core::{Backend, Gaussians, Pipeline};
+use splatcore_core::{Backend, Gaussians, Image, Pipeline};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
@@ -63,6 +65,83 @@ pub struct Scene {
     pub scene: Gaussians,
     /// Its frames.
     pub timed: TimedScene,
+    /// What one of them should be, once it is known.
+    pub expected: Option<Expected>,
+}
+
+/// A frame of the timed size, what it should be, and how far the baseline is from it.
+pub struct Expected {
+    frame: FrameSpec,
+    image: Image,
+    baseline: ImageError,
+}
+
+/// Renders the reference of a frame that the seed chooses.
+fn expected(
+    scene: &Scene,
+    seed: u64,
+    reference: Option<Pipeline>,
+    toolbox: &dyn Toolbox,
+    baseline: &mut Child,
+) -> Result<Expected, Broken> {
+    let name = &scene.timed.name;
+    let broken = |error: &dyn std::fmt::Display| Broken(format!("{name}: {error}"));
+    let frames = &scene.timed.frames;
+    let chosen = Rng::new(seed, 300).below(frames.len());
+    let frame = frames
+        .get(chosen)
+        .ok_or_else(|| broken(&"it has no camera"))?
+        .clone();
+    baseline.select(name).map_err(|e| broken(&e))?;
+    let (image, _) = baseline.render(&frame).map_err(|e| broken(&e))?;
+    let right = match reference {
+        Some(pipeline) => {
+            let options = frame
+                .with_pipeline(pipeline)
+                .options()
+                .map_err(|e| broken(&e))?;
+            let mut renderer = toolbox
+                .reference()
+                .renderer(&scene.scene)
+                .map_err(|e| broken(&e))?;
+            renderer
+                .render(&frame.camera(), &options)
+                .map_err(|e| broken(&e))?
+                .image
+        }
+        None => image.clone(),
+    };
+    Ok(Expected {
+        baseline: image_error(&image, &right),
+        image: right,
+        frame,
+    })
+}
+
+/// Holds times to what writing the image takes: 16 bytes a pixel, by a memory faster than any
+/// card's.
+fn bound(scene: &TimedScene, series: &Series) -> Result<(), Rejection> {
+    const BYTES_A_PIXEL: f64 = 16.0;
+    const BYTES_A_SECOND: f64 = 2e13;
+    // Two turns a round.
+    let pixels: f64 = scene
+        .frames
+        .iter()
+        .map(|f| f64::from(f.size[0]) * f64::from(f.size[1]))
+        .sum();
+    let least = 2.0 * pixels * BYTES_A_PIXEL / BYTES_A_SECOND;
+    match series.candidate.iter().find(|&&seconds| seconds < least) {
+        Some(seconds) => Err(Rejection::new(
+            Gate::Bound,
+            format!(
+                "{}: {:.1} us a round, and writing the images alone takes {:.1}",
+                scene.name,
+                1e6 * seconds,
+                1e6 * least
+            ),
+        )),
+        None => Ok(()),
+    }
 }
 
 /// What is judged.
@@ -277,8 +356,44 @@ impl<'a> Local<'a> {
                 standing => break standing,
             }
         };
+        self.settled(&mut worker.child, &mut baseline, &series)?;
         self.baseline = Some(baseline);
         Ok((series, standing))
+    }
+
+    /// What is left to look at in workers that were timed: whether the candidate is faster than can
+    /// be, and whether it still renders what it should.
+    fn settled(
+        &mut self,
+        candidate: &mut Child,
+        baseline: &mut Child,
+        series: &[Series],
+    ) -> Result<(), Stop> {
+        let reference = super::suite::reference_of(self.settings.pipeline);
+        for (scene, series) in self.scenes.iter_mut().zip(series) {
+            bound(&scene.timed, series)?;
+            if scene.expected.is_none() {
+                let expected =
+                    expected(scene, self.settings.seed, reference, self.toolbox, baseline);
+                scene.expected = Some(expected.map_err(Stop::Broken)?);
+            }
+            let Some(expected) = &scene.expected else {
+                continue;
+            };
+            let name = &scene.timed.name;
+            let rendered = candidate
+                .select(name)
+                .and_then(|()| candidate.render(&expected.frame));
+            let (image, _) = rendered.map_err(|error| Stop::Rejected(blame(error)))?;
+            let error = image_error(&image, &expected.image);
+            let size = expected.frame.size;
+            let place = format!("{name}, {}x{}", size[0], size[1]);
+            judge_image(&place, &error, &expected.baseline).map_err(|rejection| Rejection {
+                gate: Gate::AfterTiming,
+                reason: rejection.to_string(),
+            })?;
+        }
+        Ok(())
     }
 
     fn start_baseline(&self) -> Result<Child, Stop> {
@@ -358,9 +473,9 @@ impl<'a> Local<'a> {
             return Ok(verdict);
         }
         if verdict != Verdict::Untimed {
-            self.results(&candidate.changed, &mut Vec::new())
-                .map_err(Stop::after_timing)?;
-            passed.push(Gate::AfterTiming.to_string());
+            let scenes = self.scenes.len();
+            let gates = [Gate::Clock, Gate::AfterTiming, Gate::Bound];
+            passed.extend(gates.map(|gate| format!("{gate}: {scenes} scenes")));
         }
         match self.races(&candidate.changed, &mut passed) {
             Err(Stop::NotRun(why)) => not_run.push(NotRun {
@@ -432,19 +547,6 @@ enum Stop {
     Rejected(Rejection),
     NotRun(String),
     Broken(Broken),
-}
-
-impl Stop {
-    /// What does not hold any more after the timing.
-    fn after_timing(self) -> Self {
-        match self {
-            Stop::Rejected(rejection) => Stop::Rejected(Rejection {
-                gate: Gate::AfterTiming,
-                reason: rejection.to_string(),
-            }),
-            other => other,
-        }
-    }
 }
 
 impl From<Rejection> for Stop {

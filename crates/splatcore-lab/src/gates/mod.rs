@@ -8,7 +8,8 @@ pub mod source;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A gate, in the order in which candidates meet them.
+/// A gate. Candidates meet them in this order, but races are looked for last: checked emulation
+/// takes longest, and a slower candidate needs none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gate {
@@ -29,13 +30,13 @@ pub enum Gate {
     /// The machine code has the same kernels, no writable global memory, no spills beyond the
     /// baseline's, and registers and shared memory within the card's limits.
     MachineCode,
-    /// Every write lies in a buffer that is alive, inputs stay as they were, and no output depends
-    /// on what memory held before.
+    /// Every write lies in a buffer that is alive. Memory is poisoned with NaN when it is allocated,
+    /// so an output that depends on what it held fails [`Gate::Result`].
     Memory,
     /// The emulator finds no race and no barrier that some threads miss.
     Races,
-    /// Images, gradients and states are those of the reference, on random, degenerate, hostile and
-    /// held-out scenes, and the kernel text that ran is the candidate's.
+    /// Images and gradients are those of the reference, on random, degenerate and hostile scenes; at
+    /// the timed size see [`Gate::AfterTiming`].
     Result,
     /// No worse than the baseline against the reference.
     Precision,
@@ -46,9 +47,10 @@ pub enum Gate {
     Metamorphic,
     /// The device's and the parent's clocks agree.
     Clock,
-    /// Frames rendered while timing are as right as those before.
+    /// The worker that was timed renders a frame of each timed scene, at its size, as right as the
+    /// baseline's.
     AfterTiming,
-    /// Not faster than the work that is left would allow.
+    /// Not faster than the image alone can be written to memory.
     Bound,
     /// It ends in time and within its memory.
     Deadline,
@@ -84,7 +86,8 @@ impl Rejection {
     }
 }
 
-/// The time of a candidate over that of the baseline, with its 95 % interval: below 1 is faster.
+/// The time of a candidate over that of the baseline, with its interval: below 1 is faster. How sure
+/// an interval is, the experiment's [`crate::timing::Plan`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
     /// The middle.

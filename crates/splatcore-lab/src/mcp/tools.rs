@@ -91,7 +91,10 @@ impl Desk<'_, '_> {
                 crate::experiment::Workload::Frame => "frame",
                 crate::experiment::Workload::Step => "step of training",
             },
-            scenes.join(", "),
+            match scenes.is_empty() {
+                true => "no scene: nothing is timed".to_owned(),
+                false => scenes.join(", "),
+            },
             experiment.task.files.join(", "),
             self.profile
         )
@@ -147,6 +150,12 @@ impl Desk<'_, '_> {
             about: about.lines().next().unwrap_or_default().to_owned(),
         };
         let id = candidate.id();
+        if let Some(judged) = self.session.state().history.find(&id) {
+            return Ok(format!(
+                "candidate {id} was proposed before: {}",
+                said(&judged.verdict)
+            ));
+        }
         self.session
             .submit(candidate, self.evaluator, self.watch)
             .map_err(|error| error.to_string())?;

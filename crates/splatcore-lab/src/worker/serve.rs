@@ -159,6 +159,10 @@ impl Worker<'_> {
     fn time_training(&mut self, frames: &[FrameSpec]) -> Result<Answer, String> {
         let frames = parsed(frames)?;
         let renderer = self.renderer()?;
+        for (camera, options) in frames.iter().take(1) {
+            let warm_up = renderer.stage_times(camera, options, Timed::TrainingStages);
+            warm_up.map_err(said)?;
+        }
         let mut stages: Vec<(String, f64)> = Vec::new();
         let start = Instant::now();
         for (camera, options) in &frames {

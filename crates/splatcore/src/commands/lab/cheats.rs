@@ -24,6 +24,9 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(only) = &args.only {
         chosen.retain(|cheat| cheat.name.contains(only.as_str()));
     }
+    if chosen.is_empty() {
+        bail!("no planted change has that in its name");
+    }
     let (mut wrong, mut tried) = (0, 0);
     // One of them never ends: a shorter wait than usual is enough for small images.
     let limits = Limits {

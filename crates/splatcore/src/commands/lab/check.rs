@@ -1,12 +1,14 @@
 //! `splatcore lab check`: every gate on anybody's edits.
 
 use super::device::DeviceArgs;
+use super::scenes;
 use super::toolbox::Build;
+use super::words::said;
 use anyhow::{Result, bail};
 use splatcore_core::Pipeline;
 use splatcore_cuda::device::Replacements;
 use splatcore_cuda::ops::SOURCES;
-use splatcore_lab::evaluate::{Evaluator, Local, Settings};
+use splatcore_lab::evaluate::{Evaluator, Local, Settings, Toolbox};
 use splatcore_lab::journal::Event;
 use splatcore_lab::timing::Plan;
 use splatcore_lab::{Candidate, Operator, Texts};
@@ -23,6 +25,12 @@ pub struct Args {
     /// The pipeline to run them in: intersect+blend+backward
     #[arg(long, value_name = "NAME", default_value_t = Pipeline::AUTO)]
     pipeline: Pipeline,
+    /// On a card: scenes to time on, beside the built-in kernels
+    #[arg(long = "scene", value_name = "MODEL[@DATASET]")]
+    scenes: Vec<String>,
+    /// Size of the timed images [the cameras' own; for an orbit 1280x720]
+    #[arg(long, value_name = "WxH", value_parser = scenes::size, requires = "scenes")]
+    size: Option<[u32; 2]>,
     /// Look at gradients too
     #[arg(long)]
     training: bool,
@@ -46,7 +54,12 @@ pub fn run(args: Args) -> Result<()> {
         plan: Plan::default(),
         limits: build.limits(),
     };
-    let mut local = Local::new(&build, settings, vec![])?;
+    let scenes = match (build.is_timed(), args.scenes.is_empty()) {
+        (true, false) => scenes::read(&scenes::list(&args.scenes, args.size)?, args.pipeline)?,
+        (false, false) => bail!("--scene: times need a card, and kernels run on the emulator here"),
+        (_, true) => vec![],
+    };
+    let mut local = Local::new(&build, settings, scenes)?;
     let candidate = Candidate {
         parents: vec![],
         operator: Operator::Manual,
@@ -67,14 +80,17 @@ pub fn run(args: Args) -> Result<()> {
     }
     match outcome.verdict {
         splatcore_lab::Verdict::Rejected(rejection) => bail!("rejected by {rejection}"),
-        verdict => println!("verdict  {}", serde_json::to_string(&verdict)?),
+        verdict => println!("verdict  {}", said(&verdict)),
     }
     Ok(())
 }
 
 /// The files of a folder, each a kernel file.
 fn read(folder: &Path) -> Result<Texts> {
-    let files = Replacements::of_folder(folder, SOURCES).map_err(anyhow::Error::msg)?;
+    let files = Replacements::of_folder(folder, SOURCES);
+    let files = files.map_err(|error| {
+        anyhow::Error::msg(error.trim_start_matches("SPLATCORE_KERNELS: ").to_owned())
+    })?;
     if files.is_empty() {
         bail!("{} holds no kernel file", folder.display());
     }

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use splatcore_core::Pipeline;
 use splatcore_cuda::ops::op_of;
 use splatcore_lab::evaluate::Toolbox;
-use splatcore_lab::experiment::{Budget, Experiment, Folder, Scene, Scenes, Task, Workload};
+use splatcore_lab::experiment::{Budget, Experiment, Folder, Scenes, Task, Workload};
 use splatcore_lab::llm::budget::Limits;
 use splatcore_lab::llm::source::Endpoints;
 use splatcore_lab::timing::Plan;
@@ -34,7 +34,12 @@ pub struct Args {
     #[arg(long, value_name = "NAME", default_value_t = Pipeline::AUTO)]
     pipeline: Pipeline,
     /// The op whose kernel files may be changed: a folder of crates/splatcore-cuda/src/ops
-    #[arg(long, value_name = "OP", required_unless_present = "files")]
+    #[arg(
+        long,
+        value_name = "OP",
+        required_unless_present = "files",
+        conflicts_with = "files"
+    )]
     task: Option<String>,
     /// Kernel files that may be changed, separated by commas, in place of those of --task
     #[arg(long, value_name = "FILE,FILE", value_delimiter = ',')]
@@ -68,6 +73,14 @@ fn workload(text: &str) -> Result<Workload, String> {
 pub fn run(args: Args) -> Result<()> {
     let build = Build::without_device()?;
     let files = files(&args, &build)?;
+    let search = scenes::list(&args.scenes, args.size)?;
+    let held_out = scenes::list(&args.held_out, args.size)?;
+    if let Some(both) = held_out.iter().find(|scene| search.contains(scene)) {
+        bail!(WrongUsage(format!(
+            "{} is given by --scene and by --held-out; the search must not see what is held out",
+            both.model
+        )));
+    }
     let experiment = Experiment {
         version: 1,
         seed: args.seed,
@@ -78,10 +91,7 @@ pub fn run(args: Args) -> Result<()> {
             workload: args.workload,
             files,
         },
-        scenes: Scenes {
-            search: scene_list(&args.scenes, args.size)?,
-            held_out: scene_list(&args.held_out, args.size)?,
-        },
+        scenes: Scenes { search, held_out },
         budget: Budget {
             candidates: args.candidates,
             device_seconds: args.device_seconds,
@@ -124,28 +134,4 @@ fn files(args: &Args, build: &Build) -> Result<Vec<String>> {
         )));
     }
     Ok(files)
-}
-
-fn scene_list(texts: &[String], size: Option<[u32; 2]>) -> Result<Vec<Scene>> {
-    let scene = |text: &String| {
-        let (model, dataset) = match text.split_once('@') {
-            Some((model, dataset)) => (model, Some(dataset.to_owned())),
-            None => (text.as_str(), None),
-        };
-        Scene {
-            model: model.into(),
-            dataset,
-            size,
-        }
-    };
-    let list: Vec<Scene> = texts.iter().map(scene).collect();
-    for scene in &list {
-        let paths = [Some(&scene.model), scene.dataset.as_ref()];
-        for path in paths.into_iter().flatten() {
-            if !std::path::Path::new(path).exists() {
-                bail!("{path}: no such file or folder");
-            }
-        }
-    }
-    Ok(list)
 }

@@ -8,8 +8,8 @@ use anyhow::{Result, bail};
 use splatcore_core::Pipeline;
 use splatcore_lab::Texts;
 use splatcore_lab::evaluate::{Evaluator, Local, Settings, Toolbox};
-use splatcore_lab::experiment::{Experiment, Workload};
-use splatcore_lab::journal::Opened;
+use splatcore_lab::experiment::{Experiment, Folder, Workload};
+use splatcore_lab::journal::{Event, Opened};
 use std::path::Path;
 
 /// This build on a device.
@@ -64,6 +64,31 @@ impl Opening {
             false => vec![],
         };
         Ok(Local::new(&self.build, settings, scenes)?)
+    }
+
+    /// Refuses to go on on another card than the one whose times are in the journal.
+    ///
+    /// # Errors
+    /// If they are of another.
+    pub fn check_device(&self, folder: &Folder) -> Result<()> {
+        let entries = folder.journal.entries().iter();
+        let mut timed_on = None;
+        let mut opened_on = None;
+        for entry in entries {
+            match &entry.event {
+                Event::Opened(opened) => opened_on = Some(&opened.device),
+                Event::Timed(_) | Event::Noise(_) => timed_on = opened_on,
+                _ => {}
+            }
+        }
+        let here = self.build.describe();
+        match timed_on {
+            Some(there) if self.build.is_timed() && *there != here => bail!(
+                "the journal's times are of {there}, and this is {here}: times of two cards say \
+                 nothing of each other; go on there, or begin a new experiment"
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// The first event of a run.

@@ -39,6 +39,7 @@ pub fn run(args: Args) -> Result<()> {
     let opening = Opening::new(&args.device)?;
     let mut folder = Folder::open(&args.folder)?;
     let experiment = folder.experiment.clone();
+    opening.check_device(&folder)?;
     let baseline = opening.baseline(&experiment)?;
     let guard = interrupt::Guard::start()?;
     let (mut proposer, mut cross_check) = match args.model.is_asked() {

@@ -2,7 +2,7 @@
 
 use crate::cameras::CameraArgs;
 use crate::load;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Parser;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{Gaussians, Pipeline};
@@ -18,6 +18,34 @@ pub fn size(text: &str) -> Result<[u32; 2], String> {
         .split_once('x')
         .and_then(|(w, h)| Some([w.parse().ok()?, h.parse().ok()?]));
     sides.ok_or_else(|| "give WIDTHxHEIGHT in pixels, as 1920x1080".into())
+}
+
+/// Scenes as people type them, each MODEL or MODEL@DATASET.
+///
+/// # Errors
+/// If there is no such file or folder.
+pub fn list(texts: &[String], size: Option<[u32; 2]>) -> Result<Vec<Scene>> {
+    let scene = |text: &String| {
+        let (model, dataset) = match text.split_once('@') {
+            Some((model, dataset)) => (model, Some(dataset.to_owned())),
+            None => (text.as_str(), None),
+        };
+        Scene {
+            model: model.into(),
+            dataset,
+            size,
+        }
+    };
+    let list: Vec<Scene> = texts.iter().map(scene).collect();
+    for scene in &list {
+        let paths = [Some(&scene.model), scene.dataset.as_ref()];
+        for path in paths.into_iter().flatten() {
+            if !Path::new(path).exists() {
+                bail!("{path}: no such file or folder");
+            }
+        }
+    }
+    Ok(list)
 }
 
 /// The options of `bench` that choose cameras.
@@ -65,6 +93,7 @@ fn one(scene: &Scene, pipeline: Pipeline) -> Result<evaluate::Scene> {
             reach: reach(&gaussians),
         },
         scene: gaussians,
+        expected: None,
     })
 }
 

@@ -170,6 +170,9 @@ impl Toolbox for Build {
         } else {
             command.extend(["--memory".into(), MEMORY.to_string().into()]);
         }
+        if std::env::var_os("SPLATCORE_LAB_UNCONFINED").is_some() {
+            command.push("--unconfined".into());
+        }
         let mut environment = vec![];
         if changed {
             environment.push(("SPLATCORE_KERNELS".into(), kernels.into()));

@@ -1,6 +1,6 @@
 //! `splatcore lab worker`: renders with changed kernels, in a process of its own.
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 use splatcore_core::Backend;
 use splatcore_cuda::device::emulated::Emulated;
@@ -40,6 +40,9 @@ pub struct Args {
     /// A folder that may be written besides the worker's own.
     #[arg(long)]
     writable: Vec<PathBuf>,
+    /// Run changed kernels on this processor even if nothing confines them.
+    #[arg(long)]
+    unconfined: bool,
     /// Bytes of memory at most.
     #[arg(long)]
     memory: Option<u64>,
@@ -54,7 +57,14 @@ pub fn run(args: &Args) -> Result<()> {
     writable.push(&args.folder);
     let confined = worker::confine(&writable, &readable, args.memory).map_err(|e| anyhow!(e))?;
     let is_card = matches!(args.kind, Kind::Card | Kind::GuardedCard);
-    if !is_card && !confined.enforced {
+    if !is_card && !confined.enforced && std::env::var_os("SPLATCORE_KERNELS").is_some() {
+        if !args.unconfined {
+            bail!(
+                "changed kernels would run on this processor, and it cannot confine them ({}); set \
+                 SPLATCORE_LAB_UNCONFINED=1 if you trust them",
+                confined.about
+            );
+        }
         eprintln!(
             "warning: changed kernels run on this processor unconfined: {}",
             confined.about
