@@ -1,5 +1,5 @@
-//! The compiler, NVRTC: found at run time wherever it may be ([`find`]), its results cached on disk
-//! ([`cache`]).
+//! The compiler, NVRTC: found at run time wherever it may be (find.rs), its results cached on disk
+//! (cache.rs).
 //!
 //! Opened by hand and not through cudarc, because cudarc cannot be told where to look, and a Python
 //! environment's wheels (`pip install nvidia-cuda-nvrtc`) are where most users have it.
