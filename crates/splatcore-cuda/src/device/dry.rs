@@ -170,7 +170,7 @@ impl Copies for Dry {
 impl Launches for Dry {
     fn load(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError> {
         options::of(program).map_err(DeviceError::Failed)?;
-        let tuned = Tuned::of(program)?;
+        let tuned = Tuned::of(program).map_err(DeviceError::Failed)?;
         let mut state = self.state();
         let number = state.programs.len();
         state.programs.push(program.clone());

@@ -88,7 +88,7 @@ impl Kernels {
     /// If its text declares them wrongly, or a file of the user's takes the place of none.
     pub fn tuned(&self, program: Program) -> Result<Tuned, DeviceError> {
         let replacements = self.replacements.clone().map_err(DeviceError::Failed)?;
-        Tuned::of(&program.replaced(replacements))
+        Tuned::of(&program.replaced(replacements)).map_err(DeviceError::Failed)
     }
 
     /// Compiles several programs at once, each of them once.

@@ -56,7 +56,12 @@ impl Kernel {
     /// # Errors
     /// If the program's text declares none of this name.
     pub fn tuned(self, name: &str) -> Result<u32, BackendError> {
-        self.tuned.get(name)
+        self.tuned
+            .get(name)
+            .map_err(|message| BackendError::Device {
+                backend: "cuda",
+                message,
+            })
     }
 }
 

@@ -3,10 +3,8 @@
 //! the program's text ([`Kernel::tuned`](super::Kernel::tuned)).
 
 use super::condition;
-use super::error::{DeviceError, device_error};
 use super::program::{File, Program};
 use super::replaced::Replacements;
-use splatcore_core::BackendError;
 use std::collections::BTreeMap;
 
 /// What stands between a number and the values that it may have.
@@ -38,7 +36,7 @@ impl Program {
     ///
     /// # Errors
     /// If none is called so, a value is not permitted, or as [`Program::tunables`].
-    pub fn retuned(&self, values: &[(&str, u32)]) -> Result<Self, String> {
+    pub fn with_tunables(&self, values: &[(&str, u32)]) -> Result<Self, String> {
         let mut texts: BTreeMap<String, String> = self
             .replacements
             .iter()
@@ -214,9 +212,8 @@ impl Tuned {
     ///
     /// # Errors
     /// As [`Program::tunables`].
-    pub fn of(program: &Program) -> Result<Self, DeviceError> {
-        let tunables = program.tunables().map_err(DeviceError::Failed)?;
-        let values = tunables.into_iter();
+    pub fn of(program: &Program) -> Result<Self, String> {
+        let values = program.tunables()?.into_iter();
         let values: Vec<(String, u32)> = values
             .map(|tunable| (tunable.name, tunable.value))
             .collect();
@@ -230,11 +227,11 @@ impl Tuned {
     ///
     /// # Errors
     /// If the text declares none of this name.
-    pub fn get(self, name: &str) -> Result<u32, BackendError> {
+    pub fn get(self, name: &str) -> Result<u32, String> {
         let found = self.values.iter().find(|(known, _)| known == name);
         found
             .map(|(_, value)| *value)
-            .ok_or_else(|| device_error(missing(self.program, name)))
+            .ok_or_else(|| missing(self.program, name))
     }
 }
 
@@ -264,18 +261,20 @@ mod tests {
         assert_eq!((tunables[1].file, tunables[1].line), ("root.cu", 2));
         assert_eq!(tunables[1].values, [64, 128, 256]);
         assert_eq!(program.tunable("BLOCK"), Ok(128));
-        let retuned = program.retuned(&[("BLOCK", 64), ("ROWS", 2)]).unwrap();
+        let changed = program
+            .with_tunables(&[("BLOCK", 64), ("ROWS", 2)])
+            .unwrap();
         assert_eq!(
-            (retuned.tunable("BLOCK"), retuned.tunable("ROWS")),
+            (changed.tunable("BLOCK"), changed.tunable("ROWS")),
             (Ok(64), Ok(2))
         );
-        let changed = "#define BLOCK 64  // tune: 64 128 256; when BLOCK % WARP == 0\n";
-        assert!(retuned.source().contains(changed), "{}", retuned.source());
-        assert!(program.retuned(&[("BLOCK", 100)]).is_err());
-        assert!(program.retuned(&[("OTHER", 3)]).is_err());
+        let line = "#define BLOCK 64  // tune: 64 128 256; when BLOCK % WARP == 0\n";
+        assert!(changed.source().contains(line), "{}", changed.source());
+        assert!(program.with_tunables(&[("BLOCK", 100)]).is_err());
+        assert!(program.with_tunables(&[("OTHER", 3)]).is_err());
         let tuned = Tuned::of(&program).unwrap();
         assert_eq!(tuned.get("ROWS").unwrap(), 4);
-        let message = tuned.get("OTHER").unwrap_err().to_string();
+        let message = tuned.get("OTHER").unwrap_err();
         assert!(
             message.contains("root.cu declares no tunable OTHER"),
             "{message}"

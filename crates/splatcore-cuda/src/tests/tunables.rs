@@ -9,7 +9,7 @@ use crate::ops::sort::Plan;
 use crate::ops::{self, SOURCES, adam, bin, blend_backward, project, sort};
 use crate::tests::support::device::device;
 use splatcore_core::backend::{Backend, RenderOptions};
-use splatcore_core::pipeline::Intersect;
+use splatcore_core::pipeline::{Backward, Intersect};
 use splatcore_core::{Gaussians, Pipeline};
 use splatcore_reference::conformance::scenes::{plain_camera, random_scene, views};
 use splatcore_reference::conformance::step::plan;
@@ -36,7 +36,7 @@ fn adam() -> Program {
 }
 
 /// Programs with values that none has unless a text says so.
-fn retuned() -> Vec<(Program, Vec<(&'static str, u32)>)> {
+fn changed() -> Vec<(Program, Vec<(&'static str, u32)>)> {
     let sorting = vec![
         ("BLOCK", 128),
         ("ITEMS_SMALL", 4),
@@ -62,9 +62,9 @@ fn retuned() -> Vec<(Program, Vec<(&'static str, u32)>)> {
 
 /// The texts of all of them.
 fn replacements() -> Replacements {
-    let programs: Vec<Program> = retuned()
+    let programs: Vec<Program> = changed()
         .into_iter()
-        .map(|(program, values)| program.retuned(&values).unwrap())
+        .map(|(program, values)| program.with_tunables(&values).unwrap())
         .collect();
     let texts = programs
         .iter()
@@ -106,6 +106,37 @@ fn blocks_of_other_sizes_compute_the_same() {
     );
 }
 
+/// Another number of lanes adds up in another order.
+#[test]
+fn other_batches_and_lanes_compute_nearly_the_same() {
+    let Some(device) = device() else { return };
+    let built_in = CudaBackend::on(device, true).with_replacements(Replacements::default());
+    let (_, expected) = computed(&built_in, Pipeline::MEASURED);
+    let batches = blend_backward::blend_backward(Backward::Subtile).with_tunables(&[("BATCH", 32)]);
+    let lanes = blend_backward::sum_pairs(false).with_tunables(&[("LANES", 16), ("BLOCK", 64)]);
+    let programs = [batches.unwrap(), lanes.unwrap()];
+    let texts = programs
+        .iter()
+        .flat_map(|program| program.replacements.iter());
+    let texts = texts.map(|(name, text)| (name.to_owned(), text.to_owned()));
+    let other = built_in.with_replacements(Replacements::new(texts, SOURCES).unwrap());
+    let (_, got) = computed(&other, Pipeline::MEASURED);
+    let pairs = got
+        .means
+        .as_flattened()
+        .iter()
+        .zip(expected.means.as_flattened());
+    let most = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    // A step moves a mean by 1.6e-4.
+    assert!(most < 1e-6, "{most}");
+    assert!(
+        got.sh
+            .iter()
+            .zip(&expected.sh)
+            .all(|(a, b)| (a[0] - b[0]).abs() < 1e-4)
+    );
+}
+
 #[test]
 fn other_values_compile() {
     if let Err(error) = nvrtc() {
@@ -116,8 +147,8 @@ fn other_values_compile() {
         eprintln!("skipped: {error}");
         return;
     }
-    for (program, values) in retuned() {
-        let texts = program.retuned(&values).unwrap().replacements;
+    for (program, values) in changed() {
+        let texts = program.with_tunables(&values).unwrap().replacements;
         let compiled = compile(&program, &texts, 90);
         assert!(
             compiled.is_ok(),

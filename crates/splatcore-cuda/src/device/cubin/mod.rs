@@ -47,9 +47,9 @@ pub struct Cubin {
     pub capability: u32,
     /// By name.
     pub kernels: Vec<KernelCode>,
-    /// What outlives a launch and could be written: variables, tables that are constant in C++ only,
-    /// and the texts of `printf`; name and bytes. A candidate may have those that the built-in
-    /// program has.
+    /// What outlives a launch and could be written: variables, tables that are constant in C++
+    /// only, and the texts of `printf`; name and bytes. A candidate may have those that the
+    /// built-in program has.
     pub writable_globals: Vec<(String, u64)>,
     /// Functions and variables that the program takes from elsewhere, as `vprintf`.
     pub externals: Vec<String>,

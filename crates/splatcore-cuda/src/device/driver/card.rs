@@ -266,7 +266,7 @@ impl Launches for Card {
         self.current()?;
         let code = nvrtc::compiled(program, self.capability, self.driver)?;
         let what = format!("loading {}", program.name());
-        let tuned = Tuned::of(program)?;
+        let tuned = Tuned::of(program).map_err(DeviceError::Failed)?;
         let awaits = self.overlaps && Program::awaits(&program.source());
         // SAFETY: the code is a complete module (a trailing NUL is there for PTX, which is text).
         unsafe {

@@ -254,7 +254,7 @@ impl Copies for Emulated {
 impl Launches for Emulated {
     fn load(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError> {
         options::of(program).map_err(DeviceError::Failed)?;
-        let tuned = Tuned::of(program)?;
+        let tuned = Tuned::of(program).map_err(DeviceError::Failed)?;
         let entries = self.compiler.load(program)?;
         Ok(entries
             .into_iter()

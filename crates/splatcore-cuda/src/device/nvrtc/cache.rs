@@ -1,8 +1,7 @@
 //! Compiled code on disk.
 
 use super::find::nvrtc;
-use crate::device::error::DeviceError;
-use crate::device::program::Program;
+use crate::device::{DeviceError, Program};
 use std::path::PathBuf;
 
 /// Where compiled kernels are kept: `SPLATCORE_CACHE`, or `splatcore` in the user's cache folder.

@@ -1,11 +1,16 @@
 //! Where is the library?
 
-use super::library::{Nvrtc, REMEDY};
-use crate::device::error::DeviceError;
+use super::library::Nvrtc;
+use crate::device::DeviceError;
 use libloading::{Library, Symbol};
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+/// How to get NVRTC.
+pub const REMEDY: &str = "install the CUDA toolkit, or run `pip install nvidia-cuda-nvrtc` \
+                          (CUDA 13) or `pip install nvidia-cuda-nvrtc-cu12` (CUDA 12) in an \
+                          active Python environment, or set CUDA_PATH to a toolkit's folder";
 
 /// Names under which the library is searched, newest first.
 fn names() -> &'static [&'static str] {

@@ -1,17 +1,11 @@
-//! Calls of the library, and the remedy if there is none.
+//! The opened library: compiles programs.
 
-use crate::device::error::DeviceError;
 use crate::device::options;
-use crate::device::program::Program;
+use crate::device::{DeviceError, Program};
 use libloading::Library;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::time::Instant;
-
-/// How to get NVRTC.
-pub const REMEDY: &str = "install the CUDA toolkit, or run `pip install nvidia-cuda-nvrtc` \
-                          (CUDA 13) or `pip install nvidia-cuda-nvrtc-cu12` (CUDA 12) in an \
-                          active Python environment, or set CUDA_PATH to a toolkit's folder";
 
 type Handle = *mut c_void;
 

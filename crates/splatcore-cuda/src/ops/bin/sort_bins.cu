@@ -32,7 +32,7 @@
 #define WARPS (BLOCK / WARP)
 #define ITEMS (ROOM / BLOCK)  // of a thread
 #define COARSE BLOCK          // bins at first, one a thread
-#define LONG_SHARE 2  // lists longer than the average over this are long
+#define LONG_SHARE 2          // lists longer than the average over this are long
 
 struct Sorting {
     u64 pairs[ROOM];

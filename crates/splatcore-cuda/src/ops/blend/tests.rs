@@ -2,6 +2,7 @@
 
 mod gemm_gs;
 mod interpolated;
+mod literal;
 mod stop_the_pop;
 mod tc_gs;
 mod tensor_gs;

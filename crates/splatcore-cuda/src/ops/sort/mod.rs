@@ -1,6 +1,7 @@
 //! `sort`: launches ops/sort/sort.cu, which says how.
 
 use super::sources;
+use crate::device::error::device_error;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Kernel, Program, Tuned};
@@ -126,8 +127,9 @@ impl PieceSizes {
     /// # Errors
     /// If it declares them not.
     pub fn of(tuned: Tuned) -> Result<Self, BackendError> {
-        let block = tuned.get("BLOCK")? as usize;
-        let [small, large] = [tuned.get("ITEMS_SMALL")?, tuned.get("ITEMS_LARGE")?];
+        let value = |name| tuned.get(name).map_err(device_error);
+        let block = value("BLOCK")? as usize;
+        let [small, large] = [value("ITEMS_SMALL")?, value("ITEMS_LARGE")?];
         Ok(Self([small, large].map(|items| block * items as usize)))
     }
 }

@@ -35,8 +35,8 @@
 #ifndef EAGER
 #define EAGER (PASSES > 2)
 #endif
-// Threads of sort_digit, and keys of a thread: with LARGE 1 there are pieces enough, and larger ones
-// cost less.
+// Threads of sort_digit, and keys of a thread: with LARGE 1 there are pieces enough, and larger
+// ones cost less.
 #define BLOCK 256       // tune: 128 256 512; when BLOCK * ITEMS_LARGE <= 4096
 #define ITEMS_SMALL 8   // tune: 1 2 4 8 12 16; when BLOCK * ITEMS_SMALL <= 4096
 #define ITEMS_LARGE 16  // tune: 8 12 16 20

@@ -165,7 +165,7 @@ fn other_constants_sort() {
             window,
         };
         let name = ["ITEMS_SMALL", "ITEMS_LARGE"][usize::from(is_large)];
-        let program = sort::program(plan).retuned(&[(name, items)]).unwrap();
+        let program = sort::program(plan).with_tunables(&[(name, items)]).unwrap();
         check(&queue, &program, plan);
         let mut program = program;
         program.constants.push(("TICKETS", "1".into()));
