@@ -59,7 +59,7 @@ pub fn end_of_brackets(code: &[Token], open: usize) -> usize {
 }
 
 /// The text of the strings at the head of a statement, and the tokens behind them.
-fn template<'t, 'a>(statement: &'t [Token<'a>]) -> (String, &'t [Token<'a>]) {
+pub fn template<'t, 'a>(statement: &'t [Token<'a>]) -> (String, &'t [Token<'a>]) {
     let from = statement
         .iter()
         .position(|token| token.is("("))

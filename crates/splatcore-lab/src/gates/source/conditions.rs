@@ -4,7 +4,7 @@ use super::facts::{Pair, asked, asked_whether, defined, first_new};
 use super::items::{Item, Shape};
 use super::macros::Numbers;
 use super::names;
-use super::tokens::{Directive, Lexed, Token};
+use super::tokens::{Directive, Kind, Lexed, Token};
 use crate::gates::{Gate, Rejection};
 use std::collections::HashSet;
 
@@ -310,7 +310,8 @@ fn comparison(
     }
     let is_size = |token: &&Token| names::is_size(token.text) || aliases.contains(token.text);
     let is_link = |token: &&Token| {
-        token.is_word() || matches!(token.text, "." | "->" | "(" | ")" | "*" | "::")
+        let is_sign = matches!(token.text, "." | "->" | "(" | ")" | "[" | "]" | "*" | "::");
+        token.is_word() || token.kind == Kind::Number || is_sign
     };
     let large = |token: Option<&Token>| {
         token

@@ -7,6 +7,7 @@ use super::macros::{self, number};
 use super::names;
 use super::tokens::{Directive, Kind, Token};
 use crate::gates::{Gate, Rejection};
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// Bytes that a kernel's variable may be aligned to.
@@ -112,6 +113,7 @@ fn groups_after(groups: usize, directive: &Directive) -> usize {
 /// Names of hosts and compilers: no more of them than there were.
 fn check_words(pair: &Pair) -> Result<(), Rejection> {
     let (old, new) = (pair.old.all(), pair.new.all());
+    let own: HashSet<&str> = old.iter().map(|token| token.text).collect();
     let clocks = |tokens: &[Token], at: usize| {
         let word = tokens[at].text;
         (tokens[at].is_word() && names::CLOCKS.contains(word)).then(|| word.to_owned())
@@ -120,12 +122,18 @@ fn check_words(pair: &Pair) -> Result<(), Rejection> {
         let what = format!("{word} reaches a clock, a wait or a trap; take it out");
         return Err(pair.reject(Gate::Assembly, line, what));
     }
+    // A variable that the file has anyway, like `free` of antialias.cuh, is none of the host's.
+    let is_variable = |tokens: &[Token], at: usize| {
+        let near = |at: usize| tokens.get(at).map_or("", |token| token.text);
+        let is_called = near(at + 1) == "(" || near(at.wrapping_sub(1)) == "::";
+        names::is_host_function(tokens[at].text) && !is_called && own.contains(tokens[at].text)
+    };
     let host = |tokens: &[Token], at: usize| {
         let token = &tokens[at];
         let is_host = names::HOST_KEYWORDS.contains(token.text)
             || names::is_host_function(token.text)
             || is_unknown(token.text);
-        (token.is_word() && is_host).then(|| token.text.to_owned())
+        (token.is_word() && is_host && !is_variable(tokens, at)).then(|| token.text.to_owned())
     };
     if let Some((word, line)) = first_new(&old, &new, host) {
         let what = match names::is_reserved(&word) && !names::HOST_KEYWORDS.contains(&word[..]) {
@@ -243,6 +251,11 @@ fn is_named_asm(tokens: &[Token], at: usize) -> Option<()> {
 /// Declarations that are none of a kernel file's.
 pub fn check_items(pair: &Pair, items: &[Item], old: &[Item]) -> Result<(), Rejection> {
     let known: Vec<_> = old.iter().map(|item| item.spelling(pair.old)).collect();
+    if let Some(item) = items.iter().find(|item| names::is_reserved(item.name)) {
+        let line = item.tokens(pair.new).first().map_or(1, |token| token.line);
+        let what = format!("{} is a compiler's name; choose another", item.name);
+        return Err(pair.reject(Gate::Directives, line, what));
+    }
     for item in items.iter().filter(|item| item.shape == Shape::Other) {
         if known.contains(&item.spelling(pair.new)) {
             continue;

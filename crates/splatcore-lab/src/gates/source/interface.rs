@@ -86,6 +86,17 @@ fn head(tokens: &[Token]) -> String {
     head.join(" ")
 }
 
+/// Tokens from the body's bracket on.
+fn length_of_body(tokens: &[Token]) -> usize {
+    let mut depth = 0usize;
+    let body = tokens.iter().position(|token| {
+        depth += usize::from(token.is("("));
+        depth = depth.saturating_sub(usize::from(token.is(")")));
+        depth == 0 && token.is("{")
+    });
+    body.map_or(0, |body| tokens.len() - body)
+}
+
 /// Structs that Rust declares too, by their names.
 fn is_shared(name: &str) -> bool {
     name.ends_with("Params") || name.ends_with("Camera") || matches!(name, "Counters" | "Rates")
@@ -130,14 +141,15 @@ fn check_beginning(pair: &Pair, items: &[Item], old: &[Item]) -> Result<(), Reje
     for item in items.iter().filter(|item| item.shape == Shape::Kernel) {
         let tokens = item.tokens(pair.new);
         let line = tokens.first().map_or(1, |token| token.line);
-        let body = tokens.iter().position(|token| token.is("{"));
-        let first: Vec<&str> = tokens[body.unwrap_or_default()..]
+        // Not a bracket of the launch bounds.
+        let body = tokens.len() - length_of_body(tokens);
+        let first: Vec<&str> = tokens[body..]
             .iter()
             .skip(1)
             .take(4)
             .map(|token| token.text)
             .collect();
-        let from = item.range.start + body.unwrap_or_default();
+        let from = item.range.start + body;
         let is_cut = pair
             .new
             .directives

@@ -3,9 +3,10 @@
 //! A gate that looks at tokens as they are written is right about the program that is compiled
 //! because of the following:
 //!
-//! - No `#`, `##`, `#undef`, `_Pragma`, `__VA_ARGS__` (lexer, [`super::directives`]): a macro cannot
-//!   make a token that is not spelled in some kernel file. So a name that is forbidden anywhere in
-//!   the text, in definitions and in branches that are not taken too, is nowhere in the program.
+//! - No `#`, `##`, `#undef`, `_Pragma`, `__VA_ARGS__` (lexer, [`super::directives`]): a macro
+//!   cannot make a token that is not spelled in some kernel file. So a name that is forbidden
+//!   anywhere in the text, in definitions and in branches that are not taken too, is nowhere in the
+//!   program.
 //! - A new definition takes no parameters and is a whole expression: brackets balance, no
 //!   `;`, no braces, no assignment, no string, no declaration (two words side by side), no word
 //!   that declares or attributes. It does not begin with `[` and is not empty. So no use of it

@@ -1,4 +1,59 @@
-//! x
+//! The source gates: whether the text of a candidate may be compiled at all.
+//!
+//! A candidate is text of kernel files. Compiled for a card it can only compute; compiled for the
+//! emulator it is a C++ program, and runs in a process of this machine. These gates read the text
+//! before either. They are the first line, not the last: each paragraph says what a gate
+//! cannot stop, and what does.
+//!
+//! **`files`** stops files of other tasks or of none, texts without a changed token, texts of more
+//! than four times the old one and 64 KB; trigraphs, digraphs, splices, raw and prefixed strings,
+//! escapes, invisible characters, names outside ASCII. It cannot stop a small text that takes long
+//! to compile (templates, `constexpr`): the limits of `compile` do.
+//!
+//! **`directives`** stops includes of other files, pragmas but `unroll`, `#line`, `#undef`, macros
+//! that are more than expressions, attributes, strings, words and functions of a host, new kernels,
+//! pointers to functions where they are spelled. It cannot stop wild pointers that come of
+//! arithmetic on good ones, nor pointers to functions by type deduction: on a card `memory` does;
+//! emulated kernels run in a sandboxed child process.
+//!
+//! **`assembly`** stops PTX other than arithmetic, lanes, matrix units and plain memory (clocks,
+//! waits, traps, jumps, numbers of processors, cache policies, names of variables), assembly
+//! outside functions, and the functions of C++ for the same. It cannot stop known instructions
+//! that compute something else: `result` does.
+//!
+//! **`conditions`** stops new conditions on the emulator, compilers, checks and counting; changed
+//! emulated branches; variables outside functions, `static`; constants in device memory that are
+//! used other than by index; `volatile` and `store_same`, which hide races; sizes compared with
+//! literals above 64. It cannot stop a kernel that tells where it runs by how `__expf` rounds,
+//! sizes compared after arithmetic, changes in branches for cards alone, or state kept in buffers
+//! of the frame or, through a cast of an element's address, in a constant: `result` and `races` on
+//! the card too, odd and random sizes, poisoned buffers and shuffled cameras do, and
+//! `machine-code`, which admits no new writable memory.
+//!
+//! **`interface`** stops other kernels, parameters and structs of Rust's, and kernels that do not
+//! wait for their predecessor. It cannot stop a kernel that returns early or writes nothing:
+//! `result` on poisoned outputs does.
+//!
+//! "New" means: more often than in the same file of the baseline. What the baseline has stays legal
+//! where it is.
+//!
+//! # Why tokens are enough
+//!
+//! The gates read tokens as they are written and expand nothing. [`tokens`] refuses all spellings
+//! that a compiler reads other than they look. `macros` admits new macros as whole expressions
+//! without parameters only, under names that nothing else has; so no use of one can begin, end or
+//! divide what another gate recognises. All branches of conditional groups are read as code, and
+//! brackets balance in each, so where a token stands does not depend on conditions (`items`). Rules
+//! about names hold in every branch and every macro. Lists say what is allowed (directives,
+//! reserved names, instructions, shapes of declarations); only for functions of the C library,
+//! which plain C++ can name, is there a list of what is not: a test compares it with the headers.
+//!
+//! # What honest candidates cannot do
+//!
+//! New PTX needs a twin for the emulator, and so a condition on `EMULATED`: a person adds such a
+//! wrapper to `device.cuh` or `matrix.cuh`. Macros with parameters are written as `__device__`
+//! functions, tables as `#define` or in functions, explicit specialisations as `if constexpr`.
+
 mod assembly;
 mod conditions;
 mod directives;

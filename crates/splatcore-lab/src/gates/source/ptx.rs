@@ -9,9 +9,9 @@ use std::sync::LazyLock;
 static PLAIN: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     let all = "abs add addc and bfe bfi bfind bmsk brev clz cnot copysign cvt cvta div dp2a dp4a \
                elect ex2 fma fns lg2 lop3 mad mad24 madc match max min mov movmatrix mul mul24 neg \
-               not or popc prmt rcp redux rem rsqrt sad selp set setp shf shfl shl shr sin cos slct \
-               sqrt sub subc szext tanh testp vabsdiff2 vabsdiff4 vadd2 vadd4 vavrg2 vavrg4 vmax2 \
-               vmax4 vmin2 vmin4 vset2 vset4 vsub2 vsub4 vote xor activemask mma ldmatrix \
+               not or popc prmt rcp redux rem rsqrt sad selp set setp shf shfl shl shr sin cos \
+               slct sqrt sub subc szext tanh testp vabsdiff2 vabsdiff4 vadd2 vadd4 vavrg2 vavrg4 \
+               vmax2 vmax4 vmin2 vmin4 vset2 vset4 vsub2 vsub4 vote xor activemask mma ldmatrix \
                stmatrix";
     all.split_whitespace().collect()
 });
@@ -64,8 +64,51 @@ pub fn check(text: &str) -> Result<(), String> {
         ));
     }
     check_registers(text)?;
-    for statement in split(text) {
-        check_statement(&statement)?;
+    let statements = split(text);
+    for statement in &statements {
+        check_statement(statement)?;
+    }
+    check_names(&statements)
+}
+
+/// Operands are registers that the text declares, operands of the statement and numbers: no names
+/// of the program's variables and functions.
+fn check_names(statements: &[String]) -> Result<(), String> {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let names = |text: &str| -> Vec<String> {
+        let mut names = Vec::new();
+        let mut before = ' ';
+        for part in text.split_inclusive(|c: char| !is_of_name(c)) {
+            let name = part.trim_end_matches(|c: char| !is_of_name(c));
+            let is_name = !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit());
+            if is_name && !matches!(before, '%' | '.') && name != "_" {
+                names.push(name.to_owned());
+            }
+            before = part.chars().last().unwrap_or(' ');
+        }
+        names
+    };
+    let mut declared: HashSet<String> = HashSet::new();
+    for statement in statements {
+        let rest = statement.trim();
+        if rest.starts_with('.') {
+            declared.extend(names(rest));
+            continue;
+        }
+        let (guard, rest) = match rest.strip_prefix('@') {
+            Some(rest) => rest.split_once(char::is_whitespace).unwrap_or((rest, "")),
+            None => ("", rest),
+        };
+        let operands = rest
+            .trim_start()
+            .split_once(char::is_whitespace)
+            .map_or("", |(_, o)| o);
+        let used = names(guard).into_iter().chain(names(operands));
+        if let Some(name) = used.into_iter().find(|name| !declared.contains(name)) {
+            return Err(format!(
+                "asm names {name}, which it does not declare; pass it as operand"
+            ));
+        }
     }
     Ok(())
 }
