@@ -1,148 +1,21 @@
 //! Judges candidates on this machine, with workers.
 
 use super::blame::blame;
-use super::suite::Suite;
+use super::scene::{Scene, bound, expected};
+use super::suite::{Suite, reference_of};
+use super::toolbox::{Role, Toolbox};
 use super::{Broken, Evaluator, Outcome};
 use crate::candidate::{Candidate, Id, Texts};
 use crate::gates::machine_code::{self, Compiled};
-use crate::gates::result::{
-    ImageError, TestScene, Wanted, hostile, image_error, judge_image, random, wanted,
-};
+use crate::gates::result::{TestScene, Wanted, hostile, image_error, judge_image, random, wanted};
 use crate::gates::{Gate, Rejection, Verdict, source};
 use crate::journal::{Checked, Code, Event, NotRun, Series, Timed};
 use crate::timing::{Contestants, Plan, Standing, TimedScene, clocks_agree, round, settle};
-use crate::worker::{Child, FrameSpec, Limits, Program, WorkerError};
+use crate::worker::{Child, Limits, WorkerError};
+use splatcore_core::Pipeline;
 use splatcore_core::random::Rng;
-use splatcore_core::{Backend, Gaussians, Image, Pipeline};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Instant;
-
-/// What a worker computes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// The device, as users have it: for times.
-    Timed,
-    /// The device, with memory that is poisoned when it is allocated and guarded on both sides.
-    Guarded,
-    /// The emulator, every access checked, threads in order.
-    Checked,
-    /// The same, threads of a block in the opposite order.
-    CheckedBackwards,
-}
-
-/// What the lab needs of the build that it is part of.
-pub trait Toolbox {
-    /// The device, its driver and compiler, in words.
-    fn describe(&self) -> String;
-    /// All kernel files.
-    fn kernels(&self) -> &Texts;
-    /// The machine code of everything that a pipeline launches; `None` where no compiler for a card
-    /// is at hand.
-    ///
-    /// # Errors
-    /// The rejection: it does not compile.
-    fn compile(
-        &self,
-        changed: &Texts,
-        pipeline: Pipeline,
-        training: bool,
-    ) -> Result<Option<Compiled>, Rejection>;
-    /// A worker whose kernel files are replaced by those of a folder.
-    ///
-    /// # Errors
-    /// Why there can be none here: no compiler, no card.
-    fn worker(&self, kernels: &Path, role: Role) -> Result<Program, String>;
-    /// The backend that references are rendered with: none of a candidate's text is in it.
-    fn reference(&self) -> &dyn Backend;
-    /// Whether times mean something: a card, not its emulation.
-    fn is_timed(&self) -> bool;
-}
-
-/// A scene to time on.
-pub struct Scene {
-    /// The Gaussians.
-    pub scene: Gaussians,
-    /// Its frames.
-    pub timed: TimedScene,
-    /// What one of them should be, once it is known.
-    pub expected: Option<Expected>,
-}
-
-/// A frame of the timed size, what it should be, and how far the baseline is from it.
-pub struct Expected {
-    frame: FrameSpec,
-    image: Image,
-    baseline: ImageError,
-}
-
-/// Renders the reference of a frame that the seed chooses.
-fn expected(
-    scene: &Scene,
-    seed: u64,
-    reference: Option<Pipeline>,
-    toolbox: &dyn Toolbox,
-    baseline: &mut Child,
-) -> Result<Expected, Broken> {
-    let name = &scene.timed.name;
-    let broken = |error: &dyn std::fmt::Display| Broken(format!("{name}: {error}"));
-    let frames = &scene.timed.frames;
-    let chosen = Rng::new(seed, 300).below(frames.len());
-    let frame = frames
-        .get(chosen)
-        .ok_or_else(|| broken(&"it has no camera"))?
-        .clone();
-    baseline.select(name).map_err(|e| broken(&e))?;
-    let (image, _) = baseline.render(&frame).map_err(|e| broken(&e))?;
-    let right = match reference {
-        Some(pipeline) => {
-            let options = frame
-                .with_pipeline(pipeline)
-                .options()
-                .map_err(|e| broken(&e))?;
-            let mut renderer = toolbox
-                .reference()
-                .renderer(&scene.scene)
-                .map_err(|e| broken(&e))?;
-            renderer
-                .render(&frame.camera(), &options)
-                .map_err(|e| broken(&e))?
-                .image
-        }
-        None => image.clone(),
-    };
-    Ok(Expected {
-        baseline: image_error(&image, &right),
-        image: right,
-        frame,
-    })
-}
-
-/// Holds times to what writing the image takes: 16 bytes a pixel, by a memory faster than any
-/// card's.
-fn bound(scene: &TimedScene, series: &Series) -> Result<(), Rejection> {
-    const BYTES_A_PIXEL: f64 = 16.0;
-    const BYTES_A_SECOND: f64 = 2e13;
-    // Two turns a round.
-    let pixels: f64 = scene
-        .frames
-        .iter()
-        .map(|f| f64::from(f.size[0]) * f64::from(f.size[1]))
-        .sum();
-    let least = 2.0 * pixels * BYTES_A_PIXEL / BYTES_A_SECOND;
-    match series.candidate.iter().find(|&&seconds| seconds < least) {
-        Some(seconds) => Err(Rejection::new(
-            Gate::Bound,
-            format!(
-                "{}: {:.1} us a round, and writing the images alone takes {:.1}",
-                scene.name,
-                1e6 * seconds,
-                1e6 * least
-            ),
-        )),
-        None => Ok(()),
-    }
-}
 
 /// What is judged.
 pub struct Settings {
@@ -369,7 +242,7 @@ impl<'a> Local<'a> {
         baseline: &mut Child,
         series: &[Series],
     ) -> Result<(), Stop> {
-        let reference = super::suite::reference_of(self.settings.pipeline);
+        let reference = reference_of(self.settings.pipeline);
         for (scene, series) in self.scenes.iter_mut().zip(series) {
             bound(&scene.timed, series)?;
             if scene.expected.is_none() {

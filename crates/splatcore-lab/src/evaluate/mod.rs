@@ -3,11 +3,15 @@
 mod blame;
 mod local;
 mod recorded;
+mod scene;
 mod suite;
+mod toolbox;
 
 pub use blame::blame;
-pub use local::{Local, Role, Scene, Settings, Toolbox};
+pub use local::{Local, Settings};
 pub use recorded::{Answered, Recorded};
+pub use scene::{Expected, Scene};
+pub use toolbox::{Role, Toolbox};
 
 use crate::candidate::Candidate;
 use crate::gates::Verdict;

@@ -30,13 +30,13 @@ pub enum Gate {
     /// The machine code has the same kernels, no writable global memory, no spills beyond the
     /// baseline's, and registers and shared memory within the card's limits.
     MachineCode,
-    /// Every write lies in a buffer that is alive. Memory is poisoned with NaN when it is allocated,
-    /// so an output that depends on what it held fails [`Gate::Result`].
+    /// Every write lies in a buffer that is alive. Memory is poisoned with NaN when it is
+    /// allocated, so an output that depends on what it held fails [`Gate::Result`].
     Memory,
     /// The emulator finds no race and no barrier that some threads miss.
     Races,
-    /// Images and gradients are those of the reference, on random, degenerate and hostile scenes; at
-    /// the timed size see [`Gate::AfterTiming`].
+    /// Images and gradients are those of the reference, on random, degenerate and hostile scenes;
+    /// at the timed size see [`Gate::AfterTiming`].
     Result,
     /// No worse than the baseline against the reference.
     Precision,
@@ -86,8 +86,8 @@ impl Rejection {
     }
 }
 
-/// The time of a candidate over that of the baseline, with its interval: below 1 is faster. How sure
-/// an interval is, the experiment's [`crate::timing::Plan`] says.
+/// The time of a candidate over that of the baseline, with its interval: below 1 is faster. How
+/// sure an interval is, the experiment's [`crate::timing::Plan`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
     /// The middle.

@@ -123,14 +123,22 @@ mod tests {
             .collect()
     }
 
+    fn ask(id: u64, method: &str, params: Value) -> String {
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+    }
+
     #[test]
     fn a_client_is_served() {
         let answers = talk(&[
-            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05"}}"#,
+            &ask(1, "initialize", json!({"protocolVersion": "2024-11-05"})),
             r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
             r#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#,
-            r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hi"}}}"#,
-            r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"echo","arguments":{}}}"#,
+            &ask(
+                3,
+                "tools/call",
+                json!({"name": "echo", "arguments": {"text": "hi"}}),
+            ),
+            &ask(4, "tools/call", json!({"name": "echo", "arguments": {}})),
         ]);
         assert_eq!(answers.len(), 4);
         assert_eq!(answers[0]["result"]["protocolVersion"], "2024-11-05");

@@ -37,7 +37,7 @@ pub fn tools() -> Value {
                 "type": "object",
                 "properties": {
                     "file": text("its name, as `task` gives it"),
-                    "candidate": text("as this candidate has it; as the baseline has it if left out"),
+                    "candidate": text("whose text: a candidate's; the baseline's if left out"),
                 },
                 "required": ["file"],
             },

@@ -6,7 +6,7 @@ use splatcore_lab::search::{self, SearchProposer};
 
 /// The proposer of an experiment. It stops the run if nothing in the files is declared as tunable.
 pub fn proposer(strategy: &StrategyName, experiment: &Experiment) -> Box<dyn Proposer> {
-    let strategy = search::Strategy::named(&strategy.0).unwrap_or(search::Strategy::default());
+    let strategy = search::Strategy::named(&strategy.0).unwrap_or_default();
     Box::new(SearchProposer::new(strategy, experiment.seed))
 }
 

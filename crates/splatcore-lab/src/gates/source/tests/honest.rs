@@ -136,8 +136,8 @@ const EDITS: &[(&str, &str, &str)] = &[
     ),
     (
         "sort.cu",
-        "#define BLOCKS (OWNED > 2 ? 1 : ITEMS > 8 ? 3 : 4)",
-        "#define BLOCKS (OWNED > 2 ? 1 : 4)",
+        "#define OWNED (DIGITS > BLOCK ? DIGITS / BLOCK : 1)",
+        "#define OWNED (DIGITS > BLOCK ? (DIGITS + BLOCK - 1) / BLOCK : 1)",
     ),
     (
         "device.cuh",

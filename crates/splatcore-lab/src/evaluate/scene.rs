@@ -1,0 +1,96 @@
+//! Scenes to time on, and what is looked at once they were.
+
+use super::Broken;
+use super::toolbox::Toolbox;
+use crate::gates::result::{ImageError, image_error};
+use crate::gates::{Gate, Rejection};
+use crate::journal::Series;
+use crate::timing::TimedScene;
+use crate::worker::{Child, FrameSpec};
+use splatcore_core::random::Rng;
+use splatcore_core::{Gaussians, Image, Pipeline};
+
+/// A scene to time on.
+pub struct Scene {
+    /// The Gaussians.
+    pub scene: Gaussians,
+    /// Its frames.
+    pub timed: TimedScene,
+    /// What one of them should be, once it is known.
+    pub expected: Option<Expected>,
+}
+
+/// A frame of the timed size, what it should be, and how far the baseline is from it.
+pub struct Expected {
+    pub(super) frame: FrameSpec,
+    pub(super) image: Image,
+    pub(super) baseline: ImageError,
+}
+
+/// Renders the reference of a frame that the seed chooses.
+pub(super) fn expected(
+    scene: &Scene,
+    seed: u64,
+    reference: Option<Pipeline>,
+    toolbox: &dyn Toolbox,
+    baseline: &mut Child,
+) -> Result<Expected, Broken> {
+    let name = &scene.timed.name;
+    let broken = |error: &dyn std::fmt::Display| Broken(format!("{name}: {error}"));
+    let frames = &scene.timed.frames;
+    let chosen = Rng::new(seed, 300).below(frames.len());
+    let frame = frames
+        .get(chosen)
+        .ok_or_else(|| broken(&"it has no camera"))?
+        .clone();
+    baseline.select(name).map_err(|e| broken(&e))?;
+    let (image, _) = baseline.render(&frame).map_err(|e| broken(&e))?;
+    let right = match reference {
+        Some(pipeline) => {
+            let options = frame
+                .with_pipeline(pipeline)
+                .options()
+                .map_err(|e| broken(&e))?;
+            let mut renderer = toolbox
+                .reference()
+                .renderer(&scene.scene)
+                .map_err(|e| broken(&e))?;
+            renderer
+                .render(&frame.camera(), &options)
+                .map_err(|e| broken(&e))?
+                .image
+        }
+        None => image.clone(),
+    };
+    Ok(Expected {
+        baseline: image_error(&image, &right),
+        image: right,
+        frame,
+    })
+}
+
+/// Holds times to what writing the image takes: 16 bytes a pixel, by a memory faster than any
+/// card's.
+pub(super) fn bound(scene: &TimedScene, series: &Series) -> Result<(), Rejection> {
+    const BYTES_A_PIXEL: f64 = 16.0;
+    const BYTES_A_SECOND: f64 = 2e13;
+    // Two turns a round.
+    let pixels: f64 = scene
+        .frames
+        .iter()
+        .map(|f| f64::from(f.size[0]) * f64::from(f.size[1]))
+        .sum();
+    let least = 2.0 * pixels * BYTES_A_PIXEL / BYTES_A_SECOND;
+    match series.candidate.iter().find(|&&seconds| seconds < least) {
+        Some(seconds) => Err(Rejection::new(
+            Gate::Bound,
+            format!(
+                "{}: {:.1} us a round, and writing the images alone takes {:.1}",
+                scene.name,
+                1e6 * seconds,
+                1e6 * least
+            ),
+        )),
+        None => Ok(()),
+    }
+}

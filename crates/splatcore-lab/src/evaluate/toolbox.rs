@@ -1,0 +1,49 @@
+//! What the lab needs of the build that it is part of.
+
+use crate::candidate::Texts;
+use crate::gates::Rejection;
+use crate::gates::machine_code::Compiled;
+use crate::worker::Program;
+use splatcore_core::{Backend, Pipeline};
+use std::path::Path;
+
+/// What a worker computes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The device, as users have it: for times.
+    Timed,
+    /// The device, with memory that is poisoned when it is allocated and guarded on both sides.
+    Guarded,
+    /// The emulator, every access checked, threads in order.
+    Checked,
+    /// The same, threads of a block in the opposite order.
+    CheckedBackwards,
+}
+
+/// What the lab needs of the build that it is part of.
+pub trait Toolbox {
+    /// The device, its driver and compiler, in words.
+    fn describe(&self) -> String;
+    /// All kernel files.
+    fn kernels(&self) -> &Texts;
+    /// The machine code of everything that a pipeline launches; `None` where no compiler for a card
+    /// is at hand.
+    ///
+    /// # Errors
+    /// The rejection: it does not compile.
+    fn compile(
+        &self,
+        changed: &Texts,
+        pipeline: Pipeline,
+        training: bool,
+    ) -> Result<Option<Compiled>, Rejection>;
+    /// A worker whose kernel files are replaced by those of a folder.
+    ///
+    /// # Errors
+    /// Why there can be none here: no compiler, no card.
+    fn worker(&self, kernels: &Path, role: Role) -> Result<Program, String>;
+    /// The backend that references are rendered with: none of a candidate's text is in it.
+    fn reference(&self) -> &dyn Backend;
+    /// Whether times mean something: a card, not its emulation.
+    fn is_timed(&self) -> bool;
+}
