@@ -17,7 +17,7 @@ use std::time::Duration;
 pub struct Program {
     /// The program and its arguments; the worker's folder is added as the last one.
     pub command: Vec<OsString>,
-    /// Its whole environment but for what [`KEPT`] names.
+    /// Its whole environment but for paths of programs, libraries and compilers.
     pub environment: Vec<(OsString, OsString)>,
     /// A folder of compiled kernels, and whether the worker gets a copy of its own to write.
     pub cache: Option<(PathBuf, bool)>,

@@ -10,7 +10,7 @@ pub struct ImageError {
     /// The pixel with it, x and y.
     pub at: [usize; 2],
     /// PSNR in dB, unclamped, without the few worst pixels: a fragment at a threshold is no loss of
-    /// precision. At most [`BEST`].
+    /// precision. At most 200.
     pub psnr: f64,
 }
 
