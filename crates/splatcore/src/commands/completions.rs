@@ -54,7 +54,7 @@ fn write_pages(folder: &Path, command: &clap::Command) -> Result<usize> {
         .with_context(|| path.display().to_string())?;
     file::write_bytes(&path, &text)?;
     let mut written = 1;
-    for below in command.get_subcommands() {
+    for below in command.get_subcommands().filter(|c| !c.is_hide_set()) {
         written += write_pages(folder, below)?;
     }
     Ok(written)
