@@ -5,9 +5,8 @@ use crate::candidate::{Candidate, Id, Texts};
 use crate::evaluate::{Broken, Evaluator, Outcome};
 use crate::experiment::{ExperimentError, Folder};
 use crate::gates::{Rejection, Verdict};
-use crate::journal::{Event, JournalError, NotRun, Opened, Proposed, State};
+use crate::journal::{Event, JournalError, Opened, Proposed, State};
 use crate::propose::{History, ProposeError, Proposer};
-use std::collections::HashMap;
 use std::time::Instant;
 
 /// Tries without a candidate in a row after which a proposer counts as broken.
@@ -86,22 +85,8 @@ pub fn run<'a>(
 pub struct Session<'a> {
     folder: &'a mut Folder,
     state: State,
-    /// Gates that were not run, of judged candidates.
-    not_run: HashMap<Id, Vec<NotRun>>,
     cross_check: Option<&'a mut dyn CrossCheck>,
     start: Instant,
-}
-
-fn not_run(folder: &Folder) -> HashMap<Id, Vec<NotRun>> {
-    let judged = folder
-        .journal
-        .entries()
-        .iter()
-        .filter_map(|entry| match &entry.event {
-            Event::Judged { id, not_run, .. } => Some((id.clone(), not_run.clone())),
-            _ => None,
-        });
-    judged.collect()
 }
 
 impl<'a> Session<'a> {
@@ -116,7 +101,6 @@ impl<'a> Session<'a> {
     ) -> Result<Self, CampaignError> {
         let state = State::replay(baseline, folder.journal.entries(), &folder.blobs)?;
         let mut session = Self {
-            not_run: not_run(folder),
             folder,
             state,
             cross_check: None,
@@ -303,14 +287,12 @@ impl<'a> Session<'a> {
         device_seconds: f64,
         watch: &mut dyn Watch,
     ) -> Result<(), CampaignError> {
-        let id = candidate.id();
         self.write(Event::Judged {
-            id: id.clone(),
+            id: candidate.id(),
             verdict: outcome.verdict.clone(),
             not_run: outcome.not_run.clone(),
             device_seconds,
         })?;
-        self.not_run.insert(id, outcome.not_run.clone());
         watch.judged(&self.state, candidate, &outcome);
         Ok(())
     }
@@ -320,7 +302,7 @@ impl<'a> Session<'a> {
         let other = self.state.by_code.get(code).filter(|other| *other != id)?;
         Some(Outcome {
             verdict: self.state.history.find(other)?.verdict.clone(),
-            not_run: self.not_run.get(other).cloned().unwrap_or_default(),
+            not_run: self.state.not_run.get(other).cloned().unwrap_or_default(),
         })
     }
 }

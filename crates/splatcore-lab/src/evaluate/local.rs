@@ -2,7 +2,7 @@
 
 use super::blame::blame;
 use super::scene::{Scene, bound, expected};
-use super::suite::{Suite, reference_of};
+use super::suite::{Suite, reference_of, walk};
 use super::toolbox::{Role, Toolbox};
 use super::{Broken, Evaluator, Outcome};
 use crate::candidate::{Candidate, Id, Texts};
@@ -41,7 +41,7 @@ pub struct Local<'a> {
     settings: Settings,
     suite: Suite,
     /// Scenes for checked workers, which take a hundred times as long.
-    small: Suite,
+    small: Vec<TestScene>,
     scenes: Vec<Scene>,
     /// The baseline's machine code, once it is wanted.
     compiled: Option<Compiled>,
@@ -80,12 +80,9 @@ impl<'a> Local<'a> {
                 .iter()
                 .map(|more| wanted(settings.seed, more, pipeline)),
         );
-        let few = small(&tests);
-        let mut suite = |tests| {
-            let reference = toolbox.reference();
-            Suite::new(tests, pipeline, settings.training, reference, &mut baseline)
-        };
-        let (suite, small) = (suite(tests)?, suite(few)?);
+        let small = small(&tests);
+        let reference = toolbox.reference();
+        let suite = Suite::new(tests, pipeline, settings.training, reference, &mut baseline)?;
         let mut local = Self {
             toolbox,
             settings,
@@ -137,7 +134,7 @@ impl<'a> Local<'a> {
     fn races(&mut self, changed: &Texts, passed: &mut Vec<String>) -> Result<(), Stop> {
         for role in [Role::Checked, Role::CheckedBackwards] {
             let mut worker = self.start(changed, role)?;
-            let frames = self.small.walk(&mut worker.child);
+            let frames = walk(&self.small, self.settings.training, &mut worker.child);
             let frames = frames.map_err(|error| Stop::Rejected(blame(error)))?;
             passed.push(format!("{}: {frames} frames, {role:?}", Gate::Races));
         }
@@ -187,13 +184,25 @@ impl<'a> Local<'a> {
         }
     }
 
-    /// Times kernels beside the baseline's.
+    /// Times kernels beside the baseline's, whose worker outlives a candidate's fault.
     fn rounds(&mut self, changed: &Texts) -> Result<(Vec<Series>, Standing), Stop> {
-        let mut worker = self.start(changed, Role::Timed)?;
         let mut baseline = match self.baseline.take() {
             Some(baseline) => baseline,
             None => self.start_baseline()?,
         };
+        let timed = self.rounds_beside(&mut baseline, changed);
+        if !matches!(timed, Err(Stop::Broken(_))) {
+            self.baseline = Some(baseline);
+        }
+        timed
+    }
+
+    fn rounds_beside(
+        &mut self,
+        baseline: &mut Child,
+        changed: &Texts,
+    ) -> Result<(Vec<Series>, Standing), Stop> {
+        let mut worker = self.start(changed, Role::Timed)?;
         for scene in &self.scenes {
             let loaded = worker.child.load_as(&scene.timed.name, &scene.scene);
             loaded.map_err(|error| Stop::Rejected(blame(error)))?;
@@ -211,7 +220,7 @@ impl<'a> Local<'a> {
         let mut rng = Rng::new(self.settings.seed, 1000 + self.evaluated);
         let mut rounds = Vec::new();
         let mut contestants = Contestants {
-            baseline: &mut baseline,
+            baseline,
             candidate: &mut worker.child,
             training: self.settings.training,
         };
@@ -229,8 +238,7 @@ impl<'a> Local<'a> {
                 standing => break standing,
             }
         };
-        self.settled(&mut worker.child, &mut baseline, &series)?;
-        self.baseline = Some(baseline);
+        self.settled(&mut worker.child, baseline, &series)?;
         Ok((series, standing))
     }
 

@@ -178,25 +178,25 @@ impl Suite {
         }
         Ok(format!("{}: {SCENES} scenes", Gate::Metamorphic))
     }
+}
 
-    /// Renders every scene once, without a look at the images: for workers that check every access.
-    ///
-    /// # Errors
-    /// What the worker fails with.
-    pub fn walk(&self, worker: &mut Child) -> Result<usize, WorkerError> {
-        let mut frames = 0;
-        for case in &self.cases {
-            worker.load(&case.test.scene)?;
-            if let Some(frame) = case.test.frames.first() {
-                worker.render(frame)?;
-                frames += 1;
-                if self.training {
-                    worker.gradients(frame, &gradient_of_image(frame))?;
-                }
+/// Renders every scene once, without a look at the images: for workers that check every access.
+///
+/// # Errors
+/// What the worker fails with.
+pub fn walk(tests: &[TestScene], training: bool, worker: &mut Child) -> Result<usize, WorkerError> {
+    let mut frames = 0;
+    for test in tests {
+        worker.load(&test.scene)?;
+        if let Some(frame) = test.frames.first() {
+            worker.render(frame)?;
+            frames += 1;
+            if training {
+                worker.gradients(frame, &gradient_of_image(frame))?;
             }
         }
-        Ok(frames)
     }
+    Ok(frames)
 }
 
 fn options(

@@ -1,6 +1,6 @@
 //! What a journal says, put together.
 
-use super::{Blobs, Entry, Event, Proposed};
+use super::{Blobs, Entry, Event, NotRun, Proposed};
 use crate::candidate::{Candidate, Id, Texts};
 use crate::gates::Verdict;
 use crate::propose::{History, Judged};
@@ -16,6 +16,8 @@ pub struct State {
     pub pending: Option<Candidate>,
     /// Candidates by the digest of their machine code, the first of each.
     pub by_code: HashMap<String, Id>,
+    /// Gates that were not run, by judged candidate.
+    pub not_run: HashMap<Id, Vec<NotRun>>,
     /// Device seconds spent.
     pub device_seconds: f64,
 }
@@ -57,10 +59,11 @@ impl State {
             Event::Judged {
                 id,
                 verdict,
+                not_run,
                 device_seconds,
-                ..
             } => {
                 self.device_seconds += device_seconds;
+                self.not_run.insert(id.clone(), not_run.clone());
                 self.judge(id, verdict.clone());
             }
             Event::Opened(_)

@@ -2,7 +2,7 @@
 
 use super::arrays;
 use super::protocol::{Answer, Ask, FrameSpec};
-use splatcore_core::backend::{Backend, RenderOptions, Timed};
+use splatcore_core::backend::{Backend, Profile, RenderOptions, Timed};
 use splatcore_core::{Camera, Renderer};
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -163,23 +163,22 @@ impl Worker<'_> {
             let warm_up = renderer.stage_times(camera, options, Timed::TrainingStages);
             warm_up.map_err(said)?;
         }
-        let mut stages: Vec<(String, f64)> = Vec::new();
+        let mut profile = Profile::default();
         let start = Instant::now();
         for (camera, options) in &frames {
             let times = renderer
                 .stage_times(camera, options, Timed::TrainingStages)
                 .map_err(said)?;
-            for (name, seconds) in times {
-                match stages.iter_mut().find(|(known, _)| known == name) {
-                    Some((_, sum)) => *sum += seconds,
-                    None => stages.push((name.to_owned(), seconds)),
-                }
-            }
+            profile.add_step(times);
         }
         Ok(Answer::Timed {
-            device: stages.iter().map(|(_, seconds)| seconds).sum(),
             clock: start.elapsed().as_secs_f64(),
-            stages,
+            device: profile.stages.iter().map(|(_, seconds)| seconds).sum(),
+            stages: profile
+                .stages
+                .into_iter()
+                .map(|(name, seconds)| (name.to_owned(), seconds))
+                .collect(),
         })
     }
 }

@@ -39,6 +39,13 @@ fn has_compiler() -> bool {
     found
 }
 
+/// An experiment on the literal blend, of so many candidates.
+fn begin(experiment: &str, candidates: &str) {
+    let task = ["--task", "blend", "--pipeline", "aabb+literal"];
+    let new = ["lab", "new", experiment, "--candidates", candidates];
+    succeeds(&[new.as_slice(), &task].concat());
+}
+
 fn kernels() -> &'static Path {
     Path::new(concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -164,16 +171,7 @@ fn a_program_proposes_and_its_record_repeats_it() {
     std::fs::write(&program, script).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let run = |experiment: &str, source: &str| {
-        let new = [
-            "lab",
-            "new",
-            experiment,
-            "--task",
-            "blend",
-            "--pipeline",
-            "aabb+literal",
-        ];
-        succeeds(&[new.as_slice(), &["--candidates", "1"]].concat());
+        begin(experiment, "1");
         let flags = ["--on", "emulator", "--guidance", "none", "--llm", source];
         succeeds(&[&["lab", "run", experiment], flags.as_slice()].concat())
     };
@@ -209,16 +207,7 @@ fn a_killed_run_goes_on() {
     }
     let root = tempfile::tempdir().unwrap();
     let experiment = root.path().join("e").to_str().unwrap().to_owned();
-    let new = [
-        "lab",
-        "new",
-        &experiment,
-        "--task",
-        "blend",
-        "--pipeline",
-        "aabb+literal",
-    ];
-    succeeds(&[new.as_slice(), &["--candidates", "2"]].concat());
+    begin(&experiment, "2");
     let journal = root.path().join("e/journal.jsonl");
     let mut child = Command::new(env!("CARGO_BIN_EXE_splatcore"))
         .args([

@@ -9,6 +9,7 @@ use splatcore_cuda::device::cubin::Cubin;
 use splatcore_cuda::device::{Program, Replacements, nvrtc};
 use splatcore_cuda::dry_run::{DryRun, Workload};
 use splatcore_cuda::ops::SOURCES;
+use splatcore_lab::candidate::hex;
 use splatcore_lab::gates::machine_code::{self, Compiled, Kernel};
 use splatcore_lab::{Gate, Rejection, Texts};
 use std::collections::BTreeMap;
@@ -122,9 +123,8 @@ pub fn compile(
     for (name, cubin) in &compiled {
         hasher.update(format!("{name} {}\n", cubin.digest));
     }
-    let digest = hasher.finalize();
     Ok(Some(Compiled {
-        code: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+        code: hex(&hasher.finalize()),
         programs: compiled.into_iter().map(|(n, c)| (n, program(c))).collect(),
     }))
 }

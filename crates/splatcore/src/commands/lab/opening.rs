@@ -45,22 +45,10 @@ impl Opening {
     /// # Errors
     /// If a scene cannot be read, or the baseline does not pass its own gates.
     pub fn evaluator(&self, experiment: &Experiment, folder: &Path) -> Result<Local<'_>> {
-        let pipeline: Pipeline = experiment
-            .task
-            .pipeline
-            .parse()
-            .map_err(anyhow::Error::msg)?;
-        let settings = Settings {
-            pipeline,
-            training: experiment.task.workload == Workload::Step,
-            files: experiment.task.files.clone(),
-            seed: experiment.seed,
-            more: counterexamples::read(folder)?,
-            plan: experiment.timing.clone(),
-            limits: self.build.limits(),
-        };
+        let mut settings = settings(&self.build, experiment)?;
+        settings.more = counterexamples::read(folder)?;
         let scenes = match self.build.is_timed() {
-            true => scenes::read(&experiment.scenes.search, pipeline)?,
+            true => scenes::read(&experiment.scenes.search, settings.pipeline)?,
             false => vec![],
         };
         Ok(Local::new(&self.build, settings, scenes)?)
@@ -100,6 +88,27 @@ impl Opening {
             sandbox: evaluator.sandbox(),
         }
     }
+}
+
+/// How an experiment's candidates are judged, counterexamples apart.
+///
+/// # Errors
+/// If no pipeline is called as the experiment says.
+pub fn settings(build: &Build, experiment: &Experiment) -> Result<Settings> {
+    let pipeline: Pipeline = experiment
+        .task
+        .pipeline
+        .parse()
+        .map_err(anyhow::Error::msg)?;
+    Ok(Settings {
+        pipeline,
+        training: experiment.task.workload == Workload::Step,
+        files: experiment.task.files.clone(),
+        seed: experiment.seed,
+        more: vec![],
+        plan: experiment.timing.clone(),
+        limits: build.limits(),
+    })
 }
 
 /// A candidate is a change of the kernels that the experiment began with.
