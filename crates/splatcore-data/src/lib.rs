@@ -7,6 +7,7 @@
 mod error;
 pub mod file;
 mod foreign;
+mod words;
 
 pub mod dataset;
 pub mod procedural;

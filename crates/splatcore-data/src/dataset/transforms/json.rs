@@ -1,5 +1,6 @@
 //! What a `transforms.json` says, as written.
 
+use crate::words::one_line;
 use crate::{DataError, Place};
 use serde::Deserialize;
 use std::path::Path;
@@ -116,14 +117,16 @@ fn problem(bytes: &[u8], error: &serde_json::Error) -> String {
             "a number is NaN or infinite, which JSON does not know".to_owned()
         }
         // The message ends with the place, which is given already.
-        _ => error
-            .to_string()
-            .split(" at line ")
-            .next()
-            .unwrap_or_default()
-            .replace("struct Transforms", "an object with \"frames\"")
-            .replace("struct Frame", "an object")
-            .replace("f64", "a number"),
+        _ => {
+            let text = error.to_string();
+            let words = text
+                .rsplit_once(" at line ")
+                .map_or(&*text, |(words, _)| words);
+            one_line(&words)
+                .replace("struct Transforms", "an object with \"frames\"")
+                .replace("struct Frame", "an object")
+                .replace("f64", "a number")
+        }
     };
     format!("{words}{column}")
 }

@@ -1,6 +1,7 @@
 //! Where the files of a scene are: in a zip archive or in a folder.
 
 use crate::scene::source::{Content, open};
+use crate::words::one_line;
 use crate::{DataError, Place};
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ impl<'a> Files<'a> {
         let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|e| {
             DataError::new(
                 path,
-                format!("the zip archive is broken ({})", line(&e)),
+                format!("the zip archive is broken ({})", one_line(&e)),
                 AGAIN,
             )
         })?;
@@ -108,26 +109,19 @@ fn unpack(
 ) -> Result<Vec<u8>, String> {
     let file = archive.by_name(name).map_err(|e| match e {
         ZipError::FileNotFound => "is missing in the archive".to_string(),
-        e => format!("cannot be unpacked ({})", line(&e)),
+        e => format!("cannot be unpacked ({})", one_line(&e)),
     })?;
     let mut bytes = Vec::new();
     // One byte more than allowed tells of too much, and at the end the checksum is tested.
     file.take(most + 1)
         .read_to_end(&mut bytes)
-        .map_err(|e| format!("cannot be unpacked ({})", line(&e)))?;
+        .map_err(|e| format!("cannot be unpacked ({})", one_line(&e)))?;
     match bytes.len() as u64 <= most {
         true => Ok(bytes),
         false => Err(format!(
             "unpacks to more than the {most} bytes that it may take"
         )),
     }
-}
-
-/// Some errors explain themselves over several lines.
-fn line(error: &dyn std::fmt::Display) -> String {
-    let words = error.to_string();
-    let words: Vec<&str> = words.split_whitespace().collect();
-    words.join(" ").chars().take(200).collect()
 }
 
 /// The error about a streamed SOG.

@@ -6,6 +6,7 @@ use splatcore_core::sh;
 use std::path::{Component, Path};
 
 use crate::scene::opacity::logit_of_byte;
+use crate::words::one_line;
 
 /// Real ones have 1 to 16 kB.
 pub const LONGEST: u64 = 1 << 20;
@@ -111,8 +112,8 @@ enum Numbers {
 impl Meta {
     /// Reads the text; an error says which part of it is wrong.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
-        let raw: RawMeta =
-            serde_json::from_slice(plain(text)).map_err(|e| format!("is no SOG ({e})"))?;
+        let raw: RawMeta = serde_json::from_slice(plain(text))
+            .map_err(|e| format!("is no SOG ({})", one_line(&e)))?;
         let version = match raw.version {
             // Some writers gave the old layout its number.
             None | Some(1) => 1,

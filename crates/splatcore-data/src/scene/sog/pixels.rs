@@ -4,6 +4,7 @@ use super::files::Files;
 use super::meta::{CENTROIDS, Meta, PALETTE_ROW};
 use crate::DataError;
 use crate::scene::source::Content;
+use crate::words::one_line;
 use image::{ColorType, ImageDecoder, ImageFormat, ImageReader, Limits};
 use std::io::Cursor;
 
@@ -143,10 +144,7 @@ fn decoder(bytes: &[u8]) -> Result<impl ImageDecoder + '_, String> {
 }
 
 fn described(error: &dyn std::fmt::Display) -> String {
-    let words = error.to_string();
-    let words: Vec<&str> = words.split_whitespace().collect();
-    let words: String = words.join(" ").chars().take(200).collect();
-    format!("cannot be decoded ({words})")
+    format!("cannot be decoded ({})", one_line(error))
 }
 
 /// The decoded images, in the order of [`Meta::files`].
