@@ -20,7 +20,7 @@ pub struct Gaussians {
     /// Gaussian `i` is `sh[i * coefficients() + k]`. (INRIA's PLY is channel-major; the PLY reader
     /// and writer convert.)
     pub sh: Vec<[f32; 3]>,
-    /// Degree of the spherical harmonics, 0 to 3.
+    /// Degree of the spherical harmonics: 0 to 3 for what renders and trains, up to 4 in files.
     pub sh_degree: u8,
 }
 

@@ -7,18 +7,24 @@
 //! content to tell it by); whatever the format, what comes back is in PLY space (x right, y down, z
 //! forward) and in the parametrisation of [`splatcore_core::Gaussians`].
 
+mod format;
 mod info;
 mod opacity;
 pub mod ply;
 mod read;
+pub mod rows;
 mod scene_file;
 pub mod sog;
 mod source;
 pub mod splat;
 pub mod spz;
 mod unknown;
+mod write;
 
+pub use format::Format;
 pub use info::{Bounds, SceneInfo, info};
 pub use ply::write_ply;
-pub use read::{is_unbundled, parse, read};
+pub use read::{ReadOptions, is_unbundled, parse, parse_with, read, read_with};
+pub use rows::Rows;
 pub use scene_file::SceneFile;
+pub use write::{Progress, WriteOptions, Written, write};

@@ -4,7 +4,25 @@ use super::scene_file::SceneFile;
 use super::source::{KNOWN_FORMATS, open, starts_as_json};
 use super::{ply, sog, splat, spz, unknown};
 use crate::DataError;
+use splatcore_core::sh;
 use std::path::Path;
+
+/// How to read what formats leave open.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadOptions {
+    /// Coefficients above this degree of the spherical harmonics are cut, with a note. What
+    /// renders or trains takes degrees up to [`sh::MAX_DEGREE`] only; files have up to 4.
+    pub sh_degree_limit: u8,
+}
+
+impl Default for ReadOptions {
+    /// Scenes that can be rendered.
+    fn default() -> Self {
+        Self {
+            sh_degree_limit: sh::MAX_DEGREE,
+        }
+    }
+}
 
 /// Reads a scene file; the format is told by content. A folder that holds a meta.json, and the path
 /// of that meta.json, are an unbundled SOG.
@@ -13,13 +31,21 @@ use std::path::Path;
 /// If there is no such file, it is another kind of folder, it is in no known format, or its content
 /// is broken.
 pub fn read(path: &Path) -> Result<SceneFile, DataError> {
+    read_with(path, &ReadOptions::default())
+}
+
+/// [`read`] with options.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with(path: &Path, options: &ReadOptions) -> Result<SceneFile, DataError> {
     if path.is_dir() {
-        return read_folder(path);
+        return read_folder(path, options);
     }
     let bytes = open(path)?;
     match starts_as_json(&bytes) && sog::is_meta(&bytes) {
         true => sog::read_unbundled(&bytes, path),
-        false => parse(&bytes, path),
+        false => parse_with(&bytes, path, options),
     }
 }
 
@@ -30,6 +56,25 @@ pub fn read(path: &Path) -> Result<SceneFile, DataError> {
 /// As [`read`], but for opening. The meta.json of an unbundled SOG is an error: its images are
 /// other files.
 pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
+    parse_with(bytes, path, &ReadOptions::default())
+}
+
+/// [`parse`] with options.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_with(
+    bytes: &[u8],
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<SceneFile, DataError> {
+    let mut scene = of_format(bytes, path)?;
+    scene.limit_sh_degree(options.sh_degree_limit);
+    Ok(scene)
+}
+
+/// Reads the format that the bytes tell.
+fn of_format(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
     let is_splat = path
         .extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("splat"));
@@ -56,10 +101,10 @@ pub fn is_unbundled(path: &Path) -> bool {
         .is_ok_and(|bytes| starts_as_json(&bytes) && (sog::is_meta(&bytes) || sog::is_lod(&bytes)))
 }
 
-fn read_folder(path: &Path) -> Result<SceneFile, DataError> {
+fn read_folder(path: &Path, options: &ReadOptions) -> Result<SceneFile, DataError> {
     let inside = |name: &str| Some(path.join(name)).filter(|file| file.is_file());
     if let Some(meta) = inside(sog::META).or_else(|| inside(sog::LOD_META)) {
-        return read(&meta);
+        return read_with(&meta, options);
     }
     let remedy = match inside("scene.ply") {
         Some(scene) => format!("give {}", scene.display()),

@@ -42,4 +42,15 @@ impl SceneFile {
             antialiased,
         }
     }
+
+    /// Cuts the spherical harmonics above a degree, and says so.
+    pub(super) fn limit_sh_degree(&mut self, limit: u8) {
+        let degree = self.gaussians.sh_degree;
+        if degree > limit {
+            self.gaussians = self.gaussians.with_sh_degree(limit);
+            self.notes.push(format!(
+                "spherical harmonics of degree {degree} are cut to {limit}"
+            ));
+        }
+    }
 }

@@ -15,7 +15,7 @@ pub(crate) mod header;
 mod layout;
 mod write;
 
-pub use write::write_ply;
+pub use write::{write, write_ply};
 
 use super::scene_file::SceneFile;
 use crate::DataError;

@@ -1,43 +1,72 @@
 //! Writing INRIA's layout.
 
+use crate::scene::rows::{Rows, in_pieces};
+use crate::scene::write::{Progress, WriteOptions, Written, size_of};
 use crate::{DataError, file};
-use splatcore_core::Gaussians;
+use splatcore_core::{Gaussians, sh};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
 
 /// Writes Gaussians as INRIA's trainer does: binary little-endian f32, `x y z nx ny nz f_dc_*
 /// f_rest_* opacity scale_* rot_*` with zero normals and channel-major `f_rest_*`. Every bit of
-/// every parameter is kept. `antialiased` says that the scene is to be shown with Mip-Splatting's
-/// 2D filter, in comments as Brush and Postshot write and read them.
+/// every parameter is kept. That a scene is to be shown with Mip-Splatting's 2D filter stands in
+/// comments, as Brush and Postshot write and read them.
 ///
 /// # Errors
 /// If the file cannot be written; then nothing is left under its name but what was there before.
-pub fn write_ply(path: &Path, gaussians: &Gaussians, antialiased: bool) -> Result<(), DataError> {
-    let higher = gaussians.coefficients() - 1;
+pub fn write(
+    path: &Path,
+    rows: &dyn Rows,
+    options: &WriteOptions,
+    progress: Progress,
+) -> Result<Written, DataError> {
+    let higher = sh::coefficients(rows.sh_degree()) - 1;
     file::write_atomically(path, |writer| {
-        writer.write_all(header(gaussians.len(), higher, antialiased).as_bytes())?;
+        writer.write_all(header(rows.len(), higher, options.antialiased).as_bytes())?;
         let mut row: Vec<f32> = Vec::with_capacity(17 + 3 * higher);
-        for i in 0..gaussians.len() {
-            let sh = gaussians.sh_of(i);
-            row.clear();
-            row.extend(gaussians.means[i]);
-            row.extend([0.0; 3]);
-            row.extend(sh[0]);
-            for channel in 0..3 {
-                row.extend(sh[1..].iter().map(|coefficient| coefficient[channel]));
+        in_pieces(rows, |start, piece| {
+            for i in 0..piece.len() {
+                fill(&mut row, piece, i);
+                writer.write_all(bytemuck::cast_slice(&row))?;
             }
-            row.push(gaussians.opacity_logits[i]);
-            row.extend(gaussians.log_scales[i]);
-            row.extend(gaussians.rotations[i]);
-            if cfg!(target_endian = "big") {
-                row.iter_mut()
-                    .for_each(|v| *v = f32::from_bits(v.to_bits().swap_bytes()));
-            }
-            writer.write_all(bytemuck::cast_slice(&row))?;
-        }
-        Ok(())
+            progress("writing", (start + piece.len()) as u64, rows.len() as u64);
+            Ok(())
+        })
+    })?;
+    Ok(Written {
+        bytes: size_of(path)?,
+        notes: Vec::new(),
     })
+}
+
+/// [`write`] for Gaussians in memory; `antialiased` as in [`WriteOptions`].
+///
+/// # Errors
+/// As [`write`].
+pub fn write_ply(path: &Path, gaussians: &Gaussians, antialiased: bool) -> Result<(), DataError> {
+    let options = WriteOptions { antialiased };
+    write(path, gaussians, &options, &|_, _, _| ())?;
+    Ok(())
+}
+
+/// One Gaussian's values in the order of the header, in the file's byte order.
+fn fill(row: &mut Vec<f32>, gaussians: &Gaussians, i: usize) {
+    let sh = gaussians.sh_of(i);
+    row.clear();
+    row.extend(gaussians.means[i]);
+    row.extend([0.0; 3]);
+    row.extend(sh[0]);
+    for channel in 0..3 {
+        row.extend(sh[1..].iter().map(|coefficient| coefficient[channel]));
+    }
+    row.push(gaussians.opacity_logits[i]);
+    row.extend(gaussians.log_scales[i]);
+    row.extend(gaussians.rotations[i]);
+    if cfg!(target_endian = "big") {
+        row.iter_mut()
+            .for_each(|v| *v = f32::from_bits(v.to_bits().swap_bytes()));
+    }
 }
 
 /// The header for `count` Gaussians with `higher` coefficients a channel above degree 0.

@@ -1,7 +1,13 @@
-//! Real spherical harmonics up to degree 3, in the order and with the signs of INRIA's 3DGS.
+//! Real spherical harmonics, in the order and with the signs of INRIA's 3DGS.
 
-/// Highest degree supported.
+mod rotation;
+
+pub use rotation::Rotation;
+
+/// Highest degree that is rendered and trained.
 pub const MAX_DEGREE: u8 = 3;
+/// Highest degree that a scene file may hold.
+pub const MAX_STORED_DEGREE: u8 = 4;
 
 /// Coefficients a channel for a degree: `(degree + 1)²`.
 pub const fn coefficients(degree: u8) -> usize {
@@ -31,7 +37,20 @@ pub const C3: [f64; 7] = [
     -0.590_043_589_926_643_5,
 ];
 
-/// The 16 basis functions at a unit direction (from the camera to the Gaussian, world axes).
+/// Degree 4.
+pub const C4: [f64; 9] = [
+    2.503_342_941_796_704_6,
+    -1.770_130_769_779_930_4,
+    0.946_174_695_757_560_1,
+    -0.669_046_543_557_289_2,
+    0.105_785_546_915_204_31,
+    -0.669_046_543_557_289_2,
+    0.473_087_347_878_780_04,
+    -1.770_130_769_779_930_4,
+    0.625_835_735_449_176_1,
+];
+
+/// The 16 basis functions up to degree 3 at a unit direction (from the camera to the Gaussian, world axes).
 /// Entries above the wanted degree may be ignored.
 pub fn basis(direction: [f64; 3]) -> [f64; 16] {
     let [x, y, z] = direction;
@@ -56,6 +75,23 @@ pub fn basis(direction: [f64; 3]) -> [f64; 16] {
     ]
 }
 
+/// The nine basis functions of degree 4 at a unit direction, as [`basis`].
+pub fn basis_4(direction: [f64; 3]) -> [f64; 9] {
+    let [x, y, z] = direction;
+    let (xx, yy, zz) = (x * x, y * y, z * z);
+    [
+        C4[0] * x * y * (xx - yy),
+        C4[1] * y * z * (3.0 * xx - yy),
+        C4[2] * x * y * (7.0 * zz - 1.0),
+        C4[3] * y * z * (7.0 * zz - 3.0),
+        C4[4] * (zz * (35.0 * zz - 30.0) + 3.0),
+        C4[5] * x * z * (7.0 * zz - 3.0),
+        C4[6] * (xx - yy) * (7.0 * zz - 1.0),
+        C4[7] * x * z * (xx - 3.0 * yy),
+        C4[8] * (xx * (xx - 3.0 * yy) - yy * (3.0 * xx - yy)),
+    ]
+}
+
 /// The degree-0 coefficient that gives a colour in [0, 1].
 pub fn from_colour(colour: f32) -> f32 {
     ((colour as f64 - 0.5) / C0) as f32
@@ -74,23 +110,24 @@ mod tests {
     #[test]
     fn basis_is_orthonormal() {
         let (rows, columns) = (200, 200);
-        let mut gram = [[0.0; 16]; 16];
+        let mut gram = [[0.0; 25]; 25];
         for r in 0..rows {
             let z = -1.0 + (r as f64 + 0.5) * 2.0 / rows as f64;
             let s = (1.0 - z * z).sqrt();
             for c in 0..columns {
                 let phi = (c as f64 + 0.5) * std::f64::consts::TAU / columns as f64;
-                let b = basis([s * phi.cos(), s * phi.sin(), z]);
-                for i in 0..16 {
-                    for j in 0..16 {
+                let direction = [s * phi.cos(), s * phi.sin(), z];
+                let b = [&basis(direction)[..], &basis_4(direction)].concat();
+                for i in 0..25 {
+                    for j in 0..25 {
                         gram[i][j] +=
                             b[i] * b[j] * 4.0 * std::f64::consts::PI / (rows * columns) as f64;
                     }
                 }
             }
         }
-        for i in 0..16 {
-            for j in 0..16 {
+        for i in 0..25 {
+            for j in 0..25 {
                 let want = if i == j { 1.0 } else { 0.0 };
                 assert!((gram[i][j] - want).abs() < 1e-3, "{i} {j}: {}", gram[i][j]);
             }

@@ -1,0 +1,115 @@
+//! [`Rows`]: Gaussians that are read in pieces, so that a scene need not fit in memory.
+
+use splatcore_core::Gaussians;
+
+/// Gaussians that a piece holds: 15 MB at degree 3.
+pub const PIECE: usize = 1 << 16;
+
+/// A scene whose Gaussians are made when they are asked for: in memory, in a file, or edits of
+/// other rows. Parameters are those of [`Gaussians`]: PLY space, log scales, logits.
+pub trait Rows: Send + Sync {
+    /// Number of Gaussians, at most 2³² - 1.
+    fn len(&self) -> usize;
+
+    /// Whether there is no Gaussian.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Degree of the spherical harmonics, 0 to 4.
+    fn sh_degree(&self) -> u8;
+
+    /// Appends the Gaussians `which` (each below [`Rows::len`], in any order, repeats allowed) to
+    /// `to`, whose degree is [`Rows::sh_degree`].
+    fn gather(&self, which: &[u32], to: &mut Gaussians);
+}
+
+impl Rows for Gaussians {
+    fn len(&self) -> usize {
+        Gaussians::len(self)
+    }
+
+    fn sh_degree(&self) -> u8 {
+        self.sh_degree
+    }
+
+    fn gather(&self, which: &[u32], to: &mut Gaussians) {
+        for &i in which {
+            to.push_from(self, i as usize);
+        }
+    }
+}
+
+impl<R: Rows + ?Sized> Rows for Box<R> {
+    fn len(&self) -> usize {
+        (**self).len()
+    }
+
+    fn sh_degree(&self) -> u8 {
+        (**self).sh_degree()
+    }
+
+    fn gather(&self, which: &[u32], to: &mut Gaussians) {
+        (**self).gather(which, to);
+    }
+}
+
+/// Calls `each` with the Gaussians in order, [`PIECE`] at a time, and with the index of the first.
+///
+/// # Errors
+/// The first error of `each`.
+pub fn in_pieces<E>(
+    rows: &dyn Rows,
+    mut each: impl FnMut(usize, &Gaussians) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut piece = Gaussians::empty(rows.sh_degree());
+    let mut which = Vec::with_capacity(PIECE.min(rows.len()));
+    for start in (0..rows.len()).step_by(PIECE) {
+        let end = (start + PIECE).min(rows.len());
+        which.clear();
+        which.extend(start as u32..end as u32);
+        piece.retain(|_| false);
+        rows.gather(&which, &mut piece);
+        each(start, &piece)?;
+    }
+    Ok(())
+}
+
+/// All Gaussians in memory, in order.
+pub fn whole(rows: &dyn Rows) -> Gaussians {
+    let mut all = Gaussians::empty(rows.sh_degree());
+    let which: Vec<u32> = (0..rows.len() as u32).collect();
+    for piece in which.chunks(PIECE) {
+        rows.gather(piece, &mut all);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_hold_every_row_once_and_in_order() {
+        let mut scene = Gaussians::zeros(2 * PIECE + 3, 1);
+        for (i, mean) in scene.means.iter_mut().enumerate() {
+            mean[0] = i as f32;
+        }
+        let mut seen = Gaussians::empty(1);
+        in_pieces(&scene, |start, piece| {
+            assert_eq!(start, seen.len());
+            assert!(piece.len() <= PIECE);
+            (0..piece.len()).for_each(|i| seen.push_from(piece, i));
+            Ok::<(), ()>(())
+        })
+        .unwrap();
+        assert_eq!(seen, scene);
+        assert_eq!(whole(&scene), scene);
+        let stopped = in_pieces(
+            &scene,
+            |start, _| if start > 0 { Err(start) } else { Ok(()) },
+        );
+        assert_eq!(stopped, Err(PIECE));
+        assert_eq!(whole(&Gaussians::empty(2)), Gaussians::empty(2));
+    }
+}
