@@ -45,6 +45,16 @@ impl Gaussians {
         }
     }
 
+    /// Cuts, or appends Gaussians of zeros.
+    pub fn resize(&mut self, count: usize) {
+        let k = self.coefficients();
+        self.means.resize(count, [0.0; 3]);
+        self.log_scales.resize(count, [0.0; 3]);
+        self.rotations.resize(count, [0.0; 4]);
+        self.opacity_logits.resize(count, 0.0);
+        self.sh.resize(count * k, [0.0; 3]);
+    }
+
     /// Number of Gaussians.
     pub fn len(&self) -> usize {
         self.means.len()

@@ -7,9 +7,11 @@
 //! content to tell it by); whatever the format, what comes back is in PLY space (x right, y down, z
 //! forward) and in the parametrisation of [`splatcore_core::Gaussians`].
 
+pub mod edit;
 mod format;
 mod info;
 mod opacity;
+mod open;
 pub mod ply;
 mod read;
 pub mod rows;
@@ -23,6 +25,7 @@ mod write;
 
 pub use format::Format;
 pub use info::{Bounds, SceneInfo, info};
+pub use open::{OpenScene, open};
 pub use ply::write_ply;
 pub use read::{ReadOptions, is_unbundled, parse, parse_with, read, read_with};
 pub use rows::Rows;

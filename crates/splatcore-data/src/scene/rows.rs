@@ -1,5 +1,6 @@
 //! [`Rows`]: Gaussians that are read in pieces, so that a scene need not fit in memory.
 
+use super::ply::header::Scalar;
 use splatcore_core::Gaussians;
 
 /// Gaussians that a piece holds: 15 MB at degree 3.
@@ -22,6 +23,23 @@ pub trait Rows: Send + Sync {
     /// Appends the Gaussians `which` (each below [`Rows::len`], in any order, repeats allowed) to
     /// `to`, whose degree is [`Rows::sh_degree`].
     fn gather(&self, which: &[u32], to: &mut Gaussians);
+
+    /// Properties beside the parameters, which only PLY has.
+    fn extras(&self) -> &[Extra] {
+        &[]
+    }
+
+    /// Appends the extra properties of `which`, little-endian, a Gaussian after the other.
+    fn gather_extras(&self, _which: &[u32], _to: &mut Vec<u8>) {}
+}
+
+/// A property that is no parameter of a Gaussian.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extra {
+    /// Its name in the file.
+    pub name: String,
+    /// Its type in the file.
+    pub scalar: Scalar,
 }
 
 impl Rows for Gaussians {
@@ -52,6 +70,14 @@ impl<R: Rows + ?Sized> Rows for Box<R> {
     fn gather(&self, which: &[u32], to: &mut Gaussians) {
         (**self).gather(which, to);
     }
+
+    fn extras(&self) -> &[Extra] {
+        (**self).extras()
+    }
+
+    fn gather_extras(&self, which: &[u32], to: &mut Vec<u8>) {
+        (**self).gather_extras(which, to);
+    }
 }
 
 /// Calls `each` with the Gaussians in order, [`PIECE`] at a time, and with the index of the first.
@@ -68,7 +94,7 @@ pub fn in_pieces<E>(
         let end = (start + PIECE).min(rows.len());
         which.clear();
         which.extend(start as u32..end as u32);
-        piece.retain(|_| false);
+        piece.resize(0);
         rows.gather(&which, &mut piece);
         each(start, &piece)?;
     }

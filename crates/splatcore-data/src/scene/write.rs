@@ -11,6 +11,8 @@ use std::path::Path;
 pub struct WriteOptions {
     /// The scene is to be rendered with Mip-Splatting's 2D filter.
     pub antialiased: bool,
+    /// Keep properties of a PLY that are no parameters of a Gaussian, in PLY: labels, masks.
+    pub keep_extras: bool,
 }
 
 /// What became of a scene in a file.

@@ -10,6 +10,55 @@ use std::path::Path;
 /// Rows that a thread takes at a time.
 const CHUNK: usize = 4096;
 
+/// Where the rows of the element `vertex` are.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// The byte of the first row.
+    pub start: usize,
+    /// Rows, which are all inside the file if they have no lists.
+    pub count: usize,
+    /// Bytes of a row; none if rows hold lists, which have any length.
+    pub stride: Option<usize>,
+    /// Values are big-endian.
+    pub big: bool,
+}
+
+impl Table {
+    /// Finds the rows, behind those of the elements before.
+    pub fn find(
+        bytes: &[u8],
+        header: &Header,
+        layout: &Layout,
+        path: &Path,
+    ) -> Result<Self, DataError> {
+        let big = header.encoding == Encoding::Big;
+        let mut start = header.end;
+        for element in &header.elements[..layout.element] {
+            start = skip(bytes, start, element, big, path)?;
+        }
+        let vertex = &header.elements[layout.element];
+        Ok(Self {
+            start,
+            count: fitting(bytes, start, vertex, path)?,
+            stride: vertex.stride(),
+            big,
+        })
+    }
+
+    /// What to say of bytes behind the last row, if no other element is there.
+    pub fn rest(&self, bytes: &[u8], header: &Header, layout: &Layout) -> Option<String> {
+        let end = self.start + self.count * self.stride?;
+        let last = layout.element + 1 == header.elements.len();
+        (last && end < bytes.len()).then(|| {
+            format!(
+                "{} bytes after the last of {} Gaussians were ignored",
+                bytes.len() - end,
+                self.count
+            )
+        })
+    }
+}
+
 /// Decodes the element `vertex`.
 pub fn decode(
     bytes: &[u8],
@@ -18,36 +67,33 @@ pub fn decode(
     notes: &mut Vec<String>,
     path: &Path,
 ) -> Result<Gaussians, DataError> {
-    let big = header.encoding == Encoding::Big;
-    let mut at = header.end;
-    for element in &header.elements[..layout.element] {
-        at = skip(bytes, at, element, big, path)?;
-    }
-    let vertex = &header.elements[layout.element];
-    let count = fitting(bytes, at, vertex, path)?;
-    let mut gaussians = Gaussians::zeros(count, layout.sh_degree);
-    let Some(stride) = vertex.stride() else {
-        walk(bytes, at, vertex, layout, big, &mut gaussians, path)?;
+    let table = Table::find(bytes, header, layout, path)?;
+    let mut gaussians = Gaussians::zeros(table.count, layout.sh_degree);
+    let Some(stride) = table.stride else {
+        let vertex = &header.elements[layout.element];
+        walk(
+            bytes,
+            table.start,
+            vertex,
+            layout,
+            table.big,
+            &mut gaussians,
+            path,
+        )?;
         return Ok(gaussians);
     };
-    let end = at + count * stride;
-    let rows = &bytes[at..end];
+    let rows = &bytes[table.start..table.start + table.count * stride];
     // Exporters nearly always write f32 in the machine's order: then a value is a plain copy.
-    if !big && layout.slots.iter().all(|slot| slot.scalar == Scalar::F32) {
+    if !table.big && layout.is_f32() {
         gather(rows, stride, layout, &mut gaussians, |row, slot| {
             le_f32(row, slot.offset)
         });
     } else {
         gather(rows, stride, layout, &mut gaussians, |row, slot| {
-            value(row, slot.offset, slot.scalar, big)
+            value(row, slot.offset, slot.scalar, table.big)
         });
     }
-    if layout.element + 1 == header.elements.len() && end < bytes.len() {
-        notes.push(format!(
-            "{} bytes after the last of {count} Gaussians were ignored",
-            bytes.len() - end
-        ));
-    }
+    notes.extend(table.rest(bytes, header, layout));
     Ok(gaussians)
 }
 
@@ -181,7 +227,8 @@ fn le_f32(row: &[u8], offset: usize) -> f32 {
     f32::from_le_bytes(field(row, offset))
 }
 
-fn value(row: &[u8], offset: usize, scalar: Scalar, big: bool) -> f32 {
+/// The value of a type at an offset, as f32.
+pub fn value(row: &[u8], offset: usize, scalar: Scalar, big: bool) -> f32 {
     match (scalar, big) {
         // Not through f64: that would change the bits of a NaN.
         (Scalar::F32, false) => le_f32(row, offset),

@@ -54,6 +54,20 @@ impl Scalar {
         })
     }
 
+    /// The type's name in a header.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scalar::I8 => "char",
+            Scalar::U8 => "uchar",
+            Scalar::I16 => "short",
+            Scalar::U16 => "ushort",
+            Scalar::I32 => "int",
+            Scalar::U32 => "uint",
+            Scalar::F32 => "float",
+            Scalar::F64 => "double",
+        }
+    }
+
     /// Bytes in a binary file.
     pub fn size(self) -> usize {
         match self {

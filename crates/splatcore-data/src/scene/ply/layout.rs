@@ -68,9 +68,10 @@ impl Layout {
             9 => 1,
             24 => 2,
             45 => 3,
+            72 => 4,
             _ => {
                 let problem = format!(
-                    "{rest} properties f_rest_*, where 0, 9, 24 or 45 make a degree of 0 to 3"
+                    "{rest} properties f_rest_*, where 0, 9, 24, 45 or 72 make a degree of 0 to 4"
                 );
                 return Err(wrong(problem));
             }
@@ -91,6 +92,35 @@ impl Layout {
             sh_degree,
             slots: names.into_iter().map(slot).collect::<Result<_, _>>()?,
         })
+    }
+}
+
+impl Layout {
+    /// Whether every parameter is an f32.
+    pub fn is_f32(&self) -> bool {
+        self.slots.iter().all(|slot| slot.scalar == Scalar::F32)
+    }
+
+    /// Properties that are no parameters, normals aside (INRIA's trainer writes zeros there).
+    pub fn others(&self, vertex: &Element) -> Vec<(String, Slot)> {
+        let mut offset = 0;
+        let mut others = Vec::new();
+        for (column, property) in vertex.properties.iter().enumerate() {
+            let Kind::Scalar(scalar) = property.kind else {
+                continue;
+            };
+            let slot = Slot {
+                column,
+                offset,
+                scalar,
+            };
+            offset += scalar.size();
+            let is_parameter = self.slots.iter().any(|slot| slot.column == column);
+            if !is_parameter && !["nx", "ny", "nz"].contains(&property.name.as_str()) {
+                others.push((property.name.clone(), slot));
+            }
+        }
+        others
     }
 }
 

@@ -13,8 +13,10 @@ pub(crate) mod binary;
 mod compressed;
 pub(crate) mod header;
 mod layout;
+mod rows;
 mod write;
 
+pub(super) use rows::open;
 pub use write::{write, write_ply};
 
 use super::scene_file::SceneFile;

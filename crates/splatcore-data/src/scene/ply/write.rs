@@ -1,6 +1,6 @@
 //! Writing INRIA's layout.
 
-use crate::scene::rows::{Rows, in_pieces};
+use crate::scene::rows::{Extra, Rows, in_pieces};
 use crate::scene::write::{Progress, WriteOptions, Written, size_of};
 use crate::{DataError, file};
 use splatcore_core::{Gaussians, sh};
@@ -23,12 +23,25 @@ pub fn write(
 ) -> Result<Written, DataError> {
     let higher = sh::coefficients(rows.sh_degree()) - 1;
     file::write_atomically(path, |writer| {
-        writer.write_all(header(rows.len(), higher, options.antialiased).as_bytes())?;
+        let extras: &[Extra] = match options.keep_extras {
+            true => rows.extras(),
+            false => &[],
+        };
+        let header = header(rows.len(), higher, options.antialiased, extras);
+        writer.write_all(header.as_bytes())?;
+        let extra: usize = extras.iter().map(|extra| extra.scalar.size()).sum();
         let mut row: Vec<f32> = Vec::with_capacity(17 + 3 * higher);
+        let mut values = Vec::new();
         in_pieces(rows, |start, piece| {
+            if extra > 0 {
+                let which: Vec<u32> = (start as u32..(start + piece.len()) as u32).collect();
+                values.clear();
+                rows.gather_extras(&which, &mut values);
+            }
             for i in 0..piece.len() {
                 fill(&mut row, piece, i);
                 writer.write_all(bytemuck::cast_slice(&row))?;
+                writer.write_all(&values[i * extra..(i + 1) * extra])?;
             }
             progress("writing", (start + piece.len()) as u64, rows.len() as u64);
             Ok(())
@@ -45,7 +58,10 @@ pub fn write(
 /// # Errors
 /// As [`write`].
 pub fn write_ply(path: &Path, gaussians: &Gaussians, antialiased: bool) -> Result<(), DataError> {
-    let options = WriteOptions { antialiased };
+    let options = WriteOptions {
+        antialiased,
+        ..WriteOptions::default()
+    };
     write(path, gaussians, &options, &|_, _, _| ())?;
     Ok(())
 }
@@ -70,7 +86,7 @@ fn fill(row: &mut Vec<f32>, gaussians: &Gaussians, i: usize) {
 }
 
 /// The header for `count` Gaussians with `higher` coefficients a channel above degree 0.
-fn header(count: usize, higher: usize, antialiased: bool) -> String {
+fn header(count: usize, higher: usize, antialiased: bool, extras: &[Extra]) -> String {
     let mut names: Vec<String> = ["x", "y", "z", "nx", "ny", "nz"].map(String::from).into();
     let mut numbered = |name: &str, n: usize| names.extend((0..n).map(|i| format!("{name}_{i}")));
     numbered("f_dc", 3);
@@ -88,6 +104,9 @@ fn header(count: usize, higher: usize, antialiased: bool) -> String {
     for name in names {
         // Writing into a String cannot fail.
         let _ = writeln!(header, "property float {name}");
+    }
+    for Extra { name, scalar } in extras {
+        let _ = writeln!(header, "property {} {name}", scalar.name());
     }
     header.push_str("end_header\n");
     header
