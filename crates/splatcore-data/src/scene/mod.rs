@@ -10,6 +10,7 @@
 pub mod edit;
 mod format;
 mod info;
+pub mod morton;
 mod opacity;
 mod open;
 pub mod ply;
@@ -26,6 +27,7 @@ mod write;
 pub use format::Format;
 pub use info::{Bounds, SceneInfo, info};
 pub use open::{OpenScene, open};
+pub use morton::morton_order;
 pub use ply::write_ply;
 pub use read::{ReadOptions, is_unbundled, parse, parse_with, read, read_with};
 pub use rows::Rows;
