@@ -5,10 +5,43 @@ use image::{ImageFormat, RgbImage};
 use splatcore_core::Image;
 use std::fs::File;
 use std::io::{BufWriter, Cursor, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 /// How the names of files begin that are not yet complete.
 const UNFINISHED: &str = ".splatcore-";
+
+/// Files of this process that are not yet complete.
+static OWN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// While this value lives, [`remove_own_unfinished`] removes a file or folder.
+pub(crate) struct Unfinished(PathBuf);
+
+impl Unfinished {
+    pub(crate) fn new(path: &Path) -> Self {
+        own().push(path.into());
+        Self(path.into())
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        own().retain(|path| *path != self.0);
+    }
+}
+
+fn own() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
+    OWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Removes what this process is writing and has not completed: for a program that ends at once,
+/// by a signal.
+pub fn remove_own_unfinished() {
+    for path in own().drain(..) {
+        // What cannot be removed stays: it is in nobody's way.
+        let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
+    }
+}
 
 /// Writes a file beside its final name, then renames it. Missing parent folders are made.
 /// On any error nothing is left under the final name (an older file stays as it was) nor beside it.
@@ -26,6 +59,7 @@ pub fn write_atomically(
         .prefix(UNFINISHED)
         .tempfile_in(folder)
         .map_err(failed)?;
+    let unfinished = Unfinished::new(file.path());
     let mut writer = BufWriter::with_capacity(1 << 20, file.as_file());
     write(&mut writer)
         .and_then(|()| writer.flush())
@@ -41,6 +75,7 @@ pub fn write_atomically(
             .map_err(failed)?;
     }
     file.persist(path).map_err(|e| failed(e.error))?;
+    drop(unfinished);
     Ok(())
 }
 

@@ -16,10 +16,7 @@ pub struct Guard;
 impl Guard {
     /// Starts to listen. One at a time.
     pub fn start() -> Result<Self> {
-        static INSTALLED: std::sync::Once = std::sync::Once::new();
-        let mut result = Ok(());
-        INSTALLED.call_once(|| result = ctrlc::set_handler(handle));
-        result.context("Ctrl-C cannot be watched")?;
+        watch()?;
         STATE.store(TRAINING, Ordering::SeqCst);
         Ok(Self)
     }
@@ -36,6 +33,14 @@ impl Drop for Guard {
     }
 }
 
+/// From now on Ctrl-C ends the program without leaving files half written.
+pub fn watch() -> Result<()> {
+    static INSTALLED: std::sync::Once = std::sync::Once::new();
+    let mut result = Ok(());
+    INSTALLED.call_once(|| result = ctrlc::set_handler(handle));
+    result.context("Ctrl-C cannot be watched")
+}
+
 fn handle() {
     if STATE
         .compare_exchange(TRAINING, STOPPING, Ordering::SeqCst, Ordering::SeqCst)
@@ -46,6 +51,7 @@ fn handle() {
              saving)"
         );
     } else {
+        splatcore_data::file::remove_own_unfinished();
         // The shell's convention for a program ended by SIGINT.
         std::process::exit(130);
     }

@@ -15,17 +15,21 @@ const SHOWN: usize = 10;
 /// Reads a scene file; also whether it is to be rendered with Mip-Splatting's 2D filter.
 pub fn scene(path: &Path) -> Result<(Gaussians, bool)> {
     let file = scene::read(path)?;
-    if file.dropped > 0 {
+    say(path, file.dropped, &file.notes);
+    Ok((file.gaussians, file.antialiased))
+}
+
+/// Says what a reader dropped and noticed.
+pub fn say(path: &Path, dropped: usize, notes: &[String]) {
+    if dropped > 0 {
         eprintln!(
-            "{}: {} Gaussians dropped, a value of theirs is not finite",
+            "{}: {dropped} Gaussians dropped, a value of theirs is not finite",
             path.display(),
-            file.dropped
         );
     }
-    for note in &file.notes {
+    for note in notes {
         eprintln!("{}: {note}", path.display());
     }
-    Ok((file.gaussians, file.antialiased))
 }
 
 /// The photos of a split, at least one; `folder` is the dataset's.

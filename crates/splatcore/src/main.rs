@@ -45,7 +45,7 @@ enum Command {
     Bench(commands::bench::Args),
     /// Say what a scene file or a dataset holds
     Info(commands::info::Args),
-    /// Write a scene in another format as PLY
+    #[command(about = "Write scenes in another format, edited")]
     Convert(commands::convert::Args),
     /// Make a small dataset, train on it, show the result: the whole way in a few minutes
     Demo(commands::demo::Args),

@@ -77,6 +77,30 @@ impl Progress {
     }
 }
 
+/// Progress of work that has several stages, known only as they come: a bar each. Without a
+/// terminal a stage that is done in seconds prints nothing.
+#[derive(Default)]
+pub struct Stages(Mutex<Option<Progress>>);
+
+impl Stages {
+    /// Tells how much of a stage is done.
+    pub fn tell(&self, stage: &str, done: u64, total: u64) {
+        let mut current = self
+            .0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        if current
+            .as_ref()
+            .is_none_or(|progress| progress.label != stage)
+        {
+            *current = Some(Progress::new(stage, total));
+        }
+        if let Some(progress) = current.as_ref().filter(|p| done < total || p.bar.is_some()) {
+            progress.update(done, String::new);
+        }
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         self.finish();

@@ -26,8 +26,8 @@ mod write;
 
 pub use format::Format;
 pub use info::{Bounds, SceneInfo, info};
-pub use open::{OpenScene, open};
 pub use morton::morton_order;
+pub use open::{OpenScene, open};
 pub use ply::write_ply;
 pub use read::{ReadOptions, is_unbundled, parse, parse_with, read, read_with};
 pub use rows::Rows;

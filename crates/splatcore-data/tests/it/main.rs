@@ -9,6 +9,7 @@ mod dataset_support;
 mod dataset_transforms;
 mod procedural_dataset;
 mod scene_compressed_ply;
+mod scene_edit;
 mod scene_hostile;
 mod scene_ply;
 mod scene_ply_errors;

@@ -48,16 +48,21 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// What a function gives, and the most memory that this thread used meanwhile, bytes.
+pub fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    let before = NOW.get();
+    PEAK.set(before);
+    let result = work();
+    (result, (PEAK.get() - before) as usize)
+}
+
 /// Parses and returns the result as a line, and the most memory in use meanwhile.
 fn parse(bytes: &[u8]) -> (Result<usize, String>, usize) {
     parse_named(bytes, "hostile")
 }
 
 fn parse_named(bytes: &[u8], name: &str) -> (Result<usize, String>, usize) {
-    let before = NOW.get();
-    PEAK.set(before);
-    let result = scene::parse(bytes, Path::new(name));
-    let peak = (PEAK.get() - before) as usize;
+    let (result, peak) = peak_of(|| scene::parse(bytes, Path::new(name)));
     let result = result.map(|scene| {
         assert_eq!(
             scene.gaussians.sh.len(),

@@ -4,6 +4,7 @@
 mod channels;
 mod common;
 mod completions;
+mod convert;
 mod exposure;
 mod killed;
 mod lab;

@@ -1,10 +1,7 @@
 //! Commands on a finished scene: info, render, bench, eval, doctor.
 
-use crate::common::{fails, json, photos, splatcore, succeeds, text, write_scene};
-use splatcore::core::Gaussians;
+use crate::common::{json, photos, splatcore, succeeds, text, write_scene};
 use splatcore::core::pipeline::{Blend, Intersect, Pipeline};
-use splatcore::core::random::Rng;
-use splatcore::data::scene::write_ply;
 
 #[test]
 fn info_of_a_scene_and_of_a_dataset() {
@@ -95,137 +92,6 @@ fn render_from_an_orbit_a_dataset_and_a_file() {
         image::image_dimensions(out.join("sub/a.png")).unwrap(),
         (20, 10)
     );
-}
-
-#[test]
-fn convert_writes_what_it_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let scene = write_scene(folder.path());
-    let path = |name: &str| folder.path().join(name);
-    let (same, flat) = (path("a b/same.ply"), path("flat.PLY"));
-    let said = succeeds(&["convert", text(&scene), "-o", text(&same)]);
-    assert!(
-        said.starts_with("50 Gaussians of SH degree 1 in "),
-        "{said}"
-    );
-    assert!(std::fs::read(&scene).unwrap() == std::fs::read(&same).unwrap());
-    // antimatter15's format: position, scale, colour with alpha, rotation.
-    let mut row = [0u8; 32];
-    for (i, value) in [1.0f32, 2.0, 3.0, 0.5, 0.5, 0.5].iter().enumerate() {
-        row[4 * i..4 * i + 4].copy_from_slice(&value.to_le_bytes());
-    }
-    row[24..32].copy_from_slice(&[255, 128, 0, 200, 255, 128, 128, 128]);
-    std::fs::write(path("one.splat"), row).unwrap();
-    let said = succeeds(&[
-        "convert",
-        text(&path("one.splat")),
-        "-o",
-        text(&path("one.ply")),
-    ]);
-    assert!(said.starts_with("1 Gaussian of SH degree 0 in "), "{said}");
-    let info = json(&succeeds(&["info", text(&path("one.ply")), "--json"]));
-    assert_eq!(info["bounds"]["min"], serde_json::json!([1.0, 2.0, 3.0]));
-
-    succeeds(&[
-        "convert",
-        text(&scene),
-        "-o",
-        text(&flat),
-        "--sh-degree",
-        "0",
-    ]);
-    let info = json(&succeeds(&["info", text(&flat), "--json"]));
-    assert_eq!(
-        (&info["gaussians"], &info["sh_degree"]),
-        (&50.into(), &0.into())
-    );
-    let line = fails(&["convert", text(&scene), "-o", text(&flat)]);
-    assert!(line.contains("--overwrite"), "{line}");
-    succeeds(&["convert", text(&scene), "-o", text(&flat), "--overwrite"]);
-    assert!(std::fs::read(&scene).unwrap() == std::fs::read(&flat).unwrap());
-}
-
-/// A sky around all cameras, and three faint Gaussians amid them, which every camera sees before
-/// it.
-#[test]
-fn convert_leaves_out_floaters() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut rng = Rng::new(5, 0);
-    let mut scene = Gaussians::zeros(300, 0);
-    for i in 0..scene.len() {
-        let direction = [0; 3].map(|_| rng.normal());
-        let far = 30.0 / direction.iter().map(|d| d * d).sum::<f32>().sqrt();
-        let floats = i % 100 == 7;
-        scene.means[i] = direction.map(|d| if floats { 0.1 * d } else { far * d });
-        scene.log_scales[i] = [if floats { -2.0 } else { 1.5 }; 3];
-        scene.rotations[i] = [1.0, 0.0, 0.0, 0.0];
-        scene.opacity_logits[i] = if floats { -1.0 } else { 4.0 };
-    }
-    let (whole, clean) = (
-        folder.path().join("whole.ply"),
-        folder.path().join("clean.ply"),
-    );
-    write_ply(&whole, &scene, false).unwrap();
-    let args = [
-        "convert",
-        text(&whole),
-        "-o",
-        text(&clean),
-        "--backend",
-        "cpu",
-    ];
-    let flags = ["--prune-floaters", "0.8", "--dataset", photos()];
-    let output = splatcore(&[&args[..], &flags].concat()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let last = said.lines().last().unwrap_or_default();
-    assert_eq!(last, "left out 3 floaters of 300 Gaussians", "{said}");
-    scene.retain(|i| i % 100 != 7);
-    write_ply(&whole, &scene, false).unwrap();
-    assert!(std::fs::read(&whole).unwrap() == std::fs::read(&clean).unwrap());
-}
-
-#[test]
-fn convert_limits_sizes() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut scene = Gaussians::zeros(50, 0);
-    for i in 0..scene.len() {
-        // The cameras are some units from the origin.
-        scene.means[i] = [1000.0, 0.1 * i as f32, 0.0];
-        scene.log_scales[i] = [if i % 10 == 7 { 7.0 } else { 2.0 }, 0.0, -1.0];
-        scene.rotations[i] = [1.0, 0.0, 0.0, 0.0];
-        scene.opacity_logits[i] = 3.0;
-    }
-    let (whole, clean) = (
-        folder.path().join("whole.ply"),
-        folder.path().join("clean.ply"),
-    );
-    write_ply(&whole, &scene, false).unwrap();
-    let args = [
-        "convert",
-        text(&whole),
-        "-o",
-        text(&clean),
-        "--backend",
-        "cpu",
-    ];
-    let flags = ["--max-scale", "0.25", "--dataset", photos()];
-    let output = splatcore(&[&args[..], &flags].concat()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let last = said.lines().last().unwrap_or_default();
-    assert_eq!(last, "made 5 of 50 Gaussians smaller", "{said}");
-    let clean = splatcore::data::scene::read(&clean).unwrap().gaussians;
-    for (i, scales) in clean.log_scales.iter().enumerate() {
-        let limited = (scales[0] - 250f32.ln()).abs() < 0.02;
-        assert!(
-            if i % 10 == 7 {
-                limited
-            } else {
-                scales[0] == 2.0
-            },
-            "{i}: {scales:?}"
-        );
-        assert_eq!(scales[1..], [0.0, -1.0]);
-    }
 }
 
 #[test]

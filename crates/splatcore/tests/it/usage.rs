@@ -16,7 +16,7 @@ fn top_level_help() {
     render       Render a scene to PNG files
     bench        Time the stages of rendering, for one or more pipelines
     info         Say what a scene file or a dataset holds
-    convert      Write a scene in another format as PLY
+    convert      Write scenes in another format, edited
     demo         Make a small dataset, train on it, show the result: the whole way in a few minutes
     lab          Search for faster kernels, and judge changes of them
     doctor       Say what this machine and this build can do, and check that they compute correctly
@@ -103,7 +103,9 @@ fn wrong_usage_exits_2() {
             "exact+fancy",
         ],
         &["eval", "scene.ply"],
-        &["convert", "scene.ply", "-o", "scene.sog"],
+        &["convert", "scene.ply", "-o", "scene.obj"],
+        &["convert", "--scale", "2", "scene.ply", "-o", "a.ply"],
+        &["convert", "scene.ply", "--rotate", "90", "-o", "a.ply"],
         &[
             "convert",
             "scene.ply",

@@ -29,7 +29,7 @@ pub(super) enum Property {
 
 /// Names, in the order in which people read them; the parts of a name stand in the order x, y, z or
 /// r, g, b or 0, 1, 2, 3.
-pub(super) const PROPERTIES: [(&str, Property); 28] = [
+pub(super) const PROPERTIES: [(&str, Property); 25] = [
     ("x", Property::Mean(0)),
     ("y", Property::Mean(1)),
     ("z", Property::Mean(2)),
@@ -55,9 +55,6 @@ pub(super) const PROPERTIES: [(&str, Property); 28] = [
     ("f_dc_0", Property::Dc(0)),
     ("f_dc_1", Property::Dc(1)),
     ("f_dc_2", Property::Dc(2)),
-    ("red", Property::Colour(0)),
-    ("green", Property::Colour(1)),
-    ("blue", Property::Colour(2)),
 ];
 
 impl Property {
@@ -131,7 +128,7 @@ impl FromStr for Condition {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = |what: String| {
-            let names: Vec<&str> = PROPERTIES[..25].iter().map(|(name, _)| *name).collect();
+            let names: Vec<&str> = PROPERTIES.iter().map(|(name, _)| *name).collect();
             format!(
                 "{what}; write NAME, one of < <= > >= = !=, and a number, such as \
                  'opacity>=0.05'; names are {}",

@@ -1,5 +1,7 @@
 //! [`Similarity`]: a rotation, a scale and a translation.
 
+use splatcore_core::camera::{cross, dot};
+
 /// A map of world points, x to scale R x + translation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Similarity {
@@ -146,18 +148,6 @@ impl Similarity {
         let length = q.iter().map(|v| v * v).sum::<f64>().sqrt();
         q.map(|v| v / length)
     }
-}
-
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    ]
 }
 
 fn length(a: [f64; 3]) -> f64 {

@@ -1,0 +1,237 @@
+//! Applies actions to a scene.
+
+use super::action::{Action, Points, Up};
+use super::photos::Photos;
+use crate::output::{self, counted, thousands};
+use anyhow::{Result, bail};
+use splatcore_core::Gaussians;
+use splatcore_data::scene::edit::{self, Moved, Selected, Similarity, Stats, WithDegree, matching};
+use splatcore_data::scene::rows::whole;
+use splatcore_data::scene::{Rows, morton_order};
+use std::path::{Path, PathBuf};
+
+/// A scene and what was done with it.
+pub struct Editor<'a> {
+    path: PathBuf,
+    rows: Box<dyn Rows>,
+    antialiased: bool,
+    photos: &'a Photos<'a>,
+    /// Moves that are not applied yet: those that follow each other are one.
+    pending: Similarity,
+    /// From the world of the photos to where the scene is; none for scenes that were moved apart.
+    from_photos: Option<Similarity>,
+    /// All moves of this editor.
+    moved: Similarity,
+}
+
+impl<'a> Editor<'a> {
+    /// Begins with a scene as it was read; `path` is for messages and for the run beside it.
+    pub fn new(
+        path: PathBuf,
+        rows: Box<dyn Rows>,
+        antialiased: bool,
+        photos: &'a Photos<'a>,
+    ) -> Self {
+        Self {
+            path,
+            rows,
+            antialiased,
+            photos,
+            pending: Similarity::IDENTITY,
+            from_photos: Some(Similarity::IDENTITY),
+            moved: Similarity::IDENTITY,
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the scene is where the photos are.
+    pub fn is_in_place(&self) -> bool {
+        self.from_photos == Some(Similarity::IDENTITY)
+    }
+
+    /// The scene is no longer in the world of any photos.
+    pub fn forget_world(&mut self) {
+        self.from_photos = None;
+    }
+
+    /// The scene as it is now.
+    pub fn into_rows(mut self) -> Box<dyn Rows> {
+        self.settle();
+        self.rows
+    }
+
+    /// Prints the matrix of all moves, if there were any.
+    pub fn report_moves(&mut self) {
+        if self.moved == Similarity::IDENTITY {
+            return;
+        }
+        let rows = self.moved.matrix().map(|row| {
+            let numbers = row.map(|v| format!("{v:.6}"));
+            format!("[{}]", numbers.join(", "))
+        });
+        eprintln!("{}: moved by [{}]", self.path.display(), rows.join(", "));
+        self.moved = Similarity::IDENTITY;
+    }
+
+    /// Applies one action to what is there now.
+    pub fn apply(&mut self, action: &Action) -> Result<()> {
+        match action {
+            Action::Move(map) => self.shift(map),
+            Action::Up { from, to } => {
+                let from = match from {
+                    Up::Direction(direction) => *direction,
+                    Up::Dataset => self.turned(self.photos.up(self.world("--up")?)?),
+                };
+                self.shift(&Similarity::between(from, *to));
+            }
+            Action::Metric { points, length } => {
+                let [a, b] = match points {
+                    Points::World(points) => *points,
+                    Points::Photos(names) => {
+                        let world = self.world("--metric")?;
+                        self.photos.positions(names)?.map(|p| world.point(p))
+                    }
+                };
+                let squares = (0..3).map(|c| (a[c] - b[c]).powi(2));
+                self.shift(&Similarity::scale(length / squares.sum::<f64>().sqrt()));
+            }
+            Action::Crop(shape) => {
+                self.keep("--crop", |g, i| shape.contains(g.means[i].map(f64::from)));
+            }
+            Action::Remove(shape) => {
+                self.keep("--remove", |g, i| {
+                    !shape.contains(g.means[i].map(f64::from))
+                });
+            }
+            Action::Filter(condition) => self.keep("--filter", |g, i| condition.holds(g, i)),
+            Action::ShDegree(degree) => {
+                if *degree < self.rows.sh_degree() {
+                    self.replace(|rows| Box::new(WithDegree::new(rows, *degree)));
+                }
+            }
+            Action::Sort => {
+                self.settle();
+                let order = morton_order(&*self.rows);
+                self.replace(|rows| Box::new(Selected::new(rows, order)));
+            }
+            Action::PruneFloaters(share) => {
+                let scene = self.in_place("--prune-floaters")?;
+                let left =
+                    self.photos
+                        .without_floaters(&self.path, scene, self.antialiased, *share)?;
+                self.rows = Box::new(left);
+            }
+            Action::MaxScale(share) => {
+                let scene = self.in_place("--max-scale")?;
+                self.rows = Box::new(self.photos.with_limited_scales(&self.path, scene, *share)?);
+            }
+            Action::Stats { json } => {
+                self.settle();
+                let stats = edit::stats(&*self.rows);
+                match json {
+                    true => output::print_json(&stats)?,
+                    false => output::print(&table(&stats))?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn shift(&mut self, map: &Similarity) {
+        self.pending = self.pending.then(map);
+        self.moved = self.moved.then(map);
+        self.from_photos = self.from_photos.map(|known| known.then(map));
+    }
+
+    /// Applies pending moves.
+    fn settle(&mut self) {
+        let map = std::mem::replace(&mut self.pending, Similarity::IDENTITY);
+        if map != Similarity::IDENTITY {
+            self.replace(|rows| Box::new(Moved::new(rows, map)));
+        }
+    }
+
+    fn replace(&mut self, with: impl FnOnce(Box<dyn Rows>) -> Box<dyn Rows>) {
+        let rows = std::mem::replace(&mut self.rows, Box::new(Gaussians::empty(0)));
+        self.rows = with(rows);
+    }
+
+    fn keep(&mut self, flag: &str, keep: impl FnMut(&Gaussians, usize) -> bool) {
+        self.settle();
+        let before = self.rows.len();
+        let kept = matching(&*self.rows, keep);
+        eprintln!(
+            "{flag} kept {} of {}",
+            thousands(kept.len() as u64),
+            counted(before, "Gaussian")
+        );
+        if kept.len() < before {
+            self.replace(|rows| Box::new(Selected::new(rows, kept)));
+        }
+    }
+
+    /// From the world of the photos to where the scene is now.
+    fn world(&self, flag: &str) -> Result<Similarity> {
+        match self.from_photos {
+            Some(world) => Ok(world),
+            None => bail!(
+                "{flag} asks the photos, but scenes were moved before they were merged; write it \
+                 behind the scene that the photos show"
+            ),
+        }
+    }
+
+    /// The whole scene, which must be where the photos are.
+    fn in_place(&mut self, flag: &str) -> Result<Gaussians> {
+        if !self.is_in_place() {
+            bail!(
+                "{flag} asks the photos, but the scene was moved before; write it before the moves"
+            );
+        }
+        self.settle();
+        Ok(whole(&*self.rows))
+    }
+
+    /// A direction of the photos' world as it lies now.
+    fn turned(&self, direction: [f64; 3]) -> [f64; 3] {
+        let world = self.from_photos.unwrap_or(Similarity::IDENTITY);
+        let only = Similarity {
+            rotation: world.rotation,
+            ..Similarity::IDENTITY
+        };
+        only.point(direction)
+    }
+}
+
+/// What `--stats` prints for people.
+fn table(stats: &Stats) -> String {
+    let mut lines = vec![
+        format!("Gaussians    {}", thousands(stats.gaussians as u64)),
+        format!("SH degree    {}", stats.sh_degree),
+        format!(
+            "{:<12} {:>12} {:>12} {:>12} {:>12}  from min to max",
+            "property", "min", "mean", "max", "deviation"
+        ),
+    ];
+    for p in &stats.properties {
+        let most = p.histogram.iter().copied().max().unwrap_or(1).max(1);
+        let bar = p.histogram.iter().map(|&n| match n {
+            0 => ' ',
+            n => ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
+                [(n * 8 - 1).div_euclid(most).min(7) as usize],
+        });
+        lines.push(format!(
+            "{:<12} {:>12.5} {:>12.5} {:>12.5} {:>12.5}  {}",
+            p.name,
+            p.min,
+            p.mean,
+            p.max,
+            p.deviation,
+            bar.collect::<String>()
+        ));
+    }
+    lines.join("\n")
+}

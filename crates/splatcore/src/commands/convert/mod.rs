@@ -1,0 +1,196 @@
+//! `splatcore convert`: scenes in any format that is read, edited, as one file of any format that
+//! is written.
+//!
+//! `steps` reads scenes and actions in the order in which they were typed, `action` says what each
+//! action is, `editor` applies them, `photos` holds what some actions ask of the dataset.
+
+mod action;
+mod editor;
+mod photos;
+mod steps;
+
+use crate::backends::BackendArgs;
+use crate::output::{self, WrongUsage, counted};
+use crate::progress::Stages;
+use crate::{interrupt, load};
+use anyhow::{Result, bail};
+use editor::Editor;
+use splatcore_data::dataset::Split;
+use splatcore_data::scene::edit::Merged;
+use splatcore_data::scene::{self, Format, OpenScene, ReadOptions, Rows, WriteOptions};
+use splatcore_train::memory::Bytes;
+use std::path::{Path, PathBuf};
+use steps::{Step, Steps};
+
+/// Write scenes in another format, edited.
+///
+/// Reads what `splatcore info` calls a scene; the name after -o tells the format to write: .ply,
+/// .compressed.ply, .sog, .spz, .splat, .glb, .usda, .usdz, FOLDER/meta.json (a SOG of several
+/// files) or FOLDER/lod-meta.json (a streamed SOG). Actions apply in the order in which they are
+/// typed: those behind a scene to that scene, those behind -o to all scenes together. Coordinates
+/// are those of PLY files, which `splatcore info` prints: x right, y down, z forward in most
+/// scenes. Gaussians with a value that is not finite are left out. A large PLY is read in pieces.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    steps: Steps,
+    /// The file to write; its name tells the format
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Keep properties of PLY files that are no parameters of a Gaussian (labels, masks), in PLY
+    #[arg(long)]
+    keep_properties: bool,
+    /// The photos that the scene was made of, for --prune-floaters, --max-scale, --up and --metric
+    #[arg(long, value_name = "DATASET")]
+    dataset: Option<PathBuf>,
+    /// Whose cameras tell: those of all photos, or without the held-out ones (train), so that these
+    /// can measure the result
+    #[arg(long, value_name = "SPLIT", default_value_t = Split::All, requires = "dataset")]
+    split: Split,
+    /// Every Nth photo is held out [that of the run beside the scene, or 8]
+    #[arg(long, value_name = "N", requires = "dataset")]
+    test_every: Option<u32>,
+    /// Folder of the dataset's photos in place of `images`, for example images_4
+    #[arg(long, value_name = "FOLDER", requires = "dataset")]
+    images: Option<String>,
+    /// Look at this many pixels on the longer side. Time falls with the square, and hardly what is
+    /// found
+    #[arg(long, value_name = "PX", default_value_t = 960, requires = "dataset",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    max_size: u32,
+    /// Replace a file that exists
+    #[arg(long)]
+    overwrite: bool,
+    /// Read, edit and say what would be written, but write nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    backend: BackendArgs,
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> Result<()> {
+    let output = &args.output;
+    Format::of_output(output).map_err(|error| {
+        WrongUsage(format!(
+            "-o {}: {}; {}",
+            output.display(),
+            error.problem,
+            error.remedy
+        ))
+    })?;
+    if args.dataset.is_some() && !args.steps.ask_photos() {
+        bail!(WrongUsage(
+            "--dataset is there for nothing: give it with --prune-floaters, --max-scale, --up \
+             dataset or --metric PHOTO,PHOTO=LENGTH"
+                .into()
+        ));
+    }
+    if !args.dry_run {
+        if output.exists() && !args.overwrite && !output.is_dir() {
+            bail!(
+                "{}: exists already; add --overwrite to replace it, or choose another name with -o",
+                output.display()
+            );
+        }
+        output::check_file_writable(output, "-o")?;
+    }
+    let (rows, antialiased) = edited(&args)?;
+    let options = WriteOptions {
+        antialiased,
+        keep_extras: args.keep_properties,
+        ..WriteOptions::default()
+    };
+    let (count, degree) = (rows.len(), rows.sh_degree());
+    if args.dry_run {
+        return output::print(&format!(
+            "would write {} of SH degree {degree} to {}",
+            counted(count, "Gaussian"),
+            output.display(),
+        ));
+    }
+    let written = write(output, &*rows, &options)?;
+    for note in &written.notes {
+        eprintln!("{}: {note}", output.display());
+    }
+    output::print(&format!(
+        "{} of SH degree {degree} in {} ({})",
+        counted(count, "Gaussian"),
+        output.display(),
+        Bytes(written.bytes)
+    ))
+}
+
+/// All scenes with all actions applied; also whether they are to be rendered with Mip-Splatting's
+/// 2D filter.
+fn edited(args: &Args) -> Result<(Box<dyn Rows>, bool)> {
+    let photos = photos::Photos::new(args);
+    let mut finished: Vec<(OpenScene, Editor)> = Vec::new();
+    let mut steps = args.steps.0.iter().peekable();
+    while let Some(Step::Scene(path)) = steps.next_if(|step| matches!(step, Step::Scene(_))) {
+        let mut scene = open(path)?;
+        let rows = std::mem::replace(
+            &mut scene.rows,
+            Box::new(splatcore_core::Gaussians::empty(0)),
+        );
+        let mut editor = Editor::new(path.clone(), rows, scene.antialiased, &photos);
+        while let Some(Step::Action(action)) = steps.next_if(|s| matches!(s, Step::Action(_))) {
+            editor.apply(action)?;
+        }
+        editor.report_moves();
+        finished.push((scene, editor));
+    }
+    let [first, rest @ ..] = &finished[..] else {
+        bail!(WrongUsage("give a scene to read".into()));
+    };
+    let antialiased = first.0.antialiased;
+    if rest
+        .iter()
+        .any(|(scene, _)| scene.antialiased != antialiased)
+    {
+        eprintln!(
+            "warning: some of the scenes are made for Mip-Splatting's 2D filter and some are not; \
+             the result is marked as the first is"
+        );
+    }
+    let same_world = finished.iter().all(|(_, editor)| editor.is_in_place());
+    let path = finished[0].1.path().to_owned();
+    let single = finished.len() == 1;
+    let mut editor = match single {
+        true => finished.remove(0).1,
+        false => {
+            let parts = finished.into_iter().map(|(_, editor)| editor.into_rows());
+            let merged = Merged::new(parts.collect()).map_err(anyhow::Error::msg)?;
+            let mut editor = Editor::new(path, Box::new(merged), antialiased, &photos);
+            if !same_world {
+                editor.forget_world();
+            }
+            editor
+        }
+    };
+    for step in steps {
+        if let Step::Action(action) = step {
+            editor.apply(action)?;
+        }
+    }
+    editor.report_moves();
+    Ok((editor.into_rows(), antialiased))
+}
+
+fn open(path: &Path) -> Result<OpenScene> {
+    let options = ReadOptions {
+        sh_degree_limit: splatcore_core::sh::MAX_STORED_DEGREE,
+    };
+    let scene = scene::open(path, &options)?;
+    load::say(path, scene.dropped, &scene.notes);
+    Ok(scene)
+}
+
+/// Writes with a progress bar; Ctrl-C leaves no unfinished file behind.
+fn write(path: &Path, rows: &dyn Rows, options: &WriteOptions) -> Result<scene::Written> {
+    interrupt::watch()?;
+    let stages = Stages::default();
+    Ok(scene::write(path, rows, options, &|stage, done, total| {
+        stages.tell(stage, done, total);
+    })?)
+}
