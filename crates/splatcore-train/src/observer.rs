@@ -64,6 +64,17 @@ pub trait Observer {
     fn measure(&mut self, step: u32, renderer: &mut dyn Renderer, options: &RenderOptions) {
         let _ = (step, renderer, options);
     }
+    /// Asked after every step whether [`Observer::look`] is wanted: must be quick.
+    fn wants_look(&mut self) -> bool {
+        false
+    }
+    /// Called after a step when it is wanted, to render the scene as it is. May take long, while a
+    /// user looks at a run that is paused; the time is not counted as training. Looking changes
+    /// nothing: the run goes on as if nobody had looked.
+    fn look(&mut self, step: u32, renderer: &mut dyn Renderer, options: &RenderOptions) -> Signal {
+        let _ = (step, renderer, options);
+        Signal::Continue
+    }
     /// A checkpoint was written.
     fn saved(&mut self, step: u32) {
         let _ = step;

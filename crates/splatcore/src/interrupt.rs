@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 const IDLE: u8 = 0;
 const TRAINING: u8 = 1;
 const STOPPING: u8 = 2;
+const FINISHED: u8 = 3;
 
 static STATE: AtomicU8 = AtomicU8::new(IDLE);
 
@@ -41,6 +42,13 @@ pub fn watch() -> Result<()> {
     result.context("Ctrl-C cannot be watched")
 }
 
+/// From now on there is nothing to lose: Ctrl-C ends the program, which has done its work.
+pub fn finished() -> Result<()> {
+    watch()?;
+    STATE.store(FINISHED, Ordering::SeqCst);
+    Ok(())
+}
+
 fn handle() {
     if STATE
         .compare_exchange(TRAINING, STOPPING, Ordering::SeqCst, Ordering::SeqCst)
@@ -52,7 +60,8 @@ fn handle() {
         );
     } else {
         splatcore_data::file::remove_own_unfinished();
-        // The shell's convention for a program ended by SIGINT.
-        std::process::exit(130);
+        let finished = STATE.load(Ordering::SeqCst) == FINISHED;
+        // The shell's convention for a program ended by SIGINT is 130.
+        std::process::exit(if finished { 0 } else { 130 });
     }
 }

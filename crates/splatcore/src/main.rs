@@ -12,6 +12,7 @@ mod progress;
 mod remedy;
 mod report;
 mod run;
+mod viewing;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -43,6 +44,8 @@ enum Command {
     Render(commands::render::Args),
     #[command(about = "Time the stages of rendering, for one or more pipelines")]
     Bench(commands::bench::Args),
+    #[command(about = "Look at a scene or a dataset in a browser")]
+    View(commands::view::Args),
     /// Say what a scene file or a dataset holds
     Info(commands::info::Args),
     #[command(about = "Write scenes in another format, edited")]
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Command::Eval(args) => commands::eval::run(args),
         Command::Render(args) => commands::render::run(args),
         Command::Bench(args) => commands::bench::run(args),
+        Command::View(args) => commands::view::run(args),
         Command::Info(args) => commands::info::run(args),
         Command::Convert(args) => commands::convert::run(args),
         Command::Demo(args) => commands::demo::run(args),

@@ -5,7 +5,7 @@ mod photos;
 mod result;
 mod watch;
 
-pub use job::{Files, Job};
+pub use job::{Files, Job, Show};
 pub use result::Metrics;
 
 use crate::commands::eval::measure;
@@ -13,16 +13,19 @@ use crate::interrupt::Guard;
 use crate::output::{self, counted, thousands};
 use crate::progress::Progress;
 use crate::report::ViewPictures;
+use crate::viewing::{Live, photos_of, scene_info};
 use crate::{backends, load};
 use anyhow::{Context, Result, bail};
 use job::prepare_folder;
 use photos::{Photos, load_photos};
 use result::{report, write_exposures};
-use splatcore_core::{Backend, View, camera};
+use splatcore_core::backend::RenderOptions;
+use splatcore_core::{Backend, Gaussians, View, camera};
 use splatcore_data::dataset::Dataset;
 use splatcore_data::{file, scene};
 use splatcore_train::trainer::Outcome;
 use splatcore_train::{Checkpoint, Evaluation, Extras, ResolvedConfig, Trainer, init, memory};
+use splatcore_view::protocol::SceneInfo;
 use std::path::Path;
 use std::sync::Arc;
 use watch::Watch;
@@ -31,7 +34,7 @@ use watch::Watch;
 ///
 /// # Errors
 /// Also when the run was interrupted: the message says how to go on.
-pub fn run(job: &Job) -> Result<Metrics> {
+pub fn run(job: &Job) -> Result<(Metrics, Option<Live>)> {
     let (config, files) = (&job.config, Files::of(&job.folder));
     // What is wrong with it is said before anything else is done, what is right when the work
     // begins.
@@ -61,7 +64,12 @@ pub fn run(job: &Job) -> Result<Metrics> {
         trainer.stop_after(seconds);
     }
 
+    let live = job.show.as_ref();
+    let live = live
+        .map(|show| watched(show, job, &photos, trainer.scene()?))
+        .transpose()?;
     let mut watch = Watch {
+        live,
         progress: Progress::new("training", config.iterations.into()),
         guard: Guard::start()?,
         measured,
@@ -70,6 +78,7 @@ pub fn run(job: &Job) -> Result<Metrics> {
     };
     let outcome = trainer.run_ahead(&mut watch)?;
     let mut psnr = std::mem::take(&mut watch.psnr);
+    let live = watch.live.take();
     drop(watch);
     let stopped = why_stopped(outcome, job, &mut trainer)?;
 
@@ -105,7 +114,41 @@ pub fn run(job: &Job) -> Result<Metrics> {
         let scene = files.scene.display();
         format!("{scene} is complete, but not the state behind it, which --resume needs")
     })?;
-    Ok(metrics)
+    Ok((metrics, live))
+}
+
+/// Keeps showing a finished run: until Ctrl-C if `always`, else only if somebody is looking.
+pub fn stay(live: Live, job: &Job, always: bool) -> Result<()> {
+    if !always && live.watchers() == 0 {
+        return Ok(());
+    }
+    let (gaussians, antialias) = load::scene(&Files::of(&job.folder).scene)?;
+    let backend = backends::for_training(&job.config, job.device)?.announce();
+    let options = RenderOptions {
+        antialias,
+        background: job.config.data.background.colour(),
+        ..RenderOptions::default()
+    };
+    live.stay(&*backend, gaussians, &options)
+}
+
+/// The server that shows the run.
+fn watched(show: &Show, job: &Job, photos: &Photos, start: Gaussians) -> Result<Live> {
+    let train = photos.train.iter().map(|view| (view, false));
+    let all = train.chain(photos.test.iter().map(|view| (view, true)));
+    let cameras = all.map(|(view, held_out)| (&*view.name, &view.camera, held_out));
+    let info = SceneInfo {
+        sh_degree: job.config.scene.sh_degree,
+        ..scene_info(job.folder.display().to_string(), &start, cameras)
+    };
+    let views = vec![Arc::clone(&photos.train), Arc::new(photos.test.clone())];
+    Live::start(
+        &show.viewer,
+        show.allow_control,
+        show.share,
+        info,
+        photos_of(views),
+    )
 }
 
 /// A trainer at the first step, or where the checkpoint left off.

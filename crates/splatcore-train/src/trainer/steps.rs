@@ -98,6 +98,9 @@ impl Trainer {
         self.seconds = stretch.clock.seconds();
 
         let mut signal = observer.signal();
+        if observer.wants_look() && self.look(stretch, observer)? == Signal::Stop {
+            signal = Signal::Stop;
+        }
         let last = step == self.schedule.config().iterations;
         let sampled = step == 1 || last || step.is_multiple_of(SAMPLE_EVERY);
         if sampled {
@@ -193,6 +196,23 @@ impl Trainer {
             seconds: self.seconds,
             last_refine: self.last_refine,
         })
+    }
+
+    /// Lets the observer look; its time is not training.
+    fn look(
+        &mut self,
+        stretch: &mut Stretch,
+        observer: &mut dyn Observer,
+    ) -> Result<Signal, TrainError> {
+        // What the device has still to do is training.
+        self.learner.finish()?;
+        let pause = Instant::now();
+        let options = self.schedule.render(self.step);
+        let signal = observer.look(self.step, &mut *self.learner, &options);
+        let pause = pause.elapsed().as_secs_f64();
+        stretch.clock.exclude(pause);
+        self.spent.evaluation += pause;
+        Ok(signal)
     }
 
     /// Has the observer measure; its time is not training.

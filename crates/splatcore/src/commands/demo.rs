@@ -3,7 +3,8 @@
 use crate::backends;
 use crate::output::{self, duration, thousands};
 use crate::progress::Progress;
-use crate::run::{self, Files, Job};
+use crate::run::{self, Files, Job, Show};
+use crate::viewing::ViewerArgs;
 use anyhow::{Result, bail};
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
 use splatcore_train::config::BackendChoice;
@@ -31,6 +32,11 @@ pub struct Args {
         value_parser = clap::value_parser!(u32).range(1..),
     )]
     iterations: u32,
+    /// Do not show the training in a browser
+    #[arg(long)]
+    no_view: bool,
+    #[command(flatten)]
+    viewer: ViewerArgs,
     /// Replace the demo that DIR holds
     #[arg(long)]
     overwrite: bool,
@@ -84,7 +90,7 @@ pub fn run(args: Args) -> Result<()> {
         photos.display(),
         folder.display()
     );
-    let metrics = run::run(&Job {
+    let job = Job {
         dataset: photos.clone(),
         images: None,
         device: None,
@@ -93,8 +99,14 @@ pub fn run(args: Args) -> Result<()> {
         resume: false,
         overwrite: args.overwrite,
         time_limit: None,
+        show: (!args.no_view).then(|| Show {
+            viewer: args.viewer.clone(),
+            allow_control: false,
+            share: 0.2,
+        }),
         resume_command,
-    })?;
+    };
+    let (metrics, live) = run::run(&job)?;
     let (found, files) = (&metrics.evaluation, Files::of(&folder));
     output::print(&format!(
         "PSNR {:.2} dB, SSIM {:.4} on {} held-out photos; {} Gaussians, trained in {}\nphotos   \
@@ -108,5 +120,9 @@ pub fn run(args: Args) -> Result<()> {
         photos.display(),
         files.scene.display(),
         files.report.display()
-    ))
+    ))?;
+    match live {
+        Some(live) => run::stay(live, &job, false),
+        None => Ok(()),
+    }
 }

@@ -10,3 +10,4 @@ pub mod info;
 pub mod lab;
 pub mod render;
 pub mod train;
+pub mod view;

@@ -3,8 +3,9 @@
 use crate::backends::DeviceArgs;
 use crate::output::{self, WrongUsage, counted, duration};
 use crate::remedy;
-use crate::run::{self, Files, Job};
-use anyhow::Result;
+use crate::run::{self, Files, Job, Show};
+use crate::viewing::ViewerArgs;
+use anyhow::{Result, bail};
 use splatcore_train::config::{ConfigError, Flags};
 use splatcore_train::{Config, ResolvedConfig};
 use std::path::{Path, PathBuf};
@@ -40,6 +41,19 @@ pub struct Args {
     /// there. The schedules still follow --iterations
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<f64>,
+    /// Show the run in a browser while it trains, and its scene afterwards, until Ctrl-C: the scene
+    /// from any side, photos beside renders, curves, pause and stop. The result is the same, bit for
+    /// bit, as without
+    #[arg(long)]
+    view: bool,
+    /// Most of the time that viewing may take from training; 0.2 is a fifth
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2, requires = "view", value_parser = share)]
+    view_share: f64,
+    /// Browsers of other machines, which --listen lets look, may also pause and stop the run
+    #[arg(long, requires = "listen")]
+    allow_control: bool,
+    #[command(flatten)]
+    viewer: ViewerArgs,
     #[command(flatten)]
     device: DeviceArgs,
     #[command(flatten)]
@@ -48,6 +62,11 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
+    if args.viewer.given() && !args.view {
+        bail!(WrongUsage(
+            "--port, --listen and --no-browser are about the viewer: add --view".into()
+        ));
+    }
     let files = Files::of(&args.output);
     let base = match args.resume && args.config.is_none() && files.config.is_file() {
         true => Some(files.config.clone()),
@@ -71,9 +90,14 @@ pub fn run(args: Args) -> Result<()> {
         resume: args.resume,
         overwrite: args.overwrite,
         time_limit: args.time_limit,
+        show: args.view.then_some(Show {
+            viewer: args.viewer,
+            allow_control: args.allow_control,
+            share: args.view_share,
+        }),
         resume_command,
     };
-    let metrics = run::run(&job)?;
+    let (metrics, live) = run::run(&job)?;
     let found = &metrics.evaluation;
     let measured = if metrics.split == "test" {
         "held-out"
@@ -97,7 +121,20 @@ pub fn run(args: Args) -> Result<()> {
         duration(metrics.seconds),
         files.scene.display(),
         files.report.display()
-    ))
+    ))?;
+    match live {
+        Some(live) => run::stay(live, &job, true),
+        None => Ok(()),
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err(format!(
+            "'{text}' is not a share; write a number above 0, at most 1"
+        )),
+    }
 }
 
 /// Who typed a value that makes no sense, or that nothing looks at, used the command wrongly; who

@@ -1,6 +1,7 @@
 //! What to train, and the folder that the result goes to.
 
 use crate::output;
+use crate::viewing::ViewerArgs;
 use anyhow::{Result, bail};
 use splatcore_data::file;
 use splatcore_train::{Checkpoint, ResolvedConfig};
@@ -24,8 +25,20 @@ pub struct Job {
     pub overwrite: bool,
     /// Stop when so many seconds have been trained, over all resumes.
     pub time_limit: Option<f64>,
+    /// Show the run in a browser.
+    pub show: Option<Show>,
     /// The command that goes on with this run, for messages.
     pub resume_command: String,
+}
+
+/// How a run is shown in a browser.
+pub struct Show {
+    /// Where the viewer listens.
+    pub viewer: ViewerArgs,
+    /// Browsers of other machines may pause and stop the run.
+    pub allow_control: bool,
+    /// Most of the time that viewing may take, 0 to 1.
+    pub share: f64,
 }
 
 /// Names of the files of a run, in its folder.

@@ -3,6 +3,7 @@
 use crate::interrupt::Guard;
 use crate::output::{duration, thousands};
 use crate::progress::Progress;
+use crate::viewing::Live;
 use splatcore_core::View;
 use splatcore_core::backend::{RenderOptions, Renderer};
 use splatcore_train::{Extras, Observer, Signal, evaluate_with};
@@ -14,6 +15,8 @@ pub struct Watch<'a> {
     pub measured: &'a [View],
     pub align_colour: bool,
     pub psnr: Vec<(f64, f64)>,
+    /// The browsers that look, if the run is shown.
+    pub live: Option<Live>,
 }
 
 impl Observer for Watch<'_> {
@@ -25,7 +28,23 @@ impl Observer for Watch<'_> {
         }
     }
 
+    fn wants_look(&mut self) -> bool {
+        self.live.as_ref().is_some_and(Live::wants_look)
+    }
+
+    fn look(&mut self, step: u32, renderer: &mut dyn Renderer, options: &RenderOptions) -> Signal {
+        let guard = &self.guard;
+        let interrupted = || guard.stop_requested();
+        match &mut self.live {
+            Some(live) => live.look(step, renderer, options, &interrupted),
+            None => Signal::Continue,
+        }
+    }
+
     fn progress(&mut self, p: &splatcore_train::Progress) -> Signal {
+        if let Some(live) = &mut self.live {
+            live.progress(p);
+        }
         self.progress.update(p.step.into(), || {
             format!(
                 // What matters most comes first: a narrow terminal cuts the end.
@@ -53,6 +72,9 @@ impl Observer for Watch<'_> {
         match evaluate_with(renderer, self.measured, options, extras, &|_, _, _, _| {}) {
             Ok(found) => {
                 self.psnr.push((step.into(), found.psnr));
+                if let Some(live) = &mut self.live {
+                    live.measured(step, found.psnr);
+                }
                 let aligned = found
                     .psnr_aligned
                     .map(|psnr| format!(", colours aligned {psnr:.2} dB"));

@@ -1,0 +1,136 @@
+//! From a request to an encoded image.
+
+mod encode;
+mod variant;
+
+pub use encode::{jpeg, photo};
+pub use variant::Variants;
+
+use crate::protocol::{Channel, Codec, Header, Kind, Look};
+use splatcore_core::Image;
+use splatcore_core::backend::{BackendError, RenderOptions, Rendered, Renderer};
+use std::time::Instant;
+
+/// Share of a view's depths that are at most as near as white.
+const NEAREST: f64 = 0.999;
+
+/// Renders a view and encodes it, as PNG if the camera stands still, else as JPEG. `options` are
+/// those of the scene; the view's own replace them.
+///
+/// # Errors
+/// As [`Renderer::render`].
+pub fn draw(
+    renderer: &mut dyn Renderer,
+    options: &RenderOptions,
+    look: &Look,
+    step: u32,
+) -> Result<Vec<u8>, BackendError> {
+    let begun = Instant::now();
+    let rendered = render(renderer, options, look, look.channel == Channel::Depth)?;
+    let image = match look.channel {
+        Channel::Colour => rendered.image,
+        Channel::Alpha => grey(&rendered, rendered.transmittance.iter().map(|t| 1.0 - t)),
+        Channel::Depth => depth(&rendered),
+    };
+    let render_us = begun.elapsed().as_micros() as u32;
+    let begun = Instant::now();
+    let (codec, bytes) = match look.still {
+        true => (Codec::Png, encode::png(&image)),
+        false => (Codec::Jpeg, encode::jpeg(&image)),
+    };
+    let header = Header {
+        kind: Kind::Frame,
+        seq: look.seq,
+        codec,
+        width: image.width,
+        height: image.height,
+        render_us,
+        encode_us: begun.elapsed().as_micros() as u32,
+        step,
+    };
+    let mut message = header.to_bytes().to_vec();
+    message.extend(bytes);
+    Ok(message)
+}
+
+/// The world point that a pixel position shows; none where it shows nothing.
+///
+/// # Errors
+/// As [`Renderer::render`].
+pub fn pick(
+    renderer: &mut dyn Renderer,
+    options: &RenderOptions,
+    look: &Look,
+    [x, y]: [f64; 2],
+) -> Result<Option<[f64; 3]>, BackendError> {
+    let rendered = render(renderer, options, look, true)?;
+    let camera = &look.camera;
+    let inside =
+        (0.0..f64::from(camera.width)).contains(&x) && (0.0..f64::from(camera.height)).contains(&y);
+    if !inside {
+        return Ok(None);
+    }
+    let pixel = y as usize * camera.width as usize + x as usize;
+    // What is mostly transparent was not meant.
+    let solid = rendered.transmittance.get(pixel).is_some_and(|&t| t < 0.5);
+    let depth = rendered.depth().and_then(|depth| depth.get(pixel).copied());
+    Ok(depth.filter(|&z| solid && z > 0.0).map(|z| {
+        let z = f64::from(z);
+        let view = [
+            (x - camera.cx) / camera.fx * z,
+            (y - camera.cy) / camera.fy * z,
+            z,
+        ];
+        let (r, position) = (&camera.rotation, camera.position());
+        std::array::from_fn(|c| (0..3).map(|i| r[i][c] * view[i]).sum::<f64>() + position[c])
+    }))
+}
+
+fn render(
+    renderer: &mut dyn Renderer,
+    options: &RenderOptions,
+    look: &Look,
+    inverse_depth: bool,
+) -> Result<Rendered, BackendError> {
+    let options = RenderOptions {
+        sh_degree: look.sh_degree.min(options.sh_degree),
+        background: look.background,
+        inverse_depth,
+        ..options.clone()
+    };
+    renderer.render(&look.camera, &options)
+}
+
+fn grey(rendered: &Rendered, values: impl Iterator<Item = f32>) -> Image {
+    Image {
+        data: values.map(|v| [v; 3]).collect(),
+        ..rendered.image
+    }
+}
+
+/// Inverse depth, so that what is near has more shades; the nearest parts are white.
+fn depth(rendered: &Rendered) -> Image {
+    let depth = rendered.depth().unwrap_or_default();
+    let mut inverse: Vec<f32> = depth
+        .iter()
+        .filter(|&&z| z > 0.0)
+        .map(|z| 1.0 / z)
+        .collect();
+    let at = (inverse.len() as f64 * NEAREST) as usize;
+    let white = match inverse.len() {
+        0 => 1.0,
+        n => {
+            *inverse
+                .select_nth_unstable_by(at.min(n - 1), f32::total_cmp)
+                .1
+        }
+    };
+    let shade = |&z: &f32| {
+        if z > 0.0 {
+            (1.0 / z / white).min(1.0)
+        } else {
+            0.0
+        }
+    };
+    grey(rendered, depth.iter().map(shade))
+}

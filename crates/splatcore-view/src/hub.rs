@@ -1,0 +1,395 @@
+//! Who is drawn next: requests of all browsers, and the thread that owns the renderer.
+
+use crate::drawing;
+use crate::protocol::{Action, Look, Status};
+use splatcore_core::backend::{BackendError, RenderOptions, Renderer};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, watch};
+
+/// Browsers at a time.
+const MOST_CLIENTS: usize = 16;
+/// While a run is paused, how long to wait for a request before looking whether it goes on.
+const PAUSE_POLL: Duration = Duration::from_millis(100);
+
+/// What a browser waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    /// A frame.
+    View(Look),
+    /// The world point at a pixel position.
+    Pick(Look, [f64; 2]),
+}
+
+impl Work {
+    /// The view that it is about.
+    pub fn look(&self) -> &Look {
+        match self {
+            Work::View(look) | Work::Pick(look, _) => look,
+        }
+    }
+}
+
+/// What the drawing thread has made for a browser.
+#[derive(Debug)]
+pub(crate) enum Made {
+    Frame(Vec<u8>),
+    Picked(Option<[f64; 3]>),
+    Failed(String),
+}
+
+/// Where sessions and the drawing thread meet.
+pub struct Hub {
+    state: Mutex<State>,
+    wake: Condvar,
+    /// Something waits to be drawn; read between steps without taking the lock.
+    waiting: AtomicBool,
+    status: watch::Sender<Status>,
+}
+
+#[derive(Default)]
+struct State {
+    clients: BTreeMap<u64, Client>,
+    joined: u64,
+    turn: u64,
+    paused: bool,
+    stop: bool,
+}
+
+struct Client {
+    view: Option<Look>,
+    pick: Option<(Look, [f64; 2])>,
+    /// A frame was sent and has not been acknowledged.
+    in_flight: bool,
+    /// When it was last drawn.
+    turn: u64,
+    made: mpsc::Sender<Made>,
+}
+
+impl Client {
+    fn ready(&self) -> bool {
+        self.pick.is_some() || self.view.is_some() && !self.in_flight
+    }
+}
+
+impl Default for Hub {
+    fn default() -> Self {
+        Self {
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            waiting: AtomicBool::new(false),
+            status: watch::Sender::new(Status::default()),
+        }
+    }
+}
+
+impl Hub {
+    /// The next work, of the browser that has waited longest; waits at most `wait` for one.
+    pub fn take(&self, wait: Duration) -> Option<(u64, Work)> {
+        let mut state = self.lock();
+        if !state.clients.values().any(Client::ready) && !wait.is_zero() {
+            let idle = |state: &mut State| !state.clients.values().any(Client::ready);
+            let waited = self.wake.wait_timeout_while(state, wait, idle);
+            state = waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0;
+        }
+        state.turn += 1;
+        let turn = state.turn;
+        let ready = state
+            .clients
+            .iter_mut()
+            .filter(|(_, client)| client.ready());
+        let next = ready.min_by_key(|(_, client)| client.turn);
+        let taken = next.and_then(|(&id, client)| {
+            client.turn = turn;
+            if let Some((look, at)) = client.pick.take() {
+                return Some((id, Work::Pick(look, at)));
+            }
+            client.in_flight = true;
+            client.view.take().map(|look| (id, Work::View(look)))
+        });
+        let more = state.clients.values().any(Client::ready);
+        self.waiting.store(more, Ordering::Relaxed);
+        taken
+    }
+
+    /// Draws work that was taken and hands it to its browser.
+    pub fn draw(
+        &self,
+        (client, work): (u64, Work),
+        renderer: &mut dyn Renderer,
+        options: &RenderOptions,
+        step: u32,
+    ) {
+        let made = match &work {
+            Work::View(look) => drawing::draw(renderer, options, look, step).map(Made::Frame),
+            Work::Pick(look, at) => drawing::pick(renderer, options, look, *at).map(Made::Picked),
+        };
+        self.deliver(
+            client,
+            made.unwrap_or_else(|error| Made::Failed(error.to_string())),
+        );
+    }
+
+    /// Says that work could not be drawn.
+    pub fn fail(&self, (client, _): (u64, Work), error: &BackendError) {
+        self.deliver(client, Made::Failed(error.to_string()));
+    }
+
+    fn deliver(&self, client: u64, made: Made) {
+        let mut state = self.lock();
+        let Some(found) = state.clients.get_mut(&client) else {
+            return;
+        };
+        if !matches!(made, Made::Frame(_)) {
+            found.in_flight = false;
+        }
+        // A full queue means that the browser does not read: it loses this one.
+        if found.made.try_send(made).is_err() {
+            found.in_flight = false;
+        }
+    }
+
+    /// Draws what browsers wait for, between two steps of a run: at most one view, and only while
+    /// viewing stays within its `budget`. While the run is paused, draws until it goes on or
+    /// `interrupted` says so. Returns whether a browser asked the run to stop.
+    pub fn draw_between_steps(
+        &self,
+        renderer: &mut dyn Renderer,
+        options: &RenderOptions,
+        step: u32,
+        budget: &mut Budget,
+        interrupted: &dyn Fn() -> bool,
+    ) -> bool {
+        loop {
+            let (paused, stop) = {
+                let state = self.lock();
+                (state.paused, state.stop)
+            };
+            if stop {
+                return true;
+            }
+            self.status.send_if_modified(|status| {
+                let changed = status.paused != paused;
+                status.paused = paused;
+                changed
+            });
+            if interrupted() || !paused && !budget.allows() {
+                return false;
+            }
+            let begun = Instant::now();
+            let wait = if paused { PAUSE_POLL } else { Duration::ZERO };
+            if let Some(work) = self.take(wait) {
+                self.draw(work, renderer, options, step);
+                budget.spend(begun.elapsed());
+            }
+            if !paused {
+                return false;
+            }
+        }
+    }
+
+    /// Whether [`Hub::draw_between_steps`] would do anything. Quick: asked after every step.
+    pub fn wants_attention(&self, budget: &Budget) -> bool {
+        self.waiting.load(Ordering::Relaxed) && budget.allows()
+    }
+
+    /// Tells all browsers where the run is.
+    pub fn publish(&self, status: Status) {
+        self.status.send_if_modified(|known| {
+            let changed = *known != status;
+            *known = Status {
+                paused: known.paused,
+                ..status
+            };
+            changed
+        });
+    }
+
+    /// Browsers that are connected.
+    pub fn clients(&self) -> usize {
+        self.lock().clients.len()
+    }
+
+    pub(crate) fn status(&self) -> watch::Receiver<Status> {
+        self.status.subscribe()
+    }
+
+    /// A new browser; none if there are too many.
+    pub(crate) fn join(&self, made: mpsc::Sender<Made>) -> Option<u64> {
+        let mut state = self.lock();
+        if state.clients.len() >= MOST_CLIENTS {
+            return None;
+        }
+        state.joined += 1;
+        let id = state.joined;
+        let client = Client {
+            view: None,
+            pick: None,
+            in_flight: false,
+            turn: 0,
+            made,
+        };
+        state.clients.insert(id, client);
+        Some(id)
+    }
+
+    pub(crate) fn leave(&self, id: u64) {
+        self.lock().clients.remove(&id);
+    }
+
+    pub(crate) fn ask(&self, id: u64, work: Work) {
+        self.change(id, |client| match work {
+            Work::View(look) => client.view = Some(look),
+            Work::Pick(look, at) => client.pick = Some((look, at)),
+        });
+    }
+
+    pub(crate) fn acknowledge(&self, id: u64) {
+        self.change(id, |client| client.in_flight = false);
+    }
+
+    pub(crate) fn act(&self, action: Action) {
+        let mut state = self.lock();
+        match action {
+            Action::Pause => state.paused = true,
+            Action::Resume => state.paused = false,
+            Action::Stop => state.stop = true,
+        }
+        self.waiting.store(true, Ordering::Relaxed);
+        self.wake.notify_all();
+    }
+
+    fn change(&self, id: u64, change: impl FnOnce(&mut Client)) {
+        let mut state = self.lock();
+        if let Some(client) = state.clients.get_mut(&id) {
+            change(client);
+            if client.ready() {
+                self.waiting.store(true, Ordering::Relaxed);
+                self.wake.notify_all();
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No code panics while it holds the lock.
+        self.state
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// Bounds the share of time that viewing takes from a run.
+#[derive(Debug)]
+pub struct Budget {
+    share: f64,
+    next: Instant,
+}
+
+impl Budget {
+    /// `share` is above 0 and at most 1.
+    pub fn new(share: f64) -> Self {
+        Self {
+            share,
+            next: Instant::now(),
+        }
+    }
+
+    fn allows(&self) -> bool {
+        Instant::now() >= self.next
+    }
+
+    /// After time spent, as much time passes as makes it the share.
+    fn spend(&mut self, spent: Duration) {
+        self.next = Instant::now() + spent.mul_f64(1.0 / self.share - 1.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use splatcore_core::Camera;
+
+    fn look(seq: u32) -> Look {
+        Look {
+            seq,
+            camera: Camera::look_at([0.0; 3], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0], 1.0, 16, 16),
+            channel: Default::default(),
+            style: Default::default(),
+            background: [0.0; 3],
+            sh_degree: 3,
+            scale: 1.0,
+            still: false,
+        }
+    }
+
+    #[test]
+    fn the_newest_request_wins_and_one_frame_is_under_way() {
+        let hub = Hub::default();
+        let (sender, mut made) = mpsc::channel(2);
+        let id = hub.join(sender).unwrap();
+        assert_eq!(hub.take(Duration::ZERO), None);
+        hub.ask(id, Work::View(look(1)));
+        hub.ask(id, Work::View(look(2)));
+        assert_eq!(hub.take(Duration::ZERO), Some((id, Work::View(look(2)))));
+        hub.deliver(id, Made::Frame(vec![7]));
+        hub.ask(id, Work::View(look(3)));
+        assert_eq!(hub.take(Duration::ZERO), None);
+        // A pick does not wait for the frame.
+        hub.ask(id, Work::Pick(look(4), [1.0, 2.0]));
+        assert!(matches!(
+            hub.take(Duration::ZERO),
+            Some((_, Work::Pick(..)))
+        ));
+        hub.acknowledge(id);
+        assert_eq!(hub.take(Duration::ZERO), Some((id, Work::View(look(3)))));
+        assert!(matches!(made.try_recv(), Ok(Made::Frame(_))));
+        hub.leave(id);
+        hub.deliver(id, Made::Picked(None));
+        assert_eq!(hub.clients(), 0);
+    }
+
+    #[test]
+    fn browsers_take_turns_and_their_number_is_bounded() {
+        let hub = Hub::default();
+        let (sender, _made) = mpsc::channel(2);
+        let ids: Vec<u64> = (0..MOST_CLIENTS)
+            .map(|_| hub.join(sender.clone()).unwrap())
+            .collect();
+        assert_eq!(hub.join(sender), None);
+        let mut drawn = Vec::new();
+        for round in 0..3 {
+            for &id in &ids[..3] {
+                hub.ask(id, Work::View(look(round)));
+                hub.acknowledge(id);
+            }
+            drawn.extend(hub.take(Duration::ZERO).map(|(id, _)| id));
+        }
+        assert_eq!(drawn, ids[..3]);
+    }
+
+    #[test]
+    fn a_waiting_thread_wakes_up() {
+        let hub = std::sync::Arc::new(Hub::default());
+        let (sender, _made) = mpsc::channel(2);
+        let id = hub.join(sender).unwrap();
+        let other = std::sync::Arc::clone(&hub);
+        let asked = std::thread::spawn(move || other.ask(id, Work::View(look(1))));
+        assert!(hub.take(Duration::from_secs(20)).is_some());
+        asked.join().unwrap();
+    }
+
+    #[test]
+    fn the_budget_is_a_share_of_time() {
+        let mut budget = Budget::new(0.25);
+        assert!(budget.allows());
+        budget.spend(Duration::from_secs(10));
+        let wait = budget.next - Instant::now();
+        assert!(wait > Duration::from_secs(29) && wait <= Duration::from_secs(30));
+        assert!(!budget.allows());
+        let mut all = Budget::new(1.0);
+        all.spend(Duration::from_secs(10));
+        assert!(all.allows());
+    }
+}

@@ -1,0 +1,29 @@
+//! The live viewer: draws a scene for browsers.
+//!
+//! One thread owns the renderer and calls [`Hub::take`] for what a browser asks to see, draws it
+//! ([`drawing`]) and hands it back ([`Hub::deliver`]): for a finished scene in a loop of its own
+//! ([`serve`]), while training between two steps ([`Hub::draw_between_steps`]). The web server
+//! ([`Server`]) runs on threads of its own. Of each browser only the newest request is kept, and
+//! one frame is under way at a time, so that a slow link delays nothing.
+//!
+//! | question | file |
+//! | --- | --- |
+//! | what do browser and server say to each other | `protocol/` |
+//! | who may connect | `access.rs`, `token.rs` |
+//! | what does one browser's connection do | `session.rs` |
+//! | who is drawn next, when does a training step wait | `hub.rs` |
+//! | how does a request become an image | `drawing/` |
+//! | what does the page do | `page/` |
+
+mod access;
+pub mod drawing;
+mod hub;
+pub mod protocol;
+mod server;
+mod session;
+mod token;
+
+pub use access::Listen;
+pub use hub::{Budget, Hub, Work};
+pub use server::{Photos, Server, ServerError, ServerOptions, serve};
+pub use token::Token;

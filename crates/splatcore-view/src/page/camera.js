@@ -1,0 +1,139 @@
+// The camera: an orbit around a target, in the scene's axes. Views are OpenCV's: x right, y down,
+// z forward.
+
+export const add = (a, b) => a.map((v, i) => v + b[i]);
+export const sub = (a, b) => a.map((v, i) => v - b[i]);
+export const mul = (a, s) => a.map((v) => v * s);
+export const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+export const cross = (a, b) =>
+  [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+export const length = (a) => Math.sqrt(dot(a, a));
+export const unit = (a) => mul(a, 1 / (length(a) || 1));
+
+const STEEPEST = Math.PI / 2 - 0.01;
+
+export class Camera {
+  constructor() {
+    this.fov = 50; // vertical, degrees
+    this.target = [0, 0, 0];
+    this.distance = 1;
+    this.yaw = 0;
+    this.pitch = -0.2; // above 0 looks up
+    this.exact = null; // a photo's camera, until the user moves
+    this.setUp([0, -1, 0]);
+  }
+
+  // Keeps the direction of view, as far as the new up allows.
+  setUp(up) {
+    const forward = this.forward0 && this.axes()[2];
+    this.up = unit(up);
+    const least = this.up.map(Math.abs).reduce((best, v, i, all) => (v < all[best] ? i : best), 0);
+    const other = [0, 0, 0];
+    other[least] = 1;
+    this.side0 = unit(cross(this.up, other));
+    this.forward0 = cross(this.side0, this.up);
+    if (forward) this.lookAlong(forward);
+  }
+
+  lookAlong(forward) {
+    this.pitch = Math.asin(Math.max(-1, Math.min(1, dot(forward, this.up))));
+    this.yaw = Math.atan2(dot(forward, this.side0), dot(forward, this.forward0));
+    this.limit();
+  }
+
+  limit() {
+    this.pitch = Math.max(-STEEPEST, Math.min(STEEPEST, this.pitch));
+  }
+
+  // Right, down, forward.
+  axes() {
+    if (this.exact) return this.exact.rotation;
+    const level = add(mul(this.forward0, Math.cos(this.yaw)), mul(this.side0, Math.sin(this.yaw)));
+    const forward = add(mul(level, Math.cos(this.pitch)), mul(this.up, Math.sin(this.pitch)));
+    const right = unit(cross(forward, this.up));
+    return [right, cross(forward, right), forward];
+  }
+
+  position() {
+    if (this.exact) return this.exact.position;
+    return sub(this.target, mul(this.axes()[2], this.distance));
+  }
+
+  pose() {
+    return { position: this.position(), rotation: this.axes(), fov: this.fov };
+  }
+
+  // From a photo's camera or a keyframe back to the orbit that looks nearly the same.
+  release() {
+    if (!this.exact) return;
+    const { position, rotation } = this.exact;
+    this.exact = null;
+    this.lookAlong(rotation[2]);
+    this.target = add(position, mul(this.axes()[2], this.distance));
+  }
+
+  goTo({ position, rotation, fov }) {
+    this.exact = { position, rotation };
+    if (fov) this.fov = fov;
+  }
+
+  frame(bounds) {
+    this.exact = null;
+    this.target = mul(add(bounds[0], bounds[1]), 0.5);
+    const radius = length(sub(bounds[1], bounds[0])) / 2 || 1;
+    this.distance = (0.8 * radius) / Math.tan((this.fov * Math.PI) / 360);
+  }
+
+  orbit(dx, dy) {
+    this.release();
+    this.yaw += dx * 0.006;
+    this.pitch -= dy * 0.006;
+    this.limit();
+  }
+
+  look(dx, dy) {
+    this.release();
+    const eye = this.position();
+    this.yaw += dx * 0.004;
+    this.pitch -= dy * 0.004;
+    this.limit();
+    this.target = add(eye, mul(this.axes()[2], this.distance));
+  }
+
+  pan(dx, dy, height) {
+    this.release();
+    const size = (2 * this.distance * Math.tan((this.fov * Math.PI) / 360)) / height;
+    const [right, down] = this.axes();
+    this.target = sub(this.target, add(mul(right, dx * size), mul(down, dy * size)));
+  }
+
+  dolly(factor) {
+    this.release();
+    this.distance = Math.max(1e-4, this.distance * factor);
+  }
+
+  // Along right, down and forward, in shares of the distance to the target.
+  fly(by) {
+    this.release();
+    const axes = this.axes();
+    for (let i = 0; i < 3; i++) {
+      this.target = add(this.target, mul(axes[i], by[i] * this.distance));
+    }
+  }
+
+  focus(point) {
+    this.release();
+    const eye = this.position();
+    this.distance = Math.max(1e-4, length(sub(point, eye)) * 0.6);
+    this.target = point;
+  }
+}
+
+// The pixel of a world point, or nothing if it is behind the camera.
+export function project(pose, point, width, height) {
+  const d = sub(point, pose.position);
+  const [x, y, z] = pose.rotation.map((axis) => dot(axis, d));
+  if (z < 1e-6) return null;
+  const focal = height / (2 * Math.tan((pose.fov * Math.PI) / 360));
+  return [width / 2 + (focal * x) / z, height / 2 + (focal * y) / z];
+}

@@ -1,0 +1,304 @@
+// The page: what the user wants to see, what the server is asked, what comes back.
+import { Camera } from './camera.js';
+import { Connection } from './connection.js';
+import { listen } from './input.js';
+import { Keyframes } from './keyframes.js';
+import { Overlay } from './overlay.js';
+import { say, showScene, showStatus, showTimes } from './panel.js';
+
+const STILL_AFTER = 150; // ms without a move
+const SLOW = 80; // ms of round trip: halve the size
+const QUICK = 30;
+const SMALLEST = 0.25;
+const LARGEST = 2560; // pixels of the longer side
+
+const element = (id) => document.getElementById(id);
+const stage = element('stage');
+const camera = new Camera();
+const overlay = new Overlay(element('overlay'));
+let info = null;
+let status = {};
+let keyframes = new Keyframes('');
+let seq = 0;
+const sent = new Map(); // seq to time
+let share = 1; // of the full size, while moving
+let moved = false;
+let stillTimer = 0;
+let photo = null;
+let playing = 0;
+
+function request(still) {
+  const ratio = Math.min(devicePixelRatio, 2);
+  const full = [stage.clientWidth * ratio, stage.clientHeight * ratio];
+  const fit = Math.min(1, LARGEST / Math.max(...full)) * (still ? 1 : share);
+  const colour = element('background').value;
+  const pose = camera.pose();
+  return {
+    seq: ++seq,
+    position: pose.position,
+    rotation: pose.rotation,
+    fov: pose.fov,
+    width: Math.max(16, Math.round(full[0] * fit)),
+    height: Math.max(16, Math.round(full[1] * fit)),
+    channel: element('channel').value,
+    style: info.styles ? element('style').value : 'splats',
+    scale: info.styles ? 2 ** (element('scale').value / 3) : 1,
+    sh_degree: Number(element('sh').value),
+    background: [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16) / 255),
+    still,
+  };
+}
+
+function ask(still) {
+  if (!info || !connection.open) return;
+  const view = request(still);
+  sent.set(view.seq, performance.now());
+  if (sent.size > 100) sent.delete(sent.keys().next().value);
+  connection.send({ type: 'view', ...view });
+}
+
+// Something changed: ask once per displayed frame, and without loss when it rests.
+function change() {
+  if (moved) return;
+  moved = true;
+  requestAnimationFrame(() => {
+    moved = false;
+    ask(false);
+    overlay.draw(camera.pose());
+    clearTimeout(stillTimer);
+    stillTimer = setTimeout(() => ask(true), STILL_AFTER);
+  });
+}
+
+async function show(header, blob) {
+  const bitmap = await createImageBitmap(blob);
+  if (header.kind === 2) {
+    photo = { index: header.seq, bitmap };
+    drawPhoto();
+    return;
+  }
+  connection.send({ type: 'ack', seq: header.seq });
+  const view = element('view');
+  view.width = bitmap.width;
+  view.height = bitmap.height;
+  view.getContext('2d').drawImage(bitmap, 0, 0);
+  view.dataset.seq = header.seq;
+  view.dataset.step = header.step;
+  view.dataset.lossless = header.codec === 2;
+  const trip = performance.now() - (sent.get(header.seq) || performance.now());
+  sent.delete(header.seq);
+  if (header.codec === 1) {
+    if (trip > SLOW) share = Math.max(SMALLEST, share / 2);
+    else if (trip < QUICK) share = Math.min(1, share * 2);
+  }
+  showTimes(header, trip, share);
+  drawPhoto();
+}
+
+// The photo over the render: right of the slider, or as a difference.
+function drawPhoto() {
+  const canvas = element('photo');
+  const chosen = overlay.chosen;
+  const visible = photo && photo.index === chosen && camera.exact;
+  canvas.hidden = !visible;
+  element('wipe').style.display = visible && element('compare').value === 'wipe' ? 'block' : 'none';
+  if (!visible) return;
+  canvas.width = canvas.clientWidth;
+  canvas.height = canvas.clientHeight;
+  const context = canvas.getContext('2d');
+  // The render fills the height with the photo's field of view.
+  const height = canvas.height;
+  const width = height * info.cameras[chosen].aspect;
+  const left = (canvas.width - width) / 2;
+  const error = element('compare').value === 'error';
+  const from = error ? 0 : (element('wipe').value / 1000) * canvas.width;
+  context.beginPath();
+  context.rect(from, 0, canvas.width, height);
+  context.clip();
+  context.drawImage(photo.bitmap, left, 0, width, height);
+  if (error) {
+    context.globalCompositeOperation = 'difference';
+    context.drawImage(element('view'), 0, 0, canvas.width, height);
+  }
+}
+
+function chooseCamera(index) {
+  overlay.chosen = index;
+  element('camera').value = index < 0 ? '' : index;
+  if (index >= 0) {
+    camera.goTo(info.cameras[index]);
+    element('fov').value = camera.fov;
+    if (info.photos) connection.send({ type: 'photo', index, size: 1280 });
+  }
+  drawPhoto();
+  change();
+}
+
+function listKeyframes() {
+  overlay.path = keyframes.path();
+  element('keyframes').replaceChildren(...keyframes.list.map((pose, i) => {
+    const item = document.createElement('li');
+    const go = document.createElement('button');
+    go.textContent = 'go';
+    go.onclick = () => { camera.goTo(pose); change(); };
+    const remove = document.createElement('button');
+    remove.textContent = 'remove';
+    remove.onclick = () => { keyframes.remove(i); listKeyframes(); change(); };
+    item.append(go, ' ', remove);
+    return item;
+  }));
+}
+
+function play() {
+  if (playing || keyframes.list.length < 2) {
+    cancelAnimationFrame(playing);
+    playing = 0;
+    return;
+  }
+  const begun = performance.now();
+  const step = (now) => {
+    const seconds = (now - begun) / 1000;
+    camera.goTo(keyframes.at(seconds));
+    change();
+    playing = seconds < keyframes.seconds ? requestAnimationFrame(step) : 0;
+  };
+  playing = requestAnimationFrame(step);
+}
+
+// Sliders of the box, and the command that crops so.
+function cropBox() {
+  const on = element('crop').checked;
+  element('box').hidden = element('command').hidden = !on;
+  if (on && !overlay.box) {
+    overlay.box = info.bounds.map((corner) => [...corner]);
+    element('box').replaceChildren(...['x', 'y', 'z'].flatMap((name, axis) => {
+      const [low, high] = info.bounds.map((corner) => corner[axis]);
+      const sliders = [0, 1].map((end) => {
+        const slider = document.createElement('input');
+        Object.assign(slider, { type: 'range', min: low, max: high, step: 'any', value: end ? high : low });
+        slider.ariaLabel = `${end ? 'largest' : 'smallest'} ${name}`;
+        slider.oninput = () => { overlay.box[end][axis] = Number(slider.value); cropBox(); };
+        return slider;
+      });
+      return [document.createTextNode(name), ...sliders];
+    }));
+  }
+  if (!on) overlay.box = null;
+  else {
+    const numbers = overlay.box.flat().map((v) => v.toFixed(4)).join(',');
+    element('command').value = `--crop box:${numbers}`;
+  }
+  overlay.draw(camera.pose());
+}
+
+function begin(scene) {
+  const first = info === null || info.title !== scene.title;
+  info = scene;
+  showScene(info);
+  overlay.cameras = info.cameras;
+  if (first) {
+    camera.setUp(info.up);
+    camera.frame(info.bounds);
+    overlay.size = camera.distance / 20;
+    if (info.cameras.length) camera.goTo(info.cameras[0]);
+    element('fov').value = camera.fov;
+    keyframes = new Keyframes(info.title);
+    listKeyframes();
+  }
+  say('');
+  change();
+}
+
+const connection = new Connection(location.hash.slice(1), {
+  reply(reply) {
+    if (reply.type === 'scene') begin(reply);
+    else if (reply.type === 'status') {
+      const step = status.step;
+      status = reply;
+      showStatus(status, info.training);
+      // The scene has changed under a camera that rests.
+      if (info.training && step !== status.step && !moved) ask(status.ended || status.paused);
+    } else if (reply.type === 'picked' && reply.point) {
+      camera.focus(reply.point);
+      change();
+    } else if (reply.type === 'error') {
+      say(reply.message);
+      setTimeout(() => say(''), 4000);
+    }
+  },
+  image: show,
+  closed(known) {
+    say(known ? 'The program has ended or the connection is lost; trying again ...'
+      : 'No connection. Open the address that the program printed, with all that follows the #.');
+  },
+});
+
+listen(stage, camera, {
+  moved: change,
+  click(x, y) {
+    const index = overlay.cameraAt(camera.pose(), x, y);
+    if (index >= 0) chooseCamera(index);
+  },
+  doubleClick(x, y) {
+    const view = request(true);
+    const scale = view.height / stage.clientHeight;
+    connection.send({ type: 'pick', view, x: x * scale, y: y * scale });
+  },
+  key(key) {
+    const keys = {
+      f: () => element('frame').click(),
+      c: () => element('frusta').click(),
+      k: () => element('add').click(),
+      p: play,
+      h: () => element('menu').click(),
+      1: () => { element('channel').value = 'colour'; change(); },
+      2: () => { element('channel').value = 'depth'; change(); },
+      3: () => { element('channel').value = 'alpha'; change(); },
+    };
+    keys[key]?.();
+  },
+});
+
+for (const id of ['channel', 'style', 'scale', 'sh', 'background']) element(id).oninput = change;
+element('fov').oninput = () => { camera.release(); camera.fov = Number(element('fov').value); change(); };
+element('up').oninput = () => {
+  const value = element('up').value;
+  camera.release();
+  camera.setUp(value === 'scene' ? info.up : value.split(',').map(Number));
+  change();
+};
+element('frame').onclick = () => { camera.frame(info.bounds); change(); };
+element('frusta').onchange = () => { overlay.showCameras = element('frusta').checked; change(); };
+element('camera').onchange = () => {
+  const value = element('camera').value;
+  chooseCamera(value === '' ? -1 : Number(value));
+};
+element('compare').onchange = element('wipe').oninput = drawPhoto;
+element('crop').onchange = cropBox;
+element('add').onclick = () => { keyframes.add(camera.pose()); listKeyframes(); change(); };
+element('play').onclick = play;
+element('save').onclick = () => {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([keyframes.toFile()], { type: 'application/json' }));
+  link.download = 'camera-path.json';
+  link.click();
+};
+element('load').onchange = async (event) => {
+  try {
+    keyframes.fromFile(await event.target.files[0].text());
+    listKeyframes();
+    change();
+  } catch (error) {
+    say(`${error.message}; choose a file that Save wrote`);
+    setTimeout(() => say(''), 4000);
+  }
+};
+element('pause').onclick = () =>
+  connection.send({ type: 'control', action: status.paused ? 'resume' : 'pause' });
+element('stop').onclick = () => connection.send({ type: 'control', action: 'stop' });
+element('menu').onclick = () => {
+  const closed = element('panel').classList.toggle('closed');
+  element('menu').ariaExpanded = !closed;
+};
+addEventListener('resize', change);
+if (innerWidth < 700) element('menu').click();

@@ -1,0 +1,88 @@
+//! What the server tells a browser.
+
+use serde::Serialize;
+
+/// A text message of the server.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Reply<'a> {
+    /// The token was right: what there is to see.
+    Scene(&'a SceneInfo),
+    /// Where the run is.
+    Status(&'a Status),
+    /// The answer to a pick.
+    Picked {
+        /// World units; none where the pixel shows nothing.
+        point: Option<[f64; 3]>,
+    },
+    /// Something could not be done.
+    Error {
+        /// One line.
+        message: String,
+    },
+}
+
+/// What there is to see.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SceneInfo {
+    /// Of the page.
+    pub title: String,
+    /// Smallest and largest coordinates without outliers, world units.
+    pub bounds: [[f32; 3]; 2],
+    /// The direction that is up, unit length.
+    pub up: [f64; 3],
+    /// Degree of the spherical harmonics.
+    pub sh_degree: u8,
+    /// Cameras of photos, in the order in which photos are asked for.
+    pub cameras: Vec<CameraInfo>,
+    /// Whether photos can be asked for.
+    pub photos: bool,
+    /// Whether the scene is being trained.
+    pub training: bool,
+    /// Whether this browser may control the run.
+    pub control: bool,
+    /// Whether the scene can be drawn as points and ellipsoids, and with other sizes.
+    pub styles: bool,
+}
+
+/// A camera of the dataset.
+#[derive(Clone, Debug, Serialize)]
+pub struct CameraInfo {
+    /// The photo's name.
+    pub name: String,
+    /// World units.
+    pub position: [f64; 3],
+    /// World to camera, as in a view request.
+    pub rotation: [[f64; 3]; 3],
+    /// Vertical field of view, degrees.
+    pub fov: f64,
+    /// Width over height.
+    pub aspect: f64,
+    /// Held out of training.
+    pub held_out: bool,
+}
+
+/// Where a run is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Status {
+    /// Steps taken.
+    pub step: u32,
+    /// Steps of the run; 0 for a finished scene.
+    pub iterations: u32,
+    /// Smoothed training loss; none before the first sample.
+    pub loss: Option<f64>,
+    /// Gaussians now.
+    pub gaussians: usize,
+    /// Recent speed.
+    pub steps_per_second: f64,
+    /// At the recent speed.
+    pub seconds_left: f64,
+    /// No step is taken now.
+    pub paused: bool,
+    /// The run has ended.
+    pub ended: bool,
+    /// Steps and losses so far, thinned out.
+    pub losses: Vec<(u32, f64)>,
+    /// Steps and PSNR of held-out photos, dB.
+    pub psnr: Vec<(u32, f64)>,
+}

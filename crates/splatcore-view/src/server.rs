@@ -1,0 +1,270 @@
+//! The web server: the page, and a WebSocket for each browser.
+
+use crate::access::{Listen, Names};
+use crate::drawing::Variants;
+use crate::hub::Hub;
+use crate::protocol::SceneInfo;
+use crate::{session, token::Token};
+use axum::Router;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use splatcore_core::backend::RenderOptions;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// The longest message of a browser, bytes.
+const LONGEST_MESSAGE: usize = 64 << 10;
+/// How long [`serve`] waits for work before it asks whether to stop.
+const POLL: Duration = Duration::from_millis(200);
+
+/// Scripts, styles and sockets come from this server alone; nobody may frame the page.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' \
+                      blob: data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
+                      frame-ancestors 'none'";
+
+/// The page's files: name, type, content.
+const FILES: [(&str, &str, &str); 9] = [
+    (
+        "index.html",
+        "text/html; charset=utf-8",
+        include_str!("page/index.html"),
+    ),
+    (
+        "style.css",
+        "text/css; charset=utf-8",
+        include_str!("page/style.css"),
+    ),
+    ("main.js", JS, include_str!("page/main.js")),
+    ("connection.js", JS, include_str!("page/connection.js")),
+    ("camera.js", JS, include_str!("page/camera.js")),
+    ("input.js", JS, include_str!("page/input.js")),
+    ("overlay.js", JS, include_str!("page/overlay.js")),
+    ("panel.js", JS, include_str!("page/panel.js")),
+    ("keyframes.js", JS, include_str!("page/keyframes.js")),
+];
+const JS: &str = "text/javascript; charset=utf-8";
+
+/// Reads a photo by its index, at most so many pixels on the longer side: r, g, b, a pixel after
+/// the other, width, height; or one line that says why not.
+pub type Photos = Arc<dyn Fn(usize, u32) -> Result<(Vec<u8>, u32, u32), String> + Send + Sync>;
+
+/// What a server needs to know.
+pub struct ServerOptions {
+    /// Where to listen.
+    pub listen: Listen,
+    /// Whether browsers may pause and stop a run.
+    pub control: bool,
+    /// What there is to see.
+    pub info: SceneInfo,
+    /// Photos of the cameras, if there are any.
+    pub photos: Option<Photos>,
+}
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The address is taken or is not this machine's.
+    #[error("cannot listen on {address} ({source}); choose another address or port")]
+    Bind {
+        /// What was asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The system refused something else.
+    #[error("the viewer cannot start ({0})")]
+    System(#[from] std::io::Error),
+    /// No secret could be made.
+    #[error("the system gives no random numbers ({0})")]
+    Random(#[from] getrandom::Error),
+}
+
+/// What all sessions share.
+pub(crate) struct Shared {
+    pub hub: Arc<Hub>,
+    pub token: Token,
+    pub control: bool,
+    pub info: SceneInfo,
+    pub photos: Option<Photos>,
+    /// Changes when the server ends.
+    pub ended: watch::Receiver<bool>,
+    names: Names,
+}
+
+/// A running server; it ends when this value is dropped.
+pub struct Server {
+    address: SocketAddr,
+    token: Token,
+    end: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Starts a server on threads of its own.
+    ///
+    /// # Errors
+    /// If the address cannot be listened on, or the system refuses threads or random numbers.
+    pub fn start(options: ServerOptions, hub: Arc<Hub>) -> Result<Self, ServerError> {
+        let wanted = options.listen.address();
+        let bind = |source| ServerError::Bind {
+            address: wanted,
+            source,
+        };
+        let listener = TcpListener::bind(wanted).map_err(bind)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let token = Token::new()?;
+        let (end, ended) = watch::channel(false);
+        let shared = Arc::new(Shared {
+            hub,
+            token: token.clone(),
+            control: options.control,
+            info: options.info,
+            photos: options.photos,
+            ended: ended.clone(),
+            names: Names::new(address),
+        });
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("viewer")
+            .enable_all()
+            .build()?;
+        let run = move || {
+            runtime.block_on(run(listener, shared, ended));
+            // Sockets whose browsers do not read are not waited for.
+            runtime.shutdown_timeout(Duration::from_secs(1));
+        };
+        let thread = std::thread::Builder::new()
+            .name("viewer".into())
+            .spawn(run)?;
+        Ok(Self {
+            address,
+            token,
+            end,
+            thread: Some(thread),
+        })
+    }
+
+    /// The address to open in a browser, with the secret.
+    pub fn url(&self) -> String {
+        let mut address = self.address;
+        if address.ip().is_unspecified() {
+            address.set_ip([127, 0, 0, 1].into());
+        }
+        format!("http://{address}/#{}", self.token.reveal())
+    }
+
+    /// Where the server listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end.send_replace(true);
+        if let Some(thread) = self.thread.take() {
+            // A panic of the server is no reason to lose a run.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Draws a finished scene for browsers until `stop` says so.
+pub fn serve(hub: &Hub, variants: &mut Variants, options: &RenderOptions, stop: impl Fn() -> bool) {
+    while !stop() {
+        let Some(work) = hub.take(POLL) else {
+            continue;
+        };
+        match variants.of(work.1.look()) {
+            Ok(renderer) => hub.draw(work, renderer, options, 0),
+            Err(error) => hub.fail(work, &error),
+        }
+    }
+}
+
+async fn run(listener: TcpListener, shared: Arc<Shared>, mut ended: watch::Receiver<bool>) {
+    let router = Router::new()
+        .route("/", get(|| async { file("index.html") }))
+        .route("/socket", get(socket))
+        .route(
+            "/{name}",
+            get(|Path(name): Path<String>| async move { file(&name) }),
+        )
+        .layer(middleware::from_fn_with_state(Arc::clone(&shared), guarded))
+        .with_state(shared);
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
+        return;
+    };
+    let end = async move {
+        // An error means that the server was dropped, which is the same.
+        let _ = ended.wait_for(|ended| *ended).await;
+    };
+    let _ = axum::serve(listener, router)
+        .with_graceful_shutdown(end)
+        .await;
+}
+
+/// Refuses requests that are meant for another host, and forbids the page whatever it does not
+/// need.
+async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let mut response = match host(request.headers()) {
+        Some(host) if shared.names.is_own_host(host) => next.run(request).await,
+        _ => (StatusCode::MISDIRECTED_REQUEST, "unknown host").into_response(),
+    };
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::CACHE_CONTROL, "no-store"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    for name in ["cross-origin-opener-policy", "cross-origin-resource-policy"] {
+        headers.insert(name, HeaderValue::from_static("same-origin"));
+    }
+    response
+}
+
+async fn socket(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let origin = headers
+        .get(header::ORIGIN)
+        .and_then(|value| value.to_str().ok());
+    // Browsers always send it; a program that does not has no business here.
+    if !origin.is_some_and(|origin| shared.names.is_own_origin(origin)) {
+        return (StatusCode::FORBIDDEN, "foreign origin").into_response();
+    }
+    upgrade
+        .max_message_size(LONGEST_MESSAGE)
+        .max_frame_size(LONGEST_MESSAGE)
+        .on_upgrade(|socket| session::run(socket, shared))
+}
+
+/// The one `Host` of a request.
+fn host(headers: &HeaderMap) -> Option<&str> {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (Some(host), None) => host.to_str().ok(),
+        _ => None,
+    }
+}
+
+fn file(name: &str) -> Response {
+    match FILES.iter().find(|(known, _, _)| *known == name) {
+        Some(&(_, kind, content)) => ([(header::CONTENT_TYPE, kind)], content).into_response(),
+        None => (StatusCode::NOT_FOUND, "no such file").into_response(),
+    }
+}

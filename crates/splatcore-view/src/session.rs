@@ -1,0 +1,187 @@
+//! One browser's connection.
+
+use crate::drawing;
+use crate::hub::{Hub, Made, Work};
+use crate::protocol::{Reply, Request, SceneInfo};
+use crate::server::{Photos, Shared};
+use axum::body::Bytes;
+use axum::extract::ws::{Message, WebSocket};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout};
+
+/// A browser says who it is within this time.
+const HELLO: Duration = Duration::from_secs(5);
+/// A browser that takes longer to read a message is given up.
+const SLOWEST_READER: Duration = Duration::from_secs(20);
+/// How often a silent connection is asked whether it lives.
+const PING: Duration = Duration::from_secs(15);
+/// Silence after which a connection is given up.
+const SILENCE: Duration = Duration::from_secs(45);
+/// Frames and answers that may wait for the socket.
+const QUEUE: usize = 4;
+/// Longest side of a photo that is sent, pixels.
+const LARGEST_PHOTO: u32 = 2048;
+
+/// Serves a browser until it leaves, breaks the rules, or the server ends.
+pub async fn run(mut socket: WebSocket, shared: Arc<Shared>) {
+    if !knows_token(&mut socket, &shared).await {
+        return;
+    }
+    let (sender, made) = mpsc::channel(QUEUE);
+    let Some(id) = shared.hub.join(sender) else {
+        let message = "too many browsers look at this already; close one".into();
+        let _ = say(&mut socket, &Reply::Error { message }).await;
+        return;
+    };
+    let _leaves = Leaves(&shared.hub, id);
+    // An error means that the browser is gone.
+    let _ = Session {
+        socket,
+        shared: &shared,
+        id,
+        made,
+    }
+    .talk()
+    .await;
+}
+
+/// Leaves the hub however the session ends.
+struct Leaves<'a>(&'a Hub, u64);
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        self.0.leave(self.1);
+    }
+}
+
+/// The browser is gone, or is sent away.
+struct Gone;
+
+impl From<axum::Error> for Gone {
+    fn from(_: axum::Error) -> Self {
+        Gone
+    }
+}
+
+async fn knows_token(socket: &mut WebSocket, shared: &Shared) -> bool {
+    let Ok(Some(Ok(Message::Text(text)))) = timeout(HELLO, socket.recv()).await else {
+        return false;
+    };
+    match serde_json::from_str(&text) {
+        Ok(Request::Hello { token }) => shared.token.matches(&token),
+        _ => false,
+    }
+}
+
+struct Session<'a> {
+    socket: WebSocket,
+    shared: &'a Shared,
+    id: u64,
+    made: mpsc::Receiver<Made>,
+}
+
+impl Session<'_> {
+    async fn talk(mut self) -> Result<(), Gone> {
+        let info = SceneInfo {
+            control: self.shared.control,
+            ..self.shared.info.clone()
+        };
+        say(&mut self.socket, &Reply::Scene(&info)).await?;
+        let mut status = self.shared.hub.status();
+        status.mark_changed();
+        let mut ping = tokio::time::interval(PING);
+        let mut heard = Instant::now();
+        let mut ended = self.shared.ended.clone();
+        loop {
+            tokio::select! {
+                message = self.socket.recv() => {
+                    heard = Instant::now();
+                    match message {
+                        Some(Ok(Message::Text(text))) => self.hear(&text).await?,
+                        Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                        // Browsers send texts only.
+                        _ => return Err(Gone),
+                    }
+                }
+                made = self.made.recv() => match made {
+                    Some(made) => self.pass_on(made).await?,
+                    None => return Err(Gone),
+                },
+                changed = status.changed() => {
+                    changed.map_err(|_| Gone)?;
+                    let now = status.borrow_and_update().clone();
+                    say(&mut self.socket, &Reply::Status(&now)).await?;
+                }
+                _ = ping.tick() => {
+                    if heard.elapsed() > SILENCE {
+                        return Err(Gone);
+                    }
+                    send(&mut self.socket, Message::Ping(Bytes::new())).await?;
+                }
+                _ = ended.changed() => return Err(Gone),
+            }
+        }
+    }
+
+    async fn hear(&mut self, text: &str) -> Result<(), Gone> {
+        let request = serde_json::from_str(text).map_err(|_| Gone)?;
+        let hub = &self.shared.hub;
+        let looked = |view: &crate::protocol::ViewRequest| view.look().map_err(|_| Gone);
+        match request {
+            Request::Hello { .. } => return Err(Gone),
+            Request::View(view) => hub.ask(self.id, Work::View(looked(&view)?)),
+            Request::Pick { view, x, y } => hub.ask(self.id, Work::Pick(looked(&view)?, [x, y])),
+            Request::Ack { .. } => hub.acknowledge(self.id),
+            Request::Photo { index, size } => self.photo(index, size).await?,
+            Request::Control { action } => match self.shared.control {
+                true => hub.act(action),
+                false => {
+                    let message = "this page may look, not control; the program's flag \
+                                   --allow-control changes that"
+                        .into();
+                    say(&mut self.socket, &Reply::Error { message }).await?;
+                }
+            },
+        }
+        Ok(())
+    }
+
+    async fn photo(&mut self, index: usize, size: u32) -> Result<(), Gone> {
+        let Some(photos) = self.shared.photos.clone() else {
+            return Err(Gone);
+        };
+        let size = size.clamp(16, LARGEST_PHOTO);
+        let read = tokio::task::spawn_blocking(move || encoded(&photos, index, size));
+        match read.await.map_err(|_| Gone)? {
+            Ok(bytes) => send(&mut self.socket, Message::Binary(bytes.into())).await,
+            Err(message) => say(&mut self.socket, &Reply::Error { message }).await,
+        }
+    }
+
+    async fn pass_on(&mut self, made: Made) -> Result<(), Gone> {
+        match made {
+            Made::Frame(bytes) => send(&mut self.socket, Message::Binary(bytes.into())).await,
+            Made::Picked(point) => say(&mut self.socket, &Reply::Picked { point }).await,
+            Made::Failed(message) => say(&mut self.socket, &Reply::Error { message }).await,
+        }
+    }
+}
+
+fn encoded(photos: &Photos, index: usize, size: u32) -> Result<Vec<u8>, String> {
+    let (rgb, width, height) = photos(index, size)?;
+    Ok(drawing::photo(index as u32, &rgb, width, height))
+}
+
+async fn say(socket: &mut WebSocket, reply: &Reply<'_>) -> Result<(), Gone> {
+    let text = serde_json::to_string(reply).map_err(|_| Gone)?;
+    send(socket, Message::Text(text.into())).await
+}
+
+async fn send(socket: &mut WebSocket, message: Message) -> Result<(), Gone> {
+    match timeout(SLOWEST_READER, socket.send(message)).await {
+        Ok(sent) => Ok(sent?),
+        Err(_) => Err(Gone),
+    }
+}

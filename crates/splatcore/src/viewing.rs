@@ -1,0 +1,266 @@
+//! What the commands share that show a scene in a browser.
+
+use crate::interrupt;
+use anyhow::Result;
+use splatcore_core::backend::{Backend, RenderOptions, Renderer};
+use splatcore_core::{Camera, Gaussians, View};
+use splatcore_train::{Progress, Signal};
+use splatcore_view::drawing::Variants;
+use splatcore_view::protocol::{CameraInfo, SceneInfo, Status};
+use splatcore_view::{Budget, Hub, Listen, Photos, Server, ServerOptions, serve};
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Points of the curves that browsers are sent; when there are more, every second is dropped.
+const MOST_POINTS: usize = 400;
+/// Share of means on either side that are no part of the scene's bounds.
+const OUTLIERS: f64 = 0.02;
+
+/// Where the viewer listens.
+#[derive(Clone, clap::Args)]
+pub struct ViewerArgs {
+    /// Port of the viewer on this machine [any free one]
+    #[arg(long, value_name = "PORT", conflicts_with = "listen")]
+    port: Option<u16>,
+    /// Let others look: listen on this address, for example 0.0.0.0:7007. Whoever has the printed
+    /// address sees the scene and the photos; nothing is encrypted
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+    /// Do not open a browser, only print the address
+    #[arg(long)]
+    no_browser: bool,
+}
+
+impl ViewerArgs {
+    /// Whether any of them was typed.
+    pub fn given(&self) -> bool {
+        self.port.is_some() || self.listen.is_some() || self.no_browser
+    }
+
+    fn listen(&self) -> Listen {
+        match (self.listen, self.port) {
+            (Some(address), _) => Listen::Address(address),
+            (None, port) => Listen::Loopback {
+                port: port.unwrap_or(0),
+            },
+        }
+    }
+
+    /// Starts a server, prints its address, and opens it where there is a screen and a person.
+    pub fn start(
+        &self,
+        info: SceneInfo,
+        photos: Option<Photos>,
+        allow_control: bool,
+        hub: &Arc<Hub>,
+    ) -> Result<Server> {
+        let options = ServerOptions {
+            listen: self.listen(),
+            control: allow_control || self.listen.is_none(),
+            info,
+            photos,
+        };
+        let server = Server::start(options, Arc::clone(hub))?;
+        let url = server.url();
+        eprintln!("watch it: {url}");
+        let screen = !cfg!(target_os = "linux")
+            || ["DISPLAY", "WAYLAND_DISPLAY"]
+                .iter()
+                .any(|name| std::env::var_os(name).is_some());
+        // Without a browser the address is enough.
+        if !self.no_browser && screen && std::io::stderr().is_terminal() {
+            let _ = open::that_detached(url);
+        }
+        Ok(server)
+    }
+}
+
+/// What a browser is told of a scene: `views` are photos with whether they are held out.
+pub fn scene_info<'a>(
+    title: String,
+    gaussians: &Gaussians,
+    cameras: impl Iterator<Item = (&'a str, &'a Camera, bool)>,
+) -> SceneInfo {
+    let cameras: Vec<CameraInfo> = cameras
+        .map(|(name, camera, held_out)| CameraInfo {
+            name: name.into(),
+            position: camera.position(),
+            rotation: camera.rotation,
+            fov: 2.0 * camera.tan_half_fov()[1].atan().to_degrees(),
+            aspect: camera.tan_half_fov()[0] / camera.tan_half_fov()[1],
+            held_out,
+        })
+        .collect();
+    let mut up = [0.0; 3];
+    for camera in &cameras {
+        (0..3).for_each(|c| up[c] -= camera.rotation[1][c]);
+    }
+    let length = up.iter().map(|v| v * v).sum::<f64>().sqrt();
+    SceneInfo {
+        title,
+        bounds: bounds(&gaussians.means),
+        // Photos that look all ways, or none: most scenes have y down.
+        up: match length > 0.3 * cameras.len() as f64 && length > 0.0 {
+            true => up.map(|v| v / length),
+            false => [0.0, -1.0, 0.0],
+        },
+        sh_degree: gaussians.sh_degree,
+        cameras,
+        ..SceneInfo::default()
+    }
+}
+
+/// The box around all means but outliers.
+fn bounds(means: &[[f32; 3]]) -> [[f32; 3]; 2] {
+    let mut bounds = [[-1.0; 3], [1.0; 3]];
+    let skip = (means.len() as f64 * OUTLIERS) as usize;
+    for axis in 0..3 {
+        let mut values: Vec<f32> = means.iter().map(|mean| mean[axis]).collect();
+        values.sort_unstable_by(f32::total_cmp);
+        if let (Some(&low), Some(&high)) = (values.get(skip), values.iter().nth_back(skip)) {
+            (bounds[0][axis], bounds[1][axis]) = (low, high);
+        }
+    }
+    bounds
+}
+
+/// Photos that are in memory.
+pub fn photos_of(views: Vec<Arc<Vec<View>>>) -> Photos {
+    Arc::new(move |index, size| {
+        let view = views.iter().flat_map(|views| views.iter()).nth(index);
+        let view = view.ok_or_else(|| format!("there is no photo {index}"))?;
+        shrunk(view, size)
+    })
+}
+
+/// A photo of at most so many pixels on the longer side.
+pub fn shrunk(view: &View, size: u32) -> Result<(Vec<u8>, u32, u32), String> {
+    let (width, height) = (view.photo.width, view.photo.height);
+    let scale = (f64::from(size) / f64::from(width.max(height))).min(1.0);
+    let side = |pixels: u32| ((f64::from(pixels) * scale).round() as u32).max(1);
+    let picture = image::RgbImage::from_raw(width, height, view.photo.rgb.clone());
+    let picture = picture.ok_or("the photo is damaged")?;
+    let small = image::imageops::thumbnail(&picture, side(width), side(height));
+    Ok((small.into_raw(), side(width), side(height)))
+}
+
+/// Shows a finished scene until the program is ended.
+pub fn show(
+    hub: &Hub,
+    backend: &dyn Backend,
+    scene: Gaussians,
+    options: &RenderOptions,
+) -> Result<()> {
+    interrupt::finished()?;
+    let mut variants = Variants::new(backend, scene)?;
+    serve(hub, &mut variants, options, || false);
+    Ok(())
+}
+
+/// A training run that is watched.
+pub struct Live {
+    hub: Arc<Hub>,
+    /// Ends when this value is dropped.
+    _server: Server,
+    budget: Budget,
+    status: Status,
+}
+
+impl Live {
+    /// Starts the server. `share` bounds the time that viewing takes.
+    pub fn start(
+        viewer: &ViewerArgs,
+        allow_control: bool,
+        share: f64,
+        info: SceneInfo,
+        photos: Photos,
+    ) -> Result<Self> {
+        let hub = Arc::new(Hub::default());
+        let info = SceneInfo {
+            training: true,
+            photos: true,
+            ..info
+        };
+        let server = viewer.start(info, Some(photos), allow_control, &hub)?;
+        Ok(Self {
+            hub,
+            _server: server,
+            budget: Budget::new(share),
+            status: Status::default(),
+        })
+    }
+
+    /// Whether [`Live::look`] would do anything.
+    pub fn wants_look(&self) -> bool {
+        self.hub.wants_attention(&self.budget)
+    }
+
+    /// Draws what browsers wait for.
+    pub fn look(
+        &mut self,
+        step: u32,
+        renderer: &mut dyn Renderer,
+        options: &RenderOptions,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Signal {
+        let (hub, budget) = (&self.hub, &mut self.budget);
+        match hub.draw_between_steps(renderer, options, step, budget, interrupted) {
+            true => Signal::Stop,
+            false => Signal::Continue,
+        }
+    }
+
+    /// Tells browsers where the run is.
+    pub fn progress(&mut self, p: &Progress) {
+        let loss = p.loss.is_finite().then_some(p.loss);
+        if let Some(loss) = loss {
+            add(&mut self.status.losses, (p.step, loss));
+        }
+        self.status = Status {
+            step: p.step,
+            iterations: p.iterations,
+            loss,
+            gaussians: p.gaussians,
+            steps_per_second: p.steps_per_second,
+            seconds_left: p.seconds_left,
+            ..std::mem::take(&mut self.status)
+        };
+        self.hub.publish(self.status.clone());
+    }
+
+    /// Tells browsers a measured quality.
+    pub fn measured(&mut self, step: u32, psnr: f64) {
+        add(&mut self.status.psnr, (step, psnr));
+        self.hub.publish(self.status.clone());
+    }
+
+    /// The run has ended: shows its scene until the program is ended.
+    pub fn stay(
+        mut self,
+        backend: &dyn Backend,
+        scene: Gaussians,
+        options: &RenderOptions,
+    ) -> Result<()> {
+        self.status.ended = true;
+        self.hub.publish(self.status.clone());
+        eprintln!("the scene stays in the browser; Ctrl-C ends the program");
+        show(&self.hub, backend, scene, options)
+    }
+
+    /// Browsers that look.
+    pub fn watchers(&self) -> usize {
+        self.hub.clients()
+    }
+}
+
+fn add(points: &mut Vec<(u32, f64)>, point: (u32, f64)) {
+    points.push(point);
+    if points.len() > MOST_POINTS {
+        let mut odd = false;
+        points.retain(|_| {
+            odd = !odd;
+            odd
+        });
+    }
+}
