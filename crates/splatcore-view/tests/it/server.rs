@@ -1,97 +1,19 @@
 //! The server as browsers and attackers meet it, without a browser.
-#![allow(clippy::unwrap_used)] // helpers of tests; clippy knows those with #[test] only
 
+use crate::support::{Viewer, scene};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
+use splatcore_core::Camera;
 use splatcore_core::backend::{Backend, RenderOptions};
-use splatcore_core::{Camera, Gaussians, random::Rng};
 use splatcore_cpu::CpuBackend;
-use splatcore_view::drawing::Variants;
-use splatcore_view::protocol::{SceneInfo, Status};
-use splatcore_view::{Hub, Listen, Server, ServerOptions, serve};
+use splatcore_view::protocol::Status;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
-
-fn scene() -> Gaussians {
-    let mut rng = Rng::new(3, 0);
-    let mut scene = Gaussians::zeros(200, 1);
-    for i in 0..scene.len() {
-        scene.means[i] = [0; 3].map(|_| rng.normal());
-        scene.log_scales[i] = [-1.5; 3];
-        scene.rotations[i] = [1.0, 0.0, 0.0, 0.0];
-        scene.opacity_logits[i] = 2.0;
-        scene.sh[4 * i] = [0; 3].map(|_| rng.normal());
-    }
-    scene
-}
-
-/// A server with a drawing thread.
-struct Viewer {
-    server: Option<Server>,
-    hub: Arc<Hub>,
-    stop: Arc<AtomicBool>,
-    drawing: Option<JoinHandle<()>>,
-}
-
-impl Viewer {
-    fn start(control: bool) -> Self {
-        let hub = Arc::new(Hub::default());
-        let photos = |index: usize, size: u32| match index {
-            0 => Ok((vec![200u8; (size * size * 3) as usize], size, size)),
-            _ => Err(format!("there is no photo {index}")),
-        };
-        let options = ServerOptions {
-            listen: Listen::Loopback { port: 0 },
-            control,
-            info: SceneInfo {
-                title: "test".into(),
-                photos: true,
-                ..SceneInfo::default()
-            },
-            photos: Some(Arc::new(photos)),
-        };
-        let server = Server::start(options, Arc::clone(&hub)).unwrap();
-        let stop = Arc::new(AtomicBool::new(false));
-        let (own, asked) = (Arc::clone(&hub), Arc::clone(&stop));
-        let drawing = std::thread::spawn(move || {
-            let backend = CpuBackend::new(Some(1));
-            let mut variants = Variants::new(&backend, scene()).unwrap();
-            let stop = || asked.load(Ordering::Relaxed);
-            serve(&own, &mut variants, &RenderOptions::default(), stop);
-        });
-        Self {
-            server: Some(server),
-            hub,
-            stop,
-            drawing: Some(drawing),
-        }
-    }
-
-    fn address(&self) -> SocketAddr {
-        self.server.as_ref().unwrap().address()
-    }
-
-    fn token(&self) -> String {
-        let url = self.server.as_ref().unwrap().url();
-        url.split_once('#').unwrap().1.to_owned()
-    }
-}
-
-impl Drop for Viewer {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        drop(self.server.take());
-        self.drawing.take().unwrap().join().unwrap();
-    }
-}
 
 type Socket = WebSocketStream<MaybeTlsStream<tokio::net::TcpStream>>;
 

@@ -1,0 +1,140 @@
+//! The page in a real browser. Skipped where there is none.
+
+use crate::chromium::Chromium;
+use crate::support::Viewer;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use tokio::runtime::Runtime;
+
+/// A number that tells pictures apart: a checksum of the canvas's pixels.
+const PICTURE: &str = "(() => { const c = document.getElementById('view'); \
+    const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; \
+    let s = 0; for (let i = 0; i < d.length; i++) s = (s * 31 + d[i]) % 1000003; return s; })()";
+/// The picture that rests is there.
+const RESTS: &str = "document.getElementById('view').dataset.lossless === 'true'";
+
+#[test]
+fn the_page_shows_the_scene_and_follows_the_mouse() {
+    let viewer = Viewer::start(true);
+    Runtime::new().unwrap().block_on(async {
+        let Some(mut browser) = Chromium::start().await else {
+            return;
+        };
+        browser.open(&viewer.url()).await;
+        browser.until(RESTS).await;
+        let first = browser.value(PICTURE).await;
+        let bright = "(() => { const c = document.getElementById('view'); \
+            const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; \
+            return d.some((v, i) => i % 4 < 3 && v > 60); })()";
+        assert_eq!(browser.value(bright).await, true, "a black picture");
+        // It begins at the photo's camera, and lacks nothing.
+        assert_eq!(browser.value("document.title").await, "test");
+        let facts = browser
+            .value("document.getElementById('facts').textContent")
+            .await;
+        assert_eq!(facts, "200 Gaussians");
+
+        browser.drag([300.0, 300.0], [420.0, 340.0]).await;
+        browser
+            .until(&format!("{RESTS} && {PICTURE} !== {first}"))
+            .await;
+        let turned = browser.value(PICTURE).await;
+        browser.double_click([450.0, 300.0]).await;
+        browser
+            .until(&format!("{RESTS} && {PICTURE} !== {turned}"))
+            .await;
+        let focused = browser.value(PICTURE).await;
+        let depth = "document.getElementById('channel').value = 'depth'; \
+            document.getElementById('channel').dispatchEvent(new Event('input')); true";
+        browser.value(depth).await;
+        browser
+            .until(&format!("{RESTS} && {PICTURE} !== {focused}"))
+            .await;
+
+        // A photo is laid over the render of its camera.
+        let visit = "(() => { const s = document.getElementById('camera'); s.value = '0'; \
+            s.dispatchEvent(new Event('change')); return true; })()";
+        browser.value(visit).await;
+        browser
+            .until("!document.getElementById('photo').hidden")
+            .await;
+
+        // Keyframes survive a reload.
+        for id in ["add", "add"] {
+            browser
+                .value(&format!("document.getElementById('{id}').click(); true"))
+                .await;
+        }
+        browser.call("Page.reload", serde_json::json!({})).await;
+        browser
+            .until(&format!("document.readyState === 'complete' && {RESTS}"))
+            .await;
+        browser
+            .until("document.querySelectorAll('#keyframes li').length === 2")
+            .await;
+
+        // The run is paused by the page.
+        browser
+            .value("document.getElementById('pause').click(); true")
+            .await;
+
+        let own = viewer.address().to_string();
+        let foreign: Vec<&String> = browser
+            .requests
+            .iter()
+            .filter(|url| {
+                !url.contains(&own) && !url.starts_with("data:") && !url.starts_with("blob:")
+            })
+            .collect();
+        assert!(foreign.is_empty(), "{foreign:?}");
+        assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
+    });
+}
+
+/// A page of another origin, open in the same browser, gets nothing from the viewer.
+#[test]
+fn a_page_of_another_origin_gets_nothing() {
+    let viewer = Viewer::start(true);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let evil = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let page = "<!doctype html><title>evil</title>";
+            let _ = write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\
+                 Connection: close\r\n\r\n{page}",
+                page.len()
+            );
+        }
+    });
+    Runtime::new().unwrap().block_on(async {
+        let Some(mut browser) = Chromium::start().await else {
+            return;
+        };
+        browser.open(&format!("http://{evil}/")).await;
+        browser.until("document.title === 'evil'").await;
+        let own = viewer.address();
+        let socket = format!(
+            "new Promise((done) => {{ const s = new WebSocket('ws://{own}/socket'); \
+             s.onopen = () => done('open'); s.onerror = () => done('refused'); }})"
+        );
+        assert_eq!(browser.value(&socket).await, "refused");
+        for mode in ["cors", "no-cors"] {
+            let fetch = format!(
+                "fetch('http://{own}/main.js', {{ mode: '{mode}' }}).then(() => 'read', () => 'refused')"
+            );
+            assert_eq!(browser.value(&fetch).await, "refused", "{mode}");
+        }
+        let frame = format!(
+            "new Promise((done) => {{ const f = document.createElement('iframe'); \
+             f.src = 'http://{own}/'; f.onload = () => {{ let seen = 'hidden'; \
+             try {{ if (f.contentDocument && f.contentDocument.title) seen = f.contentDocument.title; }} \
+             catch {{ }} done(seen); }}; document.body.append(f); }})"
+        );
+        assert_eq!(browser.value(&frame).await, "hidden");
+        assert_eq!(viewer.hub.clients(), 0);
+    });
+}

@@ -1,0 +1,195 @@
+//! A headless Chromium, driven by its DevTools protocol.
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The browser with one page.
+pub struct Chromium {
+    child: Child,
+    _profile: tempfile::TempDir,
+    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    session: String,
+    sent: u64,
+    /// Addresses that pages asked for.
+    pub requests: Vec<String>,
+    /// What pages wrote to the console, and their uncaught errors.
+    pub complaints: Vec<String>,
+}
+
+impl Chromium {
+    /// Starts it; none where it is not installed, with a line that says so.
+    pub async fn start() -> Option<Self> {
+        let profile = tempfile::tempdir().unwrap();
+        let started = NAMES.iter().find_map(|name| {
+            Command::new(name)
+                .args([
+                    "--headless=new",
+                    "--no-sandbox",
+                    "--disable-gpu",
+                    "--remote-debugging-port=0",
+                ])
+                .args([
+                    "--no-first-run",
+                    "--disable-background-networking",
+                    "--window-size=900,600",
+                ])
+                .arg(format!("--user-data-dir={}", profile.path().display()))
+                .arg("about:blank")
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .ok()
+        });
+        let Some(mut child) = started else {
+            eprintln!("skipped: no Chromium on this machine");
+            return None;
+        };
+        let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
+        let address = errors.by_ref().map_while(Result::ok).find_map(|line| {
+            line.strip_prefix("DevTools listening on ")
+                .map(str::to_owned)
+        });
+        // It writes on, and must not wait for a reader.
+        std::thread::spawn(move || errors.for_each(drop));
+        let address = address.expect("Chromium ended before it listened");
+        let (socket, _) = connect_async(address).await.unwrap();
+        let mut browser = Self {
+            child,
+            _profile: profile,
+            socket,
+            session: String::new(),
+            sent: 0,
+            requests: Vec::new(),
+            complaints: Vec::new(),
+        };
+        let target = browser
+            .call("Target.createTarget", json!({"url": "about:blank"}))
+            .await;
+        let attach = json!({"targetId": target["targetId"], "flatten": true});
+        let session = browser.call("Target.attachToTarget", attach).await;
+        browser.session = session["sessionId"].as_str().unwrap().to_owned();
+        for domain in ["Page", "Network", "Runtime", "Log"] {
+            browser.call(&format!("{domain}.enable"), json!({})).await;
+        }
+        Some(browser)
+    }
+
+    /// One command of the protocol; returns its result.
+    pub async fn call(&mut self, method: &str, params: Value) -> Value {
+        self.sent += 1;
+        let mut message = json!({"id": self.sent, "method": method, "params": params});
+        if !self.session.is_empty() {
+            message["sessionId"] = self.session.clone().into();
+        }
+        self.socket
+            .send(Message::text(message.to_string()))
+            .await
+            .unwrap();
+        loop {
+            let next = timeout(PATIENCE, self.socket.next())
+                .await
+                .expect("Chromium is silent");
+            let Message::Text(text) = next.unwrap().unwrap() else {
+                continue;
+            };
+            let answer: Value = serde_json::from_str(&text).unwrap();
+            if answer["id"] == self.sent {
+                assert!(answer["error"].is_null(), "{method}: {answer}");
+                return answer["result"].clone();
+            }
+            self.note(&answer);
+        }
+    }
+
+    fn note(&mut self, event: &Value) {
+        let params = &event["params"];
+        match event["method"].as_str() {
+            Some("Network.requestWillBeSent") => {
+                self.requests
+                    .push(params["request"]["url"].as_str().unwrap().into());
+            }
+            Some("Network.webSocketCreated") => {
+                self.requests.push(params["url"].as_str().unwrap().into());
+            }
+            Some("Runtime.exceptionThrown") => self.complaints.push(params.to_string()),
+            Some("Log.entryAdded") if params["entry"]["level"] == "error" => {
+                self.complaints.push(params.to_string());
+            }
+            _ => {}
+        }
+    }
+
+    /// Opens an address.
+    pub async fn open(&mut self, url: &str) {
+        self.call("Page.navigate", json!({"url": url})).await;
+    }
+
+    /// The value of a JavaScript expression; promises are waited for.
+    pub async fn value(&mut self, expression: &str) -> Value {
+        let answer = self.evaluate(expression).await;
+        assert!(
+            answer["exceptionDetails"].is_null(),
+            "{expression}: {answer}"
+        );
+        answer["result"]["value"].clone()
+    }
+
+    async fn evaluate(&mut self, expression: &str) -> Value {
+        let params = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        self.call("Runtime.evaluate", params).await
+    }
+
+    /// Waits until an expression is true; while the page loads it may fail.
+    pub async fn until(&mut self, expression: &str) {
+        for _ in 0..600 {
+            if self.evaluate(expression).await["result"]["value"] == true {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("never true: {expression}; {:?}", self.complaints);
+    }
+
+    /// A drag of the mouse with the left button.
+    pub async fn drag(&mut self, from: [f64; 2], to: [f64; 2]) {
+        self.mouse("mousePressed", from, 1).await;
+        for step in 1..=4 {
+            let share = f64::from(step) / 4.0;
+            let at = [0, 1].map(|c| from[c] + share * (to[c] - from[c]));
+            self.mouse("mouseMoved", at, 1).await;
+        }
+        self.mouse("mouseReleased", to, 1).await;
+    }
+
+    async fn mouse(&mut self, kind: &str, [x, y]: [f64; 2], count: u32) {
+        let params = json!({
+            "type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": count,
+        });
+        self.call("Input.dispatchMouseEvent", params).await;
+    }
+
+    /// A double click.
+    pub async fn double_click(&mut self, at: [f64; 2]) {
+        for count in [1, 2] {
+            self.mouse("mousePressed", at, count).await;
+            self.mouse("mouseReleased", at, count).await;
+        }
+    }
+}
+
+impl Drop for Chromium {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

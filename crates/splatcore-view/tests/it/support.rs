@@ -1,0 +1,113 @@
+//! A server with a drawing thread, for all tests.
+
+use splatcore_core::backend::RenderOptions;
+use splatcore_core::{Camera, Gaussians, random::Rng};
+use splatcore_cpu::CpuBackend;
+use splatcore_view::drawing::Variants;
+use splatcore_view::protocol::{CameraInfo, SceneInfo, Status};
+use splatcore_view::{Hub, Listen, Server, ServerOptions, serve};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+pub fn scene() -> Gaussians {
+    let mut rng = Rng::new(3, 0);
+    let mut scene = Gaussians::zeros(200, 1);
+    for i in 0..scene.len() {
+        scene.means[i] = [0; 3].map(|_| rng.normal());
+        scene.log_scales[i] = [-1.5; 3];
+        scene.rotations[i] = [1.0, 0.0, 0.0, 0.0];
+        scene.opacity_logits[i] = 2.0;
+        scene.sh[4 * i] = [0; 3].map(|_| rng.normal());
+    }
+    scene
+}
+
+/// A server with a drawing thread.
+pub struct Viewer {
+    server: Option<Server>,
+    pub hub: Arc<Hub>,
+    stop: Arc<AtomicBool>,
+    drawing: Option<JoinHandle<()>>,
+}
+
+impl Viewer {
+    pub fn start(control: bool) -> Self {
+        let hub = Arc::new(Hub::default());
+        let photos = |index: usize, size: u32| match index {
+            0 => Ok((vec![200u8; (size * size * 3) as usize], size, size)),
+            _ => Err(format!("there is no photo {index}")),
+        };
+        let options = ServerOptions {
+            listen: Listen::Loopback { port: 0 },
+            control,
+            info: SceneInfo {
+                title: "test".into(),
+                bounds: [[-2.0; 3], [2.0; 3]],
+                up: [0.0, -1.0, 0.0],
+                sh_degree: 1,
+                cameras: vec![camera()],
+                photos: true,
+                training: true,
+                styles: true,
+                ..SceneInfo::default()
+            },
+            photos: Some(Arc::new(photos)),
+        };
+        hub.publish(Status {
+            gaussians: 200,
+            iterations: 100,
+            ..Status::default()
+        });
+        let server = Server::start(options, Arc::clone(&hub)).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let (own, asked) = (Arc::clone(&hub), Arc::clone(&stop));
+        let drawing = std::thread::spawn(move || {
+            let backend = CpuBackend::new(Some(1));
+            let mut variants = Variants::new(&backend, scene()).unwrap();
+            let stop = || asked.load(Ordering::Relaxed);
+            serve(&own, &mut variants, &RenderOptions::default(), stop);
+        });
+        Self {
+            server: Some(server),
+            hub,
+            stop,
+            drawing: Some(drawing),
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.server.as_ref().unwrap().address()
+    }
+
+    pub fn url(&self) -> String {
+        self.server.as_ref().unwrap().url()
+    }
+
+    pub fn token(&self) -> String {
+        let url = self.server.as_ref().unwrap().url();
+        url.split_once('#').unwrap().1.to_owned()
+    }
+}
+
+impl Drop for Viewer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        drop(self.server.take());
+        self.drawing.take().unwrap().join().unwrap();
+    }
+}
+
+/// The one photo's camera, in front of the cloud.
+fn camera() -> CameraInfo {
+    let camera = Camera::look_at([0.0, 0.0, -6.0], [0.0; 3], [0.0, -1.0, 0.0], 0.7, 64, 64);
+    CameraInfo {
+        name: "photo.jpg".into(),
+        position: camera.position(),
+        rotation: camera.rotation,
+        fov: 0.7f64.to_degrees(),
+        aspect: 1.0,
+        held_out: false,
+    }
+}
