@@ -199,7 +199,7 @@ function begin(scene) {
   if (first) {
     camera.setUp(info.up);
     camera.frame(info.bounds);
-    overlay.size = camera.distance / 20;
+    overlay.size = camera.distance / 40;
     if (info.cameras.length) camera.goTo(info.cameras[0]);
     element('fov').value = camera.fov;
     keyframes = new Keyframes(info.title);

@@ -14,3 +14,5 @@ mod regression;
 mod scenes;
 mod training;
 mod usage;
+#[cfg(unix)] // Ctrl-C is sent by `kill`
+mod view;

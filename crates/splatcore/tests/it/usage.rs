@@ -15,6 +15,7 @@ fn top_level_help() {
     eval         Measure a scene against photos: PSNR and SSIM
     render       Render a scene to PNG files
     bench        Time the stages of rendering, for one or more pipelines
+    view         Look at a scene or a dataset in a browser
     info         Say what a scene file or a dataset holds
     convert      Write scenes in another format, edited
     demo         Make a small dataset, train on it, show the result: the whole way in a few minutes

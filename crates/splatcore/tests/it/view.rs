@@ -1,0 +1,154 @@
+//! `splatcore view` and `train --view`: a browser's side by hand.
+
+use crate::common::{photos, succeeds, text, write_scene};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::stream::MaybeTlsStream;
+use tokio_tungstenite::tungstenite::{Message, WebSocket, connect};
+
+/// The program and a connection that has said the secret.
+struct Watched {
+    child: Child,
+    socket: WebSocket<MaybeTlsStream<std::net::TcpStream>>,
+}
+
+impl Watched {
+    fn start(args: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_splatcore"))
+            .args(args)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut said = Vec::new();
+        let url = lines.by_ref().map_while(Result::ok).find_map(|line| {
+            said.push(line.clone());
+            line.strip_prefix("watch it: ").map(str::to_owned)
+        });
+        let url = url.unwrap_or_else(|| panic!("no address: {said:?}"));
+        std::thread::spawn(move || lines.for_each(drop));
+        let (page, token) = url.split_once("/#").unwrap();
+        let mut request = format!("{}/socket", page.replace("http", "ws"))
+            .into_client_request()
+            .unwrap();
+        request
+            .headers_mut()
+            .insert("origin", page.parse().unwrap());
+        let (socket, _) = connect(request).unwrap();
+        let mut watched = Self { child, socket };
+        watched.say(serde_json::json!({"type": "hello", "token": token}));
+        watched
+    }
+
+    fn say(&mut self, message: serde_json::Value) {
+        self.socket
+            .send(Message::text(message.to_string()))
+            .unwrap();
+    }
+
+    fn ask(&mut self, seq: u32) {
+        self.say(serde_json::json!({
+            "type": "view", "seq": seq, "position": [0, 0, -6], "fov": 50, "width": 64,
+            "height": 48, "rotation": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+        }));
+    }
+
+    /// The next text, or the step of the next frame.
+    fn next(&mut self) -> Result<serde_json::Value, u32> {
+        loop {
+            match self.socket.read().unwrap() {
+                Message::Text(text) => return Ok(serde_json::from_str(&text).unwrap()),
+                Message::Binary(bytes) => {
+                    return Err(u32::from_le_bytes(bytes[28..32].try_into().unwrap()));
+                }
+                _ => continue,
+            }
+        }
+    }
+
+    /// Ctrl-C; returns the exit code.
+    fn interrupt(mut self) -> Option<i32> {
+        let killed = Command::new("kill")
+            .args(["-INT", &self.child.id().to_string()])
+            .status();
+        assert!(killed.unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+#[test]
+fn a_scene_is_shown_until_ctrl_c() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let mut watched =
+        Watched::start(&["view", text(&scene), "--no-browser", "--dataset", photos()]);
+    let info = watched.next().unwrap();
+    assert_eq!(
+        (&info["type"], &info["title"]),
+        (&"scene".into(), &"scene.ply".into())
+    );
+    assert_eq!(info["cameras"].as_array().unwrap().len(), 10);
+    watched.ask(1);
+    while watched.next().is_ok() {}
+    watched.say(serde_json::json!({"type": "photo", "index": 3, "size": 32}));
+    while watched.next().is_ok() {}
+    assert_eq!(watched.interrupt(), Some(0));
+}
+
+/// Looking changes nothing: the same bits as without a viewer.
+#[test]
+fn a_run_that_is_watched_ends_as_one_that_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let (seen, unseen) = (folder.path().join("seen"), folder.path().join("unseen"));
+    let train = |out: &Path, more: &[&str]| {
+        let base = [
+            "train",
+            photos(),
+            "-o",
+            text(out),
+            "--iterations",
+            "300",
+            "--backend",
+            "cpu",
+        ];
+        let args = [&base[..], more].concat();
+        args.iter()
+            .map(|arg| arg.to_string())
+            .collect::<Vec<String>>()
+    };
+    let words = train(&unseen, &[]);
+    succeeds(&words.iter().map(|s| &**s).collect::<Vec<_>>());
+    let words = train(&seen, &["--view", "--no-browser", "--view-share", "1"]);
+    let mut watched = Watched::start(&words.iter().map(|s| &**s).collect::<Vec<_>>());
+    watched.ask(0);
+    let (mut frames, mut ended) = (Vec::new(), false);
+    let mut paused = 0;
+    while !ended {
+        match watched.next() {
+            Err(step) => {
+                frames.push(step);
+                watched.say(serde_json::json!({"type": "ack", "seq": 0}));
+                watched.ask(0);
+                if frames.len() == 3 {
+                    watched.say(serde_json::json!({"type": "control", "action": "pause"}));
+                }
+            }
+            Ok(reply) => {
+                ended = reply["ended"] == true;
+                if reply["paused"] == true && paused == 0 {
+                    paused += 1;
+                    watched.say(serde_json::json!({"type": "control", "action": "resume"}));
+                }
+            }
+        }
+    }
+    assert_eq!(paused, 1);
+    let while_training = frames.iter().filter(|&&step| step > 0 && step < 300);
+    assert!(while_training.count() > 5, "{frames:?}");
+    assert_eq!(watched.interrupt(), Some(0));
+    let read = |run: &Path| std::fs::read(run.join("scene.ply")).unwrap();
+    assert!(read(&seen) == read(&unseen));
+}
