@@ -2,13 +2,15 @@
 //!
 //! In: PLY as INRIA's trainer writes it, its many variants and PlayCanvas's compressed PLY
 //! ([`ply`]), SPZ versions 1 to 4 ([`spz`]), SOG versions 1 and 2, bundled or as a folder
-//! ([`sog`]), and antimatter15's .splat ([`splat`]). Out: PLY in INRIA's layout ([`write_ply`]).
+//! ([`sog`]), antimatter15's .splat ([`splat`]), and mkkellogg's .ksplat ([`ksplat`]). Out: PLY in
+//! INRIA's layout ([`write_ply`]).
 //! [`read`] tells the format by content, so a wrong extension does not matter (but .splat has no
 //! content to tell it by); whatever the format, what comes back is in PLY space (x right, y down, z
 //! forward) and in the parametrisation of [`splatcore_core::Gaussians`].
 
 mod format;
 mod info;
+pub mod ksplat;
 mod opacity;
 pub mod ply;
 mod read;

@@ -24,7 +24,6 @@ pub fn format(bytes: &[u8], path: &Path) -> DataError {
             return DataError::new(path, "seems to be a checkpoint, not a scene", CHECKPOINT)
                 .depending_on(Choice::Resume);
         }
-        _ if is_ksplat(bytes, path) => ("seems to be a .ksplat file, a format not read", CONVERT),
         _ if let Some(accident) = foreign::accident(bytes) => accident,
         _ => {
             let start = bytes[..bytes.len().min(8)].escape_ascii();
@@ -47,14 +46,6 @@ fn json(bytes: &[u8], path: &Path) -> DataError {
         false => ("seems to be JSON, not a scene", KNOWN_FORMATS),
     };
     DataError::new(path, problem, remedy)
-}
-
-/// .ksplat has no magic number, only versions: 0.1 so far, in a header of 4096 bytes.
-fn is_ksplat(bytes: &[u8], path: &Path) -> bool {
-    let named = path
-        .extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case("ksplat"));
-    named && bytes.starts_with(&[0]) && bytes.len() >= 4096
 }
 
 /// A little-endian length and the JSON header of so many bytes.

@@ -10,6 +10,7 @@ mod dataset_transforms;
 mod procedural_dataset;
 mod scene_compressed_ply;
 mod scene_hostile;
+mod scene_ksplat;
 mod scene_ply;
 mod scene_ply_errors;
 mod scene_sog;
