@@ -2,15 +2,17 @@
 //!
 //! In: PLY as INRIA's trainer writes it, its many variants and PlayCanvas's compressed PLY
 //! ([`ply`]), SPZ versions 1 to 4 ([`spz`]), SOG versions 1 and 2, bundled or as a folder
-//! ([`sog`]), antimatter15's .splat ([`splat`]), and mkkellogg's .ksplat ([`ksplat`]). Out: PLY in
-//! INRIA's layout ([`write_ply`]).
+//! ([`sog`]), antimatter15's .splat ([`splat`]), mkkellogg's .ksplat ([`ksplat`]), and glTF with
+//! splats ([`glb`]). Out: PLY in INRIA's layout ([`write_ply`]) and glTF ([`glb`]).
 //! [`read`] tells the format by content, so a wrong extension does not matter (but .splat has no
 //! content to tell it by); whatever the format, what comes back is in PLY space (x right, y down, z
 //! forward) and in the parametrisation of [`splatcore_core::Gaussians`].
 
 mod format;
+pub mod glb;
 mod info;
 pub mod ksplat;
+mod linear;
 mod opacity;
 pub mod ply;
 mod read;
@@ -22,6 +24,7 @@ pub mod splat;
 pub mod spz;
 mod unknown;
 mod write;
+mod y_up;
 
 pub use format::Format;
 pub use info::{Bounds, SceneInfo, info};

@@ -6,16 +6,12 @@ use crate::{DataError, foreign};
 use splatcore_core::Choice;
 use std::path::Path;
 
-const CONVERT: &str =
-    "convert it to .ply, .spz or .sog first, for example with PlayCanvas's splat-transform";
-
 const CHECKPOINT: &str = "give the scene.ply beside it, which a run makes when it ends";
 
 /// The error about a file in no known format: what it seems to be, and what to do.
 pub fn format(bytes: &[u8], path: &Path) -> DataError {
     let (problem, remedy) = match bytes {
         [] => ("is empty", KNOWN_FORMATS),
-        [b'g', b'l', b'T', b'F', ..] => ("seems to be binary glTF, a format not read yet", CONVERT),
         [b'R', b'I', b'F', b'F', ..] | [0xff, 0xd8, ..] | [0x89, b'P', b'N', b'G', ..] => {
             ("seems to be an image, not a scene", KNOWN_FORMATS)
         }
@@ -38,6 +34,11 @@ fn json(bytes: &[u8], path: &Path) -> DataError {
     if sog::is_lod(bytes) {
         return sog::lod_error(path);
     }
+    if is_gltf(bytes) {
+        let problem = "is glTF as text, of which only the binary form is read";
+        let remedy = "export it again as one .glb file";
+        return DataError::new(path, problem, remedy);
+    }
     let (problem, remedy) = match sog::is_meta(bytes) {
         true => (
             "is the meta.json of an unbundled SOG, whose images are other files",
@@ -46,6 +47,18 @@ fn json(bytes: &[u8], path: &Path) -> DataError {
         false => ("seems to be JSON, not a scene", KNOWN_FORMATS),
     };
     DataError::new(path, problem, remedy)
+}
+
+/// A document with the one part that glTF requires, and meshes.
+fn is_gltf(text: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Gltf {
+        #[serde(rename = "asset")]
+        _asset: serde::de::IgnoredAny,
+        #[serde(rename = "meshes")]
+        _meshes: serde::de::IgnoredAny,
+    }
+    serde_json::from_slice::<Gltf>(text).is_ok()
 }
 
 /// A little-endian length and the JSON header of so many bytes.

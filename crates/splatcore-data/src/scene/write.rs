@@ -1,8 +1,8 @@
 //! Writes a scene in the format that the file's name tells.
 
 use super::format::Format;
-use super::ply;
 use super::rows::Rows;
+use super::{glb, ply};
 use crate::DataError;
 use std::path::Path;
 
@@ -41,9 +41,14 @@ pub fn write(
 ) -> Result<Written, DataError> {
     match Format::of_output(path)? {
         Format::Ply => ply::write(path, rows, options, progress),
+        Format::Glb => glb::write(path, rows, options, progress),
         _ => {
             let problem = "is in a format that is not written";
-            Err(DataError::new(path, problem, "write a .ply"))
+            Err(DataError::new(
+                path,
+                problem,
+                "write a .ply or .glb",
+            ))
         }
     }
 }

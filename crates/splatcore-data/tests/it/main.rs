@@ -9,6 +9,8 @@ mod dataset_support;
 mod dataset_transforms;
 mod procedural_dataset;
 mod scene_compressed_ply;
+mod scene_glb;
+mod scene_glb_errors;
 mod scene_hostile;
 mod scene_ksplat;
 mod scene_ply;
