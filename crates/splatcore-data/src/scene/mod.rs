@@ -3,7 +3,7 @@
 //! In: PLY as INRIA's trainer writes it, its many variants and PlayCanvas's compressed PLY
 //! ([`ply`]), SPZ versions 1 to 4 ([`spz`]), SOG versions 1 and 2, bundled or as a folder
 //! ([`sog`]), antimatter15's .splat ([`splat`]), mkkellogg's .ksplat ([`ksplat`]), and glTF with
-//! splats ([`glb`]). Out: PLY in INRIA's layout ([`write_ply`]) and glTF ([`glb`]).
+//! splats ([`glb`]). Out: PLY in INRIA's layout ([`write_ply`]), glTF ([`glb`]) and USD ([`usd`]).
 //! [`read`] tells the format by content, so a wrong extension does not matter (but .splat has no
 //! content to tell it by); whatever the format, what comes back is in PLY space (x right, y down, z
 //! forward) and in the parametrisation of [`splatcore_core::Gaussians`].
@@ -23,6 +23,7 @@ mod source;
 pub mod splat;
 pub mod spz;
 mod unknown;
+pub mod usd;
 mod write;
 mod y_up;
 

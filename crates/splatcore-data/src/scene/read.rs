@@ -87,6 +87,7 @@ fn of_format(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
         [b'g', b'l', b'T', b'F', ..] => glb::parse(bytes, path),
         _ if ksplat::is_plausible(bytes) => ksplat::parse(bytes, path),
         [0, ..] if ksplat::is_named(path) => ksplat::parse(bytes, path),
+        _ if unknown::is_usdz(bytes) => Err(unknown::usd(path)),
         [b'P', b'K', 3 | 5, 4 | 6, ..] => sog::parse(bytes, path),
         _ if is_splat && !bytes.is_empty() => splat::parse(bytes, path),
         _ => Err(unknown::format(bytes, path)),

@@ -20,6 +20,7 @@ pub fn format(bytes: &[u8], path: &Path) -> DataError {
             return DataError::new(path, "seems to be a checkpoint, not a scene", CHECKPOINT)
                 .depending_on(Choice::Resume);
         }
+        _ if bytes.starts_with(b"#usda") || bytes.starts_with(b"PXR-USDC") => return usd(path),
         _ if let Some(accident) = foreign::accident(bytes) => accident,
         _ => {
             let start = bytes[..bytes.len().min(8)].escape_ascii();
@@ -28,6 +29,24 @@ pub fn format(bytes: &[u8], path: &Path) -> DataError {
         }
     };
     DataError::new(path, problem, remedy)
+}
+
+/// The error about any file of USD.
+pub fn usd(path: &Path) -> DataError {
+    let remedy = "give the file that it was made from, for example a .ply";
+    DataError::new(path, "is USD, which is written but not read", remedy)
+}
+
+/// Whether the first file of a zip archive is a layer of USD.
+pub fn is_usdz(bytes: &[u8]) -> bool {
+    // A name's length stands at byte 26 of its header, the name at byte 30.
+    let Some(&[low, high]) = bytes.get(26..28).and_then(|b| b.as_array()) else {
+        return false;
+    };
+    let length = usize::from(u16::from_le_bytes([low, high]));
+    let name = bytes.get(30..30 + length).unwrap_or_default();
+    let endings: [&[u8]; 3] = [b".usda", b".usdc", b".usd"];
+    bytes.starts_with(b"PK\x03\x04") && endings.iter().any(|ending| name.ends_with(ending))
 }
 
 fn json(bytes: &[u8], path: &Path) -> DataError {

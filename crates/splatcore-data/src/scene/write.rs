@@ -2,7 +2,7 @@
 
 use super::format::Format;
 use super::rows::Rows;
-use super::{glb, ply};
+use super::{glb, ply, usd};
 use crate::DataError;
 use std::path::Path;
 
@@ -42,12 +42,14 @@ pub fn write(
     match Format::of_output(path)? {
         Format::Ply => ply::write(path, rows, options, progress),
         Format::Glb => glb::write(path, rows, options, progress),
+        Format::Usda => usd::write_usda(path, rows, options, progress),
+        Format::Usdz => usd::write_usdz(path, rows, options, progress),
         _ => {
             let problem = "is in a format that is not written";
             Err(DataError::new(
                 path,
                 problem,
-                "write a .ply or .glb",
+                "write a .ply, .glb, .usda or .usdz",
             ))
         }
     }

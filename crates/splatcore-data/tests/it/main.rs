@@ -20,3 +20,4 @@ mod scene_sog_errors;
 mod scene_splat;
 mod scene_spz;
 mod scene_support;
+mod scene_usd;
