@@ -20,7 +20,7 @@ use std::sync::Arc;
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("cleaning").multiple(true)))]
 pub struct Args {
-    /// The scene: .ply, .spz, .sog or .splat
+    /// The scene: .ply, .spz, .sog, .splat, .ksplat or .glb
     scene: PathBuf,
     /// The file to write
     #[arg(short, long, value_name = "FILE.ply")]
