@@ -2,14 +2,18 @@
 //!
 //! In: PLY as INRIA's trainer writes it, its many variants and PlayCanvas's compressed PLY
 //! ([`ply`]), SPZ versions 1 to 4 ([`spz`]), SOG versions 1 and 2, bundled or as a folder
-//! ([`sog`]), and antimatter15's .splat ([`splat`]). Out: PLY in INRIA's layout ([`write_ply`]).
+//! ([`sog`]), antimatter15's .splat ([`splat`]), mkkellogg's .ksplat ([`ksplat`]), and glTF with
+//! splats ([`glb`]). Out: PLY in INRIA's layout ([`write_ply`]), glTF ([`glb`]) and USD ([`usd`]).
 //! [`read`] tells the format by content, so a wrong extension does not matter (but .splat has no
 //! content to tell it by); whatever the format, what comes back is in PLY space (x right, y down, z
 //! forward) and in the parametrisation of [`splatcore_core::Gaussians`].
 
 pub mod edit;
 mod format;
+pub mod glb;
 mod info;
+pub mod ksplat;
+mod linear;
 pub mod morton;
 mod opacity;
 mod open;
@@ -22,7 +26,9 @@ mod source;
 pub mod splat;
 pub mod spz;
 mod unknown;
+pub mod usd;
 mod write;
+mod y_up;
 
 pub use format::Format;
 pub use info::{Bounds, SceneInfo, info};

@@ -12,6 +12,13 @@ pub fn logit_of_byte(byte: u8) -> f32 {
         .clamp(-LARGEST_LOGIT, LARGEST_LOGIT)
 }
 
+/// The logit of an opacity; NaN for what is none.
+pub fn logit_of_alpha(alpha: f32) -> f32 {
+    let alpha = f64::from(alpha);
+    let logit = (alpha / (1.0 - alpha)).ln() as f32;
+    logit.clamp(-LARGEST_LOGIT, LARGEST_LOGIT)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -29,5 +36,22 @@ mod tests {
         }
         assert_eq!(logit_of_byte(255), LARGEST_LOGIT);
         assert_eq!(logit_of_byte(0), -LARGEST_LOGIT);
+    }
+
+    #[test]
+    fn alphas_survive_the_logit() {
+        for alpha in [1e-6, 0.02, 0.5, 0.75, 0.999, 0.999_999] {
+            let logit = f64::from(logit_of_alpha(alpha));
+            let back = (1.0 / (1.0 + (-logit).exp())) as f32;
+            assert!((back - alpha).abs() <= 6e-8, "{alpha} {back}");
+        }
+        assert_eq!(logit_of_alpha(1.0), LARGEST_LOGIT);
+        assert_eq!(logit_of_alpha(0.0), -LARGEST_LOGIT);
+        assert!(
+            [-0.1, 1.1, f32::NAN]
+                .map(logit_of_alpha)
+                .iter()
+                .all(|l| l.is_nan())
+        );
     }
 }

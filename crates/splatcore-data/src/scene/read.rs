@@ -2,7 +2,7 @@
 
 use super::scene_file::SceneFile;
 use super::source::{KNOWN_FORMATS, open, starts_as_json};
-use super::{ply, sog, splat, spz, unknown};
+use super::{glb, ksplat, ply, sog, splat, spz, unknown};
 use crate::DataError;
 use splatcore_core::sh;
 use std::path::Path;
@@ -84,6 +84,10 @@ fn of_format(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
         // Before gzip, whose two bytes of magic a coordinate may well start with.
         _ if is_splat && splat::is_plausible(bytes) => splat::parse(bytes, path),
         [0x1f, 0x8b, ..] => spz::parse(bytes, path),
+        [b'g', b'l', b'T', b'F', ..] => glb::parse(bytes, path),
+        _ if ksplat::is_plausible(bytes) => ksplat::parse(bytes, path),
+        [0, ..] if ksplat::is_named(path) => ksplat::parse(bytes, path),
+        _ if unknown::is_usdz(bytes) => Err(unknown::usd(path)),
         [b'P', b'K', 3 | 5, 4 | 6, ..] => sog::parse(bytes, path),
         _ if is_splat && !bytes.is_empty() => splat::parse(bytes, path),
         _ => Err(unknown::format(bytes, path)),

@@ -7,8 +7,9 @@ use std::ops::Deref;
 use std::path::Path;
 
 /// The remedy that ends most errors about a file of the wrong kind.
-pub(super) const KNOWN_FORMATS: &str = "give a Gaussian .ply, .spz, .sog or .splat file, or the \
-                                        folder of an unbundled SOG (with meta.json)";
+pub(super) const KNOWN_FORMATS: &str = "give a Gaussian .ply, .spz, .sog, .splat, .ksplat or \
+                                        .glb file, or the folder of an unbundled SOG (with \
+                                        meta.json)";
 
 /// Whether the text begins with a brace, behind a byte order mark and blanks.
 pub(super) fn starts_as_json(bytes: &[u8]) -> bool {

@@ -6,16 +6,12 @@ use crate::{DataError, foreign};
 use splatcore_core::Choice;
 use std::path::Path;
 
-const CONVERT: &str =
-    "convert it to .ply, .spz or .sog first, for example with PlayCanvas's splat-transform";
-
 const CHECKPOINT: &str = "give the scene.ply beside it, which a run makes when it ends";
 
 /// The error about a file in no known format: what it seems to be, and what to do.
 pub fn format(bytes: &[u8], path: &Path) -> DataError {
     let (problem, remedy) = match bytes {
         [] => ("is empty", KNOWN_FORMATS),
-        [b'g', b'l', b'T', b'F', ..] => ("seems to be binary glTF, a format not read yet", CONVERT),
         [b'R', b'I', b'F', b'F', ..] | [0xff, 0xd8, ..] | [0x89, b'P', b'N', b'G', ..] => {
             ("seems to be an image, not a scene", KNOWN_FORMATS)
         }
@@ -24,7 +20,7 @@ pub fn format(bytes: &[u8], path: &Path) -> DataError {
             return DataError::new(path, "seems to be a checkpoint, not a scene", CHECKPOINT)
                 .depending_on(Choice::Resume);
         }
-        _ if is_ksplat(bytes, path) => ("seems to be a .ksplat file, a format not read", CONVERT),
+        _ if bytes.starts_with(b"#usda") || bytes.starts_with(b"PXR-USDC") => return usd(path),
         _ if let Some(accident) = foreign::accident(bytes) => accident,
         _ => {
             let start = bytes[..bytes.len().min(8)].escape_ascii();
@@ -35,9 +31,32 @@ pub fn format(bytes: &[u8], path: &Path) -> DataError {
     DataError::new(path, problem, remedy)
 }
 
+/// The error about any file of USD.
+pub fn usd(path: &Path) -> DataError {
+    let remedy = "give the file that it was made from, for example a .ply";
+    DataError::new(path, "is USD, which is written but not read", remedy)
+}
+
+/// Whether the first file of a zip archive is a layer of USD.
+pub fn is_usdz(bytes: &[u8]) -> bool {
+    // A name's length stands at byte 26 of its header, the name at byte 30.
+    let Some(&[low, high]) = bytes.get(26..28).and_then(|b| b.as_array()) else {
+        return false;
+    };
+    let length = usize::from(u16::from_le_bytes([low, high]));
+    let name = bytes.get(30..30 + length).unwrap_or_default();
+    let endings: [&[u8]; 3] = [b".usda", b".usdc", b".usd"];
+    bytes.starts_with(b"PK\x03\x04") && endings.iter().any(|ending| name.ends_with(ending))
+}
+
 fn json(bytes: &[u8], path: &Path) -> DataError {
     if sog::is_lod(bytes) {
         return sog::lod_error(path);
+    }
+    if is_gltf(bytes) {
+        let problem = "is glTF as text, of which only the binary form is read";
+        let remedy = "export it again as one .glb file";
+        return DataError::new(path, problem, remedy);
     }
     let (problem, remedy) = match sog::is_meta(bytes) {
         true => (
@@ -49,12 +68,16 @@ fn json(bytes: &[u8], path: &Path) -> DataError {
     DataError::new(path, problem, remedy)
 }
 
-/// .ksplat has no magic number, only versions: 0.1 so far, in a header of 4096 bytes.
-fn is_ksplat(bytes: &[u8], path: &Path) -> bool {
-    let named = path
-        .extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case("ksplat"));
-    named && bytes.starts_with(&[0]) && bytes.len() >= 4096
+/// A document with the one part that glTF requires, and meshes.
+fn is_gltf(text: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Gltf {
+        #[serde(rename = "asset")]
+        _asset: serde::de::IgnoredAny,
+        #[serde(rename = "meshes")]
+        _meshes: serde::de::IgnoredAny,
+    }
+    serde_json::from_slice::<Gltf>(text).is_ok()
 }
 
 /// A little-endian length and the JSON header of so many bytes.

@@ -1,8 +1,8 @@
 //! Writes a scene in the format that the file's name tells.
 
 use super::format::Format;
-use super::ply;
 use super::rows::Rows;
+use super::{glb, ply, usd};
 use crate::DataError;
 use std::path::Path;
 
@@ -43,9 +43,16 @@ pub fn write(
 ) -> Result<Written, DataError> {
     match Format::of_output(path)? {
         Format::Ply => ply::write(path, rows, options, progress),
+        Format::Glb => glb::write(path, rows, options, progress),
+        Format::Usda => usd::write_usda(path, rows, options, progress),
+        Format::Usdz => usd::write_usdz(path, rows, options, progress),
         _ => {
             let problem = "is in a format that is not written";
-            Err(DataError::new(path, problem, "write a .ply"))
+            Err(DataError::new(
+                path,
+                problem,
+                "write a .ply, .glb, .usda or .usdz",
+            ))
         }
     }
 }

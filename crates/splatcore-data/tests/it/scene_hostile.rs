@@ -1,5 +1,7 @@
 //! Mutated scene files: never a panic, never much memory, always a result or a one-line error.
 
+use crate::scene_support::glb::Glb;
+use crate::scene_support::ksplat::Ksplat;
 use crate::scene_support::sog::{Sog, zip};
 use crate::scene_support::{Spz, compressed_ply, gzip, names, plain_ply, random, shared};
 use proptest::prelude::*;
@@ -89,6 +91,12 @@ static FILES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
             .map(|(version, degree)| Sog::random(version, 300, degree, 5).bundle()),
     );
     files.push(zip(&Sog::random(2, 300, 1, 6).files(), true));
+    files.extend(
+        [(0, 2), (1, 1), (2, 2)]
+            .map(|(level, degree)| Ksplat::random(level, 200, degree, 5).file()),
+    );
+    files.extend([0, 3].map(|degree| Glb::of(&random(300, degree, 1)).file()));
+    files.push(Glb::of_spz(&Spz::random(2, 300, 1, 5).file()).file());
     for name in [
         "splat22k/model.sh0.compressed.ply",
         "splat22k/model.sh0.sog",
@@ -189,6 +197,16 @@ fn changes(most: usize) -> impl Strategy<Value = Vec<(prop::sample::Index, u8, b
     prop::collection::vec(change, 1..most)
 }
 
+/// Numbers that a writer would not write.
+fn number() -> impl Strategy<Value = String> {
+    prop_oneof![
+        (0u64..9).prop_map(|n| n.to_string()),
+        any::<u64>().prop_map(|n| n.to_string()),
+        Just("1e300".to_string()),
+        Just("-0.5".to_string()),
+    ]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 400,
@@ -250,9 +268,11 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes(start in 0usize..5, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let starts: [&[u8]; 5] =
-            [b"", b"ply\n", b"NGSP\x04\0\0\0", &[0x1f, 0x8b, 8, 0], b"PK\x03\x04"];
+    fn any_bytes(start in 0usize..7, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let starts: [&[u8]; 7] = [
+            b"", b"ply\n", b"NGSP\x04\0\0\0", &[0x1f, 0x8b, 8, 0], b"PK\x03\x04",
+            b"glTF\x02\0\0\0\x40\0\0\0\x10\0\0\0JSON", &[0, 1, 0, 0, 1, 0, 0, 0],
+        ];
         check(&[starts[start], &bytes[..]].concat())?;
     }
 
@@ -327,6 +347,59 @@ proptest! {
         let (result, peak) = parse(&edited);
         prop_assert!(result.unwrap_err().contains("declares"));
         prop_assert!(peak < 1 << 16, "{} bytes", peak);
+    }
+
+    #[test]
+    fn wrong_counts_in_a_ksplat_take_no_memory(
+        level in 0u16..3,
+        word in prop::sample::select(vec![1usize, 3, 4, 1024, 1025, 1026, 1027, 1032, 1033]),
+        value in 301u32..,
+    ) {
+        let mut file = Ksplat::random(level, 200, 0, 5).file();
+        file[4 * word..4 * word + 4].copy_from_slice(&value.to_le_bytes());
+        let (result, peak) = parse_named(&file, "hostile.ksplat");
+        // A word may be unused (level 0 has no buckets), and buckets may be larger.
+        let harmless = [3, 1026, 1032].contains(&word) || level == 0 && word == 1027;
+        prop_assert!(result.is_err() || harmless, "{:?}", result);
+        prop_assert!(peak < 1 << 18, "{} bytes", peak);
+    }
+
+    /// Changes to glTF's JSON that leave it JSON: a number becomes another one.
+    #[test]
+    fn numbers_changed_in_gltf(
+        degree in 0u8..2,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), number()), 1..4),
+    ) {
+        let glb = Glb::of(&random(60, degree, 3));
+        let mut text = glb.json.to_string();
+        for (at, number) in changes {
+            let digits: Vec<usize> = text
+                .char_indices()
+                .filter(|&(i, c)| c.is_ascii_digit() && text[..i].ends_with([':', '[', ',']))
+                .map(|(i, _)| i)
+                .collect();
+            let start = digits[at.index(digits.len())];
+            let length = text[start..].find(|c: char| !c.is_ascii_digit()).unwrap();
+            text.replace_range(start..start + length, &number);
+        }
+        // A number of JSON need not be one of serde_json.
+        if let Ok(json) = serde_json::from_str(&text) {
+            let changed = Glb {
+                json,
+                buffer: glb.buffer,
+            };
+            check(&changed.file())?;
+        }
+    }
+
+    #[test]
+    fn wrong_counts_in_gltf_take_no_memory(count in 301u64.., which in 0usize..8) {
+        let mut glb = Glb::of(&random(300, 0, 5));
+        let which = which % glb.json["accessors"].as_array().unwrap().len();
+        glb.json["accessors"][which]["count"] = count.into();
+        let (result, peak) = parse(&glb.file());
+        prop_assert!(result.is_err());
+        prop_assert!(peak < 1 << 18, "{} bytes", peak);
     }
 
     #[test]

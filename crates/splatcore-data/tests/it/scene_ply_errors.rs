@@ -176,7 +176,7 @@ fn other_files_are_told_by_content() {
     let message = scene::read(folder.path()).unwrap_err().to_string();
     assert!(
         message.contains(
-            "is a folder, not a scene file; give a Gaussian .ply, .spz, .sog or .splat file"
+            "is a folder, not a scene file; give a Gaussian .ply, .spz, .sog, .splat, .ksplat"
         ),
         "{message}"
     );

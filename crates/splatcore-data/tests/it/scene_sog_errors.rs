@@ -205,15 +205,3 @@ fn streamed_scenes_are_named() {
         assert_eq!((scene.dropped, scene.notes.len()), (0, 0));
     }
 }
-
-#[test]
-fn ksplat_is_named() {
-    let Some(path) = shared("formats/splat22k/model.l0-sh2.ksplat") else {
-        return;
-    };
-    let message = scene::read(&path).unwrap_err().to_string();
-    assert!(
-        message.contains(".ksplat") && message.contains("convert"),
-        "{message}"
-    );
-}

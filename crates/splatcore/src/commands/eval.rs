@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 #[derive(clap::Args)]
 #[command(allow_negative_numbers = true)]
 pub struct Args {
-    /// The scene: .ply, .spz, .sog or .splat
+    /// The scene: .ply, .spz, .sog, .splat, .ksplat or .glb
     scene: PathBuf,
     /// The photos to compare with
     #[arg(long, value_name = "DATASET")]

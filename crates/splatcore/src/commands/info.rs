@@ -10,8 +10,8 @@ use std::path::PathBuf;
 /// Say what a scene file or a dataset holds.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A scene (.ply, .spz, .sog, .splat), or a dataset: a folder with a COLMAP model or
-    /// transforms.json. A scene is read whole, of a dataset's photos only the headers
+    /// A scene (.ply, .spz, .sog, .splat, .ksplat, .glb), or a dataset: a folder with a COLMAP
+    /// model or transforms.json. A scene is read whole, of a dataset's photos only the headers
     #[arg(value_name = "FILE_OR_DATASET")]
     path: PathBuf,
     /// Folder of the dataset's photos in place of `images`, for example images_4

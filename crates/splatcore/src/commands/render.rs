@@ -16,7 +16,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(allow_negative_numbers = true)]
 pub struct Args {
-    /// The scene: .ply, .spz, .sog or .splat
+    /// The scene: .ply, .spz, .sog, .splat, .ksplat or .glb
     scene: PathBuf,
     /// Folder for the pictures; each is named after its view, subfolders kept. Files of the same
     /// name are replaced

@@ -1,6 +1,8 @@
 //! What the tests of scene files share: real data, random Gaussians, small writers of foreign
 //! layouts.
 
+pub mod glb;
+pub mod ksplat;
 pub mod sog;
 
 use splatcore_core::{Gaussians, gaussians::sigmoid, random::Rng};

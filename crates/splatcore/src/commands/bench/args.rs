@@ -23,7 +23,7 @@ use std::str::FromStr;
 #[derive(clap::Args)]
 #[command(allow_negative_numbers = true)]
 pub struct Args {
-    /// The scene: .ply, .spz, .sog or .splat; several only with --paper
+    /// The scene: .ply, .spz, .sog, .splat, .ksplat or .glb; several only with --paper
     #[arg(required = true, value_name = "SCENE")]
     pub scenes: Vec<PathBuf>,
     #[command(flatten)]
