@@ -1,8 +1,8 @@
 //! Writes a scene in the format that the file's name tells.
 
 use super::format::Format;
-use super::ply;
 use super::rows::Rows;
+use super::{ply, spz};
 use crate::DataError;
 use std::path::Path;
 
@@ -11,6 +11,8 @@ use std::path::Path;
 pub struct WriteOptions {
     /// The scene is to be rendered with Mip-Splatting's 2D filter.
     pub antialiased: bool,
+    /// What concerns SPZ alone.
+    pub spz: spz::SpzOptions,
 }
 
 /// What became of a scene in a file.
@@ -41,6 +43,7 @@ pub fn write(
 ) -> Result<Written, DataError> {
     match Format::of_output(path)? {
         Format::Ply => ply::write(path, rows, options, progress),
+        Format::Spz => spz::write(path, rows, options, progress),
         _ => {
             let problem = "is in a format that is not written";
             Err(DataError::new(path, problem, "write a .ply"))

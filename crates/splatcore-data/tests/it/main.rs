@@ -16,4 +16,6 @@ mod scene_sog;
 mod scene_sog_errors;
 mod scene_splat;
 mod scene_spz;
+mod scene_spz_axes;
+mod scene_spz_write;
 mod scene_support;
