@@ -2,15 +2,19 @@
 
 use super::format::Format;
 use super::rows::Rows;
-use super::{ply, spz};
+use super::{ply, splat, spz};
 use crate::DataError;
 use std::path::Path;
+use tempfile::SpooledTempFile;
 
 /// What to write beside the Gaussians, and how. Each format takes what concerns it.
 #[derive(Clone, Debug, Default)]
 pub struct WriteOptions {
     /// The scene is to be rendered with Mip-Splatting's 2D filter.
     pub antialiased: bool,
+    /// Gaussians stay in the scene's order where a format would have its own: compressed PLY along
+    /// a Morton curve, .splat the large and opaque first.
+    pub keep_order: bool,
     /// What concerns SPZ alone.
     pub spz: spz::SpzOptions,
 }
@@ -43,7 +47,9 @@ pub fn write(
 ) -> Result<Written, DataError> {
     match Format::of_output(path)? {
         Format::Ply => ply::write(path, rows, options, progress),
+        Format::CompressedPly => ply::write_compressed(path, rows, options, progress),
         Format::Spz => spz::write(path, rows, options, progress),
+        Format::Splat => splat::write(path, rows, options, progress),
         _ => {
             let problem = "is in a format that is not written";
             Err(DataError::new(path, problem, "write a .ply"))
@@ -55,4 +61,33 @@ pub fn write(
 pub(super) fn size_of(path: &Path) -> Result<u64, DataError> {
     let metadata = std::fs::metadata(path).map_err(|error| DataError::read(path, &error))?;
     Ok(metadata.len())
+}
+
+/// Bytes that a part of a file may take in memory.
+const IN_MEMORY: usize = 8 << 20;
+
+/// A place for a part of the file `path` until the parts before it are complete: in memory, or, if
+/// it is large, in an unnamed file in the same folder.
+pub(super) fn spool(path: &Path) -> SpooledTempFile {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    tempfile::spooled_tempfile_in(IN_MEMORY, folder.unwrap_or(Path::new(".")))
+}
+
+/// What is said if a format has no spherical harmonics above a degree and the scene has.
+pub(super) fn degree_note(rows: &dyn Rows, highest: u8) -> Option<String> {
+    let degree = rows.sh_degree();
+    (degree > highest)
+        .then(|| format!("spherical harmonics of degree {degree} are cut to {highest}"))
+}
+
+/// What is said if `count` Gaussians have something, "a colour outside [0, 1]", that a format
+/// cannot keep.
+pub(super) fn clamped_note(count: u64, what: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 Gaussian has {what}, which was clamped")),
+        _ => Some(format!("{count} Gaussians have {what}, which was clamped")),
+    }
 }

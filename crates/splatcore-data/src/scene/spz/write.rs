@@ -1,10 +1,10 @@
 //! Writing SPZ.
 
 use super::axes::{self, Axes, System};
-use super::container::{FLAG_ANTIALIASED, FLAG_EXTENSIONS, MAGIC};
+use super::container::{FLAG_ANTIALIASED, FLAG_EXTENSIONS, MAGIC, strides};
 use super::quantise::{Clamped, Quantiser, fractional_bits};
 use crate::scene::rows::{Rows, in_pieces};
-use crate::scene::write::{Progress, WriteOptions, Written, size_of};
+use crate::scene::write::{Progress, WriteOptions, Written, clamped_note, size_of, spool};
 use crate::{DataError, file};
 use flate2::{Compression, write::GzEncoder};
 use rayon::prelude::*;
@@ -14,8 +14,6 @@ use tempfile::SpooledTempFile;
 
 /// The level of Niantic's library.
 const LEVEL: i32 = 12;
-/// Bytes of an attribute that are kept in memory; more go to a temporary file.
-const IN_MEMORY: usize = 8 << 20;
 
 /// How SPZ is written.
 #[derive(Clone, Debug)]
@@ -67,17 +65,13 @@ pub fn write(
         antialiased: options.antialiased,
         axes: spz.axes.into(),
     };
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
     let mut clamped = Clamped::default();
     file::write_atomically(path, |writer| {
-        let sizes = super::container::strides(spz.version, head.sh_degree)
-            .map(|stride| (stride * rows.len()) as u64);
+        let strides = strides(spz.version, head.sh_degree);
+        let sizes = strides.map(|stride| (stride * rows.len()) as u64);
         let mut sinks = Vec::with_capacity(sizes.len());
         for size in sizes {
-            sinks.push(Sink::new(spz.version, size, folder)?);
+            sinks.push(Sink::new(spz.version, size, path)?);
         }
         fill(&mut sinks, rows, &quantiser, &mut clamped, progress)?;
         let mut streams = Vec::with_capacity(sizes.len());
@@ -118,9 +112,9 @@ enum Sink {
 }
 
 impl Sink {
-    /// For `size` bytes of an attribute.
-    fn new(version: u32, size: u64, folder: &Path) -> Result<Self> {
-        let file = tempfile::spooled_tempfile_in(IN_MEMORY, folder);
+    /// For `size` bytes of an attribute of the file `path`.
+    fn new(version: u32, size: u64, path: &Path) -> Result<Self> {
+        let file = spool(path);
         if version < 4 {
             return Ok(Self::Plain(file));
         }
@@ -246,19 +240,13 @@ impl Head {
 /// What did not fit.
 fn notes(clamped: &Clamped, fractional_bits: u8) -> Vec<String> {
     let furthest = (23.0 - f32::from(fractional_bits)).exp2();
+    let mean = format!("a mean further than {furthest} along an axis");
     let lost = [
-        (
-            clamped.means,
-            format!("a mean further than {furthest} along an axis"),
-        ),
-        (clamped.scales, "a log scale outside [-10, 5.94]".into()),
-        (clamped.colours, "a base colour outside SPZ's range".into()),
-        (clamped.sh, "a coefficient outside [-1, 1]".into()),
+        (clamped.means, mean.as_str()),
+        (clamped.scales, "a log scale outside [-10, 5.94]"),
+        (clamped.colours, "a base colour outside SPZ's range"),
+        (clamped.sh, "a coefficient outside [-1, 1]"),
     ];
-    let lost = lost.into_iter().filter(|(count, _)| *count > 0);
-    lost.map(|(count, what)| match count {
-        1 => format!("1 Gaussian has {what}, which was clamped"),
-        _ => format!("{count} Gaussians have {what}, which was clamped"),
-    })
-    .collect()
+    let notes = lost.map(|(count, what)| clamped_note(count, what));
+    notes.into_iter().flatten().collect()
 }
