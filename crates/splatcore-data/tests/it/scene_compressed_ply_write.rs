@@ -92,8 +92,10 @@ fn what_is_written_is_read_within_half_a_step() {
     for degree in 0..=3 {
         for count in [0, 1, 256, 257, 1000] {
             let scene = random(count, degree, 21);
-            let mut options = WriteOptions::default();
-            options.antialiased = count == 257;
+            let options = WriteOptions {
+                antialiased: count == 257,
+                ..WriteOptions::default()
+            };
             let (file, notes) = written(NAME, &scene, &options);
             assert_eq!((file.format.as_str(), file.dropped), ("compressed PLY", 0));
             assert_eq!(file.antialiased, count == 257);

@@ -26,9 +26,9 @@ const HIGHEST_DEGREE: u8 = 3;
 type Bounds = [f32; BOUNDS.len() + COLOUR_BOUNDS.len()];
 
 /// Writes a scene as compressed PLY: in each chunk of 256 Gaussians positions and log scales are
-/// rounded to 11, 10 and 11 bits, colours and opacities to 8 bits, rotations to 10 bits a component,
-/// higher coefficients to bytes over [-4, 4]. Gaussians are put in Morton order, which keeps the
-/// chunks small, unless [`WriteOptions::keep_order`] is set. Degree 4 is cut to 3.
+/// rounded to 11, 10 and 11 bits, colours and opacities to 8 bits, rotations to 10 bits a
+/// component, higher coefficients to bytes over [-4, 4]. Gaussians are put in Morton order, which
+/// keeps the chunks small, unless [`WriteOptions::keep_order`] is set. Degree 4 is cut to 3.
 ///
 /// # Errors
 /// If the file cannot be written; then nothing is left under its name but what was there before.

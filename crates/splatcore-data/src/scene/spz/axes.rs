@@ -2,8 +2,12 @@
 //!
 //! The specification says x right, y up, z back (RUB). A file may name other axes by the extension
 //! SPZ_ADOBE_coordinate_system: type 0xADBE0003, a u32 of 1 to 16. Systems 1 to 8 have x to the
-//! left or right, y down or up, z back or front; in 9 to 16 y runs front or back and z down or up,
-//! a quarter turn about x. PLY has x right, y down, z front (RDF, 6).
+//! left or right, y down or up, z back or front; 9 to 16 are the same after a quarter turn about x.
+//! PLY has x right, y down, z front (RDF, 6).
+//!
+//! Niantic's library calls 9, 10, 15 and 16 LFD, RFD, LBU and RBU, but converts them, both ways, as
+//! LBU, RBU, LFD and RFD (@adobe/spz 0.2.3, scripts/check-formats). Its files and viewers count, so
+//! here they have those meanings.
 
 use splatcore_core::sh;
 
@@ -53,13 +57,13 @@ impl System {
     /// "x right, y up, z back".
     pub fn words(self) -> String {
         let bits = self.0 - 1;
-        let side = ["left", "right"][(bits & 1) as usize];
-        let height = ["down", "up"][(bits >> 1 & 1) as usize];
-        let depth = (bits >> 2 & 1) as usize;
-        match bits & 8 {
-            0 => format!("x {side}, y {height}, z {}", ["back", "front"][depth]),
-            _ => format!("x {side}, y {}, z {height}", ["front", "back"][depth]),
-        }
+        let bit = |bit: u32| (bits >> bit & 1) as usize;
+        let side = ["left", "right"][bit(0)];
+        let [y, z] = match bit(3) {
+            0 => [["down", "up"][bit(1)], ["back", "front"][bit(2)]],
+            _ => [["back", "front"][bit(1)], ["up", "down"][bit(2)]],
+        };
+        format!("x {side}, y {y}, z {z}")
     }
 }
 
@@ -75,62 +79,53 @@ impl From<Axes> for System {
 /// What takes Gaussians from a system's axes to PLY's. For [`System::RUB`] and [`System::RDF`] it
 /// also takes them back.
 pub struct Change {
-    /// A quarter turn about x, before the flips: (x, y, z) becomes (x, -z, y).
-    turn: Option<sh::Rotation>,
     /// Signs of x, y, z.
     flips: [f32; 3],
     /// Signs of the basis functions.
     signs: [f32; sh::coefficients(sh::MAX_STORED_DEGREE)],
+    /// A quarter turn about x, after the flips: (x, y, z) becomes (x, z, -y).
+    turn: Option<sh::Rotation>,
 }
 
 impl Change {
     pub fn new(from: System) -> Self {
         let bits = from.0 - 1;
         let sign = |bit: u32| if bits >> bit & 1 == 1 { 1.0 } else { -1.0 };
-        let turned = bits & 8 != 0;
-        // Turned axes are PLY's if they are x right, y front, z up: number 12.
-        let flips = match turned {
-            false => [sign(0), -sign(1), sign(2)],
-            true => [sign(0), sign(1), -sign(2)],
-        };
-        let quarter = [[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]];
+        let flips = [sign(0), -sign(1), sign(2)];
+        let quarter = [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]];
         Self {
-            turn: turned.then(|| sh::Rotation::new(quarter)),
             flips,
             signs: signs(flips),
+            turn: (bits & 8 != 0).then(|| sh::Rotation::new(quarter)),
         }
     }
 
-    pub fn mean(&self, [x, y, z]: [f32; 3]) -> [f32; 3] {
-        let turned = match self.turn {
-            Some(_) => [x, -z, y],
+    pub fn mean(&self, mean: [f32; 3]) -> [f32; 3] {
+        let [x, y, z] = std::array::from_fn(|c| mean[c] * self.flips[c]);
+        match self.turn {
+            Some(_) => [x, z, -y],
             None => [x, y, z],
-        };
-        std::array::from_fn(|c| turned[c] * self.flips[c])
+        }
     }
 
     /// A unit quaternion w, x, y, z. A mirrored Gaussian is one whose own axes are mirrored too, so
     /// its scales stay as they are.
-    pub fn rotation(&self, q: [f32; 4]) -> [f32; 4] {
-        let [w, x, y, z] = match self.turn {
-            Some(_) => {
-                let half = std::f32::consts::FRAC_1_SQRT_2;
-                let [w, x, y, z] = q;
-                [w - x, x + w, y - z, z + y].map(|v| v * half)
-            }
-            None => q,
-        };
+    pub fn rotation(&self, [w, x, y, z]: [f32; 4]) -> [f32; 4] {
         let [a, b, c] = self.flips;
-        [w, x * b * c, y * a * c, z * a * b]
+        let [x, y, z] = [x * b * c, y * a * c, z * a * b];
+        match self.turn {
+            Some(_) => [w + x, x - w, y + z, z - y].map(|v| v * std::f32::consts::FRAC_1_SQRT_2),
+            None => [w, x, y, z],
+        }
     }
 
     /// All coefficients of a Gaussian, of any degree.
     pub fn sh(&self, coefficients: &mut [[f32; 3]]) {
-        if let Some(turn) = &self.turn {
-            turn.apply(coefficients);
-        }
         for (coefficient, sign) in coefficients.iter_mut().zip(self.signs) {
             *coefficient = coefficient.map(|v| v * sign);
+        }
+        if let Some(turn) = &self.turn {
+            turn.apply(coefficients);
         }
     }
 
@@ -154,10 +149,10 @@ fn signs(flips: [f32; 3]) -> [f32; sh::coefficients(sh::MAX_STORED_DEGREE)] {
 mod tests {
     use super::*;
 
-    /// The 16 names in the extension's order: where x, y and z point.
+    /// Where x, y and z of the 16 systems point.
     const NAMES: [&str; 16] = [
-        "LDB", "RDB", "LUB", "RUB", "LDF", "RDF", "LUF", "RUF", "LFD", "RFD", "LFU", "RFU", "LBD",
-        "RBD", "LBU", "RBU",
+        "LDB", "RDB", "LUB", "RUB", "LDF", "RDF", "LUF", "RUF", "LBU", "RBU", "LFU", "RFU", "LBD",
+        "RBD", "LFD", "RFD",
     ];
 
     /// A letter as a direction in PLY's axes.
@@ -249,6 +244,7 @@ mod tests {
             (6, "x right, y down, z front"),
             (11, "x left, y front, z up"),
             (14, "x right, y back, z down"),
+            (16, "x right, y front, z down"),
         ] {
             assert_eq!(System::new(number).unwrap().words(), words);
         }

@@ -11,12 +11,14 @@
 mod attributes;
 mod axes;
 mod container;
+mod options;
 mod quantise;
 mod write;
 
 pub use super::opacity::LARGEST_LOGIT;
 pub use axes::{Axes, SpzAxes};
-pub use write::{SpzOptions, write};
+pub use options::SpzOptions;
+pub use write::write;
 
 use super::scene_file::SceneFile;
 use crate::DataError;

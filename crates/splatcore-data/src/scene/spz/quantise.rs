@@ -3,7 +3,7 @@
 use super::attributes::COLOUR_SCALE;
 use super::axes::Change;
 use super::container::strides;
-use super::write::SpzOptions;
+use super::options::SpzOptions;
 use crate::scene::rows::{Rows, in_pieces};
 use rayon::prelude::*;
 use splatcore_core::Gaussians;

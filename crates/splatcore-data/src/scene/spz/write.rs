@@ -1,7 +1,8 @@
 //! Writing SPZ.
 
-use super::axes::{self, Axes, System};
+use super::axes::{self, System};
 use super::container::{FLAG_ANTIALIASED, FLAG_EXTENSIONS, MAGIC, strides};
+use super::options::SpzOptions;
 use super::quantise::{Clamped, Quantiser, fractional_bits};
 use crate::scene::rows::{Rows, in_pieces};
 use crate::scene::write::{Progress, WriteOptions, Written, clamped_note, size_of, spool};
@@ -14,31 +15,6 @@ use tempfile::SpooledTempFile;
 
 /// The level of Niantic's library.
 const LEVEL: i32 = 12;
-
-/// How SPZ is written.
-#[derive(Clone, Debug)]
-pub struct SpzOptions {
-    /// 2, 3 or 4. Version 2 has coarse rotations. Version 4 is smaller and can be read in
-    /// parallel, but Spark (2.2.0), which many web pages use, and older programs read gzip only;
-    /// version 3 is read by all but PlayCanvas's engine, whose parser reads 4 only.
-    pub version: u32,
-    /// The axes of the file, which it also names.
-    pub axes: Axes,
-    /// Bits of a coefficient of degree 1, and of higher degrees, 1 to 8 each. The format has 8;
-    /// fewer make the file smaller.
-    pub sh_bits: [u8; 2],
-}
-
-impl Default for SpzOptions {
-    /// What most programs read, rounded as Niantic's library does.
-    fn default() -> Self {
-        Self {
-            version: 3,
-            axes: Axes::Rub,
-            sh_bits: [5, 4],
-        }
-    }
-}
 
 /// Writes a scene as SPZ, in its order and with degrees up to 4. Positions are rounded to 1/4096
 /// (of scenes that reach beyond 2048 coarser), log scales to 1/16 over [-10, 5.9375], opacities and
