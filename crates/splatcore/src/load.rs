@@ -4,13 +4,34 @@ use crate::progress::Progress;
 use anyhow::{Result, bail};
 use splatcore_core::{Gaussians, View};
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
-use splatcore_data::scene;
+use splatcore_data::scene::{self, spz::SpzAxes};
 use splatcore_train::Config;
 use splatcore_train::config::Background;
 use std::path::Path;
 
 /// So many names or warnings are printed; `splatcore info` has them all.
 const SHOWN: usize = 10;
+
+/// `--spz-axes`.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum SpzAxesChoice {
+    /// Those that the file names; x right, y up, z back if it names none
+    Auto,
+    /// x right, y up, z back
+    Rub,
+    /// x right, y down, z forward, as in PLY
+    Rdf,
+}
+
+impl From<SpzAxesChoice> for SpzAxes {
+    fn from(choice: SpzAxesChoice) -> Self {
+        match choice {
+            SpzAxesChoice::Auto => SpzAxes::Auto,
+            SpzAxesChoice::Rub => SpzAxes::Rub,
+            SpzAxesChoice::Rdf => SpzAxes::Rdf,
+        }
+    }
+}
 
 /// Reads a scene file; also whether it is to be rendered with Mip-Splatting's 2D filter.
 pub fn scene(path: &Path) -> Result<(Gaussians, bool)> {

@@ -50,7 +50,8 @@ pub const C4: [f64; 9] = [
     0.625_835_735_449_176_1,
 ];
 
-/// The 16 basis functions up to degree 3 at a unit direction (from the camera to the Gaussian, world axes).
+/// The 16 basis functions up to degree 3 at a unit direction (from the camera to the Gaussian,
+/// world axes).
 /// Entries above the wanted degree may be ignored.
 pub fn basis(direction: [f64; 3]) -> [f64; 16] {
     let [x, y, z] = direction;

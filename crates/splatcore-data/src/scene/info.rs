@@ -1,10 +1,10 @@
 //! What `splatcore info` says of a scene file.
 
-use super::read::read;
+use super::read::{ReadOptions, read_with};
 use super::scene_file::SceneFile;
 use crate::DataError;
 use serde::Serialize;
-use splatcore_core::Gaussians;
+use splatcore_core::{Gaussians, sh};
 use std::path::Path;
 
 /// A scene file in numbers.
@@ -18,7 +18,7 @@ pub struct SceneInfo {
     pub bytes: u64,
     /// Gaussians read.
     pub gaussians: usize,
-    /// Degree of the spherical harmonics, 0 to 3.
+    /// Degree of the spherical harmonics in the file, 0 to 4.
     pub sh_degree: u8,
     /// Gaussians left out because a value was NaN or infinite.
     pub dropped: usize,
@@ -47,6 +47,10 @@ pub struct Bounds {
 /// # Errors
 /// As [`super::read`].
 pub fn info(path: &Path) -> Result<SceneInfo, DataError> {
+    let options = ReadOptions {
+        sh_degree_limit: sh::MAX_STORED_DEGREE,
+        ..ReadOptions::default()
+    };
     let SceneFile {
         gaussians,
         format,
@@ -54,7 +58,7 @@ pub fn info(path: &Path) -> Result<SceneInfo, DataError> {
         dropped,
         notes,
         antialiased,
-    } = read(path)?;
+    } = read_with(path, &options)?;
     Ok(SceneInfo {
         kind: "scene",
         format,

@@ -3,7 +3,8 @@
 //! In: PLY as INRIA's trainer writes it, its many variants and PlayCanvas's compressed PLY
 //! ([`ply`]), SPZ versions 1 to 4 ([`spz`]), SOG versions 1 and 2, bundled or as a folder
 //! ([`sog`]), antimatter15's .splat ([`splat`]), mkkellogg's .ksplat ([`ksplat`]), and glTF with
-//! splats ([`glb`]). Out: PLY in INRIA's layout ([`write_ply`]), glTF ([`glb`]) and USD ([`usd`]).
+//! splats ([`glb`]). Out, by [`write()`]: PLY in INRIA's layout, compressed PLY, SPZ versions 2 to
+//! 4, .splat, glTF ([`glb`]) and USD ([`usd`]).
 //! [`read`] tells the format by content, so a wrong extension does not matter (but .splat has no
 //! content to tell it by); whatever the format, what comes back is in PLY space (x right, y down, z
 //! forward) and in the parametrisation of [`splatcore_core::Gaussians`].
@@ -28,6 +29,7 @@ pub mod spz;
 mod unknown;
 pub mod usd;
 mod write;
+mod written;
 mod y_up;
 
 pub use format::Format;
@@ -38,4 +40,5 @@ pub use ply::write_ply;
 pub use read::{ReadOptions, is_unbundled, parse, parse_with, read, read_with};
 pub use rows::Rows;
 pub use scene_file::SceneFile;
-pub use write::{Progress, WriteOptions, Written, write};
+pub use write::write;
+pub use written::{Progress, WriteOptions, Written};

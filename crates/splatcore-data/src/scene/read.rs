@@ -13,6 +13,8 @@ pub struct ReadOptions {
     /// Coefficients above this degree of the spherical harmonics are cut, with a note. What
     /// renders or trains takes degrees up to [`sh::MAX_DEGREE`] only; files have up to 4.
     pub sh_degree_limit: u8,
+    /// The axes that SPZ files are taken to have.
+    pub spz_axes: spz::SpzAxes,
 }
 
 impl Default for ReadOptions {
@@ -20,6 +22,7 @@ impl Default for ReadOptions {
     fn default() -> Self {
         Self {
             sh_degree_limit: sh::MAX_DEGREE,
+            spz_axes: spz::SpzAxes::Auto,
         }
     }
 }
@@ -68,22 +71,23 @@ pub fn parse_with(
     path: &Path,
     options: &ReadOptions,
 ) -> Result<SceneFile, DataError> {
-    let mut scene = of_format(bytes, path)?;
+    let mut scene = of_format(bytes, path, options)?;
     scene.limit_sh_degree(options.sh_degree_limit);
     Ok(scene)
 }
 
 /// Reads the format that the bytes tell.
-fn of_format(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
+fn of_format(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<SceneFile, DataError> {
+    let spz = |bytes| spz::parse_with_axes(bytes, path, options.spz_axes);
     let is_splat = path
         .extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("splat"));
     match bytes {
         [b'p', b'l', b'y', b'\n' | b'\r' | b' ', ..] => ply::parse(bytes, path),
-        [b'N', b'G', b'S', b'P', ..] => spz::parse(bytes, path),
+        [b'N', b'G', b'S', b'P', ..] => spz(bytes),
         // Before gzip, whose two bytes of magic a coordinate may well start with.
         _ if is_splat && splat::is_plausible(bytes) => splat::parse(bytes, path),
-        [0x1f, 0x8b, ..] => spz::parse(bytes, path),
+        [0x1f, 0x8b, ..] => spz(bytes),
         [b'g', b'l', b'T', b'F', ..] => glb::parse(bytes, path),
         _ if ksplat::is_plausible(bytes) => ksplat::parse(bytes, path),
         [0, ..] if ksplat::is_named(path) => ksplat::parse(bytes, path),

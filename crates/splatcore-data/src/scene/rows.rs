@@ -86,6 +86,19 @@ impl<R: Rows + ?Sized> Rows for Box<R> {
 /// The first error of `each`.
 pub fn in_pieces<E>(
     rows: &dyn Rows,
+    each: impl FnMut(usize, &Gaussians) -> Result<(), E>,
+) -> Result<(), E> {
+    in_ordered_pieces(rows, None, each)
+}
+
+/// [`in_pieces`] with the Gaussians `order[0]`, `order[1]`, and so on, if there is an order: a
+/// permutation of all indices.
+///
+/// # Errors
+/// As [`in_pieces`].
+pub fn in_ordered_pieces<E>(
+    rows: &dyn Rows,
+    order: Option<&[u32]>,
     mut each: impl FnMut(usize, &Gaussians) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut piece = Gaussians::empty(rows.sh_degree());
@@ -93,7 +106,10 @@ pub fn in_pieces<E>(
     for start in (0..rows.len()).step_by(PIECE) {
         let end = (start + PIECE).min(rows.len());
         which.clear();
-        which.extend(start as u32..end as u32);
+        match order {
+            Some(order) => which.extend_from_slice(&order[start..end]),
+            None => which.extend(start as u32..end as u32),
+        }
         piece.resize(0);
         rows.gather(&which, &mut piece);
         each(start, &piece)?;
@@ -131,6 +147,15 @@ mod tests {
         .unwrap();
         assert_eq!(seen, scene);
         assert_eq!(whole(&scene), scene);
+        let back: Vec<u32> = (0..scene.len() as u32).rev().collect();
+        let mut seen = Gaussians::empty(1);
+        in_ordered_pieces(&scene, Some(&back), |start, piece| {
+            assert_eq!(start, seen.len());
+            (0..piece.len()).for_each(|i| seen.push_from(piece, i));
+            Ok::<(), ()>(())
+        })
+        .unwrap();
+        assert_eq!(seen, scene.in_order(&back));
         let stopped = in_pieces(
             &scene,
             |start, _| if start > 0 { Err(start) } else { Ok(()) },

@@ -2,31 +2,10 @@
 
 use super::format::Format;
 use super::rows::Rows;
-use super::{glb, ply, usd};
+use super::written::{Progress, WriteOptions, Written};
+use super::{glb, ply, splat, spz, usd};
 use crate::DataError;
 use std::path::Path;
-
-/// What to write beside the Gaussians, and how. Each format takes what concerns it.
-#[derive(Clone, Debug, Default)]
-pub struct WriteOptions {
-    /// The scene is to be rendered with Mip-Splatting's 2D filter.
-    pub antialiased: bool,
-    /// Keep properties of a PLY that are no parameters of a Gaussian, in PLY: labels, masks.
-    pub keep_extras: bool,
-}
-
-/// What became of a scene in a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Written {
-    /// Size of the file; of a folder all its files.
-    pub bytes: u64,
-    /// What the format could not keep, a line each: "12 means lie outside SPZ's range and were
-    /// clamped".
-    pub notes: Vec<String>,
-}
-
-/// Is told what is being done, how much of it is done, and how much there is to do.
-pub type Progress<'a> = &'a (dyn Fn(&str, u64, u64) + Sync);
 
 /// Writes a scene; the name tells the format ([`Format::of_output`]). Gaussians are taken in
 /// pieces, in their order, except where a format wants one of its own. An existing file is
@@ -46,6 +25,9 @@ pub fn write(
         Format::Glb => glb::write(path, rows, options, progress),
         Format::Usda => usd::write_usda(path, rows, options, progress),
         Format::Usdz => usd::write_usdz(path, rows, options, progress),
+        Format::CompressedPly => ply::write_compressed(path, rows, options, progress),
+        Format::Spz => spz::write(path, rows, options, progress),
+        Format::Splat => splat::write(path, rows, options, progress),
         _ => {
             let problem = "is in a format that is not written";
             Err(DataError::new(
@@ -55,10 +37,4 @@ pub fn write(
             ))
         }
     }
-}
-
-/// The size of a file just written.
-pub(super) fn size_of(path: &Path) -> Result<u64, DataError> {
-    let metadata = std::fs::metadata(path).map_err(|error| DataError::read(path, &error))?;
-    Ok(metadata.len())
 }

@@ -178,7 +178,13 @@ fn the_file_is_as_the_extension_says() {
 fn what_the_format_cannot_keep_is_told() {
     let mut scene = random(10, 4, 5);
     scene.log_scales[3] = [-200.0, 0.0, 120.0];
-    let (file, written) = write(&scene, &WriteOptions { antialiased: true });
+    let (file, written) = write(
+        &scene,
+        &WriteOptions {
+            antialiased: true,
+            ..WriteOptions::default()
+        },
+    );
     assert_eq!(written.notes.len(), 3, "{:?}", written.notes);
     for words in ["degree 4 are cut to 3", "2D filter", "2 scales"] {
         assert!(

@@ -91,7 +91,14 @@ fn an_empty_scene_has_empty_arrays() {
 fn a_package_holds_the_layer() {
     let scene = random(70, 3, 9);
     let (layer, _) = write("a.usda", &scene, &WriteOptions::default());
-    let (package, written) = write("a.usdz", &scene, &WriteOptions { antialiased: true });
+    let (package, written) = write(
+        "a.usdz",
+        &scene,
+        &WriteOptions {
+            antialiased: true,
+            ..WriteOptions::default()
+        },
+    );
     assert_eq!(written.bytes, package.len() as u64);
     assert!(written.notes[0].contains("2D filter"));
     let mut archive = zip::ZipArchive::new(std::io::Cursor::new(&package)).unwrap();

@@ -7,7 +7,7 @@
 
 use crate::scene::linear::{clamped, clamped_note, opacity, scale, unit};
 use crate::scene::rows::{Rows, in_pieces};
-use crate::scene::write::{Progress, WriteOptions, Written, size_of};
+use crate::scene::written::{Progress, WriteOptions, Written, size_of};
 use crate::scene::y_up::to_y_up;
 use crate::{DataError, file};
 use serde_json::{Value, json};

@@ -16,10 +16,10 @@ use std::ops::Range;
 use std::path::Path;
 
 /// Gaussians that share bounds.
-const CHUNK: usize = 256;
+pub const CHUNK: usize = 256;
 
 /// Bounds that every chunk has.
-const BOUNDS: [&str; 12] = [
+pub const BOUNDS: [&str; 12] = [
     "min_x",
     "min_y",
     "min_z",
@@ -34,8 +34,9 @@ const BOUNDS: [&str; 12] = [
     "max_scale_z",
 ];
 /// Bounds of colours, absent from older files, whose colours lie in [0, 1].
-const COLOUR_BOUNDS: [&str; 6] = ["min_r", "min_g", "min_b", "max_r", "max_g", "max_b"];
-const WORDS: [&str; 4] = [
+pub const COLOUR_BOUNDS: [&str; 6] = ["min_r", "min_g", "min_b", "max_r", "max_g", "max_b"];
+/// What a Gaussian has.
+pub const WORDS: [&str; 4] = [
     "packed_position",
     "packed_rotation",
     "packed_scale",

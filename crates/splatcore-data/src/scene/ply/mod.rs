@@ -1,9 +1,9 @@
 //! PLY: the format of INRIA's 3DGS, and what other programs make of it.
 //!
 //! Read: binary of both byte orders and ascii, any scalar type, any property order, SH degree 0 to
-//! 3; unknown properties and elements, lists too, are skipped. Also read: PlayCanvas's compressed
-//! PLY (`compressed`). Written: INRIA's own layout. A scene trained with Mip-Splatting's 2D filter
-//! is known by a comment, read and written.
+//! 3; unknown properties and elements, lists too, are skipped. Written: INRIA's own layout.
+//! PlayCanvas's compressed PLY is read (`compressed`) and written (`write_compressed`). A scene
+//! trained with Mip-Splatting's 2D filter is known by a comment, read and written.
 //!
 //! The format: Greg Turk, "The PLY Polygon File Format", 1994. The properties: Kerbl et al., "3D
 //! Gaussian Splatting", 2023, `GaussianModel.save_ply`.
@@ -15,9 +15,11 @@ pub(crate) mod header;
 mod layout;
 mod rows;
 mod write;
+mod write_compressed;
 
 pub(super) use rows::open;
 pub use write::{write, write_ply};
+pub use write_compressed::write as write_compressed;
 
 use super::scene_file::SceneFile;
 use crate::DataError;

@@ -1,7 +1,7 @@
 //! Writing INRIA's layout.
 
 use crate::scene::rows::{Extra, Rows, in_pieces};
-use crate::scene::write::{Progress, WriteOptions, Written, size_of};
+use crate::scene::written::{Progress, WriteOptions, Written, size_of};
 use crate::{DataError, file};
 use splatcore_core::{Gaussians, sh};
 use std::fmt::Write as _;
@@ -95,10 +95,7 @@ fn header(count: usize, higher: usize, antialiased: bool, extras: &[Extra]) -> S
     let mut numbered = |name: &str, n: usize| names.extend((0..n).map(|i| format!("{name}_{i}")));
     numbered("scale", 3);
     numbered("rot", 4);
-    let comments = match antialiased {
-        true => "comment SplatRenderMode: mip\ncomment antialiased 1\n",
-        false => "",
-    };
+    let comments = mip_comments(antialiased);
     let mut header =
         format!("ply\nformat binary_little_endian 1.0\n{comments}element vertex {count}\n");
     for name in names {
@@ -110,4 +107,12 @@ fn header(count: usize, higher: usize, antialiased: bool, extras: &[Extra]) -> S
     }
     header.push_str("end_header\n");
     header
+}
+
+/// The lines of a header that say that a scene is to be shown with Mip-Splatting's 2D filter.
+pub fn mip_comments(antialiased: bool) -> &'static str {
+    match antialiased {
+        true => "comment SplatRenderMode: mip\ncomment antialiased 1\n",
+        false => "",
+    }
 }

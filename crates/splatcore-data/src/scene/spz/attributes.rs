@@ -1,30 +1,21 @@
-//! The attributes: from bytes to parameters, and from SPZ's axes to PLY's.
-//!
-//! SPZ has x right, y up, z back; PLY x right, y down, z forward. The change is a half turn about
-//! x, which negates y and z of positions and of quaternions, and those spherical harmonics that are
-//! odd in (y, z).
+//! The attributes: from bytes to parameters, and from the file's axes to PLY's.
 
+use super::axes::Change;
 use super::container::Packed;
 use crate::scene::opacity::logit_of_byte;
 use rayon::prelude::*;
+use splatcore_core::Gaussians;
 use splatcore_core::half::half;
-use splatcore_core::{Gaussians, sh};
 
 /// Standard colour coefficient of SPZ, in place of SH's 0.2821, so that a byte reaches beyond [0,
 /// 1].
-const COLOUR_SCALE: f32 = 0.15;
-
-/// Sign of each basis function, in the order of [`sh::basis`], under (x, y, z) -> (x, -y, -z).
-const SH_SIGNS: [f32; 16] = [
-    1.0, -1.0, -1.0, 1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 1.0,
-];
+pub const COLOUR_SCALE: f32 = 0.15;
 
 /// Decodes all attributes; their lengths are those that the header declares.
-pub fn decode(packed: &Packed) -> Gaussians {
+pub fn decode(packed: &Packed, change: &Change) -> Gaussians {
     let header = &packed.header;
-    let sh_degree = header.sh_degree.min(sh::MAX_DEGREE);
     let [position, _, _, _, rotation, higher] = header.strides();
-    let mut gaussians = Gaussians::zeros(header.count, sh_degree);
+    let mut gaussians = Gaussians::zeros(header.count, header.sh_degree);
     let k = gaussians.coefficients();
 
     let step = (-f32::from(header.fractional_bits)).exp2();
@@ -34,13 +25,12 @@ pub fn decode(packed: &Packed) -> Gaussians {
         .par_iter_mut()
         .zip(positions)
         .for_each(|(mean, bytes)| {
-            let [x, y, z] = match bytes.as_chunks::<3>() {
+            *mean = change.mean(match bytes.as_chunks::<3>() {
                 (&[x, y, z], _) => [x, y, z].map(|b| fixed_24(b) * step),
                 _ => std::array::from_fn(|c| {
                     half(u16::from_le_bytes([bytes[2 * c], bytes[2 * c + 1]]))
                 }),
-            };
-            *mean = [x, -y, -z];
+            });
         });
     let scales = packed.scales().as_chunks::<3>().0.par_iter();
     gaussians
@@ -56,11 +46,10 @@ pub fn decode(packed: &Packed) -> Gaussians {
         .par_iter_mut()
         .zip(rotations)
         .for_each(|(rotation, bytes)| {
-            let [w, x, y, z] = match *bytes {
+            *rotation = change.rotation(match *bytes {
                 [a, b, c, d] => smallest_three(u32::from_le_bytes([a, b, c, d])),
                 _ => first_three([bytes[0], bytes[1], bytes[2]]),
-            };
-            *rotation = [w, x, -y, -z];
+            });
         });
     gaussians
         .opacity_logits
@@ -78,13 +67,10 @@ pub fn decode(packed: &Packed) -> Gaussians {
                 (f32::from(packed.colours()[3 * i + c]) / 255.0 - 0.5) / COLOUR_SCALE
             });
             let bytes = &packed.sh()[i * higher..(i + 1) * higher];
-            for ((to, from), sign) in sh[1..]
-                .iter_mut()
-                .zip(bytes.as_chunks::<3>().0)
-                .zip(&SH_SIGNS[1..])
-            {
-                *to = from.map(|b| sign * (f32::from(b) - 128.0) / 128.0);
+            for (to, from) in sh[1..].iter_mut().zip(bytes.as_chunks::<3>().0) {
+                *to = from.map(|b| (f32::from(b) - 128.0) / 128.0);
             }
+            change.sh(sh);
         });
     gaussians
 }
@@ -124,22 +110,6 @@ fn smallest_three(bits: u32) -> [f32; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sh_signs_are_those_of_a_half_turn_about_x() {
-        let (x, y, z) = (0.48, -0.6, 0.64);
-        let (before, after) = (sh::basis([x, y, z]), sh::basis([x, -y, -z]));
-        for k in 0..16 {
-            assert!(
-                before[k].abs() > 1e-3,
-                "a direction on a node of function {k} tests nothing"
-            );
-            assert!(
-                (after[k] - before[k] * f64::from(SH_SIGNS[k])).abs() < 1e-12,
-                "function {k}"
-            );
-        }
-    }
 
     #[test]
     fn fixed_point_keeps_its_sign() {

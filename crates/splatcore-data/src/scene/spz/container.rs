@@ -1,14 +1,15 @@
 //! The container: headers and decompression, both bounded by what the header declares.
 
+use super::axes;
 use crate::{DataError, Place};
 use flate2::bufread::GzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 use std::io::Read;
 use std::path::Path;
 
-const MAGIC: &[u8; 4] = b"NGSP";
-const FLAG_ANTIALIASED: u8 = 1;
-const FLAG_EXTENSIONS: u8 = 2;
+pub const MAGIC: &[u8; 4] = b"NGSP";
+pub const FLAG_ANTIALIASED: u8 = 1;
+pub const FLAG_EXTENSIONS: u8 = 2;
 const HIGHEST_DEGREE: u8 = 4;
 
 /// Real scenes pack 2 to 7 times smaller. What a header declares beyond this many times the file's
@@ -25,7 +26,7 @@ const LONGEST_TAIL: u64 = 1 << 20;
 const AGAIN: &str = "the file is cut short or damaged: get it again";
 
 /// Names of the attributes, in the order of the file.
-const NAMES: [&str; 6] = [
+pub const NAMES: [&str; 6] = [
     "positions",
     "alphas",
     "colours",
@@ -47,13 +48,18 @@ pub struct Header {
     extensions: bool,
 }
 
+/// Bytes a Gaussian of each attribute.
+pub fn strides(version: u32, sh_degree: u8) -> [usize; 6] {
+    let higher = (sh_degree as usize + 1).pow(2) - 1;
+    let position = if version == 1 { 6 } else { 9 };
+    let rotation = if version <= 2 { 3 } else { 4 };
+    [position, 1, 3, 3, rotation, 3 * higher]
+}
+
 impl Header {
     /// Bytes a Gaussian of each attribute.
     pub fn strides(&self) -> [usize; 6] {
-        let higher = (self.sh_degree as usize + 1).pow(2) - 1;
-        let position = if self.version == 1 { 6 } else { 9 };
-        let rotation = if self.version <= 2 { 3 } else { 4 };
-        [position, 1, 3, 3, rotation, 3 * higher]
+        strides(self.version, self.sh_degree)
     }
 
     /// The first 16 bytes, which all versions share.
@@ -116,6 +122,8 @@ impl Header {
 /// The attributes as bytes.
 pub struct Packed {
     pub header: Header,
+    /// The number of the coordinate system that the file names.
+    pub system: Option<u32>,
     attributes: [Vec<u8>; 6],
 }
 
@@ -142,14 +150,10 @@ impl Packed {
 
 /// Decompresses a file of any version.
 pub fn unpack(bytes: &[u8], notes: &mut Vec<String>, path: &Path) -> Result<Packed, DataError> {
-    let packed = match bytes.starts_with(MAGIC) {
-        true => unpack_4(bytes, notes, path)?,
-        false => unpack_1_to_3(bytes, notes, path)?,
-    };
-    if packed.header.sh_degree > splatcore_core::sh::MAX_DEGREE {
-        notes.push("spherical harmonics of degree 4 were cut to degree 3".into());
+    match bytes.starts_with(MAGIC) {
+        true => unpack_4(bytes, notes, path),
+        false => unpack_1_to_3(bytes, notes, path),
     }
-    Ok(packed)
 }
 
 fn unpack_1_to_3(bytes: &[u8], notes: &mut Vec<String>, path: &Path) -> Result<Packed, DataError> {
@@ -174,12 +178,17 @@ fn unpack_1_to_3(bytes: &[u8], notes: &mut Vec<String>, path: &Path) -> Result<P
     // Reading on to the end also checks gzip's own checksum.
     let tail =
         read_up_to(&mut stream, LONGEST_TAIL + 1).map_err(|e| broken("gzip", "end", &e, path))?;
+    let mut system = None;
     if header.extensions {
-        extensions(&tail, notes);
+        system = extensions(&tail, notes);
     } else if !tail.is_empty() {
         notes.push("bytes behind the last attribute were ignored".into());
     }
-    Ok(Packed { header, attributes })
+    Ok(Packed {
+        header,
+        system,
+        attributes,
+    })
 }
 
 fn unpack_4(bytes: &[u8], notes: &mut Vec<String>, path: &Path) -> Result<Packed, DataError> {
@@ -208,8 +217,9 @@ fn unpack_4(bytes: &[u8], notes: &mut Vec<String>, path: &Path) -> Result<Packed
     let table = bytes
         .get(contents..contents + 16 * streams)
         .ok_or_else(|| short("table of contents"))?;
+    let mut system = None;
     if header.extensions {
-        extensions(&bytes[start.len()..contents], notes);
+        system = extensions(&bytes[start.len()..contents], notes);
     }
     // Empty attributes have no stream.
     let wanted = header
@@ -253,7 +263,11 @@ fn unpack_4(bytes: &[u8], notes: &mut Vec<String>, path: &Path) -> Result<Packed
             "{more} more streams than SPZ version 4 has attributes were ignored"
         ));
     }
-    Ok(Packed { header, attributes })
+    Ok(Packed {
+        header,
+        system,
+        attributes,
+    })
 }
 
 fn unpack_zstd(frame: &[u8], wanted: u64) -> std::io::Result<Vec<u8>> {
@@ -306,19 +320,25 @@ fn broken(method: &str, part: &str, error: &std::io::Error, path: &Path) -> Data
     DataError::new(path, problem, AGAIN).at(Place::Part(part.into()))
 }
 
-/// Notes the vendors' records, `u32 type, u32 length, payload` each, of which none is read.
-fn extensions(mut records: &[u8], notes: &mut Vec<String>) {
-    let mut types = Vec::new();
+/// Looks through the vendors' records, `u32 type, u32 length, payload` each, for the number of the
+/// coordinate system. Others are noted.
+fn extensions(mut records: &[u8], notes: &mut Vec<String>) -> Option<u32> {
+    let mut system = None;
+    let mut others = Vec::new();
     while let Some((head, rest)) = records.split_first_chunk::<8>()
-        && let Some(next) = rest.get(u32_at(head, 4) as usize..)
-        && types.len() < 16
+        && let Some((payload, next)) = rest.split_at_checked(u32_at(head, 4) as usize)
+        && others.len() < 16
     {
-        types.push(format!("{:#010x}", u32_at(head, 0)));
+        match (u32_at(head, 0), payload) {
+            (axes::EXTENSION, &[_, _, _, _]) => system = Some(u32_at(payload, 0)),
+            (other, _) => others.push(format!("{other:#010x}")),
+        }
         records = next;
     }
-    if !types.is_empty() {
-        notes.push(format!("extensions were ignored: {}", types.join(", ")));
+    if !others.is_empty() {
+        notes.push(format!("extensions were ignored: {}", others.join(", ")));
     }
+    system
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {

@@ -2,7 +2,7 @@
 
 use crate::scene::linear::{clamped, opacity, scale, unit};
 use crate::scene::rows::{Rows, in_pieces};
-use crate::scene::write::Progress;
+use crate::scene::written::Progress;
 use crate::scene::y_up::to_y_up;
 use rayon::prelude::*;
 use splatcore_core::Gaussians;

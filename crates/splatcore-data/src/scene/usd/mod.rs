@@ -9,7 +9,7 @@ mod layer;
 mod package;
 
 use super::rows::Rows;
-use super::write::{Progress, WriteOptions, Written, size_of};
+use super::written::{Progress, WriteOptions, Written, size_of};
 use crate::{DataError, file};
 use std::path::Path;
 

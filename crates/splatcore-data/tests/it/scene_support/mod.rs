@@ -260,3 +260,34 @@ pub fn compressed_ply(
     file.extend(sh.iter().flatten());
     file
 }
+
+/// Writes a scene; the file's bytes and the writer's notes.
+pub fn write_rows(
+    name: &str,
+    rows: &dyn scene::Rows,
+    options: &scene::WriteOptions,
+) -> (Vec<u8>, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    let written = scene::write(&path, rows, options, &|_, _, _| ()).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    assert_eq!(written.bytes, bytes.len() as u64);
+    // No temporary file stays.
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    (bytes, written.notes)
+}
+
+/// Writes a scene and reads it with all its degrees; the file and the writer's notes.
+pub fn written(
+    name: &str,
+    rows: &dyn scene::Rows,
+    options: &scene::WriteOptions,
+) -> (scene::SceneFile, Vec<String>) {
+    let (bytes, notes) = write_rows(name, rows, options);
+    let all = scene::ReadOptions {
+        sh_degree_limit: 4,
+        ..scene::ReadOptions::default()
+    };
+    let file = scene::parse_with(&bytes, Path::new(name), &all).unwrap();
+    (file, notes)
+}

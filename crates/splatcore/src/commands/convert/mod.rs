@@ -10,6 +10,7 @@ mod photos;
 mod steps;
 
 use crate::backends::BackendArgs;
+use crate::load::SpzAxesChoice;
 use crate::output::{self, WrongUsage, counted};
 use crate::progress::Stages;
 use crate::{interrupt, load};
@@ -17,6 +18,7 @@ use anyhow::{Result, bail};
 use editor::Editor;
 use splatcore_data::dataset::Split;
 use splatcore_data::scene::edit::Merged;
+use splatcore_data::scene::spz::{SpzAxes, SpzOptions};
 use splatcore_data::scene::{self, Format, OpenScene, ReadOptions, Rows, WriteOptions};
 use splatcore_train::memory::Bytes;
 use std::path::{Path, PathBuf};
@@ -37,6 +39,20 @@ pub struct Args {
     /// The file to write; its name tells the format
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// Axes of SPZ files that are read: those that the file names and else the specification's
+    /// (auto), x right, y up, z back (rub), or PLY's, x right, y down, z forward (rdf), as some
+    /// programs write without saying so. Scenes read with the wrong axes are upside down
+    #[arg(long, value_name = "AXES", default_value = "auto", value_enum)]
+    spz_axes: SpzAxesChoice,
+    /// Version of an SPZ file that is written. Version 4 is smaller; PlayCanvas reads only 4, Spark
+    /// and older programs only up to 3
+    #[arg(long, value_name = "2..4", default_value_t = 3,
+          value_parser = clap::value_parser!(u32).range(2..=4))]
+    spz_version: u32,
+    /// Keep the order of the Gaussians in formats that have one of their own: compressed PLY and SOG
+    /// put neighbours together, .splat large and opaque ones first
+    #[arg(long)]
+    keep_order: bool,
     /// Keep properties of PLY files that are no parameters of a Gaussian (labels, masks), in PLY
     #[arg(long)]
     keep_properties: bool,
@@ -99,7 +115,11 @@ pub fn run(args: Args) -> Result<()> {
     let options = WriteOptions {
         antialiased,
         keep_extras: args.keep_properties,
-        ..WriteOptions::default()
+        keep_order: args.keep_order,
+        spz: SpzOptions {
+            version: args.spz_version,
+            ..SpzOptions::default()
+        },
     };
     let (count, degree) = (rows.len(), rows.sh_degree());
     if args.dry_run {
@@ -128,7 +148,7 @@ fn edited(args: &Args) -> Result<(Box<dyn Rows>, bool)> {
     let mut finished: Vec<(OpenScene, Editor)> = Vec::new();
     let mut steps = args.steps.0.iter().peekable();
     while let Some(Step::Scene(path)) = steps.next_if(|step| matches!(step, Step::Scene(_))) {
-        let mut scene = open(path)?;
+        let mut scene = open(path, args.spz_axes.into())?;
         let rows = std::mem::replace(
             &mut scene.rows,
             Box::new(splatcore_core::Gaussians::empty(0)),
@@ -177,9 +197,10 @@ fn edited(args: &Args) -> Result<(Box<dyn Rows>, bool)> {
     Ok((editor.into_rows(), antialiased))
 }
 
-fn open(path: &Path) -> Result<OpenScene> {
+fn open(path: &Path, spz_axes: SpzAxes) -> Result<OpenScene> {
     let options = ReadOptions {
         sh_degree_limit: splatcore_core::sh::MAX_STORED_DEGREE,
+        spz_axes,
     };
     let scene = scene::open(path, &options)?;
     load::say(path, scene.dropped, &scene.notes);

@@ -5,6 +5,10 @@
 //! format: `convert.py` of github.com/antimatter15/splat. No magic number: the file's name tells,
 //! and [`is_plausible`] checks.
 
+mod write;
+
+pub use write::write;
+
 use super::opacity::logit_of_byte;
 use super::scene_file::SceneFile;
 use super::source::KNOWN_FORMATS;
