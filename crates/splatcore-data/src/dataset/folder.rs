@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-/// Endings tried for a name without one, in this order.
-const ENDINGS: [&str; 8] = ["png", "jpg", "jpeg", "webp", "PNG", "JPG", "JPEG", "WEBP"];
+/// Endings of photos, tried in this order for a name without one. The last four cannot be read, but
+/// then the message says so.
+const ENDINGS: [&str; 11] = [
+    "png", "jpg", "jpeg", "webp", "tif", "tiff", "exr", "heic", "heif", "avif", "jxl",
+];
 
 /// The photo of a name: as spelled, with `\` as `/`, or with a known ending appended.
 /// Returns the name with that ending, and the file.
@@ -12,7 +15,11 @@ pub(super) fn image(folder: &Path, name: &str) -> Option<(String, PathBuf)> {
         return None;
     }
     let slashes = name.replace('\\', "/");
-    let with_endings = ENDINGS.iter().map(|ending| format!("{slashes}.{ending}"));
+    let cases = |ending: &str| [ending.to_owned(), ending.to_ascii_uppercase()];
+    let with_endings = ENDINGS
+        .iter()
+        .flat_map(|ending| cases(ending))
+        .map(|ending| format!("{slashes}.{ending}"));
     [name.to_owned(), slashes.clone()]
         .into_iter()
         .chain(with_endings)

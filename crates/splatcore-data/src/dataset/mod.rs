@@ -10,7 +10,7 @@
 //! | where are the model, the photos and the masks | `colmap/mod.rs`, `transforms/mod.rs`, `folder.rs` |
 //! | what do the bytes mean | `colmap/binary.rs`, `colmap/text.rs`, `transforms/json.rs`, `point_cloud.rs` |
 //! | how does a lens bend light | `lens.rs`, `lens_camera.rs` |
-//! | how does a photo become a view | `photo.rs`, `undistort.rs`, `resize.rs`, `views.rs` |
+//! | how does a photo become a view | `photo.rs`, `linear.rs`, `unread.rs`, `undistort.rs`, `resize.rs`, `views.rs` |
 //! | where do points come from when there are none | `random_points.rs` |
 
 pub mod colmap;
@@ -19,6 +19,7 @@ mod found;
 mod info;
 mod lens;
 mod lens_camera;
+mod linear;
 mod open;
 mod options;
 mod photo;
@@ -29,6 +30,7 @@ mod resize;
 mod split;
 pub mod transforms;
 pub mod undistort;
+mod unread;
 mod views;
 
 pub use found::{Entry, Format, Points};

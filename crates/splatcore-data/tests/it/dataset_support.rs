@@ -75,3 +75,8 @@ pub fn binary_model() -> [Vec<u8>; 3] {
     }
     [cameras, images, points]
 }
+
+/// Opens a dataset with the default options.
+pub fn open(root: &Path) -> splatcore_data::dataset::Dataset {
+    splatcore_data::dataset::Dataset::open(root, &Default::default()).unwrap()
+}

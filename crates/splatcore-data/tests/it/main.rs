@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // helpers of tests; clippy knows those with #[test] only
 
 mod dataset_bad_input;
+mod dataset_deep_photos;
 mod dataset_lens;
 mod dataset_photos;
 mod dataset_real;
