@@ -48,6 +48,14 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// The most memory in use, in bytes, while `run` runs on this thread, beyond that before.
+pub fn peak_of(run: impl FnOnce()) -> usize {
+    let before = NOW.get();
+    PEAK.set(before);
+    run();
+    (PEAK.get() - before) as usize
+}
+
 /// Parses and returns the result as a line, and the most memory in use meanwhile.
 fn parse(bytes: &[u8]) -> (Result<usize, String>, usize) {
     parse_named(bytes, "hostile")

@@ -6,7 +6,8 @@ mod json;
 
 pub use json::{Frame, Intrinsics, Transforms, parse};
 
-use super::found::{Entry, Format, Found, Points};
+use super::format::Format;
+use super::found::{Entry, Found, Points};
 use super::options::OpenOptions;
 use super::split::Split;
 use super::{folder, photo, point_cloud};
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// One file; splits as nerfstudio declares them.
 pub(super) fn open_file(path: &Path, options: &OpenOptions) -> Result<Found, DataError> {
-    let root = folder_of(path);
+    let root = folder::of_file(path);
     let transforms = read(path)?;
     let mut found = start(&root, Format::Transforms, options);
     let names = |list: &Option<Vec<String>>| -> HashSet<String> {
@@ -71,31 +72,15 @@ pub(super) fn open_splits(root: &Path, options: &OpenOptions) -> Result<Found, D
 }
 
 fn start(root: &Path, format: Format, options: &OpenOptions) -> Found {
-    Found {
-        root: root.to_path_buf(),
-        format,
-        entries: Vec::new(),
-        missing: Vec::new(),
-        points: Points::default(),
-        warnings: Vec::new(),
-        left_out: Vec::new(),
-        images: options
-            .images
-            .as_ref()
-            .map_or_else(|| root.to_path_buf(), |name| root.join(name)),
-    }
-}
-
-fn folder_of(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-        _ => PathBuf::from("."),
-    }
+    let images = options
+        .images
+        .as_ref()
+        .map_or_else(|| root.to_path_buf(), |name| root.join(name));
+    Found::new(root, format, images)
 }
 
 fn read(path: &Path) -> Result<Transforms, DataError> {
-    let bytes = std::fs::read(path).map_err(|e| DataError::read(path, &e))?;
-    parse(&bytes, path)
+    parse(&folder::read(path)?, path)
 }
 
 /// A `file_path` without a leading `./`.
