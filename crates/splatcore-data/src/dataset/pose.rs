@@ -61,3 +61,9 @@ pub(super) fn product(a: &[[f64; 4]; 3], b: &[[f64; 4]; 3]) -> [[f64; 4]; 3] {
         })
     })
 }
+
+/// A point moved by an affine transformation.
+pub(super) fn moved(m: &[[f64; 4]; 3], p: [f32; 3]) -> [f32; 3] {
+    let p = p.map(f64::from);
+    std::array::from_fn(|i| (m[i][0] * p[0] + m[i][1] * p[1] + m[i][2] * p[2] + m[i][3]) as f32)
+}

@@ -8,6 +8,7 @@ mod dataset_formats;
 mod dataset_lens;
 mod dataset_llff;
 mod dataset_metashape;
+mod dataset_models;
 mod dataset_phones;
 mod dataset_photos;
 mod dataset_real;

@@ -3,14 +3,16 @@
 
 mod camera;
 mod json;
+mod points;
 
+use json::plain;
 pub use json::{Frame, Intrinsics, Transforms, parse};
 
 use super::format::Format;
-use super::found::{Entry, Found, Points};
+use super::found::{Entry, Found};
 use super::options::OpenOptions;
 use super::split::Split;
-use super::{folder, photo, point_cloud};
+use super::{folder, photo};
 use crate::{DataError, Place};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -44,7 +46,7 @@ pub(super) fn open_file(path: &Path, options: &OpenOptions) -> Result<Found, Dat
         }
     };
     add(&mut found, path, &transforms, options, split)?;
-    found.points = points(&root, &transforms, &mut found.warnings)?;
+    points::read(&mut found, &transforms)?;
     Ok(found)
 }
 
@@ -67,7 +69,7 @@ pub(super) fn open_splits(root: &Path, options: &OpenOptions) -> Result<Found, D
             Some(Split::Test)
         })?;
     }
-    found.points = points(root, &transforms, &mut found.warnings)?;
+    points::read(&mut found, &transforms)?;
     Ok(found)
 }
 
@@ -81,11 +83,6 @@ fn start(root: &Path, format: Format, options: &OpenOptions) -> Found {
 
 fn read(path: &Path) -> Result<Transforms, DataError> {
     parse(&folder::read(path)?, path)
-}
-
-/// A `file_path` without a leading `./`.
-fn plain(name: &str) -> &str {
-    name.trim_start_matches("./")
 }
 
 fn add(
@@ -115,13 +112,9 @@ fn add(
             continue;
         };
         let intrinsics = frame.intrinsics.or(&transforms.intrinsics);
-        let lens = camera::lens(&intrinsics).map_err(|model| {
-            DataError::new(
-                path,
-                format!("unknown camera model {model}"),
-                "undistort the photos, or use OPENCV, OPENCV_FISHEYE or PINHOLE",
-            )
-            .at(Place::Part(format!("frames[{index}].camera_model")))
+        let lens = camera::lens(&intrinsics).map_err(|wrong| {
+            DataError::new(path, wrong.problem, wrong.remedy)
+                .at(Place::Part(format!("frames[{index}].camera_model")))
         })?;
         let size = match camera::size(&intrinsics) {
             Some(size) => size,
@@ -153,23 +146,4 @@ fn mask(root: &Path, frame: &Frame, name: &str, warnings: &mut Vec<String>) -> O
         "{name}: its mask '{declared}' does not exist, every pixel counts"
     ));
     None
-}
-
-fn points(
-    root: &Path,
-    transforms: &Transforms,
-    warnings: &mut Vec<String>,
-) -> Result<Points, DataError> {
-    let Some(name) = &transforms.ply_file_path else {
-        return Ok(Points::default());
-    };
-    let path = root.join(plain(name));
-    if !path.is_file() {
-        warnings.push(format!(
-            "the point cloud '{name}' does not exist, points are random"
-        ));
-        return Ok(Points::default());
-    }
-    let bytes = std::fs::read(&path).map_err(|e| DataError::read(&path, &e))?;
-    point_cloud::parse(&bytes, &path)
 }
