@@ -89,11 +89,20 @@ impl PolycamCamera {
     }
 }
 
-/// The folder that holds `cameras` and `images`: `keyframes` below a folder, or the folder itself.
+/// The folder that holds `cameras` and `images`: `keyframes` below a folder, or the folder itself,
+/// if its first camera looks like one of Polycam's.
 pub(super) fn keyframes_in(folder: &Path) -> Option<PathBuf> {
+    let own = |place: &PathBuf| {
+        let (cameras, _) = cameras_and_images(place)?;
+        let bytes = folder::read(folder::with_ending(&cameras, "json").first()?).ok()?;
+        bytes
+            .windows(6)
+            .any(|word| word == b"\"t_00\"")
+            .then_some(())
+    };
     [folder.join("keyframes"), folder.to_path_buf()]
         .into_iter()
-        .find(|place| cameras_and_images(place).is_some())
+        .find(|place| own(place).is_some())
 }
 
 /// The better pair of folders that there is, of cameras and of images.

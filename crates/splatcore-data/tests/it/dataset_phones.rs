@@ -70,7 +70,11 @@ fn a_polycam_camera_sees_points_where_arkit_says() {
     for folder in [root, &root.join("keyframes")] {
         assert_eq!(open(folder).entries[0].camera.camera.cx, 30.0);
     }
+    // Cameras of another program are not Polycam's.
     write("corrected_cameras/17.json", "{\"fx\": 3}");
+    let error = open_error(root);
+    assert!(error.contains("neither a COLMAP model"), "{error}");
+    write("corrected_cameras/17.json", "{\"t_00\": 3}");
     let error = open_error(root);
     assert!(
         error.contains("missing field") && error.contains("line 1"),
