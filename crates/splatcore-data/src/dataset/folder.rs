@@ -1,9 +1,14 @@
 //! Finding the files that belong to an image's name.
 
+use super::options::OpenOptions;
+use crate::DataError;
 use std::path::{Path, PathBuf};
 
-/// Endings tried for a name without one, in this order.
-const ENDINGS: [&str; 8] = ["png", "jpg", "jpeg", "webp", "PNG", "JPG", "JPEG", "WEBP"];
+/// Endings of photos, tried in this order for a name without one. The last four cannot be read, but
+/// then the message says so.
+pub(super) const ENDINGS: [&str; 11] = [
+    "png", "jpg", "jpeg", "webp", "tif", "tiff", "exr", "heic", "heif", "avif", "jxl",
+];
 
 /// The photo of a name: as spelled, with `\` as `/`, or with a known ending appended.
 /// Returns the name with that ending, and the file.
@@ -12,7 +17,11 @@ pub(super) fn image(folder: &Path, name: &str) -> Option<(String, PathBuf)> {
         return None;
     }
     let slashes = name.replace('\\', "/");
-    let with_endings = ENDINGS.iter().map(|ending| format!("{slashes}.{ending}"));
+    let cases = |ending: &str| [ending.to_owned(), ending.to_ascii_uppercase()];
+    let with_endings = ENDINGS
+        .iter()
+        .flat_map(|ending| cases(ending))
+        .map(|ending| format!("{slashes}.{ending}"));
     [name.to_owned(), slashes.clone()]
         .into_iter()
         .chain(with_endings)
@@ -21,6 +30,59 @@ pub(super) fn image(folder: &Path, name: &str) -> Option<(String, PathBuf)> {
             (candidate, path)
         })
         .find(|(_, path)| path.is_file())
+}
+
+/// The folder of a dataset's photos: the one of the options; else `images` below the root if there
+/// is one; else the root.
+pub(super) fn photos(root: &Path, options: &OpenOptions) -> Result<PathBuf, DataError> {
+    if let Some(name) = &options.images {
+        let folder = root.join(name);
+        if folder.is_dir() {
+            return Ok(folder);
+        }
+        return Err(DataError::new(
+            &folder,
+            "there is no such folder of photos",
+            "name a folder of the dataset, for example images_4",
+        ));
+    }
+    let folder = root.join("images");
+    Ok(if folder.is_dir() {
+        folder
+    } else {
+        root.to_path_buf()
+    })
+}
+
+/// The folder that holds a file.
+pub(super) fn of_file(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Reads a whole file.
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, DataError> {
+    std::fs::read(path).map_err(|e| DataError::read(path, &e))
+}
+
+/// The files of a folder with an ending (lower case, without its dot), sorted by name; none if the
+/// folder cannot be listed.
+pub(super) fn with_ending(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let Ok(listed) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut files: Vec<PathBuf> = listed
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| {
+            let own = path.extension().and_then(|e| e.to_str());
+            own.is_some_and(|own| own.eq_ignore_ascii_case(ending)) && path.is_file()
+        })
+        .collect();
+    files.sort();
+    files
 }
 
 /// The mask of a photo: `masks/NAME.png`, with or without the photo's own ending in NAME.

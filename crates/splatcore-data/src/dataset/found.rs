@@ -1,23 +1,9 @@
 //! What a format's reader finds: photos, cameras and points.
 
+use super::format::Format;
 use super::lens_camera::LensCamera;
 use super::split::Split;
-use serde::Serialize;
-use std::path::PathBuf;
-
-/// What kind of files a dataset came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Format {
-    /// COLMAP, `cameras.bin`, `images.bin`, `points3D.bin`.
-    ColmapBinary,
-    /// COLMAP, `cameras.txt`, `images.txt`, `points3D.txt`.
-    ColmapText,
-    /// One `transforms.json` (instant-ngp, nerfstudio).
-    Transforms,
-    /// `transforms_train.json` and its siblings (Blender).
-    TransformsSplit,
-}
+use std::path::{Path, PathBuf};
 
 /// Points to start from, world units.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,4 +65,23 @@ pub(super) struct Found {
     pub left_out: Vec<String>,
     /// Where the photos were looked for, for messages.
     pub images: PathBuf,
+    /// Depths, in world units, between which the files say that everything lies.
+    pub depths: Option<[f64; 2]>,
+}
+
+impl Found {
+    /// Nothing yet.
+    pub fn new(root: &Path, format: Format, images: PathBuf) -> Self {
+        Self {
+            root: root.to_path_buf(),
+            format,
+            entries: Vec::new(),
+            missing: Vec::new(),
+            points: Points::default(),
+            warnings: Vec::new(),
+            left_out: Vec::new(),
+            images,
+            depths: None,
+        }
+    }
 }

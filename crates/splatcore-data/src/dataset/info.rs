@@ -28,6 +28,8 @@ pub struct DatasetInfo {
     pub sizes: [[u32; 2]; 2],
     /// Photos that the files put into the training and the test split, if they declare splits.
     pub declared_splits: Option<[usize; 2]>,
+    /// Other datasets in the same folder, which were not read.
+    pub others: Vec<String>,
     /// Names of the missing photos.
     pub missing_names: Vec<String>,
     /// What was left out or repaired.
@@ -80,6 +82,7 @@ impl Dataset {
                 sizes.max_by_key(area).unwrap_or_default(),
             ],
             declared_splits: (declared != [0, 0]).then_some(declared),
+            others: self.others.clone(),
             missing_names: self.missing.clone(),
             warnings: self.warnings.clone(),
         }

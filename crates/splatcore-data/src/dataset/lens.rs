@@ -18,6 +18,20 @@ pub enum Lens {
         /// p1, p2.
         p: [f64; 2],
     },
+    /// Brown's model as Metashape (manual, appendix "Camera models") and RealityScan write it:
+    /// radial `1 + k1 r² + k2 r⁴ + k3 r⁶ + k4 r⁸`, tangential (p1 and p2 change places against
+    /// OpenCV) times `1 + p3 r² + p4 r⁴`, then `x + skew y`. It acts in the image plane, or in the
+    /// theta plane of an equidistant fisheye.
+    Brown {
+        /// k1 to k4.
+        k: [f64; 4],
+        /// p1 to p4.
+        p: [f64; 4],
+        /// Metashape's b2 over the focal length along x.
+        skew: f64,
+        /// Rays are bent to the theta plane first.
+        fisheye: bool,
+    },
     /// Equidistant fisheye: radius `theta (1 + k1 theta² + k2 theta⁴ + k3 theta⁶ + k4 theta⁸)`,
     /// then tangential p1, p2 and thin prism sx, sy (Weng et al. 1992) in the theta plane.
     Fisheye {
@@ -65,6 +79,12 @@ impl Lens {
         let idle = match self {
             Lens::None => true,
             Lens::OpenCv { k, p } => k.iter().chain(&p).all(|&v| v == 0.0),
+            Lens::Brown {
+                k,
+                p,
+                skew,
+                fisheye,
+            } => !fisheye && skew == 0.0 && k.iter().chain(&p).all(|&v| v == 0.0),
             Lens::Fov { omega } => omega.abs() < 1e-7,
             Lens::Division { k } => k == 0.0,
             Lens::Eucm { alpha, .. } => alpha == 0.0,
@@ -79,6 +99,8 @@ impl Lens {
             Lens::None => "pinhole",
             Lens::OpenCv { p: [0.0, 0.0], .. } => "radial",
             Lens::OpenCv { .. } => "opencv",
+            Lens::Brown { fisheye: true, .. } => "brown-fisheye",
+            Lens::Brown { .. } => "brown",
             Lens::Fisheye { .. } => "fisheye",
             Lens::RadTanThinPrism { .. } => "rad-tan-thin-prism-fisheye",
             Lens::Fov { .. } => "fov",
@@ -92,6 +114,9 @@ impl Lens {
         let finite = match self {
             Lens::None => true,
             Lens::OpenCv { k, p } => k.iter().chain(p).all(|v| v.is_finite()),
+            Lens::Brown { k, p, skew, .. } => {
+                skew.is_finite() && k.iter().chain(p).all(|v| v.is_finite())
+            }
             Lens::Fisheye { k, p, s } => k.iter().chain(p).chain(s).all(|v| v.is_finite()),
             Lens::RadTanThinPrism { k, p, s } => k.iter().chain(p).chain(s).all(|v| v.is_finite()),
             Lens::Fov { omega } => omega.is_finite() && omega.abs() < std::f64::consts::PI,
@@ -108,8 +133,8 @@ impl Lens {
         let r2 = ray[0] * ray[0] + ray[1] * ray[1];
         let bent = match *self {
             Lens::None => ray,
-            Lens::OpenCv { .. } => self.bend(ray),
-            Lens::Fisheye { .. } | Lens::RadTanThinPrism { .. } => {
+            Lens::OpenCv { .. } | Lens::Brown { fisheye: false, .. } => self.bend(ray),
+            Lens::Fisheye { .. } | Lens::RadTanThinPrism { .. } | Lens::Brown { .. } => {
                 let r = r2.sqrt();
                 let scale = if r < 1e-9 { 1.0 } else { r.atan() / r };
                 self.bend(ray.map(|v| v * scale))
@@ -146,8 +171,8 @@ impl Lens {
         let r2 = point[0] * point[0] + point[1] * point[1];
         let ray = match *self {
             Lens::None => point,
-            Lens::OpenCv { .. } => self.unbend(point)?,
-            Lens::Fisheye { .. } | Lens::RadTanThinPrism { .. } => {
+            Lens::OpenCv { .. } | Lens::Brown { fisheye: false, .. } => self.unbend(point)?,
+            Lens::Fisheye { .. } | Lens::RadTanThinPrism { .. } | Lens::Brown { .. } => {
                 let plane = self.unbend(point)?;
                 let theta = plane[0].hypot(plane[1]);
                 if theta >= std::f64::consts::FRAC_PI_2 {
@@ -233,6 +258,13 @@ impl Lens {
                     x * radial + 2.0 * p[0] * x * y + p[1] * (r2 + 2.0 * x * x),
                     y * radial + 2.0 * p[1] * x * y + p[0] * (r2 + 2.0 * y * y),
                 ]
+            }
+            Lens::Brown { k, p, skew, .. } => {
+                let radial = 1.0 + r2 * (k[0] + r2 * (k[1] + r2 * (k[2] + r2 * k[3])));
+                let more = 1.0 + r2 * (p[2] + r2 * p[3]);
+                let bent_y = y * radial + more * (p[1] * (r2 + 2.0 * y * y) + 2.0 * p[0] * x * y);
+                let bent_x = x * radial + more * (p[0] * (r2 + 2.0 * x * x) + 2.0 * p[1] * x * y);
+                [bent_x + skew * bent_y, bent_y]
             }
             Lens::Fisheye { k, p, s } => {
                 let radial = 1.0 + r2 * (k[0] + r2 * (k[1] + r2 * (k[2] + r2 * k[3])));

@@ -1,4 +1,4 @@
-//! Datasets in: posed photos from COLMAP or from `transforms.json`.
+//! Datasets in: posed photos from COLMAP, `transforms.json` and other programs' files.
 //!
 //! [`Dataset::open`] reads poses, lenses and points and decodes no pixel; [`Dataset::load_views`]
 //! decodes photos, removes lens distortion, scales, and returns pinhole [`splatcore_core::View`]s.
@@ -6,33 +6,54 @@
 //!
 //! | question | file |
 //! | --- | --- |
-//! | which format is it, and what is wrong with what was found | `open.rs` |
-//! | where are the model, the photos and the masks | `colmap/mod.rs`, `transforms/mod.rs`, `folder.rs` |
-//! | what do the bytes mean | `colmap/binary.rs`, `colmap/text.rs`, `transforms/json.rs`, `point_cloud.rs` |
+//! | which formats are there | `format.rs` |
+//! | which of them is it, and what is wrong with what was found | `layouts.rs`, `open.rs` |
+//! | where are the model, the photos and the masks | `colmap/mod.rs` and its siblings, `folder.rs`, `photo_index.rs` |
+//! | what do the bytes mean | `colmap/binary.rs`, `colmap/text.rs`, `transforms/json.rs`, `metashape/xml.rs` and their siblings; `npy.rs`, `point_cloud.rs` |
+//! | how do poses of other conventions become ours | `pose.rs` |
+//! | do points and cameras belong together | `visible.rs`, `remote.rs` |
 //! | how does a lens bend light | `lens.rs`, `lens_camera.rs` |
-//! | how does a photo become a view | `photo.rs`, `undistort.rs`, `resize.rs`, `views.rs` |
+//! | how does a photo become a view | `photo.rs`, `linear.rs`, `unread.rs`, `undistort.rs`, `resize.rs`, `views.rs` |
 //! | where do points come from when there are none | `random_points.rs` |
 
+pub mod bundler;
 pub mod colmap;
 mod folder;
+mod format;
 mod found;
 mod info;
+mod layouts;
 mod lens;
 mod lens_camera;
+mod linear;
+pub mod llff;
+pub mod metashape;
+pub mod npy;
 mod open;
 mod options;
 mod photo;
+mod photo_index;
 mod point_cloud;
+mod points_beside;
+pub mod polycam;
+mod pose;
 mod posed;
 mod random_points;
+pub mod realityscan;
+pub mod record3d;
+mod remote;
 mod resize;
 mod split;
 pub mod transforms;
 pub mod undistort;
+mod unread;
 mod views;
+mod visible;
 
-pub use found::{Entry, Format, Points};
+pub use format::Format;
+pub use found::{Entry, Points};
 pub use info::DatasetInfo;
+pub use layouts::is_file_of_cameras;
 pub use lens::Lens;
 pub use lens_camera::LensCamera;
 pub use options::OpenOptions;

@@ -1,9 +1,14 @@
 //! Opens a dataset: tells its format, and checks what the reader of that format found.
 
+use super::format::Format;
 use super::found::Found;
+use super::layouts::{self, Layout};
 use super::options::OpenOptions;
 use super::posed::Dataset;
-use super::{colmap, random_points, transforms};
+use super::{
+    bundler, colmap, llff, metashape, polycam, random_points, realityscan, record3d, remote,
+    transforms,
+};
 use crate::DataError;
 use splatcore_core::Choice;
 use std::path::Path;
@@ -12,16 +17,17 @@ impl Dataset {
     /// Reads poses, lenses and points; decodes no pixels (it may read headers of photos for their
     /// sizes).
     ///
-    /// `path` is a dataset's folder, a folder with `cameras.bin` or `cameras.txt`, or a
-    /// `transforms*.json`. Looked for in this order: COLMAP in `sparse/0` and `sparse`;
-    /// `transforms.json`; `transforms_train.json`; COLMAP in the folder itself and in
-    /// `colmap/sparse/0` (nerfstudio).
+    /// `path` is a dataset's folder, or its file of cameras. A folder is searched for the formats
+    /// in the order of [`Format::ALL`]: COLMAP in `sparse/0` and `sparse`; `transforms.json`;
+    /// `transforms_train.json`; COLMAP in the folder itself and in `colmap/sparse/0` (nerfstudio);
+    /// then the others. The first is read, [`Dataset::others`] names the rest.
     ///
     /// # Errors
     /// Nothing known in the folder, a file that is truncated or corrupt, an unknown camera model,
     /// or no photo that has both a file and a usable camera.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset, DataError> {
-        let found = find(path, options)?;
+        let (layout, others) = find(path)?;
+        let found = read(&layout, options)?;
         let (mut warnings, mut left_out) = (found.warnings, found.left_out);
         let mut entries = found.entries;
         entries.retain(|entry| match entry.camera.defect() {
@@ -49,8 +55,13 @@ impl Dataset {
         let mut points = found.points;
         points.drop_non_finite(&mut warnings);
         if points.positions.is_empty() {
-            points =
-                random_points::inside_what_is_seen(&entries, options.random_points, options.seed);
+            points = random_points::inside_what_is_seen(&entries, options, found.depths);
+        }
+        let centres = entries.iter().map(|entry| entry.camera.camera.position());
+        if let Some(far) = remote::distance(centres) {
+            warnings.push(format!(
+                "{far}; export cameras and points in local coordinates"
+            ));
         }
         Ok(Dataset {
             root: found.root,
@@ -58,6 +69,7 @@ impl Dataset {
             entries,
             missing,
             points,
+            others: others.iter().map(|other| other.to_string()).collect(),
             warnings,
         })
     }
@@ -89,39 +101,38 @@ fn none_left(images: &Path, missing: &[String], left_out: &[String]) -> DataErro
     }
 }
 
-fn find(path: &Path, options: &OpenOptions) -> Result<Found, DataError> {
+/// Reads a dataset with the reader of its format.
+fn read(layout: &Layout, options: &OpenOptions) -> Result<Found, DataError> {
+    let Layout { format, root, at } = layout;
+    match format {
+        Format::ColmapBinary | Format::ColmapText => colmap::open(root, at, *format, options),
+        Format::Transforms => transforms::open_file(at, options),
+        Format::TransformsSplit => transforms::open_splits(root, options),
+        Format::Polycam => polycam::open(root, at, options),
+        Format::Record3d => record3d::open(root, at, options),
+        Format::Metashape => metashape::open(root, at, options),
+        Format::RealityScan => realityscan::open(root, at, options),
+        Format::Bundler => bundler::open(root, at, options),
+        Format::Llff => llff::open(root, at, options),
+    }
+}
+
+/// The dataset to read, and others that are there.
+fn find(path: &Path) -> Result<(Layout, Vec<Layout>), DataError> {
     let kind = std::fs::metadata(path).map_err(|e| DataError::read(path, &e))?;
     if kind.is_file() {
-        if path
-            .extension()
-            .is_some_and(|e| e.eq_ignore_ascii_case("json"))
-        {
-            return transforms::open_file(path, options);
-        }
-        return Err(DataError::new(
-            path,
-            "is a file, not a dataset",
-            "give the dataset's folder, or a transforms.json",
-        ));
+        return match layouts::of_file(path) {
+            Some(layout) => Ok((layout, Vec::new())),
+            None => Err(DataError::new(
+                path,
+                "is a file, and none that describes the cameras of a dataset",
+                "give the dataset's folder, or its transforms.json or another file of cameras",
+            )),
+        };
     }
-    for model in [path.join("sparse/0"), path.join("sparse")] {
-        if let Some(format) = colmap::format_in(&model) {
-            return colmap::open(path, &model, format, options);
-        }
-    }
-    let json = path.join("transforms.json");
-    if json.is_file() {
-        return transforms::open_file(&json, options);
-    }
-    if path.join("transforms_train.json").is_file() {
-        return transforms::open_splits(path, options);
-    }
-    if let Some(format) = colmap::format_in(path) {
-        return colmap::open(&colmap::root_of(path), path, format, options);
-    }
-    let model = path.join("colmap/sparse/0");
-    if let Some(format) = colmap::format_in(&model) {
-        return colmap::open(path, &model, format, options);
+    let mut all = layouts::in_folder(path).into_iter();
+    if let Some(first) = all.next() {
+        return Ok((first, all.collect()));
     }
     let remedy = match path.join("scene.ply").is_file() {
         true => {
@@ -132,8 +143,9 @@ fn find(path: &Path, options: &OpenOptions) -> Result<Found, DataError> {
     Err(DataError::new(
         path,
         "holds neither a COLMAP model (cameras.bin or cameras.txt in sparse/0, sparse or the \
-         folder itself) nor \
-         transforms.json or transforms_train.json",
+         folder itself) nor transforms.json or transforms_train.json, nor cameras of Polycam, \
+         Record3D, Metashape (.xml), RealityScan (.csv), Bundler (bundle.out) or LLFF \
+         (poses_bounds.npy)",
         remedy,
     ))
 }

@@ -1,7 +1,10 @@
-//! Decoding photos and masks to 8 bits. Poses belong to the pixels as stored, as COLMAP sees them:
-//! EXIF orientation only counts where those cannot be what was posed (see `views.rs`).
+//! Decoding photos and masks to 8 bits; of floats see `linear.rs`. Poses belong to the pixels as
+//! stored, as COLMAP sees them: EXIF orientation only counts where those cannot be what was posed
+//! (see `views.rs`).
 
+use super::{linear, unread};
 use crate::{DataError, foreign};
+use image::codecs::openexr::OpenExrDecoder;
 use image::metadata::Orientation;
 use image::{DynamicImage, GrayImage, ImageDecoder, ImageFormat, ImageReader, RgbImage};
 use std::io::{Cursor, Read};
@@ -11,6 +14,10 @@ const REMEDY: &str = "save it again as 8-bit RGB JPEG or PNG, or remove the phot
 
 /// Width and height from the file's header.
 pub(super) fn size(path: &Path) -> Result<(u32, u32), DataError> {
+    // Raw files begin as TIFF does; their ending tells.
+    if let Some((problem, remedy)) = unread::format(&[], path) {
+        return Err(DataError::new(path, problem, remedy));
+    }
     let reader = ImageReader::open(path)
         .and_then(|reader| reader.with_guessed_format())
         .map_err(|e| DataError::read(path, &e))?;
@@ -160,24 +167,29 @@ fn decode_any(path: &Path) -> Result<DynamicImage, DataError> {
     let reader = ImageReader::new(Cursor::new(&bytes))
         .with_guessed_format()
         .map_err(|e| DataError::read(path, &e))?;
-    if reader.format() == Some(ImageFormat::Jpeg) {
-        check_jpeg(&bytes, path)?;
+    let associated = reader.format() == Some(ImageFormat::OpenExr);
+    match reader.format() {
+        Some(ImageFormat::Jpeg) => check_jpeg(&bytes, path)?,
+        Some(ImageFormat::OpenExr) => check_exr(&bytes, path)?,
+        _ => {}
     }
     let decoded = reader.decode().map_err(|e| undecodable(path, &e))?;
+    let decoded = linear::to_srgb(decoded, associated);
     if decoded.width() == 0 || decoded.height() == 0 {
         return Err(DataError::new(path, "the image has no pixels", REMEDY));
     }
     Ok(decoded)
 }
 
-/// The error about a file that never was an image: nothing in it, or what was left in its place.
+/// The error about a file that is no image that can be read: nothing in it, what was left in its
+/// place, or a format without a decoder here.
 fn accident(path: &Path, bytes: &[u8]) -> Option<DataError> {
     let (problem, remedy) = match bytes {
         [] => (
             "the file is empty (0 bytes)",
             "copy the photo again, or remove it",
         ),
-        _ => foreign::accident(bytes)?,
+        _ => foreign::accident(bytes).or_else(|| unread::format(bytes, path))?,
     };
     Some(DataError::new(path, problem, remedy))
 }
@@ -190,11 +202,28 @@ fn undecodable(path: &Path, error: &image::ImageError) -> DataError {
         .join(" ");
     let problem = match error {
         image::ImageError::Unsupported(_) => {
-            format!("not an image that can be read, JPEG, PNG or WebP ({one_line})")
+            format!("not an image that can be read, JPEG, PNG, WebP, TIFF or EXR ({one_line})")
         }
         _ => format!("the image cannot be decoded ({one_line})"),
     };
     DataError::new(path, problem, REMEDY)
+}
+
+/// Refuses an EXR that declares far more pixels than its bytes can hold: the decoder would take
+/// memory, and half a minute, for them all. Deflate, its usual compression, gives at most 1032
+/// bytes for one.
+fn check_exr(bytes: &[u8], path: &Path) -> Result<(), DataError> {
+    const MOST: u64 = 1 << 11;
+    let decoder = OpenExrDecoder::new(Cursor::new(bytes)).map_err(|e| undecodable(path, &e))?;
+    if decoder.total_bytes() <= MOST * bytes.len() as u64 {
+        return Ok(());
+    }
+    let (width, height) = decoder.dimensions();
+    let problem = format!(
+        "the image cannot be decoded ({width}x{height} pixels declared in {} bytes)",
+        bytes.len()
+    );
+    Err(DataError::new(path, problem, REMEDY))
 }
 
 /// Finds what the decoder would let pass: four colour components (CMYK, YCCK), whose conversion

@@ -1,6 +1,7 @@
 //! [`Dataset`]: posed photos.
 
-use super::found::{Entry, Format, Points};
+use super::format::Format;
+use super::found::{Entry, Points};
 use super::split::Split;
 use std::path::PathBuf;
 
@@ -17,6 +18,8 @@ pub struct Dataset {
     pub missing: Vec<String>,
     /// Points to start from.
     pub points: Points,
+    /// Other datasets in the same folder, which were not read, a line each.
+    pub others: Vec<String>,
     /// What was left out or repaired, one line each.
     pub warnings: Vec<String>,
 }

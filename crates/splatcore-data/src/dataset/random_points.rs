@@ -2,6 +2,7 @@
 
 use super::found::{Entry, Points};
 use super::lens_camera::LensCamera;
+use super::options::OpenOptions;
 use super::photo;
 use splatcore_core::camera::extent;
 use splatcore_core::random::Rng;
@@ -17,15 +18,21 @@ const DRAWS: usize = 20;
 /// Stream of the generator, so that other users of the seed draw other numbers.
 const STREAM: u64 = 0x706f_696e;
 
-/// `count` grey points, each seen by at least one camera.
+/// Grey points, as many as the options say, each seen by at least one camera.
 ///
 /// Cameras that look at a common place fill a cube around the point closest to all optical axes; if
 /// the photos have a background (no alpha channel), some points lie along random pixels' rays, up
 /// to four times as far. Other cameras (looking outwards, or in parallel, or just one) get all
-/// their points along rays, uniform in log depth, in terms of the cameras' extent.
-pub(super) fn inside_what_is_seen(entries: &[Entry], count: usize, seed: u64) -> Points {
+/// their points along rays, uniform in log depth: between the declared depths if the files have
+/// them, else in terms of the cameras' extent.
+pub(super) fn inside_what_is_seen(
+    entries: &[Entry],
+    options: &OpenOptions,
+    declared: Option<[f64; 2]>,
+) -> Points {
+    let count = options.random_points;
     let cameras: Vec<&LensCamera> = entries.iter().map(|e| &e.camera).collect();
-    let mut rng = Rng::new(seed, STREAM);
+    let mut rng = Rng::new(options.seed, STREAM);
     let focus = focus(&cameras);
     let (beyond, depths) = match focus {
         Some(ref focus) => {
@@ -37,7 +44,7 @@ pub(super) fn inside_what_is_seen(entries: &[Entry], count: usize, seed: u64) ->
             let size = extent(cameras.iter().map(|c| &c.camera));
             // One camera, or all in one place: nothing tells the scale.
             let size = if size > 2e-3 { size } else { 1.0 };
-            (1.0, [0.5 * size, 10.0 * size])
+            (1.0, declared.unwrap_or([0.5 * size, 10.0 * size]))
         }
     };
     let mut positions = Vec::with_capacity(count.min(1 << 24));

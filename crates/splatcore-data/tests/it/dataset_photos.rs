@@ -405,7 +405,7 @@ fn unusable_photos_say_what_to_do() {
     std::fs::write(&path, &good[..good.len() / 2]).unwrap();
     assert!(error(root).contains("cut short"));
     std::fs::write(&path, b"not an image at all").unwrap();
-    assert!(error(root).contains("JPEG, PNG or WebP"));
+    assert!(error(root).contains("JPEG, PNG, WebP, TIFF or EXR"));
 
     // The same JPEG with a frame header that declares four components.
     let frame = good.windows(2).position(|w| w == [0xFF, 0xC0]).unwrap();

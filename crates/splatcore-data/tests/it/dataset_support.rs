@@ -75,3 +75,81 @@ pub fn binary_model() -> [Vec<u8>; 3] {
     }
     [cameras, images, points]
 }
+
+type Matrix = [[f64; 3]; 3];
+
+/// Rotation about an axis by an angle (Rodrigues' formula), rows.
+pub fn rotation(axis: [f64; 3], angle: f64) -> Matrix {
+    let length = axis.iter().map(|v| v * v).sum::<f64>().sqrt();
+    let [x, y, z] = axis.map(|v| v / length);
+    let (s, c) = angle.sin_cos();
+    let cross = [[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]];
+    let axis = [x, y, z];
+    std::array::from_fn(|i| {
+        std::array::from_fn(|j| {
+            let unit = (i == j) as u8 as f64;
+            c * unit + s * cross[i][j] + (1.0 - c) * axis[i] * axis[j]
+        })
+    })
+}
+
+/// Matrix times vector.
+pub fn times(m: Matrix, v: [f64; 3]) -> [f64; 3] {
+    m.map(|row| row[0] * v[0] + row[1] * v[1] + row[2] * v[2])
+}
+
+/// Sum of vectors.
+pub fn plus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    std::array::from_fn(|i| a[i] + b[i])
+}
+
+/// Points in front of a camera, in its own axes: to the right, down, forward.
+pub const IN_VIEW: [[f64; 3]; 5] = [
+    [0.0, 0.0, 2.0],
+    [0.31, -0.22, 1.7],
+    [-0.52, 0.11, 2.4],
+    [0.41, 0.43, 3.1],
+    [-0.08, -0.36, 0.9],
+];
+
+/// Checks that a camera sees world points at pixels.
+pub fn assert_projects(
+    camera: &splatcore_data::dataset::LensCamera,
+    pairs: impl IntoIterator<Item = ([f64; 3], [f64; 2])>,
+) {
+    assert_eq!(camera.defect(), None);
+    let mut checked = 0;
+    for (point, want) in pairs {
+        let got = camera.project(point).unwrap();
+        let off = (got[0] - want[0]).hypot(got[1] - want[1]);
+        assert!(off < 1e-6, "{point:?} is at {got:?}, should be at {want:?}");
+        checked += 1;
+    }
+    assert!(checked > 0);
+}
+
+/// An ascii PLY of grey points.
+pub fn ply(points: &[[f64; 3]]) -> String {
+    let mut text = format!(
+        "ply\nformat ascii 1.0\nelement vertex {}\nproperty float x\nproperty float y\nproperty \
+         float z\nproperty uchar red\nproperty uchar green\nproperty uchar blue\nend_header\n",
+        points.len()
+    );
+    for [x, y, z] in points {
+        text += &format!("{x} {y} {z} 1 2 3\n");
+    }
+    text
+}
+
+/// Opens a dataset with the default options.
+pub fn open(root: &Path) -> splatcore_data::dataset::Dataset {
+    splatcore_data::dataset::Dataset::open(root, &Default::default()).unwrap()
+}
+
+/// The error of opening a dataset, one line.
+pub fn open_error(root: &Path) -> String {
+    let error = splatcore_data::dataset::Dataset::open(root, &Default::default());
+    let error = error.unwrap_err().to_string();
+    assert!(!error.contains('\n'), "{error}");
+    error
+}

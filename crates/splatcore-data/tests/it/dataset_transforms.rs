@@ -259,7 +259,11 @@ fn what_is_wrong_is_named() {
             r#"{{"fl_x": 9, "camera_model": "EQUIRECTANGULAR", "frames": [{}]}}"#,
             frame("a.png", "")
         ),
-        &["unknown camera model EQUIRECTANGULAR", "frames[0]"],
+        &[
+            "EQUIRECTANGULAR has no pinhole view",
+            "frames[0]",
+            "perspective",
+        ],
     );
     says(
         &format!(r#"{{"frames": [{}]}}"#, frame("a.png", "")),

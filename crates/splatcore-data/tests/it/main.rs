@@ -2,9 +2,17 @@
 #![allow(clippy::unwrap_used)] // helpers of tests; clippy knows those with #[test] only
 
 mod dataset_bad_input;
+mod dataset_bundler;
+mod dataset_deep_photos;
+mod dataset_formats;
 mod dataset_lens;
+mod dataset_llff;
+mod dataset_metashape;
+mod dataset_models;
+mod dataset_phones;
 mod dataset_photos;
 mod dataset_real;
+mod dataset_realityscan;
 mod dataset_support;
 mod dataset_transforms;
 mod procedural_dataset;

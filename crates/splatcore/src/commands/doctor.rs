@@ -72,9 +72,10 @@ pub fn run(args: Args) -> Result<()> {
         version: env!("CARGO_PKG_VERSION"),
         cpu: cpu(),
         cuda,
-        images: "JPEG, PNG (8 and 16 bit), WebP",
+        images: "JPEG, PNG and TIFF (8 and 16 bit), WebP, EXR",
         scenes: "in: PLY (compressed too), SPZ, SOG, .splat; out: PLY",
-        datasets: "COLMAP (binary, text), transforms.json (instant-ngp, nerfstudio, Blender)",
+        datasets: "COLMAP, transforms.json, Polycam, Record3D, Metashape, RealityScan, Bundler, \
+                   LLFF",
         self_test: SelfTest { passed, checks },
     };
     if args.json {

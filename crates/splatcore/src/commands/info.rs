@@ -2,7 +2,7 @@
 
 use crate::output::{self, thousands};
 use anyhow::Result;
-use splatcore_data::dataset::{Dataset, DatasetInfo, OpenOptions};
+use splatcore_data::dataset::{self, Dataset, DatasetInfo, OpenOptions};
 use splatcore_data::scene::{self, SceneInfo};
 use splatcore_train::memory::Bytes;
 use std::path::PathBuf;
@@ -11,7 +11,9 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 pub struct Args {
     /// A scene (.ply, .spz, .sog, .splat, .ksplat, .glb), or a dataset: a folder with a COLMAP
-    /// model or transforms.json. A scene is read whole, of a dataset's photos only the headers
+    /// model, transforms.json or cameras of Metashape, RealityScan, Bundler, LLFF, Polycam or
+    /// Record3D, or the file of cameras itself. A scene is read whole, of a dataset's photos only
+    /// the headers
     #[arg(value_name = "FILE_OR_DATASET")]
     path: PathBuf,
     /// Folder of the dataset's photos in place of `images`, for example images_4
@@ -24,11 +26,8 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    let is_json = args
-        .path
-        .extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case("json"));
-    if (args.path.is_dir() || is_json) && !scene::is_unbundled(&args.path) {
+    let has_cameras = args.path.is_dir() || dataset::is_file_of_cameras(&args.path);
+    if has_cameras && !scene::is_unbundled(&args.path) {
         let options = OpenOptions {
             images: args.images,
             ..OpenOptions::default()
@@ -83,13 +82,6 @@ fn of_scene(info: &SceneInfo) -> String {
 }
 
 fn of_dataset(info: &DatasetInfo) -> String {
-    // The format's name is what serde writes.
-    let format = serde_json::to_value(info.format).ok();
-    let format = format
-        .as_ref()
-        .and_then(|v| v.as_str())
-        .unwrap_or("?")
-        .to_owned();
     let [[w, h], [wide, high]] = info.sizes;
     let size = if [w, h] == [wide, high] {
         format!("{w}x{h}")
@@ -107,7 +99,7 @@ fn of_dataset(info: &DatasetInfo) -> String {
         ""
     };
     let mut lines = vec![
-        format!("dataset      {format}"),
+        format!("dataset      {}", info.format),
         format!("images       {}, {size}{masks}", info.images),
         format!("missing      {}", info.missing),
         format!("cameras      {} ({})", info.cameras, info.lenses.join(", ")),
@@ -118,6 +110,11 @@ fn of_dataset(info: &DatasetInfo) -> String {
             "splits       {train} train, {test} test, as the files say"
         ));
     }
+    lines.extend(
+        info.others
+            .iter()
+            .map(|other| format!("not read     {other}, which is there too")),
+    );
     lines.extend(
         info.missing_names
             .iter()

@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(allow_negative_numbers = true)]
 pub struct Args {
-    /// The photos: a folder with a COLMAP model or transforms.json
+    /// The photos: a folder with a COLMAP model, transforms.json or cameras of another program
+    /// (`splatcore info` says which are read), or the file of cameras
     dataset: PathBuf,
     /// Folder for the results; must be empty or new, unless --resume or --overwrite is given
     #[arg(short, long, value_name = "DIR")]

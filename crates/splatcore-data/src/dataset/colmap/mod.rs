@@ -9,7 +9,8 @@ pub use model::{ColmapCamera, ColmapImage, LARGEST_SIDE, parameter_count};
 pub use text::{parse_cameras_txt, parse_images_txt, parse_points_txt};
 
 use super::folder;
-use super::found::{Entry, Format, Found, Points};
+use super::format::Format;
+use super::found::{Entry, Found, Points};
 use super::options::OpenOptions;
 use crate::{DataError, Place};
 use splatcore_core::camera::rotation_from_quaternion;
@@ -54,32 +55,24 @@ pub(super) fn open(
         false => ["cameras.txt", "images.txt", "points3D.txt"],
     };
     let [cameras, listed, points] = files.map(|name| model.join(name));
-    let bytes = read(&cameras)?;
+    let bytes = folder::read(&cameras)?;
     let cameras = match binary {
         true => parse_cameras_bin(&bytes, &cameras)?,
         false => parse_cameras_txt(&bytes, &cameras)?,
     };
-    let bytes = read(&listed)?;
+    let bytes = folder::read(&listed)?;
     let images = match binary {
         true => parse_images_bin(&bytes, &listed)?,
         false => parse_images_txt(&bytes, &listed)?,
     };
     let points = match (points.is_file(), binary) {
         (false, _) => Points::default(),
-        (true, true) => parse_points_bin(&read(&points)?, &points)?,
-        (true, false) => parse_points_txt(&read(&points)?, &points)?,
+        (true, true) => parse_points_bin(&folder::read(&points)?, &points)?,
+        (true, false) => parse_points_txt(&folder::read(&points)?, &points)?,
     };
-    let photos = photo_folder(root, options)?;
-    let mut found = Found {
-        root: root.to_path_buf(),
-        format,
-        entries: Vec::new(),
-        missing: Vec::new(),
-        points,
-        warnings: Vec::new(),
-        left_out: Vec::new(),
-        images: photos,
-    };
+    let photos = folder::photos(root, options)?;
+    let mut found = Found::new(root, format, photos);
+    found.points = points;
     let cameras: HashMap<u32, &ColmapCamera> = cameras.iter().map(|c| (c.id, c)).collect();
     for image in &images {
         let Some(camera) = cameras.get(&image.camera) else {
@@ -93,10 +86,6 @@ pub(super) fn open(
         add_image(&mut found, image, camera);
     }
     Ok(found)
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, DataError> {
-    std::fs::read(path).map_err(|e| DataError::read(path, &e))
 }
 
 /// Adds a listed image to the entries, to the missing, or to those left out.
@@ -122,24 +111,4 @@ fn add_image(found: &mut Found, image: &ColmapImage, camera: &ColmapCamera) {
         camera,
         declared_split: None,
     });
-}
-
-fn photo_folder(root: &Path, options: &OpenOptions) -> Result<PathBuf, DataError> {
-    if let Some(name) = &options.images {
-        let folder = root.join(name);
-        if folder.is_dir() {
-            return Ok(folder);
-        }
-        return Err(DataError::new(
-            &folder,
-            "there is no such folder of photos",
-            "name a folder of the dataset, for example images_4",
-        ));
-    }
-    let folder = root.join("images");
-    Ok(if folder.is_dir() {
-        folder
-    } else {
-        root.to_path_buf()
-    })
 }

@@ -4,6 +4,7 @@ use super::json::Intrinsics;
 use crate::dataset::colmap::LARGEST_SIDE;
 use crate::dataset::lens::Lens;
 use crate::dataset::lens_camera::LensCamera;
+use crate::dataset::pose::{Axes, Pose};
 use splatcore_core::Camera;
 
 /// Models whose formula is OpenCV's with some coefficients 0. A model that is not named is one of
@@ -17,36 +18,107 @@ const PERSPECTIVE: [&str; 7] = [
     "RADIAL",
     "PERSPECTIVE",
 ];
-const FISHEYE: [&str; 6] = [
+/// Equidistant fisheyes.
+const FISHEYE: [&str; 7] = [
     "OPENCV_FISHEYE",
     "FISHEYE",
     "SIMPLE_FISHEYE",
     "SIMPLE_RADIAL_FISHEYE",
     "RADIAL_FISHEYE",
     "PERSPECTIVE_FISHEYE",
+    "THIN_PRISM_FISHEYE",
+];
+/// Project Aria's, two names for one.
+const FISHEYE624: [&str; 2] = ["FISHEYE624", "RAD_TAN_THIN_PRISM_FISHEYE"];
+/// Models of nerfstudio that show no pinhole's view.
+const NO_PINHOLE: [&str; 6] = [
+    "EQUIRECTANGULAR",
+    "OMNIDIRECTIONALSTEREO_L",
+    "OMNIDIRECTIONALSTEREO_R",
+    "VR180_L",
+    "VR180_R",
+    "ORTHOPHOTO",
 ];
 
-/// The lens that the coefficients describe, or the name of a model that is not known.
-pub(super) fn lens(i: &Intrinsics) -> Result<Lens, String> {
-    let model = i.camera_model.as_deref().unwrap_or("OPENCV");
-    let fisheye = FISHEYE.contains(&model) || i.is_fisheye == Some(true);
-    if !fisheye && !PERSPECTIVE.contains(&model) {
-        return Err(model.to_owned());
+/// What is wrong with a frame's lens, and what to do.
+#[derive(Debug, PartialEq)]
+pub(super) struct LensProblem {
+    pub problem: String,
+    pub remedy: &'static str,
+}
+
+/// The lens that the coefficients describe.
+pub(super) fn lens(i: &Intrinsics) -> Result<Lens, LensProblem> {
+    let spelled = i.camera_model.as_deref().unwrap_or("OPENCV");
+    let model = spelled.to_ascii_uppercase();
+    let is = |models: &[&str]| models.contains(&model.as_str());
+    if is(&FISHEYE624) {
+        return fisheye624(i);
     }
-    let value = |v: Option<f64>| v.unwrap_or(0.0);
-    let [k1, k2, k3, k4, k5, k6] = [i.k1, i.k2, i.k3, i.k4, i.k5, i.k6].map(value);
-    if fisheye {
-        return Ok(Lens::Fisheye {
-            k: [k1, k2, k3, k4],
-            p: [0.0; 2],
-            s: [0.0; 2],
+    if is(&NO_PINHOLE) {
+        return Err(LensProblem {
+            problem: format!("the camera model {model} has no pinhole view"),
+            remedy: "cut the images into perspective ones first, for example with nerfstudio's \
+                     `ns-process-data images --camera-type equirectangular`",
         });
     }
+    let fisheye = is(&FISHEYE) || i.is_fisheye == Some(true);
+    if !fisheye && !is(&PERSPECTIVE) {
+        let short: String = spelled.chars().take(40).collect();
+        return Err(LensProblem {
+            problem: format!("unknown camera model {short}"),
+            remedy: "undistort the photos, or use OPENCV, OPENCV_FISHEYE, FISHEYE624 or PINHOLE",
+        });
+    }
+    let listed = i.distortion_params.as_deref().unwrap_or_default();
+    // nerfstudio's order of a list: k1, k2, k3, k4, p1, p2.
+    let value = |own: Option<f64>, at: usize| own.or(listed.get(at).copied()).unwrap_or(0.0);
+    let k = [
+        value(i.k1, 0),
+        value(i.k2, 1),
+        value(i.k3, 2),
+        value(i.k4, 3),
+    ];
+    let p = [value(i.p1, 4), value(i.p2, 5)];
+    if fisheye {
+        return Ok(match model.as_str() {
+            "THIN_PRISM_FISHEYE" => Lens::Fisheye {
+                k,
+                p,
+                s: [i.sx1.unwrap_or(0.0), i.sy1.unwrap_or(0.0)],
+            },
+            _ => Lens::Fisheye {
+                k,
+                p: [0.0; 2],
+                s: [0.0; 2],
+            },
+        });
+    }
+    let [k1, k2, k3, k4] = k;
     let lens = Lens::OpenCv {
-        k: [k1, k2, k3, k4, k5, k6],
-        p: [value(i.p1), value(i.p2)],
+        k: [k1, k2, k3, k4, i.k5.unwrap_or(0.0), i.k6.unwrap_or(0.0)],
+        p,
     };
     Ok(lens.simplified())
+}
+
+fn fisheye624(i: &Intrinsics) -> Result<Lens, LensProblem> {
+    let listed = i.distortion_params.as_deref().unwrap_or_default();
+    let Ok(&[k0, k1, k2, k3, k4, k5, p0, p1, s0, s1, s2, s3]) = <&[f64; 12]>::try_from(listed)
+    else {
+        return Err(LensProblem {
+            problem: format!(
+                "FISHEYE624 needs 12 numbers in distortion_params, {} are given",
+                listed.len()
+            ),
+            remedy: "write k0 to k5, p0, p1 and s0 to s3, as nerfstudio does for Project Aria",
+        });
+    };
+    Ok(Lens::RadTanThinPrism {
+        k: [k0, k1, k2, k3, k4, k5],
+        p: [p0, p1],
+        s: [s0, s1, s2, s3],
+    })
 }
 
 /// The declared size, if both sides are declared and make sense.
@@ -71,7 +143,9 @@ pub(super) fn camera(
         (Some(f), None) | (None, Some(f)) => (f, f),
         (None, None) => return Err("neither fl_x nor camera_angle_x is given".into()),
     };
-    let (rotation, translation) = world_to_camera(matrix)?;
+    let rows = rows(matrix).ok_or("transform_matrix is not 4x4 or 3x4")?;
+    let pose = Pose::from_camera_to_world(&rows, Axes::OpenGl)
+        .map_err(|problem| format!("transform_matrix is {problem}"))?;
     Ok(LensCamera {
         camera: Camera {
             width: size.0,
@@ -80,40 +154,21 @@ pub(super) fn camera(
             fy,
             cx: i.cx.unwrap_or(width / 2.0),
             cy: i.cy.unwrap_or(height / 2.0),
-            rotation,
-            translation,
+            rotation: pose.rotation,
+            translation: pose.translation,
         },
         lens,
     })
 }
 
-type Pose = ([[f64; 3]; 3], [f64; 3]);
-
-/// World-to-camera pose in OpenCV axes from camera-to-world in OpenGL axes. A uniform scale of the
-/// rotation is divided out.
-pub(super) fn world_to_camera(matrix: &[Vec<f64>]) -> Result<Pose, String> {
+/// The upper three rows of a 3x4 or 4x4 matrix.
+pub(super) fn rows(matrix: &[Vec<f64>]) -> Option<[[f64; 4]; 3]> {
     if !(3..=4).contains(&matrix.len()) || matrix.iter().any(|row| row.len() != 4) {
-        return Err("transform_matrix is not 4x4 or 3x4".into());
+        return None;
     }
-    if matrix.iter().flatten().any(|v| !v.is_finite()) {
-        return Err("transform_matrix is not finite".into());
+    let mut rows = [[0.0; 4]; 3];
+    for (row, given) in rows.iter_mut().zip(matrix) {
+        *row = given.as_slice().try_into().ok()?;
     }
-    let m = |r: usize, c: usize| matrix[r][c];
-    // Columns of the camera-to-world rotation are rows of its inverse; y and z change sign with the
-    // axes.
-    let sign = [1.0, -1.0, -1.0];
-    let rows: [[f64; 3]; 3] = std::array::from_fn(|i| std::array::from_fn(|j| sign[i] * m(j, i)));
-    let det = rows[0][0] * (rows[1][1] * rows[2][2] - rows[1][2] * rows[2][1])
-        - rows[0][1] * (rows[1][0] * rows[2][2] - rows[1][2] * rows[2][0])
-        + rows[0][2] * (rows[1][0] * rows[2][1] - rows[1][1] * rows[2][0]);
-    let scale = det.abs().cbrt();
-    if !(scale > 1e-9 && scale.is_finite()) {
-        return Err("the rotation in transform_matrix is degenerate".into());
-    }
-    let rotation = rows.map(|row| row.map(|v| v / scale));
-    let eye = [m(0, 3), m(1, 3), m(2, 3)];
-    let translation = std::array::from_fn(|i| {
-        -(rotation[i][0] * eye[0] + rotation[i][1] * eye[1] + rotation[i][2] * eye[2])
-    });
-    Ok((rotation, translation))
+    Some(rows)
 }

@@ -27,6 +27,10 @@ pub struct Intrinsics {
     pub k6: Option<f64>,
     pub p1: Option<f64>,
     pub p2: Option<f64>,
+    pub sx1: Option<f64>,
+    pub sy1: Option<f64>,
+    /// FISHEYE624's k0 to k5, p0, p1, s0 to s3; of other models k1 to k4, p1, p2.
+    pub distortion_params: Option<Vec<f64>>,
     pub camera_model: Option<String>,
     pub is_fisheye: Option<bool>,
 }
@@ -46,8 +50,7 @@ pub struct Frame {
     pub intrinsics: Intrinsics,
 }
 
-/// A whole file. Unknown keys are ignored, among them nerfstudio's `applied_transform`, which poses
-/// and points have gone through already.
+/// A whole file. Unknown keys are ignored.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Transforms {
     /// The photos.
@@ -67,6 +70,12 @@ pub struct Transforms {
     /// Point cloud, relative to the file's folder.
     #[serde(default)]
     pub ply_file_path: Option<String>,
+    /// What the poses have gone through since COLMAP, 3x4 or 4x4, rows.
+    #[serde(default)]
+    pub applied_transform: Option<Vec<Vec<f64>>>,
+    /// And then the scale.
+    #[serde(default)]
+    pub applied_scale: Option<f64>,
 }
 
 /// Reads a `transforms.json`. `path` is for messages only.
@@ -154,6 +163,12 @@ impl Intrinsics {
             k6: self.k6.or(general.k6),
             p1: self.p1.or(general.p1),
             p2: self.p2.or(general.p2),
+            sx1: self.sx1.or(general.sx1),
+            sy1: self.sy1.or(general.sy1),
+            distortion_params: self
+                .distortion_params
+                .clone()
+                .or_else(|| general.distortion_params.clone()),
             camera_model: self
                 .camera_model
                 .clone()
@@ -161,4 +176,9 @@ impl Intrinsics {
             is_fisheye: self.is_fisheye.or(general.is_fisheye),
         }
     }
+}
+
+/// A `file_path` without a leading `./`.
+pub(super) fn plain(name: &str) -> &str {
+    name.trim_start_matches("./")
 }

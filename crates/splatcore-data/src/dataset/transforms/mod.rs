@@ -3,20 +3,23 @@
 
 mod camera;
 mod json;
+mod points;
 
+use json::plain;
 pub use json::{Frame, Intrinsics, Transforms, parse};
 
-use super::found::{Entry, Format, Found, Points};
+use super::format::Format;
+use super::found::{Entry, Found};
 use super::options::OpenOptions;
 use super::split::Split;
-use super::{folder, photo, point_cloud};
+use super::{folder, photo};
 use crate::{DataError, Place};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// One file; splits as nerfstudio declares them.
 pub(super) fn open_file(path: &Path, options: &OpenOptions) -> Result<Found, DataError> {
-    let root = folder_of(path);
+    let root = folder::of_file(path);
     let transforms = read(path)?;
     let mut found = start(&root, Format::Transforms, options);
     let names = |list: &Option<Vec<String>>| -> HashSet<String> {
@@ -43,7 +46,7 @@ pub(super) fn open_file(path: &Path, options: &OpenOptions) -> Result<Found, Dat
         }
     };
     add(&mut found, path, &transforms, options, split)?;
-    found.points = points(&root, &transforms, &mut found.warnings)?;
+    points::read(&mut found, &transforms)?;
     Ok(found)
 }
 
@@ -66,41 +69,20 @@ pub(super) fn open_splits(root: &Path, options: &OpenOptions) -> Result<Found, D
             Some(Split::Test)
         })?;
     }
-    found.points = points(root, &transforms, &mut found.warnings)?;
+    points::read(&mut found, &transforms)?;
     Ok(found)
 }
 
 fn start(root: &Path, format: Format, options: &OpenOptions) -> Found {
-    Found {
-        root: root.to_path_buf(),
-        format,
-        entries: Vec::new(),
-        missing: Vec::new(),
-        points: Points::default(),
-        warnings: Vec::new(),
-        left_out: Vec::new(),
-        images: options
-            .images
-            .as_ref()
-            .map_or_else(|| root.to_path_buf(), |name| root.join(name)),
-    }
-}
-
-fn folder_of(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-        _ => PathBuf::from("."),
-    }
+    let images = options
+        .images
+        .as_ref()
+        .map_or_else(|| root.to_path_buf(), |name| root.join(name));
+    Found::new(root, format, images)
 }
 
 fn read(path: &Path) -> Result<Transforms, DataError> {
-    let bytes = std::fs::read(path).map_err(|e| DataError::read(path, &e))?;
-    parse(&bytes, path)
-}
-
-/// A `file_path` without a leading `./`.
-fn plain(name: &str) -> &str {
-    name.trim_start_matches("./")
+    parse(&folder::read(path)?, path)
 }
 
 fn add(
@@ -130,13 +112,9 @@ fn add(
             continue;
         };
         let intrinsics = frame.intrinsics.or(&transforms.intrinsics);
-        let lens = camera::lens(&intrinsics).map_err(|model| {
-            DataError::new(
-                path,
-                format!("unknown camera model {model}"),
-                "undistort the photos, or use OPENCV, OPENCV_FISHEYE or PINHOLE",
-            )
-            .at(Place::Part(format!("frames[{index}].camera_model")))
+        let lens = camera::lens(&intrinsics).map_err(|wrong| {
+            DataError::new(path, wrong.problem, wrong.remedy)
+                .at(Place::Part(format!("frames[{index}].camera_model")))
         })?;
         let size = match camera::size(&intrinsics) {
             Some(size) => size,
@@ -168,23 +146,4 @@ fn mask(root: &Path, frame: &Frame, name: &str, warnings: &mut Vec<String>) -> O
         "{name}: its mask '{declared}' does not exist, every pixel counts"
     ));
     None
-}
-
-fn points(
-    root: &Path,
-    transforms: &Transforms,
-    warnings: &mut Vec<String>,
-) -> Result<Points, DataError> {
-    let Some(name) = &transforms.ply_file_path else {
-        return Ok(Points::default());
-    };
-    let path = root.join(plain(name));
-    if !path.is_file() {
-        warnings.push(format!(
-            "the point cloud '{name}' does not exist, points are random"
-        ));
-        return Ok(Points::default());
-    }
-    let bytes = std::fs::read(&path).map_err(|e| DataError::read(&path, &e))?;
-    point_cloud::parse(&bytes, &path)
 }

@@ -1,0 +1,188 @@
+//! NumPy's `.npy` files, as far as datasets need them: matrices of floats.
+//!
+//! Source: numpy.lib.format, "Format specification", versions 1.0 to 3.0.
+
+use crate::{DataError, Place};
+use std::path::Path;
+
+const MAGIC: &[u8] = b"\x93NUMPY";
+/// NumPy writes headers of some hundred bytes.
+const LONGEST_HEADER: usize = 1 << 16;
+
+/// A matrix, row by row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub columns: usize,
+    /// `rows * columns` values, row by row. They may be non-finite.
+    pub values: Vec<f64>,
+}
+
+/// Whether the bytes begin as a `.npy` file does.
+pub(super) fn is_npy(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC)
+}
+
+/// Reads a matrix of 4 or 8 byte floats of either byte order, stored by rows or by columns. `path`
+/// is for messages only.
+///
+/// # Errors
+/// Another type or number of dimensions, a header that is no NumPy header, or more or fewer values
+/// than the shape says.
+pub fn parse(bytes: &[u8], path: &Path) -> Result<Matrix, DataError> {
+    let error = |problem: String| {
+        DataError::new(path, problem, "write it again with numpy.save, as float64")
+    };
+    let rest = bytes
+        .strip_prefix(MAGIC)
+        .ok_or_else(|| error("not a .npy file".into()))?;
+    let cut = || error("the file ends inside its header".into());
+    let ([major, _minor], rest) = rest.split_first_chunk().ok_or_else(cut)?;
+    let (length, rest) = match major {
+        1 => {
+            let (length, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+            (u16::from_le_bytes(*length) as usize, rest)
+        }
+        2 | 3 => {
+            let (length, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+            (u32::from_le_bytes(*length) as usize, rest)
+        }
+        _ => return Err(error(format!("version {major} of the format is not known"))),
+    };
+    if length > LONGEST_HEADER {
+        return Err(error(format!("a header of {length} bytes")));
+    }
+    let (header, body) = rest.split_at_checked(length).ok_or_else(cut)?;
+    let header = std::str::from_utf8(header).map_err(|_| error("the header is no text".into()))?;
+    let header = Header::parse(header).map_err(error)?;
+    let [rows, columns] = header.shape;
+    let wanted = rows
+        .checked_mul(columns)
+        .and_then(|count| count.checked_mul(header.size));
+    if wanted != Some(body.len()) || body.is_empty() {
+        return Err(error(format!(
+            "{rows}x{columns} values of {} bytes declared, {} bytes follow the header",
+            header.size,
+            body.len()
+        ))
+        .at(Place::Byte((bytes.len() - body.len()) as u64)));
+    }
+    let mut values: Vec<f64> = body
+        .chunks_exact(header.size)
+        .map(|v| header.value(v))
+        .collect();
+    if header.by_columns {
+        let stored = values;
+        values = Vec::with_capacity(stored.len());
+        for row in 0..rows {
+            values.extend((0..columns).map(|column| stored[column * rows + row]));
+        }
+    }
+    Ok(Matrix {
+        rows,
+        columns,
+        values,
+    })
+}
+
+/// What the header's dictionary says.
+struct Header {
+    /// Bytes of a value.
+    size: usize,
+    big_endian: bool,
+    by_columns: bool,
+    shape: [usize; 2],
+}
+
+impl Header {
+    /// Reads `{'descr': '<f8', 'fortran_order': False, 'shape': (20, 17), }`: these three keys, in
+    /// any order, each once.
+    fn parse(text: &str) -> Result<Self, String> {
+        let inner = text
+            .trim()
+            .strip_prefix('{')
+            .and_then(|text| text.strip_suffix('}'))
+            .ok_or("the header is no dictionary")?;
+        let (mut descr, mut by_columns, mut shape) = (None, None, None);
+        let mut rest = inner.trim();
+        while !rest.is_empty() {
+            let (key, after) = quoted(rest).ok_or("the header has a key that is no string")?;
+            let after = after
+                .trim_start()
+                .strip_prefix(':')
+                .ok_or("the header has a key without a value")?
+                .trim_start();
+            let end = match after.strip_prefix('(') {
+                Some(tuple) => 2 + tuple.find(')').ok_or("the header has an open tuple")?,
+                None => after.find(',').unwrap_or(after.len()),
+            };
+            let (value, after) = after.split_at(end);
+            let slot = match key {
+                "descr" => &mut descr,
+                "fortran_order" => &mut by_columns,
+                "shape" => &mut shape,
+                _ => return Err("the header has a key that is not NumPy's".into()),
+            };
+            if slot.replace(value.trim()).is_some() {
+                return Err(format!("the header has '{key}' twice"));
+            }
+            let after = after.trim_start();
+            rest = match after.strip_prefix(',') {
+                Some(after) => after.trim_start(),
+                None if after.is_empty() => after,
+                None => return Err("the header has something behind a value".into()),
+            };
+        }
+        let (size, big_endian) = match descr {
+            Some("'<f8'") => (8, false),
+            Some("'>f8'") => (8, true),
+            Some("'<f4'") => (4, false),
+            Some("'>f4'") => (4, true),
+            other => {
+                let other: String = other.unwrap_or("nothing").chars().take(40).collect();
+                return Err(format!("its type is {other}, and only floats are read"));
+            }
+        };
+        let by_columns = match by_columns {
+            Some("False") => false,
+            Some("True") => true,
+            _ => return Err("the header does not say its order".into()),
+        };
+        let shape = shape.and_then(two_counts);
+        Ok(Self {
+            size,
+            big_endian,
+            by_columns,
+            shape: shape.ok_or("its shape has not two dimensions")?,
+        })
+    }
+
+    fn value(&self, bytes: &[u8]) -> f64 {
+        let mut order = [0; 8];
+        let order = &mut order[..bytes.len()];
+        order.copy_from_slice(bytes);
+        if self.big_endian {
+            order.reverse();
+        }
+        match *order {
+            [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
+            [a, b, c, d, e, f, g, h] => f64::from_le_bytes([a, b, c, d, e, f, g, h]),
+            _ => f64::NAN,
+        }
+    }
+}
+
+/// A string in single quotes at the start, and what follows it.
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    text.strip_prefix('\'')?.split_once('\'')
+}
+
+/// `(20, 17)`.
+fn two_counts(text: &str) -> Option<[usize; 2]> {
+    let inner = text.strip_prefix('(')?.strip_suffix(')')?;
+    let (rows, columns) = inner.split_once(',')?;
+    let columns = columns.trim().trim_end_matches(',');
+    Some([rows.trim().parse().ok()?, columns.trim().parse().ok()?])
+}

@@ -1,0 +1,165 @@
+//! Polycam and Record3D: ARKit's poses.
+
+use crate::dataset_support::{
+    IN_VIEW, assert_projects, open, open_error, pattern, plus, rotation, save, times,
+};
+use splatcore_data::dataset::{Dataset, Format, OpenOptions, polycam, record3d};
+use std::path::Path;
+
+const EYE: [f64; 3] = [0.4, 1.3, -2.2];
+/// fx, fy, cx, cy.
+const K: [f64; 4] = [58.0, 59.5, 31.25, 25.5];
+
+/// Camera to world, camera axes x right, y up, z backward.
+fn to_world() -> [[f64; 3]; 3] {
+    rotation([0.2, 0.8, 0.3], 1.9)
+}
+
+fn world([right, down, forward]: [f64; 3]) -> [f64; 3] {
+    plus(times(to_world(), [right, -down, -forward]), EYE)
+}
+
+fn pixel(p: [f64; 3], k: [f64; 4]) -> [f64; 2] {
+    [k[0] * p[0] / p[2] + k[2], k[1] * p[1] / p[2] + k[3]]
+}
+
+pub fn polycam_camera(cx: f64) -> String {
+    let r = to_world();
+    let mut fields = String::new();
+    for i in 0..3 {
+        for (j, value) in [r[i][0], r[i][1], r[i][2], EYE[i]].into_iter().enumerate() {
+            fields += &format!("\"t_{i}{j}\": {value}, ");
+        }
+    }
+    format!(
+        "{{{fields}\"fx\": {}, \"fy\": {}, \"cx\": {cx}, \"cy\": {}, \"width\": 64, \"height\": \
+         48, \"blur_score\": 103.5, \"timestamp\": 3}}",
+        K[0], K[1], K[3]
+    )
+}
+
+#[test]
+fn a_polycam_camera_sees_points_where_arkit_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let write = |name: &str, text: &str| {
+        let path = root.join("keyframes").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("cameras/17.json", &polycam_camera(K[2]));
+    write("cameras/18.json", &polycam_camera(K[2]));
+    save(pattern(64, 48), &root.join("keyframes/images/17.jpg"));
+    save(pattern(64, 48), &root.join("keyframes/depth/17.png"));
+    let dataset = open(root);
+    assert_eq!(dataset.format, Format::Polycam);
+    assert_eq!(dataset.missing, ["18"]);
+    assert_eq!(dataset.entries[0].name, "17.jpg");
+    assert_projects(
+        &dataset.entries[0].camera,
+        IN_VIEW.map(|p| (world(p), pixel(p, K))),
+    );
+    let camera = polycam::parse(polycam_camera(1.0).as_bytes(), Path::new("a")).unwrap();
+    assert_eq!(camera.blur_score, Some(103.5));
+    // Corrected ones are better; the folder of key frames may be given itself.
+    write("corrected_cameras/17.json", &polycam_camera(30.0));
+    save(
+        pattern(64, 48),
+        &root.join("keyframes/corrected_images/17.jpg"),
+    );
+    for folder in [root, &root.join("keyframes")] {
+        assert_eq!(open(folder).entries[0].camera.camera.cx, 30.0);
+    }
+    // Cameras of another program are not Polycam's.
+    write("corrected_cameras/17.json", "{\"fx\": 3}");
+    let error = open_error(root);
+    assert!(error.contains("neither a COLMAP model"), "{error}");
+    write("corrected_cameras/17.json", "{\"t_00\": 3}");
+    let error = open_error(root);
+    assert!(
+        error.contains("missing field") && error.contains("line 1"),
+        "{error}"
+    );
+    write(
+        "corrected_cameras/17.json",
+        &polycam_camera(30.0).replace("48,", "1e30,"),
+    );
+    assert!(
+        open_error(root).contains("its size is 64x1"),
+        "{}",
+        open_error(root)
+    );
+}
+
+/// x y z w of a rotation matrix whose trace is above -1.
+fn quaternion(m: [[f64; 3]; 3]) -> [f64; 4] {
+    let w = 0.5 * (1.0 + m[0][0] + m[1][1] + m[2][2]).sqrt();
+    let by = 1.0 / (4.0 * w);
+    [
+        (m[2][1] - m[1][2]) * by,
+        (m[0][2] - m[2][0]) * by,
+        (m[1][0] - m[0][1]) * by,
+        w,
+    ]
+}
+
+pub fn metadata(more: &str) -> String {
+    let [x, y, z, w] = quaternion(to_world());
+    let pose = format!("[{x}, {y}, {z}, {w}, {}, {}, {}]", EYE[0], EYE[1], EYE[2]);
+    format!(
+        "{{\"w\": 64, \"h\": 48, \"fps\": 60, \"K\": [{}, 0, 0, 0, {}, 0, {}, {}, 1], {more}\
+         \"poses\": [{pose}, {pose}, {pose}]}}",
+        K[0], K[1], K[2], K[3]
+    )
+}
+
+#[test]
+fn a_record3d_frame_sees_points_where_arkit_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    save(pattern(64, 48), &root.join("rgb/0.jpg"));
+    save(pattern(64, 48), &root.join("rgb/2.jpg"));
+    let file = root.join("metadata.json");
+    std::fs::write(&file, metadata("")).unwrap();
+    let dataset = open(root);
+    assert_eq!(dataset.format, Format::Record3d);
+    assert_eq!(dataset.missing, ["1"]);
+    assert_projects(
+        &dataset.entries[0].camera,
+        IN_VIEW.map(|p| (world(p), pixel(p, K))),
+    );
+    let same = Dataset::open(&file, &OpenOptions::default()).unwrap();
+    assert_eq!(same.entries, dataset.entries);
+    // Each frame's own focus.
+    let own = [61.0, 62.0, 30.0, 23.0];
+    let coefficients = format!("\"perFrameIntrinsicCoeffs\": [{own:?}, {K:?}, {K:?}], ");
+    std::fs::write(&file, metadata(&coefficients)).unwrap();
+    let dataset = open(root);
+    assert_projects(
+        &dataset.entries[0].camera,
+        IN_VIEW.map(|p| (world(p), pixel(p, own))),
+    );
+    assert_projects(
+        &dataset.entries[1].camera,
+        IN_VIEW.map(|p| (world(p), pixel(p, K))),
+    );
+
+    let says = |text: &str, part: &str| {
+        let error = record3d::parse(text.as_bytes(), Path::new("metadata.json"));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(part) && !error.contains('\n'), "{error}");
+    };
+    says("", "no metadata");
+    says("{\"w\": 3}", "missing field");
+    says(
+        &metadata("\"perFrameIntrinsicCoeffs\": [[1, 2, 3, 4]], "),
+        "1 intrinsics for 3 poses",
+    );
+    says(&metadata("").replace("\"w\": 64", "\"w\": 1e300"), "pixels");
+    std::fs::write(&file, metadata("").replace("\"w\"", "\"h\"")).unwrap();
+    assert!(
+        open_error(root).contains("duplicate field"),
+        "{}",
+        open_error(root)
+    );
+}
