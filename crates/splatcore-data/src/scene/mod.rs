@@ -9,6 +9,7 @@
 
 mod format;
 mod info;
+pub mod morton;
 mod opacity;
 pub mod ply;
 mod read;
@@ -23,6 +24,7 @@ mod write;
 
 pub use format::Format;
 pub use info::{Bounds, SceneInfo, info};
+pub use morton::morton_order;
 pub use ply::write_ply;
 pub use read::{ReadOptions, is_unbundled, parse, parse_with, read, read_with};
 pub use rows::Rows;
