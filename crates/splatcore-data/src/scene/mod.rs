@@ -7,6 +7,7 @@
 //! content to tell it by); whatever the format, what comes back is in PLY space (x right, y down, z
 //! forward) and in the parametrisation of [`splatcore_core::Gaussians`].
 
+pub mod decimate;
 mod format;
 mod info;
 pub mod morton;
@@ -22,6 +23,7 @@ pub mod spz;
 mod unknown;
 mod write;
 
+pub use decimate::decimate;
 pub use format::Format;
 pub use info::{Bounds, SceneInfo, info};
 pub use morton::morton_order;
