@@ -8,7 +8,7 @@ use std::io::{BufWriter, Cursor, Write};
 use std::path::Path;
 
 /// How the names of files begin that are not yet complete.
-const UNFINISHED: &str = ".splatcore-";
+pub(crate) const UNFINISHED: &str = ".splatcore-";
 
 /// Writes a file beside its final name, then renames it. Missing parent folders are made.
 /// On any error nothing is left under the final name (an older file stays as it was) nor beside it.

@@ -1,8 +1,9 @@
 //! Scene files: sets of Gaussians in and out.
 //!
 //! In: PLY as INRIA's trainer writes it, its many variants and PlayCanvas's compressed PLY
-//! ([`ply`]), SPZ versions 1 to 4 ([`spz`]), SOG versions 1 and 2, bundled or as a folder
-//! ([`sog`]), and antimatter15's .splat ([`splat`]). Out: PLY in INRIA's layout ([`write_ply`]).
+//! ([`ply`]), SPZ versions 1 to 4 ([`spz`]), SOG versions 1 and 2, bundled or as a folder, and
+//! streamed SOG ([`sog`]), and antimatter15's .splat ([`splat`]). Out: PLY in INRIA's layout
+//! ([`write_ply`]), SOG 2 in all three forms ([`sog`]). [`mod@decimate`] makes scenes smaller.
 //! [`read`] tells the format by content, so a wrong extension does not matter (but .splat has no
 //! content to tell it by); whatever the format, what comes back is in PLY space (x right, y down, z
 //! forward) and in the parametrisation of [`splatcore_core::Gaussians`].
@@ -31,4 +32,5 @@ pub use ply::write_ply;
 pub use read::{ReadOptions, is_unbundled, parse, parse_with, read, read_with};
 pub use rows::Rows;
 pub use scene_file::SceneFile;
+pub use sog::SogOptions;
 pub use write::{Progress, WriteOptions, Written, write};

@@ -13,6 +13,9 @@ pub struct ReadOptions {
     /// Coefficients above this degree of the spherical harmonics are cut, with a note. What
     /// renders or trains takes degrees up to [`sh::MAX_DEGREE`] only; files have up to 4.
     pub sh_degree_limit: u8,
+    /// Which level of a streamed SOG is read, 0 (if none is given) the finest. Other formats have
+    /// no levels.
+    pub lod: Option<u32>,
 }
 
 impl Default for ReadOptions {
@@ -20,12 +23,13 @@ impl Default for ReadOptions {
     fn default() -> Self {
         Self {
             sh_degree_limit: sh::MAX_DEGREE,
+            lod: None,
         }
     }
 }
 
 /// Reads a scene file; the format is told by content. A folder that holds a meta.json, and the path
-/// of that meta.json, are an unbundled SOG.
+/// of that meta.json, are an unbundled SOG; with a lod-meta.json, a streamed SOG.
 ///
 /// # Errors
 /// If there is no such file, it is another kind of folder, it is in no known format, or its content
@@ -43,9 +47,12 @@ pub fn read_with(path: &Path, options: &ReadOptions) -> Result<SceneFile, DataEr
         return read_folder(path, options);
     }
     let bytes = open(path)?;
-    match starts_as_json(&bytes) && sog::is_meta(&bytes) {
-        true => sog::read_unbundled(&bytes, path),
-        false => parse_with(&bytes, path, options),
+    match starts_as_json(&bytes) {
+        true if sog::is_meta(&bytes) => sog::read_unbundled(&bytes, path),
+        true if sog::is_lod(&bytes) => {
+            sog::read_streamed(&bytes, path, options.lod.unwrap_or_default())
+        }
+        _ => parse_with(&bytes, path, options),
     }
 }
 
@@ -53,8 +60,8 @@ pub fn read_with(path: &Path, options: &ReadOptions) -> Result<SceneFile, DataEr
 /// extension if that is .splat.
 ///
 /// # Errors
-/// As [`read`], but for opening. The meta.json of an unbundled SOG is an error: its images are
-/// other files.
+/// As [`read`], but for opening. The meta.json of an unbundled SOG and a lod-meta.json are errors:
+/// they need other files.
 pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
     parse_with(bytes, path, &ReadOptions::default())
 }
@@ -68,13 +75,13 @@ pub fn parse_with(
     path: &Path,
     options: &ReadOptions,
 ) -> Result<SceneFile, DataError> {
-    let mut scene = of_format(bytes, path)?;
+    let mut scene = of_format(bytes, path, options.lod.unwrap_or_default())?;
     scene.limit_sh_degree(options.sh_degree_limit);
     Ok(scene)
 }
 
 /// Reads the format that the bytes tell.
-fn of_format(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
+fn of_format(bytes: &[u8], path: &Path, lod: u32) -> Result<SceneFile, DataError> {
     let is_splat = path
         .extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("splat"));
@@ -84,7 +91,7 @@ fn of_format(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
         // Before gzip, whose two bytes of magic a coordinate may well start with.
         _ if is_splat && splat::is_plausible(bytes) => splat::parse(bytes, path),
         [0x1f, 0x8b, ..] => spz::parse(bytes, path),
-        [b'P', b'K', 3 | 5, 4 | 6, ..] => sog::parse(bytes, path),
+        [b'P', b'K', 3 | 5, 4 | 6, ..] => sog::parse_level(bytes, path, lod),
         _ if is_splat && !bytes.is_empty() => splat::parse(bytes, path),
         _ => Err(unknown::format(bytes, path)),
     }

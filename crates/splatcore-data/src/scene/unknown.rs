@@ -36,15 +36,15 @@ pub fn format(bytes: &[u8], path: &Path) -> DataError {
 }
 
 fn json(bytes: &[u8], path: &Path) -> DataError {
-    if sog::is_lod(bytes) {
-        return sog::lod_error(path);
-    }
-    let (problem, remedy) = match sog::is_meta(bytes) {
-        true => (
-            "is the meta.json of an unbundled SOG, whose images are other files",
-            "give it by its path, or give its folder",
-        ),
-        false => ("seems to be JSON, not a scene", KNOWN_FORMATS),
+    let by_path = "give it by its path, or give its folder";
+    let (problem, remedy) = if sog::is_lod(bytes) {
+        let problem = "is the lod-meta.json of a streamed SOG, whose chunks are other files";
+        (problem, by_path)
+    } else if sog::is_meta(bytes) {
+        let problem = "is the meta.json of an unbundled SOG, whose images are other files";
+        (problem, by_path)
+    } else {
+        ("seems to be JSON, not a scene", KNOWN_FORMATS)
     };
     DataError::new(path, problem, remedy)
 }

@@ -3,6 +3,7 @@
 use super::format::Format;
 use super::ply;
 use super::rows::Rows;
+use super::sog::{self, SogOptions};
 use crate::DataError;
 use std::path::Path;
 
@@ -11,6 +12,8 @@ use std::path::Path;
 pub struct WriteOptions {
     /// The scene is to be rendered with Mip-Splatting's 2D filter.
     pub antialiased: bool,
+    /// How SOG is written.
+    pub sog: SogOptions,
 }
 
 /// What became of a scene in a file.
@@ -41,6 +44,9 @@ pub fn write(
 ) -> Result<Written, DataError> {
     match Format::of_output(path)? {
         Format::Ply => ply::write(path, rows, options, progress),
+        Format::Sog => sog::write(path, rows, options, progress),
+        Format::SogFolder => sog::write_folder(path, rows, options, progress),
+        Format::StreamedSog => sog::write_streamed(path, rows, options, progress),
         _ => {
             let problem = "is in a format that is not written";
             Err(DataError::new(path, problem, "write a .ply"))

@@ -14,6 +14,8 @@ mod scene_ply;
 mod scene_ply_errors;
 mod scene_sog;
 mod scene_sog_errors;
+mod scene_sog_write;
 mod scene_splat;
 mod scene_spz;
+mod scene_streamed_sog;
 mod scene_support;

@@ -45,7 +45,10 @@ pub fn write(
 /// # Errors
 /// As [`write`].
 pub fn write_ply(path: &Path, gaussians: &Gaussians, antialiased: bool) -> Result<(), DataError> {
-    let options = WriteOptions { antialiased };
+    let options = WriteOptions {
+        antialiased,
+        ..WriteOptions::default()
+    };
     write(path, gaussians, &options, &|_, _, _| ())?;
     Ok(())
 }
