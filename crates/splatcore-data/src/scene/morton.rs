@@ -23,7 +23,8 @@ type Entry = [u32; 3];
 /// of the cube.
 pub fn morton_order(rows: &dyn Rows) -> Vec<u32> {
     let mut entries: Vec<Entry> = (0..rows.len() as u32).map(|i| [0, 0, i]).collect();
-    let mut runs = vec![0..entries.len()];
+    let all = 0..entries.len();
+    let mut runs = Vec::from([all]);
     while let Some(run) = runs.pop() {
         let entries = &mut entries[run.clone()];
         if !order(rows, entries) {
