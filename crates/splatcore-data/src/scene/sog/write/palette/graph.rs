@@ -13,6 +13,8 @@ const CELLS: usize = 4;
 
 /// Entries whose neighbours a search sees at least.
 const BEAM: usize = 5;
+/// Slots that remember which entries a search has met.
+const SLOTS: usize = 512;
 
 /// `[entries][width]` neighbours, the nearest first.
 pub struct Graph {
@@ -87,6 +89,7 @@ impl Graph {
 pub struct Search {
     /// The nearest entries so far, nearest first, and whether their neighbours were seen.
     beam: Vec<(f32, u32, bool)>,
+    /// Entries met, each in the slot of its lowest bits; a later one takes the place of another.
     seen: Vec<u32>,
 }
 
@@ -102,6 +105,7 @@ impl Search {
     ) -> u32 {
         self.beam.clear();
         self.seen.clear();
+        self.seen.resize(SLOTS, u32::MAX);
         tree.descend(vector, |start| self.meet(start, entries, vector));
         while let Some(next) = self.beam.iter().position(|(.., expanded)| !expanded) {
             self.beam[next].2 = true;
@@ -114,10 +118,12 @@ impl Search {
     }
 
     fn meet(&mut self, entry: u32, entries: &Vectors, vector: &[f32]) {
-        if self.seen.contains(&entry) {
+        let slot = &mut self.seen[entry as usize % SLOTS];
+        // One that lost its slot may be met again, but not come into the beam again.
+        if *slot == entry || self.beam.iter().any(|(_, other, _)| *other == entry) {
             return;
         }
-        self.seen.push(entry);
+        *slot = entry;
         let d = distance(vector, entries.row(entry as usize));
         let place = self.beam.partition_point(|(far, ..)| *far <= d);
         if place < BEAM {
