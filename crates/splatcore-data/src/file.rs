@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 /// How the names of files begin that are not yet complete.
-const UNFINISHED: &str = ".splatcore-";
+pub(crate) const UNFINISHED: &str = ".splatcore-";
 
 /// Files of this process that are not yet complete.
 static OWN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());

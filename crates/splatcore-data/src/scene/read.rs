@@ -15,6 +15,9 @@ pub struct ReadOptions {
     pub sh_degree_limit: u8,
     /// The axes that SPZ files are taken to have.
     pub spz_axes: spz::SpzAxes,
+    /// Which level of a streamed SOG is read, 0 (if none is given) the finest. Other formats have
+    /// no levels.
+    pub lod: Option<u32>,
 }
 
 impl Default for ReadOptions {
@@ -23,12 +26,13 @@ impl Default for ReadOptions {
         Self {
             sh_degree_limit: sh::MAX_DEGREE,
             spz_axes: spz::SpzAxes::Auto,
+            lod: None,
         }
     }
 }
 
 /// Reads a scene file; the format is told by content. A folder that holds a meta.json, and the path
-/// of that meta.json, are an unbundled SOG.
+/// of that meta.json, are an unbundled SOG; with a lod-meta.json, a streamed SOG.
 ///
 /// # Errors
 /// If there is no such file, it is another kind of folder, it is in no known format, or its content
@@ -46,9 +50,12 @@ pub fn read_with(path: &Path, options: &ReadOptions) -> Result<SceneFile, DataEr
         return read_folder(path, options);
     }
     let bytes = open(path)?;
-    match starts_as_json(&bytes) && sog::is_meta(&bytes) {
-        true => sog::read_unbundled(&bytes, path),
-        false => parse_with(&bytes, path, options),
+    match starts_as_json(&bytes) {
+        true if sog::is_meta(&bytes) => sog::read_unbundled(&bytes, path),
+        true if sog::is_lod(&bytes) => {
+            sog::read_streamed(&bytes, path, options.lod.unwrap_or_default())
+        }
+        _ => parse_with(&bytes, path, options),
     }
 }
 
@@ -56,8 +63,8 @@ pub fn read_with(path: &Path, options: &ReadOptions) -> Result<SceneFile, DataEr
 /// extension if that is .splat.
 ///
 /// # Errors
-/// As [`read`], but for opening. The meta.json of an unbundled SOG is an error: its images are
-/// other files.
+/// As [`read`], but for opening. The meta.json of an unbundled SOG and a lod-meta.json are errors:
+/// they need other files.
 pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
     parse_with(bytes, path, &ReadOptions::default())
 }
@@ -92,7 +99,9 @@ fn of_format(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<SceneFi
         _ if ksplat::is_plausible(bytes) => ksplat::parse(bytes, path),
         [0, ..] if ksplat::is_named(path) => ksplat::parse(bytes, path),
         _ if unknown::is_usdz(bytes) => Err(unknown::usd(path)),
-        [b'P', b'K', 3 | 5, 4 | 6, ..] => sog::parse(bytes, path),
+        [b'P', b'K', 3 | 5, 4 | 6, ..] => {
+            sog::parse_level(bytes, path, options.lod.unwrap_or_default())
+        }
         _ if is_splat && !bytes.is_empty() => splat::parse(bytes, path),
         _ => Err(unknown::format(bytes, path)),
     }

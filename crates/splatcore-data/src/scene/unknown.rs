@@ -50,20 +50,18 @@ pub fn is_usdz(bytes: &[u8]) -> bool {
 }
 
 fn json(bytes: &[u8], path: &Path) -> DataError {
-    if sog::is_lod(bytes) {
-        return sog::lod_error(path);
-    }
-    if is_gltf(bytes) {
+    let by_path = "give it by its path, or give its folder";
+    let (problem, remedy) = if sog::is_lod(bytes) {
+        let problem = "is the lod-meta.json of a streamed SOG, whose chunks are other files";
+        (problem, by_path)
+    } else if sog::is_meta(bytes) {
+        let problem = "is the meta.json of an unbundled SOG, whose images are other files";
+        (problem, by_path)
+    } else if is_gltf(bytes) {
         let problem = "is glTF as text, of which only the binary form is read";
-        let remedy = "export it again as one .glb file";
-        return DataError::new(path, problem, remedy);
-    }
-    let (problem, remedy) = match sog::is_meta(bytes) {
-        true => (
-            "is the meta.json of an unbundled SOG, whose images are other files",
-            "give it by its path, or give its folder",
-        ),
-        false => ("seems to be JSON, not a scene", KNOWN_FORMATS),
+        (problem, "export it again as one .glb file")
+    } else {
+        ("seems to be JSON, not a scene", KNOWN_FORMATS)
     };
     DataError::new(path, problem, remedy)
 }

@@ -3,7 +3,7 @@
 use super::format::Format;
 use super::rows::Rows;
 use super::written::{Progress, WriteOptions, Written};
-use super::{glb, ply, splat, spz, usd};
+use super::{glb, ply, sog, splat, spz, usd};
 use crate::DataError;
 use std::path::Path;
 
@@ -28,13 +28,13 @@ pub fn write(
         Format::CompressedPly => ply::write_compressed(path, rows, options, progress),
         Format::Spz => spz::write(path, rows, options, progress),
         Format::Splat => splat::write(path, rows, options, progress),
-        _ => {
-            let problem = "is in a format that is not written";
-            Err(DataError::new(
-                path,
-                problem,
-                "write a .ply, .glb, .usda or .usdz",
-            ))
-        }
+        Format::Sog => sog::write(path, rows, options, progress),
+        Format::SogFolder => sog::write_folder(path, rows, options, progress),
+        Format::StreamedSog => sog::write_streamed(path, rows, options, progress),
+        Format::Ksplat => Err(DataError::new(
+            path,
+            "is a .ksplat file by its name, a format only read",
+            "choose another format",
+        )),
     }
 }

@@ -1,7 +1,8 @@
 //! What all writers of scenes share: options, what they report, parts that wait.
 
 use super::rows::Rows;
-use super::spz;
+use super::sog::SogOptions;
+use super::spz::SpzOptions;
 use crate::DataError;
 use std::path::Path;
 use tempfile::SpooledTempFile;
@@ -17,7 +18,9 @@ pub struct WriteOptions {
     /// a Morton curve, .splat the large and opaque first.
     pub keep_order: bool,
     /// What concerns SPZ alone.
-    pub spz: spz::SpzOptions,
+    pub spz: SpzOptions,
+    /// What concerns SOG alone.
+    pub sog: SogOptions,
 }
 
 /// What became of a scene in a file.

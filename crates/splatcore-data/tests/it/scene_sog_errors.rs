@@ -1,6 +1,5 @@
-//! What is said of SOG that is broken, streamed or another format.
+//! What is said of SOG that is broken or another format.
 
-use crate::scene_support::shared;
 use crate::scene_support::sog::{Sog, codebook, zip};
 use serde_json::json;
 use splatcore_data::scene;
@@ -162,46 +161,4 @@ fn broken_folders_and_archives_are_explained() {
         "{}",
         error(&file)
     );
-}
-
-#[test]
-fn streamed_scenes_are_named() {
-    let lod = json!({ "lodLevels": 1, "filenames": ["0_0/meta.json"], "tree": {} }).to_string();
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("lod-meta.json"), &lod).unwrap();
-    let bundle = folder.path().join("lod.sog");
-    std::fs::write(
-        &bundle,
-        zip(&[("lod-meta.json".into(), lod.into_bytes())], false),
-    )
-    .unwrap();
-    for path in [
-        folder.path().to_path_buf(),
-        folder.path().join("lod-meta.json"),
-        bundle.clone(),
-    ] {
-        assert_eq!(scene::is_unbundled(&path), path != bundle);
-        let message = scene::read(&path).unwrap_err().to_string();
-        assert!(
-            message.contains("streamed SOG") && message.contains("splat-transform"),
-            "{message}"
-        );
-    }
-    let Some(lod) = shared("formats/lod_tree/env_15k") else {
-        return;
-    };
-    assert!(
-        scene::read(&lod)
-            .unwrap_err()
-            .to_string()
-            .contains("streamed SOG")
-    );
-    for (chunk, count) in [("0_0", 7887), ("1_0", 3851), ("2_0", 3239)] {
-        let scene = scene::read(&lod.join(chunk)).unwrap();
-        assert_eq!(
-            (scene.gaussians.len(), scene.gaussians.sh_degree),
-            (count, 3)
-        );
-        assert_eq!((scene.dropped, scene.notes.len()), (0, 0));
-    }
 }

@@ -22,10 +22,12 @@ pub enum Files<'a> {
         /// Of every name: some programs zip a folder rather than its files.
         prefix: String,
         path: &'a Path,
+        /// Its index is a lod-meta.json.
+        streamed: bool,
     },
     Folder {
         /// Of meta.json, which may have another name.
-        meta: &'a Path,
+        meta: PathBuf,
         folder: PathBuf,
     },
 }
@@ -49,14 +51,20 @@ impl<'a> Files<'a> {
                 .and_then(|prefix| String::from_utf8(prefix.to_vec()).ok())
         };
         // "lod-meta.json" does not end with "/meta.json", so one is not taken for the other.
-        match (prefix(META), prefix(LOD_META)) {
-            (Some(prefix), _) => Ok(Self::Bundle {
+        let (single, streamed) = (prefix(META), prefix(LOD_META));
+        // A streamed SOG's chunks have a meta.json each, in folders below.
+        let is_streamed = match (&single, &streamed) {
+            (Some(single), Some(streamed)) => streamed.len() < single.len(),
+            (single, _) => single.is_none(),
+        };
+        match streamed.filter(|_| is_streamed).or(single) {
+            Some(prefix) => Ok(Self::Bundle {
                 archive,
                 prefix,
                 path,
+                streamed: is_streamed,
             }),
-            (None, Some(_)) => Err(lod_error(path)),
-            (None, None) => {
+            None => {
                 let problem = "is a zip archive without a meta.json, so no SOG";
                 Err(DataError::new(
                     path,
@@ -68,9 +76,37 @@ impl<'a> Files<'a> {
     }
 
     /// The files beside a meta.json.
-    pub fn folder(meta: &'a Path) -> Self {
+    pub fn folder(meta: &Path) -> Self {
         let folder = meta.parent().unwrap_or(Path::new("")).to_path_buf();
+        let meta = meta.to_path_buf();
         Self::Folder { meta, folder }
+    }
+
+    /// Whether these are the files of a streamed SOG in an archive.
+    pub fn is_streamed(&self) -> bool {
+        matches!(self, Self::Bundle { streamed: true, .. })
+    }
+
+    /// The files beside a file in a folder below.
+    pub fn below(&self, name: &str) -> Self {
+        match self {
+            Self::Folder { folder, .. } => Self::folder(&folder.join(name)),
+            Self::Bundle {
+                archive,
+                prefix,
+                path,
+                ..
+            } => {
+                let name = name.strip_prefix("./").unwrap_or(name);
+                let folder = name.rfind('/').map_or("", |end| &name[..=end]);
+                Self::Bundle {
+                    archive: archive.clone(),
+                    prefix: format!("{prefix}{folder}"),
+                    path,
+                    streamed: false,
+                }
+            }
+        }
     }
 
     /// The content of a file, of which a bundle may unpack at most so many bytes.
@@ -91,11 +127,14 @@ impl<'a> Files<'a> {
     /// An error about one of the files.
     pub fn error(&self, name: &str, problem: impl Into<String>) -> DataError {
         match self {
-            Self::Bundle { path, .. } => {
-                let shown = name.chars().take(64).flat_map(char::escape_debug).collect();
+            Self::Bundle { path, prefix, .. } => {
+                let name = prefix.chars().chain(name.chars());
+                let shown = name.take(96).flat_map(char::escape_debug).collect();
                 DataError::new(path, problem, AGAIN).at(Place::Part(shown))
             }
-            Self::Folder { meta, .. } if name == META => DataError::new(meta, problem, AGAIN),
+            Self::Folder { meta, .. } if name == META || name == LOD_META => {
+                DataError::new(meta, problem, AGAIN)
+            }
             Self::Folder { folder, .. } => DataError::new(&folder.join(name), problem, AGAIN),
         }
     }
@@ -122,14 +161,4 @@ fn unpack(
             "unpacks to more than the {most} bytes that it may take"
         )),
     }
-}
-
-/// The error about a streamed SOG.
-pub(in crate::scene) fn lod_error(path: &Path) -> DataError {
-    DataError::new(
-        path,
-        "is a streamed SOG (levels of detail in many chunks), which is not read as a whole",
-        "give one chunk's folder (such as 0_0), or join a level first: splat-transform \
-         lod-meta.json scene.sog",
-    )
 }

@@ -185,9 +185,7 @@ impl RawPart {
             .try_into()
             .map_err(|_| format!("{part} names {} files in place of {N}", self.files.len()))?;
         for name in names {
-            let mut components = Path::new(name).components();
-            let inside = components.all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
-            if !inside || name.is_empty() || name.contains('\\') {
+            if !is_inside(name) {
                 let name: String = name.chars().take(64).collect();
                 return Err(format!(
                     "{part} names the file {name:?}, which is not beside meta.json"
@@ -272,6 +270,13 @@ impl Range {
     }
 }
 
+/// Whether a name leads to a file in the folder or below, on every system.
+pub fn is_inside(name: &str) -> bool {
+    let mut components = Path::new(name).components();
+    let inside = components.all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+    inside && !name.is_empty() && !name.contains(['\\', ':', '\0'])
+}
+
 /// Whether the text is a JSON object with these keys, among others.
 pub fn has_keys(text: &[u8], keys: &[&str]) -> bool {
     let object: Result<std::collections::HashMap<String, serde::de::IgnoredAny>, _> =
@@ -279,6 +284,7 @@ pub fn has_keys(text: &[u8], keys: &[&str]) -> bool {
     object.is_ok_and(|object| keys.iter().all(|&key| object.contains_key(key)))
 }
 
-fn plain(text: &[u8]) -> &[u8] {
+/// The text without a byte order mark.
+pub fn plain(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }

@@ -5,38 +5,45 @@
 //! without a version number and with bounds in place of codebooks, as PlayCanvas's engine reads it.
 //! A bundle is a zip of the files of the unbundled folder. `meta` reads meta.json and makes both
 //! versions one, `files` finds the images and bounds what they may unpack to, `pixels` decodes
-//! them, `attributes` makes Gaussians of pixels.
+//! them, `attributes` makes Gaussians of pixels, `decode` does all of that. `lod` is the streamed
+//! form, and `write` makes files.
 
 mod attributes;
+mod decode;
 mod files;
+mod lod;
 mod meta;
 mod pixels;
+mod write;
 
-pub(super) use files::{LOD_META, META, lod_error};
+pub use lod::write_streamed;
+pub use write::{SogOptions, write, write_folder};
+
+pub(super) use files::{LOD_META, META};
 
 use super::scene_file::SceneFile;
 use crate::DataError;
+use decode::{Decoded, decode};
 use files::Files;
-use meta::{CENTROIDS, Meta};
-use rayon::prelude::*;
-use splatcore_core::sh;
 use std::path::Path;
 
-/// Real scenes take 12 to 25 bytes a Gaussian, whose floats take 56 to 236. Gaussians beyond this
-/// many times the files' size (and beyond [`ALWAYS_ALLOWED`]) are refused, so that a small file
-/// cannot claim all memory.
-const LARGEST_RATIO: u64 = 100;
-/// Bytes of floats that any file may unpack to.
-const ALWAYS_ALLOWED: u64 = 64 << 20;
-
-/// Reads a scene from the bytes of a bundled SOG (.sog, a zip archive); `path` is for messages
-/// only. Opacities of 0 and 1 become logits of ∓[`super::spz::LARGEST_LOGIT`].
+/// Reads a scene from the bytes of a bundled SOG (.sog, a zip archive), or the finest level of a
+/// zipped streamed SOG; `path` is for messages only. Opacities of 0 and 1 become logits of
+/// ∓[`super::spz::LARGEST_LOGIT`].
 ///
 /// # Errors
 /// If the archive or an image is broken, a file is missing, or meta.json declares what the images
 /// do not hold.
 pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
+    parse_level(bytes, path, 0)
+}
+
+/// [`parse`], of a streamed SOG a level.
+pub(super) fn parse_level(bytes: &[u8], path: &Path, level: u32) -> Result<SceneFile, DataError> {
     let mut files = Files::bundle(bytes, path)?;
+    if files.is_streamed() {
+        return lod::read(None, &mut files, Some(bytes.len() as u64), level);
+    }
     let text = files.read(META, meta::LONGEST)?;
     load(&text, &mut files, Some(bytes.len() as u64))
 }
@@ -48,6 +55,15 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<SceneFile, DataError> {
 /// As [`parse`], and if an image cannot be read.
 pub(super) fn read_unbundled(text: &[u8], path: &Path) -> Result<SceneFile, DataError> {
     load(text, &mut Files::folder(path), None)
+}
+
+/// Reads a level of a streamed SOG: `text` is the content of the lod-meta.json at `path`; the
+/// chunks lie below its folder.
+///
+/// # Errors
+/// As [`read_unbundled`], and if there is no such level or a chunk does not hold what is declared.
+pub(super) fn read_streamed(text: &[u8], path: &Path, level: u32) -> Result<SceneFile, DataError> {
+    lod::read(Some(text), &mut Files::folder(path), None, level)
 }
 
 /// Whether this is the text of a SOG's meta.json.
@@ -62,79 +78,20 @@ pub(super) fn is_lod(text: &[u8]) -> bool {
 
 /// `bundle` is the size of the archive, if there is one.
 fn load(text: &[u8], files: &mut Files, bundle: Option<u64>) -> Result<SceneFile, DataError> {
-    let meta = Meta::parse(text).map_err(|problem| files.error(META, problem))?;
-    if let Some(bundle) = bundle {
-        // Before anything of that size is unpacked.
-        check_size(&meta, 0, 0, bundle, files)?;
-    }
-    let images = pixels::fetch(&meta, files)?;
-    let stored = text.len() as u64
-        + images
-            .iter()
-            .map(|image| image.bytes.len() as u64)
-            .sum::<u64>();
-    let bytes = bundle.unwrap_or(stored);
-    let sh_degree = match &meta.higher {
-        Some(higher) => {
-            let image = &images[CENTROIDS];
-            higher
-                .degree(image.width)
-                .map_err(|problem| files.error(image.name, problem))?
-        }
-        None => 0,
-    };
-    let unpacked = images.iter().map(|image| image.unpacked() as u64).sum();
-    check_size(&meta, sh_degree, unpacked, bytes, files)?;
-
-    // Memory is taken on this thread, whichever thread then decodes.
-    let mut pixels: Vec<Vec<u8>> = images
-        .iter()
-        .map(|image| vec![0; image.unpacked()])
-        .collect();
-    images
-        .par_iter()
-        .zip(&mut pixels)
-        .try_for_each(|(image, pixels)| image.decode(pixels))
-        .map_err(|(name, problem)| files.error(name, problem))?;
-    let lossy = images.iter().filter(|image| image.is_lossy());
-    let mut notes: Vec<String> = lossy
-        .map(|image| {
-            format!(
-                "{} is compressed with loss, which damages what it holds",
-                image.name
-            )
-        })
-        .collect();
-    let pixels = pixels::Pixels::new(&images, &pixels);
-    let gaussians = attributes::decode(&meta, sh_degree, &pixels, &mut notes);
+    let Decoded {
+        gaussians,
+        antialiased,
+        bytes,
+        notes,
+        version,
+    } = decode(text, files, bundle)?;
     let kind = if bundle.is_some() { "" } else { ", unbundled" };
-    let format = format!("SOG version {}{kind}", meta.version);
+    let format = format!("SOG version {version}{kind}");
     Ok(SceneFile::checked(
         gaussians,
         format,
         bytes,
         notes,
-        meta.antialiased,
+        antialiased,
     ))
-}
-
-/// Refuses scenes that would take far more memory than files of `stored` bytes can sensibly ask
-/// for: as floats, or as the `pixels` bytes of their images.
-fn check_size(
-    meta: &Meta,
-    sh_degree: u8,
-    pixels: u64,
-    stored: u64,
-    files: &Files,
-) -> Result<(), DataError> {
-    // At most 2³² Gaussians of 236 bytes: no overflow.
-    let floats = meta.count as u64 * 4 * (11 + 3 * sh::coefficients(sh_degree)) as u64;
-    if floats.max(pixels) <= ALWAYS_ALLOWED + LARGEST_RATIO * stored {
-        return Ok(());
-    }
-    let problem = format!(
-        "declares {} Gaussians in files of {stored} bytes",
-        meta.count
-    );
-    Err(files.error(META, problem))
 }

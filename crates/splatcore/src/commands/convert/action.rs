@@ -21,6 +21,8 @@ pub enum Action {
     ShDegree(u8),
     /// Put into an order.
     Sort,
+    /// Merge Gaussians until so many are left.
+    Decimate(Keep),
     /// Leave out floaters.
     PruneFloaters(f32),
     /// Limit sizes.
@@ -64,6 +66,14 @@ pub enum Points {
     Photos([String; 2]),
 }
 
+/// How many Gaussians to keep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Keep {
+    Count(usize),
+    /// 0 to 1.
+    Share(f64),
+}
+
 /// How an action is typed.
 pub struct Kind {
     pub name: &'static str,
@@ -92,7 +102,7 @@ const fn kind(
 }
 
 /// All actions, in the order of the help.
-pub const ACTIONS: [Kind; 13] = [
+pub const ACTIONS: [Kind; 14] = [
     kind(
         "translate",
         "X,Y,Z",
@@ -162,6 +172,13 @@ pub const ACTIONS: [Kind; 13] = [
         "ORDER",
         sort,
         "Put into an order: 'morton', in which neighbours in space are neighbours in the file",
+    ),
+    kind(
+        "decimate",
+        "N|SHARE%",
+        decimate,
+        "Merge pairs of Gaussians until N, or a share such as 25%, are left: the image changes as \
+         little as it can. Takes the scene into memory",
     ),
     Kind {
         needs_dataset: true,
@@ -289,6 +306,19 @@ fn sort(text: &str) -> Result<Action, String> {
     }
 }
 
+fn decimate(text: &str) -> Result<Action, String> {
+    let keep = match text.strip_suffix('%') {
+        Some(share) => share
+            .parse::<f64>()
+            .ok()
+            .filter(|share| *share > 0.0 && *share <= 100.0)
+            .map(|share| Keep::Share(share / 100.0)),
+        None => text.parse().ok().filter(|n| *n > 0).map(Keep::Count),
+    };
+    keep.map(Action::Decimate)
+        .ok_or_else(|| format!("'{text}' is no amount; write a number such as 100000, or 25%"))
+}
+
 fn stats(text: &str) -> Result<Action, String> {
     match text {
         "text" | "json" => Ok(Action::Stats {
@@ -390,6 +420,8 @@ mod tests {
             ("filter", "alpha>1"),
             ("sh-degree", "5"),
             ("sort", "size"),
+            ("decimate", "0"),
+            ("decimate", "101%"),
             ("stats", "xml"),
             ("max-scale", "1"),
         ] {

@@ -1,13 +1,13 @@
 //! Applies actions to a scene.
 
-use super::action::{Action, Points, Up};
+use super::action::{Action, Keep, Points, Up};
 use super::photos::Photos;
 use crate::output::{self, counted, thousands};
 use anyhow::{Result, bail};
 use splatcore_core::Gaussians;
 use splatcore_data::scene::edit::{self, Moved, Selected, Similarity, Stats, WithDegree, matching};
 use splatcore_data::scene::rows::whole;
-use splatcore_data::scene::{Rows, morton_order};
+use splatcore_data::scene::{Rows, decimate, morton_order};
 use std::path::{Path, PathBuf};
 
 /// A scene and what was done with it.
@@ -116,6 +116,21 @@ impl<'a> Editor<'a> {
                 self.settle();
                 let order = morton_order(&*self.rows);
                 self.replace(|rows| Box::new(Selected::new(rows, order)));
+            }
+            Action::Decimate(keep) => {
+                self.settle();
+                let before = self.rows.len();
+                let target = match *keep {
+                    Keep::Count(count) => count,
+                    Keep::Share(share) => (before as f64 * share).round() as usize,
+                };
+                let merged = decimate(&whole(&*self.rows), target);
+                eprintln!(
+                    "--decimate merged {} into {}",
+                    counted(before, "Gaussian"),
+                    thousands(merged.len() as u64)
+                );
+                self.rows = Box::new(merged);
             }
             Action::PruneFloaters(share) => {
                 let scene = self.in_place("--prune-floaters")?;

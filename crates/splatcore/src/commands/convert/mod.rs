@@ -18,7 +18,7 @@ use anyhow::{Result, bail};
 use editor::Editor;
 use splatcore_data::dataset::Split;
 use splatcore_data::scene::edit::Merged;
-use splatcore_data::scene::spz::{SpzAxes, SpzOptions};
+use splatcore_data::scene::spz::SpzOptions;
 use splatcore_data::scene::{self, Format, OpenScene, ReadOptions, Rows, WriteOptions};
 use splatcore_train::memory::Bytes;
 use std::path::{Path, PathBuf};
@@ -39,6 +39,9 @@ pub struct Args {
     /// The file to write; its name tells the format
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// Level of detail of a streamed SOG that is read, 0 the finest [0]
+    #[arg(long, value_name = "LEVEL")]
+    lod: Option<u32>,
     /// Axes of SPZ files that are read: those that the file names and else the specification's
     /// (auto), x right, y up, z back (rub), or PLY's, x right, y down, z forward (rdf), as some
     /// programs write without saying so. Scenes read with the wrong axes are upside down
@@ -120,6 +123,7 @@ pub fn run(args: Args) -> Result<()> {
             version: args.spz_version,
             ..SpzOptions::default()
         },
+        ..WriteOptions::default()
     };
     let (count, degree) = (rows.len(), rows.sh_degree());
     if args.dry_run {
@@ -148,7 +152,7 @@ fn edited(args: &Args) -> Result<(Box<dyn Rows>, bool)> {
     let mut finished: Vec<(OpenScene, Editor)> = Vec::new();
     let mut steps = args.steps.0.iter().peekable();
     while let Some(Step::Scene(path)) = steps.next_if(|step| matches!(step, Step::Scene(_))) {
-        let mut scene = open(path, args.spz_axes.into())?;
+        let mut scene = open(path, args)?;
         let rows = std::mem::replace(
             &mut scene.rows,
             Box::new(splatcore_core::Gaussians::empty(0)),
@@ -197,10 +201,11 @@ fn edited(args: &Args) -> Result<(Box<dyn Rows>, bool)> {
     Ok((editor.into_rows(), antialiased))
 }
 
-fn open(path: &Path, spz_axes: SpzAxes) -> Result<OpenScene> {
+fn open(path: &Path, args: &Args) -> Result<OpenScene> {
     let options = ReadOptions {
         sh_degree_limit: splatcore_core::sh::MAX_STORED_DEGREE,
-        spz_axes,
+        spz_axes: args.spz_axes.into(),
+        lod: args.lod,
     };
     let scene = scene::open(path, &options)?;
     load::say(path, scene.dropped, &scene.notes);
