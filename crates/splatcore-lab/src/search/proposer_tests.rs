@@ -36,7 +36,7 @@ fn judge(candidate: &Candidate) -> Verdict {
 }
 
 fn search(seed: u64, name: &str) -> SearchProposer {
-    SearchProposer::new(Strategy::named(name).unwrap(), seed)
+    SearchProposer::new(name.parse().unwrap(), seed)
 }
 
 fn go_on(history: &mut History, proposer: &mut dyn Proposer) -> Result<Candidate, ProposeError> {
@@ -52,7 +52,7 @@ fn go_on(history: &mut History, proposer: &mut dyn Proposer) -> Result<Candidate
 
 #[test]
 fn every_point_but_the_baseline_is_proposed_once() {
-    for name in Strategy::NAMES {
+    for name in Strategy::all().map(|strategy| strategy.name()) {
         let mut history = history();
         let mut proposer = search(3, name);
         while go_on(&mut history, &mut proposer).is_ok() {}
@@ -73,7 +73,7 @@ fn every_point_but_the_baseline_is_proposed_once() {
 
 #[test]
 fn a_killed_run_proposes_the_same() {
-    for name in Strategy::NAMES {
+    for name in Strategy::all().map(|strategy| strategy.name()) {
         let (mut whole, mut proposer) = (history(), search(5, name));
         for _ in 0..15 {
             go_on(&mut whole, &mut proposer).unwrap();

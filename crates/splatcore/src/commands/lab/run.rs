@@ -27,7 +27,7 @@ pub struct Args {
         default_value = "portfolio",
         conflicts_with = "llm"
     )]
-    strategy: super::search::StrategyName,
+    strategy: splatcore_lab::search::Strategy,
     #[command(flatten)]
     model: super::model::ModelArgs,
     #[command(flatten)]
