@@ -9,7 +9,7 @@
 //! | question | place |
 //! | --- | --- |
 //! | what is a candidate, what may it change | [`candidate`] |
-//! | who makes candidates | [`propose`], [`search`], [`llm`] |
+//! | who makes candidates | [`propose`], [`search`], [`llm`]; by name [`proposers`] |
 //! | where does the baseline's time go, what could be changed | [`profile`], [`plan`] |
 //! | which value of a tunable is next | [`search`] |
 //! | why was a candidate rejected | [`gates`], called in order by [`evaluate`] |
@@ -36,6 +36,7 @@ pub mod mcp;
 pub mod plan;
 pub mod profile;
 pub mod propose;
+pub mod proposers;
 pub mod search;
 pub mod summary;
 pub mod timing;

@@ -65,6 +65,7 @@ fn experiment(candidates: u64) -> Experiment {
         seed: 5,
         commit: None,
         kernels: "none".into(),
+        proposer: None,
         task: Task {
             pipeline: "vanilla".into(),
             workload: Workload::Frame,

@@ -67,7 +67,7 @@ pub struct Choice {
 
 /// The choice of a try. `advice` holds the numbers of the advice that is followed.
 ///
-/// If the last candidate does not compile, it is repaired: at most twice, and at once. Otherwise
+/// If the model's last candidate does not compile, it is repaired: at most twice, and at once. Otherwise
 /// the islands take turns, in another order each round. The parent is the best of the island, the
 /// winner of a tournament in it, or the best of all islands; it is the baseline where no candidate
 /// is faster.
@@ -104,10 +104,10 @@ pub fn choose(history: &History, seed: u64, number: u64, advice: &[usize]) -> Ch
     Choice { advice, parent }
 }
 
-/// The last candidate, if it does not compile and may still be repaired.
+/// The model's last candidate, if it does not compile and may still be repaired.
 fn repair(history: &History, number: u64, advice: &[usize]) -> Option<Choice> {
-    let last = history.judged.last()?;
-    let origin = Origin::of(&last.candidate)?;
+    let mut latest = history.judged.iter().rev();
+    let (last, origin) = latest.find_map(|j| Some((j, Origin::of(&j.candidate)?)))?;
     let known = origin.advice.is_none_or(|n| advice.contains(&n));
     let at_once = (1..=REPAIRS as u64).contains(&number.checked_sub(origin.number)?);
     let mut chain = 0;

@@ -101,13 +101,8 @@ impl Desk<'_, '_> {
     }
 
     fn find(&self, id: &str) -> Result<&Judged, String> {
-        let judged = &self.session.state().history.judged;
-        let found = judged
-            .iter()
-            .find(|j| j.candidate.id().as_str().starts_with(id));
-        found
-            .filter(|_| !id.is_empty())
-            .ok_or_else(|| format!("no candidate begins with '{id}'; `candidates` lists them"))
+        let found = self.session.state().history.named(id);
+        found.map_err(|error| format!("{error}; `candidates` lists them"))
     }
 
     /// The task's files as a candidate has them.

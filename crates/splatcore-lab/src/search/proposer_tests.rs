@@ -132,7 +132,11 @@ fn a_candidate_may_declare_tunables_of_its_own() {
         about: "prefetch".into(),
     };
     let id = candidate.id();
-    let mut proposer = SearchProposer::around(Strategy::Exhaustive, 1, id.clone());
+    let mut proposer = SearchProposer::around(
+        Strategy::Exhaustive,
+        1,
+        Around::Candidate(id.short().to_owned()),
+    );
     let missing = proposer.propose(&history);
     assert!(matches!(missing, Err(ProposeError::Stop(_))), "{missing:?}");
     history.judged.push(Judged {

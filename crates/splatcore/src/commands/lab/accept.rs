@@ -6,7 +6,7 @@ use super::scenes;
 use super::toolbox::Build;
 use super::words::said;
 use crate::output;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use serde::Serialize;
 use similar::TextDiff;
 use splatcore_cuda::ops::op_of;
@@ -52,13 +52,14 @@ pub fn run(args: Args) -> Result<()> {
     let experiment = folder.experiment.clone();
     check_build(&experiment, &build)?;
     let summary = Summary::of(folder.journal.entries());
-    let row = find(&summary, &args.id)?;
     let state = State::replay(Texts::new(), folder.journal.entries(), &folder.blobs)?;
-    let judged = state
-        .history
-        .find(&row.id)
-        .context("the candidate is not judged yet")?;
+    let judged = state.history.named(&args.id).map_err(Error::msg)?;
     let candidate = judged.candidate.clone();
+    let id = candidate.id();
+    let mut rows = summary.candidates.iter();
+    let row = rows
+        .find(|row| row.id == id)
+        .context("the journal has no proposal of the candidate")?;
     let Some(noise) = summary.noise else {
         bail!("the journal has no times: run the experiment on a card first");
     };
@@ -105,18 +106,6 @@ pub fn run(args: Args) -> Result<()> {
         .append(Event::Accepted { id: row.id.clone() })?;
     println!("{}", patch.display());
     Ok(())
-}
-
-fn find<'a>(summary: &'a Summary, id: &str) -> Result<&'a Row> {
-    let mut found = summary
-        .candidates
-        .iter()
-        .filter(|row| row.id.as_str().starts_with(id));
-    match (found.next(), found.next()) {
-        (Some(row), None) => Ok(row),
-        (None, _) => bail!("the journal has no candidate {id}"),
-        (Some(_), Some(_)) => bail!("several candidates begin with {id}; give more digits"),
-    }
 }
 
 /// All gates and the times, anew.

@@ -17,7 +17,6 @@ mod replay_server;
 mod report;
 mod run;
 mod scenes;
-mod search;
 mod status;
 mod toolbox;
 mod words;
