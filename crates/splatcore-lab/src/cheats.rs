@@ -167,6 +167,7 @@ fn stopped(cheat: &Cheat, judge: &mut Local, kernels: &Texts) -> Result<Option<R
     let candidate = Candidate {
         parents: vec![],
         operator: Operator::Manual,
+        origin: None,
         changed,
         about: cheat.about.clone(),
     };

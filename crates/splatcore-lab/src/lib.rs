@@ -17,7 +17,7 @@
 //! | when is a candidate faster | [`timing`] |
 //! | what does an experiment consist of | [`experiment`] |
 //! | what is a run, step by step | [`campaign`] |
-//! | what happened in a run | [`journal`], [`summary`] |
+//! | what happened in a run | [`journal`], [`summary`]; as the paper's figures [`figures`] |
 //! | when may a candidate become a commit | [`acceptance`] |
 //! | do the gates hold | [`cheats`] |
 //!
@@ -29,6 +29,7 @@ pub mod candidate;
 pub mod cheats;
 pub mod evaluate;
 pub mod experiment;
+pub mod figures;
 pub mod gates;
 pub mod journal;
 pub mod llm;

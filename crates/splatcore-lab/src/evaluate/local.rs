@@ -1,8 +1,9 @@
 //! Judges candidates on this machine, with workers.
 
 use super::blame::blame;
+use super::reference::reference_of;
 use super::scene::{Scene, bound, expected};
-use super::suite::{Suite, reference_of, walk};
+use super::suite::{Judge, Suite, walk};
 use super::toolbox::{Role, Toolbox};
 use super::{Broken, Evaluator, Outcome};
 use crate::candidate::{Candidate, Id, Texts};
@@ -74,15 +75,18 @@ impl<'a> Local<'a> {
         let pipeline = settings.pipeline;
         let mut tests = random(settings.seed, pipeline);
         tests.extend(hostile(settings.seed, pipeline));
-        tests.extend(
-            settings
-                .more
-                .iter()
-                .map(|more| wanted(settings.seed, more, pipeline)),
-        );
-        let small = small(&tests);
-        let reference = toolbox.reference();
-        let suite = Suite::new(tests, pipeline, settings.training, reference, &mut baseline)?;
+        let mut small = small(&tests);
+        for more in &settings.more {
+            let test = wanted(settings.seed, more, pipeline);
+            small.extend(is_small(&test).then(|| test.clone()));
+            tests.push(test);
+        }
+        let judge = Judge {
+            reference: toolbox.reference(),
+            pipeline,
+            training: settings.training,
+        };
+        let suite = Suite::new(tests, &judge, &mut baseline)?;
         let mut local = Self {
             toolbox,
             settings,
@@ -395,6 +399,21 @@ impl Evaluator for Local<'_> {
         }
     }
 
+    fn add_test(&mut self, more: &Wanted) -> Result<(), Broken> {
+        let test = wanted(self.settings.seed, more, self.settings.pipeline);
+        let program = self.toolbox.worker(self.empty.path(), Role::Guarded);
+        let started = Child::start(&program.map_err(Broken)?, self.settings.limits);
+        let mut baseline = started.map_err(|error| Broken(error.to_string()))?;
+        let judge = Judge {
+            reference: self.toolbox.reference(),
+            pipeline: self.settings.pipeline,
+            training: self.settings.training,
+        };
+        self.suite.add(test.clone(), &judge, &mut baseline)?;
+        self.small.extend(is_small(&test).then_some(test));
+        Ok(())
+    }
+
     fn evaluate(
         &mut self,
         candidate: &Candidate,
@@ -460,7 +479,11 @@ fn kernel_folder(changed: &Texts) -> Result<tempfile::TempDir, Stop> {
 
 /// A few scenes with long and short lists, of few Gaussians.
 fn small(tests: &[TestScene]) -> Vec<TestScene> {
-    const MOST: usize = 1200;
-    let few = tests.iter().filter(|test| test.scene.len() <= MOST);
+    let few = tests.iter().filter(|test| is_small(test));
     few.step_by(2).take(4).cloned().collect()
+}
+
+fn is_small(test: &TestScene) -> bool {
+    const MOST: usize = 1200;
+    test.scene.len() <= MOST
 }

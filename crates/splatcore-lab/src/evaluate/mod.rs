@@ -3,6 +3,7 @@
 mod blame;
 mod local;
 mod recorded;
+mod reference;
 mod scene;
 mod suite;
 mod toolbox;
@@ -15,6 +16,7 @@ pub use toolbox::{Role, Toolbox};
 
 use crate::candidate::Candidate;
 use crate::gates::Verdict;
+use crate::gates::result::Wanted;
 use crate::journal::{Event, NotRun, Timed};
 
 /// What came of a candidate.
@@ -43,6 +45,13 @@ pub trait Evaluator {
     /// If the run cannot go on.
     fn noise(&mut self) -> Result<Option<Timed>, Broken> {
         Ok(None)
+    }
+    /// Looks at one more scene from now on.
+    ///
+    /// # Errors
+    /// If the run cannot go on.
+    fn add_test(&mut self, _: &Wanted) -> Result<(), Broken> {
+        Ok(())
     }
     /// Judges a candidate. One that compiled to the same machine code as another
     /// gets the other's verdict, which `known` gives for the digest of the code.

@@ -1,6 +1,7 @@
 //! Scenes to time on, and what is looked at once they were.
 
 use super::Broken;
+use super::reference;
 use super::toolbox::Toolbox;
 use crate::gates::result::{ImageError, image_error};
 use crate::gates::{Gate, Rejection};
@@ -47,18 +48,9 @@ pub(super) fn expected(
     let (image, _) = baseline.render(&frame).map_err(|e| broken(&e))?;
     let right = match reference {
         Some(pipeline) => {
-            let options = frame
-                .with_pipeline(pipeline)
-                .options()
-                .map_err(|e| broken(&e))?;
-            let mut renderer = toolbox
-                .reference()
-                .renderer(&scene.scene)
-                .map_err(|e| broken(&e))?;
-            renderer
-                .render(&frame.camera(), &options)
-                .map_err(|e| broken(&e))?
-                .image
+            let renderer = toolbox.reference().renderer(&scene.scene);
+            let mut renderer = renderer.map_err(|e| broken(&e))?;
+            reference::render(&mut *renderer, &frame, pipeline).map_err(|e| broken(&e))?
         }
         None => image.clone(),
     };

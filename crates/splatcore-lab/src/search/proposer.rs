@@ -160,6 +160,7 @@ impl Proposer for SearchProposer {
             let candidate = texts.map(|texts| Candidate {
                 parents: base.map(|base| base.candidate.id()).into_iter().collect(),
                 operator: known.variants.operator(&config),
+                origin: None,
                 changed: changed(&history.baseline, texts),
                 about: known.variants.about(&config),
             });
@@ -223,6 +224,7 @@ impl Proposer for CrossoverProposer {
             let candidate = Candidate {
                 parents: vec![a.id(), b.id()],
                 operator: Operator::Crossover,
+                origin: None,
                 changed: changed(&history.baseline, texts),
                 about: format!("{}; {}", a.about, b.about),
             };

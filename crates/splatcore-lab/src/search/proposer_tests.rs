@@ -96,6 +96,7 @@ fn candidates_of_others_are_learned_from_and_not_repeated() {
     let person = |from: &str, to: &str, about: &str| Candidate {
         parents: Vec::new(),
         operator: Operator::Manual,
+        origin: None,
         changed: Texts::from([("a.cu".into(), TEXT.replace(from, to))]),
         about: about.into(),
     };
@@ -128,6 +129,7 @@ fn a_candidate_may_declare_tunables_of_its_own() {
     let candidate = Candidate {
         parents: Vec::new(),
         operator: Operator::Llm,
+        origin: None,
         changed: Texts::from([("a.cu".into(), text)]),
         about: "prefetch".into(),
     };
@@ -186,6 +188,7 @@ fn crossover_unites_changes_that_do_not_overlap() {
         let candidate = Candidate {
             parents: Vec::new(),
             operator: Operator::Llm,
+            origin: None,
             changed: Texts::from([("a.cu".into(), TEXT.replace(from, to))]),
             about: to.into(),
         };

@@ -132,6 +132,8 @@ fn an_experiment_is_begun_packed_and_merged() {
     succeeds(&["lab", "report", &experiment]);
     let report = std::fs::read_to_string(root.path().join("experiment/report.html")).unwrap();
     assert!(report.contains("aabb+scalar"));
+    // No card has run: the paper's numbers stand alone.
+    assert_eq!(report.matches("Here: not measured").count(), 6);
     succeeds(&["lab", "pack", &experiment, &at("packed")]);
     let said = succeeds(&["lab", "merge", &experiment, &at("packed/experiment")]);
     assert_eq!(said, "0 events are new\n");
@@ -257,6 +259,11 @@ fn a_program_proposes_and_its_record_repeats_it() {
         "model",
     ];
     splatcore(&lonely).assert().code(2);
+    let both = at("both.html");
+    succeeds(&["lab", "report", &first, &second, "-o", &both]);
+    let report = std::fs::read_to_string(&both).unwrap();
+    assert!(report.contains("neither, 2 runs"), "{report}");
+    assert!(report.contains("try 0: edits"), "{report}");
     let error = fails(&["lab", "run", &second, "--on", "emulator", "--llm", "http"]);
     assert!(error.contains("no model is set for the coder"), "{error}");
 }

@@ -1,6 +1,7 @@
 //! What must not change an image, and what must change it in proportion. No reference is needed, so
 //! these hold at the timed size too.
 
+use super::compare::bits;
 use super::scenes::TestScene;
 use super::{Gate, Rejection};
 use crate::worker::{Child, FrameSpec, WorkerError};
@@ -65,10 +66,6 @@ pub fn check(
 fn apart(a: f32, b: f32, most: f64) -> bool {
     let difference = f64::from(a - b).abs();
     difference.is_nan() || difference > most
-}
-
-fn bits(image: &Image) -> Vec<u32> {
-    image.data.iter().flatten().map(|v| v.to_bits()).collect()
 }
 
 /// The scene with a few Gaussians more that no pixel can see.

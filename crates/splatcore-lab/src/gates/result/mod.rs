@@ -5,7 +5,7 @@ mod compare;
 mod metamorphic;
 mod scenes;
 
-pub use compare::{GradientError, ImageError, gradient_errors, image_error};
+pub use compare::{GradientError, ImageError, bits, gradient_errors, image_error};
 pub use metamorphic::check as check_metamorphic;
 pub use scenes::{TestScene, Wanted, hostile, random, wanted};
 

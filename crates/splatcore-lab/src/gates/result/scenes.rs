@@ -1,6 +1,7 @@
 //! Scenes that nobody tuned a kernel on: drawn anew from a seed, degenerate, hostile.
 
 use crate::worker::FrameSpec;
+use serde::{Deserialize, Serialize};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Gaussians, Pipeline};
@@ -102,7 +103,8 @@ pub fn random(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
 }
 
 /// What somebody says a candidate may fail on; what is not said is drawn.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Wanted {
     /// For messages.
     pub name: String,

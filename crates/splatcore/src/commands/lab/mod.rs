@@ -5,7 +5,6 @@ mod cheats;
 mod check;
 mod code;
 mod compare_searches;
-mod counterexamples;
 mod device;
 mod mcp;
 mod model;
@@ -19,7 +18,6 @@ mod run;
 mod scenes;
 mod status;
 mod toolbox;
-mod words;
 mod worker;
 
 use anyhow::Result;

@@ -2,7 +2,6 @@
 
 use super::device::DeviceArgs;
 use super::opening::Opening;
-use super::words::said;
 use crate::interrupt;
 use crate::output::WrongUsage;
 use anyhow::{Result, bail};
@@ -51,7 +50,7 @@ pub fn run(args: Args) -> Result<()> {
         false => (None, None),
     };
     let mut proposer = proposers.make(model, experiment.seed);
-    let mut evaluator = opening.evaluator(&experiment, &args.folder)?;
+    let mut evaluator = opening.evaluator(&folder)?;
     let opened = opening.opened(&experiment, &evaluator);
     let mut watch = Lines { guard: &guard };
     let ended = campaign::run(
@@ -97,7 +96,7 @@ impl Watch for Lines<'_> {
             "{:>4} {}  {}: ",
             state.history.proposed,
             candidate.id(),
-            candidate.about
+            candidate.described()
         );
     }
 
@@ -106,7 +105,7 @@ impl Watch for Lines<'_> {
             Some(ratio) => format!("; best {:.4} of the baseline's time", ratio.ratio),
             None => String::new(),
         };
-        eprintln!("{}{best}", said(&outcome.verdict));
+        eprintln!("{}{best}", outcome.verdict);
     }
 
     fn interrupted(&self) -> bool {
