@@ -27,6 +27,7 @@ pub mod acceptance;
 pub mod campaign;
 pub mod candidate;
 pub mod cheats;
+pub mod copy;
 pub mod evaluate;
 pub mod experiment;
 pub mod figures;

@@ -2,6 +2,7 @@
 
 use super::arrays;
 use super::protocol::{Answer, Ask, FrameSpec};
+use crate::copy::copy;
 use splatcore_core::{Gaussians, Image};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -121,7 +122,7 @@ impl Child {
         let cache = match &program.cache {
             Some((from, true)) => {
                 let own = folder.path().join("cache");
-                copy(from, &own).map_err(system)?;
+                own_copy(from, &own).map_err(system)?;
                 Some(own)
             }
             Some((shared, false)) => Some(shared.clone()),
@@ -323,23 +324,13 @@ impl Drop for Child {
     }
 }
 
-/// Copies a folder with its folders.
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+/// A copy that only this user can read.
+fn own_copy(from: &Path, to: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        let to = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &to)?;
-        } else {
-            // Gone since the folder was read: somebody compiled it anew, and so will the worker.
-            let _ = std::fs::copy(entry.path(), to);
-        }
-    }
-    Ok(())
+    copy(from, to)
 }
 
 fn file_error(error: std::io::Error) -> WorkerError {

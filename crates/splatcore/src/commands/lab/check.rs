@@ -88,9 +88,7 @@ pub fn run(args: Args) -> Result<()> {
 /// The files of a folder, each a kernel file.
 fn read(folder: &Path) -> Result<Texts> {
     let files = Replacements::of_folder(folder, SOURCES);
-    let files = files.map_err(|error| {
-        anyhow::Error::msg(error.trim_start_matches("SPLATCORE_KERNELS: ").to_owned())
-    })?;
+    let files = files.map_err(anyhow::Error::msg)?;
     if files.is_empty() {
         bail!("{} holds no kernel file", folder.display());
     }
