@@ -94,9 +94,8 @@ fn unknown(name: &str) -> String {
 
 /// The files of a folder that take the place of built-in ones: name and text.
 fn files(folder: &Path, known: &[(&str, &str)]) -> Result<Vec<(String, String)>, String> {
-    let unreadable = |path: &Path, error: std::io::Error| {
-        format!("{} cannot be read ({error})", path.display())
-    };
+    let unreadable =
+        |path: &Path, error: std::io::Error| format!("{} cannot be read ({error})", path.display());
     let entries = std::fs::read_dir(folder).map_err(|error| unreadable(folder, error))?;
     let mut found = Vec::new();
     for entry in entries {

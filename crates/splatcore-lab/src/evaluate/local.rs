@@ -1,14 +1,16 @@
 //! Judges candidates on this machine, with workers.
 
+mod planted;
+mod sanitized;
+
 use super::blame::blame;
-use super::reference::reference_of;
 use super::scene::{Scene, bound, expected};
 use super::suite::{Judge, Suite, walk};
 use super::toolbox::{Role, Toolbox};
 use super::{Broken, Evaluator, Outcome};
 use crate::candidate::{Candidate, Id, Texts};
 use crate::gates::machine_code::{self, Compiled};
-use crate::gates::result::{TestScene, Wanted, hostile, image_error, judge_image, random, wanted};
+use crate::gates::result::{TestScene, Wanted, hostile, random, wanted};
 use crate::gates::{Gate, Rejection, Verdict, source};
 use crate::journal::{Checked, Code, Event, NotRun, Series, Timed};
 use crate::timing::{Contestants, Plan, Standing, TimedScene, clocks_agree, round, settle};
@@ -35,6 +37,9 @@ pub struct Settings {
     /// How long a worker may take.
     pub limits: Limits,
 }
+
+/// Why the machine code is not looked at.
+const NO_COMPILER: &str = "no compiler for cards (NVRTC) is at hand";
 
 /// Judges candidates on this machine.
 pub struct Local<'a> {
@@ -145,31 +150,6 @@ impl<'a> Local<'a> {
         Ok(())
     }
 
-    /// Tries one gate alone where a cheaper one would stop the candidate first; all gates of the
-    /// usual order otherwise.
-    ///
-    /// # Errors
-    /// If nothing can be judged here.
-    pub fn try_gate(
-        &mut self,
-        gate: Option<Gate>,
-        candidate: &Candidate,
-    ) -> Result<Option<Rejection>, Broken> {
-        let tried = match gate {
-            Some(Gate::Races) => self.races(&candidate.changed, &mut Vec::new()),
-            _ => match self.evaluate(candidate, &|_| None, &mut |_| {})?.verdict {
-                Verdict::Rejected(rejection) => return Ok(Some(rejection)),
-                _ => return Ok(None),
-            },
-        };
-        match tried {
-            Ok(()) => Ok(None),
-            Err(Stop::Rejected(rejection)) => Ok(Some(rejection)),
-            Err(Stop::NotRun(why)) => Err(Broken(why)),
-            Err(Stop::Broken(broken)) => Err(broken),
-        }
-    }
-
     /// Rounds until the verdict falls.
     fn time(&mut self, candidate: &Candidate, log: &mut dyn FnMut(Event)) -> Result<Verdict, Stop> {
         let start = Instant::now();
@@ -192,7 +172,7 @@ impl<'a> Local<'a> {
     fn rounds(&mut self, changed: &Texts) -> Result<(Vec<Series>, Standing), Stop> {
         let mut baseline = match self.baseline.take() {
             Some(baseline) => baseline,
-            None => self.start_baseline()?,
+            None => self.start_baseline(&self.scenes)?,
         };
         let timed = self.rounds_beside(&mut baseline, changed);
         if !matches!(timed, Err(Stop::Broken(_))) {
@@ -254,39 +234,25 @@ impl<'a> Local<'a> {
         baseline: &mut Child,
         series: &[Series],
     ) -> Result<(), Stop> {
-        let reference = reference_of(self.settings.pipeline);
         for (scene, series) in self.scenes.iter_mut().zip(series) {
             bound(&scene.timed, series)?;
             if scene.expected.is_none() {
-                let expected =
-                    expected(scene, self.settings.seed, reference, self.toolbox, baseline);
-                scene.expected = Some(expected.map_err(Stop::Broken)?);
+                let found = expected(scene, &self.settings, self.toolbox, baseline);
+                scene.expected = Some(found.map_err(Stop::Broken)?);
             }
-            let Some(expected) = &scene.expected else {
-                continue;
-            };
-            let name = &scene.timed.name;
-            let rendered = candidate
-                .select(name)
-                .and_then(|()| candidate.render(&expected.frame));
-            let (image, _) = rendered.map_err(|error| Stop::Rejected(blame(error)))?;
-            let error = image_error(&image, &expected.image);
-            let size = expected.frame.size;
-            let place = format!("{name}, {}x{}", size[0], size[1]);
-            judge_image(&place, &error, &expected.baseline).map_err(|rejection| Rejection {
-                gate: Gate::AfterTiming,
-                reason: rejection.to_string(),
-            })?;
+            if let Some(expected) = &scene.expected {
+                expected.still_rendered(&scene.timed.name, candidate)?;
+            }
         }
         Ok(())
     }
 
-    fn start_baseline(&self) -> Result<Child, Stop> {
+    fn start_baseline(&self, scenes: &[Scene]) -> Result<Child, Stop> {
         let program = self.toolbox.worker(self.empty.path(), Role::Timed);
         let program = program.map_err(Stop::NotRun)?;
         let broken = |error: WorkerError| Stop::Broken(Broken(error.to_string()));
         let mut baseline = Child::start(&program, self.settings.limits).map_err(broken)?;
-        for scene in &self.scenes {
+        for scene in scenes {
             let loaded = baseline.load_as(&scene.timed.name, &scene.scene);
             loaded.map_err(broken)?;
         }
@@ -345,7 +311,7 @@ impl<'a> Local<'a> {
             }
             None => not_run.push(NotRun {
                 gate: Gate::MachineCode,
-                why: "no compiler for cards (NVRTC) is at hand".into(),
+                why: NO_COMPILER.into(),
             }),
         }
         let mut passed = Vec::new();
@@ -369,6 +335,7 @@ impl<'a> Local<'a> {
             }),
             other => other?,
         }
+        self.sanitize(&candidate.changed, &mut passed, not_run)?;
         log(Event::Checked(Checked { id, passed }));
         Ok(verdict)
     }

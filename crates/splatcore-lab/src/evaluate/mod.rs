@@ -4,6 +4,7 @@ mod blame;
 mod local;
 mod recorded;
 mod reference;
+mod sanitize;
 mod scene;
 mod suite;
 mod toolbox;
@@ -11,6 +12,7 @@ mod toolbox;
 pub use blame::blame;
 pub use local::{Local, Settings};
 pub use recorded::{Answered, Recorded};
+pub use sanitize::REPORT;
 pub use scene::{Expected, Scene};
 pub use toolbox::{Role, Toolbox};
 

@@ -3,6 +3,7 @@
 
 pub mod machine_code;
 pub mod result;
+pub mod sanitizer;
 pub mod source;
 
 use serde::{Deserialize, Serialize};

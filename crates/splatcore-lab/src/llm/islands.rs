@@ -31,10 +31,10 @@ pub struct Choice {
 
 /// The choice of a try. `advice` holds the numbers of the advice that is followed.
 ///
-/// If the model's last candidate does not compile, it is repaired: at most twice, and at once. Otherwise
-/// the islands take turns, in another order each round. The parent is the best of the island, the
-/// winner of a tournament in it, or the best of all islands; it is the baseline where no candidate
-/// is faster.
+/// If the model's last candidate does not compile, it is repaired: at most twice, and at once.
+/// Otherwise the islands take turns, in another order each round. The parent is the best of the
+/// island, the winner of a tournament in it, or the best of all islands; it is the baseline where
+/// no candidate is faster.
 pub fn choose(history: &History, seed: u64, number: u64, advice: &[usize]) -> Choice {
     if let Some(choice) = repair(history, number, advice) {
         return choice;

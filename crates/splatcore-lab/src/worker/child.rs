@@ -5,13 +5,14 @@ use super::protocol::{Answer, Ask, FrameSpec};
 use crate::copy::copy;
 use splatcore_core::{Gaussians, Image};
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How a worker is started.
 #[derive(Clone, Debug, Default)]
@@ -92,7 +93,8 @@ pub enum WorkerError {
 /// A running worker.
 pub struct Child {
     process: std::process::Child,
-    input: ChildStdin,
+    /// Closed when the worker is to end.
+    input: Option<ChildStdin>,
     answers: Receiver<String>,
     words: Arc<Mutex<String>>,
     /// Disconnected when all last words are heard.
@@ -164,7 +166,7 @@ impl Child {
         let (hearing, heard) = channel::<()>();
         let mut child = Self {
             process,
-            input,
+            input: Some(input),
             answers: lines(output),
             words: words.clone(),
             heard,
@@ -198,7 +200,9 @@ impl Child {
         let name = name(ask);
         let line = serde_json::to_string(ask).map_err(|e| WorkerError::System(e.to_string()))?;
         // A worker that ended cannot be written to; its end is what is said.
-        let _ = writeln!(self.input, "{line}").and_then(|()| self.input.flush());
+        if let Some(input) = &mut self.input {
+            let _ = writeln!(input, "{line}").and_then(|()| input.flush());
+        }
         match self.answer(name, self.limits.answer)? {
             Answer::Failed { error } => Err(WorkerError::Said(error)),
             answer => Ok(answer),
@@ -302,6 +306,33 @@ impl Child {
         arrays::read_scene(&self.path(to)).map_err(file_error)
     }
 
+    /// Lets the worker end, and reads a text that it, or what it runs under, left in its folder.
+    ///
+    /// # Errors
+    /// If it does not end in time, or left no such text.
+    pub fn finish(mut self, file: &str) -> Result<String, WorkerError> {
+        const LARGEST: u64 = 1 << 20;
+        const PAUSE: Duration = Duration::from_millis(20);
+        drop(self.input.take());
+        let start = Instant::now();
+        while matches!(self.process.try_wait(), Ok(None)) {
+            if start.elapsed() > self.limits.answer {
+                return Err(WorkerError::Deadline {
+                    ask: "end".into(),
+                    seconds: self.limits.answer.as_secs(),
+                });
+            }
+            thread::sleep(PAUSE);
+        }
+        let mut text = Vec::new();
+        let read = File::open(self.path(file))
+            .and_then(|opened| opened.take(LARGEST).read_to_end(&mut text));
+        match read {
+            Ok(_) => Ok(String::from_utf8_lossy(&text).into_owned()),
+            Err(error) => Err(WorkerError::Said(format!("it left no {file} ({error})"))),
+        }
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -380,7 +411,6 @@ fn listen(mut pipe: impl Read, words: &Mutex<String>) {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use std::time::Instant;
 
     fn shell(script: &str) -> Program {
         Program {

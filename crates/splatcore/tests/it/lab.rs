@@ -61,7 +61,7 @@ fn the_gates_hold() {
     }
     let said = succeeds(&["lab", "cheats", "--on", "emulator"]);
     let ok = said.lines().filter(|line| line.starts_with("ok ")).count();
-    assert!(ok >= 35, "{said}");
+    assert!(ok >= 45, "{said}");
     assert!(!said.contains("WRONG"), "{said}");
 }
 

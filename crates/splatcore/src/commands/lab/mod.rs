@@ -15,6 +15,7 @@ mod profile;
 mod replay_server;
 mod report;
 mod run;
+mod sanitizer;
 mod scenes;
 mod status;
 mod toolbox;

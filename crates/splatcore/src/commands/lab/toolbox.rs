@@ -2,13 +2,15 @@
 
 use super::code::{self, Compiler};
 use super::device::{Card, Device, DeviceArgs, open};
+use super::sanitizer;
 use anyhow::{Context, Result};
 use splatcore_core::{Backend, Pipeline};
 use splatcore_cpu::CpuBackend;
-use splatcore_cuda::ops::SOURCES;
 use splatcore_cuda::CudaBackend;
-use splatcore_lab::evaluate::{Role, Toolbox};
+use splatcore_cuda::ops::SOURCES;
+use splatcore_lab::evaluate::{REPORT, Role, Toolbox};
 use splatcore_lab::gates::machine_code::Compiled;
+use splatcore_lab::gates::sanitizer::Tool;
 use splatcore_lab::worker::{Limits, Program};
 use splatcore_lab::{Rejection, Texts};
 use std::ffi::OsString;
@@ -180,6 +182,32 @@ impl Toolbox for Build {
             environment,
             cache: Some((self.cache.clone(), changed)),
         })
+    }
+
+    fn sanitized(&self, kernels: &Path, tool: Tool) -> Option<Result<Program, String>> {
+        let Device::Card(_) = self.device else {
+            return None;
+        };
+        let Some(sanitizer) = sanitizer::find() else {
+            return Some(Err(format!("{}: {}", tool.name(), sanitizer::MISSING)));
+        };
+        let program = self.worker(kernels, Role::Timed).map(|mut program| {
+            // What a driver refuses is no mistake of a kernel.
+            let words = [
+                "--tool",
+                tool.name(),
+                "--report-api-errors",
+                "no",
+                "--log-file",
+                REPORT,
+            ];
+            let mut command = vec![sanitizer.into_os_string()];
+            command.extend(words.map(OsString::from));
+            command.append(&mut program.command);
+            program.command = command;
+            program
+        });
+        Some(program)
     }
 
     fn reference(&self) -> &dyn Backend {
