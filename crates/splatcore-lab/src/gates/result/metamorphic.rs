@@ -68,8 +68,8 @@ fn apart(a: f32, b: f32, most: f64) -> bool {
     difference.is_nan() || difference > most
 }
 
-/// The scene with a few Gaussians more that no pixel can see, each in front of one that may be seen:
-/// those behind it have other places in the buffer.
+/// The scene with a few Gaussians more that no pixel can see, each in front of one that may be
+/// seen: those behind it have other places in the buffer.
 fn with_unseen(scene: &Gaussians) -> Gaussians {
     let mut more = Gaussians::empty(scene.sh_degree);
     for i in 0..scene.len() {
