@@ -5,6 +5,7 @@ mod sanitized;
 
 use super::blame::blame;
 use super::scene::{Scene, bound, expected};
+use super::settings::Settings;
 use super::suite::{Judge, Suite, walk};
 use super::toolbox::{Role, Toolbox};
 use super::{Broken, Evaluator, Outcome};
@@ -13,30 +14,11 @@ use crate::gates::machine_code::{self, Compiled};
 use crate::gates::result::{TestScene, Wanted, hostile, random, wanted};
 use crate::gates::{Gate, Rejection, Verdict, source};
 use crate::journal::{Checked, Code, Event, NotRun, Series, Timed};
-use crate::timing::{Contestants, Plan, Standing, TimedScene, clocks_agree, round, settle};
-use crate::worker::{Child, Limits, WorkerError};
-use splatcore_core::Pipeline;
+use crate::timing::{Contestants, Standing, TimedScene, clocks_agree, round, settle};
+use crate::worker::{Child, WorkerError};
 use splatcore_core::random::Rng;
 use std::collections::BTreeMap;
 use std::time::Instant;
-
-/// What is judged.
-pub struct Settings {
-    /// The pipeline.
-    pub pipeline: Pipeline,
-    /// Whether the backward pass counts.
-    pub training: bool,
-    /// Files that may be changed.
-    pub files: Vec<String>,
-    /// Seed of the test scenes and of the order of frames.
-    pub seed: u64,
-    /// Scenes to look at besides: counterexamples of a second model.
-    pub more: Vec<Wanted>,
-    /// How sure a verdict is.
-    pub plan: Plan,
-    /// How long a worker may take.
-    pub limits: Limits,
-}
 
 /// Why the machine code is not looked at.
 const NO_COMPILER: &str = "no compiler for cards (NVRTC) is at hand";

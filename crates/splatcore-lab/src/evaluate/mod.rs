@@ -6,14 +6,16 @@ mod recorded;
 mod reference;
 mod sanitize;
 mod scene;
+mod settings;
 mod suite;
 mod toolbox;
 
 pub use blame::blame;
-pub use local::{Local, Settings};
+pub use local::Local;
 pub use recorded::{Answered, Recorded};
 pub use sanitize::REPORT;
 pub use scene::{Expected, Scene};
+pub use settings::Settings;
 pub use toolbox::{Role, Toolbox};
 
 use crate::candidate::Candidate;

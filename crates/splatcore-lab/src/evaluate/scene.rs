@@ -2,8 +2,8 @@
 
 use super::Broken;
 use super::blame::blame;
-use super::local::Settings;
 use super::reference::{self, reference_of};
+use super::settings::Settings;
 use super::toolbox::Toolbox;
 use crate::gates::result::{ImageError, image_error, judge_image};
 use crate::gates::{Gate, Rejection};

@@ -1,8 +1,9 @@
 //! A candidate under compute-sanitizer.
 
-use super::{Local, Settings, Stop, kernel_folder};
+use super::{Local, Stop, kernel_folder};
 use crate::candidate::Texts;
 use crate::evaluate::sanitize::{Found, sanitize};
+use crate::evaluate::settings::Settings;
 use crate::gates::result::for_sanitizers;
 use crate::gates::sanitizer::Tool;
 use crate::journal::NotRun;

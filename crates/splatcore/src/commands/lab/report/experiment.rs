@@ -1,6 +1,6 @@
 //! One experiment: what it changes, what became of every candidate and every advice.
 
-use super::Read;
+use super::read::Read;
 use crate::report::chart::{Chart, Line};
 use splatcore_lab::figures::advice;
 use splatcore_lab::summary::{Row, Summary};
