@@ -54,7 +54,8 @@ pub(super) fn sanitize(
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use crate::gates::Gate;
