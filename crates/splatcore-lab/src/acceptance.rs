@@ -84,6 +84,8 @@ mod tests {
             id: Id::baseline(),
             parents: vec![],
             operator: Operator::Tunable,
+            origin: None,
+            checked: None,
             about: String::new(),
             device_seconds: 1.0,
             verdict: Some(Verdict::Faster(ratio(0.9, 0.01))),

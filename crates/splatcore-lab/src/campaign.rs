@@ -4,8 +4,8 @@
 use crate::candidate::{Candidate, Id, Texts};
 use crate::evaluate::{Broken, Evaluator, Outcome};
 use crate::experiment::{ExperimentError, Folder};
-use crate::gates::{Rejection, Verdict};
-use crate::journal::{Event, JournalError, Opened, Proposed, State};
+use crate::gates::{Gate, Rejection, Verdict};
+use crate::journal::{CrossChecked, Event, JournalError, Opened, Proposed, State};
 use crate::propose::{History, ProposeError, Proposer};
 use std::time::Instant;
 
@@ -44,15 +44,15 @@ pub trait Watch {
 
 /// A second opinion on candidates, before they are evaluated.
 pub trait CrossCheck {
-    /// An objection, which rejects the candidate. No objection proves nothing.
+    /// What it says of a candidate; `None` if it was not asked. An objection rejects the candidate.
     ///
     /// # Errors
     /// Why the run cannot go on.
-    fn object(
+    fn check(
         &mut self,
         history: &History,
         candidate: &Candidate,
-    ) -> Result<Option<Rejection>, String>;
+    ) -> Result<Option<CrossChecked>, String>;
 }
 
 /// Runs an experiment, or goes on with it. Returns why it ended.
@@ -228,6 +228,7 @@ impl<'a> Session<'a> {
             id,
             parents: candidate.parents.clone(),
             operator: candidate.operator,
+            origin: candidate.origin.clone(),
             about: candidate.about.clone(),
             changed,
         }))?;
@@ -242,7 +243,7 @@ impl<'a> Session<'a> {
     ) -> Result<(), CampaignError> {
         watch.proposed(&self.state, candidate);
         let id = candidate.id();
-        if let Some(rejection) = self.objection(candidate)? {
+        if let Some(rejection) = self.objection(candidate, evaluator)? {
             let outcome = Outcome {
                 verdict: Verdict::Rejected(rejection),
                 not_run: vec![],
@@ -270,14 +271,26 @@ impl<'a> Session<'a> {
         self.settle(candidate, outcome, evaluator.take_device_seconds(), watch)
     }
 
-    fn objection(&mut self, candidate: &Candidate) -> Result<Option<Rejection>, CampaignError> {
-        match &mut self.cross_check {
-            Some(check) => {
-                let objection = check.object(&self.state.history, candidate);
-                objection.map_err(CampaignError::Stop)
-            }
-            None => Ok(None),
+    /// What a second model objects; its counterexample becomes a test at once.
+    fn objection(
+        &mut self,
+        candidate: &Candidate,
+        evaluator: &mut dyn Evaluator,
+    ) -> Result<Option<Rejection>, CampaignError> {
+        let Some(check) = &mut self.cross_check else {
+            return Ok(None);
+        };
+        let checked = check.check(&self.state.history, candidate);
+        let Some(checked) = checked.map_err(CampaignError::Stop)? else {
+            return Ok(None);
+        };
+        let objection = checked.objection.clone();
+        let known = self.state.counterexamples.len();
+        self.write(Event::CrossChecked(checked))?;
+        for new in &self.state.counterexamples[known..] {
+            evaluator.add_test(new)?;
         }
+        Ok(objection.map(|reason| Rejection::new(Gate::CrossCheck, reason)))
     }
 
     fn settle(

@@ -27,12 +27,15 @@ static CHEATS: &[(&str, &str)] = cheats! {
     "cached-by-camera" "only-1080p" "only-on-the-emulator" "only-when-counted"
     "no-wait" "other-parameters"
     "does-not-compile"
+    "large-stack"
     "endless"
     "background-only" "black-background" "coarse-threshold" "earlier-end" "edited-header"
     "figure-2" "first-batch" "keeps-the-last-image" "last-splat" "no-cap" "no-transmittance"
     "nothing" "whole-tiles"
     "coarse-exponential" "half-colours"
     "reads-the-last-image"
+    "odd-places"
+    "coarse-when-large"
     "reads-past-the-list" "writes-past-the-image"
     "appendix-b-first" "appendix-b-second" "figure-14" "no-barrier" "writes-its-input"
     "honest-continue" "honest-early-test" "honest-products" "honest-unroll" "honest-warp-end"
@@ -99,11 +102,13 @@ fn read(name: &'static str, text: &'static str) -> Result<Cheat, String> {
 
 /// What came of a planted change.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tried {
-    /// What stopped it.
-    pub stopped: Option<Rejection>,
-    /// Whether that is what its file says.
-    pub as_named: bool,
+pub enum Tried {
+    /// What its file says: the gate's words, if one stopped it.
+    AsNamed(Option<Rejection>),
+    /// Another gate stopped it, or none.
+    Wrong(Option<Rejection>),
+    /// Its gate cannot be run here, and why.
+    NotRun(String),
 }
 
 /// Tries planted changes, one after the other; `said` hears of each.
@@ -137,15 +142,18 @@ pub fn try_all(
                 judges.len() - 1
             }
         };
-        let stopped = stopped(cheat, &mut judges[at].1, toolbox.kernels())?;
-        let gate = stopped.as_ref().map(|rejection| rejection.gate);
-        said(
-            cheat,
-            &Tried {
-                as_named: gate == cheat.gate,
-                stopped,
-            },
-        );
+        let judge = &mut judges[at].1;
+        let tried = match cheat.gate.and_then(|gate| judge.cannot_run(gate)) {
+            Some(why) => Tried::NotRun(why),
+            None => {
+                let stopped = stopped(cheat, judge, toolbox.kernels())?;
+                match stopped.as_ref().map(|rejection| rejection.gate) == cheat.gate {
+                    true => Tried::AsNamed(stopped),
+                    false => Tried::Wrong(stopped),
+                }
+            }
+        };
+        said(cheat, &tried);
     }
     Ok(())
 }
@@ -167,6 +175,7 @@ fn stopped(cheat: &Cheat, judge: &mut Local, kernels: &Texts) -> Result<Option<R
     let candidate = Candidate {
         parents: vec![],
         operator: Operator::Manual,
+        origin: None,
         changed,
         about: cheat.about.clone(),
     };

@@ -9,7 +9,7 @@
 //! | question | place |
 //! | --- | --- |
 //! | what is a candidate, what may it change | [`candidate`] |
-//! | who makes candidates | [`propose`], [`search`], [`llm`] |
+//! | who makes candidates | [`propose`], [`search`], [`llm`]; by name [`proposers`] |
 //! | where does the baseline's time go, what could be changed | [`profile`], [`plan`] |
 //! | which value of a tunable is next | [`search`] |
 //! | why was a candidate rejected | [`gates`], called in order by [`evaluate`] |
@@ -17,7 +17,7 @@
 //! | when is a candidate faster | [`timing`] |
 //! | what does an experiment consist of | [`experiment`] |
 //! | what is a run, step by step | [`campaign`] |
-//! | what happened in a run | [`journal`], [`summary`] |
+//! | what happened in a run | [`journal`], [`summary`]; as the paper's figures [`figures`] |
 //! | when may a candidate become a commit | [`acceptance`] |
 //! | do the gates hold | [`cheats`] |
 //!
@@ -27,8 +27,10 @@ pub mod acceptance;
 pub mod campaign;
 pub mod candidate;
 pub mod cheats;
+pub mod copy;
 pub mod evaluate;
 pub mod experiment;
+pub mod figures;
 pub mod gates;
 pub mod journal;
 pub mod llm;
@@ -36,6 +38,7 @@ pub mod mcp;
 pub mod plan;
 pub mod profile;
 pub mod propose;
+pub mod proposers;
 pub mod search;
 pub mod summary;
 pub mod timing;

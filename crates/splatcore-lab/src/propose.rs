@@ -31,6 +31,25 @@ impl History {
         self.judged.iter().find(|j| j.candidate.id() == *id)
     }
 
+    /// The candidate whose identity begins with `digits`.
+    ///
+    /// # Errors
+    /// One line, if there is none or more than one.
+    pub fn named(&self, digits: &str) -> Result<&Judged, String> {
+        let begins =
+            |j: &&Judged| !digits.is_empty() && j.candidate.id().as_str().starts_with(digits);
+        let mut found = self.judged.iter().filter(begins);
+        match (found.next(), found.next()) {
+            (Some(judged), None) => Ok(judged),
+            (None, _) => Err(format!(
+                "no candidate that was judged begins with '{digits}'"
+            )),
+            (Some(_), Some(_)) => Err(format!(
+                "several candidates begin with '{digits}'; give more digits"
+            )),
+        }
+    }
+
     /// The fastest candidate that passed every gate.
     pub fn best(&self) -> Option<&Judged> {
         let passed = self.judged.iter().filter(|j| j.verdict.ratio().is_some());

@@ -1,6 +1,6 @@
 //! What a journal comes down to: for `lab status` and for reports.
 
-use crate::candidate::{Id, Operator};
+use crate::candidate::{Id, Operator, Origin, described};
 use crate::gates::{Gate, Ratio, Verdict};
 use crate::journal::{Entry, Event, NotRun, Opened, Series};
 use crate::timing::interval;
@@ -35,6 +35,10 @@ pub struct Row {
     pub parents: Vec<Id>,
     /// How it came about.
     pub operator: Operator,
+    /// What led a model to it.
+    pub origin: Option<Origin>,
+    /// The second model that compared it with the baseline, and whether it objected.
+    pub checked: Option<(String, bool)>,
     /// What was changed.
     pub about: String,
     /// Seconds of the device that it took.
@@ -45,6 +49,13 @@ pub struct Row {
     pub not_run: Vec<NotRun>,
     /// The median ratio of times, scene by scene.
     pub scenes: Vec<(String, f64)>,
+}
+
+impl Row {
+    /// As [`crate::Candidate::described`].
+    pub fn described(&self) -> String {
+        described(self.origin.as_ref(), &self.about)
+    }
 }
 
 impl Summary {
@@ -71,6 +82,8 @@ impl Summary {
                 id: proposed.id.clone(),
                 parents: proposed.parents.clone(),
                 operator: proposed.operator,
+                origin: proposed.origin.clone(),
+                checked: None,
                 about: proposed.about.clone(),
                 device_seconds: 0.0,
                 verdict: None,
@@ -100,6 +113,11 @@ impl Summary {
             }
             Event::Noise(timed) => self.noise = interval(&rounds(&timed.series), 0.05),
             Event::Stopped { reason } => self.stopped = Some(reason.clone()),
+            Event::CrossChecked(checked) => {
+                if let Some(row) = self.row(&checked.id) {
+                    row.checked = Some((checked.by.clone(), checked.objection.is_some()));
+                }
+            }
             Event::Compiled(_)
             | Event::SameCode { .. }
             | Event::Checked(_)
@@ -214,6 +232,7 @@ mod tests {
             id: id(name),
             parents: vec![],
             operator: Operator::Llm,
+            origin: None,
             about: name.into(),
             changed: BTreeMap::new(),
         });

@@ -198,7 +198,10 @@ fn go_on(
                 if checker::asks_first(history) {
                     let baseline = &history.baseline;
                     let opinion = checker::check(&mut model, &setting, baseline, &candidate);
-                    objection = opinion.map_err(|stop| stop.to_string())?.rejection();
+                    let opinion = opinion.map_err(|stop| stop.to_string())?;
+                    let checked = opinion.checked(candidate.id(), "checker".into());
+                    let gate = Gate::CrossCheck;
+                    objection = checked.objection.map(|why| Rejection::new(gate, why));
                 }
                 let verdict = objection.map_or_else(|| evaluate(&candidate), Verdict::Rejected);
                 if history.find(&candidate.id()).is_none() {
@@ -262,7 +265,7 @@ fn a_run_plans_prunes_codes_and_repairs() {
             history
                 .judged
                 .iter()
-                .any(|j| j.candidate.about.contains(advice))
+                .any(|j| j.candidate.described().contains(advice))
         );
     }
     let broken =

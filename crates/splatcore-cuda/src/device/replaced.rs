@@ -50,11 +50,13 @@ impl Replacements {
     /// The files of the folder that [`KERNELS_VARIABLE`] names; none if it is not set.
     ///
     /// # Errors
-    /// As [`Replacements::of_folder`].
+    /// As [`Replacements::of_folder`], behind the variable's name.
     pub fn of_environment(known: &[(&str, &str)]) -> Result<Self, String> {
-        folder().map_or(Ok(Self::default()), |folder| {
-            Self::of_folder(&folder, known)
-        })
+        let Some(folder) = folder() else {
+            return Ok(Self::default());
+        };
+        let read = Self::of_folder(&folder, known);
+        read.map_err(|error| format!("{KERNELS_VARIABLE}: {error}"))
     }
 
     /// Whether all files are the built-in ones.
@@ -92,12 +94,8 @@ fn unknown(name: &str) -> String {
 
 /// The files of a folder that take the place of built-in ones: name and text.
 fn files(folder: &Path, known: &[(&str, &str)]) -> Result<Vec<(String, String)>, String> {
-    let unreadable = |path: &Path, error: std::io::Error| {
-        format!(
-            "{KERNELS_VARIABLE}: {} cannot be read ({error})",
-            path.display()
-        )
-    };
+    let unreadable =
+        |path: &Path, error: std::io::Error| format!("{} cannot be read ({error})", path.display());
     let entries = std::fs::read_dir(folder).map_err(|error| unreadable(folder, error))?;
     let mut found = Vec::new();
     for entry in entries {
@@ -105,7 +103,7 @@ fn files(folder: &Path, known: &[(&str, &str)]) -> Result<Vec<(String, String)>,
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if !known.iter().any(|(known, _)| *known == name) {
             return Err(format!(
-                "{KERNELS_VARIABLE}: {} takes the place of no kernel file: {}",
+                "{} takes the place of no kernel file: {}",
                 path.display(),
                 unknown(&name)
             ));

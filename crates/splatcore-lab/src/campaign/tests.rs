@@ -2,6 +2,7 @@ use super::*;
 use crate::candidate::{Operator, Texts};
 use crate::evaluate::{Answered, Recorded};
 use crate::experiment::{Budget, Experiment, Scenes, Task, Workload};
+use crate::gates::result::Wanted;
 use crate::gates::{Gate, Verdict};
 use crate::journal::Entry;
 use crate::propose::History;
@@ -31,6 +32,7 @@ impl Proposer for Numbers {
         Ok(Candidate {
             parents: best.map(Candidate::id).into_iter().collect(),
             operator: Operator::Tunable,
+            origin: None,
             changed: Texts::from([("a.cu".into(), value.to_string())]),
             about: value.to_string(),
         })
@@ -65,6 +67,7 @@ fn experiment(candidates: u64) -> Experiment {
         seed: 5,
         commit: None,
         kernels: "none".into(),
+        proposer: None,
         task: Task {
             pipeline: "vanilla".into(),
             workload: Workload::Frame,
@@ -285,4 +288,105 @@ fn fifty_faulty_candidates_do_not_stop_a_run() {
     let gates: Vec<Gate> = gates.collect();
     assert!(gates.len() >= 50, "{}", gates.len());
     assert!(gates.contains(&Gate::Deadline) && gates.contains(&Gate::Memory));
+}
+
+/// Objects to odd numbers, with one of two counterexamples.
+struct Odd;
+
+impl CrossCheck for Odd {
+    fn check(
+        &mut self,
+        _: &History,
+        candidate: &Candidate,
+    ) -> Result<Option<CrossChecked>, String> {
+        let number = number(&candidate.changed["a.cu"]);
+        let name = format!("{}", number % 4);
+        Ok(Some(CrossChecked {
+            id: candidate.id(),
+            by: "a model".into(),
+            objection: (number % 2 == 1).then(|| "odd".into()),
+            counterexample: (number % 2 == 1).then(|| Wanted {
+                name,
+                ..Wanted::default()
+            }),
+        }))
+    }
+}
+
+/// Keeps the names of tests beside the number of candidates that were judged before.
+struct Testing {
+    inner: Recorded<fn(&Candidate) -> Answered>,
+    judged: usize,
+    tests: Vec<(usize, String)>,
+}
+
+impl Evaluator for Testing {
+    fn describe(&self) -> String {
+        self.inner.describe()
+    }
+    fn sandbox(&self) -> String {
+        self.inner.sandbox()
+    }
+    fn add_test(&mut self, more: &Wanted) -> Result<(), Broken> {
+        self.tests.push((self.judged, more.name.clone()));
+        Ok(())
+    }
+    fn evaluate(
+        &mut self,
+        candidate: &Candidate,
+        known: &dyn Fn(&str) -> Option<Outcome>,
+        log: &mut dyn FnMut(Event),
+    ) -> Result<Outcome, Broken> {
+        self.judged += 1;
+        self.inner.evaluate(candidate, known, log)
+    }
+    fn take_device_seconds(&mut self) -> f64 {
+        self.inner.take_device_seconds()
+    }
+}
+
+#[test]
+fn a_counterexample_is_a_test_at_once_and_stays_one() {
+    let root = tempfile::tempdir().unwrap();
+    let mut folder = Folder::create(&root.path().join("one"), &experiment(40)).unwrap();
+    let opened = Opened {
+        version: "test".into(),
+        kernels: "none".into(),
+        device: "none".into(),
+        sandbox: "none".into(),
+    };
+    let mut evaluator = Testing {
+        inner: Recorded::new(answer as fn(&Candidate) -> Answered, 0.001),
+        judged: 0,
+        tests: vec![],
+    };
+    let left = Cell::new(u32::MAX);
+    run(
+        &mut folder,
+        opened,
+        &mut Numbers,
+        &mut evaluator,
+        Some(&mut Odd),
+        Texts::new(),
+        &mut Quiet { left: &left },
+    )
+    .unwrap();
+    let mut names: Vec<&str> = evaluator.tests.iter().map(|(_, n)| n.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["1", "3"], "each once");
+    assert!(
+        evaluator
+            .tests
+            .iter()
+            .all(|(after, _)| *after < evaluator.judged)
+    );
+    let entries = folder.journal.entries();
+    let state = State::replay(Texts::new(), entries, &folder.blobs).unwrap();
+    assert_eq!(state.counterexamples.len(), 2);
+    for judged in &state.history.judged {
+        let odd = number(&judged.candidate.changed["a.cu"]) % 2 == 1;
+        let stopped = matches!(&judged.verdict,
+            Verdict::Rejected(rejection) if rejection.gate == Gate::CrossCheck);
+        assert_eq!(stopped, odd);
+    }
 }

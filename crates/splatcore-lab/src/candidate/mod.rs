@@ -5,12 +5,14 @@ mod edits;
 pub mod expression;
 mod id;
 pub mod merge;
+mod origin;
 pub mod splice;
 pub mod transforms;
 pub mod tunables;
 
 pub use edits::{Edit, EditError, apply, parse};
 pub use id::{Id, Texts, hex};
+pub use origin::{Followed, Guided, Origin};
 
 use serde::{Deserialize, Serialize};
 
@@ -31,12 +33,14 @@ pub enum Operator {
 }
 
 /// Kernel files with other text than the baseline's.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     /// Candidates that it was made from; empty if it was made from the baseline.
     pub parents: Vec<Id>,
     /// How it came about.
     pub operator: Operator,
+    /// What led a model to it; `None` for candidates of others.
+    pub origin: Option<Origin>,
     /// Whole texts of the files that differ from the baseline.
     pub changed: Texts,
     /// One line on what was changed, for reports: `BATCH 64 -> 128`.
@@ -48,4 +52,14 @@ impl Candidate {
     pub fn id(&self) -> Id {
         Id::of(&self.changed)
     }
+
+    /// What was changed, behind the try and the advice where a model did it.
+    pub fn described(&self) -> String {
+        described(self.origin.as_ref(), &self.about)
+    }
+}
+
+/// As [`Candidate::described`].
+pub fn described(origin: Option<&Origin>, about: &str) -> String {
+    origin.map_or_else(|| about.to_owned(), |origin| origin.about(about))
 }

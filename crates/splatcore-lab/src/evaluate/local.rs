@@ -1,39 +1,27 @@
 //! Judges candidates on this machine, with workers.
 
+mod planted;
+mod sanitized;
+
 use super::blame::blame;
 use super::scene::{Scene, bound, expected};
-use super::suite::{Suite, reference_of, walk};
+use super::settings::Settings;
+use super::suite::{Judge, Suite, walk};
 use super::toolbox::{Role, Toolbox};
 use super::{Broken, Evaluator, Outcome};
 use crate::candidate::{Candidate, Id, Texts};
 use crate::gates::machine_code::{self, Compiled};
-use crate::gates::result::{TestScene, Wanted, hostile, image_error, judge_image, random, wanted};
+use crate::gates::result::{TestScene, Wanted, hostile, random, wanted};
 use crate::gates::{Gate, Rejection, Verdict, source};
 use crate::journal::{Checked, Code, Event, NotRun, Series, Timed};
-use crate::timing::{Contestants, Plan, Standing, TimedScene, clocks_agree, round, settle};
-use crate::worker::{Child, Limits, WorkerError};
-use splatcore_core::Pipeline;
+use crate::timing::{Contestants, Standing, TimedScene, clocks_agree, round, settle};
+use crate::worker::{Child, WorkerError};
 use splatcore_core::random::Rng;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// What is judged.
-pub struct Settings {
-    /// The pipeline.
-    pub pipeline: Pipeline,
-    /// Whether the backward pass counts.
-    pub training: bool,
-    /// Files that may be changed.
-    pub files: Vec<String>,
-    /// Seed of the test scenes and of the order of frames.
-    pub seed: u64,
-    /// Scenes to look at besides: counterexamples of a second model.
-    pub more: Vec<Wanted>,
-    /// How sure a verdict is.
-    pub plan: Plan,
-    /// How long a worker may take.
-    pub limits: Limits,
-}
+/// Why the machine code is not looked at.
+const NO_COMPILER: &str = "no compiler for cards (NVRTC) is at hand";
 
 /// Judges candidates on this machine.
 pub struct Local<'a> {
@@ -74,15 +62,18 @@ impl<'a> Local<'a> {
         let pipeline = settings.pipeline;
         let mut tests = random(settings.seed, pipeline);
         tests.extend(hostile(settings.seed, pipeline));
-        tests.extend(
-            settings
-                .more
-                .iter()
-                .map(|more| wanted(settings.seed, more, pipeline)),
-        );
-        let small = small(&tests);
-        let reference = toolbox.reference();
-        let suite = Suite::new(tests, pipeline, settings.training, reference, &mut baseline)?;
+        let mut small = small(&tests);
+        for more in &settings.more {
+            let test = wanted(settings.seed, more, pipeline);
+            small.extend(is_small(&test).then(|| test.clone()));
+            tests.push(test);
+        }
+        let judge = Judge {
+            reference: toolbox.reference(),
+            pipeline,
+            training: settings.training,
+        };
+        let suite = Suite::new(tests, &judge, &mut baseline)?;
         let mut local = Self {
             toolbox,
             settings,
@@ -141,31 +132,6 @@ impl<'a> Local<'a> {
         Ok(())
     }
 
-    /// Tries one gate alone where a cheaper one would stop the candidate first; all gates of the
-    /// usual order otherwise.
-    ///
-    /// # Errors
-    /// If nothing can be judged here.
-    pub fn try_gate(
-        &mut self,
-        gate: Option<Gate>,
-        candidate: &Candidate,
-    ) -> Result<Option<Rejection>, Broken> {
-        let tried = match gate {
-            Some(Gate::Races) => self.races(&candidate.changed, &mut Vec::new()),
-            _ => match self.evaluate(candidate, &|_| None, &mut |_| {})?.verdict {
-                Verdict::Rejected(rejection) => return Ok(Some(rejection)),
-                _ => return Ok(None),
-            },
-        };
-        match tried {
-            Ok(()) => Ok(None),
-            Err(Stop::Rejected(rejection)) => Ok(Some(rejection)),
-            Err(Stop::NotRun(why)) => Err(Broken(why)),
-            Err(Stop::Broken(broken)) => Err(broken),
-        }
-    }
-
     /// Rounds until the verdict falls.
     fn time(&mut self, candidate: &Candidate, log: &mut dyn FnMut(Event)) -> Result<Verdict, Stop> {
         let start = Instant::now();
@@ -188,7 +154,7 @@ impl<'a> Local<'a> {
     fn rounds(&mut self, changed: &Texts) -> Result<(Vec<Series>, Standing), Stop> {
         let mut baseline = match self.baseline.take() {
             Some(baseline) => baseline,
-            None => self.start_baseline()?,
+            None => self.start_baseline(&self.scenes)?,
         };
         let timed = self.rounds_beside(&mut baseline, changed);
         if !matches!(timed, Err(Stop::Broken(_))) {
@@ -250,39 +216,25 @@ impl<'a> Local<'a> {
         baseline: &mut Child,
         series: &[Series],
     ) -> Result<(), Stop> {
-        let reference = reference_of(self.settings.pipeline);
         for (scene, series) in self.scenes.iter_mut().zip(series) {
             bound(&scene.timed, series)?;
             if scene.expected.is_none() {
-                let expected =
-                    expected(scene, self.settings.seed, reference, self.toolbox, baseline);
-                scene.expected = Some(expected.map_err(Stop::Broken)?);
+                let found = expected(scene, &self.settings, self.toolbox, baseline);
+                scene.expected = Some(found.map_err(Stop::Broken)?);
             }
-            let Some(expected) = &scene.expected else {
-                continue;
-            };
-            let name = &scene.timed.name;
-            let rendered = candidate
-                .select(name)
-                .and_then(|()| candidate.render(&expected.frame));
-            let (image, _) = rendered.map_err(|error| Stop::Rejected(blame(error)))?;
-            let error = image_error(&image, &expected.image);
-            let size = expected.frame.size;
-            let place = format!("{name}, {}x{}", size[0], size[1]);
-            judge_image(&place, &error, &expected.baseline).map_err(|rejection| Rejection {
-                gate: Gate::AfterTiming,
-                reason: rejection.to_string(),
-            })?;
+            if let Some(expected) = &scene.expected {
+                expected.still_rendered(&scene.timed.name, candidate)?;
+            }
         }
         Ok(())
     }
 
-    fn start_baseline(&self) -> Result<Child, Stop> {
+    fn start_baseline(&self, scenes: &[Scene]) -> Result<Child, Stop> {
         let program = self.toolbox.worker(self.empty.path(), Role::Timed);
         let program = program.map_err(Stop::NotRun)?;
         let broken = |error: WorkerError| Stop::Broken(Broken(error.to_string()));
         let mut baseline = Child::start(&program, self.settings.limits).map_err(broken)?;
-        for scene in &self.scenes {
+        for scene in scenes {
             let loaded = baseline.load_as(&scene.timed.name, &scene.scene);
             loaded.map_err(broken)?;
         }
@@ -341,7 +293,7 @@ impl<'a> Local<'a> {
             }
             None => not_run.push(NotRun {
                 gate: Gate::MachineCode,
-                why: "no compiler for cards (NVRTC) is at hand".into(),
+                why: NO_COMPILER.into(),
             }),
         }
         let mut passed = Vec::new();
@@ -365,6 +317,7 @@ impl<'a> Local<'a> {
             }),
             other => other?,
         }
+        self.sanitize(&candidate.changed, &mut passed, not_run)?;
         log(Event::Checked(Checked { id, passed }));
         Ok(verdict)
     }
@@ -393,6 +346,21 @@ impl Evaluator for Local<'_> {
             })),
             Err(stop) => Err(Broken(format!("the baseline against itself: {stop}"))),
         }
+    }
+
+    fn add_test(&mut self, more: &Wanted) -> Result<(), Broken> {
+        let test = wanted(self.settings.seed, more, self.settings.pipeline);
+        let program = self.toolbox.worker(self.empty.path(), Role::Guarded);
+        let started = Child::start(&program.map_err(Broken)?, self.settings.limits);
+        let mut baseline = started.map_err(|error| Broken(error.to_string()))?;
+        let judge = Judge {
+            reference: self.toolbox.reference(),
+            pipeline: self.settings.pipeline,
+            training: self.settings.training,
+        };
+        self.suite.add(test.clone(), &judge, &mut baseline)?;
+        self.small.extend(is_small(&test).then_some(test));
+        Ok(())
     }
 
     fn evaluate(
@@ -460,7 +428,11 @@ fn kernel_folder(changed: &Texts) -> Result<tempfile::TempDir, Stop> {
 
 /// A few scenes with long and short lists, of few Gaussians.
 fn small(tests: &[TestScene]) -> Vec<TestScene> {
-    const MOST: usize = 1200;
-    let few = tests.iter().filter(|test| test.scene.len() <= MOST);
+    let few = tests.iter().filter(|test| is_small(test));
     few.step_by(2).take(4).cloned().collect()
+}
+
+fn is_small(test: &TestScene) -> bool {
+    const MOST: usize = 1200;
+    test.scene.len() <= MOST
 }

@@ -3,18 +3,24 @@
 mod blame;
 mod local;
 mod recorded;
+mod reference;
+mod sanitize;
 mod scene;
+mod settings;
 mod suite;
 mod toolbox;
 
 pub use blame::blame;
-pub use local::{Local, Settings};
+pub use local::Local;
 pub use recorded::{Answered, Recorded};
+pub use sanitize::REPORT;
 pub use scene::{Expected, Scene};
+pub use settings::Settings;
 pub use toolbox::{Role, Toolbox};
 
 use crate::candidate::Candidate;
 use crate::gates::Verdict;
+use crate::gates::result::Wanted;
 use crate::journal::{Event, NotRun, Timed};
 
 /// What came of a candidate.
@@ -43,6 +49,13 @@ pub trait Evaluator {
     /// If the run cannot go on.
     fn noise(&mut self) -> Result<Option<Timed>, Broken> {
         Ok(None)
+    }
+    /// Looks at one more scene from now on.
+    ///
+    /// # Errors
+    /// If the run cannot go on.
+    fn add_test(&mut self, _: &Wanted) -> Result<(), Broken> {
+        Ok(())
     }
     /// Judges a candidate. One that compiled to the same machine code as another
     /// gets the other's verdict, which `known` gives for the digest of the code.

@@ -1,14 +1,17 @@
 //! Scenes to time on, and what is looked at once they were.
 
 use super::Broken;
+use super::blame::blame;
+use super::reference::{self, reference_of};
+use super::settings::Settings;
 use super::toolbox::Toolbox;
-use crate::gates::result::{ImageError, image_error};
+use crate::gates::result::{ImageError, image_error, judge_image};
 use crate::gates::{Gate, Rejection};
 use crate::journal::Series;
 use crate::timing::TimedScene;
 use crate::worker::{Child, FrameSpec};
 use splatcore_core::random::Rng;
-use splatcore_core::{Gaussians, Image, Pipeline};
+use splatcore_core::{Gaussians, Image};
 
 /// A scene to time on.
 pub struct Scene {
@@ -27,38 +30,42 @@ pub struct Expected {
     pub(super) baseline: ImageError,
 }
 
+impl Expected {
+    /// Whether a worker that has loaded the scene under this name renders the frame as it should.
+    pub(super) fn still_rendered(&self, name: &str, worker: &mut Child) -> Result<(), Rejection> {
+        let selected = worker.select(name);
+        let rendered = selected.and_then(|()| worker.render(&self.frame));
+        let (image, _) = rendered.map_err(blame)?;
+        let error = image_error(&image, &self.image);
+        let [width, height] = self.frame.size;
+        let place = format!("{name}, {width}x{height}");
+        let judged = judge_image(&place, &error, &self.baseline);
+        judged.map_err(|rejection| Rejection::new(Gate::AfterTiming, rejection.to_string()))
+    }
+}
+
 /// Renders the reference of a frame that the seed chooses.
 pub(super) fn expected(
     scene: &Scene,
-    seed: u64,
-    reference: Option<Pipeline>,
+    settings: &Settings,
     toolbox: &dyn Toolbox,
     baseline: &mut Child,
 ) -> Result<Expected, Broken> {
     let name = &scene.timed.name;
     let broken = |error: &dyn std::fmt::Display| Broken(format!("{name}: {error}"));
     let frames = &scene.timed.frames;
-    let chosen = Rng::new(seed, 300).below(frames.len());
+    let chosen = Rng::new(settings.seed, 300).below(frames.len());
     let frame = frames
         .get(chosen)
         .ok_or_else(|| broken(&"it has no camera"))?
         .clone();
     baseline.select(name).map_err(|e| broken(&e))?;
     let (image, _) = baseline.render(&frame).map_err(|e| broken(&e))?;
-    let right = match reference {
+    let right = match reference_of(settings.pipeline) {
         Some(pipeline) => {
-            let options = frame
-                .with_pipeline(pipeline)
-                .options()
-                .map_err(|e| broken(&e))?;
-            let mut renderer = toolbox
-                .reference()
-                .renderer(&scene.scene)
-                .map_err(|e| broken(&e))?;
-            renderer
-                .render(&frame.camera(), &options)
-                .map_err(|e| broken(&e))?
-                .image
+            let renderer = toolbox.reference().renderer(&scene.scene);
+            let mut renderer = renderer.map_err(|e| broken(&e))?;
+            reference::render(&mut *renderer, &frame, pipeline).map_err(|e| broken(&e))?
         }
         None => image.clone(),
     };

@@ -2,13 +2,13 @@
 
 use super::Broken;
 use super::blame::blame;
+use super::reference::{self, reference_of};
 use crate::gates::result::{
-    GradientError, ImageError, TestScene, check_metamorphic, gradient_errors, image_error,
+    GradientError, ImageError, TestScene, bits, check_metamorphic, gradient_errors, image_error,
     judge_gradients, judge_image,
 };
 use crate::gates::{Gate, Rejection};
 use crate::worker::{Child, FrameSpec, WorkerError};
-use splatcore_core::pipeline::{Backward, Blend};
 use splatcore_core::random::Rng;
 use splatcore_core::{Backend, Gaussians, Image, Pipeline};
 
@@ -41,15 +41,69 @@ struct ExpectedGradients {
     baseline: Vec<GradientError>,
 }
 
-/// The pipeline of the reference for images of `pipeline`: the same pairs, blended on the processor
-/// in f32; `None` for a blend whose fragments or order are its own, which only itself can be held
-/// to.
-pub fn reference_of(pipeline: Pipeline) -> Option<Pipeline> {
-    pipeline.blend.blends_as_scalar().then_some(Pipeline {
-        intersect: pipeline.intersect,
-        blend: Blend::Subtile,
-        backward: Backward::Subtile,
-    })
+/// Who says what is right, and for which pipeline.
+pub struct Judge<'a> {
+    /// The backend of references.
+    pub reference: &'a dyn Backend,
+    /// The pipeline whose images are judged.
+    pub pipeline: Pipeline,
+    /// Whether gradients are judged too.
+    pub training: bool,
+}
+
+impl Case {
+    /// Renders the reference, and the baseline beside it.
+    fn new(test: TestScene, judge: &Judge, baseline: &mut Child) -> Result<Self, Broken> {
+        let broken = |error: &dyn std::fmt::Display| {
+            Broken(format!("the baseline itself fails, {}: {error}", test.name))
+        };
+        baseline.load(&test.scene).map_err(|e| broken(&e))?;
+        let mut right = match reference_of(judge.pipeline) {
+            Some(pipeline) => {
+                let renderer = judge.reference.renderer(&test.scene);
+                Some((renderer.map_err(|e| broken(&e))?, pipeline))
+            }
+            None => None,
+        };
+        let mut frames = Vec::new();
+        for frame in &test.frames {
+            let (image, transmittance) = baseline.render(frame).map_err(|e| broken(&e))?;
+            let (again, _) = baseline.render(frame).map_err(|e| broken(&e))?;
+            let expected = match &mut right {
+                Some((right, pipeline)) => {
+                    reference::render(&mut **right, frame, *pipeline).map_err(|e| broken(&e))?
+                }
+                None => image.clone(),
+            };
+            frames.push(Expected {
+                baseline: image_error(&image, &expected),
+                repeats: bits(&image) == bits(&again),
+                transmittance: as_image(frame, &transmittance),
+                image: expected,
+            });
+        }
+        let gradients = match (&mut right, test.frames.first()) {
+            (Some((right, pipeline)), Some(frame)) if judge.training => {
+                let options = frame.with_pipeline(*pipeline).options();
+                let from = gradient_of_image(frame);
+                let right = right
+                    .gradients(&frame.camera(), &options.map_err(|e| broken(&e))?, &from)
+                    .map_err(|e| broken(&e))?;
+                let found = baseline.gradients(frame, &from).map_err(|e| broken(&e))?;
+                Some(ExpectedGradients {
+                    baseline: gradient_errors(&found, &right),
+                    from,
+                    right,
+                })
+            }
+            _ => None,
+        };
+        Ok(Self {
+            test,
+            frames,
+            gradients,
+        })
+    }
 }
 
 impl Suite {
@@ -57,67 +111,29 @@ impl Suite {
     ///
     /// # Errors
     /// If the baseline itself fails: a machine or a build that nothing can be judged with.
-    pub fn new(
-        tests: Vec<TestScene>,
-        pipeline: Pipeline,
-        training: bool,
-        reference: &dyn Backend,
-        baseline: &mut Child,
-    ) -> Result<Self, Broken> {
-        let reference_pipeline = reference_of(pipeline);
-        let mut cases = Vec::new();
+    pub fn new(tests: Vec<TestScene>, judge: &Judge, baseline: &mut Child) -> Result<Self, Broken> {
+        let mut suite = Self {
+            cases: vec![],
+            training: judge.training,
+        };
         for test in tests {
-            let broken = |error: &dyn std::fmt::Display| {
-                Broken(format!("the baseline itself fails, {}: {error}", test.name))
-            };
-            baseline.load(&test.scene).map_err(|e| broken(&e))?;
-            let mut right = match reference_pipeline {
-                Some(_) => Some(reference.renderer(&test.scene).map_err(|e| broken(&e))?),
-                None => None,
-            };
-            let mut frames = Vec::new();
-            let mut gradients = None;
-            for (i, frame) in test.frames.iter().enumerate() {
-                let (image, transmittance) = baseline.render(frame).map_err(|e| broken(&e))?;
-                let (again, _) = baseline.render(frame).map_err(|e| broken(&e))?;
-                let expected = match (&mut right, reference_pipeline) {
-                    (Some(right), Some(pipeline)) => {
-                        let options = options(frame, pipeline).map_err(|e| broken(&e))?;
-                        let rendered = right.render(&frame.camera(), &options);
-                        rendered.map_err(|e| broken(&e))?.image
-                    }
-                    _ => image.clone(),
-                };
-                frames.push(Expected {
-                    baseline: image_error(&image, &expected),
-                    repeats: bits(&image) == bits(&again),
-                    transmittance: as_image(frame, &transmittance),
-                    image: expected,
-                });
-                if i > 0 || !training {
-                    continue;
-                }
-                if let (Some(right), Some(pipeline)) = (&mut right, reference_pipeline) {
-                    let options = options(frame, pipeline).map_err(|e| broken(&e))?;
-                    let from = gradient_of_image(frame);
-                    let right = right
-                        .gradients(&frame.camera(), &options, &from)
-                        .map_err(|e| broken(&e))?;
-                    let found = baseline.gradients(frame, &from).map_err(|e| broken(&e))?;
-                    gradients = Some(ExpectedGradients {
-                        baseline: gradient_errors(&found, &right),
-                        from,
-                        right,
-                    });
-                }
-            }
-            cases.push(Case {
-                test,
-                frames,
-                gradients,
-            });
+            suite.add(test, judge, baseline)?;
         }
-        Ok(Self { cases, training })
+        Ok(suite)
+    }
+
+    /// One more scene.
+    ///
+    /// # Errors
+    /// As [`Suite::new`].
+    pub fn add(
+        &mut self,
+        test: TestScene,
+        judge: &Judge,
+        baseline: &mut Child,
+    ) -> Result<(), Broken> {
+        self.cases.push(Case::new(test, judge, baseline)?);
+        Ok(())
     }
 
     /// Holds a worker's results to the references.
@@ -199,13 +215,6 @@ pub fn walk(tests: &[TestScene], training: bool, worker: &mut Child) -> Result<u
     Ok(frames)
 }
 
-fn options(
-    frame: &FrameSpec,
-    pipeline: Pipeline,
-) -> Result<splatcore_core::backend::RenderOptions, String> {
-    frame.with_pipeline(pipeline).options()
-}
-
 /// One value a pixel, as an image.
 fn as_image(frame: &FrameSpec, values: &[f32]) -> Image {
     Image {
@@ -213,10 +222,6 @@ fn as_image(frame: &FrameSpec, values: &[f32]) -> Image {
         height: frame.size[1],
         data: values.iter().map(|&v| [v; 3]).collect(),
     }
-}
-
-fn bits(image: &Image) -> Vec<u32> {
-    image.data.iter().flatten().map(|v| v.to_bits()).collect()
 }
 
 /// A gradient with respect to an image: noise, the same for every candidate.

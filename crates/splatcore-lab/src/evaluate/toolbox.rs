@@ -3,6 +3,7 @@
 use crate::candidate::Texts;
 use crate::gates::Rejection;
 use crate::gates::machine_code::Compiled;
+use crate::gates::sanitizer::Tool;
 use crate::worker::Program;
 use splatcore_core::{Backend, Pipeline};
 use std::path::Path;
@@ -42,6 +43,12 @@ pub trait Toolbox {
     /// # Errors
     /// Why there can be none here: no compiler, no card.
     fn worker(&self, kernels: &Path, role: Role) -> Result<Program, String>;
+    /// A worker on the card under a tool of compute-sanitizer, which writes
+    /// [`super::REPORT`] in the worker's folder. `None` where kernels run on no card.
+    ///
+    /// # Errors
+    /// Why there can be none here.
+    fn sanitized(&self, kernels: &Path, tool: Tool) -> Option<Result<Program, String>>;
     /// The backend that references are rendered with: none of a candidate's text is in it.
     fn reference(&self) -> &dyn Backend;
     /// Whether times mean something: a card, not its emulation.

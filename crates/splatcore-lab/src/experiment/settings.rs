@@ -2,6 +2,7 @@
 
 use crate::llm::budget::Limits;
 use crate::llm::source::Endpoints;
+use crate::proposers::Proposers;
 use crate::timing::Plan;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,10 @@ pub struct Experiment {
     pub commit: Option<String>,
     /// Digest of all kernel files of the baseline.
     pub kernels: String,
+    /// Who makes candidates, where `lab run` is not told; a search, or the model of `--llm`,
+    /// without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposer: Option<Proposers>,
     /// What is searched.
     pub task: Task,
     /// On what.

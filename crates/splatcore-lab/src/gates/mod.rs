@@ -3,6 +3,7 @@
 
 pub mod machine_code;
 pub mod result;
+pub mod sanitizer;
 pub mod source;
 
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,24 @@ pub enum Gate {
     CrossCheck,
 }
 
+impl Gate {
+    /// Whether it runs a candidate and looks at what it computes: one that it stops computes
+    /// something else than the baseline.
+    pub fn looks_at_results(self) -> bool {
+        matches!(
+            self,
+            Self::Memory
+                | Self::Races
+                | Self::Result
+                | Self::Precision
+                | Self::Repeat
+                | Self::Metamorphic
+                | Self::AfterTiming
+                | Self::Deadline
+        )
+    }
+}
+
 impl fmt::Display for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The name that serde writes is the one that people read.
@@ -98,7 +117,17 @@ pub struct Ratio {
     pub high: f64,
 }
 
-/// What came of a candidate.
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { ratio, low, high } = self;
+        write!(
+            f,
+            "{ratio:.4} of the baseline's time ({low:.4} to {high:.4})"
+        )
+    }
+}
+
+/// What came of a candidate. In words: `faster, 0.9412 of the baseline's time (0.9387 to 0.9440)`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "verdict")]
 pub enum Verdict {
@@ -120,6 +149,18 @@ impl Verdict {
         match self {
             Self::Faster(ratio) | Self::Slower(ratio) | Self::Unclear(ratio) => Some(*ratio),
             Self::Rejected(_) | Self::Untimed => None,
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rejected(rejection) => write!(f, "rejected by {rejection}"),
+            Self::Faster(ratio) => write!(f, "faster, {ratio}"),
+            Self::Slower(ratio) => write!(f, "slower, {ratio}"),
+            Self::Unclear(ratio) => write!(f, "unclear, {ratio}"),
+            Self::Untimed => f.write_str("passed, not timed"),
         }
     }
 }

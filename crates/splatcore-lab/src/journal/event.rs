@@ -1,7 +1,8 @@
 //! What can happen in an experiment.
 
 use super::blobs::Digest;
-use crate::candidate::{Id, Operator};
+use crate::candidate::{Id, Operator, Origin};
+use crate::gates::result::Wanted;
 use crate::gates::{Gate, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,6 +25,8 @@ pub enum Event {
         /// The candidate.
         id: Id,
     },
+    /// A second model compared a candidate with the baseline, before it was evaluated.
+    CrossChecked(CrossChecked),
     /// A candidate was compiled.
     Compiled(Code),
     /// A candidate compiled to the machine code of another, whose verdict it shares.
@@ -76,7 +79,7 @@ pub struct Opened {
 }
 
 /// A candidate.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proposed {
     /// Its identity.
     pub id: Id,
@@ -84,10 +87,27 @@ pub struct Proposed {
     pub parents: Vec<Id>,
     /// How it came about.
     pub operator: Operator,
+    /// What led a model to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     /// One line on what was changed.
     pub about: String,
     /// The texts that differ from the baseline, as blobs.
     pub changed: BTreeMap<String, Digest>,
+}
+
+/// What a second model said of a candidate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CrossChecked {
+    /// The candidate.
+    pub id: Id,
+    /// The model that was asked.
+    pub by: String,
+    /// Why the candidate is rejected; `None` if the model found no difference, which proves
+    /// nothing.
+    pub objection: Option<String>,
+    /// Inputs for which the candidate computes something else, it says: a test from now on.
+    pub counterexample: Option<Wanted>,
 }
 
 /// What a candidate compiled to.

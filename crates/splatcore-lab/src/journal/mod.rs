@@ -12,7 +12,7 @@ mod event;
 mod state;
 
 pub use blobs::{Blobs, Digest};
-pub use event::{Checked, Code, Event, NotRun, Opened, Proposed, Series, Timed};
+pub use event::{Checked, Code, CrossChecked, Event, NotRun, Opened, Proposed, Series, Timed};
 pub use state::State;
 
 use crate::candidate::hex;

@@ -3,6 +3,7 @@
 use super::{Blobs, Entry, Event, NotRun, Proposed};
 use crate::candidate::{Candidate, Id, Texts};
 use crate::gates::Verdict;
+use crate::gates::result::Wanted;
 use crate::propose::{History, Judged};
 use std::collections::HashMap;
 use std::io;
@@ -18,9 +19,15 @@ pub struct State {
     pub by_code: HashMap<String, Id>,
     /// Gates that were not run, by judged candidate.
     pub not_run: HashMap<Id, Vec<NotRun>>,
+    /// Counterexamples of a second model, each once, the first [`MOST_COUNTEREXAMPLES`]: tests of
+    /// every candidate that follows.
+    pub counterexamples: Vec<Wanted>,
     /// Device seconds spent.
     pub device_seconds: f64,
 }
+
+/// Counterexamples that become tests: each makes every later candidate a little dearer.
+pub const MOST_COUNTEREXAMPLES: usize = 32;
 
 impl State {
     /// Replays entries.
@@ -52,6 +59,14 @@ impl State {
                 self.pending = Some(candidate(proposed, blobs)?);
             }
             Event::NoProposal { .. } | Event::Repeated { .. } => self.history.proposed += 1,
+            Event::CrossChecked(checked) => {
+                let known = &mut self.counterexamples;
+                let example = checked.counterexample.as_ref();
+                let new = example.filter(|&example| !known.contains(example));
+                if known.len() < MOST_COUNTEREXAMPLES {
+                    known.extend(new.cloned());
+                }
+            }
             Event::Compiled(code) => {
                 let first = self.by_code.entry(code.code.clone());
                 first.or_insert_with(|| code.id.clone());
@@ -95,6 +110,7 @@ fn candidate(proposed: &Proposed, blobs: &Blobs) -> io::Result<Candidate> {
     Ok(Candidate {
         parents: proposed.parents.clone(),
         operator: proposed.operator,
+        origin: proposed.origin.clone(),
         changed,
         about: proposed.about.clone(),
     })

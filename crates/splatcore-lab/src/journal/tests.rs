@@ -6,6 +6,7 @@ fn proposed(blobs: &Blobs, text: &str) -> (Candidate, Event) {
     let candidate = Candidate {
         parents: vec![],
         operator: Operator::Manual,
+        origin: None,
         changed: Texts::from([("blend.cu".into(), text.into())]),
         about: text.into(),
     };
@@ -14,6 +15,7 @@ fn proposed(blobs: &Blobs, text: &str) -> (Candidate, Event) {
         id: candidate.id(),
         parents: vec![],
         operator: Operator::Manual,
+        origin: None,
         about: text.into(),
         changed: [("blend.cu".to_owned(), digest)].into(),
     });

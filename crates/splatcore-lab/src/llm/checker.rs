@@ -3,8 +3,10 @@
 use super::model::{Model, ModelError, Role};
 use super::prompts::Prompt;
 use super::question::{self, Setting};
-use crate::candidate::{Candidate, Operator, Texts};
-use crate::gates::{Gate, Rejection, Verdict};
+use crate::candidate::{Candidate, Id, Operator, Texts};
+use crate::gates::result::Wanted;
+use crate::gates::{Gate, Verdict};
+use crate::journal::CrossChecked;
 use crate::plan::json;
 use crate::propose::History;
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,9 @@ const LEAST: usize = 6;
 
 /// Signs of a text of the checker.
 const MAX_TEXT: usize = 1000;
+
+/// Signs of it that name a test.
+const MAX_NAME: usize = 80;
 
 /// Inputs for which, a checker says, a candidate computes something else. Everything that it does
 /// not say is free: a test draws it at random.
@@ -54,21 +59,42 @@ pub enum Opinion {
     Unreadable,
 }
 
+impl Counterexample {
+    /// The test that it makes.
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            name: self.text.chars().take(MAX_NAME).collect(),
+            size: self.width.zip(self.height).map(|(w, h)| [w, h]),
+            gaussians: self.gaussians.map(|n| n as usize),
+            opacity: self.opacity,
+            background: self.background,
+        }
+    }
+}
+
 impl Opinion {
-    /// The objection, if there is one.
-    pub fn rejection(&self) -> Option<Rejection> {
-        let Self::Differs {
-            place,
-            counterexample,
-        } = self
-        else {
-            return None;
+    /// For the journal: what the model called `by` said of a candidate.
+    pub fn checked(&self, id: Id, by: String) -> CrossChecked {
+        let (objection, counterexample) = match self {
+            Self::Equivalent | Self::Unreadable => (None, None),
+            Self::Differs {
+                place,
+                counterexample: None,
+            } => (Some(place.clone()), None),
+            Self::Differs {
+                place,
+                counterexample: Some(example),
+            } => (
+                Some(format!("{place}: {}", example.text)),
+                Some(example.wanted()),
+            ),
         };
-        let inputs = counterexample.as_ref().map_or("", |example| &example.text);
-        Some(Rejection::new(
-            Gate::CrossCheck,
-            format!("{place}: {inputs}"),
-        ))
+        CrossChecked {
+            id,
+            by,
+            objection,
+            counterexample,
+        }
     }
 }
 
@@ -165,12 +191,14 @@ mod tests {
     use super::super::model::Request;
     use super::super::testing::{Answering, reply};
     use super::*;
+    use crate::gates::Rejection;
     use crate::propose::Judged;
 
     fn candidate() -> Candidate {
         Candidate {
             parents: Vec::new(),
             operator: Operator::Llm,
+            origin: None,
             changed: Texts::from([("blend.cu".into(), "two\n".into())]),
             about: String::new(),
         }
@@ -200,7 +228,8 @@ mod tests {
             Opinion::Equivalent
         );
         assert_eq!(opinion("It looks good to me."), Opinion::Unreadable);
-        assert_eq!(opinion("nothing").rejection(), None);
+        let checked = |opinion: &Opinion| opinion.checked(Id::baseline(), "a model".into());
+        assert_eq!(checked(&opinion("nothing")).objection, None);
         let differs = opinion(
             r#"{"equivalent": false, "where": "blend.cu: the loop", "counterexample":
                {"text": "a tile of 300", "width": 33, "height": 9999999, "gaussians": 300,
@@ -218,12 +247,15 @@ mod tests {
             (example.opacity, example.background),
             (Some([0.9, 1.0]), None)
         );
-        let rejection = differs.rejection().unwrap();
-        let says = "cross-check: blend.cu: the loop: a tile of 300";
-        assert_eq!(rejection.to_string(), says);
+        let said = checked(&differs);
+        let objection = said.objection.as_deref();
+        assert_eq!(objection, Some("blend.cu: the loop: a tile of 300"));
+        let wanted = said.counterexample.unwrap();
+        assert_eq!((wanted.size, wanted.gaussians), (None, Some(300)));
+        assert_eq!(wanted.name, "a tile of 300");
         let plain = opinion(r#"{"equivalent": false, "counterexample": "an empty\ntile"}"#);
         let says = "no place given: an empty tile";
-        assert_eq!(plain.rejection().unwrap().reason, says);
+        assert_eq!(checked(&plain).objection.as_deref(), Some(says));
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! The coder: edits for one advice, from one parent.
 
-use super::islands::Origin;
 use super::model::{Model, ModelError, Role};
 use super::prompts::Prompt;
 use super::question::{self, MAX_PART_BYTES, REPAIRS, Setting, first_bytes};
 use super::verdict;
-use crate::candidate::{self, Candidate, Id, Operator, Texts};
+use crate::candidate::{self, Candidate, Id, Operator, Origin, Texts};
 use crate::plan::Advice;
 use crate::propose::{History, Judged};
 
@@ -19,7 +18,7 @@ const MAX_CHANGE: usize = 100;
 #[derive(Clone, Copy, Debug)]
 pub struct Assignment<'a> {
     /// Which try it is, for which advice.
-    pub origin: Origin,
+    pub origin: &'a Origin,
     /// The advice.
     pub advice: Option<&'a Advice>,
     /// The candidate to start from; the baseline if none.
@@ -71,8 +70,9 @@ pub fn write(
         Ok((changed, what)) => Ok(Candidate {
             parents,
             operator: Operator::Llm,
+            origin: Some(origin.clone()),
             changed,
-            about: origin.about(&what),
+            about: what,
         }),
         Err(problem) => {
             let line = problem.lines().next().unwrap_or_default();
@@ -129,9 +129,10 @@ fn so_far(setting: &Setting, history: &History, assignment: &Assignment<'_>) -> 
             )
         }
     };
-    let advice = assignment.origin.advice;
+    let advice = assignment.origin.advice_number();
     let same = |judged: &&Judged| {
-        Origin::of(&judged.candidate).is_some_and(|origin| origin.advice == advice)
+        let origin = judged.candidate.origin.as_ref();
+        origin.is_some_and(|origin| origin.advice_number() == advice)
     };
     let tried: Vec<&Judged> = history
         .judged
@@ -146,7 +147,7 @@ fn so_far(setting: &Setting, history: &History, assignment: &Assignment<'_>) -> 
     for judged in tried {
         let told = verdict::for_prompt(&judged.verdict, setting);
         let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
-        let about = setting.without_hidden(&judged.candidate.about);
+        let about = setting.without_hidden(&judged.candidate.described());
         let told = first_bytes(&told, MAX_PART_BYTES / 8 / MAX_LISTED);
         text.push_str(&format!("\n- {about}. {told}"));
     }
@@ -158,6 +159,7 @@ mod tests {
     use super::super::model::Request;
     use super::super::testing::{Answering, reply};
     use super::*;
+    use crate::candidate::{Followed, Guided};
     use crate::gates::{Gate, Ratio, Rejection, Verdict};
 
     const EDIT: &str = "CHANGE: two for one\nblend.cu\n<<<<<<< SEARCH\nint one = 1;\n=======\n\
@@ -172,12 +174,22 @@ mod tests {
         }
     }
 
-    fn assignment(parent: Option<&Judged>) -> Assignment<'_> {
+    fn origin() -> Origin {
+        Origin {
+            number: 7,
+            model: "coder".into(),
+            guided: Guided::Planner,
+            advice: Some(Followed {
+                number: 3,
+                what: "two for one".into(),
+                predicted_percent: 5.0,
+            }),
+        }
+    }
+
+    fn assignment<'a>(origin: &'a Origin, parent: Option<&'a Judged>) -> Assignment<'a> {
         Assignment {
-            origin: Origin {
-                number: 7,
-                advice: Some(3),
-            },
+            origin,
             advice: None,
             parent,
             profile: None,
@@ -196,7 +208,7 @@ mod tests {
             Ok(reply(answers[asked.len() - 1]))
         });
         let setting = Setting::new("the blend");
-        let written = write(&mut model, &setting, history, assignment(parent));
+        let written = write(&mut model, &setting, history, assignment(&origin(), parent));
         (written.unwrap(), asked)
     }
 
@@ -204,7 +216,8 @@ mod tests {
     fn edits_become_a_candidate() {
         let (candidate, asked) = written(&history(), None, &[EDIT]);
         let candidate = candidate.unwrap();
-        assert_eq!(candidate.about, "try 7, advice 3: two for one");
+        assert_eq!(candidate.described(), "try 7, advice 3: two for one");
+        assert_eq!(candidate.origin, Some(origin()));
         assert_eq!(candidate.changed.len(), 1);
         assert_eq!(
             candidate.changed["blend.cu"],
@@ -263,7 +276,7 @@ mod tests {
         let question = &asked[0].messages[1].content;
         for part in [
             "-int one = 1;\n+int one = 2;",
-            "it takes 0.800 of the baseline's time",
+            "it takes 0.8000 of the baseline's time",
             "Tried with this advice, latest first:\n\n- try 7, advice 3: two for one. Right",
         ] {
             assert!(question.contains(part), "{part}\n{question}");

@@ -3,7 +3,7 @@
 //! Each advice has an island of the search. All is a function of the history and the experiment's
 //! seed: a run that was killed goes on with the same choice.
 
-use crate::candidate::{Candidate, Id, Operator};
+use crate::candidate::{Candidate, Id};
 use crate::gates::{Gate, Verdict};
 use crate::propose::{History, Judged};
 use splatcore_core::random::Rng;
@@ -20,42 +20,6 @@ const MAX_DEPTH: usize = 64;
 /// Stream of the random numbers of rounds; those of tries have other numbers.
 const ROUNDS: u64 = 1 << 62;
 
-/// Which try made a candidate, and for which advice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// The try's number.
-    pub number: u64,
-    /// Number of the advice, if there was one.
-    pub advice: Option<usize>,
-}
-
-impl Origin {
-    /// The line of a candidate that says it: `try 17, advice 3: what was changed`.
-    pub fn about(&self, what: &str) -> String {
-        let advice = self
-            .advice
-            .map_or(String::new(), |n| format!(", advice {n}"));
-        format!("try {}{advice}: {what}", self.number)
-    }
-
-    /// The origin that a candidate's line says.
-    pub fn of(candidate: &Candidate) -> Option<Self> {
-        if candidate.operator != Operator::Llm {
-            return None;
-        }
-        let (head, _) = candidate.about.split_once(": ")?;
-        let rest = head.strip_prefix("try ")?;
-        let (number, advice) = match rest.split_once(", advice ") {
-            Some((number, advice)) => (number, Some(advice.parse().ok()?)),
-            None => (rest, None),
-        };
-        Some(Self {
-            number: number.parse().ok()?,
-            advice,
-        })
-    }
-}
-
 /// What the next try does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
@@ -67,10 +31,10 @@ pub struct Choice {
 
 /// The choice of a try. `advice` holds the numbers of the advice that is followed.
 ///
-/// If the last candidate does not compile, it is repaired: at most twice, and at once. Otherwise
-/// the islands take turns, in another order each round. The parent is the best of the island, the
-/// winner of a tournament in it, or the best of all islands; it is the baseline where no candidate
-/// is faster.
+/// If the model's last candidate does not compile, it is repaired: at most twice, and at once.
+/// Otherwise the islands take turns, in another order each round. The parent is the best of the
+/// island, the winner of a tournament in it, or the best of all islands; it is the baseline where
+/// no candidate is faster.
 pub fn choose(history: &History, seed: u64, number: u64, advice: &[usize]) -> Choice {
     if let Some(choice) = repair(history, number, advice) {
         return choice;
@@ -104,11 +68,11 @@ pub fn choose(history: &History, seed: u64, number: u64, advice: &[usize]) -> Ch
     Choice { advice, parent }
 }
 
-/// The last candidate, if it does not compile and may still be repaired.
+/// The model's last candidate, if it does not compile and may still be repaired.
 fn repair(history: &History, number: u64, advice: &[usize]) -> Option<Choice> {
-    let last = history.judged.last()?;
-    let origin = Origin::of(&last.candidate)?;
-    let known = origin.advice.is_none_or(|n| advice.contains(&n));
+    let mut latest = history.judged.iter().rev();
+    let (last, origin) = latest.find_map(|j| Some((j, j.candidate.origin.as_ref()?)))?;
+    let known = origin.advice_number().is_none_or(|n| advice.contains(&n));
     let at_once = (1..=REPAIRS as u64).contains(&number.checked_sub(origin.number)?);
     let mut chain = 0;
     let mut of = Some(last);
@@ -121,7 +85,7 @@ fn repair(history: &History, number: u64, advice: &[usize]) -> Option<Choice> {
             .and_then(|id| history.find(id));
     }
     (known && at_once && (1..=REPAIRS).contains(&chain)).then(|| Choice {
-        advice: origin.advice,
+        advice: origin.advice_number(),
         parent: Some(last.candidate.id()),
     })
 }
@@ -135,8 +99,8 @@ pub fn island_of(history: &History, candidate: &Candidate) -> Option<usize> {
     let mut of = Some(candidate);
     for _ in 0..MAX_DEPTH {
         let candidate = of?;
-        if let Some(origin) = Origin::of(candidate) {
-            return origin.advice;
+        if let Some(origin) = &candidate.origin {
+            return origin.advice_number();
         }
         let parent = candidate.parents.first()?;
         of = history.find(parent).map(|judged| &judged.candidate);
@@ -163,16 +127,28 @@ fn best(of: &[&Judged]) -> Option<Id> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::candidate::Texts;
+    use crate::candidate::{Followed, Guided, Operator, Origin, Texts};
     use crate::gates::{Ratio, Rejection};
 
-    fn judged(text: &str, about: &str, parents: Vec<Id>, verdict: Verdict) -> Judged {
+    /// A model's candidate of a try, for an advice.
+    fn judged(text: &str, of: (u64, usize), parents: Vec<Id>, verdict: Verdict) -> Judged {
+        let (number, advice) = of;
         Judged {
             candidate: Candidate {
                 parents,
                 operator: Operator::Llm,
+                origin: Some(Origin {
+                    number,
+                    model: "coder".into(),
+                    guided: Guided::Planner,
+                    advice: Some(Followed {
+                        number: advice,
+                        what: "faster".into(),
+                        predicted_percent: 10.0,
+                    }),
+                }),
                 changed: Texts::from([("a.cu".into(), text.into())]),
-                about: about.into(),
+                about: text.into(),
             },
             verdict,
         }
@@ -188,26 +164,6 @@ mod tests {
 
     fn broken() -> Verdict {
         Verdict::Rejected(Rejection::new(Gate::Compile, "error"))
-    }
-
-    #[test]
-    fn origins_are_written_and_read() {
-        for origin in [
-            Origin {
-                number: 17,
-                advice: Some(3),
-            },
-            Origin {
-                number: 0,
-                advice: None,
-            },
-        ] {
-            let about = origin.about("loop: unrolled");
-            let of = judged("x", &about, Vec::new(), takes(0.9));
-            assert_eq!(Origin::of(&of.candidate), Some(origin));
-        }
-        let other = judged("x", "BATCH 64 -> 128", Vec::new(), takes(0.9));
-        assert_eq!(Origin::of(&other.candidate), None);
     }
 
     #[test]
@@ -229,10 +185,10 @@ mod tests {
         };
         assert!((0..10).all(|n| round(3 * n) == [2, 5, 7]));
         history.judged = vec![
-            judged("slow", "try 0, advice 2: a", Vec::new(), takes(1.2)),
-            judged("good", "try 1, advice 2: b", Vec::new(), takes(0.8)),
-            judged("fair", "try 2, advice 2: c", Vec::new(), takes(0.9)),
-            judged("best", "try 3, advice 5: d", Vec::new(), takes(0.7)),
+            judged("slow", (0, 2), Vec::new(), takes(1.2)),
+            judged("good", (1, 2), Vec::new(), takes(0.8)),
+            judged("fair", (2, 2), Vec::new(), takes(0.9)),
+            judged("best", (3, 5), Vec::new(), takes(0.7)),
         ];
         let id = |at: usize| Some(history.judged[at].candidate.id());
         let choices: Vec<Choice> = (10..210)
@@ -254,9 +210,10 @@ mod tests {
 
     #[test]
     fn other_candidates_belong_to_their_parents_island() {
-        let first = judged("a", "try 0, advice 2: a", Vec::new(), takes(0.9));
-        let mut tuned = judged("b", "BATCH", vec![first.candidate.id()], takes(0.8));
+        let first = judged("a", (0, 2), Vec::new(), takes(0.9));
+        let mut tuned = judged("b", (1, 5), vec![first.candidate.id()], takes(0.8));
         tuned.candidate.operator = Operator::Tunable;
+        tuned.candidate.origin = None;
         let history = History {
             judged: vec![first, tuned.clone()],
             ..History::default()
@@ -269,8 +226,8 @@ mod tests {
         let mut history = History::default();
         let mut parents = Vec::new();
         for (number, text) in ["a", "b", "c"].iter().enumerate() {
-            let about = format!("try {number}, advice 5: x");
-            let broken = judged(text, &about, parents.clone(), broken());
+            let of = (number as u64, 5);
+            let broken = judged(text, of, parents.clone(), broken());
             parents = vec![broken.candidate.id()];
             history.judged.push(broken);
             let choice = choose(&history, 1, number as u64 + 1, &[2, 5, 7]);
@@ -278,6 +235,14 @@ mod tests {
             assert_eq!(repairs, number < 2, "{number}");
             assert!(!repairs || choice.advice == Some(5));
         }
+        // Another proposer's candidate in between does not hinder a repair.
+        let mut between = history.clone();
+        between.judged.truncate(1);
+        let mut other = judged("d", (1, 5), Vec::new(), takes(0.9));
+        other.candidate.origin = None;
+        between.judged.push(other);
+        let choice = choose(&between, 1, 2, &[2, 5, 7]);
+        assert_eq!(choice.parent, Some(between.judged[0].candidate.id()));
         // Tries that gave no candidate do not repair for ever.
         history.judged.truncate(1);
         let repairs = |number| choose(&history, 1, number, &[5]).parent.is_some();

@@ -3,7 +3,7 @@
 use super::model::{Model, ModelError, Role};
 use super::prompts::Prompt;
 use super::question::{self, Setting};
-use crate::candidate::Texts;
+use crate::candidate::{Guided, Texts};
 use crate::plan::{Advice, By, Dropped, MAX_ADVICE, Plan, prune, read_advice, read_choice};
 use crate::profile::{Profile, to_markdown};
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,15 @@ pub enum Guidance {
 }
 
 impl Guidance {
+    /// Which of the three ways it is.
+    pub fn guided(&self) -> Guided {
+        match self {
+            Self::PlannerAndProfile(_) => Guided::PlannerAndProfile,
+            Self::Planner => Guided::Planner,
+            Self::None => Guided::Nothing,
+        }
+    }
+
     /// The profile, if there is one.
     pub fn profile(&self) -> Option<&Profile> {
         match self {

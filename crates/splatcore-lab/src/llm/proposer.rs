@@ -1,11 +1,11 @@
 //! A language model as proposer: a plan once, then one candidate a try.
 
 use super::coder::{self, Assignment};
-use super::islands::{self, Origin};
-use super::model::{Model, ModelError};
+use super::islands;
+use super::model::{Model, ModelError, Role};
 use super::planner::{self, Guidance};
 use super::question::Setting;
-use crate::candidate::{Candidate, Texts};
+use crate::candidate::{Candidate, Followed, Origin, Texts};
 use crate::plan::Plan;
 use crate::profile::to_markdown;
 use crate::propose::{History, ProposeError, Proposer};
@@ -53,14 +53,21 @@ impl<M: Model> LlmProposer<M> {
         let number = history.proposed;
         let choice = islands::choose(history, self.seed, number, &numbers);
         let profile = self.guidance.profile().map(to_markdown);
+        let mut advice = kept.iter();
+        let advice = advice.find(|advice| Some(advice.number) == choice.advice);
+        let origin = Origin {
+            number,
+            model: self.setting.model_of(Role::Coder),
+            guided: self.guidance.guided(),
+            advice: advice.map(|advice| Followed {
+                number: advice.number,
+                what: advice.what.clone(),
+                predicted_percent: advice.predicted_percent,
+            }),
+        };
         let assignment = Assignment {
-            origin: Origin {
-                number,
-                advice: choice.advice,
-            },
-            advice: kept
-                .iter()
-                .find(|advice| Some(advice.number) == choice.advice),
+            origin: &origin,
+            advice,
             parent: choice.parent.as_ref().and_then(|id| history.find(id)),
             profile: profile.as_deref(),
         };

@@ -40,6 +40,14 @@ impl Setting {
         }
     }
 
+    /// The name of a role's model, as its endpoint knows it; that of the role where answers come
+    /// from elsewhere.
+    pub fn model_of(&self, role: Role) -> String {
+        let parameters = self.parameters.get(&role);
+        let name = parameters.and_then(|parameters| parameters.get("model")?.as_str());
+        name.map_or_else(|| role.to_string(), str::to_owned)
+    }
+
     /// A request, if its messages may be sent.
     ///
     /// # Errors

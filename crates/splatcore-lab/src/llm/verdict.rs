@@ -6,12 +6,9 @@ use crate::gates::{Gate, Rejection, Verdict};
 /// A verdict for a prompt: times as ratios; of a rejection the reason, where it tells nothing about
 /// held-out scenes, thresholds or how a gate decides.
 pub fn for_prompt(verdict: &Verdict, setting: &Setting) -> String {
-    let ratio = verdict.ratio().map_or(String::new(), |r| {
-        format!(
-            "it takes {:.3} of the baseline's time ({:.3} to {:.3})",
-            r.ratio, r.low, r.high
-        )
-    });
+    let ratio = verdict
+        .ratio()
+        .map_or(String::new(), |ratio| format!("it takes {ratio}"));
     match verdict {
         Verdict::Faster(_) => format!("Right and faster: {ratio}."),
         Verdict::Slower(_) => format!("Right, but slower: {ratio}."),
@@ -90,7 +87,7 @@ mod tests {
             high: 0.91,
         };
         let told = for_prompt(&Verdict::Faster(ratio), &Setting::new("blend"));
-        let wanted = "Right and faster: it takes 0.900 of the baseline's time (0.890 to 0.910).";
+        let wanted = "Right and faster: it takes 0.9000 of the baseline's time (0.8900 to 0.9100).";
         assert_eq!(told, wanted);
     }
 }

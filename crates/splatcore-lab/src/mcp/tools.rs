@@ -4,7 +4,6 @@ use super::protocol::Tools;
 use crate::campaign::{Session, Watch};
 use crate::candidate::{Candidate, Edit, Operator, Texts, apply, parse};
 use crate::evaluate::Evaluator;
-use crate::gates::Verdict;
 use crate::propose::Judged;
 use serde_json::{Value, json};
 
@@ -101,13 +100,8 @@ impl Desk<'_, '_> {
     }
 
     fn find(&self, id: &str) -> Result<&Judged, String> {
-        let judged = &self.session.state().history.judged;
-        let found = judged
-            .iter()
-            .find(|j| j.candidate.id().as_str().starts_with(id));
-        found
-            .filter(|_| !id.is_empty())
-            .ok_or_else(|| format!("no candidate begins with '{id}'; `candidates` lists them"))
+        let found = self.session.state().history.named(id);
+        found.map_err(|error| format!("{error}; `candidates` lists them"))
     }
 
     /// The task's files as a candidate has them.
@@ -146,6 +140,7 @@ impl Desk<'_, '_> {
         let candidate = Candidate {
             parents,
             operator: Operator::Llm,
+            origin: None,
             changed,
             about: about.lines().next().unwrap_or_default().to_owned(),
         };
@@ -153,14 +148,14 @@ impl Desk<'_, '_> {
         if let Some(judged) = self.session.state().history.find(&id) {
             return Ok(format!(
                 "candidate {id} was proposed before: {}",
-                said(&judged.verdict)
+                judged.verdict
             ));
         }
         self.session
             .submit(candidate, self.evaluator, self.watch)
             .map_err(|error| error.to_string())?;
         match self.session.state().history.find(&id) {
-            Some(judged) => Ok(format!("candidate {id}: {}", said(&judged.verdict))),
+            Some(judged) => Ok(format!("candidate {id}: {}", judged.verdict)),
             None => Err("the edits change nothing".into()),
         }
     }
@@ -170,8 +165,8 @@ impl Desk<'_, '_> {
         let mut judged: Vec<&Judged> = self.session.state().history.judged.iter().collect();
         judged.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
         let lines = judged.iter().map(|j| {
-            let about = &j.candidate.about;
-            format!("{} {}: {about}\n", j.candidate.id(), said(&j.verdict))
+            let about = j.candidate.described();
+            format!("{} {}: {about}\n", j.candidate.id(), j.verdict)
         });
         let lines: String = lines.collect();
         match lines.is_empty() {
@@ -199,15 +194,4 @@ impl Tools for Desk<'_, '_> {
 
 fn word<'a>(arguments: &'a Value, name: &str) -> Option<&'a str> {
     arguments.get(name).and_then(Value::as_str)
-}
-
-fn said(verdict: &Verdict) -> String {
-    match verdict {
-        Verdict::Rejected(rejection) => format!("rejected by {rejection}"),
-        Verdict::Untimed => "passed; not timed here".into(),
-        Verdict::Faster(r) | Verdict::Slower(r) | Verdict::Unclear(r) => format!(
-            "{:.4} of the baseline's time ({:.4} to {:.4})",
-            r.ratio, r.low, r.high
-        ),
-    }
 }

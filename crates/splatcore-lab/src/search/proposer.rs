@@ -20,9 +20,38 @@ use std::collections::{BTreeSet, HashMap};
 pub struct SearchProposer {
     strategy: Strategy,
     seed: u64,
-    base: Option<Id>,
+    around: Around,
     /// What was found in the texts last seen.
     known: Option<Known>,
+}
+
+/// Whose text a search goes out from. A candidate's text may declare tunables of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Around {
+    /// The baseline's.
+    Baseline,
+    /// That of the fastest candidate, as soon as one is faster than the baseline.
+    Best,
+    /// That of the candidate whose identity begins so. It must be in the history by the time of the
+    /// first proposal.
+    Candidate(String),
+}
+
+impl Around {
+    /// The candidate; `None` for the baseline.
+    fn find<'a>(&self, history: &'a History) -> Result<Option<&'a Judged>, ProposeError> {
+        match self {
+            Self::Baseline => Ok(None),
+            Self::Best => Ok(history.best().filter(|best| {
+                let ratio = best.verdict.ratio();
+                ratio.is_some_and(|ratio| ratio.ratio < 1.0)
+            })),
+            Self::Candidate(digits) => {
+                let found = history.named(digits);
+                found.map(Some).map_err(ProposeError::Stop)
+            }
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -37,20 +66,16 @@ struct Known {
 impl SearchProposer {
     /// A search around the baseline. The seed is the experiment's.
     pub fn new(strategy: Strategy, seed: u64) -> Self {
+        Self::around(strategy, seed, Around::Baseline)
+    }
+
+    /// A search around a text.
+    pub fn around(strategy: Strategy, seed: u64, around: Around) -> Self {
         Self {
             strategy,
             seed,
-            base: None,
+            around,
             known: None,
-        }
-    }
-
-    /// A search around a candidate, which may declare tunables of its own. It must be in the
-    /// history by the time of the first proposal.
-    pub fn around(strategy: Strategy, seed: u64, base: Id) -> Self {
-        Self {
-            base: Some(base),
-            ..Self::new(strategy, seed)
         }
     }
 }
@@ -101,14 +126,7 @@ impl Proposer for SearchProposer {
     /// The strategy's next point. Texts that were judged before, whoever made them, are not
     /// proposed again.
     fn propose(&mut self, history: &History) -> Result<Candidate, ProposeError> {
-        let base = match &self.base {
-            None => None,
-            Some(id) => Some(history.find(id).ok_or_else(|| {
-                ProposeError::Stop(format!(
-                    "candidate {id} is not in the journal: name another"
-                ))
-            })?),
-        };
+        let base = self.around.find(history)?;
         let texts = base.map_or(history.baseline.clone(), |b| history.texts_of(&b.candidate));
         if self.known.as_ref().is_none_or(|known| known.texts != texts) {
             self.known = Some(Known::new(texts)?);
@@ -142,6 +160,7 @@ impl Proposer for SearchProposer {
             let candidate = texts.map(|texts| Candidate {
                 parents: base.map(|base| base.candidate.id()).into_iter().collect(),
                 operator: known.variants.operator(&config),
+                origin: None,
                 changed: changed(&history.baseline, texts),
                 about: known.variants.about(&config),
             });
@@ -205,6 +224,7 @@ impl Proposer for CrossoverProposer {
             let candidate = Candidate {
                 parents: vec![a.id(), b.id()],
                 operator: Operator::Crossover,
+                origin: None,
                 changed: changed(&history.baseline, texts),
                 about: format!("{}; {}", a.about, b.about),
             };

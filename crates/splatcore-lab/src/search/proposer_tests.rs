@@ -36,7 +36,7 @@ fn judge(candidate: &Candidate) -> Verdict {
 }
 
 fn search(seed: u64, name: &str) -> SearchProposer {
-    SearchProposer::new(Strategy::named(name).unwrap(), seed)
+    SearchProposer::new(name.parse().unwrap(), seed)
 }
 
 fn go_on(history: &mut History, proposer: &mut dyn Proposer) -> Result<Candidate, ProposeError> {
@@ -52,7 +52,7 @@ fn go_on(history: &mut History, proposer: &mut dyn Proposer) -> Result<Candidate
 
 #[test]
 fn every_point_but_the_baseline_is_proposed_once() {
-    for name in Strategy::NAMES {
+    for name in Strategy::all().map(|strategy| strategy.name()) {
         let mut history = history();
         let mut proposer = search(3, name);
         while go_on(&mut history, &mut proposer).is_ok() {}
@@ -73,7 +73,7 @@ fn every_point_but_the_baseline_is_proposed_once() {
 
 #[test]
 fn a_killed_run_proposes_the_same() {
-    for name in Strategy::NAMES {
+    for name in Strategy::all().map(|strategy| strategy.name()) {
         let (mut whole, mut proposer) = (history(), search(5, name));
         for _ in 0..15 {
             go_on(&mut whole, &mut proposer).unwrap();
@@ -96,6 +96,7 @@ fn candidates_of_others_are_learned_from_and_not_repeated() {
     let person = |from: &str, to: &str, about: &str| Candidate {
         parents: Vec::new(),
         operator: Operator::Manual,
+        origin: None,
         changed: Texts::from([("a.cu".into(), TEXT.replace(from, to))]),
         about: about.into(),
     };
@@ -128,11 +129,16 @@ fn a_candidate_may_declare_tunables_of_its_own() {
     let candidate = Candidate {
         parents: Vec::new(),
         operator: Operator::Llm,
+        origin: None,
         changed: Texts::from([("a.cu".into(), text)]),
         about: "prefetch".into(),
     };
     let id = candidate.id();
-    let mut proposer = SearchProposer::around(Strategy::Exhaustive, 1, id.clone());
+    let mut proposer = SearchProposer::around(
+        Strategy::Exhaustive,
+        1,
+        Around::Candidate(id.short().to_owned()),
+    );
     let missing = proposer.propose(&history);
     assert!(matches!(missing, Err(ProposeError::Stop(_))), "{missing:?}");
     history.judged.push(Judged {
@@ -182,6 +188,7 @@ fn crossover_unites_changes_that_do_not_overlap() {
         let candidate = Candidate {
             parents: Vec::new(),
             operator: Operator::Llm,
+            origin: None,
             changed: Texts::from([("a.cu".into(), TEXT.replace(from, to))]),
             about: to.into(),
         };

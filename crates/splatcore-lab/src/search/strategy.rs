@@ -7,6 +7,7 @@ use super::space::{Config, Space};
 use super::tpe::Tpe;
 use super::trials::{Trial, Trials};
 use splatcore_core::random::Rng;
+use std::str::FromStr;
 
 /// How the next point is chosen.
 ///
@@ -30,34 +31,56 @@ pub enum Strategy {
 }
 
 impl Default for Strategy {
-    /// The estimator: the best of ours on most synthetic spaces, and on none far behind.
+    /// The portfolio: it begins as the estimator does.
     fn default() -> Self {
-        Self::Tpe(Tpe::default())
+        Self::Portfolio(Portfolio::default())
     }
 }
 
-impl Strategy {
-    /// The names that [`Strategy::named`] knows.
-    pub const NAMES: [&str; 6] = [
-        "random",
-        "exhaustive",
-        "local",
-        "genetic",
-        "tpe",
-        "portfolio",
-    ];
+impl FromStr for Strategy {
+    type Err = UnknownStrategy;
 
     /// A strategy with its defaults.
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "random" => Self::Random,
-            "exhaustive" => Self::Exhaustive,
-            "local" => Self::Local(LocalSearch::default()),
-            "genetic" => Self::Genetic(Genetic::default()),
-            "tpe" => Self::Tpe(Tpe::default()),
-            "portfolio" => Self::Portfolio(Portfolio::default()),
-            _ => return None,
-        })
+    fn from_str(name: &str) -> Result<Self, UnknownStrategy> {
+        let mut all = Self::all().into_iter();
+        let found = all.find(|strategy| strategy.name() == name);
+        found.ok_or_else(|| UnknownStrategy(name.to_owned()))
+    }
+}
+
+/// No strategy is called so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no strategy is called {0}; give one of {names}", names = Strategy::names())]
+pub struct UnknownStrategy(String);
+
+impl Strategy {
+    /// Every strategy, with its defaults: the one list of them.
+    pub fn all() -> [Self; 6] {
+        [
+            Self::Random,
+            Self::Exhaustive,
+            Self::Local(LocalSearch::default()),
+            Self::Genetic(Genetic::default()),
+            Self::Tpe(Tpe::default()),
+            Self::Portfolio(Portfolio::default()),
+        ]
+    }
+
+    /// The name that [`Strategy::from_str`] reads.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Random => "random",
+            Self::Exhaustive => "exhaustive",
+            Self::Local(_) => "local",
+            Self::Genetic(_) => "genetic",
+            Self::Tpe(_) => "tpe",
+            Self::Portfolio(_) => "portfolio",
+        }
+    }
+
+    /// All names, separated by commas.
+    pub fn names() -> String {
+        Self::all().map(|strategy| strategy.name()).join(", ")
     }
 
     /// The point for proposal `n` (counted from 0): allowed by the space and not among the trials.

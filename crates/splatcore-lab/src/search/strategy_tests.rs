@@ -17,9 +17,7 @@ fn space(counts: &[usize], conditions: &[&str]) -> Space {
 }
 
 fn all() -> impl Iterator<Item = Strategy> {
-    Strategy::NAMES
-        .iter()
-        .map(|name| Strategy::named(name).unwrap())
+    Strategy::all().into_iter()
 }
 
 /// Trials of a search from its start.
@@ -117,7 +115,7 @@ fn searches_beat_chance() {
     let space = space(&[6, 6, 6, 6, 6], &["A0 + A4 != 4"]);
     let chance = mean_best(&Strategy::Random, &space, 80);
     for name in ["local", "genetic", "tpe", "portfolio"] {
-        let mean = mean_best(&Strategy::named(name).unwrap(), &space, 80);
+        let mean = mean_best(&name.parse().unwrap(), &space, 80);
         assert!(mean < chance - 1.5, "{name}: {mean} against {chance}");
     }
 }
@@ -137,7 +135,7 @@ fn where_most_points_fail_the_rest_is_found() {
     };
     let chance = working(&Strategy::Random);
     for name in ["local", "genetic", "tpe", "portfolio"] {
-        let found = working(&Strategy::named(name).unwrap());
+        let found = working(&name.parse().unwrap());
         assert!(found > 3 * chance, "{name}: {found} against {chance}");
     }
 }

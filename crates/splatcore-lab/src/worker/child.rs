@@ -2,15 +2,17 @@
 
 use super::arrays;
 use super::protocol::{Answer, Ask, FrameSpec};
+use crate::copy::copy;
 use splatcore_core::{Gaussians, Image};
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How a worker is started.
 #[derive(Clone, Debug, Default)]
@@ -91,7 +93,8 @@ pub enum WorkerError {
 /// A running worker.
 pub struct Child {
     process: std::process::Child,
-    input: ChildStdin,
+    /// Closed when the worker is to end.
+    input: Option<ChildStdin>,
     answers: Receiver<String>,
     words: Arc<Mutex<String>>,
     /// Disconnected when all last words are heard.
@@ -121,7 +124,7 @@ impl Child {
         let cache = match &program.cache {
             Some((from, true)) => {
                 let own = folder.path().join("cache");
-                copy(from, &own).map_err(system)?;
+                own_copy(from, &own).map_err(system)?;
                 Some(own)
             }
             Some((shared, false)) => Some(shared.clone()),
@@ -163,7 +166,7 @@ impl Child {
         let (hearing, heard) = channel::<()>();
         let mut child = Self {
             process,
-            input,
+            input: Some(input),
             answers: lines(output),
             words: words.clone(),
             heard,
@@ -197,7 +200,9 @@ impl Child {
         let name = name(ask);
         let line = serde_json::to_string(ask).map_err(|e| WorkerError::System(e.to_string()))?;
         // A worker that ended cannot be written to; its end is what is said.
-        let _ = writeln!(self.input, "{line}").and_then(|()| self.input.flush());
+        if let Some(input) = &mut self.input {
+            let _ = writeln!(input, "{line}").and_then(|()| input.flush());
+        }
         match self.answer(name, self.limits.answer)? {
             Answer::Failed { error } => Err(WorkerError::Said(error)),
             answer => Ok(answer),
@@ -301,6 +306,33 @@ impl Child {
         arrays::read_scene(&self.path(to)).map_err(file_error)
     }
 
+    /// Lets the worker end, and reads a text that it, or what it runs under, left in its folder.
+    ///
+    /// # Errors
+    /// If it does not end in time, or left no such text.
+    pub fn finish(mut self, file: &str) -> Result<String, WorkerError> {
+        const LARGEST: u64 = 1 << 20;
+        const PAUSE: Duration = Duration::from_millis(20);
+        drop(self.input.take());
+        let start = Instant::now();
+        while matches!(self.process.try_wait(), Ok(None)) {
+            if start.elapsed() > self.limits.answer {
+                return Err(WorkerError::Deadline {
+                    ask: "end".into(),
+                    seconds: self.limits.answer.as_secs(),
+                });
+            }
+            thread::sleep(PAUSE);
+        }
+        let mut text = Vec::new();
+        let read = File::open(self.path(file))
+            .and_then(|opened| opened.take(LARGEST).read_to_end(&mut text));
+        match read {
+            Ok(_) => Ok(String::from_utf8_lossy(&text).into_owned()),
+            Err(error) => Err(WorkerError::Said(format!("it left no {file} ({error})"))),
+        }
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -323,23 +355,13 @@ impl Drop for Child {
     }
 }
 
-/// Copies a folder with its folders.
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+/// A copy that only this user can read.
+fn own_copy(from: &Path, to: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        let to = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &to)?;
-        } else {
-            // Gone since the folder was read: somebody compiled it anew, and so will the worker.
-            let _ = std::fs::copy(entry.path(), to);
-        }
-    }
-    Ok(())
+    copy(from, to)
 }
 
 fn file_error(error: std::io::Error) -> WorkerError {
@@ -389,7 +411,6 @@ fn listen(mut pipe: impl Read, words: &Mutex<String>) {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use std::time::Instant;
 
     fn shell(script: &str) -> Program {
         Program {

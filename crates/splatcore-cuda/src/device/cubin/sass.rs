@@ -9,105 +9,72 @@ use Class::*;
 /// Bytes of an instruction.
 pub(super) const INSTRUCTION_BYTES: usize = 16;
 
-/// What an instruction does, or the unit that does it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Class {
-    /// f32 arithmetic but for products with a sum; comparisons and selections too.
-    Fp32,
-    /// Products with a sum in f32.
-    Fma,
-    /// Arithmetic in halves.
-    Half,
-    /// f64 arithmetic.
-    Double,
-    /// Exponentials, logarithms, reciprocals, roots, sines.
-    Special,
-    /// Between kinds of numbers, and roundings.
-    Convert,
-    /// Integers, bits, predicates.
-    Integer,
-    /// Matrix units.
-    Tensor,
-    /// Between the lanes of a warp.
-    Shuffle,
-    /// From shared memory.
-    SharedLoad,
-    /// To shared memory.
-    SharedStore,
-    /// From global memory, to shared memory too.
-    GlobalLoad,
-    /// To global memory.
-    GlobalStore,
-    /// From a thread's stack.
-    LocalLoad,
-    /// To a thread's stack.
-    LocalStore,
-    /// From constants, parameters among them.
-    ConstantLoad,
-    /// Atomic, in shared or global memory.
-    Atomic,
-    /// Jumps, calls, ends, and what brings the lanes of a warp together again.
-    Branch,
-    /// Barriers, fences and waits.
-    Barrier,
-    /// Moves between registers, nothing at all.
-    Move,
-    /// An instruction that this table lacks.
-    Unknown,
+/// Declares [`Class`] with its list and its names, so that each class stands once.
+macro_rules! classes {
+    ($($(#[$doc:meta])+ $class:ident = $name:literal,)+) => {
+        /// What an instruction does, or the unit that does it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Class {
+            $($(#[$doc])+ $class,)+
+        }
+
+        impl Class {
+            /// All of them, in the order of their declaration.
+            pub const ALL: [Self; [$($name),+].len()] = [$($class),+];
+
+            /// For tables and files.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($class => $name,)+
+                }
+            }
+        }
+    };
 }
 
-impl Class {
-    /// All of them.
-    pub const ALL: [Self; 21] = [
-        Fp32,
-        Fma,
-        Half,
-        Double,
-        Special,
-        Convert,
-        Integer,
-        Tensor,
-        Shuffle,
-        SharedLoad,
-        SharedStore,
-        GlobalLoad,
-        GlobalStore,
-        LocalLoad,
-        LocalStore,
-        ConstantLoad,
-        Atomic,
-        Branch,
-        Barrier,
-        Move,
-        Unknown,
-    ];
-
-    /// For tables and files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Fp32 => "fp32",
-            Fma => "fma",
-            Half => "half",
-            Double => "double",
-            Special => "special",
-            Convert => "convert",
-            Integer => "integer",
-            Tensor => "tensor",
-            Shuffle => "shuffle",
-            SharedLoad => "shared load",
-            SharedStore => "shared store",
-            GlobalLoad => "global load",
-            GlobalStore => "global store",
-            LocalLoad => "local load",
-            LocalStore => "local store",
-            ConstantLoad => "constant load",
-            Atomic => "atomic",
-            Branch => "branch",
-            Barrier => "barrier",
-            Move => "move",
-            Unknown => "unknown",
-        }
-    }
+classes! {
+    /// f32 arithmetic but for products with a sum; comparisons and selections too.
+    Fp32 = "fp32",
+    /// Products with a sum in f32.
+    Fma = "fma",
+    /// Arithmetic in halves.
+    Half = "half",
+    /// f64 arithmetic.
+    Double = "double",
+    /// Exponentials, logarithms, reciprocals, roots, sines.
+    Special = "special",
+    /// Between kinds of numbers, and roundings.
+    Convert = "convert",
+    /// Integers, bits, predicates.
+    Integer = "integer",
+    /// Matrix units.
+    Tensor = "tensor",
+    /// Between the lanes of a warp.
+    Shuffle = "shuffle",
+    /// From shared memory.
+    SharedLoad = "shared load",
+    /// To shared memory.
+    SharedStore = "shared store",
+    /// From global memory, to shared memory too.
+    GlobalLoad = "global load",
+    /// To global memory.
+    GlobalStore = "global store",
+    /// From a thread's stack.
+    LocalLoad = "local load",
+    /// To a thread's stack.
+    LocalStore = "local store",
+    /// From constants, parameters among them.
+    ConstantLoad = "constant load",
+    /// Atomic, in shared or global memory.
+    Atomic = "atomic",
+    /// Jumps, calls, ends, and what brings the lanes of a warp together again.
+    Branch = "branch",
+    /// Barriers, fences and waits.
+    Barrier = "barrier",
+    /// Moves between registers, nothing at all.
+    Move = "move",
+    /// An instruction that this table lacks.
+    Unknown = "unknown",
 }
 
 type Opcodes = &'static [(u16, &'static str)];

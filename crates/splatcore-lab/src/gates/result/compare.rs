@@ -14,6 +14,11 @@ pub struct ImageError {
     pub psnr: f64,
 }
 
+/// The bits of an image's values, in the order of its pixels: equal where images are.
+pub fn bits(image: &Image) -> Vec<u32> {
+    image.data.iter().flatten().map(|v| v.to_bits()).collect()
+}
+
 /// PSNR of images with the same bits.
 pub const BEST: f64 = 200.0;
 

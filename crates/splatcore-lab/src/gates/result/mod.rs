@@ -5,9 +5,9 @@ mod compare;
 mod metamorphic;
 mod scenes;
 
-pub use compare::{GradientError, ImageError, gradient_errors, image_error};
+pub use compare::{GradientError, ImageError, bits, gradient_errors, image_error};
 pub use metamorphic::check as check_metamorphic;
-pub use scenes::{TestScene, Wanted, hostile, random, wanted};
+pub use scenes::{TestScene, Wanted, for_sanitizers, hostile, of_timed_size, random, wanted};
 
 use super::{Gate, Rejection};
 

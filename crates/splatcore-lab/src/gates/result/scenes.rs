@@ -1,6 +1,7 @@
 //! Scenes that nobody tuned a kernel on: drawn anew from a seed, degenerate, hostile.
 
 use crate::worker::FrameSpec;
+use serde::{Deserialize, Serialize};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Gaussians, Pipeline};
@@ -101,8 +102,34 @@ pub fn random(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
     KINDS.iter().enumerate().map(draw).collect()
 }
 
+/// A scene whose frame is wider than those of all tests, as timed ones are: a kernel that is right
+/// on small images alone is wrong there.
+pub fn of_timed_size(seed: u64, pipeline: Pipeline) -> TestScene {
+    let mut rng = Rng::new(seed, 400);
+    TestScene {
+        name: format!("a timed size (seed {seed})"),
+        scene: gaussians(&mut rng, &KINDS[0]),
+        frames: vec![frame(&mut rng, [256, 96], pipeline)],
+    }
+}
+
+/// Small pieces for tools that slow a card down a hundredfold: the first kinds of drawn scenes, an
+/// image of 96x64 each.
+pub fn for_sanitizers(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
+    let draw = |(number, kind): (usize, &Kind)| {
+        let mut rng = Rng::new(seed, 500 + number as u64);
+        TestScene {
+            name: format!("{} (seed {seed})", kind.name),
+            scene: gaussians(&mut rng, kind),
+            frames: vec![frame(&mut rng, [96, 64], pipeline)],
+        }
+    };
+    KINDS[..3].iter().enumerate().map(draw).collect()
+}
+
 /// What somebody says a candidate may fail on; what is not said is drawn.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Wanted {
     /// For messages.
     pub name: String,

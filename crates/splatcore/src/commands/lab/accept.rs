@@ -4,16 +4,16 @@ use super::device::DeviceArgs;
 use super::opening::{check_build, settings};
 use super::scenes;
 use super::toolbox::Build;
-use super::words::said;
 use crate::output;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use serde::Serialize;
 use similar::TextDiff;
 use splatcore_cuda::ops::op_of;
 use splatcore_lab::acceptance::{Evidence, accept};
-use splatcore_lab::evaluate::{Evaluator, Local, Outcome, Toolbox};
+use splatcore_lab::evaluate::{Evaluator, Local, Toolbox};
 use splatcore_lab::experiment::{Experiment, Folder, Scene};
 use splatcore_lab::gates::Ratio;
+use splatcore_lab::gates::result::Wanted;
 use splatcore_lab::journal::{Event, State, Timed};
 use splatcore_lab::summary::{Row, Summary, rounds, scene_ratios};
 use splatcore_lab::timing::interval;
@@ -52,29 +52,27 @@ pub fn run(args: Args) -> Result<()> {
     let experiment = folder.experiment.clone();
     check_build(&experiment, &build)?;
     let summary = Summary::of(folder.journal.entries());
-    let row = find(&summary, &args.id)?;
     let state = State::replay(Texts::new(), folder.journal.entries(), &folder.blobs)?;
-    let judged = state
-        .history
-        .find(&row.id)
-        .context("the candidate is not judged yet")?;
+    let judged = state.history.named(&args.id).map_err(Error::msg)?;
     let candidate = judged.candidate.clone();
+    let id = candidate.id();
+    let mut rows = summary.candidates.iter();
+    let row = rows
+        .find(|row| row.id == id)
+        .context("the journal has no proposal of the candidate")?;
     let Some(noise) = summary.noise else {
         bail!("the journal has no times: run the experiment on a card first");
     };
-    let (search, scenes) = timed(
-        &build,
-        &experiment,
-        &experiment.scenes.search,
-        &candidate,
-        1,
-    )?;
-    let held_out = match experiment.scenes.held_out.is_empty() {
-        true => None,
-        false => {
-            let list = &experiment.scenes.held_out;
-            Some(timed(&build, &experiment, list, &candidate, 2)?)
-        }
+    let again = Again {
+        build: &build,
+        experiment: &experiment,
+        more: &state.counterexamples,
+        candidate: &candidate,
+    };
+    let (search, scenes) = again.timed(&experiment.scenes.search, 1)?;
+    let held_out = match experiment.scenes.held_out.as_slice() {
+        [] => None,
+        list => Some(again.timed(list, 2)?),
     };
     let (held_out, held_out_scenes) = held_out.map_or((None, vec![]), |(r, s)| (Some(r), s));
     let evidence = Evidence {
@@ -107,46 +105,36 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-fn find<'a>(summary: &'a Summary, id: &str) -> Result<&'a Row> {
-    let mut found = summary
-        .candidates
-        .iter()
-        .filter(|row| row.id.as_str().starts_with(id));
-    match (found.next(), found.next()) {
-        (Some(row), None) => Ok(row),
-        (None, _) => bail!("the journal has no candidate {id}"),
-        (Some(_), Some(_)) => bail!("several candidates begin with {id}; give more digits"),
-    }
+/// A candidate that is judged once more.
+struct Again<'a> {
+    build: &'a Build,
+    experiment: &'a Experiment,
+    /// Counterexamples of a second model, all of the experiment.
+    more: &'a [Wanted],
+    candidate: &'a Candidate,
 }
 
-/// All gates and the times, anew.
-fn timed(
-    build: &Build,
-    experiment: &Experiment,
-    list: &[Scene],
-    candidate: &Candidate,
-    again: u64,
-) -> Result<(Ratio, Vec<(String, f64)>)> {
-    let mut settings = settings(build, experiment)?;
-    settings.seed = experiment.seed.wrapping_add(again << 32);
-    let scenes = scenes::read(list, settings.pipeline)?;
-    let mut local = Local::new(build, settings, scenes)?;
-    let mut series = None;
-    let outcome = local.evaluate(candidate, &|_| None, &mut |event| {
-        if let Event::Timed(Timed { series: found, .. }) = event {
-            series = Some(found);
-        }
-    })?;
-    let Outcome { verdict, .. } = &outcome;
-    let (Some(series), Some(_)) = (series, verdict.ratio()) else {
-        let words = said(verdict);
-        bail!(
-            "{} is not accepted: tried anew, it was {words}",
-            candidate.id()
-        );
-    };
-    let ratio = interval(&rounds(&series), 0.05).context("too few rounds for an interval")?;
-    Ok((ratio, scene_ratios(&series)))
+impl Again<'_> {
+    /// All gates and the times, with the `n`-th other seed.
+    fn timed(&self, list: &[Scene], n: u64) -> Result<(Ratio, Vec<(String, f64)>)> {
+        let mut settings = settings(self.build, self.experiment, self.more.to_vec())?;
+        settings.seed = self.experiment.seed.wrapping_add(n << 32);
+        let scenes = scenes::read(list, settings.pipeline)?;
+        let mut local = Local::new(self.build, settings, scenes)?;
+        let mut series = None;
+        let outcome = local.evaluate(self.candidate, &|_| None, &mut |event| {
+            if let Event::Timed(Timed { series: found, .. }) = event {
+                series = Some(found);
+            }
+        })?;
+        let verdict = &outcome.verdict;
+        let (Some(series), Some(_)) = (series, verdict.ratio()) else {
+            let id = self.candidate.id();
+            bail!("{id} is not accepted: tried anew, it was {verdict}");
+        };
+        let ratio = interval(&rounds(&series), 0.05).context("too few rounds for an interval")?;
+        Ok((ratio, scene_ratios(&series)))
+    }
 }
 
 /// A patch against the tree that the kernels are built from.

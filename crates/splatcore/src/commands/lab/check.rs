@@ -3,7 +3,6 @@
 use super::device::DeviceArgs;
 use super::scenes;
 use super::toolbox::Build;
-use super::words::said;
 use anyhow::{Result, bail};
 use splatcore_core::Pipeline;
 use splatcore_cuda::device::Replacements;
@@ -63,6 +62,7 @@ pub fn run(args: Args) -> Result<()> {
     let candidate = Candidate {
         parents: vec![],
         operator: Operator::Manual,
+        origin: None,
         changed,
         about: args.folder.display().to_string(),
     };
@@ -80,7 +80,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     match outcome.verdict {
         splatcore_lab::Verdict::Rejected(rejection) => bail!("rejected by {rejection}"),
-        verdict => println!("verdict  {}", said(&verdict)),
+        verdict => println!("verdict  {verdict}"),
     }
     Ok(())
 }
@@ -88,9 +88,7 @@ pub fn run(args: Args) -> Result<()> {
 /// The files of a folder, each a kernel file.
 fn read(folder: &Path) -> Result<Texts> {
     let files = Replacements::of_folder(folder, SOURCES);
-    let files = files.map_err(|error| {
-        anyhow::Error::msg(error.trim_start_matches("SPLATCORE_KERNELS: ").to_owned())
-    })?;
+    let files = files.map_err(anyhow::Error::msg)?;
     if files.is_empty() {
         bail!("{} holds no kernel file", folder.display());
     }

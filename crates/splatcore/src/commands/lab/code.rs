@@ -12,7 +12,8 @@ use splatcore_cuda::ops::SOURCES;
 use splatcore_lab::candidate::hex;
 use splatcore_lab::gates::machine_code::{self, Compiled, Kernel};
 use splatcore_lab::{Gate, Rejection, Texts};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
 
 /// Size and Gaussians of the frame that is asked about: by them methods and sorts are chosen.
 const SIZE: [u32; 2] = [1920, 1080];
@@ -93,40 +94,82 @@ fn step(render: RenderOptions) -> StepPlan {
     }
 }
 
-/// Compiles what a pipeline launches, without a card; `None` without NVRTC.
-///
-/// # Errors
-/// The rejection: it does not compile, or its launches cannot be told.
-pub fn compile(
-    changed: &Texts,
-    pipeline: Pipeline,
-    training: bool,
-    capability: u32,
-) -> Result<Option<Compiled>, Rejection> {
-    let refused = |reason: String| Rejection::new(Gate::Compile, reason);
-    let programs = programs(pipeline, training, capability, Some(changed));
-    let programs = programs.map_err(|error| refused(error.to_string()))?;
-    if nvrtc::nvrtc().is_err() {
-        return Ok(None);
+/// Compiles without a card, each text once: a candidate costs the programs that it changes, and
+/// equal texts have equal code, though NVRTC may number registers in another way the next time.
+#[derive(Default)]
+pub struct Compiler {
+    /// By the digest of text and compute capability. Lines of the text give the options.
+    known: Mutex<HashMap<String, Coded>>,
+}
+
+/// A program's machine code: its digest, and what gates look at.
+#[derive(Clone)]
+struct Coded {
+    digest: String,
+    program: machine_code::Program,
+}
+
+impl Compiler {
+    /// Compiles what a pipeline launches; `None` without NVRTC.
+    ///
+    /// # Errors
+    /// The rejection: it does not compile, or its launches cannot be told.
+    pub fn compile(
+        &self,
+        changed: &Texts,
+        pipeline: Pipeline,
+        training: bool,
+        capability: u32,
+    ) -> Result<Option<Compiled>, Rejection> {
+        let programs = programs(pipeline, training, capability, Some(changed));
+        let programs = programs.map_err(|error| refused(error.to_string()))?;
+        if nvrtc::nvrtc().is_err() {
+            return Ok(None);
+        }
+        let replacements = Replacements::new(changed.clone(), SOURCES).map_err(refused)?;
+        let coded: Vec<(String, Coded)> = programs
+            .par_iter()
+            .map(|program| {
+                let coded = self.coded(program, &replacements, capability)?;
+                Ok((name(program), coded))
+            })
+            .collect::<Result<_, Rejection>>()?;
+        let mut hasher = Sha256::new();
+        for (name, coded) in &coded {
+            hasher.update(format!("{name} {}\n", coded.digest));
+        }
+        Ok(Some(Compiled {
+            code: hex(&hasher.finalize()),
+            programs: coded.into_iter().map(|(n, c)| (n, c.program)).collect(),
+        }))
     }
-    let replacements = Replacements::new(changed.clone(), SOURCES).map_err(refused)?;
-    let compiled: Vec<(String, Cubin)> = programs
-        .par_iter()
-        .map(|program| {
-            let built = nvrtc::compile(program, &replacements, capability);
-            let built = built.map_err(|error| refused(error.to_string()))?;
-            let cubin = Cubin::read(&built.cubin).map_err(|error| refused(error.to_string()))?;
-            Ok((name(program), cubin))
-        })
-        .collect::<Result<_, Rejection>>()?;
-    let mut hasher = Sha256::new();
-    for (name, cubin) in &compiled {
-        hasher.update(format!("{name} {}\n", cubin.digest));
+
+    fn coded(
+        &self,
+        program: &Program,
+        replacements: &Replacements,
+        capability: u32,
+    ) -> Result<Coded, Rejection> {
+        let source = program.clone().replaced(replacements.clone()).source();
+        let key = hex(&Sha256::digest(format!("sm_{capability}\n{source}")));
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(coded) = known().get(&key) {
+            return Ok(coded.clone());
+        }
+        let built = nvrtc::compile(program, replacements, capability);
+        let built = built.map_err(|error| refused(error.to_string()))?;
+        let cubin = Cubin::read(&built.cubin).map_err(|error| refused(error.to_string()))?;
+        let coded = Coded {
+            digest: cubin.digest.clone(),
+            program: self::program(cubin),
+        };
+        // Somebody else may have compiled it meanwhile: the first result stays.
+        Ok(known().entry(key).or_insert(coded).clone())
     }
-    Ok(Some(Compiled {
-        code: hex(&hasher.finalize()),
-        programs: compiled.into_iter().map(|(n, c)| (n, program(c))).collect(),
-    }))
+}
+
+fn refused(reason: String) -> Rejection {
+    Rejection::new(Gate::Compile, reason)
 }
 
 fn name(program: &Program) -> String {

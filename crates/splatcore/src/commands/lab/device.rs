@@ -1,6 +1,9 @@
 //! What kernels run on.
 
+use anyhow::{Result, anyhow};
 use clap::ValueEnum;
+use splatcore_core::Backend;
+use splatcore_cuda::{CudaBackend, OpenError, Options};
 
 /// `--on`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -19,23 +22,57 @@ pub struct DeviceArgs {
     on: Option<On>,
     /// Which NVIDIA card, as `splatcore doctor` numbers them [0]
     #[arg(long, value_name = "N")]
-    pub device: Option<usize>,
+    device: Option<usize>,
+}
+
+/// What kernels run on, asked once.
+#[derive(Clone, Debug)]
+pub enum Device {
+    /// An NVIDIA card.
+    Card(Card),
+    /// The emulator.
+    Emulator,
+}
+
+/// What is known of a card.
+#[derive(Clone, Debug)]
+pub struct Card {
+    /// Its number, if one was named.
+    pub number: Option<usize>,
+    /// Its compute capability.
+    pub capability: u32,
+    /// Card, driver and compiler, in words.
+    pub description: String,
 }
 
 impl DeviceArgs {
     /// What was asked for, or what there is.
-    pub fn on(&self) -> On {
-        let card = || match splatcore_cuda::CudaBackend::open(self.options()) {
-            Ok(_) => On::Card,
-            Err(_) => On::Emulator,
-        };
-        self.on.unwrap_or_else(card)
-    }
-
-    fn options(&self) -> splatcore_cuda::Options {
-        splatcore_cuda::Options {
-            device: self.device,
-            ..splatcore_cuda::Options::default()
+    ///
+    /// # Errors
+    /// If a card was asked for and there is none.
+    pub fn find(&self) -> Result<Device> {
+        if self.on == Some(On::Emulator) {
+            return Ok(Device::Emulator);
+        }
+        match (open(self.device), self.on) {
+            (Ok(backend), _) => Ok(Device::Card(Card {
+                number: self.device,
+                capability: backend.device().capability(),
+                description: backend.describe(),
+            })),
+            (Err(error), Some(On::Card)) => Err(anyhow!("--on card: {error}")),
+            (Err(_), _) => Ok(Device::Emulator),
         }
     }
+}
+
+/// A card with the built-in kernels.
+///
+/// # Errors
+/// If there is none.
+pub fn open(device: Option<usize>) -> Result<CudaBackend, OpenError> {
+    CudaBackend::open(Options {
+        device,
+        ..Options::default()
+    })
 }

@@ -31,7 +31,7 @@ pub fn run(args: Args) -> Result<()> {
     opening.check_device(&folder)?;
     let baseline = opening.baseline(&experiment)?;
     let profile = super::profile::of(&opening.build, &experiment)?;
-    let mut evaluator = opening.evaluator(&experiment, &args.folder)?;
+    let mut evaluator = opening.evaluator(&folder)?;
     let opened = opening.opened(&experiment, &evaluator);
     let guard = interrupt::Guard::start()?;
     let mut watch = Lines { guard: &guard };

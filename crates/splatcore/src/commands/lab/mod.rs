@@ -4,7 +4,7 @@ mod accept;
 mod cheats;
 mod check;
 mod code;
-mod counterexamples;
+mod compare_searches;
 mod device;
 mod mcp;
 mod model;
@@ -15,11 +15,10 @@ mod profile;
 mod replay_server;
 mod report;
 mod run;
+mod sanitizer;
 mod scenes;
-mod search;
 mod status;
 mod toolbox;
-mod words;
 mod worker;
 
 use anyhow::Result;
@@ -64,6 +63,8 @@ enum Command {
     Check(check::Args),
     /// Show that planted wrong changes are stopped, and honest ones are not
     Cheats(cheats::Args),
+    /// Compare the search's strategies on recorded spaces
+    CompareSearches(compare_searches::Args),
     /// What changed kernels run in; started by the other commands
     #[command(hide = true)]
     Worker(worker::Args),
@@ -84,6 +85,7 @@ pub fn run(args: Args) -> Result<()> {
         Command::Merge(args) => pack::merge(&args),
         Command::Check(args) => check::run(args),
         Command::Cheats(args) => cheats::run(args),
+        Command::CompareSearches(args) => compare_searches::run(&args),
         Command::Worker(args) => worker::run(&args),
     }
 }

@@ -1,15 +1,16 @@
 //! `splatcore lab run --llm`: a model plans, writes and checks.
 
-use super::counterexamples;
 use super::opening::Opening;
 use super::profile;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use splatcore_lab::Candidate;
 use splatcore_lab::campaign::CrossCheck;
 use splatcore_lab::experiment::{Experiment, Workload};
+use splatcore_lab::journal::CrossChecked;
 use splatcore_lab::llm::Role;
 use splatcore_lab::llm::budget::Budget;
-use splatcore_lab::llm::checker::{self, Opinion};
+use splatcore_lab::llm::checker;
 use splatcore_lab::llm::endpoint::Keys;
 use splatcore_lab::llm::model::Model;
 use splatcore_lab::llm::pause::Pause;
@@ -22,7 +23,6 @@ use splatcore_lab::llm::recorder::Recorder;
 use splatcore_lab::llm::source::Source;
 use splatcore_lab::profile::read_ncu;
 use splatcore_lab::propose::{History, Proposer};
-use splatcore_lab::{Candidate, Rejection};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -97,7 +97,6 @@ impl ModelArgs {
             let checker: Box<dyn CrossCheck> = Box::new(Checker {
                 model: model.clone(),
                 setting: setting.clone(),
-                folder: folder.to_owned(),
             });
             checker
         });
@@ -157,28 +156,20 @@ fn hidden(experiment: &Experiment) -> Vec<String> {
 struct Checker {
     model: Shared,
     setting: Setting,
-    folder: PathBuf,
 }
 
 impl CrossCheck for Checker {
-    fn object(
+    fn check(
         &mut self,
         history: &History,
         candidate: &Candidate,
-    ) -> Result<Option<Rejection>, String> {
+    ) -> Result<Option<CrossChecked>, String> {
         if !checker::asks_first(history) {
             return Ok(None);
         }
         let opinion = checker::check(&mut self.model, &self.setting, &history.baseline, candidate);
         let opinion = opinion.map_err(|error| format!("the {}: {error}", Role::Checker))?;
-        if let Opinion::Differs {
-            counterexample: Some(example),
-            ..
-        } = &opinion
-        {
-            let kept = counterexamples::keep(&self.folder, example);
-            kept.map_err(|error| error.to_string())?;
-        }
-        Ok(opinion.rejection())
+        let by = self.setting.model_of(Role::Checker);
+        Ok(Some(opinion.checked(candidate.id(), by)))
     }
 }

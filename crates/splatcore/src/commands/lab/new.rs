@@ -86,6 +86,7 @@ pub fn run(args: Args) -> Result<()> {
         seed: args.seed,
         commit: option_env!("SPLATCORE_COMMIT").map(str::to_owned),
         kernels: digest(build.kernels()),
+        proposer: None,
         task: Task {
             pipeline: args.pipeline.to_string(),
             workload: args.workload,

@@ -1,6 +1,5 @@
 //! What every way of running an experiment begins with.
 
-use super::counterexamples;
 use super::device::DeviceArgs;
 use super::scenes;
 use super::toolbox::{Build, digest};
@@ -9,8 +8,8 @@ use splatcore_core::Pipeline;
 use splatcore_lab::Texts;
 use splatcore_lab::evaluate::{Evaluator, Local, Settings, Toolbox};
 use splatcore_lab::experiment::{Experiment, Folder, Workload};
-use splatcore_lab::journal::{Event, Opened};
-use std::path::Path;
+use splatcore_lab::gates::result::Wanted;
+use splatcore_lab::journal::{Event, Opened, State};
 
 /// This build on a device.
 pub struct Opening {
@@ -44,9 +43,10 @@ impl Opening {
     ///
     /// # Errors
     /// If a scene cannot be read, or the baseline does not pass its own gates.
-    pub fn evaluator(&self, experiment: &Experiment, folder: &Path) -> Result<Local<'_>> {
-        let mut settings = settings(&self.build, experiment)?;
-        settings.more = counterexamples::read(folder)?;
+    pub fn evaluator(&self, folder: &Folder) -> Result<Local<'_>> {
+        let experiment = &folder.experiment;
+        let state = State::replay(Texts::new(), folder.journal.entries(), &folder.blobs)?;
+        let settings = settings(&self.build, experiment, state.counterexamples)?;
         let scenes = match self.build.is_timed() {
             true => scenes::read(&experiment.scenes.search, settings.pipeline)?,
             false => vec![],
@@ -90,11 +90,11 @@ impl Opening {
     }
 }
 
-/// How an experiment's candidates are judged, counterexamples apart.
+/// How an experiment's candidates are judged; `more` are counterexamples of a second model.
 ///
 /// # Errors
 /// If no pipeline is called as the experiment says.
-pub fn settings(build: &Build, experiment: &Experiment) -> Result<Settings> {
+pub fn settings(build: &Build, experiment: &Experiment, more: Vec<Wanted>) -> Result<Settings> {
     let pipeline: Pipeline = experiment
         .task
         .pipeline
@@ -105,7 +105,7 @@ pub fn settings(build: &Build, experiment: &Experiment) -> Result<Settings> {
         training: experiment.task.workload == Workload::Step,
         files: experiment.task.files.clone(),
         seed: experiment.seed,
-        more: vec![],
+        more,
         plan: experiment.timing.clone(),
         limits: build.limits(),
     })

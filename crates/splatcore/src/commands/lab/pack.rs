@@ -2,6 +2,7 @@
 //! nor a network.
 
 use anyhow::{Context, Result, bail};
+use splatcore_lab::copy::copy;
 use splatcore_lab::experiment::Folder;
 use splatcore_lab::journal::Journal;
 use std::fs;
@@ -93,7 +94,11 @@ pub fn merge(args: &MergeArgs) -> Result<()> {
     let added = theirs.len() - ours.len();
     drop((here, there));
     // Texts first: the journal names them.
-    copy(&args.from.join("blobs"), &args.folder.join("blobs"))?;
+    let blobs = args.from.join("blobs");
+    // An experiment without a candidate has none.
+    if blobs.exists() {
+        copy(&blobs, &args.folder.join("blobs"))?;
+    }
     let (from, to) = (
         args.from.join("journal.jsonl"),
         args.folder.join("journal.jsonl"),
@@ -103,23 +108,5 @@ pub fn merge(args: &MergeArgs) -> Result<()> {
     fs::rename(&scratch, &to).with_context(|| to.display().to_string())?;
     Journal::open(&to)?;
     println!("{added} events are new");
-    Ok(())
-}
-
-/// Copies a file, or a folder with what it holds; what is there already stays if it is a blob.
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    let said = || format!("{} to {}", from.display(), to.display());
-    if from.is_dir() {
-        fs::create_dir_all(to).with_context(said)?;
-        for entry in fs::read_dir(from).with_context(said)? {
-            let name = entry?.file_name();
-            copy(&from.join(&name), &to.join(&name))?;
-        }
-    } else if from.exists() {
-        if let Some(folder) = to.parent() {
-            fs::create_dir_all(folder).with_context(said)?;
-        }
-        fs::copy(from, to).with_context(said)?;
-    }
     Ok(())
 }

@@ -2,14 +2,15 @@
 
 use super::device::DeviceArgs;
 use super::opening::Opening;
-use super::words::said;
 use crate::interrupt;
-use anyhow::Result;
+use crate::output::WrongUsage;
+use anyhow::{Result, bail};
 use splatcore_lab::Candidate;
 use splatcore_lab::campaign::{self, Watch};
 use splatcore_lab::evaluate::Outcome;
-use splatcore_lab::experiment::Folder;
+use splatcore_lab::experiment::{Experiment, Folder};
 use splatcore_lab::journal::State;
+use splatcore_lab::proposers::Proposers;
 use std::path::PathBuf;
 
 /// Search until a budget is spent, nothing is left to try, or Ctrl-C.
@@ -20,14 +21,12 @@ use std::path::PathBuf;
 pub struct Args {
     /// Folder of the experiment
     folder: PathBuf,
-    /// Without a model: which strategy searches the declared tunables and marked places
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "portfolio",
-        conflicts_with = "llm"
-    )]
-    strategy: super::search::StrategyName,
+    /// Who makes candidates, in turns: a strategy of the search over declared tunables and marked
+    /// places (random, exhaustive, local, genetic, tpe, portfolio), the same around a candidate's
+    /// text (tpe@ID) or the fastest one's (tpe@best), crossover of two candidates' changes, or
+    /// model [that of experiment.toml; else model with --llm, and portfolio without]
+    #[arg(long, value_name = "NAME,NAME")]
+    proposer: Option<Proposers>,
     #[command(flatten)]
     model: super::model::ModelArgs,
     #[command(flatten)]
@@ -42,17 +41,22 @@ pub fn run(args: Args) -> Result<()> {
     opening.check_device(&folder)?;
     let baseline = opening.baseline(&experiment)?;
     let guard = interrupt::Guard::start()?;
-    let (mut proposer, mut cross_check) = match args.model.is_asked() {
-        true => args.model.proposer(&opening, &experiment, &args.folder)?,
-        false => (super::search::proposer(&args.strategy, &experiment), None),
+    let proposers = proposers(args.proposer, &experiment, args.model.is_asked())?;
+    let (model, mut cross_check) = match args.model.is_asked() {
+        true => {
+            let (model, check) = args.model.proposer(&opening, &experiment, &args.folder)?;
+            (Some(model), check)
+        }
+        false => (None, None),
     };
-    let mut evaluator = opening.evaluator(&experiment, &args.folder)?;
+    let mut proposer = proposers.make(model, experiment.seed);
+    let mut evaluator = opening.evaluator(&folder)?;
     let opened = opening.opened(&experiment, &evaluator);
     let mut watch = Lines { guard: &guard };
     let ended = campaign::run(
         &mut folder,
         opened,
-        &mut *proposer,
+        &mut proposer,
         &mut evaluator,
         cross_check.as_deref_mut().map(|check| check as _),
         baseline,
@@ -60,6 +64,24 @@ pub fn run(args: Args) -> Result<()> {
     )?;
     println!("{ended}");
     super::status::print(&folder)
+}
+
+/// Those of the flag, else of the experiment, else what there is.
+fn proposers(flag: Option<Proposers>, experiment: &Experiment, model: bool) -> Result<Proposers> {
+    let named = flag.or_else(|| experiment.proposer.clone());
+    let proposers = named.unwrap_or_else(|| match model {
+        true => Proposers::model(),
+        false => Proposers::search(),
+    });
+    match (proposers.ask_a_model(), model) {
+        (true, false) => bail!(WrongUsage(format!(
+            "{proposers} asks a model; say with --llm which one answers"
+        ))),
+        (false, true) => bail!(WrongUsage(format!(
+            "{proposers} asks no model; add model to --proposer, or leave --llm out"
+        ))),
+        _ => Ok(proposers),
+    }
 }
 
 /// A line a candidate on stderr.
@@ -74,7 +96,7 @@ impl Watch for Lines<'_> {
             "{:>4} {}  {}: ",
             state.history.proposed,
             candidate.id(),
-            candidate.about
+            candidate.described()
         );
     }
 
@@ -83,7 +105,7 @@ impl Watch for Lines<'_> {
             Some(ratio) => format!("; best {:.4} of the baseline's time", ratio.ratio),
             None => String::new(),
         };
-        eprintln!("{}{best}", said(&outcome.verdict));
+        eprintln!("{}{best}", outcome.verdict);
     }
 
     fn interrupted(&self) -> bool {

@@ -54,11 +54,11 @@ pub fn print(folder: &Folder) -> Result<()> {
     }
     match summary.best() {
         Some(best) => {
-            let verdict = best.verdict.as_ref().map(super::words::said);
+            let verdict = best.verdict.as_ref().map(ToString::to_string);
             println!(
                 "best {}  {}: {}",
                 best.id,
-                best.about,
+                best.described(),
                 verdict.unwrap_or_default()
             );
             for (scene, ratio) in &best.scenes {

@@ -1,14 +1,16 @@
 //! What the lab needs of this build.
 
-use super::code;
-use super::device::{DeviceArgs, On};
+use super::code::{self, Compiler};
+use super::device::{Card, Device, DeviceArgs, open};
+use super::sanitizer;
 use anyhow::{Context, Result};
 use splatcore_core::{Backend, Pipeline};
 use splatcore_cpu::CpuBackend;
+use splatcore_cuda::CudaBackend;
 use splatcore_cuda::ops::SOURCES;
-use splatcore_cuda::{CudaBackend, OpenError, Options};
-use splatcore_lab::evaluate::{Role, Toolbox};
+use splatcore_lab::evaluate::{REPORT, Role, Toolbox};
 use splatcore_lab::gates::machine_code::Compiled;
+use splatcore_lab::gates::sanitizer::Tool;
 use splatcore_lab::worker::{Limits, Program};
 use splatcore_lab::{Rejection, Texts};
 use std::ffi::OsString;
@@ -19,10 +21,9 @@ const MEMORY: u64 = 16 << 30;
 
 /// The kernels of this build, its workers, and the processor as the judge.
 pub struct Build {
-    on: On,
-    device: Option<usize>,
-    /// The card's compute capability.
-    card: Option<u32>,
+    device: Device,
+    /// Machine code of programs that were compiled.
+    compiler: Compiler,
     kernels: Texts,
     program: PathBuf,
     /// Compiled kernels of this build. Workers with other kernels copy it, so that they compile
@@ -35,23 +36,20 @@ impl Build {
     /// This build.
     ///
     /// # Errors
-    /// If the program's own file or its cache cannot be found.
+    /// If a card was asked for and there is none, or the program's own file or its cache cannot be
+    /// found.
     pub fn new(device: &DeviceArgs) -> Result<Self> {
-        Self::on(device.on(), device.device)
+        Self::on(device.find()?)
     }
 
-    fn on(on: On, device: Option<usize>) -> Result<Self> {
+    fn on(device: Device) -> Result<Self> {
         let cache = splatcore_cuda::device::nvrtc::cache_folder();
         let cache = cache.with_file_name("lab");
         std::fs::create_dir_all(&cache)
             .with_context(|| format!("{}: the lab's cache", cache.display()))?;
         Ok(Self {
-            on,
             device,
-            card: match on {
-                On::Card => card(device).map(|card| card.device().capability()).ok(),
-                On::Emulator => None,
-            },
+            compiler: Compiler::default(),
             kernels: SOURCES
                 .iter()
                 .map(|&(name, text)| (name.to_owned(), text.to_owned()))
@@ -67,7 +65,7 @@ impl Build {
     /// # Errors
     /// As [`Build::new`].
     pub fn without_device() -> Result<Self> {
-        Self::on(On::Emulator, None)
+        Self::on(Device::Emulator)
     }
 
     /// Kernel files that a frame of a pipeline, or a step of training, is made of.
@@ -86,27 +84,27 @@ impl Build {
 
     /// The card with the built-in kernels, if there is one.
     pub fn card(&self) -> Option<CudaBackend> {
-        match self.on {
-            On::Card => card(self.device).ok(),
-            On::Emulator => None,
+        match &self.device {
+            Device::Card(card) => open(card.number).ok(),
+            Device::Emulator => None,
         }
     }
 
     /// The card's compute capability; the H200's where there is none.
     pub fn capability(&self) -> u32 {
         const H200: u32 = 90;
-        match self.on {
-            On::Card => self.card.unwrap_or(H200),
-            On::Emulator => H200,
+        match &self.device {
+            Device::Card(card) => card.capability,
+            Device::Emulator => H200,
         }
     }
 
     /// How long workers may take: an emulated kernel takes a thousand times as long.
     pub fn limits(&self) -> Limits {
         let seconds = std::time::Duration::from_secs;
-        match self.on {
-            On::Card => Limits::default(),
-            On::Emulator => Limits {
+        match self.device {
+            Device::Card(_) => Limits::default(),
+            Device::Emulator => Limits {
                 start: seconds(60),
                 answer: seconds(180),
             },
@@ -116,12 +114,9 @@ impl Build {
 
 impl Toolbox for Build {
     fn describe(&self) -> String {
-        match self.on {
-            On::Card => match card(self.device) {
-                Ok(backend) => backend.describe(),
-                Err(error) => error.to_string(),
-            },
-            On::Emulator => "the emulator".into(),
+        match &self.device {
+            Device::Card(card) => card.description.clone(),
+            Device::Emulator => "the emulator".into(),
         }
     }
 
@@ -135,14 +130,15 @@ impl Toolbox for Build {
         pipeline: Pipeline,
         training: bool,
     ) -> Result<Option<Compiled>, Rejection> {
-        code::compile(changed, pipeline, training, self.capability())
+        self.compiler
+            .compile(changed, pipeline, training, self.capability())
     }
 
     fn worker(&self, kernels: &Path, role: Role) -> Result<Program, String> {
-        let kind = match (role, self.on) {
-            (Role::Timed, On::Card) => "card",
-            (Role::Guarded, On::Card) => "guarded-card",
-            (Role::Timed | Role::Guarded, On::Emulator) => "emulator",
+        let kind = match (role, &self.device) {
+            (Role::Timed, Device::Card(_)) => "card",
+            (Role::Guarded, Device::Card(_)) => "guarded-card",
+            (Role::Timed | Role::Guarded, Device::Emulator) => "emulator",
             (Role::Checked, _) => "checked",
             (Role::CheckedBackwards, _) => "checked-backwards",
         };
@@ -164,8 +160,12 @@ impl Toolbox for Build {
             option("--writable", &self.cache);
         }
         if kind.ends_with("card") {
-            if let Some(device) = self.device {
-                command.extend(["--device".into(), device.to_string().into()]);
+            if let Device::Card(Card {
+                number: Some(number),
+                ..
+            }) = &self.device
+            {
+                command.extend(["--device".into(), number.to_string().into()]);
             }
         } else {
             command.extend(["--memory".into(), MEMORY.to_string().into()]);
@@ -184,21 +184,39 @@ impl Toolbox for Build {
         })
     }
 
+    fn sanitized(&self, kernels: &Path, tool: Tool) -> Option<Result<Program, String>> {
+        let Device::Card(_) = self.device else {
+            return None;
+        };
+        let Some(sanitizer) = sanitizer::find() else {
+            return Some(Err(format!("{}: {}", tool.name(), sanitizer::MISSING)));
+        };
+        let program = self.worker(kernels, Role::Timed).map(|mut program| {
+            // What a driver refuses is no mistake of a kernel.
+            let words = [
+                "--tool",
+                tool.name(),
+                "--report-api-errors",
+                "no",
+                "--log-file",
+                REPORT,
+            ];
+            let mut command = vec![sanitizer.into_os_string()];
+            command.extend(words.map(OsString::from));
+            command.append(&mut program.command);
+            program.command = command;
+            program
+        });
+        Some(program)
+    }
+
     fn reference(&self) -> &dyn Backend {
         &self.judge
     }
 
     fn is_timed(&self) -> bool {
-        self.on == On::Card
+        matches!(self.device, Device::Card(_))
     }
-}
-
-/// A card, to ask about: nothing is computed.
-fn card(device: Option<usize>) -> Result<CudaBackend, OpenError> {
-    CudaBackend::open(Options {
-        device,
-        ..Options::default()
-    })
 }
 
 /// The digest of kernel files, for telling builds apart.
