@@ -262,7 +262,7 @@ fn a_program_proposes_and_its_record_repeats_it() {
     let both = at("both.html");
     succeeds(&["lab", "report", &first, &second, "-o", &both]);
     let report = std::fs::read_to_string(&both).unwrap();
-    assert!(report.contains("neither, 2 runs"), "{report}");
+    assert!(report.contains("<td>neither</td><td>2</td>"), "{report}");
     assert!(report.contains("try 0: edits"), "{report}");
     let error = fails(&["lab", "run", &second, "--on", "emulator", "--llm", "http"]);
     assert!(error.contains("no model is set for the coder"), "{error}");
