@@ -21,9 +21,11 @@ mod hub;
 pub mod protocol;
 mod server;
 mod session;
+mod shared;
 mod token;
 
 pub use access::Listen;
 pub use hub::{Budget, Hub, Work};
-pub use server::{Photos, Server, ServerError, ServerOptions, serve};
+pub use server::{Server, ServerError, ServerOptions, serve};
+pub use shared::Photos;
 pub use token::Token;

@@ -4,6 +4,7 @@ use crate::access::{Listen, Names};
 use crate::drawing::Variants;
 use crate::hub::Hub;
 use crate::protocol::SceneInfo;
+use crate::shared::{Photos, Shared};
 use crate::{session, token::Token};
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
@@ -51,10 +52,6 @@ const FILES: [(&str, &str, &str); 9] = [
 ];
 const JS: &str = "text/javascript; charset=utf-8";
 
-/// Reads a photo by its index, at most so many pixels on the longer side: r, g, b, a pixel after
-/// the other, width, height; or one line that says why not.
-pub type Photos = Arc<dyn Fn(usize, u32) -> Result<(Vec<u8>, u32, u32), String> + Send + Sync>;
-
 /// What a server needs to know.
 pub struct ServerOptions {
     /// Where to listen.
@@ -84,18 +81,6 @@ pub enum ServerError {
     /// No secret could be made.
     #[error("the system gives no random numbers ({0})")]
     Random(#[from] getrandom::Error),
-}
-
-/// What all sessions share.
-pub(crate) struct Shared {
-    pub hub: Arc<Hub>,
-    pub token: Token,
-    pub control: bool,
-    pub info: SceneInfo,
-    pub photos: Option<Photos>,
-    /// Changes when the server ends.
-    pub ended: watch::Receiver<bool>,
-    names: Names,
 }
 
 /// A running server; it ends when this value is dropped.

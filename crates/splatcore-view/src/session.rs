@@ -3,7 +3,7 @@
 use crate::drawing;
 use crate::hub::{Hub, Made, Work};
 use crate::protocol::{Reply, Request, SceneInfo};
-use crate::server::{Photos, Shared};
+use crate::shared::{Photos, Shared};
 use axum::body::Bytes;
 use axum::extract::ws::{Message, WebSocket};
 use std::sync::Arc;

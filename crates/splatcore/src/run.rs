@@ -9,9 +9,7 @@ pub use job::{Files, Job, Show};
 pub use result::Metrics;
 
 use crate::commands::eval::measure;
-use crate::interrupt::Guard;
 use crate::output::{self, counted, thousands};
-use crate::progress::Progress;
 use crate::report::ViewPictures;
 use crate::viewing::{Live, photos_of, scene_info};
 use crate::{backends, load};
@@ -68,14 +66,7 @@ pub fn run(job: &Job) -> Result<(Metrics, Option<Live>)> {
     let live = live
         .map(|show| watched(show, job, &photos, trainer.scene()?))
         .transpose()?;
-    let mut watch = Watch {
-        live,
-        progress: Progress::new("training", config.iterations.into()),
-        guard: Guard::start()?,
-        measured,
-        align_colour: config.loss.exposure,
-        psnr: Vec::new(),
-    };
+    let mut watch = Watch::start(config, measured, live)?;
     let outcome = trainer.run_ahead(&mut watch)?;
     let mut psnr = std::mem::take(&mut watch.psnr);
     let live = watch.live.take();

@@ -1,40 +1,11 @@
 //! Opens a scene whose Gaussians may stay in the file.
 
+use super::ply;
 use super::read::{ReadOptions, parse_with, read_with};
-use super::rows::Rows;
+use super::scene_file::OpenScene;
 use super::source;
-use super::{SceneFile, ply};
 use crate::DataError;
 use std::path::Path;
-
-/// A scene file that is open.
-pub struct OpenScene {
-    /// The Gaussians, unsound ones left out.
-    pub rows: Box<dyn Rows>,
-    /// As in [`SceneFile`].
-    pub format: String,
-    /// As in [`SceneFile`].
-    pub bytes: u64,
-    /// As in [`SceneFile`].
-    pub dropped: usize,
-    /// As in [`SceneFile`].
-    pub notes: Vec<String>,
-    /// As in [`SceneFile`].
-    pub antialiased: bool,
-}
-
-impl From<SceneFile> for OpenScene {
-    fn from(file: SceneFile) -> Self {
-        Self {
-            rows: Box::new(file.gaussians),
-            format: file.format,
-            bytes: file.bytes,
-            dropped: file.dropped,
-            notes: file.notes,
-            antialiased: file.antialiased,
-        }
-    }
-}
 
 /// Opens a scene file. Of a plain binary PLY, the one format whose files are large, the Gaussians
 /// stay in the file (which is mapped, and must not change meanwhile); other formats are read into

@@ -1,5 +1,6 @@
-//! [`SceneFile`]: what every parser gives.
+//! [`SceneFile`]: what every parser gives; [`OpenScene`]: a scene that may still be in its file.
 
+use super::rows::Rows;
 use splatcore_core::Gaussians;
 
 /// A scene as a file holds it.
@@ -51,6 +52,35 @@ impl SceneFile {
             self.notes.push(format!(
                 "spherical harmonics of degree {degree} are cut to {limit}"
             ));
+        }
+    }
+}
+
+/// A scene file that is open.
+pub struct OpenScene {
+    /// The Gaussians, unsound ones left out.
+    pub rows: Box<dyn Rows>,
+    /// As in [`SceneFile`].
+    pub format: String,
+    /// As in [`SceneFile`].
+    pub bytes: u64,
+    /// As in [`SceneFile`].
+    pub dropped: usize,
+    /// As in [`SceneFile`].
+    pub notes: Vec<String>,
+    /// As in [`SceneFile`].
+    pub antialiased: bool,
+}
+
+impl From<SceneFile> for OpenScene {
+    fn from(file: SceneFile) -> Self {
+        Self {
+            rows: Box::new(file.gaussians),
+            format: file.format,
+            bytes: file.bytes,
+            dropped: file.dropped,
+            notes: file.notes,
+            antialiased: file.antialiased,
         }
     }
 }

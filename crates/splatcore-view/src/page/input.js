@@ -1,6 +1,6 @@
 // Mouse, touch and keys become moves of the camera.
 
-// `on` has: moved(), doubleClick(x, y), click(x, y), key(name).
+// `on` has: moved(), clickedTwice(x, y), click(x, y), key(name).
 export function listen(stage, camera, on) {
   const pointers = new Map();
   let travelled = 0;
@@ -46,7 +46,7 @@ export function listen(stage, camera, on) {
   stage.addEventListener('pointerup', released);
   stage.addEventListener('pointercancel', released);
   stage.addEventListener('contextmenu', (event) => event.preventDefault());
-  stage.addEventListener('dblclick', (event) => on.doubleClick(event.clientX, event.clientY));
+  stage.addEventListener('dblclick', (event) => on.clickedTwice(event.clientX, event.clientY));
   stage.addEventListener('wheel', (event) => {
     event.preventDefault();
     const lines = event.deltaMode === 1 ? 30 : 1;

@@ -239,7 +239,7 @@ listen(stage, camera, {
     const index = overlay.cameraAt(camera.pose(), x, y);
     if (index >= 0) chooseCamera(index);
   },
-  doubleClick(x, y) {
+  clickedTwice(x, y) {
     const view = request(true);
     const scale = view.height / stage.clientHeight;
     connection.send({ type: 'pick', view, x: x * scale, y: y * scale });

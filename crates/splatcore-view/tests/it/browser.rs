@@ -131,7 +131,7 @@ fn a_page_of_another_origin_gets_nothing() {
         let frame = format!(
             "new Promise((done) => {{ const f = document.createElement('iframe'); \
              f.src = 'http://{own}/'; f.onload = () => {{ let seen = 'hidden'; \
-             try {{ if (f.contentDocument && f.contentDocument.title) seen = f.contentDocument.title; }} \
+             try {{ const page = f.contentDocument; if (page && page.title) seen = page.title; }} \
              catch {{ }} done(seen); }}; document.body.append(f); }})"
         );
         assert_eq!(browser.value(&frame).await, "hidden");

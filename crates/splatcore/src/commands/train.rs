@@ -43,12 +43,18 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<f64>,
     /// Show the run in a browser while it trains, and its scene afterwards, until Ctrl-C: the scene
-    /// from any side, photos beside renders, curves, pause and stop. The result is the same, bit for
-    /// bit, as without
+    /// from any side, photos beside renders, curves, pause and stop. The result is the same, bit
+    /// for bit, as without
     #[arg(long)]
     view: bool,
     /// Most of the time that viewing may take from training; 0.2 is a fifth
-    #[arg(long, value_name = "SHARE", default_value_t = 0.2, requires = "view", value_parser = share)]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value_t = 0.2,
+        requires = "view",
+        value_parser = share,
+    )]
     view_share: f64,
     /// Browsers of other machines, which --listen lets look, may also pause and stop the run
     #[arg(long, requires = "listen")]

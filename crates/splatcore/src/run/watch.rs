@@ -6,7 +6,7 @@ use crate::progress::Progress;
 use crate::viewing::Live;
 use splatcore_core::View;
 use splatcore_core::backend::{RenderOptions, Renderer};
-use splatcore_train::{Extras, Observer, Signal, evaluate_with};
+use splatcore_train::{Extras, Observer, ResolvedConfig, Signal, evaluate_with};
 
 /// Shows progress, hears Ctrl-C, measures now and then.
 pub struct Watch<'a> {
@@ -17,6 +17,24 @@ pub struct Watch<'a> {
     pub psnr: Vec<(f64, f64)>,
     /// The browsers that look, if the run is shown.
     pub live: Option<Live>,
+}
+
+impl<'a> Watch<'a> {
+    /// Begins to show progress and to hear Ctrl-C.
+    pub fn start(
+        config: &ResolvedConfig,
+        measured: &'a [View],
+        live: Option<Live>,
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
+            progress: Progress::new("training", config.iterations.into()),
+            guard: Guard::start()?,
+            measured,
+            align_colour: config.loss.exposure,
+            psnr: Vec::new(),
+            live,
+        })
+    }
 }
 
 impl Observer for Watch<'_> {

@@ -13,11 +13,13 @@ mod decode;
 mod files;
 mod lod;
 mod meta;
+mod options;
 mod pixels;
 mod write;
 
 pub use lod::write_streamed;
-pub use write::{SogOptions, write, write_folder};
+pub use options::SogOptions;
+pub use write::{write, write_folder};
 
 pub(super) use files::{LOD_META, META};
 

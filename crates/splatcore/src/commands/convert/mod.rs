@@ -16,7 +16,7 @@ use crate::progress::Stages;
 use crate::{interrupt, load};
 use anyhow::{Result, bail};
 use editor::Editor;
-use splatcore_data::dataset::Split;
+use photos::{Photos, PhotosArgs};
 use splatcore_data::scene::edit::Merged;
 use splatcore_data::scene::spz::SpzOptions;
 use splatcore_data::scene::{self, Format, OpenScene, ReadOptions, Rows, WriteOptions};
@@ -52,31 +52,15 @@ pub struct Args {
     #[arg(long, value_name = "2..4", default_value_t = 3,
           value_parser = clap::value_parser!(u32).range(2..=4))]
     spz_version: u32,
-    /// Keep the order of the Gaussians in formats that have one of their own: compressed PLY and SOG
-    /// put neighbours together, .splat large and opaque ones first
+    /// Keep the order of the Gaussians in formats that have one of their own: compressed PLY puts
+    /// neighbours together, .splat large and opaque ones first
     #[arg(long)]
     keep_order: bool,
     /// Keep properties of PLY files that are no parameters of a Gaussian (labels, masks), in PLY
     #[arg(long)]
     keep_properties: bool,
-    /// The photos that the scene was made of, for --prune-floaters, --max-scale, --up and --metric
-    #[arg(long, value_name = "DATASET")]
-    dataset: Option<PathBuf>,
-    /// Whose cameras tell: those of all photos, or without the held-out ones (train), so that these
-    /// can measure the result
-    #[arg(long, value_name = "SPLIT", default_value_t = Split::All, requires = "dataset")]
-    split: Split,
-    /// Every Nth photo is held out [that of the run beside the scene, or 8]
-    #[arg(long, value_name = "N", requires = "dataset")]
-    test_every: Option<u32>,
-    /// Folder of the dataset's photos in place of `images`, for example images_4
-    #[arg(long, value_name = "FOLDER", requires = "dataset")]
-    images: Option<String>,
-    /// Look at this many pixels on the longer side. Time falls with the square, and hardly what is
-    /// found
-    #[arg(long, value_name = "PX", default_value_t = 960, requires = "dataset",
-          value_parser = clap::value_parser!(u32).range(1..))]
-    max_size: u32,
+    #[command(flatten)]
+    photos: PhotosArgs,
     /// Replace a file that exists
     #[arg(long)]
     overwrite: bool,
@@ -98,7 +82,7 @@ pub fn run(args: Args) -> Result<()> {
             error.remedy
         ))
     })?;
-    if args.dataset.is_some() && !args.steps.ask_photos() {
+    if args.photos.is_given() && !args.steps.ask_photos() {
         bail!(WrongUsage(
             "--dataset is there for nothing: give it with --prune-floaters, --max-scale, --up \
              dataset or --metric PHOTO,PHOTO=LENGTH"
@@ -148,7 +132,7 @@ pub fn run(args: Args) -> Result<()> {
 /// All scenes with all actions applied; also whether they are to be rendered with Mip-Splatting's
 /// 2D filter.
 fn edited(args: &Args) -> Result<(Box<dyn Rows>, bool)> {
-    let photos = photos::Photos::new(args);
+    let photos = Photos::new(&args.photos, &args.backend);
     let mut finished: Vec<(OpenScene, Editor)> = Vec::new();
     let mut steps = args.steps.0.iter().peekable();
     while let Some(Step::Scene(path)) = steps.next_if(|step| matches!(step, Step::Scene(_))) {

@@ -1,27 +1,59 @@
 //! What actions ask of the dataset: where its cameras are, and what they see.
 
-use super::Args;
+use crate::backends::BackendArgs;
 use crate::load;
 use crate::output::counted;
 use anyhow::{Context, Result, bail};
 use splatcore_core::backend::{Learner, Refine, RenderOptions};
 use splatcore_core::{Camera, Gaussians};
-use splatcore_data::dataset::{Dataset, LoadOptions};
+use splatcore_data::dataset::{Dataset, LoadOptions, Split};
 use splatcore_data::scene::edit::Similarity;
 use std::cell::OnceCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Which photos are asked.
+#[derive(clap::Args)]
+pub struct PhotosArgs {
+    /// The photos that the scene was made of, for --prune-floaters, --max-scale, --up and --metric
+    #[arg(long, value_name = "DATASET")]
+    dataset: Option<PathBuf>,
+    /// Whose cameras tell: those of all photos, or without the held-out ones (train), so that these
+    /// can measure the result
+    #[arg(long, value_name = "SPLIT", default_value_t = Split::All, requires = "dataset")]
+    split: Split,
+    /// Every Nth photo is held out [that of the run beside the scene, or 8]
+    #[arg(long, value_name = "N", requires = "dataset")]
+    test_every: Option<u32>,
+    /// Folder of the dataset's photos in place of `images`, for example images_4
+    #[arg(long, value_name = "FOLDER", requires = "dataset")]
+    images: Option<String>,
+    /// Look at this many pixels on the longer side. Time falls with the square, and hardly what is
+    /// found
+    #[arg(long, value_name = "PX", default_value_t = 960, requires = "dataset",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    max_size: u32,
+}
+
+impl PhotosArgs {
+    /// Whether there is a dataset to ask.
+    pub fn is_given(&self) -> bool {
+        self.dataset.is_some()
+    }
+}
 
 /// The dataset of `--dataset`, opened when it is first asked.
 pub struct Photos<'a> {
-    args: &'a Args,
+    args: &'a PhotosArgs,
+    backend: &'a BackendArgs,
     dataset: OnceCell<Dataset>,
 }
 
 impl<'a> Photos<'a> {
-    pub fn new(args: &'a Args) -> Self {
+    pub fn new(args: &'a PhotosArgs, backend: &'a BackendArgs) -> Self {
         Self {
             args,
+            backend,
             dataset: OnceCell::new(),
         }
     }
@@ -99,7 +131,7 @@ impl<'a> Photos<'a> {
             keep_alpha: false,
         };
         let views = load::views(dataset, &indices, &options)?;
-        Ok(args.backend.open()?.learner(gaussians, Arc::new(views))?)
+        Ok(self.backend.open()?.learner(gaussians, Arc::new(views))?)
     }
 
     /// The scene without its floaters; `scene` is the file whose run tells the background.

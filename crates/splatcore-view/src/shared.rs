@@ -1,0 +1,24 @@
+//! What the server and all its sessions know.
+
+use crate::access::Names;
+use crate::hub::Hub;
+use crate::protocol::SceneInfo;
+use crate::token::Token;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// Reads a photo by its index, at most so many pixels on the longer side: r, g, b, a pixel after
+/// the other, width, height; or one line that says why not.
+pub type Photos = Arc<dyn Fn(usize, u32) -> Result<(Vec<u8>, u32, u32), String> + Send + Sync>;
+
+/// What all sessions share.
+pub(crate) struct Shared {
+    pub hub: Arc<Hub>,
+    pub token: Token,
+    pub control: bool,
+    pub info: SceneInfo,
+    pub photos: Option<Photos>,
+    /// Changes when the server ends.
+    pub ended: watch::Receiver<bool>,
+    pub names: Names,
+}
