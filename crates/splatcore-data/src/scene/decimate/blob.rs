@@ -1,6 +1,7 @@
 //! Gaussians as moments, what two of them become as one, and how much of an image that changes.
 
 use splatcore_core::Gaussians;
+use splatcore_core::camera::rotation_from_quaternion;
 use splatcore_core::gaussians::sigmoid;
 use std::f64::consts::PI;
 
@@ -210,30 +211,8 @@ impl Blob {
 
 /// The rotation matrix of a quaternion w, x, y, z, by rows.
 fn axes(wxyz: [f32; 4]) -> [[f64; 3]; 3] {
-    let q = wxyz.map(f64::from);
-    let length = q.iter().map(|v| v * v).sum::<f64>().sqrt();
-    let [w, x, y, z] = if length > 0.0 {
-        q.map(|v| v / length)
-    } else {
-        [1.0, 0.0, 0.0, 0.0]
-    };
-    [
-        [
-            1.0 - 2.0 * (y * y + z * z),
-            2.0 * (x * y - w * z),
-            2.0 * (x * z + w * y),
-        ],
-        [
-            2.0 * (x * y + w * z),
-            1.0 - 2.0 * (x * x + z * z),
-            2.0 * (y * z - w * x),
-        ],
-        [
-            2.0 * (x * z - w * y),
-            2.0 * (y * z + w * x),
-            1.0 - 2.0 * (x * x + y * y),
-        ],
-    ]
+    let still = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+    rotation_from_quaternion(wxyz.map(f64::from)).unwrap_or(still)
 }
 
 /// Eigenvalues, and eigenvectors as the columns of a rotation, by Jacobi's method.

@@ -162,6 +162,7 @@ fn unit(a: [f64; 3]) -> [f64; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use splatcore_core::camera::rotation_from_quaternion;
 
     fn near(a: [f64; 3], b: [f64; 3]) -> bool {
         (0..3).all(|i| (a[i] - b[i]).abs() < 1e-12)
@@ -210,24 +211,7 @@ mod tests {
             ([1.0, -1.0, 0.5], 40.0),
         ] {
             let map = Similarity::rotation(axis, angle);
-            let [w, x, y, z] = map.quaternion();
-            let r = [
-                [
-                    1.0 - 2.0 * (y * y + z * z),
-                    2.0 * (x * y - w * z),
-                    2.0 * (x * z + w * y),
-                ],
-                [
-                    2.0 * (x * y + w * z),
-                    1.0 - 2.0 * (x * x + z * z),
-                    2.0 * (y * z - w * x),
-                ],
-                [
-                    2.0 * (x * z - w * y),
-                    2.0 * (y * z + w * x),
-                    1.0 - 2.0 * (x * x + y * y),
-                ],
-            ];
+            let r = rotation_from_quaternion(map.quaternion()).unwrap();
             for i in 0..3 {
                 assert!(near(r[i], map.rotation[i]), "{axis:?} {angle}");
             }

@@ -1,6 +1,7 @@
 //! The tree of boxes over the Gaussians of all levels.
 
 use splatcore_core::Gaussians;
+use splatcore_core::camera::rotation_from_quaternion;
 
 /// Nodes with no more Gaussians are not split, however far they reach.
 const SMALLEST: usize = 256;
@@ -95,30 +96,13 @@ pub fn build(mut items: Vec<Item>, limits: Limits) -> Node {
 
 /// Half the size of the box around an ellipsoid: its reach along each axis of the world.
 fn half_box(gaussians: &Gaussians, i: usize) -> [f32; 3] {
-    let q = gaussians.rotations[i];
-    let length = q.iter().map(|v| v * v).sum::<f32>().sqrt();
-    let [w, x, y, z] = q.map(|v| v / length);
-    let rows = [
-        [
-            1.0 - 2.0 * (y * y + z * z),
-            2.0 * (x * y - w * z),
-            2.0 * (x * z + w * y),
-        ],
-        [
-            2.0 * (x * y + w * z),
-            1.0 - 2.0 * (x * x + z * z),
-            2.0 * (y * z - w * x),
-        ],
-        [
-            2.0 * (x * z - w * y),
-            2.0 * (y * z + w * x),
-            1.0 - 2.0 * (x * x + y * y),
-        ],
-    ];
-    let scales = gaussians.log_scales[i].map(f32::exp);
+    let q = gaussians.rotations[i].map(f64::from);
+    // Sound Gaussians have a rotation; without one the box is as large as can be.
+    let rows = rotation_from_quaternion(q).unwrap_or([[f64::NAN; 3]; 3]);
+    let scales = gaussians.log_scales[i].map(|s| f64::from(s).exp());
     rows.map(|row| {
-        let square: f32 = (0..3).map(|k| (row[k] * scales[k]).powi(2)).sum();
-        let half = REACH * square.sqrt();
+        let square: f64 = (0..3).map(|k| (row[k] * scales[k]).powi(2)).sum();
+        let half = REACH * square.sqrt() as f32;
         if half.is_nan() {
             f32::MAX
         } else {
