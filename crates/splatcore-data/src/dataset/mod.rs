@@ -31,6 +31,7 @@ pub mod transforms;
 pub mod undistort;
 mod views;
 
+pub use folder::{is_photo, is_video};
 pub use found::{Entry, Format, Points};
 pub use info::DatasetInfo;
 pub use lens::Lens;

@@ -3,7 +3,7 @@
 use super::found::Found;
 use super::options::OpenOptions;
 use super::posed::Dataset;
-use super::{colmap, random_points, transforms};
+use super::{colmap, folder, random_points, transforms};
 use crate::DataError;
 use splatcore_core::Choice;
 use std::path::Path;
@@ -98,6 +98,11 @@ fn find(path: &Path, options: &OpenOptions) -> Result<Found, DataError> {
         {
             return transforms::open_file(path, options);
         }
+        if folder::is_video(path) {
+            let problem = "is a video, whose frames have no cameras yet";
+            let error = DataError::new(path, problem, "find the cameras first");
+            return Err(error.depending_on(Choice::Poses));
+        }
         return Err(DataError::new(
             path,
             "is a file, not a dataset",
@@ -123,7 +128,14 @@ fn find(path: &Path, options: &OpenOptions) -> Result<Found, DataError> {
     if let Some(format) = colmap::format_in(&model) {
         return colmap::open(path, &model, format, options);
     }
-    let remedy = match path.join("scene.ply").is_file() {
+    let is_run = path.join("scene.ply").is_file();
+    if !is_run && folder::holds_photos(path) {
+        let problem = "holds photos but no cameras: neither a COLMAP model (cameras.bin or \
+                       cameras.txt in sparse/0) nor transforms.json";
+        let error = DataError::new(path, problem, "find the cameras first");
+        return Err(error.depending_on(Choice::Poses));
+    }
+    let remedy = match is_run {
         true => {
             "it seems to be the results of a run: give its scene.ply, or the folder of the photos"
         }
