@@ -1,5 +1,6 @@
-//! Ctrl-C (and the system's request to end): while training, the first asks for a checkpoint and an
-//! end, the second ends at once. At any other time the first ends at once, as usual.
+//! Ctrl-C (and the system's request to end): while training, or while another program finds poses,
+//! the first asks for an end that loses nothing, the second ends at once. At any other time the
+//! first ends at once, as usual.
 
 use anyhow::{Context, Result};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -7,6 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 const IDLE: u8 = 0;
 const TRAINING: u8 = 1;
 const STOPPING: u8 = 2;
+const POSING: u8 = 3;
 
 static STATE: AtomicU8 = AtomicU8::new(IDLE);
 
@@ -14,13 +16,22 @@ static STATE: AtomicU8 = AtomicU8::new(IDLE);
 pub struct Guard;
 
 impl Guard {
-    /// Starts to listen. One at a time.
+    /// Starts to listen while training. One at a time.
     pub fn start() -> Result<Self> {
+        Self::listen(TRAINING)
+    }
+
+    /// Starts to listen while poses are found. One at a time.
+    pub fn start_posing() -> Result<Self> {
+        Self::listen(POSING)
+    }
+
+    fn listen(state: u8) -> Result<Self> {
         static INSTALLED: std::sync::Once = std::sync::Once::new();
         let mut result = Ok(());
         INSTALLED.call_once(|| result = ctrlc::set_handler(handle));
         result.context("Ctrl-C cannot be watched")?;
-        STATE.store(TRAINING, Ordering::SeqCst);
+        STATE.store(state, Ordering::SeqCst);
         Ok(Self)
     }
 
@@ -37,14 +48,17 @@ impl Drop for Guard {
 }
 
 fn handle() {
-    if STATE
-        .compare_exchange(TRAINING, STOPPING, Ordering::SeqCst, Ordering::SeqCst)
-        .is_ok()
-    {
+    let stops = |state| {
+        let change = STATE.compare_exchange(state, STOPPING, Ordering::SeqCst, Ordering::SeqCst);
+        change.is_ok()
+    };
+    if stops(TRAINING) {
         eprintln!(
             "stopping: a checkpoint is saved after this step (again to stop at once, without \
              saving)"
         );
+    } else if stops(POSING) {
+        eprintln!("stopping: the program that runs is ended (again to stop at once)");
     } else {
         // The shell's convention for a program ended by SIGINT.
         std::process::exit(130);

@@ -2,7 +2,7 @@
 
 use crate::output::{self, thousands};
 use anyhow::Result;
-use splatcore_data::dataset::{Dataset, DatasetInfo, OpenOptions};
+use splatcore_data::dataset::{Dataset, DatasetInfo, OpenOptions, is_video};
 use splatcore_data::scene::{self, SceneInfo};
 use splatcore_train::memory::Bytes;
 use std::path::PathBuf;
@@ -28,7 +28,8 @@ pub fn run(args: Args) -> Result<()> {
         .path
         .extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("json"));
-    if (args.path.is_dir() || is_json) && !scene::is_unbundled(&args.path) {
+    let posed = args.path.is_dir() || is_json || is_video(&args.path);
+    if posed && !scene::is_unbundled(&args.path) {
         let options = OpenOptions {
             images: args.images,
             ..OpenOptions::default()

@@ -9,6 +9,7 @@ mod killed;
 mod lab;
 mod lpips;
 mod paper;
+mod poses;
 mod regression;
 mod scenes;
 mod training;
