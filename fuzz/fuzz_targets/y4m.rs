@@ -10,7 +10,10 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let size = (frames.header().width, frames.header().height);
     while frames.advance().unwrap_or(false) {
-        assert_eq!(frames.luma().len() as u64, u64::from(size.0) * u64::from(size.1));
+        assert_eq!(
+            frames.luma().len() as u64,
+            u64::from(size.0) * u64::from(size.1)
+        );
         assert_eq!(frames.rgb().map(|image| image.dimensions()), Some(size));
     }
 });
