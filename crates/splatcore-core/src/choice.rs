@@ -23,6 +23,8 @@ pub enum Choice {
     Backend,
     /// Where the photos of a dataset are.
     PhotoFolder,
+    /// To find the poses of photos, or of frames of a video, that have none.
+    Poses,
     /// To go on with the run that wrote a checkpoint.
     Resume,
     /// To begin anew in place of going on from a checkpoint.

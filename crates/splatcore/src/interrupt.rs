@@ -1,5 +1,6 @@
-//! Ctrl-C (and the system's request to end): while training, the first asks for a checkpoint and an
-//! end, the second ends at once. At any other time the first ends at once, as usual.
+//! Ctrl-C (and the system's request to end): while training, or while another program finds poses,
+//! the first asks for an end that loses nothing, the second ends at once. At any other time the
+//! first ends at once, as usual.
 
 use anyhow::{Context, Result};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -8,6 +9,7 @@ const IDLE: u8 = 0;
 const TRAINING: u8 = 1;
 const STOPPING: u8 = 2;
 const FINISHED: u8 = 3;
+const POSING: u8 = 4;
 
 static STATE: AtomicU8 = AtomicU8::new(IDLE);
 
@@ -15,10 +17,19 @@ static STATE: AtomicU8 = AtomicU8::new(IDLE);
 pub struct Guard;
 
 impl Guard {
-    /// Starts to listen. One at a time.
+    /// Starts to listen while training. One at a time.
     pub fn start() -> Result<Self> {
+        Self::listen(TRAINING)
+    }
+
+    /// Starts to listen while poses are found. One at a time.
+    pub fn start_posing() -> Result<Self> {
+        Self::listen(POSING)
+    }
+
+    fn listen(state: u8) -> Result<Self> {
         watch()?;
-        STATE.store(TRAINING, Ordering::SeqCst);
+        STATE.store(state, Ordering::SeqCst);
         Ok(Self)
     }
 
@@ -50,14 +61,17 @@ pub fn finished() -> Result<()> {
 }
 
 fn handle() {
-    if STATE
-        .compare_exchange(TRAINING, STOPPING, Ordering::SeqCst, Ordering::SeqCst)
-        .is_ok()
-    {
+    let stops = |state| {
+        let change = STATE.compare_exchange(state, STOPPING, Ordering::SeqCst, Ordering::SeqCst);
+        change.is_ok()
+    };
+    if stops(TRAINING) {
         eprintln!(
             "stopping: a checkpoint is saved after this step (again to stop at once, without \
              saving)"
         );
+    } else if stops(POSING) {
+        eprintln!("stopping: the program that runs is ended (again to stop at once)");
     } else {
         splatcore_data::file::remove_own_unfinished();
         let finished = STATE.load(Ordering::SeqCst) == FINISHED;

@@ -38,6 +38,8 @@ struct Cli {
 enum Command {
     /// Turn posed photos into a scene of Gaussians
     Train(Box<commands::train::Args>),
+    /// Find the cameras of photos or of a video: a dataset for `train`
+    Poses(commands::poses::Args),
     /// Measure a scene against photos: PSNR and SSIM
     Eval(commands::eval::Args),
     /// Render a scene to PNG files
@@ -70,6 +72,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Train(args) => commands::train::run(*args),
+        Command::Poses(args) => commands::poses::run(args),
         Command::Eval(args) => commands::eval::run(args),
         Command::Render(args) => commands::render::run(args),
         Command::Bench(args) => commands::bench::run(args),

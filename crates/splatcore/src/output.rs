@@ -180,6 +180,19 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// A word of a command, quoted for a POSIX shell (on Windows for its own) where needed.
+pub fn quote(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./+=:,@%\\".contains(c);
+    if !text.is_empty() && text.chars().all(plain) && !text.contains('\\') {
+        return text.to_owned();
+    }
+    if cfg!(windows) {
+        format!("\"{text}\"")
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,15 +17,17 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Starts at 0 of `total`.
+    /// Starts at 0 of `total`; a total of 0 is one that is not known.
     pub fn new(label: &str, total: u64) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar =
                 ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(8));
             // A template that does not parse would only cost the looks.
-            if let Ok(style) =
-                ProgressStyle::with_template("{prefix} [{bar:10}] {pos}/{len} {wide_msg}")
-            {
+            let template = match total {
+                0 => "{prefix} {pos} {wide_msg}",
+                _ => "{prefix} [{bar:10}] {pos}/{len} {wide_msg}",
+            };
+            if let Ok(style) = ProgressStyle::with_template(template) {
                 bar.set_style(style.progress_chars("=> "));
             }
             bar.set_prefix(label.to_owned());
@@ -57,7 +59,11 @@ impl Progress {
             *last = Instant::now();
             let detail = detail();
             let gap = if detail.is_empty() { "" } else { ": " };
-            eprintln!("{} {done}/{}{gap}{detail}", self.label, self.total);
+            let of = match self.total {
+                0 => String::new(),
+                total => format!("/{total}"),
+            };
+            eprintln!("{} {done}{of}{gap}{detail}", self.label);
         }
     }
 

@@ -1,10 +1,13 @@
 //! What a user can do about an error: the only place that turns what the libraries' errors depend
 //! on into flags.
 
+use crate::output::quote;
 use splatcore_core::{BackendError, Choice};
 use splatcore_data::DataError;
+use splatcore_poses::PosesError;
 use splatcore_train::config::{ConfigError, Setting};
 use splatcore_train::{Difference, TrainError};
+use std::path::Path;
 
 /// What can be done about an error, if one of its causes tells.
 pub fn of(error: &anyhow::Error) -> Option<String> {
@@ -15,6 +18,8 @@ pub fn of(error: &anyhow::Error) -> Option<String> {
             of_backend(error)
         } else if let Some(error) = cause.downcast_ref::<DataError>() {
             of_data(error)
+        } else if let Some(error) = cause.downcast_ref::<PosesError>() {
+            of_poses(error)
         } else {
             cause.downcast_ref::<ConfigError>().and_then(of_config)
         }
@@ -76,7 +81,39 @@ fn of_backend(error: &BackendError) -> Option<String> {
 }
 
 fn of_data(error: &DataError) -> Option<String> {
+    if error.depends_on == Some(Choice::Poses) {
+        return Some(pose_first(&error.path));
+    }
     error.depends_on.and_then(|choice| of_choices(&[choice]))
+}
+
+/// The commands that lead from photos or a video to a scene.
+fn pose_first(input: &Path) -> String {
+    let plain = match input.is_file() {
+        true => input.with_extension(""),
+        false => input.components().collect(),
+    };
+    let posed = match plain.file_name() {
+        Some(name) => plain.with_file_name(format!("{}-posed", name.to_string_lossy())),
+        None => "posed".into(),
+    };
+    let [input, posed] = [input, &posed].map(|path| quote(&path.to_string_lossy()));
+    format!("type `splatcore poses {input} -o {posed}`, then `splatcore train {posed} -o OUT`")
+}
+
+/// What can be done about poses that were not found.
+fn of_poses(error: &PosesError) -> Option<String> {
+    Some(match error {
+        PosesError::Data(error) => return of_data(error),
+        PosesError::NoProgram { .. } => {
+            "or name one with --colmap PROGRAM or --python PYTHON".to_owned()
+        }
+        PosesError::Occupied { .. } => "add --overwrite to begin anew, or choose another folder \
+            with -o"
+            .to_owned(),
+        PosesError::Stopped { .. } => "the same command goes on".to_owned(),
+        _ => return None,
+    })
 }
 
 fn of_config(error: &ConfigError) -> Option<String> {
@@ -110,6 +147,7 @@ fn flag(choice: Choice) -> &'static str {
         Choice::GradientStatistic => "--densify-statistic mean",
         Choice::HalfScene => "the full scene: leave out --half-scene",
         Choice::Backend => "--backend cpu",
+        Choice::Poses => "`splatcore poses` to find the cameras",
         Choice::PhotoFolder => "--images for the name of their folder",
         Choice::Resume => "`splatcore train` with --resume to end the run",
         Choice::StartAnew => "no --resume",
@@ -127,7 +165,6 @@ pub fn typed(setting: Setting<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     fn remedy(error: impl Into<anyhow::Error>) -> String {
         of(&error.into()).unwrap_or_default()

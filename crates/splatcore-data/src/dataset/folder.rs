@@ -10,6 +10,36 @@ pub(super) const ENDINGS: [&str; 11] = [
     "png", "jpg", "jpeg", "webp", "tif", "tiff", "exr", "heic", "heif", "avif", "jxl",
 ];
 
+/// Endings of videos, in lower case.
+const VIDEOS: [&str; 12] = [
+    "mp4", "mov", "m4v", "mkv", "webm", "avi", "mts", "m2ts", "3gp", "y4m", "mjpeg", "mjpg",
+];
+
+/// Whether a file's name is that of a photo that can be read.
+pub fn is_photo(path: &Path) -> bool {
+    ENDINGS[..4].contains(&ending(path).as_str())
+}
+
+/// Whether a file's name is that of a video.
+pub fn is_video(path: &Path) -> bool {
+    VIDEOS.contains(&ending(path).as_str())
+}
+
+fn ending(path: &Path) -> String {
+    path.extension().map_or(String::new(), |ending| {
+        ending.to_string_lossy().to_lowercase()
+    })
+}
+
+/// Whether a folder holds photos, in itself or in `images`; looks no deeper.
+pub(super) fn holds_photos(folder: &Path) -> bool {
+    [folder.to_path_buf(), folder.join("images")]
+        .iter()
+        .filter_map(|folder| std::fs::read_dir(folder).ok())
+        .flat_map(|entries| entries.flatten())
+        .any(|entry| is_photo(&entry.path()))
+}
+
 /// The photo of a name: as spelled, with `\` as `/`, or with a known ending appended.
 /// Returns the name with that ending, and the file.
 pub(super) fn image(folder: &Path, name: &str) -> Option<(String, PathBuf)> {

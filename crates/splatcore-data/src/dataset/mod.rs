@@ -50,6 +50,7 @@ mod unread;
 mod views;
 mod visible;
 
+pub use folder::{is_photo, is_video};
 pub use format::Format;
 pub use found::{Entry, Points};
 pub use info::DatasetInfo;

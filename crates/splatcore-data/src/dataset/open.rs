@@ -6,8 +6,8 @@ use super::layouts::{self, Layout};
 use super::options::OpenOptions;
 use super::posed::Dataset;
 use super::{
-    bundler, colmap, llff, metashape, polycam, random_points, realityscan, record3d, remote,
-    transforms,
+    bundler, colmap, folder, llff, metashape, polycam, random_points, realityscan, record3d,
+    remote, transforms,
 };
 use crate::DataError;
 use splatcore_core::Choice;
@@ -121,20 +121,32 @@ fn read(layout: &Layout, options: &OpenOptions) -> Result<Found, DataError> {
 fn find(path: &Path) -> Result<(Layout, Vec<Layout>), DataError> {
     let kind = std::fs::metadata(path).map_err(|e| DataError::read(path, &e))?;
     if kind.is_file() {
-        return match layouts::of_file(path) {
-            Some(layout) => Ok((layout, Vec::new())),
-            None => Err(DataError::new(
-                path,
-                "is a file, and none that describes the cameras of a dataset",
-                "give the dataset's folder, or its transforms.json or another file of cameras",
-            )),
-        };
+        if let Some(layout) = layouts::of_file(path) {
+            return Ok((layout, Vec::new()));
+        }
+        if folder::is_video(path) {
+            let problem = "is a video, whose frames have no cameras yet";
+            let error = DataError::new(path, problem, "find the cameras first");
+            return Err(error.depending_on(Choice::Poses));
+        }
+        return Err(DataError::new(
+            path,
+            "is a file, and none that describes the cameras of a dataset",
+            "give the dataset's folder, or its transforms.json or another file of cameras",
+        ));
     }
     let mut all = layouts::in_folder(path).into_iter();
     if let Some(first) = all.next() {
         return Ok((first, all.collect()));
     }
-    let remedy = match path.join("scene.ply").is_file() {
+    let is_run = path.join("scene.ply").is_file();
+    if !is_run && folder::holds_photos(path) {
+        let problem = "holds photos but no cameras: neither a COLMAP model (cameras.bin or \
+                       cameras.txt in sparse/0) nor transforms.json";
+        let error = DataError::new(path, problem, "find the cameras first");
+        return Err(error.depending_on(Choice::Poses));
+    }
+    let remedy = match is_run {
         true => {
             "it seems to be the results of a run: give its scene.ply, or the folder of the photos"
         }

@@ -54,6 +54,10 @@ fn every_cut_of_a_binary_file_is_an_error() {
             colmap::parse_points_bin(&points[..cut], path()).is_err(),
             "{cut}"
         );
+        assert!(
+            colmap::parse_observations_bin(&points[..cut], path()).is_err(),
+            "{cut}"
+        );
     }
     let longer = [cameras, vec![0]].concat();
     let error = colmap::parse_cameras_bin(&longer, path())
@@ -74,6 +78,7 @@ fn counts_that_do_not_fit_are_refused_before_anything_is_allocated() {
             colmap::parse_cameras_bin(&cameras, path()).unwrap_err(),
             colmap::parse_images_bin(&images, path()).unwrap_err(),
             colmap::parse_points_bin(&points, path()).unwrap_err(),
+            colmap::parse_observations_bin(&points, path()).unwrap_err(),
         ] {
             let error = error.to_string();
             assert!(
@@ -187,6 +192,7 @@ fn parse_everything(bytes: &[u8]) {
     let _ = colmap::parse_cameras_bin(bytes, path());
     let _ = colmap::parse_images_bin(bytes, path());
     let _ = colmap::parse_points_bin(bytes, path());
+    let _ = colmap::parse_observations_bin(bytes, path());
     let _ = colmap::parse_cameras_txt(bytes, path());
     let _ = colmap::parse_images_txt(bytes, path());
     let _ = colmap::parse_points_txt(bytes, path());

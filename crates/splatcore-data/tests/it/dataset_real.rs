@@ -6,6 +6,7 @@ use splatcore_core::{Image, Photo, metrics};
 use splatcore_data::dataset::{
     Dataset, Format, Lens, LoadOptions, OpenOptions, Split, colmap, undistort,
 };
+use std::collections::BTreeMap;
 use std::path::Path;
 
 fn open(path: &Path) -> Dataset {
@@ -63,6 +64,40 @@ fn the_binary_and_the_text_model_of_sceaux_agree() {
     let (a, b) = (sum(&a), sum(&b));
     assert!((a.0 - b.0).abs() < 1e-4 * a.0.abs());
     assert_eq!(a.1, b.1);
+}
+
+/// The text file, read by its columns, is the independent witness.
+#[test]
+fn observations_of_the_binary_model_are_those_of_the_text() {
+    let (Some(bin), Some(txt)) = (
+        shared("formats/colmap/sceaux_bin"),
+        shared("formats/colmap/sceaux_txt"),
+    ) else {
+        return;
+    };
+    let read = |folder: &Path, name: &str| std::fs::read(folder.join(name)).unwrap();
+    let found = colmap::parse_observations_bin(&read(&bin, "points3D.bin"), &bin).unwrap();
+    let text = String::from_utf8(read(&txt, "points3D.txt")).unwrap();
+    let (mut errors, mut of_images) = (Vec::new(), BTreeMap::new());
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        errors.push(columns[7].parse::<f64>().unwrap());
+        for image in columns[8..].iter().step_by(2) {
+            *of_images
+                .entry(image.parse::<u32>().unwrap())
+                .or_insert(0u64) += 1;
+        }
+    }
+    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    assert_eq!(found.points, errors.len() as u64);
+    assert!(
+        (found.mean_error - mean).abs() < 1e-5,
+        "{}",
+        found.mean_error
+    );
+    assert_eq!(found.of_images, of_images);
+    let images = colmap::parse_images_bin(&read(&bin, "images.bin"), &bin).unwrap();
+    assert!(images.iter().all(|image| of_images.contains_key(&image.id)));
 }
 
 #[test]

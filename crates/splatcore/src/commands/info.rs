@@ -2,7 +2,7 @@
 
 use crate::output::{self, thousands};
 use anyhow::Result;
-use splatcore_data::dataset::{self, Dataset, DatasetInfo, OpenOptions};
+use splatcore_data::dataset::{self, Dataset, DatasetInfo, OpenOptions, is_video};
 use splatcore_data::scene::{self, SceneInfo};
 use splatcore_train::memory::Bytes;
 use std::path::PathBuf;
@@ -26,7 +26,8 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    let has_cameras = args.path.is_dir() || dataset::is_file_of_cameras(&args.path);
+    let has_cameras =
+        args.path.is_dir() || dataset::is_file_of_cameras(&args.path) || is_video(&args.path);
     if has_cameras && !scene::is_unbundled(&args.path) {
         let options = OpenOptions {
             images: args.images,

@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod eval;
 pub mod info;
 pub mod lab;
+pub mod poses;
 pub mod render;
 pub mod train;
 pub mod view;

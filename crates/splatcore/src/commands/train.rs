@@ -1,7 +1,7 @@
 //! `splatcore train`: photos to a scene.
 
 use crate::backends::DeviceArgs;
-use crate::output::{self, WrongUsage, counted, duration};
+use crate::output::{self, WrongUsage, counted, duration, quote};
 use crate::remedy;
 use crate::run::{self, Files, Job, Show};
 use crate::viewing::ViewerArgs;
@@ -180,19 +180,6 @@ fn resume_command(
         quoted(dataset),
         quoted(folder)
     )
-}
-
-/// Quotes for a POSIX shell where needed.
-fn quote(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./+=:,@%\\".contains(c);
-    if !text.is_empty() && text.chars().all(plain) && !text.contains('\\') {
-        return text.to_owned();
-    }
-    if cfg!(windows) {
-        format!("\"{text}\"")
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
 }
 
 #[cfg(test)]

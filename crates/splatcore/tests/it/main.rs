@@ -10,6 +10,7 @@ mod killed;
 mod lab;
 mod lpips;
 mod paper;
+mod poses;
 mod regression;
 mod scenes;
 mod training;

@@ -12,6 +12,7 @@ fn top_level_help() {
 
   Commands:
     train        Turn posed photos into a scene of Gaussians
+    poses        Find the cameras of photos or of a video: a dataset for `train`
     eval         Measure a scene against photos: PSNR and SSIM
     render       Render a scene to PNG files
     bench        Time the stages of rendering, for one or more pipelines
@@ -35,6 +36,7 @@ fn top_level_help() {
 fn every_command_explains_every_flag() {
     for command in [
         "train",
+        "poses",
         "eval",
         "render",
         "bench",

@@ -2,9 +2,10 @@
 //!
 //! Every count is checked against the bytes that are left before anything is allocated for it.
 
-use super::model::{self, ColmapCamera, ColmapImage};
+use super::model::{self, ColmapCamera, ColmapImage, Observations};
 use crate::dataset::found::Points;
 use crate::{DataError, Place};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Bytes and a position, with checked reads.
@@ -143,7 +144,7 @@ pub fn parse_images_bin(bytes: &[u8], path: &Path) -> Result<Vec<ColmapImage>, D
     let count = r.count(73, "images")?;
     let mut images = Vec::with_capacity(count);
     for _ in 0..count {
-        r.u32("an image")?;
+        let id = r.u32("an image")?;
         let quaternion = r.f64s("an image")?;
         let translation = r.f64s("an image")?;
         let camera = r.u32("an image")?;
@@ -159,6 +160,7 @@ pub fn parse_images_bin(bytes: &[u8], path: &Path) -> Result<Vec<ColmapImage>, D
         let points = r.u64("an image")?;
         r.skip(points, 24, "2D points")?;
         images.push(ColmapImage {
+            id,
             name,
             camera,
             quaternion,
@@ -189,4 +191,41 @@ pub fn parse_points_bin(bytes: &[u8], path: &Path) -> Result<Points, DataError> 
     }
     r.end("points")?;
     Ok(points)
+}
+
+/// How well `points3D.bin` fits its photos: errors and tracks. `path` is for messages only.
+pub fn parse_observations_bin(bytes: &[u8], path: &Path) -> Result<Observations, DataError> {
+    let mut r = Reader::new(bytes, path);
+    let count = r.count(51, "points")?;
+    let mut found = Observations {
+        points: count as u64,
+        mean_error: 0.0,
+        of_images: BTreeMap::new(),
+    };
+    let (mut sum, mut measured) = (0.0, 0u64);
+    for _ in 0..count {
+        r.skip(1, 8 + 24 + 3, "a point")?;
+        let [error] = r.f64s::<1>("a point")?;
+        if error.is_finite() && error >= 0.0 {
+            sum += error;
+            measured += 1;
+        }
+        let track = r.u64("a point")?;
+        if track > r.left() as u64 / 8 {
+            return Err(r.error(format!(
+                "{track} track elements declared, {} bytes are left",
+                r.left()
+            )));
+        }
+        for _ in 0..track {
+            let image = r.u32("a track")?;
+            r.u32("a track")?;
+            *found.of_images.entry(image).or_insert(0) += 1;
+        }
+    }
+    r.end("points")?;
+    if measured > 0 {
+        found.mean_error = sum / measured as f64;
+    }
+    Ok(found)
 }

@@ -4,8 +4,8 @@ mod binary;
 mod model;
 mod text;
 
-pub use binary::{parse_cameras_bin, parse_images_bin, parse_points_bin};
-pub use model::{ColmapCamera, ColmapImage, LARGEST_SIDE, parameter_count};
+pub use binary::{parse_cameras_bin, parse_images_bin, parse_observations_bin, parse_points_bin};
+pub use model::{ColmapCamera, ColmapImage, LARGEST_SIDE, Observations, parameter_count};
 pub use text::{parse_cameras_txt, parse_images_txt, parse_points_txt};
 
 use super::folder;

@@ -3,6 +3,7 @@
 use crate::dataset::lens::Lens;
 use crate::dataset::lens_camera::LensCamera;
 use splatcore_core::Camera;
+use std::collections::BTreeMap;
 
 /// No camera is larger than this on a side; a bigger number means a corrupt file.
 pub const LARGEST_SIDE: u64 = 1 << 17;
@@ -19,6 +20,8 @@ pub struct ColmapCamera {
 /// One image of `images`, without its 2D points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColmapImage {
+    /// As tracks refer to it.
+    pub id: u32,
     /// Path relative to the image folder.
     pub name: String,
     /// Id of its camera.
@@ -27,6 +30,18 @@ pub struct ColmapImage {
     pub quaternion: [f64; 4],
     /// World-to-camera translation.
     pub translation: [f64; 3],
+}
+
+/// How well a model fits its photos.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observations {
+    /// Number of points.
+    pub points: u64,
+    /// Mean over the points of their reprojection error, in pixels; points without an error (a
+    /// negative or non-finite one) do not count. 0 if there are none.
+    pub mean_error: f64,
+    /// How many points each image shows, by the image's id.
+    pub of_images: BTreeMap<u32, u64>,
 }
 
 /// id, name, number of parameters.

@@ -136,7 +136,7 @@ pub fn parse_images_txt(bytes: &[u8], path: &Path) -> Result<Vec<ColmapImage>, D
             line,
             path,
         };
-        let _id: u32 = words.number("the image id")?;
+        let id = words.number("the image id")?;
         let quaternion = words.numbers("the quaternion")?;
         let translation = words.numbers("the translation")?;
         let camera = words.number("the camera id")?;
@@ -145,6 +145,7 @@ pub fn parse_images_txt(bytes: &[u8], path: &Path) -> Result<Vec<ColmapImage>, D
             return Err(error(path, line, "the image's name is missing"));
         }
         images.push(ColmapImage {
+            id,
             name: name.to_owned(),
             camera,
             quaternion,

@@ -1,0 +1,36 @@
+//! Photos or a video to a posed dataset, by way of COLMAP.
+//!
+//! [`find_poses`] runs COLMAP, or pycolmap, on photos or on frames of a video, and writes a dataset
+//! that splatcore trains on: `images` and `sparse/0`. [`Report`] says how good the poses are and
+//! what to photograph again. Structure from motion itself is not in this crate.
+//!
+//! Which file answers which question:
+//!
+//! | question | file |
+//! | --- | --- |
+//! | what happens in which order, and what is not repeated | `run.rs`, `steps.rs`, `state.rs` |
+//! | which program runs, with which arguments | `program/` |
+//! | how is it started, heard and ended | `child.rs`, `log_lines.rs` |
+//! | which photos are there, which share a camera | `photos.rs`, `groups.rs` |
+//! | which frames of a video are taken, and how | `video/` |
+//! | how good is the result | `check/` |
+
+mod check;
+mod child;
+mod eigen;
+mod error;
+mod groups;
+mod job;
+mod log_lines;
+mod natural;
+mod photos;
+mod program;
+mod run;
+mod state;
+mod steps;
+pub mod video;
+
+pub use check::Report;
+pub use error::PosesError;
+pub use job::{CAMERA_MODELS, Cameras, Job, Mapper, Matching, Observer};
+pub use run::{Outcome, find_poses};

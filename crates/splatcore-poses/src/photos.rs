@@ -1,0 +1,215 @@
+//! The photos of a folder: which there are, and their place in the dataset.
+
+use crate::PosesError;
+use crate::natural;
+use splatcore_data::dataset::is_photo;
+use splatcore_data::{DataError, file};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Endings of photos that splatcore does not read.
+const UNREAD: [&str; 12] = [
+    "heic", "heif", "avif", "tif", "tiff", "dng", "cr2", "cr3", "nef", "arw", "raf", "bmp",
+];
+/// Folders are searched this deep.
+const DEEPEST: usize = 16;
+
+/// A photo's file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Path below the folder of photos, with `/`.
+    pub name: String,
+    pub path: PathBuf,
+    pub bytes: u64,
+    /// Time of the last change, in milliseconds since 1970; 0 if the system does not tell.
+    pub changed: u64,
+}
+
+/// What a folder holds.
+#[derive(Debug, Default, PartialEq)]
+pub struct Listed {
+    /// The photos in the order that people count in: `2.jpg` before `10.jpg`.
+    pub photos: Vec<Found>,
+    /// Names of photos in formats that are not read.
+    pub unread: Vec<String>,
+}
+
+/// The ending of a file's name, in lower case.
+fn ending(path: &Path) -> String {
+    path.extension()
+        .map_or(String::new(), |e| e.to_string_lossy().to_lowercase())
+}
+
+/// A video's file.
+///
+/// # Errors
+/// It cannot be read, or is an image.
+pub fn video(path: &Path) -> Result<Found, PosesError> {
+    if is_photo(path) || UNREAD.contains(&ending(path).as_str()) {
+        let remedy = "give the folder of the photos";
+        return Err(DataError::new(path, "is a single photo", remedy).into());
+    }
+    found("video".into(), path.to_path_buf())
+}
+
+/// Lists the photos below a folder, without those below the folders of `except`.
+///
+/// # Errors
+/// A folder that cannot be read, or a name that is not Unicode or breaks lines.
+pub fn list(folder: &Path, except: &[PathBuf]) -> Result<Listed, PosesError> {
+    let mut listed = Listed::default();
+    let except: Vec<PathBuf> = except.iter().flat_map(std::fs::canonicalize).collect();
+    walk(folder, "", &except, 0, &mut listed)?;
+    listed
+        .photos
+        .sort_by(|a, b| natural::compare(&a.name, &b.name));
+    listed.unread.sort_by(|a, b| natural::compare(a, b));
+    Ok(listed)
+}
+
+fn walk(
+    folder: &Path,
+    above: &str,
+    except: &[PathBuf],
+    depth: usize,
+    listed: &mut Listed,
+) -> Result<(), PosesError> {
+    let entries = std::fs::read_dir(folder).map_err(|e| DataError::read(folder, &e))?;
+    for entry in entries {
+        let path = entry.map_err(|e| DataError::read(folder, &e))?.path();
+        let Some(file_name) = path.file_name() else {
+            continue;
+        };
+        if file_name.as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        if path.is_dir() {
+            let excepted = std::fs::canonicalize(&path).is_ok_and(|path| except.contains(&path));
+            if depth < DEEPEST && !excepted {
+                let below = format!("{above}{}/", file_name.to_string_lossy());
+                walk(&path, &below, except, depth + 1, listed)?;
+            }
+            continue;
+        }
+        let ending = ending(&path);
+        let name = format!("{above}{}", file_name.to_string_lossy());
+        if UNREAD.contains(&ending.as_str()) {
+            listed.unread.push(name);
+        } else if is_photo(&path) {
+            listed.photos.push(found(name, path)?);
+        }
+    }
+    Ok(())
+}
+
+fn found(name: String, path: PathBuf) -> Result<Found, PosesError> {
+    // COLMAP reads names from a list of lines, which it trims.
+    if path.to_str().is_none() || name.contains(['\n', '\r']) || name.trim() != name {
+        let problem = "the photo's name is not Unicode, breaks lines or has spaces at its ends";
+        return Err(DataError::new(&path, problem, "rename the photo").into());
+    }
+    let data = std::fs::metadata(&path).map_err(|e| DataError::read(&path, &e))?;
+    let changed = data
+        .modified()
+        .ok()
+        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    Ok(Found {
+        name,
+        bytes: data.len(),
+        changed: changed.map_or(0, |time| time.as_millis() as u64),
+        path,
+    })
+}
+
+/// Puts a photo into the dataset: a hard link, or a copy where links cannot be (another disk).
+///
+/// # Errors
+/// Another file has the name, or nothing can be written.
+pub fn place(photo: &Found, images: &Path) -> Result<(), PosesError> {
+    let target = images.join(&photo.name);
+    if target.exists() {
+        return match same(&photo.path, &target) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(DataError::new(
+                &target,
+                format!("is another file than {}", photo.path.display()),
+                "choose an empty folder for the dataset, or remove the file",
+            )
+            .into()),
+            Err(error) => Err(DataError::read(&target, &error).into()),
+        };
+    }
+    if let Some(folder) = target.parent() {
+        std::fs::create_dir_all(folder).map_err(|e| DataError::write(folder, &e))?;
+    }
+    // Of a symbolic link, the file that it leads to.
+    let source =
+        std::fs::canonicalize(&photo.path).map_err(|e| DataError::read(&photo.path, &e))?;
+    if std::fs::hard_link(&source, &target).is_ok() {
+        return Ok(());
+    }
+    let mut reader = std::fs::File::open(&source).map_err(|e| DataError::read(&source, &e))?;
+    file::write_atomically(&target, |writer| {
+        std::io::copy(&mut reader, writer).map(|_| ())
+    })?;
+    Ok(())
+}
+
+/// Whether two files hold the same bytes.
+fn same(a: &Path, b: &Path) -> std::io::Result<bool> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let [a, b] = [std::fs::metadata(a)?, std::fs::metadata(b)?];
+        if (a.dev(), a.ino()) == (b.dev(), b.ino()) {
+            return Ok(true);
+        }
+    }
+    if std::fs::metadata(a)?.len() != std::fs::metadata(b)?.len() {
+        return Ok(false);
+    }
+    Ok(std::fs::read(a)? == std::fs::read(b)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn photos_are_found_in_order_and_placed_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("süd seite")).unwrap();
+        std::fs::create_dir_all(at("out/images")).unwrap();
+        for name in [
+            "10.JPG",
+            "2.jpg",
+            "süd seite/1 a.png",
+            "x.heic",
+            "notes.txt",
+            ".h.jpg",
+        ] {
+            std::fs::write(at(name), name).unwrap();
+        }
+        std::fs::write(at("out/images/2.jpg"), "2.jpg").unwrap();
+        let listed = list(folder.path(), &[at("out")]).unwrap();
+        let names: Vec<&str> = listed.photos.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(names, ["2.jpg", "10.JPG", "süd seite/1 a.png"]);
+        assert_eq!(listed.unread, ["x.heic"]);
+        for _ in 0..2 {
+            for photo in &listed.photos {
+                place(photo, &at("out/images")).unwrap();
+            }
+        }
+        assert_eq!(
+            std::fs::read(at("out/images/süd seite/1 a.png")).unwrap(),
+            "süd seite/1 a.png".as_bytes()
+        );
+        std::fs::remove_file(at("out/images/10.JPG")).unwrap();
+        std::fs::write(at("out/images/10.JPG"), "other!").unwrap();
+        let error = place(&listed.photos[1], &at("out/images"))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("is another file than"), "{error}");
+    }
+}

@@ -1,0 +1,163 @@
+//! COLMAP's command line. Options changed their names between 3.8 and 4.x, so what a program takes
+//! is read from its own help.
+
+use super::request::{Extract, Pairs};
+use crate::PosesError;
+use crate::child::{self, Call};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a program may take to print its help.
+const HELP_LIMIT: Duration = Duration::from_secs(60);
+
+/// A program `colmap`.
+#[derive(Debug)]
+pub struct Colmap {
+    pub path: PathBuf,
+    pub version: String,
+    /// Built with CUDA.
+    pub cuda: bool,
+    commands: HashSet<String>,
+    extractor: HashSet<String>,
+    exhaustive: HashSet<String>,
+    sequential: HashSet<String>,
+}
+
+impl Colmap {
+    /// Asks a program what it is and which options it takes.
+    pub fn probe(path: &Path) -> Result<Self, PosesError> {
+        let help = |args: &[&str]| {
+            let mut call = Call::new(path);
+            call.args.extend(args.iter().map(Into::into));
+            child::output(&call, HELP_LIMIT).map(|(_, text)| text)
+        };
+        let text = help(&["help"])?;
+        let not_colmap = |what: String| PosesError::Program {
+            program: path.to_path_buf(),
+            problem: format!("{what}; name COLMAP 3.8 or later"),
+        };
+        let version = version(&text)
+            .ok_or_else(|| not_colmap("does not say which version of COLMAP it is".into()))?;
+        let commands: HashSet<String> = text.lines().map(|line| line.trim().to_owned()).collect();
+        for needed in [
+            "feature_extractor",
+            "exhaustive_matcher",
+            "sequential_matcher",
+            "mapper",
+        ] {
+            if !commands.contains(needed) {
+                return Err(not_colmap(format!(
+                    "COLMAP {version} has no command {needed}"
+                )));
+            }
+        }
+        let options_of = |command: &str| help(&[command, "--help"]).map(|text| options(&text));
+        Ok(Self {
+            path: path.to_path_buf(),
+            version,
+            cuda: text.contains("with CUDA"),
+            commands,
+            extractor: options_of("feature_extractor")?,
+            exhaustive: options_of("exhaustive_matcher")?,
+            sequential: options_of("sequential_matcher")?,
+        })
+    }
+
+    pub fn has_command(&self, name: &str) -> bool {
+        self.commands.contains(name)
+    }
+
+    pub fn extract(&self, what: &Extract<'_>, gpu: bool) -> Call {
+        let takes = |name: &&&str| self.extractor.contains(**name);
+        let mut call = Call::new(&self.path)
+            .args(["feature_extractor", "--database_path"])
+            .arg(what.database)
+            .arg("--image_path")
+            .arg(what.images)
+            .arg("--image_list_path")
+            .arg(what.list)
+            .args(["--ImageReader.camera_model", what.camera_model]);
+        let sharing = match what.camera_each {
+            true => "--ImageReader.single_camera_per_image",
+            false => "--ImageReader.single_camera",
+        };
+        call = call.args([sharing, "1"]);
+        if let Some(id) = what.camera_id {
+            call = call.args(["--ImageReader.existing_camera_id", &id.to_string()]);
+        }
+        let use_gpu = ["--FeatureExtraction.use_gpu", "--SiftExtraction.use_gpu"];
+        if let Some(option) = use_gpu.iter().find(takes) {
+            call = call.args([option, flag(gpu)]);
+        }
+        let max_size = [
+            "--FeatureExtraction.max_image_size",
+            "--SiftExtraction.max_image_size",
+        ];
+        if let (Some(size), Some(option)) = (what.max_size, max_size.iter().find(takes)) {
+            call = call.args([option, &size.to_string()]);
+        }
+        call
+    }
+
+    pub fn pair(&self, database: &Path, pairs: &Pairs<'_>, gpu: bool) -> Call {
+        let (command, options) = match pairs {
+            Pairs::Exhaustive => ("exhaustive_matcher", &self.exhaustive),
+            Pairs::Sequential(_) => ("sequential_matcher", &self.sequential),
+        };
+        let mut call = Call::new(&self.path)
+            .args([command, "--database_path"])
+            .arg(database);
+        let use_gpu = ["--FeatureMatching.use_gpu", "--SiftMatching.use_gpu"];
+        if let Some(option) = use_gpu.iter().find(|name| options.contains(**name)) {
+            call = call.args([option, flag(gpu)]);
+        }
+        if let Pairs::Sequential(vocabulary) = pairs {
+            call = call.args([
+                "--SequentialMatching.loop_detection",
+                flag(vocabulary.is_some()),
+            ]);
+            if let Some(file) = vocabulary {
+                call = call.arg("--SequentialMatching.vocab_tree_path").arg(*file);
+            }
+        }
+        call
+    }
+}
+
+fn flag(on: bool) -> &'static str {
+    if on { "1" } else { "0" }
+}
+
+/// The version in `COLMAP 3.8 -- Structure-from-Motion ...`.
+fn version(help: &str) -> Option<String> {
+    let word = |line: &str| {
+        let rest = line.trim().strip_prefix("COLMAP ")?;
+        let word = rest.split_whitespace().next()?;
+        word.starts_with(|c: char| c.is_ascii_digit())
+            .then(|| word.to_owned())
+    };
+    help.lines().find_map(word)
+}
+
+/// The options that a command's help lists, with their hyphens.
+fn options(help: &str) -> HashSet<String> {
+    let words = help
+        .split_whitespace()
+        .filter(|word| word.starts_with("--"));
+    words.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_tells_version_and_options() {
+        let help = "COLMAP 3.8 -- Structure-from-Motion\n  (Commit x without CUDA)\n";
+        assert_eq!(version(help).unwrap(), "3.8");
+        assert_eq!(version("COLMAP is not here"), None);
+        let options = options("  -h [ --help ] \n  --SiftExtraction.use_gpu arg (=1)\n");
+        assert!(options.contains("--SiftExtraction.use_gpu"));
+    }
+}

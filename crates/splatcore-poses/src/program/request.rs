@@ -1,0 +1,24 @@
+//! What is asked of a program, however it takes it.
+
+use std::path::Path;
+
+/// The photos of one camera whose features are to be found.
+pub struct Extract<'a> {
+    pub database: &'a Path,
+    pub images: &'a Path,
+    /// A file with one name a line, relative to `images`.
+    pub list: &'a Path,
+    pub camera_model: &'a str,
+    /// Each photo has a camera of its own; else all of the list share one.
+    pub camera_each: bool,
+    /// That one, if the database has it already.
+    pub camera_id: Option<u32>,
+    pub max_size: Option<u32>,
+}
+
+/// Which pairs of photos to match.
+pub enum Pairs<'a> {
+    Exhaustive,
+    /// With the vocabulary tree for finding loops.
+    Sequential(Option<&'a Path>),
+}

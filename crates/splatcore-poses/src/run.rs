@@ -1,0 +1,481 @@
+//! From photos or a video to a dataset.
+
+use crate::check::Report;
+use crate::groups::{self, Grouped};
+use crate::photos::{self, Found};
+use crate::program::{Pairs, Program};
+use crate::state::{Features, Finished, State, Video};
+use crate::steps::{Model, Steps};
+use crate::{Job, Mapper, Matching, Observer, PosesError, natural, video};
+use splatcore_data::DataError;
+use std::fs::{File, OpenOptions};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+/// So many photos are matched each with each unless asked for otherwise.
+const EXHAUSTIVE: usize = 300;
+/// A global mapper that places a smaller share is not the last word.
+const ENOUGH: f64 = 0.8;
+
+/// What came out.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How good the poses are.
+    pub report: Report,
+    /// The program that found them.
+    pub program: String,
+    /// `global` or `incremental`.
+    pub mapper: String,
+    /// Nothing was left to do: an earlier call had finished.
+    pub already: bool,
+}
+
+/// Finds the poses of photos, or of frames of a video, and writes the dataset: `images`, `sparse/0`
+/// (COLMAP's binary model), `poses.log`, and `poses.db` and `poses.json`, with which a later call
+/// goes on after a stop or with more photos.
+///
+/// # Errors
+/// No program, a program that fails, files that cannot be read or written, a folder that holds
+/// something else, a stop that was asked for, or photos that have nothing in common. What was done
+/// is kept. Poses of few photos are no error: see [`Report::usable`].
+pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, PosesError> {
+    check_choices(job)?;
+    let dataset = &job.dataset;
+    std::fs::create_dir_all(dataset).map_err(|e| DataError::write(dataset, &e))?;
+    let work = Work::begin(dataset)?;
+    let (mut state, old) = earlier(job)?;
+    let model = dataset.join("sparse/0");
+    let images = dataset.join("images");
+    let found = take_photos(job, &mut state, old, &images, &work.folder, observer)?;
+    let names: Vec<String> = found.iter().map(|photo| photo.name.clone()).collect();
+    let grouped = groups::group(&found, job.cameras)?;
+    state.features = Some(features(job, &state, &grouped)?);
+    let pairs = pairs(job, &names, state.video.is_some());
+    let pairs_name = match &pairs {
+        Pairs::Exhaustive => "exhaustive".to_owned(),
+        Pairs::Sequential(None) => "sequential".to_owned(),
+        Pairs::Sequential(Some(file)) => format!("sequential, loops by {}", file.display()),
+    };
+    if state.matched.as_ref() != Some(&pairs_name) {
+        (state.matched, state.finished) = (None, None);
+    }
+    if let (Some(finished), Some(program)) = (&state.finished, &state.program)
+        && finished.asked == job.mapper.name()
+        && model.join("images.bin").is_file()
+    {
+        return outcome(&model, &names, program.clone(), finished.clone(), true);
+    }
+    let program = begin(job, &mut state)?;
+    observer.note(&about(&program, &state, &grouped, names.len(), &pairs_name));
+    let log_path = dataset.join("poses.log");
+    let log = OpenOptions::new().create(true).append(true).open(&log_path);
+    let log = log.map_err(|e| DataError::write(&log_path, &e))?;
+    let mut steps = Steps {
+        job,
+        program: &program,
+        observer,
+        log: BufWriter::new(log),
+        log_path,
+        database: dataset.join("poses.db"),
+        images,
+        work: work.folder.clone(),
+    };
+    if !state.extracted {
+        steps.extract(&grouped, &names, &mut state)?;
+    }
+    if state.matched.is_none() {
+        steps.pair(&pairs)?;
+        state.matched = Some(pairs_name);
+        state.write(dataset)?;
+    }
+    let (mapper, models) = map(&mut steps, &grouped, names.len())?;
+    install(&models, &model, &work.folder)?;
+    let finished = Finished {
+        asked: job.mapper.name().into(),
+        mapper: mapper.into(),
+        models: models.iter().map(|model| model.photos).collect(),
+    };
+    state.finished = Some(finished.clone());
+    state.write(dataset)?;
+    outcome(&model, &names, program.name, finished, false)
+}
+
+/// What came out, from the model in its place.
+fn outcome(
+    model: &Path,
+    names: &[String],
+    program: String,
+    finished: Finished,
+    already: bool,
+) -> Result<Outcome, PosesError> {
+    Ok(Outcome {
+        report: Report::read(model, names, &finished.models)?,
+        program,
+        mapper: finished.mapper,
+        already,
+    })
+}
+
+/// What earlier calls did, and with that what they left of a dataset that begins anew.
+fn earlier(job: &Job) -> Result<(State, Option<State>), PosesError> {
+    let dataset = &job.dataset;
+    if job.overwrite {
+        // A file that cannot be understood is as good as none.
+        let old = State::read(dataset).unwrap_or(None);
+        State::remove(dataset)?;
+        return Ok((State::default(), old));
+    }
+    let state = State::read(dataset)?.unwrap_or_default();
+    if state.features.is_none() && dataset.join("sparse/0/images.bin").is_file() {
+        let problem = "already holds a model that this command did not make";
+        return Err(occupied(job, problem));
+    }
+    Ok((state, None))
+}
+
+/// The program, which must be the one that began.
+fn begin(job: &Job, state: &mut State) -> Result<Program, PosesError> {
+    let program = Program::find(job)?;
+    if let Some(old) = state.program.as_ref().filter(|old| **old != program.name) {
+        let what = format!("was begun with {old}, but {} would go on", program.name);
+        return Err(occupied(job, &what));
+    }
+    state.program = Some(program.name.clone());
+    state.write(&job.dataset)?;
+    Ok(program)
+}
+
+fn occupied(job: &Job, problem: &str) -> PosesError {
+    PosesError::Occupied {
+        dataset: job.dataset.clone(),
+        problem: problem.into(),
+    }
+}
+
+fn check_choices(job: &Job) -> Result<(), PosesError> {
+    if let Some(file) = &job.vocabulary {
+        if job.matching == Matching::Exhaustive {
+            let problem = "a vocabulary tree is for sequential matching, not for exhaustive";
+            return Err(PosesError::Choices(problem.into()));
+        }
+        if !file.is_file() {
+            let remedy = "give the file of a vocabulary tree, which COLMAP's site offers";
+            return Err(DataError::new(file, "there is no such file", remedy).into());
+        }
+    }
+    Ok(())
+}
+
+/// What runs, on what; for people.
+fn about(
+    program: &Program,
+    state: &State,
+    grouped: &Grouped,
+    photos: usize,
+    pairs: &str,
+) -> String {
+    let on = match &program.gpu {
+        Some(card) => format!("on {card}"),
+        None => format!("without a graphics card ({})", program.no_gpu),
+    };
+    let model = state
+        .features
+        .as_ref()
+        .map_or("", |features| &features.camera_model);
+    let cameras = grouped.described(photos);
+    format!(
+        "{} {on}; {cameras} ({model}); {pairs} matching",
+        program.name
+    )
+}
+
+/// The photos, in the dataset.
+fn take_photos(
+    job: &Job,
+    state: &mut State,
+    old: Option<State>,
+    images: &Path,
+    work: &Path,
+    observer: &mut dyn Observer,
+) -> Result<Vec<Found>, PosesError> {
+    let input = &job.input;
+    let data = std::fs::metadata(input).map_err(|e| DataError::read(input, &e))?;
+    let same = |a: &Path, b: &Path| {
+        let [a, b] = [a, b].map(std::fs::canonicalize);
+        matches!((a, b), (Ok(a), Ok(b)) if a == b)
+    };
+    let made = [job.dataset.clone(), images.to_path_buf()];
+    let source = match data.is_file() {
+        true => {
+            take_frames(job, state, old, images, work, observer)?;
+            images.to_path_buf()
+        }
+        false => {
+            let listed = photos::list(input, &made)?;
+            let inner = input.join("images");
+            let direct = listed.photos.iter().any(|p| !p.name.starts_with("images/"));
+            let source = if direct || !inner.is_dir() {
+                input.clone()
+            } else {
+                inner
+            };
+            state.in_place = same(&source, images);
+            if let Some(old) = old.filter(|old| !old.in_place && !state.in_place) {
+                remove_placed(&old, images)?;
+            }
+            source
+        }
+    };
+    let listed = match same(&source, images) {
+        true => photos::list(&source, &[])?,
+        false => photos::list(&source, &made)?,
+    };
+    if let Some(first) = listed.unread.first() {
+        observer.note(&format!(
+            "warning: {} photos are left out, such as {first}: save them as JPEG or PNG first",
+            listed.unread.len()
+        ));
+    }
+    if listed.photos.len() < 2 {
+        let problem = format!("holds {} photos that can be read", listed.photos.len());
+        let remedy = "give a folder with at least two JPEG, PNG or WebP files, or a video";
+        return Err(DataError::new(&source, problem, remedy).into());
+    }
+    let begun = !state.photos.is_empty();
+    let new = state
+        .take(&listed.photos)
+        .map_err(|what| occupied(job, &format!("{what} since")))?;
+    if begun && new > 0 {
+        observer.note(&format!(
+            "{new} photos are new; what is known of the others is kept"
+        ));
+    }
+    if !state.in_place && state.video.is_none() {
+        for photo in &listed.photos {
+            if observer.stop() {
+                let dataset = job.dataset.clone();
+                return Err(PosesError::Stopped { dataset });
+            }
+            photos::place(photo, images)?;
+        }
+    }
+    Ok(listed.photos)
+}
+
+/// Removes what an earlier call put into the dataset.
+fn remove_placed(old: &State, images: &Path) -> Result<(), PosesError> {
+    for name in old.photos.keys() {
+        let path = images.join(name);
+        // The state is a file that anyone may write: nothing above the folder goes.
+        let inside = Path::new(name)
+            .components()
+            .all(|c| matches!(c, std::path::Component::Normal(_)));
+        if inside && path.is_file() {
+            std::fs::remove_file(&path).map_err(|e| DataError::write(&path, &e))?;
+        }
+    }
+    Ok(())
+}
+
+/// Frames of the video, in `images`, unless an earlier call took them.
+fn take_frames(
+    job: &Job,
+    state: &mut State,
+    old: Option<State>,
+    images: &Path,
+    work: &Path,
+    observer: &mut dyn Observer,
+) -> Result<(), PosesError> {
+    let file = photos::video(&job.input)?;
+    let wanted = Video {
+        bytes: file.bytes,
+        changed: file.changed,
+        frames: job.frames,
+        png: job.png,
+    };
+    match &state.video {
+        Some(video) if *video == wanted && images.is_dir() => return Ok(()),
+        Some(video) if *video == wanted => {}
+        Some(_) => {
+            return Err(occupied(
+                job,
+                "holds frames of another video, or another choice of them",
+            ));
+        }
+        None => {}
+    }
+    if let Some(old) = old.filter(|old| !old.in_place) {
+        remove_placed(&old, images)?;
+    }
+    let occupied_by = std::fs::read_dir(images).map_or(0, Iterator::count);
+    if occupied_by > 0 {
+        let problem = "holds files already, and frames of a video would come between them";
+        return Err(DataError::new(images, problem, "choose an empty folder").into());
+    }
+    let frames = work.join("images");
+    std::fs::create_dir_all(&frames).map_err(|e| DataError::write(&frames, &e))?;
+    video::take(job, &frames, observer)?;
+    let _ = std::fs::remove_dir(images);
+    // Without the folder the next call takes the frames again.
+    state.video = Some(wanted);
+    state.write(&job.dataset)?;
+    Ok(std::fs::rename(&frames, images).map_err(|e| DataError::write(images, &e))?)
+}
+
+/// The settings of features; those of an earlier call where none was chosen.
+fn features(job: &Job, state: &State, grouped: &Grouped) -> Result<Features, PosesError> {
+    let before = state.features.as_ref();
+    let model = match (&job.camera_model, before) {
+        (Some(model), _) => model.clone(),
+        (None, Some(before)) => before.camera_model.clone(),
+        (None, None) => grouped.camera_model().to_owned(),
+    };
+    let wanted = Features {
+        camera_model: model,
+        cameras: job.cameras.name().into(),
+        each: grouped.each,
+        max_size: job.max_size,
+    };
+    let Some(before) = before.filter(|before| **before != wanted) else {
+        return Ok(wanted);
+    };
+    let what = if before.camera_model != wanted.camera_model {
+        format!(
+            "camera model {}, not {}",
+            before.camera_model, wanted.camera_model
+        )
+    } else if before.max_size != wanted.max_size {
+        "another largest size of photos".to_owned()
+    } else {
+        "other cameras shared between photos".to_owned()
+    };
+    Err(occupied(job, &format!("was begun with {what}")))
+}
+
+/// Which pairs to match.
+fn pairs<'a>(job: &'a Job, names: &[String], video: bool) -> Pairs<'a> {
+    let vocabulary = job.vocabulary.as_deref();
+    let long = names.len() > EXHAUSTIVE && natural::count_up(names.iter().map(String::as_str));
+    match job.matching {
+        Matching::Exhaustive => Pairs::Exhaustive,
+        Matching::Sequential => Pairs::Sequential(vocabulary),
+        Matching::Auto if video || long || vocabulary.is_some() => Pairs::Sequential(vocabulary),
+        Matching::Auto => Pairs::Exhaustive,
+    }
+}
+
+/// Runs the mappers; the name of the one whose models count, and its models, at least one.
+fn map(
+    steps: &mut Steps<'_>,
+    grouped: &Grouped,
+    photos: usize,
+) -> Result<(&'static str, Vec<Model>), PosesError> {
+    let asked = steps.job.mapper;
+    let global = steps.program.maps_globally();
+    if asked == Mapper::Global && !global {
+        return Err(PosesError::Choices(format!(
+            "{} has no global mapper: install COLMAP 4 or glomap, or use the incremental mapper",
+            steps.program.name
+        )));
+    }
+    let mut first = Vec::new();
+    if global && asked != Mapper::Incremental {
+        if steps.program.calibrates && grouped.with_focal_length * 2 < photos {
+            steps.calibrate()?;
+        }
+        match (steps.map(true, photos as u64), asked) {
+            (Ok(models), _) => first = models,
+            (Err(error @ PosesError::Step { .. }), Mapper::Auto) => {
+                steps
+                    .observer
+                    .note(&format!("{error}; trying the incremental mapper"));
+            }
+            (Err(error), _) => return Err(error),
+        }
+        let placed = first.first().map_or(0, |model| model.photos);
+        if asked == Mapper::Global || placed as f64 >= ENOUGH * photos as f64 {
+            return some(steps, "global", first);
+        }
+        steps.observer.note(&format!(
+            "the global mapper placed {placed} of {photos} photos; trying the incremental one"
+        ));
+    }
+    let second = steps.map(false, photos as u64)?;
+    let size = |models: &[Model]| models.first().map_or(0, |model| model.photos);
+    match size(&first) > size(&second) {
+        true => some(steps, "global", first),
+        false => some(steps, "incremental", second),
+    }
+}
+
+fn some(
+    steps: &Steps<'_>,
+    mapper: &'static str,
+    models: Vec<Model>,
+) -> Result<(&'static str, Vec<Model>), PosesError> {
+    if models.is_empty() {
+        return Err(PosesError::NoModel {
+            dataset: steps.job.dataset.clone(),
+            hint: "so they show too little in common: take sharp photos that each overlap the last \
+                   by two thirds, of things with texture",
+            log: steps.log_path.clone(),
+        });
+    }
+    Ok((mapper, models))
+}
+
+/// Puts the largest model in its place, in one step.
+fn install(models: &[Model], place: &Path, work: &Path) -> Result<(), PosesError> {
+    let Some(largest) = models.first() else {
+        return Ok(());
+    };
+    let failed = |e: std::io::Error| PosesError::from(DataError::write(place, &e));
+    if let Some(parent) = place.parent() {
+        std::fs::create_dir_all(parent).map_err(failed)?;
+    }
+    if place.exists() {
+        let mut old = work.join("old");
+        // An older folder of that name would be a crash's.
+        while old.exists() {
+            old.as_mut_os_string().push("-");
+        }
+        std::fs::rename(place, &old).map_err(failed)?;
+    }
+    std::fs::rename(&largest.folder, place).map_err(failed)
+}
+
+/// A folder for files in the making, and a lock on the dataset. Removed at the end.
+struct Work {
+    folder: PathBuf,
+    lock: Option<File>,
+}
+
+impl Work {
+    fn begin(dataset: &Path) -> Result<Self, PosesError> {
+        let folder = dataset.join(".splatcore-poses");
+        std::fs::create_dir_all(&folder).map_err(|e| DataError::write(&folder, &e))?;
+        let path = folder.join("lock");
+        let lock = File::create(&path).map_err(|e| DataError::write(&path, &e))?;
+        if lock.try_lock().is_err() {
+            return Err(PosesError::Occupied {
+                dataset: dataset.to_path_buf(),
+                problem: "another call is finding poses there; wait for its end".into(),
+            });
+        }
+        // What a call left that was killed.
+        for name in ["global", "incremental", "images"] {
+            let _ = std::fs::remove_dir_all(folder.join(name));
+        }
+        Ok(Self {
+            folder,
+            lock: Some(lock),
+        })
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.lock = None;
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}

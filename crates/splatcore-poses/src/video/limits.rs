@@ -1,0 +1,4 @@
+//! Bounds of what is read.
+
+/// No frame is larger than this on a side.
+pub const LARGEST_SIDE: u32 = 16384;

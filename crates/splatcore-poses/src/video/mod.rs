@@ -1,0 +1,133 @@
+//! Frames of a video: which are sharp and show something new, written as photos.
+//!
+//! Two passes: the first decodes every frame small and measures it, the second takes the chosen
+//! frames at full size.
+
+mod choose;
+mod ffmpeg;
+pub mod jpeg_frames;
+mod limits;
+mod measure;
+mod own;
+mod pipe;
+mod ppm;
+mod reader;
+pub mod y4m;
+
+use crate::{Job, Observer, PosesError};
+use image::codecs::jpeg::JpegEncoder;
+use image::{ImageEncoder, RgbImage};
+use reader::Reader;
+use splatcore_data::{DataError, file};
+use std::io::Cursor;
+use std::path::Path;
+
+/// Quality of the JPEG files.
+const QUALITY: u8 = 95;
+/// Frames a second taken where nothing was asked for, and their bounds.
+const PER_SECOND: f64 = 2.0;
+const FEWEST: usize = 40;
+const MOST: usize = 300;
+
+/// Writes frames of the job's video into a folder.
+///
+/// # Errors
+/// The video cannot be decoded, no program for it is there, or nothing can be written.
+pub fn take(job: &Job, folder: &Path, observer: &mut dyn Observer) -> Result<(), PosesError> {
+    let path = job.input.as_path();
+    let observer = std::cell::RefCell::new(observer);
+    let stop = || observer.borrow().stop();
+    let stopped = || PosesError::Stopped {
+        dataset: job.dataset.clone(),
+    };
+    let reader: Box<dyn Reader + '_> = match own::Kind::of(path)? {
+        Some(kind) => Box::new(own::Own { path, kind }),
+        None => Box::new(ffmpeg::Ffmpeg::find(job, path, &stop)?),
+    };
+    observer.borrow_mut().stage("looking at frames", 0);
+    // A program that is ended because of a stop fails.
+    let told = |error| if stop() { stopped() } else { error };
+    let survey = reader.survey(&mut |seen| {
+        observer.borrow_mut().progress(seen, 0, "");
+        if stop() { Err(stopped()) } else { Ok(()) }
+    });
+    let survey = survey.map_err(told)?;
+    let found = survey.frames.len();
+    let wanted = job
+        .frames
+        .map_or_else(|| usual(found, survey.rate), |n| n as usize);
+    let chosen = choose::choose(&survey.frames, wanted);
+    if chosen.frames.len() < 2 {
+        let problem = match found {
+            0 | 1 => format!("holds {found} frames"),
+            _ => "shows the same all the time".to_owned(),
+        };
+        let remedy = "give a video of a walk around the object";
+        return Err(DataError::new(path, problem, remedy).into());
+    }
+    observer
+        .borrow_mut()
+        .note(&chosen.described(found, survey.rate));
+    let (total, mut done) = (chosen.frames.len() as u64, 0);
+    observer.borrow_mut().stage("frames", total);
+    let mut names = chosen.frames.iter();
+    let taken = reader.take(&chosen.frames, &mut |image| {
+        if stop() {
+            return Err(stopped());
+        }
+        if let Some(index) = names.next() {
+            let ending = if job.png { "png" } else { "jpg" };
+            write(
+                &folder.join(format!("frame_{index:06}.{ending}")),
+                &image,
+                job.png,
+            )?;
+        }
+        done += 1;
+        observer.borrow_mut().progress(done, total, "");
+        Ok(())
+    });
+    taken.map_err(told)?;
+    if done < total {
+        let problem = format!("gave {done} of {total} frames when it was read again");
+        return Err(DataError::new(path, problem, "check that the file is complete").into());
+    }
+    Ok(())
+}
+
+/// How many frames to take of `found`.
+fn usual(found: usize, rate: Option<f64>) -> usize {
+    let seconds = found as f64 / rate.filter(|r| (1.0..=240.0).contains(r)).unwrap_or(30.0);
+    ((seconds * PER_SECOND) as usize).clamp(FEWEST, MOST)
+}
+
+fn write(path: &Path, image: &RgbImage, png: bool) -> Result<(), PosesError> {
+    let mut bytes = Cursor::new(Vec::new());
+    let (width, height) = image.dimensions();
+    let colour = image::ExtendedColorType::Rgb8;
+    let encoded = match png {
+        true => image.write_to(&mut bytes, image::ImageFormat::Png),
+        false => JpegEncoder::new_with_quality(&mut bytes, QUALITY).write_image(
+            image.as_raw(),
+            width,
+            height,
+            colour,
+        ),
+    };
+    encoded.map_err(|error| DataError::write(path, &std::io::Error::other(error)))?;
+    Ok(file::write_bytes(path, bytes.get_ref())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longer_videos_give_more_frames_within_bounds() {
+        assert_eq!(usual(300, Some(30.0)), 40);
+        assert_eq!(usual(3000, Some(30.0)), 200);
+        assert_eq!(usual(30000, Some(60.0)), 300);
+        assert_eq!(usual(3000, Some(0.0)), 200);
+        assert_eq!(usual(3000, Some(f64::NAN)), 200);
+    }
+}

@@ -1,0 +1,15 @@
+//! The crate as a whole: against a program that only pretends, and against real ones.
+#![allow(clippy::unwrap_used)] // helpers of tests; clippy knows those with #[test] only
+
+#[cfg(unix)]
+mod fake;
+#[cfg(unix)]
+mod goes_on;
+mod model;
+#[cfg(unix)]
+mod real;
+#[cfg(unix)]
+mod runs;
+mod similarity;
+#[cfg(unix)]
+mod videos;
