@@ -1,7 +1,7 @@
 //! The live viewer: draws a scene for browsers.
 //!
 //! One thread owns the renderer and calls [`Hub::take`] for what a browser asks to see, draws it
-//! ([`drawing`]) and hands it back ([`Hub::deliver`]): for a finished scene in a loop of its own
+//! ([`drawing`]) and hands it back ([`Hub::draw`]): for a finished scene in a loop of its own
 //! ([`serve`]), while training between two steps ([`Hub::draw_between_steps`]). The web server
 //! ([`Server`]) runs on threads of its own. Of each browser only the newest request is kept, and
 //! one frame is under way at a time, so that a slow link delays nothing.

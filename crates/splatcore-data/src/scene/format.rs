@@ -50,6 +50,16 @@ const WRITTEN: &str = "end the name in .ply, .compressed.ply, .sog, .spz, .splat
                        .usdz, or write to FOLDER/meta.json or FOLDER/lod-meta.json";
 
 impl Format {
+    /// Degree of the spherical harmonics that a file written in this format holds at most.
+    pub fn highest_sh_degree(self) -> u8 {
+        match self {
+            Format::Ply | Format::Spz | Format::Usda | Format::Usdz => 4,
+            Format::Splat => 0,
+            Format::Ksplat => 2,
+            _ => 3,
+        }
+    }
+
     /// The format that a file to be written has by its name; letter case does not matter.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ pub struct State {
     pub by_code: HashMap<String, Id>,
     /// Gates that were not run, by judged candidate.
     pub not_run: HashMap<Id, Vec<NotRun>>,
-    /// Counterexamples of a second model, each once, the first [`MOST_COUNTEREXAMPLES`]: tests of
+    /// Counterexamples of a second model, each once, the first `MOST_COUNTEREXAMPLES`: tests of
     /// every candidate that follows.
     pub counterexamples: Vec<Wanted>,
     /// Device seconds spent.

@@ -53,10 +53,10 @@ pub fn write(
     })
 }
 
-/// [`write`] for Gaussians in memory; `antialiased` as in [`WriteOptions`].
+/// [`write()`] for Gaussians in memory; `antialiased` as in [`WriteOptions`].
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_ply(path: &Path, gaussians: &Gaussians, antialiased: bool) -> Result<(), DataError> {
     let options = WriteOptions {
         antialiased,

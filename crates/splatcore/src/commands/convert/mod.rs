@@ -74,13 +74,14 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let output = &args.output;
-    Format::of_output(output).map_err(|error| {
-        WrongUsage(format!(
+    let format = Format::of_output(output).map_err(|error| {
+        let problem = format!(
             "-o {}: {}; {}",
             output.display(),
             error.problem,
             error.remedy
-        ))
+        );
+        WrongUsage(problem)
     })?;
     if args.photos.is_given() && !args.steps.ask_photos() {
         bail!(WrongUsage(
@@ -109,7 +110,8 @@ pub fn run(args: Args) -> Result<()> {
         },
         ..WriteOptions::default()
     };
-    let (count, degree) = (rows.len(), rows.sh_degree());
+    let degree = rows.sh_degree().min(format.highest_sh_degree());
+    let count = rows.len();
     if args.dry_run {
         return output::print(&format!(
             "would write {} of SH degree {degree} to {}",

@@ -67,7 +67,7 @@ pub fn write(
 /// but for the files of an older SOG.
 ///
 /// # Errors
-/// As [`write`]; an older scene in the folder is unreadable if writing fails between its removal
+/// As [`write()`]; an older scene in the folder is unreadable if writing fails between its removal
 /// and the renaming of the new files.
 pub fn write_folder(
     path: &Path,
