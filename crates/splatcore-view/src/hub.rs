@@ -74,6 +74,13 @@ impl Client {
     }
 }
 
+impl State {
+    /// Whether the run's thread has something to do between two steps.
+    fn wants_attention(&self) -> bool {
+        self.paused || self.stop || self.clients.values().any(Client::ready)
+    }
+}
+
 impl Default for Hub {
     fn default() -> Self {
         Self {
@@ -109,8 +116,8 @@ impl Hub {
             client.in_flight = true;
             client.view.take().map(|look| (id, Work::View(look)))
         });
-        let more = state.clients.values().any(Client::ready);
-        self.waiting.store(more, Ordering::Relaxed);
+        self.waiting
+            .store(state.wants_attention(), Ordering::Relaxed);
         taken
     }
 
@@ -198,11 +205,11 @@ impl Hub {
     /// Tells all browsers where the run is.
     pub fn publish(&self, status: Status) {
         self.status.send_if_modified(|known| {
-            let changed = *known != status;
-            *known = Status {
-                paused: known.paused,
-                ..status
-            };
+            // Whether the run is paused is known here alone.
+            let paused = known.paused;
+            let now = Status { paused, ..status };
+            let changed = *known != now;
+            *known = now;
             changed
         });
     }
