@@ -1,5 +1,6 @@
 //! What a format's reader finds: photos, cameras and points.
 
+use super::folder;
 use super::format::Format;
 use super::lens_camera::LensCamera;
 use super::split::Split;
@@ -82,6 +83,21 @@ impl Found {
             left_out: Vec::new(),
             images,
             depths: None,
+        }
+    }
+
+    /// Takes a photo that exists, with the mask beside it; one without a usable camera is left out
+    /// with its reason.
+    pub fn add(&mut self, name: String, image: PathBuf, camera: Result<LensCamera, String>) {
+        match camera {
+            Ok(camera) => self.entries.push(Entry {
+                mask: folder::mask(&self.root, &name),
+                name,
+                image,
+                camera,
+                declared_split: None,
+            }),
+            Err(problem) => self.left_out.push(format!("{name}: left out, {problem}")),
         }
     }
 }

@@ -8,7 +8,7 @@
 use super::colmap::LARGEST_SIDE;
 use super::folder;
 use super::format::Format;
-use super::found::{Entry, Found};
+use super::found::Found;
 use super::lens::Lens;
 use super::lens_camera::LensCamera;
 use super::npy::{self, Matrix};
@@ -103,16 +103,7 @@ pub(super) fn open(root: &Path, file: &Path, options: &OpenOptions) -> Result<Fo
         if near.is_finite() && far.is_finite() && 0.0 < near && near < far {
             depths = [depths[0].min(near), depths[1].max(far)];
         }
-        match pose.camera {
-            Ok(camera) => found.entries.push(Entry {
-                mask: folder::mask(root, name),
-                image: photos.folder.join(name),
-                name: name.to_owned(),
-                camera,
-                declared_split: None,
-            }),
-            Err(problem) => found.left_out.push(format!("{name}: left out, {problem}")),
-        }
+        found.add(name.to_owned(), photos.folder.join(name), pose.camera);
     }
     found.depths = (depths[0] < depths[1]).then_some(depths);
     Ok(found)

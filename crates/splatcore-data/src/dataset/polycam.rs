@@ -8,7 +8,7 @@
 use super::colmap::LARGEST_SIDE;
 use super::folder;
 use super::format::Format;
-use super::found::{Entry, Found};
+use super::found::Found;
 use super::lens::Lens;
 use super::lens_camera::LensCamera;
 use super::options::OpenOptions;
@@ -143,16 +143,7 @@ pub(super) fn open(
             found.missing.push(stem.to_owned());
             continue;
         };
-        match camera.camera() {
-            Ok(camera) => found.entries.push(Entry {
-                mask: folder::mask(root, &name),
-                name,
-                image,
-                camera,
-                declared_split: None,
-            }),
-            Err(problem) => found.left_out.push(format!("{name}: left out, {problem}")),
-        }
+        found.add(name, image, camera.camera());
     }
     Ok(found)
 }

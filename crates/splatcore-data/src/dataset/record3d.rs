@@ -8,7 +8,7 @@
 use super::colmap::LARGEST_SIDE;
 use super::folder;
 use super::format::Format;
-use super::found::{Entry, Found};
+use super::found::Found;
 use super::lens::Lens;
 use super::lens_camera::LensCamera;
 use super::options::OpenOptions;
@@ -113,16 +113,7 @@ pub(super) fn open(root: &Path, file: &Path, options: &OpenOptions) -> Result<Fo
             found.missing.push(frame.to_string());
             continue;
         };
-        match metadata.camera(frame) {
-            Ok(camera) => found.entries.push(Entry {
-                mask: folder::mask(root, &name),
-                name,
-                image,
-                camera,
-                declared_split: None,
-            }),
-            Err(problem) => found.left_out.push(format!("{name}: left out, {problem}")),
-        }
+        found.add(name, image, metadata.camera(frame));
     }
     Ok(found)
 }

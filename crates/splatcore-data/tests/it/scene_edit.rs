@@ -2,6 +2,7 @@
 
 use crate::scene_hostile::peak_of;
 use crate::scene_support::{names, plain_ply, random, shared, value};
+use splatcore_core::camera::rotation_from_quaternion;
 use splatcore_core::{Gaussians, sh};
 use splatcore_data::scene::edit::{Merged, Moved, Selected, Similarity, WithDegree, matching};
 use splatcore_data::scene::rows::whole;
@@ -10,26 +11,7 @@ use std::path::Path;
 
 /// A covariance, world units squared.
 fn covariance(g: &Gaussians, i: usize) -> [[f64; 3]; 3] {
-    let q = g.rotations[i].map(f64::from);
-    let length = q.iter().map(|v| v * v).sum::<f64>().sqrt();
-    let [w, x, y, z] = q.map(|v| v / length);
-    let r = [
-        [
-            1.0 - 2.0 * (y * y + z * z),
-            2.0 * (x * y - w * z),
-            2.0 * (x * z + w * y),
-        ],
-        [
-            2.0 * (x * y + w * z),
-            1.0 - 2.0 * (x * x + z * z),
-            2.0 * (y * z - w * x),
-        ],
-        [
-            2.0 * (x * z - w * y),
-            2.0 * (y * z + w * x),
-            1.0 - 2.0 * (x * x + y * y),
-        ],
-    ];
+    let r = rotation_from_quaternion(g.rotations[i].map(f64::from)).unwrap();
     let squares = g.log_scales[i].map(|s| (2.0 * f64::from(s)).exp());
     std::array::from_fn(|a| {
         std::array::from_fn(|b| (0..3).map(|k| r[a][k] * squares[k] * r[b][k]).sum())

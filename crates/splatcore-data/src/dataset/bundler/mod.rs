@@ -12,7 +12,7 @@ pub use parse::{Bundle, BundleCamera, parse};
 
 use super::folder;
 use super::format::Format;
-use super::found::{Entry, Found};
+use super::found::Found;
 use super::lens::Lens;
 use super::lens_camera::LensCamera;
 use super::options::OpenOptions;
@@ -58,13 +58,7 @@ pub(super) fn open(root: &Path, file: &Path, options: &OpenOptions) -> Result<Fo
         };
         let original = posed.as_ref().and_then(|posed| posed.find(&name));
         let size = photo::size(original.as_ref().map_or(&image, |(_, path)| path))?;
-        found.entries.push(Entry {
-            mask: folder::mask(root, &name),
-            name,
-            image,
-            camera: lens_camera(camera, size),
-            declared_split: None,
-        });
+        found.add(name, image, Ok(lens_camera(camera, size)));
     }
     if unposed > 0 {
         found.warnings.push(format!(

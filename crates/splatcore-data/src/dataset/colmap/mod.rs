@@ -10,7 +10,7 @@ pub use text::{parse_cameras_txt, parse_images_txt, parse_points_txt};
 
 use super::folder;
 use super::format::Format;
-use super::found::{Entry, Found, Points};
+use super::found::{Found, Points};
 use super::options::OpenOptions;
 use crate::{DataError, Place};
 use splatcore_core::camera::rotation_from_quaternion;
@@ -104,11 +104,5 @@ fn add_image(found: &mut Found, image: &ColmapImage, camera: &ColmapCamera) {
     let mut camera = camera.camera.clone();
     camera.camera.rotation = rotation;
     camera.camera.translation = image.translation;
-    found.entries.push(Entry {
-        mask: folder::mask(&found.root, &name),
-        name,
-        image: file,
-        camera,
-        declared_split: None,
-    });
+    found.add(name, file, Ok(camera));
 }

@@ -13,7 +13,7 @@ pub use xml::{Affine, Chunk, Photo, Sensor, parse};
 
 use super::folder;
 use super::format::Format;
-use super::found::{Entry, Found};
+use super::found::Found;
 use super::lens_camera::LensCamera;
 use super::options::OpenOptions;
 use super::photo_index::PhotoIndex;
@@ -78,16 +78,11 @@ pub(super) fn open(root: &Path, file: &Path, options: &OpenOptions) -> Result<Fo
             DataError::new(file, problem, "or disable these cameras and export again")
                 .at(Place::Part(format!("camera '{}'", photo.label)))
         })?;
-        match camera(calibration, &pose::product(&to_world, transform)) {
-            Ok(camera) => found.entries.push(Entry {
-                mask: folder::mask(root, &name),
-                name,
-                image,
-                camera,
-                declared_split: None,
-            }),
-            Err(problem) => found.left_out.push(format!("{name}: left out, {problem}")),
-        }
+        found.add(
+            name,
+            image,
+            camera(calibration, &pose::product(&to_world, transform)),
+        );
     }
     points_beside::read(
         &mut found,

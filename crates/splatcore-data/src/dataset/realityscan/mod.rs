@@ -11,7 +11,7 @@ pub use csv::{Row, parse};
 
 use super::folder;
 use super::format::Format;
-use super::found::{Entry, Found};
+use super::found::Found;
 use super::lens::Lens;
 use super::lens_camera::LensCamera;
 use super::options::OpenOptions;
@@ -44,16 +44,8 @@ pub(super) fn open(root: &Path, file: &Path, options: &OpenOptions) -> Result<Fo
         };
         let [k1, rest @ ..] = row.k;
         k1_alone += (k1 != 0.0 && rest == [0.0; 3] && row.t == [0.0; 2]) as usize;
-        match row.camera(photo::size(&image)?) {
-            Ok(camera) => found.entries.push(Entry {
-                mask: folder::mask(root, &name),
-                name,
-                image,
-                camera,
-                declared_split: None,
-            }),
-            Err(problem) => found.left_out.push(format!("{name}: left out, {problem}")),
-        }
+        let camera = row.camera(photo::size(&image)?);
+        found.add(name, image, camera);
     }
     if k1_alone > 0 {
         found.warnings.push(format!(

@@ -148,6 +148,7 @@ fn signs(flips: [f32; 3]) -> [f32; sh::coefficients(sh::MAX_STORED_DEGREE)] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use splatcore_core::camera::rotation_from_quaternion;
 
     /// Where x, y and z of the 16 systems point.
     const NAMES: [&str; 16] = [
@@ -167,24 +168,8 @@ mod tests {
         }
     }
 
-    fn matrix([w, x, y, z]: [f64; 4]) -> [[f64; 3]; 3] {
-        [
-            [
-                1.0 - 2.0 * (y * y + z * z),
-                2.0 * (x * y - w * z),
-                2.0 * (x * z + w * y),
-            ],
-            [
-                2.0 * (x * y + w * z),
-                1.0 - 2.0 * (x * x + z * z),
-                2.0 * (y * z - w * x),
-            ],
-            [
-                2.0 * (x * z - w * y),
-                2.0 * (y * z + w * x),
-                1.0 - 2.0 * (x * x + y * y),
-            ],
-        ]
+    fn matrix(q: [f64; 4]) -> [[f64; 3]; 3] {
+        rotation_from_quaternion(q).unwrap()
     }
 
     fn times(a: [[f64; 3]; 3], b: [[f64; 3]; 3]) -> [[f64; 3]; 3] {

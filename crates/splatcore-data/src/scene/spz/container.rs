@@ -1,6 +1,7 @@
 //! The container: headers and decompression, both bounded by what the header declares.
 
 use super::axes;
+use crate::words::one_line;
 use crate::{DataError, Place};
 use flate2::bufread::GzDecoder;
 use ruzstd::decoding::StreamingDecoder;
@@ -310,12 +311,7 @@ fn check_length(attribute: &[u8], wanted: u64, i: usize, path: &Path) -> Result<
 fn broken(method: &str, part: &str, error: &std::io::Error, path: &Path) -> DataError {
     let problem = match error.kind() {
         std::io::ErrorKind::UnexpectedEof => format!("the {method} data ends too early"),
-        _ => {
-            // Some decoders explain themselves over several lines.
-            let words = error.to_string();
-            let words: Vec<&str> = words.split_whitespace().collect();
-            format!("the {method} data is broken ({})", words.join(" "))
-        }
+        _ => format!("the {method} data is broken ({})", one_line(error)),
     };
     DataError::new(path, problem, AGAIN).at(Place::Part(part.into()))
 }
