@@ -132,7 +132,7 @@ fn watched(show: &Show, job: &Job, photos: &Photos, start: Gaussians) -> Result<
         sh_degree: job.config.scene.sh_degree,
         ..scene_info(job.folder.display().to_string(), &start, cameras)
     };
-    let views = vec![Arc::clone(&photos.train), Arc::new(photos.test.clone())];
+    let views = vec![Arc::clone(&photos.train), Arc::clone(&photos.test)];
     Live::start(
         &show.viewer,
         show.allow_control,
@@ -247,7 +247,7 @@ fn write_and_measure(
 }
 
 fn plan_memory(config: &ResolvedConfig, backend: &dyn Backend, start: usize, photos: &Photos) {
-    let views = photos.train.iter().chain(&photos.test);
+    let views = photos.train.iter().chain(photos.test.iter());
     let plan = memory::plan(config, backend, start, views);
     eprintln!("{plan}");
     if let Some(warning) = plan.warning() {

@@ -7,7 +7,7 @@ use crate::viewing::{self, ViewerArgs, scene_info, shrunk};
 use anyhow::Result;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{Gaussians, camera};
-use splatcore_data::dataset::{Dataset, LoadOptions, Split};
+use splatcore_data::dataset::{Dataset, LoadOptions, Split, is_file_of_cameras};
 use splatcore_data::scene;
 use splatcore_train::{Config, init};
 use splatcore_view::protocol::{SceneInfo, Status};
@@ -96,13 +96,10 @@ enum Kind {
 }
 
 fn kind(path: &Path) -> Kind {
-    let is_json = path
-        .extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case("json"));
     let result = path.join("scene.ply");
     match scene::is_unbundled(path) {
         false if result.is_file() => Kind::Scene(result),
-        false if path.is_dir() || is_json => Kind::Dataset,
+        false if path.is_dir() || is_file_of_cameras(path) => Kind::Dataset,
         _ => Kind::Scene(path.into()),
     }
 }

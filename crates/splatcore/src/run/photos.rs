@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The photos to train on, and those held out.
 pub struct Photos {
     pub train: Arc<Vec<View>>,
-    pub test: Vec<View>,
+    pub test: Arc<Vec<View>>,
 }
 
 /// Decodes them.
@@ -63,6 +63,6 @@ pub fn load_photos(dataset: &Dataset, config: &ResolvedConfig) -> Result<Photos>
     );
     Ok(Photos {
         train: Arc::new(train),
-        test,
+        test: Arc::new(test),
     })
 }

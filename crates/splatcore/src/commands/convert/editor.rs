@@ -4,11 +4,13 @@ use super::action::{Action, Keep, Points, Up};
 use super::photos::Photos;
 use crate::output::{self, counted, thousands};
 use anyhow::{Result, bail};
-use splatcore_core::Gaussians;
-use splatcore_data::scene::edit::{self, Moved, Selected, Similarity, Stats, WithDegree, matching};
+use splatcore_core::{Gaussians, sh};
+use splatcore_data::scene::edit::{
+    self, Merged, Moved, Selected, Similarity, Stats, WithDegree, matching,
+};
 use splatcore_data::scene::rows::whole;
-use splatcore_data::scene::{Rows, decimate, morton_order};
-use std::path::{Path, PathBuf};
+use splatcore_data::scene::{OpenScene, Rows, decimate, morton_order};
+use std::path::PathBuf;
 
 /// A scene and what was done with it.
 pub struct Editor<'a> {
@@ -26,16 +28,11 @@ pub struct Editor<'a> {
 
 impl<'a> Editor<'a> {
     /// Begins with a scene as it was read; `path` is for messages and for the run beside it.
-    pub fn new(
-        path: PathBuf,
-        rows: Box<dyn Rows>,
-        antialiased: bool,
-        photos: &'a Photos<'a>,
-    ) -> Self {
+    pub fn new(path: PathBuf, scene: OpenScene, photos: &'a Photos<'a>) -> Self {
         Self {
             path,
-            rows,
-            antialiased,
+            rows: scene.rows,
+            antialiased: scene.antialiased,
             photos,
             pending: Similarity::IDENTITY,
             from_photos: Some(Similarity::IDENTITY),
@@ -43,18 +40,38 @@ impl<'a> Editor<'a> {
         }
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Joins scenes, at least one, each with its actions applied.
+    pub fn merged(mut editors: Vec<Self>) -> Result<Self> {
+        let first = &editors[0];
+        let (path, photos, antialiased) = (first.path.clone(), first.photos, first.antialiased);
+        if editors.iter().any(|other| other.antialiased != antialiased) {
+            eprintln!(
+                "warning: some of the scenes are made for Mip-Splatting's 2D filter and some are \
+                 not; the result is marked as the first is"
+            );
+        }
+        let in_place = editors.iter().all(Self::is_in_place);
+        let parts = editors.drain(..).map(Self::into_rows);
+        let merged = Merged::new(parts.collect()).map_err(anyhow::Error::msg)?;
+        Ok(Self {
+            path,
+            rows: Box::new(merged),
+            antialiased,
+            photos,
+            pending: Similarity::IDENTITY,
+            from_photos: in_place.then_some(Similarity::IDENTITY),
+            moved: Similarity::IDENTITY,
+        })
+    }
+
+    /// Whether the scene is to be rendered with Mip-Splatting's 2D filter.
+    pub fn antialiased(&self) -> bool {
+        self.antialiased
     }
 
     /// Whether the scene is where the photos are.
-    pub fn is_in_place(&self) -> bool {
+    fn is_in_place(&self) -> bool {
         self.from_photos == Some(Similarity::IDENTITY)
-    }
-
-    /// The scene is no longer in the world of any photos.
-    pub fn forget_world(&mut self) {
-        self.from_photos = None;
     }
 
     /// The scene as it is now.
@@ -83,7 +100,13 @@ impl<'a> Editor<'a> {
             Action::Up { from, to } => {
                 let from = match from {
                     Up::Direction(direction) => *direction,
-                    Up::Dataset => self.turned(self.photos.up(self.world("--up")?)?),
+                    Up::Dataset => {
+                        let turned = Similarity {
+                            rotation: self.world("--up")?.rotation,
+                            ..Similarity::IDENTITY
+                        };
+                        turned.point(self.photos.up()?)
+                    }
                 };
                 self.shift(&Similarity::between(from, *to));
             }
@@ -117,21 +140,7 @@ impl<'a> Editor<'a> {
                 let order = morton_order(&*self.rows);
                 self.replace(|rows| Box::new(Selected::new(rows, order)));
             }
-            Action::Decimate(keep) => {
-                self.settle();
-                let before = self.rows.len();
-                let target = match *keep {
-                    Keep::Count(count) => count,
-                    Keep::Share(share) => (before as f64 * share).round() as usize,
-                };
-                let merged = decimate(&whole(&*self.rows), target);
-                eprintln!(
-                    "--decimate merged {} into {}",
-                    counted(before, "Gaussian"),
-                    thousands(merged.len() as u64)
-                );
-                self.rows = Box::new(merged);
-            }
+            Action::Decimate(keep) => self.decimate(*keep),
             Action::PruneFloaters(share) => {
                 let scene = self.in_place("--prune-floaters")?;
                 let left =
@@ -174,6 +183,22 @@ impl<'a> Editor<'a> {
         self.rows = with(rows);
     }
 
+    fn decimate(&mut self, keep: Keep) {
+        self.settle();
+        let before = self.rows.len();
+        let target = match keep {
+            Keep::Count(count) => count,
+            Keep::Share(share) => (before as f64 * share).round() as usize,
+        };
+        let merged = decimate(&whole(&*self.rows), target);
+        eprintln!(
+            "--decimate merged {} into {}",
+            counted(before, "Gaussian"),
+            thousands(merged.len() as u64)
+        );
+        self.rows = Box::new(merged);
+    }
+
     fn keep(&mut self, flag: &str, keep: impl FnMut(&Gaussians, usize) -> bool) {
         self.settle();
         let before = self.rows.len();
@@ -207,17 +232,13 @@ impl<'a> Editor<'a> {
             );
         }
         self.settle();
+        let degree = self.rows.sh_degree();
+        if degree > sh::MAX_DEGREE {
+            let limit = sh::MAX_DEGREE;
+            eprintln!("{flag} cuts spherical harmonics of degree {degree} to {limit}");
+            self.replace(|rows| Box::new(WithDegree::new(rows, limit)));
+        }
         Ok(whole(&*self.rows))
-    }
-
-    /// A direction of the photos' world as it lies now.
-    fn turned(&self, direction: [f64; 3]) -> [f64; 3] {
-        let world = self.from_photos.unwrap_or(Similarity::IDENTITY);
-        let only = Similarity {
-            rotation: world.rotation,
-            ..Similarity::IDENTITY
-        };
-        only.point(direction)
     }
 }
 

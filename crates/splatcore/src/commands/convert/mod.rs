@@ -17,7 +17,6 @@ use crate::{interrupt, load};
 use anyhow::{Result, bail};
 use editor::Editor;
 use photos::{Photos, PhotosArgs};
-use splatcore_data::scene::edit::Merged;
 use splatcore_data::scene::spz::SpzOptions;
 use splatcore_data::scene::{self, Format, OpenScene, ReadOptions, Rows, WriteOptions};
 use splatcore_train::memory::Bytes;
@@ -135,49 +134,22 @@ pub fn run(args: Args) -> Result<()> {
 /// 2D filter.
 fn edited(args: &Args) -> Result<(Box<dyn Rows>, bool)> {
     let photos = Photos::new(&args.photos, &args.backend);
-    let mut finished: Vec<(OpenScene, Editor)> = Vec::new();
+    let mut finished: Vec<Editor> = Vec::new();
     let mut steps = args.steps.0.iter().peekable();
     while let Some(Step::Scene(path)) = steps.next_if(|step| matches!(step, Step::Scene(_))) {
-        let mut scene = open(path, args)?;
-        let rows = std::mem::replace(
-            &mut scene.rows,
-            Box::new(splatcore_core::Gaussians::empty(0)),
-        );
-        let mut editor = Editor::new(path.clone(), rows, scene.antialiased, &photos);
+        let mut editor = Editor::new(path.clone(), open(path, args)?, &photos);
         while let Some(Step::Action(action)) = steps.next_if(|s| matches!(s, Step::Action(_))) {
             editor.apply(action)?;
         }
         editor.report_moves();
-        finished.push((scene, editor));
+        finished.push(editor);
     }
-    let [first, rest @ ..] = &finished[..] else {
-        bail!(WrongUsage("give a scene to read".into()));
+    let mut editor = match finished.len() {
+        0 => bail!(WrongUsage("give a scene to read".into())),
+        1 => finished.remove(0),
+        _ => Editor::merged(finished)?,
     };
-    let antialiased = first.0.antialiased;
-    if rest
-        .iter()
-        .any(|(scene, _)| scene.antialiased != antialiased)
-    {
-        eprintln!(
-            "warning: some of the scenes are made for Mip-Splatting's 2D filter and some are not; \
-             the result is marked as the first is"
-        );
-    }
-    let same_world = finished.iter().all(|(_, editor)| editor.is_in_place());
-    let path = finished[0].1.path().to_owned();
-    let single = finished.len() == 1;
-    let mut editor = match single {
-        true => finished.remove(0).1,
-        false => {
-            let parts = finished.into_iter().map(|(_, editor)| editor.into_rows());
-            let merged = Merged::new(parts.collect()).map_err(anyhow::Error::msg)?;
-            let mut editor = Editor::new(path, Box::new(merged), antialiased, &photos);
-            if !same_world {
-                editor.forget_world();
-            }
-            editor
-        }
-    };
+    let antialiased = editor.antialiased();
     for step in steps {
         if let Step::Action(action) = step {
             editor.apply(action)?;

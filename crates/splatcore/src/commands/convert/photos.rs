@@ -7,7 +7,6 @@ use anyhow::{Context, Result, bail};
 use splatcore_core::backend::{Learner, Refine, RenderOptions};
 use splatcore_core::{Camera, Gaussians};
 use splatcore_data::dataset::{Dataset, LoadOptions, Split};
-use splatcore_data::scene::edit::Similarity;
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -71,9 +70,8 @@ impl<'a> Photos<'a> {
         Ok(self.dataset.get_or_init(|| dataset))
     }
 
-    /// The mean direction that is up in the photos, in their world; `_world` proves that the scene
-    /// lies in it.
-    pub fn up(&self, _world: Similarity) -> Result<[f64; 3]> {
+    /// The mean direction that is up in the photos, in their world.
+    pub fn up(&self) -> Result<[f64; 3]> {
         let mut sum = [0.0; 3];
         let cameras = self
             .dataset()?
