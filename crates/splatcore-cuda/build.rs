@@ -1,10 +1,13 @@
 //! Lists the kernel files and headers in the folders of `src/ops`, and which op each is of, for
-//! `ops/sources.rs`.
+//! `ops/sources.rs`, and passes on the file of compiled kernels that is to be built in.
 
 use std::env;
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// Names a file of `scripts/embed-kernels`.
+const EMBEDDED: &str = "SPLATCORE_EMBEDDED_KERNELS";
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=src/ops");
@@ -39,5 +42,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     let output = env::var("OUT_DIR")?;
     fs::write(Path::new(&output).join("sources.rs"), list)?;
     fs::write(Path::new(&output).join("folders.rs"), folders)?;
+    embed(Path::new(&output))
+}
+
+/// Compiled kernels to build in, from the file that the variable names; none without it.
+fn embed(output: &Path) -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-env-changed={EMBEDDED}");
+    let mut content = Vec::new();
+    if let Some(file) = env::var_os(EMBEDDED) {
+        let file = PathBuf::from(file);
+        println!("cargo::rerun-if-changed={}", file.display());
+        let name = file.display();
+        content = fs::read(&file).map_err(|error| format!("{EMBEDDED}: {name}: {error}"))?;
+    }
+    fs::write(output.join("kernels.bin"), content)?;
     Ok(())
 }

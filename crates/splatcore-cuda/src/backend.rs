@@ -2,6 +2,7 @@
 
 use crate::device::driver::{Card, NoCard};
 use crate::device::guarded::Guarded;
+use crate::device::machine_code;
 use crate::device::nvrtc;
 use crate::device::queue::Queue;
 use crate::device::replaced;
@@ -49,10 +50,11 @@ impl CudaBackend {
     /// Opens a card.
     ///
     /// # Errors
-    /// If there is no driver, no card, no compiler, or the card is too old.
+    /// If there is no driver, no card, neither kernels that are built in for the card nor a compiler,
+    /// or the card is too old.
     pub fn open(options: Options) -> Result<Self, OpenError> {
         let card = Card::open(options.device)?;
-        nvrtc::nvrtc().map_err(|_| NoCard {
+        machine_code::check(card.capability()).map_err(|_| NoCard {
             reason: "NVIDIA's run-time compiler (libnvrtc) was not found".into(),
             remedy: nvrtc::REMEDY.into(),
         })?;

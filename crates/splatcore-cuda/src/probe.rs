@@ -3,7 +3,8 @@
 use crate::CudaBackend;
 use crate::backend::Options;
 use crate::device::driver::driver_info;
-use crate::device::nvrtc::{cache_folder, nvrtc};
+use crate::device::machine_code::{cache_folder, embedded};
+use crate::device::nvrtc::nvrtc;
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::{Camera, Gaussians};
 use std::path::PathBuf;
@@ -26,6 +27,8 @@ pub struct Probe {
     pub cards: Vec<String>,
     /// The run-time compiler, or how to get it.
     pub compiler: Result<CompilerInfo, String>,
+    /// The kernels that are built in, if any.
+    pub built_in: Option<String>,
     /// Folder of compiled kernels.
     pub cache: PathBuf,
     /// Its size.
@@ -66,6 +69,7 @@ pub fn probe(device: Option<usize>) -> Probe {
             info.cards.iter().enumerate().map(line).collect()
         }),
         compiler,
+        built_in: embedded::described(),
         cache,
         cache_bytes,
         self_test: has_card.then(|| self_test(device)),

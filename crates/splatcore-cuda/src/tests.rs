@@ -1,5 +1,6 @@
 //! Tests of the whole backend: against the twin, the CPU backend, and scenes at which it may fail.
 
+mod built_in;
 mod conformance;
 mod equal_backends;
 mod equal_quality;

@@ -13,6 +13,7 @@ pub mod emulated;
 pub mod error;
 pub mod guarded;
 pub mod kernels;
+pub mod machine_code;
 pub mod nvrtc;
 pub mod options;
 pub mod params;

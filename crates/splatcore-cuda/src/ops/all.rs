@@ -1,4 +1,4 @@
-//! Every program of the backend in every variant.
+//! Every program of the backend in every variant, and those that releases carry compiled.
 
 use super::adam::moments::Moments;
 use super::blend::{
@@ -12,15 +12,14 @@ use super::project_backward::{project_backward, write_gradients};
 use super::{adam, bin, clear, densify, exposure, floaters, limit_scales, loss, photo};
 use super::{score, smoothing, sort};
 use crate::device::Program;
-use splatcore_core::pipeline::{Backward, Blend, Intersect};
+use splatcore_core::pipeline::{Backward, Blend, Intersect, Pipeline};
 use splatcore_core::sh;
 
 /// What [`filtered`] is asked for, but for no filter at all.
 const FILTERS: [[bool; 2]; 3] = [[true, false], [true, true], [false, true]];
 
 /// `project` in every variant but for filters and halves.
-fn project_variants(in_use: u8, intersect: Intersect) -> Vec<Program> {
-    let stored = sh::MAX_DEGREE;
+fn project_variants(in_use: u8, stored: u8, intersect: Intersect) -> Vec<Program> {
     let plain = project(in_use, stored, intersect);
     let mut all = vec![with_rays(plain.clone()), plain];
     let binned = bin::MacroTiles::all().into_iter();
@@ -28,12 +27,101 @@ fn project_variants(in_use: u8, intersect: Intersect) -> Vec<Program> {
     all
 }
 
+/// `project_backward` and `adam` of dense steps for degrees in use and stored, with each of some
+/// filters and without.
+fn step_variants(in_use: u8, stored: u8, filters: &[[bool; 2]]) -> Vec<Program> {
+    let mut plain = Vec::new();
+    for absolute in [false, true] {
+        plain.push(project_backward(in_use, stored, absolute));
+        for moments in [Moments::Full, Moments::Compact] {
+            plain.push(adam::program(in_use, stored, moments, false, absolute));
+        }
+    }
+    with_filters(plain, filters)
+}
+
+/// The programs, and each of them with each of the filters.
+fn with_filters(plain: Vec<Program>, filters: &[[bool; 2]]) -> Vec<Program> {
+    let filter = |&[antialias, smoothing]: &[bool; 2]| {
+        let of = move |program: &Program| filtered(program.clone(), antialias, smoothing);
+        plain.iter().map(of).collect::<Vec<_>>()
+    };
+    let mut all: Vec<Program> = filters.iter().flat_map(filter).collect();
+    all.extend(plain);
+    all
+}
+
 /// Every program in every variant, for the check that all of them compile.
 pub fn all_programs() -> Vec<Program> {
+    let mut all = programs_of(Intersect::ALL, Blend::ALL, Backward::ALL);
+    for &method in Intersect::ALL {
+        // With fewer degrees the shapes are the same: see below.
+        all.extend(project_variants(sh::MAX_DEGREE, sh::MAX_DEGREE, method));
+    }
+    for degree in 0..=sh::MAX_DEGREE {
+        all.extend(step_variants(degree, sh::MAX_DEGREE, &FILTERS));
+        for plain in project_variants(degree, sh::MAX_DEGREE, Intersect::Exact) {
+            let halves = of_half_scene(plain.clone(), sh::MAX_DEGREE);
+            all.extend([halves.clone(), filtered(halves, true, false)]);
+            all.extend(
+                FILTERS.map(|[antialias, smoothing]| filtered(plain.clone(), antialias, smoothing)),
+            );
+            if degree < sh::MAX_DEGREE {
+                all.push(plain);
+            }
+        }
+        for moments in [Moments::Full, Moments::Compact] {
+            all.push(adam::program(degree, sh::MAX_DEGREE, moments, true, false));
+            all.push(adam::program(degree, degree, moments, false, false));
+        }
+        all.push(write_gradients(degree, sh::MAX_DEGREE));
+    }
+    all
+}
+
+/// The programs that releases carry compiled: what the default pipeline and the reference of `eval`
+/// and `bench` need to render scenes of every degree, in floats or halves, with and without
+/// Mip-Splatting's 2D filter, and to train. Its 3D filter, visible Gaussians alone
+/// ([`adam::program`]'s `sparse`), and the 2D filter at lower degrees are left to NVRTC.
+pub fn built_in_programs() -> Vec<Program> {
+    let Pipeline {
+        intersect,
+        blend,
+        backward,
+    } = Pipeline::AUTO;
+    let antialias = [[true, false]];
+    let mut all = programs_of(&[intersect], &[blend, Blend::Subtile], &[backward]);
+    for stored in 0..=sh::MAX_DEGREE {
+        for in_use in 0..=stored {
+            let mut plain = vec![project(in_use, stored, intersect)];
+            for macro_tiles in bin::MacroTiles::all() {
+                plain.push(project_binned(in_use, stored, intersect, macro_tiles));
+            }
+            let halves = plain.iter().map(|p| of_half_scene(p.clone(), stored));
+            let halves = with_filters(halves.collect(), &antialias);
+            all.extend(with_filters(plain, &antialias));
+            all.extend(halves);
+            let is_whole = stored == sh::MAX_DEGREE;
+            let filters: &[[bool; 2]] = if is_whole { &antialias } else { &[] };
+            all.extend(step_variants(in_use, stored, filters));
+            all.push(write_gradients(in_use, stored));
+        }
+    }
+    let mut unique: Vec<Program> = Vec::with_capacity(all.len());
+    for program in all {
+        if !unique.contains(&program) {
+            unique.push(program);
+        }
+    }
+    unique
+}
+
+/// The programs of these methods that no degree changes.
+fn programs_of(intersects: &[Intersect], blends: &[Blend], backwards: &[Backward]) -> Vec<Program> {
     let mut all: Vec<Program> = sort::Plan::all().into_iter().map(sort::program).collect();
     all.extend([false, true].map(sum_pairs));
     all.push(gather_sums());
-    for &method in Intersect::ALL {
+    for &method in intersects {
         all.push(intersect::program(method));
         all.extend(bin::SIDES.map(|side| macro_tiles::program(method, side)));
         all.extend(
@@ -41,10 +129,8 @@ pub fn all_programs() -> Vec<Program> {
                 .into_iter()
                 .map(|macro_tiles| bin::large_program(method, macro_tiles)),
         );
-        // With fewer degrees the shapes are the same: see below.
-        all.extend(project_variants(sh::MAX_DEGREE, method));
     }
-    for &method in Blend::ALL {
+    for &method in blends {
         all.extend([false, true].map(|count| blend(method, count, false)));
         if blend_in_training(method, Backward::GaussianParallel) == method {
             all.push(blend(method, false, true));
@@ -63,39 +149,7 @@ pub fn all_programs() -> Vec<Program> {
         }
     }
     all.push(interpolated::program());
-    all.extend(Backward::ALL.iter().map(|&method| blend_backward(method)));
-    for degree in 0..=sh::MAX_DEGREE {
-        for absolute in [false, true] {
-            let plain = project_backward(degree, sh::MAX_DEGREE, absolute);
-            all.extend(
-                FILTERS.map(|[antialias, smoothing]| filtered(plain.clone(), antialias, smoothing)),
-            );
-            all.push(plain);
-        }
-        for plain in project_variants(degree, Intersect::Exact) {
-            let halves = of_half_scene(plain.clone(), sh::MAX_DEGREE);
-            all.extend([halves.clone(), filtered(halves, true, false)]);
-            all.extend(
-                FILTERS.map(|[antialias, smoothing]| filtered(plain.clone(), antialias, smoothing)),
-            );
-            if degree < sh::MAX_DEGREE {
-                all.push(plain);
-            }
-        }
-        for moments in [Moments::Full, Moments::Compact] {
-            all.extend(
-                [false, true]
-                    .map(|sparse| adam::program(degree, sh::MAX_DEGREE, moments, sparse, false)),
-            );
-            all.push(adam::program(degree, degree, moments, false, false));
-        }
-        let absolute = adam::program(degree, sh::MAX_DEGREE, Moments::Compact, false, true);
-        all.extend(
-            FILTERS.map(|[antialias, smoothing]| filtered(absolute.clone(), antialias, smoothing)),
-        );
-        all.push(absolute);
-        all.push(write_gradients(degree, sh::MAX_DEGREE));
-    }
+    all.extend(backwards.iter().map(|&method| blend_backward(method)));
     all.extend([false, true].map(loss::program));
     all.push(clear::program());
     all.extend(bin::MacroTiles::all().into_iter().map(bin::sort_program));

@@ -41,5 +41,5 @@ pub mod sort;
 mod sources;
 pub mod state;
 
-pub use all::all_programs;
+pub use all::{all_programs, built_in_programs};
 pub use sources::{SOURCES, op_of, program_of_text};

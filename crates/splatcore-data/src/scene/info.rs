@@ -1,10 +1,12 @@
 //! What `splatcore info` says of a scene file.
 
-use super::read::{ReadOptions, read_with};
-use super::scene_file::SceneFile;
+use super::open::open;
+use super::read::ReadOptions;
+use super::rows::{Rows, in_pieces};
 use crate::DataError;
 use serde::Serialize;
-use splatcore_core::{Gaussians, sh};
+use splatcore_core::sh;
+use std::convert::Infallible;
 use std::path::Path;
 
 /// A scene file in numbers.
@@ -42,7 +44,8 @@ pub struct Bounds {
     pub max: [f32; 3],
 }
 
-/// Reads a scene file and describes it.
+/// Reads a scene file in pieces and describes it. Memory grows by 4 bytes a Gaussian where the
+/// format can stay in the file ([`open`]).
 ///
 /// # Errors
 /// As [`super::read`].
@@ -51,60 +54,54 @@ pub fn info(path: &Path) -> Result<SceneInfo, DataError> {
         sh_degree_limit: sh::MAX_STORED_DEGREE,
         ..ReadOptions::default()
     };
-    let SceneFile {
-        gaussians,
-        format,
-        bytes,
-        dropped,
-        notes,
-        antialiased,
-    } = read_with(path, &options)?;
+    let scene = open(path, &options)?;
+    let (bounds, median_scale) = extent(scene.rows.as_ref());
     Ok(SceneInfo {
         kind: "scene",
-        format,
-        bytes,
-        gaussians: gaussians.len(),
-        sh_degree: gaussians.sh_degree,
-        dropped,
-        bounds: bounds(&gaussians),
-        median_scale: median_scale(&gaussians),
-        antialiased,
-        notes,
+        format: scene.format,
+        bytes: scene.bytes,
+        gaussians: scene.rows.len(),
+        sh_degree: scene.rows.sh_degree(),
+        dropped: scene.dropped,
+        bounds,
+        median_scale,
+        antialiased: scene.antialiased,
+        notes: scene.notes,
     })
 }
 
-fn bounds(gaussians: &Gaussians) -> Option<Bounds> {
-    let (&first, rest) = gaussians.means.split_first()?;
-    let start = Bounds {
-        min: first,
-        max: first,
-    };
-    Some(rest.iter().fold(start, |b, mean| Bounds {
-        min: std::array::from_fn(|k| b.min[k].min(mean[k])),
-        max: std::array::from_fn(|k| b.max[k].max(mean[k])),
-    }))
+/// The box around all centres and the median size, in one pass; none for an empty scene.
+fn extent(rows: &dyn Rows) -> (Option<Bounds>, Option<f32>) {
+    let mut bounds: Option<Bounds> = None;
+    let mut logs: Vec<f32> = Vec::with_capacity(rows.len());
+    let Ok(()) = in_pieces(rows, |_, piece| {
+        for &mean in &piece.means {
+            let b = bounds.unwrap_or(Bounds {
+                min: mean,
+                max: mean,
+            });
+            bounds = Some(Bounds {
+                min: std::array::from_fn(|k| b.min[k].min(mean[k])),
+                max: std::array::from_fn(|k| b.max[k].max(mean[k])),
+            });
+        }
+        // Thirds before sums: log scales near f32's limits must not overflow.
+        let log = |s: &[f32; 3]| s[0] / 3.0 + s[1] / 3.0 + s[2] / 3.0;
+        logs.extend(piece.log_scales.iter().map(log));
+        Ok::<(), Infallible>(())
+    });
+    (bounds, median_scale(logs))
 }
 
-fn median_scale(gaussians: &Gaussians) -> Option<f32> {
-    // Halves and thirds before sums: log scales near f32's limits must not overflow.
-    let mut logs: Vec<f32> = gaussians
-        .log_scales
-        .iter()
-        .map(|s| s[0] / 3.0 + s[1] / 3.0 + s[2] / 3.0)
-        .collect();
+/// The median of log scales, as a length.
+fn median_scale(mut logs: Vec<f32>) -> Option<f32> {
     if logs.is_empty() {
         return None;
     }
-    let middle = logs.len() / 2;
+    let (middle, is_even) = (logs.len() / 2, logs.len().is_multiple_of(2));
     let (below, &mut upper, _) = logs.select_nth_unstable_by(middle, f32::total_cmp);
-    let lower = match gaussians.len() % 2 {
-        0 => below
-            .iter()
-            .copied()
-            .max_by(f32::total_cmp)
-            .unwrap_or(upper),
-        _ => upper,
-    };
+    let largest_below = below.iter().copied().max_by(f32::total_cmp);
+    let lower = largest_below.filter(|_| is_even).unwrap_or(upper);
     // JSON has no infinity.
     Some((lower / 2.0 + upper / 2.0).exp().min(f32::MAX))
 }
@@ -112,6 +109,7 @@ fn median_scale(gaussians: &Gaussians) -> Option<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use splatcore_core::Gaussians;
 
     #[test]
     fn median_and_bounds() {
@@ -121,15 +119,14 @@ mod tests {
             g.log_scales[i] = [scale.ln() + 0.3, scale.ln() - 0.3, scale.ln()];
         }
         // Middle values 2 and 4: their geometric mean.
-        assert!((median_scale(&g).unwrap() - 8.0f32.sqrt()).abs() < 1e-5);
+        assert!((extent(&g).1.unwrap() - 8.0f32.sqrt()).abs() < 1e-5);
         let want = Bounds {
             min: [0.0, -3.0, 0.5],
             max: [3.0, 0.0, 0.5],
         };
-        assert_eq!(bounds(&g), Some(want));
+        assert_eq!(extent(&g).0, Some(want));
         g.retain(|i| i != 1);
-        assert!((median_scale(&g).unwrap() - 2.0).abs() < 1e-5);
-        assert_eq!(median_scale(&Gaussians::empty(0)), None);
-        assert_eq!(bounds(&Gaussians::empty(0)), None);
+        assert!((extent(&g).1.unwrap() - 2.0).abs() < 1e-5);
+        assert_eq!(extent(&Gaussians::empty(0)), (None, None));
     }
 }

@@ -45,6 +45,6 @@ pub use read::{ReadOptions, is_unbundled, parse, parse_with, read, read_with};
 pub use rows::Rows;
 pub use scene_file::{OpenScene, SceneFile};
 pub use sog::SogOptions;
-pub use table::format_table;
+pub use table::{format_table, formats_in_short};
 pub use write::write;
 pub use written::{Progress, WriteOptions, Written};

@@ -79,6 +79,15 @@ const ROWS: [Row; 9] = [
     },
 ];
 
+/// The formats that are read and those that are written, in a line.
+pub fn formats_in_short() -> String {
+    let names = |column: fn(&Row) -> &str| {
+        let rows = ROWS.iter().filter(|row| column(row) != "no");
+        rows.map(|row| row.format).collect::<Vec<_>>().join(", ")
+    };
+    format!("in: {}; out: {}", names(|r| r.read), names(|r| r.written))
+}
+
 /// The table as Markdown.
 pub fn format_table() -> String {
     let mut table = String::from(
@@ -95,6 +104,14 @@ pub fn format_table() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_line_names_what_is_read_and_written() {
+        let line = formats_in_short();
+        let (read, written) = line.split_once("; out: ").unwrap();
+        assert!(read.contains(".ksplat") && !written.contains(".ksplat"));
+        assert!(!read.contains("USD") && written.ends_with("USD"));
+    }
 
     /// README.md and the guide hold the table as it is made here.
     #[test]

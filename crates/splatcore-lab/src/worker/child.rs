@@ -141,6 +141,8 @@ impl Child {
             .env_clear()
             .envs(KEPT.iter().filter_map(|k| Some((k, std::env::var_os(k)?))))
             .env("TMPDIR", folder.path())
+            // Baseline and candidate come from one compiler.
+            .env("SPLATCORE_EMBEDDED", "0")
             .envs(
                 CACHES
                     .iter()

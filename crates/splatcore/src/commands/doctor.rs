@@ -11,6 +11,7 @@ use splatcore_core::backend::{BackendError, RenderOptions};
 use splatcore_core::random::Rng;
 use splatcore_core::{Backend, Camera, Gaussians, Image, Pipeline, metrics};
 use splatcore_cpu::{CpuBackend, simd};
+use splatcore_data::scene::formats_in_short;
 use splatcore_train::memory::{self, Bytes};
 
 /// Say what this machine and this build can do, and check that they compute correctly.
@@ -33,7 +34,7 @@ struct Doctor {
     cpu: Cpu,
     cuda: Cuda,
     images: &'static str,
-    scenes: &'static str,
+    scenes: String,
     datasets: &'static str,
     self_test: SelfTest,
 }
@@ -73,7 +74,7 @@ pub fn run(args: Args) -> Result<()> {
         cpu: cpu(),
         cuda,
         images: "JPEG, PNG and TIFF (8 and 16 bit), WebP, EXR",
-        scenes: "in: PLY (compressed too), SPZ, SOG, .splat; out: PLY",
+        scenes: formats_in_short(),
         datasets: "COLMAP, transforms.json, Polycam, Record3D, Metashape, RealityScan, Bundler, \
                    LLFF",
         self_test: SelfTest { passed, checks },

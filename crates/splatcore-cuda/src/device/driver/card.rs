@@ -1,7 +1,7 @@
 //! A card as a device: memory, copies, kernels and events through the driver.
 
 use super::{LEAST_CAPABILITY, NoCard, driver_info, no_such_card, words};
-use crate::device::nvrtc;
+use crate::device::machine_code::{self, Code, Origin};
 use crate::device::{Allocations, Copies, Device, Events, Launches};
 use crate::device::{DeviceError, Event, Kernel, Program, Signature, Tuned};
 use cudarc::driver::{result, sys};
@@ -256,6 +256,15 @@ impl Copies for Card {
     }
 }
 
+/// Loads code into the current context.
+fn module(code: &Code) -> Result<sys::CUmodule, result::DriverError> {
+    // PTX is text that ends with a NUL; machine code knows its length.
+    let mut bytes = code.bytes.clone();
+    bytes.push(0);
+    // SAFETY: the bytes are a complete module.
+    unsafe { result::module::load_data(bytes.as_ptr().cast()) }
+}
+
 impl Launches for Card {
     // A step that waits for its compiler leaves the card idle for a second.
     fn compiles_ahead(&self) -> bool {
@@ -264,15 +273,21 @@ impl Launches for Card {
 
     fn load(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError> {
         self.current()?;
-        let code = nvrtc::compiled(program, self.capability, self.driver)?;
         let what = format!("loading {}", program.name());
         let tuned = Tuned::of(program).map_err(DeviceError::Failed)?;
         let awaits = self.overlaps && Program::awaits(&program.source());
-        // SAFETY: the code is a complete module (a trailing NUL is there for PTX, which is text).
+        let (capability, driver) = (self.capability, self.driver);
+        let code = machine_code::of(program, capability, driver)?;
+        let module = match (module(&code), code.origin) {
+            // A driver may be too old for machine code of a newer compiler.
+            (Err(_), Origin::BuiltIn) => {
+                module(&machine_code::of_compiler(program, capability, driver)?)
+            }
+            (module, _) => module,
+        };
+        let module = module.map_err(failed(&what))?;
+        // SAFETY: the module was loaded just now.
         unsafe {
-            let mut code = code;
-            code.push(0);
-            let module = result::module::load_data(code.as_ptr().cast()).map_err(failed(&what))?;
             let find = |kernel: &Signature| {
                 let name = std::ffi::CString::new(kernel.name)
                     .map_err(|_| DeviceError::Failed("a kernel's name holds a NUL".into()))?;

@@ -87,6 +87,17 @@ impl Nvrtc {
             .map_err(|error| DeviceError::Failed(error.to_string()))
     }
 
+    /// Compiles to PTX for a compute capability and later ones.
+    ///
+    /// # Errors
+    /// With the compiler's log.
+    pub fn ptx(&self, program: &Program, capability: u32) -> Result<Vec<u8>, DeviceError> {
+        let compiled = self.compile_for(program, &format!("compute_{capability}"), false);
+        compiled
+            .map(|compiled| compiled.cubin)
+            .map_err(|error| DeviceError::Failed(error.to_string()))
+    }
+
     /// As [`Nvrtc::compile`], with what the compiler says.
     ///
     /// # Errors
@@ -96,7 +107,6 @@ impl Nvrtc {
         program: &Program,
         capability: u32,
     ) -> Result<Compiled, CompileError> {
-        let start = Instant::now();
         let known = self.architectures();
         let newest = known.iter().copied().filter(|&a| a <= capability).max();
         let native = known.is_empty() || known.contains(&capability);
@@ -104,8 +114,19 @@ impl Nvrtc {
             (false, Some(newest)) => format!("compute_{newest}"),
             _ => format!("sm_{capability}"),
         };
+        self.compile_for(program, &architecture, native)
+    }
+
+    /// Compiles for `sm_90` to machine code or for `compute_90` to PTX.
+    fn compile_for(
+        &self,
+        program: &Program,
+        architecture: &str,
+        native: bool,
+    ) -> Result<Compiled, CompileError> {
+        let start = Instant::now();
         let mut opened = Opened::new(self, program)?;
-        let code = opened.compile(&self.options(program, &architecture)?)?;
+        let code = opened.compile(&self.options(program, architecture)?)?;
         let log = opened.log();
         if code != 0 {
             return Err(CompileError {
@@ -128,7 +149,7 @@ impl Nvrtc {
         })
     }
 
-    pub(super) fn options(
+    pub(crate) fn options(
         &self,
         program: &Program,
         architecture: &str,

@@ -1,14 +1,12 @@
-//! The compiler, NVRTC: found at run time wherever it may be (find.rs), its results cached on disk
-//! (cache.rs).
+//! The compiler, NVRTC: found at run time wherever it may be (find.rs). What it makes is cached by
+//! [`super::machine_code`].
 //!
 //! Opened by hand and not through cudarc, because cudarc cannot be told where to look, and a Python
 //! environment's wheels (`pip install nvidia-cuda-nvrtc`) are where most users have it.
 
-mod cache;
 mod find;
 mod library;
 
-pub use cache::{cache_folder, compiled};
 pub use find::{REMEDY, nvrtc};
 pub use library::{CompileError, Compiled, Nvrtc};
 

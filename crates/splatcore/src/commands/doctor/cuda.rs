@@ -15,6 +15,8 @@ pub struct Cuda {
     driver: Option<String>,
     /// A line each, compute capability included.
     cards: Vec<String>,
+    /// The kernels that this build carries compiled, `null` if none.
+    built_in: Option<String>,
     compiler: Compiler,
     cache: Cache,
     /// `null` where there is nothing to test.
@@ -68,9 +70,12 @@ impl From<Probe> for Cuda {
             },
         };
         Self {
-            available: probe.driver.is_some() && !probe.cards.is_empty() && compiler.path.is_some(),
+            available: probe.driver.is_some()
+                && !probe.cards.is_empty()
+                && (compiler.path.is_some() || probe.built_in.is_some()),
             driver: probe.driver,
             cards: probe.cards,
+            built_in: probe.built_in,
             compiler,
             cache: Cache {
                 folder: probe.cache,
@@ -92,6 +97,9 @@ impl Cuda {
             lines.push("CUDA card    none found".into());
         }
         lines.extend(self.cards.iter().map(|card| format!("CUDA card    {card}")));
+        if let Some(kernels) = &self.built_in {
+            lines.push(format!("kernels      {kernels}"));
+        }
         lines.push(match &self.compiler {
             Compiler {
                 version: Some(version),
@@ -163,6 +171,7 @@ mod tests {
                 path: "/venv/lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"
                     .into(),
             }),
+            built_in: None,
             cache: "cache/splatcore".into(),
             cache_bytes: 2048,
             self_test: Some(Err("images differ".into())),
@@ -209,6 +218,14 @@ mod tests {
             (&false.into(), &remedy.into())
         );
         assert!(cuda.lines().contains(&format!("libnvrtc     {remedy}")));
+        let carried = Cuda::from(Probe {
+            compiler: Err(remedy.into()),
+            built_in: Some("built in for 9.0".into()),
+            ..probe()
+        });
+        assert_eq!(serde_json::to_value(&carried).unwrap()["available"], true);
+        let lines = carried.lines();
+        assert!(lines.contains(&"kernels      built in for 9.0".into()));
         let none = Cuda::from(Probe {
             driver: None,
             cards: vec![],

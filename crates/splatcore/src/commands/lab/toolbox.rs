@@ -43,7 +43,7 @@ impl Build {
     }
 
     fn on(device: Device) -> Result<Self> {
-        let cache = splatcore_cuda::device::nvrtc::cache_folder();
+        let cache = splatcore_cuda::device::machine_code::cache_folder();
         let cache = cache.with_file_name("lab");
         std::fs::create_dir_all(&cache)
             .with_context(|| format!("{}: the lab's cache", cache.display()))?;

@@ -1,6 +1,7 @@
-//! Compiled code on disk.
+//! Code that NVRTC made, on disk.
 
-use super::find::nvrtc;
+use super::Key;
+use crate::device::nvrtc::Nvrtc;
 use crate::device::{DeviceError, Program};
 use std::path::PathBuf;
 
@@ -16,36 +17,21 @@ pub fn cache_folder() -> PathBuf {
     .join("kernels")
 }
 
-/// FNV-1a over everything that decides the result, twice with different starts.
-fn key(parts: &[&str]) -> String {
-    let hash = |start: u64| {
-        parts.iter().fold(start, |hash, part| {
-            part.bytes().chain([0xff]).fold(hash, |h, byte| {
-                (h ^ byte as u64).wrapping_mul(0x100_0000_01b3)
-            })
-        })
-    };
-    format!(
-        "{:016x}{:016x}",
-        hash(0xcbf2_9ce4_8422_2325),
-        hash(0x9e37_79b9_7f4a_7c15)
-    )
-}
-
 /// Compiled code from the cache, or from the compiler and then into the cache. `driver` is the
 /// driver's version.
 ///
 /// # Errors
-/// If there is no compiler or it refuses. A cache that cannot be written is no error.
-pub fn compiled(program: &Program, capability: u32, driver: i32) -> Result<Vec<u8>, DeviceError> {
-    let nvrtc = nvrtc()?;
+/// If the compiler refuses. A cache that cannot be written is no error.
+pub fn compiled(
+    nvrtc: &Nvrtc,
+    program: &Program,
+    capability: u32,
+    driver: i32,
+) -> Result<Vec<u8>, DeviceError> {
     let stamp = format!("{:?} sm_{capability} driver {driver}", nvrtc.version);
     let options = nvrtc.options(program, "")?.join(" ");
-    let file = cache_folder().join(format!(
-        "{}-{}",
-        program.name(),
-        key(&[&program.source(), &stamp, &options])
-    ));
+    let key = Key::of_parts(&[&program.source(), &stamp, &options]);
+    let file = cache_folder().join(format!("{}-{key}", program.name()));
     if let Ok(code) = std::fs::read(&file)
         && !code.is_empty()
     {
