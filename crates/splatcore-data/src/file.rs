@@ -15,10 +15,11 @@ pub(crate) const UNFINISHED: &str = ".splatcore-";
 static OWN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// While this value lives, [`remove_own_unfinished`] removes a file or folder.
-pub(crate) struct Unfinished(PathBuf);
+pub struct Unfinished(PathBuf);
 
 impl Unfinished {
-    pub(crate) fn new(path: &Path) -> Self {
+    /// Of a file or folder that this process is writing.
+    pub fn new(path: &Path) -> Self {
         own().push(path.into());
         Self(path.into())
     }

@@ -2,36 +2,29 @@
 //! around the scene.
 
 use crate::load;
+use crate::orbit::{self, Up};
 use crate::output::{self, WrongUsage};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
-use splatcore_core::gaussians::sigmoid;
 use splatcore_core::{Camera, Gaussians, Photo};
 use splatcore_data::dataset::{LoadOptions, Split};
+use splatcore_path::Pose;
+use splatcore_path::generate::Orbit;
 use splatcore_train::config::Background;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// Larger images are refused: a typing error should not ask for terabytes.
-const MAX_SIDE: u32 = 16_384;
-/// Vertical field of view of an orbit's cameras, degrees (the smaller side's, for portrait sizes).
-const ORBIT_FOV: f64 = 50.0;
-/// An orbit looks down on the scene at this angle, degrees.
-const ORBIT_ELEVATION: f64 = 15.0;
-
+pub const MAX_SIDE: u32 = 16_384;
 /// Where the cameras come from, and the background.
 #[derive(clap::Args)]
 pub struct CameraArgs {
     #[command(flatten)]
     source: Source,
-    /// Which of the dataset's photos: test (held out), train, all. Time grows with their number
-    #[arg(
-        long,
-        value_name = "SPLIT",
-        default_value_t = Split::Test,
-        conflicts_with_all = ["orbit", "cameras"],
-    )]
-    split: Split,
+    /// Which of the dataset's photos: test (held out), train, all [test; for --path all]. Time
+    /// grows with their number
+    #[arg(long, value_name = "SPLIT", conflicts_with_all = ["orbit", "cameras"])]
+    split: Option<Split>,
     /// Every Nth photo of the dataset is held out [that of the run beside the scene, or 8]
     #[arg(long, value_name = "N", conflicts_with_all = ["orbit", "cameras"])]
     test_every: Option<u32>,
@@ -153,13 +146,8 @@ impl CameraArgs {
             read_json(file)?
         } else {
             let size = self.size.unwrap_or(Size(1280, 720));
-            orbit(
-                scene,
-                self.source.orbit.unwrap_or(1),
-                self.up,
-                self.distance,
-                size,
-            )?
+            let circle = self.circle(scene, size)?;
+            orbit::cameras(&circle, self.source.orbit.unwrap_or(1), size)
         };
         if let Some(Size(width, height)) = self.size {
             for named in &mut cameras {
@@ -172,6 +160,77 @@ impl CameraArgs {
         Ok((cameras, background))
     }
 
+    /// Whether cameras were named; `render --path` can do without.
+    ///
+    /// # Errors
+    /// If they were not.
+    pub fn check_given(&self) -> Result<()> {
+        let Source {
+            dataset,
+            cameras,
+            orbit,
+        } = &self.source;
+        match dataset.is_empty() && cameras.is_none() && orbit.is_none() {
+            true => Err(WrongUsage(
+                "the cameras are missing; give --dataset, --cameras, --orbit or --path".into(),
+            )
+            .into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Poses for a path through cameras, in the order of their names, and the size of the first; of
+    /// a dataset without decoding a photo. None if no cameras were named. `path` is the scene's.
+    ///
+    /// # Errors
+    /// What is wrong with the cameras.
+    pub fn poses(&self, path: &Path) -> Result<Option<(Vec<Pose>, Size)>> {
+        self.check_for(1)?;
+        let cameras: Vec<Camera> = if let Some(folder) = self.source.dataset.first() {
+            let (_, test_every) = load::settings_of(path, self.background, self.test_every);
+            let dataset = load::dataset(folder, self.images.as_deref(), 0)?;
+            let split = self.split.unwrap_or(Split::All);
+            let mut entries: Vec<_> = load::select(&dataset, folder, split, test_every)?
+                .into_iter()
+                .map(|index| &dataset.entries[index])
+                .collect();
+            entries.sort_by(|a, b| a.name.cmp(&b.name));
+            entries
+                .into_iter()
+                .map(|entry| entry.camera.camera.clone())
+                .collect()
+        } else if let Some(file) = &self.source.cameras {
+            read_json(file)?
+                .into_iter()
+                .map(|named| named.camera)
+                .collect()
+        } else {
+            return Ok(None);
+        };
+        let size = cameras.first().map(|first| Size(first.width, first.height));
+        Ok(size.map(|size| (cameras.iter().map(Pose::of_camera).collect(), size)))
+    }
+
+    /// The circle around a scene that `--orbit` stands on.
+    ///
+    /// # Errors
+    /// If the scene is empty.
+    pub fn circle(&self, scene: &Gaussians, size: Size) -> Result<Orbit> {
+        orbit::circle(scene, self.up, self.distance, size)
+    }
+
+    /// What `--size` says.
+    pub fn size(&self) -> Option<Size> {
+        self.size
+    }
+
+    /// The colour behind the scene; `path` is the scene's file.
+    pub fn background(&self, path: &Path) -> [f32; 3] {
+        load::settings_of(path, self.background, self.test_every)
+            .0
+            .colour()
+    }
+
     fn of_dataset(
         &self,
         folder: &Path,
@@ -179,7 +238,12 @@ impl CameraArgs {
         test_every: u32,
     ) -> Result<Vec<NamedCamera>> {
         let dataset = load::dataset(folder, self.images.as_deref(), 0)?;
-        let indices = load::select(&dataset, folder, self.split, test_every)?;
+        let indices = load::select(
+            &dataset,
+            folder,
+            self.split.unwrap_or(Split::Test),
+            test_every,
+        )?;
         let views = load::views(
             &dataset,
             &indices,
@@ -277,75 +341,6 @@ impl JsonCamera {
     }
 }
 
-/// `count` cameras on a circle around the median of the visible Gaussians' centres. The distance is
-/// such that 95 % of them lie within the view, but at most 2.5 times as many units as the nearer
-/// half needs: a far background must not make a dot of what the photos were about.
-fn orbit(
-    scene: &Gaussians,
-    count: u32,
-    up: Up,
-    distance: f64,
-    size: Size,
-) -> Result<Vec<NamedCamera>> {
-    let visible = |i: &usize| sigmoid(scene.opacity_logits[*i]) >= 0.1;
-    let mut means: Vec<[f32; 3]> = (0..scene.len())
-        .filter(visible)
-        .map(|i| scene.means[i])
-        .collect();
-    if means.is_empty() {
-        means = scene.means.clone();
-    }
-    if means.is_empty() {
-        bail!("the scene has no Gaussian to look at; give --dataset or --cameras");
-    }
-    let centre: [f64; 3] = std::array::from_fn(|k| {
-        let mut values: Vec<f32> = means.iter().map(|m| m[k]).collect();
-        percentile(&mut values, 0.5) as f64
-    });
-    let from_centre = |m: &[f32; 3]| {
-        (0..3)
-            .map(|k| (m[k] as f64 - centre[k]).powi(2))
-            .sum::<f64>()
-            .sqrt() as f32
-    };
-    let mut distances: Vec<f32> = means.iter().map(from_centre).collect();
-    let (most, half) = (
-        percentile(&mut distances, 0.95),
-        percentile(&mut distances, 0.5),
-    );
-    let radius = (most.min(2.5 * half) as f64).max(1e-3);
-
-    let Size(width, height) = size;
-    let narrow = ORBIT_FOV.to_radians();
-    // For portrait sizes the given angle is the horizontal one.
-    let fov_y = match height > width {
-        true => 2.0 * ((narrow / 2.0).tan() * height as f64 / width as f64).atan(),
-        false => narrow,
-    };
-    let distance = distance * radius / (narrow / 2.0).sin();
-    let (up, [a, b]) = up.axes();
-    let (sin_e, cos_e) = ORBIT_ELEVATION.to_radians().sin_cos();
-    let camera = |i: u32| {
-        let (sin, cos) = (i as f64 / count as f64 * std::f64::consts::TAU).sin_cos();
-        let eye = std::array::from_fn(|k| {
-            centre[k] + distance * (cos_e * (cos * a[k] + sin * b[k]) + sin_e * up[k])
-        });
-        let camera = Camera::look_at(eye, centre, up, fov_y, width, height);
-        NamedCamera {
-            name: format!("orbit_{i:04}"),
-            camera,
-            photo: None,
-        }
-    };
-    Ok((0..count).map(camera).collect())
-}
-
-/// The value below which `share` of the (at least one) values lie.
-fn percentile(values: &mut [f32], share: f64) -> f32 {
-    let at = ((values.len() - 1) as f64 * share).round() as usize;
-    *values.select_nth_unstable_by(at, f32::total_cmp).1
-}
-
 /// An image size, `WxH`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Size(pub u32, pub u32);
@@ -368,42 +363,6 @@ impl FromStr for Size {
     }
 }
 
-/// An axis of the world that points up.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Up {
-    axis: usize,
-    sign: f64,
-}
-
-impl Up {
-    /// Up, and two axes of the ground.
-    fn axes(self) -> ([f64; 3], [[f64; 3]; 2]) {
-        let unit = |axis: usize, sign: f64| {
-            let mut v = [0.0; 3];
-            v[axis % 3] = sign;
-            v
-        };
-        (
-            unit(self.axis, self.sign),
-            [unit(self.axis + 1, 1.0), unit(self.axis + 2, 1.0)],
-        )
-    }
-}
-
-impl FromStr for Up {
-    type Err = String;
-    fn from_str(s: &str) -> Result<Self, String> {
-        let (sign, name) = match s.strip_prefix('-') {
-            Some(rest) => (-1.0, rest),
-            None => (1.0, s.strip_prefix('+').unwrap_or(s)),
-        };
-        match ["x", "y", "z"].iter().position(|axis| *axis == name) {
-            Some(axis) => Ok(Self { axis, sign }),
-            None => Err(format!("'{s}' is not an axis; write x, -x, y, -y, z or -z")),
-        }
-    }
-}
-
 fn positive(s: &str) -> Result<f64, String> {
     match s.parse::<f64>() {
         Ok(v) if v.is_finite() && v > 0.0 => Ok(v),
@@ -416,19 +375,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_axes_are_read() {
+    fn sizes_are_read() {
         assert_eq!("640x480".parse(), Ok(Size(640, 480)));
         for bad in ["640", "0x5", "5x", "99999x5", "axb"] {
             assert!(bad.parse::<Size>().is_err(), "{bad}");
         }
-        assert_eq!(
-            "-y".parse(),
-            Ok(Up {
-                axis: 1,
-                sign: -1.0
-            })
-        );
-        assert!("w".parse::<Up>().is_err());
     }
 
     #[test]
@@ -456,42 +407,5 @@ mod tests {
             assert_eq!(camera.rotation[i], wanted.rotation[i]);
         }
         assert_eq!((camera.cx, camera.cy), (32.0, 24.0));
-    }
-
-    #[test]
-    fn an_orbit_sees_the_scene_from_all_sides_with_up_pointing_up() {
-        let mut scene = Gaussians::zeros(101, 0);
-        for (i, mean) in scene.means.iter_mut().enumerate() {
-            *mean = [i as f32 / 100.0 + 4.0, 2.0, 1.0];
-        }
-        // One far outlier must not matter.
-        scene.means[100] = [1e6, 0.0, 0.0];
-        for up in ["-y", "z", "x"] {
-            let up: Up = up.parse().unwrap();
-            for named in orbit(&scene, 8, up, 1.0, Size(100, 200)).unwrap() {
-                let camera = &named.camera;
-                assert_eq!(camera.defect(), None);
-                let centre = camera.to_view([4.5, 2.0, 1.0]);
-                assert!(
-                    centre[0].abs() < 1e-6 && centre[1].abs() < 1e-6 && centre[2] > 0.1,
-                    "{centre:?}"
-                );
-                // Image y points down, so a point above the centre has a smaller y.
-                let (above, _) = up.axes();
-                let above =
-                    camera.to_view(std::array::from_fn(|k| [4.5, 2.0, 1.0][k] + 0.1 * above[k]));
-                assert!(above[1] < -0.05, "{above:?}");
-            }
-        }
-        assert!(
-            orbit(
-                &Gaussians::empty(0),
-                4,
-                Up { axis: 0, sign: 1.0 },
-                1.0,
-                Size(8, 8)
-            )
-            .is_err()
-        );
     }
 }

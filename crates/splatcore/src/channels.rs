@@ -4,7 +4,7 @@
 //! reads it, is [`Rendered::depth`]; `NAME_depth.png`, 16 bits, is its inverse to look at, with one
 //! scale for all views of the command, so that a sequence does not flicker. The scale is known when
 //! the last view is rendered, so these come last, from the .npy files; `depth.json` says what it
-//! is.
+//! is. Frames of a film have such files too; their scale is known before.
 
 use crate::output;
 use anyhow::{Context, Result, bail};
@@ -58,11 +58,12 @@ impl Channels {
     ) -> Result<()> {
         let size = [rendered.image.width, rendered.image.height];
         if self.alpha {
-            let alpha = rendered.transmittance.iter().map(|left| 1.0 - left);
-            let bytes = alpha
-                .map(|v| (v.clamp(0.0, 1.0) * 255.0 + 0.5) as u8)
+            let alpha: Vec<f32> = rendered
+                .transmittance
+                .iter()
+                .map(|left| 1.0 - left)
                 .collect();
-            write_grey::<u8>(&beside(picture, "_alpha", "png", taken), size, bytes)?;
+            write_alpha(&beside(picture, "_alpha", "png", taken), size, &alpha)?;
         }
         if self.depth {
             let depth = rendered.depth().context("the backend gave no depth")?;
@@ -79,30 +80,49 @@ impl Channels {
         if !self.depth {
             return Ok(());
         }
-        let scale = 65535.0 / self.white;
         for [npy, png] in &self.depths {
             let (size, depth) = read_npy(npy)?;
-            let grey = |&depth: &f32| match depth > 0.0 {
-                true => (scale / depth).clamp(0.0, 65535.0).round() as u16,
-                false => 0,
-            };
-            write_grey::<u16>(png, size, depth.iter().map(grey).collect())?;
+            write_depth_png(png, size, &depth, self.white)?;
         }
-        output::write_json(
-            &folder.join("depth.json"),
-            &Scale {
-                npy: "depth along the view axis in world units, f32, [height][width]; 0 where \
-                      nothing is",
-                png: "1 / depth = value / 65535 * white, 16 bits; 0 where nothing is, 65535 also \
-                      for what is nearer",
-                white: (self.white > 0.0).then_some(self.white),
-            },
-        )
+        write_scale(&folder.join("depth.json"), self.white)
     }
 }
 
+/// What the numbers of `NAME_depth.npy` and `NAME_depth.png` are; `white` is the inverse depth of
+/// white.
+pub fn write_scale(path: &Path, white: f32) -> Result<()> {
+    output::write_json(
+        path,
+        &Scale {
+            npy: "depth along the view axis in world units, f32, [height][width]; 0 where nothing \
+                  is",
+            png: "1 / depth = value / 65535 * white, 16 bits; 0 where nothing is, 65535 also for \
+                  what is nearer",
+            white: (white > 0.0).then_some(white),
+        },
+    )
+}
+
+/// Inverse depth as grey of 16 bits, 0 where nothing is.
+pub fn write_depth_png(path: &Path, size: [u32; 2], depth: &[f32], white: f32) -> Result<()> {
+    let scale = 65535.0 / white;
+    let grey = |&depth: &f32| match depth > 0.0 {
+        true => (scale / depth).clamp(0.0, 65535.0).round() as u16,
+        false => 0,
+    };
+    write_grey::<u16>(path, size, depth.iter().map(grey).collect())
+}
+
+/// Alpha, 0 to 1, as grey of 8 bits.
+pub fn write_alpha(path: &Path, size: [u32; 2], alpha: &[f32]) -> Result<()> {
+    let bytes = alpha
+        .iter()
+        .map(|v| (v.clamp(0.0, 1.0) * 255.0 + 0.5) as u8);
+    write_grey::<u8>(path, size, bytes.collect())
+}
+
 /// Inverse depth that few pixels are beyond; 0 if nothing is seen.
-fn white(depth: &[f32]) -> f32 {
+pub fn white(depth: &[f32]) -> f32 {
     let mut seen: Vec<f32> = depth
         .iter()
         .filter(|&&z| z > 0.0)
@@ -165,7 +185,7 @@ fn npy_header([width, height]: [u32; 2]) -> Vec<u8> {
 }
 
 /// An array of f32, `[height][width]`, in NumPy's format 1.0, complete or not at all.
-fn write_npy(path: &Path, size: [u32; 2], values: &[f32]) -> Result<()> {
+pub fn write_npy(path: &Path, size: [u32; 2], values: &[f32]) -> Result<()> {
     let mut bytes = npy_header(size);
     bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
     Ok(write_bytes(path, &bytes)?)

@@ -5,8 +5,10 @@
 //! - [`data`]: datasets and scene files in, scene files out
 //! - [`cpu`]: the portable backend
 //! - [`cuda`]: the backend for NVIDIA cards, which says so when there is none
+//! - [`path`]: camera paths, their curves and files
 //! - [`poses`]: photos or a video to a dataset, by way of COLMAP
 //! - [`train`]: the trainer, checkpoints, evaluation
+//! - [`video`]: frames to videos
 //!
 //! Rendering one Gaussian:
 //!
@@ -35,6 +37,8 @@ pub use splatcore_core as core;
 pub use splatcore_cpu as cpu;
 pub use splatcore_cuda as cuda;
 pub use splatcore_data as data;
+pub use splatcore_path as path;
 pub use splatcore_poses as poses;
 pub use splatcore_train as train;
+pub use splatcore_video as video;
 pub use splatcore_view as view;

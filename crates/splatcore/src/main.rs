@@ -7,6 +7,7 @@ mod channels;
 mod commands;
 mod interrupt;
 mod load;
+mod orbit;
 mod output;
 mod progress;
 mod remedy;
@@ -42,8 +43,8 @@ enum Command {
     Poses(commands::poses::Args),
     /// Measure a scene against photos: PSNR and SSIM
     Eval(commands::eval::Args),
-    /// Render a scene to PNG files
-    Render(commands::render::Args),
+    /// Render a scene to PNG files or a video
+    Render(Box<commands::render::Args>),
     #[command(about = "Time the stages of rendering, for one or more pipelines")]
     Bench(commands::bench::Args),
     #[command(about = "Look at a scene or a dataset in a browser")]
@@ -74,7 +75,7 @@ fn main() -> ExitCode {
         Command::Train(args) => commands::train::run(*args),
         Command::Poses(args) => commands::poses::run(args),
         Command::Eval(args) => commands::eval::run(args),
-        Command::Render(args) => commands::render::run(args),
+        Command::Render(args) => commands::render::run(*args),
         Command::Bench(args) => commands::bench::run(args),
         Command::View(args) => commands::view::run(args),
         Command::Info(args) => commands::info::run(args),

@@ -7,6 +7,7 @@ use splatcore_data::DataError;
 use splatcore_poses::PosesError;
 use splatcore_train::config::{ConfigError, Setting};
 use splatcore_train::{Difference, TrainError};
+use splatcore_video::VideoError;
 use std::path::Path;
 
 /// What can be done about an error, if one of its causes tells.
@@ -20,6 +21,9 @@ pub fn of(error: &anyhow::Error) -> Option<String> {
             of_data(error)
         } else if let Some(error) = cause.downcast_ref::<PosesError>() {
             of_poses(error)
+        } else if let Some(VideoError::NoFfmpeg { .. }) = cause.downcast_ref() {
+            let other = "or write a .mp4 with --codec built-in, or a folder of frames";
+            Some(other.to_owned())
         } else {
             cause.downcast_ref::<ConfigError>().and_then(of_config)
         }

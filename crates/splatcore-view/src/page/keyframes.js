@@ -1,5 +1,5 @@
 // Keyframes: kept in the browser for each scene, played, saved as and loaded from JSON.
-import { cross, dot, mul, add, unit } from './camera.js';
+import { length, mul, sub } from './camera.js';
 
 const SECONDS_APART = 2;
 
@@ -32,28 +32,49 @@ export class Keyframes {
     return SECONDS_APART * Math.max(0, this.list.length - 1);
   }
 
-  // The pose at a time: positions on a Catmull-Rom spline, axes and field of view between.
+  // The pose at a time, as splatcore-path/src/curve.rs has it; a test there compares the two.
+  // Positions lie on a centripetal Catmull-Rom spline, a monotone cubic says which of its knots is
+  // reached when; quaternions on a Catmull-Rom spline over time, logarithms of the fields of view on
+  // a monotone cubic.
   at(seconds) {
     const last = this.list.length - 1;
+    if (last < 1) return this.list[0];
     const time = Math.max(0, Math.min(last, seconds / SECONDS_APART));
-    const i = Math.min(Math.floor(time), Math.max(0, last - 1));
-    const t = time - i;
-    const [p0, p1, p2, p3] = [i - 1, i, i + 1, i + 2]
-      .map((k) => this.list[Math.max(0, Math.min(last, k))]);
-    const position = [0, 1, 2].map((c) => {
-      const [a, b, d, e] = [p0, p1, p2, p3].map((p) => p.position[c]);
-      return 0.5 * (2 * b + (d - a) * t + (2 * a - 5 * b + 4 * d - e) * t * t
-        + (3 * b - a - 3 * d + e) * t * t * t);
-    });
-    const blend = (row) => unit(add(mul(p1.rotation[row], 1 - t), mul(p2.rotation[row], t)));
-    const forward = blend(2);
-    const down = blend(1);
-    const straight = unit(add(down, mul(forward, -dot(down, forward))));
+    const i = Math.min(Math.floor(time), last - 1);
+    const u = time - i;
+    if (u === 0 || u === 1) return this.list[i + u];
+    const { positions, gaps, knots, turns, fovs } = this.splines();
+    const steps = Array(last).fill(SECONDS_APART);
+    const piece = (points, tangents, step, v) =>
+      hermite(points[i], points[i + 1], tangents[i], tangents[i + 1], step, v);
+    const [knot] = piece(knots.map((v) => [v]), monotone(knots, steps), SECONDS_APART, u);
+    const position = gaps[i] > 0
+      ? piece(positions, catmullRom(positions, gaps), gaps[i], (knot - knots[i]) / gaps[i])
+      : positions[i];
+    const same = (j, k) => turns[j].every((v, c) => v === turns[k][c]);
+    const still = (j) => (j > 0 && same(j, j - 1)) || (j < last && same(j, j + 1));
+    const spins = catmullRom(turns, steps).map((spin, j) => (still(j) ? [0, 0, 0, 0] : spin));
+    const [fov] = piece(fovs.map((v) => [v]), monotone(fovs, steps), SECONDS_APART, u);
     return {
       position,
-      rotation: [cross(straight, forward), straight, forward],
-      fov: p1.fov + (p2.fov - p1.fov) * t,
+      rotation: axes(piece(turns, spins, SECONDS_APART, u)),
+      fov: Math.exp(fov),
     };
+  }
+
+  splines() {
+    const positions = this.list.map((pose) => pose.position);
+    const gaps = positions.slice(1).map((p, i) => Math.sqrt(length(sub(p, positions[i]))));
+    const knots = [0];
+    for (const gap of gaps) knots.push(knots[knots.length - 1] + gap);
+    const turns = [];
+    for (const pose of this.list) {
+      const q = quaternion(pose.rotation);
+      const before = turns[turns.length - 1] || q;
+      turns.push(sum(q.map((v, c) => v * before[c])) < 0 ? mul(q, -1) : q);
+    }
+    const fovs = this.list.map((pose) => Math.log(pose.fov));
+    return { positions, gaps, knots, turns, fovs };
   }
 
   path() {
@@ -74,6 +95,65 @@ export class Keyframes {
     this.list = checked(keyframes);
     this.keep();
   }
+}
+
+const sum = (values) => values.reduce((a, b) => a + b, 0);
+
+function hermite(a, b, ta, tb, step, u) {
+  const v = 1 - u;
+  return a.map((_, k) => a[k] * (1 + 2 * u) * v * v + b[k] * u * u * (3 - 2 * u)
+    + (ta[k] * v - tb[k] * u) * u * v * step);
+}
+
+// Tangents at points that lie steps apart; those of a step of 0 are equal.
+function catmullRom(points, steps) {
+  const slope = (i) => mul(sub(points[i + 1], points[i]), 1 / steps[i]);
+  const inner = (i) => {
+    if (!(steps[i - 1] > 0 && steps[i] > 0)) return null;
+    const [a, b] = [slope(i - 1), slope(i)];
+    return a.map((v, k) => (steps[i] * v + steps[i - 1] * b[k]) / (steps[i - 1] + steps[i]));
+  };
+  const end = (i, neighbour) => {
+    const [step, other] = [slope(Math.min(i, neighbour)), inner(neighbour)];
+    return other ? step.map((v, k) => 2 * v - other[k]) : step;
+  };
+  return points.map((point, i) => inner(i) || (steps[i] > 0 && end(i, i + 1))
+    || (steps[i - 1] > 0 && end(i, i - 1)) || point.map(() => 0));
+}
+
+// Slopes, each in a list of its own, of a curve that does not overshoot.
+function monotone(values, steps) {
+  const slope = (i) => (values[i + 1] - values[i]) / steps[i];
+  return values.map((_, i) => {
+    if (i === 0) return [slope(0)];
+    if (i === values.length - 1) return [slope(i - 1)];
+    const [a, b] = [slope(i - 1), slope(i)];
+    const [wa, wb] = [2 * steps[i] + steps[i - 1], steps[i] + 2 * steps[i - 1]];
+    return [a * b <= 0 ? 0 : (wa + wb) / (wa / a + wb / b)];
+  });
+}
+
+// w, x, y, z of a rotation in rows, and back; the largest of the four is computed first.
+function quaternion(r) {
+  const trace = r[0][0] + r[1][1] + r[2][2];
+  const squares = [1 + trace, ...[0, 1, 2].map((k) => 1 + 2 * r[k][k] - trace)];
+  const [plus, minus] = [(i, j) => r[i][j] + r[j][i], (i, j) => r[i][j] - r[j][i]];
+  const q = [
+    [squares[0], minus(2, 1), minus(0, 2), minus(1, 0)],
+    [minus(2, 1), squares[1], plus(0, 1), plus(2, 0)],
+    [minus(0, 2), plus(0, 1), squares[2], plus(1, 2)],
+    [minus(1, 0), plus(2, 0), plus(1, 2), squares[3]],
+  ][squares.indexOf(Math.max(...squares))];
+  return mul(q, 1 / Math.hypot(...q));
+}
+
+function axes(q) {
+  const [w, x, y, z] = mul(q, 1 / Math.hypot(...q));
+  return [
+    [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+    [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+    [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+  ];
 }
 
 function checked(list) {

@@ -10,6 +10,7 @@ mod killed;
 mod lab;
 mod lpips;
 mod paper;
+mod paths;
 mod poses;
 mod regression;
 mod scenes;

@@ -1,0 +1,107 @@
+//! Small linear algebra: a 3x3 system, and the axes of a cloud of points.
+
+use splatcore_core::camera::{cross, dot, normalize};
+
+/// `x` with `a x = b`, by Cramer's rule; `None` if `a` (rows) is singular within 1e-12 of its size.
+pub fn solve(a: [[f64; 3]; 3], b: [f64; 3]) -> Option<[f64; 3]> {
+    let columns: [[f64; 3]; 3] = std::array::from_fn(|j| std::array::from_fn(|i| a[i][j]));
+    let det = |m: [[f64; 3]; 3]| dot(m[0], cross(m[1], m[2]));
+    let size = a
+        .iter()
+        .flatten()
+        .fold(0.0_f64, |most, v| most.max(v.abs()));
+    let whole = det(columns);
+    if !(whole.abs() > 1e-12 * size.powi(3)) {
+        return None;
+    }
+    Some(std::array::from_fn(|k| {
+        let mut replaced = columns;
+        replaced[k] = b;
+        det(replaced) / whole
+    }))
+}
+
+/// Unit axes of a cloud of points about a centre, from the widest to the narrowest spread:
+/// eigenvectors of the covariance, by cyclic Jacobi rotations (Golub & Van Loan, section 8.5).
+pub fn principal_axes(points: &[[f64; 3]], centre: [f64; 3]) -> [[f64; 3]; 3] {
+    let mut a = [[0.0; 3]; 3];
+    for point in points {
+        let d: [f64; 3] = std::array::from_fn(|k| point[k] - centre[k]);
+        for i in 0..3 {
+            for j in 0..3 {
+                a[i][j] += d[i] * d[j];
+            }
+        }
+    }
+    let mut vectors = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+    for _ in 0..30 {
+        for (p, q) in [(0, 1), (0, 2), (1, 2)] {
+            if a[p][q] == 0.0 {
+                continue;
+            }
+            let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
+            let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
+            let c = 1.0 / t.hypot(1.0);
+            let s = t * c;
+            for k in 0..3 {
+                (a[k][p], a[k][q]) = (c * a[k][p] - s * a[k][q], s * a[k][p] + c * a[k][q]);
+            }
+            for k in 0..3 {
+                (a[p][k], a[q][k]) = (c * a[p][k] - s * a[q][k], s * a[p][k] + c * a[q][k]);
+                (vectors[p][k], vectors[q][k]) = (
+                    c * vectors[p][k] - s * vectors[q][k],
+                    s * vectors[p][k] + c * vectors[q][k],
+                );
+            }
+        }
+    }
+    let mut order = [0, 1, 2];
+    order.sort_by(|&i, &j| a[j][j].total_cmp(&a[i][i]));
+    order.map(|k| normalize(vectors[k]).unwrap_or([0.0; 3]))
+}
+
+/// The value below which `share` of the (at least one) values lie.
+pub fn percentile(mut values: Vec<f64>, share: f64) -> f64 {
+    let at = ((values.len() - 1) as f64 * share).round() as usize;
+    *values.select_nth_unstable_by(at, f64::total_cmp).1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use splatcore_core::random::Rng;
+
+    #[test]
+    fn a_system_is_solved() {
+        let a = [[2.0, 1.0, 0.0], [0.0, 3.0, 1.0], [1.0, 0.0, 1.0]];
+        let x = solve(a, [4.0, 9.0, 4.0]).unwrap();
+        assert!(
+            x.iter()
+                .zip([1.0, 2.0, 3.0])
+                .all(|(a, b)| (a - b).abs() < 1e-12)
+        );
+        assert_eq!(
+            solve(
+                [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [0.0, 0.0, 1.0]],
+                [1.0; 3]
+            ),
+            None
+        );
+    }
+
+    #[test]
+    fn axes_of_a_flat_cloud() {
+        let mut rng = Rng::new(3, 0);
+        let [wide, narrow, flat] = [[0.6, 0.8, 0.0], [-0.8, 0.6, 0.0], [0.0, 0.0, 1.0]];
+        let points: Vec<[f64; 3]> = (0..2000)
+            .map(|_| {
+                let [a, b, c] = [5.0, 2.0, 0.01].map(|scale| scale * f64::from(rng.normal()));
+                std::array::from_fn(|k| a * wide[k] + b * narrow[k] + c * flat[k] + 7.0)
+            })
+            .collect();
+        let axes = principal_axes(&points, [7.0; 3]);
+        for (found, wanted) in axes.into_iter().zip([wide, narrow, flat]) {
+            assert!(dot(found, wanted).abs() > 0.99, "{found:?}");
+        }
+    }
+}

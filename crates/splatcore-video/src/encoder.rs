@@ -1,0 +1,168 @@
+//! What an encoder is, and which one writes a file.
+
+use crate::{VideoError, apng, av1, ffmpeg, gif};
+use std::path::{Path, PathBuf};
+
+/// Takes frames of one size and writes a file.
+pub trait Encoder {
+    /// Takes the next frame, `[height][width][3]` bytes of sRGB.
+    ///
+    /// # Errors
+    /// If it has another size, or the file cannot be written.
+    fn write(&mut self, rgb: &[u8]) -> Result<(), VideoError>;
+    /// Ends the file and gives it its name. Without this call nothing is left of it.
+    ///
+    /// # Errors
+    /// If the file cannot be written; then nothing is left of it either.
+    fn finish(self: Box<Self>) -> Result<(), VideoError>;
+    /// The file that is being written, for who ends the program at once and cleans up.
+    fn unfinished(&self) -> &Path;
+}
+
+/// A file to be made of frames.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// The file's final name.
+    pub path: PathBuf,
+    /// Width and height of the frames in pixels.
+    pub size: [u32; 2],
+    /// How many frames will come.
+    pub frames: u64,
+    /// Frames per second, above 0.
+    pub fps: f64,
+    /// From 0, the smallest file, to 100, the best picture. Videos only.
+    pub quality: u8,
+}
+
+/// What videos are coded with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// H.264, by ffmpeg's libx264.
+    H264,
+    /// H.265, by ffmpeg's libx265.
+    H265,
+    /// AV1, by ffmpeg's SVT-AV1.
+    Av1,
+    /// VP9, by ffmpeg's libvpx.
+    Vp9,
+    /// AV1, by rav1e, which is built in and takes several times as long.
+    BuiltIn,
+}
+
+/// What videos lie in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Container {
+    /// `.mp4`
+    Mp4,
+    /// `.mov`
+    Mov,
+    /// `.mkv`
+    Mkv,
+    /// `.webm`
+    WebM,
+}
+
+/// What kind of file frames become.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Through the ffmpeg of that name.
+    Ffmpeg(PathBuf, Codec, Container),
+    /// AV1 in MP4, without ffmpeg.
+    Av1,
+    /// An animated PNG, without loss, which plays again and again.
+    Apng,
+    /// A GIF, 256 colours a frame, which plays again and again.
+    Gif,
+}
+
+impl Output {
+    /// What a video of a name is written with. Without a codec: H.264 by ffmpeg, for WebM VP9; AV1
+    /// without ffmpeg. `ffmpeg` is what [`crate::find_ffmpeg`] found.
+    ///
+    /// # Errors
+    /// If the container cannot hold the codec, or ffmpeg is needed and missing.
+    pub fn video(
+        container: Container,
+        codec: Option<Codec>,
+        ffmpeg: Option<PathBuf>,
+    ) -> Result<Self, VideoError> {
+        let default = match container {
+            Container::WebM => Codec::Vp9,
+            Container::Mp4 if ffmpeg.is_none() => Codec::BuiltIn,
+            _ => Codec::H264,
+        };
+        let codec = codec.unwrap_or(default);
+        if codec == Codec::BuiltIn && container == Container::Mp4 {
+            return Ok(Self::Av1);
+        }
+        let fits = match container {
+            Container::Mp4 | Container::Mkv => codec != Codec::BuiltIn,
+            Container::Mov => matches!(codec, Codec::H264 | Codec::H265),
+            Container::WebM => matches!(codec, Codec::Vp9 | Codec::Av1),
+        };
+        let what = format!("{codec:?} in .{}", container.extension());
+        if !fits {
+            return Err(VideoError::Unfit { what });
+        }
+        match ffmpeg {
+            Some(ffmpeg) => Ok(Self::Ffmpeg(ffmpeg, codec, container)),
+            None => Err(VideoError::NoFfmpeg { what }),
+        }
+    }
+}
+
+impl Container {
+    /// The extension without its dot.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Mp4 => "mp4",
+            Self::Mov => "mov",
+            Self::Mkv => "mkv",
+            Self::WebM => "webm",
+        }
+    }
+}
+
+/// Starts a file.
+///
+/// # Errors
+/// If the size or the rate do not fit the kind of file, or it cannot be written.
+pub fn open(output: &Output, job: Job) -> Result<Box<dyn Encoder>, VideoError> {
+    let [width, height] = job.size;
+    let area = u64::from(width) * u64::from(height);
+    if area == 0 || area > 1 << 30 || !(job.fps.is_finite() && job.fps > 0.0) || job.frames == 0 {
+        let problem = format!(
+            "{} frames of {width}x{height} at {} a second",
+            job.frames, job.fps
+        );
+        return Err(VideoError::new(
+            &job.path,
+            problem,
+            "ask for at least one of each",
+        ));
+    }
+    Ok(match output {
+        Output::Ffmpeg(program, codec, container) => {
+            Box::new(ffmpeg::Ffmpeg::start(program, *codec, *container, job)?)
+        }
+        Output::Av1 => Box::new(av1::Av1::start(job)?),
+        Output::Apng => Box::new(apng::Apng::start(job)?),
+        Output::Gif => Box::new(gif::Gif::start(job)?),
+    })
+}
+
+impl Job {
+    /// Whether a frame has the size of all.
+    pub(crate) fn check(&self, rgb: &[u8]) -> Result<(), VideoError> {
+        let [width, height] = self.size;
+        if rgb.len() as u64 == 3 * u64::from(width) * u64::from(height) {
+            return Ok(());
+        }
+        let problem = format!("a frame of {} bytes is not of {width}x{height}", rgb.len());
+        Err(VideoError::new(
+            &self.path,
+            problem,
+            "give frames of one size",
+        ))
+    }
+}

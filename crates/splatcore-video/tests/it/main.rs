@@ -1,0 +1,6 @@
+//! Tests of the public interface.
+
+mod animated;
+mod folders;
+mod support;
+mod videos;

@@ -1,0 +1,75 @@
+//! A camera path to a video or a folder of frames.
+
+use super::Args;
+use super::path_args::Kind;
+use super::plan::Plan;
+use super::shots::Shots;
+use super::sinks::{self, Sink, Target};
+use crate::output::{self, counted, duration};
+use crate::progress::Progress;
+use crate::{interrupt, load};
+use anyhow::{Context, Result};
+use std::time::Instant;
+
+/// Renders the frames of a path.
+pub fn run(args: &Args) -> Result<()> {
+    let kind = args.path.given().context("--path is missing")?;
+    // Mistakes of typing first: a scene may take long to read.
+    if let Kind::File(file) = kind
+        && !file.is_file()
+    {
+        anyhow::bail!(
+            "{}: there is no such file; give a camera path, or orbit, ellipse, spline, dolly or \
+             dolly-zoom",
+            file.display()
+        );
+    }
+    let target = Target::of(args)?;
+    let (scene, antialias) = load::scene(&args.scene)?;
+    let plan = Plan::of(args, &kind, &scene)?;
+    let backend = args.backend.open_for(&args.half)?;
+    let options = args.options(args.cameras.background(&args.scene), antialias);
+    let job = match target {
+        Target::Folder => sinks::job(args, &plan, &scene, backend.name(), &options)?,
+        Target::Video(_) => serde_json::Value::Null,
+    };
+    let mut renderer = backend.renderer(&scene)?;
+    drop(scene);
+    let mut shots = Shots::new(renderer.as_mut(), options, &plan, &args.path);
+    let white = if args.depth { shots.white()? } else { 0.0 };
+    interrupt::watch()?;
+    let mut sink = Sink::open(args, &plan, &target, white, &job)?;
+    let kept = (plan.first..=plan.last)
+        .filter(|&index| sink.has(index))
+        .count();
+    if kept > 0 {
+        eprintln!("{} of the same job kept", counted(kept, "frame"));
+    }
+    let frames = plan.frames();
+    let progress = Progress::new("rendering", frames);
+    let start = Instant::now();
+    let missing = frames - kept as u64;
+    let mut rendered = 0;
+    for index in plan.first..=plan.last {
+        let done = index - plan.first + 1;
+        if sink.has(index) {
+            continue;
+        }
+        sink.write(index, &shots.shot(index)?)?;
+        rendered += 1;
+        progress.update(done, || {
+            let each = start.elapsed().as_secs_f64() / rendered as f64;
+            format!("{} left", duration(each * (missing - rendered) as f64))
+        });
+    }
+    sink.finish()?;
+    progress.finish();
+    let [width, height] = plan.size;
+    output::print(&format!(
+        "{} of {width}x{height}, {} at {} a second, in {}",
+        counted(frames as usize, "frame"),
+        duration(frames as f64 / plan.fps),
+        plan.fps,
+        args.output.display()
+    ))
+}

@@ -1,0 +1,217 @@
+//! Frames of a film: several samples and moments, one image.
+
+use super::path_args::{PathArgs, Projection};
+use super::plan::Plan;
+use anyhow::{Context, Result};
+use splatcore_core::backend::{RenderOptions, Rendered, Renderer};
+use splatcore_core::{Camera, Image};
+use splatcore_path::Pose;
+use splatcore_path::panorama::Panorama;
+use splatcore_video::Average;
+
+/// A frame.
+pub struct Shot {
+    pub image: Image,
+    /// How much of what is behind each pixel hides, 0 to 1.
+    pub alpha: Vec<f32>,
+    /// The sum of 1/z by the weights of the colours; for a panorama z is the distance.
+    pub inverse_depth: Option<Vec<f32>>,
+}
+
+/// What renders the frames of a plan.
+pub struct Shots<'a> {
+    renderer: &'a mut dyn Renderer,
+    options: RenderOptions,
+    plan: &'a Plan,
+    size: [u32; 2],
+    samples: u32,
+    moments: u32,
+    shutter: f64,
+    panorama: Option<Panorama>,
+    average: Average,
+}
+
+impl<'a> Shots<'a> {
+    pub fn new(
+        renderer: &'a mut dyn Renderer,
+        options: RenderOptions,
+        plan: &'a Plan,
+        args: &PathArgs,
+    ) -> Self {
+        let panorama = match args.projection {
+            Projection::Pinhole => None,
+            Projection::Equirect => Some(Panorama::new(plan.size[1] * args.samples)),
+        };
+        Self {
+            renderer,
+            options,
+            plan,
+            size: plan.size,
+            samples: args.samples,
+            moments: args.motion_blur,
+            shutter: args.shutter,
+            panorama,
+            average: Average::new(plan.size, args.samples),
+        }
+    }
+
+    /// Renders a frame.
+    pub fn shot(&mut self, index: u64) -> Result<Shot> {
+        let plain = self.samples == 1 && self.moments == 1;
+        let mut sum: Option<Shot> = None;
+        for moment in 0..self.moments {
+            // Evenly within the time that the shutter is open, about the frame's own.
+            let share = (f64::from(moment) + 0.5) / f64::from(self.moments) - 0.5;
+            let pose = self.plan.pose(index as f64 + self.shutter * share);
+            let shot = self
+                .moment(&pose)
+                .with_context(|| format!("frame {index}"))?;
+            if plain {
+                return Ok(shot);
+            }
+            self.average.add(&shot.image);
+            let reduce = |plane: &[f32]| Average::plane(self.size, self.samples, plane);
+            let reduced = Shot {
+                image: Image::default(),
+                alpha: reduce(&shot.alpha),
+                inverse_depth: shot.inverse_depth.as_deref().map(reduce),
+            };
+            sum = Some(match sum {
+                None => reduced,
+                Some(mut sum) => {
+                    add(&mut sum.alpha, &reduced.alpha);
+                    if let (Some(sum), Some(new)) = (&mut sum.inverse_depth, &reduced.inverse_depth)
+                    {
+                        add(sum, new);
+                    }
+                    sum
+                }
+            });
+        }
+        let mut shot = sum.context("a frame has no moment")?;
+        let share = 1.0 / self.moments as f32;
+        let planes = [Some(&mut shot.alpha), shot.inverse_depth.as_mut()];
+        planes
+            .into_iter()
+            .flatten()
+            .flatten()
+            .for_each(|value| *value *= share);
+        shot.image = self.average.take();
+        Ok(shot)
+    }
+
+    /// One moment, at the size of all samples.
+    fn moment(&mut self, pose: &Pose) -> Result<Shot> {
+        let Some(panorama) = &self.panorama else {
+            let [width, height] = self.size.map(|side| side * self.samples);
+            let rendered = self
+                .renderer
+                .render(&pose.camera(width, height), &self.options)?;
+            return Ok(shot_of(rendered));
+        };
+        let mut shots = Vec::with_capacity(6);
+        for camera in panorama.cameras(pose) {
+            shots.push(shot_of(self.renderer.render(&camera, &self.options)?));
+        }
+        let planes = |of: fn(&mut Shot) -> Vec<f32>, shots: &mut [Shot]| -> [Vec<f32>; 6] {
+            std::array::from_fn(|i| of(&mut shots[i]))
+        };
+        let images: [Image; 6] = std::array::from_fn(|i| std::mem::take(&mut shots[i].image));
+        let alphas = planes(|shot| std::mem::take(&mut shot.alpha), &mut shots);
+        let inverse_depth = self.options.inverse_depth.then(|| {
+            let depths = planes(
+                |shot| shot.inverse_depth.take().unwrap_or_default(),
+                &mut shots,
+            );
+            panorama.inverse_distance(&depths)
+        });
+        Ok(Shot {
+            image: panorama.image(&images),
+            alpha: panorama.plane(&alphas),
+            inverse_depth,
+        })
+    }
+
+    /// Inverse depth of white for all frames: that which few pixels of some small frames are
+    /// beyond.
+    pub fn white(&mut self) -> Result<f32> {
+        const FRAMES: u64 = 16;
+        const LONGEST: u32 = 256;
+        let [width, height] = self.size;
+        let longest = width.max(height).max(LONGEST);
+        let small = [width, height].map(|side| (side * LONGEST / longest).max(1));
+        let options = RenderOptions {
+            inverse_depth: true,
+            ..self.options.clone()
+        };
+        let frames = self.plan.frames().min(FRAMES);
+        let mut white = 0.0_f32;
+        for i in 0..frames {
+            let index = self.plan.first + i * self.plan.frames() / frames;
+            let pose = self.plan.pose(index as f64);
+            let cameras: Vec<Camera> = match &self.panorama {
+                None => vec![pose.camera(small[0], small[1])],
+                Some(_) => Panorama::new(small[1]).cameras(&pose).to_vec(),
+            };
+            for camera in &cameras {
+                let rendered = self.renderer.render(camera, &options)?;
+                let depth = rendered.depth().context("the backend gave no depth")?;
+                white = white.max(crate::channels::white(&depth));
+            }
+        }
+        Ok(white)
+    }
+}
+
+fn shot_of(rendered: Rendered) -> Shot {
+    Shot {
+        image: rendered.image,
+        alpha: rendered
+            .transmittance
+            .iter()
+            .map(|left| 1.0 - left)
+            .collect(),
+        inverse_depth: rendered.inverse_depth,
+    }
+}
+
+fn add(sum: &mut [f32], new: &[f32]) {
+    for (sum, new) in sum.iter_mut().zip(new) {
+        *sum += new;
+    }
+}
+
+impl Shot {
+    /// Alpha as 8-bit grey of three channels.
+    pub fn alpha_rgb(&self) -> Vec<u8> {
+        grey(self.alpha.iter().copied())
+    }
+
+    /// Depth in world units, 0 where nothing is.
+    pub fn depth(&self) -> Vec<f32> {
+        let sums = self.inverse_depth.as_deref().unwrap_or_default();
+        let depth = |(&sum, &taken): (&f32, &f32)| match taken > 0.0 && sum > 0.0 {
+            true => taken / sum,
+            false => 0.0,
+        };
+        sums.iter().zip(&self.alpha).map(depth).collect()
+    }
+
+    /// Inverse depth as 8-bit grey of three channels; `white` is 255.
+    pub fn depth_rgb(&self, white: f32) -> Vec<u8> {
+        let shade = |depth: f32| {
+            if depth > 0.0 && white > 0.0 {
+                1.0 / (depth * white)
+            } else {
+                0.0
+            }
+        };
+        grey(self.depth().into_iter().map(shade))
+    }
+}
+
+fn grey(values: impl Iterator<Item = f32>) -> Vec<u8> {
+    values
+        .flat_map(|v| [(v.clamp(0.0, 1.0) * 255.0 + 0.5) as u8; 3])
+        .collect()
+}

@@ -1,0 +1,158 @@
+//! The circle around a scene that `--orbit` stands on and `--path orbit` follows.
+
+use crate::cameras::{NamedCamera, Size};
+use anyhow::{Result, bail};
+use splatcore_core::Gaussians;
+use splatcore_core::gaussians::sigmoid;
+use splatcore_path::generate::Orbit;
+use std::str::FromStr;
+
+/// Vertical field of view of an orbit's cameras, degrees (the smaller side's, for portrait sizes).
+const ORBIT_FOV: f64 = 50.0;
+/// An orbit looks down on the scene at this angle, degrees.
+const ORBIT_ELEVATION: f64 = 15.0;
+
+/// A circle around the median of the visible Gaussians' centres, looked inwards from. The distance
+/// is such that 95 % of them lie within the view, but at most 2.5 times as many units as the nearer
+/// half needs: a far background must not make a dot of what the photos were about.
+pub fn circle(scene: &Gaussians, up: Up, distance: f64, size: Size) -> Result<Orbit> {
+    let visible = |i: &usize| sigmoid(scene.opacity_logits[*i]) >= 0.1;
+    let mut means: Vec<[f32; 3]> = (0..scene.len())
+        .filter(visible)
+        .map(|i| scene.means[i])
+        .collect();
+    if means.is_empty() {
+        means = scene.means.clone();
+    }
+    if means.is_empty() {
+        bail!("the scene has no Gaussian to look at; give --dataset or --cameras");
+    }
+    let centre: [f64; 3] = std::array::from_fn(|k| {
+        let mut values: Vec<f32> = means.iter().map(|m| m[k]).collect();
+        percentile(&mut values, 0.5) as f64
+    });
+    let from_centre = |m: &[f32; 3]| {
+        (0..3)
+            .map(|k| (m[k] as f64 - centre[k]).powi(2))
+            .sum::<f64>()
+            .sqrt() as f32
+    };
+    let mut distances: Vec<f32> = means.iter().map(from_centre).collect();
+    let (most, half) = (
+        percentile(&mut distances, 0.95),
+        percentile(&mut distances, 0.5),
+    );
+    let radius = (most.min(2.5 * half) as f64).max(1e-3);
+
+    let Size(width, height) = size;
+    let narrow = ORBIT_FOV.to_radians();
+    // For portrait sizes the given angle is the horizontal one.
+    let fov_y = match height > width {
+        true => 2.0 * ((narrow / 2.0).tan() * height as f64 / width as f64).atan(),
+        false => narrow,
+    };
+    let (up, ground) = up.axes();
+    Ok(Orbit {
+        centre,
+        up,
+        ground,
+        distance: distance * radius / (narrow / 2.0).sin(),
+        elevation: ORBIT_ELEVATION.to_radians(),
+        fov: fov_y,
+    })
+}
+
+/// `count` cameras on a circle, evenly.
+pub fn cameras(circle: &Orbit, count: u32, Size(width, height): Size) -> Vec<NamedCamera> {
+    let camera = |i: u32| NamedCamera {
+        name: format!("orbit_{i:04}"),
+        camera: circle
+            .pose(f64::from(i) / f64::from(count))
+            .camera(width, height),
+        photo: None,
+    };
+    (0..count).map(camera).collect()
+}
+
+/// The value below which `share` of the (at least one) values lie.
+fn percentile(values: &mut [f32], share: f64) -> f32 {
+    let at = ((values.len() - 1) as f64 * share).round() as usize;
+    *values.select_nth_unstable_by(at, f32::total_cmp).1
+}
+
+/// An axis of the world that points up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Up {
+    axis: usize,
+    sign: f64,
+}
+
+impl Up {
+    /// Up, and two axes of the ground.
+    fn axes(self) -> ([f64; 3], [[f64; 3]; 2]) {
+        let unit = |axis: usize, sign: f64| {
+            let mut v = [0.0; 3];
+            v[axis % 3] = sign;
+            v
+        };
+        (
+            unit(self.axis, self.sign),
+            [unit(self.axis + 1, 1.0), unit(self.axis + 2, 1.0)],
+        )
+    }
+}
+
+impl FromStr for Up {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        let (sign, name) = match s.strip_prefix('-') {
+            Some(rest) => (-1.0, rest),
+            None => (1.0, s.strip_prefix('+').unwrap_or(s)),
+        };
+        match ["x", "y", "z"].iter().position(|axis| *axis == name) {
+            Some(axis) => Ok(Self { axis, sign }),
+            None => Err(format!("'{s}' is not an axis; write x, -x, y, -y, z or -z")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_orbit_sees_the_scene_from_all_sides_with_up_pointing_up() {
+        let mut scene = Gaussians::zeros(101, 0);
+        for (i, mean) in scene.means.iter_mut().enumerate() {
+            *mean = [i as f32 / 100.0 + 4.0, 2.0, 1.0];
+        }
+        // One far outlier must not matter.
+        scene.means[100] = [1e6, 0.0, 0.0];
+        for up in ["-y", "z", "x"] {
+            let up: Up = up.parse().unwrap();
+            let size = Size(100, 200);
+            for named in cameras(&circle(&scene, up, 1.0, size).unwrap(), 8, size) {
+                let camera = &named.camera;
+                assert_eq!(camera.defect(), None);
+                let centre = camera.to_view([4.5, 2.0, 1.0]);
+                assert!(
+                    centre[0].abs() < 1e-6 && centre[1].abs() < 1e-6 && centre[2] > 0.1,
+                    "{centre:?}"
+                );
+                // Image y points down, so a point above the centre has a smaller y.
+                let (above, _) = up.axes();
+                let above =
+                    camera.to_view(std::array::from_fn(|k| [4.5, 2.0, 1.0][k] + 0.1 * above[k]));
+                assert!(above[1] < -0.05, "{above:?}");
+            }
+        }
+        let x = Up { axis: 0, sign: 1.0 };
+        assert!(circle(&Gaussians::empty(0), x, 1.0, Size(8, 8)).is_err());
+        let minus_y = Up {
+            axis: 1,
+            sign: -1.0,
+        };
+        assert_eq!("-y".parse(), Ok(minus_y));
+        assert!("w".parse::<Up>().is_err());
+    }
+}

@@ -1,0 +1,302 @@
+//! `render --path`: frames, videos, and what is beside them.
+
+use crate::common::{fails, json, photos, splatcore, succeeds, text, write_scene};
+use image::RgbImage;
+use splatcore::core::Camera;
+use std::path::Path;
+use std::process::Command;
+
+fn render(scene: &Path, out: &Path, more: &[&str]) -> String {
+    let base = ["render", text(scene), "-o", text(out), "--backend", "cpu"];
+    succeeds(&[&base[..], more].concat())
+}
+
+fn picture(path: &Path) -> RgbImage {
+    image::open(path)
+        .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+        .to_rgb8()
+}
+
+/// The largest difference of two pictures' values.
+fn off(a: &RgbImage, b: &RgbImage) -> u8 {
+    assert_eq!(a.dimensions(), b.dimensions());
+    a.as_raw()
+        .iter()
+        .zip(b.as_raw())
+        .map(|(a, b)| a.abs_diff(*b))
+        .max()
+        .unwrap_or(0)
+}
+
+/// Frames of the path are the pictures of the orbit's cameras; a folder is gone on with, and its
+/// frames are those of a folder that was never interrupted.
+#[test]
+fn frames_of_an_orbit_and_how_they_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let (frames, pictures) = (folder.path().join("frames"), folder.path().join("pictures"));
+    let path = [
+        "--path",
+        "orbit",
+        "--seconds",
+        "1",
+        "--fps",
+        "4",
+        "--size",
+        "40x30",
+    ];
+    let said = render(&scene, &frames, &path);
+    assert!(said.contains("4 frames of 40x30"), "{said}");
+    render(&scene, &pictures, &["--orbit", "4", "--size", "40x30"]);
+    let frame = |i: u32| frames.join(format!("{i:06}.png"));
+    let all: Vec<RgbImage> = (0..4).map(|i| picture(&frame(i))).collect();
+    for (i, found) in all.iter().enumerate() {
+        let wanted = picture(&pictures.join(format!("orbit_000{i}.png")));
+        assert!(off(found, &wanted) <= 1, "frame {i}");
+    }
+    assert!(off(&all[0], &all[1]) > 20, "the frames are all alike");
+
+    // A frame is lost and one is marked: only the lost one is rendered.
+    std::fs::remove_file(frame(2)).unwrap();
+    std::fs::copy(frame(0), frame(1)).unwrap();
+    let base = [
+        "render",
+        text(&scene),
+        "-o",
+        text(&frames),
+        "--backend",
+        "cpu",
+    ];
+    let output = splatcore(&[&base[..], &path].concat()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("3 frames of the same job kept"), "{said}");
+    assert_eq!(picture(&frame(2)), all[2]);
+    assert_eq!(picture(&frame(1)), all[0]);
+
+    // Another job renders all anew.
+    render(
+        &scene,
+        &frames,
+        &[&path[..], &["--background", "0,0,1"]].concat(),
+    );
+    assert_ne!(picture(&frame(1)), all[0]);
+}
+
+/// A path that is saved renders as the one that was made, in each format.
+#[test]
+fn a_saved_path_renders_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let size = ["--size", "40x30"];
+    let made = folder.path().join("made");
+    for format in ["splatcore", "nerfstudio", "settings"] {
+        let file = folder.path().join(format!("{format}.json"));
+        let more = [
+            "--path",
+            "ellipse",
+            "--dataset",
+            photos(),
+            "--seconds",
+            "1",
+            "--fps",
+            "3",
+        ];
+        let save = ["--save-path", text(&file), "--save-as", format];
+        render(&scene, &made, &[&more[..], &size, &save].concat());
+        let again = folder.path().join(format);
+        render(
+            &scene,
+            &again,
+            &[&["--path", text(&file), "--fps", "3"], &size[..]].concat(),
+        );
+        for i in 0..3 {
+            let name = format!("{i:06}.png");
+            let [a, b] = [&made, &again].map(|folder| picture(&folder.join(&name)));
+            // supersplat-viewer's cameras have no roll.
+            assert!(
+                off(&a, &b) <= 1 || format == "settings",
+                "{format}, frame {i}"
+            );
+        }
+    }
+}
+
+#[test]
+fn films_and_what_is_beside_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let path = [
+        "--path",
+        "dolly-zoom",
+        "--seconds",
+        "0.5",
+        "--fps",
+        "10",
+        "--size",
+        "48x32",
+    ];
+    let beside = [
+        &path[..],
+        &["--depth", "--alpha", "--samples", "2", "--motion-blur", "2"],
+    ]
+    .concat();
+    for name in ["out.gif", "out.png", "film.mp4"] {
+        let out = folder.path().join(name);
+        let (stem, extension) = name.split_once('.').unwrap();
+        let built_in = ["--codec", "built-in"];
+        let codec = if extension == "mp4" {
+            &built_in[..]
+        } else {
+            &[]
+        };
+        render(&scene, &out, &[&beside[..], codec].concat());
+        for part in ["", "_alpha", "_depth"] {
+            let file = folder.path().join(format!("{stem}{part}.{extension}"));
+            assert!(file.is_file(), "{}", file.display());
+        }
+        let scale = folder.path().join(format!("{stem}_depth.json"));
+        let scale = json(&std::fs::read_to_string(scale).unwrap());
+        assert!(
+            scale["white"].as_f64().is_some_and(|white| white > 0.0),
+            "{scale}"
+        );
+    }
+    assert!(picture(&folder.path().join("out.png")).dimensions() == (48, 32));
+    let Ok(probe) = Command::new("ffprobe")
+        .args(["-v", "error", "-count_frames", "-show_entries"])
+        .args(["stream=width,height,nb_read_frames", "-of", "csv=p=0"])
+        .arg(folder.path().join("film.mp4"))
+        .output()
+    else {
+        println!("skipped: ffprobe not found");
+        return;
+    };
+    assert_eq!(String::from_utf8_lossy(&probe.stdout).trim(), "48,32,5");
+}
+
+/// A panorama's pixels are those of a direct render that looks there.
+#[test]
+fn a_panorama_shows_what_direct_renders_show() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let (side, high) = (64, 128);
+    let eye = [0.3, -0.2, -4.0];
+    // One camera that looks past the scene to its left: a seam of the faces, 45 degrees to the
+    // right, lies within it.
+    let forward = [-0.7, -0.7, 0.15];
+    let ahead = std::array::from_fn(|k| eye[k] + [forward[0], 0.0, -forward[1]][k]);
+    let path_camera = Camera::look_at(eye, ahead, [0.0, -1.0, 0.0], 1.0, side, side);
+    let direct = Camera::look_at(eye, [0.0; 3], [0.0, -1.0, 0.0], 1.0, side, side);
+    let entry = |camera: &Camera| {
+        let r = camera.rotation;
+        let transposed: [[f64; 3]; 3] = std::array::from_fn(|i| std::array::from_fn(|j| r[j][i]));
+        serde_json::json!([{"id": 0, "img_name": "a", "width": side, "height": side,
+            "position": camera.position(), "rotation": transposed, "fx": camera.fx,
+            "fy": camera.fy}])
+    };
+    let [path_file, direct_file] =
+        ["path.json", "direct.json"].map(|name| folder.path().join(name));
+    std::fs::write(&path_file, entry(&path_camera).to_string()).unwrap();
+    std::fs::write(&direct_file, entry(&direct).to_string()).unwrap();
+    let (round, flat) = (folder.path().join("round"), folder.path().join("flat"));
+    render(
+        &scene,
+        &round,
+        &[
+            "--path",
+            "spline",
+            "--cameras",
+            text(&path_file),
+            "--seconds",
+            "1",
+            "--fps",
+            "1",
+            "--projection",
+            "equirect",
+            "--size",
+            "256x128",
+        ],
+    );
+    render(&scene, &flat, &["--cameras", text(&direct_file)]);
+    let (round, flat) = (
+        picture(&round.join("000000.png")),
+        picture(&flat.join("a.png")),
+    );
+    let (mut sum, mut bright) = (0.0, 0);
+    for (x, y, pixel) in flat.enumerate_pixels() {
+        let view = [
+            (f64::from(x) + 0.5 - direct.cx) / direct.fx,
+            (f64::from(y) + 0.5 - direct.cy) / direct.fy,
+            1.0,
+        ];
+        let world: [f64; 3] =
+            std::array::from_fn(|k| (0..3).map(|i| direct.rotation[i][k] * view[i]).sum());
+        let [right, down, ahead] = path_camera
+            .rotation
+            .map(|row| (0..3).map(|k| row[k] * world[k]).sum::<f64>());
+        let longitude = right.atan2(ahead);
+        let latitude = (-down).atan2(right.hypot(ahead));
+        let column = (longitude / std::f64::consts::TAU + 0.5) * 256.0;
+        let row = (0.5 - latitude / std::f64::consts::PI) * f64::from(high);
+        let seen = round.get_pixel(column as u32 % 256, (row as u32).min(high - 1));
+        for (a, b) in seen.0.iter().zip(pixel.0) {
+            sum += f64::from(a.abs_diff(b));
+        }
+        bright += u32::from(pixel.0.iter().any(|&v| v > 20));
+    }
+    let mean = sum / f64::from(3 * side * side);
+    assert!(bright > 500, "the scene is not seen: {bright}");
+    // Nearest pixels of 1.4 degrees, and footprints that each face makes for itself.
+    assert!(mean < 4.0, "mean difference {mean} of 255");
+}
+
+#[test]
+fn mistakes_are_said_before_anything_is_rendered() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let out = folder.path().join("out");
+    let with =
+        |out: &str, more: &[&str]| fails(&[&["render", text(&scene), "-o", out], more].concat());
+    let out = text(&out).to_owned();
+    let line = with(&out, &["--path", "nowhere.json"]);
+    assert!(
+        line.contains("nowhere.json") && line.contains("ellipse"),
+        "{line}"
+    );
+    assert!(with(&format!("{out}.avi"), &["--path", "orbit"]).contains(".mp4"));
+    assert!(with(&out, &["--path", "orbit", "--frames", "900-901"]).contains("--frames"));
+    assert!(
+        with(
+            &format!("{out}.gif"),
+            &["--path", "orbit", "--codec", "h264"]
+        )
+        .contains("--codec")
+    );
+    let gif = format!("{out}.gif");
+    let base = ["render", text(&scene), "-o", &gif, "--path", "orbit"];
+    splatcore(&[&base[..], &["--fps", "60", "--size", "8x8"]].concat())
+        .assert()
+        .code(1)
+        .stderr(predicates::str::contains("50 frames a second"));
+    assert!(!Path::new(&gif).exists());
+    for usage in [
+        &["--path", "ellipse"][..],
+        &[
+            "--path",
+            "orbit",
+            "--projection",
+            "equirect",
+            "--size",
+            "30x30",
+        ],
+        &["--path", "orbit", "--orbit", "3"],
+        &["--fps", "30", "--orbit", "3"],
+        &["--path", "orbit", "--samples", "9"],
+    ] {
+        let base = ["render", text(&scene), "-o", &out];
+        splatcore(&[&base[..], usage].concat())
+            .assert()
+            .code(2)
+            .stdout("");
+    }
+}
