@@ -105,6 +105,7 @@ pub fn all_programs() -> Vec<Program> {
     all.push(photo::program());
     all.push(exposure::program());
     all.push(score::program());
+    all.push(score::visibility::program());
     all.push(floaters::program());
     all
 }
