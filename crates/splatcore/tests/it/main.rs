@@ -11,6 +11,7 @@ mod lab;
 mod lpips;
 mod paper;
 mod poses;
+mod prune;
 mod regression;
 mod scenes;
 mod training;
