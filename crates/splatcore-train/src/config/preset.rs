@@ -82,8 +82,8 @@ static TABLE: [Row; 4] = [
         sh_degree: Some(2),
         strategy: Strategy::Mcmc,
         resolution_schedule: ResolutionSchedule::CoarseToFine,
-        cost: "about a third of the defaults' time; large scenes lose detail; also writes scene.sog \
-               of some 3 MB",
+        cost: "about a third of the defaults' time; large scenes lose detail; also writes \
+               scene.sog of some 3 MB",
     },
 ];
 
