@@ -12,6 +12,7 @@ mod refine;
 mod state;
 mod step;
 mod times;
+mod visibility;
 
 pub use error::BackendError;
 pub use frame::{FrameCounts, RenderOptions, Rendered, WarpCounts};
@@ -19,6 +20,7 @@ pub use refine::{Consistency, Refine, RefineReport, Scores, Scoring};
 pub use state::LearnerState;
 pub use step::{LearningRates, Statistic, StepPlan};
 pub use times::{Profile, StageTimes, Timed};
+pub use visibility::{Scored, Visibility};
 
 use crate::exposure::Exposure;
 use crate::pipeline::Blend;
@@ -62,8 +64,8 @@ pub struct MemoryPlan {
     pub working: u64,
 }
 
-/// An uploaded scene.
-pub trait Renderer: Send {
+/// An uploaded scene. It also tells how much of each Gaussian a view shows ([`Scored`]).
+pub trait Renderer: Scored + Send {
     /// Number of Gaussians now.
     fn count(&self) -> usize;
     /// Renders one view.

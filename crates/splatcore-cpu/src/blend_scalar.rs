@@ -126,6 +126,30 @@ pub fn count(splats: &[Splat], pairs: &[Pair], tile: &Tile, counted: &mut Counte
     }
 }
 
+/// Sums over the fragments of a (tile, splat) pair: alpha T, T, and their number.
+pub type Shown = [f32; 3];
+
+/// Writes the sums over the fragments of every pair of one tile into its row of `all`.
+pub fn visibility(
+    splats: &[Splat],
+    pairs: &[Pair],
+    tile: &Tile,
+    first_pair: usize,
+    all: &Disjoint<'_, Shown>,
+) {
+    // SAFETY: a pair belongs to one tile, and a tile to one thread.
+    let rows = unsafe { all.get(first_pair, pairs.len()) };
+    let counted = &mut Counted::default();
+    for pixel in pixels_of(tile) {
+        walk(splats, pairs, tile, pixel, counted, |_, f| {
+            let [weight, transmittance, fragments] = &mut rows[f.pair];
+            *weight += f.alpha * f.transmittance;
+            *transmittance += f.transmittance;
+            *fragments += 1.0;
+        });
+    }
+}
+
 /// Writes the sums of every pair of one tile into its row of `all_sums`; see
 /// [`crate::blend_backward`] for what they are.
 pub fn blend_backward(

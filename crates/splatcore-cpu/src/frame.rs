@@ -13,7 +13,7 @@ use crate::simd::Level;
 use crate::sort;
 use rayon::prelude::*;
 use splatcore_core::backend::{
-    BackendError, FrameCounts, RenderOptions, Rendered, StageTimes, WarpCounts,
+    BackendError, FrameCounts, RenderOptions, Rendered, StageTimes, Visibility, WarpCounts,
 };
 use splatcore_core::pipeline::{Backward, Blend};
 use splatcore_core::semantics::TILE;
@@ -309,6 +309,28 @@ impl Frame {
             fragments_blended: Some(total.blended),
             warps: (options.pipeline.blend == Blend::Scalar).then(|| *lock(&warps)),
         })
+    }
+
+    /// Sums over the fragments of each of `count` Gaussians. After [`Frame::forward`].
+    pub fn visibility(&self, camera: &Camera, options: &RenderOptions, count: usize) -> Visibility {
+        let camera = &KernelCamera::new(camera, options);
+        let (splats, lists) = (&self.splats, &self.lists);
+        let mut rows = vec![blend_scalar::Shown::default(); lists.pairs.len()];
+        let all = Disjoint::new(&mut rows);
+        for_tiles(&self.tile_order, &self.scratch, |tile, _| {
+            let (place, pairs) = (place(tile, camera, options), lists.of_tile(tile));
+            let first = lists.tile_start[tile] as usize;
+            blend_scalar::visibility(splats, pairs, &place, first, &all);
+        });
+        // In the order of the lists, so that the sums do not depend on the threads.
+        let mut visibility = Visibility::unseen(count);
+        for (pair, [weight, transmittance, fragments]) in lists.pairs.iter().zip(rows) {
+            let i = splats[*pair as usize].gaussian as usize;
+            visibility.weights[i] += weight as f64;
+            visibility.transmittances[i] += transmittance as f64;
+            visibility.fragments[i] += fragments as u64;
+        }
+        visibility
     }
 
     /// The image, interleaved.

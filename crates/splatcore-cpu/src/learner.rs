@@ -7,7 +7,7 @@ use crate::frame::Frame;
 use crate::limit_scales::limit_scales;
 use crate::loss::Loss;
 use crate::reduced::Reduced;
-use crate::renderer::{check, counts, gradients, render, stage_times};
+use crate::renderer::{check, counts, gradients, render, stage_times, visibility};
 use crate::scene::Scene;
 use crate::score::score;
 use crate::smoothing::filters;
@@ -15,7 +15,8 @@ use crate::step::update;
 use crate::workers::Workers;
 use splatcore_core::backend::{
     BackendError, Deferred, FrameCounts, Learner, LearnerState, Profile, Profiled, Refine,
-    RefineReport, RenderOptions, Rendered, Renderer, StageTimes, StepPlan, Timed,
+    RefineReport, RenderOptions, Rendered, Renderer, Scored, StageTimes, StepPlan, Timed,
+    Visibility,
 };
 use splatcore_core::exposure::{Exposure, Exposures, IDENTITY};
 use splatcore_core::smoothing::fuse;
@@ -120,6 +121,17 @@ impl Renderer for CpuLearner {
             options,
             timed,
         )
+    }
+}
+
+impl Scored for CpuLearner {
+    fn visibility(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Visibility, BackendError> {
+        let scene = (&self.state.gaussians, &self.state.smoothing[..]);
+        visibility(&self.workers, scene, &mut self.frame, camera, options)
     }
 }
 

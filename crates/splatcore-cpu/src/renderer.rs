@@ -5,7 +5,8 @@ use crate::scene::Scene;
 use crate::step::{Rows, rows_backward};
 use crate::workers::Workers;
 use splatcore_core::backend::{
-    BackendError, FrameCounts, RenderOptions, Rendered, Renderer, StageTimes, Timed,
+    BackendError, FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, Timed,
+    Visibility,
 };
 use splatcore_core::{Camera, Gaussians, Image, checks};
 use std::time::Instant;
@@ -83,6 +84,17 @@ impl Renderer for CpuRenderer {
     }
 }
 
+impl Scored for CpuRenderer {
+    fn visibility(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Visibility, BackendError> {
+        let scene = (&self.scene, &[][..]);
+        visibility(&self.workers, scene, &mut self.frame, camera, options)
+    }
+}
+
 /// Refuses arrays that do not belong together; the kernels rely on it.
 pub(crate) fn check(scene: &Gaussians) -> Result<(), BackendError> {
     checks::scene(scene)?;
@@ -120,6 +132,21 @@ pub(crate) fn counts(
     workers.pool.install(|| {
         frame.forward(workers.level, scene, camera, options, false)?;
         frame.count(workers.level, camera, options)
+    })
+}
+
+pub(crate) fn visibility(
+    workers: &Workers,
+    (scene, smoothing): (&Gaussians, &[f32]),
+    frame: &mut Frame,
+    camera: &Camera,
+    options: &RenderOptions,
+) -> Result<Visibility, BackendError> {
+    let count = scene.len();
+    let scene = Scene::with_smoothing(scene, smoothing, options.sh_degree);
+    workers.pool.install(|| {
+        frame.forward(workers.level, scene, camera, options, false)?;
+        Ok(frame.visibility(camera, options, count))
     })
 }
 

@@ -7,7 +7,9 @@ use crate::ops::scene::SceneAddresses;
 use crate::ops::state;
 use crate::passes::Passes;
 use crate::spatial_order::spatial_order;
-use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, Renderer, StageTimes, Timed};
+use splatcore_core::backend::{
+    FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, Timed, Visibility,
+};
 use splatcore_core::{BackendError, Camera, Choice, Gaussians, Image, sh};
 
 /// Renders a scene that stays as it is.
@@ -104,6 +106,30 @@ impl CudaRenderer {
             arrays: self.arrays.each_ref().map(Buffer::address),
             smoothing: 0,
         }
+    }
+}
+
+impl Scored for CudaRenderer {
+    fn visibility(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Visibility, BackendError> {
+        self.unchecked = None;
+        let scene = self.scene();
+        let options = self.limited(options);
+        let rows = self.passes.visibility(scene, camera, &options)?;
+        let Some(order) = &self.order else {
+            return Ok(rows);
+        };
+        let mut visibility = Visibility::unseen(self.count);
+        for (place, &i) in order.iter().enumerate() {
+            let i = i as usize;
+            visibility.weights[i] = rows.weights[place];
+            visibility.transmittances[i] = rows.transmittances[place];
+            visibility.fragments[i] = rows.fragments[place];
+        }
+        Ok(visibility)
     }
 }
 

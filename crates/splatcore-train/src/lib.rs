@@ -11,6 +11,7 @@
 //! | how good is the result | [`evaluate`](mod@evaluate) |
 //! | how different do two images look | [`lpips`] |
 //! | will it fit | [`memory`] |
+//! | how does a scene get smaller | [`prune`] |
 //!
 //! Backends are known by the traits of [`splatcore_core::backend`] only: the photos, the gradients
 //! and the Gaussians live wherever the backend keeps them; this crate says what to do and when.
@@ -25,6 +26,7 @@ pub mod init;
 pub mod lpips;
 pub mod memory;
 pub mod observer;
+pub mod prune;
 mod saver;
 pub mod schedule;
 pub mod trainer;

@@ -1,6 +1,6 @@
-//! Ctrl-C (and the system's request to end): while training, or while another program finds poses,
-//! the first asks for an end that loses nothing, the second ends at once. At any other time the
-//! first ends at once, as usual.
+//! Ctrl-C (and the system's request to end): while training or fine-tuning, or while another
+//! program finds poses, the first asks for an end that loses nothing, the second ends at once. At
+//! any other time the first ends at once, as usual.
 
 use anyhow::{Context, Result};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -10,6 +10,7 @@ const TRAINING: u8 = 1;
 const STOPPING: u8 = 2;
 const FINISHED: u8 = 3;
 const POSING: u8 = 4;
+const FINETUNING: u8 = 5;
 
 static STATE: AtomicU8 = AtomicU8::new(IDLE);
 
@@ -25,6 +26,11 @@ impl Guard {
     /// Starts to listen while poses are found. One at a time.
     pub fn start_posing() -> Result<Self> {
         Self::listen(POSING)
+    }
+
+    /// Starts to listen while a scene is fine-tuned. One at a time.
+    pub fn start_finetuning() -> Result<Self> {
+        Self::listen(FINETUNING)
     }
 
     fn listen(state: u8) -> Result<Self> {
@@ -72,6 +78,8 @@ fn handle() {
         );
     } else if stops(POSING) {
         eprintln!("stopping: the program that runs is ended (again to stop at once)");
+    } else if stops(FINETUNING) {
+        eprintln!("stopping: the scene is written as it is (again to stop at once, without it)");
     } else {
         splatcore_data::file::remove_own_unfinished();
         let finished = STATE.load(Ordering::SeqCst) == FINISHED;

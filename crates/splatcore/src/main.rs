@@ -53,6 +53,8 @@ enum Command {
     Info(commands::info::Args),
     #[command(about = "Write scenes in another format, edited")]
     Convert(commands::convert::Args),
+    #[command(about = "Make a scene smaller: keep the Gaussians that photos show most")]
+    Prune(commands::prune::Args),
     /// Make a small dataset, train on it, show the result: the whole way in a few minutes
     Demo(commands::demo::Args),
     #[command(about = "Search for faster kernels, and judge changes of them")]
@@ -80,6 +82,7 @@ fn main() -> ExitCode {
         Command::View(args) => commands::view::run(args),
         Command::Info(args) => commands::info::run(args),
         Command::Convert(args) => commands::convert::run(args),
+        Command::Prune(args) => commands::prune::run(args),
         Command::Demo(args) => commands::demo::run(args),
         Command::Lab(args) => commands::lab::run(args),
         Command::Doctor(args) => commands::doctor::run(args),

@@ -20,7 +20,9 @@ use result::{report, write_exposures};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{Backend, Gaussians, View, camera};
 use splatcore_data::dataset::Dataset;
-use splatcore_data::{file, scene};
+use splatcore_data::scene::WriteOptions;
+use splatcore_data::{DataError, file, scene};
+use splatcore_train::config::Preset;
 use splatcore_train::trainer::Outcome;
 use splatcore_train::{Checkpoint, Evaluation, Extras, ResolvedConfig, Trainer, init, memory};
 use splatcore_view::protocol::SceneInfo;
@@ -52,7 +54,7 @@ pub fn run(job: &Job) -> Result<(Metrics, Option<Live>)> {
         );
     }
 
-    let mut trainer = start(config, &*backend, &dataset, &photos, checkpoint)?;
+    let mut trainer = start(job, &*backend, &dataset, &photos, checkpoint)?;
     if job.overwrite && !job.resume {
         files.remove()?;
     }
@@ -74,7 +76,7 @@ pub fn run(job: &Job) -> Result<(Metrics, Option<Live>)> {
     let stopped = why_stopped(outcome, job, &mut trainer)?;
 
     let (seconds, steps) = (trainer.seconds(), trainer.step());
-    let measured = write_and_measure(&mut trainer, &files.scene, config, measured);
+    let measured = write_and_measure(&mut trainer, &files, config, measured);
     // Whatever else goes wrong, what can be had is written, the state first.
     let saved = trainer.wait_saved(&mut ());
     let (evaluation, pictures) = measured?;
@@ -144,13 +146,13 @@ fn watched(show: &Show, job: &Job, photos: &Photos, start: Gaussians) -> Result<
 
 /// A trainer at the first step, or where the checkpoint left off.
 fn start(
-    config: &ResolvedConfig,
+    job: &Job,
     backend: &dyn Backend,
     dataset: &Dataset,
     photos: &Photos,
     checkpoint: Option<Checkpoint>,
 ) -> Result<Trainer> {
-    let train = &photos.train;
+    let (config, train) = (&job.config, &photos.train);
     match checkpoint {
         Some(checkpoint) => {
             eprintln!(
@@ -166,24 +168,28 @@ fn start(
             )?)
         }
         None => {
-            let extent = camera::extent(train.iter().map(|view| &view.camera));
-            let points = &dataset.points;
-            let start = init::from_points(&points.positions, &points.colours, config, extent);
-            if start.surplus > 0 {
-                eprintln!(
-                    "{} starting points are left out: --max-gaussians",
-                    thousands(start.surplus as u64)
-                );
-            }
-            plan_memory(config, backend, start.gaussians.len(), photos);
-            Ok(Trainer::new(
-                config,
-                backend,
-                Arc::clone(train),
-                start.gaussians,
-            )?)
+            let start = match &job.init {
+                Some(scene) => load::scene(scene)?.0,
+                None => of_points(config, dataset, train),
+            };
+            plan_memory(config, backend, start.len(), photos);
+            Ok(Trainer::new(config, backend, Arc::clone(train), start)?)
         }
     }
+}
+
+/// The Gaussians of the dataset's points.
+fn of_points(config: &ResolvedConfig, dataset: &Dataset, train: &[View]) -> Gaussians {
+    let extent = camera::extent(train.iter().map(|view| &view.camera));
+    let points = &dataset.points;
+    let start = init::from_points(&points.positions, &points.colours, config, extent);
+    if start.surplus > 0 {
+        eprintln!(
+            "{} starting points are left out: --max-gaussians",
+            thousands(start.surplus as u64)
+        );
+    }
+    start.gaussians
 }
 
 /// Why a run ended before its last step, for the metrics.
@@ -213,7 +219,7 @@ fn why_stopped(outcome: Outcome, job: &Job, trainer: &mut Trainer) -> Result<Opt
 /// Writes the scene while the views are measured.
 fn write_and_measure(
     trainer: &mut Trainer,
-    path: &Path,
+    files: &Files,
     config: &ResolvedConfig,
     measured: &[View],
 ) -> Result<(Evaluation, Vec<ViewPictures>)> {
@@ -230,7 +236,13 @@ fn write_and_measure(
     // Checkpoint and scene, of a million Gaussians nearly a gigabyte, go to disk while the views
     // are measured.
     std::thread::scope(|scope| {
-        let writer = scope.spawn(|| scene::write_ply(path, &gaussians, config.scene.antialias));
+        let writer = scope.spawn(|| {
+            scene::write_ply(&files.scene, &gaussians, config.scene.antialias)?;
+            match config.preset.is_some_and(Preset::writes_sog) {
+                true => write_sog(&files.sog, &gaussians, config.scene.antialias),
+                false => Ok(()),
+            }
+        });
         let (renderer, options) = trainer.renderer();
         let extras = Extras {
             align_colour: config.loss.exposure,
@@ -244,6 +256,20 @@ fn write_and_measure(
         evaluation.gaussians = gaussians.len();
         Ok((evaluation, pictures))
     })
+}
+
+/// The scene once more, small.
+fn write_sog(path: &Path, gaussians: &Gaussians, antialiased: bool) -> Result<(), DataError> {
+    let options = WriteOptions {
+        antialiased,
+        ..WriteOptions::default()
+    };
+    let written = scene::write(path, gaussians, &options, &|_, _, _| {})?;
+    for note in &written.notes {
+        eprintln!("{}: {note}", path.display());
+    }
+    eprintln!("{}: {}", path.display(), memory::Bytes(written.bytes));
+    Ok(())
 }
 
 fn plan_memory(config: &ResolvedConfig, backend: &dyn Backend, start: usize, photos: &Photos) {

@@ -2,7 +2,9 @@
 
 use super::CudaLearner;
 use crate::ops::scene::SceneAddresses;
-use splatcore_core::backend::{FrameCounts, RenderOptions, Rendered, Renderer, StageTimes, Timed};
+use splatcore_core::backend::{
+    FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, Timed, Visibility,
+};
 use splatcore_core::{BackendError, Camera, Gaussians, Image};
 
 impl CudaLearner {
@@ -21,6 +23,18 @@ impl CudaLearner {
                 .map(|group| group.parameters.address()),
             smoothing: self.state.smoothing_address(),
         }
+    }
+}
+
+impl Scored for CudaLearner {
+    fn visibility(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Visibility, BackendError> {
+        self.synchronise()?;
+        let scene = self.scene_addresses();
+        self.passes.visibility(scene, camera, options)
     }
 }
 

@@ -159,6 +159,7 @@ fn programs_of(intersects: &[Intersect], blends: &[Blend], backwards: &[Backward
     all.push(photo::program());
     all.push(exposure::program());
     all.push(score::program());
+    all.push(score::visibility::program());
     all.push(floaters::program());
     all
 }

@@ -14,6 +14,7 @@
 //! | `kernels.rs` | the kernels of a pass, looked up when its kind changes |
 //! | `capacity.rs` | room for pairs: what grows when |
 //! | `results.rs` | frames that the host waits for, brought to the host |
+//! | `visibility.rs` | how much of each Gaussian a view shows |
 
 mod binned_lists;
 mod both;
@@ -24,6 +25,7 @@ mod results;
 mod sorted_lists;
 mod tile_lists;
 mod training;
+mod visibility;
 mod work;
 
 pub use both::Passes;

@@ -18,7 +18,7 @@ use splatcore_core::{BackendError, Camera, Gaussians, Image, checks};
 
 impl Passes {
     /// Launches a frame by `launch`, and again with more room while it overflows.
-    fn until_it_fits(
+    pub(super) fn until_it_fits(
         &mut self,
         mut launch: impl FnMut(&mut Self) -> Result<KernelCamera, BackendError>,
     ) -> Result<(KernelCamera, Counters), BackendError> {

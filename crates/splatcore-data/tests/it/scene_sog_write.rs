@@ -329,3 +329,45 @@ fn splat_transform_reads_what_is_written_here() {
         }
     }
 }
+
+/// A smaller palette has as many different rows of harmonics at most, in a smaller file, and leaves
+/// all else as it was.
+#[test]
+fn the_palette_has_no_more_entries_than_asked_for() {
+    let scene = random(5000, 3, 11);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.sog");
+    let write = |palette: u32| {
+        let options = WriteOptions {
+            sog: scene::SogOptions {
+                palette,
+                ..scene::SogOptions::default()
+            },
+            ..WriteOptions::default()
+        };
+        let written = scene::write(&path, &scene, &options, &|_, _, _| ()).unwrap();
+        let back = scene::read(&path).unwrap().gaussians;
+        let bits = |i: usize| -> Vec<u32> {
+            let rest = back.sh_of(i)[1..].as_flattened();
+            rest.iter().map(|v| v.to_bits()).collect()
+        };
+        let mut rows: Vec<Vec<u32>> = (0..back.len()).map(bits).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        (written.bytes, rows.len(), back)
+    };
+    let (whole, few, one) = (write(1 << 16), write(100), write(1));
+    assert!(whole.1 > 3000 && few.1 <= 100 && few.1 > 50 && one.1 == 1);
+    assert!(
+        one.0 < few.0 && few.0 < whole.0 / 2,
+        "{} {}",
+        few.0,
+        whole.0
+    );
+    assert_eq!(
+        (&few.2.means, &few.2.rotations),
+        (&whole.2.means, &whole.2.rotations)
+    );
+    let base = |scene: &Gaussians| (0..5000).map(|i| scene.sh_of(i)[0]).collect::<Vec<_>>();
+    assert_eq!(base(&few.2), base(&whole.2));
+}

@@ -3,7 +3,7 @@
 use super::outcome::Outcome;
 use super::{
     depth, determinism, errors, exposure, forward, gradients, refine, smoothing, step,
-    step_options, warps,
+    step_options, visibility, warps,
 };
 use splatcore_core::backend::Backend;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,6 +21,14 @@ pub const CHECKS: &[Check] = &[
     ),
     ("counts match the twin", forward::counts_match_the_twin),
     ("warps are counted", warps::warps_are_counted),
+    (
+        "visibility matches the twin",
+        visibility::visibility_matches_the_twin,
+    ),
+    (
+        "weights are gradients of colours",
+        visibility::weights_are_gradients_of_colours,
+    ),
     (
         "gradients match the twin",
         gradients::gradients_match_the_twin,

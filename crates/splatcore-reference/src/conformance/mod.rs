@@ -29,6 +29,7 @@ pub mod selection;
 pub mod smoothing;
 pub mod step;
 pub mod step_options;
+pub mod visibility;
 pub mod warps;
 
 pub use checks::{CHECKS, CaseResult, Check, all};

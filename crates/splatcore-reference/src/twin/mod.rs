@@ -38,6 +38,7 @@ mod render;
 mod scene;
 pub mod smoothing;
 pub mod sort;
+pub mod visibility;
 
 #[cfg(test)]
 mod finite_difference_tests;

@@ -19,6 +19,8 @@ pub enum Preset {
     Balanced,
     /// For large scenes.
     Quality,
+    /// For files that are sent to browsers.
+    Small,
 }
 
 /// What a preset sets.
@@ -27,6 +29,8 @@ pub(super) struct Row {
     pub name: &'static str,
     pub iterations: u32,
     pub max_gaussians: usize,
+    /// That of the defaults if not given.
+    pub sh_degree: Option<u8>,
     pub strategy: Strategy,
     pub resolution_schedule: ResolutionSchedule,
     /// What it costs, beside the defaults, and what it is for.
@@ -38,12 +42,13 @@ pub(super) const COMMON_IN_WORDS: &str = "mcmc on coarse photos first";
 
 /// MCMC, as its time and memory are known in advance and images from outside the range of the
 /// photos do not fall apart; coarse photos first, which gained on what was measured.
-static TABLE: [Row; 3] = [
+static TABLE: [Row; 4] = [
     Row {
         preset: Preset::Fast,
         name: "fast",
         iterations: 7_000,
         max_gaussians: 300_000,
+        sh_degree: None,
         strategy: Strategy::Mcmc,
         resolution_schedule: ResolutionSchedule::CoarseToFine,
         cost: "about a fifth of the defaults' time",
@@ -53,6 +58,7 @@ static TABLE: [Row; 3] = [
         name: "balanced",
         iterations: 15_000,
         max_gaussians: 500_000,
+        sh_degree: None,
         strategy: Strategy::Mcmc,
         resolution_schedule: ResolutionSchedule::CoarseToFine,
         cost: "half the time",
@@ -62,16 +68,33 @@ static TABLE: [Row; 3] = [
         name: "quality",
         iterations: 30_000,
         max_gaussians: 1_000_000,
+        sh_degree: None,
         strategy: Strategy::Mcmc,
         resolution_schedule: ResolutionSchedule::CoarseToFine,
         cost: "the most time and memory, for large scenes and many photos; few photos hold no \
                more than balanced finds",
     },
+    Row {
+        preset: Preset::Small,
+        name: "small",
+        iterations: 15_000,
+        max_gaussians: 100_000,
+        sh_degree: Some(2),
+        strategy: Strategy::Mcmc,
+        resolution_schedule: ResolutionSchedule::CoarseToFine,
+        cost: "about a third of the defaults' time; large scenes lose detail; also writes \
+               scene.sog of some 3 MB",
+    },
 ];
 
 impl Preset {
-    /// All of them, from the fastest to the best.
-    pub const ALL: [Self; 3] = [Self::Fast, Self::Balanced, Self::Quality];
+    /// All of them, from the fastest to the best, then the one for small files.
+    pub const ALL: [Self; 4] = [Self::Fast, Self::Balanced, Self::Quality, Self::Small];
+
+    /// Whether a run also writes its scene as SOG.
+    pub fn writes_sog(self) -> bool {
+        self == Self::Small
+    }
 
     /// What it sets.
     pub(super) fn row(self) -> &'static Row {

@@ -127,6 +127,7 @@ impl Preset {
             preset: Some(self),
             iterations: Some(row.iterations),
             max_gaussians: Some(row.max_gaussians),
+            sh_degree: row.sh_degree,
             strategy: Some(row.strategy),
             resolution_schedule: Some(row.resolution_schedule),
             ..Config::UNSET

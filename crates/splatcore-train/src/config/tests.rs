@@ -364,7 +364,8 @@ fn a_preset_lies_between_the_defaults_and_what_is_said() {
         std::fs::write(&path, file.unwrap_or_default()).unwrap();
         layered(file.map(|_| path.as_path()), line).unwrap()
     };
-    let [fast, balanced, quality] = Preset::ALL.map(Preset::settings);
+    let [fast, balanced, quality, small] = Preset::ALL.map(Preset::settings);
+    assert!(small.max_gaussians < fast.max_gaussians && Preset::Small.writes_sog());
     assert_eq!(layered(None, "--preset fast"), fast.complete());
     let named = parse("preset = \"quality\"").unwrap();
     assert_eq!(named.complete(), quality.complete());

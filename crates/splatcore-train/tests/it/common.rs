@@ -107,6 +107,12 @@ impl MockLearner {
     }
 }
 
+impl Scored for MockLearner {
+    fn visibility(&mut self, _: &Camera, _: &RenderOptions) -> Result<Visibility, BackendError> {
+        Ok(Visibility::unseen(self.count()))
+    }
+}
+
 impl Renderer for MockLearner {
     fn count(&self) -> usize {
         self.state.gaussians.len()

@@ -9,6 +9,7 @@ mod evaluate;
 mod exposure;
 mod floaters;
 mod options;
+mod prune;
 mod runs;
 mod trainer;
 mod trainer_errors;

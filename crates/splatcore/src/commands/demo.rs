@@ -93,6 +93,7 @@ pub fn run(args: Args) -> Result<()> {
     let job = Job {
         dataset: photos.clone(),
         images: None,
+        init: None,
         device: None,
         folder: folder.clone(),
         config: config(&args)?,

@@ -9,6 +9,7 @@ pub mod eval;
 pub mod info;
 pub mod lab;
 pub mod poses;
+pub mod prune;
 pub mod render;
 pub mod train;
 pub mod view;

@@ -33,6 +33,10 @@ pub struct Args {
     /// Replace the run that DIR holds; other files there stay
     #[arg(long)]
     overwrite: bool,
+    /// Start from the Gaussians of a scene in place of the dataset's points, with its positions in
+    /// the photos' frame. A run that is to keep their number takes --densify-until 0. Costs nothing
+    #[arg(long, value_name = "SCENE", conflicts_with = "resume")]
+    init: Option<PathBuf>,
     /// Folder of the photos in place of `images`, for example images_4: smaller photos decode
     /// faster and take less memory; detail finer than their pixels is lost
     #[arg(long, value_name = "FOLDER")]
@@ -91,6 +95,7 @@ pub fn run(args: Args) -> Result<()> {
     let job = Job {
         dataset: args.dataset,
         images: args.images,
+        init: args.init,
         folder: args.output,
         device: args.device.device,
         config,

@@ -13,6 +13,8 @@ pub struct Job {
     pub dataset: PathBuf,
     /// Folder of the photos in place of `images`.
     pub images: Option<String>,
+    /// The scene to start from in place of the dataset's points.
+    pub init: Option<PathBuf>,
     /// Folder of the results.
     pub folder: PathBuf,
     /// Settings.
@@ -45,6 +47,8 @@ pub struct Show {
 pub struct Files {
     /// The Gaussians.
     pub scene: PathBuf,
+    /// The Gaussians once more, small, if the preset asks for it.
+    pub sog: PathBuf,
     /// Quality, time, steps.
     pub metrics: PathBuf,
     /// Settings that reproduce the run.
@@ -63,6 +67,7 @@ impl Files {
         let file = |name: &str| folder.join(name);
         Self {
             scene: file("scene.ply"),
+            sog: file("scene.sog"),
             metrics: file("metrics.json"),
             config: file("config.toml"),
             checkpoint: file("checkpoint.safetensors"),
@@ -75,6 +80,7 @@ impl Files {
     pub fn remove(&self) -> Result<()> {
         for path in [
             &self.scene,
+            &self.sog,
             &self.metrics,
             &self.config,
             &self.checkpoint,

@@ -12,6 +12,7 @@ mod lpips;
 mod paper;
 mod paths;
 mod poses;
+mod prune;
 mod regression;
 mod scenes;
 mod training;

@@ -1,4 +1,7 @@
-//! `score`: how much each Gaussian shows in bad pixels, and in all.
+//! `score`: how much each Gaussian shows in bad pixels, and in all; [`visibility`] tells apart what
+//! a plain view shows.
+
+pub mod visibility;
 
 use super::sources;
 use crate::device::params::{Address, Params, kernel_params};

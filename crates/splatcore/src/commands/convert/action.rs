@@ -1,6 +1,7 @@
 //! What `convert` can do with a scene: names, values, help.
 
 use splatcore_data::scene::edit::{Condition, Shape, Similarity};
+use splatcore_train::prune::{Keep, KeepError};
 
 /// A change of a scene, or a look at it.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,14 +65,6 @@ pub enum Points {
     World([[f64; 3]; 2]),
     /// Where two photos were taken.
     Photos([String; 2]),
-}
-
-/// How many Gaussians to keep.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Keep {
-    Count(usize),
-    /// 0 to 1.
-    Share(f64),
 }
 
 /// How an action is typed.
@@ -307,16 +300,8 @@ fn sort(text: &str) -> Result<Action, String> {
 }
 
 fn decimate(text: &str) -> Result<Action, String> {
-    let keep = match text.strip_suffix('%') {
-        Some(share) => share
-            .parse::<f64>()
-            .ok()
-            .filter(|share| *share > 0.0 && *share <= 100.0)
-            .map(|share| Keep::Share(share / 100.0)),
-        None => text.parse().ok().filter(|n| *n > 0).map(Keep::Count),
-    };
-    keep.map(Action::Decimate)
-        .ok_or_else(|| format!("'{text}' is no amount; write a number such as 100000, or 25%"))
+    let keep = text.parse().map_err(|error: KeepError| error.to_string())?;
+    Ok(Action::Decimate(keep))
 }
 
 fn stats(text: &str) -> Result<Action, String> {

@@ -1,6 +1,6 @@
 //! Applies actions to a scene.
 
-use super::action::{Action, Keep, Points, Up};
+use super::action::{Action, Points, Up};
 use super::photos::Photos;
 use crate::output::{self, counted, thousands};
 use anyhow::{Result, bail};
@@ -10,6 +10,7 @@ use splatcore_data::scene::edit::{
 };
 use splatcore_data::scene::rows::whole;
 use splatcore_data::scene::{OpenScene, Rows, decimate, morton_order};
+use splatcore_train::prune::Keep;
 use std::path::PathBuf;
 
 /// A scene and what was done with it.
@@ -186,11 +187,7 @@ impl<'a> Editor<'a> {
     fn decimate(&mut self, keep: Keep) {
         self.settle();
         let before = self.rows.len();
-        let target = match keep {
-            Keep::Count(count) => count,
-            Keep::Share(share) => (before as f64 * share).round() as usize,
-        };
-        let merged = decimate(&whole(&*self.rows), target);
+        let merged = decimate(&whole(&*self.rows), keep.of(before));
         eprintln!(
             "--decimate merged {} into {}",
             counted(before, "Gaussian"),

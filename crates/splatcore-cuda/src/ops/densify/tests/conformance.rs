@@ -2,7 +2,8 @@
 
 use super::*;
 use splatcore_core::backend::{
-    Deferred, FrameCounts, MemoryPlan, Profiled, Rendered, StageTimes, StepPlan, Timed,
+    Deferred, FrameCounts, MemoryPlan, Profiled, Rendered, Scored, StageTimes, StepPlan, Timed,
+    Visibility,
 };
 use splatcore_core::{Backend, Camera, Image, Learner, Renderer, View};
 use splatcore_reference::conformance::{Outcome, refine};
@@ -47,6 +48,12 @@ impl Backend for OnlyRefines {
     }
     fn memory_plan(&self, _: usize, _: u8, _: [u32; 2]) -> MemoryPlan {
         MemoryPlan::default()
+    }
+}
+
+impl Scored for Refined {
+    fn visibility(&mut self, _: &Camera, _: &RenderOptions) -> Result<Visibility, BackendError> {
+        no()
     }
 }
 

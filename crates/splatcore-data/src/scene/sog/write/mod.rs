@@ -124,7 +124,7 @@ pub(super) fn encode_ordered(
     })?;
     let survey = survey::survey(&rows, order, progress);
     let mut notes = rows.notes();
-    let palette = planes::train(&rows, order, options.sog.iterations, progress);
+    let palette = planes::train(&rows, order, &options.sog, progress);
     let (planes, palette) = planes::fill(&rows, order, size, &survey, palette, progress);
     let higher = palette.as_ref().map(|palette| Higher {
         count: palette.entries,

@@ -4,6 +4,7 @@ use super::codebook::{ENTRIES, Histogram, nearest};
 use super::palette::{Palette, Search, Sums, Vectors};
 use super::survey::{Survey, log};
 use crate::scene::rows::{PIECE, Rows};
+use crate::scene::sog::SogOptions;
 use crate::scene::written::Progress;
 use image_webp::{ColorType, EncoderParams, EncodingError, WebPEncoder};
 use rayon::prelude::*;
@@ -59,25 +60,27 @@ pub fn size(count: usize) -> Option<(usize, usize)> {
 }
 
 /// Entries of the palette for so many Gaussians: the largest power of two that they reach, in 1,024
-/// to 65,536, as PlayCanvas's splat-transform has it, and one for each of fewer than 1,024.
-fn palette_entries(count: usize) -> usize {
-    match count {
+/// to 65,536, as PlayCanvas's splat-transform has it, and one for each of fewer than 1,024; never
+/// more than `most`.
+fn palette_entries(count: usize, most: u32) -> usize {
+    let entries = match count {
         0..1024 => count,
         _ => 1 << count.ilog2().min(16),
-    }
+    };
+    entries.min(most.max(1) as usize)
 }
 
 /// Clusters a sample of the harmonics above degree 0; none if there are none.
 pub fn train(
     rows: &dyn Rows,
     order: &[u32],
-    iterations: u32,
+    options: &SogOptions,
     progress: Progress,
 ) -> Option<Palette> {
     if rows.sh_degree() == 0 || order.is_empty() {
         return None;
     }
-    let entries = palette_entries(order.len());
+    let entries = palette_entries(order.len(), options.palette);
     let samples = order.len().min(SAMPLES * entries);
     progress("clustering", 0, 1);
     let mut piece = Gaussians::empty(rows.sh_degree());
@@ -90,7 +93,7 @@ pub fn train(
         rows.gather(which, &mut piece);
         (0..piece.len()).for_each(|i| sample.push(piece.sh_of(i)[1..].as_flattened()));
     }
-    Some(Palette::train(&sample, entries, iterations))
+    Some(Palette::train(&sample, entries, options.iterations))
 }
 
 /// Makes all bytes; the palette's entries become the means of what is given to them.

@@ -1,5 +1,5 @@
 use super::*;
-use splatcore_core::backend::{FrameCounts, Rendered, WarpCounts};
+use splatcore_core::backend::{FrameCounts, Rendered, Scored, Visibility, WarpCounts};
 use splatcore_core::pipeline::Backward;
 use splatcore_core::{Camera, Gaussians};
 use std::time::Duration;
@@ -13,6 +13,12 @@ struct Known {
     timed: Vec<Backward>,
     /// Calls of `finish`, from 1, that say that a frame was left empty.
     incomplete: Vec<u32>,
+}
+
+impl Scored for Known {
+    fn visibility(&mut self, _: &Camera, _: &RenderOptions) -> Result<Visibility, BackendError> {
+        Ok(Visibility::unseen(self.count()))
+    }
 }
 
 impl Renderer for Known {

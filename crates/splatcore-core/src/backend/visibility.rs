@@ -1,0 +1,54 @@
+//! How much of each Gaussian a view shows.
+
+use super::error::BackendError;
+use super::frame::RenderOptions;
+use crate::Camera;
+
+/// Sums over the fragments of each Gaussian: a *fragment* is a (pixel, Gaussian) that is blended,
+/// with an alpha and the transmittance T in front of it. Pruning scores are made from these sums
+/// (docs/methods/prune.md).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Visibility {
+    /// Sum of alpha T, which is the Gaussian's share of the image in pixels, `[n]`.
+    pub weights: Vec<f64>,
+    /// Sum of T, `[n]`.
+    pub transmittances: Vec<f64>,
+    /// Number of fragments, `[n]`.
+    pub fragments: Vec<u64>,
+}
+
+impl Visibility {
+    /// Of `count` Gaussians, none of which is seen.
+    pub fn unseen(count: usize) -> Self {
+        Self {
+            weights: vec![0.0; count],
+            transmittances: vec![0.0; count],
+            fragments: vec![0; count],
+        }
+    }
+
+    /// Adds the sums of another view of the same scene.
+    pub fn add(&mut self, view: &Self) {
+        let sums = self.weights.iter_mut().zip(&view.weights);
+        let transmittances = self.transmittances.iter_mut().zip(&view.transmittances);
+        sums.chain(transmittances)
+            .for_each(|(sum, more)| *sum += more);
+        let fragments = self.fragments.iter_mut().zip(&view.fragments);
+        fragments.for_each(|(sum, more)| *sum += more);
+    }
+}
+
+/// A scene whose Gaussians can be told apart by how much a view shows of them.
+pub trait Scored {
+    /// Sums over the fragments of one view, in the order of the scene's Gaussians. Which fragments
+    /// there are is decided as by [`crate::pipeline::Blend::Scalar`] with the intersect of
+    /// `options.pipeline`, whatever its blend. The same call gives the same bits.
+    ///
+    /// # Errors
+    /// As [`super::Renderer::render`].
+    fn visibility(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Visibility, BackendError>;
+}
