@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 use splatcore_cuda::device::Program;
 use splatcore_cuda::device::machine_code::Key;
-use splatcore_cuda::device::machine_code::archive::{Target, write};
+use splatcore_cuda::device::machine_code::archive::{Compiled, Target, write};
 use splatcore_cuda::device::nvrtc::nvrtc;
 use splatcore_cuda::ops;
 use std::error::Error;
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn compiled(programs: &[Program], target: Target) -> Result<Vec<(Key, Vec<u8>)>, String> {
+fn compiled(programs: &[Program], target: Target) -> Result<Compiled, String> {
     eprintln!("compiling {} programs for {target:?}", programs.len());
     let nvrtc = nvrtc().map_err(|error| error.to_string())?;
     let compile = |program: &Program| {

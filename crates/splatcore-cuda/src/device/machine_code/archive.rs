@@ -26,6 +26,9 @@ const HEAD: usize = 16;
 const LEVEL: i32 = 22;
 const WINDOW: u32 = 26;
 
+/// The code of each program, by key.
+pub type Compiled = Vec<(Key, Vec<u8>)>;
+
 /// What code is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
@@ -139,7 +142,7 @@ impl Block<'_> {
 /// If zstd refuses.
 pub fn write(
     compiler: [u32; 2],
-    targets: &[(Target, Vec<(Key, Vec<u8>)>)],
+    targets: &[(Target, Compiled)],
 ) -> Result<Vec<u8>, Error> {
     let mut file = MAGIC.to_vec();
     file.extend(compiler.iter().flat_map(|number| number.to_le_bytes()));
