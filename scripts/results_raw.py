@@ -32,6 +32,12 @@ def load(name):
     return json.loads((RAW / name).read_text())
 
 
+def lines_of(name):
+    """The lines of a raw file of text."""
+    USED.add(name)
+    return (RAW / name).read_text().splitlines()
+
+
 def about(name):
     """What index.json says of a raw file: machine, commit, date, command and more."""
     entry = dict(INDEX["folders"][name.split("/")[0]])
