@@ -1,6 +1,7 @@
 // Draws the scene with WebGL 2. shaders.js says what the passes do.
 import { coordinates, half } from './decode.js';
 import { add, dot, mul } from './camera.js';
+import { ROW } from './sorting.js';
 import { BLEND, COVER, FINISH, PROJECT, SPLAT } from './shaders.js';
 
 export class Renderer {
@@ -30,15 +31,15 @@ export class Renderer {
     this.load(scene);
     this.splats = this.target(scene.width, scene.height, [gl.RGBA32UI, gl.RGBA32UI]);
     this.nothing = gl.createVertexArray();
-    this.order = gl.createBuffer();
-    this.corners = gl.createVertexArray();
-    gl.bindVertexArray(this.corners);
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.order);
-    gl.bufferData(gl.ARRAY_BUFFER, 4 * Math.max(1, this.count), gl.DYNAMIC_DRAW);
-    const index = gl.getAttribLocation(this.programs.splat.program, 'index');
-    gl.enableVertexAttribArray(index);
-    gl.vertexAttribIPointer(index, 1, gl.UNSIGNED_INT, 0, 0);
-    gl.vertexAttribDivisor(index, 1);
+    // The order, a row of splats for each instance: an instance for each splat would leave most of
+    // a card idle.
+    this.rows = Math.max(1, Math.ceil(this.count / ROW));
+    this.order = this.texture(gl.R32UI, ROW, this.rows);
+    this.quads = gl.createVertexArray();
+    gl.bindVertexArray(this.quads);
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
+    const corners = Uint16Array.from({ length: 6 * ROW }, (_, i) => 4 * Math.floor(i / 6) + [0, 1, 2, 2, 1, 3][i % 6]);
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, corners, gl.STATIC_DRAW);
     gl.bindVertexArray(null);
   }
 
@@ -152,11 +153,12 @@ export class Renderer {
     return { frame, textures, width, height };
   }
 
-  // Indices of all Gaussians, back to front.
+  // Indices of all Gaussians, back to front, filled up with NONE to whole rows.
   setOrder(order) {
     const { gl } = this;
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.order);
-    gl.bufferSubData(gl.ARRAY_BUFFER, 0, order);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D, this.order);
+    gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, ROW, this.rows, gl.RED_INTEGER, gl.UNSIGNED_INT, order);
   }
 
   // Uses a program with textures and values, by the names in its shaders.
@@ -232,9 +234,9 @@ export class Renderer {
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     const [places, shapes] = this.splats.textures;
-    this.use(this.programs.splat, { places, shapes }, { size });
-    gl.bindVertexArray(this.corners);
-    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, this.count);
+    this.use(this.programs.splat, { order: this.order, places, shapes }, { size });
+    gl.bindVertexArray(this.quads);
+    gl.drawElementsInstanced(gl.TRIANGLES, 6 * ROW, gl.UNSIGNED_SHORT, 0, this.rows);
     gl.bindVertexArray(null);
     gl.disable(gl.BLEND);
   }

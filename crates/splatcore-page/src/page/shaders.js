@@ -7,6 +7,7 @@ import {
   ALPHA_MAX, ALPHA_MIN, COMPENSATION_MIN, FRUSTUM_CLAMP, LOW_PASS, NEAR_PLANE, SH_C0, SH_C1, SH_C2,
   SH_C3,
 } from './constants.js';
+import { NONE } from './sorting.js';
 
 const float = (v) => (Number.isInteger(v) ? `${v}.0` : String(v));
 
@@ -148,23 +149,23 @@ void main() {
 }`;
 
 export const SPLAT = `${HEAD}
+uniform usampler2D order;
 uniform usampler2D places;
 uniform usampler2D shapes;
 uniform vec2 size;
-in uint index;
 flat out vec2 mean;
 flat out vec4 power;
 flat out vec3 colour;
 
 void main() {
+  uint index = texelFetch(order, ivec2(gl_VertexID >> 2, gl_InstanceID), 0).r;
+  gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
+  if (index == ${NONE}u) return;
   int width = textureSize(places, 0).x;
   ivec2 at = ivec2(int(index) % width, int(index) / width);
   uvec4 place = texelFetch(places, at, 0);
   vec2 lengths = unpackHalf2x16(place.z);
-  if (lengths.x == 0.0) {
-    gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
-    return;
-  }
+  if (lengths.x == 0.0) return;
   uvec4 shape = texelFetch(shapes, at, 0);
   vec2 rest = unpackHalf2x16(shape.w);
   mean = uintBitsToFloat(place.xy);
@@ -177,7 +178,7 @@ void main() {
   vec2 axis = half_difference > 0.0 ? vec2(power.y, half_difference + spread)
     : vec2(spread - half_difference, power.y);
   axis = spread > 0.0 ? normalize(axis) : vec2(1.0, 0.0);
-  vec2 corner = vec2(gl_VertexID & 1, gl_VertexID >> 1) * 2.0 - 1.0;
+  vec2 corner = vec2(gl_VertexID & 1, gl_VertexID >> 1 & 1) * 2.0 - 1.0;
   vec2 pixel = mean + corner.x * lengths.x * axis + corner.y * lengths.y * vec2(-axis.y, axis.x);
   gl_Position = vec4(pixel / size * 2.0 - 1.0, 0.0, 1.0);
 }`;

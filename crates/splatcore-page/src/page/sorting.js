@@ -2,6 +2,10 @@
 // next.
 import { dot } from './camera.js';
 
+// Splats of a row of an order, and what fills up the last row.
+export const ROW = 4096;
+export const NONE = 0xffffffff;
+
 export class Sorting {
   // `source`: the text of sort.js. `means`: x, y, z of each Gaussian. `arrived(order)` takes an
   // order that is valid until it returns.
@@ -10,7 +14,7 @@ export class Sorting {
     this.count = means.length / 3;
     this.forward = null; // of the order at hand
     this.wanted = null;
-    this.spare = new Uint32Array(this.count);
+    this.spare = new Uint32Array(ROW * Math.max(1, Math.ceil(this.count / ROW))).fill(NONE);
     this.ms = 0;
     this.waiting = [];
     const address = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }));

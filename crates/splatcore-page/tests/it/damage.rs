@@ -1,6 +1,6 @@
 //! A page whose scene is damaged says so, and stays quiet otherwise.
 
-use crate::support::{Written, plain, rounded};
+use crate::support::{Written, plain, rounded, small_window};
 use splatcore_core::Gaussians;
 use splatcore_test_support::chromium::Chromium;
 use tokio::runtime::Runtime;
@@ -39,6 +39,7 @@ fn a_damaged_scene_is_told() {
         let Some(mut browser) = Chromium::with_webgl().await else {
             return;
         };
+        small_window(&mut browser).await;
         for (name, html, wanted) in cases {
             let page = Written::new(&html);
             let message = page.open(&mut browser).await;

@@ -1,6 +1,8 @@
 //! What is drawn while the camera moves, without waiting for the order.
 
-use crate::support::{SIZE, Written, around, pictured, plain, pose, psnr, rendered, stored};
+use crate::support::{
+    SIZE, Written, around, pictured, plain, pose, psnr, rendered, small_window, stored,
+};
 use splatcore_test_support::chromium::Chromium;
 use tokio::runtime::Runtime;
 
@@ -51,6 +53,7 @@ fn nothing_pops_on_a_slow_orbit_and_rest_is_exact() {
         let Some(mut browser) = Chromium::with_webgl().await else {
             return;
         };
+        small_window(&mut browser).await;
         assert_eq!(Written::new(&html).open(&mut browser).await, "");
         browser.until("splatcore.resting").await;
         let found = browser.value(&orbit(&poses)).await;

@@ -1,6 +1,8 @@
 //! The page's picture is the renderer's.
 
-use crate::support::{Written, around, pictured, plain, psnr, rendered, rounded, stored};
+use crate::support::{
+    Written, around, pictured, plain, psnr, rendered, rounded, small_window, stored,
+};
 use splatcore_test_support::chromium::Chromium;
 use splatcore_test_support::shared;
 use tokio::runtime::Runtime;
@@ -21,6 +23,7 @@ fn pictures_equal_the_renderers() {
         let Some(mut browser) = Chromium::with_webgl().await else {
             return;
         };
+        small_window(&mut browser).await;
         for name in SCENES {
             let Some(scene) = stored(name, false) else {
                 continue;
@@ -65,6 +68,7 @@ fn antialiased_pictures_equal_the_renderers() {
         let Some(mut browser) = Chromium::with_webgl().await else {
             return;
         };
+        small_window(&mut browser).await;
         let page = Written::new(&plain(&filtered).to_html().unwrap());
         assert_eq!(page.open(&mut browser).await, "");
         for camera in around(&filtered.gaussians, &[1.0]) {

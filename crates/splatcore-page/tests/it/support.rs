@@ -94,6 +94,17 @@ pub fn rendered(stored: &Stored, camera: &Camera) -> Vec<u8> {
     renderer.render(camera, &options).unwrap().image.to_bytes()
 }
 
+/// A window of [`SIZE`], which is drawn quickly without a graphics card.
+pub async fn small_window(browser: &mut Chromium) {
+    let [width, height] = SIZE;
+    let size = serde_json::json!({
+        "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false,
+    });
+    browser
+        .call("Emulation.setDeviceMetricsOverride", size)
+        .await;
+}
+
 /// The page's picture at [`SIZE`], 8 bits a channel.
 pub async fn pictured(browser: &mut Chromium, camera: &Camera) -> Vec<u8> {
     let pose = serde_json::to_string(&pose(camera)).unwrap();
