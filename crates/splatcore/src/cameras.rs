@@ -1,11 +1,14 @@
 //! Where the cameras of `render` and `bench` come from: a dataset, a cameras.json, or an orbit
 //! around the scene.
 
+mod surroundings;
+
+pub use surroundings::surroundings;
+
 use crate::load;
 use crate::output::{self, WrongUsage};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
-use splatcore_core::gaussians::sigmoid;
 use splatcore_core::{Camera, Gaussians, Photo};
 use splatcore_data::dataset::{LoadOptions, Split};
 use splatcore_train::config::Background;
@@ -215,7 +218,7 @@ struct JsonCamera {
 }
 
 /// Reads INRIA's cameras.json; see `--cameras`.
-fn read_json(path: &Path) -> Result<Vec<NamedCamera>> {
+pub fn read_json(path: &Path) -> Result<Vec<NamedCamera>> {
     let text = std::fs::read_to_string(path).map_err(|e| {
         anyhow::anyhow!(
             "{}: cannot be read ({e}); give a cameras.json",
@@ -277,9 +280,7 @@ impl JsonCamera {
     }
 }
 
-/// `count` cameras on a circle around the median of the visible Gaussians' centres. The distance is
-/// such that 95 % of them lie within the view, but at most 2.5 times as many units as the nearer
-/// half needs: a far background must not make a dot of what the photos were about.
+/// `count` cameras on a circle around the scene, see [`surroundings`].
 fn orbit(
     scene: &Gaussians,
     count: u32,
@@ -287,34 +288,9 @@ fn orbit(
     distance: f64,
     size: Size,
 ) -> Result<Vec<NamedCamera>> {
-    let visible = |i: &usize| sigmoid(scene.opacity_logits[*i]) >= 0.1;
-    let mut means: Vec<[f32; 3]> = (0..scene.len())
-        .filter(visible)
-        .map(|i| scene.means[i])
-        .collect();
-    if means.is_empty() {
-        means = scene.means.clone();
-    }
-    if means.is_empty() {
+    let Some((centre, radius)) = surroundings(scene) else {
         bail!("the scene has no Gaussian to look at; give --dataset or --cameras");
-    }
-    let centre: [f64; 3] = std::array::from_fn(|k| {
-        let mut values: Vec<f32> = means.iter().map(|m| m[k]).collect();
-        percentile(&mut values, 0.5) as f64
-    });
-    let from_centre = |m: &[f32; 3]| {
-        (0..3)
-            .map(|k| (m[k] as f64 - centre[k]).powi(2))
-            .sum::<f64>()
-            .sqrt() as f32
     };
-    let mut distances: Vec<f32> = means.iter().map(from_centre).collect();
-    let (most, half) = (
-        percentile(&mut distances, 0.95),
-        percentile(&mut distances, 0.5),
-    );
-    let radius = (most.min(2.5 * half) as f64).max(1e-3);
-
     let Size(width, height) = size;
     let narrow = ORBIT_FOV.to_radians();
     // For portrait sizes the given angle is the horizontal one.
@@ -340,10 +316,13 @@ fn orbit(
     Ok((0..count).map(camera).collect())
 }
 
-/// The value below which `share` of the (at least one) values lie.
-fn percentile(values: &mut [f32], share: f64) -> f32 {
-    let at = ((values.len() - 1) as f64 * share).round() as usize;
-    *values.select_nth_unstable_by(at, f32::total_cmp).1
+/// The first camera of an orbit with this axis up.
+///
+/// # Errors
+/// If the scene is empty.
+pub fn overview(scene: &Gaussians, up: Up) -> Result<Camera> {
+    let mut cameras = orbit(scene, 1, up, 1.0, Size(1280, 720))?;
+    Ok(cameras.swap_remove(0).camera)
 }
 
 /// An image size, `WxH`.
@@ -370,14 +349,20 @@ impl FromStr for Size {
 
 /// An axis of the world that points up.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Up {
+pub struct Up {
     axis: usize,
     sign: f64,
 }
 
 impl Up {
+    /// Up in most scenes.
+    pub const MINUS_Y: Self = Self {
+        axis: 1,
+        sign: -1.0,
+    };
+
     /// Up, and two axes of the ground.
-    fn axes(self) -> ([f64; 3], [[f64; 3]; 2]) {
+    pub fn axes(self) -> ([f64; 3], [[f64; 3]; 2]) {
         let unit = |axis: usize, sign: f64| {
             let mut v = [0.0; 3];
             v[axis % 3] = sign;

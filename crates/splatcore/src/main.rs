@@ -12,6 +12,7 @@ mod progress;
 mod remedy;
 mod report;
 mod run;
+mod sharing;
 mod viewing;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -48,6 +49,10 @@ enum Command {
     Bench(commands::bench::Args),
     #[command(about = "Look at a scene or a dataset in a browser")]
     View(commands::view::Args),
+    #[command(about = "Write a scene as one HTML page that anyone can open")]
+    Export(commands::export::Args),
+    #[command(about = "Compare finished runs on one page")]
+    Report(commands::report::Args),
     /// Say what a scene file or a dataset holds
     Info(commands::info::Args),
     #[command(about = "Write scenes in another format, edited")]
@@ -77,6 +82,8 @@ fn main() -> ExitCode {
         Command::Render(args) => commands::render::run(args),
         Command::Bench(args) => commands::bench::run(args),
         Command::View(args) => commands::view::run(args),
+        Command::Export(args) => commands::export::run(args),
+        Command::Report(args) => commands::report::run(args),
         Command::Info(args) => commands::info::run(args),
         Command::Convert(args) => commands::convert::run(args),
         Command::Demo(args) => commands::demo::run(args),
