@@ -8,7 +8,7 @@
 //! - Fields of view: a monotone cubic over time through their logarithms.
 //!
 //! Each of the three is C1 in time and passes through the keyframes. The viewer's page computes the
-//! same (`splatcore-view/src/page/keyframes.js`); a test compares both.
+//! same (`splatcore-page/src/shared/keyframes.js`); a test compares both.
 
 use crate::keyframes::{CameraPath, Easing, Keyframe, Pose};
 use crate::motion::{Motion, Speed};

@@ -1,6 +1,8 @@
 //! What tests of several crates share. No crate depends on it but for its tests, and it is not
 //! published.
 
+#[cfg(all(unix, feature = "browser"))]
+pub mod chromium;
 pub mod footprints;
 pub mod heap;
 

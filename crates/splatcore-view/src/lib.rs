@@ -13,7 +13,7 @@
 //! | what does one browser's connection do | `session.rs` |
 //! | who is drawn next, when does a training step wait | `hub.rs` |
 //! | how does a request become an image | `drawing/` |
-//! | what does the page do | `page/` |
+//! | what does the page do | `page/`, and `shared/` of `splatcore-page` |
 
 mod access;
 pub mod drawing;

@@ -14,6 +14,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use splatcore_core::backend::RenderOptions;
+use splatcore_page::shared;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -44,11 +45,11 @@ const FILES: [(&str, &str, &str); 9] = [
     ),
     ("main.js", JS, include_str!("page/main.js")),
     ("connection.js", JS, include_str!("page/connection.js")),
-    ("camera.js", JS, include_str!("page/camera.js")),
-    ("input.js", JS, include_str!("page/input.js")),
+    ("camera.js", JS, shared::CAMERA),
+    ("input.js", JS, shared::INPUT),
     ("overlay.js", JS, include_str!("page/overlay.js")),
     ("panel.js", JS, include_str!("page/panel.js")),
-    ("keyframes.js", JS, include_str!("page/keyframes.js")),
+    ("keyframes.js", JS, shared::KEYFRAMES),
 ];
 const JS: &str = "text/javascript; charset=utf-8";
 

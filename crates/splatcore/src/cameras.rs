@@ -1,6 +1,10 @@
 //! Where the cameras of `render` and `bench` come from: a dataset, a cameras.json, or an orbit
 //! around the scene.
 
+mod surroundings;
+
+pub use surroundings::surroundings;
+
 use crate::load;
 use crate::orbit::{self, Up};
 use crate::output::{self, WrongUsage};
@@ -279,7 +283,7 @@ struct JsonCamera {
 }
 
 /// Reads INRIA's cameras.json; see `--cameras`.
-fn read_json(path: &Path) -> Result<Vec<NamedCamera>> {
+pub fn read_json(path: &Path) -> Result<Vec<NamedCamera>> {
     let text = std::fs::read_to_string(path).map_err(|e| {
         anyhow::anyhow!(
             "{}: cannot be read ({e}); give a cameras.json",

@@ -13,6 +13,7 @@ mod progress;
 mod remedy;
 mod report;
 mod run;
+mod sharing;
 mod viewing;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -49,6 +50,10 @@ enum Command {
     Bench(commands::bench::Args),
     #[command(about = "Look at a scene or a dataset in a browser")]
     View(commands::view::Args),
+    #[command(about = "Write a scene as one HTML page that anyone can open")]
+    Export(commands::export::Args),
+    #[command(about = "Compare finished runs on one page")]
+    Report(commands::report::Args),
     /// Say what a scene file or a dataset holds
     Info(commands::info::Args),
     #[command(about = "Write scenes in another format, edited")]
@@ -80,6 +85,8 @@ fn main() -> ExitCode {
         Command::Render(args) => commands::render::run(*args),
         Command::Bench(args) => commands::bench::run(args),
         Command::View(args) => commands::view::run(args),
+        Command::Export(args) => commands::export::run(args),
+        Command::Report(args) => commands::report::run(args),
         Command::Info(args) => commands::info::run(args),
         Command::Convert(args) => commands::convert::run(args),
         Command::Prune(args) => commands::prune::run(args),

@@ -1,9 +1,8 @@
 //! The circle around a scene that `--orbit` stands on and `--path orbit` follows.
 
-use crate::cameras::{NamedCamera, Size};
+use crate::cameras::{NamedCamera, Size, surroundings};
 use anyhow::{Result, bail};
-use splatcore_core::Gaussians;
-use splatcore_core::gaussians::sigmoid;
+use splatcore_core::{Camera, Gaussians};
 use splatcore_path::generate::Orbit;
 use std::str::FromStr;
 
@@ -12,38 +11,14 @@ const ORBIT_FOV: f64 = 50.0;
 /// An orbit looks down on the scene at this angle, degrees.
 const ORBIT_ELEVATION: f64 = 15.0;
 
-/// A circle around the median of the visible Gaussians' centres, looked inwards from. The distance
-/// is such that 95 % of them lie within the view, but at most 2.5 times as many units as the nearer
-/// half needs: a far background must not make a dot of what the photos were about.
+/// A circle around what [`surroundings`] finds, looked inwards from.
+///
+/// # Errors
+/// If the scene is empty.
 pub fn circle(scene: &Gaussians, up: Up, distance: f64, size: Size) -> Result<Orbit> {
-    let visible = |i: &usize| sigmoid(scene.opacity_logits[*i]) >= 0.1;
-    let mut means: Vec<[f32; 3]> = (0..scene.len())
-        .filter(visible)
-        .map(|i| scene.means[i])
-        .collect();
-    if means.is_empty() {
-        means = scene.means.clone();
-    }
-    if means.is_empty() {
+    let Some((centre, radius)) = surroundings(scene) else {
         bail!("the scene has no Gaussian to look at; give --dataset or --cameras");
-    }
-    let centre: [f64; 3] = std::array::from_fn(|k| {
-        let mut values: Vec<f32> = means.iter().map(|m| m[k]).collect();
-        percentile(&mut values, 0.5) as f64
-    });
-    let from_centre = |m: &[f32; 3]| {
-        (0..3)
-            .map(|k| (m[k] as f64 - centre[k]).powi(2))
-            .sum::<f64>()
-            .sqrt() as f32
     };
-    let mut distances: Vec<f32> = means.iter().map(from_centre).collect();
-    let (most, half) = (
-        percentile(&mut distances, 0.95),
-        percentile(&mut distances, 0.5),
-    );
-    let radius = (most.min(2.5 * half) as f64).max(1e-3);
-
     let Size(width, height) = size;
     let narrow = ORBIT_FOV.to_radians();
     // For portrait sizes the given angle is the horizontal one.
@@ -74,10 +49,14 @@ pub fn cameras(circle: &Orbit, count: u32, Size(width, height): Size) -> Vec<Nam
     (0..count).map(camera).collect()
 }
 
-/// The value below which `share` of the (at least one) values lie.
-fn percentile(values: &mut [f32], share: f64) -> f32 {
-    let at = ((values.len() - 1) as f64 * share).round() as usize;
-    *values.select_nth_unstable_by(at, f32::total_cmp).1
+/// The first camera of an orbit with this axis up.
+///
+/// # Errors
+/// If the scene is empty.
+pub fn overview(scene: &Gaussians, up: Up) -> Result<Camera> {
+    let size = Size(1280, 720);
+    let circle = circle(scene, up, 1.0, size)?;
+    Ok(circle.pose(0.0).camera(size.0, size.1))
 }
 
 /// An axis of the world that points up.
@@ -88,8 +67,14 @@ pub struct Up {
 }
 
 impl Up {
+    /// Up in most scenes.
+    pub const MINUS_Y: Self = Self {
+        axis: 1,
+        sign: -1.0,
+    };
+
     /// Up, and two axes of the ground.
-    fn axes(self) -> ([f64; 3], [[f64; 3]; 2]) {
+    pub fn axes(self) -> ([f64; 3], [[f64; 3]; 2]) {
         let unit = |axis: usize, sign: f64| {
             let mut v = [0.0; 3];
             v[axis % 3] = sign;
@@ -148,11 +133,7 @@ mod tests {
         }
         let x = Up { axis: 0, sign: 1.0 };
         assert!(circle(&Gaussians::empty(0), x, 1.0, Size(8, 8)).is_err());
-        let minus_y = Up {
-            axis: 1,
-            sign: -1.0,
-        };
-        assert_eq!("-y".parse(), Ok(minus_y));
+        assert_eq!("-y".parse(), Ok(Up::MINUS_Y));
         assert!("w".parse::<Up>().is_err());
     }
 }

@@ -1,16 +1,20 @@
 //! A training run from a dataset to the files in its folder; `train` and `demo` share it.
 
 mod job;
+mod metrics;
 mod photos;
 mod result;
 mod watch;
 
 pub use job::{Files, Job, Show};
-pub use result::Metrics;
+#[cfg(test)]
+pub use metrics::CurvePoint;
+pub use metrics::{Measured, Metrics, Written};
 
 use crate::commands::eval::measure;
 use crate::output::{self, counted, thousands};
-use crate::report::ViewPictures;
+use crate::report::{Scene, ViewPictures};
+use crate::sharing::{self, Choices};
 use crate::viewing::{Live, photos_of, scene_info};
 use crate::{backends, load};
 use anyhow::{Context, Result, bail};
@@ -34,7 +38,7 @@ use watch::Watch;
 ///
 /// # Errors
 /// Also when the run was interrupted: the message says how to go on.
-pub fn run(job: &Job) -> Result<(Metrics, Option<Live>)> {
+pub fn run(job: &Job) -> Result<(Written, Option<Live>)> {
     let (config, files) = (&job.config, Files::of(&job.folder));
     // What is wrong with it is said before anything else is done, what is right when the work
     // begins.
@@ -70,7 +74,8 @@ pub fn run(job: &Job) -> Result<(Metrics, Option<Live>)> {
         .transpose()?;
     let mut watch = Watch::start(config, measured, live)?;
     let outcome = trainer.run_ahead(&mut watch)?;
-    let mut psnr = std::mem::take(&mut watch.psnr);
+    let mut before = std::mem::take(&mut watch.psnr);
+    before.retain(|measured| measured.step < trainer.step());
     let live = watch.live.take();
     drop(watch);
     let stopped = why_stopped(outcome, job, &mut trainer)?;
@@ -80,34 +85,73 @@ pub fn run(job: &Job) -> Result<(Metrics, Option<Live>)> {
     // Whatever else goes wrong, what can be had is written, the state first.
     let saved = trainer.wait_saved(&mut ());
     let (evaluation, pictures) = measured?;
-    let metrics = Metrics {
+    let last = Measured {
+        step: steps,
+        psnr: evaluation.psnr,
+    };
+    let metrics = Written {
         evaluation,
         split,
         seconds,
         steps,
         breakdown: trainer.breakdown(),
         stopped,
+        curve: metrics::curve(trainer.curve()),
+        measured: [before, vec![last]].concat(),
     };
     output::write_json(&files.metrics, &metrics)?;
     if config.loss.exposure {
         write_exposures(&files.exposures, trainer.exposures()?)?;
     }
-    psnr.retain(|(step, _)| *step < steps as f64);
-    psnr.push((steps as f64, metrics.evaluation.psnr));
+    let counts = format!("{} trained on, {} held out", train.len(), test.len());
     let about = [
         ("Dataset", job.dataset.display().to_string()),
-        (
-            "Photos",
-            format!("{} trained on, {} held out", train.len(), test.len()),
-        ),
+        ("Photos", counts),
         ("Computed by", backend.describe()),
     ];
-    report(&metrics, &about, &trainer, psnr, pictures)?.write(&files.report)?;
+    let scene = shown_scene(job, &files.scene, &photos);
+    report(&metrics, &about, &trainer, scene, pictures)?.write(&files.report)?;
     saved.with_context(|| {
         let scene = files.scene.display();
         format!("{scene} is complete, but not the state behind it, which --resume needs")
     })?;
     Ok((metrics, live))
+}
+
+/// The scene for the report. A failure costs the report nothing else.
+fn shown_scene(job: &Job, scene: &Path, photos: &Photos) -> Scene {
+    let export = format!(
+        "splatcore export {} -o page.html",
+        output::quote(&job.folder.to_string_lossy())
+    );
+    let shown = || -> Result<Scene> {
+        let (gaussians, antialias) = load::scene(scene)?;
+        if gaussians.len() > sharing::MOST_IN_REPORT {
+            let count = counted(gaussians.len(), "Gaussian");
+            return Ok(Scene::Hint(format!(
+                "{count} are too many for this file; a page of them: {export}"
+            )));
+        }
+        let views = match photos.test.is_empty() {
+            true => &photos.train,
+            false => &photos.test,
+        };
+        let choices = Choices {
+            title: job.folder.display().to_string(),
+            background: job.config.data.background.colour(),
+            views: views
+                .iter()
+                .map(|v| (v.name.clone(), v.camera.clone()))
+                .collect(),
+            ..Choices::default()
+        };
+        Ok(Scene::Page(sharing::page(&gaussians, antialias, &choices)?))
+    };
+    shown().unwrap_or_else(|error| {
+        let error = output::one_line(&error);
+        eprintln!("warning: the report does not show the scene: {error}");
+        Scene::Hint(format!("not shown ({error}); try: {export}"))
+    })
 }
 
 /// Keeps showing a finished run: until Ctrl-C if `always`, else only if somebody is looking.

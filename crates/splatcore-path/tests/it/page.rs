@@ -84,7 +84,7 @@ fn the_page_plays_the_same_curve() {
 /// A page with the viewer's code, which prints the pose at each time. Modules of local files may
 /// not import each other, so the two are one script.
 fn html(poses: &[Pose], times: &[f64]) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../splatcore-view/src/page");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../splatcore-page/src/shared");
     let script = |name: &str| -> String {
         let text = std::fs::read_to_string(folder.join(name)).unwrap();
         let lines = text.lines().filter(|line| !line.starts_with("import "));

@@ -1,7 +1,7 @@
 //! The page in a real browser. Skipped where there is none.
 
-use crate::chromium::Chromium;
 use crate::support::Viewer;
+use splatcore_test_support::chromium::Chromium;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use tokio::runtime::Runtime;

@@ -2,6 +2,5 @@
 #![allow(clippy::unwrap_used)] // helpers of tests; clippy knows those with #[test] only
 
 mod browser;
-mod chromium;
 mod server;
 mod support;

@@ -1,20 +1,24 @@
-//! `splatcore demo`: the whole way, from photos made here to a report.
+//! `splatcore demo`: the whole way, from photos made here to a report and a page to send.
 
-use crate::backends;
 use crate::output::{self, duration, thousands};
 use crate::progress::Progress;
 use crate::run::{self, Files, Job, Show};
+use crate::sharing::{self, Choices};
 use crate::viewing::ViewerArgs;
+use crate::{backends, load};
 use anyhow::{Result, bail};
+use splatcore_data::dataset::Split;
+use splatcore_data::file::write_bytes;
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
 use splatcore_train::config::BackendChoice;
 use splatcore_train::{Config, ResolvedConfig};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Make a small dataset, train on it, show the result.
 ///
 /// A small ray tracer paints a garden square from 48 sides (DIR/photos); then train, eval and
-/// report as for real photos (DIR/run). Takes up to three minutes on two cores.
+/// report as for real photos (DIR/run). Ends with a page to look at and to send (DIR/page.html).
+/// Takes up to three minutes on two cores.
 #[derive(clap::Args)]
 #[command(allow_negative_numbers = true)]
 pub struct Args {
@@ -57,6 +61,23 @@ fn config(args: &Args) -> Result<ResolvedConfig> {
         ..Config::UNSET
     };
     Ok(settings.resolve()?)
+}
+
+/// The scene as a page that begins where the photos were taken.
+fn write_page(page: &Path, files: &Files, photos: &Path) -> Result<()> {
+    let (gaussians, antialias) = load::scene(&files.scene)?;
+    let dataset = load::dataset(photos, None, 0)?;
+    let shown = dataset.select(Split::Test, 8);
+    let views = shown.iter().map(|i| &dataset.entries[*i]);
+    let choices = Choices {
+        title: "splatcore demo".into(),
+        views: views
+            .map(|entry| (entry.name.clone(), entry.camera.camera.clone()))
+            .collect(),
+        ..Choices::default()
+    };
+    let html = sharing::page(&gaussians, antialias, &choices)?;
+    Ok(write_bytes(page, html.as_bytes())?)
 }
 
 /// Runs the command.
@@ -109,10 +130,14 @@ pub fn run(args: Args) -> Result<()> {
     };
     let (metrics, live) = run::run(&job)?;
     let (found, files) = (&metrics.evaluation, Files::of(&folder));
+    let page = args.output.join("page.html");
+    write_page(&page, &files, &photos)?;
     output::print(&format!(
         "PSNR {:.2} dB, SSIM {:.4} on {} held-out photos; {} Gaussians, trained in {}\nphotos   \
          {}\nscene    {}  \
-         (opens in any Gaussian splat viewer)\nreport   {}  (photo, render and error side by side)",
+         (opens in any Gaussian splat viewer)\n\
+         report   {}  (photo, render and error side by side)\n\
+         page     {}  (the scene in one file: open it, send it to a friend)",
         found.psnr,
         found.ssim,
         found.views.len(),
@@ -120,7 +145,8 @@ pub fn run(args: Args) -> Result<()> {
         duration(metrics.seconds),
         photos.display(),
         files.scene.display(),
-        files.report.display()
+        files.report.display(),
+        page.display()
     ))?;
     match live {
         Some(live) => run::stay(live, &job, false),

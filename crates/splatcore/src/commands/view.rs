@@ -90,12 +90,16 @@ pub fn run(args: Args) -> Result<()> {
     viewing::show(&hub, &*backend, gaussians, &options)
 }
 
-enum Kind {
+/// What a path that was typed holds.
+pub enum Kind {
+    /// A scene, in this file; also that of a run's folder.
     Scene(PathBuf),
+    /// A dataset, or nothing that is known.
     Dataset,
 }
 
-fn kind(path: &Path) -> Kind {
+/// What `path` holds, by the names in it.
+pub fn kind(path: &Path) -> Kind {
     let result = path.join("scene.ply");
     match scene::is_unbundled(path) {
         false if result.is_file() => Kind::Scene(result),

@@ -1,10 +1,12 @@
-//! `report.html`: one file that shows how a run went, readable offline in any browser, without
-//! scripts.
+//! `report.html`: one file that shows how a run went, readable offline in any browser. It has no
+//! scripts but those of the scene's page ([`crate::sharing`]), which stands in a frame of its own.
 
 pub mod chart;
+mod compare;
 mod pictures;
 
 pub use chart::{Chart, Line};
+pub use compare::{ComparedRun, comparison};
 pub use pictures::ViewPictures;
 
 use pictures::{BRIGHTEST_ERROR, HEAT};
@@ -15,6 +17,18 @@ use std::path::Path;
 /// At most this many views get pictures: a page of hundreds of photos opens slowly.
 pub const MAX_VIEWS: usize = 40;
 
+/// The scene of a report.
+#[derive(Default)]
+pub enum Scene {
+    /// Not shown.
+    #[default]
+    Absent,
+    /// Its page, which a frame holds: the page has a policy, keys and styles of its own.
+    Page(String),
+    /// What to do to see it.
+    Hint(String),
+}
+
 /// Everything a report shows.
 #[derive(Default)]
 pub struct Report {
@@ -22,6 +36,8 @@ pub struct Report {
     pub title: String,
     /// Names and values of the table at the top.
     pub summary: Vec<(String, String)>,
+    /// The scene to look at.
+    pub scene: Scene,
     /// Training curves.
     pub charts: Vec<Chart>,
     /// Heading of the pictures, for example "Held-out views".
@@ -36,6 +52,7 @@ impl Report {
     /// The whole page.
     pub fn to_html(&self) -> String {
         let mut out = summary(&self.summary);
+        self.write_scene(&mut out);
         let charts: String = self.charts.iter().map(Chart::to_svg).collect();
         if !charts.is_empty() {
             let _ = writeln!(
@@ -56,6 +73,27 @@ impl Report {
             path,
             self.to_html().as_bytes(),
         )?)
+    }
+
+    fn write_scene(&self, out: &mut String) {
+        // Writing to a String cannot fail, so the result is let go.
+        let _ = match &self.scene {
+            Scene::Absent => return,
+            Scene::Page(html) => writeln!(
+                out,
+                "<h2>Scene</h2>\n<iframe title=\"The scene\" sandbox=\"allow-scripts \
+                 allow-downloads\" loading=\"lazy\" \
+                 style=\"width:100%;height:75vh;border:0\" srcdoc=\"{}\"></iframe>",
+                escape(html)
+            ),
+            Scene::Hint(text) => {
+                writeln!(
+                    out,
+                    "<h2>Scene</h2>\n<p class=\"note\">{}</p>",
+                    escape(text)
+                )
+            }
+        };
     }
 
     fn write_views(&self, out: &mut String) {
@@ -159,6 +197,7 @@ mod tests {
             views_title: "Held-out views".into(),
             views: vec![ViewPictures::new(&view, &Image::filled(4, 2, [0.5; 3]), &score).unwrap()],
             config: Some("x = \"<>\"".into()),
+            ..Report::default()
         }
     }
 
@@ -194,6 +233,33 @@ mod tests {
                 "{tag}: {open} opened, {close} closed"
             );
         }
+    }
+
+    /// The frame's text is an attribute: nothing in it may end that, and the page's own scripts do
+    /// not become the report's.
+    #[test]
+    fn a_scene_stands_in_a_frame() {
+        let page = "<!doctype html><script>\"a\" && '</iframe>'</script>";
+        let report = Report {
+            scene: Scene::Page(page.into()),
+            ..report()
+        };
+        let html = report.to_html();
+        assert!(!html.contains("<script"), "{html}");
+        let (_, rest) = html.split_once("srcdoc=\"").unwrap();
+        let (text, rest) = rest.split_once('"').unwrap();
+        assert!(rest.starts_with("></iframe>"));
+        let text = text.replace("&lt;", "<").replace("&gt;", ">");
+        let text = text
+            .replace("&quot;", "\"")
+            .replace("&#39;", "'")
+            .replace("&amp;", "&");
+        assert_eq!(text, page);
+        let hint = Report {
+            scene: Scene::Hint("see <it>".into()),
+            ..Report::default()
+        };
+        assert!(hint.to_html().contains("see &lt;it&gt;"));
     }
 
     #[test]

@@ -1,33 +1,13 @@
 //! What a run writes beside scene and checkpoint.
 
+use super::metrics::Written;
 use crate::output::{self, duration, thousands};
-use crate::report::{Chart, Line, Report, ViewPictures, decibels};
+use crate::report::{Chart, Line, Report, Scene, ViewPictures, decibels};
 use anyhow::Result;
-use serde::Serialize;
 use splatcore_core::exposure::Exposure;
-use splatcore_train::{Breakdown, Evaluation, Trainer};
+use splatcore_train::Trainer;
 use std::collections::BTreeMap;
 use std::path::Path;
-
-/// `metrics.json`.
-#[derive(Serialize)]
-pub struct Metrics {
-    /// As eval.
-    #[serde(flatten)]
-    pub evaluation: Evaluation,
-    /// Which photos were measured: `test`, or `train` when none is held out.
-    pub split: &'static str,
-    /// Seconds trained, without loading and measuring.
-    pub seconds: f64,
-    /// Steps taken.
-    pub steps: u32,
-    /// Where the time went; nothing if no step's stages were timed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub breakdown: Option<Breakdown>,
-    /// Why there are fewer steps than iterations, if so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stopped: Option<&'static str>,
-}
 
 /// `exposures.json`: by name of the photo, the rows of `[A | b]` that turn a rendered colour into
 /// the photo's.
@@ -42,10 +22,10 @@ pub fn write_exposures(path: &Path, exposures: Vec<(String, Exposure)>) -> Resul
 
 /// The page about a run.
 pub fn report(
-    metrics: &Metrics,
+    metrics: &Written,
     about: &[(&str, String)],
     trainer: &Trainer,
-    psnr: Vec<(f64, f64)>,
+    scene: Scene,
     views: Vec<ViewPictures>,
 ) -> Result<Report> {
     let held_out = metrics.split == "test";
@@ -97,12 +77,15 @@ pub fn report(
                 .collect(),
         ),
     ];
+    let measured = metrics.measured.iter();
+    let psnr: Vec<(f64, f64)> = measured.map(|p| (p.step.into(), p.psnr)).collect();
     if psnr.len() > 1 {
         charts.push(chart(&format!("PSNR of {kind} photos, dB"), psnr));
     }
     Ok(Report {
         title: "splatcore training run".into(),
         summary,
+        scene,
         charts,
         views_title: if held_out {
             "Held-out views".into()

@@ -1,5 +1,6 @@
 //! What happens beside the training.
 
+use super::metrics::Measured;
 use crate::interrupt::Guard;
 use crate::output::{duration, thousands};
 use crate::progress::Progress;
@@ -14,7 +15,7 @@ pub struct Watch<'a> {
     pub guard: Guard,
     pub measured: &'a [View],
     pub align_colour: bool,
-    pub psnr: Vec<(f64, f64)>,
+    pub psnr: Vec<Measured>,
     /// The browsers that look, if the run is shown.
     pub live: Option<Live>,
 }
@@ -89,7 +90,8 @@ impl Observer for Watch<'_> {
         };
         match evaluate_with(renderer, self.measured, options, extras, &|_, _, _, _| {}) {
             Ok(found) => {
-                self.psnr.push((step.into(), found.psnr));
+                let psnr = found.psnr;
+                self.psnr.push(Measured { step, psnr });
                 if let Some(live) = &mut self.live {
                     live.measured(step, found.psnr);
                 }

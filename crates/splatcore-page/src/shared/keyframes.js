@@ -4,21 +4,27 @@ import { length, mul, sub } from './camera.js';
 const SECONDS_APART = 2;
 
 export class Keyframes {
-  constructor(title) {
+  // `given`: the list of a scene of which the browser keeps none.
+  constructor(title, given = []) {
     this.key = `keyframes ${title}`;
-    this.list = [];
+    this.list = given;
     try {
-      this.list = checked(JSON.parse(localStorage.getItem(this.key) || '[]'));
+      const kept = localStorage.getItem(this.key);
+      if (kept) this.list = checked(JSON.parse(kept));
     } catch { /* a browser without storage, or what is no list: begin anew */ }
   }
 
   add(pose) {
-    this.list.push({ position: pose.position, rotation: pose.rotation, fov: pose.fov });
+    const time = this.list.length ? this.seconds + SECONDS_APART : 0;
+    this.list.push({ time, position: pose.position, rotation: pose.rotation, fov: pose.fov });
     this.keep();
   }
 
+  // What follows comes earlier by as much as the keyframe took.
   remove(index) {
-    this.list.splice(index, 1);
+    const [{ time }] = this.list.splice(index, 1);
+    const gone = index < this.list.length ? this.list[index].time - time : 0;
+    this.list.slice(index).forEach((key) => (key.time -= gone));
     this.keep();
   }
 
@@ -29,7 +35,7 @@ export class Keyframes {
   }
 
   get seconds() {
-    return SECONDS_APART * Math.max(0, this.list.length - 1);
+    return this.list.at(-1)?.time ?? 0;
   }
 
   // The pose at a time, as splatcore-path/src/curve.rs has it; a test there compares the two.
@@ -39,25 +45,26 @@ export class Keyframes {
   at(seconds) {
     const last = this.list.length - 1;
     if (last < 1) return this.list[0];
-    const time = Math.max(0, Math.min(last, seconds / SECONDS_APART));
-    const i = Math.min(Math.floor(time), last - 1);
-    const u = time - i;
-    if (u === 0 || u === 1) return this.list[i + u];
-    const { positions, gaps, knots, turns, fovs } = this.splines();
-    const steps = Array(last).fill(SECONDS_APART);
+    const following = this.list.findIndex(({ time }) => time > seconds);
+    if (following === 0) return this.list[0];
+    if (following < 0) return this.list[last];
+    const i = following - 1;
+    const { positions, gaps, knots, turns, fovs, steps } = this.splines();
+    const u = (seconds - this.list[i].time) / steps[i];
+    if (u === 0) return this.list[i];
     const piece = (points, tangents, step, v) =>
       hermite(points[i], points[i + 1], tangents[i], tangents[i + 1], step, v);
-    const [knot] = piece(knots.map((v) => [v]), monotone(knots, steps), SECONDS_APART, u);
+    const [knot] = piece(knots.map((v) => [v]), monotone(knots, steps), steps[i], u);
     const position = gaps[i] > 0
       ? piece(positions, catmullRom(positions, gaps), gaps[i], (knot - knots[i]) / gaps[i])
       : positions[i];
     const same = (j, k) => turns[j].every((v, c) => v === turns[k][c]);
     const still = (j) => (j > 0 && same(j, j - 1)) || (j < last && same(j, j + 1));
     const spins = catmullRom(turns, steps).map((spin, j) => (still(j) ? [0, 0, 0, 0] : spin));
-    const [fov] = piece(fovs.map((v) => [v]), monotone(fovs, steps), SECONDS_APART, u);
+    const [fov] = piece(fovs.map((v) => [v]), monotone(fovs, steps), steps[i], u);
     return {
       position,
-      rotation: axes(piece(turns, spins, SECONDS_APART, u)),
+      rotation: axes(piece(turns, spins, steps[i], u)),
       fov: Math.exp(fov),
     };
   }
@@ -74,19 +81,19 @@ export class Keyframes {
       turns.push(sum(q.map((v, c) => v * before[c])) < 0 ? mul(q, -1) : q);
     }
     const fovs = this.list.map((pose) => Math.log(pose.fov));
-    return { positions, gaps, knots, turns, fovs };
+    const steps = this.list.slice(1).map(({ time }, i) => time - this.list[i].time);
+    return { positions, gaps, knots, turns, fovs, steps };
   }
 
   path() {
     const steps = Math.max(0, this.list.length - 1) * 20;
     return [...Array(steps + 1).keys()]
       .slice(0, this.list.length > 1 ? undefined : 0)
-      .map((i) => this.at((i / 20) * SECONDS_APART).position);
+      .map((i) => this.at((i / steps) * this.seconds).position);
   }
 
   toFile() {
-    const keyframes = this.list.map((pose, i) => ({ time: i * SECONDS_APART, ...pose }));
-    const content = { splatcore: 'camera path 1', seconds: this.seconds, keyframes };
+    const content = { splatcore: 'camera path 1', seconds: this.seconds, keyframes: this.list };
     return JSON.stringify(content, null, 1);
   }
 
@@ -156,10 +163,13 @@ function axes(q) {
   ];
 }
 
+// Keyframes without times are evenly spaced.
 function checked(list) {
   const numbers = (a, n) => Array.isArray(a) && a.length === n && a.every(Number.isFinite);
   const good = ({ position, rotation, fov }) => numbers(position, 3) && Number.isFinite(fov)
     && Array.isArray(rotation) && rotation.length === 3 && rotation.every((r) => numbers(r, 3));
   if (!Array.isArray(list) || !list.every(good)) throw new Error('the file holds no camera path');
-  return list.map(({ position, rotation, fov }) => ({ position, rotation, fov }));
+  const rising = list.every(({ time }, i) => Number.isFinite(time) && (i === 0 || time > list[i - 1].time));
+  return list.map(({ time, position, rotation, fov }, i) =>
+    ({ time: rising ? time : i * SECONDS_APART, position, rotation, fov }));
 }

@@ -1,17 +1,23 @@
-//! A headless Chromium, driven by its DevTools protocol.
+//! A headless Chromium, driven by its DevTools protocol. Its methods panic where a test should
+//! fail.
+#![allow(clippy::unwrap_used)] // a helper of tests
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A loaded machine draws a frame without a graphics card in seconds.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// WebGL 2 computed by the processor, which new versions want to be asked for twice.
+const WEBGL: [&str; 2] = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
 
 /// The browser with one page.
 pub struct Chromium {
@@ -29,13 +35,21 @@ pub struct Chromium {
 impl Chromium {
     /// Starts it; none where it is not installed, with a line that says so.
     pub async fn start() -> Option<Self> {
+        Self::start_with(&["--disable-gpu"]).await
+    }
+
+    /// As [`Chromium::start`], with WebGL 2.
+    pub async fn with_webgl() -> Option<Self> {
+        Self::start_with(&WEBGL).await
+    }
+
+    async fn start_with(graphics: &[&str]) -> Option<Self> {
         let profile = tempfile::tempdir().unwrap();
         let started = NAMES.iter().find_map(|name| {
             Command::new(name)
                 .args([
                     "--headless=new",
                     "--no-sandbox",
-                    "--disable-gpu",
                     "--remote-debugging-port=0",
                 ])
                 .args([
@@ -43,10 +57,12 @@ impl Chromium {
                     "--disable-background-networking",
                     "--window-size=900,600",
                 ])
+                .args(graphics)
                 .arg(format!("--user-data-dir={}", profile.path().display()))
                 .arg("about:blank")
                 .stdout(Stdio::null())
                 .stderr(Stdio::piped())
+                .process_group(0)
                 .spawn()
                 .ok()
         });
@@ -151,7 +167,8 @@ impl Chromium {
 
     /// Waits until an expression is true; while the page loads it may fail.
     pub async fn until(&mut self, expression: &str) {
-        for _ in 0..600 {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
             if self.evaluate(expression).await["result"]["value"] == true {
                 return;
             }
@@ -189,6 +206,9 @@ impl Chromium {
 
 impl Drop for Chromium {
     fn drop(&mut self) {
+        // The program may be a script that starts the browser, which has processes of its own.
+        let group = format!("-{}", self.child.id());
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,0 +1,85 @@
+//! The page's picture is the renderer's.
+
+use crate::support::{
+    Written, around, pictured, plain, psnr, rendered, rounded, small_window, stored,
+};
+use splatcore_test_support::chromium::Chromium;
+use splatcore_test_support::shared;
+use tokio::runtime::Runtime;
+
+/// Real scenes of degree 0, 2 and 3; their pages differ from the renderer's images, of the values
+/// that the page holds, by roundings: 16-bit sums against floats. Goal of the viewer: 40 dB.
+const SCENES: [&str; 5] = [
+    "formats/splat22k/model.ply",
+    "models/massa_59k.sog",
+    "models/playbot_125k.sog",
+    "models/biker_153k.spz",
+    "models/rock_186k_sog_v1/meta.json",
+];
+
+#[test]
+fn pictures_equal_the_renderers() {
+    Runtime::new().unwrap().block_on(async {
+        let Some(mut browser) = Chromium::with_webgl().await else {
+            return;
+        };
+        small_window(&mut browser).await;
+        for name in SCENES {
+            let Some(scene) = stored(name, false) else {
+                continue;
+            };
+            let page = Written::new(&plain(&scene).to_html().unwrap());
+            assert_eq!(page.open(&mut browser).await, "");
+            for camera in around(&scene.gaussians, &[0.3, 2.4]) {
+                let picture = pictured(&mut browser, &camera).await;
+                let found = psnr(&picture, &rendered(&scene, &camera));
+                let mean = picture.iter().map(|v| f64::from(*v)).sum::<f64>();
+                eprintln!(
+                    "{name}: {found:.1} dB, mean {:.0}",
+                    mean / picture.len() as f64
+                );
+                assert!(found >= 50.0, "{name}: {found:.1} dB");
+            }
+            let drawn = browser.value("splatcore.times.drawn").await;
+            eprintln!("{name}: first picture after {drawn} ms");
+        }
+        // Nothing was asked of anybody: only the pages, and what they made themselves.
+        let own = ["file:///", "data:", "blob:", "about:"];
+        let foreign = |url: &&String| !own.iter().any(|begin| url.starts_with(begin));
+        let foreign: Vec<&String> = browser.requests.iter().filter(foreign).collect();
+        assert!(foreign.is_empty(), "{foreign:?}");
+        assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
+    });
+}
+
+/// Mip-Splatting's 2D filter, of a scene whose splats are small in the picture.
+#[test]
+fn antialiased_pictures_equal_the_renderers() {
+    let Some(path) = shared("formats/splat22k/model.ply") else {
+        return;
+    };
+    let mut gaussians = splatcore_data::scene::read(&path).unwrap().gaussians;
+    for log_scales in &mut gaussians.log_scales {
+        *log_scales = log_scales.map(|v| v - 2.0);
+    }
+    let filtered = rounded(&gaussians, true);
+    let plainly = rounded(&gaussians, false);
+    Runtime::new().unwrap().block_on(async {
+        let Some(mut browser) = Chromium::with_webgl().await else {
+            return;
+        };
+        small_window(&mut browser).await;
+        let page = Written::new(&plain(&filtered).to_html().unwrap());
+        assert_eq!(page.open(&mut browser).await, "");
+        for camera in around(&filtered.gaussians, &[1.0]) {
+            let picture = pictured(&mut browser, &camera).await;
+            let found = psnr(&picture, &rendered(&filtered, &camera));
+            let other = psnr(&picture, &rendered(&plainly, &camera));
+            eprintln!("{found:.1} dB; against the image without the filter {other:.1} dB");
+            assert!(
+                found >= 50.0 && other < 40.0,
+                "{found:.1} dB, {other:.1} dB"
+            );
+        }
+    });
+}

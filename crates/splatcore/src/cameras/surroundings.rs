@@ -1,0 +1,43 @@
+//! Where a scene is, for cameras that look at all of it.
+
+use splatcore_core::Gaussians;
+use splatcore_core::gaussians::sigmoid;
+
+/// The median of the visible Gaussians' centres, and a radius around it; nothing of an empty scene.
+/// The radius is such that 95 % of them lie within, but at most 2.5 times as many units as the
+/// nearer half needs: a far background must not make a dot of what the photos were about.
+pub fn surroundings(scene: &Gaussians) -> Option<([f64; 3], f64)> {
+    let visible = |i: &usize| sigmoid(scene.opacity_logits[*i]) >= 0.1;
+    let mut means: Vec<[f32; 3]> = (0..scene.len())
+        .filter(visible)
+        .map(|i| scene.means[i])
+        .collect();
+    if means.is_empty() {
+        means = scene.means.clone();
+    }
+    if means.is_empty() {
+        return None;
+    }
+    let centre: [f64; 3] = std::array::from_fn(|k| {
+        let mut values: Vec<f32> = means.iter().map(|m| m[k]).collect();
+        percentile(&mut values, 0.5) as f64
+    });
+    let from_centre = |m: &[f32; 3]| {
+        (0..3)
+            .map(|k| (m[k] as f64 - centre[k]).powi(2))
+            .sum::<f64>()
+            .sqrt() as f32
+    };
+    let mut distances: Vec<f32> = means.iter().map(from_centre).collect();
+    let (most, half) = (
+        percentile(&mut distances, 0.95),
+        percentile(&mut distances, 0.5),
+    );
+    Some((centre, (most.min(2.5 * half) as f64).max(1e-3)))
+}
+
+/// The value below which `share` of the (at least one) values lie.
+fn percentile(values: &mut [f32], share: f64) -> f32 {
+    let at = ((values.len() - 1) as f64 * share).round() as usize;
+    *values.select_nth_unstable_by(at, f32::total_cmp).1
+}

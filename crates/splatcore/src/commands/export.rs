@@ -1,0 +1,144 @@
+//! `splatcore export`: a scene as one HTML page.
+
+use crate::cameras;
+use crate::commands::view::{Kind, kind};
+use crate::sharing::{self, Choices, camera_of, page, read_path};
+use crate::orbit::Up;
+use crate::{load, output};
+use anyhow::{Result, bail};
+use splatcore_core::Camera;
+use splatcore_data::dataset::is_file_of_cameras;
+use splatcore_data::file;
+use splatcore_train::config::Background;
+use std::path::{Path, PathBuf};
+
+/// Pages above this many megabytes are warned of: many mail servers refuse more.
+const LARGE: f64 = 25.0;
+
+/// Write a scene as one HTML page that anyone can open.
+///
+/// The page holds the scene (as SOG, which rounds it a little) and a viewer that needs no network
+/// and no installation: a browser with WebGL 2, on a phone too. It shows what `splatcore render`
+/// shows.
+#[derive(clap::Args)]
+#[command(allow_negative_numbers = true)]
+pub struct Args {
+    /// A scene (any file that `splatcore info` reads), or the folder of a run
+    #[arg(value_name = "SCENE_OR_RUN")]
+    scene: PathBuf,
+    /// The page to write. An existing file is replaced
+    #[arg(short, long, value_name = "FILE.html")]
+    output: PathBuf,
+    /// Title of the page [the scene's name]
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Views that the page lists by name; it begins at the first. The cameras of a dataset, a
+    /// cameras.json (see `splatcore render --help`), or a camera path as for `render --path`
+    #[arg(long, value_name = "FILE_OR_DATASET")]
+    views: Option<PathBuf>,
+    /// Camera path that the page plays: a file as for `splatcore render --path`
+    #[arg(long, value_name = "FILE.json")]
+    path: Option<PathBuf>,
+    /// Colour behind the scene: black, white, or r,g,b from 0 to 1 [that of the run beside the
+    /// scene, or black]
+    #[arg(long, value_name = "COLOUR", value_parser = load::one_colour)]
+    background: Option<Background>,
+    /// Which way is up: x, -x, y, -y, z or -z [that of the views, or -y]
+    #[arg(long, value_name = "AXIS", allow_hyphen_values = true)]
+    up: Option<Up>,
+    /// Leave out spherical harmonics above this degree, 0 to 3. The page gets smaller, and colours
+    /// change less with the direction
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u8).range(0..=3))]
+    sh_degree: Option<u8>,
+    /// Write no page that is larger than this many megabytes
+    #[arg(long, value_name = "MB", value_parser = megabytes)]
+    max_size: Option<f64>,
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> Result<()> {
+    output::check_file_writable(&args.output, "-o")?;
+    let Kind::Scene(file) = kind(&args.scene) else {
+        bail!(
+            "{}: is no scene and no folder of a run; give a scene file, or the folder that \
+             `splatcore train` wrote",
+            args.scene.display()
+        );
+    };
+    let (mut gaussians, antialias) = load::scene(&file)?;
+    if let Some(degree) = args
+        .sh_degree
+        .filter(|degree| *degree < gaussians.sh_degree)
+    {
+        gaussians = gaussians.with_sh_degree(degree);
+    }
+    let (background, _) = load::settings_of(&file, args.background, Some(8));
+    let name = args.scene.file_stem().unwrap_or_default().to_string_lossy();
+    let path = args.path.as_deref().map(read_path).transpose()?;
+    let choices = Choices {
+        title: args.title.unwrap_or_else(|| name.into_owned()),
+        background: background.colour(),
+        up: args.up,
+        views: args
+            .views
+            .as_deref()
+            .map(views)
+            .transpose()?
+            .unwrap_or_default(),
+        path: path.unwrap_or_default(),
+    };
+    let html = page(&gaussians, antialias, &choices)?;
+    let size = html.len() as f64 / 1e6;
+    check_size(size, args.max_size, gaussians.sh_degree)?;
+    file::write_bytes(&args.output, html.as_bytes())?;
+    output::print(&format!(
+        "{} in {} ({size:.1} MB); open it in any browser, or send it",
+        output::counted(gaussians.len(), "Gaussian"),
+        args.output.display()
+    ))
+}
+
+/// Refuses what is larger than was asked for, and warns of what is large.
+fn check_size(size: f64, limit: Option<f64>, sh_degree: u8) -> Result<()> {
+    let smaller = match sh_degree {
+        0 => "make fewer Gaussians with `splatcore convert --decimate`",
+        _ => "lower --sh-degree, or make fewer Gaussians with `splatcore convert --decimate`",
+    };
+    match limit {
+        Some(limit) if size > limit => {
+            bail!("the page would have {size:.1} MB, more than --max-size {limit}; {smaller}")
+        }
+        None if size > LARGE => eprintln!(
+            "warning: the page has {size:.1} MB, which many mail servers refuse; to get a smaller \
+             one, {smaller}"
+        ),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Named cameras of a dataset, of a cameras.json, or of a camera path.
+fn views(path: &Path) -> Result<Vec<(String, Camera)>> {
+    if path.is_dir() || is_file_of_cameras(path) {
+        let dataset = load::dataset(path, None, 0)?;
+        let entries = dataset.entries.into_iter();
+        return Ok(entries
+            .map(|entry| (entry.name, entry.camera.camera))
+            .collect());
+    }
+    let text = std::fs::read(path).unwrap_or_default();
+    if text.trim_ascii_start().starts_with(b"[") {
+        let cameras = cameras::read_json(path)?.into_iter();
+        return Ok(cameras.map(|named| (named.name, named.camera)).collect());
+    }
+    let keyframes = sharing::read_path(path)?.into_iter().enumerate();
+    let named = keyframes.map(|(i, key)| (format!("view {}", i + 1), camera_of(&key)));
+    Ok(named.collect())
+}
+
+fn megabytes(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(size) if size.is_finite() && size > 0.0 => Ok(size),
+        _ => Err(format!("'{text}' is not a number of megabytes above 0")),
+    }
+}

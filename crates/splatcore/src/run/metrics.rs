@@ -1,0 +1,121 @@
+//! metrics.json: what a run writes of itself, and what `report` reads.
+
+use serde::{Deserialize, Serialize};
+use splatcore_train::{Breakdown, Evaluation};
+
+/// Points of the curve that are kept; more are thinned.
+const MOST_POINTS: usize = 400;
+
+/// A point of the curve of a run.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct CurvePoint {
+    /// Step.
+    pub step: u32,
+    /// Smoothed training loss.
+    pub loss: f64,
+    /// Gaussians.
+    pub gaussians: u64,
+    /// Seconds trained, over all resumes.
+    pub seconds: f64,
+}
+
+/// A quality that was measured during a run.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Measured {
+    /// Step.
+    pub step: u32,
+    /// Mean over the views, dB.
+    pub psnr: f64,
+}
+
+/// What is read of a metrics.json. Files of older versions have no curves.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Metrics {
+    /// Mean over the views, dB.
+    pub psnr: f64,
+    /// Mean over the views.
+    pub ssim: f64,
+    /// Gaussians in the scene.
+    pub gaussians: usize,
+    /// The views that were measured; only their number is of interest.
+    pub views: Vec<serde_json::Value>,
+    /// `test`, or `train` when no photo is held out.
+    pub split: String,
+    /// Seconds trained.
+    pub seconds: f64,
+    /// Steps taken.
+    pub steps: u32,
+    /// In ascending steps.
+    #[serde(default)]
+    pub curve: Vec<CurvePoint>,
+    /// In ascending steps.
+    #[serde(default)]
+    pub measured: Vec<Measured>,
+}
+
+impl Metrics {
+    /// The time of a step, between the points of the curve.
+    pub fn seconds_at(&self, step: u32) -> f64 {
+        let begin = (0, 0.0);
+        let end = (self.steps, self.seconds);
+        let points = self.curve.iter().map(|p| (p.step, p.seconds));
+        let points = std::iter::once(begin).chain(points).chain([end]);
+        let (mut before, mut after) = (begin, end);
+        for point in points {
+            if point.0 <= step {
+                before = point;
+            } else {
+                after = point;
+                break;
+            }
+        }
+        match after.0 > before.0 {
+            true => {
+                let share = f64::from(step - before.0) / f64::from(after.0 - before.0);
+                before.1 + share * (after.1 - before.1)
+            }
+            false => before.1,
+        }
+    }
+}
+
+/// What a run writes.
+#[derive(Serialize)]
+pub struct Written {
+    /// As eval.
+    #[serde(flatten)]
+    pub evaluation: Evaluation,
+    /// Which photos were measured: `test`, or `train` when none is held out.
+    pub split: &'static str,
+    /// Seconds trained, without loading and measuring.
+    pub seconds: f64,
+    /// Steps taken.
+    pub steps: u32,
+    /// Where the time went; nothing if no step's stages were timed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breakdown: Option<Breakdown>,
+    /// Why there are fewer steps than iterations, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<&'static str>,
+    /// How loss and number went.
+    pub curve: Vec<CurvePoint>,
+    /// PSNR of the photos of `split` during the run; the last is the result.
+    pub measured: Vec<Measured>,
+}
+
+/// A trainer's curve, thinned.
+pub fn curve(points: &[splatcore_train::CurvePoint]) -> Vec<CurvePoint> {
+    let every = points.len().div_ceil(MOST_POINTS).max(1);
+    let last = points.len().saturating_sub(1);
+    let kept = points
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| i % every == 0 || *i == last);
+    kept.map(|(_, p)| CurvePoint {
+        step: p.step,
+        loss: p.loss,
+        gaussians: p.gaussians,
+        seconds: p.seconds,
+    })
+    .collect()
+}

@@ -1,0 +1,133 @@
+//! `splatcore export`: what the page holds. That it draws is tested in splatcore-page.
+
+use crate::common::{fails, json, photos, splatcore, succeeds, text, write_scene};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use splatcore::data::scene;
+use std::path::Path;
+
+/// What stands between two texts, the first time.
+fn between<'a>(html: &'a str, begin: &str, end: &str) -> &'a str {
+    html.split_once(begin).unwrap().1.split_once(end).unwrap().0
+}
+
+fn settings(page: &Path) -> serde_json::Value {
+    let html = std::fs::read_to_string(page).unwrap();
+    json(between(&html, "id=\"settings\">", "</script>"))
+}
+
+#[test]
+fn the_page_holds_scene_views_and_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene_path = write_scene(folder.path());
+    let [page, keyframes] = ["page.html", "keys.json"].map(|name| folder.path().join(name));
+    let rows = "[[1,0,0],[0,1,0],[0,0,1]]";
+    let path = format!(
+        "{{\"splatcore\": \"camera path 1\", \"seconds\": 3, \"keyframes\": [\
+         {{\"time\": 0, \"position\": [0,0,-4], \"rotation\": {rows}, \"fov\": 40}},\
+         {{\"time\": 3, \"position\": [1,0,-4], \"rotation\": {rows}, \"fov\": 50}}]}}"
+    );
+    std::fs::write(&keyframes, path).unwrap();
+    let more = [
+        "--views",
+        photos(),
+        "--path",
+        text(&keyframes),
+        "--background",
+        "0.5,0,1",
+    ];
+    let title = "<b>Mill</b>";
+    let start = [
+        "export",
+        text(&scene_path),
+        "-o",
+        text(&page),
+        "--title",
+        title,
+    ];
+    let stdout = succeeds(&[&start[..], &more].concat());
+    assert!(
+        stdout.starts_with("50 Gaussians in ") && stdout.contains(" MB)"),
+        "{stdout}"
+    );
+
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.contains("<title>&lt;b&gt;Mill&lt;/b&gt;</title>"));
+    let found = settings(&page);
+    assert_eq!(found["title"], title);
+    assert_eq!(found["background"], serde_json::json!([0.5, 0.0, 1.0]));
+    assert_eq!(found["views"].as_array().unwrap().len(), 10);
+    let key = &found["path"][1];
+    assert_eq!(
+        (&key["time"], &key["position"][0]),
+        (&3.0.into(), &1.0.into())
+    );
+    assert!((key["fov"].as_f64().unwrap() - 50.0).abs() < 1e-9);
+    assert!(found["start"].is_null());
+
+    let sog = STANDARD
+        .decode(between(&html, "id=\"scene\">", "</script>"))
+        .unwrap();
+    let stored = scene::parse(&sog, Path::new("page.sog")).unwrap();
+    assert_eq!(
+        (stored.gaussians.len(), stored.gaussians.sh_degree),
+        (50, 1)
+    );
+
+    // Without views the page begins at a picture of the whole, that of `render --orbit`.
+    succeeds(&[
+        "export",
+        text(&scene_path),
+        "-o",
+        text(&page),
+        "--up",
+        "z",
+        "--sh-degree",
+        "0",
+    ]);
+    let found = settings(&page);
+    assert_eq!(
+        (&found["title"], &found["up"][2]),
+        (&"scene".into(), &1.0.into())
+    );
+    // Down in the image is down in the world.
+    assert!(found["start"]["rotation"][1][2].as_f64().unwrap() < -0.9);
+}
+
+#[test]
+fn what_is_wrong_is_told_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let page = folder.path().join("page.html");
+    let with =
+        |more: &[&str]| fails(&[&["export", text(&scene), "-o", text(&page)][..], more].concat());
+    let line = with(&["--max-size", "0.01"]);
+    assert!(
+        line.contains("more than --max-size 0.01") && line.contains("--sh-degree"),
+        "{line}"
+    );
+    let bad = folder.path().join("bad.json");
+    let keyframe = |rest: &str| {
+        let content = format!("{{\"splatcore\": \"camera path 1\", \"keyframes\": [{rest}]}}");
+        std::fs::write(&bad, content).unwrap();
+        with(&["--path", text(&bad)])
+    };
+    assert!(keyframe("").contains("holds no keyframe"));
+    let squeezed = "{\"position\": [0,0,0], \"rotation\": [[1,0,0],[0,2,0],[0,0,1]], \"fov\": 40}";
+    assert!(keyframe(squeezed).contains("keyframe 0: the pose's rotation is not orthonormal"));
+    let wide = "{\"position\": [0,0,0], \"rotation\": [[1,0,0],[0,1,0],[0,0,1]], \"fov\": 180}";
+    assert!(keyframe(wide).contains("a field of view of 180 degrees"));
+    std::fs::write(
+        &bad,
+        "{\"splatcore\": \"camera path 9\", \"keyframes\": []}",
+    )
+    .unwrap();
+    assert!(with(&["--path", text(&bad)]).contains("'camera path 9'"));
+    assert!(with(&["--views", text(&folder.path().join("none"))]).contains("cannot be read"));
+    let line = fails(&["export", text(folder.path()), "-o", text(folder.path())]);
+    assert!(line.contains("is a folder"), "{line}");
+    assert!(!page.exists());
+    splatcore(&["export", text(&scene), "-o", text(&page), "--up", "w"])
+        .assert()
+        .code(2);
+}
