@@ -102,8 +102,10 @@ impl Curve {
             true => ((time - a.keyframe.time) / step).clamp(0.0, 1.0),
             false => 0.0,
         };
-        // At a key its very pose, without roundings.
-        if u == 0.0 || (a.keyframe.easing == Easing::Hold && u < 1.0) {
+        // At a key its very pose, without roundings; so too where the camera waits.
+        let waits =
+            a.keyframe.pose == b.keyframe.pose || (a.keyframe.easing == Easing::Hold && u < 1.0);
+        if u == 0.0 || waits {
             return a.keyframe.pose;
         }
         if u == 1.0 {

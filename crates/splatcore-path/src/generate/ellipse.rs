@@ -39,7 +39,13 @@ pub fn ellipse(
     let positions: Vec<[f64; 3]> = cameras.iter().map(|camera| camera.position).collect();
     let mean_up: [f64; 3] =
         std::array::from_fn(|k| -cameras.iter().map(|c| c.rotation[1][k]).sum::<f64>() / count);
-    let [_, _, normal] = principal_axes(&positions, mean);
+    let [longest, second, normal] = principal_axes(&positions, mean);
+    let spread = |axis: [f64; 3]| {
+        positions
+            .iter()
+            .fold(0.0, |most: f64, &p| most.max(dot(sub(p, mean), axis).abs()))
+    };
+    let on_a_line = spread(second) <= 1e-6 * spread(longest);
     let upwards = match up.and_then(normalize) {
         Some(up) => up,
         None if dot(normal, mean_up) < 0.0 => normal.map(|v| -v),
@@ -60,7 +66,7 @@ pub fn ellipse(
         percentile(distances, WITHIN)
     };
     let (wide, narrow) = (half(a), half(b));
-    if !(narrow > 1e-6 * wide && wide > 0.0) {
+    if on_a_line || !(narrow > 1e-6 * wide && wide > 0.0) {
         let problem = "the cameras stand in one place or on one line, so no ellipse goes through";
         return Err(PathError::made(
             problem,

@@ -40,8 +40,8 @@ pub const SETTINGS: &str = r#"{"version": 2, "animTracks": [{"name": "a", "durat
 
 pub const DOCUMENT: &str = r#"{"camera": {"fov": 65}, "timeline": {"frames": 40, "frameRate": 20,
   "smoothness": 1, "loop": true}, "poseSets": [{"name": "set0", "poses": [
-  {"name": "b", "frame": 20, "position": [0, 1, -5], "target": [0, 1, 0]},
-  {"name": "a", "frame": 0, "position": [0, 1, 5], "target": [0, 1, 0], "fov": 55},
+  {"name": "b", "frame": 20, "position": [0, 1, -5], "target": [3, 1, 0]},
+  {"name": "a", "frame": 0, "position": [0, 1, 5], "target": [3, 1, 0], "fov": 55},
   {"name": "late", "frame": 90, "position": [9, 9, 9], "target": [0, 1, 0]}]}]}"#;
 
 pub const TRACK: &str = r#"{"frameRate": 4, "frames": [

@@ -1,6 +1,6 @@
 //! Paths that are made.
 
-use splatcore_core::camera::dot;
+use splatcore_core::camera::{dot, normalize};
 use splatcore_path::generate::{Dolly, Orbit, dolly, ellipse, focus_of, orbit, through};
 use splatcore_path::{Curve, Motion, Pose};
 
@@ -27,7 +27,8 @@ fn an_orbit_is_a_circle_that_looks_inwards() {
         let pose = curve.at(8.0 * f64::from(i) / 1000.0);
         let off = distance(pose.position, circle.centre) - 5.0;
         assert!(off.abs() < 5e-6, "{off}");
-        let inwards = std::array::from_fn(|k| (circle.centre[k] - pose.position[k]) / 5.0);
+        let inwards = std::array::from_fn(|k| circle.centre[k] - pose.position[k]);
+        let inwards = normalize(inwards).unwrap();
         assert!(dot(pose.rotation[2], inwards) > 1.0 - 1e-9);
         assert!((pose.position[2] - 3.0 - 5.0 * 0.3_f64.sin()).abs() < 1e-9);
     }

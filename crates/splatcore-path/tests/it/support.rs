@@ -21,11 +21,8 @@ pub fn winding(seed: u64, count: usize, looped: bool) -> CameraPath {
         });
         time += if i % 3 == 0 { 0.7 } else { 1.9 };
     }
-    let seconds = if looped {
-        time
-    } else {
-        time - if count % 3 == 1 { 0.7 } else { 1.9 }
-    };
+    let last = keyframes[count - 1].time;
+    let seconds = if looped { time } else { last.max(0.5) };
     CameraPath {
         keyframes,
         seconds,
