@@ -3,7 +3,7 @@
 use crate::candidate::{Id, Operator, Origin, described};
 use crate::gates::{Gate, Ratio, Verdict};
 use crate::journal::{Entry, Event, NotRun, Opened, Series};
-use crate::timing::interval;
+use crate::timing::{interval, noise};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -111,7 +111,7 @@ impl Summary {
                     row.device_seconds += device_seconds;
                 }
             }
-            Event::Noise(timed) => self.noise = interval(&rounds(&timed.series), 0.05),
+            Event::Noise(timed) => self.noise = noise(&rounds(&timed.series)),
             Event::Stopped { reason } => self.stopped = Some(reason.clone()),
             Event::CrossChecked(checked) => {
                 if let Some(row) = self.row(&checked.id) {

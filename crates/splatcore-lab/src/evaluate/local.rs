@@ -1,21 +1,23 @@
 //! Judges candidates on this machine, with workers.
 
 mod planted;
+mod repeated;
 mod sanitized;
 
 use super::blame::blame;
 use super::scene::{Scene, bound, expected};
 use super::settings::Settings;
 use super::suite::{Judge, Suite, walk};
-use super::toolbox::{Role, Toolbox};
+use super::toolbox::{FrameKind, Role, Toolbox};
 use super::{Broken, Evaluator, Outcome};
 use crate::candidate::{Candidate, Id, Texts};
 use crate::gates::machine_code::{self, Compiled};
 use crate::gates::result::{TestScene, Wanted, hostile, random, wanted};
-use crate::gates::{Gate, Rejection, Verdict, source};
+use crate::gates::{Gate, Ratio, Rejection, Verdict, source};
 use crate::journal::{Checked, Code, Event, NotRun, Series, Timed};
-use crate::timing::{Contestants, Standing, TimedScene, clocks_agree, round, settle};
-use crate::worker::{Child, WorkerError};
+use crate::summary;
+use crate::timing::{self, Contestants, Standing, TimedScene, clocks_agree, round, settle};
+use crate::worker::{CANNOT_CONFINE, Child, WorkerError};
 use splatcore_core::random::Rng;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -35,6 +37,8 @@ pub struct Local<'a> {
     compiled: Option<Compiled>,
     /// The baseline's worker for times; started when it is first wanted.
     baseline: Option<Child>,
+    /// How much processes differ, once it is known; see [`timing::margin`].
+    margin: Option<f64>,
     empty: tempfile::TempDir,
     sandbox: String,
     device_seconds: f64,
@@ -82,6 +86,7 @@ impl<'a> Local<'a> {
             scenes,
             compiled: None,
             baseline: None,
+            margin: None,
             empty,
             sandbox,
             device_seconds: 0.0,
@@ -108,6 +113,9 @@ impl<'a> Local<'a> {
                 _folder: folder,
             }),
             Err(WorkerError::System(error)) => Err(Stop::Broken(Broken(error))),
+            Err(error) if error.to_string().contains(CANNOT_CONFINE) => {
+                Err(Stop::NotRun(error.to_string()))
+            }
             Err(error) => Err(Stop::Rejected(blame(error))),
         }
     }
@@ -134,29 +142,70 @@ impl<'a> Local<'a> {
 
     /// Rounds until the verdict falls.
     fn time(&mut self, candidate: &Candidate, log: &mut dyn FnMut(Event)) -> Result<Verdict, Stop> {
+        self.margin()?;
         let start = Instant::now();
-        let timed = self.rounds(&candidate.changed);
+        let timed = self.timed(&candidate.changed);
         self.device_seconds += start.elapsed().as_secs_f64();
-        let (series, standing) = timed?;
+        let (series, verdict) = timed?;
         let agreement = clocks_agree(&series);
         log(Event::Timed(Timed {
             id: candidate.id(),
             series,
         }));
         agreement?;
-        match standing {
-            Standing::Settled(ratio) => Ok(ratio.into()),
-            Standing::Open => Ok(Verdict::Untimed),
+        Ok(verdict)
+    }
+
+    /// Times kernels beside the baseline's until the verdict falls.
+    fn timed(&mut self, changed: &Texts) -> Result<(Vec<Series>, Verdict), Stop> {
+        let (plan, margin) = (self.settings.plan.clone(), self.margin()?);
+        let settled = |rounds: &[f64]| match settle(rounds, &plan, margin) {
+            Standing::Settled(ratio) => Some(ratio.into()),
+            Standing::Open if rounds.len() < plan.most() => None,
+            Standing::Open => Some(Verdict::Untimed),
+        };
+        let series = self.rounds(changed, &|rounds| settled(rounds).is_some())?;
+        let verdict = settled(&summary::rounds(&series)).unwrap_or(Verdict::Untimed);
+        Ok((series, verdict))
+    }
+
+    /// How much processes of the baseline differ; measured when it is first wanted.
+    fn margin(&mut self) -> Result<f64, Stop> {
+        match self.margin {
+            Some(margin) => Ok(margin),
+            None => self.measure_noise().map(|(_, margin)| margin),
         }
     }
 
+    /// Times the baseline against itself, in a process of its own each time.
+    fn measure_noise(&mut self) -> Result<(Vec<Series>, f64), Stop> {
+        let start = Instant::now();
+        let mut all: Vec<Series> = Vec::new();
+        for _ in 0..timing::PROCESSES {
+            let series = self.rounds(&Texts::new(), &|rounds| rounds.len() == timing::ROUNDS)?;
+            match all.is_empty() {
+                true => all = series,
+                false => all.iter_mut().zip(series).for_each(|(a, b)| a.append(b)),
+            }
+            self.evaluated += 1;
+        }
+        self.device_seconds += start.elapsed().as_secs_f64();
+        let margin = timing::margin(&summary::rounds(&all));
+        self.margin = Some(margin);
+        Ok((all, margin))
+    }
+
     /// Times kernels beside the baseline's, whose worker outlives a candidate's fault.
-    fn rounds(&mut self, changed: &Texts) -> Result<(Vec<Series>, Standing), Stop> {
+    fn rounds(
+        &mut self,
+        changed: &Texts,
+        enough: &dyn Fn(&[f64]) -> bool,
+    ) -> Result<Vec<Series>, Stop> {
         let mut baseline = match self.baseline.take() {
             Some(baseline) => baseline,
             None => self.start_baseline(&self.scenes)?,
         };
-        let timed = self.rounds_beside(&mut baseline, changed);
+        let timed = self.rounds_beside(&mut baseline, changed, enough);
         if !matches!(timed, Err(Stop::Broken(_))) {
             self.baseline = Some(baseline);
         }
@@ -167,22 +216,15 @@ impl<'a> Local<'a> {
         &mut self,
         baseline: &mut Child,
         changed: &Texts,
-    ) -> Result<(Vec<Series>, Standing), Stop> {
+        enough: &dyn Fn(&[f64]) -> bool,
+    ) -> Result<Vec<Series>, Stop> {
         let mut worker = self.start(changed, Role::Timed)?;
         for scene in &self.scenes {
             let loaded = worker.child.load_as(&scene.timed.name, &scene.scene);
             loaded.map_err(|error| Stop::Rejected(blame(error)))?;
         }
         let timed: Vec<TimedScene> = self.scenes.iter().map(|s| s.timed.clone()).collect();
-        let mut series: Vec<Series> = timed
-            .iter()
-            .map(|scene| Series {
-                scene: scene.name.clone(),
-                baseline: vec![],
-                candidate: vec![],
-                clock: [vec![], vec![]],
-            })
-            .collect();
+        let mut series: Vec<Series> = timed.iter().map(|s| Series::of(&s.name)).collect();
         let mut rng = Rng::new(self.settings.seed, 1000 + self.evaluated);
         let mut rounds = Vec::new();
         let mut contestants = Contestants {
@@ -190,7 +232,7 @@ impl<'a> Local<'a> {
             candidate: &mut worker.child,
             training: self.settings.training,
         };
-        let standing = loop {
+        while !enough(&rounds) {
             match round(&mut contestants, &timed, &mut series, &mut rng) {
                 Ok(ratio) => rounds.push(ratio),
                 Err((error, true)) => return Err(Stop::Rejected(blame(error))),
@@ -199,13 +241,9 @@ impl<'a> Local<'a> {
                     return Err(Stop::Broken(Broken(words)));
                 }
             }
-            match settle(&rounds, &self.settings.plan) {
-                Standing::Open if rounds.len() < self.settings.plan.most() => {}
-                standing => break standing,
-            }
-        };
+        }
         self.settled(&mut worker.child, baseline, &series)?;
-        Ok((series, standing))
+        Ok(series)
     }
 
     /// What is left to look at in workers that were timed: whether the candidate is faster than can
@@ -245,7 +283,13 @@ impl<'a> Local<'a> {
         let Settings {
             pipeline, training, ..
         } = self.settings;
-        self.toolbox.compile(changed, pipeline, training)
+        let mut frames: Vec<FrameKind> = Vec::new();
+        for frame in self.scenes.iter().flat_map(Scene::kinds) {
+            if !frames.contains(&frame) {
+                frames.push(frame);
+            }
+        }
+        self.toolbox.compile(changed, pipeline, training, &frames)
     }
 
     /// Holds machine code to the baseline's; returns what differs.
@@ -273,6 +317,7 @@ impl<'a> Local<'a> {
         let id = candidate.id();
         let allowed: Vec<&str> = self.settings.files.iter().map(String::as_str).collect();
         source::check(self.toolbox.kernels(), &allowed, &candidate.changed)?;
+        let mut is_baseline = false;
         match self.compile(&candidate.changed)? {
             Some(compiled) => {
                 let Compiled { code, .. } = &compiled;
@@ -282,6 +327,8 @@ impl<'a> Local<'a> {
                     code: code.clone(),
                     resources: self.compared(&compiled)?,
                 }));
+                let baseline = self.compiled.as_ref();
+                is_baseline = baseline.is_some_and(|baseline| baseline.code == *code);
                 if let Some(Outcome {
                     verdict,
                     not_run: before,
@@ -299,13 +346,15 @@ impl<'a> Local<'a> {
         let mut passed = Vec::new();
         self.results(&candidate.changed, &mut passed)?;
         let verdict = match self.toolbox.is_timed() && !self.scenes.is_empty() {
+            // Nothing that is launched was changed: a difference of times would be noise.
+            true if is_baseline => Verdict::Unclear(Ratio::EVEN),
             true => self.time(candidate, log)?,
             false => Verdict::Untimed,
         };
         if matches!(verdict, Verdict::Slower(_)) {
             return Ok(verdict);
         }
-        if verdict != Verdict::Untimed {
+        if verdict != Verdict::Untimed && !is_baseline {
             let scenes = self.scenes.len();
             let gates = [Gate::Clock, Gate::AfterTiming, Gate::Bound];
             passed.extend(gates.map(|gate| format!("{gate}: {scenes} scenes")));
@@ -336,10 +385,7 @@ impl Evaluator for Local<'_> {
         if !self.toolbox.is_timed() || self.scenes.is_empty() {
             return Ok(None);
         }
-        let start = Instant::now();
-        let timed = self.rounds(&Texts::new());
-        self.device_seconds += start.elapsed().as_secs_f64();
-        match timed {
+        match self.measure_noise() {
             Ok((series, _)) => Ok(Some(Timed {
                 id: Id::baseline(),
                 series,

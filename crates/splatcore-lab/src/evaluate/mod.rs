@@ -16,7 +16,7 @@ pub use recorded::{Answered, Recorded};
 pub use sanitize::REPORT;
 pub use scene::{Expected, Scene};
 pub use settings::Settings;
-pub use toolbox::{Role, Toolbox};
+pub use toolbox::{FrameKind, Role, Toolbox};
 
 use crate::candidate::Candidate;
 use crate::gates::Verdict;

@@ -4,7 +4,7 @@ use super::Broken;
 use super::blame::blame;
 use super::reference::{self, reference_of};
 use super::settings::Settings;
-use super::toolbox::Toolbox;
+use super::toolbox::{FrameKind, Toolbox};
 use crate::gates::result::{ImageError, image_error, judge_image};
 use crate::gates::{Gate, Rejection};
 use crate::journal::Series;
@@ -21,6 +21,18 @@ pub struct Scene {
     pub timed: TimedScene,
     /// What one of them should be, once it is known.
     pub expected: Option<Expected>,
+}
+
+impl Scene {
+    /// What its frames are like.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = FrameKind> {
+        let gaussians = self.scene.len();
+        let frames = self.timed.frames.iter();
+        frames.map(move |frame| FrameKind {
+            size: frame.size,
+            gaussians,
+        })
+    }
 }
 
 /// A frame of the timed size, what it should be, and how far the baseline is from it.

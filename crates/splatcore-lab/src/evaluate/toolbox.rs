@@ -21,14 +21,23 @@ pub enum Role {
     CheckedBackwards,
 }
 
+/// What a frame is like: by it launches choose among kernels and their variants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameKind {
+    /// Width and height of the image, pixels.
+    pub size: [u32; 2],
+    /// Gaussians of the scene.
+    pub gaussians: usize,
+}
+
 /// What the lab needs of the build that it is part of.
 pub trait Toolbox {
     /// The device, its driver and compiler, in words.
     fn describe(&self) -> String;
     /// All kernel files.
     fn kernels(&self) -> &Texts;
-    /// The machine code of everything that a pipeline launches; `None` where no compiler for a card
-    /// is at hand.
+    /// The machine code of everything that a pipeline launches for these frames, or for a usual one
+    /// if there are none; `None` where no compiler for a card is at hand.
     ///
     /// # Errors
     /// The rejection: it does not compile.
@@ -37,6 +46,7 @@ pub trait Toolbox {
         changed: &Texts,
         pipeline: Pipeline,
         training: bool,
+        frames: &[FrameKind],
     ) -> Result<Option<Compiled>, Rejection>;
     /// A worker whose kernel files are replaced by those of a folder.
     ///

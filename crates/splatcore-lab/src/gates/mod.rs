@@ -117,6 +117,25 @@ pub struct Ratio {
     pub high: f64,
 }
 
+impl Ratio {
+    /// As fast as the baseline, for sure.
+    pub const EVEN: Self = Self {
+        ratio: 1.0,
+        low: 1.0,
+        high: 1.0,
+    };
+
+    /// The same with both ends of the interval moved outwards by the logarithm of a ratio.
+    #[must_use]
+    pub fn widened(self, margin: f64) -> Self {
+        Self {
+            low: self.low * (-margin).exp(),
+            high: self.high * margin.exp(),
+            ..self
+        }
+    }
+}
+
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { ratio, low, high } = self;

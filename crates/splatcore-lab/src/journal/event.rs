@@ -160,3 +160,24 @@ pub struct Series {
     /// The same two by the clock of the process that judges.
     pub clock: [Vec<f64>; 2],
 }
+
+impl Series {
+    /// No times yet.
+    pub fn of(scene: &str) -> Self {
+        Self {
+            scene: scene.to_owned(),
+            baseline: vec![],
+            candidate: vec![],
+            clock: [vec![], vec![]],
+        }
+    }
+
+    /// Adds the times of later rounds of the same scene.
+    pub fn append(&mut self, later: Self) {
+        self.baseline.extend(later.baseline);
+        self.candidate.extend(later.candidate);
+        for (all, more) in self.clock.iter_mut().zip(later.clock) {
+            all.extend(more);
+        }
+    }
+}

@@ -10,4 +10,4 @@ mod paired;
 mod verdict;
 
 pub use paired::{Contestants, TimedScene, clocks_agree, round};
-pub use verdict::{Plan, Standing, interval, settle};
+pub use verdict::{PROCESSES, Plan, ROUNDS, Standing, interval, margin, noise, settle};

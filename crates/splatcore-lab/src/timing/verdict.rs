@@ -4,6 +4,10 @@
 //! of n numbers hold the median between them with probability 1 - 2 P(B(n, 1/2) < k), whatever the
 //! noise is like (David & Nagaraja, Order Statistics, 2003, section 7.1). A bootstrap would promise
 //! as much only for many rounds.
+//!
+//! It speaks of the two processes that were timed. Two processes of the same kernels differ by
+//! tenths of a per cent for as long as they live. So each end of the interval is moved outwards by
+//! a margin, which the baseline timed against itself in several processes gives.
 
 use crate::gates::{Ratio, Verdict};
 use serde::{Deserialize, Serialize};
@@ -49,14 +53,54 @@ pub enum Standing {
     Settled(Ratio),
 }
 
-/// Whether the verdict falls after these rounds, each the logarithm of a ratio of times.
-pub fn settle(rounds: &[f64], plan: &Plan) -> Standing {
+/// Processes of the baseline that are timed against one of its own, to know how much they differ.
+pub const PROCESSES: usize = 8;
+
+/// Rounds that each of these is timed for.
+pub const ROUNDS: usize = 8;
+
+/// How far the median of a comparison may lie from its true value because processes differ, as the
+/// logarithm of a ratio. `rounds` are those of [`PROCESSES`] comparisons of the baseline with
+/// itself, [`ROUNDS`] each; 0 for another number of rounds.
+///
+/// Their medians have the mean 0, so that the next one lies within the result with a probability of
+/// 0.95 if they are normal: Student's t with eight degrees of freedom.
+pub fn margin(rounds: &[f64]) -> f64 {
+    const T: f64 = 2.306;
+    if rounds.len() != PROCESSES * ROUNDS {
+        return 0.0;
+    }
+    let squares = rounds.chunks(ROUNDS).map(|one| median(one).powi(2));
+    T * (squares.sum::<f64>() / PROCESSES as f64).sqrt()
+}
+
+/// The baseline against itself, from the rounds that [`margin`] takes: how far a comparison may be
+/// off. `None` if there are too few rounds.
+pub fn noise(rounds: &[f64]) -> Option<Ratio> {
+    interval(rounds, 0.05).map(|ratio| ratio.widened(margin(rounds)))
+}
+
+/// The middle of numbers; not a number if there are none.
+fn median(numbers: &[f64]) -> f64 {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len();
+    match n {
+        0 => f64::NAN,
+        _ => (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0,
+    }
+}
+
+/// Whether the verdict falls after these rounds, each the logarithm of a ratio of times. The margin
+/// is that of [`margin`].
+pub fn settle(rounds: &[f64], plan: &Plan, margin: f64) -> Standing {
     if !plan.looks.contains(&rounds.len()) {
         return Standing::Open;
     }
     let Some(ratio) = interval(rounds, plan.error_of_a_look()) else {
         return Standing::Open;
     };
+    let ratio = ratio.widened(margin);
     match ratio.high < 1.0 || ratio.low > 1.0 || rounds.len() >= plan.most() {
         true => Standing::Settled(ratio),
         false => Standing::Open,
@@ -82,9 +126,8 @@ pub fn interval(rounds: &[f64], error: f64) -> Option<Ratio> {
         outcomes *= (n - k) as f64 / (k + 1) as f64;
     }
     let k = outside?;
-    let middle = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0;
     Some(Ratio {
-        ratio: middle.exp(),
+        ratio: median(rounds).exp(),
         low: sorted[k].exp(),
         high: sorted[n - 1 - k].exp(),
     })
@@ -117,7 +160,7 @@ mod tests {
             let disturbed = rng.uniform() < 0.05;
             let scale = if disturbed { 20.0 * spread } else { spread };
             rounds.push(ratio.ln() + scale * f64::from(rng.normal()));
-            if let Standing::Settled(ratio) = settle(&rounds, &plan) {
+            if let Standing::Settled(ratio) = settle(&rounds, &plan, 0.0) {
                 return ratio.into();
             }
         }
@@ -147,6 +190,59 @@ mod tests {
             .filter(|&seed| matches!(experiment(seed, 0.99, 0.006), Verdict::Faster(_)))
             .count();
         assert!(found as f64 >= 0.9 * RUNS as f64, "{found} of {RUNS}");
+    }
+
+    /// Rounds of a pair of processes that differs by `bias`. The middle half of the rounds has the
+    /// width that was measured on a card for frames of 0.16 ms (docs/results/lab.md).
+    fn rounds(rng: &mut Rng, count: usize, bias: f64) -> Vec<f64> {
+        let round = |_| bias + 0.002 * f64::from(rng.normal());
+        (0..count).map(round).collect()
+    }
+
+    #[test]
+    fn processes_that_differ_are_no_gain() {
+        const RUNS: u64 = 1000;
+        const SPREAD: f64 = 0.0018;
+        let plan = Plan::default();
+        let (mut plain, mut widened, mut slower) = (0, 0, 0);
+        for seed in 0..RUNS {
+            let mut rng = Rng::new(seed, 8);
+            let bias = |_| SPREAD * f64::from(rng.normal());
+            let biases: Vec<f64> = (0..=PROCESSES).map(bias).collect();
+            let (own, others) = biases.split_first().unwrap();
+            let of_baseline: Vec<f64> = others
+                .iter()
+                .flat_map(|&bias| rounds(&mut rng, ROUNDS, bias))
+                .collect();
+            let timed = rounds(&mut rng, plan.most(), *own);
+            let different = |margin, shift: f64| {
+                let shifted: Vec<f64> = timed.iter().map(|round| round + shift).collect();
+                let looks = plan.looks.iter().map(|&look| &shifted[..look]);
+                let mut settled = looks.filter_map(|rounds| match settle(rounds, &plan, margin) {
+                    Standing::Settled(ratio) => Some(Verdict::from(ratio)),
+                    Standing::Open => None,
+                });
+                !matches!(settled.next(), None | Some(Verdict::Unclear(_)))
+            };
+            plain += u64::from(different(0.0, 0.0));
+            widened += u64::from(different(margin(&of_baseline), 0.0));
+            slower += u64::from(different(margin(&of_baseline), 0.01));
+        }
+        let share = |count: u64| count as f64 / RUNS as f64;
+        assert!(share(plain) > 0.15, "{plain}: the processes do not differ");
+        assert!(share(widened) <= 0.05, "{widened} of {RUNS}");
+        assert!(share(slower) >= 0.9, "{slower} of {RUNS}");
+    }
+
+    #[test]
+    fn a_margin_needs_all_processes() {
+        let rounds = [0.01, -0.01].repeat(PROCESSES * ROUNDS / 2);
+        assert_eq!(margin(&rounds), 0.0, "medians of 0");
+        assert_eq!(margin(&rounds[1..]), 0.0);
+        let one = vec![0.002; PROCESSES * ROUNDS];
+        assert!((margin(&one) - 2.306 * 0.002).abs() < 1e-12);
+        let noise = noise(&one).unwrap();
+        assert!(noise.low < 1.0 && noise.high > 1.006, "{noise}");
     }
 
     #[test]

@@ -3,6 +3,9 @@
 
 use std::path::Path;
 
+/// In the words of a worker that ends because nothing confines it: no candidate's fault.
+pub const CANNOT_CONFINE: &str = "it cannot confine them";
+
 /// What confines a worker, for the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confined {
@@ -85,8 +88,13 @@ fn files(writable: &[&Path], readable: &[&Path]) -> Result<Confined, String> {
         let there = paths.iter().filter(|path| Path::new(path).exists());
         there.copied().collect()
     };
-    let write_devices =
-        AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::WriteFile | AccessFs::IoctlDev;
+    // NVIDIA's driver opens a file of /proc/self to write it anew, and does not start where it must
+    // not truncate it.
+    let write_devices = AccessFs::ReadFile
+        | AccessFs::ReadDir
+        | AccessFs::WriteFile
+        | AccessFs::Truncate
+        | AccessFs::IoctlDev;
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(abi))

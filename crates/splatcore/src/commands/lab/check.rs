@@ -86,7 +86,7 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// The files of a folder, each a kernel file.
-fn read(folder: &Path) -> Result<Texts> {
+pub fn read(folder: &Path) -> Result<Texts> {
     let files = Replacements::of_folder(folder, SOURCES);
     let files = files.map_err(anyhow::Error::msg)?;
     if files.is_empty() {

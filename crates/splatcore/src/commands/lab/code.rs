@@ -10,16 +10,20 @@ use splatcore_cuda::device::{Program, Replacements, nvrtc};
 use splatcore_cuda::dry_run::{DryRun, Workload};
 use splatcore_cuda::ops::SOURCES;
 use splatcore_lab::candidate::hex;
+use splatcore_lab::evaluate::FrameKind;
 use splatcore_lab::gates::machine_code::{self, Compiled, Kernel};
 use splatcore_lab::{Gate, Rejection, Texts};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-/// Size and Gaussians of the frame that is asked about: by them methods and sorts are chosen.
-const SIZE: [u32; 2] = [1920, 1080];
-const GAUSSIANS: usize = 200_000;
+/// The frame that is asked about if no other is named.
+const USUAL: FrameKind = FrameKind {
+    size: [1920, 1080],
+    gaussians: 200_000,
+};
 
-/// The programs that a frame of a pipeline, or a step of training, launches.
+/// The programs that these frames of a pipeline launch, or steps of training; those of a usual
+/// frame if there are none.
 ///
 /// # Errors
 /// If the pipeline cannot run, or a text declares what launches need in another way.
@@ -28,15 +32,24 @@ pub fn programs(
     training: bool,
     capability: u32,
     changed: Option<&Texts>,
+    frames: &[FrameKind],
 ) -> Result<Vec<Program>> {
     let render = RenderOptions {
         pipeline,
         ..RenderOptions::default()
     };
-    let frame = DryRun::new(Workload::Frame(render.clone()), SIZE, GAUSSIANS);
-    let mut runs = vec![frame];
-    if training {
-        runs.push(DryRun::new(Workload::Step(step(render)), SIZE, GAUSSIANS));
+    let frames: &[FrameKind] = match frames {
+        [] => &[USUAL],
+        frames => frames,
+    };
+    let mut runs = Vec::new();
+    for &FrameKind { size, gaussians } in frames {
+        let frame = Workload::Frame(render.clone());
+        runs.push(DryRun::new(frame, size, gaussians));
+        if training {
+            let step = Workload::Step(step(render.clone()));
+            runs.push(DryRun::new(step, size, gaussians));
+        }
     }
     let mut all: Vec<Program> = Vec::new();
     for mut run in runs {
@@ -63,7 +76,7 @@ pub fn files_of_programs(
     training: bool,
     capability: u32,
 ) -> Result<BTreeMap<String, Vec<String>>> {
-    let programs = programs(pipeline, training, capability, None)?;
+    let programs = programs(pipeline, training, capability, None, &[])?;
     let files = |program: &Program| {
         let files = program.files();
         files.iter().map(|(name, _)| (*name).to_owned()).collect()
@@ -110,7 +123,7 @@ struct Coded {
 }
 
 impl Compiler {
-    /// Compiles what a pipeline launches; `None` without NVRTC.
+    /// Compiles what frames of a pipeline launch; `None` without NVRTC.
     ///
     /// # Errors
     /// The rejection: it does not compile, or its launches cannot be told.
@@ -120,8 +133,9 @@ impl Compiler {
         pipeline: Pipeline,
         training: bool,
         capability: u32,
+        frames: &[FrameKind],
     ) -> Result<Option<Compiled>, Rejection> {
-        let programs = programs(pipeline, training, capability, Some(changed));
+        let programs = programs(pipeline, training, capability, Some(changed), frames);
         let programs = programs.map_err(|error| refused(error.to_string()))?;
         if nvrtc::nvrtc().is_err() {
             return Ok(None);

@@ -9,6 +9,7 @@ mod device;
 mod mcp;
 mod model;
 mod new;
+mod noise;
 mod opening;
 mod pack;
 mod profile;
@@ -63,6 +64,8 @@ enum Command {
     Check(check::Args),
     /// Show that planted wrong changes are stopped, and honest ones are not
     Cheats(cheats::Args),
+    /// Time an experiment's baseline against itself: how often is a verdict wrong
+    Noise(noise::Args),
     /// Compare the search's strategies on recorded spaces
     CompareSearches(compare_searches::Args),
     /// What changed kernels run in; started by the other commands
@@ -85,6 +88,7 @@ pub fn run(args: Args) -> Result<()> {
         Command::Merge(args) => pack::merge(&args),
         Command::Check(args) => check::run(args),
         Command::Cheats(args) => cheats::run(args),
+        Command::Noise(args) => noise::run(&args),
         Command::CompareSearches(args) => compare_searches::run(&args),
         Command::Worker(args) => worker::run(&args),
     }

@@ -75,7 +75,7 @@ fn kernels(
     pipeline: Pipeline,
     training: bool,
 ) -> Result<Vec<Kernel>> {
-    let compiled = build.compile(&Texts::new(), pipeline, training);
+    let compiled = build.compile(&Texts::new(), pipeline, training, &[]);
     let Some(compiled) = compiled.map_err(|error| anyhow::anyhow!("{error}"))? else {
         return Ok(vec![]);
     };

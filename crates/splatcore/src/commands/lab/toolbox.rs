@@ -8,7 +8,7 @@ use splatcore_core::{Backend, Pipeline};
 use splatcore_cpu::CpuBackend;
 use splatcore_cuda::CudaBackend;
 use splatcore_cuda::ops::SOURCES;
-use splatcore_lab::evaluate::{REPORT, Role, Toolbox};
+use splatcore_lab::evaluate::{FrameKind, REPORT, Role, Toolbox};
 use splatcore_lab::gates::machine_code::Compiled;
 use splatcore_lab::gates::sanitizer::Tool;
 use splatcore_lab::worker::{Limits, Program};
@@ -74,7 +74,7 @@ impl Build {
     /// If they cannot be told.
     pub fn files_of(&self, pipeline: Pipeline, training: bool) -> Result<Vec<String>> {
         let mut files: Vec<String> = Vec::new();
-        for program in code::programs(pipeline, training, self.capability(), None)? {
+        for program in code::programs(pipeline, training, self.capability(), None, &[])? {
             files.extend(program.files().iter().map(|(name, _)| (*name).to_owned()));
         }
         files.sort();
@@ -129,9 +129,10 @@ impl Toolbox for Build {
         changed: &Texts,
         pipeline: Pipeline,
         training: bool,
+        frames: &[FrameKind],
     ) -> Result<Option<Compiled>, Rejection> {
         self.compiler
-            .compile(changed, pipeline, training, self.capability())
+            .compile(changed, pipeline, training, self.capability(), frames)
     }
 
     fn worker(&self, kernels: &Path, role: Role) -> Result<Program, String> {

@@ -60,8 +60,9 @@ pub fn run(args: &Args) -> Result<()> {
     if !is_card && !confined.enforced && std::env::var_os("SPLATCORE_KERNELS").is_some() {
         if !args.unconfined {
             bail!(
-                "changed kernels would run on this processor, and it cannot confine them ({}); set \
+                "changed kernels would run on this processor, and {} ({}); set \
                  SPLATCORE_LAB_UNCONFINED=1 if you trust them",
+                worker::CANNOT_CONFINE,
                 confined.about
             );
         }

@@ -1,0 +1,163 @@
+"""The tables of the kernel lab in docs/results, for scripts/results."""
+
+import json
+import math
+
+from results_raw import RAW, USED, source
+from results_tables import table
+
+# By raw file: start, who proposed, and the name of its line in accepted.jsonl.
+EXPERIMENTS = [
+    ("literal-search", "`aabb+literal`, blend", "search, `portfolio`"),
+    ("literal-model", "`aabb+literal`, blend", "model, planner and profile"),
+    ("seele-1", "`exact+seele`, blend", "model, planner and profile"),
+    ("seele-2", "`exact+seele`, blend", "the same, then `tpe@best`"),
+    ("seele-3", "`exact+seele`, blend", "model, planner and profile"),
+    ("splatcore-search", "`exact+splatcore`, four files", "search, `portfolio`"),
+]
+
+# Of splatcore-lab/src/timing/verdict.rs.
+LOOKS, ERROR = [8, 16, 32], 0.05
+PROCESSES, ROUNDS, T = 8, 8, 2.306
+
+
+def lines(name):
+    USED.add(f"lab/{name}")
+    return [json.loads(line) for line in (RAW / "lab" / name).read_text().splitlines()]
+
+
+def candidates(name):
+    """The journal's candidates in order: what changed and the verdict."""
+    found = {}
+    for line in lines(f"{name}.jsonl"):
+        event = line["event"]
+        if event["what"] == "proposed":
+            found[event["id"]] = {"about": event["about"], "origin": event.get("origin")}
+        elif event["what"] == "judged":
+            found[event["id"]]["verdict"] = event["verdict"]
+        elif event["what"] == "same-code":
+            found[event["id"]]["same"] = True
+    return [one for one in found.values() if "verdict" in one]
+
+
+def speed_up(ratio):
+    return f"{1 / ratio:.2f}"
+
+
+def experiments():
+    accepted = {line["experiment"]: line["evidence"] for line in lines("accepted.jsonl")}
+    rows = []
+    for name, start, who in EXPERIMENTS:
+        found = candidates(name)
+        count = {}
+        for one in found:
+            kind = one["verdict"]["verdict"]
+            count[kind] = count.get(kind, 0) + 1
+        ratios = [one["verdict"]["ratio"] for one in found if "ratio" in one["verdict"]]
+        evidence = accepted.get(name)
+        rows.append(
+            [
+                start,
+                who,
+                len(found),
+                count.get("faster", 0),
+                count.get("rejected", 0),
+                speed_up(min(ratios)),
+                speed_up(evidence["search"]["ratio"]) if evidence else "-",
+                speed_up(evidence["held_out"]["ratio"]) if evidence else "-",
+            ]
+        )
+    head = ["start", "proposer", "candidates", "faster", "rejected", "best", "again", "held out"]
+    names = [f"lab/{name}.jsonl" for name, _, _ in EXPERIMENTS] + ["lab/accepted.jsonl"]
+    align = ["left", "left"] + ["right"] * 6
+    return "\n\n".join([table(head, rows, align), source(*names)])
+
+
+def by_candidate(*names):
+    rows = []
+    for name in names:
+        for one in candidates(name):
+            ratio = one["verdict"].get("ratio")
+            low, high = one["verdict"].get("low"), one["verdict"].get("high")
+            advice = (one["origin"] or {}).get("advice") or {}
+            predicted = advice.get("predicted_percent")
+            rows.append(
+                [
+                    one["about"],
+                    "-" if predicted is None else f"{predicted:g}",
+                    "rejected" if ratio is None else f"{100 * (1 - ratio):.1f}",
+                    "-" if ratio is None else f"{low:.4f} to {high:.4f}",
+                ]
+            )
+    head = ["change", "predicted, %", "saved, % of the frame", "time over the start's"]
+    body = table(head, rows, ["left", "right", "right", "right"])
+    return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in names])])
+
+
+def median(numbers):
+    ordered = sorted(numbers)
+    n = len(ordered)
+    return (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+
+
+def settle(rounds, margin):
+    """As `settle` of splatcore-lab/src/timing/verdict.rs."""
+    for look in LOOKS:
+        ordered = sorted(rounds[:look])
+        below, k = 0.0, None
+        for i in range((look + 1) // 2):
+            below += math.comb(look, i) * 0.5**look
+            if 2 * below > ERROR / len(LOOKS):
+                break
+            k = i
+        low, high = ordered[k] - margin, ordered[look - 1 - k] + margin
+        if high < 0:
+            return "faster"
+        if low > 0:
+            return "slower"
+    return "unclear"
+
+
+def noise():
+    runs = {}
+    for line in lines("noise.jsonl"):
+        pairs = zip(line["candidate"], line["baseline"])
+        runs.setdefault(line["pipeline"], []).append([math.log(c / b) for c, b in pairs])
+    shift = math.log(1.01)
+    rows = []
+    for pipeline, found in runs.items():
+        medians = [median(rounds) for rounds in found]
+        spread = math.sqrt(sum(m * m for m in medians) / len(medians))
+        plain = wide = slower = faster = 0
+        for at, rounds in enumerate(found):
+            # The margin of the eight comparisons behind this one, from their first rounds.
+            others = [found[(at + 1 + n) % len(found)][:ROUNDS] for n in range(PROCESSES)]
+            margin = T * math.sqrt(sum(median(o) ** 2 for o in others) / PROCESSES)
+            plain += settle(rounds, 0.0) != "unclear"
+            wide += settle(rounds, margin) != "unclear"
+            slower += settle([r + shift for r in rounds], margin) == "slower"
+            faster += settle([r - shift for r in rounds], margin) == "faster"
+        rows.append(
+            [f"`{pipeline}`", len(found), f"{100 * spread:.2f}", plain, wide, slower, faster]
+        )
+    head = [
+        "pipeline",
+        "comparisons",
+        "spread of medians, %",
+        "called different, rounds alone",
+        "with the margin",
+        "1 % slower found",
+        "1 % faster found",
+    ]
+    body = table(head, rows, ["left"] + ["right"] * 6)
+    return "\n\n".join([body, source("lab/noise.jsonl")])
+
+
+def lab():
+    """Tables by name."""
+    return {
+        "lab-experiments.md": experiments(),
+        "lab-literal.md": by_candidate("literal-model"),
+        "lab-seele.md": by_candidate("seele-1", "seele-2", "seele-3"),
+        "lab-noise.md": noise(),
+    }
