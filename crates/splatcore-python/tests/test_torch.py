@@ -96,7 +96,7 @@ def test_image_and_gradients_are_those_of_a_plain_renderer():
         assert error < 4e-3, f"{name}: {error}"
 
 
-def test_gradients_are_slopes():
+def test_gradients_of_opacities_and_harmonics_are_slopes():
     rows, columns = torch.meshgrid(torch.arange(30) / 30, torch.arange(40) / 40, indexing="ij")
     weights = torch.stack([1 + columns, 1 + rows, 2 - columns], -1)
     given = tensors(seed=9)
@@ -108,7 +108,9 @@ def test_gradients_are_slopes():
 
     loss(*given).backward()
     step = 2e-3
-    for i, name in enumerate(NAMES):
+    # Not of the geometry: a footprint that grows or moves takes fragments across alpha = 1/255, some
+    # percent of its slope, which gradients leave out by design.
+    for i in (3, 4):
         uphill = given[i].grad.sign()
         with torch.no_grad():
             ends = [
@@ -116,9 +118,9 @@ def test_gradients_are_slopes():
                 for sign in (1, -1)
             ]
         slope = (ends[0] - ends[1]) / (2 * step)
-        # What a gradient leaves out: fragments that cross alpha = 1/255 when a splat grows. For a
-        # Gaussian of opacity o they are ln(255 o) / (255 o) of the slope by scale, 3 % for 0.8.
-        assert slope == pytest.approx(given[i].grad.abs().sum().item(), rel=0.05), name
+        # An opacity o moves alpha = 1/255 by 1 / (255 o) of its slope.
+        wanted = given[i].grad.abs().sum().item()
+        assert slope.item() == pytest.approx(wanted, rel=0.01), NAMES[i]
 
 
 def test_a_module_learns():

@@ -5,6 +5,25 @@ from typing import Any, Protocol, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "Camera",
+    "Dataset",
+    "Error",
+    "Gradients",
+    "Renderer",
+    "Rendering",
+    "Scene",
+    "TrainedRun",
+    "TrainingInterrupted",
+    "TrainingState",
+    "__version__",
+    "command_line",
+    "psnr",
+    "render",
+    "ssim",
+    "train",
+]
+
 __version__: str
 
 class _DLPack(Protocol):
