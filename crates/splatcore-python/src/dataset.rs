@@ -31,8 +31,8 @@ impl Dataset {
     /// Opens a dataset. Photos are decoded when they are asked for.
     ///
     /// ``images`` is the folder of the photos in place of ``images``. ``max_size`` scales photos so
-    /// that the longer side is at most so many pixels. Every ``test_every``-th photo by name is held
-    /// out, 8 unless given, unless the files declare splits. Transparent photos stand on
+    /// that the longer side is at most so many pixels. Every ``test_every``-th photo by name is
+    /// held out, 8 unless given, unless the files declare splits. Transparent photos stand on
     /// ``background``, three numbers from 0 to 1 or a name, black unless given. ``seed`` is for the
     /// points that a dataset without points gets. ``train`` takes over what is given here. What is
     /// odd or missing is a ``UserWarning``.

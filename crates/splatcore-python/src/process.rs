@@ -2,8 +2,8 @@
 //!
 //! A child that was forked has none of its parent's threads; work that is given to them never ends.
 //! So nothing here starts before the first long call, work on all cores runs on a pool that belongs
-//! to the process that asks ([`on_all_cores`]), not on rayon's global one, and what keeps threads of
-//! its own remembers its process ([`Home`]).
+//! to the process that asks ([`on_all_cores`]), not on rayon's global one, and what keeps threads
+//! of its own remembers its process ([`Home`]).
 
 use crate::errors;
 use pyo3::marker::Ungil;

@@ -67,8 +67,8 @@ impl Renderer {
 
     /// Renders one camera.
     ///
-    /// ``background`` is three numbers from 0 to 1, ``depth`` asks for depth too, ``pipeline`` names
-    /// kernels as the command line does. ``sh_degree`` limits the harmonics that are used.
+    /// ``background`` is three numbers from 0 to 1, ``depth`` asks for depth too, ``pipeline``
+    /// names kernels as the command line does. ``sh_degree`` limits the harmonics that are used.
     /// ``antialiased`` is the scene's own unless given.
     #[pyo3(signature = (
         camera, *, background=None, depth=false, pipeline="auto", sh_degree=None, antialiased=None

@@ -64,8 +64,8 @@ impl Dataset {
         })
     }
 
-    /// The cameras that [`Dataset::load_views`] gives the views of some entries, from the headers of
-    /// the photos alone: decodes no pixel.
+    /// The cameras that [`Dataset::load_views`] gives the views of some entries, from the headers
+    /// of the photos alone: decodes no pixel.
     ///
     /// # Errors
     /// The first photo in the given order whose header cannot be read, or whose shape contradicts
