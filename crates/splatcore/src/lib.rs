@@ -33,6 +33,26 @@
 //! # Ok::<(), splatcore::core::BackendError>(())
 //! ```
 
+mod backends;
+mod cameras;
+mod channels;
+mod command_line;
+mod commands;
+mod interrupt;
+mod load;
+mod orbit;
+mod output;
+mod program;
+mod progress;
+mod remedy;
+mod report;
+mod run;
+mod sharing;
+mod viewing;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
 pub use splatcore_core as core;
 pub use splatcore_cpu as cpu;
 pub use splatcore_cuda as cuda;
@@ -42,3 +62,20 @@ pub use splatcore_poses as poses;
 pub use splatcore_train as train;
 pub use splatcore_video as video;
 pub use splatcore_view as view;
+
+/// The command line, for the program `splatcore`: runs what the arguments, the first of which is
+/// the program's name, ask for.
+#[doc(hidden)]
+pub fn command_line(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    command_line::run(arguments, Vec::new()).into()
+}
+
+/// The command line, for a process of another program: as [`command_line`], and `again` is what
+/// starts it in another process, where arguments follow. Returns the exit code.
+#[doc(hidden)]
+pub fn command_line_within(
+    arguments: impl IntoIterator<Item = OsString>,
+    again: Vec<OsString>,
+) -> u8 {
+    command_line::run(arguments, again)
+}

@@ -5,7 +5,7 @@ use crate::{DataError, Place};
 use image::imageops::{self, FilterType};
 use image::metadata::Orientation;
 use rayon::prelude::*;
-use splatcore_core::{Photo, View};
+use splatcore_core::{Camera, Photo, View};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How photos are loaded.
@@ -64,6 +64,29 @@ impl Dataset {
         })
     }
 
+    /// The cameras that [`Dataset::load_views`] gives the views of some entries, from the headers
+    /// of the photos alone: decodes no pixel.
+    ///
+    /// # Errors
+    /// The first photo in the given order whose header cannot be read, or whose shape contradicts
+    /// its camera.
+    ///
+    /// # Panics
+    /// If an index is not below `entries.len()`.
+    pub fn cameras(
+        &self,
+        indices: &[usize],
+        options: &LoadOptions,
+    ) -> Result<Vec<Camera>, DataError> {
+        let camera = |&index: &usize| {
+            let entry = &self.entries[index];
+            let (width, height) = photo::size(&entry.image)?;
+            let (source, _) = fitted(entry, width, height)?;
+            Ok(shrunk(without_lens(&source), options.max_size))
+        };
+        indices.par_iter().map(camera).collect()
+    }
+
     /// Photos that [`Dataset::load_views`] would refuse, as far as their headers tell, a line each:
     /// no images, or of another shape than their cameras. Decodes no pixel.
     pub fn unusable_photos(&self) -> Vec<String> {
@@ -100,18 +123,18 @@ fn load(entry: &Entry, options: &LoadOptions) -> Result<View, DataError> {
     }
     let mask_of = |path| photo::decode_mask(path, rgb.width(), rgb.height());
     let mut mask = entry.mask.as_deref().map(mask_of).transpose()?;
-    let mut camera = source.camera.clone();
+    let camera = without_lens(&source);
     if source.lens != Lens::None {
-        camera = undistort::pinhole_for(&source);
         alpha = alpha.map(|alpha| undistort::undistort(&source, &camera, &alpha, None).0);
         (rgb, mask) = undistort::undistort(&source, &camera, &rgb, mask.as_ref());
     }
-    let (width, height) = scaled(camera.width, camera.height, options.max_size);
-    if (width, height) != (camera.width, camera.height) {
+    let full = (camera.width, camera.height);
+    let camera = shrunk(camera, options.max_size);
+    let (width, height) = (camera.width, camera.height);
+    if (width, height) != full {
         rgb = resize::shrink(&rgb, width, height);
         alpha = alpha.map(|alpha| resize::shrink(&alpha, width, height));
         mask = mask.map(|mask| imageops::resize(&mask, width, height, FilterType::Triangle));
-        camera = camera.resized(width, height);
     }
     let mask = mask.map(|mask| mask.into_raw().iter().map(|&m| (m >= 128) as u8).collect());
     Ok(View {
@@ -125,6 +148,23 @@ fn load(entry: &Entry, options: &LoadOptions) -> Result<View, DataError> {
             alpha: alpha.map(|alpha| alpha.pixels().map(|pixel| pixel.0[0]).collect()),
         },
     })
+}
+
+/// The pinhole camera of a photo whose lens distortion is removed.
+fn without_lens(source: &LensCamera) -> Camera {
+    match source.lens {
+        Lens::None => source.camera.clone(),
+        _ => undistort::pinhole_for(source),
+    }
+}
+
+/// The camera of a photo that is scaled.
+fn shrunk(camera: Camera, max_size: Option<u32>) -> Camera {
+    let (width, height) = scaled(camera.width, camera.height, max_size);
+    match (width, height) == (camera.width, camera.height) {
+        true => camera,
+        false => camera.resized(width, height),
+    }
 }
 
 /// Size at which the longer side is at most `max_size`: each side times `max_size / longer`,

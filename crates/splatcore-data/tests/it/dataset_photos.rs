@@ -183,6 +183,36 @@ fn smaller_copies_of_the_photos_scale_the_camera() {
 }
 
 #[test]
+fn cameras_are_those_of_the_views() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    colmap_text(
+        root,
+        "1 OPENCV 64 48 50 52 31 25 0.1 -0.02 0.001 0\n2 PINHOLE 64 48 50 52 31 25\n",
+        &[(1, "a.png"), (2, "b.png"), (2, "c.png")],
+        POINTS,
+    );
+    for (name, width, height) in [("a.png", 64, 48), ("b.png", 64, 48), ("c.png", 32, 24)] {
+        save(pattern(width, height), &root.join("images").join(name));
+    }
+    let dataset = open(root);
+    for max_size in [None, Some(40)] {
+        let options = LoadOptions {
+            max_size,
+            ..LoadOptions::default()
+        };
+        let views = dataset
+            .load_views(&[2, 0, 1], &options, &|_, _| {})
+            .unwrap();
+        let seen: Vec<_> = views.into_iter().map(|view| view.camera).collect();
+        assert_eq!(dataset.cameras(&[2, 0, 1], &options).unwrap(), seen);
+    }
+    std::fs::write(root.join("images/b.png"), "no photo").unwrap();
+    let error = dataset.cameras(&[0, 1], &LoadOptions::default());
+    assert!(error.unwrap_err().to_string().contains("b.png"));
+}
+
+#[test]
 fn a_photo_of_another_shape_is_refused_with_both_sizes() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();

@@ -98,9 +98,6 @@ impl Trainer {
         self.seconds = stretch.clock.seconds();
 
         let mut signal = observer.signal();
-        if observer.wants_look() && self.look(stretch, observer)? == Signal::Stop {
-            signal = Signal::Stop;
-        }
         let last = step == self.schedule.config().iterations;
         let sampled = step == 1 || last || step.is_multiple_of(SAMPLE_EVERY);
         if sampled {
@@ -111,6 +108,10 @@ impl Trainer {
             if self.tell(stretch, observer) == Signal::Stop {
                 signal = Signal::Stop;
             }
+        }
+        // Behind the sample, so that who looks knows the loss of this step.
+        if observer.wants_look() && self.look(stretch, observer)? == Signal::Stop {
+            signal = Signal::Stop;
         }
         let stop = match signal {
             Signal::Stop => Some(Outcome::Interrupted { step }),

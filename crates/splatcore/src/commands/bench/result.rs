@@ -1,5 +1,6 @@
 //! What is measured, as it is written.
 
+use crate::program;
 use serde::Serialize;
 use splatcore_core::pipeline::Pipeline;
 use splatcore_papers::Row;
@@ -23,7 +24,10 @@ impl Made {
         Self {
             version: env!("CARGO_PKG_VERSION"),
             commit: option_env!("SPLATCORE_COMMIT").filter(|commit| !commit.is_empty()),
-            command: std::env::args().skip(1).map(without_folder).collect(),
+            command: program::arguments()
+                .into_iter()
+                .map(without_folder)
+                .collect(),
         }
     }
 }

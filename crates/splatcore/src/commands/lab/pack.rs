@@ -1,6 +1,7 @@
 //! `splatcore lab pack` and `merge`: an experiment on a machine that has a card and neither Rust
 //! nor a network.
 
+use crate::program;
 use anyhow::{Context, Result, bail};
 use splatcore_lab::copy::copy;
 use splatcore_lab::experiment::Folder;
@@ -33,6 +34,12 @@ const SCRIPT: &str = "#!/bin/sh\n# Goes on with the experiment; arguments go to 
 
 /// Runs `lab pack`.
 pub fn pack(args: &PackArgs) -> Result<()> {
+    let Some(program) = program::file()? else {
+        bail!(
+            "the Python package holds no program that runs by itself; install the program \
+             splatcore and type the same command with it"
+        );
+    };
     let folder = Folder::open(&args.folder)?;
     let out = &args.out;
     fs::create_dir_all(out).with_context(|| out.display().to_string())?;
@@ -59,7 +66,6 @@ pub fn pack(args: &PackArgs) -> Result<()> {
     }
     drop(folder);
     copy(&args.folder, &out.join("experiment"))?;
-    let program = std::env::current_exe().context("the program's own file")?;
     copy(&program, &out.join("splatcore"))?;
     let script = out.join("run.sh");
     fs::write(&script, SCRIPT).with_context(|| script.display().to_string())?;

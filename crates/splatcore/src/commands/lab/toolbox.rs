@@ -3,6 +3,7 @@
 use super::code::{self, Compiler};
 use super::device::{Card, Device, DeviceArgs, open};
 use super::sanitizer;
+use crate::program;
 use anyhow::{Context, Result};
 use splatcore_core::{Backend, Pipeline};
 use splatcore_cpu::CpuBackend;
@@ -25,7 +26,8 @@ pub struct Build {
     /// Machine code of programs that were compiled.
     compiler: Compiler,
     kernels: Texts,
-    program: PathBuf,
+    /// Starts this command line in another process.
+    program: Vec<OsString>,
     /// Compiled kernels of this build. Workers with other kernels copy it, so that they compile
     /// only what is changed, and cannot change it.
     cache: PathBuf,
@@ -54,7 +56,7 @@ impl Build {
                 .iter()
                 .map(|&(name, text)| (name.to_owned(), text.to_owned()))
                 .collect(),
-            program: std::env::current_exe().context("the program's own file")?,
+            program: program::again()?,
             cache,
             judge: CpuBackend::new(None),
         })
@@ -144,10 +146,8 @@ impl Toolbox for Build {
             (Role::CheckedBackwards, _) => "checked-backwards",
         };
         let changed = std::fs::read_dir(kernels).is_ok_and(|mut files| files.next().is_some());
-        let mut command: Vec<OsString> = ["lab", "worker", "--kind", kind]
-            .map(OsString::from)
-            .to_vec();
-        command.insert(0, self.program.clone().into());
+        let mut command = self.program.clone();
+        command.extend(["lab", "worker", "--kind", kind].map(OsString::from));
         let mut option = |name: &str, value: &Path| {
             command.extend([OsString::from(name), value.into()]);
         };

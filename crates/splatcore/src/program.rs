@@ -1,0 +1,55 @@
+//! The program that runs: what it was called with, and what starts it again. The process may be one
+//! of another program that holds the command line, Python for example.
+
+use anyhow::{Context, Result};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+struct Called {
+    arguments: Vec<OsString>,
+    again: Vec<OsString>,
+}
+
+static CALLED: OnceLock<Called> = OnceLock::new();
+
+/// Notes how the command line was called; a process runs one. `again` is empty if the process's own
+/// file starts it again.
+pub fn set(arguments: &[OsString], again: Vec<OsString>) {
+    let arguments = arguments.to_vec();
+    // A later call would be of the same program, whose arguments are then the first ones'.
+    let _ = CALLED.set(Called { arguments, again });
+}
+
+/// The arguments, without the program's name.
+pub fn arguments() -> Vec<String> {
+    let called = CALLED.get().map(|called| called.arguments.as_slice());
+    let typed = called.unwrap_or_default().iter().skip(1);
+    typed.map(|typed| typed.to_string_lossy().into()).collect()
+}
+
+/// What starts the command line in another process, arguments follow.
+///
+/// # Errors
+/// The process's own file cannot be found.
+pub fn again() -> Result<Vec<OsString>> {
+    match CALLED.get() {
+        Some(called) if !called.again.is_empty() => Ok(called.again.clone()),
+        _ => Ok(vec![own_file()?.into()]),
+    }
+}
+
+/// The file of the program, if it is one file that runs by itself.
+///
+/// # Errors
+/// The process's own file cannot be found.
+pub fn file() -> Result<Option<PathBuf>> {
+    match CALLED.get() {
+        Some(called) if !called.again.is_empty() => Ok(None),
+        _ => own_file().map(Some),
+    }
+}
+
+fn own_file() -> Result<PathBuf> {
+    std::env::current_exe().context("the program's own file")
+}
