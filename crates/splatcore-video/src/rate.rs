@@ -3,7 +3,7 @@
 /// Numerator and denominator of a rate: whole ones exactly, those of NTSC as n 1000/1001, others in
 /// thousandths.
 pub fn fraction(fps: f64) -> (u32, u32) {
-    let near = |a: f64| (a - a.round()).abs() < 1e-6 * a && a >= 1.0 && a < 1e6;
+    let near = |a: f64| (a - a.round()).abs() < 1e-6 * a && (1.0..1e6).contains(&a);
     let ntsc = fps * 1.001;
     if near(fps) {
         (fps.round() as u32, 1)
