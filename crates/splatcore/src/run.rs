@@ -40,10 +40,10 @@ use watch::Watch;
 /// Also when the run was interrupted: the message says how to go on.
 pub fn run(job: &Job) -> Result<(Written, Option<Live>)> {
     let (config, files) = (&job.config, Files::of(&job.folder));
-    // What is wrong with it is said before anything else is done, what is right when the work
-    // begins.
+    // What is wrong is said before anything is done, what is right when the work begins.
     let backend = backends::for_training(config, job.device)?;
     let dataset = load::dataset(&job.dataset, job.images.as_deref(), config.seed)?;
+    let init = job.init.as_deref().map(load::scene).transpose()?;
     let checkpoint = prepare_folder(job, &files)?;
     let backend = backend.announce();
     let photos = load_photos(&dataset, config)?;
@@ -58,7 +58,12 @@ pub fn run(job: &Job) -> Result<(Written, Option<Live>)> {
         );
     }
 
-    let mut trainer = start(job, &*backend, &dataset, &photos, checkpoint)?;
+    let begin = match (checkpoint, init) {
+        (Some(checkpoint), _) => Begin::Resumed(Box::new(checkpoint)),
+        (None, Some((scene, _))) => Begin::Fresh(scene),
+        (None, None) => Begin::Fresh(of_points(config, &dataset, train)),
+    };
+    let mut trainer = start(config, &*backend, &photos, begin)?;
     if job.overwrite && !job.resume {
         files.remove()?;
     }
@@ -188,17 +193,24 @@ fn watched(show: &Show, job: &Job, photos: &Photos, start: Gaussians) -> Result<
     )
 }
 
-/// A trainer at the first step, or where the checkpoint left off.
+/// What a run begins with.
+enum Begin {
+    /// These Gaussians, at the first step.
+    Fresh(Gaussians),
+    /// Where a checkpoint left off.
+    Resumed(Box<Checkpoint>),
+}
+
+/// A trainer that is ready to take steps.
 fn start(
-    job: &Job,
+    config: &ResolvedConfig,
     backend: &dyn Backend,
-    dataset: &Dataset,
     photos: &Photos,
-    checkpoint: Option<Checkpoint>,
+    begin: Begin,
 ) -> Result<Trainer> {
-    let (config, train) = (&job.config, &photos.train);
-    match checkpoint {
-        Some(checkpoint) => {
+    let train = &photos.train;
+    match begin {
+        Begin::Resumed(checkpoint) => {
             eprintln!(
                 "resuming at step {} of {}",
                 checkpoint.step, config.iterations
@@ -208,14 +220,10 @@ fn start(
                 config,
                 backend,
                 Arc::clone(train),
-                checkpoint,
+                *checkpoint,
             )?)
         }
-        None => {
-            let start = match &job.init {
-                Some(scene) => load::scene(scene)?.0,
-                None => of_points(config, dataset, train),
-            };
+        Begin::Fresh(start) => {
             plan_memory(config, backend, start.len(), photos);
             Ok(Trainer::new(config, backend, Arc::clone(train), start)?)
         }
