@@ -50,8 +50,8 @@ impl CudaBackend {
     /// Opens a card.
     ///
     /// # Errors
-    /// If there is no driver, no card, neither kernels that are built in for the card nor a compiler,
-    /// or the card is too old.
+    /// If there is no driver, no card, neither kernels that are built in for the card nor a
+    /// compiler, or the card is too old.
     pub fn open(options: Options) -> Result<Self, OpenError> {
         let card = Card::open(options.device)?;
         machine_code::check(card.capability()).map_err(|_| NoCard {

@@ -11,6 +11,7 @@
 //! same (`splatcore-page/src/shared/keyframes.js`); a test compares both.
 
 use crate::keyframes::{CameraPath, Easing, Keyframe, Pose};
+use crate::linear::distance;
 use crate::motion::{Motion, Speed};
 use crate::rotation::{matrix, nearer, quaternion};
 use crate::spline::{catmull_rom, hermite, monotone};
@@ -64,7 +65,9 @@ impl Curve {
             speed: None,
         };
         if motion.constant_speed {
-            curve.speed = Some(Speed::of(&curve));
+            curve.speed = Some(Speed::of(&curve.key_times(), |time| {
+                curve.at_key_time(time).position
+            }));
         }
         curve
     }
@@ -72,6 +75,21 @@ impl Curve {
     /// Length in seconds.
     pub fn seconds(&self) -> f64 {
         self.seconds
+    }
+
+    /// How many frames a video of it has, at least one.
+    pub fn frames(&self, fps: f64) -> u64 {
+        ((self.seconds() * fps).round() as u64).max(1)
+    }
+
+    /// The time in seconds of frame `index` of `count`. The first and the last frame of an open
+    /// curve are its ends; the frame after the last of a looped one would be the first again.
+    pub fn frame_time(&self, index: f64, count: u64) -> f64 {
+        let steps = match self.looped() {
+            true => count,
+            false => count.saturating_sub(1).max(1),
+        };
+        self.seconds() * index / steps as f64
     }
 
     /// Whether the end is the start.
@@ -228,8 +246,4 @@ fn keys(keyframes: &[Keyframe]) -> Vec<Key> {
             }
         })
         .collect()
-}
-
-pub(crate) fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
-    (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>().sqrt()
 }

@@ -11,7 +11,7 @@ pub fn solve(a: [[f64; 3]; 3], b: [f64; 3]) -> Option<[f64; 3]> {
         .flatten()
         .fold(0.0_f64, |most, v| most.max(v.abs()));
     let whole = det(columns);
-    if !(whole.abs() > 1e-12 * size.powi(3)) {
+    if whole.is_nan() || whole.abs() <= 1e-12 * size.powi(3) {
         return None;
     }
     Some(std::array::from_fn(|k| {
@@ -64,6 +64,11 @@ pub fn principal_axes(points: &[[f64; 3]], centre: [f64; 3]) -> [[f64; 3]; 3] {
 pub fn percentile(mut values: Vec<f64>, share: f64) -> f64 {
     let at = ((values.len() - 1) as f64 * share).round() as usize;
     *values.select_nth_unstable_by(at, f64::total_cmp).1
+}
+
+/// The distance of two points.
+pub fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
+    (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>().sqrt()
 }
 
 #[cfg(test)]

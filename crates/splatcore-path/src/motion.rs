@@ -1,6 +1,6 @@
 //! When the camera is where on its curve: speed, easing, the times of frames.
 
-use crate::curve::{Curve, distance};
+use crate::linear::distance;
 
 /// How a curve is travelled.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -53,21 +53,21 @@ pub(crate) struct Speed {
 }
 
 impl Speed {
-    /// Measures a curve by chords. A piece in which the position stays counts by its time, as much
-    /// way as the camera makes in that time elsewhere.
-    pub fn of(curve: &Curve) -> Self {
-        let key_times = curve.key_times();
+    /// Measures a curve by chords, from the times of its keys and its position at a time. A piece in
+    /// which the position stays counts by its time, as much way as the camera makes in that time
+    /// elsewhere.
+    pub fn of(key_times: &[f64], position_at: impl Fn(f64) -> [f64; 3]) -> Self {
         let pieces = key_times.len() - 1;
         let cells = (CELLS / pieces).clamp(4, CELLS_OF_A_PIECE);
         let mut times = vec![0.0];
         let mut lengths = vec![];
         let mut moving = 0.0;
-        let mut last = curve.at_key_time(0.0).position;
+        let mut last = position_at(0.0);
         for piece in key_times.windows(2) {
             let start = lengths.len();
             for cell in 1..=cells {
                 let time = piece[0] + (piece[1] - piece[0]) * cell as f64 / cells as f64;
-                let position = curve.at_key_time(time).position;
+                let position = position_at(time);
                 lengths.push(distance(last, position));
                 times.push(time);
                 last = position;
@@ -107,22 +107,5 @@ impl Speed {
             true => t0 + (t1 - t0) * ((share - s0) / (s1 - s0)).clamp(0.0, 1.0),
             false => t0,
         }
-    }
-}
-
-impl Curve {
-    /// How many frames a video of it has, at least one.
-    pub fn frames(&self, fps: f64) -> u64 {
-        ((self.seconds() * fps).round() as u64).max(1)
-    }
-
-    /// The time in seconds of frame `index` of `count`. The first and the last frame of an open
-    /// curve are its ends; the frame after the last of a looped one would be the first again.
-    pub fn frame_time(&self, index: f64, count: u64) -> f64 {
-        let steps = match self.looped() {
-            true => count,
-            false => count.saturating_sub(1).max(1),
-        };
-        self.seconds() * index / steps as f64
     }
 }

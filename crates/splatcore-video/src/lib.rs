@@ -9,7 +9,7 @@
 //!
 //! | question | file |
 //! | --- | --- |
-//! | which encoder writes which file | `encoder.rs` |
+//! | which encoder writes which file | `encoder.rs`, `open.rs` |
 //! | how is ffmpeg found and fed | `ffmpeg.rs` |
 //! | how is AV1 written without it | `av1.rs`, `yuv.rs` |
 //! | animated PNG and GIF | `apng.rs`, `gif.rs` |
@@ -24,12 +24,14 @@ mod error;
 mod ffmpeg;
 mod frames;
 mod gif;
+mod open;
 mod rate;
 mod unfinished;
 mod yuv;
 
 pub use average::Average;
-pub use encoder::{Codec, Container, Encoder, Job, Output, open};
+pub use encoder::{Codec, Container, Encoder, Job, Output};
 pub use error::VideoError;
 pub use ffmpeg::find as find_ffmpeg;
 pub use frames::{FrameFolder, write_png};
+pub use open::open;

@@ -1,25 +1,23 @@
 //! Where the cameras of `render` and `bench` come from: a dataset, a cameras.json, or an orbit
 //! around the scene.
 
-mod surroundings;
+pub mod named;
+pub mod surroundings;
 
-pub use surroundings::surroundings;
+pub use named::{MAX_SIDE, NamedCamera, Size};
 
 use crate::load;
 use crate::orbit::{self, Up};
 use crate::output::{self, WrongUsage};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
-use splatcore_core::{Camera, Gaussians, Photo};
+use splatcore_core::{Camera, Gaussians};
 use splatcore_data::dataset::{LoadOptions, Split};
 use splatcore_path::Pose;
 use splatcore_path::generate::Orbit;
 use splatcore_train::config::Background;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
-/// Larger images are refused: a typing error should not ask for terabytes.
-pub const MAX_SIDE: u32 = 16_384;
 /// Where the cameras come from, and the background.
 #[derive(clap::Args)]
 pub struct CameraArgs {
@@ -90,17 +88,6 @@ struct Source {
     /// inwards. Time grows with N
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     orbit: Option<u32>,
-}
-
-/// A camera and the name of its picture.
-pub struct NamedCamera {
-    /// As the dataset or the file spells it.
-    pub name: String,
-    /// At the size to render.
-    pub camera: Camera,
-    /// What was photographed from there, if a dataset knows; of another size when `--size` was
-    /// given.
-    pub photo: Option<Photo>,
 }
 
 impl CameraArgs {
@@ -341,28 +328,6 @@ impl JsonCamera {
             translation: std::array::from_fn(|i| {
                 -(0..3).map(|j| rotation[i][j] * p[j]).sum::<f64>()
             }),
-        }
-    }
-}
-
-/// An image size, `WxH`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Size(pub u32, pub u32);
-
-impl FromStr for Size {
-    type Err = String;
-    fn from_str(s: &str) -> Result<Self, String> {
-        let sides = s
-            .split_once(['x', 'X'])
-            .and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
-        match sides {
-            Some((w, h)) if (1..=MAX_SIDE).contains(&w) && (1..=MAX_SIDE).contains(&h) => {
-                Ok(Self(w, h))
-            }
-            _ => Err(format!(
-                "'{s}' is not a size; write WxH in pixels, 1 to {MAX_SIDE} each, for example \
-                 1280x720"
-            )),
         }
     }
 }

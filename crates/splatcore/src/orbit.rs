@@ -1,6 +1,7 @@
 //! The circle around a scene that `--orbit` stands on and `--path orbit` follows.
 
-use crate::cameras::{NamedCamera, Size, surroundings};
+use crate::cameras::named::{NamedCamera, Size};
+use crate::cameras::surroundings::surroundings;
 use anyhow::{Result, bail};
 use splatcore_core::{Camera, Gaussians};
 use splatcore_path::generate::Orbit;

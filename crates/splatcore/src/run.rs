@@ -48,15 +48,7 @@ pub fn run(job: &Job) -> Result<(Written, Option<Live>)> {
     let backend = backend.announce();
     let photos = load_photos(&dataset, config)?;
     let Photos { train, test } = &photos;
-    let (measured, split): (&[View], _) = match test.is_empty() {
-        true => (train, "train"),
-        false => (test, "test"),
-    };
-    if test.is_empty() {
-        eprintln!(
-            "no photo is held out: quality is measured on the photos trained on, which flatters it"
-        );
-    }
+    let (measured, split) = measured_on(&photos);
 
     let begin = match (checkpoint, init) {
         (Some(checkpoint), _) => Begin::Resumed(Box::new(checkpoint)),
@@ -121,6 +113,18 @@ pub fn run(job: &Job) -> Result<(Written, Option<Live>)> {
         format!("{scene} is complete, but not the state behind it, which --resume needs")
     })?;
     Ok((metrics, live))
+}
+
+/// The views on which quality is measured, and what they are called: those held out, if there are
+/// any.
+fn measured_on(photos: &Photos) -> (&[View], &'static str) {
+    if photos.test.is_empty() {
+        eprintln!(
+            "no photo is held out: quality is measured on the photos trained on, which flatters it"
+        );
+        return (&photos.train, "train");
+    }
+    (&photos.test, "test")
 }
 
 /// The scene for the report. A failure costs the report nothing else.

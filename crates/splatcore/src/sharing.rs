@@ -1,14 +1,14 @@
 //! A scene as one HTML page, for `export`, `demo` and the report of a run.
 
-use crate::cameras;
+use crate::cameras::surroundings::surroundings;
 use crate::orbit::{self, Up};
 use crate::progress::Stages;
 use crate::viewing::scene_info;
 use anyhow::{Context, Result, bail};
 use splatcore_core::{Camera, Gaussians};
 use splatcore_data::scene::{WriteOptions, write};
-use splatcore_path::files;
 use splatcore_page::{Keyframe, Page, Pose, View};
+use splatcore_path::files;
 use std::path::Path;
 
 /// A report holds the page of a scene of at most so many Gaussians, some 4 MB of degree 3. Making
@@ -37,7 +37,7 @@ pub struct Choices {
 /// # Errors
 /// If the scene is empty or cannot be written as SOG.
 pub fn page(gaussians: &Gaussians, antialias: bool, choices: &Choices) -> Result<String> {
-    let Some((centre, radius)) = cameras::surroundings(gaussians) else {
+    let Some((centre, radius)) = surroundings(gaussians) else {
         bail!("the scene has no Gaussian; a page would show nothing");
     };
     let cameras = choices.views.iter();

@@ -128,15 +128,15 @@ export class Renderer {
     for (const name of ['low', 'high', 'rotation', 'scale', 'colour', 'labels', 'centroids']) scene[name]?.close();
   }
 
-  // The palette with its codebook applied, as halfs.
+  // The palette with its codebook applied, as halves.
   paletteTexture(image, codebook) {
     const { gl } = this;
     const { width, height } = image;
     const texture = this.imageTexture(image);
     const codes = this.read(texture, width, height);
     gl.deleteTexture(texture);
-    const halfs = Uint16Array.from(codebook, half);
-    const values = Uint16Array.from(codes, (code) => halfs[code]);
+    const halves = Uint16Array.from(codebook, half);
+    const values = Uint16Array.from(codes, (code) => halves[code]);
     return this.texture(gl.RGBA16F, width, height, values, gl.RGBA, gl.HALF_FLOAT);
   }
 

@@ -6,7 +6,7 @@
 //! world; a scene trained elsewhere on the same dataset needs that file.
 
 use super::fields::Field;
-use super::{Format, Read, bytes_of, parse_json};
+use super::format::{Format, Read, bytes_of, parse_json};
 use crate::{CameraPath, Curve, MAX_KEYFRAMES, PathError, Pose};
 use serde_json::json;
 use splatcore_core::camera::{dot, normalize};

@@ -11,7 +11,7 @@
 //! or `hold`) may be missing.
 
 use super::fields::Field;
-use super::{Format, Read};
+use super::format::{Format, Read};
 use crate::{CameraPath, Easing, Keyframe, PathError, Pose};
 use serde_json::json;
 

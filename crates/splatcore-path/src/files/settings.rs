@@ -2,8 +2,8 @@
 //! Schema: supersplat-viewer 1.36.2, `docs/api.md`.
 
 use super::fields::Field;
+use super::format::{Format, Read};
 use super::playcanvas::{Key, Track, UP, turned};
-use super::{Format, Read};
 use crate::generate::focus_of;
 use crate::{Curve, PathError, Pose};
 use serde_json::json;
@@ -127,7 +127,7 @@ pub fn write(curve: &Curve, fps: f64) -> (String, Vec<String>) {
     let focus = focus_of(&poses);
     let ahead = poses
         .iter()
-        .map(|p| crate::curve::distance(p.position, focus))
+        .map(|p| crate::linear::distance(p.position, focus))
         .sum::<f64>();
     let ahead = (ahead / count as f64).max(1e-3);
     let (mut positions, mut targets, mut fovs) = (Vec::new(), Vec::new(), Vec::new());

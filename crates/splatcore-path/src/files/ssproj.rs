@@ -3,8 +3,8 @@
 //! spline over its length unless `loop` is false.
 
 use super::fields::Field;
+use super::format::{Format, HELP, MAX_BYTES, Read, parse_json};
 use super::playcanvas::{Key, Track};
-use super::{Format, HELP, MAX_BYTES, Read, parse_json};
 use crate::PathError;
 use std::io::{Cursor, Read as _};
 use std::path::Path;

@@ -3,8 +3,8 @@
 //! be missing: 30, 60 degrees and y.
 
 use super::fields::Field;
+use super::format::{Format, Read};
 use super::playcanvas::{UP, turned};
-use super::{Format, Read};
 use crate::{CameraPath, MAX_KEYFRAMES, PathError, Pose};
 use splatcore_core::camera::normalize;
 

@@ -117,7 +117,7 @@ pub fn focus_of(cameras: &[Pose]) -> [f64; 3] {
     }
     let spread = cameras
         .iter()
-        .map(|c| crate::curve::distance(c.position, mean))
+        .map(|c| crate::linear::distance(c.position, mean))
         .sum::<f64>();
     let ahead = if spread > 0.0 { spread / count } else { 1.0 };
     std::array::from_fn(|k| mean[k] + ahead * forward[k])

@@ -1,6 +1,6 @@
 //! A spline through cameras.
 
-use crate::curve::distance;
+use crate::linear::distance;
 use crate::{CameraPath, Keyframe, MAX_KEYFRAMES, PathError, Pose};
 
 /// A path through cameras in their order, the times between two as their distances, so that the

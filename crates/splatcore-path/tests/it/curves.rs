@@ -230,7 +230,8 @@ fn defects_name_their_keyframe() {
         path.defect()
     };
     assert_eq!(good.defect(), None);
-    let spoil: [(fn(&mut CameraPath), Option<usize>); 6] = [
+    type Spoil = fn(&mut CameraPath);
+    let spoil: [(Spoil, Option<usize>); 6] = [
         (|p| p.keyframes.clear(), None),
         (|p| p.keyframes[2].time = 0.1, Some(2)),
         (|p| p.keyframes[1].pose.fov = 3.2, Some(1)),

@@ -1,4 +1,5 @@
 //! Tests of the public interface.
+#![allow(clippy::unwrap_used)] // helpers of tests; clippy knows those with #[test] only
 
 mod animated;
 mod folders;

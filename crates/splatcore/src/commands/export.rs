@@ -2,8 +2,8 @@
 
 use crate::cameras;
 use crate::commands::view::{Kind, kind};
-use crate::sharing::{self, Choices, camera_of, page, read_path};
 use crate::orbit::Up;
+use crate::sharing::{self, Choices, camera_of, page, read_path};
 use crate::{load, output};
 use anyhow::{Result, bail};
 use splatcore_core::Camera;

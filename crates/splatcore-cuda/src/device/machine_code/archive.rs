@@ -15,7 +15,7 @@
 //! A block is one stream, since the variants of a kernel file share most of their code: 427
 //! programs for one card take 15.5 MB, and 1.7 MB as one stream.
 
-use super::Key;
+use super::key::Key;
 use std::collections::HashMap;
 use std::io::{Error, Read};
 
@@ -140,10 +140,7 @@ impl Block<'_> {
 ///
 /// # Errors
 /// If zstd refuses.
-pub fn write(
-    compiler: [u32; 2],
-    targets: &[(Target, Compiled)],
-) -> Result<Vec<u8>, Error> {
+pub fn write(compiler: [u32; 2], targets: &[(Target, Compiled)]) -> Result<Vec<u8>, Error> {
     let mut file = MAGIC.to_vec();
     file.extend(compiler.iter().flat_map(|number| number.to_le_bytes()));
     for (target, programs) in targets {

@@ -1,6 +1,6 @@
 //! Code that NVRTC made, on disk.
 
-use super::Key;
+use super::key::Key;
 use crate::device::nvrtc::Nvrtc;
 use crate::device::{DeviceError, Program};
 use std::path::PathBuf;

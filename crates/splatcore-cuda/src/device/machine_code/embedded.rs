@@ -1,8 +1,8 @@
 //! Kernels that are built into this program, if it was built with `SPLATCORE_EMBEDDED_KERNELS`
 //! naming a file of `scripts/embed-kernels`. They need neither NVRTC nor its cache.
 
-use super::Key;
 use super::archive::{Archive, Block, Target};
+use super::key::Key;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 

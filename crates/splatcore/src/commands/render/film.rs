@@ -1,6 +1,6 @@
 //! A camera path to a video or a folder of frames.
 
-use super::Args;
+use super::args::Args;
 use super::path_args::Kind;
 use super::plan::Plan;
 use super::shots::Shots;

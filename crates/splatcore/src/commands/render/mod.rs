@@ -1,5 +1,6 @@
 //! `splatcore render`: a scene to PNG files, or along a camera path to a video.
 
+mod args;
 mod film;
 mod path_args;
 mod pictures;
@@ -7,66 +8,9 @@ mod plan;
 mod shots;
 mod sinks;
 
-use crate::backends::{BackendArgs, HalfSceneArgs};
-use crate::cameras::CameraArgs;
-use anyhow::Result;
-use path_args::PathArgs;
-use splatcore_core::Pipeline;
-use splatcore_core::backend::RenderOptions;
-use std::path::PathBuf;
+pub use args::Args;
 
-/// Render a scene to PNG files or a video.
-///
-/// Pictures are of the cameras of --dataset, --cameras or --orbit. With --path they are the frames
-/// of a video along a camera path.
-#[derive(clap::Args)]
-#[command(
-    allow_negative_numbers = true,
-    // A path can do without cameras; `run` checks that there is one of both.
-    mut_group("Source", |group| group.required(false)),
-)]
-pub struct Args {
-    /// The scene: .ply, .spz, .sog, .splat, .ksplat or .glb
-    pub scene: PathBuf,
-    /// Folder for the pictures; each is named after its view, subfolders kept. Files of the same
-    /// name are replaced. With --path: a video (.mp4, .mov, .mkv, .webm), an animated picture
-    /// (.png, .gif), or a folder for the frames, with which the same command goes on after Ctrl-C
-    #[arg(short, long, value_name = "DIR_OR_FILE")]
-    pub output: PathBuf,
-    #[command(flatten)]
-    pub cameras: CameraArgs,
-    #[command(flatten)]
-    pub path: PathArgs,
-    /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. Images
-    /// differ by what docs/methods says of each
-    #[arg(long, value_name = "NAME", default_value_t = Pipeline::AUTO)]
-    pub pipeline: Pipeline,
-    /// On a card, interpolate images of 4 million pixels and more with the blend splatcore where
-    /// that is safe: one position per four pixels is blended. A pixel may be off by more than a
-    /// step of 8 bits. Saves time if splats are large and many; costs some if not. Changes nothing
-    /// with --depth and on the cpu backend
-    #[arg(long)]
-    pub interpolate: bool,
-    /// Also NAME_depth.npy, depth along the view axis in world units as NumPy reads it (f32, 0
-    /// where nothing is), and NAME_depth.png, its inverse to look at in 16 bits, one scale for all
-    /// pictures, which depth.json holds. Depth is the inverse of the mean of 1/z over the Gaussians
-    /// that make up a pixel, by their share of its colour; where only a little is seen (--alpha) it
-    /// is the depth of that little. Takes little more time to render and as much again to write;
-    /// pictures stay as they are, but for roundings with a --pipeline whose blend has no depth (all
-    /// but scalar, subtile and splatcore): subtile takes its place. With --path a video beside,
-    /// NAME_depth, of inverse depth in 8 bits, whose scale NAME_depth.json holds; in a folder .npy
-    /// and .png files
-    #[arg(long)]
-    pub depth: bool,
-    /// Also NAME_alpha.png: how much of what is behind the scene each pixel hides, 8 bits.
-    /// Rendering takes no longer. With --path a video beside, NAME_alpha
-    #[arg(long)]
-    pub alpha: bool,
-    #[command(flatten)]
-    pub half: HalfSceneArgs,
-    #[command(flatten)]
-    pub backend: BackendArgs,
-}
+use anyhow::Result;
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
@@ -75,20 +19,6 @@ pub fn run(args: Args) -> Result<()> {
         None => {
             args.cameras.check_given()?;
             pictures::run(&args)
-        }
-    }
-}
-
-impl Args {
-    /// How frames are rendered on a background; `antialias` is the scene's.
-    fn options(&self, background: [f32; 3], antialias: bool) -> RenderOptions {
-        RenderOptions {
-            pipeline: self.pipeline,
-            background,
-            inverse_depth: self.depth,
-            antialias,
-            interpolate: self.interpolate,
-            ..RenderOptions::default()
         }
     }
 }

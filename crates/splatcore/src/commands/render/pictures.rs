@@ -1,6 +1,6 @@
 //! Pictures of cameras.
 
-use super::Args;
+use super::args::Args;
 use crate::channels::Channels;
 use crate::progress::Progress;
 use crate::{load, output};

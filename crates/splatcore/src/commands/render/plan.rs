@@ -1,6 +1,6 @@
 //! What a film shows: the curve, its frames, their size.
 
-use super::Args;
+use super::args::Args;
 use super::path_args::{FrameRange, Kind, Projection};
 use crate::cameras::{MAX_SIDE, Size};
 use crate::output::{self, WrongUsage, counted};

@@ -1,6 +1,6 @@
 //! Where the frames of a film go: videos, or folders.
 
-use super::Args;
+use super::args::Args;
 use super::plan::Plan;
 use super::shots::Shot;
 use crate::{channels, output};

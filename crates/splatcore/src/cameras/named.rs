@@ -1,0 +1,40 @@
+//! A camera with a name, and the size of its image.
+
+use splatcore_core::{Camera, Photo};
+use std::str::FromStr;
+
+/// Larger images are refused: a typing error should not ask for terabytes.
+pub const MAX_SIDE: u32 = 16_384;
+
+/// A camera and the name of its picture.
+pub struct NamedCamera {
+    /// As the dataset or the file spells it.
+    pub name: String,
+    /// At the size to render.
+    pub camera: Camera,
+    /// What was photographed from there, if a dataset knows; of another size when `--size` was
+    /// given.
+    pub photo: Option<Photo>,
+}
+
+/// An image size, `WxH`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Size(pub u32, pub u32);
+
+impl FromStr for Size {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        let sides = s
+            .split_once(['x', 'X'])
+            .and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
+        match sides {
+            Some((w, h)) if (1..=MAX_SIDE).contains(&w) && (1..=MAX_SIDE).contains(&h) => {
+                Ok(Self(w, h))
+            }
+            _ => Err(format!(
+                "'{s}' is not a size; write WxH in pixels, 1 to {MAX_SIDE} each, for example \
+                 1280x720"
+            )),
+        }
+    }
+}
