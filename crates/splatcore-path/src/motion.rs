@@ -53,8 +53,8 @@ pub(crate) struct Speed {
 }
 
 impl Speed {
-    /// Measures a curve by chords, from the times of its keys and its position at a time. A piece in
-    /// which the position stays counts by its time, as much way as the camera makes in that time
+    /// Measures a curve by chords, from the times of its keys and its position at a time. A piece
+    /// in which the position stays counts by its time, as much way as the camera makes in that time
     /// elsewhere.
     pub fn of(key_times: &[f64], position_at: impl Fn(f64) -> [f64; 3]) -> Self {
         let pieces = key_times.len() - 1;
