@@ -95,7 +95,9 @@ impl Ffmpeg {
             .take()
             .and_then(|reader| reader.join().ok())
             .unwrap_or_default();
-        let first = said.lines().map(str::trim).find(|line| !line.is_empty());
+        // SVT-AV1 introduces itself before it says what is wrong.
+        let is_told = |line: &&str| !line.is_empty() && !line.starts_with("Svt[info]");
+        let first = said.lines().map(str::trim).find(is_told);
         let why = first.map_or_else(|| otherwise.to_string(), str::to_owned);
         let problem = format!("ffmpeg failed ({why})");
         VideoError::new(

@@ -487,9 +487,10 @@ mod tests {
         let said = child.ask(&time()).unwrap_err().to_string();
         assert!(said.contains("SPLATCORE_KERNELS=here"), "{said}");
         let kept = |line: &str| {
-            let own = ["PWD", "SHLVL", "_", "OLDPWD", "TMPDIR", "SPLATCORE_KERNELS"];
+            let own = ["PWD", "SHLVL", "_", "OLDPWD", "TMPDIR"];
+            let given = ["SPLATCORE_KERNELS", "SPLATCORE_EMBEDDED"];
             let name = line.split('=').next().unwrap_or_default();
-            own.contains(&name) || KEPT.contains(&name)
+            own.contains(&name) || given.contains(&name) || KEPT.contains(&name)
         };
         let lines = said
             .lines()

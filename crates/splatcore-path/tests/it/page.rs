@@ -95,9 +95,10 @@ fn html(poses: &[Pose], times: &[f64]) -> String {
     };
     let list: Vec<_> = poses
         .iter()
-        .map(|pose| {
+        .enumerate()
+        .map(|(i, pose)| {
             serde_json::json!({
-                "position": pose.position, "rotation": pose.rotation, "fov": pose.fov.to_degrees(),
+                "time": 2 * i, "position": pose.position, "rotation": pose.rotation, "fov": pose.fov.to_degrees(),
             })
         })
         .collect();

@@ -112,17 +112,18 @@ fn what_is_wrong_is_told_and_nothing_is_written() {
         std::fs::write(&bad, content).unwrap();
         with(&["--path", text(&bad)])
     };
-    assert!(keyframe("").contains("holds no keyframe"));
-    let squeezed = "{\"position\": [0,0,0], \"rotation\": [[1,0,0],[0,2,0],[0,0,1]], \"fov\": 40}";
-    assert!(keyframe(squeezed).contains("keyframe 0: the pose's rotation is not orthonormal"));
-    let wide = "{\"position\": [0,0,0], \"rotation\": [[1,0,0],[0,1,0],[0,0,1]], \"fov\": 180}";
-    assert!(keyframe(wide).contains("a field of view of 180 degrees"));
+    assert!(keyframe("").contains("there is no keyframe"));
+    let pose = "\"position\": [0,0,0], \"rotation\": [[1,0,0],[0,1,0],[0,0,1]]";
+    let timeless = keyframe(&format!("{{{pose}, \"fov\": 40}}"));
+    assert!(timeless.contains("keyframes[0].time: is missing"));
+    let wide = keyframe(&format!("{{\"time\": 0, {pose}, \"fov\": 180}}"));
+    assert!(wide.contains("a field of view of 180 degrees"));
     std::fs::write(
         &bad,
         "{\"splatcore\": \"camera path 9\", \"keyframes\": []}",
     )
     .unwrap();
-    assert!(with(&["--path", text(&bad)]).contains("'camera path 9'"));
+    assert!(with(&["--path", text(&bad)]).contains("\"camera path 9\""));
     assert!(with(&["--views", text(&folder.path().join("none"))]).contains("cannot be read"));
     let line = fails(&["export", text(folder.path()), "-o", text(folder.path())]);
     assert!(line.contains("is a folder"), "{line}");

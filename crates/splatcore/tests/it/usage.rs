@@ -14,11 +14,14 @@ fn top_level_help() {
     train        Turn posed photos into a scene of Gaussians
     poses        Find the cameras of photos or of a video: a dataset for `train`
     eval         Measure a scene against photos: PSNR and SSIM
-    render       Render a scene to PNG files
+    render       Render a scene to PNG files or a video
     bench        Time the stages of rendering, for one or more pipelines
     view         Look at a scene or a dataset in a browser
+    export       Write a scene as one HTML page that anyone can open
+    report       Compare finished runs on one page
     info         Say what a scene file or a dataset holds
     convert      Write scenes in another format, edited
+    prune        Make a scene smaller: keep the Gaussians that photos show most
     demo         Make a small dataset, train on it, show the result: the whole way in a few minutes
     lab          Search for faster kernels, and judge changes of them
     doctor       Say what this machine and this build can do, and check that they compute correctly
