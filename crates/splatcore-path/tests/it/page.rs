@@ -98,7 +98,9 @@ fn html(poses: &[Pose], times: &[f64]) -> String {
         .enumerate()
         .map(|(i, pose)| {
             serde_json::json!({
-                "time": 2 * i, "position": pose.position, "rotation": pose.rotation, "fov": pose.fov.to_degrees(),
+                "time": 2 * i,
+                "position": pose.position,
+                "rotation": pose.rotation, "fov": pose.fov.to_degrees(),
             })
         })
         .collect();
