@@ -488,9 +488,8 @@ mod tests {
         assert!(said.contains("SPLATCORE_KERNELS=here"), "{said}");
         let kept = |line: &str| {
             let own = ["PWD", "SHLVL", "_", "OLDPWD", "TMPDIR"];
-            let given = ["SPLATCORE_KERNELS", "SPLATCORE_EMBEDDED"];
             let name = line.split('=').next().unwrap_or_default();
-            own.contains(&name) || given.contains(&name) || KEPT.contains(&name)
+            own.contains(&name) || name.starts_with("SPLATCORE_") || KEPT.contains(&name)
         };
         let lines = said
             .lines()
