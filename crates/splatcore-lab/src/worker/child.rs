@@ -141,8 +141,6 @@ impl Child {
             .env_clear()
             .envs(KEPT.iter().filter_map(|k| Some((k, std::env::var_os(k)?))))
             .env("TMPDIR", folder.path())
-            // Baseline and candidate come from one compiler.
-            .env("SPLATCORE_EMBEDDED", "0")
             .envs(
                 CACHES
                     .iter()
@@ -487,9 +485,9 @@ mod tests {
         let said = child.ask(&time()).unwrap_err().to_string();
         assert!(said.contains("SPLATCORE_KERNELS=here"), "{said}");
         let kept = |line: &str| {
-            let own = ["PWD", "SHLVL", "_", "OLDPWD", "TMPDIR"];
+            let own = ["PWD", "SHLVL", "_", "OLDPWD", "TMPDIR", "SPLATCORE_KERNELS"];
             let name = line.split('=').next().unwrap_or_default();
-            own.contains(&name) || name.starts_with("SPLATCORE_") || KEPT.contains(&name)
+            own.contains(&name) || KEPT.contains(&name)
         };
         let lines = said
             .lines()

@@ -174,7 +174,8 @@ impl Toolbox for Build {
         if std::env::var_os("SPLATCORE_LAB_UNCONFINED").is_some() {
             command.push("--unconfined".into());
         }
-        let mut environment = vec![];
+        // Baseline and candidate come from one compiler.
+        let mut environment = vec![("SPLATCORE_EMBEDDED".into(), "0".into())];
         if changed {
             environment.push(("SPLATCORE_KERNELS".into(), kernels.into()));
         }
