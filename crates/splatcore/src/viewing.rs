@@ -61,6 +61,8 @@ impl ViewerArgs {
             info,
             photos,
         };
+        // Who sees the address may press Ctrl-C at once.
+        interrupt::watch()?;
         let server = Server::start(options, Arc::clone(hub))?;
         let url = server.url();
         eprintln!("watch it: {url}");
@@ -92,22 +94,28 @@ pub fn scene_info<'a>(
             held_out,
         })
         .collect();
-    let mut up = [0.0; 3];
-    for camera in &cameras {
-        (0..3).for_each(|c| up[c] -= camera.rotation[1][c]);
-    }
-    let length = up.iter().map(|v| v * v).sum::<f64>().sqrt();
     SceneInfo {
         title,
         bounds: bounds(&gaussians.means),
-        // Photos that look all ways, or none: most scenes have y down.
-        up: match length > 0.3 * cameras.len() as f64 && length > 0.0 {
-            true => up.map(|v| v / length),
-            false => [0.0, -1.0, 0.0],
-        },
+        up: up_of(cameras.iter().map(|camera| camera.rotation)),
         sh_degree: gaussians.sh_degree,
         cameras,
         ..SceneInfo::default()
+    }
+}
+
+/// Which way is up for most of some cameras, by their rotations.
+pub fn up_of(rotations: impl ExactSizeIterator<Item = [[f64; 3]; 3]>) -> [f64; 3] {
+    let count = rotations.len();
+    let mut up = [0.0; 3];
+    for rotation in rotations {
+        (0..3).for_each(|c| up[c] -= rotation[1][c]);
+    }
+    let length = up.iter().map(|v| v * v).sum::<f64>().sqrt();
+    // Photos that look all ways, or none: most scenes have y down.
+    match length > 0.3 * count as f64 && length > 0.0 {
+        true => up.map(|v| v / length),
+        false => [0.0, -1.0, 0.0],
     }
 }
 
