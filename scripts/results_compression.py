@@ -1,8 +1,6 @@
 """The tables of docs/results/compression.md, for scripts/results."""
 
-import json
-
-from results_raw import RAW, USED, bench, source
+from results_raw import bench, json_lines, source
 from results_tables import table
 
 NAME = "compression/compression.jsonl"
@@ -41,8 +39,7 @@ PUBLISHED = [
 
 def compression():
     """Tables by name, from what scripts/measure-compression wrote."""
-    USED.add(NAME)
-    lines = [json.loads(line) for line in (RAW / NAME).read_text().splitlines()]
+    lines = json_lines(NAME)
     found = {(line["scene"], line["row"]): line for line in lines}
     scenes = list(dict.fromkeys(line["scene"] for line in lines))
     rows = []

@@ -1,8 +1,6 @@
 """The table of what other programs read in our scene files, for scripts/results."""
 
-import json
-
-from results_raw import lines_of, load
+from results_raw import json_lines, load
 from results_tables import table
 
 # What the example's files hold.
@@ -50,7 +48,7 @@ def losses():
     """What each format costs, from what the example format_losses printed: a file for each scene."""
     lines = []
     for scene in ["demo", "fox"]:
-        rows = [json.loads(line) for line in lines_of(f"formats/losses-{scene}.jsonl")]
+        rows = json_lines(f"formats/losses-{scene}.jsonl")
         for row in rows[1:]:
             change = row["photos"] - rows[0]["photos"]
             values = ["equal" if row[k] is None else f"{row[k]:.1f}" for k in ["psnr", "worst"]]

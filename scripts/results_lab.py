@@ -1,9 +1,9 @@
 """The tables of the kernel lab in docs/results, for scripts/results."""
 
-import json
 import math
+from statistics import median
 
-from results_raw import RAW, USED, source
+from results_raw import json_lines, source
 from results_tables import table
 
 # By raw file: start, who proposed, and the name of its line in accepted.jsonl.
@@ -22,8 +22,7 @@ PROCESSES, ROUNDS, T = 8, 8, 2.306
 
 
 def lines(name):
-    USED.add(f"lab/{name}")
-    return [json.loads(line) for line in (RAW / "lab" / name).read_text().splitlines()]
+    return json_lines(f"lab/{name}")
 
 
 def candidates(name):
@@ -92,12 +91,6 @@ def by_candidate(*names):
     head = ["change", "predicted, %", "saved, % of the frame", "time over the start's"]
     body = table(head, rows, ["left", "right", "right", "right"])
     return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in names])])
-
-
-def median(numbers):
-    ordered = sorted(numbers)
-    n = len(ordered)
-    return (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
 
 
 def settle(rounds, margin):

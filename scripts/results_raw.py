@@ -38,6 +38,11 @@ def lines_of(name):
     return (RAW / name).read_text().splitlines()
 
 
+def json_lines(name):
+    """The values of a raw file with one JSON value a line."""
+    return [json.loads(line) for line in lines_of(name)]
+
+
 def about(name):
     """What index.json says of a raw file: machine, commit, date, command and more."""
     entry = dict(INDEX["folders"][name.split("/")[0]])

@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use splatcore::core::{View, camera};
 use splatcore::cuda::{Moments, Options};
-use splatcore::data::dataset::{LoadOptions, Split};
-use splatcore::train::config::{self, Background};
+use splatcore::data::dataset::Split;
+use splatcore::train::config;
 use splatcore::train::trainer::Outcome;
 use splatcore::train::{Checkpoint, ResolvedConfig, TrainError, Trainer, init};
 use std::path::PathBuf;
@@ -204,12 +204,7 @@ fn load(
     config: &ResolvedConfig,
 ) -> PyResult<Arc<Vec<View>>> {
     let indices = dataset.select(Split::Train, config.data.test_every as usize);
-    let options = LoadOptions {
-        max_size: config.data.max_size,
-        background: config.data.background.colour(),
-        // What they stand on changes with the step, or with each photo's exposure.
-        keep_alpha: config.data.background == Background::Random || config.loss.exposure,
-    };
+    let options = config.load_options();
     let mut views = Vec::with_capacity(indices.len());
     for some in indices.chunks(LOADED_AT_ONCE) {
         let loaded = on_all_cores(|| dataset.load_views(some, &options, &|_, _| {}));

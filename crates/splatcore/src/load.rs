@@ -2,6 +2,7 @@
 
 use crate::progress::Progress;
 use anyhow::{Result, bail};
+use splatcore_core::image::to_bytes;
 use splatcore_core::{Gaussians, View};
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
 use splatcore_data::scene::{self, spz::SpzAxes};
@@ -109,6 +110,27 @@ pub fn dataset(path: &Path, images: Option<&str>, seed: u64) -> Result<Dataset> 
         );
     }
     Ok(dataset)
+}
+
+/// Decodes the photos to train on, and those held out. The latter stand on the background of the
+/// options, whether or not the former keep their transparency.
+pub fn train_and_test(
+    dataset: &Dataset,
+    train: Vec<usize>,
+    test_every: usize,
+    options: &LoadOptions,
+) -> Result<[Vec<View>; 2]> {
+    let trained = train.len();
+    let mut indices = train;
+    indices.extend(dataset.select(Split::Test, test_every));
+    let mut train = views(dataset, &indices, options)?;
+    let mut test = train.split_off(trained);
+    for view in &mut test {
+        if view.photo.alpha.is_some() {
+            view.photo = view.photo.on(to_bytes(options.background));
+        }
+    }
+    Ok([train, test])
 }
 
 /// Decodes photos with a progress bar.

@@ -5,6 +5,7 @@ use super::{
     ResolutionSchedule, Strategy,
 };
 use splatcore_core::Pipeline;
+use splatcore_data::dataset::LoadOptions;
 
 /// The settings of a run, each with a value. [`Config`] says what they do; where a field is an
 /// `Option`, `None` is a value of its own.
@@ -211,6 +212,16 @@ impl Scene {
 }
 
 impl ResolvedConfig {
+    /// How photos are decoded. They keep their transparency where what they stand on changes: with
+    /// the step, or with each photo's exposure.
+    pub fn load_options(&self) -> LoadOptions {
+        LoadOptions {
+            max_size: self.data.max_size,
+            background: self.data.background.colour(),
+            keep_alpha: self.data.background == Background::Random || self.loss.exposure,
+        }
+    }
+
     /// The settings one by one, as a file gives them; those without a value are absent.
     /// [`Config::complete`] makes the same settings of it.
     pub fn to_settings(&self) -> Config {

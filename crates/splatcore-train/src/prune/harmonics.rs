@@ -39,9 +39,13 @@ pub fn reduced<S: Scored + ?Sized>(
         let weights = renderer.visibility(&view.camera, options)?.weights;
         let eye = view.camera.position();
         for (i, &weight) in weights.iter().enumerate() {
+            // Most Gaussians are not in view.
+            if weight.is_nan() || weight <= 0.0 {
+                continue;
+            }
             let mean = scene.means[i].map(f64::from);
             let direction = camera::normalize([0, 1, 2].map(|k| mean[k] - eye[k]));
-            if let (true, Some(direction)) = (weight > 0.0, direction) {
+            if let Some(direction) = direction {
                 let basis = sh::basis(direction);
                 let colours = [scene.sh_of(i), reduced.sh_of(i)].map(|row| colour(row, &basis));
                 // What is drawn is not below 0.

@@ -13,5 +13,6 @@ pub mod poses;
 pub mod prune;
 pub mod render;
 pub mod report;
+mod scene_output;
 pub mod train;
 pub mod view;

@@ -2,17 +2,17 @@
 
 use crate::backends::BackendArgs;
 use crate::commands::eval::measure;
+use crate::commands::scene_output;
 use crate::interrupt::{self, Guard};
 use crate::load;
 use crate::output::{self, WrongUsage, counted, duration, thousands};
-use crate::progress::{Progress, Stages};
+use crate::progress::Progress;
 use anyhow::{Result, bail};
 use serde::Serialize;
-use splatcore_core::backend::RenderOptions;
-use splatcore_core::image::to_bytes;
+use splatcore_core::backend::{RenderOptions, Renderer};
 use splatcore_core::{Backend, Gaussians, Pipeline, View};
 use splatcore_data::dataset::{LoadOptions, Split};
-use splatcore_data::scene::{self, Format, SogOptions, WriteOptions};
+use splatcore_data::scene::{self, Format, SceneFile, SogOptions, WriteOptions};
 use splatcore_train::config::Background;
 use splatcore_train::memory::Bytes;
 use splatcore_train::prune::{self, Keep, Score};
@@ -115,7 +115,15 @@ struct Work {
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     check(&args)?;
-    let (mut gaussians, antialias) = load::scene(&args.scene)?;
+    let SceneFile {
+        mut gaussians,
+        antialiased,
+        bytes,
+        dropped,
+        notes,
+        ..
+    } = scene::read(&args.scene)?;
+    load::say(&args.scene, dropped, &notes);
     let wanted = args
         .sh_degree
         .filter(|&degree| degree < gaussians.sh_degree);
@@ -126,14 +134,15 @@ pub fn run(args: Args) -> Result<()> {
             gaussians.sh_degree
         );
     }
-    let (work, split) = prepare(&args, antialias)?;
+    let (work, split) = prepare(&args, antialiased)?;
     interrupt::watch()?;
-    let mut before = work.measure(&gaussians)?;
-    before.bytes = size_of(&args.scene);
+    let mut renderer = work.backend.renderer(&gaussians)?;
+    let mut before = work.measure(&mut *renderer, &gaussians)?;
+    before.bytes = Some(bytes);
 
     let kept = args.keep.of(gaussians.len());
     if kept < gaussians.len() {
-        let scores = work.scores(&gaussians, args.score)?;
+        let scores = work.scores(&mut *renderer, &gaussians, args.score)?;
         let best = prune::best(&scores, kept);
         gaussians.retain(|i| best[i]);
         eprintln!(
@@ -142,12 +151,13 @@ pub fn run(args: Args) -> Result<()> {
             counted(before.gaussians, "Gaussian")
         );
     }
+    drop(renderer);
     if let Some(degree) = wanted {
         gaussians = work.reduced(&gaussians, degree)?;
     }
     let mut pruned = None;
     if args.finetune > 0 {
-        pruned = Some(work.measure(&gaussians)?);
+        pruned = Some(work.measure_scene(&gaussians)?);
         gaussians = work.finetuned(gaussians, args.finetune)?;
     }
     let after = write(&work, &gaussians, &args)?;
@@ -165,27 +175,13 @@ pub fn run(args: Args) -> Result<()> {
 
 /// Refuses before any long work what would fail after it.
 fn check(args: &Args) -> Result<()> {
-    let output = &args.output;
-    Format::of_output(output).map_err(|error| {
-        WrongUsage(format!(
-            "-o {}: {}; {}",
-            output.display(),
-            error.problem,
-            error.remedy
-        ))
-    })?;
+    scene_output::format(&args.output)?;
     if args.keep == Keep::Share(1.0) && args.finetune == 0 && args.sh_degree.is_none() {
         bail!(WrongUsage(
             "nothing to do: give --keep 40%, --sh-degree 1 or --finetune 3000".into()
         ));
     }
-    if output.exists() && !args.overwrite && !output.is_dir() {
-        bail!(
-            "{}: exists already; add --overwrite to replace it, or choose another name with -o",
-            output.display()
-        );
-    }
-    output::check_file_writable(output, "-o")
+    scene_output::check_free(&args.output, args.overwrite)
 }
 
 /// Opens the backend and decodes the photos; also how the split that measures is called.
@@ -199,16 +195,8 @@ fn prepare(args: &Args, antialias: bool) -> Result<(Work, &'static str)> {
         // What they stand on changes with the step.
         keep_alpha: background == Background::Random,
     };
-    let mut indices = load::select(&dataset, &args.dataset, Split::Train, test_every)?;
-    let trained = indices.len();
-    indices.extend(dataset.select(Split::Test, test_every as usize));
-    let mut train = load::views(&dataset, &indices, &options)?;
-    let mut test = train.split_off(trained);
-    for view in &mut test {
-        if view.photo.alpha.is_some() {
-            view.photo = view.photo.on(to_bytes(options.background));
-        }
-    }
+    let train = load::select(&dataset, &args.dataset, Split::Train, test_every)?;
+    let [train, test] = load::train_and_test(&dataset, train, test_every as usize, &options)?;
     let train = Arc::new(train);
     let (test, split) = match test.is_empty() {
         true => {
@@ -240,16 +228,14 @@ impl Work {
         }
     }
 
-    fn measure(&self, gaussians: &Gaussians) -> Result<Measured> {
-        let mut renderer = self.backend.renderer(gaussians)?;
+    fn measure_scene(&self, gaussians: &Gaussians) -> Result<Measured> {
+        self.measure(&mut *self.backend.renderer(gaussians)?, gaussians)
+    }
+
+    /// `renderer` is of `gaussians`.
+    fn measure(&self, renderer: &mut dyn Renderer, gaussians: &Gaussians) -> Result<Measured> {
         let options = self.options(Pipeline::MEASURED);
-        let (found, _) = measure(
-            &mut *renderer,
-            &self.test,
-            &options,
-            Extras::default(),
-            false,
-        )?;
+        let (found, _) = measure(renderer, &self.test, &options, Extras::default(), false)?;
         Ok(Measured {
             psnr: found.psnr,
             ssim: found.ssim,
@@ -259,10 +245,15 @@ impl Work {
         })
     }
 
-    fn scores(&self, gaussians: &Gaussians, score: Score) -> Result<Vec<f64>> {
-        let mut renderer = self.backend.renderer(gaussians)?;
+    /// `renderer` is of `gaussians`.
+    fn scores(
+        &self,
+        renderer: &mut dyn Renderer,
+        gaussians: &Gaussians,
+        score: Score,
+    ) -> Result<Vec<f64>> {
         let (progress, options) = self.over_views("scoring");
-        let visibility = prune::visibility(&mut *renderer, &self.train, &options, &mut |done| {
+        let visibility = prune::visibility(renderer, &self.train, &options, &mut |done| {
             progress.update(done as u64, String::new)
         })?;
         Ok(score.of(gaussians, &visibility))
@@ -345,35 +336,19 @@ fn write(work: &Work, gaussians: &Gaussians, args: &Args) -> Result<Measured> {
         },
         ..WriteOptions::default()
     };
-    let stages = Stages::default();
-    let written = scene::write(output, gaussians, &options, &|stage, done, total| {
-        stages.tell(stage, done, total);
-    })?;
-    drop(stages);
-    for note in &written.notes {
-        eprintln!("{}: {note}", output.display());
-    }
+    let written = scene_output::write(output, gaussians, &options)?;
     let mut measured = match Format::of_output(output)? {
         Format::Usda | Format::Usdz => {
             eprintln!(
                 "{}: USD is not read here: the scene is measured as it was before it was written",
                 output.display()
             );
-            work.measure(gaussians)?
+            work.measure_scene(gaussians)?
         }
-        _ => work.measure(&scene::read(output)?.gaussians)?,
+        _ => work.measure_scene(&scene::read(output)?.gaussians)?,
     };
     measured.bytes = Some(written.bytes);
     Ok(measured)
-}
-
-/// The size of a scene that is one file.
-fn size_of(path: &Path) -> Option<u64> {
-    let metadata = std::fs::metadata(path).ok()?;
-    let of_several = path
-        .extension()
-        .is_some_and(|extension| extension == "json");
-    (metadata.is_file() && !of_several).then_some(metadata.len())
 }
 
 /// The report for people.

@@ -4,10 +4,8 @@ use crate::load;
 use crate::output::counted;
 use anyhow::{Result, bail};
 use splatcore_core::View;
-use splatcore_core::image::to_bytes;
-use splatcore_data::dataset::{Dataset, LoadOptions, Split};
+use splatcore_data::dataset::{Dataset, Split};
 use splatcore_train::ResolvedConfig;
-use splatcore_train::config::Background;
 use std::sync::Arc;
 
 /// The photos to train on, and those held out.
@@ -19,14 +17,12 @@ pub struct Photos {
 /// Decodes them.
 pub fn load_photos(dataset: &Dataset, config: &ResolvedConfig) -> Result<Photos> {
     let every = config.data.test_every as usize;
-    let mut indices = dataset.select(Split::Train, every);
-    let trained = indices.len();
-    indices.extend(dataset.select(Split::Test, every));
-    if trained == 0 {
+    let indices = dataset.select(Split::Train, every);
+    if indices.is_empty() {
         bail!(
             "{}: all that there is, {}, is held out and nothing left to train on; add photos{}",
             dataset.root.display(),
-            counted(indices.len(), "photo"),
+            counted(dataset.select(Split::Test, every).len(), "photo"),
             match dataset
                 .entries
                 .iter()
@@ -37,19 +33,8 @@ pub fn load_photos(dataset: &Dataset, config: &ResolvedConfig) -> Result<Photos>
             }
         );
     }
-    let options = LoadOptions {
-        max_size: config.data.max_size,
-        background: config.data.background.colour(),
-        // What they stand on changes with the step, or with each photo's exposure.
-        keep_alpha: config.data.background == Background::Random || config.loss.exposure,
-    };
-    let mut train = load::views(dataset, &indices, &options)?;
-    let mut test = train.split_off(trained);
-    for view in &mut test {
-        if view.photo.alpha.is_some() {
-            view.photo = view.photo.on(to_bytes(options.background));
-        }
-    }
+    let options = config.load_options();
+    let [train, test] = load::train_and_test(dataset, indices, every, &options)?;
     let sizes = train
         .iter()
         .map(|v| [v.photo.width, v.photo.height])

@@ -257,9 +257,9 @@ impl Copies for Card {
 }
 
 /// Loads code into the current context.
-fn module(code: &Code) -> Result<sys::CUmodule, result::DriverError> {
+fn module(code: Code) -> Result<sys::CUmodule, result::DriverError> {
     // PTX is text that ends with a NUL; machine code knows its length.
-    let mut bytes = code.bytes.clone();
+    let mut bytes = code.bytes;
     bytes.push(0);
     // SAFETY: the bytes are a complete module.
     unsafe { result::module::load_data(bytes.as_ptr().cast()) }
@@ -278,10 +278,11 @@ impl Launches for Card {
         let awaits = self.overlaps && Program::awaits(&program.source());
         let (capability, driver) = (self.capability, self.driver);
         let code = machine_code::of(program, capability, driver)?;
-        let module = match (module(&code), code.origin) {
+        let origin = code.origin;
+        let module = match (module(code), origin) {
             // A driver may be too old for machine code of a newer compiler.
             (Err(_), Origin::BuiltIn) => {
-                module(&machine_code::of_compiler(program, capability, driver)?)
+                module(machine_code::of_compiler(program, capability, driver)?)
             }
             (module, _) => module,
         };

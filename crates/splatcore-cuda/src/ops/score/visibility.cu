@@ -16,9 +16,6 @@
 
 #include "blend.cuh"
 
-// Units of a sum in a transmittance of 1.
-#define UNITS 68719476736.0f
-
 // Parameters of `visibility`; in Rust by the same name.
 struct VisibilityParams {
     const Splat* splats;     // by compacted index

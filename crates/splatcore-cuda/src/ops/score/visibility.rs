@@ -20,7 +20,7 @@ kernel_params! {
     }
 }
 
-/// Units of a sum in a transmittance of 1, UNITS of the kernel.
+/// Units of a sum in a transmittance of 1.
 pub const UNITS: f64 = (1u64 << 36) as f64;
 /// Threads of a block: the pixels of a tile.
 const BLOCK: u32 = 256;
@@ -29,7 +29,10 @@ const BLOCK: u32 = 256;
 pub fn program() -> Program {
     sources::program(
         "visibility.cu",
-        vec![("BLOCK", BLOCK.to_string())],
+        vec![
+            ("BLOCK", BLOCK.to_string()),
+            ("UNITS", format!("{UNITS:.1}f")),
+        ],
         [VisibilityParams::kernel("visibility")],
     )
 }

@@ -10,15 +10,15 @@ mod photos;
 mod steps;
 
 use crate::backends::BackendArgs;
+use crate::commands::scene_output;
+use crate::load;
 use crate::load::SpzAxesChoice;
 use crate::output::{self, WrongUsage, counted};
-use crate::progress::Stages;
-use crate::{interrupt, load};
 use anyhow::{Result, bail};
 use editor::Editor;
 use photos::{Photos, PhotosArgs};
 use splatcore_data::scene::spz::SpzOptions;
-use splatcore_data::scene::{self, Format, OpenScene, ReadOptions, Rows, SogOptions, WriteOptions};
+use splatcore_data::scene::{self, OpenScene, ReadOptions, Rows, SogOptions, WriteOptions};
 use splatcore_train::memory::Bytes;
 use std::path::{Path, PathBuf};
 use steps::{Step, Steps};
@@ -78,15 +78,7 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let output = &args.output;
-    let format = Format::of_output(output).map_err(|error| {
-        let problem = format!(
-            "-o {}: {}; {}",
-            output.display(),
-            error.problem,
-            error.remedy
-        );
-        WrongUsage(problem)
-    })?;
+    let format = scene_output::format(output)?;
     if args.photos.is_given() && !args.steps.ask_photos() {
         bail!(WrongUsage(
             "--dataset is there for nothing: give it with --prune-floaters, --max-scale, --up \
@@ -95,13 +87,7 @@ pub fn run(args: Args) -> Result<()> {
         ));
     }
     if !args.dry_run {
-        if output.exists() && !args.overwrite && !output.is_dir() {
-            bail!(
-                "{}: exists already; add --overwrite to replace it, or choose another name with -o",
-                output.display()
-            );
-        }
-        output::check_file_writable(output, "-o")?;
+        scene_output::check_free(output, args.overwrite)?;
     }
     let (rows, antialiased) = edited(&args)?;
     let options = WriteOptions {
@@ -126,10 +112,7 @@ pub fn run(args: Args) -> Result<()> {
             output.display(),
         ));
     }
-    let written = write(output, &*rows, &options)?;
-    for note in &written.notes {
-        eprintln!("{}: {note}", output.display());
-    }
+    let written = scene_output::write(output, &*rows, &options)?;
     output::print(&format!(
         "{} of SH degree {degree} in {} ({})",
         counted(count, "Gaussian"),
@@ -176,13 +159,4 @@ fn open(path: &Path, args: &Args) -> Result<OpenScene> {
     let scene = scene::open(path, &options)?;
     load::say(path, scene.dropped, &scene.notes);
     Ok(scene)
-}
-
-/// Writes with a progress bar; Ctrl-C leaves no unfinished file behind.
-fn write(path: &Path, rows: &dyn Rows, options: &WriteOptions) -> Result<scene::Written> {
-    interrupt::watch()?;
-    let stages = Stages::default();
-    Ok(scene::write(path, rows, options, &|stage, done, total| {
-        stages.tell(stage, done, total);
-    })?)
 }

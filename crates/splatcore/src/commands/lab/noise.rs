@@ -123,7 +123,7 @@ fn sum_up(record: &Record) -> Result<()> {
     }
     output::print(&format!(
         "{different} of {all} called different; {found} of {all} found {} % slower where it was \
-         planted\n",
+         planted",
         record.planted_percent
     ))
 }
