@@ -11,7 +11,7 @@ use rav1e::prelude::{
     EncoderStatus, FrameType, MatrixCoefficients, PixelRange, Rational, TransferCharacteristics,
 };
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 /// rav1e's fastest preset: without assembly the others take minutes for a second of video.
@@ -122,13 +122,15 @@ impl Encoder for Av1 {
         self.drain()?;
         let Self {
             job,
-            muxer,
+            mut muxer,
             unfinished,
             ..
         } = *self;
-        muxer
-            .finish()
-            .map_err(|error| VideoError::write(&job.path, &error))?;
+        let failed = |error: &dyn std::fmt::Display| VideoError::write(&job.path, error);
+        muxer.finish_in_place().map_err(|error| failed(&error))?;
+        // A writer that is dropped does not say that the disk is full.
+        let mut file = muxer.into_writer();
+        file.flush().map_err(|error| failed(&error))?;
         unfinished.finish()
     }
 

@@ -17,7 +17,9 @@ const MESSAGES: u64 = 64 << 10;
 pub fn find() -> Option<PathBuf> {
     let name = format!("ffmpeg{}", std::env::consts::EXE_SUFFIX);
     let folders = std::env::var_os("PATH")?;
+    // An empty entry means the current folder, whose programs nobody asked for.
     std::env::split_paths(&folders)
+        .filter(|folder| !folder.as_os_str().is_empty())
         .map(|folder| folder.join(&name))
         .find(|path| path.is_file())
 }

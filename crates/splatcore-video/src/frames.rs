@@ -2,9 +2,8 @@
 
 use crate::VideoError;
 use crate::unfinished::Unfinished;
-use png::{BitDepth, ColorType, SrgbRenderingIntent};
 use serde::{Deserialize, Serialize};
-use std::io::{BufWriter, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The record beside the frames.
@@ -26,6 +25,9 @@ struct Record {
     job: serde_json::Value,
     /// Frames 0 and on.
     frames: u64,
+    /// Of the files of a frame.
+    #[serde(default)]
+    suffixes: Vec<String>,
 }
 
 const VERSION: &str = "frames 1";
@@ -60,8 +62,10 @@ impl FrameFolder {
         }
         match before {
             Some(before) => {
+                let own = before.suffixes.iter().map(String::as_str);
+                let suffixes: Vec<&str> = own.chain(suffixes.iter().copied()).collect();
                 for index in 0..before.frames.min(1 << 20) {
-                    for suffix in suffixes {
+                    for suffix in &suffixes {
                         let _ = std::fs::remove_file(opened.path(index, suffix));
                     }
                 }
@@ -79,6 +83,7 @@ impl FrameFolder {
             splatcore: VERSION.into(),
             job: job.clone(),
             frames,
+            suffixes: suffixes.iter().map(|&suffix| suffix.into()).collect(),
         };
         let text = serde_json::to_vec_pretty(&now).map_err(|e| VideoError::write(&record, &e))?;
         let unfinished = Unfinished::beside(&record)?;
@@ -100,26 +105,4 @@ impl FrameFolder {
                 .iter()
                 .all(|suffix| self.path(index, suffix).is_file())
     }
-}
-
-/// Writes a frame, `[height][width][3]` bytes of sRGB, as a PNG; complete or not at all.
-///
-/// # Errors
-/// If the frame has another size, or the file cannot be written.
-pub fn write_png(path: &Path, size: [u32; 2], rgb: &[u8]) -> Result<(), VideoError> {
-    let failed = |error: &dyn std::fmt::Display| VideoError::write(path, error);
-    let unfinished = Unfinished::beside(path)?;
-    let mut file = BufWriter::new(unfinished.file()?);
-    let mut encoder = png::Encoder::new(&mut file, size[0], size[1]);
-    encoder.set_color(ColorType::Rgb);
-    encoder.set_depth(BitDepth::Eight);
-    encoder.set_source_srgb(SrgbRenderingIntent::Perceptual);
-    let mut writer = encoder.write_header().map_err(|error| failed(&error))?;
-    writer
-        .write_image_data(rgb)
-        .map_err(|error| failed(&error))?;
-    writer.finish().map_err(|error| failed(&error))?;
-    file.flush().map_err(|error| failed(&error))?;
-    drop(file);
-    unfinished.finish()
 }

@@ -33,5 +33,5 @@ pub use average::Average;
 pub use encoder::{Codec, Container, Encoder, Job, Output};
 pub use error::VideoError;
 pub use ffmpeg::find as find_ffmpeg;
-pub use frames::{FrameFolder, write_png};
+pub use frames::FrameFolder;
 pub use open::open;

@@ -170,6 +170,25 @@ impl CameraArgs {
         }
     }
 
+    /// Whether nothing was given that a camera path has no use for. (As clap's conflicts of
+    /// `--path` they would let flags pass that need `--path`.)
+    ///
+    /// # Errors
+    /// If there was.
+    pub fn check_for_path(&self) -> Result<()> {
+        let flags = [
+            ("--orbit", self.source.orbit.is_some(), "--path orbit"),
+            ("--stretch", self.stretch, "--size alone"),
+            ("--max-size", self.max_size.is_some(), "--size"),
+        ];
+        match flags.iter().find(|(_, is_given, _)| *is_given) {
+            Some((flag, _, instead)) => {
+                Err(WrongUsage(format!("{flag} cannot be used with --path; give {instead}")).into())
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Poses for a path through cameras, in the order of their names, and the size of the first; of
     /// a dataset without decoding a photo. None if no cameras were named. `path` is the scene's.
     ///

@@ -1,13 +1,7 @@
-//! What formats share: their names, what a file held, how bytes become JSON.
+//! The formats' names, and what a file held.
 
-use crate::{CameraPath, PathError};
-use std::path::Path;
-
-/// A larger file is no path.
-pub const MAX_BYTES: u64 = 256 << 20;
-/// Where what is read is listed.
-pub const HELP: &str = "give a camera path of splatcore's viewer, nerfstudio, supersplat-viewer, \
-                    SuperSplat or splat-transform";
+use super::world::WorldTransform;
+use crate::CameraPath;
 
 /// A program's way to store a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,29 +40,6 @@ pub struct Read {
     pub format: Format,
     /// What is worth saying: how axes were taken, what was left out.
     pub notes: Vec<String>,
-}
-
-/// The bytes of a file that may be a path.
-pub fn bytes_of(file: &Path) -> Result<Vec<u8>, PathError> {
-    let failed = |error: std::io::Error| {
-        let problem = format!("cannot be read ({error})");
-        PathError::file(
-            file,
-            "",
-            problem,
-            "check that it exists and that you may read it",
-        )
-    };
-    let size = std::fs::metadata(file).map_err(failed)?.len();
-    if size > MAX_BYTES {
-        let problem = format!("is too large for a camera path ({size} bytes)");
-        return Err(PathError::file(file, "", problem, HELP));
-    }
-    std::fs::read(file).map_err(failed)
-}
-
-/// The bytes as JSON; `file` is for messages.
-pub fn parse_json(bytes: &[u8], file: &Path) -> Result<serde_json::Value, PathError> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| PathError::file(file, "", format!("is not JSON ({error})"), HELP))
+    /// How nerfstudio's world was taken to lie in the scene's, if anything said so.
+    pub world: Option<WorldTransform>,
 }

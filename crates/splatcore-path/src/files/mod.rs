@@ -8,6 +8,7 @@
 //! | SuperSplat's `.ssproj`, and the `document.json` in it | yes | no | the same |
 //! | splat-transform's camera track | yes | no | the same |
 
+mod bytes;
 mod fields;
 mod format;
 mod nerfstudio;
@@ -16,13 +17,14 @@ mod playcanvas;
 mod settings;
 mod ssproj;
 mod track;
+mod world;
 
 pub use format::{Format, Read};
-pub use nerfstudio::WorldTransform;
+pub use world::WorldTransform;
 
 use crate::{CameraPath, Curve, PathError};
+use bytes::{HELP, bytes_of, parse_json};
 use fields::Field;
-use format::{HELP, bytes_of, parse_json};
 use std::path::Path;
 
 /// Reads a file. For nerfstudio's, `world` says how its world lies in the scene's; without one, a

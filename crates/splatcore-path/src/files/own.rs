@@ -55,6 +55,7 @@ pub fn parse(root: &Field) -> Result<Read, PathError> {
         path,
         format,
         notes: Vec::new(),
+        world: None,
     })
 }
 

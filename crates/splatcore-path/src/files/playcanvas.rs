@@ -39,6 +39,8 @@ pub struct Track {
     pub frames: f64,
     /// Frames after which the track begins again, if its spline is closed.
     pub period: Option<f64>,
+    /// Whether the frames that are shown end where they begin.
+    pub looped: bool,
     /// Tangents are those of Catmull-Rom times this.
     pub smoothness: f64,
     /// Keys are held until the next.
@@ -66,11 +68,7 @@ impl Track {
             }
             poses.push(Pose::look_at(position, target, UP, fov));
         }
-        let mut path = CameraPath::through(
-            &poses,
-            count as f64 / self.frame_rate,
-            self.period.is_some(),
-        );
+        let mut path = CameraPath::through(&poses, count as f64 / self.frame_rate, self.looped);
         path.fps = Some(self.frame_rate);
         if self.stepped {
             hold(&mut path.keyframes);

@@ -42,24 +42,12 @@ pub fn parse(root: &Field) -> Result<Read, PathError> {
         frame_rate,
         frames: duration * frame_rate,
         period: repeats.then_some((duration + extra) * frame_rate),
+        // With the extra frame the loop is not closed in the frames that are shown.
+        looped: repeats && extra == 0.0,
         smoothness,
         stepped: interpolation == "step",
     };
-    let mut path = read.path(&track)?;
-    // With that frame the loop is not closed in the frames that are shown.
-    path.looped = repeats && extra == 0.0;
-    if repeats && !path.looped {
-        path = crate::CameraPath::through(
-            &path
-                .keyframes
-                .iter()
-                .map(|keyframe| keyframe.pose)
-                .collect::<Vec<Pose>>(),
-            path.seconds,
-            false,
-        );
-        path.fps = Some(frame_rate);
-    }
+    let path = read.path(&track)?;
     let mut notes = vec!["positions are taken in PlayCanvas' axes, y up".to_owned()];
     if loop_mode == "pingpong" {
         notes.push("the track goes forth and back; the way forth is taken".to_owned());
@@ -72,6 +60,7 @@ pub fn parse(root: &Field) -> Result<Read, PathError> {
         path,
         format,
         notes,
+        world: None,
     })
 }
 

@@ -2,8 +2,9 @@
 //! `timeline`. The editor sorts poses by frame, leaves out those past the end, and closes the
 //! spline over its length unless `loop` is false.
 
+use super::bytes::{HELP, MAX_BYTES, parse_json};
 use super::fields::Field;
-use super::format::{Format, HELP, MAX_BYTES, Read, parse_json};
+use super::format::{Format, Read};
 use super::playcanvas::{Key, Track};
 use crate::PathError;
 use std::io::{Cursor, Read as _};
@@ -78,6 +79,7 @@ pub fn parse(root: &Field) -> Result<Read, PathError> {
         frame_rate,
         frames,
         period: closed.then_some(frames),
+        looped: closed,
         smoothness: or("smoothness", 1.0)?,
         stepped: false,
     };
@@ -86,5 +88,6 @@ pub fn parse(root: &Field) -> Result<Read, PathError> {
         path: track.path(&timeline)?,
         format: Format::Ssproj,
         notes,
+        world: None,
     })
 }

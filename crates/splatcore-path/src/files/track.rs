@@ -36,6 +36,7 @@ pub fn parse(root: &Field) -> Result<Read, PathError> {
         path,
         format: Format::Track,
         notes,
+        world: None,
     })
 }
 

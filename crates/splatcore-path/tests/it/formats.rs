@@ -74,7 +74,9 @@ fn nerfstudios_cameras_look_along_minus_z() {
         path,
         format,
         notes,
+        world,
     } = read(NERFSTUDIO);
+    assert_eq!(world, None);
     assert_eq!(
         (format, path.fps, path.size),
         (Format::Nerfstudio, Some(2.0), Some([640, 480]))
@@ -161,6 +163,13 @@ fn the_settings_of_supersplats_viewer() {
     let step = read(&SETTINGS.replace("\"spline\"", "\"step\"")).path;
     assert_eq!(step.keyframes[9].pose.position[0], 0.0);
     assert_eq!(step.keyframes[10].easing, Easing::Hold);
+    // A last key at the very end: not closed in the frames that are shown, and held all the same.
+    let repeated = SETTINGS
+        .replace("\"spline\"", "\"step\"")
+        .replace("\"none\"", "\"repeat\"");
+    let repeated = read(&repeated.replace("\"duration\": 2", "\"duration\": 1")).path;
+    assert!(!repeated.looped);
+    assert_eq!(repeated.keyframes[5].easing, Easing::Hold);
     let line = refused(&SETTINGS.replace("[0,0,5, 10,0,5]", "[0,0,5, 10,0]"));
     assert!(
         line.contains("animTracks[0].keyframes.values.position"),
@@ -337,4 +346,6 @@ fn the_world_beside_a_file_is_used() {
     let [a, b] = [&plain, &moved].map(|read| read.path.keyframes[0].pose.position);
     assert_eq!(b, a.map(|v| 2.0 * v));
     assert!(moved.notes[0].contains("dataparser_transforms.json"));
+    // A path that is saved for the same run lies in the same world.
+    assert!(moved.world.is_some());
 }

@@ -311,6 +311,9 @@ fn mistakes_are_said_before_anything_is_rendered() {
         ],
         &["--path", "orbit", "--orbit", "3"],
         &["--fps", "30", "--orbit", "3"],
+        &["--projection", "equirect", "--orbit", "3"],
+        &["--quality", "50", "--orbit", "3"],
+        &["--path", "orbit", "--max-size", "64"],
         &["--path", "orbit", "--samples", "9"],
     ] {
         let base = ["render", text(&scene), "-o", &out];

@@ -24,7 +24,11 @@ pub fn run(args: &Args) -> Result<()> {
             file.display()
         );
     }
+    args.cameras.check_for_path()?;
     let target = Target::of(args)?;
+    if let Some(file) = &args.path.save_path {
+        output::check_file_writable(file, "--save-path")?;
+    }
     let (scene, antialias) = load::scene(&args.scene)?;
     let plan = Plan::of(args, &kind, &scene)?;
     let backend = args.backend.open_for(&args.half)?;
@@ -39,27 +43,22 @@ pub fn run(args: &Args) -> Result<()> {
     let white = if args.depth { shots.white()? } else { 0.0 };
     interrupt::watch()?;
     let mut sink = Sink::open(args, &plan, &target, white, &job)?;
-    let kept = (plan.first..=plan.last)
-        .filter(|&index| sink.has(index))
-        .count();
+    let frames = plan.frames();
+    let missing: Vec<u64> = (plan.first..=plan.last)
+        .filter(|&index| !sink.has(index))
+        .collect();
+    let kept = frames as usize - missing.len();
     if kept > 0 {
         eprintln!("{} of the same job kept", counted(kept, "frame"));
     }
-    let frames = plan.frames();
     let progress = Progress::new("rendering", frames);
     let start = Instant::now();
-    let missing = frames - kept as u64;
-    let mut rendered = 0;
-    for index in plan.first..=plan.last {
-        let done = index - plan.first + 1;
-        if sink.has(index) {
-            continue;
-        }
+    for (rendered, &index) in (1..).zip(&missing) {
         sink.write(index, &shots.shot(index)?)?;
-        rendered += 1;
-        progress.update(done, || {
+        progress.update(index - plan.first + 1, || {
             let each = start.elapsed().as_secs_f64() / rendered as f64;
-            format!("{} left", duration(each * (missing - rendered) as f64))
+            let left = missing.len() - rendered;
+            format!("{} left", duration(each * left as f64))
         });
     }
     sink.finish()?;

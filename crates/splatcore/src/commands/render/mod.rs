@@ -17,7 +17,6 @@ pub fn run(args: Args) -> Result<()> {
     match args.path.given() {
         Some(_) => film::run(&args),
         None => {
-            args.path.check_unused()?;
             args.cameras.check_given()?;
             pictures::run(&args)
         }

@@ -1,6 +1,5 @@
 //! The flags of `render --path`.
 
-use crate::output::WrongUsage;
 use splatcore_path::Ramp;
 use splatcore_path::files::Format;
 use splatcore_video::Codec;
@@ -17,7 +16,7 @@ pub struct PathArgs {
     /// they look at), spline (through these cameras in the order of their names), dolly (straight
     /// ahead from the first of them, or of the orbit), dolly-zoom (the same, and what it moves to
     /// keeps its size)
-    #[arg(long, value_name = "FILE_OR_KIND", conflicts_with_all = ["orbit", "stretch"])]
+    #[arg(long, value_name = "FILE_OR_KIND")]
     path: Option<PathBuf>,
     /// dataparser_transforms.json of nerfstudio's run, for a camera_path.json and a scene that lies
     /// in the dataset's world [the one beside the path, if there is one]
@@ -91,31 +90,6 @@ pub struct PathArgs {
 }
 
 impl PathArgs {
-    /// Without `--path`, a flag that only a path has. (clap does not ask for `--path` where it
-    /// conflicts with another flag that is there.)
-    ///
-    /// # Errors
-    /// If there is one.
-    pub fn check_unused(&self) -> Result<(), WrongUsage> {
-        let flags = [
-            ("--seconds", self.seconds.is_some()),
-            ("--fps", self.fps.is_some()),
-            ("--loop", self.looped),
-            ("--constant-speed", self.constant_speed),
-            ("--frames", self.frames.is_some()),
-            ("--samples", self.samples != 1),
-            ("--motion-blur", self.motion_blur != 1),
-            ("--codec", self.codec.is_some()),
-            ("--save-path", self.save_path.is_some()),
-        ];
-        match flags.iter().find(|(_, is_given)| *is_given) {
-            Some((flag, _)) => Err(WrongUsage(format!(
-                "{flag} is of camera paths; give --path, or leave it out"
-            ))),
-            None => Ok(()),
-        }
-    }
-
     /// What `--path` names.
     pub fn given(&self) -> Option<Kind<'_>> {
         let path = self.path.as_deref()?;

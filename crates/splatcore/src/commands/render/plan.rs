@@ -3,7 +3,7 @@
 use super::args::Args;
 use super::path_args::{FrameRange, Kind, Projection};
 use crate::cameras::{MAX_SIDE, Size};
-use crate::output::{self, WrongUsage, counted};
+use crate::output::{WrongUsage, counted};
 use anyhow::{Result, bail};
 use splatcore_core::Gaussians;
 use splatcore_data::file::write_bytes;
@@ -70,7 +70,6 @@ impl Plan {
             let world = found.world.as_ref();
             let format = args.path.save_as.into();
             let (text, notes) = files::write(&path, &curve, format, fps, size, world)?;
-            output::check_file_writable(file, "--save-path")?;
             write_bytes(file, text.as_bytes())?;
             for note in notes {
                 eprintln!("{}: {note}", file.display());
@@ -93,12 +92,7 @@ impl Plan {
 
     /// The pose of a frame, or between two.
     pub fn pose(&self, index: f64) -> Pose {
-        let time = self.curve.frame_time(index, self.count);
-        let end = self.curve.seconds();
-        match self.curve.looped() {
-            true => self.curve.at(time),
-            false => self.curve.at(time.clamp(0.0, end)),
-        }
+        self.curve.at(self.curve.frame_time(index, self.count))
     }
 }
 
@@ -120,20 +114,17 @@ fn path_of(args: &Args, kind: &Kind, scene: &Gaussians) -> Result<Found> {
     let made = |path: CameraPath, size| Ok(Found { path, size, world });
     match kind {
         Kind::File(file) => {
-            if !file.exists() {
-                let kinds = "orbit, ellipse, spline, dolly or dolly-zoom";
-                bail!(
-                    "{}: there is no such file; give one, or {kinds}",
-                    file.display()
-                );
-            }
             let read = files::read(file, world.as_ref())?;
             eprintln!("{}: a path of {}", file.display(), read.format.name());
             for note in &read.notes {
                 eprintln!("{}: {note}", file.display());
             }
             let size = read.path.size.map(|[width, height]| Size(width, height));
-            made(read.path, size)
+            Ok(Found {
+                path: read.path,
+                size,
+                world: read.world,
+            })
         }
         Kind::Orbit => {
             let size = args.cameras.size().unwrap_or(SIZE);
@@ -154,7 +145,7 @@ fn path_of(args: &Args, kind: &Kind, scene: &Gaussians) -> Result<Found> {
             )
         }
         Kind::Dolly { zoom } => {
-            let (start, focus, size) = match args.cameras.poses(&args.scene)? {
+            let (start, focus, size) = match of_cameras(args)? {
                 Some((poses, size)) => {
                     let focus = generate::focus_of(&poses);
                     (poses[0], ahead(&poses[0], focus), Some(size))
@@ -176,8 +167,14 @@ fn path_of(args: &Args, kind: &Kind, scene: &Gaussians) -> Result<Found> {
     }
 }
 
+/// Poses of the cameras that were named, and a size for a film of them.
+fn of_cameras(args: &Args) -> Result<Option<(Vec<Pose>, Size)>> {
+    let found = args.cameras.poses(&args.scene)?;
+    Ok(found.map(|(poses, size)| (poses, shrunk(size))))
+}
+
 fn poses(args: &Args, what: &str) -> Result<(Vec<Pose>, Size)> {
-    args.cameras.poses(&args.scene)?.ok_or_else(|| {
+    of_cameras(args)?.ok_or_else(|| {
         WrongUsage(format!(
             "{what} goes through cameras; give --dataset or --cameras"
         ))
@@ -197,18 +194,21 @@ fn ahead(pose: &Pose, focus: [f64; 3]) -> f64 {
     }
 }
 
+/// At most [`LONGEST`] pixels on the longer side.
+fn shrunk(Size(width, height): Size) -> Size {
+    let longest = width.max(height);
+    let shrunk = |side: u32| {
+        let side = f64::from(side) * f64::from(LONGEST.min(longest)) / f64::from(longest);
+        (side.round() as u32).max(1)
+    };
+    Size(shrunk(width), shrunk(height))
+}
+
 /// The frames' size: what was typed, else the path's.
 fn size_of(args: &Args, found: Option<Size>) -> Result<[u32; 2]> {
     let Size(width, height) = match (args.cameras.size(), found) {
         (Some(size), _) => size,
-        (None, Some(Size(width, height))) => {
-            let longest = width.max(height);
-            let shrunk = |side: u32| {
-                let side = f64::from(side) * f64::from(LONGEST.min(longest)) / f64::from(longest);
-                (side.round() as u32).max(1)
-            };
-            Size(shrunk(width), shrunk(height))
-        }
+        (None, Some(size)) => size,
         (None, None) if args.path.projection == Projection::Equirect => Size(1920, 960),
         (None, None) => SIZE,
     };

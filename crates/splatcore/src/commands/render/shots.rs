@@ -144,14 +144,16 @@ impl<'a> Shots<'a> {
             inverse_depth: true,
             ..self.options.clone()
         };
-        let frames = self.plan.frames().min(FRAMES);
+        // Of the whole path: --frames renders parts of one film, which share the scale.
+        let frames = self.plan.count.min(FRAMES);
+        let panorama = self.panorama.as_ref().map(|_| Panorama::new(small[1]));
         let mut white = 0.0_f32;
         for i in 0..frames {
-            let index = self.plan.first + i * self.plan.frames() / frames;
+            let index = i * self.plan.count / frames;
             let pose = self.plan.pose(index as f64);
-            let cameras: Vec<Camera> = match &self.panorama {
+            let cameras: Vec<Camera> = match &panorama {
                 None => vec![pose.camera(small[0], small[1])],
-                Some(_) => Panorama::new(small[1]).cameras(&pose).to_vec(),
+                Some(panorama) => panorama.cameras(&pose).to_vec(),
             };
             for camera in &cameras {
                 let rendered = self.renderer.render(camera, &options)?;

@@ -6,10 +6,8 @@ use super::shots::Shot;
 use crate::{channels, output};
 use anyhow::{Result, bail};
 use serde_json::json;
-use splatcore_data::file::Unfinished;
-use splatcore_video::{
-    Codec, Container, Encoder, FrameFolder, Job, Output, find_ffmpeg, open, write_png,
-};
+use splatcore_data::file::{Unfinished, write_png};
+use splatcore_video::{Codec, Container, Encoder, FrameFolder, Job, Output, find_ffmpeg, open};
 use std::path::{Path, PathBuf};
 
 /// Where frames go.
@@ -158,13 +156,17 @@ impl Sink {
                 }
             }
             Self::Folder(folder, suffixes, size, white) => {
+                let depth = match shot.inverse_depth {
+                    Some(_) => shot.depth(),
+                    None => Vec::new(),
+                };
                 for suffix in suffixes.iter() {
                     let path = folder.path(index, suffix);
                     match *suffix {
-                        ".png" => write_png(&path, *size, &shot.image.to_bytes())?,
+                        ".png" => write_png(&path, &shot.image)?,
                         "_alpha.png" => channels::write_alpha(&path, *size, &shot.alpha)?,
-                        "_depth.npy" => channels::write_npy(&path, *size, &shot.depth())?,
-                        _ => channels::write_depth_png(&path, *size, &shot.depth(), *white)?,
+                        "_depth.npy" => channels::write_npy(&path, *size, &depth)?,
+                        _ => channels::write_depth_png(&path, *size, &depth, *white)?,
                     }
                 }
             }
