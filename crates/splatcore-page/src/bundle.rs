@@ -21,6 +21,7 @@ fn modules() -> Vec<(&'static str, String)> {
         ("camera.js", shared::CAMERA.into()),
         ("input.js", shared::INPUT.into()),
         ("keyframes.js", shared::KEYFRAMES.into()),
+        ("path_panel.js", shared::PATH_PANEL.into()),
         ("constants.js", constants::module()),
     ]
 }

@@ -24,7 +24,10 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 const INDEX: &str = include_str!("page/index.html");
-const STYLE: &str = include_str!("page/style.css");
+const STYLE: &str = concat!(
+    include_str!("shared/style.css"),
+    include_str!("page/style.css")
+);
 /// The worker, which no module imports.
 const SORTER: &str = include_str!("page/sort.js");
 
@@ -61,12 +64,13 @@ pub struct Keyframe {
     pub pose: Pose,
 }
 
-/// A page. Poses, colours and bounds must be finite.
-#[derive(Clone, Debug)]
+/// A page. Poses, colours and bounds must be finite. All but the scene is what the script reads.
+#[derive(Clone, Debug, Serialize)]
 pub struct Page<'a> {
     /// In the tab and the panel.
     pub title: &'a str,
     /// A bundled SOG version 2 with stored files, as `splatcore_data::scene::sog::write` makes it.
+    #[serde(skip)]
     pub scene: &'a [u8],
     /// Red, green and blue behind the scene, 0 to 1.
     pub background: [f32; 3],
@@ -85,13 +89,11 @@ pub struct Page<'a> {
 /// What the script reads.
 #[derive(Serialize)]
 struct Settings<'a> {
-    title: &'a str,
-    background: [f32; 3],
-    up: [f64; 3],
-    bounds: [[f64; 3]; 2],
-    start: &'a Option<Pose>,
-    views: &'a [View],
-    path: &'a [Keyframe],
+    /// By which the browser keeps keyframes of this scene and path: pages of one folder share a
+    /// store.
+    key: String,
+    #[serde(flatten)]
+    page: &'a Page<'a>,
 }
 
 impl Page<'_> {
@@ -100,14 +102,13 @@ impl Page<'_> {
     /// # Errors
     /// Only if a map key in the settings were no text, which no field has.
     pub fn to_html(&self) -> Result<String, serde_json::Error> {
+        let digest = Sha256::new()
+            .chain_update(self.scene)
+            .chain_update(serde_json::to_vec(&self.path)?)
+            .finalize();
         let settings = Settings {
-            title: self.title,
-            background: self.background,
-            up: self.up,
-            bounds: self.bounds,
-            start: &self.start,
-            views: &self.views,
-            path: &self.path,
+            key: STANDARD.encode(digest),
+            page: self,
         };
         // In a script only `<` could end it; JSON has it in strings alone.
         let settings = serde_json::to_string(&settings)?.replace('<', "\\u003c");

@@ -1,5 +1,6 @@
 //! How a run tells the outside what it does, and hears when to stop.
 
+use serde::{Deserialize, Serialize};
 use splatcore_core::backend::{RefineReport, RenderOptions, Renderer};
 use splatcore_data::DataError;
 
@@ -26,7 +27,7 @@ pub struct Progress {
 }
 
 /// A sample of the training curve, for the report.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct CurvePoint {
     /// Step.
     pub step: u32,

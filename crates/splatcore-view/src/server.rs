@@ -32,17 +32,14 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       frame-ancestors 'none'";
 
 /// The page's files: name, type, content.
-const FILES: [(&str, &str, &str); 9] = [
+const FILES: [(&str, &str, &str); 11] = [
     (
         "index.html",
         "text/html; charset=utf-8",
         include_str!("page/index.html"),
     ),
-    (
-        "style.css",
-        "text/css; charset=utf-8",
-        include_str!("page/style.css"),
-    ),
+    ("shared.css", CSS, shared::STYLE),
+    ("style.css", CSS, include_str!("page/style.css")),
     ("main.js", JS, include_str!("page/main.js")),
     ("connection.js", JS, include_str!("page/connection.js")),
     ("camera.js", JS, shared::CAMERA),
@@ -50,7 +47,9 @@ const FILES: [(&str, &str, &str); 9] = [
     ("overlay.js", JS, include_str!("page/overlay.js")),
     ("panel.js", JS, include_str!("page/panel.js")),
     ("keyframes.js", JS, shared::KEYFRAMES),
+    ("path_panel.js", JS, shared::PATH_PANEL),
 ];
+const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
 
 /// What a server needs to know.

@@ -7,8 +7,6 @@ mod result;
 mod watch;
 
 pub use job::{Files, Job, Show};
-#[cfg(test)]
-pub use metrics::CurvePoint;
 pub use metrics::{Measured, Metrics, Written};
 
 use crate::commands::eval::measure;
@@ -48,7 +46,7 @@ pub fn run(job: &Job) -> Result<(Written, Option<Live>)> {
     let backend = backend.announce();
     let photos = load_photos(&dataset, config)?;
     let Photos { train, test } = &photos;
-    let (measured, split) = measured_on(&photos);
+    let (views, split) = measured_on(&photos);
 
     let begin = match (checkpoint, init) {
         (Some(checkpoint), _) => Begin::Resumed(Box::new(checkpoint)),
@@ -69,7 +67,7 @@ pub fn run(job: &Job) -> Result<(Written, Option<Live>)> {
     let live = live
         .map(|show| watched(show, job, &photos, trainer.scene()?))
         .transpose()?;
-    let mut watch = Watch::start(config, measured, live)?;
+    let mut watch = Watch::start(config, views, live)?;
     let outcome = trainer.run_ahead(&mut watch)?;
     let mut before = std::mem::take(&mut watch.psnr);
     before.retain(|measured| measured.step < trainer.step());
@@ -78,7 +76,7 @@ pub fn run(job: &Job) -> Result<(Written, Option<Live>)> {
     let stopped = why_stopped(outcome, job, &mut trainer)?;
 
     let (seconds, steps) = (trainer.seconds(), trainer.step());
-    let measured = write_and_measure(&mut trainer, &files, config, measured);
+    let measured = write_and_measure(&mut trainer, &files, config, views);
     // Whatever else goes wrong, what can be had is written, the state first.
     let saved = trainer.wait_saved(&mut ());
     let (evaluation, pictures) = measured?;
@@ -106,7 +104,7 @@ pub fn run(job: &Job) -> Result<(Written, Option<Live>)> {
         ("Photos", counts),
         ("Computed by", backend.describe()),
     ];
-    let scene = shown_scene(job, &files.scene, &photos);
+    let scene = shown_scene(job, &files.scene, metrics.evaluation.gaussians, views);
     report(&metrics, &about, &trainer, scene, pictures)?.write(&files.report)?;
     saved.with_context(|| {
         let scene = files.scene.display();
@@ -127,30 +125,27 @@ fn measured_on(photos: &Photos) -> (&[View], &'static str) {
     (&photos.test, "test")
 }
 
-/// The scene for the report. A failure costs the report nothing else.
-fn shown_scene(job: &Job, scene: &Path, photos: &Photos) -> Scene {
+/// The scene for the report, of so many Gaussians, with these views. A failure costs the report
+/// nothing else.
+fn shown_scene(job: &Job, scene: &Path, gaussians: usize, views: &[View]) -> Scene {
     let export = format!(
         "splatcore export {} -o page.html",
         output::quote(&job.folder.to_string_lossy())
     );
     let shown = || -> Result<Scene> {
-        let (gaussians, antialias) = load::scene(scene)?;
-        if gaussians.len() > sharing::MOST_IN_REPORT {
-            let count = counted(gaussians.len(), "Gaussian");
+        if gaussians > sharing::MOST_IN_REPORT {
+            let count = counted(gaussians, "Gaussian");
             return Ok(Scene::Hint(format!(
                 "{count} are too many for this file; a page of them: {export}"
             )));
         }
-        let views = match photos.test.is_empty() {
-            true => &photos.train,
-            false => &photos.test,
-        };
+        let (gaussians, antialias) = load::scene(scene)?;
         let choices = Choices {
             title: job.folder.display().to_string(),
             background: job.config.data.background.colour(),
             views: views
                 .iter()
-                .map(|v| (v.name.clone(), v.camera.clone()))
+                .map(|v| sharing::view(v.name.clone(), &v.camera))
                 .collect(),
             ..Choices::default()
         };

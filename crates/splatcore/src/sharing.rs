@@ -3,7 +3,7 @@
 use crate::cameras::surroundings::surroundings;
 use crate::orbit::{self, Up};
 use crate::progress::Stages;
-use crate::viewing::scene_info;
+use crate::viewing::up_of;
 use anyhow::{Context, Result, bail};
 use splatcore_core::{Camera, Gaussians};
 use splatcore_data::scene::{WriteOptions, write};
@@ -14,8 +14,6 @@ use std::path::Path;
 /// A report holds the page of a scene of at most so many Gaussians, some 4 MB of degree 3. Making
 /// it takes some seconds, and a browser opens it at once.
 pub const MOST_IN_REPORT: usize = 100_000;
-/// Width and height of a camera that stands for a keyframe; nothing depends on them.
-const SIDE: u32 = 1000;
 
 /// What the sender of a page chooses.
 #[derive(Default)]
@@ -26,8 +24,8 @@ pub struct Choices {
     pub background: [f32; 3],
     /// Which axis is up; if not given, that of the views, or -y.
     pub up: Option<Up>,
-    /// Names and cameras for the list of views.
-    pub views: Vec<(String, Camera)>,
+    /// The list of views.
+    pub views: Vec<View>,
     /// What the page plays.
     pub path: Vec<Keyframe>,
 }
@@ -40,18 +38,15 @@ pub fn page(gaussians: &Gaussians, antialias: bool, choices: &Choices) -> Result
     let Some((centre, radius)) = surroundings(gaussians) else {
         bail!("the scene has no Gaussian; a page would show nothing");
     };
-    let cameras = choices.views.iter();
-    let info = scene_info(
-        String::new(),
-        gaussians,
-        cameras.map(|(name, camera)| (name.as_str(), camera, false)),
-    );
-    let views: Vec<View> = info.cameras.into_iter().map(view).collect();
-    let up = choices.up.map_or(info.up, |up| up.axes().0);
-    let start = match views.is_empty() && choices.path.is_empty() {
+    let up = match choices.up {
+        Some(up) => up.axes().0,
+        None => up_of(choices.views.iter().map(|view| view.pose.rotation)),
+    };
+    let start = match choices.views.is_empty() && choices.path.is_empty() {
         true => {
             let axis = choices.up.unwrap_or(Up::MINUS_Y);
-            Some(pose(&orbit::overview(gaussians, axis)?))
+            let camera = orbit::overview(gaussians, axis)?;
+            Some(pose(&splatcore_path::Pose::of_camera(&camera)))
         }
         false => None,
     };
@@ -64,7 +59,7 @@ pub fn page(gaussians: &Gaussians, antialias: bool, choices: &Choices) -> Result
         up,
         bounds: [centre.map(|v| v - half), centre.map(|v| v + half)],
         start,
-        views,
+        views: choices.views.clone(),
         path: choices.path.clone(),
     };
     Ok(page.to_html()?)
@@ -86,24 +81,24 @@ fn sog(gaussians: &Gaussians, antialiased: bool) -> Result<Vec<u8>> {
     Ok(std::fs::read(&path)?)
 }
 
-fn view(camera: splatcore_view::protocol::CameraInfo) -> View {
+/// A camera as an entry of the list.
+pub fn view(name: String, camera: &Camera) -> View {
+    let [across, down] = camera.tan_half_fov();
     View {
-        name: camera.name,
+        name,
         pose: Pose {
-            position: camera.position,
-            rotation: camera.rotation,
-            fov: camera.fov,
-            aspect: Some(camera.aspect),
+            aspect: Some(across / down),
+            ..pose(&splatcore_path::Pose::of_camera(camera))
         },
     }
 }
 
-/// A camera as the page has it, of whatever width.
-fn pose(camera: &Camera) -> Pose {
+/// A pose as the page has it, of whatever width.
+fn pose(pose: &splatcore_path::Pose) -> Pose {
     Pose {
-        position: camera.position(),
-        rotation: camera.rotation,
-        fov: 2.0 * camera.tan_half_fov()[1].atan().to_degrees(),
+        position: pose.position,
+        rotation: pose.rotation,
+        fov: pose.fov.to_degrees(),
         aspect: None,
     }
 }
@@ -119,18 +114,7 @@ pub fn read_path(path: &Path) -> Result<Vec<Keyframe>> {
     }
     let keyframe = |key: &splatcore_path::Keyframe| Keyframe {
         time: key.time,
-        pose: pose(&key.pose.camera(SIDE, SIDE)),
+        pose: pose(&key.pose),
     };
     Ok(read.path.keyframes.iter().map(keyframe).collect())
-}
-
-/// The camera of a keyframe, for a list of views.
-pub fn camera_of(keyframe: &Keyframe) -> Camera {
-    let pose = &keyframe.pose;
-    let stored = splatcore_path::Pose {
-        position: pose.position,
-        rotation: pose.rotation,
-        fov: pose.fov.to_radians(),
-    };
-    stored.camera(SIDE, SIDE)
 }

@@ -3,6 +3,7 @@ import { Camera } from './camera.js';
 import { decode } from './decode.js';
 import { listen } from './input.js';
 import { Keyframes } from './keyframes.js';
+import { PathPanel, offer } from './path_panel.js';
 import { Renderer } from './renderer.js';
 import { Sorting } from './sorting.js';
 
@@ -18,7 +19,7 @@ const settings = JSON.parse(element('settings').textContent);
 const stage = element('stage');
 const canvas = element('view');
 const camera = new Camera();
-const keyframes = new Keyframes(settings.title, settings.path);
+const keyframes = new Keyframes(settings.key, settings.path);
 let renderer = null;
 let sorting = null;
 let asked = false; // a frame of the browser
@@ -26,7 +27,6 @@ let moved = 0; // time of the last move
 let share = 1; // of the full size, while moving
 let last = 0; // time of the last frame
 let interval = 0; // ms between frames, smoothed
-let playing = 0;
 let shown = -1; // view
 
 const number = (n) => Math.round(n).toLocaleString('en');
@@ -119,42 +119,12 @@ function frameAll() {
   change();
 }
 
-function listKeyframes() {
-  element('keyframes').replaceChildren(...keyframes.list.map((key, i) => {
-    const item = document.createElement('li');
-    const go = document.createElement('button');
-    go.textContent = 'go';
-    go.onclick = () => goTo(key);
-    const remove = document.createElement('button');
-    remove.textContent = 'remove';
-    remove.onclick = () => { keyframes.remove(i); listKeyframes(); };
-    item.append(go, ' ', remove);
-    return item;
-  }));
-}
-
-function play() {
-  if (playing || keyframes.list.length < 2) {
-    cancelAnimationFrame(playing);
-    playing = 0;
-    return;
-  }
-  const begun = performance.now();
-  const step = (now) => {
-    const seconds = Math.max(0, (now - begun) / 1000);
-    goTo(keyframes.at(seconds));
-    playing = seconds < keyframes.seconds ? requestAnimationFrame(step) : 0;
-  };
-  playing = requestAnimationFrame(step);
-}
-
-function offer(blob, name) {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-}
+const path = new PathPanel(element('path'), keyframes, {
+  pose: () => camera.pose(),
+  goTo,
+  changed() {},
+  failed: tell,
+});
 
 // A PNG of what is seen, of the canvas's size or another.
 async function picture(width = canvas.width, height = canvas.height) {
@@ -170,8 +140,7 @@ async function picture(width = canvas.width, height = canvas.height) {
 function connect() {
   listen(stage, camera, {
     moved() {
-      cancelAnimationFrame(playing);
-      playing = 0;
+      path.stop();
       change();
     },
     click() {},
@@ -187,7 +156,7 @@ function connect() {
         n: () => views && chooseView((shown + 1) % views),
         b: () => views && chooseView((Math.max(shown, 0) + views - 1) % views),
         k: () => element('add').click(),
-        p: play,
+        p: () => path.play(),
         h: () => element('menu').click(),
       };
       keys[key]?.();
@@ -208,18 +177,6 @@ function connect() {
   element('views').onchange = () => chooseView(Number(element('views').value));
   element('frame').onclick = frameAll;
   element('picture').onclick = async () => offer(await picture(), 'picture.png');
-  element('add').onclick = () => { keyframes.add(camera.pose()); listKeyframes(); };
-  element('play').onclick = play;
-  element('save').onclick = () =>
-    offer(new Blob([keyframes.toFile()], { type: 'application/json' }), 'camera-path.json');
-  element('load').onchange = async (event) => {
-    try {
-      keyframes.fromFile(await event.target.files[0].text());
-      listKeyframes();
-    } catch (error) {
-      tell(`${error.message}; choose a file that Save wrote`);
-    }
-  };
   canvas.addEventListener('webglcontextlost', () => say('the graphics card was reset; load the page again'));
   addEventListener('resize', () => { fit(); change(); });
 }
@@ -233,7 +190,7 @@ function begin() {
   element('background').value = `#${settings.background.map(byte).join('')}`;
   element('view-list').hidden = settings.views.length === 0;
   element('views').replaceChildren(...settings.views.map(({ name }, i) => new Option(name, i)));
-  listKeyframes();
+  path.list();
   camera.setUp(settings.up);
   camera.frame(settings.bounds);
   fit();

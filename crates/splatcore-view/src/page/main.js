@@ -4,6 +4,7 @@ import { Connection } from './connection.js';
 import { listen } from './input.js';
 import { Keyframes } from './keyframes.js';
 import { Overlay } from './overlay.js';
+import { PathPanel } from './path_panel.js';
 import { say, showScene, showStatus, showTimes } from './panel.js';
 
 const STILL_AFTER = 150; // ms without a move
@@ -18,14 +19,12 @@ const camera = new Camera();
 const overlay = new Overlay(element('overlay'));
 let info = null;
 let status = {};
-let keyframes = new Keyframes('');
 let seq = 0;
 const sent = new Map(); // seq to time
 let share = 1; // of the full size, while moving
 let moved = false;
 let stillTimer = 0;
 let photo = null;
-let playing = 0;
 
 function request(still) {
   const ratio = Math.min(devicePixelRatio, 2);
@@ -134,36 +133,21 @@ function chooseCamera(index) {
   change();
 }
 
-function listKeyframes() {
-  overlay.path = keyframes.path();
-  element('keyframes').replaceChildren(...keyframes.list.map((pose, i) => {
-    const item = document.createElement('li');
-    const go = document.createElement('button');
-    go.textContent = 'go';
-    go.onclick = () => { camera.goTo(pose); change(); };
-    const remove = document.createElement('button');
-    remove.textContent = 'remove';
-    remove.onclick = () => { keyframes.remove(i); listKeyframes(); change(); };
-    item.append(go, ' ', remove);
-    return item;
-  }));
-}
-
-function play() {
-  if (playing || keyframes.list.length < 2) {
-    cancelAnimationFrame(playing);
-    playing = 0;
-    return;
-  }
-  const begun = performance.now();
-  const step = (now) => {
-    const seconds = (now - begun) / 1000;
-    camera.goTo(keyframes.at(seconds));
+const path = new PathPanel(element('path'), new Keyframes(''), {
+  pose: () => camera.pose(),
+  goTo(pose) {
+    camera.goTo(pose);
     change();
-    playing = seconds < keyframes.seconds ? requestAnimationFrame(step) : 0;
-  };
-  playing = requestAnimationFrame(step);
-}
+  },
+  changed() {
+    overlay.path = path.keyframes.path();
+    change();
+  },
+  failed(text) {
+    say(text);
+    setTimeout(() => say(''), 4000);
+  },
+});
 
 // Sliders of the box, and the command that crops so.
 function cropBox() {
@@ -202,8 +186,7 @@ function begin(scene) {
     overlay.size = camera.distance / 40;
     if (info.cameras.length) camera.goTo(info.cameras[0]);
     element('fov').value = camera.fov;
-    keyframes = new Keyframes(info.title);
-    listKeyframes();
+    path.show(new Keyframes(info.title));
   }
   say('');
   change();
@@ -249,7 +232,7 @@ listen(stage, camera, {
       f: () => element('frame').click(),
       c: () => element('frusta').click(),
       k: () => element('add').click(),
-      p: play,
+      p: () => path.play(),
       h: () => element('menu').click(),
       1: () => { element('channel').value = 'colour'; change(); },
       2: () => { element('channel').value = 'depth'; change(); },
@@ -275,24 +258,6 @@ element('camera').onchange = () => {
 };
 element('compare').onchange = element('wipe').oninput = drawPhoto;
 element('crop').onchange = cropBox;
-element('add').onclick = () => { keyframes.add(camera.pose()); listKeyframes(); change(); };
-element('play').onclick = play;
-element('save').onclick = () => {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([keyframes.toFile()], { type: 'application/json' }));
-  link.download = 'camera-path.json';
-  link.click();
-};
-element('load').onchange = async (event) => {
-  try {
-    keyframes.fromFile(await event.target.files[0].text());
-    listKeyframes();
-    change();
-  } catch (error) {
-    say(`${error.message}; choose a file that Save wrote`);
-    setTimeout(() => say(''), 4000);
-  }
-};
 element('pause').onclick = () =>
   connection.send({ type: 'control', action: status.paused ? 'resume' : 'pause' });
 element('stop').onclick = () => connection.send({ type: 'control', action: 'stop' });

@@ -1,6 +1,7 @@
 //! The tests of the viewer in one program: it is linked once.
 #![allow(clippy::unwrap_used)] // helpers of tests; clippy knows those with #[test] only
 
+#[cfg(unix)]
 mod browser;
 mod server;
 mod support;

@@ -271,6 +271,7 @@ fn pages_are_served_to_this_host_only_and_with_a_strict_policy() {
     assert!(!page.contains(&viewer.token()) && !page.contains("access-control-allow"));
     // Every file that the page names is there, and none of them fetches from elsewhere.
     for name in [
+        "shared.css",
         "style.css",
         "main.js",
         "connection.js",
@@ -279,6 +280,7 @@ fn pages_are_served_to_this_host_only_and_with_a_strict_policy() {
         "overlay.js",
         "panel.js",
         "keyframes.js",
+        "path_panel.js",
     ] {
         let file = get(
             &format!("/{name}"),

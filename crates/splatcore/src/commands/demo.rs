@@ -72,7 +72,7 @@ fn write_page(page: &Path, files: &Files, photos: &Path) -> Result<()> {
     let choices = Choices {
         title: "splatcore demo".into(),
         views: views
-            .map(|entry| (entry.name.clone(), entry.camera.camera.clone()))
+            .map(|entry| sharing::view(entry.name.clone(), &entry.camera.camera))
             .collect(),
         ..Choices::default()
     };

@@ -3,12 +3,12 @@
 use crate::cameras;
 use crate::commands::view::{Kind, kind};
 use crate::orbit::Up;
-use crate::sharing::{self, Choices, camera_of, page, read_path};
+use crate::sharing::{self, Choices, page, read_path};
 use crate::{load, output};
 use anyhow::{Result, bail};
-use splatcore_core::Camera;
-use splatcore_data::dataset::is_file_of_cameras;
+use splatcore_data::dataset::{Dataset, Entry, is_file_of_cameras};
 use splatcore_data::file;
+use splatcore_page::{Keyframe, Pose, View};
 use splatcore_train::config::Background;
 use std::path::{Path, PathBuf};
 
@@ -73,10 +73,9 @@ pub fn run(args: Args) -> Result<()> {
         gaussians = gaussians.with_sh_degree(degree);
     }
     let (background, _) = load::settings_of(&file, args.background, Some(8));
-    let name = args.scene.file_stem().unwrap_or_default().to_string_lossy();
     let path = args.path.as_deref().map(read_path).transpose()?;
     let choices = Choices {
-        title: args.title.unwrap_or_else(|| name.into_owned()),
+        title: args.title.unwrap_or_else(|| name_of(&args.scene)),
         background: background.colour(),
         up: args.up,
         views: args
@@ -117,23 +116,61 @@ fn check_size(size: f64, limit: Option<f64>, sh_degree: u8) -> Result<()> {
     Ok(())
 }
 
-/// Named cameras of a dataset, of a cameras.json, or of a camera path.
-fn views(path: &Path) -> Result<Vec<(String, Camera)>> {
-    if path.is_dir() || is_file_of_cameras(path) {
-        let dataset = load::dataset(path, None, 0)?;
-        let entries = dataset.entries.into_iter();
-        return Ok(entries
-            .map(|entry| (entry.name, entry.camera.camera))
+/// The title of a page that has none: the scene's name without its ending, or the folder's.
+fn name_of(scene: &Path) -> String {
+    let name = match scene.is_dir() {
+        true => scene.canonicalize().ok().and_then(|folder| {
+            let name = folder.file_name()?;
+            Some(name.to_string_lossy().into_owned())
+        }),
+        false => scene
+            .file_stem()
+            .map(|name| name.to_string_lossy().into_owned()),
+    };
+    name.unwrap_or_default()
+}
+
+/// Views of a camera path, of a cameras.json, or of a dataset. A .json file may be any of them.
+fn views(path: &Path) -> Result<Vec<View>> {
+    let is_list = || {
+        let text = std::fs::read(path).unwrap_or_default();
+        text.trim_ascii_start().starts_with(b"[")
+    };
+    if path.is_file() && is_list() {
+        let cameras = cameras::read_json(path)?.into_iter();
+        return Ok(cameras
+            .map(|named| sharing::view(named.name, &named.camera))
             .collect());
     }
-    let text = std::fs::read(path).unwrap_or_default();
-    if text.trim_ascii_start().starts_with(b"[") {
-        let cameras = cameras::read_json(path)?.into_iter();
-        return Ok(cameras.map(|named| (named.name, named.camera)).collect());
+    if !path.is_dir() {
+        match read_path(path) {
+            Ok(keyframes) => return Ok(of_keyframes(keyframes)),
+            Err(error) if !is_file_of_cameras(path) => return Err(error),
+            // A dataset, unless that is no dataset either.
+            Err(error) => match load::dataset(path, None, 0) {
+                Ok(dataset) => return Ok(of_dataset(dataset)),
+                Err(_) => return Err(error),
+            },
+        }
     }
-    let keyframes = sharing::read_path(path)?.into_iter().enumerate();
-    let named = keyframes.map(|(i, key)| (format!("view {}", i + 1), camera_of(&key)));
-    Ok(named.collect())
+    Ok(of_dataset(load::dataset(path, None, 0)?))
+}
+
+fn of_dataset(dataset: Dataset) -> Vec<View> {
+    let entries = dataset.entries.into_iter();
+    let view = |entry: Entry| sharing::view(entry.name, &entry.camera.camera);
+    entries.map(view).collect()
+}
+
+fn of_keyframes(keyframes: Vec<Keyframe>) -> Vec<View> {
+    let view = |(i, key): (usize, Keyframe)| View {
+        name: format!("view {}", i + 1),
+        pose: Pose {
+            aspect: Some(1.0),
+            ..key.pose
+        },
+    };
+    keyframes.into_iter().enumerate().map(view).collect()
 }
 
 fn megabytes(text: &str) -> Result<f64, String> {

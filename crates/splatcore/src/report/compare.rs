@@ -156,7 +156,8 @@ fn write_views(runs: &[ComparedRun], out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{CurvePoint, Measured};
+    use crate::run::Measured;
+    use splatcore_train::CurvePoint;
 
     fn run(name: &str, strategy: &str, psnr: f64) -> ComparedRun {
         let point = |step: u32, loss| CurvePoint {

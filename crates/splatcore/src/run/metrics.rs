@@ -1,23 +1,10 @@
 //! metrics.json: what a run writes of itself, and what `report` reads.
 
 use serde::{Deserialize, Serialize};
-use splatcore_train::{Breakdown, Evaluation};
+use splatcore_train::{Breakdown, CurvePoint, Evaluation};
 
 /// Points of the curve that are kept; more are thinned.
 const MOST_POINTS: usize = 400;
-
-/// A point of the curve of a run.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-pub struct CurvePoint {
-    /// Step.
-    pub step: u32,
-    /// Smoothed training loss.
-    pub loss: f64,
-    /// Gaussians.
-    pub gaussians: u64,
-    /// Seconds trained, over all resumes.
-    pub seconds: f64,
-}
 
 /// A quality that was measured during a run.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
@@ -104,18 +91,12 @@ pub struct Written {
 }
 
 /// A trainer's curve, thinned.
-pub fn curve(points: &[splatcore_train::CurvePoint]) -> Vec<CurvePoint> {
+pub fn curve(points: &[CurvePoint]) -> Vec<CurvePoint> {
     let every = points.len().div_ceil(MOST_POINTS).max(1);
     let last = points.len().saturating_sub(1);
     let kept = points
         .iter()
         .enumerate()
         .filter(|(i, _)| i % every == 0 || *i == last);
-    kept.map(|(_, p)| CurvePoint {
-        step: p.step,
-        loss: p.loss,
-        gaussians: p.gaussians,
-        seconds: p.seconds,
-    })
-    .collect()
+    kept.map(|(_, p)| *p).collect()
 }

@@ -94,6 +94,46 @@ fn the_page_holds_scene_views_and_path() {
     assert!(found["start"]["rotation"][1][2].as_f64().unwrap() < -0.9);
 }
 
+/// A .json file may hold a list of cameras, a camera path, or a dataset.
+#[test]
+fn views_come_from_each_kind_of_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let page = folder.path().join("page.html");
+    let rows = "[[1,0,0],[0,1,0],[0,0,1]]";
+    let camera = format!(
+        "[{{\"img_name\": \"front\", \"width\": 64, \"height\": 32, \"position\": [0,0,-4], \
+         \"rotation\": {rows}, \"fx\": 50, \"fy\": 50}}]"
+    );
+    let keyframe = format!(
+        "{{\"splatcore\": \"camera path 1\", \"keyframes\": [{{\"time\": 0, \
+         \"position\": [0,0,-3], \"rotation\": {rows}, \"fov\": 40}}]}}"
+    );
+    let file = folder.path().join("views.json");
+    for (content, name, z, aspect) in [
+        (camera, "front", -4.0, 2.0),
+        (keyframe, "view 1", -3.0, 1.0),
+    ] {
+        std::fs::write(&file, content).unwrap();
+        let command = ["export", text(&scene), "-o", text(&page), "--views"];
+        succeeds(&[&command[..], &[text(&file)]].concat());
+        let views = &settings(&page)["views"];
+        assert_eq!(views.as_array().unwrap().len(), 1);
+        let view = &views[0];
+        assert_eq!(view["name"], name);
+        assert_eq!(
+            (&view["position"][2], &view["aspect"]),
+            (&serde_json::json!(z), &serde_json::json!(aspect))
+        );
+    }
+    let dataset = Path::new(photos()).join("transforms.json");
+    if dataset.is_file() {
+        let command = ["export", text(&scene), "-o", text(&page), "--views"];
+        succeeds(&[&command[..], &[text(&dataset)]].concat());
+        assert_eq!(settings(&page)["views"].as_array().unwrap().len(), 10);
+    }
+}
+
 #[test]
 fn what_is_wrong_is_told_and_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
