@@ -9,7 +9,7 @@
 //! | what a class does | the file of its name |
 //! | how the command line starts itself again | `cli.rs` |
 //!
-//! Every call that can take long lets go of Python's global lock ([`process::detached`]), and a
+//! Every call that can take long lets go of Python's global lock (`process::detached`), and a
 //! panic in it becomes an exception.
 
 mod arrays;
