@@ -45,7 +45,8 @@ fn view(eye: [f64; 3]) -> View {
 
 #[test]
 fn formulas_are_those_of_the_page() {
-    // Volumes e^0, e^1, ..., e^9: V90 is e^9, the ninth of ten.
+    // Volumes e^0, e^1, ..., e^9. V90 is the one at index 0.9 n of n in rising order: e^9, the
+    // largest of these ten.
     let mut scene = Gaussians::zeros(10, 0);
     for (i, scales) in scene.log_scales.iter_mut().enumerate() {
         *scales = [i as f32, 0.5, -0.5];
@@ -65,7 +66,8 @@ fn formulas_are_those_of_the_page() {
         near(scores[9], plain);
         near(scores[4], plain * (-0.5f64).exp());
     }
-    // Twenty: the two largest are beyond V90, which only the released code rewards.
+    // Nineteen of volume 1 and one of e^9: V90 is 1, and only the released code rewards what lies
+    // beyond it.
     let mut more = Gaussians::zeros(20, 0);
     more.log_scales[19] = [3.0; 3];
     let mut shown = Visibility::unseen(20);
