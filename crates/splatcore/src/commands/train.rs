@@ -34,7 +34,8 @@ pub struct Args {
     #[arg(long)]
     overwrite: bool,
     /// Start from the Gaussians of a scene in place of the dataset's points, with its positions in
-    /// the photos' frame. A run that is to keep their number takes --densify-until 0. Costs nothing
+    /// the photos' frame. A run that is to keep their number takes --densify-until 0 and
+    /// --prune-floaters 0. Costs nothing
     #[arg(long, value_name = "SCENE", conflicts_with = "resume")]
     init: Option<PathBuf>,
     /// Folder of the photos in place of `images`, for example images_4: smaller photos decode
