@@ -11,7 +11,8 @@ pub fn presets_page() -> String {
         "# Presets\n\n\
          <!-- Made by `cargo run -p splatcore-train --example presets_page`. Do not edit. -->\n\n\
          A preset is a named set of settings: `splatcore train PHOTOS -o RUN --preset {}`. A \
-         settings\nfile and other flags override it. All presets are {}.\n\n",
+         settings\nfile and other flags override it. All presets are {}\n\
+         ([strategies](training.md#the-two-strategies), `resolution-schedule` below).\n\n",
         names[0],
         preset::COMMON_IN_WORDS,
     );
