@@ -49,7 +49,7 @@ def check_raw():
             if not entry.get(key):
                 yield f"{name}: raw/index.json has no {key} for it"
         device = data["device"].split(",")[0]
-        if data["backend"] == "cuda" and not entry.get("machine", "").startswith(device):
+        if data.get("backend", "cuda") == "cuda" and not entry.get("machine", "").startswith(device):
             yield f"{name}: measured on {device}, raw/index.json says {entry.get('machine')}"
         made = data.get("made", {}).get("commit")
         if made and made != entry.get("commit"):

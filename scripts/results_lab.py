@@ -3,7 +3,7 @@
 import math
 from statistics import median
 
-from results_raw import json_lines, source
+from results_raw import json_lines, load, source
 from results_tables import table
 
 # By raw file: start, who proposed, and the name of its line in accepted.jsonl.
@@ -115,10 +115,15 @@ def noise():
     runs = {}
     for line in lines("noise.jsonl"):
         pairs = zip(line["candidate"], line["baseline"])
-        runs.setdefault(line["pipeline"], []).append([math.log(c / b) for c, b in pairs])
+        runs.setdefault((line["pipeline"], "card alone"), []).append([math.log(c / b) for c, b in pairs])
+    shared = [c["series"][0] for c in load("lab/noise-h100.json")["comparisons"]]
+    runs["aabb+literal", "host shared with a training"] = [
+        [math.log(c / b) for c, b in zip(series["candidate"], series["baseline"])]
+        for series in shared
+    ]
     shift = math.log(1.01)
     rows = []
-    for pipeline, found in runs.items():
+    for (pipeline, where), found in runs.items():
         medians = [median(rounds) for rounds in found]
         spread = math.sqrt(sum(m * m for m in medians) / len(medians))
         plain = wide = slower = faster = 0
@@ -131,10 +136,11 @@ def noise():
             slower += settle([r + shift for r in rounds], margin) == "slower"
             faster += settle([r - shift for r in rounds], margin) == "faster"
         rows.append(
-            [f"`{pipeline}`", len(found), f"{100 * spread:.2f}", plain, wide, slower, faster]
+            [f"`{pipeline}`", where, len(found), f"{100 * spread:.2f}", plain, wide, slower, faster]
         )
     head = [
         "pipeline",
+        "machine",
         "comparisons",
         "spread of medians, %",
         "called different, rounds alone",
@@ -142,8 +148,8 @@ def noise():
         "1 % slower found",
         "1 % faster found",
     ]
-    body = table(head, rows, ["left"] + ["right"] * 6)
-    return "\n\n".join([body, source("lab/noise.jsonl")])
+    body = table(head, rows, ["left"] * 2 + ["right"] * 6)
+    return "\n\n".join([body, source("lab/noise.jsonl", "lab/noise-h100.json")])
 
 
 def lab():
