@@ -1,6 +1,6 @@
-//! Ctrl-C (and the system's request to end): while training or fine-tuning, or while another
-//! program finds poses, the first asks for an end that loses nothing, the second ends at once. At
-//! any other time the first ends at once, as usual.
+//! Ctrl-C (and the system's request to end): while training, fine-tuning or searching for kernels,
+//! or while another program finds poses, the first asks for an end that loses nothing, the second
+//! ends at once. At any other time the first ends at once, as usual.
 
 use anyhow::{Context, Result};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -11,6 +11,7 @@ const STOPPING: u8 = 2;
 const FINISHED: u8 = 3;
 const POSING: u8 = 4;
 const FINETUNING: u8 = 5;
+const SEARCHING: u8 = 6;
 
 static STATE: AtomicU8 = AtomicU8::new(IDLE);
 
@@ -33,6 +34,11 @@ impl Guard {
         Self::listen(FINETUNING)
     }
 
+    /// Starts to listen while kernels are searched for. One at a time.
+    pub fn start_searching() -> Result<Self> {
+        Self::listen(SEARCHING)
+    }
+
     fn listen(state: u8) -> Result<Self> {
         watch()?;
         STATE.store(state, Ordering::SeqCst);
@@ -41,8 +47,13 @@ impl Guard {
 
     /// Whether a stop was asked for.
     pub fn stop_requested(&self) -> bool {
-        STATE.load(Ordering::Relaxed) == STOPPING
+        stop_requested()
     }
+}
+
+/// Whether a stop was asked for while a [`Guard`] listens.
+pub fn stop_requested() -> bool {
+    STATE.load(Ordering::Relaxed) == STOPPING
 }
 
 impl Drop for Guard {
@@ -80,6 +91,8 @@ fn handle() {
         eprintln!("stopping: the program that runs is ended (again to stop at once)");
     } else if stops(FINETUNING) {
         eprintln!("stopping: the scene is written as it is (again to stop at once, without it)");
+    } else if stops(SEARCHING) {
+        eprintln!("stopping: the candidate in hand is judged first (again to stop at once)");
     } else {
         splatcore_data::file::remove_own_unfinished();
         let finished = STATE.load(Ordering::SeqCst) == FINISHED;

@@ -266,7 +266,7 @@ mod tests {
             told.store(true, std::sync::atomic::Ordering::Relaxed);
         });
         let mut program = shell("sleep 60", 60);
-        program.pause = Pause::new(stop);
+        program.pause = Pause::new(move || stop.load(std::sync::atomic::Ordering::Relaxed));
         let start = Instant::now();
         let error = program.ask(&request(0, "hello")).unwrap_err();
         assert!(matches!(error, ModelError::Stopped(_)), "{error}");

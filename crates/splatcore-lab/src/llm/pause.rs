@@ -2,21 +2,20 @@
 
 use super::model::{ModelError, Role};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How waiting is done. A run that is told to stop ends a wait within a tenth of a second.
 #[derive(Clone)]
 pub struct Pause {
-    stop: Arc<AtomicBool>,
+    stop: Arc<dyn Fn() -> bool + Send + Sync>,
     sleep: Arc<dyn Fn(Duration) + Send + Sync>,
 }
 
 impl Pause {
-    /// Waits until `stop` is set.
-    pub fn new(stop: Arc<AtomicBool>) -> Self {
+    /// Asks `stop` ten times a second whether the run was told to stop.
+    pub fn new(stop: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self {
-            stop,
+            stop: Arc::new(stop),
             sleep: Arc::new(std::thread::sleep),
         }
     }
@@ -24,7 +23,7 @@ impl Pause {
     /// Calls `sleep` in place of sleeping, for tests.
     pub fn with_sleep(sleep: impl Fn(Duration) + Send + Sync + 'static) -> Self {
         Self {
-            stop: Arc::default(),
+            stop: Arc::new(|| false),
             sleep: Arc::new(sleep),
         }
     }
@@ -34,7 +33,7 @@ impl Pause {
     /// # Errors
     /// [`ModelError::Stopped`] if so.
     pub fn check(&self, role: Role) -> Result<(), ModelError> {
-        match self.stop.load(Ordering::Relaxed) {
+        match (self.stop)() {
             true => Err(ModelError::Stopped(role)),
             false => Ok(()),
         }
@@ -59,18 +58,20 @@ impl Pause {
 
 impl Default for Pause {
     fn default() -> Self {
-        Self::new(Arc::default())
+        Self::new(|| false)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     #[test]
     fn a_wait_ends_when_the_run_is_told_to_stop() {
         let stop = Arc::new(AtomicBool::new(true));
-        let pause = Pause::new(Arc::clone(&stop));
+        let told = Arc::clone(&stop);
+        let pause = Pause::new(move || told.load(Ordering::Relaxed));
         let error = pause.wait(Duration::from_secs(3600), Role::Coder);
         assert_eq!(error, Err(ModelError::Stopped(Role::Coder)));
         stop.store(false, Ordering::Relaxed);

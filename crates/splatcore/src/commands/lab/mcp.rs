@@ -33,7 +33,7 @@ pub fn run(args: Args) -> Result<()> {
     let profile = super::profile::of(&opening.build, &experiment)?;
     let mut evaluator = opening.evaluator(&folder)?;
     let opened = opening.opened(&experiment, &evaluator);
-    let guard = interrupt::Guard::start()?;
+    let guard = interrupt::Guard::start_searching()?;
     let mut watch = Lines { guard: &guard };
     let mut session = Session::open(&mut folder, opened, baseline)?;
     session.begin(&mut evaluator, &mut watch)?;

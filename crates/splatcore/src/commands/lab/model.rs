@@ -78,7 +78,8 @@ impl ModelArgs {
         };
         let record = Record::open(folder.join("models.jsonl"))?;
         let keys = Keys::of_environment();
-        let opened = source.open(&experiment.llm, &keys, &record, &Pause::default())?;
+        let pause = Pause::new(crate::interrupt::stop_requested);
+        let opened = source.open(&experiment.llm, &keys, &record, &pause)?;
         let budget = Budget::new(experiment.models, record.exchanges());
         let recorder = Recorder::new(record, budget, opened.prices, opened.model);
         let model: Shared = Arc::new(Mutex::new(recorder));

@@ -40,7 +40,7 @@ pub fn run(args: Args) -> Result<()> {
     let experiment = folder.experiment.clone();
     opening.check_device(&folder)?;
     let baseline = opening.baseline(&experiment)?;
-    let guard = interrupt::Guard::start()?;
+    let guard = interrupt::Guard::start_searching()?;
     let proposers = proposers(args.proposer, &experiment, args.model.is_asked())?;
     let (model, mut cross_check) = match args.model.is_asked() {
         true => {
