@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 pub struct CameraArgs {
     #[command(flatten)]
     source: Source,
-    /// Which of the dataset's photos: test (held out), train, all [test; for --path all]. Time
-    /// grows with their number
+    /// Which of the dataset's photos: test (held out), train, all [test; with --path: all].
+    /// Time grows with their number
     #[arg(long, value_name = "SPLIT", conflicts_with_all = ["orbit", "cameras"])]
     split: Option<Split>,
     /// Every Nth photo of the dataset is held out [that of the run beside the scene, or 8]

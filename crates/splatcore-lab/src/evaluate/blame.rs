@@ -34,7 +34,7 @@ pub fn blame(error: WorkerError) -> Rejection {
             let found = WORDS.iter().find(|(word, _)| words.contains(word));
             found.map_or(Gate::Result, |&(_, gate)| gate)
         }
-        WorkerError::System(_) => Gate::Result,
+        WorkerError::Unconfined(_) | WorkerError::System(_) => Gate::Result,
     };
     Rejection { gate, reason }
 }

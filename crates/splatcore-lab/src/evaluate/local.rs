@@ -17,7 +17,7 @@ use crate::gates::{Gate, Ratio, Rejection, Verdict, source};
 use crate::journal::{Checked, Code, Event, NotRun, Series, Timed};
 use crate::summary;
 use crate::timing::{self, Contestants, Standing, TimedScene, clocks_agree, round, settle};
-use crate::worker::{CANNOT_CONFINE, Child, WorkerError};
+use crate::worker::{Child, WorkerError};
 use splatcore_core::random::Rng;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -113,9 +113,7 @@ impl<'a> Local<'a> {
                 _folder: folder,
             }),
             Err(WorkerError::System(error)) => Err(Stop::Broken(Broken(error))),
-            Err(error) if error.to_string().contains(CANNOT_CONFINE) => {
-                Err(Stop::NotRun(error.to_string()))
-            }
+            Err(error @ WorkerError::Unconfined(_)) => Err(Stop::NotRun(error.to_string())),
             Err(error) => Err(Stop::Rejected(blame(error))),
         }
     }

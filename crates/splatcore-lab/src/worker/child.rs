@@ -85,6 +85,12 @@ pub enum WorkerError {
         /// Its last words, if any.
         words: String,
     },
+    /// Nothing confines it, and it wants to be: not the candidate's fault.
+    #[error(
+        "changed kernels would run on this processor, and it cannot confine them ({0}); set \
+         SPLATCORE_LAB_UNCONFINED=1 if you trust them"
+    )]
+    Unconfined(String),
     /// It could not be started, or its files not be used: not the candidate's fault.
     #[error("{0}")]
     System(String),
@@ -185,6 +191,7 @@ impl Child {
                 child.sandbox = sandbox;
                 Ok(child)
             }
+            Answer::Unconfined { about } => Err(WorkerError::Unconfined(about)),
             Answer::Failed { error } => Err(WorkerError::Said(error)),
             other => Err(WorkerError::System(format!(
                 "a worker began with {other:?}"
@@ -470,6 +477,9 @@ mod tests {
         );
         let error = Child::start(&shell("exit 1"), SHORT).err().unwrap();
         assert!(matches!(error, WorkerError::Ended { .. }), "{error}");
+        let refusal = r#"echo '{"answer":"unconfined","about":"no landlock"}'"#;
+        let error = Child::start(&shell(refusal), SHORT).err().unwrap();
+        assert_eq!(error, WorkerError::Unconfined("no landlock".into()));
         let nonsense = format!("{READY} while read line; do echo nonsense; done");
         let mut child = Child::start(&shell(&nonsense), SHORT).unwrap();
         let error = child.ask(&time()).unwrap_err();

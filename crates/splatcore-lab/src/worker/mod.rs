@@ -17,5 +17,5 @@ mod serve;
 
 pub use child::{Child, Limits, Program, WorkerError};
 pub use protocol::{Answer, Ask, FrameSpec};
-pub use sandbox::{CANNOT_CONFINE, Confined, confine};
-pub use serve::serve;
+pub use sandbox::{Confined, confine};
+pub use serve::{refuse, serve};

@@ -129,6 +129,11 @@ pub enum Answer {
         /// What confines the worker.
         sandbox: String,
     },
+    /// The first line, and the last: nothing confines the worker, so that it renders nothing.
+    Unconfined {
+        /// What was tried.
+        about: String,
+    },
     /// It is done.
     Done,
     /// Times.

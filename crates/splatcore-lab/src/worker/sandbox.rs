@@ -3,9 +3,6 @@
 
 use std::path::Path;
 
-/// In the words of a worker that ends because nothing confines it: no candidate's fault.
-pub const CANNOT_CONFINE: &str = "it cannot confine them";
-
 /// What confines a worker, for the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confined {

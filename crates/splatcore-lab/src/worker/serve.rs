@@ -10,6 +10,20 @@ use std::io::{self, BufRead, Write};
 use std::path::{Component, Path, PathBuf};
 use std::time::Instant;
 
+/// Says that nothing confines the worker, in place of [`serve`].
+///
+/// # Errors
+/// If the parent cannot be written to.
+pub fn refuse(about: &str, mut output: impl Write) -> io::Result<()> {
+    let about = about.into();
+    say(&mut output, &Answer::Unconfined { about })
+}
+
+fn say(output: &mut impl Write, answer: &Answer) -> io::Result<()> {
+    writeln!(output, "{}", serde_json::to_string(answer)?)?;
+    output.flush()
+}
+
 /// Answers asks, a JSON object a line, until the input ends. Arrays are files of `folder`. `intact`
 /// says after each ask whether all writes lay inside their buffers.
 ///
@@ -23,10 +37,7 @@ pub fn serve(
     input: impl BufRead,
     mut output: impl Write,
 ) -> io::Result<()> {
-    let mut answer = |answer: &Answer| -> io::Result<()> {
-        writeln!(output, "{}", serde_json::to_string(answer)?)?;
-        output.flush()
-    };
+    let mut answer = |answer: &Answer| say(&mut output, answer);
     answer(&Answer::Ready {
         device: backend.describe(),
         sandbox: sandbox.into(),

@@ -1,6 +1,6 @@
 //! `splatcore lab worker`: renders with changed kernels, in a process of its own.
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use clap::ValueEnum;
 use splatcore_core::Backend;
 use splatcore_cuda::device::emulated::Emulated;
@@ -59,12 +59,7 @@ pub fn run(args: &Args) -> Result<()> {
     let is_card = matches!(args.kind, Kind::Card | Kind::GuardedCard);
     if !is_card && !confined.enforced && std::env::var_os("SPLATCORE_KERNELS").is_some() {
         if !args.unconfined {
-            bail!(
-                "changed kernels would run on this processor, and {} ({}); set \
-                 SPLATCORE_LAB_UNCONFINED=1 if you trust them",
-                worker::CANNOT_CONFINE,
-                confined.about
-            );
+            return Ok(worker::refuse(&confined.about, stdout())?);
         }
         eprintln!(
             "warning: changed kernels run on this processor unconfined: {}",
