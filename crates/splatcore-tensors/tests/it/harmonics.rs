@@ -54,7 +54,7 @@ fn basis_functions_are_orthonormal() {
     let mut gram = vec![0.0; 25 * 25];
     for i in 0..5usize {
         let (at, sign) = (i.div_ceil(2), if i % 2 == 0 { 1.0 } else { -1.0 });
-        let (z, weight) = (sign * roots[at], weights[at]);
+        let (z, weight): (f64, f64) = (sign * roots[at], weights[at]);
         for j in 0..10 {
             let (sin, cos) = (f64::from(j) * std::f64::consts::TAU / 10.0).sin_cos();
             let radius = (1.0 - z * z).sqrt();

@@ -159,7 +159,14 @@ fn gradients_beyond_the_frustum_are_those_of_finite_differences() {
 fn fisheye_gradients_far_off_and_near_the_axis_are_those_of_finite_differences() {
     for spread in [0.01, 0.3, 3.0] {
         let mut world = World::new(6, 4, CameraModel::Fisheye);
-        world.means.iter_mut().for_each(|v| *v *= spread);
+        for mean in world.means.chunks_exact_mut(3) {
+            mean[..2].iter_mut().for_each(|v| *v *= spread);
+        }
+        // A focal length with which all of them are in the image.
+        let focal = 45.0 / spread.max(1.0);
+        for k in world.ks.chunks_exact_mut(9) {
+            (k[0], k[4]) = (focal, 1.1 * focal);
+        }
         check(&world);
     }
 }
@@ -193,9 +200,24 @@ fn a_fisheye_is_smooth_where_its_series_begins() {
     assert!((seen(2.0)[0] - 100.0 * 2.0f64.atan()).abs() < 1e-12);
 }
 
+const IMAGES: usize = 2;
+
+fn simple<'a>(world: &'a World, means: &'a [f64], covars: &'a [f64]) -> Simple<'a, f64> {
+    Simple {
+        images: IMAGES,
+        gaussians: world.n,
+        means,
+        covars,
+        ks: &world.ks[..9 * IMAGES],
+        width: WIDTH,
+        height: HEIGHT,
+        model: world.model,
+    }
+}
+
 #[test]
 fn simple_gradients_are_those_of_finite_differences() {
-    let (images, n) = (2, 5);
+    let (images, n) = (IMAGES, 5);
     for model in MODELS {
         let world = World::new(7, n, model);
         let mut numbers = Numbers::new(8);
@@ -205,25 +227,15 @@ fn simple_gradients_are_those_of_finite_differences() {
         let covars = numbers.within(9 * images * n, -1.0, 1.0);
         let v_means2d = numbers.within(2 * images * n, -1.0, 1.0);
         let v_covars2d = numbers.within(4 * images * n, -1.0, 1.0);
-        let input = |means, covars| Simple {
-            images,
-            gaussians: n,
-            means,
-            covars,
-            ks: &world.ks[..9 * images],
-            width: WIDTH,
-            height: HEIGHT,
-            model,
-        };
         let loss = |means: &[f64], covars: &[f64]| {
             let (mut means2d, mut covars2d) =
                 (vec![0.0; 2 * images * n], vec![0.0; 4 * images * n]);
-            simple_forward(&input(means, covars), &mut means2d, &mut covars2d).unwrap();
+            simple_forward(&simple(&world, means, covars), &mut means2d, &mut covars2d).unwrap();
             dot(&means2d, &v_means2d) + dot(&covars2d, &v_covars2d)
         };
         let (mut v_means, mut v_covars) = (vec![0.0; means.len()], vec![0.0; covars.len()]);
         simple_backward(
-            &input(&means, &covars),
+            &simple(&world, &means, &covars),
             &v_means2d,
             &v_covars2d,
             &mut v_means,

@@ -1,4 +1,4 @@
-use crate::support::{Numbers, check_gradient, dot};
+use crate::support::{Numbers, check_gradient_by, dot};
 use splatcore_tensors::rasterize::{
     Backward, Drawn, Gradients, Lists, Pixels, Steps, backward, count_indices, fill_indices,
     forward,
@@ -247,10 +247,10 @@ fn smooth(channels: usize) -> World {
 fn gradients_are_those_of_finite_differences() {
     for channels in [1, 3, 4] {
         let mut world = smooth(channels);
-        // Alphas of the first splat are at their limit; they pass nothing on.
-        world.alpha_max = 0.65;
+        // Alphas of the first splat are at their limit everywhere; they pass nothing on.
+        world.alpha_max = 0.7;
         world.opacities[0] = 0.99;
-        world.conics[..3].iter_mut().for_each(|v| *v *= 0.1);
+        world.conics[..3].iter_mut().for_each(|v| *v *= 0.01);
         let mut numbers = Numbers::new(31);
         let v_colors = numbers.within(PIXELS * channels, -1.0, 1.0);
         let v_alphas = numbers.within(PIXELS, -1.0, 1.0);
@@ -260,7 +260,9 @@ fn gradients_are_those_of_finite_differences() {
         };
         let [means, _, conics, colors, opacities] = gradients(&world, &v_colors, &v_alphas);
         let check = |name: &str, at: &[f64], v: &[f64], set: fn(&mut World, &[f64])| {
-            check_gradient(name, at, v, 1e-7, |at| {
+            // Conics are small: a larger step makes hyperbolas of ellipses.
+            let step = if name == "conics" { 1e-6 } else { 1e-4 };
+            check_gradient_by(step, name, at, v, 1e-7, |at| {
                 let mut moved = world.clone();
                 set(&mut moved, at);
                 loss(&moved)

@@ -23,9 +23,21 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Compares a gradient with finite differences of `loss`, of fourth order with steps of 1e-4. The
-/// error may be `tolerance` times the gradient's largest value.
+/// Compares a gradient with finite differences of `loss`, of fourth order with steps of 1e-4, or of
+/// `step` in [`check_gradient_by`]. The error may be `tolerance` times the gradient's largest value.
 pub fn check_gradient(
+    name: &str,
+    at: &[f64],
+    gradient: &[f64],
+    tolerance: f64,
+    loss: impl Fn(&[f64]) -> f64,
+) {
+    check_gradient_by(1e-4, name, at, gradient, tolerance, loss);
+}
+
+/// See [`check_gradient`].
+pub fn check_gradient_by(
+    step: f64,
     name: &str,
     at: &[f64],
     gradient: &[f64],
@@ -37,7 +49,6 @@ pub fn check_gradient(
     assert!(most > 0.0, "{name} has no gradient");
     let mut moved = at.to_vec();
     for i in 0..at.len() {
-        let step = 1e-4;
         let mut difference = |steps: f64| {
             moved[i] = at[i] + steps * step;
             let above = loss(&moved);
