@@ -1,7 +1,8 @@
 //! Covariances and projections.
 
 use super::call::Side::{Is, Named};
-use super::call::{Call, Object, Side, for_float, maybe, maybe_out, run, size};
+use super::call::{Call, Checked, Input, Object, Side, for_float, maybe, maybe_out, run, size};
+use super::view::Value;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use splatcore::tensors::projection::{
@@ -213,6 +214,61 @@ fn projection_simple_bwd(
     })
 }
 
+/// What both passes of a projection read.
+struct SceneArguments<'a> {
+    means: Input<'a>,
+    covars: Option<Input<'a>>,
+    quats: Option<Input<'a>>,
+    scales: Option<Input<'a>>,
+    viewmats: Input<'a>,
+    ks: Input<'a>,
+}
+
+impl<'a> SceneArguments<'a> {
+    fn read(
+        call: &mut Call,
+        [means, viewmats, ks]: [Object<'a, '_>; 3],
+        [covars, quats, scales]: [Option<Object<'a, '_>>; 3],
+    ) -> PyResult<Self> {
+        Ok(Self {
+            means: call.floats("means", means, &[B, N, Is(3)])?,
+            covars: call.maybe_floats("covars", covars, &[B, N, Is(6)])?,
+            quats: call.maybe_floats("quats", quats, &[B, N, Is(4)])?,
+            scales: call.maybe_floats("scales", scales, &[B, N, Is(3)])?,
+            viewmats: call.floats("viewmats", viewmats, &[B, C, Is(4), Is(4)])?,
+            ks: call.floats("Ks", ks, &[B, C, Is(3), Is(3)])?,
+        })
+    }
+
+    fn scene<'b, F: Real + Value>(
+        &'b self,
+        call: &Call,
+        checked: &Checked,
+        [width, height]: [u32; 2],
+        eps2d: f64,
+        model: CameraModel,
+    ) -> PyResult<Scene<'b, F>> {
+        let shapes = Shapes::given(
+            maybe(&self.covars, checked),
+            maybe(&self.quats, checked),
+            maybe(&self.scales, checked),
+        );
+        Ok(Scene {
+            batches: call.side("B"),
+            cameras: call.side("C"),
+            gaussians: call.side("N"),
+            means: self.means.slice(checked),
+            shapes: shapes.map_err(|error| PyValueError::new_err(error.to_string()))?,
+            viewmats: self.viewmats.slice(checked),
+            ks: self.ks.slice(checked),
+            width,
+            height,
+            eps2d: F::of(eps2d),
+            model,
+        })
+    }
+}
+
 /// Writes what each camera sees of each Gaussian. ``radius_rule`` is ``"gsplat-1.5"`` or
 /// ``"three-sigma"``. A splat that is culled has radii of 0.
 #[pyfunction]
@@ -247,13 +303,9 @@ fn projection_fwd(
     stream: usize,
 ) -> PyResult<()> {
     let (mut call, _) = (Call::default(), stream);
-    let means = call.floats("means", means, &[B, N, Is(3)])?;
-    let covars = call.maybe_floats("covars", covars, &[B, N, Is(6)])?;
-    let quats = call.maybe_floats("quats", quats, &[B, N, Is(4)])?;
-    let scales = call.maybe_floats("scales", scales, &[B, N, Is(3)])?;
+    let scene = [means, viewmats, Ks];
+    let scene = SceneArguments::read(&mut call, scene, [covars, quats, scales])?;
     let opacities = call.maybe_floats("opacities", opacities, &[B, N])?;
-    let viewmats = call.floats("viewmats", viewmats, &[B, C, Is(4), Is(4)])?;
-    let ks = call.floats("Ks", Ks, &[B, C, Is(3), Is(3)])?;
     let mut radii = call.values_out::<i32>("radii", radii, &[B, C, N, Is(2)])?;
     let mut means2d = call.floats_out("means2d", means2d, &[B, C, N, Is(2)])?;
     let mut depths = call.floats_out("depths", depths, &[B, C, N])?;
@@ -261,23 +313,9 @@ fn projection_fwd(
     let mut compensations = call.maybe_floats_out("compensations", compensations, &[B, C, N])?;
     let (checked, float) = call.check()?;
     for_float!(float, F => {
-        let scene = Scene::<F> {
-            batches: call.side("B"),
-            cameras: call.side("C"),
-            gaussians: call.side("N"),
-            means: means.slice(&checked),
-            shapes: shapes(
-                maybe(&covars, &checked),
-                maybe(&quats, &checked),
-                maybe(&scales, &checked),
-            )?,
-            viewmats: viewmats.slice(&checked),
-            ks: ks.slice(&checked),
-            width: size("width", width)?,
-            height: size("height", height)?,
-            eps2d: F::of(eps2d),
-            model: camera(camera_model)?,
-        };
+        let sizes = [size("width", width)?, size("height", height)?];
+        let model = camera(camera_model)?;
+        let scene = scene.scene::<F>(&call, &checked, sizes, eps2d, model)?;
         let culling = Culling {
             near_plane: F::of(near_plane),
             far_plane: F::of(far_plane),
@@ -294,14 +332,6 @@ fn projection_fwd(
         let opacities = maybe(&opacities, &checked);
         run(py, || projection::forward(&scene, opacities, &culling, out))
     })
-}
-
-fn shapes<'a, F: Real>(
-    covars: Option<&'a [F]>,
-    quats: Option<&'a [F]>,
-    scales: Option<&'a [F]>,
-) -> PyResult<Shapes<'a, F>> {
-    Shapes::given(covars, quats, scales).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Writes the gradients that are asked for, those of Gaussians summed over cameras and those of
@@ -341,12 +371,8 @@ fn projection_bwd(
     stream: usize,
 ) -> PyResult<()> {
     let (mut call, _) = (Call::default(), stream);
-    let means = call.floats("means", means, &[B, N, Is(3)])?;
-    let covars = call.maybe_floats("covars", covars, &[B, N, Is(6)])?;
-    let quats = call.maybe_floats("quats", quats, &[B, N, Is(4)])?;
-    let scales = call.maybe_floats("scales", scales, &[B, N, Is(3)])?;
-    let viewmats = call.floats("viewmats", viewmats, &[B, C, Is(4), Is(4)])?;
-    let ks = call.floats("Ks", Ks, &[B, C, Is(3), Is(3)])?;
+    let scene = [means, viewmats, Ks];
+    let scene = SceneArguments::read(&mut call, scene, [covars, quats, scales])?;
     let radii = call.values::<i32>("radii", radii, &[B, C, N, Is(2)])?;
     let conics = call.floats("conics", conics, &[B, C, N, Is(3)])?;
     let compensations = call.maybe_floats("compensations", compensations, &[B, C, N])?;
@@ -362,23 +388,9 @@ fn projection_bwd(
     let mut v_ks = call.maybe_floats_out("v_Ks", v_Ks, &[B, C, Is(3), Is(3)])?;
     let (checked, float) = call.check()?;
     for_float!(float, F => {
-        let scene = Scene::<F> {
-            batches: call.side("B"),
-            cameras: call.side("C"),
-            gaussians: call.side("N"),
-            means: means.slice(&checked),
-            shapes: shapes(
-                maybe(&covars, &checked),
-                maybe(&quats, &checked),
-                maybe(&scales, &checked),
-            )?,
-            viewmats: viewmats.slice(&checked),
-            ks: ks.slice(&checked),
-            width: size("width", width)?,
-            height: size("height", height)?,
-            eps2d: F::of(eps2d),
-            model: camera(camera_model)?,
-        };
+        let sizes = [size("width", width)?, size("height", height)?];
+        let model = camera(camera_model)?;
+        let scene = scene.scene::<F>(&call, &checked, sizes, eps2d, model)?;
         let input = Backward {
             radii: radii.slice(&checked),
             conics: conics.slice(&checked),

@@ -152,7 +152,7 @@ fn rasterize_fwd(
 }
 
 /// Writes the gradients of splats. That of ``backgrounds`` is the sum over pixels of
-/// ``v_render_colors * (1 - render_alphas)``. ``render_alphas`` are not read on the CPU, which draws
+/// ``v_render_colors * (1 - render_alphas)``. The CPU does not read ``render_alphas``: it draws
 /// again.
 #[pyfunction]
 #[pyo3(signature = (

@@ -229,7 +229,7 @@ fn not_contiguous(name: &str, remedy: &str) -> PyErr {
     ))
 }
 
-/// The types of torch that were met. They live as long as torch; a name costs more than a look here.
+/// The types of torch that were met. They live as long as torch; to ask for a name takes longer.
 static KNOWN: Mutex<Vec<(Py<PyAny>, Element)>> = Mutex::new(Vec::new());
 
 fn torch_element(name: &str, dtype: &Bound<'_, PyAny>) -> PyResult<Element> {

@@ -184,8 +184,8 @@ fn cut_outputs<'a, F: Real>(
     Ok(work)
 }
 
-/// Calls `see` with the pixel, counted in the row of tiles, and the splat of each fragment. Those of
-/// a pixel come front to back.
+/// Calls `see` with the pixel, counted in the row of tiles, and the splat of each fragment. The
+/// fragments of a pixel come front to back.
 fn walk<F: Real>(
     lists: &Lists<'_, F>,
     steps: &Steps<'_, F>,

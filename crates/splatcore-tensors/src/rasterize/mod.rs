@@ -41,7 +41,8 @@ pub struct Lists<'a, F> {
     pub conics: &'a [F],
     /// `[M]`.
     pub opacities: &'a [F],
-    /// Where each tile's list begins, `[I, tile_height, tile_width]`; it ends where the next begins.
+    /// Where each tile's list begins, `[I, tile_height, tile_width]`. It ends where the next one
+    /// begins.
     pub tile_offsets: &'a [i32],
     /// The splats of the lists, front to back.
     pub flatten_ids: &'a [i32],
