@@ -1,0 +1,14 @@
+//! Tests of the operations: gradients against finite differences, images against plain loops,
+//! arguments that do not fit, any number of threads.
+
+mod harmonics;
+mod hostile;
+mod intersect;
+mod optimise;
+mod projection;
+mod quat_scale;
+mod rasterize;
+mod scene;
+mod ssim;
+mod support;
+mod threads;
