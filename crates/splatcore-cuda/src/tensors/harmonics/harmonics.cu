@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (is_used) {
         Vec3 dir = load_vec3(args.dirs + 3 * row);
         float inverse = inverse_length(dir);
-        harmonics({dir.x * inverse, dir.y * inverse, dir.z * inverse}, basis);
+        basis_at({dir.x * inverse, dir.y * inverse, dir.z * inverse}, basis);
     }
     for (u32 d = 0; d < channels; ++d) {
         float sum = 0.0f;
@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     float inverse = inverse_length(dir);
     Vec3 u = {dir.x * inverse, dir.y * inverse, dir.z * inverse};
     float basis[FUNCTIONS] = {}, w[FUNCTIONS] = {};
-    if (is_used) harmonics(u, basis);
+    if (is_used) basis_at(u, basis);
     for (u32 d = 0; d < channels; ++d) {
         float v = is_used ? args.v_colors[row * channels + d] : 0.0f;
 #pragma unroll
@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
     if (!args.v_dirs) return;
     // Of the unit direction, less its part along the direction.
-    Vec3 v = harmonics_backward(u, w);
+    Vec3 v = basis_gradient(u, w);
     float along = v.x * u.x + v.y * u.y + v.z * u.z;
     args.v_dirs[3 * row] = (v.x - along * u.x) * inverse;
     args.v_dirs[3 * row + 1] = (v.y - along * u.y) * inverse;

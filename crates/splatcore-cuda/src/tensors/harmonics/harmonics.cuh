@@ -6,7 +6,7 @@
 
 #define FUNCTIONS ((DEGREE + 1) * (DEGREE + 1))
 
-// Normalisations: each is that of the polynomial beside which `harmonics` names it.
+// Normalisations: each is that of the polynomial beside which `basis_at` names it.
 #define Y0 0.28209479177387814f
 #define Y1 0.4886025119029199f
 #define Y2_XY 1.0925484305920792f
@@ -26,7 +26,7 @@
 #define Y4_4 0.6258357354491761f
 
 // The values of all functions.
-__device__ __forceinline__ void harmonics(Vec3 u, float (&out)[FUNCTIONS]) {
+__device__ __forceinline__ void basis_at(Vec3 u, float (&out)[FUNCTIONS]) {
     float x = u.x, y = u.y, z = u.z, xx = x * x, yy = y * y, zz = z * z;
     out[0] = Y0;
 #if DEGREE >= 1
@@ -64,7 +64,7 @@ __device__ __forceinline__ void harmonics(Vec3 u, float (&out)[FUNCTIONS]) {
 }
 
 // The gradient of the sum of w[k] times function k by the direction, as if x, y and z were free.
-__device__ __forceinline__ Vec3 harmonics_backward(Vec3 u, const float (&w)[FUNCTIONS]) {
+__device__ __forceinline__ Vec3 basis_gradient(Vec3 u, const float (&w)[FUNCTIONS]) {
     float x = u.x, y = u.y, z = u.z, xx = x * x, yy = y * y, zz = z * z;
     Vec3 v = {0, 0, 0};
 #if DEGREE >= 1

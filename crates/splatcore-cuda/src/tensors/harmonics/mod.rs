@@ -44,10 +44,7 @@ pub const MOST_DEGREE: usize = 4;
 pub(super) fn program(degree: usize) -> Program {
     sources::program(
         "harmonics.cu",
-        vec![
-            ("BLOCK", BLOCK.to_string()),
-            ("DEGREE", degree.to_string()),
-        ],
+        vec![("BLOCK", BLOCK.to_string()), ("DEGREE", degree.to_string())],
         [
             HarmonicsParams::kernel("harmonics"),
             HarmonicsBackwardParams::kernel("harmonics_backward"),

@@ -159,11 +159,7 @@ pub fn forward(
     let mut params = RasterizeParams {
         scene: raster.scene()?,
         colors: colors.colors.with_len("colors", splats * channels)?,
-        backgrounds: optional(
-            colors.backgrounds,
-            "backgrounds",
-            raster.images * channels,
-        )?,
+        backgrounds: optional(colors.backgrounds, "backgrounds", raster.images * channels)?,
         channels: super::word("the number of channels", channels)?,
         first_channel: 0,
         render_colors: raster.pixels(images.render_colors, "render_colors", channels)?,
@@ -197,11 +193,7 @@ pub fn backward(
     let params = RasterizeBackwardParams {
         scene: raster.scene()?,
         colors: colors.colors.with_len("colors", splats * channels)?,
-        backgrounds: optional(
-            colors.backgrounds,
-            "backgrounds",
-            raster.images * channels,
-        )?,
+        backgrounds: optional(colors.backgrounds, "backgrounds", raster.images * channels)?,
         channels: super::word("the number of channels", channels)?,
         render_alphas: raster.pixels(images.render_alphas, "render_alphas", 1)?,
         last_ids: raster.pixels(images.last_ids, "last_ids", 1)?,

@@ -235,7 +235,9 @@ fn images_are_those_of_plain_loops() {
     let mut scene = Scene::new(16, 3, 12);
     scene.backgrounds = None;
     check_images(&on, &scene);
-    let masks = (0..scene.offsets.len()).map(|tile| u8::from(tile % 3 != 1)).collect();
+    let masks = (0..scene.offsets.len())
+        .map(|tile| u8::from(tile % 3 != 1))
+        .collect();
     scene.masks = Some(masks);
     check_images(&on, &scene);
 }
@@ -272,7 +274,11 @@ fn gradients(on: &Fixture, scene: &Scene, v: &[f64]) -> [Vec<f64>; 5] {
     let (_, render_alphas, last_ids) = rendered(on, scene);
     let uploaded = upload(on, scene);
     let rows = v.chunks_exact(channels + 1);
-    let v_colors: Vec<f64> = rows.clone().flat_map(|row| &row[..channels]).copied().collect();
+    let v_colors: Vec<f64> = rows
+        .clone()
+        .flat_map(|row| &row[..channels])
+        .copied()
+        .collect();
     let v_alphas: Vec<f64> = rows.map(|row| row[channels]).collect();
     let v_images = [on.floats(&v_colors), on.floats(&v_alphas)];
     let images = ImageGradients {
@@ -306,7 +312,11 @@ fn check_gradients(on: &Fixture, scene: &Scene) {
         let v = &v[pixel * row..(pixel + 1) * row];
         values.iter().zip(v).map(|(value, v)| value * v).sum()
     };
-    let loss = |scene: &Scene| (0..scene.pixels()).map(|pixel| of_pixel(scene, pixel)).sum();
+    let loss = |scene: &Scene| {
+        (0..scene.pixels())
+            .map(|pixel| of_pixel(scene, pixel))
+            .sum()
+    };
     let by = |values: &[f64], place: fn(&mut Scene) -> &mut Vec<f64>| {
         let mut moved = scene.clone();
         differences(values, 1e-7, |values| {
@@ -319,7 +329,11 @@ fn check_gradients(on: &Fixture, scene: &Scene) {
     };
     close("v_means2d", &means, &by(&scene.means2d, |s| &mut s.means2d));
     close("v_conics", &conics, &by(&scene.conics, |s| &mut s.conics));
-    close("v_opacities", &opacities, &by(&scene.opacities, |s| &mut s.opacities));
+    close(
+        "v_opacities",
+        &opacities,
+        &by(&scene.opacities, |s| &mut s.opacities),
+    );
     close("v_colors", &colors, &by(&scene.colors, |s| &mut s.colors));
     let mut expected = vec![0.0; scene.means2d.len()];
     let mut moved = scene.clone();
@@ -332,7 +346,9 @@ fn check_gradients(on: &Fixture, scene: &Scene) {
         let (above, below) = (at(1e-7), at(-1e-7));
         moved.means2d[i] = scene.means2d[i];
         let pixels = above.iter().zip(&below);
-        *expected = pixels.map(|(above, below)| (above - below).abs() / 2e-7).sum();
+        *expected = pixels
+            .map(|(above, below)| (above - below).abs() / 2e-7)
+            .sum();
     }
     close("v_means2d_abs", &absolute, &expected);
 }
@@ -345,7 +361,11 @@ fn gradients_are_differences() {
     }
     let mut scene = Scene::new(16, 3, 6);
     scene.backgrounds = None;
-    scene.masks = Some((0..scene.offsets.len()).map(|tile| u8::from(tile % 3 != 1)).collect());
+    scene.masks = Some(
+        (0..scene.offsets.len())
+            .map(|tile| u8::from(tile % 3 != 1))
+            .collect(),
+    );
     check_gradients(&on, &scene);
 }
 
@@ -366,7 +386,11 @@ fn indices_are_those_of_plain_loops() {
     count_indices(&on.stream(), &uploaded.raster, &range, counts.slice()).unwrap();
     let mut later = scene.clone();
     for (tile, offset) in later.offsets.iter_mut().enumerate() {
-        let list = scene.offsets.get(tile + 1).map_or(scene.ids.len() as i32, |&end| end) - *offset;
+        let list = scene
+            .offsets
+            .get(tile + 1)
+            .map_or(scene.ids.len() as i32, |&end| end)
+            - *offset;
         *offset += list.min(16);
     }
     // Lists of `later` begin 16 places on and end where those of `scene` do.
@@ -374,12 +398,19 @@ fn indices_are_those_of_plain_loops() {
     for pixel in 0..pixels {
         let (tile, ..) = later.place(pixel);
         let mut one = later.clone();
-        let end = scene.offsets.get(tile + 1).map_or(scene.ids.len(), |&end| end as usize);
+        let end = scene
+            .offsets
+            .get(tile + 1)
+            .map_or(scene.ids.len(), |&end| end as usize);
         one.ids.truncate(end);
         one.offsets.truncate(tile + 1);
         let (found, _) = one.fragments(pixel);
         expected.push(found.len() as i32);
-        gaussians.extend(found.iter().map(|(place, _)| i64::from(scene.ids[*place]) % 40));
+        gaussians.extend(
+            found
+                .iter()
+                .map(|(place, _)| i64::from(scene.ids[*place]) % 40),
+        );
         places.extend(found.iter().map(|_| pixel as i64));
     }
     assert_eq!(counts.read(), expected);

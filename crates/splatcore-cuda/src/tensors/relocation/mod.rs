@@ -58,7 +58,9 @@ pub fn relocate(
 ) -> Result<(), BackendError> {
     let (count, n_max) = (split.opacities.len(), split.binoms.len().isqrt());
     if n_max == 0 {
-        return Err(device_error("binoms is empty, but needs a row at least".into()));
+        return Err(device_error(
+            "binoms is empty, but needs a row at least".into(),
+        ));
     }
     let params = RelocationParams {
         opacities: split.opacities.address(),

@@ -77,7 +77,11 @@ pub fn step(on: &OnStream, rows: &Rows, rates: &Rates) -> Result<(), BackendErro
         grad: rows.grad.with_len("grad", count)?,
         exp_avg: rows.exp_avg.with_len("exp_avg", count)?,
         exp_avg_sq: rows.exp_avg_sq.with_len("exp_avg_sq", count)?,
-        valid: optional(rows.valid, "valid", count.checked_div(rows.channels).unwrap_or(0))?,
+        valid: optional(
+            rows.valid,
+            "valid",
+            count.checked_div(rows.channels).unwrap_or(0),
+        )?,
         count: count as u64,
         channels: word("the number of channels", rows.channels.max(1))?,
         lr: rates.lr,

@@ -116,7 +116,9 @@ impl Tiles {
     /// As kernels take it.
     fn grid(&self) -> Result<TileGrid, BackendError> {
         if self.size == 0 {
-            return Err(device_error("tile_size is 0, but must be 1 at least".into()));
+            return Err(device_error(
+                "tile_size is 0, but must be 1 at least".into(),
+            ));
         }
         if self.key_bits() > u32::BITS {
             return Err(device_error(format!(

@@ -68,7 +68,10 @@ impl Sorting {
         let mut states = 0;
         for (plan, kernels) in plans.iter().zip(&kernels) {
             let tuned = kernels.last().map(|kernel| kernel.tuned);
-            let sizes = tuned.map_or(Err(crate::device::queue::wrong_program("sort")), PieceSizes::of)?;
+            let sizes = tuned.map_or(
+                Err(crate::device::queue::wrong_program("sort")),
+                PieceSizes::of,
+            )?;
             states = states.max(plan.state_bytes(total, sizes));
         }
         let histograms = plans.map(Plan::histogram_bytes);
@@ -78,7 +81,10 @@ impl Sorting {
             kernels,
             ids: words("ids of pairs", 2 * total)?,
             splats: words("splats of pairs", total)?,
-            keys: [words("keys of pairs", total)?, words("keys of pairs", total)?],
+            keys: [
+                words("keys of pairs", total)?,
+                words("keys of pairs", total)?,
+            ],
             places: [
                 words("places of pairs", total)?,
                 words("places of pairs", total)?,

@@ -48,8 +48,12 @@ impl Scene {
             return vec![];
         }
         let (columns, rows) = (at(0, TILES.width), at(1, TILES.height));
-        rows.flat_map(|row| columns.clone().map(move |column| row * TILES.width + column))
-            .collect()
+        rows.flat_map(|row| {
+            columns
+                .clone()
+                .map(move |column| row * TILES.width + column)
+        })
+        .collect()
     }
 
     /// The pairs as they are without a sort: id and splat.
