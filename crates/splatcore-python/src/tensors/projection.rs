@@ -1,14 +1,17 @@
-//! Covariances and projections.
+//! Projections.
 
 use super::call::Side::{Is, Named};
-use super::call::{Call, Object, Side, for_float, maybe, maybe_out, run, size};
+use super::call::{Call, Input, Object, Side, for_float, maybe, maybe_on, maybe_out, maybe_out_on};
+use super::call::{run, size};
+use super::card::Card;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use splatcore::cuda::tensors::projection as on_card;
 use splatcore::tensors::projection::{
     Backward, CameraModel, Culling, Gradients, RadiusRule, Scene, Simple, Splats,
 };
-use splatcore::tensors::quat_scale::{QuatScale, Shapes};
-use splatcore::tensors::{Real, projection, quat_scale};
+use splatcore::tensors::quat_scale::Shapes;
+use splatcore::tensors::{Real, projection};
 
 const B: Side = Named("B");
 const C: Side = Named("C");
@@ -18,8 +21,6 @@ const ROWS: Side = Named("n");
 
 /// Adds the functions.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(quat_scale_to_covar_preci_fwd, module)?)?;
-    module.add_function(wrap_pyfunction!(quat_scale_to_covar_preci_bwd, module)?)?;
     module.add_function(wrap_pyfunction!(projection_simple_fwd, module)?)?;
     module.add_function(wrap_pyfunction!(projection_simple_bwd, module)?)?;
     module.add_function(wrap_pyfunction!(projection_fwd, module)?)?;
@@ -37,6 +38,36 @@ fn camera(model: &str) -> PyResult<CameraModel> {
     }
 }
 
+fn model_on_card(model: CameraModel) -> on_card::CameraModel {
+    match model {
+        CameraModel::Pinhole => on_card::CameraModel::Pinhole,
+        CameraModel::Ortho => on_card::CameraModel::Ortho,
+        CameraModel::Fisheye => on_card::CameraModel::Fisheye,
+    }
+}
+
+fn shapes_on_card(
+    card: &Card,
+    covars: &Option<Input<'_>>,
+    quats: &Option<Input<'_>>,
+    scales: &Option<Input<'_>>,
+) -> PyResult<on_card::Shapes> {
+    match (covars, quats, scales) {
+        (Some(covars), None, None) => Ok(on_card::Shapes::Covars(covars.on(card))),
+        (None, Some(quats), Some(scales)) => {
+            Ok(on_card::Shapes::QuatScale(quats.on(card), scales.on(card)))
+        }
+        _ => {
+            // Without values, for the error alone.
+            let given = |input: &Option<Input<'_>>| input.as_ref().map(|_| &[][..]);
+            shapes::<f32>(given(covars), given(quats), given(scales))?;
+            Err(PyValueError::new_err(
+                "covars do not go with quats and scales",
+            ))
+        }
+    }
+}
+
 fn radius_rule(rule: &str) -> PyResult<RadiusRule> {
     match rule {
         "gsplat-1.5" => Ok(RadiusRule::Gsplat15),
@@ -45,80 +76,6 @@ fn radius_rule(rule: &str) -> PyResult<RadiusRule> {
             "radius_rule must be \"gsplat-1.5\" or \"three-sigma\", found {other:?}"
         ))),
     }
-}
-
-fn matrix(triu: bool) -> Vec<Side> {
-    match triu {
-        true => vec![ROWS, Is(6)],
-        false => vec![ROWS, Is(3), Is(3)],
-    }
-}
-
-/// Writes covariances and precisions ``[n, 3, 3]``, or with ``triu`` ``[n, 6]``, of quaternions
-/// ``[n, 4]`` and scales ``[n, 3]``.
-#[pyfunction]
-#[pyo3(signature = (quats, scales, triu, covars, precis, *, stream=0))]
-fn quat_scale_to_covar_preci_fwd(
-    py: Python<'_>,
-    quats: Object<'_, '_>,
-    scales: Object<'_, '_>,
-    triu: bool,
-    covars: Option<Object<'_, '_>>,
-    precis: Option<Object<'_, '_>>,
-    stream: usize,
-) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
-    let quats = call.floats("quats", quats, &[ROWS, Is(4)])?;
-    let scales = call.floats("scales", scales, &[ROWS, Is(3)])?;
-    let mut covars = call.maybe_floats_out("covars", covars, &matrix(triu))?;
-    let mut precis = call.maybe_floats_out("precis", precis, &matrix(triu))?;
-    let (checked, float) = call.check()?;
-    for_float!(float, F => {
-        let input = QuatScale::<F> {
-            quats: quats.slice(&checked),
-            scales: scales.slice(&checked),
-            triu,
-        };
-        let covars = maybe_out::<F>(&mut covars, &checked);
-        let precis = maybe_out::<F>(&mut precis, &checked);
-        run(py, || quat_scale::forward(&input, covars, precis))
-    })
-}
-
-/// Writes the gradients of ``quats`` and ``scales``.
-#[pyfunction]
-#[pyo3(signature = (quats, scales, triu, v_covars, v_precis, v_quats, v_scales, *, stream=0))]
-fn quat_scale_to_covar_preci_bwd(
-    py: Python<'_>,
-    quats: Object<'_, '_>,
-    scales: Object<'_, '_>,
-    triu: bool,
-    v_covars: Option<Object<'_, '_>>,
-    v_precis: Option<Object<'_, '_>>,
-    v_quats: Object<'_, '_>,
-    v_scales: Object<'_, '_>,
-    stream: usize,
-) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
-    let quats = call.floats("quats", quats, &[ROWS, Is(4)])?;
-    let scales = call.floats("scales", scales, &[ROWS, Is(3)])?;
-    let v_covars = call.maybe_floats("v_covars", v_covars, &matrix(triu))?;
-    let v_precis = call.maybe_floats("v_precis", v_precis, &matrix(triu))?;
-    let mut v_quats = call.floats_out("v_quats", v_quats, &[ROWS, Is(4)])?;
-    let mut v_scales = call.floats_out("v_scales", v_scales, &[ROWS, Is(3)])?;
-    let (checked, float) = call.check()?;
-    for_float!(float, F => {
-        let input = QuatScale::<F> {
-            quats: quats.slice(&checked),
-            scales: scales.slice(&checked),
-            triu,
-        };
-        let v_covars = maybe::<F>(&v_covars, &checked);
-        let v_precis = maybe::<F>(&v_precis, &checked);
-        let v_quats = v_quats.slice::<F>(&checked);
-        let v_scales = v_scales.slice::<F>(&checked);
-        run(py, || quat_scale::backward(&input, v_covars, v_precis, v_quats, v_scales))
-    })
 }
 
 /// Writes means ``[I, n, 2]`` and covariances ``[I, n, 2, 2]`` in the image, of those in camera
@@ -140,12 +97,28 @@ fn projection_simple_fwd(
     covars2d: Object<'_, '_>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
     let means = call.floats("means", means, &[I, ROWS, Is(3)])?;
     let covars = call.floats("covars", covars, &[I, ROWS, Is(3), Is(3)])?;
     let ks = call.floats("Ks", Ks, &[I, Is(3), Is(3)])?;
     let mut means2d = call.floats_out("means2d", means2d, &[I, ROWS, Is(2)])?;
     let mut covars2d = call.floats_out("covars2d", covars2d, &[I, ROWS, Is(2), Is(2)])?;
+    if let Some(card) = call.card(stream)? {
+        let input = on_card::Simple {
+            images: call.side("I"),
+            gaussians: call.side("n"),
+            means: means.on(&card),
+            covars: covars.on(&card),
+            ks: ks.on(&card),
+            width: size("width", width)? as usize,
+            height: size("height", height)? as usize,
+            camera_model: model_on_card(camera(camera_model)?),
+        };
+        let (means2d, covars2d) = (means2d.on(&card), covars2d.on(&card));
+        return card.run(py, |on| {
+            on_card::simple_forward(on, &input, means2d, covars2d)
+        });
+    }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
         let input = Simple::<F> {
@@ -184,7 +157,7 @@ fn projection_simple_bwd(
     v_covars: Object<'_, '_>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
     let means = call.floats("means", means, &[I, ROWS, Is(3)])?;
     let covars = call.floats("covars", covars, &[I, ROWS, Is(3), Is(3)])?;
     let ks = call.floats("Ks", Ks, &[I, Is(3), Is(3)])?;
@@ -192,6 +165,21 @@ fn projection_simple_bwd(
     let v_covars2d = call.floats("v_covars2d", v_covars2d, &[I, ROWS, Is(2), Is(2)])?;
     let mut v_means = call.floats_out("v_means", v_means, &[I, ROWS, Is(3)])?;
     let mut v_covars = call.floats_out("v_covars", v_covars, &[I, ROWS, Is(3), Is(3)])?;
+    if let Some(card) = call.card(stream)? {
+        let input = on_card::Simple {
+            images: call.side("I"),
+            gaussians: call.side("n"),
+            means: means.on(&card),
+            covars: covars.on(&card),
+            ks: ks.on(&card),
+            width: size("width", width)? as usize,
+            height: size("height", height)? as usize,
+            camera_model: model_on_card(camera(camera_model)?),
+        };
+        let v = [&v_means2d, &v_covars2d].map(|v| v.on(&card));
+        let out = [&v_means, &v_covars].map(|v| v.on(&card));
+        return card.run(py, |on| on_card::simple_backward(on, &input, v, out));
+    }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
         let input = Simple::<F> {
@@ -246,7 +234,7 @@ fn projection_fwd(
     compensations: Option<Object<'_, '_>>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
     let means = call.floats("means", means, &[B, N, Is(3)])?;
     let covars = call.maybe_floats("covars", covars, &[B, N, Is(6)])?;
     let quats = call.maybe_floats("quats", quats, &[B, N, Is(4)])?;
@@ -259,6 +247,39 @@ fn projection_fwd(
     let mut depths = call.floats_out("depths", depths, &[B, C, N])?;
     let mut conics = call.floats_out("conics", conics, &[B, C, N, Is(3)])?;
     let mut compensations = call.maybe_floats_out("compensations", compensations, &[B, C, N])?;
+    if let Some(card) = call.card(stream)? {
+        let scene = on_card::Scene {
+            batches: call.side("B"),
+            cameras: call.side("C"),
+            gaussians: call.side("N"),
+            means: means.on(&card),
+            shapes: shapes_on_card(&card, &covars, &quats, &scales)?,
+            viewmats: viewmats.on(&card),
+            ks: ks.on(&card),
+            width: size("width", width)? as usize,
+            height: size("height", height)? as usize,
+            eps2d: eps2d as f32,
+            camera_model: model_on_card(camera(camera_model)?),
+        };
+        let culling = on_card::Culling {
+            near_plane: near_plane as f32,
+            far_plane: far_plane as f32,
+            radius_clip: radius_clip as f32,
+            radius_rule: match self::radius_rule(radius_rule)? {
+                RadiusRule::Gsplat15 => on_card::RadiusRule::Gsplat15,
+                RadiusRule::ThreeSigma => on_card::RadiusRule::ThreeSigma,
+            },
+            opacities: maybe_on(&opacities, &card),
+        };
+        let out = on_card::Splats {
+            radii: radii.on(&card),
+            means2d: means2d.on(&card),
+            depths: depths.on(&card),
+            conics: conics.on(&card),
+            compensations: maybe_out_on(&compensations, &card),
+        };
+        return card.run(py, |on| on_card::forward(on, &scene, &culling, &out));
+    }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
         let scene = Scene::<F> {
@@ -340,7 +361,7 @@ fn projection_bwd(
     v_Ks: Option<Object<'_, '_>>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
     let means = call.floats("means", means, &[B, N, Is(3)])?;
     let covars = call.maybe_floats("covars", covars, &[B, N, Is(6)])?;
     let quats = call.maybe_floats("quats", quats, &[B, N, Is(4)])?;
@@ -360,6 +381,39 @@ fn projection_bwd(
     let mut v_scales = call.maybe_floats_out("v_scales", v_scales, &[B, N, Is(3)])?;
     let mut v_viewmats = call.maybe_floats_out("v_viewmats", v_viewmats, &[B, C, Is(4), Is(4)])?;
     let mut v_ks = call.maybe_floats_out("v_Ks", v_Ks, &[B, C, Is(3), Is(3)])?;
+    if let Some(card) = call.card(stream)? {
+        let scene = on_card::Scene {
+            batches: call.side("B"),
+            cameras: call.side("C"),
+            gaussians: call.side("N"),
+            means: means.on(&card),
+            shapes: shapes_on_card(&card, &covars, &quats, &scales)?,
+            viewmats: viewmats.on(&card),
+            ks: ks.on(&card),
+            width: size("width", width)? as usize,
+            height: size("height", height)? as usize,
+            eps2d: eps2d as f32,
+            camera_model: model_on_card(camera(camera_model)?),
+        };
+        let input = on_card::SplatGradients {
+            radii: radii.on(&card),
+            conics: conics.on(&card),
+            compensations: maybe_on(&compensations, &card),
+            v_means2d: v_means2d.on(&card),
+            v_depths: v_depths.on(&card),
+            v_conics: v_conics.on(&card),
+            v_compensations: maybe_on(&v_compensations, &card),
+        };
+        let out = on_card::GaussianGradients {
+            v_means: maybe_out_on(&v_means, &card),
+            v_covars: maybe_out_on(&v_covars, &card),
+            v_quats: maybe_out_on(&v_quats, &card),
+            v_scales: maybe_out_on(&v_scales, &card),
+            v_viewmats: maybe_out_on(&v_viewmats, &card),
+            v_ks: maybe_out_on(&v_ks, &card),
+        };
+        return card.run(py, |on| on_card::backward(on, &scene, &input, &out));
+    }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
         let scene = Scene::<F> {

@@ -37,16 +37,16 @@ __device__ __forceinline__ void basis_at(Vec3 u, float (&out)[FUNCTIONS]) {
 #if DEGREE >= 2
     out[4] = Y2_XY * x * y;
     out[5] = -Y2_XY * y * z;
-    out[6] = Y2_ZZ * (2 * zz - xx - yy);
+    out[6] = Y2_ZZ * (3 * zz - 1);
     out[7] = -Y2_XY * x * z;
     out[8] = Y2_XX_YY * (xx - yy);
 #endif
 #if DEGREE >= 3
     out[9] = -Y3_3 * y * (3 * xx - yy);
     out[10] = Y3_XYZ * x * y * z;
-    out[11] = -Y3_1 * y * (4 * zz - xx - yy);
-    out[12] = Y3_0 * z * (2 * zz - 3 * xx - 3 * yy);
-    out[13] = -Y3_1 * x * (4 * zz - xx - yy);
+    out[11] = -Y3_1 * y * (5 * zz - 1);
+    out[12] = Y3_0 * z * (5 * zz - 3);
+    out[13] = -Y3_1 * x * (5 * zz - 1);
     out[14] = Y3_2 * z * (xx - yy);
     out[15] = -Y3_3 * x * (xx - 3 * yy);
 #endif
@@ -71,19 +71,17 @@ __device__ __forceinline__ Vec3 basis_gradient(Vec3 u, const float (&w)[FUNCTION
     v = {-Y1 * w[3], -Y1 * w[1], Y1 * w[2]};
 #endif
 #if DEGREE >= 2
-    v.x += Y2_XY * (y * w[4] - z * w[7]) - 2 * x * (Y2_ZZ * w[6] - Y2_XX_YY * w[8]);
-    v.y += Y2_XY * (x * w[4] - z * w[5]) - 2 * y * (Y2_ZZ * w[6] + Y2_XX_YY * w[8]);
-    v.z += -Y2_XY * (y * w[5] + x * w[7]) + 4 * Y2_ZZ * z * w[6];
+    v.x += Y2_XY * (y * w[4] - z * w[7]) + 2 * Y2_XX_YY * x * w[8];
+    v.y += Y2_XY * (x * w[4] - z * w[5]) - 2 * Y2_XX_YY * y * w[8];
+    v.z += -Y2_XY * (y * w[5] + x * w[7]) + 6 * Y2_ZZ * z * w[6];
 #endif
 #if DEGREE >= 3
-    v.x += -6 * Y3_3 * x * y * w[9] + Y3_XYZ * y * z * w[10] + 2 * Y3_1 * x * y * w[11] -
-           6 * Y3_0 * x * z * w[12] - Y3_1 * (4 * zz - 3 * xx - yy) * w[13] +
+    v.x += -6 * Y3_3 * x * y * w[9] + Y3_XYZ * y * z * w[10] - Y3_1 * (5 * zz - 1) * w[13] +
            2 * Y3_2 * x * z * w[14] - 3 * Y3_3 * (xx - yy) * w[15];
-    v.y += -3 * Y3_3 * (xx - yy) * w[9] + Y3_XYZ * x * z * w[10] -
-           Y3_1 * (4 * zz - xx - 3 * yy) * w[11] - 6 * Y3_0 * y * z * w[12] +
-           2 * Y3_1 * x * y * w[13] - 2 * Y3_2 * y * z * w[14] + 6 * Y3_3 * x * y * w[15];
-    v.z += Y3_XYZ * x * y * w[10] - 8 * Y3_1 * z * (y * w[11] + x * w[13]) +
-           Y3_0 * (6 * zz - 3 * xx - 3 * yy) * w[12] + Y3_2 * (xx - yy) * w[14];
+    v.y += -3 * Y3_3 * (xx - yy) * w[9] + Y3_XYZ * x * z * w[10] - Y3_1 * (5 * zz - 1) * w[11] -
+           2 * Y3_2 * y * z * w[14] + 6 * Y3_3 * x * y * w[15];
+    v.z += Y3_XYZ * x * y * w[10] - 10 * Y3_1 * z * (y * w[11] + x * w[13]) +
+           3 * Y3_0 * (5 * zz - 1) * w[12] + Y3_2 * (xx - yy) * w[14];
 #endif
 #if DEGREE >= 4
     v.x += Y4_4XY * y * (3 * xx - yy) * w[16] - 6 * Y4_3 * x * y * z * w[17] +
