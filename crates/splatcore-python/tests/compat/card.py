@@ -178,13 +178,17 @@ def test_rasterize(channels):
     )  # fmt: skip
     light = torch.ones(pixels, dtype=torch.float64)
     part = (0, 2, light, means2d, conics, opacities, *lists)
-    total = math.prod(pixels)
-    out = Out(total, dtype=torch.int32)
-    (counts,) = both(tensors.rasterize_to_indices_count, *part, out)
+    all_pixels = math.prod(pixels)
+    both(tensors.rasterize_to_indices_count, *part, Out(all_pixels, dtype=torch.int32))
+    # Where float32 sees another splat than float64, all that follows is shifted: so the card's
+    # own counts, and a check of what follows from them.
+    out = Out(all_pixels, dtype=torch.int32)
+    (counts,) = run(tensors.rasterize_to_indices_count, CARD, *part, out)
     starts = counts.long().cumsum(0) - counts
     found = Out(int(counts.sum()), dtype=torch.int64)
-    # Where float32 sees another splat than float64, all that follows is shifted.
-    run(tensors.rasterize_to_indices_fill, CARD, *part, starts, found, found)
+    ids, places = run(tensors.rasterize_to_indices_fill, CARD, *part, starts, found, found)
+    assert torch.equal(places.bincount(minlength=all_pixels), counts.long())
+    assert 0 <= ids.min() and ids.max() < m // images
 
 
 def test_optimisers():

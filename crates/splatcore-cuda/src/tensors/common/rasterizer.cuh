@@ -11,9 +11,9 @@
 
 // A splat at a pixel.
 struct Fragment {
-    float dx, dy;      // from the pixel to the mean, pixels
-    float falloff;     // exp(-sigma)
-    float alpha;       // min(alpha_max, opacity * falloff)
+    float dx, dy;       // from the pixel to the mean, pixels
+    float falloff;      // exp(-sigma)
+    float alpha;        // min(alpha_max, opacity * falloff)
     bool is_counted;    // alpha is MIN_ALPHA at least, sigma not negative, both are numbers
     bool is_unclamped;  // opacity * falloff is alpha_max at most
 };

@@ -60,7 +60,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         const float* coeffs = args.coeffs + row * args.coefficients * channels + d;
         if (is_used) {
 #pragma unroll
-            for (u32 k = 0; k < FUNCTIONS; ++k) sum = fmaf(basis[k], __ldg(coeffs + k * channels), sum);
+            for (u32 k = 0; k < FUNCTIONS; ++k)
+                sum = fmaf(basis[k], __ldg(coeffs + k * channels), sum);
         }
         args.colors[row * channels + d] = sum;
     }

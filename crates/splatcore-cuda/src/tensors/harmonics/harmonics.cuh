@@ -93,9 +93,8 @@ __device__ __forceinline__ Vec3 basis_gradient(Vec3 u, const float (&w)[FUNCTION
            2 * Y4_2 * y * (7 * zz - 1) * w[22] + 6 * Y4_3 * x * y * z * w[23] -
            4 * Y4_4 * y * (3 * xx - yy) * w[24];
     v.z += -Y4_3 * y * (3 * xx - yy) * w[17] + 14 * Y4_2XY * x * y * z * w[18] -
-           3 * Y4_1 * (7 * zz - 1) * (y * w[19] + x * w[21]) +
-           Y4_0 * z * (140 * zz - 60) * w[20] + 14 * Y4_2 * z * (xx - yy) * w[22] -
-           Y4_3 * x * (xx - 3 * yy) * w[23];
+           3 * Y4_1 * (7 * zz - 1) * (y * w[19] + x * w[21]) + Y4_0 * z * (140 * zz - 60) * w[20] +
+           14 * Y4_2 * z * (xx - yy) * w[22] - Y4_3 * x * (xx - 3 * yy) * w[23];
 #endif
     return v;
 }

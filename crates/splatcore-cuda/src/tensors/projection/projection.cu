@@ -90,10 +90,9 @@ __device__ __forceinline__ bool project(const ProjectionParams& args, u64 gaussi
     Vec3 mean = apply(rotation, load_vec3(args.means + 3 * gaussian));
     mean = {mean.x + __ldg(view + 3), mean.y + __ldg(view + 7), mean.z + __ldg(view + 11)};
     if (!(mean.z >= args.near_plane && mean.z <= args.far_plane)) return false;
-    Mat3 covariance = args.covars
-                          ? load_triangle(args.covars + 6 * gaussian)
-                          : covariance_of(load_quaternion(args.quats + 4 * gaussian),
-                                          load_vec3(args.scales + 3 * gaussian));
+    Mat3 covariance = args.covars ? load_triangle(args.covars + 6 * gaussian)
+                                  : covariance_of(load_quaternion(args.quats + 4 * gaussian),
+                                                  load_vec3(args.scales + 3 * gaussian));
     Intrinsics k = load_intrinsics(args.ks + 9 * camera, args.width, args.height);
     Seen seen = see(args.camera_model, k, mean);
     Mat2 sharp = sandwich(seen.jacobian, sandwich(rotation, covariance));

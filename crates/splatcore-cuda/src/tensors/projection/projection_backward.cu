@@ -75,7 +75,8 @@ struct GaussianGradient {
 // and translation by rows (12), focal lengths, principal point.
 __device__ __forceinline__ void splat_backward(const ProjectionBackwardParams& args, u64 row,
                                                u64 camera, Vec3 world, const Mat3& covariance,
-                                               GaussianGradient& gaussian, float (&of_camera)[SUMS]) {
+                                               GaussianGradient& gaussian,
+                                               float (&of_camera)[SUMS]) {
     const float* view = args.viewmats + 16 * camera;
     Mat3 rotation = {{{__ldg(view), __ldg(view + 1), __ldg(view + 2)},
                       {__ldg(view + 4), __ldg(view + 5), __ldg(view + 6)},
@@ -85,14 +86,12 @@ __device__ __forceinline__ void splat_backward(const ProjectionBackwardParams& a
     Intrinsics k = load_intrinsics(args.ks + 9 * camera, args.width, args.height);
     Mat23 jacobian = see(args.camera_model, k, mean).jacobian;
     Mat2 v_covar2d = of_covariance(args, row);
-    Mat23 v_jacobian =
-        sandwich_backward_outer(jacobian, sandwich(rotation, covariance), v_covar2d);
+    Mat23 v_jacobian = sandwich_backward_outer(jacobian, sandwich(rotation, covariance), v_covar2d);
     float v_mean2d[2] = {args.v_means2d[2 * row], args.v_means2d[2 * row + 1]};
     SeenGradient seen = see_backward(args.camera_model, k, mean, v_mean2d, v_jacobian);
     seen.mean[2] += args.v_depths[row];
     Mat3 v_turned = sandwich_backward_inner(jacobian, v_covar2d);
-    gaussian.covariance =
-        plus(gaussian.covariance, sandwich_backward_inner(rotation, v_turned));
+    gaussian.covariance = plus(gaussian.covariance, sandwich_backward_inner(rotation, v_turned));
 #pragma unroll
     for (int j = 0; j < 3; ++j)
 #pragma unroll

@@ -20,6 +20,7 @@ kernel_params! {
         counts: Address,
         gaussian_ids: Address,
         pixel_ids: Address,
+        found: u64,
     }
 }
 
@@ -80,6 +81,7 @@ fn params(raster: &Raster, range: &IndexRange) -> Result<RasterizeIndicesParams,
         counts: 0,
         gaussian_ids: 0,
         pixel_ids: 0,
+        found: 0,
     })
 }
 
@@ -119,6 +121,7 @@ pub fn fill_indices(
         pixel_ids: out
             .pixel_ids
             .with_len("pixel_ids", out.gaussian_ids.len())?,
+        found: out.gaussian_ids.len() as u64,
         ..params(raster, range)?
     };
     on.launch_one(&program(), raster.tiles(), raster.block(), &params)

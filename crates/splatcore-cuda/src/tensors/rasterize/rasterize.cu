@@ -69,9 +69,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     args.last_ids[at.pixel] = last;
     float* pixel = args.render_colors + at.pixel * args.channels + args.first_channel;
     const float* background =
-        args.backgrounds
-            ? args.backgrounds + (u64)at.image * args.channels + args.first_channel
-            : nullptr;
+        args.backgrounds ? args.backgrounds + (u64)at.image * args.channels + args.first_channel
+                         : nullptr;
 #pragma unroll
     for (u32 c = 0; c < CHANNELS; ++c)
         if (c < left) pixel[c] = background ? fmaf(transmittance, background[c], sum[c]) : sum[c];

@@ -158,7 +158,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             for (u32 first = CHANNELS; first < channels; first += SUMS) {
 #pragma unroll
                 for (u32 c = 0; c < SUMS; ++c)
-                    values[c] = is_counted && first + c < channels ? weight * v_pixel[first + c] : 0;
+                    values[c] =
+                        is_counted && first + c < channels ? weight * v_pixel[first + c] : 0;
                 u32 channel = first + lane;
                 bool is_mine = lane < SUMS && channel < channels;
                 add({is_mine ? args.v_colors + channel : nullptr, channels}, splat.id,

@@ -3,7 +3,8 @@
 // Contract. Each pixel goes through the batches range_start..range_end of its tile's list, a batch
 // being tile_size^2 splats, beginning with its `transmittances`, as rasterize.cu does. With
 // `starts` null `counts` gets the number of splats that count; else the places from starts[pixel]
-// on get their Gaussian (splat % N) in `gaussian_ids` and the pixel in `pixel_ids`, front to back.
+// on get their Gaussian (splat % N) in `gaussian_ids` and the pixel in `pixel_ids`, front to back;
+// places beyond `found` are not written.
 //
 // Launch. As rasterize.cu, with shared memory of 32 BATCH bytes.
 //
@@ -21,8 +22,9 @@ struct RasterizeIndicesParams {
     ReadOnly<float> transmittances;  // [I][height][width]
     const long long* starts;         // [I][height][width] or null
     u32* counts;                     // [I][height][width], if starts is null
-    long long* gaussian_ids;         // [sum of counts]
-    long long* pixel_ids;            // [sum of counts]
+    long long* gaussian_ids;         // [found]
+    long long* pixel_ids;            // [found]
+    u64 found;                       // sum of counts
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -31,12 +33,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ BatchSplat batch[BATCH];
     const RasterScene& scene = args.scene;
     TilePixel at = tile_pixel(scene);
-    u64 list = at.end > at.begin ? at.end - at.begin : 0, pixels = scene.tile_size * scene.tile_size;
+    u64 list = at.end > at.begin ? at.end - at.begin : 0,
+        pixels = scene.tile_size * scene.tile_size;
     u32 first = at.begin + (u32)min(list, args.range_start * pixels);
     u32 end = at.begin + (u32)min(list, args.range_end * pixels);
     float transmittance = at.is_inside ? args.transmittances[at.pixel] : 0.0f;
     long long start = at.is_inside && args.starts ? args.starts[at.pixel] : 0;
-    u32 found = 0;
+    u32 counted = 0;
     bool is_done = !at.is_inside;
     for (u32 begin = first; begin < end; begin += BATCH) {
         if (__syncthreads_and(is_done)) break;
@@ -50,13 +53,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             float behind = transmittance * (1.0f - fragment.alpha);
             is_done = behind <= MIN_TRANSMITTANCE;
             if (is_done) break;
-            if (args.starts) {
-                args.gaussian_ids[start + found] = batch[k].id % args.gaussians;
-                args.pixel_ids[start + found] = (long long)at.pixel;
+            u64 place = (u64)start + counted++;
+            if (args.starts && place < args.found) {
+                args.gaussian_ids[place] = batch[k].id % args.gaussians;
+                args.pixel_ids[place] = (long long)at.pixel;
             }
-            ++found;
             transmittance = behind;
         }
     }
-    if (at.is_inside && !args.starts) args.counts[at.pixel] = found;
+    if (at.is_inside && !args.starts) args.counts[at.pixel] = counted;
 }

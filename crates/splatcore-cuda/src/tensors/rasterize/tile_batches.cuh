@@ -62,10 +62,14 @@ struct __align__(16) BatchSplat {
 __device__ __forceinline__ BatchSplat batch_splat(const RasterScene& scene, u32 place) {
     u32 id = scene.flatten_ids[place];
     u64 i = id;
-    return {scene.means2d[2 * i],    scene.means2d[2 * i + 1],
-            scene.opacities[i],      scene.conics[3 * i],
-            scene.conics[3 * i + 1], scene.conics[3 * i + 2],
-            id,                      0};
+    return {scene.means2d[2 * i],
+            scene.means2d[2 * i + 1],
+            scene.opacities[i],
+            scene.conics[3 * i],
+            scene.conics[3 * i + 1],
+            scene.conics[3 * i + 2],
+            id,
+            0};
 }
 
 __device__ __forceinline__ Fragment fragment_of(const BatchSplat& splat, const TilePixel& at,

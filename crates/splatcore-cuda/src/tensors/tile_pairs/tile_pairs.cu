@@ -90,7 +90,8 @@ __device__ __forceinline__ Touched touched(const PairSplats& splats, const TileG
     float radius_x = (float)splats.radii[2 * m], radius_y = (float)splats.radii[2 * m + 1];
     float x = splats.means2d[2 * m], y = splats.means2d[2 * m + 1], size = (float)tiles.size;
     // x - x is 0 for finite numbers alone.
-    if (!(radius_x > 0.0f && radius_y > 0.0f && x - x == 0.0f && y - y == 0.0f)) return {0, 0, 0, 0};
+    if (!(radius_x > 0.0f && radius_y > 0.0f && x - x == 0.0f && y - y == 0.0f))
+        return {0, 0, 0, 0};
     x /= size, y /= size, radius_x /= size, radius_y /= size;
     return {min(edge(floorf(x - radius_x), tiles.width), tiles.width),
             min(edge(ceilf(x + radius_x), tiles.width), tiles.width),
