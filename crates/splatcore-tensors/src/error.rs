@@ -32,6 +32,9 @@ pub(crate) fn wrong<T>(
 
 /// The product of a shape's sides; `None` if no slice can be as long.
 pub(crate) fn product(sides: &[usize]) -> Option<usize> {
+    if sides.contains(&0) {
+        return Some(0);
+    }
     sides
         .iter()
         .try_fold(1usize, |all, &side| all.checked_mul(side))

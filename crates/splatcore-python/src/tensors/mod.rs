@@ -16,6 +16,7 @@ mod intersect;
 mod losses;
 mod optimise;
 mod projection;
+mod projection_simple;
 mod quat_scale;
 mod rasterize;
 mod view;
@@ -28,6 +29,7 @@ pub fn add(parent: &Bound<'_, PyModule>) -> PyResult<()> {
     let module = PyModule::new(py, "splatcore._splatcore.tensors")?;
     quat_scale::add(&module)?;
     projection::add(&module)?;
+    projection_simple::add(&module)?;
     harmonics::add(&module)?;
     intersect::add(&module)?;
     rasterize::add(&module)?;

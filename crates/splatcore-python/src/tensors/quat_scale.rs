@@ -58,7 +58,7 @@ fn quat_scale_to_covar_preci_fwd(
         };
         let covars = maybe_out::<F>(&mut covars, &checked);
         let precis = maybe_out::<F>(&mut precis, &checked);
-        run(py, || quat_scale::forward(&input, covars, precis))
+        run(py, &checked, || quat_scale::forward(&input, covars, precis))
     })
 }
 
@@ -104,6 +104,6 @@ fn quat_scale_to_covar_preci_bwd(
         let v_precis = maybe::<F>(&v_precis, &checked);
         let v_quats = v_quats.slice::<F>(&checked);
         let v_scales = v_scales.slice::<F>(&checked);
-        run(py, || quat_scale::backward(&input, v_covars, v_precis, v_quats, v_scales))
+        run(py, &checked, || quat_scale::backward(&input, v_covars, v_precis, v_quats, v_scales))
     })
 }

@@ -126,6 +126,50 @@ impl<'a> ListArguments<'a> {
     }
 }
 
+/// What pixels are made of.
+struct ColorArguments<'a> {
+    colors: Input<'a>,
+    backgrounds: Option<Input<'a>>,
+    masks: Option<Input<'a>>,
+}
+
+impl<'a> ColorArguments<'a> {
+    fn read(
+        call: &mut Call,
+        colors: Object<'a, '_>,
+        [backgrounds, masks]: [Option<Object<'a, '_>>; 2],
+    ) -> PyResult<Self> {
+        Ok(Self {
+            colors: call.floats("colors", colors, &[M, D])?,
+            backgrounds: call.maybe_floats("backgrounds", backgrounds, &[I, D])?,
+            masks: call.maybe_values::<u8>("masks", masks, &TILES)?,
+        })
+    }
+
+    fn drawn<'b, F: Real + Value>(
+        &'b self,
+        call: &Call,
+        checked: &Checked,
+        lists: Lists<'b, F>,
+    ) -> Drawn<'b, F> {
+        Drawn {
+            lists,
+            channels: call.side("D"),
+            colors: self.colors.slice(checked),
+            backgrounds: maybe(&self.backgrounds, checked),
+            masks: maybe(&self.masks, checked),
+        }
+    }
+
+    fn on_card(&self, call: &Call, card: &Card) -> on_card::Colors {
+        on_card::Colors {
+            channels: call.side("D"),
+            colors: self.colors.on(card),
+            backgrounds: maybe_on(&self.backgrounds, card),
+        }
+    }
+}
+
 /// Writes images ``[I, H, W, D]``, their alphas ``[I, H, W, 1]`` and where in ``flatten_ids`` each
 /// pixel's last splat stands, ``[I, H, W]``.
 #[pyfunction]
@@ -156,19 +200,13 @@ fn rasterize_fwd(
     let sizes = Sizes::new(width, height, tile_size)?;
     let lists = [means2d, conics, opacities, tile_offsets, flatten_ids];
     let lists = ListArguments::read(&mut call, lists)?;
-    let colors = call.floats("colors", colors, &[M, D])?;
-    let backgrounds = call.maybe_floats("backgrounds", backgrounds, &[I, D])?;
-    let masks = call.maybe_values::<u8>("masks", masks, &TILES)?;
+    let colors = ColorArguments::read(&mut call, colors, [backgrounds, masks])?;
     let mut images = call.floats_out("render_colors", render_colors, &sizes.channels(D))?;
     let mut alphas = call.floats_out("render_alphas", render_alphas, &sizes.channels(Is(1)))?;
     let mut last_ids = call.values_out::<i32>("last_ids", last_ids, &sizes.image())?;
     if let Some(card) = call.card(stream)? {
-        let raster = lists.on_card(&call, &card, sizes, &masks, alpha_max);
-        let colors = on_card::Colors {
-            channels: call.side("D"),
-            colors: colors.on(&card),
-            backgrounds: maybe_on(&backgrounds, &card),
-        };
+        let raster = lists.on_card(&call, &card, sizes, &colors.masks, alpha_max);
+        let colors = colors.on_card(&call, &card);
         let out = on_card::Images {
             render_colors: images.on(&card),
             render_alphas: alphas.on(&card),
@@ -178,24 +216,19 @@ fn rasterize_fwd(
     }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
-        let drawn = Drawn::<F> {
-            lists: lists.lists(&call, &checked, sizes, alpha_max),
-            channels: call.side("D"),
-            colors: colors.slice(&checked),
-            backgrounds: maybe(&backgrounds, &checked),
-            masks: maybe(&masks, &checked),
-        };
+        let lists = lists.lists(&call, &checked, sizes, alpha_max);
+        let drawn = colors.drawn::<F>(&call, &checked, lists);
         let out = Pixels {
             colors: images.slice(&checked),
             alphas: alphas.slice(&checked),
             last_ids: last_ids.slice(&checked),
         };
-        run(py, || rasterize::forward(&drawn, out))
+        run(py, &checked, || rasterize::forward(&drawn, out))
     })
 }
 
 /// Writes the gradients of splats. That of ``backgrounds`` is the sum over pixels of
-/// ``v_render_colors * (1 - render_alphas)``. ``render_alphas`` are not read on the CPU, which draws
+/// ``v_render_colors * (1 - render_alphas)``. The CPU does not read ``render_alphas``: it draws
 /// again.
 #[pyfunction]
 #[pyo3(signature = (
@@ -232,9 +265,7 @@ fn rasterize_bwd(
     let sizes = Sizes::new(width, height, tile_size)?;
     let lists = [means2d, conics, opacities, tile_offsets, flatten_ids];
     let lists = ListArguments::read(&mut call, lists)?;
-    let colors = call.floats("colors", colors, &[M, D])?;
-    let backgrounds = call.maybe_floats("backgrounds", backgrounds, &[I, D])?;
-    let masks = call.maybe_values::<u8>("masks", masks, &TILES)?;
+    let colors = ColorArguments::read(&mut call, colors, [backgrounds, masks])?;
     let alphas = call.floats("render_alphas", render_alphas, &sizes.channels(Is(1)))?;
     let last_ids = call.values::<i32>("last_ids", last_ids, &sizes.image())?;
     let v_images = call.floats("v_render_colors", v_render_colors, &sizes.channels(D))?;
@@ -245,12 +276,8 @@ fn rasterize_bwd(
     let mut v_colors = call.floats_out("v_colors", v_colors, &[M, D])?;
     let mut v_opacities = call.floats_out("v_opacities", v_opacities, &[M])?;
     if let Some(card) = call.card(stream)? {
-        let raster = lists.on_card(&call, &card, sizes, &masks, alpha_max);
-        let colors = on_card::Colors {
-            channels: call.side("D"),
-            colors: colors.on(&card),
-            backgrounds: maybe_on(&backgrounds, &card),
-        };
+        let raster = lists.on_card(&call, &card, sizes, &colors.masks, alpha_max);
+        let colors = colors.on_card(&call, &card);
         let input = on_card::ImageGradients {
             render_alphas: alphas.on(&card),
             last_ids: last_ids.on(&card),
@@ -270,13 +297,8 @@ fn rasterize_bwd(
     }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
-        let drawn = Drawn::<F> {
-            lists: lists.lists(&call, &checked, sizes, alpha_max),
-            channels: call.side("D"),
-            colors: colors.slice(&checked),
-            backgrounds: maybe(&backgrounds, &checked),
-            masks: maybe(&masks, &checked),
-        };
+        let lists = lists.lists(&call, &checked, sizes, alpha_max);
+        let drawn = colors.drawn::<F>(&call, &checked, lists);
         let input = Backward {
             last_ids: last_ids.slice(&checked),
             v_colors: v_images.slice(&checked),
@@ -289,7 +311,7 @@ fn rasterize_bwd(
             v_colors: v_colors.slice(&checked),
             v_opacities: v_opacities.slice(&checked),
         };
-        run(py, || rasterize::backward(&drawn, &input, out))
+        run(py, &checked, || rasterize::backward(&drawn, &input, out))
     })
 }
 
@@ -343,7 +365,7 @@ fn rasterize_to_indices_count(
             transmittances: light.slice(&checked),
         };
         let counts = counts.slice(&checked);
-        run(py, || rasterize::count_indices(&lists, &steps, counts))
+        run(py, &checked, || rasterize::count_indices(&lists, &steps, counts))
     })
 }
 
@@ -415,6 +437,8 @@ fn rasterize_to_indices_fill(
         };
         let starts = starts.slice(&checked);
         let (ids, pixels) = (gaussian_ids.slice(&checked), pixel_ids.slice(&checked));
-        run(py, || rasterize::fill_indices(&lists, &steps, gaussians, starts, ids, pixels))
+        run(py, &checked, || {
+            rasterize::fill_indices(&lists, &steps, gaussians, starts, ids, pixels)
+        })
     })
 }

@@ -16,8 +16,8 @@ pub use forward::{Pixels, forward};
 pub use indices::{Steps, count_indices, fill_indices};
 
 use crate::error::{check_len, check_maybe, wrong};
+use crate::parallel::position;
 use crate::{Real, Result};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Splats, and the tiles' lists of them.
@@ -41,7 +41,8 @@ pub struct Lists<'a, F> {
     pub conics: &'a [F],
     /// `[M]`.
     pub opacities: &'a [F],
-    /// Where each tile's list begins, `[I, tile_height, tile_width]`; it ends where the next begins.
+    /// Where each tile's list begins, `[I, tile_height, tile_width]`. It ends where the next one
+    /// begins.
     pub tile_offsets: &'a [i32],
     /// The splats of the lists, front to back.
     pub flatten_ids: &'a [i32],
@@ -93,11 +94,7 @@ impl<F: Real> Lists<'_, F> {
     fn check_lists(&self) -> Result {
         let (m, total) = (self.opacities.len(), self.flatten_ids.len());
         let exists = |id: i32| usize::try_from(id).is_ok_and(|id| id < m);
-        if let Some(at) = self
-            .flatten_ids
-            .par_iter()
-            .position_first(|&id| !exists(id))
-        {
+        if let Some(at) = position(self.flatten_ids, |&id| !exists(id)) {
             let found = format!("{} at {at}", self.flatten_ids[at]);
             return wrong(
                 "flatten_ids",

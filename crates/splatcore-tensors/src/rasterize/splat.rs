@@ -178,8 +178,8 @@ impl<F: Real> Light<F> {
         self.live == 0
     }
 
-    /// Calls `draw` with each fragment of a splat that is drawn in a block: pixel (x, y), its number
-    /// in the block, the fragment, and the transmittance in front of it.
+    /// Calls `draw` with each fragment of a splat that is drawn in a block: the pixel (x, y), its
+    /// number in the block, the fragment, and the transmittance in front of it.
     pub fn pass(
         &mut self,
         splat: &Splat<F>,

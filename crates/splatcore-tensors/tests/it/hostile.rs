@@ -124,122 +124,62 @@ fn splats_that_are_no_numbers_are_not_drawn() {
     }
 }
 
+type Change = fn(&mut Lists<'_, f64>);
+
 #[test]
 fn lists_that_do_not_fit_are_refused() {
     let (means, conics, opacities) = ([1.0; 4], [0.5; 6], [0.5; 2]);
     let right = lists(&means, &conics, &opacities);
     assert!(draw(right, &[1.0; 2]).is_ok());
-    let refused = |lists: Lists<'_, f64>, argument: &str| {
+    let changes: [(&str, Change); 12] = [
+        ("flatten_ids", |lists| lists.flatten_ids = &[0, 2]),
+        ("flatten_ids", |lists| lists.flatten_ids = &[-1, 0]),
+        ("tile_offsets", |lists| lists.tile_offsets = &[3]),
+        ("tile_offsets", |lists| lists.tile_offsets = &[-1]),
+        ("tile_offsets", |lists| lists.tile_offsets = &[0, 0]),
+        ("tile_size", |lists| lists.tile_size = 0),
+        ("tile_offsets", |lists| lists.tile_size = 3),
+        ("alpha_max", |lists| lists.alpha_max = f64::NAN),
+        ("alpha_max", |lists| lists.alpha_max = 0.0),
+        ("conics", |lists| lists.conics = &[0.5; 5]),
+        ("means2d", |lists| lists.means2d = &[1.0; 3]),
+        ("tile_offsets", |lists| lists.images = usize::MAX),
+    ];
+    for (argument, change) in changes {
+        let mut lists = right;
+        change(&mut lists);
         let error = draw(lists, &[1.0; 2]).unwrap_err();
         assert_eq!(error.argument, argument);
         assert!(!error.to_string().contains('\n'));
-    };
-    refused(
-        Lists {
-            flatten_ids: &[0, 2],
-            ..right
-        },
-        "flatten_ids",
-    );
-    refused(
-        Lists {
-            flatten_ids: &[-1, 0],
-            ..right
-        },
-        "flatten_ids",
-    );
-    refused(
-        Lists {
-            tile_offsets: &[3],
-            ..right
-        },
-        "tile_offsets",
-    );
-    refused(
-        Lists {
-            tile_offsets: &[-1],
-            ..right
-        },
-        "tile_offsets",
-    );
-    refused(
-        Lists {
-            tile_offsets: &[0, 0],
-            ..right
-        },
-        "tile_offsets",
-    );
-    refused(
-        Lists {
-            tile_size: 0,
-            ..right
-        },
-        "tile_size",
-    );
-    refused(
-        Lists {
-            tile_size: 3,
-            ..right
-        },
-        "tile_offsets",
-    );
-    refused(
-        Lists {
-            alpha_max: f64::NAN,
-            ..right
-        },
-        "alpha_max",
-    );
-    refused(
-        Lists {
-            alpha_max: 0.0,
-            ..right
-        },
-        "alpha_max",
-    );
-    refused(
-        Lists {
-            conics: &conics[..5],
-            ..right
-        },
-        "conics",
-    );
-    refused(
-        Lists {
-            means2d: &means[..3],
-            ..right
-        },
-        "means2d",
-    );
-    refused(
-        Lists {
-            images: usize::MAX,
-            ..right
-        },
-        "tile_offsets",
-    );
-    let huge = Lists {
+    }
+}
+
+#[test]
+fn images_that_no_memory_holds_are_refused_or_nothing() {
+    let none = Lists {
         images: 0,
         width: usize::MAX,
         height: usize::MAX,
         tile_size: usize::MAX,
         tile_offsets: &[],
-        ..right
+        flatten_ids: &[],
+        ..lists(&[], &[], &[])
     };
-    let drawn = Drawn {
-        lists: huge,
-        channels: 1,
-        colors: &[1.0; 2],
-        backgrounds: None,
-        masks: None,
-    };
-    let nothing = Pixels {
-        colors: &mut [],
-        alphas: &mut [],
-        last_ids: &mut [],
-    };
-    // No image: nothing to draw, nor to allocate.
-    let _ = rasterize::forward(&drawn, nothing);
+    for images in [0, 1, usize::MAX] {
+        let drawn = Drawn {
+            lists: Lists { images, ..none },
+            channels: 1,
+            colors: &[],
+            backgrounds: None,
+            masks: None,
+        };
+        let pixels = Pixels {
+            colors: &mut [],
+            alphas: &mut [],
+            last_ids: &mut [],
+        };
+        assert_eq!(rasterize::forward(&drawn, pixels).is_ok(), images == 0);
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Tests of the operations: gradients against finite differences, images against plain loops,
 //! arguments that do not fit, any number of threads.
 
+#![allow(clippy::unwrap_used)] // helpers of tests; clippy knows those with #[test] only
+
 mod harmonics;
 mod hostile;
 mod intersect;

@@ -24,7 +24,8 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Compares a gradient with finite differences of `loss`, of fourth order with steps of 1e-4, or of
-/// `step` in [`check_gradient_by`]. The error may be `tolerance` times the gradient's largest value.
+/// `step` in [`check_gradient_by`]. The error may be `tolerance` times the gradient's largest
+/// value.
 pub fn check_gradient(
     name: &str,
     at: &[f64],

@@ -5,28 +5,24 @@ use splatcore_tensors::intersect::{Splats, Tiles, count, fill, offsets};
 use splatcore_tensors::projection::{self, CameraModel, RadiusRule};
 use splatcore_tensors::rasterize::{self, Drawn, Lists, Pixels};
 
-/// Images of a world and the gradients of everything, as bits.
-fn results() -> Vec<u64> {
-    let world = World::new(60, 3000, CameraModel::Pinhole);
-    let splats = Projected::of(&world.scene(), None, RadiusRule::Gsplat15).unwrap();
-    let m = splats.depths.len();
-    let tiles = Tiles {
-        images: 4,
-        size: 8,
-        width: 7,
-        height: 5,
-    };
-    let mut counts = vec![0; m];
-    count(&tiles, &splats.means2d, &splats.radii, &mut counts).unwrap();
-    let mut total = 0;
-    let ends: Vec<i64> = counts
-        .iter()
-        .map(|&count| {
-            total += i64::from(count);
-            total
-        })
-        .collect();
-    let (mut ids, mut flat) = (vec![0; total as usize], vec![0; total as usize]);
+const TILES: Tiles = Tiles {
+    images: 4,
+    size: 8,
+    width: 7,
+    height: 5,
+};
+
+/// Offsets and splats of the tiles' lists.
+fn lists_of(splats: &Projected<f64>) -> (Vec<i32>, Vec<i32>) {
+    let mut counts = vec![0; splats.depths.len()];
+    count(&TILES, &splats.means2d, &splats.radii, &mut counts).unwrap();
+    let sums = counts.iter().scan(0, |sum, &count| {
+        *sum += i64::from(count);
+        Some(*sum)
+    });
+    let ends: Vec<i64> = sums.collect();
+    let total = ends[ends.len() - 1] as usize;
+    let (mut ids, mut flat) = (vec![0; total], vec![0; total]);
     let pairs = Splats {
         means2d: &splats.means2d,
         radii: &splats.radii,
@@ -34,9 +30,16 @@ fn results() -> Vec<u64> {
         image_ids: None,
         ends: &ends,
     };
-    fill(&tiles, &pairs, true, &mut ids, &mut flat).unwrap();
+    fill(&TILES, &pairs, true, &mut ids, &mut flat).unwrap();
     let mut starts = vec![0; 4 * 35];
-    offsets(&tiles, &ids, &mut starts).unwrap();
+    offsets(&TILES, &ids, &mut starts).unwrap();
+    (starts, flat)
+}
+
+/// The image and the gradients of splats: means, conics, colours, opacities.
+fn drawn(splats: &Projected<f64>) -> [Vec<f64>; 5] {
+    let (starts, flat) = lists_of(splats);
+    let m = splats.depths.len();
     let colors: Vec<f64> = (0..3 * m).map(|i| (i % 7) as f64 / 7.0).collect();
     let opacities = vec![0.2; m];
     let drawn = Drawn {
@@ -59,38 +62,45 @@ fn results() -> Vec<u64> {
         backgrounds: None,
         masks: None,
     };
-    let mut image = vec![0.0; 4 * 2000 * 3];
+    let mut out = [24_000, 2 * m, 3 * m, 3 * m, m].map(|len| vec![0.0; len]);
+    let [image, v_means2d, v_conics, v_colors, v_opacities] = &mut out;
     let (mut alphas, mut last_ids) = (vec![0.0; 8000], vec![0; 8000]);
     let pixels = Pixels {
-        colors: &mut image,
+        colors: image,
         alphas: &mut alphas,
         last_ids: &mut last_ids,
     };
     rasterize::forward(&drawn, pixels).unwrap();
-    let mut grads = [2 * m, 3 * m, 3 * m, m].map(|len| vec![0.0; len]);
-    let [v_means2d, v_conics, v_colors, v_opacities] = &mut grads;
     let input = rasterize::Backward {
         last_ids: &last_ids,
-        v_colors: &image,
+        v_colors: image,
         v_alphas: &alphas,
     };
-    let out = rasterize::Gradients {
+    let gradients = rasterize::Gradients {
         v_means2d,
         v_means2d_abs: None,
         v_conics,
         v_colors,
         v_opacities,
     };
-    rasterize::backward(&drawn, &input, out).unwrap();
+    rasterize::backward(&drawn, &input, gradients).unwrap();
+    out
+}
+
+/// The image of a world and the gradients of everything, as bits.
+fn results() -> Vec<u64> {
+    let world = World::new(60, 3000, CameraModel::Pinhole);
+    let splats = Projected::of(&world.scene(), None, RadiusRule::Gsplat15).unwrap();
+    let of_splats = drawn(&splats);
     let mut of_world = [9000 * 2, 16 * 4, 9 * 4].map(|len| vec![0.0; len]);
     let [v_means, v_viewmats, v_ks] = &mut of_world;
     let input = projection::Backward {
         radii: &splats.radii,
         conics: &splats.conics,
         compensations: None,
-        v_means2d: &grads[0],
-        v_depths: &opacities,
-        v_conics: &grads[1],
+        v_means2d: &of_splats[1],
+        v_depths: &splats.depths,
+        v_conics: &of_splats[2],
         v_compensations: None,
     };
     let out = projection::Gradients {
@@ -100,7 +110,7 @@ fn results() -> Vec<u64> {
         ..Default::default()
     };
     projection::backward(&world.scene(), &input, out).unwrap();
-    let all = [image, alphas].into_iter().chain(grads).chain(of_world);
+    let all = of_splats.into_iter().chain(of_world);
     all.flatten().map(f64::to_bits).collect()
 }
 
@@ -117,4 +127,5 @@ fn bits_do_not_depend_on_the_number_of_threads() {
     assert!(one.iter().filter(|&&bits| bits != 0).count() > one.len() / 2);
     assert!(one == on(3));
     assert!(one == on(8));
+    assert!(one == splatcore_tensors::on_this_thread(results));
 }

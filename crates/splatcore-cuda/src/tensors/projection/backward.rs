@@ -76,11 +76,11 @@ pub struct SplatGradients {
 pub struct GaussianGradients {
     /// `[B, N, 3]`.
     pub v_means: Option<Floats>,
-    /// `[B, N, 6]`, of covariances that were given.
+    /// `[B, N, 6]`; zero if the shapes are quaternions and scales.
     pub v_covars: Option<Floats>,
-    /// `[B, N, 4]`, of quaternions that were given.
+    /// `[B, N, 4]`; zero if the shapes are covariances.
     pub v_quats: Option<Floats>,
-    /// `[B, N, 3]`, of scales that were given.
+    /// `[B, N, 3]`; zero if the shapes are covariances.
     pub v_scales: Option<Floats>,
     /// `[B, C, 4, 4]`; the last row is zero.
     pub v_viewmats: Option<Floats>,
@@ -92,22 +92,13 @@ pub struct GaussianGradients {
 /// Gaussians, in an order that changes from call to call.
 ///
 /// # Errors
-/// If lengths do not agree, a gradient of what was not given is asked for, or the device failed.
+/// If lengths do not agree, compensations are missing, or the device failed.
 pub fn backward(
     on: &OnStream,
     scene: &Scene,
     splats: &SplatGradients,
     out: &GaussianGradients,
 ) -> Result<(), BackendError> {
-    let is_covars = matches!(scene.shapes, Shapes::Covars(_));
-    refuse(
-        out.v_covars.is_some() && !is_covars,
-        "v_covars is given, but covars is not: the shapes are quats and scales",
-    )?;
-    refuse(
-        (out.v_quats.is_some() || out.v_scales.is_some()) && is_covars,
-        "v_quats or v_scales is given, but the shapes are covars",
-    )?;
     refuse(
         splats.v_compensations.is_some() && splats.compensations.is_none(),
         "v_compensations is given, but compensations is not",
@@ -116,6 +107,16 @@ pub fn backward(
     let [covars, quats, scales] = scene.shapes.addresses(scene.rows())?;
     let [batches, cameras, gaussians, width, height] = scene.words()?;
     let (rows, count) = (scene.rows(), scene.splats());
+    let shapes = [
+        optional(out.v_covars, "v_covars", 6 * rows)?,
+        optional(out.v_quats, "v_quats", 4 * rows)?,
+        optional(out.v_scales, "v_scales", 3 * rows)?,
+    ];
+    // The kernel writes the gradients of the shapes that were given; those of the others are 0.
+    let ([v_covars, v_quats, v_scales], others) = match scene.shapes {
+        Shapes::Covars(_) => ([shapes[0], 0, 0], [out.v_quats, out.v_scales]),
+        Shapes::QuatScale(..) => ([0, shapes[1], shapes[2]], [out.v_covars, None]),
+    };
     let all_cameras = scene.batches * scene.cameras;
     let params = ProjectionBackwardParams {
         means,
@@ -139,14 +140,15 @@ pub fn backward(
         v_conics: splats.v_conics.with_len("v_conics", 3 * count)?,
         v_compensations: optional(splats.v_compensations, "v_compensations", count)?,
         v_means: optional(out.v_means, "v_means", 3 * rows)?,
-        v_covars: optional(out.v_covars, "v_covars", 6 * rows)?,
-        v_quats: optional(out.v_quats, "v_quats", 4 * rows)?,
-        v_scales: optional(out.v_scales, "v_scales", 3 * rows)?,
+        v_covars,
+        v_quats,
+        v_scales,
         v_viewmats: optional(out.v_viewmats, "v_viewmats", 16 * all_cameras)?,
         v_ks: optional(out.v_ks, "v_Ks", 9 * all_cameras)?,
     };
-    for sums in out.v_viewmats.into_iter().chain(out.v_ks) {
-        on.zero(sums)?;
+    let sums = [out.v_viewmats, out.v_ks];
+    for zeroed in sums.into_iter().chain(others).flatten() {
+        on.zero(zeroed)?;
     }
     let blocks = scene.gaussians.div_ceil(BLOCK as usize) * scene.batches;
     on.launch_one(&program(), blocks, BLOCK, &params)

@@ -314,14 +314,13 @@ fn check_gradients(
         outs.each_ref().map(|out| Some(out.slice()));
     let out = GaussianGradients {
         v_means,
-        v_covars: v_covars.filter(|_| is_covars),
-        v_quats: v_quats.filter(|_| !is_covars),
-        v_scales: v_scales.filter(|_| !is_covars),
+        v_covars,
+        v_quats,
+        v_scales,
         v_viewmats,
         v_ks,
     };
     backward(&on.stream(), &uploaded.scene, &of_splats, &out).unwrap();
-    let asked = [true, is_covars, !is_covars, !is_covars, true, true];
     let names = [
         "v_means",
         "v_covars",
@@ -330,9 +329,9 @@ fn check_gradients(
         "v_viewmats",
         "v_Ks",
     ];
-    for i in (0..6).filter(|&i| asked[i]) {
-        let name = format!("{} of {:?}", names[i], models.0);
-        assert_close(&name, &outs[i].written(), &expected[i], 1e-3);
+    for ((name, out), expected) in names.iter().zip(&outs).zip(&expected) {
+        let name = format!("{name} of {:?}", models.0);
+        assert_close(&name, &out.written(), expected, 1e-3);
     }
 }
 
@@ -355,27 +354,26 @@ fn accesses_are_right() {
 }
 
 #[test]
-fn gradients_of_what_is_not_given_are_refused() {
+fn missing_compensations_are_told() {
     let Some(on) = fixture() else { return };
     let world = World::new(1);
     let uploaded = upload(&on, &world, CameraModel::Pinhole, true);
     let (ints, floats) = (on.out::<i32>(12), on.out::<f32>(18));
-    let (all, wide) = (floats.slice(), on.out::<f32>(12));
     let splats = SplatGradients {
         radii: ints.slice(),
-        conics: all,
+        conics: floats.slice(),
         compensations: None,
-        v_means2d: wide.slice(),
-        v_depths: all,
-        v_conics: all,
-        v_compensations: None,
+        v_means2d: floats.slice(),
+        v_depths: floats.slice(),
+        v_conics: floats.slice(),
+        v_compensations: Some(floats.slice()),
     };
-    let out = GaussianGradients {
-        v_quats: Some(all),
-        ..GaussianGradients::default()
-    };
+    let out = GaussianGradients::default();
     let error = backward(&on.stream(), &uploaded.scene, &splats, &out).unwrap_err();
-    assert!(error.to_string().contains("the shapes are covars"));
+    assert!(
+        error.to_string().contains("compensations is not"),
+        "{error}"
+    );
 }
 
 #[test]

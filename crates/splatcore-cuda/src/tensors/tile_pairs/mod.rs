@@ -251,6 +251,7 @@ pub fn fill(
     let sorting = Sorting::new(on, total, tiles.key_bits())?;
     (params.isect_ids, params.flatten_ids) = sorting.unsorted();
     launch(&params)?;
+    let out = [out.isect_ids.address(), flatten_ids];
     sorting.run(on, [take_keys, gather_pairs], out)
 }
 

@@ -1,12 +1,11 @@
 //! The sort of pairs by their 64-bit ids.
 
-use super::{PairsOut, blocks};
 use crate::device::error::{device_error, failed};
 use crate::device::params::{Address, kernel_params};
 use crate::device::{Buffer, Kernel};
 use crate::ops::intersect::MOST_PAIRS;
 use crate::ops::sort::{self, ALL_BITS, PieceSizes, Plan};
-use crate::tensors::{BLOCK, OnStream};
+use crate::tensors::{BLOCK, OnStream, grid};
 use splatcore_core::BackendError;
 
 kernel_params! {
@@ -100,14 +99,15 @@ impl Sorting {
         (self.ids.address(), self.splats.address())
     }
 
-    /// Sorts them and writes the result.
+    /// Sorts them and writes ids and splats to these addresses.
     pub fn run(
         &self,
         on: &OnStream,
         [take_keys, gather_pairs]: [Kernel; 2],
-        out: &PairsOut,
+        [isect_ids, flatten_ids]: [Address; 2],
     ) -> Result<(), BackendError> {
-        let (pairs, blocks) = (self.total as u32, blocks(self.total)?);
+        let blocks = grid(self.total.div_ceil(BLOCK as usize))?;
+        let pairs = self.total as u32;
         let mut keys = self.keys.each_ref().map(Buffer::address);
         let mut places = self.places.each_ref().map(Buffer::address);
         for (is_upper, (plan, kernels)) in self.plans.iter().zip(&self.kernels).enumerate() {
@@ -141,8 +141,8 @@ impl Sorting {
             splats: self.splats.address(),
             places: places[0],
             pairs,
-            isect_ids: out.isect_ids.address(),
-            flatten_ids: out.flatten_ids.address(),
+            isect_ids,
+            flatten_ids,
         };
         on.queue.launch(gather_pairs, blocks, BLOCK, &params)
     }
