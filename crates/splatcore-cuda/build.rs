@@ -1,5 +1,6 @@
-//! Lists the kernel files and headers in the folders of `src/ops`, and which op each is of, for
-//! `ops/sources.rs`, and passes on the file of compiled kernels that is to be built in.
+//! Lists the kernel files and headers in the folders of `src/ops` and `src/tensors`, and which
+//! folder each lies in, for `ops/sources.rs`, and passes on the file of compiled kernels that is to
+//! be built in.
 
 use std::env;
 use std::error::Error;
@@ -9,15 +10,20 @@ use std::path::{Path, PathBuf};
 /// Names a file of `scripts/embed-kernels`.
 const EMBEDDED: &str = "SPLATCORE_EMBEDDED_KERNELS";
 
+/// Folders of folders with kernels.
+const PLACES: [&str; 2] = ["src/ops", "src/tensors"];
+
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo::rerun-if-changed=src/ops");
-    let ops = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("src/ops");
+    let root = env::var("CARGO_MANIFEST_DIR")?;
     let mut files: Vec<PathBuf> = Vec::new();
-    for op in fs::read_dir(ops)? {
-        let op = op?.path();
-        if op.is_dir() {
-            for file in fs::read_dir(op)? {
-                files.push(file?.path());
+    for place in PLACES {
+        println!("cargo::rerun-if-changed={place}");
+        for op in fs::read_dir(Path::new(&root).join(place))? {
+            let op = op?.path();
+            if op.is_dir() {
+                for file in fs::read_dir(op)? {
+                    files.push(file?.path());
+                }
             }
         }
     }

@@ -6,7 +6,7 @@
 //! command is run, and the first that fails is printed.
 
 use splatcore_cuda::device::emulated::PRELUDE;
-use splatcore_cuda::ops;
+use splatcore_cuda::programs;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     std::fs::create_dir_all(&constants_folder)?;
     // An editor shows one variant of each file: the first that is listed.
     let mut commands = BTreeMap::new();
-    for program in ops::all_programs() {
+    for program in programs::all_programs() {
         let Some(file) = kernel_files.get(std::ffi::OsStr::new(program.root.0)) else {
             continue;
         };

@@ -9,7 +9,7 @@ use splatcore_cuda::device::Program;
 use splatcore_cuda::device::machine_code::Key;
 use splatcore_cuda::device::machine_code::archive::{Compiled, Target, write};
 use splatcore_cuda::device::nvrtc::nvrtc;
-use splatcore_cuda::ops;
+use splatcore_cuda::programs;
 use std::error::Error;
 
 /// Turing, Ampere (data centre and consumer), Ada, Hopper, Blackwell (data centre and consumer).
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if capabilities.is_empty() {
         capabilities = CAPABILITIES.to_vec();
     }
-    let programs = ops::built_in_programs();
+    let programs = programs::built_in_programs();
     let machine = capabilities.iter().map(|&c| Target::MachineCode(c));
     let ptx = PTX.into_iter().filter(|c| capabilities.contains(c));
     let targets = machine.chain(ptx.map(Target::Ptx));

@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 use splatcore_cuda::device::Program;
 use splatcore_cuda::device::nvrtc::nvrtc;
-use splatcore_cuda::ops;
+use splatcore_cuda::programs;
 use std::error::Error;
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     std::fs::create_dir_all(&folder)?;
     let nvrtc = nvrtc()?;
     let names: Vec<String> = arguments.collect();
-    let mut programs = ops::all_programs();
+    let mut programs = programs::all_programs();
     programs.retain(|program| names.is_empty() || names.iter().any(|name| name == program.name()));
     // A file's name holds the constants in which the variants of a kernel file differ: with all of
     // them it would be longer than names may be.

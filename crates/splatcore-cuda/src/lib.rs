@@ -14,8 +14,10 @@ pub mod learner;
 pub mod ops;
 pub mod passes;
 mod probe;
+pub mod programs;
 pub mod renderer;
 mod spatial_order;
+pub mod tensors;
 #[cfg(test)]
 mod tests;
 

@@ -11,10 +11,11 @@ use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use splatcore::cpu::CpuBackend;
 use splatcore::cuda::CudaBackend;
+use splatcore::cuda::tensors::Tensors;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// What a process makes once.
 #[derive(Default)]
@@ -25,6 +26,8 @@ pub struct Process {
     pub cpu: OnceLock<CpuBackend>,
     /// The first card, or why there is none.
     pub cuda: OnceLock<Result<CudaBackend, String>>,
+    /// Functions on tensors of the cards that were asked for, by their numbers.
+    pub cards: Mutex<Vec<(u32, Arc<Tensors>)>>,
 }
 
 /// That of this process, once there is one: swapped without a lock, since a fork would keep a lock

@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn every_kernel_begins_by_waiting() {
         let mut kernels = 0;
-        for program in crate::ops::all_programs() {
+        for program in crate::programs::all_programs() {
             let source = program.source();
             for kernel in source.split("extern \"C\" __global__").skip(1) {
                 let body = kernel.split_once(" {\n").map(|(_, body)| body.trim_start());

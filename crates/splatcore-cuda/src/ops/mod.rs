@@ -18,7 +18,7 @@ pub mod blend_backward;
 pub mod by_camera;
 pub mod camera;
 pub mod clear;
-mod constants;
+pub(crate) mod constants;
 pub mod counters;
 pub mod densify;
 pub mod exposure;
@@ -38,7 +38,7 @@ mod shared {
 }
 pub mod smoothing;
 pub mod sort;
-mod sources;
+pub(crate) mod sources;
 pub mod state;
 
 pub use all::{all_programs, built_in_programs};

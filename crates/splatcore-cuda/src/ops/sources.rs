@@ -6,11 +6,11 @@ use super::counters::Counters;
 use crate::device::program::File;
 use crate::device::{Layout, Program, Replacements, Signature};
 
-/// All kernel files and headers in the folders of `ops/`, as build.rs finds them. No two share a
-/// name.
+/// All kernel files and headers in the folders of `ops/` and `tensors/`, as build.rs finds them. No
+/// two share a name.
 pub static SOURCES: &[File] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// The folder of `ops/` that a kernel file lies in: its op, or `shared`.
+/// The folder of `ops/` or `tensors/` that a kernel file lies in: its op, or `shared`.
 pub fn op_of(file: &str) -> Option<&'static str> {
     static FOLDERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/folders.rs"));
     let found = FOLDERS.iter().find(|(name, _)| *name == file);

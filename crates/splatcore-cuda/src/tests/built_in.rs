@@ -5,7 +5,7 @@ use crate::device::machine_code::Key;
 use crate::device::machine_code::archive::{Archive, Target, write};
 use crate::device::nvrtc::nvrtc;
 use crate::dry_run::{DryRun, Workload};
-use crate::ops;
+use crate::programs;
 use splatcore_core::Pipeline;
 use splatcore_core::backend::RenderOptions;
 use splatcore_reference::conformance::step::plan;
@@ -24,7 +24,7 @@ fn missing(carried: &HashSet<Key>, run: &DryRun) -> Vec<String> {
 /// whatever the scene, the image and the options.
 #[test]
 fn the_default_pipeline_is_carried() {
-    let programs = ops::built_in_programs();
+    let programs = programs::built_in_programs();
     let carried: HashSet<Key> = programs.iter().map(|p| Key::of(p).unwrap()).collect();
     assert_eq!(carried.len(), programs.len());
     let (mut runs, mut all) = (0, Vec::new());
@@ -82,7 +82,7 @@ fn carried_code_is_what_nvrtc_makes() {
             return;
         }
     };
-    let mut programs = ops::built_in_programs();
+    let mut programs = programs::built_in_programs();
     programs.retain(|program| ["clear", "densify"].contains(&program.name()));
     assert_eq!(programs.len(), 2);
     let compile = |program: &Program| {

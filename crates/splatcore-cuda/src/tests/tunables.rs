@@ -6,7 +6,8 @@ use crate::device::nvrtc::{compile, nvrtc};
 use crate::device::{Program, Replacements, cubin};
 use crate::ops::adam::moments::Moments;
 use crate::ops::sort::Plan;
-use crate::ops::{self, SOURCES, adam, bin, blend_backward, project, sort};
+use crate::ops::{SOURCES, adam, bin, blend_backward, project, sort};
+use crate::programs;
 use crate::tests::support::device::device;
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::pipeline::{Backward, Intersect};
@@ -18,7 +19,7 @@ use std::sync::Arc;
 #[test]
 fn every_program_has_tunables_that_hold() {
     let mut found = 0;
-    for program in ops::all_programs() {
+    for program in programs::all_programs() {
         match program.tunables() {
             Ok(tunables) => found += tunables.len(),
             Err(error) => panic!("{}: {error}", program.name()),

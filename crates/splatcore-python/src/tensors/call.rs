@@ -1,11 +1,13 @@
 //! The arguments of one call: their shapes and types against each other, and whether outputs can
 //! be written.
 
+use super::card::Card;
 use super::view::{Device, Element, Value, View};
 use crate::process::{detached, on_all_cores};
-use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::marker::Ungil;
 use pyo3::prelude::*;
+use splatcore::cuda::tensors::DeviceSlice;
 use splatcore::tensors;
 
 /// What a side of an argument must be.
@@ -277,18 +279,47 @@ impl Call {
         Ok(Output(view, Default::default()))
     }
 
-    /// Ends the reading of arguments.
+    /// Ends the reading of arguments that lie on a CUDA device; `None` if they lie on the CPU.
     ///
     /// # Errors
-    /// `ValueError` if an output shares memory with another argument, `NotImplementedError` for
-    /// tensors on a CUDA device.
-    pub fn check(&self) -> PyResult<(Checked, Float)> {
-        if let Some((name, Device::Cuda(_))) = self.device {
-            return Err(PyNotImplementedError::new_err(format!(
-                "CUDA tensors are not supported by this build yet, found {name} on one; \
-                 pass .cpu() of all tensors"
+    /// `ValueError` if an output shares memory with another argument, `TypeError` if floats are not
+    /// of float32, `RuntimeError` if the device cannot be used.
+    pub fn card(&self, stream: usize) -> PyResult<Option<Card>> {
+        let Some((_, Device::Cuda(index))) = self.device else {
+            return Ok(None);
+        };
+        if let Some((name, Element::F64)) = self.float {
+            return Err(PyTypeError::new_err(format!(
+                "{name} must be of float32 on a CUDA device, found float64; pass .float() of all \
+                 tensors, or .cpu()"
             )));
         }
+        self.apart()?;
+        Card::new(index, stream).map(Some)
+    }
+
+    /// Ends the reading of arguments that lie on the CPU.
+    ///
+    /// # Errors
+    /// `ValueError` if an output shares memory with another argument, or lies on a CUDA device.
+    pub fn check(&self) -> PyResult<(Checked, Float)> {
+        if let Some((name, Device::Cuda(_))) = self.device {
+            let words =
+                format!("{name} must lie on the CPU for this function, found a CUDA device");
+            return Err(PyValueError::new_err(words));
+        }
+        self.apart()?;
+        let float = match self.float {
+            Some((_, Element::F64)) => Float::F64,
+            _ => Float::F32,
+        };
+        let bytes = |&(_, first, end, _): &(&str, usize, usize, bool)| end - first;
+        let small = self.ranges.iter().map(bytes).sum::<usize>() <= SMALL;
+        Ok((Checked { small }, float))
+    }
+
+    /// Refuses outputs that share memory with other arguments.
+    fn apart(&self) -> PyResult<()> {
         for (i, &(name, first, end, written)) in self.ranges.iter().enumerate() {
             for &(other, other_first, other_end, other_written) in &self.ranges[..i] {
                 let apart = end <= other_first
@@ -302,13 +333,7 @@ impl Call {
                 }
             }
         }
-        let float = match self.float {
-            Some((_, Element::F64)) => Float::F64,
-            _ => Float::F32,
-        };
-        let bytes = |&(_, first, end, _): &(&str, usize, usize, bool)| end - first;
-        let small = self.ranges.iter().map(bytes).sum::<usize>() <= SMALL;
-        Ok((Checked { small }, float))
+        Ok(())
     }
 }
 
@@ -323,6 +348,11 @@ impl Input<'_> {
         // keeps the memory, and `Checked` says that no output of the call lies there. That nobody
         // else writes there meanwhile is up to the caller, as for every function of torch.
         unsafe { std::slice::from_raw_parts(view.pointer.cast::<T>(), view.len()) }
+    }
+
+    /// The values on a card.
+    pub fn on<T: Value>(&self, card: &Card) -> DeviceSlice<T> {
+        card.slice(&self.0)
     }
 
     /// The shape.
@@ -342,6 +372,21 @@ impl Output<'_> {
         // of `self` that there is one slice of it.
         unsafe { std::slice::from_raw_parts_mut(view.pointer.cast::<T>(), view.len()) }
     }
+
+    /// The values on a card.
+    pub fn on<T: Value>(&self, card: &Card) -> DeviceSlice<T> {
+        card.slice(&self.0)
+    }
+}
+
+/// The values on a card of an argument that may be None.
+pub fn maybe_on<T: Value>(input: &Option<Input<'_>>, card: &Card) -> Option<DeviceSlice<T>> {
+    input.as_ref().map(|input| input.on(card))
+}
+
+/// As [`maybe_on`], to write.
+pub fn maybe_out_on<T: Value>(output: &Option<Output<'_>>, card: &Card) -> Option<DeviceSlice<T>> {
+    output.as_ref().map(|output| output.on(card))
 }
 
 /// The values of an argument that may be None.

@@ -1,8 +1,10 @@
 //! Spherical harmonics.
 
 use super::call::Side::{Is, Named};
-use super::call::{Call, Object, Side, for_float, maybe, maybe_out, run, size};
+use super::call::{Call, Object, Side, for_float, maybe, maybe_on, maybe_out, maybe_out_on};
+use super::call::{run, size};
 use pyo3::prelude::*;
+use splatcore::cuda::tensors::harmonics as on_card;
 use splatcore::tensors::harmonics::{self, Harmonics};
 
 const ROWS: Side = Named("n");
@@ -28,11 +30,23 @@ fn spherical_harmonics_fwd(
     colors: Object<'_, '_>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
     let dirs = call.floats("dirs", dirs, &[ROWS, Is(3)])?;
     let coeffs = call.floats("coeffs", coeffs, &[ROWS, K, D])?;
     let masks = call.maybe_values::<u8>("masks", masks, &[ROWS])?;
     let mut colors = call.floats_out("colors", colors, &[ROWS, D])?;
+    if let Some(card) = call.card(stream)? {
+        let rows = on_card::Harmonics {
+            degree: size("degree", degree)? as usize,
+            coefficients: call.side("K"),
+            channels: call.side("D"),
+            dirs: dirs.on(&card),
+            coeffs: coeffs.on(&card),
+            masks: maybe_on(&masks, &card),
+        };
+        let colors = colors.on(&card);
+        return card.run(py, |on| on_card::forward(on, &rows, colors));
+    }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
         let input = Harmonics::<F> {
@@ -62,13 +76,28 @@ fn spherical_harmonics_bwd(
     v_dirs: Option<Object<'_, '_>>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
     let dirs = call.floats("dirs", dirs, &[ROWS, Is(3)])?;
     let coeffs = call.floats("coeffs", coeffs, &[ROWS, K, D])?;
     let masks = call.maybe_values::<u8>("masks", masks, &[ROWS])?;
     let v_colors = call.floats("v_colors", v_colors, &[ROWS, D])?;
     let mut v_coeffs = call.floats_out("v_coeffs", v_coeffs, &[ROWS, K, D])?;
     let mut v_dirs = call.maybe_floats_out("v_dirs", v_dirs, &[ROWS, Is(3)])?;
+    if let Some(card) = call.card(stream)? {
+        let rows = on_card::Harmonics {
+            degree: size("degree", degree)? as usize,
+            coefficients: call.side("K"),
+            channels: call.side("D"),
+            dirs: dirs.on(&card),
+            coeffs: coeffs.on(&card),
+            masks: maybe_on(&masks, &card),
+        };
+        let (v_colors, v_coeffs) = (v_colors.on(&card), v_coeffs.on(&card));
+        let v_dirs = maybe_out_on(&v_dirs, &card);
+        return card.run(py, |on| {
+            on_card::backward(on, &rows, v_colors, v_coeffs, v_dirs)
+        });
+    }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
         let input = Harmonics::<F> {

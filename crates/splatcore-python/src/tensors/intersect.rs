@@ -1,8 +1,9 @@
 //! Tile lists.
 
 use super::call::Side::{Is, Named};
-use super::call::{Call, Object, Side, for_float, maybe, run, size};
+use super::call::{Call, Object, Side, for_float, maybe, maybe_on, run, size};
 use pyo3::prelude::*;
+use splatcore::cuda::tensors::tile_pairs;
 use splatcore::tensors::intersect::{self, Splats, Tiles};
 
 const M: Side = Named("M");
@@ -24,6 +25,15 @@ fn tiles(images: usize, side: i64, width: i64, height: i64) -> PyResult<Tiles> {
     })
 }
 
+fn on_card(tiles: &Tiles) -> tile_pairs::Tiles {
+    tile_pairs::Tiles {
+        images: tiles.images,
+        size: tiles.size as usize,
+        width: tiles.width as usize,
+        height: tiles.height as usize,
+    }
+}
+
 /// Writes how many tiles each splat touches, ``[M]``.
 #[pyfunction]
 #[pyo3(signature = (
@@ -39,10 +49,19 @@ fn intersect_count(
     tiles_per_gauss: Object<'_, '_>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
     let means2d = call.floats("means2d", means2d, &[M, Is(2)])?;
     let radii = call.values::<i32>("radii", radii, &[M, Is(2)])?;
     let mut counts = call.values_out::<i32>("tiles_per_gauss", tiles_per_gauss, &[M])?;
+    if let Some(card) = call.card(stream)? {
+        let tiles = on_card(&tiles(1, tile_size, tile_width, tile_height)?);
+        let splats = tile_pairs::Splats {
+            means2d: means2d.on(&card),
+            radii: radii.on(&card),
+        };
+        let counts = counts.on(&card);
+        return card.run(py, |on| tile_pairs::count(on, &tiles, &splats, counts));
+    }
     let (checked, float) = call.check()?;
     let tiles = tiles(1, tile_size, tile_width, tile_height)?;
     for_float!(float, F => {
@@ -77,7 +96,7 @@ fn intersect_fill(
     flatten_ids: Object<'_, '_>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
     let means2d = call.floats("means2d", means2d, &[M, Is(2)])?;
     let radii = call.values::<i32>("radii", radii, &[M, Is(2)])?;
     let depths = call.floats("depths", depths, &[M])?;
@@ -85,6 +104,25 @@ fn intersect_fill(
     let ends = call.values::<i64>("ends", ends, &[M])?;
     let mut isect_ids = call.values_out::<i64>("isect_ids", isect_ids, &[PAIRS])?;
     let mut flatten_ids = call.values_out::<i32>("flatten_ids", flatten_ids, &[PAIRS])?;
+    if let Some(card) = call.card(stream)? {
+        let images = size("I", I)? as usize;
+        let tiles = on_card(&tiles(images, tile_size, tile_width, tile_height)?);
+        let pairs = tile_pairs::Pairs {
+            splats: tile_pairs::Splats {
+                means2d: means2d.on(&card),
+                radii: radii.on(&card),
+            },
+            depths: depths.on(&card),
+            image_ids: maybe_on(&image_ids, &card),
+            ends: ends.on(&card),
+            sort,
+        };
+        let out = tile_pairs::PairsOut {
+            isect_ids: isect_ids.on(&card),
+            flatten_ids: flatten_ids.on(&card),
+        };
+        return card.run(py, |on| tile_pairs::fill(on, &tiles, &pairs, &out));
+    }
     let (checked, float) = call.check()?;
     let tiles = tiles(size("I", I)? as usize, tile_size, tile_width, tile_height)?;
     for_float!(float, F => {
@@ -113,11 +151,16 @@ fn intersect_offset(
     offsets: Object<'_, '_>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
     let isect_ids = call.values::<i64>("isect_ids", isect_ids, &[PAIRS])?;
     let tiles = tiles(size("I", I)? as usize, 1, tile_width, tile_height)?;
     let sides = [tiles.images, tiles.height as usize, tiles.width as usize].map(Is);
     let mut offsets = call.values_out::<i32>("offsets", offsets, &sides)?;
+    if let Some(card) = call.card(stream)? {
+        let (tiles, ids) = (on_card(&tiles), isect_ids.on(&card));
+        let offsets = offsets.on(&card);
+        return card.run(py, |on| tile_pairs::offsets(on, &tiles, ids, offsets));
+    }
     let (checked, _) = call.check()?;
     let (ids, offsets) = (isect_ids.slice(&checked), offsets.slice(&checked));
     run(py, &checked, || intersect::offsets(&tiles, ids, offsets))

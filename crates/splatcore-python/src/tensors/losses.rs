@@ -1,10 +1,12 @@
 //! Structural similarity.
 
 use super::call::Side::{Is, Named};
-use super::call::{Call, Input, Object, Side, for_float, maybe_out, run};
+use super::call::{Call, Input, Object, Side, for_float, maybe_out, maybe_out_on, run};
+use super::card::Card;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use splatcore::core::metrics::SSIM_RADIUS;
+use splatcore::cuda::tensors::ssim as on_card;
 use splatcore::tensors::ssim::{self, Images, Padding};
 
 const STACK: [Side; 4] = [Named("B"), Named("C"), Named("H"), Named("W")];
@@ -41,6 +43,26 @@ fn map_sides(images: &Input<'_>, padding: Padding) -> [Side; 4] {
     ]
 }
 
+fn images_on_card(
+    call: &Call,
+    card: &Card,
+    img1: &Input<'_>,
+    img2: &Input<'_>,
+    padding: Padding,
+) -> on_card::Images {
+    on_card::Images {
+        planes: call.side("B").saturating_mul(call.side("C")),
+        height: call.side("H"),
+        width: call.side("W"),
+        img1: img1.on(card),
+        img2: img2.on(card),
+        padding: match padding {
+            Padding::Same => on_card::Padding::Same,
+            Padding::Valid => on_card::Padding::Valid,
+        },
+    }
+}
+
 /// Writes the similarity of two stacks of images ``[B, C, H, W]`` for each pixel, with ``padding``
 /// ``"same"`` of their shape and with ``"valid"`` ``[B, C, H - 10, W - 10]``, and for the backward
 /// pass ``partials`` ``[3, B, C, H, W]``.
@@ -55,12 +77,17 @@ fn ssim_fwd(
     partials: Option<Object<'_, '_>>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
     let padding = self::padding(padding)?;
     let img1 = call.floats("img1", img1, &STACK)?;
     let img2 = call.floats("img2", img2, &STACK)?;
     let mut map = call.floats_out("map", map, &map_sides(&img1, padding))?;
     let mut partials = call.maybe_floats_out("partials", partials, &PARTIALS)?;
+    if let Some(card) = call.card(stream)? {
+        let images = images_on_card(&call, &card, &img1, &img2, padding);
+        let (map, partials) = (map.on(&card), maybe_out_on(&partials, &card));
+        return card.run(py, |on| on_card::forward(on, &images, map, partials));
+    }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
         let images = Images::<F> {
@@ -90,13 +117,20 @@ fn ssim_bwd(
     v_img1: Object<'_, '_>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
     let padding = self::padding(padding)?;
     let img1 = call.floats("img1", img1, &STACK)?;
     let img2 = call.floats("img2", img2, &STACK)?;
     let partials = call.floats("partials", partials, &PARTIALS)?;
     let v_map = call.floats("v_map", v_map, &map_sides(&img1, padding))?;
     let mut v_img1 = call.floats_out("v_img1", v_img1, &STACK)?;
+    if let Some(card) = call.card(stream)? {
+        let images = images_on_card(&call, &card, &img1, &img2, padding);
+        let (partials, v_map, v_img1) = (partials.on(&card), v_map.on(&card), v_img1.on(&card));
+        return card.run(py, |on| {
+            on_card::backward(on, &images, partials, v_map, v_img1)
+        });
+    }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
         let images = Images::<F> {

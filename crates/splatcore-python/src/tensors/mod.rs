@@ -5,14 +5,19 @@
 //! | --- | --- |
 //! | how a tensor's memory is found | `view.rs` |
 //! | which shapes and types fit each other, what may be written | `call.rs` |
-//! | what a function computes | `splatcore-tensors`, the file of its name |
+//! | what a function computes on the CPU | `splatcore-tensors`, the file of its name |
+//! | how a card is found for CUDA tensors, and its stream | `card.rs` |
+//! | what a function computes there | `splatcore-cuda`, `tensors/` |
 
 mod call;
+mod card;
 mod harmonics;
 mod intersect;
 mod losses;
 mod optimise;
 mod projection;
+mod projection_simple;
+mod quat_scale;
 mod rasterize;
 mod view;
 
@@ -22,7 +27,9 @@ use pyo3::prelude::*;
 pub fn add(parent: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = parent.py();
     let module = PyModule::new(py, "splatcore._splatcore.tensors")?;
+    quat_scale::add(&module)?;
     projection::add(&module)?;
+    projection_simple::add(&module)?;
     harmonics::add(&module)?;
     intersect::add(&module)?;
     rasterize::add(&module)?;

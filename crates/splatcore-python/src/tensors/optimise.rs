@@ -1,8 +1,10 @@
 //! Adam, relocation, nearest neighbours.
 
 use super::call::Side::{Is, Named};
-use super::call::{Call, Object, Side, for_float, maybe, run};
+use super::call::{Call, Object, Side, for_float, maybe, maybe_on, run};
 use pyo3::prelude::*;
+use splatcore::cuda::tensors as on_card;
+use splatcore::cuda::tensors::selective_adam;
 use splatcore::tensors::adam::Rates;
 use splatcore::tensors::{Real, adam as adam_op, neighbours, relocation as relocation_op};
 
@@ -35,12 +37,25 @@ fn adam(
     eps: f64,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
     let mut param = call.floats_out("param", param, &[ROWS, D])?;
     let grad = call.floats("grad", grad, &[ROWS, D])?;
     let mut mean = call.floats_out("exp_avg", exp_avg, &[ROWS, D])?;
     let mut square = call.floats_out("exp_avg_sq", exp_avg_sq, &[ROWS, D])?;
     let valid = call.maybe_values::<u8>("valid", valid, &[ROWS])?;
+    if let Some(card) = call.card(stream)? {
+        let rows = selective_adam::Rows {
+            channels: call.side("D"),
+            param: param.on(&card),
+            grad: grad.on(&card),
+            exp_avg: mean.on(&card),
+            exp_avg_sq: square.on(&card),
+            valid: maybe_on(&valid, &card),
+        };
+        let [lr, b1, b2, eps] = [lr, b1, b2, eps].map(|rate| rate as f32);
+        let rates = selective_adam::Rates { lr, b1, b2, eps };
+        return card.run(py, |on| selective_adam::step(on, &rows, &rates));
+    }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
         let [lr, b1, b2, eps] = [lr, b1, b2, eps].map(F::of);
@@ -68,13 +83,25 @@ fn relocation(
     new_scales: Object<'_, '_>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
     let opacities = call.floats("opacities", opacities, &[N])?;
     let scales = call.floats("scales", scales, &[N, Is(3)])?;
     let ratios = call.values::<i32>("ratios", ratios, &[N])?;
     let binoms = call.floats("binoms", binoms, &[MOST, MOST])?;
     let mut new_opacities = call.floats_out("new_opacities", new_opacities, &[N])?;
     let mut new_scales = call.floats_out("new_scales", new_scales, &[N, Is(3)])?;
+    if let Some(card) = call.card(stream)? {
+        let split = on_card::relocation::Split {
+            opacities: opacities.on(&card),
+            scales: scales.on(&card),
+            ratios: ratios.on(&card),
+            binoms: binoms.on(&card),
+        };
+        let (new_opacities, new_scales) = (new_opacities.on(&card), new_scales.on(&card));
+        return card.run(py, |on| {
+            on_card::relocation::relocate(on, &split, new_opacities, new_scales)
+        });
+    }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
         let (opacities, scales) = (opacities.slice::<F>(&checked), scales.slice(&checked));
@@ -97,9 +124,15 @@ fn nearest_neighbours(
     squared_distance: Object<'_, '_>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
     let points = call.floats("points", points, &[N, Is(3)])?;
     let mut out = call.floats_out("squared_distance", squared_distance, &[N])?;
+    if let Some(card) = call.card(stream)? {
+        let (points, out) = (points.on(&card), out.on(&card));
+        return card.run(py, |on| {
+            on_card::neighbours::mean_squared_distances(on, points, out)
+        });
+    }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
         let (points, out) = (points.slice::<F>(&checked), out.slice(&checked));

@@ -1,41 +1,28 @@
-//! Covariances and projections.
+//! Projections of Gaussians in world space.
 
 use super::call::Side::{Is, Named};
-use super::call::{Call, Checked, Input, Object, Side, for_float, maybe, maybe_out, run, size};
+use super::call::{Call, Checked, Input, Object, Output, Side, for_float, maybe, maybe_on};
+use super::call::{maybe_out, maybe_out_on, run, size};
+use super::card::Card;
+use super::projection_simple::{camera, camera_on_card};
 use super::view::Value;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use splatcore::cuda::tensors::projection as on_card;
 use splatcore::tensors::projection::{
-    Backward, CameraModel, Culling, Gradients, RadiusRule, Scene, Simple, Splats,
+    Backward, CameraModel, Culling, Gradients, RadiusRule, Scene, Splats,
 };
-use splatcore::tensors::quat_scale::{QuatScale, Shapes};
-use splatcore::tensors::{Real, projection, quat_scale};
+use splatcore::tensors::quat_scale::Shapes;
+use splatcore::tensors::{Real, projection};
 
 const B: Side = Named("B");
 const C: Side = Named("C");
-const I: Side = Named("I");
 const N: Side = Named("N");
-const ROWS: Side = Named("n");
 
 /// Adds the functions.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(quat_scale_to_covar_preci_fwd, module)?)?;
-    module.add_function(wrap_pyfunction!(quat_scale_to_covar_preci_bwd, module)?)?;
-    module.add_function(wrap_pyfunction!(projection_simple_fwd, module)?)?;
-    module.add_function(wrap_pyfunction!(projection_simple_bwd, module)?)?;
     module.add_function(wrap_pyfunction!(projection_fwd, module)?)?;
     module.add_function(wrap_pyfunction!(projection_bwd, module)?)
-}
-
-fn camera(model: &str) -> PyResult<CameraModel> {
-    match model {
-        "pinhole" => Ok(CameraModel::Pinhole),
-        "ortho" => Ok(CameraModel::Ortho),
-        "fisheye" => Ok(CameraModel::Fisheye),
-        other => Err(PyValueError::new_err(format!(
-            "camera_model must be \"pinhole\", \"ortho\" or \"fisheye\", found {other:?}"
-        ))),
-    }
 }
 
 fn radius_rule(rule: &str) -> PyResult<RadiusRule> {
@@ -48,169 +35,10 @@ fn radius_rule(rule: &str) -> PyResult<RadiusRule> {
     }
 }
 
-fn matrix(triu: bool) -> Vec<Side> {
-    match triu {
-        true => vec![ROWS, Is(6)],
-        false => vec![ROWS, Is(3), Is(3)],
-    }
-}
-
-/// Writes covariances and precisions ``[n, 3, 3]``, or with ``triu`` ``[n, 6]``, of quaternions
-/// ``[n, 4]`` and scales ``[n, 3]``.
-#[pyfunction]
-#[pyo3(signature = (quats, scales, triu, covars, precis, *, stream=0))]
-fn quat_scale_to_covar_preci_fwd(
-    py: Python<'_>,
-    quats: Object<'_, '_>,
-    scales: Object<'_, '_>,
-    triu: bool,
-    covars: Option<Object<'_, '_>>,
-    precis: Option<Object<'_, '_>>,
-    stream: usize,
-) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
-    let quats = call.floats("quats", quats, &[ROWS, Is(4)])?;
-    let scales = call.floats("scales", scales, &[ROWS, Is(3)])?;
-    let mut covars = call.maybe_floats_out("covars", covars, &matrix(triu))?;
-    let mut precis = call.maybe_floats_out("precis", precis, &matrix(triu))?;
-    let (checked, float) = call.check()?;
-    for_float!(float, F => {
-        let input = QuatScale::<F> {
-            quats: quats.slice(&checked),
-            scales: scales.slice(&checked),
-            triu,
-        };
-        let covars = maybe_out::<F>(&mut covars, &checked);
-        let precis = maybe_out::<F>(&mut precis, &checked);
-        run(py, &checked, || quat_scale::forward(&input, covars, precis))
-    })
-}
-
-/// Writes the gradients of ``quats`` and ``scales``.
-#[pyfunction]
-#[pyo3(signature = (quats, scales, triu, v_covars, v_precis, v_quats, v_scales, *, stream=0))]
-fn quat_scale_to_covar_preci_bwd(
-    py: Python<'_>,
-    quats: Object<'_, '_>,
-    scales: Object<'_, '_>,
-    triu: bool,
-    v_covars: Option<Object<'_, '_>>,
-    v_precis: Option<Object<'_, '_>>,
-    v_quats: Object<'_, '_>,
-    v_scales: Object<'_, '_>,
-    stream: usize,
-) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
-    let quats = call.floats("quats", quats, &[ROWS, Is(4)])?;
-    let scales = call.floats("scales", scales, &[ROWS, Is(3)])?;
-    let v_covars = call.maybe_floats("v_covars", v_covars, &matrix(triu))?;
-    let v_precis = call.maybe_floats("v_precis", v_precis, &matrix(triu))?;
-    let mut v_quats = call.floats_out("v_quats", v_quats, &[ROWS, Is(4)])?;
-    let mut v_scales = call.floats_out("v_scales", v_scales, &[ROWS, Is(3)])?;
-    let (checked, float) = call.check()?;
-    for_float!(float, F => {
-        let input = QuatScale::<F> {
-            quats: quats.slice(&checked),
-            scales: scales.slice(&checked),
-            triu,
-        };
-        let v_covars = maybe::<F>(&v_covars, &checked);
-        let v_precis = maybe::<F>(&v_precis, &checked);
-        let v_quats = v_quats.slice::<F>(&checked);
-        let v_scales = v_scales.slice::<F>(&checked);
-        run(py, &checked, || quat_scale::backward(&input, v_covars, v_precis, v_quats, v_scales))
-    })
-}
-
-/// Writes means ``[I, n, 2]`` and covariances ``[I, n, 2, 2]`` in the image, of those in camera
-/// space.
-#[pyfunction]
-#[pyo3(signature = (
-    means, covars, Ks, width, height, camera_model, means2d, covars2d, *, stream=0
-))]
-#[expect(non_snake_case, reason = "gsplat's name")]
-fn projection_simple_fwd(
-    py: Python<'_>,
-    means: Object<'_, '_>,
-    covars: Object<'_, '_>,
-    Ks: Object<'_, '_>,
-    width: i64,
-    height: i64,
-    camera_model: &str,
-    means2d: Object<'_, '_>,
-    covars2d: Object<'_, '_>,
-    stream: usize,
-) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
-    let means = call.floats("means", means, &[I, ROWS, Is(3)])?;
-    let covars = call.floats("covars", covars, &[I, ROWS, Is(3), Is(3)])?;
-    let ks = call.floats("Ks", Ks, &[I, Is(3), Is(3)])?;
-    let mut means2d = call.floats_out("means2d", means2d, &[I, ROWS, Is(2)])?;
-    let mut covars2d = call.floats_out("covars2d", covars2d, &[I, ROWS, Is(2), Is(2)])?;
-    let (checked, float) = call.check()?;
-    for_float!(float, F => {
-        let input = Simple::<F> {
-            images: call.side("I"),
-            gaussians: call.side("n"),
-            means: means.slice(&checked),
-            covars: covars.slice(&checked),
-            ks: ks.slice(&checked),
-            width: size("width", width)?,
-            height: size("height", height)?,
-            model: camera(camera_model)?,
-        };
-        let (means2d, covars2d) = (means2d.slice::<F>(&checked), covars2d.slice::<F>(&checked));
-        run(py, &checked, || projection::simple_forward(&input, means2d, covars2d))
-    })
-}
-
-/// Writes the gradients of ``means`` and ``covars``.
-#[pyfunction]
-#[pyo3(signature = (
-    means, covars, Ks, width, height, camera_model, v_means2d, v_covars2d, v_means, v_covars, *,
-    stream=0
-))]
-#[expect(non_snake_case, reason = "gsplat's name")]
-fn projection_simple_bwd(
-    py: Python<'_>,
-    means: Object<'_, '_>,
-    covars: Object<'_, '_>,
-    Ks: Object<'_, '_>,
-    width: i64,
-    height: i64,
-    camera_model: &str,
-    v_means2d: Object<'_, '_>,
-    v_covars2d: Object<'_, '_>,
-    v_means: Object<'_, '_>,
-    v_covars: Object<'_, '_>,
-    stream: usize,
-) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
-    let means = call.floats("means", means, &[I, ROWS, Is(3)])?;
-    let covars = call.floats("covars", covars, &[I, ROWS, Is(3), Is(3)])?;
-    let ks = call.floats("Ks", Ks, &[I, Is(3), Is(3)])?;
-    let v_means2d = call.floats("v_means2d", v_means2d, &[I, ROWS, Is(2)])?;
-    let v_covars2d = call.floats("v_covars2d", v_covars2d, &[I, ROWS, Is(2), Is(2)])?;
-    let mut v_means = call.floats_out("v_means", v_means, &[I, ROWS, Is(3)])?;
-    let mut v_covars = call.floats_out("v_covars", v_covars, &[I, ROWS, Is(3), Is(3)])?;
-    let (checked, float) = call.check()?;
-    for_float!(float, F => {
-        let input = Simple::<F> {
-            images: call.side("I"),
-            gaussians: call.side("n"),
-            means: means.slice(&checked),
-            covars: covars.slice(&checked),
-            ks: ks.slice(&checked),
-            width: size("width", width)?,
-            height: size("height", height)?,
-            model: camera(camera_model)?,
-        };
-        let v_means2d = v_means2d.slice::<F>(&checked);
-        let v_covars2d = v_covars2d.slice::<F>(&checked);
-        let (v_means, v_covars) = (v_means.slice::<F>(&checked), v_covars.slice::<F>(&checked));
-        run(py, &checked, || {
-            projection::simple_backward(&input, v_means2d, v_covars2d, v_means, v_covars)
-        })
+fn rule_on_card(rule: &str) -> PyResult<on_card::RadiusRule> {
+    Ok(match radius_rule(rule)? {
+        RadiusRule::Gsplat15 => on_card::RadiusRule::Gsplat15,
+        RadiusRule::ThreeSigma => on_card::RadiusRule::ThreeSigma,
     })
 }
 
@@ -269,6 +97,42 @@ impl<'a> SceneArguments<'a> {
     }
 }
 
+impl SceneArguments<'_> {
+    fn on_card(
+        &self,
+        call: &Call,
+        card: &Card,
+        [width, height]: [u32; 2],
+        eps2d: f64,
+        camera_model: on_card::CameraModel,
+    ) -> PyResult<on_card::Scene> {
+        let shapes = match (&self.covars, &self.quats, &self.scales) {
+            (Some(covars), None, None) => on_card::Shapes::Covars(covars.on(card)),
+            (None, Some(quats), Some(scales)) => {
+                on_card::Shapes::QuatScale(quats.on(card), scales.on(card))
+            }
+            _ => {
+                return Err(PyValueError::new_err(
+                    "covars must be given without quats and scales, or None with both of them",
+                ));
+            }
+        };
+        Ok(on_card::Scene {
+            batches: call.side("B"),
+            cameras: call.side("C"),
+            gaussians: call.side("N"),
+            means: self.means.on(card),
+            shapes,
+            viewmats: self.viewmats.on(card),
+            ks: self.ks.on(card),
+            width: width as usize,
+            height: height as usize,
+            eps2d: eps2d as f32,
+            camera_model,
+        })
+    }
+}
+
 /// Writes what each camera sees of each Gaussian. ``radius_rule`` is ``"gsplat-1.5"`` or
 /// ``"three-sigma"``. A splat that is culled has radii of 0.
 #[pyfunction]
@@ -302,7 +166,8 @@ fn projection_fwd(
     compensations: Option<Object<'_, '_>>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
+    let sizes = [size("width", width)?, size("height", height)?];
     let scene = [means, viewmats, Ks];
     let scene = SceneArguments::read(&mut call, scene, [covars, quats, scales])?;
     let opacities = call.maybe_floats("opacities", opacities, &[B, N])?;
@@ -311,9 +176,29 @@ fn projection_fwd(
     let mut depths = call.floats_out("depths", depths, &[B, C, N])?;
     let mut conics = call.floats_out("conics", conics, &[B, C, N, Is(3)])?;
     let mut compensations = call.maybe_floats_out("compensations", compensations, &[B, C, N])?;
+    if let Some(card) = call.card(stream)? {
+        let camera = camera_on_card(camera_model)?;
+        let scene = scene.on_card(&call, &card, sizes, eps2d, camera)?;
+        let [near_plane, far_plane, radius_clip] =
+            [near_plane, far_plane, radius_clip].map(|v| v as f32);
+        let culling = on_card::Culling {
+            near_plane,
+            far_plane,
+            radius_clip,
+            radius_rule: rule_on_card(radius_rule)?,
+            opacities: maybe_on(&opacities, &card),
+        };
+        let out = on_card::Splats {
+            radii: radii.on(&card),
+            means2d: means2d.on(&card),
+            depths: depths.on(&card),
+            conics: conics.on(&card),
+            compensations: maybe_out_on(&compensations, &card),
+        };
+        return card.run(py, |on| on_card::forward(on, &scene, &culling, &out));
+    }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
-        let sizes = [size("width", width)?, size("height", height)?];
         let model = camera(camera_model)?;
         let scene = scene.scene::<F>(&call, &checked, sizes, eps2d, model)?;
         let culling = Culling {
@@ -332,6 +217,77 @@ fn projection_fwd(
         let opacities = maybe(&opacities, &checked);
         run(py, &checked, || projection::forward(&scene, opacities, &culling, out))
     })
+}
+
+/// What the forward pass wrote, and the gradients of that.
+struct SplatArguments<'a> {
+    radii: Input<'a>,
+    conics: Input<'a>,
+    compensations: Option<Input<'a>>,
+    v_means2d: Input<'a>,
+    v_depths: Input<'a>,
+    v_conics: Input<'a>,
+    v_compensations: Option<Input<'a>>,
+}
+
+impl SplatArguments<'_> {
+    fn slices<'b, F: Real + Value>(&'b self, checked: &Checked) -> Backward<'b, F> {
+        Backward {
+            radii: self.radii.slice(checked),
+            conics: self.conics.slice(checked),
+            compensations: maybe(&self.compensations, checked),
+            v_means2d: self.v_means2d.slice(checked),
+            v_depths: self.v_depths.slice(checked),
+            v_conics: self.v_conics.slice(checked),
+            v_compensations: maybe(&self.v_compensations, checked),
+        }
+    }
+
+    fn on_card(&self, card: &Card) -> on_card::SplatGradients {
+        on_card::SplatGradients {
+            radii: self.radii.on(card),
+            conics: self.conics.on(card),
+            compensations: maybe_on(&self.compensations, card),
+            v_means2d: self.v_means2d.on(card),
+            v_depths: self.v_depths.on(card),
+            v_conics: self.v_conics.on(card),
+            v_compensations: maybe_on(&self.v_compensations, card),
+        }
+    }
+}
+
+/// The gradients that are asked for.
+struct GradientArguments<'a> {
+    v_means: Option<Output<'a>>,
+    v_covars: Option<Output<'a>>,
+    v_quats: Option<Output<'a>>,
+    v_scales: Option<Output<'a>>,
+    v_viewmats: Option<Output<'a>>,
+    v_ks: Option<Output<'a>>,
+}
+
+impl GradientArguments<'_> {
+    fn slices<'b, F: Real + Value>(&'b mut self, checked: &Checked) -> Gradients<'b, F> {
+        Gradients {
+            v_means: maybe_out(&mut self.v_means, checked),
+            v_covars: maybe_out(&mut self.v_covars, checked),
+            v_quats: maybe_out(&mut self.v_quats, checked),
+            v_scales: maybe_out(&mut self.v_scales, checked),
+            v_viewmats: maybe_out(&mut self.v_viewmats, checked),
+            v_ks: maybe_out(&mut self.v_ks, checked),
+        }
+    }
+
+    fn on_card(&self, card: &Card) -> on_card::GaussianGradients {
+        on_card::GaussianGradients {
+            v_means: maybe_out_on(&self.v_means, card),
+            v_covars: maybe_out_on(&self.v_covars, card),
+            v_quats: maybe_out_on(&self.v_quats, card),
+            v_scales: maybe_out_on(&self.v_scales, card),
+            v_viewmats: maybe_out_on(&self.v_viewmats, card),
+            v_ks: maybe_out_on(&self.v_ks, card),
+        }
+    }
 }
 
 /// Writes the gradients that are asked for, those of Gaussians summed over cameras and those of
@@ -370,44 +326,38 @@ fn projection_bwd(
     v_Ks: Option<Object<'_, '_>>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
+    let sizes = [size("width", width)?, size("height", height)?];
     let scene = [means, viewmats, Ks];
     let scene = SceneArguments::read(&mut call, scene, [covars, quats, scales])?;
-    let radii = call.values::<i32>("radii", radii, &[B, C, N, Is(2)])?;
-    let conics = call.floats("conics", conics, &[B, C, N, Is(3)])?;
-    let compensations = call.maybe_floats("compensations", compensations, &[B, C, N])?;
-    let v_means2d = call.floats("v_means2d", v_means2d, &[B, C, N, Is(2)])?;
-    let v_depths = call.floats("v_depths", v_depths, &[B, C, N])?;
-    let v_conics = call.floats("v_conics", v_conics, &[B, C, N, Is(3)])?;
-    let v_compensations = call.maybe_floats("v_compensations", v_compensations, &[B, C, N])?;
-    let mut v_means = call.maybe_floats_out("v_means", v_means, &[B, N, Is(3)])?;
-    let mut v_covars = call.maybe_floats_out("v_covars", v_covars, &[B, N, Is(6)])?;
-    let mut v_quats = call.maybe_floats_out("v_quats", v_quats, &[B, N, Is(4)])?;
-    let mut v_scales = call.maybe_floats_out("v_scales", v_scales, &[B, N, Is(3)])?;
-    let mut v_viewmats = call.maybe_floats_out("v_viewmats", v_viewmats, &[B, C, Is(4), Is(4)])?;
-    let mut v_ks = call.maybe_floats_out("v_Ks", v_Ks, &[B, C, Is(3), Is(3)])?;
+    let input = SplatArguments {
+        radii: call.values::<i32>("radii", radii, &[B, C, N, Is(2)])?,
+        conics: call.floats("conics", conics, &[B, C, N, Is(3)])?,
+        compensations: call.maybe_floats("compensations", compensations, &[B, C, N])?,
+        v_means2d: call.floats("v_means2d", v_means2d, &[B, C, N, Is(2)])?,
+        v_depths: call.floats("v_depths", v_depths, &[B, C, N])?,
+        v_conics: call.floats("v_conics", v_conics, &[B, C, N, Is(3)])?,
+        v_compensations: call.maybe_floats("v_compensations", v_compensations, &[B, C, N])?,
+    };
+    let mut out = GradientArguments {
+        v_means: call.maybe_floats_out("v_means", v_means, &[B, N, Is(3)])?,
+        v_covars: call.maybe_floats_out("v_covars", v_covars, &[B, N, Is(6)])?,
+        v_quats: call.maybe_floats_out("v_quats", v_quats, &[B, N, Is(4)])?,
+        v_scales: call.maybe_floats_out("v_scales", v_scales, &[B, N, Is(3)])?,
+        v_viewmats: call.maybe_floats_out("v_viewmats", v_viewmats, &[B, C, Is(4), Is(4)])?,
+        v_ks: call.maybe_floats_out("v_Ks", v_Ks, &[B, C, Is(3), Is(3)])?,
+    };
+    if let Some(card) = call.card(stream)? {
+        let camera = camera_on_card(camera_model)?;
+        let scene = scene.on_card(&call, &card, sizes, eps2d, camera)?;
+        let (input, out) = (input.on_card(&card), out.on_card(&card));
+        return card.run(py, |on| on_card::backward(on, &scene, &input, &out));
+    }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
-        let sizes = [size("width", width)?, size("height", height)?];
         let model = camera(camera_model)?;
         let scene = scene.scene::<F>(&call, &checked, sizes, eps2d, model)?;
-        let input = Backward {
-            radii: radii.slice(&checked),
-            conics: conics.slice(&checked),
-            compensations: maybe(&compensations, &checked),
-            v_means2d: v_means2d.slice(&checked),
-            v_depths: v_depths.slice(&checked),
-            v_conics: v_conics.slice(&checked),
-            v_compensations: maybe(&v_compensations, &checked),
-        };
-        let out = Gradients {
-            v_means: maybe_out(&mut v_means, &checked),
-            v_covars: maybe_out(&mut v_covars, &checked),
-            v_quats: maybe_out(&mut v_quats, &checked),
-            v_scales: maybe_out(&mut v_scales, &checked),
-            v_viewmats: maybe_out(&mut v_viewmats, &checked),
-            v_ks: maybe_out(&mut v_ks, &checked),
-        };
+        let (input, out) = (input.slices::<F>(&checked), out.slices::<F>(&checked));
         run(py, &checked, || projection::backward(&scene, &input, out))
     })
 }

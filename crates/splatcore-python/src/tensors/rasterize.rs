@@ -2,10 +2,12 @@
 
 use super::call::Side::{Is, Named};
 use super::call::{Call, Checked, Input, Object, Output, Side, for_float, maybe, maybe_out};
-use super::call::{run, size};
+use super::call::{maybe_on, maybe_out_on, run, size};
+use super::card::Card;
 use super::view::Value;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use splatcore::cuda::tensors::rasterize as on_card;
 use splatcore::tensors::Real;
 use splatcore::tensors::rasterize::{self, Backward, Drawn, Gradients, Lists, Pixels, Steps};
 
@@ -73,6 +75,33 @@ impl<'a> ListArguments<'a> {
         })
     }
 
+    fn on_card(
+        &self,
+        call: &Call,
+        card: &Card,
+        sizes: Sizes,
+        masks: &Option<Input<'a>>,
+        alpha_max: f64,
+    ) -> on_card::Raster {
+        on_card::Raster {
+            means2d: self.means2d.on(card),
+            conics: self.conics.on(card),
+            opacities: self.opacities.on(card),
+            lists: on_card::Lists {
+                tile_offsets: self.tile_offsets.on(card),
+                flatten_ids: self.flatten_ids.on(card),
+                masks: maybe_on(masks, card),
+            },
+            images: call.side("I"),
+            width: sizes.width,
+            height: sizes.height,
+            tile_size: sizes.tile,
+            tile_width: call.side("tile_width"),
+            tile_height: call.side("tile_height"),
+            alpha_max: alpha_max as f32,
+        }
+    }
+
     fn lists<'b, F: Real + Value>(
         &'b self,
         call: &Call,
@@ -93,6 +122,50 @@ impl<'a> ListArguments<'a> {
             tile_offsets: self.tile_offsets.slice(checked),
             flatten_ids: self.flatten_ids.slice(checked),
             alpha_max: F::of(alpha_max),
+        }
+    }
+}
+
+/// What pixels are made of.
+struct ColorArguments<'a> {
+    colors: Input<'a>,
+    backgrounds: Option<Input<'a>>,
+    masks: Option<Input<'a>>,
+}
+
+impl<'a> ColorArguments<'a> {
+    fn read(
+        call: &mut Call,
+        colors: Object<'a, '_>,
+        [backgrounds, masks]: [Option<Object<'a, '_>>; 2],
+    ) -> PyResult<Self> {
+        Ok(Self {
+            colors: call.floats("colors", colors, &[M, D])?,
+            backgrounds: call.maybe_floats("backgrounds", backgrounds, &[I, D])?,
+            masks: call.maybe_values::<u8>("masks", masks, &TILES)?,
+        })
+    }
+
+    fn drawn<'b, F: Real + Value>(
+        &'b self,
+        call: &Call,
+        checked: &Checked,
+        lists: Lists<'b, F>,
+    ) -> Drawn<'b, F> {
+        Drawn {
+            lists,
+            channels: call.side("D"),
+            colors: self.colors.slice(checked),
+            backgrounds: maybe(&self.backgrounds, checked),
+            masks: maybe(&self.masks, checked),
+        }
+    }
+
+    fn on_card(&self, call: &Call, card: &Card) -> on_card::Colors {
+        on_card::Colors {
+            channels: call.side("D"),
+            colors: self.colors.on(card),
+            backgrounds: maybe_on(&self.backgrounds, card),
         }
     }
 }
@@ -123,25 +196,28 @@ fn rasterize_fwd(
     last_ids: Object<'_, '_>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
     let sizes = Sizes::new(width, height, tile_size)?;
     let lists = [means2d, conics, opacities, tile_offsets, flatten_ids];
     let lists = ListArguments::read(&mut call, lists)?;
-    let colors = call.floats("colors", colors, &[M, D])?;
-    let backgrounds = call.maybe_floats("backgrounds", backgrounds, &[I, D])?;
-    let masks = call.maybe_values::<u8>("masks", masks, &TILES)?;
+    let colors = ColorArguments::read(&mut call, colors, [backgrounds, masks])?;
     let mut images = call.floats_out("render_colors", render_colors, &sizes.channels(D))?;
     let mut alphas = call.floats_out("render_alphas", render_alphas, &sizes.channels(Is(1)))?;
     let mut last_ids = call.values_out::<i32>("last_ids", last_ids, &sizes.image())?;
+    if let Some(card) = call.card(stream)? {
+        let raster = lists.on_card(&call, &card, sizes, &colors.masks, alpha_max);
+        let colors = colors.on_card(&call, &card);
+        let out = on_card::Images {
+            render_colors: images.on(&card),
+            render_alphas: alphas.on(&card),
+            last_ids: last_ids.on(&card),
+        };
+        return card.run(py, |on| on_card::forward(on, &raster, &colors, &out));
+    }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
-        let drawn = Drawn::<F> {
-            lists: lists.lists(&call, &checked, sizes, alpha_max),
-            channels: call.side("D"),
-            colors: colors.slice(&checked),
-            backgrounds: maybe(&backgrounds, &checked),
-            masks: maybe(&masks, &checked),
-        };
+        let lists = lists.lists(&call, &checked, sizes, alpha_max);
+        let drawn = colors.drawn::<F>(&call, &checked, lists);
         let out = Pixels {
             colors: images.slice(&checked),
             alphas: alphas.slice(&checked),
@@ -185,14 +261,12 @@ fn rasterize_bwd(
     v_opacities: Object<'_, '_>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
     let sizes = Sizes::new(width, height, tile_size)?;
     let lists = [means2d, conics, opacities, tile_offsets, flatten_ids];
     let lists = ListArguments::read(&mut call, lists)?;
-    let colors = call.floats("colors", colors, &[M, D])?;
-    let backgrounds = call.maybe_floats("backgrounds", backgrounds, &[I, D])?;
-    let masks = call.maybe_values::<u8>("masks", masks, &TILES)?;
-    call.floats("render_alphas", render_alphas, &sizes.channels(Is(1)))?;
+    let colors = ColorArguments::read(&mut call, colors, [backgrounds, masks])?;
+    let alphas = call.floats("render_alphas", render_alphas, &sizes.channels(Is(1)))?;
     let last_ids = call.values::<i32>("last_ids", last_ids, &sizes.image())?;
     let v_images = call.floats("v_render_colors", v_render_colors, &sizes.channels(D))?;
     let v_alphas = call.floats("v_render_alphas", v_render_alphas, &sizes.channels(Is(1)))?;
@@ -201,15 +275,30 @@ fn rasterize_bwd(
     let mut v_conics = call.floats_out("v_conics", v_conics, &[M, Is(3)])?;
     let mut v_colors = call.floats_out("v_colors", v_colors, &[M, D])?;
     let mut v_opacities = call.floats_out("v_opacities", v_opacities, &[M])?;
+    if let Some(card) = call.card(stream)? {
+        let raster = lists.on_card(&call, &card, sizes, &colors.masks, alpha_max);
+        let colors = colors.on_card(&call, &card);
+        let input = on_card::ImageGradients {
+            render_alphas: alphas.on(&card),
+            last_ids: last_ids.on(&card),
+            v_render_colors: v_images.on(&card),
+            v_render_alphas: v_alphas.on(&card),
+        };
+        let out = on_card::SplatGradients {
+            v_means2d: v_means2d.on(&card),
+            v_means2d_abs: maybe_out_on(&v_abs, &card),
+            v_conics: v_conics.on(&card),
+            v_colors: v_colors.on(&card),
+            v_opacities: v_opacities.on(&card),
+        };
+        return card.run(py, |on| {
+            on_card::backward(on, &raster, &colors, &input, &out)
+        });
+    }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
-        let drawn = Drawn::<F> {
-            lists: lists.lists(&call, &checked, sizes, alpha_max),
-            channels: call.side("D"),
-            colors: colors.slice(&checked),
-            backgrounds: maybe(&backgrounds, &checked),
-            masks: maybe(&masks, &checked),
-        };
+        let lists = lists.lists(&call, &checked, sizes, alpha_max);
+        let drawn = colors.drawn::<F>(&call, &checked, lists);
         let input = Backward {
             last_ids: last_ids.slice(&checked),
             v_colors: v_images.slice(&checked),
@@ -250,13 +339,23 @@ fn rasterize_to_indices_count(
     counts: Object<'_, '_>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
     let sizes = Sizes::new(width, height, tile_size)?;
     let lists = [means2d, conics, opacities, tile_offsets, flatten_ids];
     let lists = ListArguments::read(&mut call, lists)?;
     let light = call.floats("transmittances", transmittances, &sizes.image())?;
     let pixels = pixels(&call, sizes)?;
     let mut counts: Output<'_> = call.values_out::<i32>("counts", counts, &[Is(pixels)])?;
+    if let Some(card) = call.card(stream)? {
+        let raster = lists.on_card(&call, &card, sizes, &None, alpha_max);
+        let range = on_card::IndexRange {
+            range_start: size("range_start", range_start)? as usize,
+            range_end: size("range_end", range_end)? as usize,
+            transmittances: light.on(&card),
+        };
+        let counts = counts.on(&card);
+        return card.run(py, |on| on_card::count_indices(on, &raster, &range, counts));
+    }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
         let lists = lists.lists::<F>(&call, &checked, sizes, alpha_max);
@@ -303,7 +402,7 @@ fn rasterize_to_indices_fill(
     pixel_ids: Object<'_, '_>,
     stream: usize,
 ) -> PyResult<()> {
-    let (mut call, _) = (Call::default(), stream);
+    let mut call = Call::default();
     let sizes = Sizes::new(width, height, tile_size)?;
     let lists = [means2d, conics, opacities, tile_offsets, flatten_ids];
     let lists = ListArguments::read(&mut call, lists)?;
@@ -313,6 +412,20 @@ fn rasterize_to_indices_fill(
     let found = Named("fragments");
     let mut gaussian_ids = call.values_out::<i64>("gaussian_ids", gaussian_ids, &[found])?;
     let mut pixel_ids = call.values_out::<i64>("pixel_ids", pixel_ids, &[found])?;
+    if let Some(card) = call.card(stream)? {
+        let raster = lists.on_card(&call, &card, sizes, &None, alpha_max);
+        let range = on_card::IndexRange {
+            range_start: size("range_start", range_start)? as usize,
+            range_end: size("range_end", range_end)? as usize,
+            transmittances: light.on(&card),
+        };
+        let out = on_card::Indices {
+            starts: starts.on(&card),
+            gaussian_ids: gaussian_ids.on(&card),
+            pixel_ids: pixel_ids.on(&card),
+        };
+        return card.run(py, |on| on_card::fill_indices(on, &raster, &range, &out));
+    }
     let (checked, float) = call.check()?;
     let gaussians = call.side("M") / call.side("I").max(1);
     for_float!(float, F => {

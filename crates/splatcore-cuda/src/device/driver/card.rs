@@ -9,8 +9,11 @@ use std::ffi::{c_int, c_void};
 
 /// A card with one queue. Kernels of loaded modules stay for the life of the process.
 pub struct Card {
+    /// The device's primary context, which the CUDA runtime and thus torch use too.
     context: sys::CUcontext,
     stream: sys::CUstream,
+    /// Whether the stream is another library's ([`Card::on_stream`]).
+    is_borrowed: bool,
     name: String,
     capability: u32,
     multiprocessors: u32,
@@ -98,6 +101,7 @@ impl Card {
             Ok(Self {
                 context,
                 stream,
+                is_borrowed: false,
                 name: name.clone(),
                 capability: *capability,
                 overlaps: *capability >= OVERLAPPING_CAPABILITY
@@ -105,6 +109,26 @@ impl Card {
                 multiprocessors: multiprocessors as u32,
                 driver: info.version,
             })
+        }
+    }
+
+    /// The same card with another library's stream, a raw `CUstream`, as its queue; 0 is the legacy
+    /// default stream. Memory is allocated and freed in the order of the stream, so that neither
+    /// waits for the card. Each kernel is launched when the one in front of it has ended, because
+    /// that one may be another library's.
+    ///
+    /// # Safety
+    /// The stream belongs to the primary context of this card and lives as long as the result.
+    pub unsafe fn on_stream(&self, stream: u64) -> Self {
+        Self {
+            context: self.context,
+            stream: stream as usize as sys::CUstream,
+            is_borrowed: true,
+            name: self.name.clone(),
+            capability: self.capability,
+            multiprocessors: self.multiprocessors,
+            driver: self.driver,
+            overlaps: false,
         }
     }
 
@@ -121,7 +145,7 @@ impl Card {
 
 impl Drop for Card {
     fn drop(&mut self) {
-        if self.current().is_ok() {
+        if !self.is_borrowed && self.current().is_ok() {
             // SAFETY: nobody else has the stream.
             let _ = unsafe { result::stream::destroy(self.stream) };
         }
@@ -161,7 +185,13 @@ impl Allocations for Card {
     fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
         self.current()?;
         // SAFETY: the context is current.
-        unsafe { result::malloc_sync(bytes) }.map_err(|error| match error.0 {
+        let memory = unsafe {
+            match self.is_borrowed {
+                true => result::malloc_async(self.stream, bytes),
+                false => result::malloc_sync(bytes),
+            }
+        };
+        memory.map_err(|error| match error.0 {
             sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => DeviceError::OutOfMemory {
                 bytes: bytes as u64,
                 free: self.memory().0,
@@ -172,8 +202,13 @@ impl Allocations for Card {
 
     unsafe fn release(&self, address: u64) {
         if self.current().is_ok() {
-            // SAFETY: the caller's promise. Freeing waits for the device.
-            let _ = unsafe { result::free_sync(address) };
+            // SAFETY: the caller's promise. `free_sync` waits for the device.
+            let _ = unsafe {
+                match self.is_borrowed {
+                    true => result::free_async(address, self.stream),
+                    false => result::free_sync(address),
+                }
+            };
         }
     }
 
@@ -313,7 +348,7 @@ impl Launches for Card {
     ) -> Result<(), DeviceError> {
         self.current()?;
         let function = kernel.address as sys::CUfunction;
-        if !kernel.awaits {
+        if !kernel.awaits || self.is_borrowed {
             // SAFETY: the kernel came from `load`, the arguments are the caller's promise.
             return unsafe {
                 result::launch_kernel(

@@ -3,8 +3,10 @@
 //! [`super::Device`].
 
 mod card;
+mod restore;
 
 pub use card::Card;
+pub use restore::RestoreContext;
 
 use cudarc::driver::{result, sys};
 

@@ -4,7 +4,7 @@
 use crate::device::Program;
 use crate::device::cubin::{Class, Cubin, KernelCode};
 use crate::device::nvrtc::nvrtc;
-use crate::ops;
+use crate::programs;
 use rayon::prelude::*;
 
 /// Turing, Ampere (data centre and consumer), Ada, Hopper, Blackwell (data centre and consumer).
@@ -57,7 +57,7 @@ fn every_kernel_compiles_for_every_architecture() {
         }
     };
     let known = nvrtc.architectures();
-    let programs = ops::all_programs();
+    let programs = programs::all_programs();
     let mut tasks = Vec::new();
     for architecture in ARCHITECTURES {
         if !known.contains(&architecture) {
@@ -96,7 +96,7 @@ fn every_kernel_compiles_for_every_architecture() {
 /// every value.
 #[test]
 fn every_constant_is_read() {
-    for program in ops::all_programs() {
+    for program in programs::all_programs() {
         let code: Vec<&str> = program
             .files()
             .iter()

@@ -4,7 +4,7 @@
 use crate::device::Program;
 use crate::device::cubin::{Class, Cubin, KernelCode, Mix, code, decode, inspect};
 use crate::device::nvrtc::{Nvrtc, nvrtc};
-use crate::ops;
+use crate::{ops, programs};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -193,7 +193,7 @@ fn instructions_are_those_of_nvdisasm() {
     };
     let folder = tempfile::tempdir().unwrap();
     let known = nvrtc.architectures();
-    let programs = ops::all_programs();
+    let programs = programs::all_programs();
     let tasks: Vec<(u32, &Program)> = [75, 90, 120]
         .into_iter()
         .filter(|architecture| known.contains(architecture))

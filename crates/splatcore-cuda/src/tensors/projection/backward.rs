@@ -1,0 +1,155 @@
+//! Gradients of the projection: launches projection_backward.cu.
+
+use super::{Scene, Shapes, refuse};
+use crate::device::Program;
+use crate::device::params::{Address, Params, kernel_params};
+use crate::ops::sources;
+use crate::tensors::slice::optional;
+use crate::tensors::{Floats, Ints, OnStream};
+use splatcore_core::BackendError;
+
+kernel_params! {
+    /// Parameters of `projection_backward` (projection_backward.cu).
+    pub struct ProjectionBackwardParams {
+        means: Address,
+        covars: Address,
+        quats: Address,
+        scales: Address,
+        viewmats: Address,
+        ks: Address,
+        batches: u32,
+        cameras: u32,
+        gaussians: u32,
+        width: u32,
+        height: u32,
+        eps2d: f32,
+        camera_model: u32,
+        radii: Address,
+        conics: Address,
+        compensations: Address,
+        v_means2d: Address,
+        v_depths: Address,
+        v_conics: Address,
+        v_compensations: Address,
+        v_means: Address,
+        v_covars: Address,
+        v_quats: Address,
+        v_scales: Address,
+        v_viewmats: Address,
+        v_ks: Address,
+    }
+}
+
+/// Threads of a block: fewer than elsewhere, as each needs many registers.
+const BLOCK: u32 = 128;
+
+/// What [`backward`] launches.
+pub(in crate::tensors) fn program() -> Program {
+    sources::program(
+        "projection_backward.cu",
+        vec![("BLOCK", BLOCK.to_string())],
+        [ProjectionBackwardParams::kernel("projection_backward")],
+    )
+}
+
+/// What the forward pass wrote, and the gradients of that.
+#[derive(Clone, Copy, Debug)]
+pub struct SplatGradients {
+    /// `[B, C, N, 2]`; a splat with a radius of 0 has no gradient.
+    pub radii: Ints,
+    /// `[B, C, N, 3]`.
+    pub conics: Floats,
+    /// `[B, C, N]`, with `v_compensations`.
+    pub compensations: Option<Floats>,
+    /// `[B, C, N, 2]`.
+    pub v_means2d: Floats,
+    /// `[B, C, N]`.
+    pub v_depths: Floats,
+    /// `[B, C, N, 3]`.
+    pub v_conics: Floats,
+    /// `[B, C, N]`.
+    pub v_compensations: Option<Floats>,
+}
+
+/// The gradients that are asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GaussianGradients {
+    /// `[B, N, 3]`.
+    pub v_means: Option<Floats>,
+    /// `[B, N, 6]`; zero if the shapes are quaternions and scales.
+    pub v_covars: Option<Floats>,
+    /// `[B, N, 4]`; zero if the shapes are covariances.
+    pub v_quats: Option<Floats>,
+    /// `[B, N, 3]`; zero if the shapes are covariances.
+    pub v_scales: Option<Floats>,
+    /// `[B, C, 4, 4]`; the last row is zero.
+    pub v_viewmats: Option<Floats>,
+    /// `[B, C, 3, 3]`; zero but for focal lengths and principal point.
+    pub v_ks: Option<Floats>,
+}
+
+/// Gradients of [`super::forward`]: those of Gaussians summed over cameras, those of cameras over
+/// Gaussians, in an order that changes from call to call.
+///
+/// # Errors
+/// If lengths do not agree, compensations are missing, or the device failed.
+pub fn backward(
+    on: &OnStream,
+    scene: &Scene,
+    splats: &SplatGradients,
+    out: &GaussianGradients,
+) -> Result<(), BackendError> {
+    refuse(
+        splats.v_compensations.is_some() && splats.compensations.is_none(),
+        "v_compensations is given, but compensations is not",
+    )?;
+    let [means, viewmats, ks] = scene.addresses()?;
+    let [covars, quats, scales] = scene.shapes.addresses(scene.rows())?;
+    let [batches, cameras, gaussians, width, height] = scene.words()?;
+    let (rows, count) = (scene.rows(), scene.splats());
+    let shapes = [
+        optional(out.v_covars, "v_covars", 6 * rows)?,
+        optional(out.v_quats, "v_quats", 4 * rows)?,
+        optional(out.v_scales, "v_scales", 3 * rows)?,
+    ];
+    // The kernel writes the gradients of the shapes that were given; those of the others are 0.
+    let ([v_covars, v_quats, v_scales], others) = match scene.shapes {
+        Shapes::Covars(_) => ([shapes[0], 0, 0], [out.v_quats, out.v_scales]),
+        Shapes::QuatScale(..) => ([0, shapes[1], shapes[2]], [out.v_covars, None]),
+    };
+    let all_cameras = scene.batches * scene.cameras;
+    let params = ProjectionBackwardParams {
+        means,
+        covars,
+        quats,
+        scales,
+        viewmats,
+        ks,
+        batches,
+        cameras,
+        gaussians,
+        width,
+        height,
+        eps2d: scene.eps2d,
+        camera_model: scene.camera_model as u32,
+        radii: splats.radii.with_len("radii", 2 * count)?,
+        conics: splats.conics.with_len("conics", 3 * count)?,
+        compensations: optional(splats.compensations, "compensations", count)?,
+        v_means2d: splats.v_means2d.with_len("v_means2d", 2 * count)?,
+        v_depths: splats.v_depths.with_len("v_depths", count)?,
+        v_conics: splats.v_conics.with_len("v_conics", 3 * count)?,
+        v_compensations: optional(splats.v_compensations, "v_compensations", count)?,
+        v_means: optional(out.v_means, "v_means", 3 * rows)?,
+        v_covars,
+        v_quats,
+        v_scales,
+        v_viewmats: optional(out.v_viewmats, "v_viewmats", 16 * all_cameras)?,
+        v_ks: optional(out.v_ks, "v_Ks", 9 * all_cameras)?,
+    };
+    let sums = [out.v_viewmats, out.v_ks];
+    for zeroed in sums.into_iter().chain(others).flatten() {
+        on.zero(zeroed)?;
+    }
+    let blocks = scene.gaussians.div_ceil(BLOCK as usize) * scene.batches;
+    on.launch_one(&program(), blocks, BLOCK, &params)
+}

@@ -1,0 +1,201 @@
+// projection_backward: gradients of `projection` (gsplat's fully_fused_projection, backward).
+//
+// Contract. From the gradients of splats, those of Gaussians summed over cameras, written, and
+// those of `viewmats` and `ks` summed over Gaussians, added to zeros; each of them if it is not
+// null. Splats with a radius of 0 have no gradient. With P the conic and G its gradient, that of
+// the covariance is -P G P; with k = compensation^2, dk/dC = (1 - k) P - eps2d det(P) I.
+//
+// Launch. A thread for each Gaussian, which goes through the cameras of its batch; blocks of BLOCK,
+// each in one batch. The sums of a camera go from warps (warp_sums) to the block's shared memory
+// and from there by one atomic addition each to the output.
+//
+// Bound. Memory without gradients of cameras; with them also the block's barriers, two a camera.
+//
+// Now. Not measured.
+
+#include "camera_models.cuh"
+#include "covariance.cuh"
+#include "sums.cuh"
+
+// Keeps the gradient of a compensation of 0 finite; gsplat's value.
+#define LEAST_COMPENSATION 1e-6f
+
+// Parameters of `projection_backward`; in Rust by the same name. B batches, C cameras, N Gaussians.
+struct ProjectionBackwardParams {
+    const float* means;     // [B][N][3]
+    const float* covars;    // [B][N][6] or null
+    const float* quats;     // [B][N][4], if covars is null
+    const float* scales;    // [B][N][3], if covars is null
+    const float* viewmats;  // [B][C][4][4]
+    const float* ks;        // [B][C][3][3]
+    u32 batches, cameras, gaussians;
+    u32 width, height;
+    float eps2d;
+    u32 camera_model;
+    ReadOnly<int> radii;           // [B][C][N][2]
+    ReadOnly<float> conics;        // [B][C][N][3]
+    const float* compensations;    // [B][C][N], if v_compensations is not null
+    ReadOnly<float> v_means2d;     // [B][C][N][2]
+    ReadOnly<float> v_depths;      // [B][C][N]
+    ReadOnly<float> v_conics;      // [B][C][N][3]
+    const float* v_compensations;  // [B][C][N] or null
+    float* v_means;                // [B][N][3] or null
+    float* v_covars;               // [B][N][6] or null
+    float* v_quats;                // [B][N][4] or null
+    float* v_scales;               // [B][N][3] or null
+    float* v_viewmats;             // [B][C][4][4] or null
+    float* v_ks;                   // [B][C][3][3] or null
+};
+
+// The gradient of the covariance in the image, without eps2d, of a splat.
+__device__ __forceinline__ Mat2 of_covariance(const ProjectionBackwardParams& args, u64 row) {
+    float a = args.conics[3 * row], b = args.conics[3 * row + 1], c = args.conics[3 * row + 2];
+    float g = 0.5f * args.v_conics[3 * row + 1];
+    Mat2 p = {{{a, b}, {b, c}}};
+    Mat2 v = {{{-args.v_conics[3 * row], -g}, {-g, -args.v_conics[3 * row + 2]}}};
+    Mat2 out = multiply(multiply(p, v), p);
+    if (args.v_compensations) {
+        float compensation = args.compensations[row];
+        float of_square = 0.5f * args.v_compensations[row] / (compensation + LEAST_COMPENSATION);
+        float rest = of_square * (1.0f - compensation * compensation);
+        float blur = of_square * args.eps2d * (a * c - b * b);
+        out.at[0][0] += rest * a - blur, out.at[1][1] += rest * c - blur;
+        out.at[0][1] += rest * b, out.at[1][0] += rest * b;
+    }
+    return out;
+}
+
+// Gradients of a Gaussian, to which those of its splats are added.
+struct GaussianGradient {
+    float mean[3];
+    Mat3 covariance;
+};
+
+// Adds the gradients of a splat to those of its Gaussian, and writes those of the camera: rotation
+// and translation by rows (12), focal lengths, principal point.
+__device__ __forceinline__ void splat_backward(const ProjectionBackwardParams& args, u64 row,
+                                               u64 camera, Vec3 world, const Mat3& covariance,
+                                               GaussianGradient& gaussian,
+                                               float (&of_camera)[SUMS]) {
+    const float* view = args.viewmats + 16 * camera;
+    Mat3 rotation = {{{__ldg(view), __ldg(view + 1), __ldg(view + 2)},
+                      {__ldg(view + 4), __ldg(view + 5), __ldg(view + 6)},
+                      {__ldg(view + 8), __ldg(view + 9), __ldg(view + 10)}}};
+    Vec3 mean = apply(rotation, world);
+    mean = {mean.x + __ldg(view + 3), mean.y + __ldg(view + 7), mean.z + __ldg(view + 11)};
+    Intrinsics k = load_intrinsics(args.ks + 9 * camera, args.width, args.height);
+    Mat23 jacobian = see(args.camera_model, k, mean).jacobian;
+    Mat2 v_covar2d = of_covariance(args, row);
+    Mat23 v_jacobian = sandwich_backward_outer(jacobian, sandwich(rotation, covariance), v_covar2d);
+    float v_mean2d[2] = {args.v_means2d[2 * row], args.v_means2d[2 * row + 1]};
+    SeenGradient seen = see_backward(args.camera_model, k, mean, v_mean2d, v_jacobian);
+    seen.mean[2] += args.v_depths[row];
+    Mat3 v_turned = sandwich_backward_inner(jacobian, v_covar2d);
+    gaussian.covariance = plus(gaussian.covariance, sandwich_backward_inner(rotation, v_turned));
+#pragma unroll
+    for (int j = 0; j < 3; ++j)
+#pragma unroll
+        for (int i = 0; i < 3; ++i)
+            gaussian.mean[j] = fmaf(rotation.at[i][j], seen.mean[i], gaussian.mean[j]);
+    Mat3 v_rotation = sandwich_backward_outer(rotation, covariance, v_turned);
+    float at[3] = {world.x, world.y, world.z};
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+#pragma unroll
+        for (int j = 0; j < 3; ++j)
+            of_camera[4 * i + j] = fmaf(seen.mean[i], at[j], v_rotation.at[i][j]);
+        of_camera[4 * i + 3] = seen.mean[i];
+    }
+#pragma unroll
+    for (int axis = 0; axis < 2; ++axis) {
+        of_camera[12 + axis] = seen.focal[axis];
+        of_camera[14 + axis] = seen.centre[axis];
+    }
+}
+
+// Adds the sum of a camera's gradient number `which` to its place in the outputs.
+__device__ __forceinline__ void add_to_camera(const ProjectionBackwardParams& args, u64 camera,
+                                              u32 which, float sum) {
+    if (which < 12) {
+        if (args.v_viewmats) atomicAdd(args.v_viewmats + 16 * camera + which, sum);
+    } else if (args.v_ks) {
+        // Places of fx, fy, cx, cy in a 3x3 matrix.
+        u32 place = which == 12 ? 0 : which == 13 ? 4 : which == 14 ? 2 : 5;
+        atomicAdd(args.v_ks + 9 * camera + place, sum);
+    }
+}
+
+__device__ __forceinline__ void write_gaussian(const ProjectionBackwardParams& args, u64 row,
+                                               const GaussianGradient& of) {
+    if (args.v_means)
+        for (int i = 0; i < 3; ++i) args.v_means[3 * row + i] = of.mean[i];
+    const Mat3& v = of.covariance;
+    if (args.v_covars) {
+        float* out = args.v_covars + 6 * row;
+        out[0] = v.at[0][0], out[1] = v.at[0][1] + v.at[1][0], out[2] = v.at[0][2] + v.at[2][0];
+        out[3] = v.at[1][1], out[4] = v.at[1][2] + v.at[2][1], out[5] = v.at[2][2];
+    }
+    if (!args.v_quats && !args.v_scales) return;
+    ShapeGradient shape = covariance_backward(load_quaternion(args.quats + 4 * row),
+                                              load_vec3(args.scales + 3 * row), v);
+    if (args.v_quats) {
+        float* out = args.v_quats + 4 * row;
+        out[0] = shape.quat.w, out[1] = shape.quat.x, out[2] = shape.quat.y, out[3] = shape.quat.z;
+    }
+    if (args.v_scales) {
+        float* out = args.v_scales + 3 * row;
+        out[0] = shape.scale.x, out[1] = shape.scale.y, out[2] = shape.scale.z;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    projection_backward(const __grid_constant__ ProjectionBackwardParams args) {
+    begin_kernel();
+    __shared__ float block_sums[SUMS];
+    u64 n = args.gaussians;
+    u32 blocks = (args.gaussians + BLOCK - 1) / BLOCK, batch = blockIdx.x / blocks;
+    u64 place = (u64)(blockIdx.x % blocks) * BLOCK + threadIdx.x, gaussian = batch * n + place;
+    bool is_there = place < n, is_for_cameras = args.v_viewmats || args.v_ks;
+    u32 lane = threadIdx.x % WARP;
+    Vec3 world = {};
+    Mat3 covariance = {};
+    if (is_there) {
+        world = load_vec3(args.means + 3 * gaussian);
+        covariance = args.covars ? load_triangle(args.covars + 6 * gaussian)
+                                 : covariance_of(load_quaternion(args.quats + 4 * gaussian),
+                                                 load_vec3(args.scales + 3 * gaussian));
+    }
+    GaussianGradient of_gaussian = {};
+    bool is_seen = false;
+    for (u32 c = 0; c < args.cameras; ++c) {
+        u64 camera = (u64)batch * args.cameras + c, row = camera * n + place;
+        float of_camera[SUMS] = {};
+        bool is_visible = is_there && args.radii[2 * row] > 0 && args.radii[2 * row + 1] > 0;
+        if (is_visible)
+            splat_backward(args, row, camera, world, covariance, of_gaussian, of_camera);
+        is_seen |= is_visible;
+        if (!is_for_cameras) continue;
+        if (threadIdx.x < SUMS) block_sums[threadIdx.x] = 0.0f;
+        if (!__syncthreads_or(is_visible)) continue;
+        if (__any_sync(FULL_MASK, is_visible)) {
+            float sum = warp_sums(of_camera, lane);
+            if (lane < SUMS) atomicAdd(block_sums + lane, sum);
+        }
+        __syncthreads();
+        if (threadIdx.x < SUMS) add_to_camera(args, camera, threadIdx.x, block_sums[threadIdx.x]);
+        // The thread that zeroes a sum is the one that read it.
+    }
+    if (!is_there) return;
+    if (is_seen) {
+        write_gaussian(args, gaussian, of_gaussian);
+        return;
+    }
+    for (int i = 0; i < 3; ++i) {
+        if (args.v_means) args.v_means[3 * gaussian + i] = 0.0f;
+        if (args.v_scales) args.v_scales[3 * gaussian + i] = 0.0f;
+    }
+    for (int i = 0; i < 4; ++i)
+        if (args.v_quats) args.v_quats[4 * gaussian + i] = 0.0f;
+    for (int i = 0; i < 6; ++i)
+        if (args.v_covars) args.v_covars[6 * gaussian + i] = 0.0f;
+}

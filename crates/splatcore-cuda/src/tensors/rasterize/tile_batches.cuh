@@ -1,0 +1,79 @@
+// What the kernels of rasterize/ share: which tile and pixel a thread has, and the batches of
+// splats that a block takes from its tile's list to shared memory.
+//
+// A block has a tile of tile_size x tile_size pixels, one thread a pixel, and threads without one
+// up to a whole warp. Constants: BLOCK (most threads), BATCH (splats of a batch).
+
+#pragma once
+#include "rasterizer.cuh"
+
+// Splats and the lists of tiles; in Rust by the same name. M splats, I images, D channels.
+struct RasterScene {
+    ReadOnly<float> means2d;     // [M][2], pixels
+    ReadOnly<float> conics;      // [M][3]
+    ReadOnly<float> opacities;   // [M]
+    ReadOnly<u32> tile_offsets;  // [I][tile_height][tile_width], where a tile's list begins
+    ReadOnly<u32> flatten_ids;   // [pairs], splats, tile by tile, front to back
+    const u8* masks;             // [I][tile_height][tile_width] or null: tiles with 0 are empty
+    u32 pairs;
+    u32 images, width, height;
+    u32 tile_size, tile_width, tile_height;
+    float alpha_max;
+};
+
+// The tile of a block, and the pixel of this thread.
+struct TilePixel {
+    u32 image;
+    u32 begin, end;  // the tile's list, places in flatten_ids
+    bool is_inside;  // whether the thread has a pixel
+    u64 pixel;       // its index in [I][height][width]
+    float x, y;      // its centre
+};
+
+__device__ __forceinline__ TilePixel tile_pixel(const RasterScene& scene) {
+    u32 tiles = scene.tile_width * scene.tile_height, block = blockIdx.x;
+    u32 image = block / tiles, tile = block % tiles;
+    TilePixel at;
+    at.image = image;
+    at.begin = scene.tile_offsets[block];
+    at.end = block + 1 < scene.images * tiles ? scene.tile_offsets[block + 1] : scene.pairs;
+    if (scene.masks && !scene.masks[block]) at.end = at.begin;
+    u32 size = scene.tile_size, thread = threadIdx.x;
+    u32 column = thread % size, row = thread / size;
+    if (size % 8 == 0) {  // 8x4 pixels a warp end at places of the list that lie closer together
+        u32 lane = thread % WARP, warp = thread / WARP;
+        column = warp % (size / 8) * 8 + lane % 8;
+        row = warp / (size / 8) * 4 + lane / 8;
+    }
+    u32 x = tile % scene.tile_width * size + column, y = tile / scene.tile_width * size + row;
+    at.is_inside = row < size && x < scene.width && y < scene.height;
+    at.pixel = ((u64)image * scene.height + y) * scene.width + x;
+    at.x = (float)x + 0.5f;
+    at.y = (float)y + 0.5f;
+    return at;
+}
+
+// A splat of a batch.
+struct __align__(16) BatchSplat {
+    float x, y, opacity, a, b, c;
+    u32 id, unused;
+};
+
+__device__ __forceinline__ BatchSplat batch_splat(const RasterScene& scene, u32 place) {
+    u32 id = scene.flatten_ids[place];
+    u64 i = id;
+    return {scene.means2d[2 * i],
+            scene.means2d[2 * i + 1],
+            scene.opacities[i],
+            scene.conics[3 * i],
+            scene.conics[3 * i + 1],
+            scene.conics[3 * i + 2],
+            id,
+            0};
+}
+
+__device__ __forceinline__ Fragment fragment_of(const BatchSplat& splat, const TilePixel& at,
+                                                float alpha_max) {
+    return fragment_of(splat.x - at.x, splat.y - at.y, splat.opacity, splat.a, splat.b, splat.c,
+                       alpha_max);
+}

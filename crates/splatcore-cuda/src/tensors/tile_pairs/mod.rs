@@ -1,0 +1,279 @@
+//! The (tile, splat) pairs of splats, sorted by image, tile and depth, and where each tile's list
+//! begins: launches tile_pairs.cu and, for the sort, ops/sort/sort.cu.
+
+mod sorted;
+#[cfg(test)]
+mod tests;
+
+use super::slice::optional;
+use super::{BLOCK, Floats, Ints, Longs, OnStream, grid, word};
+use crate::device::error::device_error;
+use crate::device::params::{Address, Layout, Params, kernel_params};
+use crate::device::{Kernel, Program};
+use crate::ops::sources;
+use sorted::{GatherPairsParams, Sorting, TakeKeysParams};
+use splatcore_core::BackendError;
+
+kernel_params! {
+    /// How images are cut into tiles (tile_pairs.cu).
+    pub struct TileGrid {
+        size: u32,
+        width: u32,
+        height: u32,
+        tile_bits: u32,
+    }
+
+    /// Splats (tile_pairs.cu).
+    pub struct PairSplats {
+        means2d: Address,
+        radii: Address,
+        count: u32,
+    }
+
+    /// Parameters of `count_tiles` (tile_pairs.cu).
+    pub struct CountTilesParams {
+        tiles: TileGrid,
+        splats: PairSplats,
+        tiles_per_gauss: Address,
+    }
+
+    /// Parameters of `fill_pairs` (tile_pairs.cu).
+    pub struct FillPairsParams {
+        tiles: TileGrid,
+        splats: PairSplats,
+        depths: Address,
+        image_ids: Address,
+        per_image: u32,
+        ends: Address,
+        pairs: u32,
+        isect_ids: Address,
+        flatten_ids: Address,
+    }
+
+    /// Parameters of `find_offsets` (tile_pairs.cu).
+    pub struct FindOffsetsParams {
+        isect_ids: Address,
+        pairs: u32,
+        images: u32,
+        tiles: u32,
+        tile_bits: u32,
+        offsets: Address,
+    }
+}
+
+/// Structs that kernels' parameters hold.
+static SHARED: &[(&str, &Layout)] = &[
+    ("device.cuh", TileGrid::LAYOUT),
+    ("device.cuh", PairSplats::LAYOUT),
+];
+
+/// What this module launches, but for the sort.
+pub(super) fn program() -> Program {
+    let mut program = sources::program(
+        "tile_pairs.cu",
+        vec![("BLOCK", BLOCK.to_string())],
+        [
+            CountTilesParams::kernel("count_tiles"),
+            FillPairsParams::kernel("fill_pairs"),
+            TakeKeysParams::kernel("take_keys"),
+            GatherPairsParams::kernel("gather_pairs"),
+            FindOffsetsParams::kernel("find_offsets"),
+        ],
+    );
+    program.shared = SHARED;
+    program
+}
+
+/// How images are cut into tiles.
+#[derive(Clone, Copy, Debug)]
+pub struct Tiles {
+    /// I: images.
+    pub images: usize,
+    /// Pixels along a tile's side.
+    pub size: usize,
+    /// Tiles side by side.
+    pub width: usize,
+    /// Tiles one below the other.
+    pub height: usize,
+}
+
+/// Bits that hold a count.
+fn bits(count: usize) -> u32 {
+    usize::BITS - count.leading_zeros()
+}
+
+impl Tiles {
+    /// Tiles of an image.
+    fn of_image(&self) -> usize {
+        self.width * self.height
+    }
+
+    /// Bits of the upper half of an id.
+    fn key_bits(&self) -> u32 {
+        bits(self.of_image()) + bits(self.images)
+    }
+
+    /// As kernels take it.
+    fn grid(&self) -> Result<TileGrid, BackendError> {
+        if self.size == 0 {
+            return Err(device_error(
+                "tile_size is 0, but must be 1 at least".into(),
+            ));
+        }
+        if self.key_bits() > u32::BITS {
+            return Err(device_error(format!(
+                "{} images of {} x {} tiles cannot be counted in the 32 bits of an id; use larger \
+                 tiles or fewer images",
+                self.images, self.width, self.height
+            )));
+        }
+        Ok(TileGrid {
+            size: word("tile_size", self.size)?,
+            width: self.width as u32,
+            height: self.height as u32,
+            tile_bits: bits(self.of_image()),
+        })
+    }
+}
+
+/// M splats in the images.
+#[derive(Clone, Copy, Debug)]
+pub struct Splats {
+    /// `[M, 2]`, pixels.
+    pub means2d: Floats,
+    /// `[M, 2]`, pixels; 0 for a splat that is in no tile.
+    pub radii: Ints,
+}
+
+impl Splats {
+    fn count(&self) -> usize {
+        self.radii.len() / 2
+    }
+
+    fn params(&self) -> Result<PairSplats, BackendError> {
+        let count = self.count();
+        Ok(PairSplats {
+            means2d: self.means2d.with_len("means2d", 2 * count)?,
+            radii: self.radii.with_len("radii", 2 * count)?,
+            count: word("the number of splats", count)?,
+        })
+    }
+}
+
+/// Which pairs to write.
+#[derive(Clone, Copy, Debug)]
+pub struct Pairs {
+    /// The splats.
+    pub splats: Splats,
+    /// `[M]`.
+    pub depths: Floats,
+    /// `[M]`: the image of each; without it each image has M / I splats in a row.
+    pub image_ids: Option<Longs>,
+    /// `[M]`: inclusive sums of what [`count`] writes.
+    pub ends: Longs,
+    /// Whether pairs are sorted by id, those of equal ids by splat; else they are as the splats.
+    pub sort: bool,
+}
+
+/// What [`fill`] writes.
+#[derive(Clone, Copy, Debug)]
+pub struct PairsOut {
+    /// `[pairs]`: image, tile and, in the lower 32 bits, the depth's bits.
+    pub isect_ids: Longs,
+    /// `[pairs]`: splats.
+    pub flatten_ids: Ints,
+}
+
+fn blocks(threads: usize) -> Result<u32, BackendError> {
+    grid(threads.div_ceil(BLOCK as usize))
+}
+
+/// Writes the number of tiles that each splat touches, `[M]`.
+///
+/// # Errors
+/// If lengths do not agree, ids cannot count the tiles, or the device failed.
+pub fn count(
+    on: &OnStream,
+    tiles: &Tiles,
+    splats: &Splats,
+    tiles_per_gauss: Ints,
+) -> Result<(), BackendError> {
+    let params = CountTilesParams {
+        tiles: tiles.grid()?,
+        splats: splats.params()?,
+        tiles_per_gauss: tiles_per_gauss.with_len("tiles_per_gauss", splats.count())?,
+    };
+    let [count_tiles, ..]: [Kernel; 5] = on.kernels(&program())?;
+    on.queue
+        .launch(count_tiles, blocks(splats.count())?, BLOCK, &params)
+}
+
+/// Writes the pairs.
+///
+/// # Errors
+/// If lengths do not agree, there are more than 2^30 - 1 pairs, the sort finds no memory, or the
+/// device failed.
+pub fn fill(
+    on: &OnStream,
+    tiles: &Tiles,
+    pairs: &Pairs,
+    out: &PairsOut,
+) -> Result<(), BackendError> {
+    let (count, total) = (pairs.splats.count(), out.isect_ids.len());
+    let flatten_ids = out.flatten_ids.with_len("flatten_ids", total)?;
+    let grid = tiles.grid()?;
+    let image_ids = optional(pairs.image_ids, "image_ids", count)?;
+    if image_ids == 0 && count.checked_rem(tiles.images).unwrap_or(count) != 0 {
+        return Err(device_error(format!(
+            "{count} splats are not the same number for each of {} images",
+            tiles.images
+        )));
+    }
+    let mut params = FillPairsParams {
+        tiles: grid,
+        splats: pairs.splats.params()?,
+        depths: pairs.depths.with_len("depths", count)?,
+        image_ids,
+        per_image: (count / tiles.images.max(1)).max(1) as u32,
+        ends: pairs.ends.with_len("ends", count)?,
+        pairs: word("the number of pairs", total)?,
+        isect_ids: out.isect_ids.address(),
+        flatten_ids,
+    };
+    if total == 0 {
+        return Ok(());
+    }
+    let [_, fill_pairs, take_keys, gather_pairs, _] = on.kernels(&program())?;
+    let launch = |params| on.queue.launch(fill_pairs, blocks(count)?, BLOCK, params);
+    if !pairs.sort {
+        return launch(&params);
+    }
+    let sorting = Sorting::new(on, total, tiles.key_bits())?;
+    (params.isect_ids, params.flatten_ids) = sorting.unsorted();
+    launch(&params)?;
+    let out = [out.isect_ids.address(), flatten_ids];
+    sorting.run(on, [take_keys, gather_pairs], out)
+}
+
+/// Writes where the list of each tile begins in sorted ids, `[I, height, width]`.
+///
+/// # Errors
+/// If lengths do not agree, or the device failed.
+pub fn offsets(
+    on: &OnStream,
+    tiles: &Tiles,
+    isect_ids: Longs,
+    offsets: Ints,
+) -> Result<(), BackendError> {
+    let all = tiles.images * tiles.of_image();
+    let params = FindOffsetsParams {
+        isect_ids: isect_ids.address(),
+        pairs: word("the number of pairs", isect_ids.len())?,
+        images: word("the number of images", tiles.images)?,
+        tiles: word("the number of tiles", tiles.of_image())?,
+        tile_bits: tiles.grid()?.tile_bits,
+        offsets: offsets.with_len("offsets", all)?,
+    };
+    let [.., find_offsets]: [Kernel; 5] = on.kernels(&program())?;
+    on.queue.launch(find_offsets, blocks(all)?, BLOCK, &params)
+}

@@ -1,0 +1,149 @@
+//! The sort of pairs by their 64-bit ids.
+
+use crate::device::error::{device_error, failed};
+use crate::device::params::{Address, kernel_params};
+use crate::device::{Buffer, Kernel};
+use crate::ops::intersect::MOST_PAIRS;
+use crate::ops::sort::{self, ALL_BITS, PieceSizes, Plan};
+use crate::tensors::{BLOCK, OnStream, grid};
+use splatcore_core::BackendError;
+
+kernel_params! {
+    /// Parameters of `take_keys` (tile_pairs.cu).
+    pub struct TakeKeysParams {
+        ids: Address,
+        keys: Address,
+        places: Address,
+        pairs: u32,
+        is_upper: u32,
+        count: Address,
+    }
+
+    /// Parameters of `gather_pairs` (tile_pairs.cu).
+    pub struct GatherPairsParams {
+        ids: Address,
+        splats: Address,
+        places: Address,
+        pairs: u32,
+        isect_ids: Address,
+        flatten_ids: Address,
+    }
+}
+
+/// The plans of both sorts for pairs with keys of so many bits.
+fn plans(total: usize, key_bits: u32) -> [Plan; 2] {
+    [ALL_BITS, key_bits.max(1)].map(|bits| Plan::new(bits, total))
+}
+
+/// A sort of pairs and the memory that it takes, which is taken and given back in the stream's
+/// order.
+pub(super) struct Sorting {
+    total: usize,
+    plans: [Plan; 2],
+    kernels: [Vec<Kernel>; 2],
+    ids: Buffer,
+    splats: Buffer,
+    keys: [Buffer; 2],
+    places: [Buffer; 2],
+    histograms: Buffer,
+    states: Buffer,
+    count: Buffer,
+}
+
+impl Sorting {
+    /// For `total` pairs whose ids have so many bits in the upper half.
+    pub fn new(on: &OnStream, total: usize, key_bits: u32) -> Result<Self, BackendError> {
+        if total as u64 > MOST_PAIRS {
+            return Err(device_error(format!(
+                "{total} pairs of splats and tiles cannot be sorted, at most {MOST_PAIRS}: use \
+                 larger tiles, smaller images or fewer Gaussians"
+            )));
+        }
+        let plans = plans(total, key_bits);
+        let load = |plan| on.kernels.get(&sort::program(plan)).map_err(failed);
+        let kernels = [load(plans[0])?, load(plans[1])?];
+        let device = &on.queue.device;
+        let words = |name, count: usize| Buffer::new(device, name, 4 * count);
+        let mut states = 0;
+        for (plan, kernels) in plans.iter().zip(&kernels) {
+            let tuned = kernels.last().map(|kernel| kernel.tuned);
+            let sizes = tuned.map_or(
+                Err(crate::device::queue::wrong_program("sort")),
+                PieceSizes::of,
+            )?;
+            states = states.max(plan.state_bytes(total, sizes));
+        }
+        let histograms = plans.map(Plan::histogram_bytes);
+        Ok(Self {
+            total,
+            plans,
+            kernels,
+            ids: words("ids of pairs", 2 * total)?,
+            splats: words("splats of pairs", total)?,
+            keys: [
+                words("keys of pairs", total)?,
+                words("keys of pairs", total)?,
+            ],
+            places: [
+                words("places of pairs", total)?,
+                words("places of pairs", total)?,
+            ],
+            histograms: Buffer::new(device, "histograms", histograms[0].max(histograms[1]))?,
+            states: Buffer::new(device, "states of a sort", states)?,
+            count: words("number of pairs", 1)?,
+        })
+    }
+
+    /// Where the unsorted ids and splats are to be written.
+    pub fn unsorted(&self) -> (Address, Address) {
+        (self.ids.address(), self.splats.address())
+    }
+
+    /// Sorts them and writes ids and splats to these addresses.
+    pub fn run(
+        &self,
+        on: &OnStream,
+        [take_keys, gather_pairs]: [Kernel; 2],
+        [isect_ids, flatten_ids]: [Address; 2],
+    ) -> Result<(), BackendError> {
+        let blocks = grid(self.total.div_ceil(BLOCK as usize))?;
+        let pairs = self.total as u32;
+        let mut keys = self.keys.each_ref().map(Buffer::address);
+        let mut places = self.places.each_ref().map(Buffer::address);
+        for (is_upper, (plan, kernels)) in self.plans.iter().zip(&self.kernels).enumerate() {
+            let params = TakeKeysParams {
+                ids: self.ids.address(),
+                keys: keys[0],
+                places: places[0],
+                pairs,
+                is_upper: is_upper as u32,
+                count: self.count.address(),
+            };
+            on.queue.launch(take_keys, blocks, BLOCK, &params)?;
+            self.histograms.fill(0, plan.histogram_bytes())?;
+            let input = sort::Input {
+                keys,
+                values: places,
+                count: self.count.address(),
+                capacity: self.total,
+                has_gaps: false,
+                ranges: 0,
+                lists: 0,
+            };
+            let scratch = [self.histograms.address(), self.states.address()];
+            if sort::sort(&on.queue, kernels, *plan, input, scratch)? == 1 {
+                keys.reverse();
+                places.reverse();
+            }
+        }
+        let params = GatherPairsParams {
+            ids: self.ids.address(),
+            splats: self.splats.address(),
+            places: places[0],
+            pairs,
+            isect_ids,
+            flatten_ids,
+        };
+        on.queue.launch(gather_pairs, blocks, BLOCK, &params)
+    }
+}
