@@ -152,23 +152,34 @@ def test_indices_are_the_fragments_that_are_blended():
     names = ("means2d", "conics", "opacities")
     parts = [meta[name].detach() for name in names]
     sizes = (WIDTH, HEIGHT, 16, meta["isect_offsets"], meta["flatten_ids"])
-    # A batch is 256 pairs of a tile.
-    for start, end in ((0, 1), (1, 10**10)):
-        splats, pixels, images = gsplat.rasterize_to_indices_in_range(
-            start, end, left.clone(), *parts, *sizes
-        )
-        assert splats.dtype == pixels.dtype == images.dtype == torch.int64
-        for i, pixel, place in zip(splats.tolist(), pixels.tolist(), images.tolist()):
-            row, column = divmod(pixel, WIDTH)
-            dx, dy = (torch.tensor([column, row]) + 0.5 - parts[0][place, i]).tolist()
-            a, b, c = parts[1][place, i].tolist()
-            power = 0.5 * (a * dx * dx + c * dy * dy) + b * dx * dy
-            alpha = min(0.999, parts[2][place, i].item() * math.exp(-power))
-            total[place, row, column] += left[place, row, column] * alpha * colors[i]
-            left[place, row, column] *= 1 - alpha
+    full = gsplat.rasterize_to_indices_in_range(0, 10**10, left.clone(), *parts, *sizes)
+    assert all(part.dtype == torch.int64 for part in full)
+    for i, pixel, place in zip(*(part.tolist() for part in full)):
+        row, column = divmod(pixel, WIDTH)
+        dx, dy = (torch.tensor([column, row]) + 0.5 - parts[0][place, i]).tolist()
+        a, b, c = parts[1][place, i].tolist()
+        power = 0.5 * (a * dx * dx + c * dy * dy) + b * dx * dy
+        alpha = min(0.999, parts[2][place, i].item() * math.exp(-power))
+        total[place, row, column] += left[place, row, column] * alpha * colors[i]
+        left[place, row, column] *= 1 - alpha
     torch.testing.assert_close(left, 1 - alphas[..., 0].detach())
     total += left[..., None] * given["backgrounds"][:, None, None].detach()
     torch.testing.assert_close(total.detach(), image.detach())
+
+
+def test_indices_in_ranges_are_those_of_all():
+    # Faint, so that no pixel ends early.
+    given = scenes.make(count=400, degree=None)
+    given["opacities"] = (0.02 * given["opacities"].detach()).clamp(min=0.005)
+    meta = draw(given, packed=False)[2]
+    parts = [meta[name].detach() for name in ("means2d", "conics", "opacities")]
+    sizes = (WIDTH, HEIGHT, 16, meta["isect_offsets"], meta["flatten_ids"])
+    left = torch.ones(2, HEIGHT, WIDTH, dtype=torch.float64)
+    # A batch is 256 pairs of a tile.
+    ranges = [(0, 1), (1, 10**10), (0, 10**10)]
+    found = [gsplat.rasterize_to_indices_in_range(*r, left, *parts, *sizes) for r in ranges]
+    first, second, whole = (sorted(zip(*(part.tolist() for part in parts))) for parts in found)
+    assert first and second and sorted(first + second) == whole
 
 
 def test_harmonics_and_covariances():

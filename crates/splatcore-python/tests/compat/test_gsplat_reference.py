@@ -93,6 +93,8 @@ def options_of(case, given):
 
 
 def compare(given, packed, options, exact=1e-9):
+    # gsplat divides the gradient of a compensation by the compensation plus 1e-6.
+    slopes = max(exact, 1e-6 if options.get("rasterize_mode") == "antialiased" else 1e-8)
     image, alphas, meta = draw(given, packed, options)
     meta["means2d"].retain_grad()
     wanted_image, wanted_alphas, parts, shifts = reference_of(given, options)
@@ -120,7 +122,7 @@ def compare(given, packed, options, exact=1e-9):
             # gsplat reads upper triangles: the gradient of both halves is in one.
             found, wanted = (part + part.transpose(-1, -2) for part in (found, wanted))
         error = scenes.relative(found, wanted)
-        assert error < max(exact, 1e-8), f"{name}: {error}"
+        assert error < slopes, f"{name}: {error}"
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["dense", "packed"])
@@ -143,7 +145,9 @@ def test_other_scenes(seed):
 @pytest.mark.parametrize("version", ["1.4.0", "main"])
 def test_other_versions_have_their_constants(version):
     before = vars(settings).copy()
-    given, options = scenes.make(count=30), {"sh_degree": 2, "tile_size": 2}
+    given, options = scenes.make(), {"sh_degree": 2, "tile_size": 2}
+    # Round, so that three standard deviations are less than gsplat 1.5's box.
+    given["scales"] = torch.full((12, 3), 0.8, dtype=torch.float64, requires_grad=True)
     usual = draw(given, False, options)[0]
     with settings.changed():
         settings.like_gsplat(version)
