@@ -7,6 +7,7 @@
 //! | which exception an error becomes | `errors.rs` |
 //! | which threads work, what a fork does to them | `process.rs` |
 //! | what a class does | the file of its name |
+//! | functions on tensors, for drop-ins | `tensors/` |
 //! | how the command line starts itself again | `cli.rs` |
 //!
 //! Every call that can take long lets go of Python's global lock (`process::detached`), and a
@@ -23,6 +24,7 @@ mod render;
 mod rendering;
 mod scene;
 mod settings;
+mod tensors;
 mod train;
 mod watch;
 
@@ -49,5 +51,6 @@ fn _splatcore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(train::train, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::psnr, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::ssim, module)?)?;
+    tensors::add(module)?;
     module.add_function(wrap_pyfunction!(cli::command_line, module)?)
 }

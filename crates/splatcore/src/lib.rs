@@ -7,6 +7,7 @@
 //! - [`cuda`]: the backend for NVIDIA cards, which says so when there is none
 //! - [`path`]: camera paths, their curves and files
 //! - [`poses`]: photos or a video to a dataset, by way of COLMAP
+//! - [`tensors`]: stateless operations on slices, with their gradients
 //! - [`train`]: the trainer, checkpoints, evaluation
 //! - [`video`]: frames to videos
 //!
@@ -59,6 +60,7 @@ pub use splatcore_cuda as cuda;
 pub use splatcore_data as data;
 pub use splatcore_path as path;
 pub use splatcore_poses as poses;
+pub use splatcore_tensors as tensors;
 pub use splatcore_train as train;
 pub use splatcore_video as video;
 pub use splatcore_view as view;

@@ -5,6 +5,8 @@ from typing import Any, Protocol, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
+from . import tensors
+
 __all__ = [
     "Camera",
     "Dataset",
@@ -21,6 +23,7 @@ __all__ = [
     "psnr",
     "render",
     "ssim",
+    "tensors",
     "train",
 ]
 

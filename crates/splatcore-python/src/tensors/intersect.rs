@@ -1,0 +1,124 @@
+//! Tile lists.
+
+use super::call::Side::{Is, Named};
+use super::call::{Call, Object, Side, for_float, maybe, run, size};
+use pyo3::prelude::*;
+use splatcore::tensors::intersect::{self, Splats, Tiles};
+
+const M: Side = Named("M");
+const PAIRS: Side = Named("total");
+
+/// Adds the functions.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(intersect_count, module)?)?;
+    module.add_function(wrap_pyfunction!(intersect_fill, module)?)?;
+    module.add_function(wrap_pyfunction!(intersect_offset, module)?)
+}
+
+fn tiles(images: usize, side: i64, width: i64, height: i64) -> PyResult<Tiles> {
+    Ok(Tiles {
+        images,
+        size: size("tile_size", side)?,
+        width: size("tile_width", width)?,
+        height: size("tile_height", height)?,
+    })
+}
+
+/// Writes how many tiles each splat touches, ``[M]``.
+#[pyfunction]
+#[pyo3(signature = (
+    means2d, radii, tile_size, tile_width, tile_height, tiles_per_gauss, *, stream=0
+))]
+fn intersect_count(
+    py: Python<'_>,
+    means2d: Object<'_, '_>,
+    radii: Object<'_, '_>,
+    tile_size: i64,
+    tile_width: i64,
+    tile_height: i64,
+    tiles_per_gauss: Object<'_, '_>,
+    stream: usize,
+) -> PyResult<()> {
+    let (mut call, _) = (Call::default(), stream);
+    let means2d = call.floats("means2d", means2d, &[M, Is(2)])?;
+    let radii = call.values::<i32>("radii", radii, &[M, Is(2)])?;
+    let mut counts = call.values_out::<i32>("tiles_per_gauss", tiles_per_gauss, &[M])?;
+    let (checked, float) = call.check()?;
+    let tiles = tiles(1, tile_size, tile_width, tile_height)?;
+    for_float!(float, F => {
+        let means2d = means2d.slice::<F>(&checked);
+        let radii = radii.slice(&checked);
+        let counts = counts.slice(&checked);
+        run(py, || intersect::count(&tiles, means2d, radii, counts))
+    })
+}
+
+/// Writes the ids of all pairs of tile and splat, and their splats, each ``[total]``. ``ends`` is
+/// the inclusive cumulative sum of what ``intersect_count`` wrote.
+#[pyfunction]
+#[pyo3(signature = (
+    means2d, radii, depths, image_ids, I, tile_size, tile_width, tile_height, ends, sort,
+    isect_ids, flatten_ids, *, stream=0
+))]
+#[expect(non_snake_case, reason = "gsplat's name")]
+fn intersect_fill(
+    py: Python<'_>,
+    means2d: Object<'_, '_>,
+    radii: Object<'_, '_>,
+    depths: Object<'_, '_>,
+    image_ids: Option<Object<'_, '_>>,
+    I: i64,
+    tile_size: i64,
+    tile_width: i64,
+    tile_height: i64,
+    ends: Object<'_, '_>,
+    sort: bool,
+    isect_ids: Object<'_, '_>,
+    flatten_ids: Object<'_, '_>,
+    stream: usize,
+) -> PyResult<()> {
+    let (mut call, _) = (Call::default(), stream);
+    let means2d = call.floats("means2d", means2d, &[M, Is(2)])?;
+    let radii = call.values::<i32>("radii", radii, &[M, Is(2)])?;
+    let depths = call.floats("depths", depths, &[M])?;
+    let image_ids = call.maybe_values::<i64>("image_ids", image_ids, &[M])?;
+    let ends = call.values::<i64>("ends", ends, &[M])?;
+    let mut isect_ids = call.values_out::<i64>("isect_ids", isect_ids, &[PAIRS])?;
+    let mut flatten_ids = call.values_out::<i32>("flatten_ids", flatten_ids, &[PAIRS])?;
+    let (checked, float) = call.check()?;
+    let tiles = tiles(size("I", I)? as usize, tile_size, tile_width, tile_height)?;
+    for_float!(float, F => {
+        let splats = Splats::<F> {
+            means2d: means2d.slice(&checked),
+            radii: radii.slice(&checked),
+            depths: depths.slice(&checked),
+            image_ids: maybe(&image_ids, &checked),
+            ends: ends.slice(&checked),
+        };
+        let (ids, flat) = (isect_ids.slice(&checked), flatten_ids.slice(&checked));
+        run(py, || intersect::fill(&tiles, &splats, sort, ids, flat))
+    })
+}
+
+/// Writes where each tile's pairs begin in sorted ids, ``[I, tile_height, tile_width]``.
+#[pyfunction]
+#[pyo3(signature = (isect_ids, I, tile_width, tile_height, offsets, *, stream=0))]
+#[expect(non_snake_case, reason = "gsplat's name")]
+fn intersect_offset(
+    py: Python<'_>,
+    isect_ids: Object<'_, '_>,
+    I: i64,
+    tile_width: i64,
+    tile_height: i64,
+    offsets: Object<'_, '_>,
+    stream: usize,
+) -> PyResult<()> {
+    let (mut call, _) = (Call::default(), stream);
+    let isect_ids = call.values::<i64>("isect_ids", isect_ids, &[PAIRS])?;
+    let tiles = tiles(size("I", I)? as usize, 1, tile_width, tile_height)?;
+    let sides = [tiles.images, tiles.height as usize, tiles.width as usize].map(Is);
+    let mut offsets = call.values_out::<i32>("offsets", offsets, &sides)?;
+    let (checked, _) = call.check()?;
+    let (ids, offsets) = (isect_ids.slice(&checked), offsets.slice(&checked));
+    run(py, || intersect::offsets(&tiles, ids, offsets))
+}

@@ -1,0 +1,35 @@
+//! The module `splatcore._splatcore.tensors`: functions on torch tensors and NumPy arrays, of which
+//! `splatcore.compat` is made. They take outputs as arguments, fill them wholly and return nothing.
+//!
+//! | question | file |
+//! | --- | --- |
+//! | how a tensor's memory is found | `view.rs` |
+//! | which shapes and types fit each other, what may be written | `call.rs` |
+//! | what a function computes | `splatcore-tensors`, the file of its name |
+
+mod call;
+mod harmonics;
+mod intersect;
+mod losses;
+mod optimise;
+mod projection;
+mod rasterize;
+mod view;
+
+use pyo3::prelude::*;
+
+/// Adds the module to `parent`.
+pub fn add(parent: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = parent.py();
+    let module = PyModule::new(py, "splatcore._splatcore.tensors")?;
+    projection::add(&module)?;
+    harmonics::add(&module)?;
+    intersect::add(&module)?;
+    rasterize::add(&module)?;
+    optimise::add(&module)?;
+    losses::add(&module)?;
+    parent.add("tensors", &module)?;
+    // So that it can be imported by its full name, though its parent is no package.
+    let loaded = py.import("sys")?.getattr("modules")?;
+    loaded.set_item("splatcore._splatcore.tensors", module)
+}

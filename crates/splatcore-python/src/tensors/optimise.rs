@@ -1,0 +1,108 @@
+//! Adam, relocation, nearest neighbours.
+
+use super::call::Side::{Is, Named};
+use super::call::{Call, Object, Side, for_float, maybe, run};
+use pyo3::prelude::*;
+use splatcore::tensors::adam::Rates;
+use splatcore::tensors::{Real, adam as adam_op, neighbours, relocation as relocation_op};
+
+const ROWS: Side = Named("n");
+const D: Side = Named("D");
+const N: Side = Named("N");
+const MOST: Side = Named("n_max");
+
+/// Adds the functions.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(adam, module)?)?;
+    module.add_function(wrap_pyfunction!(relocation, module)?)?;
+    module.add_function(wrap_pyfunction!(nearest_neighbours, module)?)
+}
+
+/// Takes a step of ``param`` ``[n, D]`` and its moments in place, without bias correction. Rows
+/// that ``valid`` ``[n]`` leaves out stay as they are.
+#[pyfunction]
+#[pyo3(signature = (param, grad, exp_avg, exp_avg_sq, valid, lr, b1, b2, eps, *, stream=0))]
+fn adam(
+    py: Python<'_>,
+    param: Object<'_, '_>,
+    grad: Object<'_, '_>,
+    exp_avg: Object<'_, '_>,
+    exp_avg_sq: Object<'_, '_>,
+    valid: Option<Object<'_, '_>>,
+    lr: f64,
+    b1: f64,
+    b2: f64,
+    eps: f64,
+    stream: usize,
+) -> PyResult<()> {
+    let (mut call, _) = (Call::default(), stream);
+    let mut param = call.floats_out("param", param, &[ROWS, D])?;
+    let grad = call.floats("grad", grad, &[ROWS, D])?;
+    let mut mean = call.floats_out("exp_avg", exp_avg, &[ROWS, D])?;
+    let mut square = call.floats_out("exp_avg_sq", exp_avg_sq, &[ROWS, D])?;
+    let valid = call.maybe_values::<u8>("valid", valid, &[ROWS])?;
+    let (checked, float) = call.check()?;
+    for_float!(float, F => {
+        let [lr, b1, b2, eps] = [lr, b1, b2, eps].map(F::of);
+        let rates = Rates { lr, b1, b2, eps };
+        let (param, grad) = (param.slice(&checked), grad.slice::<F>(&checked));
+        let (mean, square) = (mean.slice(&checked), square.slice(&checked));
+        let (channels, valid) = (call.side("D"), maybe(&valid, &checked));
+        run(py, || adam_op::step(channels, param, grad, mean, square, valid, &rates))
+    })
+}
+
+/// Writes opacities ``[N]`` and scales ``[N, 3]`` of each of ``ratios`` ``[N]`` copies
+/// (3DGS-MCMC, equation 9). ``binoms`` ``[n_max, n_max]`` are binomial coefficients.
+#[pyfunction]
+#[pyo3(signature = (
+    opacities, scales, ratios, binoms, new_opacities, new_scales, *, stream=0
+))]
+fn relocation(
+    py: Python<'_>,
+    opacities: Object<'_, '_>,
+    scales: Object<'_, '_>,
+    ratios: Object<'_, '_>,
+    binoms: Object<'_, '_>,
+    new_opacities: Object<'_, '_>,
+    new_scales: Object<'_, '_>,
+    stream: usize,
+) -> PyResult<()> {
+    let (mut call, _) = (Call::default(), stream);
+    let opacities = call.floats("opacities", opacities, &[N])?;
+    let scales = call.floats("scales", scales, &[N, Is(3)])?;
+    let ratios = call.values::<i32>("ratios", ratios, &[N])?;
+    let binoms = call.floats("binoms", binoms, &[MOST, MOST])?;
+    let mut new_opacities = call.floats_out("new_opacities", new_opacities, &[N])?;
+    let mut new_scales = call.floats_out("new_scales", new_scales, &[N, Is(3)])?;
+    let (checked, float) = call.check()?;
+    for_float!(float, F => {
+        let (opacities, scales) = (opacities.slice::<F>(&checked), scales.slice(&checked));
+        let (ratios, binoms) = (ratios.slice(&checked), binoms.slice(&checked));
+        let new_opacities = new_opacities.slice(&checked);
+        let new_scales = new_scales.slice(&checked);
+        run(py, || {
+            relocation_op::relocate(opacities, scales, ratios, binoms, new_opacities, new_scales)
+        })
+    })
+}
+
+/// Writes the mean squared distance of each of ``points`` ``[N, 3]`` to its 3 nearest others,
+/// ``[N]``.
+#[pyfunction]
+#[pyo3(signature = (points, squared_distance, *, stream=0))]
+fn nearest_neighbours(
+    py: Python<'_>,
+    points: Object<'_, '_>,
+    squared_distance: Object<'_, '_>,
+    stream: usize,
+) -> PyResult<()> {
+    let (mut call, _) = (Call::default(), stream);
+    let points = call.floats("points", points, &[N, Is(3)])?;
+    let mut out = call.floats_out("squared_distance", squared_distance, &[N])?;
+    let (checked, float) = call.check()?;
+    for_float!(float, F => {
+        let (points, out) = (points.slice::<F>(&checked), out.slice(&checked));
+        run(py, || neighbours::mean_squared_distances(points, out))
+    })
+}

@@ -1,0 +1,266 @@
+//! The memory of an argument: a torch tensor's, read through its methods, or a NumPy array's.
+
+use numpy::npyffi::{_PyArray_GET_ITEM_DATA, NPY_ARRAY_WRITEABLE};
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::fmt;
+use std::sync::Mutex;
+
+/// The types of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element {
+    F32,
+    F64,
+    I32,
+    I64,
+    Bool,
+}
+
+impl Element {
+    pub fn size(self) -> usize {
+        match self {
+            Self::F32 | Self::I32 => 4,
+            Self::F64 | Self::I64 => 8,
+            Self::Bool => 1,
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        [Self::F32, Self::F64, Self::I32, Self::I64, Self::Bool]
+            .into_iter()
+            .find(|element| element.to_string() == name)
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::F32 => "float32",
+            Self::F64 => "float64",
+            Self::I32 => "int32",
+            Self::I64 => "int64",
+            Self::Bool => "bool",
+        })
+    }
+}
+
+/// Rust's types of values. `bool` is read as `u8`, since any byte may lie there.
+pub trait Value: Copy + 'static {
+    const ELEMENT: Element;
+}
+
+impl Value for f32 {
+    const ELEMENT: Element = Element::F32;
+}
+impl Value for f64 {
+    const ELEMENT: Element = Element::F64;
+}
+impl Value for i32 {
+    const ELEMENT: Element = Element::I32;
+}
+impl Value for i64 {
+    const ELEMENT: Element = Element::I64;
+}
+impl Value for u8 {
+    const ELEMENT: Element = Element::Bool;
+}
+
+/// Where values lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    Cpu,
+    Cuda(u32),
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(index) => write!(f, "cuda:{index}"),
+        }
+    }
+}
+
+/// Contiguous values.
+#[derive(Debug)]
+pub struct View {
+    pub name: &'static str,
+    pub shape: Vec<usize>,
+    pub element: Element,
+    pub device: Device,
+    /// Of the first value; null only if there is none.
+    pub pointer: *mut u8,
+    /// Why it must not be written to.
+    pub locked: Option<&'static str>,
+}
+
+impl View {
+    /// Reads an argument.
+    ///
+    /// # Errors
+    /// `TypeError` if it is no tensor, or one of a type that no function takes; `ValueError` if it
+    /// is not contiguous, or lies where nothing reads it.
+    pub fn new(name: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let view = match value.cast::<PyUntypedArray>() {
+            Ok(array) => Self::of_numpy(name, array)?,
+            Err(_) => Self::of_torch(name, value)?,
+        };
+        let empty = view.shape.contains(&0);
+        if view.bytes().is_none() || (!empty && view.pointer.is_null()) {
+            return Err(PyValueError::new_err(format!(
+                "{name} must have memory for its shape {:?}, found none",
+                view.shape
+            )));
+        }
+        if !empty && view.pointer.addr() % view.element.size() != 0 {
+            return Err(PyValueError::new_err(format!(
+                "{name} must be aligned to its {}, found address {:#x}; copy it first",
+                view.element,
+                view.pointer.addr()
+            )));
+        }
+        Ok(view)
+    }
+
+    fn of_numpy(name: &'static str, array: &Bound<'_, PyUntypedArray>) -> PyResult<Self> {
+        let dtype = array.dtype();
+        let element = match (dtype.kind(), dtype.itemsize()) {
+            (b'f', 4) => Some(Element::F32),
+            (b'f', 8) => Some(Element::F64),
+            (b'i', 4) => Some(Element::I32),
+            (b'i', 8) => Some(Element::I64),
+            (b'b', 1) => Some(Element::Bool),
+            _ => None,
+        };
+        let element = element
+            .filter(|_| dtype.is_native_byteorder() != Some(false))
+            .ok_or_else(|| no_type(name, &dtype))?;
+        if !array.is_c_contiguous() {
+            return Err(not_contiguous(name, "numpy.ascontiguousarray(...)"));
+        }
+        // SAFETY: the array is alive, and so are its fields.
+        let (pointer, flags) = unsafe {
+            let fields = _PyArray_GET_ITEM_DATA(array.as_array_ptr());
+            ((*fields).data.cast::<u8>(), (*fields).flags)
+        };
+        Ok(Self {
+            name,
+            shape: array.shape().to_vec(),
+            element,
+            device: Device::Cpu,
+            pointer,
+            locked: (flags & NPY_ARRAY_WRITEABLE == 0).then_some("is read-only"),
+        })
+    }
+
+    fn of_torch(name: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = value.py();
+        let Ok(dtype) = value.getattr(intern!(py, "dtype")) else {
+            return Err(no_tensor(name, value));
+        };
+        let Ok(contiguous) = value.call_method0(intern!(py, "is_contiguous")) else {
+            return Err(no_tensor(name, value));
+        };
+        let element = torch_element(name, &dtype)?;
+        let device = torch_device(name, value)?;
+        if !contiguous.is_truthy()? {
+            return Err(not_contiguous(name, ".contiguous()"));
+        }
+        let size = value.call_method0(intern!(py, "element_size"))?;
+        if size.extract::<usize>()? != element.size() {
+            return Err(no_type(name, &dtype));
+        }
+        let shape = value.getattr(intern!(py, "shape"))?;
+        let shape = shape
+            .cast::<PyTuple>()
+            .map_err(|_| no_tensor(name, value))?;
+        let sides = shape.iter_borrowed().map(|side| side.extract());
+        let pointer = value.call_method0(intern!(py, "data_ptr"))?;
+        let grad = value.getattr(intern!(py, "requires_grad"))?;
+        Ok(Self {
+            name,
+            shape: sides.collect::<PyResult<_>>()?,
+            element,
+            device,
+            pointer: std::ptr::with_exposed_provenance_mut(pointer.extract()?),
+            locked: grad.is_truthy()?.then_some("requires a gradient"),
+        })
+    }
+
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// How many bytes they take; `None` if none could.
+    pub fn bytes(&self) -> Option<usize> {
+        if self.shape.contains(&0) {
+            return Some(0);
+        }
+        let sides = self.shape.iter();
+        let size = self.element.size();
+        let bytes = sides
+            .clone()
+            .try_fold(size, |all, &side| all.checked_mul(side))?;
+        isize::try_from(bytes).ok().map(|_| bytes)
+    }
+}
+
+fn no_tensor(name: &str, value: &Bound<'_, PyAny>) -> PyErr {
+    let kind = value.get_type().name();
+    let kind = kind.map_or_else(|_| "something else".to_owned(), |kind| kind.to_string());
+    PyTypeError::new_err(format!(
+        "{name} must be a torch tensor or a NumPy array, found {kind}"
+    ))
+}
+
+fn no_type(name: &str, dtype: &Bound<'_, PyAny>) -> PyErr {
+    PyTypeError::new_err(format!(
+        "{name} must be of float32, float64, int32, int64 or bool, found {dtype}"
+    ))
+}
+
+fn not_contiguous(name: &str, remedy: &str) -> PyErr {
+    PyValueError::new_err(format!(
+        "{name} must be contiguous, found strides; pass {remedy} of it"
+    ))
+}
+
+/// The types of torch that were met. They live as long as torch; to ask for a name takes longer.
+static KNOWN: Mutex<Vec<(Py<PyAny>, Element)>> = Mutex::new(Vec::new());
+
+fn torch_element(name: &str, dtype: &Bound<'_, PyAny>) -> PyResult<Element> {
+    if let Ok(known) = KNOWN.try_lock()
+        && let Some((_, element)) = known.iter().find(|(known, _)| known.is(dtype))
+    {
+        return Ok(*element);
+    }
+    let text = dtype.str()?.to_string();
+    let element = text.strip_prefix("torch.").and_then(Element::named);
+    let element = element.ok_or_else(|| no_type(name, dtype))?;
+    if let Ok(mut known) = KNOWN.try_lock()
+        && known.len() < 16
+    {
+        known.push((dtype.clone().unbind(), element));
+    }
+    Ok(element)
+}
+
+fn torch_device(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Device> {
+    let py = value.py();
+    let device = value.getattr(intern!(py, "device"))?;
+    let kind = device.getattr(intern!(py, "type"))?;
+    match kind.extract::<&str>()? {
+        "cpu" => Ok(Device::Cpu),
+        "cuda" => {
+            let index: Option<u32> = device.getattr(intern!(py, "index"))?.extract()?;
+            Ok(Device::Cuda(index.unwrap_or(0)))
+        }
+        _ => Err(PyValueError::new_err(format!(
+            "{name} must lie on the CPU or on a CUDA device, found {device}"
+        ))),
+    }
+}

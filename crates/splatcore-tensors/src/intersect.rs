@@ -1,0 +1,280 @@
+//! Which tiles a splat touches: the rectangle of its radii, as gsplat finds it. A pair of tile and
+//! splat has an id of 64 bits, by which pairs are sorted: image, tile, and in the lower 32 bits the
+//! depth as the bits of an f32.
+
+use crate::error::{check_len, check_maybe, product, wrong};
+use crate::{Real, Result};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Splats that one task works on.
+const ROWS: usize = 4096;
+
+/// How images are cut into tiles.
+#[derive(Clone, Copy, Debug)]
+pub struct Tiles {
+    /// I: images.
+    pub images: usize,
+    /// A tile's side in pixels.
+    pub size: u32,
+    /// Tiles side by side.
+    pub width: u32,
+    /// Tiles above each other.
+    pub height: u32,
+}
+
+impl Tiles {
+    /// Bits of an id that are needed for the tile's number.
+    fn tile_bits(&self) -> Result<u32> {
+        if self.size == 0 {
+            return wrong("tile_size", "1 or more", 0);
+        }
+        let tiles = u64::from(self.width) * u64::from(self.height);
+        let bits = |count: u64| u64::BITS - count.leading_zeros();
+        let (of_tiles, of_images) = (bits(tiles), bits(self.images as u64));
+        match of_tiles + of_images <= 32 {
+            true => Ok(of_tiles),
+            false => wrong(
+                "tile_width",
+                "such that images and tiles are counted in 32 bits together",
+                format_args!(
+                    "{} images of {} x {} tiles",
+                    self.images, self.width, self.height
+                ),
+            ),
+        }
+    }
+
+    /// Columns and rows of tiles that a splat touches.
+    fn touched<F: Real>(&self, mean: &[F], radii: &[i32]) -> [Range<u32>; 2] {
+        if radii[0] <= 0 || radii[1] <= 0 {
+            return [0..0, 0..0];
+        }
+        let size = F::of(self.size.into());
+        let axis = |mean: F, radius: i32, count: u32| {
+            let (centre, reach) = (mean / size, F::of(radius.into()) / size);
+            let clamp = |at: F| at.max(F::zero()).min(F::of(count.into()));
+            // An f32 may round the count up.
+            let edge = |at: F| clamp(at).to_u32().unwrap_or(0).min(count);
+            edge((centre - reach).floor())..edge((centre + reach).ceil())
+        };
+        let of = [
+            axis(mean[0], radii[0], self.width),
+            axis(mean[1], radii[1], self.height),
+        ];
+        match mean.iter().all(|v| v.is_finite()) {
+            true => of,
+            false => [0..0, 0..0],
+        }
+    }
+}
+
+fn area(touched: &[Range<u32>; 2]) -> usize {
+    touched[0].len() * touched[1].len()
+}
+
+/// Writes how many tiles each splat touches, `[M]`. `means2d` `[M, 2]` and `radii` `[M, 2]` are in
+/// pixels; a splat with a radius of 0 or less touches none.
+///
+/// # Errors
+/// A length that does not fit, or more tiles than ids can number.
+pub fn count<F: Real>(
+    tiles: &Tiles,
+    means2d: &[F],
+    radii: &[i32],
+    tiles_per_gauss: &mut [i32],
+) -> Result {
+    let m = tiles_per_gauss.len();
+    check_len("means2d", means2d, &[m, 2])?;
+    check_len("radii", radii, &[m, 2])?;
+    tiles.tile_bits()?;
+    let rows = tiles_per_gauss.par_iter_mut().enumerate();
+    rows.with_min_len(ROWS).for_each(|(row, out)| {
+        let touched = tiles.touched(&means2d[2 * row..][..2], &radii[2 * row..][..2]);
+        *out = area(&touched) as i32;
+    });
+    Ok(())
+}
+
+/// Splats whose pairs are listed.
+#[derive(Clone, Copy, Debug)]
+pub struct Splats<'a, F> {
+    /// `[M, 2]`, in pixels.
+    pub means2d: &'a [F],
+    /// `[M, 2]`, in pixels.
+    pub radii: &'a [i32],
+    /// `[M]`.
+    pub depths: &'a [F],
+    /// `[M]`: the image of each; without it, each image has M / I splats one after the other.
+    pub image_ids: Option<&'a [i64]>,
+    /// `[M]`: the inclusive cumulative sum of what [`count`] wrote.
+    pub ends: &'a [i64],
+}
+
+/// Writes the pairs' ids and splats, each `[total]`: by splat, then by row and column of tiles; or
+/// sorted by id, those of equal ids by splat.
+///
+/// # Errors
+/// A length that does not fit, an image that does not exist, ends that are not those of [`count`].
+pub fn fill<F: Real>(
+    tiles: &Tiles,
+    splats: &Splats<'_, F>,
+    sort: bool,
+    isect_ids: &mut [i64],
+    flatten_ids: &mut [i32],
+) -> Result {
+    let tile_bits = tiles.tile_bits()?;
+    check_splats(tiles, splats)?;
+    let total = splats.ends.last().map_or(0, |&end| end.max(0) as usize);
+    check_len("isect_ids", isect_ids, &[total])?;
+    check_len("flatten_ids", flatten_ids, &[total])?;
+    let pieces = cut(splats.ends, isect_ids, flatten_ids)?;
+    pieces.into_par_iter().try_for_each(|(first, ids, flat)| {
+        fill_piece(tiles, tile_bits, splats, first, ids, flat)
+    })?;
+    if sort {
+        sort_pairs(isect_ids, flatten_ids);
+    }
+    Ok(())
+}
+
+fn check_splats<F: Real>(tiles: &Tiles, splats: &Splats<'_, F>) -> Result {
+    let m = splats.depths.len();
+    check_len("means2d", splats.means2d, &[m, 2])?;
+    check_len("radii", splats.radii, &[m, 2])?;
+    check_len("ends", splats.ends, &[m])?;
+    check_maybe("image_ids", splats.image_ids, &[m])?;
+    if i32::try_from(m).is_err() {
+        return wrong("depths", "of fewer than 2^31 splats", m);
+    }
+    match splats.image_ids {
+        Some(ids) => {
+            let exists = |id: i64| usize::try_from(id).is_ok_and(|id| id < tiles.images);
+            match ids.par_iter().position_first(|&id| !exists(id)) {
+                None => Ok(()),
+                Some(row) => wrong(
+                    "image_ids",
+                    format_args!("0 or more and below {}", tiles.images),
+                    format_args!("{} in row {row}", ids[row]),
+                ),
+            }
+        }
+        None => match m.checked_rem(tiles.images).unwrap_or(m) {
+            0 => Ok(()),
+            _ => wrong(
+                "depths",
+                format_args!("of as many splats for each of {} images", tiles.images),
+                m,
+            ),
+        },
+    }
+}
+
+/// The outputs of [`ROWS`] splats: the first splat's number, ids, splats.
+type Piece<'a> = (usize, &'a mut [i64], &'a mut [i32]);
+
+/// Cuts the outputs into pieces.
+fn cut<'a>(
+    ends: &[i64],
+    mut ids: &'a mut [i64],
+    mut flat: &'a mut [i32],
+) -> Result<Vec<Piece<'a>>> {
+    let mut pieces = Vec::with_capacity(ends.len().div_ceil(ROWS));
+    let mut start = 0;
+    for (piece, ends) in ends.chunks(ROWS).enumerate() {
+        let end = ends[ends.len() - 1];
+        let count = end.checked_sub(start).map(usize::try_from);
+        let (Some(Ok(count)), true) = (count, ids.len() == flat.len()) else {
+            return no_ends();
+        };
+        let (Some(these), Some(those)) = (ids.split_off_mut(..count), flat.split_off_mut(..count))
+        else {
+            return no_ends();
+        };
+        pieces.push((piece * ROWS, these, those));
+        start = end;
+    }
+    Ok(pieces)
+}
+
+fn no_ends<T>() -> Result<T> {
+    wrong(
+        "ends",
+        "the cumulative sum of what intersect_count wrote for these splats",
+        "other numbers",
+    )
+}
+
+fn fill_piece<F: Real>(
+    tiles: &Tiles,
+    tile_bits: u32,
+    splats: &Splats<'_, F>,
+    first: usize,
+    ids: &mut [i64],
+    flat: &mut [i32],
+) -> Result {
+    let each = splats.depths.len() / tiles.images.max(1);
+    let mut at = 0;
+    let before = if first == 0 {
+        0
+    } else {
+        splats.ends[first - 1]
+    };
+    for row in first..splats.ends.len().min(first + ROWS) {
+        let touched = tiles.touched(
+            &splats.means2d[2 * row..][..2],
+            &splats.radii[2 * row..][..2],
+        );
+        let end = at + area(&touched);
+        let told = splats.ends[row].checked_sub(before);
+        if told != Some(end as i64) || end > ids.len() {
+            return no_ends();
+        }
+        let image = match splats.image_ids {
+            Some(all) => all[row] as u64,
+            None => (row / each.max(1)) as u64,
+        };
+        let depth = u64::from((splats.depths[row].wide() as f32).to_bits());
+        let [columns, rows] = touched;
+        for y in rows {
+            for x in columns.clone() {
+                let tile = u64::from(y) * u64::from(tiles.width) + u64::from(x);
+                ids[at] = (image << (32 + tile_bits) | tile << 32 | depth) as i64;
+                flat[at] = row as i32;
+                at += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Sorts pairs by id and then by splat.
+fn sort_pairs(isect_ids: &mut [i64], flatten_ids: &mut [i32]) {
+    let pairs = isect_ids.par_iter().zip(flatten_ids.par_iter());
+    let mut pairs: Vec<(u64, i32)> = pairs.map(|(&id, &splat)| (id as u64, splat)).collect();
+    pairs.par_sort_unstable();
+    let outputs = isect_ids.par_iter_mut().zip(flatten_ids).zip(pairs);
+    outputs.for_each(|((id, splat), pair)| (*id, *splat) = (pair.0 as i64, pair.1));
+}
+
+/// Writes where each tile's pairs begin in sorted ids, `[I, height, width]`; they end where the
+/// next tile's begin.
+///
+/// # Errors
+/// A length that does not fit, or more pairs than an i32 counts.
+pub fn offsets(tiles: &Tiles, isect_ids: &[i64], offsets: &mut [i32]) -> Result {
+    let tile_bits = tiles.tile_bits()?;
+    let sides = [tiles.height as usize, tiles.width as usize];
+    check_len("offsets", offsets, &[tiles.images, sides[0], sides[1]])?;
+    if i32::try_from(isect_ids.len()).is_err() {
+        return wrong("isect_ids", "fewer than 2^31", isect_ids.len());
+    }
+    let each = product(&sides).unwrap_or(0);
+    let outputs = offsets.par_iter_mut().enumerate().with_min_len(ROWS);
+    outputs.for_each(|(i, out)| {
+        let (image, tile) = ((i / each) as u64, (i % each) as u64);
+        let id = image << tile_bits | tile;
+        *out = isect_ids.partition_point(|&other| (other as u64) >> 32 < id) as i32;
+    });
+    Ok(())
+}
