@@ -109,7 +109,12 @@ def splats(means, covars, opacities, viewmat, K, width, height, rules, model="pi
         radii = _radii(cov, det, opacities * compensations if aa else opacities, rules)
         inside = (means2d + radii > 0).all(-1)
         inside &= (means2d - radii < torch.tensor([width, height])).all(-1)
-        drawn = inside & (depths > rules.near) & (depths < rules.far) & (radii > rules.radius_clip).any(-1)
+        drawn = (
+            inside
+            & (depths > rules.near)
+            & (depths < rules.far)
+            & (radii > rules.radius_clip).any(-1)
+        )
         radii = torch.where(drawn[:, None], radii, 0).int()
     return means2d, depths, conics, compensations, radii
 
@@ -221,9 +226,7 @@ def rasterization(
         covars = covariances(quats, scales)
     images, alphas, parts = [], [], []
     for i, (viewmat, K) in enumerate(zip(viewmats, Ks)):
-        part = splats(
-            means, covars, opacities, viewmat, K, width, height, rules, camera_model, aa
-        )
+        part = splats(means, covars, opacities, viewmat, K, width, height, rules, camera_model, aa)
         means2d, depths, conics, compensations, radii = part
         if shifts is not None:
             means2d = means2d + shifts[i]

@@ -67,7 +67,12 @@ def poses(cameras: int) -> tuple[Tensor, Tensor]:
     for i in range(cameras):
         turn = torch.tensor(0.25 * i - 0.1, dtype=torch.float64)
         pose = torch.eye(4, dtype=torch.float64)
-        pose[0, 0], pose[0, 2], pose[2, 0], pose[2, 2] = turn.cos(), turn.sin(), -turn.sin(), turn.cos()
+        pose[0, 0], pose[0, 2], pose[2, 0], pose[2, 2] = (
+            turn.cos(),
+            turn.sin(),
+            -turn.sin(),
+            turn.cos(),
+        )
         pose[:3, 3] = torch.tensor([0.1 - 0.2 * i, 0.05 * i, 4.0])
         views.append(pose)
         rows = [[24.0 + i, 0, 14.5 - i], [0, 26.0 - i, 10.5 + i], [0, 0, 1]]

@@ -61,7 +61,9 @@ def test_it_draws_what_the_drop_in_draws(gsplat, name):
     assert torch.equal(image, wanted) and torch.equal(found, alphas)
     assert list(meta) == list(right)
     for key, value in right.items():
-        same = torch.equal(meta[key], value) if isinstance(value, torch.Tensor) else meta[key] == value
+        same = (
+            torch.equal(meta[key], value) if isinstance(value, torch.Tensor) else meta[key] == value
+        )
         assert same, key
         if isinstance(value, torch.Tensor):
             assert meta[key].dtype == value.dtype, key
@@ -120,7 +122,9 @@ def draw(rasterization, leaves, cameras, packed, absgrad=False):
 @pytest.mark.parametrize("which", ["gsplat", "ours"])
 def test_its_default_strategy_refines(gsplat, packed, which):
     leaves, optimizers, cameras = parameters()
-    strategy = gsplat.DefaultStrategy(refine_start_iter=0, refine_every=2, grow_grad2d=1e-6, absgrad=True)
+    strategy = gsplat.DefaultStrategy(
+        refine_start_iter=0, refine_every=2, grow_grad2d=1e-6, absgrad=True
+    )
     strategy.check_sanity(leaves, optimizers)
     state = strategy.initialize_state(scene_scale=1.0)
     rasterization = gsplat.rasterization if which == "gsplat" else ours.rasterization
@@ -159,8 +163,9 @@ def test_what_csrc_lacks_says_so(gsplat):
     names = (
         "adam relocation intersect_tile intersect_offset quat_scale_to_covar_preci_fwd "
         "quat_scale_to_covar_preci_bwd projection_ewa_simple_fwd projection_ewa_simple_bwd "
-        "projection_ewa_3dgs_fused_fwd projection_ewa_3dgs_fused_bwd projection_ewa_3dgs_packed_fwd "
-        "projection_ewa_3dgs_packed_bwd rasterize_to_pixels_3dgs_fwd rasterize_to_pixels_3dgs_bwd "
+        "projection_ewa_3dgs_fused_fwd projection_ewa_3dgs_fused_bwd "
+        "projection_ewa_3dgs_packed_fwd projection_ewa_3dgs_packed_bwd "
+        "rasterize_to_pixels_3dgs_fwd rasterize_to_pixels_3dgs_bwd "
         "rasterize_to_indices_3dgs spherical_harmonics_fwd spherical_harmonics_bwd CameraModelType"
     )
     assert all(hasattr(csrc, name) for name in names.split())

@@ -145,9 +145,10 @@ def test_other_scenes(seed):
 @pytest.mark.parametrize("version", ["1.4.0", "main"])
 def test_other_versions_have_their_constants(version):
     before = vars(settings).copy()
-    given, options = scenes.make(), {"sh_degree": 2, "tile_size": 2}
-    # Round, so that three standard deviations are less than gsplat 1.5's box.
-    given["scales"] = torch.full((12, 3), 0.8, dtype=torch.float64, requires_grad=True)
+    given, options = scenes.make(), {"sh_degree": 2, "tile_size": 1}
+    # Round and opaque, so that a box of three standard deviations cuts what would be drawn.
+    given["scales"] = torch.full((12, 3), 0.7, dtype=torch.float64, requires_grad=True)
+    given["opacities"] = torch.full((12,), 0.995, dtype=torch.float64, requires_grad=True)
     usual = draw(given, False, options)[0]
     with settings.changed():
         settings.like_gsplat(version)

@@ -99,9 +99,7 @@ def test_values_and_gradients(name):
         case.pop("covars", False),
         case.pop("split", False),
     )
-    given = scenes.make(
-        seed=4, count=25, cameras=1, degree=degree, covars=covars, background=False
-    )
+    given = scenes.make(seed=4, count=25, cameras=1, degree=degree, covars=covars, background=False)
     for name in ("viewmats", "Ks"):
         del given[name]
     bg = torch.tensor([0.2, 0.5, 0.9], dtype=F)

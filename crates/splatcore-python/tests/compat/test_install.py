@@ -78,7 +78,9 @@ def write_gsplat(folder, version):
     )
     info = folder / f"gsplat-{version}.dist-info"
     info.mkdir()
-    info.joinpath("METADATA").write_text(f"Metadata-Version: 2.1\nName: gsplat\nVersion: {version}\n")
+    info.joinpath("METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: gsplat\nVersion: {version}\n"
+    )
 
 
 def test_strategies_come_from_the_gsplat_that_is_there(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ import torch
 FLOATS = (torch.float32, torch.float64)
 
 
-def same_kind(named: dict[str, torch.Tensor | None]) -> None:
+def same_kind(named: Mapping[str, torch.Tensor | None]) -> None:
     """Demands tensors of one float type on one device, those of the first one.
 
     Raises TypeError for other objects and types, ValueError for other devices.
@@ -47,15 +48,15 @@ def integer(name: str, tensor: torch.Tensor, dtype: torch.dtype, device: torch.d
     if tensor.dtype != dtype:
         raise TypeError(f"{name} must be {dtype}, found {tensor.dtype}")
     if tensor.device != device:
-        raise ValueError(f"{name} must be on {device} as the other tensors are, found {tensor.device}")
+        raise ValueError(
+            f"{name} must be on {device} as the other tensors are, found {tensor.device}"
+        )
 
 
 def shape(name: str, tensor: torch.Tensor, *expected: int) -> None:
     """Demands a shape. Raises ValueError."""
     if tuple(tensor.shape) != expected:
-        raise ValueError(
-            f"{name} must have shape {list(expected)}, found {list(tensor.shape)}"
-        )
+        raise ValueError(f"{name} must have shape {list(expected)}, found {list(tensor.shape)}")
 
 
 def last(name: str, tensor: torch.Tensor, *expected: int) -> None:
@@ -86,7 +87,7 @@ def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     return str(value)
 
 
-def finite(named: dict[str, torch.Tensor | None], wanted: bool | None) -> None:
+def finite(named: Mapping[str, torch.Tensor | None], wanted: bool | None) -> None:
     """Refuses NaN and infinity with ValueError; ``wanted`` None: on the CPU only."""
     for name, tensor in named.items():
         if tensor is None or not (tensor.device.type == "cpu" if wanted is None else wanted):
@@ -99,7 +100,7 @@ def finite(named: dict[str, torch.Tensor | None], wanted: bool | None) -> None:
             raise ValueError(f"{name} must be finite, found {value} at {place}")
 
 
-def no_gradient(named: dict[str, torch.Tensor], why: str) -> None:
+def no_gradient(named: Mapping[str, torch.Tensor], why: str) -> None:
     """Refuses tensors that require a gradient which nothing computes."""
     for name, tensor in named.items():
         if tensor.requires_grad:

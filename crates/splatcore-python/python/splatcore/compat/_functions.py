@@ -90,7 +90,9 @@ class Project(torch.autograd.Function):
         ]
         if ctx.sparse:
             seen = (radii > 0).all(-1).reshape(-1, radii.shape[-2]).any(0).nonzero()[:, 0]
-            gradients[:4] = [None if part is None else _sparse(part, seen) for part in gradients[:4]]
+            gradients[:4] = [
+                None if part is None else _sparse(part, seen) for part in gradients[:4]
+            ]
         return (*gradients, None, None, None, None)
 
 
@@ -122,7 +124,14 @@ class Rasterize(torch.autograd.Function):
         image, alphas, last_ids = _tiles.rasterize_forward(splats, lists)
         # means2d twice: as it was given, which is the tensor that gets `absgrad`.
         ctx.save_for_backward(
-            means2d, *parts, backgrounds, lists.masks, lists.tile_offsets, lists.flatten_ids, alphas, last_ids
+            means2d,
+            *parts,
+            backgrounds,
+            lists.masks,
+            lists.tile_offsets,
+            lists.flatten_ids,
+            alphas,
+            last_ids,
         )
         ctx.rest = (lists.width, lists.height, lists.tile_size, lists.alpha_max)
         ctx.absgrad = absgrad
@@ -131,9 +140,7 @@ class Rasterize(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(
-        ctx: Any, v_image: MaybeTensor, v_alphas: MaybeTensor
-    ) -> tuple[MaybeTensor, ...]:
+    def backward(ctx: Any, v_image: MaybeTensor, v_alphas: MaybeTensor) -> tuple[MaybeTensor, ...]:
         given, *parts, backgrounds, masks, tile_offsets, flatten_ids, alphas, last_ids = (
             ctx.saved_tensors
         )
@@ -168,9 +175,7 @@ class Harmonics(torch.autograd.Function):
     """Sums of spherical harmonics; gradients of dirs and coeffs."""
 
     @staticmethod
-    def forward(
-        ctx: Any, degree: int, dirs: Tensor, coeffs: Tensor, masks: MaybeTensor
-    ) -> Tensor:
+    def forward(ctx: Any, degree: int, dirs: Tensor, coeffs: Tensor, masks: MaybeTensor) -> Tensor:
         dirs, coeffs = dirs.contiguous(), coeffs.contiguous()
         masks = None if masks is None else masks.contiguous()
         ctx.save_for_backward(dirs, coeffs, masks)
@@ -202,9 +207,7 @@ class Covariances(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(
-        ctx: Any, v_covars: MaybeTensor, v_precis: MaybeTensor
-    ) -> tuple[MaybeTensor, ...]:
+    def backward(ctx: Any, v_covars: MaybeTensor, v_precis: MaybeTensor) -> tuple[MaybeTensor, ...]:
         quats, scales = ctx.saved_tensors
         upstream = [
             None if part is None else (part.to_dense() if part.is_sparse else part).contiguous()
@@ -223,7 +226,7 @@ class SimpleProjection(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         inputs = (means.contiguous(), covars.contiguous(), Ks.contiguous())
         ctx.save_for_backward(*inputs)
-        ctx.rest = ((width, height), model)
+        ctx.size, ctx.model = (width, height), model
         ctx.set_materialize_grads(False)
         return _ops.simple_forward(*inputs, width, height, model)
 
@@ -233,9 +236,9 @@ class SimpleProjection(torch.autograd.Function):
         ctx: Any, v_means2d: MaybeTensor, v_covars2d: MaybeTensor
     ) -> tuple[MaybeTensor, ...]:
         means, covars, Ks = ctx.saved_tensors
-        upstream = (
-            _or_zeros(v_means2d, means[..., :2]),
-            _or_zeros(v_covars2d, covars[..., :2, :2]),
+        v_means2d = _or_zeros(v_means2d, means[..., :2])
+        v_covars2d = _or_zeros(v_covars2d, covars[..., :2, :2])
+        gradients = _ops.simple_backward(
+            means, covars, Ks, ctx.size, ctx.model, v_means2d, v_covars2d
         )
-        gradients = _ops.simple_backward(means, covars, Ks, *ctx.rest, *upstream)
         return (*gradients, None, None, None, None)

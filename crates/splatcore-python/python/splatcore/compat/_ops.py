@@ -91,13 +91,13 @@ def project_forward(
             conics,
             compensations,
         )
-    shape = batch + (c, n)
+    images = tuple(batch) + (c, n)
     return Projected(
-        radii.view(shape + (2,)),
-        means2d.view(shape + (2,)),
-        depths.view(shape),
-        conics.view(shape + (3,)),
-        None if compensations is None else compensations.view(shape),
+        radii.view(images + (2,)),
+        means2d.view(images + (2,)),
+        depths.view(images),
+        conics.view(images + (3,)),
+        None if compensations is None else compensations.view(images),
     )
 
 
@@ -128,12 +128,9 @@ def project_backward(
     """
     means = gaussians.means
     b = math.prod(means.shape[:-2])
-    found = ProjectionGradients(
-        torch.zeros_like(means),
-        *(None if part is None else torch.zeros_like(part) for part in gaussians[1:]),
-        torch.zeros_like(cameras.viewmats) if wanted[0] else None,
-        torch.zeros_like(cameras.Ks) if wanted[1] else None,
-    )
+    parts = [None if part is None else torch.zeros_like(part) for part in gaussians]
+    parts += [torch.zeros_like(part) if want else None for part, want in zip(cameras, wanted)]
+    found = ProjectionGradients(*parts)  # type: ignore[arg-type]
     radii, conics, compensations = projected
     if radii.numel() > 0:
         v_means2d, v_depths, v_conics, v_compensations = upstream

@@ -13,8 +13,8 @@ RADIUS_RULES = ("gsplat-1.5", "three-sigma")
 class Settings:
     """Constants of a rasterizer. One object a module, for the whole process.
 
-    alpha_max: the cap of a fragment's alpha; gsplat 1.5.3 has 0.999, its main branch and INRIA 0.99.
-    radius_rule: the half size of a splat's box in pixels. ``gsplat-1.5``: an axis, min(3.33,
+    alpha_max: the cap of a fragment's alpha; gsplat 1.5.3 has 0.999, its main branch and INRIA
+    0.99. radius_rule: the half size of a splat's box in pixels. ``gsplat-1.5``: an axis, min(3.33,
         sqrt(2 ln(255 opacity))) standard deviations. ``three-sigma`` (INRIA, gsplat 1.4.0): three
         standard deviations of the longer axis, for both axes.
     near_plane: Gaussians nearer than this depth, in world units, are not drawn; None: the depth

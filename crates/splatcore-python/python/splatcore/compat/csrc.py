@@ -132,9 +132,7 @@ def intersect_tile(
     """Tiles per splat, keys and splats of the pairs."""
     packed = means2d.dim() == 2
     tiles = (tile_size, tile_width, tile_height)
-    return _tiles.intersect(
-        means2d, radii, depths, image_ids if packed else None, I, tiles, sort
-    )
+    return _tiles.intersect(means2d, radii, depths, image_ids if packed else None, I, tiles, sort)
 
 
 def intersect_offset(
@@ -289,7 +287,6 @@ def projection_ewa_3dgs_packed_bwd(
         return whole.view(shape + tuple(part.shape[1:]))
 
     radii = dense(torch.ones(len(rows), 2, dtype=torch.int32, device=rows.device))
-    upstream = [dense(part) for part in (v_means2d, v_depths, v_conics, v_compensations)]
     found = projection_ewa_3dgs_fused_bwd(
         means,
         covars,
@@ -304,7 +301,10 @@ def projection_ewa_3dgs_packed_bwd(
         radii,  # type: ignore[arg-type]
         dense(conics),  # type: ignore[arg-type]
         dense(compensations),
-        *upstream,  # type: ignore[arg-type]
+        dense(v_means2d),  # type: ignore[arg-type]
+        dense(v_depths),  # type: ignore[arg-type]
+        dense(v_conics),  # type: ignore[arg-type]
+        dense(v_compensations),
         viewmats_requires_grad,
     )
     if not sparse_grad:
@@ -331,9 +331,7 @@ def rasterize_to_pixels_3dgs_fwd(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Images, alphas and the last pair of each pixel."""
     sizes = (image_width, image_height, tile_size)
-    lists = _tiles.Lists(
-        backgrounds, masks, *sizes, tile_offsets, flatten_ids, settings.alpha_max
-    )
+    lists = _tiles.Lists(backgrounds, masks, *sizes, tile_offsets, flatten_ids, settings.alpha_max)
     return _tiles.rasterize_forward(_tiles.Splats(means2d, conics, colors, opacities), lists)
 
 
@@ -358,9 +356,7 @@ def rasterize_to_pixels_3dgs_bwd(
     """Gradients of means2d by absolute value (None unless ``absgrad``), means2d, conics, colors,
     opacities."""
     sizes = (image_width, image_height, tile_size)
-    lists = _tiles.Lists(
-        backgrounds, masks, *sizes, tile_offsets, flatten_ids, settings.alpha_max
-    )
+    lists = _tiles.Lists(backgrounds, masks, *sizes, tile_offsets, flatten_ids, settings.alpha_max)
     splats = _tiles.Splats(means2d, conics, colors, opacities)
     found = _tiles.rasterize_backward(
         splats, lists, render_alphas, last_ids, v_render_colors, v_render_alphas, absgrad
@@ -385,6 +381,4 @@ def rasterize_to_indices_3dgs(
     sizes = (image_width, image_height, tile_size)
     lists = _tiles.Lists(None, None, *sizes, tile_offsets, flatten_ids, settings.alpha_max)
     between = (int(range_start), min(int(range_end), 2**31 - 1))
-    return _tiles.rasterize_indices(
-        between, transmittances, means2d, conics, opacities, lists
-    )
+    return _tiles.rasterize_indices(between, transmittances, means2d, conics, opacities, lists)

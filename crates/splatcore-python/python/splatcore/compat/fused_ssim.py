@@ -16,9 +16,7 @@ __all__ = ["fused_ssim"]
 REACH = 5  # pixels from the window's centre to its edge
 
 
-def fused_ssim(
-    img1: Tensor, img2: Tensor, padding: str = "same", train: bool = True
-) -> Tensor:
+def fused_ssim(img1: Tensor, img2: Tensor, padding: str = "same", train: bool = True) -> Tensor:
     """The mean structural similarity of two batches of images, ``[B, C, H, W]``: a scalar.
 
     Wang et al. 2004: a window of 11x11 pixels, sigma 1.5, constants 0.01^2 and 0.03^2. ``padding``

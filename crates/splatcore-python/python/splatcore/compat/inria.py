@@ -50,8 +50,9 @@ MIN_COMPENSATION = 0.005  # dr_aa's floor of the factor, the root of 0.000025
 class GaussianRasterizationSettings(NamedTuple):
     """The camera and the options of a rasterizer, in INRIA's order.
 
-    ``bg`` ``[3]``, ``viewmatrix`` and ``projmatrix`` ``[4, 4]`` for row vectors, ``campos`` ``[3]``.
-    ``prefiltered`` and ``debug`` change nothing. ``antialiasing`` None: the variant of 2023.
+    ``bg`` ``[3]``, ``viewmatrix`` and ``projmatrix`` ``[4, 4]`` for row vectors, ``campos``
+    ``[3]``. ``prefiltered`` and ``debug`` change nothing. ``antialiasing`` None: the variant of
+    2023.
     """
 
     image_height: int
@@ -96,10 +97,10 @@ class GaussianRasterizer(torch.nn.Module):
         """Colours ``[3, H, W]``, radii int32 ``[N]`` and, with antialiasing given, inverse depths.
 
         ``means3D`` ``[N, 3]``, ``means2D`` ``[N, 3]``, ``opacities`` ``[N, 1]``; either ``shs``
-        ``[N, K, 3]`` (``[N, K - 1, 3]`` behind ``dc`` ``[N, 1, 3]``) or ``colors_precomp`` ``[N, D]``;
-        either ``scales`` ``[N, 3]`` and ``rotations`` ``[N, 4]``, w first, or ``cov3D_precomp``
-        ``[N, 6]``, upper triangles. Inverse depths ``[1, H, W]`` are sums of 1/z by weight. A splat
-        that is not drawn has radius 0.
+        ``[N, K, 3]`` (``[N, K - 1, 3]`` behind ``dc`` ``[N, 1, 3]``) or ``colors_precomp`` ``[N,
+        D]``; either ``scales`` ``[N, 3]`` and ``rotations`` ``[N, 4]``, w first, or
+        ``cov3D_precomp`` ``[N, 6]``, upper triangles. Inverse depths ``[1, H, W]`` are sums of 1/z
+        by weight. A splat that is not drawn has radius 0.
 
         Raises ValueError if both or neither of two alternatives are given.
         """
@@ -118,7 +119,7 @@ class GaussianRasterizer(torch.nn.Module):
 
 
 def mark_visible(positions: Tensor, viewmatrix: Tensor, projmatrix: MaybeTensor = None) -> Tensor:
-    """Which positions ``[N, 3]`` lie behind the near plane: bool ``[N]``. ``projmatrix`` is unused."""
+    """Which positions ``[N, 3]`` lie behind the near plane: bool ``[N]``."""
     _checks.same_kind({"positions": positions, "viewmatrix": viewmatrix})
     _checks.last("positions", positions, -1, 3)
     _checks.shape("viewmatrix", viewmatrix, 4, 4)
@@ -294,10 +295,8 @@ def _lists(
     return lists, torch.where(counts[0] > 0, radii.amax(-1), 0)
 
 
-def _colors(
-    given: dict[str, Any], options: GaussianRasterizationSettings, masks: Tensor
-) -> Tensor:
-    """Colours of splats ``[N, D]``: as given, or max(harmonics + 1/2, 0) in the direction of view."""
+def _colors(given: dict[str, Any], options: GaussianRasterizationSettings, masks: Tensor) -> Tensor:
+    """Colours of splats ``[N, D]``: as given, or max(harmonics + 1/2, 0)."""
     if given["colors_precomp"] is not None:
         precomputed: Tensor = given["colors_precomp"]
         return precomputed
@@ -332,5 +331,6 @@ class SparseGaussianAdam(torch.optim.Adam):
                 state["exp_avg_sq"] = torch.zeros_like(state["exp_avg"])
             moments = (state["exp_avg"], state["exp_avg_sq"])
             grad = param.grad.contiguous()
-            betas = group["betas"]
-            adam(param, grad, *moments, visibility, group["lr"], *betas, group["eps"])
+            first, second = group["betas"]
+            lr, eps = group["lr"], group["eps"]
+            adam(param, grad, *moments, visibility, lr, first, second, eps)

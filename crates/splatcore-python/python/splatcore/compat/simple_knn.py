@@ -15,8 +15,8 @@ __all__ = ["distCUDA2"]
 def distCUDA2(points: Tensor) -> Tensor:
     """Mean squared distance of each point to its three nearest others, ``[N]``.
 
-    ``points`` ``[N, 3]``, on the CPU too. With fewer than 4 points the mean is over those there are;
-    a lone point gets 0.
+    ``points`` ``[N, 3]``, on the CPU too. With fewer than 4 points the mean is over those there
+    are; a lone point gets 0.
     """
     _checks.same_kind({"points": points})
     _checks.last("points", points, -1, 3)

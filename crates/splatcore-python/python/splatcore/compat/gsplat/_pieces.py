@@ -107,14 +107,14 @@ def fully_fused_projection(
 ) -> tuple[MaybeTensor, ...]:
     """Gaussians to splats in images.
 
-    ``means`` ``[..., N, 3]``; ``covars`` ``[..., N, 6]``, or ``quats`` ``[..., N, 4]`` and ``scales``
-    ``[..., N, 3]``; ``viewmats`` ``[..., C, 4, 4]``; ``Ks`` ``[..., C, 3, 3]``; ``opacities``
-    ``[..., N]`` bound the splats more tightly.
+    ``means`` ``[..., N, 3]``; ``covars`` ``[..., N, 6]``, or ``quats`` ``[..., N, 4]`` and
+    ``scales`` ``[..., N, 3]``; ``viewmats`` ``[..., C, 4, 4]``; ``Ks`` ``[..., C, 3, 3]``;
+    ``opacities`` ``[..., N]`` bound the splats more tightly.
 
-    Returns radii int32 ``[..., C, N, 2]``, means2d ``[..., C, N, 2]``, depths ``[..., C, N]``, conics
-    ``[..., C, N, 3]``, compensations ``[..., C, N]`` or None. With ``packed`` only the splats that are
-    drawn, ``[n, ...]``, behind their batch, camera and Gaussian, int64 ``[n]``. They are found among
-    all, so that ``packed`` saves memory behind the projection only.
+    Returns radii int32 ``[..., C, N, 2]``, means2d ``[..., C, N, 2]``, depths ``[..., C, N]``,
+    conics ``[..., C, N, 3]``, compensations ``[..., C, N]`` or None. With ``packed`` only the
+    splats that are drawn, ``[n, ...]``, behind their batch, camera and Gaussian, int64 ``[n]``.
+    They are found among all, so that ``packed`` saves memory behind the projection only.
     """
     named = {
         "means": means,
@@ -158,16 +158,23 @@ def fully_fused_projection(
         settings.radius_rule,
     )
     radii, *rest = Project.apply(
-        means, covars, quats, scales, viewmats, Ks, opacities, camera, calc_compensations, sparse_grad
+        means,
+        covars,
+        quats,
+        scales,
+        viewmats,
+        Ks,
+        opacities,
+        camera,
+        calc_compensations,
+        sparse_grad,
     )
     if not packed:
         return (radii, *rest)
     return compacted(radii, rest, c, n)
 
 
-def compacted(
-    radii: Tensor, rest: list[MaybeTensor], c: int, n: int
-) -> tuple[MaybeTensor, ...]:
+def compacted(radii: Tensor, rest: list[MaybeTensor], c: int, n: int) -> tuple[MaybeTensor, ...]:
     """Batch, camera and Gaussian of each splat that is drawn, int64, and its rows."""
     drawn = (radii > 0).all(-1).reshape(-1).nonzero()[:, 0]
     leading = radii.dim() - 1
@@ -217,7 +224,13 @@ def isect_tiles(
         image_ids = None
     tiles = (tile_size, tile_width, tile_height)
     return _tiles.intersect(
-        means2d.contiguous(), radii.contiguous(), depths.contiguous(), image_ids, images, tiles, sort
+        means2d.contiguous(),
+        radii.contiguous(),
+        depths.contiguous(),
+        image_ids,
+        images,
+        tiles,
+        sort,
     )
 
 
@@ -247,10 +260,10 @@ def rasterize_to_pixels(
 ) -> tuple[Tensor, Tensor]:
     """Images ``[..., H, W, D]`` and alphas ``[..., H, W, 1]`` of splats.
 
-    ``means2d`` ``[..., N, 2]``, ``conics`` ``[..., N, 3]``, ``colors`` ``[..., N, D]`` with any D from 1,
-    ``opacities`` ``[..., N]``, or without ``...`` if ``packed``; ``backgrounds`` ``[..., D]``; ``masks``
-    bool ``[..., tile_height, tile_width]``. After ``backward``, ``means2d.absgrad`` is there if
-    ``absgrad``.
+    ``means2d`` ``[..., N, 2]``, ``conics`` ``[..., N, 3]``, ``colors`` ``[..., N, D]`` with any D
+    from 1, ``opacities`` ``[..., N]``, or without ``...`` if ``packed``; ``backgrounds`` ``[...,
+    D]``; ``masks`` bool ``[..., tile_height, tile_width]``. After ``backward``, ``means2d.absgrad``
+    is there if ``absgrad``.
     """
     named = {
         "means2d": means2d,
@@ -333,8 +346,8 @@ def rasterize_to_indices_in_range(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Splat, pixel and image of each fragment that is blended, int64 ``[n]``.
 
-    Only the batches ``range_start`` to ``range_end - 1`` of ``tile_size ** 2`` pairs of each tile are
-    looked at, in front of which ``transmittances`` ``[..., H, W]`` are left.
+    Only the batches ``range_start`` to ``range_end - 1`` of ``tile_size ** 2`` pairs of each tile
+    are looked at, in front of which ``transmittances`` ``[..., H, W]`` are left.
     """
     named = {
         "means2d": means2d,
@@ -351,9 +364,15 @@ def rasterize_to_indices_in_range(
     _checks.shape("isect_offsets", isect_offsets, *dims, *isect_offsets.shape[-2:])
     sizes = (image_width, image_height, tile_size)
     lists = lists_of(sizes, isect_offsets, flatten_ids, None, means2d.device)
-    parts = [part.contiguous() for part in (transmittances, means2d, conics, opacities)]
     between = (int(range_start), min(int(range_end), 2**31 - 1))
-    ids, pixels = _tiles.rasterize_indices(between, *parts, lists)
+    ids, pixels = _tiles.rasterize_indices(
+        between,
+        transmittances.contiguous(),
+        means2d.contiguous(),
+        conics.contiguous(),
+        opacities.contiguous(),
+        lists,
+    )
     size = lists.width * lists.height
     return ids, pixels % size, pixels // size
 
@@ -363,7 +382,8 @@ def spherical_harmonics(
 ) -> Tensor:
     """Sums of real spherical harmonics of degree 0 to 4, ``[..., D]``; zero where a mask is False.
 
-    ``dirs`` ``[..., 3]`` of any length but zero, ``coeffs`` ``[..., K, D]``, ``masks`` bool ``[...]``.
+    ``dirs`` ``[..., 3]`` of any length but zero, ``coeffs`` ``[..., K, D]``, ``masks`` bool
+    ``[...]``.
     """
     _checks.same_kind({"dirs": dirs, "coeffs": coeffs})
     _checks.last("dirs", dirs, 3)
@@ -403,7 +423,12 @@ def adam(
 
     All are ``[N, ...]``, ``valid`` bool ``[N]`` or None. They must be contiguous: ValueError.
     """
-    moments = {"param": param, "param_grad": param_grad, "exp_avg": exp_avg, "exp_avg_sq": exp_avg_sq}
+    moments = {
+        "param": param,
+        "param_grad": param_grad,
+        "exp_avg": exp_avg,
+        "exp_avg_sq": exp_avg_sq,
+    }
     _checks.same_kind(moments)
     for name, part in moments.items():
         _checks.shape(name, part, *param.shape)
@@ -426,7 +451,8 @@ def compute_relocation(
     """Opacities ``[N]`` and scales ``[N, 3]`` of Gaussians that are split into ``ratios`` copies.
 
     Equation 9 of Kheradmand et al. 2024 (3DGS-MCMC); ``binoms`` ``[n_max, n_max]`` are binomial
-    coefficients, ``ratios`` integers ``[N]``, which are clamped to 1 to n_max in place, as gsplat does.
+    coefficients, ``ratios`` integers ``[N]``, which are clamped to 1 to n_max in place, as gsplat
+    does.
     """
     _checks.same_kind({"opacities": opacities, "scales": scales, "binoms": binoms})
     _checks.last("opacities", opacities)

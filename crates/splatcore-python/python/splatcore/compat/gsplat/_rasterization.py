@@ -56,19 +56,20 @@ def rasterization(
 ) -> tuple[Tensor, Tensor, dict[str, Any]]:
     """Draws N Gaussians into the images of C cameras.
 
-    ``means`` ``[..., N, 3]`` world units; ``quats`` ``[..., N, 4]`` w first, of any length but zero;
-    ``scales`` ``[..., N, 3]`` standard deviations; ``opacities`` ``[..., N]`` from 0 to 1; ``colors``
-    ``[..., N, D]`` or ``[..., C, N, D]``, or with ``sh_degree`` harmonics ``[..., N, K, 3]`` or
-    ``[..., C, N, K, 3]``; ``viewmats`` ``[..., C, 4, 4]`` world to camera, x right, y down, z forward;
-    ``Ks`` ``[..., C, 3, 3]`` pixels; ``covars`` ``[..., N, 3, 3]`` instead of quats and scales;
-    ``backgrounds`` ``[..., C, D]``.
+    ``means`` ``[..., N, 3]`` world units; ``quats`` ``[..., N, 4]`` w first, of any length but
+    zero; ``scales`` ``[..., N, 3]`` standard deviations; ``opacities`` ``[..., N]`` from 0 to 1;
+    ``colors`` ``[..., N, D]`` or ``[..., C, N, D]``, or with ``sh_degree`` harmonics ``[..., N, K,
+    3]`` or ``[..., C, N, K, 3]``; ``viewmats`` ``[..., C, 4, 4]`` world to camera, x right, y down,
+    z forward; ``Ks`` ``[..., C, 3, 3]`` pixels; ``covars`` ``[..., N, 3, 3]`` instead of quats and
+    scales; ``backgrounds`` ``[..., C, D]``.
 
-    Returns images ``[..., C, height, width, X]``, alphas ``[..., C, height, width, 1]`` and ``meta``. X is
-    D for ``RGB``, 1 for ``D`` (sums of depths) and ``ED`` (expected depths), D + 1 for ``RGB+D`` and
-    ``RGB+ED``. ``meta["means2d"]`` is in the graph: ``retain_grad`` keeps its gradient, in pixels.
+    Returns images ``[..., C, height, width, X]``, alphas ``[..., C, height, width, 1]`` and
+    ``meta``. X is D for ``RGB``, 1 for ``D`` (sums of depths) and ``ED`` (expected depths), D + 1
+    for ``RGB+D`` and ``RGB+ED``. ``meta["means2d"]`` is in the graph: ``retain_grad`` keeps its
+    gradient, in pixels.
 
-    Gradients reach every tensor. ``channel_chunk`` and ``segmented`` change nothing: all channels are
-    drawn at once. NaN and infinity raise ValueError (``settings.check_finite``).
+    Gradients reach every tensor. ``channel_chunk`` and ``segmented`` change nothing: all channels
+    are drawn at once. NaN and infinity raise ValueError (``settings.check_finite``).
     """
     refuse(
         {
@@ -128,12 +129,13 @@ def rasterization(
         camera_model=camera_model,
         opacities=opacities,
     )
-    ids: tuple[MaybeTensor, ...] = (None, None, None)
+    ids: Any = (None, None, None)
     image_ids = None
     if packed:
         ids, projected = projected[:3], projected[3:]
-        image_ids = ids[0] * c + ids[1]  # type: ignore[operator]
-    radii, means2d, depths, conics, compensations = projected
+        image_ids = ids[0] * c + ids[1]
+    splats: Any = projected
+    radii, means2d, depths, conics, compensations = splats
     sizes = (batch, b, c, n)
     drawn = _spread(opacities, False, sizes, ids)
     if compensations is not None:
@@ -142,7 +144,7 @@ def rasterization(
         "batch_ids": ids[0],
         "camera_ids": ids[1],
         "gaussian_ids": ids[2],
-        "radii": radii if settings.radii_per_axis else radii.amax(-1),  # type: ignore[union-attr]
+        "radii": radii if settings.radii_per_axis else radii.amax(-1),
         "means2d": means2d,
         "depths": depths,
         "conics": conics,
@@ -153,9 +155,9 @@ def rasterization(
 
     tiles = (math.ceil(width / tile_size), math.ceil(height / tile_size))
     tiles_per_gauss, isect_ids, flatten_ids = _pieces.isect_tiles(
-        means2d,  # type: ignore[arg-type]
-        radii,  # type: ignore[arg-type]
-        depths,  # type: ignore[arg-type]
+        means2d,
+        radii,
+        depths,
         tile_size,
         *tiles,
         packed=packed,
@@ -178,8 +180,8 @@ def rasterization(
         n_cameras=c,
     )
     image, alphas = _pieces.rasterize_to_pixels(
-        means2d,  # type: ignore[arg-type]
-        conics,  # type: ignore[arg-type]
+        means2d,
+        conics,
         features,
         drawn,
         width,
@@ -213,10 +215,8 @@ def _check_colors(
         _pieces.degree_of("sh_degree", sh_degree, colors.shape[-2])
 
 
-def _spread(
-    values: Tensor, per_camera: bool, sizes: Sizes, ids: tuple[MaybeTensor, ...]
-) -> Tensor:
-    """Values of Gaussians, ``[..., (C,) N, *]``, as those of splats: ``[..., C, N, *]`` or ``[n, *]``."""
+def _spread(values: Tensor, per_camera: bool, sizes: Sizes, ids: Any) -> Tensor:
+    """Values of Gaussians ``[..., (C,) N, *]`` as of splats, ``[..., C, N, *]`` or ``[n, *]``."""
     batch, b, c, n = sizes
     tail = tuple(values.shape[len(batch) + 1 + per_camera :])
     if ids[0] is None:
@@ -233,9 +233,9 @@ def _features(
     sh_degree: Optional[int],
     means: Tensor,
     viewmats: Tensor,
-    radii: MaybeTensor,
+    radii: Tensor,
     sizes: Sizes,
-    ids: tuple[MaybeTensor, ...],
+    ids: Any,
 ) -> Tensor:
     """The colours of splats: as given, or max(harmonics + 1/2, 0) in the direction of view."""
     batch, b, c, _ = sizes
@@ -249,19 +249,19 @@ def _features(
         dirs = means[..., None, :, :] - centres[..., None, :]
     else:
         dirs = _spread(means, False, sizes, ids) - centres.reshape(b, c, 3)[ids[0], ids[1]]
-    masks = (radii > 0).all(-1)  # type: ignore[operator]
+    masks = (radii > 0).all(-1)
     return (_pieces.spherical_harmonics(sh_degree, dirs, spread, masks) + 0.5).clamp_min(0)
 
 
 def _with_depth(
     mode: str,
     features: Tensor,
-    depths: MaybeTensor,
+    depths: Tensor,
     backgrounds: MaybeTensor,
     images: tuple[int, ...],
 ) -> tuple[Tensor, MaybeTensor]:
     """Features and backgrounds with the depth that a mode adds or takes; its background is 0."""
-    depth = depths[..., None]  # type: ignore[index]
+    depth = depths[..., None]
     zero = None if backgrounds is None else backgrounds.new_zeros(images + (1,))
     if mode in ("D", "ED"):
         return depth, zero
