@@ -408,9 +408,6 @@ class Fake:
     def data_ptr(self):
         return self.array.ctypes.data
 
-    def element_size(self):
-        return self.array.itemsize
-
     def is_contiguous(self):
         return self.array.flags.c_contiguous
 

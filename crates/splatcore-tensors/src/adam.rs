@@ -2,6 +2,7 @@
 //! gsplat's SelectiveAdam and of INRIA's SparseGaussianAdam.
 
 use crate::error::{check_len, check_maybe};
+use crate::parallel::Work;
 use crate::{Real, Result};
 use rayon::prelude::*;
 
@@ -50,7 +51,7 @@ pub fn step<F: Real>(
     let rows = rows.zip(exp_avg_sq.par_chunks_exact_mut(channels));
     rows.enumerate()
         .with_min_len(ROWS)
-        .for_each(|(row, (((param, grad), mean), square))| {
+        .each(|(row, (((param, grad), mean), square))| {
             if valid.is_none_or(|valid| valid[row] != 0) {
                 for k in 0..channels {
                     let g = grad[k];

@@ -2,6 +2,7 @@
 //! (Condon-Shortley; degree 1 is -y, z, -x).
 
 use crate::error::{check_len, check_maybe, wrong};
+use crate::parallel::Work;
 use crate::{Real, Result};
 use rayon::prelude::*;
 
@@ -88,7 +89,7 @@ pub fn forward<F: Real>(input: &Harmonics<'_, F>, colors: &mut [F]) -> Result {
         return Ok(());
     }
     let rows = colors.par_chunks_exact_mut(d).enumerate();
-    rows.with_min_len(ROWS).for_each(|(row, color)| {
+    rows.with_min_len(ROWS).each(|(row, color)| {
         color.fill(F::zero());
         if input.masked(row) {
             return;
@@ -125,7 +126,7 @@ pub fn backward<F: Real>(
     }
     let rows = v_coeffs.par_chunks_exact_mut(input.coefficients * d);
     let rows = rows.enumerate().with_min_len(ROWS);
-    rows.for_each(|(row, v_coeff)| {
+    rows.each(|(row, v_coeff)| {
         v_coeff.fill(F::zero());
         if input.masked(row) {
             return;
@@ -139,7 +140,7 @@ pub fn backward<F: Real>(
     });
     if let Some(v_dirs) = v_dirs {
         let rows = v_dirs.par_chunks_exact_mut(3).enumerate();
-        rows.with_min_len(ROWS).for_each(|(row, v_dir)| {
+        rows.with_min_len(ROWS).each(|(row, v_dir)| {
             v_dir.copy_from_slice(&direction_gradient(input, v_colors, row));
         });
     }

@@ -3,6 +3,7 @@
 //! depth as the bits of an f32.
 
 use crate::error::{check_len, check_maybe, product, wrong};
+use crate::parallel::{Work, alone, first_error, position};
 use crate::{Real, Result};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -89,7 +90,7 @@ pub fn count<F: Real>(
     check_len("radii", radii, &[m, 2])?;
     tiles.tile_bits()?;
     let rows = tiles_per_gauss.par_iter_mut().enumerate();
-    rows.with_min_len(ROWS).for_each(|(row, out)| {
+    rows.with_min_len(ROWS).each(|(row, out)| {
         let touched = tiles.touched(&means2d[2 * row..][..2], &radii[2 * row..][..2]);
         *out = area(&touched) as i32;
     });
@@ -129,9 +130,10 @@ pub fn fill<F: Real>(
     check_len("isect_ids", isect_ids, &[total])?;
     check_len("flatten_ids", flatten_ids, &[total])?;
     let pieces = cut(splats.ends, isect_ids, flatten_ids)?;
-    pieces.into_par_iter().try_for_each(|(first, ids, flat)| {
-        fill_piece(tiles, tile_bits, splats, first, ids, flat)
-    })?;
+    let results = pieces
+        .into_par_iter()
+        .made(|(first, ids, flat)| fill_piece(tiles, tile_bits, splats, first, ids, flat));
+    first_error(results)?;
     if sort {
         sort_pairs(isect_ids, flatten_ids);
     }
@@ -150,7 +152,7 @@ fn check_splats<F: Real>(tiles: &Tiles, splats: &Splats<'_, F>) -> Result {
     match splats.image_ids {
         Some(ids) => {
             let exists = |id: i64| usize::try_from(id).is_ok_and(|id| id < tiles.images);
-            match ids.par_iter().position_first(|&id| !exists(id)) {
+            match position(ids, |&id| !exists(id)) {
                 None => Ok(()),
                 Some(row) => wrong(
                     "image_ids",
@@ -251,10 +253,13 @@ fn fill_piece<F: Real>(
 /// Sorts pairs by id and then by splat.
 fn sort_pairs(isect_ids: &mut [i64], flatten_ids: &mut [i32]) {
     let pairs = isect_ids.par_iter().zip(flatten_ids.par_iter());
-    let mut pairs: Vec<(u64, i32)> = pairs.map(|(&id, &splat)| (id as u64, splat)).collect();
-    pairs.par_sort_unstable();
+    let mut pairs: Vec<(u64, i32)> = pairs.made(|(&id, &splat)| (id as u64, splat));
+    match alone() {
+        true => pairs.sort_unstable(),
+        false => pairs.par_sort_unstable(),
+    }
     let outputs = isect_ids.par_iter_mut().zip(flatten_ids).zip(pairs);
-    outputs.for_each(|((id, splat), pair)| (*id, *splat) = (pair.0 as i64, pair.1));
+    outputs.each(|((id, splat), pair)| (*id, *splat) = (pair.0 as i64, pair.1));
 }
 
 /// Writes where each tile's pairs begin in sorted ids, `[I, height, width]`; they end where the
@@ -271,7 +276,7 @@ pub fn offsets(tiles: &Tiles, isect_ids: &[i64], offsets: &mut [i32]) -> Result 
     }
     let each = product(&sides).unwrap_or(0);
     let outputs = offsets.par_iter_mut().enumerate().with_min_len(ROWS);
-    outputs.for_each(|(i, out)| {
+    outputs.each(|(i, out)| {
         let (image, tile) = ((i / each) as u64, (i % each) as u64);
         let id = image << tile_bits | tile;
         *out = isect_ids.partition_point(|&other| (other as u64) >> 32 < id) as i32;

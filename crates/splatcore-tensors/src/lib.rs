@@ -4,8 +4,8 @@
 //! Their results are those of gsplat 1.5.3, function by function, so that programs written for it
 //! (and, with other arguments, for INRIA's rasterizer) get the same images and gradients. An
 //! operation takes a struct of plain slices in C order, whose shapes its documentation gives; it
-//! fills its outputs wholly. Nothing is kept between calls. Work runs on rayon's current pool, and
-//! results have the same bits on any number of threads.
+//! fills its outputs wholly. Nothing is kept between calls. Work runs on rayon's current pool, or
+//! with [`on_this_thread`] without one, and results have the same bits on any number of threads.
 //!
 //! | question | file |
 //! | --- | --- |
@@ -35,4 +35,5 @@ pub mod relocation;
 pub mod ssim;
 
 pub use error::{ArgumentError, Result};
+pub use parallel::on_this_thread;
 pub use real::Real;

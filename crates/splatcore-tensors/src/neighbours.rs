@@ -1,6 +1,7 @@
 //! How far a point's nearest neighbours are: what the first scales of Gaussians are made of.
 
 use crate::error::{check_len, wrong};
+use crate::parallel::Work;
 use crate::{Real, Result};
 use rayon::prelude::*;
 use rstar::RTree;
@@ -29,10 +30,10 @@ pub fn mean_squared_distances<F: Real>(points: &[F], out: &mut [F]) -> Result {
         let found = format!("{:?} in row {row}", rows[row]);
         return wrong("points", "finite", found);
     }
-    let places: Vec<[f64; 3]> = rows.par_iter().map(|row| row.map(F::wide)).collect();
+    let places: Vec<[f64; 3]> = rows.par_iter().made(|row| row.map(F::wide));
     let tree = RTree::bulk_load(places.clone());
     let results = out.par_iter_mut().zip(&places).with_min_len(256);
-    results.for_each(|(out, place)| {
+    results.each(|(out, place)| {
         // The first is the point itself, or one at its place.
         let others = tree.nearest_neighbor_iter_with_distance_2(*place).skip(1);
         let (count, sum) = others.take(3).fold((0, 0.0), |(count, sum), (_, squared)| {

@@ -5,7 +5,7 @@ use crate::error::{check_len, check_maybe, wrong};
 use crate::linear::{
     Mat3, Vec3, covariance, covariance_backward, from_triangle, triangle_gradient,
 };
-use crate::parallel::{ROWS, pieces, row_of};
+use crate::parallel::{ROWS, Work, pieces, row_of};
 use crate::{Real, Result};
 use rayon::prelude::*;
 
@@ -61,7 +61,7 @@ pub fn forward<F: Real>(
     let covars = pieces(covars, width, ROWS, count);
     let precis = pieces(precis, width, ROWS, count);
     let outputs = covars.into_par_iter().zip(precis).enumerate();
-    outputs.for_each(|(piece, (mut covars, mut precis))| {
+    outputs.each(|(piece, (mut covars, mut precis))| {
         let first = piece * ROWS;
         for i in first..n.min(first + ROWS) {
             let (quat, scale) = input.row(i);
@@ -111,7 +111,7 @@ pub fn backward<F: Real>(
     let (quats, _) = v_quats.as_chunks_mut::<4>();
     let (scales, _) = v_scales.as_chunks_mut::<3>();
     let rows = quats.par_iter_mut().zip(scales).enumerate();
-    rows.with_min_len(ROWS).for_each(|(i, (v_quat, v_scale))| {
+    rows.with_min_len(ROWS).each(|(i, (v_quat, v_scale))| {
         let (quat, scale) = input.row(i);
         (*v_quat, *v_scale) = ([F::zero(); 4], [F::zero(); 3]);
         if let Some(v_covars) = v_covars {

@@ -2,6 +2,7 @@
 //! ("3D Gaussian Splatting as Markov Chain Monte Carlo", Kheradmand et al. 2024, equation 9).
 
 use crate::error::{check_len, wrong};
+use crate::parallel::Work;
 use crate::{Real, Result};
 use rayon::prelude::*;
 
@@ -36,7 +37,7 @@ pub fn relocate<F: Real>(
         .zip(new_scales.as_chunks_mut::<3>().0);
     rows.enumerate()
         .with_min_len(64)
-        .for_each(|(row, (new_opacity, new_scale))| {
+        .each(|(row, (new_opacity, new_scale))| {
             let copies = ratios[row] as usize;
             let opacity = opacities[row].wide();
             let each = 1.0 - (1.0 - opacity).powf(1.0 / copies as f64);

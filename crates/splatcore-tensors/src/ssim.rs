@@ -2,6 +2,7 @@
 //! zeros around the images, for each pixel and channel, and its gradient for the first image.
 
 use crate::error::{check_len, check_maybe, product, wrong};
+use crate::parallel::Work;
 use crate::{Real, Result};
 use rayon::prelude::*;
 use splatcore_core::metrics::{SSIM_C1, SSIM_C2, SSIM_RADIUS, ssim_window};
@@ -84,7 +85,7 @@ fn blur<F: Real, const COUNT: usize>(
     let window = ssim_window().map(F::of);
     let mut across = vec![[F::zero(); COUNT]; height * width];
     let rows = across.par_chunks_exact_mut(width).enumerate();
-    rows.for_each_init(
+    rows.each_with(
         || vec![[F::zero(); COUNT]; width],
         |values, (y, out)| {
             row(y, values);
@@ -97,7 +98,7 @@ fn blur<F: Real, const COUNT: usize>(
     );
     let mut out = vec![[F::zero(); COUNT]; height * width];
     let rows = out.par_chunks_exact_mut(width).enumerate();
-    rows.for_each(|(y, out)| {
+    rows.each(|(y, out)| {
         let first = y.saturating_sub(SSIM_RADIUS);
         let taps = &window[first + SSIM_RADIUS - y..];
         let lines = across[first * width..width * height.min(y + SSIM_RADIUS + 1)]
@@ -160,7 +161,7 @@ pub fn forward<F: Real>(
         let map = &mut map[plane * each..][..each];
         if each > 0 {
             let rows = map.par_chunks_exact_mut(map_width).enumerate();
-            rows.for_each(|(row, out)| {
+            rows.each(|(row, out)| {
                 let means = &means[(row + margin) * width + margin..];
                 let pixels = out.iter_mut().zip(means);
                 pixels.for_each(|(out, means)| *out = Similarity::of(means).value());
@@ -170,7 +171,7 @@ pub fn forward<F: Real>(
             let at = plane * area..(plane + 1) * area;
             let outputs = of_x[at.clone()].par_iter_mut();
             let outputs = outputs.zip(&mut of_xx[at.clone()]).zip(&mut of_xy[at]);
-            outputs.zip(&means).for_each(|(((x, xx), xy), means)| {
+            outputs.zip(&means).each(|(((x, xx), xy), means)| {
                 [*x, *xx, *xy] = Similarity::of(means).partials(means);
             });
         }
@@ -251,7 +252,7 @@ pub fn backward<F: Real>(
             images.plane(images.img2, plane),
         );
         let pixels = out.par_iter_mut().zip(&means).zip(x).zip(y);
-        pixels.for_each(|(((out, means), &x), &y)| {
+        pixels.each(|(((out, means), &x), &y)| {
             *out = means[0] + F::of(2.0) * x * means[1] + y * means[2];
         });
     }

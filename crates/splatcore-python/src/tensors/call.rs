@@ -53,8 +53,14 @@ pub struct Call {
     ranges: Vec<(&'static str, usize, usize, bool)>,
 }
 
+/// Bytes of all arguments up to which a pool of threads takes longer to wake than to compute.
+const SMALL: usize = 1 << 14;
+
 /// That no output overlaps another argument, and all lie on the CPU. Only [`Call::check`] makes it.
-pub struct Checked(());
+pub struct Checked {
+    /// Whether the arguments are so small that one thread computes.
+    small: bool,
+}
 
 /// An argument that is read.
 pub struct Input<'a>(View, std::marker::PhantomData<&'a ()>);
@@ -99,7 +105,7 @@ impl Call {
         sides: &[Side],
     ) -> PyResult<Output<'a>> {
         let view = self.read_floats(name, value, sides)?;
-        self.writable(view)
+        self.writable(view, value)
     }
 
     /// As [`Call::floats_out`], or None.
@@ -147,7 +153,7 @@ impl Call {
         sides: &[Side],
     ) -> PyResult<Output<'a>> {
         let view = self.read::<T>(name, value, sides)?;
-        self.writable(view)
+        self.writable(view, value)
     }
 
     /// The length of a named side of the arguments so far.
@@ -258,8 +264,8 @@ impl Call {
     }
 
     /// The argument that was read last, as an output.
-    fn writable<'a>(&mut self, view: View) -> PyResult<Output<'a>> {
-        if let Some(reason) = view.locked {
+    fn writable<'a>(&mut self, view: View, value: Object<'a, '_>) -> PyResult<Output<'a>> {
+        if let Some(reason) = view.locked(value)? {
             return Err(PyValueError::new_err(format!(
                 "{} is written to, found one that {reason}; pass a new one without",
                 view.name
@@ -300,7 +306,9 @@ impl Call {
             Some((_, Element::F64)) => Float::F64,
             _ => Float::F32,
         };
-        Ok((Checked(()), float))
+        let bytes = |&(_, first, end, _): &(&str, usize, usize, bool)| end - first;
+        let small = self.ranges.iter().map(bytes).sum::<usize>() <= SMALL;
+        Ok((Checked { small }, float))
     }
 }
 
@@ -349,10 +357,19 @@ pub fn maybe_out<'a, T: Value>(
     output.as_mut().map(|output| output.slice(checked))
 }
 
-/// Computes on all cores, without Python's lock.
-pub fn run(py: Python<'_>, work: impl FnOnce() -> tensors::Result + Ungil + Send) -> PyResult<()> {
+/// Computes without Python's lock, on all cores unless there is little to do.
+pub fn run(
+    py: Python<'_>,
+    checked: &Checked,
+    work: impl FnOnce() -> tensors::Result + Ungil + Send,
+) -> PyResult<()> {
+    let small = checked.small;
     detached(py, || {
-        on_all_cores(work).map_err(|error| PyValueError::new_err(error.to_string()))
+        let result = match small {
+            true => tensors::on_this_thread(work),
+            false => on_all_cores(work),
+        };
+        result.map_err(|error| PyValueError::new_err(error.to_string()))
     })
 }
 

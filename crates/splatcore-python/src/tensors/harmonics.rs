@@ -44,7 +44,7 @@ fn spherical_harmonics_fwd(
             masks: maybe(&masks, &checked),
         };
         let colors = colors.slice(&checked);
-        run(py, || harmonics::forward(&input, colors))
+        run(py, &checked, || harmonics::forward(&input, colors))
     })
 }
 
@@ -82,6 +82,6 @@ fn spherical_harmonics_bwd(
         let v_colors = v_colors.slice(&checked);
         let v_coeffs = v_coeffs.slice(&checked);
         let v_dirs = maybe_out(&mut v_dirs, &checked);
-        run(py, || harmonics::backward(&input, v_colors, v_coeffs, v_dirs))
+        run(py, &checked, || harmonics::backward(&input, v_colors, v_coeffs, v_dirs))
     })
 }

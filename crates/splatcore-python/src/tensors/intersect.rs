@@ -49,7 +49,7 @@ fn intersect_count(
         let means2d = means2d.slice::<F>(&checked);
         let radii = radii.slice(&checked);
         let counts = counts.slice(&checked);
-        run(py, || intersect::count(&tiles, means2d, radii, counts))
+        run(py, &checked, || intersect::count(&tiles, means2d, radii, counts))
     })
 }
 
@@ -96,7 +96,7 @@ fn intersect_fill(
             ends: ends.slice(&checked),
         };
         let (ids, flat) = (isect_ids.slice(&checked), flatten_ids.slice(&checked));
-        run(py, || intersect::fill(&tiles, &splats, sort, ids, flat))
+        run(py, &checked, || intersect::fill(&tiles, &splats, sort, ids, flat))
     })
 }
 
@@ -120,5 +120,5 @@ fn intersect_offset(
     let mut offsets = call.values_out::<i32>("offsets", offsets, &sides)?;
     let (checked, _) = call.check()?;
     let (ids, offsets) = (isect_ids.slice(&checked), offsets.slice(&checked));
-    run(py, || intersect::offsets(&tiles, ids, offsets))
+    run(py, &checked, || intersect::offsets(&tiles, ids, offsets))
 }

@@ -73,7 +73,7 @@ fn ssim_fwd(
         };
         let map = map.slice(&checked);
         let partials = maybe_out(&mut partials, &checked);
-        run(py, || ssim::forward(&images, map, partials))
+        run(py, &checked, || ssim::forward(&images, map, partials))
     })
 }
 
@@ -109,6 +109,6 @@ fn ssim_bwd(
         };
         let (partials, v_map) = (partials.slice(&checked), v_map.slice(&checked));
         let v_img1 = v_img1.slice(&checked);
-        run(py, || ssim::backward(&images, partials, v_map, v_img1))
+        run(py, &checked, || ssim::backward(&images, partials, v_map, v_img1))
     })
 }

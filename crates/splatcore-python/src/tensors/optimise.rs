@@ -48,7 +48,7 @@ fn adam(
         let (param, grad) = (param.slice(&checked), grad.slice::<F>(&checked));
         let (mean, square) = (mean.slice(&checked), square.slice(&checked));
         let (channels, valid) = (call.side("D"), maybe(&valid, &checked));
-        run(py, || adam_op::step(channels, param, grad, mean, square, valid, &rates))
+        run(py, &checked, || adam_op::step(channels, param, grad, mean, square, valid, &rates))
     })
 }
 
@@ -81,7 +81,7 @@ fn relocation(
         let (ratios, binoms) = (ratios.slice(&checked), binoms.slice(&checked));
         let new_opacities = new_opacities.slice(&checked);
         let new_scales = new_scales.slice(&checked);
-        run(py, || {
+        run(py, &checked, || {
             relocation_op::relocate(opacities, scales, ratios, binoms, new_opacities, new_scales)
         })
     })
@@ -103,6 +103,6 @@ fn nearest_neighbours(
     let (checked, float) = call.check()?;
     for_float!(float, F => {
         let (points, out) = (points.slice::<F>(&checked), out.slice(&checked));
-        run(py, || neighbours::mean_squared_distances(points, out))
+        run(py, &checked, || neighbours::mean_squared_distances(points, out))
     })
 }

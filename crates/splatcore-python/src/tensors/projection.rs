@@ -82,7 +82,7 @@ fn quat_scale_to_covar_preci_fwd(
         };
         let covars = maybe_out::<F>(&mut covars, &checked);
         let precis = maybe_out::<F>(&mut precis, &checked);
-        run(py, || quat_scale::forward(&input, covars, precis))
+        run(py, &checked, || quat_scale::forward(&input, covars, precis))
     })
 }
 
@@ -118,7 +118,7 @@ fn quat_scale_to_covar_preci_bwd(
         let v_precis = maybe::<F>(&v_precis, &checked);
         let v_quats = v_quats.slice::<F>(&checked);
         let v_scales = v_scales.slice::<F>(&checked);
-        run(py, || quat_scale::backward(&input, v_covars, v_precis, v_quats, v_scales))
+        run(py, &checked, || quat_scale::backward(&input, v_covars, v_precis, v_quats, v_scales))
     })
 }
 
@@ -160,7 +160,7 @@ fn projection_simple_fwd(
             model: camera(camera_model)?,
         };
         let (means2d, covars2d) = (means2d.slice::<F>(&checked), covars2d.slice::<F>(&checked));
-        run(py, || projection::simple_forward(&input, means2d, covars2d))
+        run(py, &checked, || projection::simple_forward(&input, means2d, covars2d))
     })
 }
 
@@ -208,7 +208,7 @@ fn projection_simple_bwd(
         let v_means2d = v_means2d.slice::<F>(&checked);
         let v_covars2d = v_covars2d.slice::<F>(&checked);
         let (v_means, v_covars) = (v_means.slice::<F>(&checked), v_covars.slice::<F>(&checked));
-        run(py, || {
+        run(py, &checked, || {
             projection::simple_backward(&input, v_means2d, v_covars2d, v_means, v_covars)
         })
     })
@@ -330,7 +330,7 @@ fn projection_fwd(
             compensations: maybe_out(&mut compensations, &checked),
         };
         let opacities = maybe(&opacities, &checked);
-        run(py, || projection::forward(&scene, opacities, &culling, out))
+        run(py, &checked, || projection::forward(&scene, opacities, &culling, out))
     })
 }
 
@@ -408,6 +408,6 @@ fn projection_bwd(
             v_viewmats: maybe_out(&mut v_viewmats, &checked),
             v_ks: maybe_out(&mut v_ks, &checked),
         };
-        run(py, || projection::backward(&scene, &input, out))
+        run(py, &checked, || projection::backward(&scene, &input, out))
     })
 }

@@ -147,7 +147,7 @@ fn rasterize_fwd(
             alphas: alphas.slice(&checked),
             last_ids: last_ids.slice(&checked),
         };
-        run(py, || rasterize::forward(&drawn, out))
+        run(py, &checked, || rasterize::forward(&drawn, out))
     })
 }
 
@@ -222,7 +222,7 @@ fn rasterize_bwd(
             v_colors: v_colors.slice(&checked),
             v_opacities: v_opacities.slice(&checked),
         };
-        run(py, || rasterize::backward(&drawn, &input, out))
+        run(py, &checked, || rasterize::backward(&drawn, &input, out))
     })
 }
 
@@ -266,7 +266,7 @@ fn rasterize_to_indices_count(
             transmittances: light.slice(&checked),
         };
         let counts = counts.slice(&checked);
-        run(py, || rasterize::count_indices(&lists, &steps, counts))
+        run(py, &checked, || rasterize::count_indices(&lists, &steps, counts))
     })
 }
 
@@ -324,6 +324,6 @@ fn rasterize_to_indices_fill(
         };
         let starts = starts.slice(&checked);
         let (ids, pixels) = (gaussian_ids.slice(&checked), pixel_ids.slice(&checked));
-        run(py, || rasterize::fill_indices(&lists, &steps, gaussians, starts, ids, pixels))
+        run(py, &checked, || rasterize::fill_indices(&lists, &steps, gaussians, starts, ids, pixels))
     })
 }

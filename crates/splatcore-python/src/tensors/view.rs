@@ -93,8 +93,7 @@ pub struct View {
     pub device: Device,
     /// Of the first value; null only if there is none.
     pub pointer: *mut u8,
-    /// Why it must not be written to.
-    pub locked: Option<&'static str>,
+    read_only: bool,
 }
 
 impl View {
@@ -152,7 +151,7 @@ impl View {
             element,
             device: Device::Cpu,
             pointer,
-            locked: (flags & NPY_ARRAY_WRITEABLE == 0).then_some("is read-only"),
+            read_only: flags & NPY_ARRAY_WRITEABLE == 0,
         })
     }
 
@@ -169,25 +168,30 @@ impl View {
         if !contiguous.is_truthy()? {
             return Err(not_contiguous(name, ".contiguous()"));
         }
-        let size = value.call_method0(intern!(py, "element_size"))?;
-        if size.extract::<usize>()? != element.size() {
-            return Err(no_type(name, &dtype));
-        }
         let shape = value.getattr(intern!(py, "shape"))?;
         let shape = shape
             .cast::<PyTuple>()
             .map_err(|_| no_tensor(name, value))?;
         let sides = shape.iter_borrowed().map(|side| side.extract());
         let pointer = value.call_method0(intern!(py, "data_ptr"))?;
-        let grad = value.getattr(intern!(py, "requires_grad"))?;
         Ok(Self {
             name,
             shape: sides.collect::<PyResult<_>>()?,
             element,
             device,
             pointer: std::ptr::with_exposed_provenance_mut(pointer.extract()?),
-            locked: grad.is_truthy()?.then_some("requires a gradient"),
+            read_only: false,
         })
+    }
+
+    /// Why the argument of which this is must not be written to.
+    pub fn locked(&self, value: &Bound<'_, PyAny>) -> PyResult<Option<&'static str>> {
+        if self.read_only {
+            return Ok(Some("is read-only"));
+        }
+        let gradient = value.getattr_opt(intern!(value.py(), "requires_grad"))?;
+        let required = gradient.is_some_and(|gradient| gradient.is_truthy().unwrap_or(true));
+        Ok(required.then_some("requires a gradient"))
     }
 
     /// How many values there are.
@@ -251,6 +255,12 @@ fn torch_element(name: &str, dtype: &Bound<'_, PyAny>) -> PyResult<Element> {
 
 fn torch_device(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Device> {
     let py = value.py();
+    // Quicker than the device, which torch makes anew.
+    if let Some(on_cpu) = value.getattr_opt(intern!(py, "is_cpu"))?
+        && on_cpu.is_truthy()?
+    {
+        return Ok(Device::Cpu);
+    }
     let device = value.getattr(intern!(py, "device"))?;
     let kind = device.getattr(intern!(py, "type"))?;
     match kind.extract::<&str>()? {

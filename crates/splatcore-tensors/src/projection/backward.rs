@@ -3,7 +3,7 @@
 use super::{Scene, View};
 use crate::error::{check_len, check_maybe, wrong};
 use crate::linear::{Mat2, Mat3, Vec3, add, apply, mul, sandwich_backward, transposed, zeros};
-use crate::parallel::{ROWS, pieces};
+use crate::parallel::{ROWS, Work, pieces};
 use crate::quat_scale::Shapes;
 use crate::{Real, Result};
 use rayon::prelude::*;
@@ -139,8 +139,7 @@ pub fn backward<F: Real>(
         .collect();
     let sums: Vec<Vec<CameraSum>> = work
         .into_par_iter()
-        .map(|piece| of_piece(scene, input, piece, with_cameras))
-        .collect();
+        .made(|piece| of_piece(scene, input, piece, with_cameras));
     if with_cameras {
         write_cameras(scene, &sums, each, out.v_viewmats, out.v_ks);
     }

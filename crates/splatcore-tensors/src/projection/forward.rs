@@ -3,7 +3,7 @@
 use super::{Scene, View, flatten};
 use crate::error::{check_len, check_maybe};
 use crate::linear::Mat2;
-use crate::parallel::{ROWS, pieces};
+use crate::parallel::{ROWS, Work, pieces};
 use crate::{Real, Result};
 use rayon::prelude::*;
 use splatcore_core::semantics::ALPHA_MIN;
@@ -88,7 +88,7 @@ pub fn forward<F: Real>(
     let rows = rows.zip(out.means2d.par_chunks_mut(2 * ROWS));
     let rows = rows.zip(out.depths.par_chunks_mut(ROWS));
     let rows = rows.zip(out.conics.par_chunks_mut(3 * ROWS));
-    rows.zip(compensations).for_each(
+    rows.zip(compensations).each(
         |(((((piece, radii), means2d), depths), conics), mut compensations)| {
             for (i, depth) in depths.iter_mut().enumerate() {
                 let row = piece * ROWS + i;

@@ -4,7 +4,7 @@ use super::camera::{CameraModel, Intrinsics};
 use super::flatten;
 use crate::error::check_len;
 use crate::linear::{Mat2, Mat3, Vec3, sandwich_backward};
-use crate::parallel::ROWS;
+use crate::parallel::{ROWS, Work};
 use crate::{Real, Result};
 use rayon::prelude::*;
 
@@ -64,13 +64,12 @@ pub fn simple_forward<F: Real>(
     let (means2d, _) = means2d.as_chunks_mut::<2>();
     let (covars2d, _) = covars2d.as_chunks_mut::<4>();
     let rows = means2d.par_iter_mut().zip(covars2d).enumerate();
-    rows.with_min_len(ROWS)
-        .for_each(|(row, (mean2d, covar2d))| {
-            let (intrinsics, mean, covar) = input.row(row);
-            let seen = intrinsics.project(input.model, &mean);
-            *mean2d = seen.mean2d;
-            covar2d.copy_from_slice(flatten(&seen.jacobian, &covar).as_flattened());
-        });
+    rows.with_min_len(ROWS).each(|(row, (mean2d, covar2d))| {
+        let (intrinsics, mean, covar) = input.row(row);
+        let seen = intrinsics.project(input.model, &mean);
+        *mean2d = seen.mean2d;
+        covar2d.copy_from_slice(flatten(&seen.jacobian, &covar).as_flattened());
+    });
     Ok(())
 }
 
@@ -95,18 +94,17 @@ pub fn simple_backward<F: Real>(
     let (v_means, _) = v_means.as_chunks_mut::<3>();
     let (v_covars, _) = v_covars.as_chunks_mut::<9>();
     let rows = v_means.par_iter_mut().zip(v_covars).enumerate();
-    rows.with_min_len(ROWS)
-        .for_each(|(row, (v_mean, v_covar))| {
-            let (intrinsics, mean, covar) = input.row(row);
-            let jacobian = intrinsics.project(input.model, &mean).jacobian;
-            let g = &v_covars2d[4 * row..][..4];
-            let g: Mat2<F> = [[g[0], g[1]], [g[2], g[3]]];
-            let (v_jacobian, of_covar) = sandwich_backward(&jacobian, &covar, &g);
-            let v_mean2d = [v_means2d[2 * row], v_means2d[2 * row + 1]];
-            *v_mean = intrinsics
-                .backward(input.model, &mean, v_mean2d, &v_jacobian)
-                .mean;
-            v_covar.copy_from_slice(of_covar.as_flattened());
-        });
+    rows.with_min_len(ROWS).each(|(row, (v_mean, v_covar))| {
+        let (intrinsics, mean, covar) = input.row(row);
+        let jacobian = intrinsics.project(input.model, &mean).jacobian;
+        let g = &v_covars2d[4 * row..][..4];
+        let g: Mat2<F> = [[g[0], g[1]], [g[2], g[3]]];
+        let (v_jacobian, of_covar) = sandwich_backward(&jacobian, &covar, &g);
+        let v_mean2d = [v_means2d[2 * row], v_means2d[2 * row + 1]];
+        *v_mean = intrinsics
+            .backward(input.model, &mean, v_mean2d, &v_jacobian)
+            .mean;
+        v_covar.copy_from_slice(of_covar.as_flattened());
+    });
     Ok(())
 }

@@ -7,6 +7,7 @@
 use super::splat::{Light, Splat};
 use super::{Block, Drawn};
 use crate::error::{check_len, check_maybe};
+use crate::parallel::Work;
 use crate::{Real, Result};
 use rayon::prelude::*;
 
@@ -104,7 +105,7 @@ pub fn backward<F: Real>(
             end += 1;
         }
         let tiles = (first..end).into_par_iter().with_max_len(1);
-        let sums: Vec<Vec<F>> = tiles.map(|tile| of_tile(drawn, input, tile)).collect();
+        let sums: Vec<Vec<F>> = tiles.made(|tile| of_tile(drawn, input, tile));
         for (tile, sums) in (first..end).zip(&sums) {
             out.add(&lists.flatten_ids[lists.list(tile)], sums, width);
         }

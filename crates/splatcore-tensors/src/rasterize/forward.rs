@@ -3,6 +3,7 @@
 use super::splat::{Light, Splat};
 use super::{Block, Drawn};
 use crate::error::check_len;
+use crate::parallel::Work;
 use crate::{Real, Result};
 use rayon::prelude::*;
 
@@ -49,7 +50,7 @@ pub fn forward<F: Real>(drawn: &Drawn<'_, F>, out: Pixels<'_, F>) -> Result {
         })
         .collect();
     let bands = bands.into_par_iter().with_max_len(1).enumerate();
-    bands.for_each_init(Light::new, |light, (i, mut band)| {
+    bands.each_with(Light::new, |light, (i, mut band)| {
         let (image, row) = (i / lists.bands(), i % lists.bands());
         band.colors.fill(F::zero());
         band.last_ids.fill(0);

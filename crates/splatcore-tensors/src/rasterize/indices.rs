@@ -4,6 +4,7 @@
 use super::splat::{Splat, behind};
 use super::{Block, Lists};
 use crate::error::{check_len, wrong};
+use crate::parallel::{Work, first_error};
 use crate::{Real, Result};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -51,7 +52,7 @@ pub fn count_indices<F: Real>(
         return Ok(());
     }
     let bands = lists.cut(counts, 1).into_par_iter().with_max_len(1);
-    bands.enumerate().for_each(|(band, counts)| {
+    bands.enumerate().each(|(band, counts)| {
         counts.fill(0);
         walk(lists, steps, band, |pixel, _| counts[pixel] += 1);
     });
@@ -82,18 +83,17 @@ pub fn fill_indices<F: Real>(
         };
     }
     let work = cut_outputs(lists, starts, gaussian_ids, pixel_ids)?;
-    work.into_par_iter()
-        .enumerate()
-        .try_for_each(|(band, mut out)| {
-            let mut fits = true;
-            walk(lists, steps, band, |pixel, id| {
-                fits &= out.push(pixel, (id % gaussians.max(1)) as i64);
-            });
-            match fits && out.is_full() {
-                true => Ok(()),
-                false => no_sums(),
-            }
-        })
+    let bands = work.into_par_iter().with_max_len(1).enumerate();
+    first_error(bands.made(|(band, mut out)| {
+        let mut fits = true;
+        walk(lists, steps, band, |pixel, id| {
+            fits &= out.push(pixel, (id % gaussians.max(1)) as i64);
+        });
+        match fits && out.is_full() {
+            true => Ok(()),
+            false => no_sums(),
+        }
+    }))
 }
 
 fn no_sums<T>() -> Result<T> {

@@ -16,8 +16,8 @@ pub use forward::{Pixels, forward};
 pub use indices::{Steps, count_indices, fill_indices};
 
 use crate::error::{check_len, check_maybe, wrong};
+use crate::parallel::position;
 use crate::{Real, Result};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Splats, and the tiles' lists of them.
@@ -94,11 +94,7 @@ impl<F: Real> Lists<'_, F> {
     fn check_lists(&self) -> Result {
         let (m, total) = (self.opacities.len(), self.flatten_ids.len());
         let exists = |id: i32| usize::try_from(id).is_ok_and(|id| id < m);
-        if let Some(at) = self
-            .flatten_ids
-            .par_iter()
-            .position_first(|&id| !exists(id))
-        {
+        if let Some(at) = position(self.flatten_ids, |&id| !exists(id)) {
             let found = format!("{} at {at}", self.flatten_ids[at]);
             return wrong(
                 "flatten_ids",

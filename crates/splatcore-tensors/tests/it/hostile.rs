@@ -124,12 +124,14 @@ fn splats_that_are_no_numbers_are_not_drawn() {
     }
 }
 
+type Change = fn(&mut Lists<'_, f64>);
+
 #[test]
 fn lists_that_do_not_fit_are_refused() {
     let (means, conics, opacities) = ([1.0; 4], [0.5; 6], [0.5; 2]);
     let right = lists(&means, &conics, &opacities);
     assert!(draw(right, &[1.0; 2]).is_ok());
-    let changes: [(&str, fn(&mut Lists<'_, f64>)); 12] = [
+    let changes: [(&str, Change); 12] = [
         ("flatten_ids", |lists| lists.flatten_ids = &[0, 2]),
         ("flatten_ids", |lists| lists.flatten_ids = &[-1, 0]),
         ("tile_offsets", |lists| lists.tile_offsets = &[3]),

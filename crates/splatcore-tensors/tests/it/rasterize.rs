@@ -185,7 +185,7 @@ fn pixels_are_those_of_a_plain_loop() {
 #[test]
 fn dark_pixels_masked_tiles_and_odd_conics_are_those_of_a_plain_loop() {
     let mut world = World::new(60, 3);
-    world.opacities.iter_mut().for_each(|v| *v = 0.5 + *v);
+    world.opacities.iter_mut().for_each(|v| *v += 0.5);
     compare_with_loop(&world);
     let ended = world
         .image()
@@ -289,7 +289,7 @@ fn gradients_are_those_of_finite_differences() {
 fn gradients_with_thresholds_are_those_of_a_plain_loop() {
     let d = 3;
     let mut world = World::new(60, d);
-    world.opacities.iter_mut().for_each(|v| *v = 0.3 + *v);
+    world.opacities.iter_mut().for_each(|v| *v += 0.3);
     world.masks = Some((0..12).map(|tile| u8::from(tile != 4)).collect());
     let mut numbers = Numbers::new(32);
     let v_colors = numbers.within(PIXELS * d, -1.0, 1.0);

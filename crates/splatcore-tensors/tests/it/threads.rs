@@ -127,4 +127,5 @@ fn bits_do_not_depend_on_the_number_of_threads() {
     assert!(one.iter().filter(|&&bits| bits != 0).count() > one.len() / 2);
     assert!(one == on(3));
     assert!(one == on(8));
+    assert!(one == splatcore_tensors::on_this_thread(results));
 }
