@@ -7,10 +7,12 @@
     splatcore.render(scene, camera).save("view.png")
 
 Arrays are NumPy's, in the processor's memory. ``splatcore.torch`` renders torch tensors and gives
-their gradients; torch is only imported there. The command line is ``python -m splatcore``.
+their gradients; ``splatcore.compat`` stands in for gsplat and INRIA's rasterizer, and ``install``
+puts it in their place. Torch is only imported there. The command line is ``python -m splatcore``.
 """
 
 from . import metrics
+from ._install import Installation, install
 from ._splatcore import (
     Camera,
     Dataset,
@@ -32,6 +34,7 @@ __all__ = [
     "Dataset",
     "Error",
     "Gradients",
+    "Installation",
     "Renderer",
     "Rendering",
     "Scene",
@@ -39,6 +42,7 @@ __all__ = [
     "TrainingInterrupted",
     "TrainingState",
     "__version__",
+    "install",
     "metrics",
     "render",
     "train",

@@ -1,0 +1,113 @@
+"""Gradients of ``splatcore.compat.gsplat`` against differences (``gradcheck``) in float64."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+import scenes  # noqa: E402
+from torch.autograd import gradcheck  # noqa: E402
+
+from splatcore.compat import gsplat  # noqa: E402
+
+SIZE = (7, 6)
+
+
+def small(**options):
+    """Five Gaussians in an image of 7x6 pixels, their colours and cameras."""
+    given = scenes.make(seed=3, count=5, cameras=options.pop("cameras", 2), **options)
+    scale = torch.tensor([[0.25], [0.25], [1.0]], dtype=torch.float64)
+    given["Ks"] = (given["Ks"].detach() * scale).requires_grad_()
+    return given
+
+
+# Per case: the scene and the options of the call.
+CASES = {
+    "harmonics": ({"degree": 2}, {"sh_degree": 2}),
+    "packed": ({"degree": 1, "per_camera": True}, {"sh_degree": 1, "packed": True}),
+    "antialiased": ({"degree": None}, {"rasterize_mode": "antialiased"}),
+    "expected depths": ({"degree": None}, {"render_mode": "RGB+ED"}),
+    "depths": ({"degree": None}, {"render_mode": "D"}),
+    "covariances": ({"degree": None, "covars": True}, {"packed": True}),
+    "orthographic": ({"degree": None}, {"camera_model": "ortho"}),
+    "fisheye": ({"degree": None}, {"camera_model": "fisheye", "render_mode": "RGB+D"}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rasterization(name):
+    scene, options = CASES[name]
+    given = small(**scene)
+    names = list(given)
+
+    def draw(*parts):
+        parts = dict(zip(names, parts))
+        image, alphas, _ = gsplat.rasterization(
+            quats=parts.pop("quats", None),
+            scales=parts.pop("scales", None),
+            width=SIZE[0],
+            height=SIZE[1],
+            **{"packed": False, **options},
+            **parts,
+        )
+        return image, alphas
+
+    image, _ = draw(*given.values())
+    assert image.detach().std() > 0.01
+    if options.get("render_mode") == "D":
+        given["backgrounds"].requires_grad_(False)
+        given["colors"].requires_grad_(False)
+    assert gradcheck(draw, tuple(given.values()), fast_mode=False, atol=1e-5, rtol=1e-4)
+
+
+def test_projection():
+    given = small(degree=None)
+    names = ("means", "quats", "scales", "viewmats", "Ks")
+
+    def project(means, quats, scales, viewmats, Ks):
+        found = gsplat.fully_fused_projection(
+            means, None, quats, scales, viewmats, Ks, *SIZE, calc_compensations=True
+        )
+        return found[1:]
+
+    assert gradcheck(project, tuple(given[name] for name in names))
+
+
+def test_pieces():
+    random = torch.Generator().manual_seed(2)
+
+    def normal(*shape):
+        return torch.randn(*shape, generator=random, dtype=torch.float64).requires_grad_()
+
+    quats, scales = normal(4, 4), (normal(4, 3).detach().abs() + 0.3).requires_grad_()
+    for triu in (False, True):
+        for wanted in ((True, True), (True, False), (False, True)):
+            assert gradcheck(
+                lambda q, s: [
+                    part
+                    for part in gsplat.quat_scale_to_covar_preci(q, s, *wanted, triu)
+                    if part is not None
+                ],
+                (quats, scales),
+            )
+    for degree in range(5):
+        k = (degree + 1) ** 2 + 1
+        masks = torch.tensor([True, False, True])
+        assert gradcheck(
+            lambda d, c: gsplat.spherical_harmonics(degree, d, c, masks),
+            (normal(3, 3), normal(3, k, 3)),
+        )
+    _, Ks = scenes.poses(2)
+    means = normal(2, 3, 3).detach()
+    means[..., 2] += 4
+    half = normal(2, 3, 3, 3).detach()
+    for model in ("pinhole", "ortho", "fisheye"):
+        assert gradcheck(
+            lambda m, c: gsplat.proj(m, c, Ks, *SIZE, model),
+            (means.requires_grad_(), (half @ half.transpose(-1, -2)).requires_grad_()),
+        )
+    view, _ = scenes.poses(2)
+    covars = normal(5, 3, 3)
+    moved = gsplat.world_to_cam(normal(5, 3), covars, view)
+    assert moved[0].shape == (2, 5, 3) and moved[1].shape == (2, 5, 3, 3)
+    turn = view[1, :3, :3]
+    torch.testing.assert_close(moved[1][1, 4], turn @ covars[4] @ turn.T)
