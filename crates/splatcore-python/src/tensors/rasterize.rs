@@ -324,6 +324,8 @@ fn rasterize_to_indices_fill(
         };
         let starts = starts.slice(&checked);
         let (ids, pixels) = (gaussian_ids.slice(&checked), pixel_ids.slice(&checked));
-        run(py, &checked, || rasterize::fill_indices(&lists, &steps, gaussians, starts, ids, pixels))
+        run(py, &checked, || {
+            rasterize::fill_indices(&lists, &steps, gaussians, starts, ids, pixels)
+        })
     })
 }

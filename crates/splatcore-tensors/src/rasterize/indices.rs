@@ -233,10 +233,11 @@ fn walk_tile<F: Real>(
         };
         let window = splat.window(block);
         for y in window.rows() {
+            let row = splat.row(y);
             for x in window.columns(y) {
                 let pixel = &mut light[block.index(x, y)];
                 let Some(before) = *pixel else { continue };
-                let Some(fragment) = splat.fragment(x, y, lists.alpha_max) else {
+                let Some(fragment) = row.fragment(x, lists.alpha_max) else {
                     continue;
                 };
                 *pixel = behind(before, fragment.alpha);

@@ -202,6 +202,7 @@ impl Block {
     }
 
     /// The number of a pixel in the block.
+    #[inline]
     fn index(&self, x: usize, y: usize) -> usize {
         (y - self.y.start) * self.x.len() + x - self.x.start
     }

@@ -54,43 +54,66 @@ impl<F: Real> Splat<F> {
         self.opacity
     }
 
-    /// `None` if it is not drawn.
-    pub fn fragment(&self, x: usize, y: usize, alpha_max: F) -> Option<Fragment<F>> {
-        let [dx, dy] = self.delta(x, y);
+    /// The splat at a row of pixels.
+    pub fn row(&self, y: usize) -> Row<F> {
+        let half = F::of(0.5);
         let [a, b, c] = self.conic;
-        let sigma = F::of(0.5) * (a * dx * dx + c * dy * dy) + b * dx * dy;
+        let dy = self.y - middle(y);
+        Row {
+            x: self.x,
+            opacity: self.opacity,
+            most_sigma: self.most_sigma,
+            square: half * a,
+            linear: b * dy,
+            constant: half * c * dy * dy,
+        }
+    }
+
+    /// Where in a block it can be drawn.
+    pub fn window(&self, block: &Block) -> Window {
+        let [a, b, c] = self.conic.map(F::wide);
+        let most = 2.0 * self.most_sigma.wide();
+        let determinant = a * c - b * b;
+        let ellipse = a > 0.0 && determinant > 0.0;
+        let at = [self.x.wide(), self.y.wide()];
+        Window {
+            at,
+            ellipse: ellipse.then(|| Ellipse {
+                slant: b / a,
+                square: most / a,
+                curve: determinant / (a * a),
+            }),
+            columns: block.x.clone(),
+            rows: match ellipse {
+                true => between(at[1], (most * a / determinant).sqrt(), &block.y),
+                false => block.y.clone(),
+            },
+        }
+    }
+}
+
+/// A splat at a row of pixels: sigma = (square dx + linear) dx + constant.
+pub(super) struct Row<F> {
+    x: F,
+    opacity: F,
+    most_sigma: F,
+    square: F,
+    linear: F,
+    constant: F,
+}
+
+impl<F: Real> Row<F> {
+    /// `None` if it is not drawn.
+    #[inline]
+    pub fn fragment(&self, x: usize, alpha_max: F) -> Option<Fragment<F>> {
+        let dx = self.x - middle(x);
+        let sigma = (self.square * dx + self.linear) * dx + self.constant;
         if !(sigma >= F::zero() && sigma <= self.most_sigma) {
             return None;
         }
         let falloff = (-sigma).exp();
         let alpha = alpha_max.min(self.opacity * falloff);
         (alpha >= F::of(ALPHA_MIN)).then_some(Fragment { alpha, falloff })
-    }
-
-    /// Where in a block it can be drawn.
-    pub fn window(&self, block: &Block) -> Window {
-        let [a, b, c] = self.conic.map(F::wide);
-        let determinant = a * c - b * b;
-        let window = Window {
-            at: [self.x.wide(), self.y.wide()],
-            most: 2.0 * self.most_sigma.wide(),
-            a,
-            b,
-            determinant,
-            columns: block.x.clone(),
-            rows: block.y.clone(),
-        };
-        // An ellipse: its extent in y is sqrt(most a / determinant). Other conics reach anywhere.
-        match a > 0.0 && determinant > 0.0 {
-            true => {
-                let reach = (window.most * a / determinant).sqrt();
-                Window {
-                    rows: between(window.at[1], reach, &block.y),
-                    ..window
-                }
-            }
-            false => Window { a: 0.0, ..window },
-        }
     }
 }
 
@@ -99,29 +122,35 @@ fn middle<F: Real>(pixel: usize) -> F {
     F::of(pixel as f64 + 0.5)
 }
 
-/// The pixels of a range whose middles are at most so far from a place, and one more at each side.
+/// The pixels of a range whose middles are at most so far from a place, and one or two more at each
+/// side.
 fn between(at: f64, reach: f64, within: &Range<usize>) -> Range<usize> {
     if !(at.is_finite() && reach.is_finite()) {
         return within.clone();
     }
-    // Casts of floats saturate.
-    let first = (at - reach - 1.5).ceil().max(0.0) as usize;
-    let end = ((at + reach + 0.5).floor().max(-1.0) + 1.0) as usize;
+    // Casts saturate, and round down what is not negative.
+    let [first, end] = [at - reach - 1.5, at + reach + 1.5].map(|edge| edge.max(0.0) as usize);
     let first = first.clamp(within.start, within.end);
     first..end.clamp(first, within.end)
 }
 
-/// The pixels of a block where a splat can be drawn: those of an ellipse.
+/// The pixels of a block where a splat can be drawn. If it is no ellipse, that can be anywhere.
 pub(super) struct Window {
     at: [f64; 2],
-    /// Twice the largest sigma.
-    most: f64,
-    /// The conic's first value, 0 if it is no ellipse.
-    a: f64,
-    b: f64,
-    determinant: f64,
+    ellipse: Option<Ellipse>,
     columns: Range<usize>,
     rows: Range<usize>,
+}
+
+/// Where sigma is at its largest: with dy given, at
+/// dx = -slant dy ± sqrt(square - curve dy²).
+///
+/// This solves a dx² + 2 b dx dy + c dy² = 2 sigma: slant is b / a, square 2 sigma / a, curve
+/// (a c - b²) / a².
+struct Ellipse {
+    slant: f64,
+    square: f64,
+    curve: f64,
 }
 
 impl Window {
@@ -129,17 +158,19 @@ impl Window {
         self.rows.clone()
     }
 
-    /// The pixels of a row. With dy given, sigma is at its largest where
-    /// a dx = -b dy ± sqrt(most a - determinant dy²).
+    /// The pixels of a row.
     pub fn columns(&self, row: usize) -> Range<usize> {
-        if self.a == 0.0 {
+        let Some(ellipse) = &self.ellipse else {
+            return self.columns.clone();
+        };
+        let dy = self.at[1] - (row as f64 + 0.5);
+        let square = ellipse.square - ellipse.curve * dy * dy;
+        if square.is_nan() {
             return self.columns.clone();
         }
         // The rows reach a pixel beyond the ellipse.
-        let dy = self.at[1] - (row as f64 + 0.5);
-        let square = (self.most * self.a - self.determinant * dy * dy).max(0.0);
-        let middle = self.at[0] + self.b * dy / self.a;
-        between(middle, square.sqrt() / self.a, &self.columns)
+        let reach = square.max(0.0).sqrt();
+        between(self.at[0] + ellipse.slant * dy, reach, &self.columns)
     }
 }
 
@@ -189,22 +220,25 @@ impl<F: Real> Light<F> {
     ) {
         let window = splat.window(block);
         for y in window.rows() {
-            for x in window.columns(y) {
-                let pixel = block.index(x, y);
-                if self.done[pixel] {
+            let (columns, row) = (window.columns(y), splat.row(y));
+            let first = block.index(columns.start, y);
+            let pixels = first..first + columns.len();
+            let light = &mut self.transmittance[pixels.clone()];
+            let states = light.iter_mut().zip(&mut self.done[pixels.clone()]);
+            for ((x, pixel), (light, done)) in columns.zip(pixels).zip(states) {
+                if *done {
                     continue;
                 }
-                let Some(fragment) = splat.fragment(x, y, alpha_max) else {
+                let Some(fragment) = row.fragment(x, alpha_max) else {
                     continue;
                 };
-                let before = self.transmittance[pixel];
-                match behind(before, fragment.alpha) {
+                match behind(*light, fragment.alpha) {
                     Some(left) => {
-                        draw([x, y], pixel, &fragment, before);
-                        self.transmittance[pixel] = left;
+                        draw([x, y], pixel, &fragment, *light);
+                        *light = left;
                     }
                     None => {
-                        self.done[pixel] = true;
+                        *done = true;
                         self.live -= 1;
                     }
                 }
