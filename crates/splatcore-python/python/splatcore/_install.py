@@ -137,6 +137,11 @@ def _gsplat(installation: Installation) -> None:
     ours, found = _ours("gsplat"), _gsplat_version()
     paths: dict[str, list[str]] = {"gsplat": [], "gsplat.cuda": []}
     if found is not None:
+        if not found.startswith(("1.4.", "1.5.")):
+            raise ImportError(
+                f"gsplat's stand-in goes with gsplat 1.4 or 1.5, found {found}: "
+                "pip install gsplat==1.5.3, or import splatcore.compat.gsplat by its own name"
+            )
         before = vars(ours.settings).copy()
         ours.settings.like_gsplat(found)
         installation._undo.append(lambda: ours.settings.update(**before))

@@ -310,6 +310,7 @@ REFUSED = [
     ({"scales": None}, ValueError, "scales must be given unless covars are, found None"),
     ({"Ks": torch.empty(2, 3, 3, dtype=F, device="meta")}, ValueError, "Ks must be on cpu .* meta"),
     ({"width": 0}, ValueError, "width must be positive, found 0"),
+    ({"tile_size": 0}, ValueError, "tile_size must be positive, found 0"),
     ({"width": 2.5}, TypeError, "width must be an int, found float"),
     ({"render_mode": "RGBD"}, ValueError, "render_mode must be one of .* found 'RGBD'"),
     ({"rasterize_mode": "sharp"}, ValueError, "rasterize_mode must be one of .* 'sharp'"),

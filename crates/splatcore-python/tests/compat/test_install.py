@@ -110,6 +110,14 @@ def test_csrc_needs_its_gsplat(tmp_path, monkeypatch):
     assert loaded() == before
 
 
+def test_another_gsplat_is_refused(tmp_path, monkeypatch):
+    write_gsplat(tmp_path, "0.1.13")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    with pytest.raises(ImportError, match="goes with gsplat 1.4 or 1.5, found 0.1.13: pip install"):
+        splatcore.install("gsplat")
+
+
 def test_wrong_names_are_refused():
     with pytest.raises(ValueError, match="names must be of gsplat, .* found 'nerfacc'"):
         splatcore.install("nerfacc")

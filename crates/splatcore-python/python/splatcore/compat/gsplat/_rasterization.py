@@ -84,6 +84,8 @@ def rasterization(
             "viewmats_rs": viewmats_rs,
         }
     )
+    for name, side in (("width", width), ("height", height), ("tile_size", tile_size)):
+        _checks.size(name, side)
     _checks.choice("render_mode", render_mode, RENDER_MODES)
     _checks.choice("rasterize_mode", rasterize_mode, ("classic", "antialiased"))
     if covars is not None:
