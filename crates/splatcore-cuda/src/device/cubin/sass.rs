@@ -97,7 +97,7 @@ const OPCODES: [(Class, Opcodes); 20] = [
             (0x076, "FMNMX3"),
         ],
     ),
-    (Fma, &[(0x023, "FFMA"), (0x049, "FFMA2")]),
+    (Fma, &[(0x023, "FFMA"), (0x049, "FFMA2"), (0x055, "UFFMA")]),
     (
         Half,
         &[
@@ -162,6 +162,7 @@ const OPCODES: [(Class, Opcodes); 20] = [
             (0x036, "VIADD"),
             (0x046, "VIADDMNMX"),
             (0x048, "VIMNMX"),
+            (0x085, "UIMNMX"),
             (0x087, "USEL"),
             (0x08c, "UISETP"),
             (0x090, "UIADD3"),
@@ -239,6 +240,7 @@ const OPCODES: [(Class, Opcodes); 20] = [
             (0x18c, "ATOMS"),
             (0x18d, "ATOMS"),
             (0x18e, "REDG"),
+            (0x1a2, "ATOM"),
             (0x1a6, "REDG"),
             (0x1a7, "SYNCS"),
             (0x1a8, "ATOMG"),
