@@ -108,11 +108,7 @@ impl MockLearner {
 }
 
 impl Scored for MockLearner {
-    fn visibility(
-        &mut self,
-        _: &Camera,
-        _: &RenderOptions,
-    ) -> Result<TileCounts, Visibility, BackendError> {
+    fn visibility(&mut self, _: &Camera, _: &RenderOptions) -> Result<Visibility, BackendError> {
         Ok(Visibility::unseen(self.count()))
     }
     fn tile_counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<TileCounts, BackendError> {

@@ -13,6 +13,11 @@ const PICTURE: &str = "(() => { const c = document.getElementById('view'); \
 /// The picture that rests is there.
 const RESTS: &str = "document.getElementById('view').dataset.lossless === 'true'";
 
+/// Presses a key.
+fn key(key: &str) -> String {
+    format!("dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}' }})); true")
+}
+
 #[test]
 fn the_page_shows_the_scene_and_follows_the_mouse() {
     let viewer = Viewer::start(true);
@@ -50,6 +55,32 @@ fn the_page_shows_the_scene_and_follows_the_mouse() {
         browser
             .until(&format!("{RESTS} && {PICTURE} !== {focused}"))
             .await;
+
+        // Tiles as colours come with a legend, which goes with them.
+        let shown = "getComputedStyle(document.getElementById('heat')).display";
+        assert_eq!(browser.value(shown).await, "none");
+        let before = browser.value(PICTURE).await;
+        browser.value(&key("4")).await;
+        browser
+            .until(&format!("{RESTS} && {PICTURE} !== {before}"))
+            .await;
+        assert_eq!(browser.value(shown).await, "block");
+        let legend = browser
+            .value("document.getElementById('heat').innerText")
+            .await;
+        let legend = legend.as_str().unwrap();
+        assert!(
+            legend.contains("16x16") && legend.contains("4,095+"),
+            "{legend}"
+        );
+        let bar = "document.getElementById('heat-bar').style.background";
+        let bar = browser.value(bar).await;
+        assert!(
+            bar.as_str().unwrap().contains("rgb(255, 255, 224)"),
+            "{bar}"
+        );
+        browser.value(&key("1")).await;
+        assert_eq!(browser.value(shown).await, "none");
 
         // A photo is laid over the render of its camera.
         let visit = "(() => { const s = document.getElementById('camera'); s.value = '0'; \
