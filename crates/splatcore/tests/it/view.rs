@@ -88,8 +88,9 @@ impl Watched {
 
     fn ask_for(&mut self, seq: u32, channel: &str, style: &str) {
         self.say(serde_json::json!({
-            "type": "view", "seq": seq, "channel": channel, "style": style, "position": [0, 0, -6], "fov": 50, "width": 64,
-            "height": 48, "rotation": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+            "type": "view", "seq": seq, "channel": channel, "style": style,
+            "position": [0, 0, -6], "fov": 50, "width": 64, "height": 48,
+            "rotation": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
         }));
     }
 
