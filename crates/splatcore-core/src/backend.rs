@@ -20,7 +20,7 @@ pub use refine::{Consistency, Refine, RefineReport, Scores, Scoring};
 pub use state::LearnerState;
 pub use step::{LearningRates, Statistic, StepPlan};
 pub use times::{Profile, StageTimes, Timed};
-pub use visibility::{Scored, Visibility};
+pub use visibility::{Scored, TileCounts, Visibility};
 
 use crate::exposure::Exposure;
 use crate::pipeline::Blend;
@@ -64,7 +64,8 @@ pub struct MemoryPlan {
     pub working: u64,
 }
 
-/// An uploaded scene. It also tells how much of each Gaussian a view shows ([`Scored`]).
+/// An uploaded scene. It also tells how much of each Gaussian a view shows and how many each tile
+/// takes ([`Scored`]).
 pub trait Renderer: Scored + Send {
     /// Number of Gaussians now.
     fn count(&self) -> usize;

@@ -13,7 +13,8 @@ use crate::simd::Level;
 use crate::sort;
 use rayon::prelude::*;
 use splatcore_core::backend::{
-    BackendError, FrameCounts, RenderOptions, Rendered, StageTimes, Visibility, WarpCounts,
+    BackendError, FrameCounts, RenderOptions, Rendered, StageTimes, TileCounts, Visibility,
+    WarpCounts,
 };
 use splatcore_core::pipeline::{Backward, Blend};
 use splatcore_core::semantics::TILE;
@@ -331,6 +332,15 @@ impl Frame {
             visibility.fragments[i] += fragments as u64;
         }
         visibility
+    }
+
+    /// Lengths of the tiles' lists. After [`Frame::forward`].
+    pub fn tile_counts(&self, camera: &Camera) -> TileCounts {
+        let starts = self.lists.tile_start.windows(2);
+        TileCounts {
+            tiles: [camera.width, camera.height].map(|side| (side as usize).div_ceil(TILE)),
+            counts: starts.map(|start| start[1] - start[0]).collect(),
+        }
     }
 
     /// The image, interleaved.

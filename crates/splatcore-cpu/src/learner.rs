@@ -7,7 +7,7 @@ use crate::frame::Frame;
 use crate::limit_scales::limit_scales;
 use crate::loss::Loss;
 use crate::reduced::Reduced;
-use crate::renderer::{check, counts, gradients, render, stage_times, visibility};
+use crate::renderer::{check, counts, gradients, render, stage_times, tile_counts, visibility};
 use crate::scene::Scene;
 use crate::score::score;
 use crate::smoothing::filters;
@@ -15,8 +15,8 @@ use crate::step::update;
 use crate::workers::Workers;
 use splatcore_core::backend::{
     BackendError, Deferred, FrameCounts, Learner, LearnerState, Profile, Profiled, Refine,
-    RefineReport, RenderOptions, Rendered, Renderer, Scored, StageTimes, StepPlan, Timed,
-    Visibility,
+    RefineReport, RenderOptions, Rendered, Renderer, Scored, StageTimes, StepPlan, TileCounts,
+    Timed, Visibility,
 };
 use splatcore_core::exposure::{Exposure, Exposures, IDENTITY};
 use splatcore_core::smoothing::fuse;
@@ -132,6 +132,15 @@ impl Scored for CpuLearner {
     ) -> Result<Visibility, BackendError> {
         let scene = (&self.state.gaussians, &self.state.smoothing[..]);
         visibility(&self.workers, scene, &mut self.frame, camera, options)
+    }
+
+    fn tile_counts(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<TileCounts, BackendError> {
+        let scene = (&self.state.gaussians, &self.state.smoothing[..]);
+        tile_counts(&self.workers, scene, &mut self.frame, camera, options)
     }
 }
 

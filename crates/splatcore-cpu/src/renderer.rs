@@ -5,8 +5,8 @@ use crate::scene::Scene;
 use crate::step::{Rows, rows_backward};
 use crate::workers::Workers;
 use splatcore_core::backend::{
-    BackendError, FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, Timed,
-    Visibility,
+    BackendError, FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, TileCounts,
+    Timed, Visibility,
 };
 use splatcore_core::{Camera, Gaussians, Image, checks};
 use std::time::Instant;
@@ -93,6 +93,15 @@ impl Scored for CpuRenderer {
         let scene = (&self.scene, &[][..]);
         visibility(&self.workers, scene, &mut self.frame, camera, options)
     }
+
+    fn tile_counts(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<TileCounts, BackendError> {
+        let scene = (&self.scene, &[][..]);
+        tile_counts(&self.workers, scene, &mut self.frame, camera, options)
+    }
 }
 
 /// Refuses arrays that do not belong together; the kernels rely on it.
@@ -148,6 +157,20 @@ pub(crate) fn visibility(
         frame.forward(workers.level, scene, camera, options, false)?;
         Ok(frame.visibility(camera, options, count))
     })
+}
+
+pub(crate) fn tile_counts(
+    workers: &Workers,
+    (scene, smoothing): (&Gaussians, &[f32]),
+    frame: &mut Frame,
+    camera: &Camera,
+    options: &RenderOptions,
+) -> Result<TileCounts, BackendError> {
+    let scene = Scene::with_smoothing(scene, smoothing, options.sh_degree);
+    workers
+        .pool
+        .install(|| frame.forward(workers.level, scene, camera, options, false))?;
+    Ok(frame.tile_counts(camera))
 }
 
 pub(crate) fn gradients(

@@ -8,7 +8,8 @@ use crate::ops::state;
 use crate::passes::Passes;
 use crate::spatial_order::spatial_order;
 use splatcore_core::backend::{
-    FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, Timed, Visibility,
+    FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, TileCounts, Timed,
+    Visibility,
 };
 use splatcore_core::{BackendError, Camera, Choice, Gaussians, Image, sh};
 
@@ -130,6 +131,17 @@ impl Scored for CudaRenderer {
             visibility.fragments[i] = rows.fragments[place];
         }
         Ok(visibility)
+    }
+
+    fn tile_counts(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<TileCounts, BackendError> {
+        self.unchecked = None;
+        let scene = self.scene();
+        let options = self.limited(options);
+        self.passes.tile_counts(scene, camera, &options)
     }
 }
 

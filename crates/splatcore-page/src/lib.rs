@@ -62,6 +62,8 @@ pub struct Keyframe {
     /// Where.
     #[serde(flatten)]
     pub pose: Pose,
+    /// How the camera moves there: `through`, `rest` or `hold`, as in a file that the page saves.
+    pub easing: &'static str,
 }
 
 /// A page. Poses, colours and bounds must be finite. All but the scene is what the script reads.
@@ -174,7 +176,11 @@ mod tests {
                 name: "</script><b>".into(),
                 pose: pose.clone(),
             }],
-            path: vec![Keyframe { time: 0.0, pose }],
+            path: vec![Keyframe {
+                time: 0.0,
+                pose,
+                easing: "through",
+            }],
         };
         page.to_html().unwrap()
     }

@@ -102,6 +102,17 @@ pub enum Easing {
     Hold,
 }
 
+impl Easing {
+    /// As in our own files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Easing::Through => "through",
+            Easing::Rest => "rest",
+            Easing::Hold => "hold",
+        }
+    }
+}
+
 /// A pose at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Keyframe {

@@ -7,7 +7,7 @@ use crate::render::options_of;
 use crate::rendering::Rendering;
 use pyo3::prelude::*;
 use splatcore::core::Renderer;
-use splatcore::core::backend::RenderOptions;
+use splatcore::core::backend::{Learner, RenderOptions};
 use splatcore::train::{Observer, Progress, Signal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -157,7 +157,8 @@ impl Observer for Watch {
         self.callback.is_some() && self.step.is_multiple_of(self.every) && self.raised.is_none()
     }
 
-    fn look(&mut self, step: u32, renderer: &mut dyn Renderer, options: &RenderOptions) -> Signal {
+    fn look(&mut self, step: u32, learner: &mut dyn Learner, options: &RenderOptions) -> Signal {
+        let renderer: &mut dyn Renderer = learner;
         let Some(callback) = &self.callback else {
             return Signal::Continue;
         };

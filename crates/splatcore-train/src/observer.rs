@@ -1,7 +1,7 @@
 //! How a run tells the outside what it does, and hears when to stop.
 
 use serde::{Deserialize, Serialize};
-use splatcore_core::backend::{RefineReport, RenderOptions, Renderer};
+use splatcore_core::backend::{Learner, RefineReport, RenderOptions, Renderer};
 use splatcore_data::DataError;
 
 /// Where a run is. Sent every [`crate::trainer::SAMPLE_EVERY`] steps, and in slow runs every
@@ -69,11 +69,12 @@ pub trait Observer {
     fn wants_look(&mut self) -> bool {
         false
     }
-    /// Called after a step when it is wanted, to render the scene as it is. May take long, while a
-    /// user looks at a run that is paused; the time is not counted as training. Looking changes
-    /// nothing: the run goes on as if nobody had looked.
-    fn look(&mut self, step: u32, renderer: &mut dyn Renderer, options: &RenderOptions) -> Signal {
-        let _ = (step, renderer, options);
+    /// Called after a step when it is wanted, to render or copy the scene as it is. May take long,
+    /// while a user looks at a run that is paused; the time is not counted as training. Looking
+    /// changes nothing, so it must not call what makes the learner learn or restore: the run goes
+    /// on as if nobody had looked.
+    fn look(&mut self, step: u32, learner: &mut dyn Learner, options: &RenderOptions) -> Signal {
+        let _ = (step, learner, options);
         Signal::Continue
     }
     /// A checkpoint was written.

@@ -1,8 +1,8 @@
 //! Who is drawn next: requests of all browsers, and the thread that owns the renderer.
 
-use crate::drawing;
+use crate::drawing::{self, Copies};
 use crate::protocol::{Action, Look, Status};
-use splatcore_core::backend::{BackendError, RenderOptions, Renderer};
+use splatcore_core::backend::{BackendError, Learner, RenderOptions, Renderer};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -38,6 +38,16 @@ pub(crate) enum Made {
     Frame(Vec<u8>),
     Picked(Option<[f64; 3]>),
     Failed(String),
+}
+
+/// A run between two steps.
+pub struct Moment<'a> {
+    /// The scene that learns.
+    pub learner: &'a mut dyn Learner,
+    /// How the run renders now.
+    pub options: &'a RenderOptions,
+    /// Steps taken.
+    pub step: u32,
 }
 
 /// Where sessions and the drawing thread meet.
@@ -163,9 +173,8 @@ impl Hub {
     /// `interrupted` says so. Returns whether a browser asked the run to stop.
     pub fn draw_between_steps(
         &self,
-        renderer: &mut dyn Renderer,
-        options: &RenderOptions,
-        step: u32,
+        mut moment: Moment,
+        copies: &mut Copies,
         budget: &mut Budget,
         interrupted: &dyn Fn() -> bool,
     ) -> bool {
@@ -188,12 +197,20 @@ impl Hub {
             let begun = Instant::now();
             let wait = if paused { PAUSE_POLL } else { Duration::ZERO };
             if let Some(work) = self.take(wait) {
-                self.draw(work, renderer, options, step);
+                self.draw_moment(work, &mut moment, copies);
                 budget.spend(begun.elapsed());
             }
             if !paused {
                 return false;
             }
+        }
+    }
+
+    fn draw_moment(&self, work: (u64, Work), moment: &mut Moment, copies: &mut Copies) {
+        let (options, step) = (moment.options, moment.step);
+        match copies.of(work.1.look(), moment.learner, step) {
+            Ok((renderer, step)) => self.draw(work, renderer, options, step),
+            Err(error) => self.fail(work, &error),
         }
     }
 

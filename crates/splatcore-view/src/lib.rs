@@ -25,7 +25,7 @@ mod shared;
 mod token;
 
 pub use access::Listen;
-pub use hub::{Budget, Hub, Work};
+pub use hub::{Budget, Hub, Moment, Work};
 pub use server::{Server, ServerError, ServerOptions, serve};
 pub use shared::Photos;
 pub use token::Token;

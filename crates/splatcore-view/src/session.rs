@@ -86,6 +86,7 @@ impl Session<'_> {
     async fn talk(mut self) -> Result<(), Gone> {
         let info = SceneInfo {
             control: self.shared.control,
+            heat: drawing::heat_scale(),
             ..self.shared.info.clone()
         };
         say(&mut self.socket, &Reply::Scene(&info)).await?;

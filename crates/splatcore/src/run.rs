@@ -43,7 +43,7 @@ pub fn run(job: &Job) -> Result<(Written, Option<Live>)> {
     let dataset = load::dataset(&job.dataset, job.images.as_deref(), config.seed)?;
     let init = job.init.as_deref().map(load::scene).transpose()?;
     let checkpoint = prepare_folder(job, &files)?;
-    let backend = backend.announce();
+    let backend: Arc<dyn Backend> = Arc::from(backend.announce());
     let photos = load_photos(&dataset, config)?;
     let Photos { train, test } = &photos;
     let (views, split) = measured_on(&photos);
@@ -65,7 +65,7 @@ pub fn run(job: &Job) -> Result<(Written, Option<Live>)> {
 
     let live = job.show.as_ref();
     let live = live
-        .map(|show| watched(show, job, &photos, trainer.scene()?))
+        .map(|show| watched(show, job, &photos, trainer.scene()?, &backend))
         .transpose()?;
     let mut watch = Watch::start(config, views, live)?;
     let outcome = trainer.run_ahead(&mut watch)?;
@@ -164,17 +164,22 @@ pub fn stay(live: Live, job: &Job, always: bool) -> Result<()> {
         return Ok(());
     }
     let (gaussians, antialias) = load::scene(&Files::of(&job.folder).scene)?;
-    let backend = backends::for_training(&job.config, job.device)?.announce();
     let options = RenderOptions {
         antialias,
         background: job.config.data.background.colour(),
         ..RenderOptions::default()
     };
-    live.stay(&*backend, gaussians, &options)
+    live.stay(gaussians, &options)
 }
 
 /// The server that shows the run.
-fn watched(show: &Show, job: &Job, photos: &Photos, start: Gaussians) -> Result<Live> {
+fn watched(
+    show: &Show,
+    job: &Job,
+    photos: &Photos,
+    start: Gaussians,
+    backend: &Arc<dyn Backend>,
+) -> Result<Live> {
     let train = photos.train.iter().map(|view| (view, false));
     let all = train.chain(photos.test.iter().map(|view| (view, true)));
     let cameras = all.map(|(view, held_out)| (&*view.name, &view.camera, held_out));
@@ -187,8 +192,8 @@ fn watched(show: &Show, job: &Job, photos: &Photos, start: Gaussians) -> Result<
         &show.viewer,
         show.allow_control,
         show.share,
-        info,
-        photos_of(views),
+        (info, photos_of(views)),
+        Arc::clone(backend),
     )
 }
 

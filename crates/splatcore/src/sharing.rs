@@ -115,6 +115,7 @@ pub fn read_path(path: &Path) -> Result<Vec<Keyframe>> {
     let keyframe = |key: &splatcore_path::Keyframe| Keyframe {
         time: key.time,
         pose: pose(&key.pose),
+        easing: key.easing.name(),
     };
     Ok(read.path.keyframes.iter().map(keyframe).collect())
 }

@@ -2,12 +2,12 @@
 
 use crate::interrupt;
 use anyhow::Result;
-use splatcore_core::backend::{Backend, RenderOptions, Renderer};
+use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::{Camera, Gaussians, View};
 use splatcore_train::{Progress, Signal};
-use splatcore_view::drawing::Variants;
+use splatcore_view::drawing::{Copies, Variants};
 use splatcore_view::protocol::{CameraInfo, SceneInfo, Status};
-use splatcore_view::{Budget, Hub, Listen, Photos, Server, ServerOptions, serve};
+use splatcore_view::{Budget, Hub, Listen, Moment, Photos, Server, ServerOptions, serve};
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -172,17 +172,20 @@ pub struct Live {
     /// Ends when this value is dropped.
     _server: Server,
     budget: Budget,
+    backend: Arc<dyn Backend>,
+    copies: Copies,
     status: Status,
 }
 
 impl Live {
-    /// Starts the server. `share` bounds the time that viewing takes.
+    /// Starts the server. `share` bounds the time that viewing takes; the run's backend also holds
+    /// what viewing makes of the scene.
     pub fn start(
         viewer: &ViewerArgs,
         allow_control: bool,
         share: f64,
-        info: SceneInfo,
-        photos: Photos,
+        (info, photos): (SceneInfo, Photos),
+        backend: Arc<dyn Backend>,
     ) -> Result<Self> {
         let hub = Arc::new(Hub::default());
         let info = SceneInfo {
@@ -195,6 +198,8 @@ impl Live {
             hub,
             _server: server,
             budget: Budget::new(share),
+            copies: Copies::new(Arc::clone(&backend)),
+            backend,
             status: Status::default(),
         })
     }
@@ -205,15 +210,12 @@ impl Live {
     }
 
     /// Draws what browsers wait for.
-    pub fn look(
-        &mut self,
-        step: u32,
-        renderer: &mut dyn Renderer,
-        options: &RenderOptions,
-        interrupted: &dyn Fn() -> bool,
-    ) -> Signal {
-        let (hub, budget) = (&self.hub, &mut self.budget);
-        match hub.draw_between_steps(renderer, options, step, budget, interrupted) {
+    pub fn look(&mut self, moment: Moment, interrupted: &dyn Fn() -> bool) -> Signal {
+        let (budget, copies) = (&mut self.budget, &mut self.copies);
+        match self
+            .hub
+            .draw_between_steps(moment, copies, budget, interrupted)
+        {
             true => Signal::Stop,
             false => Signal::Continue,
         }
@@ -244,16 +246,11 @@ impl Live {
     }
 
     /// The run has ended: shows its scene until the program is ended.
-    pub fn stay(
-        mut self,
-        backend: &dyn Backend,
-        scene: Gaussians,
-        options: &RenderOptions,
-    ) -> Result<()> {
+    pub fn stay(mut self, scene: Gaussians, options: &RenderOptions) -> Result<()> {
         self.status.ended = true;
         self.hub.publish(self.status.clone());
         eprintln!("the scene stays in the browser; Ctrl-C ends the program");
-        show(&self.hub, backend, scene, options)
+        show(&self.hub, &*self.backend, scene, options)
     }
 
     /// Browsers that look.

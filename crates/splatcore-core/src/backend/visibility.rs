@@ -1,4 +1,4 @@
-//! How much of each Gaussian a view shows.
+//! How much of each Gaussian a view shows, and how many each tile takes.
 
 use super::error::BackendError;
 use super::frame::RenderOptions;
@@ -38,7 +38,18 @@ impl Visibility {
     }
 }
 
-/// A scene whose Gaussians can be told apart by how much a view shows of them.
+/// How many Gaussians each tile's list of a view holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TileCounts {
+    /// Tiles of [`crate::semantics::TILE`] pixels a side in a row, and rows of them; those at the
+    /// right and lower edge may stand out of the image.
+    pub tiles: [usize; 2],
+    /// Lengths of the lists, row by row from the top left, `[tiles[1] * tiles[0]]`.
+    pub counts: Vec<u32>,
+}
+
+/// A scene whose Gaussians can be told apart by how much a view shows of them, and by where they
+/// cost something.
 pub trait Scored {
     /// Sums over the fragments of one view, in the order of the scene's Gaussians. Which fragments
     /// there are is decided as by [`crate::pipeline::Blend::Scalar`] with the intersect of
@@ -51,4 +62,15 @@ pub trait Scored {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<Visibility, BackendError>;
+
+    /// The lengths of one view's lists by tile, of the intersect of `options.pipeline`, whatever
+    /// its blend. The same call gives the same counts.
+    ///
+    /// # Errors
+    /// As [`super::Renderer::render`].
+    fn tile_counts(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<TileCounts, BackendError>;
 }

@@ -3,7 +3,8 @@
 use super::CudaLearner;
 use crate::ops::scene::SceneAddresses;
 use splatcore_core::backend::{
-    FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, Timed, Visibility,
+    FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, TileCounts, Timed,
+    Visibility,
 };
 use splatcore_core::{BackendError, Camera, Gaussians, Image};
 
@@ -35,6 +36,16 @@ impl Scored for CudaLearner {
         self.synchronise()?;
         let scene = self.scene_addresses();
         self.passes.visibility(scene, camera, options)
+    }
+
+    fn tile_counts(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<TileCounts, BackendError> {
+        self.synchronise()?;
+        let scene = self.scene_addresses();
+        self.passes.tile_counts(scene, camera, options)
     }
 }
 

@@ -14,7 +14,7 @@
 //! | `kernels.rs` | the kernels of a pass, looked up when its kind changes |
 //! | `capacity.rs` | room for pairs: what grows when |
 //! | `results.rs` | frames that the host waits for, brought to the host |
-//! | `visibility.rs` | how much of each Gaussian a view shows |
+//! | `visibility.rs` | how much of each Gaussian a view shows, how many each tile takes |
 
 mod binned_lists;
 mod both;

@@ -104,6 +104,15 @@ impl Work {
         self.scratch.address() + offset as u64
     }
 
+    /// Waits for the queue and copies what lies at an address of [`Work::scratch_at`].
+    ///
+    /// # Errors
+    /// If there is not so much or the device failed.
+    pub fn read_scratch(&self, at: Address, data: &mut [[u32; 2]]) -> Result<(), BackendError> {
+        self.scratch
+            .read((at - self.scratch.address()) as usize, data)
+    }
+
     /// Zeroes the first `bytes` bytes of the scratch memory, and of the counters what does not last
     /// through the frames of a training.
     ///

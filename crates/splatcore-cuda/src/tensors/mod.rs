@@ -69,6 +69,10 @@ impl Tensors {
             reason: "NVIDIA's run-time compiler (libnvrtc) was not found".into(),
             remedy: nvrtc::REMEDY.into(),
         })?;
+        card.keep_freed_memory().map_err(|error| NoCard {
+            reason: error.to_string(),
+            remedy: "check nvidia-smi for other programs that hold it".into(),
+        })?;
         Ok(Self {
             card: Some(card.clone()),
             kernels: kernels_of(card),

@@ -84,10 +84,11 @@ function frame(now) {
   // The order that was asked for draws again when it arrives.
   if (sorting.agreement(forward) < CLOSE) return;
   const still = performance.now() - moved >= STILL_AFTER;
-  renderer.draw(what, look(), still ? 1 : share);
+  const { adapt } = window.splatcore;
+  renderer.draw(what, look(), still || !adapt ? 1 : share);
   const gap = now - last;
   last = now;
-  if (gap > 0 && gap < 500) {
+  if (adapt && gap > 0 && gap < 500) {
     interval = interval ? interval + 0.15 * (gap - interval) : gap;
     if (interval > SLOW) share = Math.max(SMALLEST, share * 0.97);
     else if (interval < QUICK) share = Math.min(1, share * 1.02);
@@ -232,7 +233,7 @@ element('menu').onclick = () => {
 
 // For scripts: docs/guide/sharing.md.
 window.splatcore = {
-  ready, times, pose: () => camera.pose(), goTo, picture,
+  ready, times, adapt: true, pose: () => camera.pose(), goTo, picture,
   get drawn() { return renderer?.drawn ?? 0; },
   get sorted() { return sorting?.ms ?? 0; },
   get resting() { return !asked && performance.now() - moved > 2 * STILL_AFTER; },

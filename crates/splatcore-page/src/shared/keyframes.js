@@ -41,7 +41,7 @@ export class Keyframes {
   // The pose at a time, as splatcore-path/src/curve.rs has it; a test there compares the two.
   // Positions lie on a centripetal Catmull-Rom spline, a monotone cubic says which of its knots is
   // reached when; quaternions on a Catmull-Rom spline over time, logarithms of the fields of view on
-  // a monotone cubic.
+  // a monotone cubic. At a key that rests nothing moves; from one that holds the camera jumps on.
   at(seconds) {
     const last = this.list.length - 1;
     if (last < 1) return this.list[0];
@@ -51,17 +51,19 @@ export class Keyframes {
     const i = following - 1;
     const { positions, gaps, knots, turns, fovs, steps } = this.splines();
     const u = (seconds - this.list[i].time) / steps[i];
-    if (u === 0) return this.list[i];
+    if (u === 0 || this.list[i].easing === 'hold') return this.list[i];
     const piece = (points, tangents, step, v) =>
       hermite(points[i], points[i + 1], tangents[i], tangents[i + 1], step, v);
-    const [knot] = piece(knots.map((v) => [v]), monotone(knots, steps), steps[i], u);
+    const rests = (j) => this.list[j].easing === 'rest';
+    const slopes = (values) => monotone(values, steps).map((slope, j) => (rests(j) ? [0] : slope));
+    const [knot] = piece(knots.map((v) => [v]), slopes(knots), steps[i], u);
     const position = gaps[i] > 0
       ? piece(positions, catmullRom(positions, gaps), gaps[i], (knot - knots[i]) / gaps[i])
       : positions[i];
     const same = (j, k) => turns[j].every((v, c) => v === turns[k][c]);
-    const still = (j) => (j > 0 && same(j, j - 1)) || (j < last && same(j, j + 1));
+    const still = (j) => rests(j) || (j > 0 && same(j, j - 1)) || (j < last && same(j, j + 1));
     const spins = catmullRom(turns, steps).map((spin, j) => (still(j) ? [0, 0, 0, 0] : spin));
-    const [fov] = piece(fovs.map((v) => [v]), monotone(fovs, steps), steps[i], u);
+    const [fov] = piece(fovs.map((v) => [v]), slopes(fovs), steps[i], u);
     return {
       position,
       rotation: axes(piece(turns, spins, steps[i], u)),
@@ -163,13 +165,17 @@ function axes(q) {
   ];
 }
 
-// Keyframes without times are evenly spaced.
+const EASINGS = ['through', 'rest', 'hold'];
+
+// Keyframes without times are evenly spaced, those without an easing are passed through.
 function checked(list) {
   const numbers = (a, n) => Array.isArray(a) && a.length === n && a.every(Number.isFinite);
   const good = ({ position, rotation, fov }) => numbers(position, 3) && Number.isFinite(fov)
     && Array.isArray(rotation) && rotation.length === 3 && rotation.every((r) => numbers(r, 3));
   if (!Array.isArray(list) || !list.every(good)) throw new Error('the file holds no camera path');
   const rising = list.every(({ time }, i) => Number.isFinite(time) && (i === 0 || time > list[i - 1].time));
-  return list.map(({ time, position, rotation, fov }, i) =>
-    ({ time: rising ? time : i * SECONDS_APART, position, rotation, fov }));
+  return list.map(({ time, position, rotation, fov, easing }, i) => ({
+    time: rising ? time : i * SECONDS_APART, position, rotation, fov,
+    ...(EASINGS.includes(easing) && { easing }),
+  }));
 }

@@ -33,6 +33,7 @@ fn views_paths_and_the_mouse_move_the_camera() {
     let key = |(time, camera)| Keyframe {
         time,
         pose: pose(camera),
+        easing: "through",
     };
     // Unevenly: half a second, then a quarter.
     page.path = [0.0, 0.5, 0.75]

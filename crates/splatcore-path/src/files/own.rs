@@ -101,17 +101,12 @@ pub fn write(path: &CameraPath) -> String {
         .keyframes
         .iter()
         .map(|keyframe| {
-            let easing = match keyframe.easing {
-                Easing::Through => "through",
-                Easing::Rest => "rest",
-                Easing::Hold => "hold",
-            };
             json!({
                 "time": keyframe.time,
                 "position": keyframe.pose.position,
                 "rotation": keyframe.pose.rotation,
                 "fov": keyframe.pose.fov.to_degrees(),
-                "easing": easing,
+                "easing": keyframe.easing.name(),
             })
         })
         .collect();

@@ -1,7 +1,7 @@
 //! The viewer's page plays the curve that is rendered: its own code, run by Chromium.
 
 use crate::support::{difference, winding};
-use splatcore_path::{CameraPath, Curve, Motion, Pose};
+use splatcore_path::{CameraPath, Curve, Easing, Motion, Pose, files};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -41,13 +41,18 @@ fn the_page_plays_the_same_curve() {
     close.position[0] += 0.01;
     poses.insert(6, close);
     let seconds = 2.0 * (poses.len() - 1) as f64;
-    let path = CameraPath::through(&poses, seconds, false);
+    let mut path = CameraPath::through(&poses, seconds, false);
+    for (i, easing) in [(1, Easing::Rest), (3, Easing::Rest), (5, Easing::Hold)] {
+        path.keyframes[i].easing = easing;
+    }
     let curve = Curve::new(&path, Motion::default());
+    let written = files::write(&path, &curve, files::Format::Own, 30.0, [64, 48], None);
+    let (text, _) = written.unwrap();
     let times: Vec<f64> = (0..=400).map(|i| seconds * f64::from(i) / 400.0).collect();
 
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
-    std::fs::write(&page, html(&poses, &times)).unwrap();
+    std::fs::write(&page, html(&text, &times)).unwrap();
     let output = Command::new(chromium)
         .args([
             "--headless=new",
@@ -81,9 +86,10 @@ fn the_page_plays_the_same_curve() {
     }
 }
 
-/// A page with the viewer's code, which prints the pose at each time. Modules of local files may
-/// not import each other, so the two are one script.
-fn html(poses: &[Pose], times: &[f64]) -> String {
+/// A page with the viewer's code, which loads a path's file, saves and loads it again, and prints
+/// the pose at each time. Modules of local files may not import each other, so the two are one
+/// script.
+fn html(path: &str, times: &[f64]) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../splatcore-page/src/shared");
     let script = |name: &str| -> String {
         let text = std::fs::read_to_string(folder.join(name)).unwrap();
@@ -93,21 +99,11 @@ fn html(poses: &[Pose], times: &[f64]) -> String {
             .collect::<Vec<_>>()
             .join("\n")
     };
-    let list: Vec<_> = poses
-        .iter()
-        .enumerate()
-        .map(|(i, pose)| {
-            serde_json::json!({
-                "time": 2 * i,
-                "position": pose.position,
-                "rotation": pose.rotation, "fov": pose.fov.to_degrees(),
-            })
-        })
-        .collect();
     format!(
         "<!doctype html><body></body><script type=module>\n{}\n{}\n\
          const keyframes = new Keyframes('test');\n\
-         keyframes.list = {};\n\
+         keyframes.fromFile({});\n\
+         keyframes.fromFile(keyframes.toFile());\n\
          const shown = {times:?}.map((time) => {{\n\
            const pose = keyframes.at(time);\n\
            return [...pose.position, ...pose.rotation.flat(), pose.fov];\n\
@@ -115,6 +111,6 @@ fn html(poses: &[Pose], times: &[f64]) -> String {
          document.body.textContent = 'BEGIN' + JSON.stringify(shown) + 'END';\n</script>",
         script("camera.js"),
         script("keyframes.js"),
-        serde_json::Value::from(list),
+        serde_json::Value::from(path),
     )
 }

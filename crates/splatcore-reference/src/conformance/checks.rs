@@ -26,6 +26,10 @@ pub const CHECKS: &[Check] = &[
         visibility::visibility_matches_the_twin,
     ),
     (
+        "tile counts match the twin",
+        visibility::tile_counts_match_the_twin,
+    ),
+    (
         "weights are gradients of colours",
         visibility::weights_are_gradients_of_colours,
     ),

@@ -1,10 +1,13 @@
-//! How much of each Gaussian a view shows, against the twin's fragments, and the weights against
-//! the backend's own gradients.
+//! How much of each Gaussian a view shows, against the twin's fragments, the weights against the
+//! backend's own gradients, and how many Gaussians each tile takes, against the twin's lists.
 
 use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::{odd_camera, random_scene};
+use crate::twin::intersect::TileLists;
 use crate::twin::visibility::{Between, visibility};
-use splatcore_core::backend::{Backend, RenderOptions, Visibility};
+use crate::twin::{CutOffs, Lists, Scene};
+use splatcore_core::backend::{Backend, RenderOptions, TileCounts, Visibility};
+use splatcore_core::pipeline::Intersect;
 use splatcore_core::{Camera, Gaussians, Image, Pipeline, sh};
 use std::sync::Arc;
 
@@ -88,6 +91,86 @@ fn compare(
 fn is_between(got: f64, twin: Between) -> bool {
     let margin = TOLERANCE * twin.most + FLOOR;
     got >= twin.least - margin && got <= twin.most + margin
+}
+
+/// The length of every tile's list, of a renderer and of a learner: at least what a pixel of the
+/// tile surely sees, at most what touches the tile, and together the pairs of the frame.
+pub fn tile_counts_match_the_twin(backend: &dyn Backend) -> Outcome {
+    gather(PIPELINES.map(|pipeline| {
+        let (scene, camera) = scene();
+        let options = RenderOptions {
+            pipeline,
+            ..RenderOptions::default()
+        };
+        let mut renderer = backend.renderer(&scene).map_err(said)?;
+        let mut learner = backend
+            .learner(&scene, Arc::new(Vec::new()))
+            .map_err(said)?;
+        // A frame before leaves lists of its own.
+        renderer.render(&camera, &options).map_err(said)?;
+        let got = renderer.tile_counts(&camera, &options).map_err(said)?;
+        let learned = learner.tile_counts(&camera, &options).map_err(said)?;
+        ensure(got == learned, || {
+            format!("{pipeline}: a learner's tiles are not a renderer's")
+        })?;
+        within_bounds(&got, &scene, &camera, &options)
+            .map_err(|message| format!("{pipeline}: {message}"))?;
+        let scalar = RenderOptions {
+            pipeline: Pipeline {
+                blend: splatcore_core::pipeline::Blend::Scalar,
+                ..pipeline
+            },
+            ..options
+        };
+        let pairs = renderer.counts(&camera, &scalar).map_err(said)?.pairs;
+        let sum = got.counts.iter().map(|&count| u64::from(count)).sum();
+        ensure(pairs == sum, || {
+            format!("{pipeline}: {sum} in the tiles, {pairs} pairs")
+        })
+    }))
+}
+
+fn within_bounds(
+    got: &TileCounts,
+    scene: &Gaussians,
+    camera: &Camera,
+    options: &RenderOptions,
+) -> Outcome {
+    let lists = |intersect| {
+        let mut options = options.clone();
+        options.pipeline.intersect = intersect;
+        Lists::new(&Scene::from(scene), camera, &options, CutOffs::Reference).tiles
+    };
+    let seen = lists(Intersect::Exact);
+    let touched = lists(match options.pipeline.intersect {
+        // A backend may ask for the tile where this asks for its pixels' centres.
+        Intersect::Exact => Intersect::Accutile,
+        other => other,
+    });
+    ensure(got.tiles == [seen.columns, seen.rows], || {
+        format!("{:?} tiles", got.tiles)
+    })?;
+    ensure(got.counts.len() == seen.lists.len(), || {
+        format!("{} tiles", got.counts.len())
+    })?;
+    for (tile, &count) in got.counts.iter().enumerate() {
+        let sure = |lists: &TileLists, k| {
+            lists.lists[tile].contains(k) && !lists.doubtful[tile].contains(k)
+        };
+        let least = seen.lists[tile].iter();
+        let least = least.filter(|k| sure(&seen, k) && sure(&touched, k));
+        let barely = touched.doubtful[tile].iter();
+        let barely = barely.filter(|k| !touched.lists[tile].contains(k));
+        let range = least.count()..=touched.lists[tile].len() + barely.count();
+        ensure(range.contains(&(count as usize)), || {
+            format!("tile {tile} has {count} Gaussians, not {range:?}")
+        })?;
+    }
+    let most: usize = touched.lists.iter().map(Vec::len).sum();
+    let least: usize = seen.lists.iter().map(Vec::len).sum();
+    ensure(3 * least > 2 * most, || {
+        format!("the scene tests little: {least} seen, {most} touched")
+    })
 }
 
 /// With an image gradient of 1, the gradient of a colour is the sum of alpha T. Colours in the

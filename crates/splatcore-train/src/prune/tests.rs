@@ -1,5 +1,5 @@
 use super::*;
-use splatcore_core::backend::{BackendError, RenderOptions, Scored, Visibility};
+use splatcore_core::backend::{BackendError, RenderOptions, Scored, TileCounts, Visibility};
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Gaussians, Photo, View, camera, sh};
@@ -25,6 +25,9 @@ struct Shown(Visibility);
 impl Scored for Shown {
     fn visibility(&mut self, _: &Camera, _: &RenderOptions) -> Result<Visibility, BackendError> {
         Ok(self.0.clone())
+    }
+    fn tile_counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<TileCounts, BackendError> {
+        Ok(TileCounts::default())
     }
 }
 

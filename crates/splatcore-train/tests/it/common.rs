@@ -111,6 +111,9 @@ impl Scored for MockLearner {
     fn visibility(&mut self, _: &Camera, _: &RenderOptions) -> Result<Visibility, BackendError> {
         Ok(Visibility::unseen(self.count()))
     }
+    fn tile_counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<TileCounts, BackendError> {
+        Ok(TileCounts::default())
+    }
 }
 
 impl Renderer for MockLearner {

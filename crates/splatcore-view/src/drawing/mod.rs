@@ -1,10 +1,12 @@
 //! From a request to an encoded image.
 
 mod encode;
+mod heat;
 mod variant;
 
 pub use encode::{jpeg, photo};
-pub use variant::Variants;
+pub use heat::scale as heat_scale;
+pub use variant::{Copies, Variants};
 
 use crate::protocol::{Channel, Codec, Header, Kind, Look};
 use splatcore_core::Image;
@@ -26,12 +28,7 @@ pub fn draw(
     step: u32,
 ) -> Result<Vec<u8>, BackendError> {
     let begun = Instant::now();
-    let rendered = render(renderer, options, look, look.channel == Channel::Depth)?;
-    let image = match look.channel {
-        Channel::Colour => rendered.image,
-        Channel::Alpha => grey(&rendered, rendered.transmittance.iter().map(|t| 1.0 - t)),
-        Channel::Depth => depth(&rendered),
-    };
+    let image = picture(renderer, options, look)?;
     let render_us = begun.elapsed().as_micros() as u32;
     let begun = Instant::now();
     let (codec, bytes) = match look.still {
@@ -84,6 +81,26 @@ pub fn pick(
         let (r, position) = (&camera.rotation, camera.position());
         std::array::from_fn(|c| (0..3).map(|i| r[i][c] * view[i]).sum::<f64>() + position[c])
     }))
+}
+
+fn picture(
+    renderer: &mut dyn Renderer,
+    options: &RenderOptions,
+    look: &Look,
+) -> Result<Image, BackendError> {
+    let mut rendered = |depth| render(renderer, options, look, depth);
+    Ok(match look.channel {
+        Channel::Colour => rendered(false)?.image,
+        Channel::Alpha => {
+            let rendered = rendered(false)?;
+            grey(&rendered, rendered.transmittance.iter().map(|t| 1.0 - t))
+        }
+        Channel::Depth => depth(&rendered(true)?),
+        Channel::Heat => {
+            let counts = renderer.tile_counts(&look.camera, options)?;
+            heat::image(&counts, &look.camera)
+        }
+    })
 }
 
 fn render(

@@ -5,7 +5,7 @@ import { listen } from './input.js';
 import { Keyframes } from './keyframes.js';
 import { Overlay } from './overlay.js';
 import { PathPanel } from './path_panel.js';
-import { say, showScene, showStatus, showTimes } from './panel.js';
+import { say, showHeat, showScene, showStatus, showTimes } from './panel.js';
 
 const STILL_AFTER = 150; // ms without a move
 const SLOW = 80; // ms of round trip: halve the size
@@ -29,7 +29,10 @@ let photo = null;
 function request(still) {
   const ratio = Math.min(devicePixelRatio, 2);
   const full = [stage.clientWidth * ratio, stage.clientHeight * ratio];
-  const fit = Math.min(1, LARGEST / Math.max(...full)) * (still ? 1 : share);
+  const channel = element('channel').value;
+  // A tile is so many pixels of what is drawn: a smaller picture would have other counts.
+  const whole = still || channel === 'heat';
+  const fit = Math.min(1, LARGEST / Math.max(...full)) * (whole ? 1 : share);
   const colour = element('background').value;
   const pose = camera.pose();
   return {
@@ -39,9 +42,9 @@ function request(still) {
     fov: pose.fov,
     width: Math.max(16, Math.round(full[0] * fit)),
     height: Math.max(16, Math.round(full[1] * fit)),
-    channel: element('channel').value,
-    style: info.styles ? element('style').value : 'splats',
-    scale: info.styles ? 2 ** (element('scale').value / 3) : 1,
+    channel,
+    style: element('style').value,
+    scale: 2 ** (element('scale').value / 3),
     sh_degree: Number(element('sh').value),
     background: [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16) / 255),
     still,
@@ -234,15 +237,21 @@ listen(stage, camera, {
       k: () => element('add').click(),
       p: () => path.play(),
       h: () => element('menu').click(),
-      1: () => { element('channel').value = 'colour'; change(); },
-      2: () => { element('channel').value = 'depth'; change(); },
-      3: () => { element('channel').value = 'alpha'; change(); },
     };
     keys[key]?.();
+    const channel = ['colour', 'depth', 'alpha', 'heat'][Number(key) - 1];
+    if (channel) element('channel').value = channel;
+    if (channel) showChannel();
   },
 });
 
-for (const id of ['channel', 'style', 'scale', 'sh', 'background']) element(id).oninput = change;
+function showChannel() {
+  showHeat(info.heat, element('channel').value === 'heat');
+  change();
+}
+
+element('channel').oninput = showChannel;
+for (const id of ['style', 'scale', 'sh', 'background']) element(id).oninput = change;
 element('fov').oninput = () => { camera.release(); camera.fov = Number(element('fov').value); change(); };
 element('up').oninput = () => {
   const value = element('up').value;

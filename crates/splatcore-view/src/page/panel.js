@@ -9,7 +9,6 @@ export function showScene(info) {
   element('training').hidden = !info.training;
   element('control').hidden = !(info.training && info.control);
   element('cameras').hidden = info.cameras.length === 0;
-  for (const id of ['style-label', 'scale-label']) element(id).hidden = !info.styles;
   element('sh').max = info.sh_degree;
   element('sh').value = info.sh_degree;
   const select = element('camera');
@@ -59,6 +58,23 @@ function curves({ losses, psnr, iterations }) {
   plot(psnr, '#8f8', (v) => v);
   const best = psnr.length ? `; green: held-out PSNR, now ${psnr.at(-1)[1].toFixed(2)} dB` : '';
   element('legend').textContent = losses.length ? `blue: log of the loss${best}` : '';
+}
+
+// The legend of the colours of tiles, or none.
+export function showHeat(scale, visible) {
+  element('heat').hidden = !visible;
+  if (!visible) return;
+  const { colours, most, tile } = scale;
+  element('heat').firstElementChild.textContent =
+    `Gaussians in the list of each tile of ${tile}x${tile} pixels`;
+  const stops = colours.map(([r, g, b]) => `rgb(${r} ${g} ${b})`);
+  element('heat-bar').style.background = `linear-gradient(to right, ${stops.join(', ')})`;
+  element('heat-ticks').replaceChildren(...colours.map((_, i) => {
+    const tick = document.createElement('span');
+    const last = i === colours.length - 1;
+    tick.textContent = number((1 + most) ** (i / (colours.length - 1)) - 1) + (last ? '+' : '');
+    return tick;
+  }));
 }
 
 export function showTimes(header, trip, share) {

@@ -9,5 +9,5 @@ mod reply;
 mod request;
 
 pub use header::{Codec, Header, Kind};
-pub use reply::{CameraInfo, Reply, SceneInfo, Status};
+pub use reply::{CameraInfo, HeatScale, Reply, SceneInfo, Status};
 pub use request::{Action, Channel, Look, Request, Style, ViewRequest};

@@ -41,8 +41,19 @@ pub struct SceneInfo {
     pub training: bool,
     /// Whether this browser may control the run.
     pub control: bool,
-    /// Whether the scene can be drawn as points and ellipsoids, and with other sizes.
-    pub styles: bool,
+    /// What the colours of [`super::Channel::Heat`] mean.
+    pub heat: HeatScale,
+}
+
+/// The colours of numbers of Gaussians in tiles.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct HeatScale {
+    /// The number of the last colour; larger ones have it as well.
+    pub most: u32,
+    /// Side of a tile, pixels of the picture as it was drawn.
+    pub tile: u32,
+    /// Red, green, blue, from no Gaussian to `most`, at equal distances of log(1 + number).
+    pub colours: Vec<[u8; 3]>,
 }
 
 /// A camera of the dataset.

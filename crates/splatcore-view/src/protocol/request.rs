@@ -70,9 +70,11 @@ pub enum Channel {
     Depth,
     /// One minus transmittance.
     Alpha,
+    /// How many Gaussians the list of each tile holds, as a colour ([`super::HeatScale`]).
+    Heat,
 }
 
-/// As what Gaussians are drawn. All but splats need a scene that does not change.
+/// As what Gaussians are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Style {

@@ -13,6 +13,11 @@ const PICTURE: &str = "(() => { const c = document.getElementById('view'); \
 /// The picture that rests is there.
 const RESTS: &str = "document.getElementById('view').dataset.lossless === 'true'";
 
+/// Presses a key.
+fn key(key: &str) -> String {
+    format!("dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}' }})); true")
+}
+
 #[test]
 fn the_page_shows_the_scene_and_follows_the_mouse() {
     let viewer = Viewer::start(true);
@@ -87,6 +92,44 @@ fn the_page_shows_the_scene_and_follows_the_mouse() {
             })
             .collect();
         assert!(foreign.is_empty(), "{foreign:?}");
+        assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
+    });
+}
+
+/// Tiles as colours come with a legend, which goes with them.
+#[test]
+fn tiles_have_a_legend() {
+    let viewer = Viewer::start(true);
+    Runtime::new().unwrap().block_on(async {
+        let Some(mut browser) = Chromium::start().await else {
+            return;
+        };
+        browser.open(&viewer.url()).await;
+        browser.until(RESTS).await;
+        let shown = "getComputedStyle(document.getElementById('heat')).display";
+        assert_eq!(browser.value(shown).await, "none");
+        let before = browser.value(PICTURE).await;
+        browser.value(&key("4")).await;
+        browser
+            .until(&format!("{RESTS} && {PICTURE} !== {before}"))
+            .await;
+        assert_eq!(browser.value(shown).await, "block");
+        let legend = browser
+            .value("document.getElementById('heat').innerText")
+            .await;
+        let legend = legend.as_str().unwrap();
+        assert!(
+            legend.contains("16x16") && legend.contains("4,095+"),
+            "{legend}"
+        );
+        let bar = "document.getElementById('heat-bar').style.background";
+        let bar = browser.value(bar).await;
+        assert!(
+            bar.as_str().unwrap().contains("rgb(255, 255, 224)"),
+            "{bar}"
+        );
+        browser.value(&key("1")).await;
+        assert_eq!(browser.value(shown).await, "none");
         assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
     });
 }

@@ -3,5 +3,6 @@
 
 #[cfg(unix)]
 mod browser;
+mod client;
 mod server;
 mod support;

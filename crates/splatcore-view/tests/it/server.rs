@@ -1,99 +1,31 @@
 //! The server as browsers and attackers meet it, without a browser.
 
+use crate::client::{self, browser, connect, hangs_up, hear, image, next, say, view};
 use crate::support::{Viewer, scene};
-use futures_util::{SinkExt, StreamExt};
+use futures_util::SinkExt;
 use serde_json::{Value, json};
 use splatcore_core::Camera;
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_cpu::CpuBackend;
+use splatcore_view::drawing::Copies;
 use splatcore_view::protocol::Status;
+use splatcore_view::{Budget, Moment};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::MaybeTlsStream;
 use tokio_tungstenite::tungstenite::{Error, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
-type Socket = WebSocketStream<MaybeTlsStream<tokio::net::TcpStream>>;
-
-/// A connection that names an origin; `None` sends none.
-async fn connect(address: SocketAddr, origin: Option<&str>) -> Result<Socket, Error> {
-    let mut request = format!("ws://{address}/socket").into_client_request()?;
-    if let Some(origin) = origin {
-        request
-            .headers_mut()
-            .insert("origin", origin.parse().unwrap());
+/// The camera of [`view`].
+fn camera() -> Camera {
+    let focal = 32.0 / 20f64.to_radians().tan();
+    Camera {
+        fx: focal,
+        fy: focal,
+        ..Camera::look_at([0.0, 0.0, -6.0], [0.0; 3], [0.0, -1.0, 0.0], 1.0, 96, 64)
     }
-    connect_async(request).await.map(|(socket, _)| socket)
-}
-
-/// A browser that has said the token and was told of the scene.
-async fn browser(viewer: &Viewer) -> Socket {
-    let origin = format!("http://{}", viewer.address());
-    let mut socket = connect(viewer.address(), Some(&origin)).await.unwrap();
-    say(
-        &mut socket,
-        json!({"type": "hello", "token": viewer.token()}),
-    )
-    .await;
-    assert_eq!(hear(&mut socket).await["type"], "scene");
-    socket
-}
-
-async fn say(socket: &mut Socket, message: Value) {
-    socket
-        .send(Message::text(message.to_string()))
-        .await
-        .unwrap();
-}
-
-/// The next text.
-async fn hear(socket: &mut Socket) -> Value {
-    loop {
-        match next(socket).await.expect("the connection ended") {
-            Message::Text(text) => return serde_json::from_str(&text).unwrap(),
-            _ => continue,
-        }
-    }
-}
-
-/// The next image: its header's eight words, and the picture.
-async fn image(socket: &mut Socket) -> ([u32; 8], image::RgbImage) {
-    loop {
-        if let Message::Binary(bytes) = next(socket).await.expect("the connection ended") {
-            let word = |i: usize| u32::from_le_bytes(bytes[4 * i..4 * i + 4].try_into().unwrap());
-            let picture = image::load_from_memory(&bytes[32..]).unwrap().into_rgb8();
-            return (std::array::from_fn(word), picture);
-        }
-    }
-}
-
-/// The next message; none when the server has hung up.
-async fn next(socket: &mut Socket) -> Option<Message> {
-    let message = tokio::time::timeout(Duration::from_secs(60), socket.next());
-    match message.await.expect("no answer in a minute") {
-        None | Some(Err(_) | Ok(Message::Close(_))) => None,
-        Some(Ok(message)) => Some(message),
-    }
-}
-
-/// Whether the server hangs up without a word of the scene.
-async fn hangs_up(socket: &mut Socket) -> bool {
-    while let Some(message) = next(socket).await {
-        if !matches!(message, Message::Ping(_) | Message::Pong(_)) {
-            return false;
-        }
-    }
-    true
-}
-
-fn view(seq: u32, still: bool) -> Value {
-    json!({
-        "type": "view", "seq": seq, "position": [0, 0, -6],
-        "rotation": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
-        "fov": 40, "width": 96, "height": 64, "still": still,
-    })
 }
 
 /// What the browser is sent is what the renderer makes.
@@ -101,14 +33,10 @@ fn view(seq: u32, still: bool) -> Value {
 fn a_still_view_is_the_render_and_a_moving_one_is_near() {
     let viewer = Viewer::start(true);
     let backend = CpuBackend::new(Some(1));
-    let focal = 32.0 / 20f64.to_radians().tan();
-    let camera = Camera {
-        fx: focal,
-        fy: focal,
-        ..Camera::look_at([0.0, 0.0, -6.0], [0.0; 3], [0.0, -1.0, 0.0], 1.0, 96, 64)
-    };
     let mut renderer = backend.renderer(&scene()).unwrap();
-    let want = renderer.render(&camera, &RenderOptions::default()).unwrap();
+    let want = renderer
+        .render(&camera(), &RenderOptions::default())
+        .unwrap();
     let want = want.image.to_bytes();
     Runtime::new().unwrap().block_on(async {
         let mut socket = browser(&viewer).await;
@@ -158,6 +86,42 @@ fn a_still_view_is_the_render_and_a_moving_one_is_near() {
     });
 }
 
+/// The colours of the tiles follow from the backend's counts and the legend that the page is told.
+#[test]
+fn heat_is_the_number_of_gaussians_in_each_tile() {
+    let viewer = Viewer::start(true);
+    let backend = CpuBackend::new(Some(1));
+    let mut renderer = backend.renderer(&scene()).unwrap();
+    let counts = renderer.tile_counts(&camera(), &RenderOptions::default());
+    let counts = counts.unwrap();
+    assert_eq!(counts.tiles, [6, 4]);
+    Runtime::new().unwrap().block_on(async {
+        let (mut socket, info) = client::informed_browser(&viewer).await;
+        let scale = &info["heat"];
+        assert_eq!(scale["tile"], 16);
+        let colours = scale["colours"].as_array().unwrap();
+        let mut heat = view(1, true);
+        heat["channel"] = "heat".into();
+        say(&mut socket, heat).await;
+        let (_, picture) = image(&mut socket).await;
+        let most = scale["most"].as_f64().unwrap();
+        for (x, y, pixel) in picture.enumerate_pixels() {
+            let count = counts.counts[(y / 16 * 6 + x / 16) as usize];
+            let at = (1.0 + f64::from(count)).log(1.0 + most) * (colours.len() - 1) as f64;
+            for c in 0..3 {
+                let of = |i: f64| colours[i as usize][c].as_f64().unwrap();
+                let want = of(at.floor()) + at.fract() * (of(at.ceil()) - of(at.floor()));
+                let off = (f64::from(pixel.0[c]) - want).abs();
+                assert!(off < 0.51, "{x} {y}: {pixel:?} of {count}");
+            }
+        }
+    });
+    let mut different = counts.counts;
+    different.sort_unstable();
+    different.dedup();
+    assert!(different.len() > 8, "{different:?}");
+}
+
 #[test]
 fn photos_come_by_index_and_nothing_else() {
     let viewer = Viewer::start(false);
@@ -193,7 +157,7 @@ fn photos_come_by_index_and_nothing_else() {
     });
 }
 
-async fn hangs_up_eventually(socket: &mut Socket) -> bool {
+async fn hangs_up_eventually(socket: &mut client::Socket) -> bool {
     while next(socket).await.is_some() {}
     true
 }
@@ -332,13 +296,19 @@ fn control_needs_permission_and_status_reaches_everybody() {
             }
             say(&mut one, json!({"type": "control", "action": "stop"})).await;
             let backend = CpuBackend::new(Some(1));
-            let mut renderer = backend.renderer(&scene()).unwrap();
-            let mut budget = splatcore_view::Budget::new(1.0);
+            let mut learner = backend.learner(&scene(), Arc::default()).unwrap();
+            let mut copies = Copies::new(Arc::new(backend));
+            let mut budget = Budget::new(1.0);
             let options = RenderOptions::default();
             let mut stops = || {
+                let moment = Moment {
+                    learner: &mut *learner,
+                    options: &options,
+                    step: 1,
+                };
                 viewer
                     .hub
-                    .draw_between_steps(&mut *renderer, &options, 1, &mut budget, &|| false)
+                    .draw_between_steps(moment, &mut copies, &mut budget, &|| false)
             };
             if allowed {
                 let begun = Instant::now();

@@ -50,7 +50,6 @@ impl Viewer {
                 cameras: vec![camera()],
                 photos: true,
                 training: true,
-                styles: true,
                 ..SceneInfo::default()
             },
             photos: Some(Arc::new(photos)),

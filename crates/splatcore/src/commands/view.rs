@@ -69,7 +69,6 @@ pub fn run(args: Args) -> Result<()> {
         (&*entry.name, &entry.camera.camera, held_out)
     });
     let info = SceneInfo {
-        styles: true,
         photos: dataset.is_some(),
         ..scene_info(title.into_owned(), &gaussians, cameras)
     };

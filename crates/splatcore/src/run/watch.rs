@@ -6,8 +6,9 @@ use crate::output::{duration, thousands};
 use crate::progress::Progress;
 use crate::viewing::Live;
 use splatcore_core::View;
-use splatcore_core::backend::{RenderOptions, Renderer};
+use splatcore_core::backend::{Learner, RenderOptions, Renderer};
 use splatcore_train::{Extras, Observer, ResolvedConfig, Signal, evaluate_with};
+use splatcore_view::Moment;
 
 /// Shows progress, hears Ctrl-C, measures now and then.
 pub struct Watch<'a> {
@@ -51,11 +52,18 @@ impl Observer for Watch<'_> {
         self.live.as_ref().is_some_and(Live::wants_look)
     }
 
-    fn look(&mut self, step: u32, renderer: &mut dyn Renderer, options: &RenderOptions) -> Signal {
+    fn look(&mut self, step: u32, learner: &mut dyn Learner, options: &RenderOptions) -> Signal {
         let guard = &self.guard;
         let interrupted = || guard.stop_requested();
         match &mut self.live {
-            Some(live) => live.look(step, renderer, options, &interrupted),
+            Some(live) => {
+                let moment = Moment {
+                    learner,
+                    options,
+                    step,
+                };
+                live.look(moment, &interrupted)
+            }
             None => Signal::Continue,
         }
     }

@@ -21,3 +21,5 @@ mod training;
 mod usage;
 #[cfg(unix)] // Ctrl-C is sent by `kill`
 mod view;
+#[cfg(target_os = "linux")] // reads /proc
+mod view_soak;

@@ -5,17 +5,20 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::stream::MaybeTlsStream;
 use tokio_tungstenite::tungstenite::{Message, WebSocket, connect};
 
-/// The program and a connection that has said the secret.
-struct Watched {
-    child: Child,
-    socket: WebSocket<MaybeTlsStream<std::net::TcpStream>>,
+/// The program, which shows something.
+pub struct Program {
+    pub child: Child,
+    /// Address of the page, without the secret.
+    pub page: String,
+    pub token: String,
 }
 
-impl Watched {
-    fn start(args: &[&str]) -> Self {
+impl Program {
+    pub fn start(args: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_splatcore"))
             .args(args)
             .stdout(Stdio::null())
@@ -31,15 +34,45 @@ impl Watched {
         let url = url.unwrap_or_else(|| panic!("no address: {said:?}"));
         std::thread::spawn(move || lines.for_each(drop));
         let (page, token) = url.split_once("/#").unwrap();
-        let mut request = format!("{}/socket", page.replace("http", "ws"))
-            .into_client_request()
-            .unwrap();
+        Self {
+            child,
+            page: page.into(),
+            token: token.into(),
+        }
+    }
+
+    /// What asks for the socket, as a browser does that shows the page.
+    pub fn request(&self) -> Request {
+        let address = format!("{}/socket", self.page.replace("http", "ws"));
+        let mut request = address.into_client_request().unwrap();
+        let origin = self.page.parse().unwrap();
+        request.headers_mut().insert("origin", origin);
         request
-            .headers_mut()
-            .insert("origin", page.parse().unwrap());
-        let (socket, _) = connect(request).unwrap();
-        let mut watched = Self { child, socket };
-        watched.say(serde_json::json!({"type": "hello", "token": token}));
+    }
+
+    /// Ctrl-C; returns the exit code.
+    pub fn interrupt(mut self) -> Option<i32> {
+        let killed = Command::new("kill")
+            .args(["-INT", &self.child.id().to_string()])
+            .status();
+        assert!(killed.unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+/// The program and a connection that has said the secret.
+struct Watched {
+    program: Program,
+    socket: WebSocket<MaybeTlsStream<std::net::TcpStream>>,
+}
+
+impl Watched {
+    fn start(args: &[&str]) -> Self {
+        let program = Program::start(args);
+        let (socket, _) = connect(program.request()).unwrap();
+        let hello = serde_json::json!({"type": "hello", "token": program.token});
+        let mut watched = Self { program, socket };
+        watched.say(hello);
         watched
     }
 
@@ -50,9 +83,14 @@ impl Watched {
     }
 
     fn ask(&mut self, seq: u32) {
+        self.ask_for(seq, "colour", "splats");
+    }
+
+    fn ask_for(&mut self, seq: u32, channel: &str, style: &str) {
         self.say(serde_json::json!({
-            "type": "view", "seq": seq, "position": [0, 0, -6], "fov": 50, "width": 64,
-            "height": 48, "rotation": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+            "type": "view", "seq": seq, "channel": channel, "style": style,
+            "position": [0, 0, -6], "fov": 50, "width": 64, "height": 48,
+            "rotation": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
         }));
     }
 
@@ -67,15 +105,6 @@ impl Watched {
                 _ => continue,
             }
         }
-    }
-
-    /// Ctrl-C; returns the exit code.
-    fn interrupt(mut self) -> Option<i32> {
-        let killed = Command::new("kill")
-            .args(["-INT", &self.child.id().to_string()])
-            .status();
-        assert!(killed.unwrap().success());
-        self.child.wait().unwrap().code()
     }
 }
 
@@ -95,10 +124,19 @@ fn a_scene_is_shown_until_ctrl_c() {
     while watched.next().is_ok() {}
     watched.say(serde_json::json!({"type": "photo", "index": 3, "size": 32}));
     while watched.next().is_ok() {}
-    assert_eq!(watched.interrupt(), Some(0));
+    assert_eq!(watched.program.interrupt(), Some(0));
 }
 
-/// Looking changes nothing: the same bits as without a viewer.
+/// What a browser may ask for.
+const MODES: [(&str, &str); 5] = [
+    ("colour", "splats"),
+    ("heat", "splats"),
+    ("colour", "points"),
+    ("depth", "ellipsoids"),
+    ("alpha", "splats"),
+];
+
+/// Looking changes nothing, whatever is looked at: the same bits as without a viewer.
 #[test]
 fn a_run_that_is_watched_ends_as_one_that_is_not() {
     let folder = tempfile::tempdir().unwrap();
@@ -131,7 +169,8 @@ fn a_run_that_is_watched_ends_as_one_that_is_not() {
             Err(step) => {
                 frames.push(step);
                 watched.say(serde_json::json!({"type": "ack", "seq": 0}));
-                watched.ask(0);
+                let (channel, style) = MODES[frames.len() % MODES.len()];
+                watched.ask_for(0, channel, style);
                 if frames.len() == 3 {
                     watched.say(serde_json::json!({"type": "control", "action": "pause"}));
                 }
@@ -148,7 +187,7 @@ fn a_run_that_is_watched_ends_as_one_that_is_not() {
     assert_eq!(paused, 1);
     let while_training = frames.iter().filter(|&&step| step > 0 && step < 300);
     assert!(while_training.count() > 5, "{frames:?}");
-    assert_eq!(watched.interrupt(), Some(0));
+    assert_eq!(watched.program.interrupt(), Some(0));
     let read = |run: &Path| std::fs::read(run.join("scene.ply")).unwrap();
     assert!(read(&seen) == read(&unseen));
 }

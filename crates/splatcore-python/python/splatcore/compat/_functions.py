@@ -98,9 +98,11 @@ class Project(torch.autograd.Function):
 
 def _sparse(gradient: Tensor, rows: Tensor) -> Tensor:
     """The rows of a gradient, as a coalesced COO tensor; the others are zero."""
-    return torch.sparse_coo_tensor(
-        rows[None], gradient[rows], gradient.shape, is_coalesced=True, check_invariants=False
-    )
+    # Said in so many words, since some versions of torch warn otherwise.
+    with torch.sparse.check_sparse_tensor_invariants(False):
+        return torch.sparse_coo_tensor(
+            rows[None], gradient[rows], gradient.shape, is_coalesced=True, check_invariants=False
+        )
 
 
 class Rasterize(torch.autograd.Function):

@@ -2,8 +2,8 @@
 
 use super::*;
 use splatcore_core::backend::{
-    Deferred, FrameCounts, MemoryPlan, Profiled, Rendered, Scored, StageTimes, StepPlan, Timed,
-    Visibility,
+    Deferred, FrameCounts, MemoryPlan, Profiled, Rendered, Scored, StageTimes, StepPlan,
+    TileCounts, Timed, Visibility,
 };
 use splatcore_core::{Backend, Camera, Image, Learner, Renderer, View};
 use splatcore_reference::conformance::{Outcome, refine};
@@ -53,6 +53,9 @@ impl Backend for OnlyRefines {
 
 impl Scored for Refined {
     fn visibility(&mut self, _: &Camera, _: &RenderOptions) -> Result<Visibility, BackendError> {
+        no()
+    }
+    fn tile_counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<TileCounts, BackendError> {
         no()
     }
 }

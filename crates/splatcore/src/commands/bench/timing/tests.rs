@@ -1,5 +1,5 @@
 use super::*;
-use splatcore_core::backend::{FrameCounts, Rendered, Scored, Visibility, WarpCounts};
+use splatcore_core::backend::{FrameCounts, Rendered, Scored, TileCounts, Visibility, WarpCounts};
 use splatcore_core::pipeline::Backward;
 use splatcore_core::{Camera, Gaussians};
 use std::time::Duration;
@@ -18,6 +18,9 @@ struct Known {
 impl Scored for Known {
     fn visibility(&mut self, _: &Camera, _: &RenderOptions) -> Result<Visibility, BackendError> {
         Ok(Visibility::unseen(self.count()))
+    }
+    fn tile_counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<TileCounts, BackendError> {
+        Ok(TileCounts::default())
     }
 }
 
