@@ -11,11 +11,13 @@
 
 mod arrays;
 mod child;
+mod error;
 mod protocol;
 mod sandbox;
 mod serve;
 
-pub use child::{Child, Limits, Program, WorkerError};
+pub use child::{Child, Limits, Program};
+pub use error::WorkerError;
 pub use protocol::{Answer, Ask, FrameSpec};
 pub use sandbox::{Confined, confine};
 pub use serve::{refuse, serve};

@@ -112,9 +112,9 @@ impl Card {
         }
     }
 
-    /// From now on memory that [`Card::on_stream`]'s queues free is kept for their next allocations,
-    /// where it would go back to the system at every wait for the card: taking it anew costs more
-    /// than a sort. It is the device's default pool, which CUDA's runtime has too.
+    /// From now on memory that [`Card::on_stream`]'s queues free is kept for their next
+    /// allocations, where it would go back to the system at every wait for the card: taking it anew
+    /// costs more than a sort. It is the device's default pool, which CUDA's runtime has too.
     ///
     /// # Errors
     /// If the driver refuses.

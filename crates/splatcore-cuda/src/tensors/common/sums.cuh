@@ -7,7 +7,8 @@
 #define SUMS 16
 
 // Adds a lane's half of the first 2 * HALF values to the same half of its partner, and goes on with
-// half as many. A template, since a loop over HALF keeps the values in memory rather than registers.
+// half as many. A template, since a loop over HALF keeps the values in memory rather than
+// registers.
 template <u32 HALF>
 __device__ __forceinline__ void fold(float (&values)[SUMS], u32 lane) {
     bool is_upper = lane & HALF;
