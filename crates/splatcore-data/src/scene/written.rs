@@ -17,10 +17,22 @@ pub struct WriteOptions {
     /// Gaussians stay in the scene's order where a format would have its own: compressed PLY along
     /// a Morton curve, .splat the large and opaque first.
     pub keep_order: bool,
+    /// How much each Gaussian matters, above 0, `[n]` in the scene's order: what a format rounds to
+    /// few values (SOG: harmonics, scales, base colours) comes closest to those that matter most.
+    /// All alike if not given; streamed SOG takes none.
+    pub weights: Option<Vec<f32>>,
     /// What concerns SPZ alone.
     pub spz: SpzOptions,
     /// What concerns SOG alone.
     pub sog: SogOptions,
+}
+
+impl WriteOptions {
+    /// How much the Gaussian `i` of the scene matters.
+    pub(super) fn weight(&self, i: u32) -> f32 {
+        let weights = self.weights.as_ref();
+        weights.map_or(1.0, |weights| weights[i as usize])
+    }
 }
 
 /// What became of a scene in a file.

@@ -371,3 +371,83 @@ fn the_palette_has_no_more_entries_than_asked_for() {
     let base = |scene: &Gaussians| (0..5000).map(|i| scene.sh_of(i)[0]).collect::<Vec<_>>();
     assert_eq!(base(&few.2), base(&whole.2));
 }
+
+fn with_palette(palette: u32, weights: Option<Vec<f32>>) -> WriteOptions {
+    WriteOptions {
+        weights,
+        sog: scene::SogOptions {
+            palette,
+            ..scene::SogOptions::default()
+        },
+        ..WriteOptions::default()
+    }
+}
+
+/// What training leaves alone after it was rounded is not rounded again: few different rows of
+/// harmonics are entries of the palette as they are, whatever the sample of a clustering would be.
+#[test]
+fn a_file_that_is_written_again_keeps_what_was_rounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.sog");
+    let options = with_palette(300, None);
+    let again = |scene: &Gaussians| {
+        scene::write(&path, scene, &options, &|_, _, _| ()).unwrap();
+        scene::read(&path).unwrap().gaussians
+    };
+    let mut first = again(&random(6000, 2, 12));
+    // What goes on learning.
+    first
+        .opacity_logits
+        .iter_mut()
+        .for_each(|logit| *logit += 0.1);
+    let second = again(&first);
+    let sorted = |scene: &Gaussians| {
+        let row = |i: usize| {
+            let harmonics = scene.sh_of(i)[1..].as_flattened();
+            let values = harmonics.iter().chain(&scene.log_scales[i]);
+            values.copied().map(f32::to_bits).collect::<Vec<_>>()
+        };
+        let mut rows: Vec<_> = (0..scene.len()).map(row).collect();
+        rows.sort_unstable();
+        rows
+    };
+    assert_eq!(sorted(&first), sorted(&second));
+}
+
+/// Weights move the palette and the codebooks to what matters.
+#[test]
+fn what_weighs_more_is_rounded_less() {
+    let scene = random(6000, 2, 13);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.sog");
+    // In Morton order a file's row is not the scene's: rows are told apart by where they are.
+    let heavy = |mean: &[f32; 3]| mean[0] > 0.0;
+    let weights: Vec<f32> = scene
+        .means
+        .iter()
+        .map(|m| if heavy(m) { 100.0 } else { 1.0 })
+        .collect();
+    let order = scene::morton_order(&scene);
+    let error = |weights: Option<Vec<f32>>| {
+        let options = with_palette(200, weights);
+        scene::write(&path, &scene, &options, &|_, _, _| ()).unwrap();
+        let back = scene::read(&path).unwrap().gaussians;
+        let mut sum = 0.0;
+        for (i, &from) in order
+            .iter()
+            .enumerate()
+            .filter(|(_, from)| heavy(&scene.means[**from as usize]))
+        {
+            let [old, new] =
+                [scene.sh_of(from as usize), back.sh_of(i)].map(|row| row[1..].as_flattened());
+            sum += old
+                .iter()
+                .zip(new)
+                .map(|(a, b)| f64::from(a - b).powi(2))
+                .sum::<f64>();
+        }
+        sum
+    };
+    let (even, weighted) = (error(None), error(Some(weights)));
+    assert!(weighted < 0.98 * even, "{weighted} {even}");
+}

@@ -6,6 +6,8 @@ use crate::config::{Config, Strategy};
 /// those that are left must move over what went. A hundredth of that of training is left at the
 /// end, as there.
 const MEANS: f64 = 1.6e-5;
+/// Share of the steps, in hundredths, that [`settling`] takes where there is something to settle.
+const SETTLING_PERCENT: u64 = 30;
 
 /// Settings of `steps` steps on a scene of degree `sh_degree` that add and remove no Gaussians, for
 /// [`crate::Trainer::new`]. All harmonics learn from the first steps on, photos have their full
@@ -23,4 +25,22 @@ pub fn finetuning(steps: u32, sh_degree: u8) -> Config {
         lr_means_final: Some(MEANS / 100.0),
         ..Config::UNSET
     }
+}
+
+/// Settings of `steps` steps, behind those of [`finetuning`], on a scene whose scales, rotations
+/// and harmonics above degree 0 a file has rounded: they stay as they are, so that the file can
+/// hold them again, and means, opacities and base colours make up for what rounding did.
+pub fn settling(steps: u32, sh_degree: u8) -> Config {
+    Config {
+        lr_scales: Some(0.0),
+        lr_rotations: Some(0.0),
+        lr_sh_rest: Some(0.0),
+        ..finetuning(steps, sh_degree)
+    }
+}
+
+/// How many of `steps` steps are for [`finetuning`], and how many for [`settling`].
+pub fn shared_out(steps: u32) -> [u32; 2] {
+    let settling = (u64::from(steps) * SETTLING_PERCENT / 100) as u32;
+    [steps - settling, settling]
 }

@@ -102,6 +102,7 @@ pub fn run(args: Args) -> Result<()> {
             palette: args.sog_palette,
             ..SogOptions::default()
         },
+        ..WriteOptions::default()
     };
     let degree = rows.sh_degree().min(format.highest_sh_degree());
     let count = rows.len();

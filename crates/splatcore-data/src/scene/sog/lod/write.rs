@@ -43,6 +43,11 @@ pub fn write_streamed(
         ));
     }
     let levels = levels(finest, options.sog.levels, progress);
+    // Weights are of the scene's Gaussians, not of those that levels are made of.
+    let unweighted = WriteOptions {
+        weights: None,
+        ..options.clone()
+    };
     let limits = Limits {
         gaussians: options.sog.chunk_gaussians.max(1) as usize,
         extent: options.sog.chunk_extent,
@@ -64,7 +69,7 @@ pub fn write_streamed(
             .filter(|(_, order)| !order.is_empty())
         {
             let Encoded { files, .. } =
-                encode_ordered(path, &levels[level], order, options, progress)?;
+                encode_ordered(path, &levels[level], order, &unweighted, progress)?;
             for (name, content) in files {
                 bytes += content.len() as u64;
                 folder.add(&format!("{level}_{number}/{name}"), &content)?;

@@ -122,10 +122,10 @@ pub(super) fn encode_ordered(
             "write FOLDER/lod-meta.json, which has chunks",
         )
     })?;
-    let survey = survey::survey(&rows, order, progress);
+    let survey = survey::survey(&rows, order, options, progress);
     let mut notes = rows.notes();
-    let palette = planes::train(&rows, order, &options.sog, progress);
-    let (planes, palette) = planes::fill(&rows, order, size, &survey, palette, progress);
+    let palette = planes::train(&rows, order, options, progress);
+    let (planes, palette) = planes::fill(&rows, order, size, (&survey, palette), options, progress);
     let higher = palette.as_ref().map(|palette| Higher {
         count: palette.entries,
         bands: rows.sh_degree(),

@@ -1,11 +1,10 @@
 //! The second pass over the Gaussians: the bytes of the images.
 
 use super::codebook::{ENTRIES, Histogram, nearest};
-use super::palette::{Palette, Search, Sums, Vectors};
+use super::palette::{Known, Palette, Sample, Search, Sums, Vectors};
 use super::survey::{Survey, log};
 use crate::scene::rows::{PIECE, Rows};
-use crate::scene::sog::SogOptions;
-use crate::scene::written::Progress;
+use crate::scene::written::{Progress, WriteOptions};
 use image_webp::{ColorType, EncoderParams, EncodingError, WebPEncoder};
 use rayon::prelude::*;
 use splatcore_core::Gaussians;
@@ -70,30 +69,50 @@ fn palette_entries(count: usize, most: u32) -> usize {
     entries.min(most.max(1) as usize)
 }
 
-/// Clusters a sample of the harmonics above degree 0; none if there are none.
+/// Calls `each` with the harmonics above degree 0 of every Gaussian of an order, and with its
+/// index, until that returns `false`.
+fn each_harmonics(rows: &dyn Rows, order: &[u32], mut each: impl FnMut(&[f32], u32) -> bool) {
+    let mut piece = Gaussians::empty(rows.sh_degree());
+    for which in order.chunks(PIECE) {
+        piece.retain(|_| false);
+        rows.gather(which, &mut piece);
+        for (i, &row) in which.iter().enumerate() {
+            if !each(piece.sh_of(i)[1..].as_flattened(), row) {
+                return;
+            }
+        }
+    }
+}
+
+/// The palette of the harmonics above degree 0, none if there are none: all of them, if few enough
+/// differ, or clusters of a sample.
 pub fn train(
     rows: &dyn Rows,
     order: &[u32],
-    options: &SogOptions,
+    options: &WriteOptions,
     progress: Progress,
 ) -> Option<Palette> {
     if rows.sh_degree() == 0 || order.is_empty() {
         return None;
     }
-    let entries = palette_entries(order.len(), options.palette);
-    let samples = order.len().min(SAMPLES * entries);
     progress("clustering", 0, 1);
-    let mut piece = Gaussians::empty(rows.sh_degree());
-    let mut sample = Vectors::zeros(0, 3 * (piece.coefficients() - 1));
+    let dimensions = 3 * (Gaussians::empty(rows.sh_degree()).coefficients() - 1);
+    let entries = palette_entries(order.len(), options.sog.palette);
+    let mut known = Known::new(dimensions, entries);
+    each_harmonics(rows, order, |vector, _| known.add(vector));
+    if let Some(palette) = known.palette() {
+        return Some(palette);
+    }
+    let samples = order.len().min(SAMPLES * entries);
+    let mut sample = Sample::new(dimensions);
     let which: Vec<u32> = (0..samples)
         .map(|i| order[(i as u128 * order.len() as u128 / samples as u128) as usize])
         .collect();
-    for which in which.chunks(PIECE) {
-        piece.retain(|_| false);
-        rows.gather(which, &mut piece);
-        (0..piece.len()).for_each(|i| sample.push(piece.sh_of(i)[1..].as_flattened()));
-    }
-    Some(Palette::train(&sample, entries, options.iterations))
+    each_harmonics(rows, &which, |vector, row| {
+        sample.push(vector, options.weight(row));
+        true
+    });
+    Some(Palette::train(&sample, entries, options.sog.iterations))
 }
 
 /// Makes all bytes; the palette's entries become the means of what is given to them.
@@ -101,8 +120,8 @@ pub fn fill(
     rows: &dyn Rows,
     order: &[u32],
     (width, height): (usize, usize),
-    survey: &Survey,
-    palette: Option<Palette>,
+    (survey, palette): (&Survey, Option<Palette>),
+    options: &WriteOptions,
     progress: Progress,
 ) -> (Planes, Option<PaletteImage>) {
     let pixels = width * height;
@@ -132,11 +151,11 @@ pub fn fill(
                     palette.nearest(vectors.row(i), search)
                 })
                 .collect();
-            for (i, label) in found.into_iter().enumerate() {
+            for (i, (label, &row)) in found.into_iter().zip(which).enumerate() {
                 let [low, high, ..] = label.to_le_bytes();
                 // Blue means nothing; equal to green it costs nothing, since green is subtracted.
                 planes.labels[start + i] = [low, high, high];
-                sums.add(label as usize, vectors.row(i));
+                sums.add(label as usize, vectors.row(i), options.weight(row));
             }
         }
         progress("encoding", (start + which.len()) as u64, order.len() as u64);
@@ -209,7 +228,7 @@ impl PaletteImage {
         let mut histogram = Histogram::new();
         for entry in 0..entries.len() {
             // An entry that no Gaussian has counts little.
-            let weight = f64::from(sums.counts[entry]).max(1e-3);
+            let weight = sums.weights[entry].max(1e-3);
             for &v in &entries.row(entry)[..3 * higher] {
                 histogram.add(v, weight);
             }

@@ -3,7 +3,7 @@
 use super::codebook::{ENTRIES, Histogram};
 use crate::scene::opacity::LARGEST_LOGIT;
 use crate::scene::rows::{PIECE, Rows};
-use crate::scene::written::Progress;
+use crate::scene::written::{Progress, WriteOptions};
 use splatcore_core::Gaussians;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -103,7 +103,12 @@ pub fn log(x: f32) -> f64 {
 }
 
 /// Reads all Gaussians of an order once.
-pub fn survey(rows: &dyn Rows, order: &[u32], progress: Progress) -> Survey {
+pub fn survey(
+    rows: &dyn Rows,
+    order: &[u32],
+    options: &WriteOptions,
+    progress: Progress,
+) -> Survey {
     let mut bounds = [(f64::INFINITY, f64::NEG_INFINITY); 3];
     let (mut scales, mut colours) = (Histogram::new(), Histogram::new());
     let mut piece = Gaussians::empty(rows.sh_degree());
@@ -111,12 +116,13 @@ pub fn survey(rows: &dyn Rows, order: &[u32], progress: Progress) -> Survey {
     for which in order.chunks(PIECE) {
         piece.retain(|_| false);
         rows.gather(which, &mut piece);
-        for i in 0..piece.len() {
+        for (i, &row) in which.iter().enumerate() {
+            let weight = f64::from(options.weight(row));
             for c in 0..3 {
                 let at = log(piece.means[i][c]);
                 bounds[c] = (bounds[c].0.min(at), bounds[c].1.max(at));
-                scales.add(piece.log_scales[i][c], 1.0);
-                colours.add(piece.sh_of(i)[0][c], 1.0);
+                scales.add(piece.log_scales[i][c], weight);
+                colours.add(piece.sh_of(i)[0][c], weight);
             }
         }
         done += which.len();

@@ -11,11 +11,12 @@ mod graph;
 mod tree;
 mod vectors;
 
-pub use vectors::{Sums, Vectors};
+pub use vectors::{Sample, Sums, Vectors};
 
 use graph::Graph;
 pub use graph::Search;
 use rayon::prelude::*;
+use std::collections::HashMap;
 use tree::Tree;
 
 /// Vectors that a thread takes at a time.
@@ -24,16 +25,23 @@ const CHUNK: usize = 1024;
 /// A palette of vectors, and what finds the nearest one.
 pub struct Palette {
     entries: Vectors,
-    tree: Tree,
-    graph: Graph,
+    finder: Finder,
+}
+
+enum Finder {
+    /// Down the tree, and over the graph.
+    Walk { tree: Tree, graph: Graph },
+    /// Every vector is an entry: its bits tell which.
+    Known(HashMap<Vec<u32>, u32>),
 }
 
 impl Palette {
     /// A palette of at most so many entries, from a sample of at least one vector. Each iteration
-    /// gives the sample's vectors to their nearest entries and moves these to the means.
-    pub fn train(sample: &Vectors, entries: usize, iterations: u32) -> Self {
+    /// gives the sample's vectors to their nearest entries and moves these to the weighted means.
+    pub fn train(sample: &Sample, entries: usize, iterations: u32) -> Self {
+        let vectors = &sample.vectors;
         let (tree, mut labels) = Tree::build(sample, entries.max(1));
-        let mut entries = sample.zeros_like(tree.leaves());
+        let mut entries = vectors.zeros_like(tree.leaves());
         entries.become_means(&summed(&entries, sample, &labels));
         let mut graph = Graph::of(&entries, &tree);
         for round in 0..iterations {
@@ -41,7 +49,7 @@ impl Palette {
                 .par_iter()
                 .enumerate()
                 .with_min_len(CHUNK)
-                .map(|(i, &label)| graph.nearest(&entries, sample.row(i), label))
+                .map(|(i, &label)| graph.nearest(&entries, vectors.row(i), label))
                 .collect();
             if labels.iter().zip(&found).all(|(old, (new, _))| old == new) {
                 break;
@@ -57,8 +65,7 @@ impl Palette {
         }
         Self {
             entries,
-            tree,
-            graph,
+            finder: Finder::Walk { tree, graph },
         }
     }
 
@@ -69,7 +76,10 @@ impl Palette {
 
     /// The entry that is nearest to a vector, or nearly so.
     pub fn nearest(&self, vector: &[f32], search: &mut Search) -> u32 {
-        search.nearest(&self.graph, &self.tree, &self.entries, vector)
+        match &self.finder {
+            Finder::Walk { tree, graph } => search.nearest(graph, tree, &self.entries, vector),
+            Finder::Known(known) => known[&bits(vector)],
+        }
     }
 
     /// The entries moved to the means of the vectors that were given to them.
@@ -79,30 +89,74 @@ impl Palette {
     }
 }
 
-fn summed(entries: &Vectors, sample: &Vectors, labels: &[u32]) -> Sums {
+/// Vectors of which few differ.
+pub struct Known {
+    entries: Vectors,
+    labels: HashMap<Vec<u32>, u32>,
+    most: usize,
+}
+
+impl Known {
+    /// No vector yet; at most `most` may differ.
+    pub fn new(dimensions: usize, most: usize) -> Self {
+        Self {
+            entries: Vectors::zeros(0, dimensions),
+            labels: HashMap::new(),
+            most,
+        }
+    }
+
+    /// Takes a vector; `false` if too many differ.
+    pub fn add(&mut self, vector: &[f32]) -> bool {
+        let next = self.labels.len() as u32;
+        if *self.labels.entry(bits(vector)).or_insert(next) == next {
+            self.entries.push(vector);
+        }
+        self.labels.len() <= self.most
+    }
+
+    /// The palette with an entry for each, if not too many differ.
+    pub fn palette(self) -> Option<Palette> {
+        (self.labels.len() <= self.most).then_some(Palette {
+            entries: self.entries,
+            finder: Finder::Known(self.labels),
+        })
+    }
+}
+
+/// What tells a vector from another; zeros at its end may be padding.
+fn bits(vector: &[f32]) -> Vec<u32> {
+    let used = vector.iter().rposition(|&v| v != 0.0).map_or(0, |i| i + 1);
+    vector[..used].iter().map(|v| v.to_bits()).collect()
+}
+
+fn summed(entries: &Vectors, sample: &Sample, labels: &[u32]) -> Sums {
     let mut sums = Sums::new(entries);
     for (i, &label) in labels.iter().enumerate() {
-        sums.add(label as usize, sample.row(i));
+        sums.add(label as usize, sample.vectors.row(i), sample.weights[i]);
     }
     sums
 }
 
 /// Puts entries that have lost all their vectors where the error is largest.
-fn revive(entries: &mut Vectors, sums: &Sums, sample: &Vectors, found: &[(u32, f32)]) {
+fn revive(entries: &mut Vectors, sums: &Sums, sample: &Sample, found: &[(u32, f32)]) {
     let lost: Vec<usize> = (0..entries.len())
-        .filter(|&e| sums.counts[e] == 0)
+        .filter(|&e| sums.weights[e] <= 0.0)
         .collect();
     if lost.is_empty() {
         return;
     }
-    let mut far: Vec<(f32, usize)> = found.iter().enumerate().map(|(i, f)| (f.1, i)).collect();
+    let error = |(i, f): (usize, &(u32, f32))| (sample.weights[i] * f.1, i);
+    let mut far: Vec<(f32, usize)> = found.iter().enumerate().map(error).collect();
     let most = lost.len().min(far.len());
     let order = |a: &(f32, usize), b: &(f32, usize)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
     far.select_nth_unstable_by(most - 1, order);
     far.truncate(most);
     far.sort_unstable_by(order);
     for (entry, (_, i)) in lost.into_iter().zip(far) {
-        entries.row_mut(entry).copy_from_slice(sample.row(i));
+        entries
+            .row_mut(entry)
+            .copy_from_slice(sample.vectors.row(i));
     }
 }
 
@@ -110,6 +164,13 @@ fn revive(entries: &mut Vectors, sums: &Sums, sample: &Vectors, found: &[(u32, f
 mod tests {
     use super::*;
     use splatcore_core::random::Rng;
+
+    fn even(vectors: &Vectors) -> Sample {
+        Sample {
+            weights: vec![1.0; vectors.len()],
+            vectors: vectors.clone(),
+        }
+    }
 
     fn random(count: usize, dimensions: usize, seed: u64) -> Vectors {
         let mut rng = Rng::new(seed, 0);
@@ -152,7 +213,7 @@ mod tests {
             let labels: Vec<u32> = (0..sample.len())
                 .map(|i| exact(sample.row(i), &entries).0 as u32)
                 .collect();
-            let sums = summed(&entries, sample, &labels);
+            let sums = summed(&entries, &even(sample), &labels);
             entries.become_means(&sums);
         }
         entries
@@ -162,7 +223,7 @@ mod tests {
     fn plain_lloyd_is_not_better() {
         for (count, dimensions, entries) in [(3000, 9, 256), (3000, 24, 2048), (2000, 45, 1024)] {
             let sample = random(count, dimensions, 5);
-            let palette = Palette::train(&sample, entries, 4);
+            let palette = Palette::train(&even(&sample), entries, 4);
             let given: f64 = (0..count)
                 .map(|i| {
                     let entry = palette.nearest(sample.row(i), &mut Search::default()) as usize;
@@ -202,7 +263,7 @@ mod tests {
             (clustered(8000, 1), clustered(2000, 2), 1.03),
             (random(8000, 24, 1), random(2000, 24, 2), 1.2),
         ] {
-            let palette = Palette::train(&sample, 1024, 4);
+            let palette = Palette::train(&even(&sample), 1024, 4);
             let mut search = Search::default();
             let found: f64 = (0..others.len())
                 .map(|i| {
@@ -223,14 +284,14 @@ mod tests {
         let few = random(100, 9, 3);
         let mut sample = few.zeros_like(0);
         (0..2000).for_each(|i| sample.push(few.row(i * 7 % 100)));
-        let palette = Palette::train(&sample, 128, 4);
+        let palette = Palette::train(&even(&sample), 128, 4);
         for i in 0..sample.len() {
             let entry = palette
                 .entries()
                 .row(palette.nearest(sample.row(i), &mut Search::default()) as usize);
             assert!(vectors::distance(sample.row(i), entry) < 1e-10);
         }
-        let same = Palette::train(&sample.zeros_like(5), 128, 4);
+        let same = Palette::train(&even(&sample.zeros_like(5)), 128, 4);
         assert_eq!(
             (
                 same.entries().len(),

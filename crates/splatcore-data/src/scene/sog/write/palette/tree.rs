@@ -5,7 +5,7 @@
 //! From the root, the node whose split helps most is opened next, until there are as many leaves as
 //! the palette has entries. So entries go where the error is, and equal vectors share one.
 
-use super::vectors::{Vectors, distance, dot};
+use super::vectors::{Sample, Vectors, distance, dot};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -60,9 +60,10 @@ enum Half {
 
 impl Tree {
     /// The tree with at most `entries` leaves, and the leaf of each vector. There must be vectors.
-    pub fn build(vectors: &Vectors, entries: usize) -> (Self, Vec<u32>) {
+    pub fn build(sample: &Sample, entries: usize) -> (Self, Vec<u32>) {
+        let vectors = &sample.vectors;
         let mut order: Vec<u32> = (0..vectors.len() as u32).collect();
-        let root = split(vectors, &mut order, 0);
+        let root = split(sample, &mut order, 0);
         let opened = opened(&root, entries);
         let mut tree = Self {
             inner: Vec::new(),
@@ -249,13 +250,14 @@ impl Ord for ByAddress<'_> {
 }
 
 /// Builds the node of the vectors in `order`, and brings them into the order of its leaves.
-fn split(vectors: &Vectors, order: &mut [u32], depth: usize) -> Built {
+fn split(sample: &Sample, order: &mut [u32], depth: usize) -> Built {
     let count = order.len();
-    let centre = mean(vectors, order);
-    let row = |i: u32| vectors.row(i as usize);
+    let centre = mean(sample, order);
+    let row = |i: u32| sample.vectors.row(i as usize);
+    let weight = |i: u32| f64::from(sample.weights[i as usize]);
     let error: f64 = order
         .iter()
-        .map(|&i| f64::from(distance(row(i), &centre)))
+        .map(|&i| weight(i) * f64::from(distance(row(i), &centre)))
         .sum();
     let leaf = Built {
         count,
@@ -265,7 +267,7 @@ fn split(vectors: &Vectors, order: &mut [u32], depth: usize) -> Built {
     if count < 2 || error <= 0.0 {
         return leaf;
     }
-    let Some(direction) = direction(vectors, order, &centre) else {
+    let Some(direction) = direction(sample, order, &centre) else {
         return leaf;
     };
     let mut projected: Vec<(f32, u32)> = order
@@ -282,7 +284,7 @@ fn split(vectors: &Vectors, order: &mut [u32], depth: usize) -> Built {
     } else {
         projected.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let half = if depth < DEEPEST {
-            best_split(&projected)
+            best_split(&projected, weight)
         } else {
             count / 2
         };
@@ -297,13 +299,13 @@ fn split(vectors: &Vectors, order: &mut [u32], depth: usize) -> Built {
     let (low, high) = order.split_at_mut(half);
     let halves = if count >= PARALLEL {
         rayon::join(
-            || split(vectors, low, depth + 1),
-            || split(vectors, high, depth + 1),
+            || split(sample, low, depth + 1),
+            || split(sample, high, depth + 1),
         )
     } else {
         (
-            split(vectors, low, depth + 1),
-            split(vectors, high, depth + 1),
+            split(sample, low, depth + 1),
+            split(sample, high, depth + 1),
         )
     };
     Built {
@@ -316,29 +318,30 @@ fn split(vectors: &Vectors, order: &mut [u32], depth: usize) -> Built {
     }
 }
 
-fn mean(vectors: &Vectors, which: &[u32]) -> Vec<f32> {
-    let mut sums = vec![0.0f64; vectors.stride()];
+fn mean(sample: &Sample, which: &[u32]) -> Vec<f32> {
+    let stride = sample.vectors.stride();
+    let (mut sums, mut total) = (vec![0.0f64; stride], 0.0f64);
     // Short f32 sums, added up as f64.
     for block in which.chunks(64) {
-        let mut short = vec![0.0f32; vectors.stride()];
+        let mut short = vec![0.0f32; stride];
         for &i in block {
-            for (sum, v) in short.iter_mut().zip(vectors.row(i as usize)) {
-                *sum += v;
+            let weight = sample.weights[i as usize];
+            total += f64::from(weight);
+            for (sum, v) in short.iter_mut().zip(sample.vectors.row(i as usize)) {
+                *sum += weight * v;
             }
         }
         for (sum, v) in sums.iter_mut().zip(short) {
             *sum += f64::from(v);
         }
     }
-    sums.iter()
-        .map(|sum| (sum / which.len() as f64) as f32)
-        .collect()
+    sums.iter().map(|sum| (sum / total) as f32).collect()
 }
 
 /// The unit vector along which the vectors vary most, near enough; none if they do not vary.
-fn direction(vectors: &Vectors, which: &[u32], centre: &[f32]) -> Option<Vec<f32>> {
+fn direction(sample: &Sample, which: &[u32], centre: &[f32]) -> Option<Vec<f32>> {
     let step = which.len().div_ceil(DIRECTION_SAMPLE);
-    let sample = || which.iter().step_by(step).map(|&i| vectors.row(i as usize));
+    let vectors = &sample.vectors;
     let far = which
         .iter()
         .step_by(step)
@@ -353,8 +356,9 @@ fn direction(vectors: &Vectors, which: &[u32], centre: &[f32]) -> Option<Vec<f32
     for _ in 0..DIRECTION_STEPS {
         let offset = dot(&along, centre);
         let mut next = vec![0.0f32; along.len()];
-        for row in sample() {
-            let projection = dot(&along, row) - offset;
+        for &i in which.iter().step_by(step) {
+            let row = vectors.row(i as usize);
+            let projection = sample.weights[i as usize] * (dot(&along, row) - offset);
             for k in 0..next.len() {
                 next[k] += projection * (row[k] - centre[k]);
             }
@@ -376,21 +380,26 @@ fn normalised(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     Some(vector)
 }
 
-/// Where to cut sorted projections so that the square error along them falls most.
-fn best_split(projected: &[(f32, u32)]) -> usize {
-    let count = projected.len() as f64;
-    let centre = projected.iter().map(|p| f64::from(p.0)).sum::<f64>() / count;
-    let (mut below, mut best) = (0.0, (f64::NEG_INFINITY, 0));
-    for i in 1..projected.len() {
-        below += f64::from(projected[i - 1].0) - centre;
-        if projected[i].0 == projected[i - 1].0 {
+/// Where to cut sorted projections so that the weighted square error along them falls most.
+fn best_split(projected: &[(f32, u32)], weight: impl Fn(u32) -> f64) -> usize {
+    let (mut total, mut sum) = (0.0, 0.0);
+    for &(at, i) in projected {
+        total += weight(i);
+        sum += weight(i) * f64::from(at);
+    }
+    let centre = sum / total;
+    let (mut low, mut below, mut best) = (0.0, 0.0, (f64::NEG_INFINITY, 0));
+    for cut in 1..projected.len() {
+        let (at, i) = projected[cut - 1];
+        low += weight(i);
+        below += weight(i) * (f64::from(at) - centre);
+        if projected[cut].0 == at {
             continue;
         }
-        let low = i as f64;
         // What lies above the cut has the opposite sum.
-        let gain = below * below * (1.0 / low + 1.0 / (count - low));
+        let gain = below * below * (1.0 / low + 1.0 / (total - low));
         if gain > best.0 {
-            best = (gain, i);
+            best = (gain, cut);
         }
     }
     best.1

@@ -51,24 +51,47 @@ impl Vectors {
             .resize(self.data.len().next_multiple_of(self.stride), 0.0);
     }
 
-    /// Each row's sum over the rows that have its label, divided by their number. Rows that no
-    /// label names stay as they are. Sums are `f64`, in the order of the rows.
+    /// Each row's weighted mean over the rows that have its label. Rows that no label names stay as
+    /// they are. Sums are `f64`, in the order of the rows.
     pub fn become_means(&mut self, sums: &Sums) {
         for i in 0..self.len() {
-            if sums.counts[i] > 0 {
-                let count = f64::from(sums.counts[i]);
+            let weight = sums.weights[i];
+            if weight > 0.0 {
                 let sum = &sums.values[i * self.stride..(i + 1) * self.stride];
                 for (to, sum) in self.row_mut(i).iter_mut().zip(sum) {
-                    *to = (sum / count) as f32;
+                    *to = (sum / weight) as f32;
                 }
             }
         }
     }
 }
 
-/// Sums of vectors by label.
+/// Vectors, and for each how much its error counts, above 0.
+pub struct Sample {
+    pub vectors: Vectors,
+    pub weights: Vec<f32>,
+}
+
+impl Sample {
+    /// No vector yet, of so many dimensions.
+    pub fn new(dimensions: usize) -> Self {
+        Self {
+            vectors: Vectors::zeros(0, dimensions),
+            weights: Vec::new(),
+        }
+    }
+
+    /// Appends a vector; what it lacks is zero.
+    pub fn push(&mut self, vector: &[f32], weight: f32) {
+        self.vectors.push(vector);
+        self.weights.push(weight);
+    }
+}
+
+/// Weighted sums of vectors by label.
 pub struct Sums {
-    pub counts: Vec<u32>,
+    /// Of the vectors with each label.
+    pub weights: Vec<f64>,
     stride: usize,
     values: Vec<f64>,
 }
@@ -77,17 +100,18 @@ impl Sums {
     /// No vector yet, for each row of `like` a label.
     pub fn new(like: &Vectors) -> Self {
         Self {
-            counts: vec![0; like.len()],
+            weights: vec![0.0; like.len()],
             stride: like.stride,
             values: vec![0.0; like.data.len()],
         }
     }
 
-    pub fn add(&mut self, label: usize, vector: &[f32]) {
-        self.counts[label] += 1;
+    pub fn add(&mut self, label: usize, vector: &[f32], weight: f32) {
+        let weight = f64::from(weight);
+        self.weights[label] += weight;
         let sums = &mut self.values[label * self.stride..(label + 1) * self.stride];
         for (sum, &v) in sums.iter_mut().zip(vector) {
-            *sum += f64::from(v);
+            *sum += weight * f64::from(v);
         }
     }
 }

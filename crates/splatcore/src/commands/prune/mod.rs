@@ -1,0 +1,119 @@
+//! `splatcore prune`: a scene with fewer Gaussians and harmonics, chosen by what photos show.
+//!
+//! `args` has the flags, `work` measures, scores and trains, `written` makes the file, `report`
+//! what is printed.
+
+mod args;
+mod report;
+mod work;
+mod written;
+
+pub use args::Args;
+
+use crate::commands::scene_output;
+use crate::interrupt;
+use crate::load;
+use crate::output::{self, WrongUsage, counted, thousands};
+use anyhow::{Result, bail};
+use report::Report;
+use splatcore_core::Gaussians;
+use splatcore_data::scene::{self, SceneFile};
+use splatcore_train::prune::{self, Keep};
+use work::{Ended, Work};
+use written::Output;
+
+/// Runs the command.
+pub fn run(args: Args) -> Result<()> {
+    check(&args)?;
+    let SceneFile {
+        mut gaussians,
+        antialiased,
+        bytes,
+        dropped,
+        notes,
+        ..
+    } = scene::read(&args.scene)?;
+    load::say(&args.scene, dropped, &notes);
+    let wanted = args
+        .sh_degree
+        .filter(|&degree| degree < gaussians.sh_degree);
+    if let (Some(degree), None) = (args.sh_degree, wanted) {
+        eprintln!(
+            "{}: has no harmonics above degree {}; --sh-degree {degree} changes nothing",
+            args.scene.display(),
+            gaussians.sh_degree
+        );
+    }
+    let (work, split) = work::prepare(&args, antialiased)?;
+    let output = Output::of(&args, antialiased)?;
+    interrupt::watch()?;
+    let mut renderer = work.backend.renderer(&gaussians)?;
+    let mut before = work.measure(&mut *renderer, &gaussians)?;
+    before.bytes = Some(bytes);
+
+    let kept = args.keep.of(gaussians.len());
+    if kept < gaussians.len() {
+        let scores = args.score.of(&gaussians, &work.shown(&mut *renderer)?);
+        let best = prune::best(&scores, kept);
+        gaussians.retain(|i| best[i]);
+        eprintln!(
+            "{} of {} kept",
+            thousands(kept as u64),
+            counted(before.gaussians, "Gaussian")
+        );
+    }
+    drop(renderer);
+    if let Some(degree) = wanted {
+        gaussians = work.reduced(&gaussians, degree)?;
+    }
+    let mut pruned = None;
+    if args.finetune > 0 {
+        pruned = Some(work.measure_scene(&gaussians)?);
+        gaussians = finetuned(&work, &output, gaussians, args.finetune)?;
+    }
+    let found = Report {
+        split,
+        before,
+        pruned,
+        after: output.write(&work, &gaussians)?,
+    };
+    match args.json {
+        true => output::print_json(&found),
+        false => output::print(&report::table(&found, &args.output)),
+    }
+}
+
+/// Lets the scene learn for so many steps: for some as it is, for the rest as the file will hold
+/// it.
+fn finetuned(
+    work: &Work,
+    output: &Output<'_>,
+    gaussians: Gaussians,
+    steps: u32,
+) -> Result<Gaussians> {
+    let degree = gaussians.sh_degree;
+    if !output.rounds() {
+        let config = prune::finetuning(steps, degree);
+        return Ok(work.trained(gaussians, config, "fine-tuning")?.0);
+    }
+    let [free, settling] = prune::shared_out(steps);
+    let config = prune::finetuning(free, degree);
+    let (gaussians, ended) = work.trained(gaussians, config, "fine-tuning")?;
+    if ended == Ended::Early || settling == 0 {
+        return Ok(gaussians);
+    }
+    let rounded = output.rounded(work, &gaussians)?;
+    let config = prune::settling(settling, rounded.sh_degree);
+    Ok(work.trained(rounded, config, "fine-tuning the file")?.0)
+}
+
+/// Refuses before any long work what would fail after it.
+fn check(args: &Args) -> Result<()> {
+    scene_output::format(&args.output)?;
+    if args.keep == Keep::Share(1.0) && args.finetune == 0 && args.sh_degree.is_none() {
+        bail!(WrongUsage(
+            "nothing to do: give --keep 40%, --sh-degree 1 or --finetune 3000".into()
+        ));
+    }
+    scene_output::check_free(&args.output, args.overwrite)
+}
