@@ -12,7 +12,7 @@ pub use metrics::{Measured, Metrics, Written};
 use crate::commands::eval::measure;
 use crate::output::{self, counted, thousands};
 use crate::report::{Scene, ViewPictures};
-use crate::sharing::{self, Choices};
+use crate::sharing::{self, Choices, SharedScene};
 use crate::viewing::{Live, photos_of, scene_info};
 use crate::{backends, load};
 use anyhow::{Context, Result, bail};
@@ -22,8 +22,7 @@ use result::{report, write_exposures};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{Backend, Gaussians, View, camera};
 use splatcore_data::dataset::Dataset;
-use splatcore_data::scene::WriteOptions;
-use splatcore_data::{DataError, file, scene};
+use splatcore_data::{file, scene};
 use splatcore_train::config::Preset;
 use splatcore_train::trainer::Outcome;
 use splatcore_train::{Checkpoint, Evaluation, Extras, ResolvedConfig, Trainer, init, memory};
@@ -32,11 +31,21 @@ use std::path::Path;
 use std::sync::Arc;
 use watch::Watch;
 
+/// A run whose files are written.
+pub struct Finished {
+    /// What metrics.json says.
+    pub metrics: Written,
+    /// The scene that was written.
+    pub scene: SharedScene,
+    /// What shows the run in a browser, if the job asked for it.
+    pub live: Option<Live>,
+}
+
 /// Trains, measures, and writes every file of the run.
 ///
 /// # Errors
 /// Also when the run was interrupted: the message says how to go on.
-pub fn run(job: &Job) -> Result<(Written, Option<Live>)> {
+pub fn run(job: &Job) -> Result<Finished> {
     let (config, files) = (&job.config, Files::of(&job.folder));
     // What is wrong is said before anything is done, what is right when the work begins.
     let backend = backends::for_training(config, job.device)?;
@@ -79,7 +88,7 @@ pub fn run(job: &Job) -> Result<(Written, Option<Live>)> {
     let measured = write_and_measure(&mut trainer, &files, config, views);
     // Whatever else goes wrong, what can be had is written, the state first.
     let saved = trainer.wait_saved(&mut ());
-    let (evaluation, pictures) = measured?;
+    let (shared, evaluation, pictures) = measured?;
     let last = Measured {
         step: steps,
         psnr: evaluation.psnr,
@@ -104,13 +113,17 @@ pub fn run(job: &Job) -> Result<(Written, Option<Live>)> {
         ("Photos", counts),
         ("Computed by", backend.describe()),
     ];
-    let scene = shown_scene(job, &files.scene, metrics.evaluation.gaussians, views);
+    let scene = shown_scene(job, &shared, views);
     report(&metrics, &about, &trainer, scene, pictures)?.write(&files.report)?;
     saved.with_context(|| {
         let scene = files.scene.display();
         format!("{scene} is complete, but not the state behind it, which --resume needs")
     })?;
-    Ok((metrics, live))
+    Ok(Finished {
+        metrics,
+        scene: shared,
+        live,
+    })
 }
 
 /// The views on which quality is measured, and what they are called: those held out, if there are
@@ -125,21 +138,20 @@ fn measured_on(photos: &Photos) -> (&[View], &'static str) {
     (&photos.test, "test")
 }
 
-/// The scene for the report, of so many Gaussians, with these views. A failure costs the report
-/// nothing else.
-fn shown_scene(job: &Job, scene: &Path, gaussians: usize, views: &[View]) -> Scene {
+/// The scene for the report, with these views. A failure costs the report nothing else.
+fn shown_scene(job: &Job, scene: &SharedScene, views: &[View]) -> Scene {
     let export = format!(
         "splatcore export {} -o page.html",
         output::quote(&job.folder.to_string_lossy())
     );
     let shown = || -> Result<Scene> {
-        if gaussians > sharing::MOST_IN_REPORT {
-            let count = counted(gaussians, "Gaussian");
+        let count = scene.gaussians().len();
+        if count > sharing::MOST_IN_REPORT {
+            let count = counted(count, "Gaussian");
             return Ok(Scene::Hint(format!(
                 "{count} are too many for this file; a page of them: {export}"
             )));
         }
-        let (gaussians, antialias) = load::scene(scene)?;
         let choices = Choices {
             title: job.folder.display().to_string(),
             background: job.config.data.background.colour(),
@@ -149,7 +161,7 @@ fn shown_scene(job: &Job, scene: &Path, gaussians: usize, views: &[View]) -> Sce
                 .collect(),
             ..Choices::default()
         };
-        Ok(Scene::Page(sharing::page(&gaussians, antialias, &choices)?))
+        Ok(Scene::Page(scene.page(&choices)?))
     };
     shown().unwrap_or_else(|error| {
         let error = output::one_line(&error);
@@ -159,11 +171,11 @@ fn shown_scene(job: &Job, scene: &Path, gaussians: usize, views: &[View]) -> Sce
 }
 
 /// Keeps showing a finished run: until Ctrl-C if `always`, else only if somebody is looking.
-pub fn stay(live: Live, job: &Job, always: bool) -> Result<()> {
+pub fn stay(live: Live, scene: SharedScene, job: &Job, always: bool) -> Result<()> {
     if !always && live.watchers() == 0 {
         return Ok(());
     }
-    let (gaussians, antialias) = load::scene(&Files::of(&job.folder).scene)?;
+    let (gaussians, antialias) = scene.into_parts();
     let options = RenderOptions {
         antialias,
         background: job.config.data.background.colour(),
@@ -278,7 +290,7 @@ fn write_and_measure(
     files: &Files,
     config: &ResolvedConfig,
     measured: &[View],
-) -> Result<(Evaluation, Vec<ViewPictures>)> {
+) -> Result<(SharedScene, Evaluation, Vec<ViewPictures>)> {
     let mut gaussians = trainer.scene()?;
     // Pictures do not show them, and no reader would take them.
     let unsound = gaussians.drop_unsound();
@@ -289,13 +301,14 @@ fn write_and_measure(
             counted(unsound, "Gaussian")
         );
     }
+    let scene = SharedScene::new(gaussians, config.scene.antialias);
     // Checkpoint and scene, of a million Gaussians nearly a gigabyte, go to disk while the views
     // are measured.
-    std::thread::scope(|scope| {
+    let (evaluation, pictures) = std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
-            scene::write_ply(&files.scene, &gaussians, config.scene.antialias)?;
+            scene::write_ply(&files.scene, scene.gaussians(), config.scene.antialias)?;
             match config.preset.is_some_and(Preset::writes_sog) {
-                true => write_sog(&files.sog, &gaussians, config.scene.antialias),
+                true => write_sog(&files.sog, &scene),
                 false => Ok(()),
             }
         });
@@ -309,22 +322,18 @@ fn write_and_measure(
             Ok(written) => written?,
             Err(panic) => std::panic::resume_unwind(panic),
         }
-        evaluation.gaussians = gaussians.len();
-        Ok((evaluation, pictures))
-    })
+        evaluation.gaussians = scene.gaussians().len();
+        Ok::<_, anyhow::Error>((evaluation, pictures))
+    })?;
+    Ok((scene, evaluation, pictures))
 }
 
 /// The scene once more, small.
-fn write_sog(path: &Path, gaussians: &Gaussians, antialiased: bool) -> Result<(), DataError> {
-    let options = WriteOptions {
-        antialiased,
-        ..WriteOptions::default()
-    };
-    let written = scene::write(path, gaussians, &options, &|_, _, _| {})?;
-    for note in &written.notes {
-        eprintln!("{}: {note}", path.display());
-    }
-    eprintln!("{}: {}", path.display(), memory::Bytes(written.bytes));
+fn write_sog(path: &Path, scene: &SharedScene) -> Result<()> {
+    // The bar of the measuring is on the terminal.
+    let bytes = scene.sog(&|_, _, _| {})?;
+    file::write_bytes(path, bytes)?;
+    eprintln!("{}: {}", path.display(), memory::Bytes(bytes.len() as u64));
     Ok(())
 }
 

@@ -4,12 +4,13 @@ use crate::cameras::surroundings::surroundings;
 use crate::orbit::{self, Up};
 use crate::progress::Stages;
 use crate::viewing::up_of;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use splatcore_core::{Camera, Gaussians};
-use splatcore_data::scene::{WriteOptions, write};
+use splatcore_data::scene::{self, WriteOptions, sog};
 use splatcore_page::{Keyframe, Page, Pose, View};
 use splatcore_path::files;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// A report holds the page of a scene of at most so many Gaussians, some 4 MB of degree 3. Making
 /// it takes some seconds, and a browser opens it at once.
@@ -30,11 +31,71 @@ pub struct Choices {
     pub path: Vec<Keyframe>,
 }
 
-/// The page of a scene; `antialias` as in [`crate::load::scene`].
-///
-/// # Errors
-/// If the scene is empty or cannot be written as SOG.
-pub fn page(gaussians: &Gaussians, antialias: bool, choices: &Choices) -> Result<String> {
+/// A scene to share. It is encoded as SOG once, when a file or a page first asks for it; all of
+/// them take the same bytes.
+pub struct SharedScene {
+    gaussians: Gaussians,
+    antialias: bool,
+    sog: OnceLock<Vec<u8>>,
+}
+
+impl SharedScene {
+    /// Of these Gaussians; `antialias` as in [`crate::load::scene`].
+    pub fn new(gaussians: Gaussians, antialias: bool) -> Self {
+        Self {
+            gaussians,
+            antialias,
+            sog: OnceLock::new(),
+        }
+    }
+
+    /// The Gaussians.
+    pub fn gaussians(&self) -> &Gaussians {
+        &self.gaussians
+    }
+
+    /// The Gaussians, and whether they are rendered with Mip-Splatting's 2D filter.
+    pub fn into_parts(self) -> (Gaussians, bool) {
+        (self.gaussians, self.antialias)
+    }
+
+    /// The scene as a bundled SOG. `tell` hears of the stages if it has to be encoded.
+    ///
+    /// # Errors
+    /// If there are more Gaussians than a SOG can hold.
+    pub fn sog(&self, tell: scene::Progress) -> Result<&[u8]> {
+        if let Some(bytes) = self.sog.get() {
+            return Ok(bytes);
+        }
+        let options = WriteOptions {
+            antialiased: self.antialias,
+            ..WriteOptions::default()
+        };
+        let (bytes, notes) = sog::to_bytes(Path::new("the scene"), &self.gaussians, &options, tell)?;
+        for note in notes {
+            eprintln!("the scene as SOG: {note}");
+        }
+        Ok(self.sog.get_or_init(|| bytes))
+    }
+
+    /// The scene's page.
+    ///
+    /// # Errors
+    /// If the scene is empty or cannot be encoded as SOG.
+    pub fn page(&self, choices: &Choices) -> Result<String> {
+        // Before the encoding, which an empty scene is not worth.
+        let about = about(&self.gaussians, choices)?;
+        let stages = Stages::default();
+        let page = Page {
+            scene: self.sog(&|stage, done, total| stages.tell(stage, done, total))?,
+            ..about
+        };
+        Ok(page.to_html()?)
+    }
+}
+
+/// A page that lacks its scene.
+fn about<'a>(gaussians: &Gaussians, choices: &'a Choices) -> Result<Page<'a>> {
     let Some((centre, radius)) = surroundings(gaussians) else {
         bail!("the scene has no Gaussian; a page would show nothing");
     };
@@ -52,33 +113,16 @@ pub fn page(gaussians: &Gaussians, antialias: bool, choices: &Choices) -> Result
     };
     // Half of the box's diagonal is what "frame all" takes for the radius.
     let half = radius / 3f64.sqrt();
-    let page = Page {
+    Ok(Page {
         title: &choices.title,
-        scene: &sog(gaussians, antialias)?,
+        scene: &[],
         background: choices.background,
         up,
         bounds: [centre.map(|v| v - half), centre.map(|v| v + half)],
         start,
         views: choices.views.clone(),
         path: choices.path.clone(),
-    };
-    Ok(page.to_html()?)
-}
-
-/// The scene as a bundled SOG.
-fn sog(gaussians: &Gaussians, antialiased: bool) -> Result<Vec<u8>> {
-    let folder = tempfile::tempdir().context("there is no place for temporary files")?;
-    let path = folder.path().join("scene.sog");
-    let options = WriteOptions {
-        antialiased,
-        ..WriteOptions::default()
-    };
-    let stages = Stages::default();
-    let tell = |stage: &str, done, total| stages.tell(stage, done, total);
-    for note in write(&path, gaussians, &options, &tell)?.notes {
-        eprintln!("the page's scene: {note}");
-    }
-    Ok(std::fs::read(&path)?)
+    })
 }
 
 /// A camera as an entry of the list.

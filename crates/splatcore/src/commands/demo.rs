@@ -2,8 +2,8 @@
 
 use crate::output::{self, duration, thousands};
 use crate::progress::Progress;
-use crate::run::{self, Files, Job, Show};
-use crate::sharing::{self, Choices};
+use crate::run::{self, Files, Finished, Job, Show};
+use crate::sharing::{self, Choices, SharedScene};
 use crate::viewing::ViewerArgs;
 use crate::{backends, load};
 use anyhow::{Result, bail};
@@ -64,8 +64,7 @@ fn config(args: &Args) -> Result<ResolvedConfig> {
 }
 
 /// The scene as a page that begins where the photos were taken.
-fn write_page(page: &Path, files: &Files, photos: &Path) -> Result<()> {
-    let (gaussians, antialias) = load::scene(&files.scene)?;
+fn write_page(page: &Path, scene: &SharedScene, photos: &Path) -> Result<()> {
     let dataset = load::dataset(photos, None, 0)?;
     let shown = dataset.select(Split::Test, 8);
     let views = shown.iter().map(|i| &dataset.entries[*i]);
@@ -76,8 +75,7 @@ fn write_page(page: &Path, files: &Files, photos: &Path) -> Result<()> {
             .collect(),
         ..Choices::default()
     };
-    let html = sharing::page(&gaussians, antialias, &choices)?;
-    Ok(write_bytes(page, html.as_bytes())?)
+    Ok(write_bytes(page, scene.page(&choices)?.as_bytes())?)
 }
 
 /// Runs the command.
@@ -128,10 +126,14 @@ pub fn run(args: Args) -> Result<()> {
         }),
         resume_command,
     };
-    let (metrics, live) = run::run(&job)?;
+    let Finished {
+        metrics,
+        scene,
+        live,
+    } = run::run(&job)?;
     let (found, files) = (&metrics.evaluation, Files::of(&folder));
     let page = args.output.join("page.html");
-    write_page(&page, &files, &photos)?;
+    write_page(&page, &scene, &photos)?;
     output::print(&format!(
         "PSNR {:.2} dB, SSIM {:.4} on {} held-out photos; {} Gaussians, trained in {}\nphotos   \
          {}\nscene    {}  \
@@ -149,7 +151,7 @@ pub fn run(args: Args) -> Result<()> {
         page.display()
     ))?;
     match live {
-        Some(live) => run::stay(live, &job, false),
+        Some(live) => run::stay(live, scene, &job, false),
         None => Ok(()),
     }
 }

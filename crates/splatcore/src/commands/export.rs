@@ -3,7 +3,7 @@
 use crate::cameras;
 use crate::commands::view::{Kind, kind};
 use crate::orbit::Up;
-use crate::sharing::{self, Choices, page, read_path};
+use crate::sharing::{self, Choices, SharedScene, read_path};
 use crate::{load, output};
 use anyhow::{Result, bail};
 use splatcore_data::dataset::{Dataset, Entry, is_file_of_cameras};
@@ -86,13 +86,14 @@ pub fn run(args: Args) -> Result<()> {
             .unwrap_or_default(),
         path: path.unwrap_or_default(),
     };
-    let html = page(&gaussians, antialias, &choices)?;
+    let (count, degree) = (gaussians.len(), gaussians.sh_degree);
+    let html = SharedScene::new(gaussians, antialias).page(&choices)?;
     let size = html.len() as f64 / 1e6;
-    check_size(size, args.max_size, gaussians.sh_degree)?;
+    check_size(size, args.max_size, degree)?;
     file::write_bytes(&args.output, html.as_bytes())?;
     output::print(&format!(
         "{} in {} ({size:.1} MB); open it in any browser, or send it",
-        output::counted(gaussians.len(), "Gaussian"),
+        output::counted(count, "Gaussian"),
         args.output.display()
     ))
 }

@@ -3,7 +3,7 @@
 use crate::backends::DeviceArgs;
 use crate::output::{self, WrongUsage, counted, duration, quote};
 use crate::remedy;
-use crate::run::{self, Files, Job, Show};
+use crate::run::{self, Files, Finished, Job, Show};
 use crate::viewing::ViewerArgs;
 use anyhow::{Result, bail};
 use splatcore_train::config::{ConfigError, Flags};
@@ -110,7 +110,11 @@ pub fn run(args: Args) -> Result<()> {
         }),
         resume_command,
     };
-    let (metrics, live) = run::run(&job)?;
+    let Finished {
+        metrics,
+        scene,
+        live,
+    } = run::run(&job)?;
     let found = &metrics.evaluation;
     let measured = if metrics.split == "test" {
         "held-out"
@@ -136,7 +140,7 @@ pub fn run(args: Args) -> Result<()> {
         files.report.display()
     ))?;
     match live {
-        Some(live) => run::stay(live, &job, true),
+        Some(live) => run::stay(live, scene, &job, true),
         None => Ok(()),
     }
 }

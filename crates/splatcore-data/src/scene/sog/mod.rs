@@ -19,7 +19,7 @@ mod write;
 
 pub use lod::write_streamed;
 pub use options::SogOptions;
-pub use write::{write, write_folder};
+pub use write::{to_bytes, write, write_folder};
 
 pub(super) use files::{LOD_META, META};
 

@@ -45,6 +45,25 @@ pub fn write(
     options: &WriteOptions,
     progress: Progress,
 ) -> Result<Written, DataError> {
+    let (bytes, notes) = to_bytes(path, rows, options, progress)?;
+    file::write_bytes(path, &bytes)?;
+    Ok(Written {
+        bytes: size_of(path)?,
+        notes,
+    })
+}
+
+/// The bytes that [`write()`] writes, and what could not be kept, a line each; `path` is for
+/// messages.
+///
+/// # Errors
+/// If there are more than 16,384² Gaussians.
+pub fn to_bytes(
+    path: &Path,
+    rows: &dyn Rows,
+    options: &WriteOptions,
+    progress: Progress,
+) -> Result<(Vec<u8>, Vec<String>), DataError> {
     let Encoded { files, notes } = encode(path, rows, options, progress)?;
     let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
@@ -56,11 +75,7 @@ pub fn write(
         })
         .and_then(|()| archive.finish());
     let packed = packed.map_err(|e| DataError::write(path, &std::io::Error::other(e)))?;
-    file::write_bytes(path, packed.get_ref())?;
-    Ok(Written {
-        bytes: size_of(path)?,
-        notes,
-    })
+    Ok((packed.into_inner(), notes))
 }
 
 /// Writes an unbundled SOG 2: `path` is that of its meta.json. What else lies in the folder stays,
