@@ -71,7 +71,8 @@ impl SharedScene {
             antialiased: self.antialias,
             ..WriteOptions::default()
         };
-        let (bytes, notes) = sog::to_bytes(Path::new("the scene"), &self.gaussians, &options, tell)?;
+        let (bytes, notes) =
+            sog::to_bytes(Path::new("the scene"), &self.gaussians, &options, tell)?;
         for note in notes {
             eprintln!("the scene as SOG: {note}");
         }
