@@ -5,6 +5,10 @@ use splatcore_core::camera::{cross, dot, normalize};
 
 /// A path has at most this many keyframes: an hour of 25 frames a second.
 pub const MAX_KEYFRAMES: usize = 100_000;
+/// Seconds from a keyframe to the next at least, and of a path: speeds stay finite.
+const SHORTEST: f64 = 1e-9;
+/// Seconds of a path at most.
+const LONGEST: f64 = 1e9;
 
 /// Where a camera is, where it looks, and how wide it sees.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -206,8 +210,11 @@ impl CameraPath {
         let mut before = f64::NEG_INFINITY;
         for (i, keyframe) in self.keyframes.iter().enumerate() {
             let time = keyframe.time;
-            if !(time.is_finite() && time >= 0.0 && time > before) {
-                let why = format!("its time {time} is not after that of the keyframe before");
+            if !(time.is_finite() && time >= 0.0 && time >= before + SHORTEST) {
+                let why = format!(
+                    "its time {time:?} is not {SHORTEST:?} s or more after that of the keyframe \
+                     before"
+                );
                 return Some((Some(i), why));
             }
             if let Some(defect) = keyframe.pose.defect() {
@@ -217,12 +224,16 @@ impl CameraPath {
         }
         let end = self.seconds;
         let ends_late = if self.looped && self.keyframes.len() > 1 {
-            end > before
+            end >= before + SHORTEST
         } else {
             end >= before
         };
-        if !(end.is_finite() && end > 0.0 && ends_late) {
-            let why = format!("its length of {end} s does not reach past its last keyframe");
+        if !(SHORTEST..=LONGEST).contains(&end) {
+            let why = format!("its length of {end:?} s is not from {SHORTEST:?} to {LONGEST:e} s");
+            return Some((None, why));
+        }
+        if !ends_late {
+            let why = format!("its length of {end:?} s does not reach past its last keyframe");
             return Some((None, why));
         }
         None

@@ -66,3 +66,12 @@ proptest! {
         survives(format!("{}{number}{}", &text[..start], &text[end..]).as_bytes());
     }
 }
+
+/// Forty frames within 1e-307 s would have speeds beyond all numbers.
+#[test]
+fn a_path_that_takes_no_time_is_refused() {
+    let text = DOCUMENT.replace("\"frameRate\": 20", "\"frameRate\": 1e308");
+    assert_ne!(text, DOCUMENT);
+    let error = parse(text.as_bytes(), Path::new("a.ssproj"), None).unwrap_err();
+    assert!(error.to_string().contains("1e-9"), "{error}");
+}
