@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..._splatcore.tensors import all_finite
-from .. import _checks, _ops, _tiles
+from .. import _checks, _library, _ops, _tiles
 from .._functions import Draw, Harmonics, Project, ProjectPacked, ViewColors
 from .._settings import gsplat as settings
 from . import _pieces, _projection
@@ -19,6 +19,8 @@ from ._unsupported import RollingShutterType, refuse
 MaybeTensor = Optional[Tensor]
 RENDER_MODES = ("RGB", "D", "ED", "RGB+D", "RGB+ED")
 RASTERIZE_MODES = ("classic", "antialiased")
+# In torch from 2.3 on.
+is_compiling = getattr(torch.compiler, "is_compiling", lambda: False)
 UNSUPPORTED = {
     "distributed": False,
     "with_ut": False,
@@ -100,15 +102,7 @@ def rasterization(
         *(width, height, tile_size, sh_degree, packed, render_mode, rasterize_mode, absgrad),
         *(sparse_grad, camera_model, (eps2d, near_plane, far_plane, radius_clip)),
     )
-    try:
-        if not _fit(given, options):
-            _check(given, options)
-        return _draw(given, options)
-    except (AttributeError, TypeError, ValueError) as error:
-        wrong = error
-    # What is wrong is told by the arguments' own names.
-    _check(given, options)
-    raise wrong
+    return (_traced if is_compiling() else _checked)(given, options)
 
 
 Given = tuple[
@@ -141,6 +135,61 @@ class _Options(NamedTuple):
     sparse_grad: bool
     camera_model: str
     limits: tuple[float, float, float, float]  # eps2d, near and far plane, radius_clip
+
+
+def _checked(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, Any]]:
+    try:
+        if not _fit(given, options):
+            _check(given, options)
+        return _draw(given, options)
+    except (AttributeError, TypeError, ValueError) as error:
+        wrong = error
+    # What is wrong is told by the arguments' own names.
+    _check(given, options)
+    raise wrong
+
+
+@torch.compiler.disable
+def _apart(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, Any]]:
+    """In one break of a graph."""
+    return _checked(given, options)
+
+
+def _traced(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, Any]]:
+    """What ``torch.compile`` sees: operators, where numbers of splats are known."""
+    if options.packed or options.absgrad or not _library.HAS_OPERATORS:
+        found: tuple[Tensor, Tensor, dict[str, Any]] = _apart(given, options)
+        return found
+    _check(given, options, False)
+    means, quats, scales, covars, opacities, colors, viewmats, Ks, backgrounds = given
+    width, height, tile_size, sh_degree = options[:4]
+    *leading, n, _ = means.shape
+    batch, c = tuple(leading), viewmats.shape[-3]
+    camera = _projection.camera_of(width, height, options.limits, options.camera_model)
+    upper = None if covars is None else covars[..., UPPER[0], UPPER[1]]
+    is_corrected = options.rasterize_mode == "antialiased"
+    operators = torch.ops.splatcore
+    means2d, depths, conics, compensations, radii = operators.project(
+        means, upper, quats, scales, viewmats, Ks, opacities, *camera, is_corrected
+    )
+    sizes = (batch, math.prod(batch), c, n)
+    drawn = _spread(opacities, False, sizes, None)
+    if is_corrected:
+        drawn = drawn * compensations
+    if sh_degree is None:
+        features = _features(colors, None, means, viewmats, radii, sizes, None, False)
+    else:
+        features = operators.view_colors(sh_degree, means, viewmats, colors, radii)
+    mode = options.render_mode
+    features, backgrounds = _with_depth(mode, features, depths, backgrounds, batch + (c,))
+    image, alphas, _, counts, isect_ids, flatten_ids, offsets = operators.draw(
+        *(means2d, radii, depths, conics, features, drawn, backgrounds),
+        *(width, height, tile_size, settings.alpha_max),
+    )
+    splats = (radii, means2d, depths, conics, drawn)
+    lists = (counts, isect_ids, flatten_ids, offsets)
+    meta = _meta(splats, (None, None, None), lists, options, (sizes[1], c))
+    return _expected(mode, image, alphas), alphas, meta
 
 
 def _fit(given: Given, options: _Options) -> bool:
@@ -190,8 +239,8 @@ def _are_finite(given: Given) -> bool:
     return not wanted or (on_cpu and all_finite(*given))
 
 
-def _check(given: Given, options: _Options) -> None:
-    """Raises for what is wrong; names argument, expected and found."""
+def _check(given: Given, options: _Options, values: bool = True) -> None:
+    """Raises for what is wrong; names argument, expected and found. ``values``: in numbers too."""
     means, _, _, covars, opacities, colors, viewmats, _, _ = given
     named = dict(zip(NAMES, given))
     for name in ("width", "height", "tile_size"):
@@ -206,7 +255,8 @@ def _check(given: Given, options: _Options) -> None:
         _checks.shape("covars", covars, *batch, n, 3, 3)
     _checks.shape("opacities", opacities, *batch, n)
     _check_colors(colors, options.sh_degree, batch, c, n)
-    _checks.finite(named, settings.check_finite)
+    if values:
+        _checks.finite(named, settings.check_finite)
     upper = None if covars is None else covars[..., UPPER[0], UPPER[1]]
     named = {**named, "covars": upper}
     del named["colors"], named["backgrounds"]
@@ -250,32 +300,50 @@ def _draw(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, An
         means2d, conics, features, drawn, backgrounds, drawing, options.absgrad
     )
     lists: Any = drawing.lists
-    if mode in ("ED", "RGB+ED"):
-        expected = image[..., -1:] / alphas.clamp(min=1e-10)
-        image = torch.cat([image[..., :-1], expected], -1)
-    batch_ids, camera_ids, gaussian_ids = ids or (None, None, None)
-    meta = {
-        "batch_ids": batch_ids,
-        "camera_ids": camera_ids,
-        "gaussian_ids": gaussian_ids,
+    splats = (radii, means2d, depths, conics, drawn)
+    found = (counted.counts, drawing.isect_ids, lists.flatten_ids, lists.tile_offsets)
+    meta = _meta(splats, ids or (None, None, None), found, options, (sizes[1], c))
+    return _expected(mode, image, alphas), alphas, meta
+
+
+def _expected(mode: str, image: Tensor, alphas: Tensor) -> Tensor:
+    """An image whose depth is divided by alpha, if the mode says so."""
+    if mode not in ("ED", "RGB+ED"):
+        return image
+    expected = image[..., -1:] / alphas.clamp(min=1e-10)
+    return torch.cat([image[..., :-1], expected], -1)
+
+
+def _meta(
+    splats: tuple[Tensor, ...],
+    ids: tuple[MaybeTensor, MaybeTensor, MaybeTensor],
+    lists: tuple[MaybeTensor, ...],
+    options: _Options,
+    counts: tuple[int, int],
+) -> dict[str, Any]:
+    radii, means2d, depths, conics, opacities = splats
+    width, height, tile_size = options[:3]
+    return {
+        "batch_ids": ids[0],
+        "camera_ids": ids[1],
+        "gaussian_ids": ids[2],
         "radii": radii if settings.radii_per_axis else radii.amax(-1),
         "means2d": means2d,
         "depths": depths,
         "conics": conics,
-        "opacities": drawn,
-        "tile_width": tiles[0],
-        "tile_height": tiles[1],
-        "tiles_per_gauss": counted.counts,
-        "isect_ids": drawing.isect_ids,
-        "flatten_ids": lists.flatten_ids,
-        "isect_offsets": lists.tile_offsets,
+        "opacities": opacities,
+        "tile_width": -(-width // tile_size),
+        "tile_height": -(-height // tile_size),
+        "tiles_per_gauss": lists[0],
+        "isect_ids": lists[1],
+        "flatten_ids": lists[2],
+        "isect_offsets": lists[3],
         "width": width,
         "height": height,
         "tile_size": tile_size,
-        "n_batches": sizes[1],
-        "n_cameras": c,
+        "n_batches": counts[0],
+        "n_cameras": counts[1],
     }
-    return image, alphas, meta
 
 
 def _check_colors(
